@@ -1,0 +1,77 @@
+//! Conformers from files: what a conformer is, how files are read (by content, streaming), and the HDF5 store.
+//!
+//! | content | gives |
+//! | --- | --- |
+//! | 3DMolGen JSONL, plain enriched text, drift's store | text and coordinates |
+//! | SDF, XYZ, GEOM msgpack, RDKit pickles, SPICE and ANI-1x HDF5 | coordinates of heavy atoms in file order |
+//!
+//! A format without an atom order in SMILES terms gets the skeleton of a chain of bare atoms, `[C]<>[O]<>`, so that
+//! its coordinates can be counted in a plausible context; [`AtomOrder`] says so.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::text::{Fixed, Written};
+
+/// One conformer: the coordinates of its heavy atoms and the text around them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conformer {
+    /// What names the molecule: its SMILES where the file gives one, else its title or the skeleton.
+    pub molecule: Arc<str>,
+    /// Enriched SMILES with every block emptied, `[C]<>[C]<>=[O]<>`.
+    pub skeleton: Arc<str>,
+    /// One entry per block of the skeleton, in 10⁻⁴ Å, truncated toward zero.
+    pub coordinates: Vec<[Fixed; 3]>,
+    /// Where the order of atoms comes from.
+    pub order: AtomOrder,
+    /// Which dialects the text agreed with; both for formats without text.
+    pub written: Written,
+}
+
+/// Where the order of a conformer's atoms comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AtomOrder {
+    /// The SMILES order of enriched text.
+    Smiles,
+    /// The order of a file without text; the skeleton is a chain of bare atoms.
+    File,
+}
+
+/// A record that could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Skipped {
+    /// The file, and the member of the archive after a `:`.
+    pub file: String,
+    /// What and where in it: `line 12`, `molecule 3 (CCO), conformer 7`, `block 2`.
+    pub record: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// What a reader hands on at a time: a few megabytes at most, in file order.
+#[derive(Debug, Default)]
+pub struct Batch {
+    /// The good records.
+    pub conformers: Vec<Conformer>,
+    /// The bad ones.
+    pub skipped: Vec<Skipped>,
+}
+
+/// The frame that coordinates are given in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Frame {
+    /// As in the file.
+    #[default]
+    Keep,
+    /// Centre of mass at the origin, principal axes of inertia along x (longest), y and z.
+    Principal,
+}
+
+/// How files are read.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ReadOptions {
+    /// The frame of the result.
+    pub frame: Frame,
+}

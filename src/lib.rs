@@ -1,0 +1,24 @@
+//! drift finds, proves and ends *token drift* in language models that write 3D molecules as text.
+//!
+//! Data flows text → corpus → stats → tokenizer → placeholder → report → cli; a module imports only from those
+//! before it (`tests/it/architecture.rs` holds that). See ARCHITECTURE.md for the map.
+
+pub mod error;
+pub mod io;
+pub mod job;
+
+pub mod text;
+
+pub mod corpus;
+
+pub mod stats;
+
+pub mod tokenizer;
+
+pub mod placeholder;
+
+pub mod report;
+
+pub mod cli;
+
+pub use error::{Error, Result};

@@ -1,0 +1,234 @@
+//! Parsing and writing enriched SMILES.
+
+use super::Dialect;
+use super::number::{Digits, Fixed, NumberError, parse_number, write_number};
+
+/// What a text is made of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Enriched {
+    /// The text with every block emptied: `[C]<>[C]<>=[O]<>`.
+    pub skeleton: String,
+    /// One entry per block, in text order, in 10⁻⁴ Å.
+    pub coordinates: Vec<[Fixed; 3]>,
+    /// Which dialects the numbers agree with.
+    pub written: Written,
+}
+
+/// Which dialects a text agrees with; both hold for a text without trailing zeros in any number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Written {
+    /// Every number has exactly four decimals.
+    pub fixed: bool,
+    /// No number has trailing zeros.
+    pub stripped: bool,
+}
+
+impl Written {
+    /// Agrees with everything: the state before the first number.
+    pub const ANY: Written = Written { fixed: true, stripped: true };
+
+    fn and(self, digits: Digits) -> Self {
+        Written {
+            fixed: self.fixed && matches!(digits, Digits::Both | Digits::Fixed),
+            stripped: self.stripped && matches!(digits, Digits::Both | Digits::Stripped),
+        }
+    }
+
+    /// What holds for both.
+    pub fn join(self, other: Written) -> Self {
+        Written { fixed: self.fixed && other.fixed, stripped: self.stripped && other.stripped }
+    }
+}
+
+/// Why a text was refused, with the byte offset.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("byte {at}: {problem}")]
+pub struct TextError {
+    /// Byte offset in the text.
+    pub at: usize,
+    /// What is wrong there.
+    pub problem: TextProblem,
+}
+
+/// The kinds of [`TextError`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TextProblem {
+    /// An atom `[…]` without a block after it.
+    #[error("atom without a coordinate block")]
+    MissingBlock,
+    /// A block that follows no atom.
+    #[error("coordinate block without an atom before it")]
+    StrayBlock,
+    /// `[` or `<` that is never closed.
+    #[error("unclosed `{0}`")]
+    Unclosed(char),
+    /// A character that has no place in the skeleton.
+    #[error("unexpected {0:?}")]
+    Unexpected(char),
+    /// A block that does not hold three numbers.
+    #[error("block holds {0} numbers, not three")]
+    Count(usize),
+    /// A number that is not one.
+    #[error("number {0}: {1}")]
+    Number(String, NumberError),
+    /// Parentheses that do not match.
+    #[error("unbalanced parentheses")]
+    Parentheses,
+    /// No atom at all.
+    #[error("no atom")]
+    Empty,
+}
+
+/// Parses a text without tags: atoms `[…]<x,y,z>` and SMILES bonds, ring digits, branches and dots between them.
+///
+/// # Errors
+/// The first place that breaks the grammar.
+pub fn parse(text: &str) -> Result<Enriched, TextError> {
+    let bytes = text.as_bytes();
+    let blocks = bytes.len() / 24 + 1;
+    let mut out = Enriched {
+        skeleton: String::with_capacity(blocks * 8),
+        coordinates: Vec::with_capacity(blocks),
+        written: Written::ANY,
+    };
+    let (mut at, mut copied, mut depth) = (0, 0, 0usize);
+    while at < bytes.len() {
+        match bytes[at] {
+            b'[' => {
+                let open = atom_end(bytes, at)?;
+                let close = memchr::memchr(b'>', &bytes[open..])
+                    .map(|n| open + n)
+                    .ok_or_else(|| error(open, TextProblem::Unclosed('<')))?;
+                out.skeleton.push_str(&text[copied..=open]);
+                let (values, written) =
+                    parse_block(&bytes[open + 1..close]).map_err(|problem| error(open + 1, problem))?;
+                out.coordinates.push(values);
+                out.written = out.written.join(written);
+                copied = close;
+                at = close + 1;
+            }
+            b'<' => return Err(error(at, TextProblem::StrayBlock)),
+            b'(' => {
+                depth += 1;
+                at += 1;
+            }
+            b')' => {
+                depth = depth.checked_sub(1).ok_or_else(|| error(at, TextProblem::Parentheses))?;
+                at += 1;
+            }
+            b'-' | b'=' | b'#' | b'$' | b':' | b'/' | b'\\' | b'~' | b'.' | b'%' | b'0'..=b'9' => at += 1,
+            _ => return Err(error(at, unexpected(text, at))),
+        }
+    }
+    if depth != 0 {
+        return Err(error(bytes.len(), TextProblem::Parentheses));
+    }
+    if out.coordinates.is_empty() {
+        return Err(error(0, TextProblem::Empty));
+    }
+    out.skeleton.push_str(&text[copied..]);
+    Ok(out)
+}
+
+/// The offset of the `<` that follows the atom at `at`.
+fn atom_end(bytes: &[u8], at: usize) -> Result<usize, TextError> {
+    let mut end = at + 1;
+    while end < bytes.len() && bytes[end] != b']' {
+        if matches!(bytes[end], b'[' | b'<' | b'>') || !bytes[end].is_ascii_graphic() {
+            return Err(error(at, TextProblem::Unclosed('[')));
+        }
+        end += 1;
+    }
+    match bytes.get(end + 1) {
+        Some(b'<') if end > at + 1 => Ok(end + 1),
+        _ if end >= bytes.len() => Err(error(at, TextProblem::Unclosed('['))),
+        _ => Err(error(end, TextProblem::MissingBlock)),
+    }
+}
+
+fn error(at: usize, problem: TextProblem) -> TextError {
+    TextError { at, problem }
+}
+
+fn unexpected(text: &str, at: usize) -> TextProblem {
+    TextProblem::Unexpected(text[at..].chars().next().unwrap_or('\u{fffd}'))
+}
+
+/// Parses what stands between `<` and `>`: exactly three numbers.
+pub fn parse_block(inside: &[u8]) -> Result<([Fixed; 3], Written), TextProblem> {
+    let mut values = [0; 3];
+    let mut written = Written::ANY;
+    let mut count = 0;
+    for part in inside.split(|&b| b == b',') {
+        if count < 3 {
+            let (value, digits) =
+                parse_number(part).map_err(|e| TextProblem::Number(crate::error::excerpt(part), e))?;
+            values[count] = value;
+            written = written.and(digits);
+        }
+        count += 1;
+    }
+    if count == 3 { Ok((values, written)) } else { Err(TextProblem::Count(count)) }
+}
+
+/// Writes `coordinates` into the blocks of `skeleton`, in order; blocks beyond them stay empty.
+pub fn write(skeleton: &str, coordinates: &[[Fixed; 3]], dialect: Dialect) -> String {
+    let mut out = String::with_capacity(skeleton.len() + coordinates.len() * 24);
+    let mut blocks = coordinates.iter();
+    for piece in skeleton.split_inclusive('<') {
+        out.push_str(piece);
+        if piece.ends_with('<')
+            && let Some(block) = blocks.next()
+        {
+            write_block(block, dialect, &mut out);
+        }
+    }
+    out
+}
+
+/// Appends `x,y,z`.
+pub fn write_block(block: &[Fixed; 3], dialect: Dialect, out: &mut String) {
+    for (axis, &value) in block.iter().enumerate() {
+        if axis > 0 {
+            out.push(',');
+        }
+        write_number(value, dialect, out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn splits_and_joins() {
+        let text = "[C]<4.0182,1.0374,0.0007>[C]<3.0038,0.0615,0.4370>=[O]<2.0988,-0.4840,-12.6413>";
+        let parsed = parse(text).unwrap();
+        assert_eq!(parsed.skeleton, "[C]<>[C]<>=[O]<>");
+        assert_eq!(parsed.coordinates[2], [20_988, -4_840, -126_413]);
+        assert_eq!(parsed.written, Written { fixed: true, stripped: false });
+        assert_eq!(write(&parsed.skeleton, &parsed.coordinates, Dialect::Fixed), text);
+        let stripped = write(&parsed.skeleton, &parsed.coordinates, Dialect::Stripped);
+        assert_eq!(parse(&stripped).unwrap().written, Written { fixed: false, stripped: true });
+    }
+
+    #[test]
+    fn refuses_with_a_place() {
+        for (text, at, problem) in [
+            ("[C]<1,2>", 4, TextProblem::Count(2)),
+            ("[C]<1,2,3,4>", 4, TextProblem::Count(4)),
+            ("[C]", 2, TextProblem::MissingBlock),
+            ("[C", 0, TextProblem::Unclosed('[')),
+            ("[C]<1,2,3", 3, TextProblem::Unclosed('<')),
+            ("[C]<1,2,3>)", 10, TextProblem::Parentheses),
+            ("<1,2,3>", 0, TextProblem::StrayBlock),
+            ("C<1,2,3>", 0, TextProblem::Unexpected('C')),
+            ("", 0, TextProblem::Empty),
+        ] {
+            assert_eq!(parse(text), Err(TextError { at, problem }), "{text}");
+        }
+        for number in ["nan", "1e3", "1.", ".5", "00.5", "--1", "1.23456", "100000", ""] {
+            assert!(parse(&format!("[C]<0,0,{number}>")).is_err(), "{number}");
+        }
+    }
+}
