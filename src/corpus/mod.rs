@@ -75,3 +75,23 @@ pub struct ReadOptions {
     /// The frame of the result.
     pub frame: Frame,
 }
+
+/// One stream to read: a file or a member of an archive, already decompressed.
+pub struct Source<'a> {
+    /// The file, and the member of the archive after a `:`; for messages.
+    pub name: String,
+    /// The bytes.
+    pub reader: &'a mut dyn std::io::BufRead,
+}
+
+/// What every reader is handed besides its source.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// How to read.
+    pub options: ReadOptions,
+    /// Progress and cancellation.
+    pub job: &'a crate::job::Job,
+}
+
+/// Where a reader puts its batches, in file order.
+pub type Emit<'a> = dyn FnMut(Batch) -> crate::error::Result<()> + 'a;
