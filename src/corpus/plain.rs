@@ -46,8 +46,9 @@ fn untag(text: &str) -> Result<(Option<&str>, &str), String> {
     let Some(after) = rest.strip_prefix(CONFORMER_OPEN) else {
         return Ok((smiles, without_trailing_tokens(rest)));
     };
-    let (body, after) =
-        after.split_once(CONFORMER_CLOSE).ok_or_else(|| format!("{CONFORMER_OPEN} without {CONFORMER_CLOSE}"))?;
+    let (body, after) = after
+        .split_once(CONFORMER_CLOSE)
+        .ok_or_else(|| format!("{CONFORMER_OPEN} without {CONFORMER_CLOSE}"))?;
     match without_leading_tokens(after) {
         "" => Ok((smiles, body.trim())),
         more => Err(format!("text after {CONFORMER_CLOSE}: {}", excerpt(more.as_bytes()))),

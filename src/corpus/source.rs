@@ -75,7 +75,8 @@ impl Format {
             return Some(Format::Plain);
         }
         let number = line.trim_ascii_end();
-        (!number.is_empty() && number.len() <= 10 && number.iter().all(u8::is_ascii_digit)).then_some(Format::Xyz)
+        (!number.is_empty() && number.len() <= 10 && number.iter().all(u8::is_ascii_digit))
+            .then_some(Format::Xyz)
     }
 }
 
@@ -129,7 +130,8 @@ pub(super) struct Opened {
 pub(super) fn open(path: &Path, job: &Job) -> Result<Opened> {
     let file = File::open(path).map_err(|e| Error::io(path, e))?;
     let digest = Arc::new(OnceLock::new());
-    let tally = Tally { file, hasher: Some(Sha256::new()), bytes: 0, job: job.clone(), digest: digest.clone() };
+    let tally =
+        Tally { file, hasher: Some(Sha256::new()), bytes: 0, job: job.clone(), digest: digest.clone() };
     let mut stored = BufReader::with_capacity(BUFFER_BYTES, tally);
     let start = stored.fill_buf().map_err(|e| Error::io(path, e))?;
     let compressed = start.starts_with(&GZIP_MAGIC);
