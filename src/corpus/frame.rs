@@ -110,10 +110,9 @@ fn rotate(a: &mut Matrix, vectors: &mut Matrix, p: usize, q: usize) {
         (row[p], row[q]) = (cosine * row[p] - sine * row[q], sine * row[p] + cosine * row[q]);
     }
     for matrix in [a, vectors] {
-        for k in 0..3 {
-            let (x, y) = (matrix[p][k], matrix[q][k]);
-            (matrix[p][k], matrix[q][k]) = (cosine * x - sine * y, sine * x + cosine * y);
-        }
+        let (x, y) = (matrix[p], matrix[q]);
+        matrix[p] = std::array::from_fn(|k| cosine * x[k] - sine * y[k]);
+        matrix[q] = std::array::from_fn(|k| sine * x[k] + cosine * y[k]);
     }
 }
 

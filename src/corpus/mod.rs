@@ -23,6 +23,7 @@ mod xyz;
 
 use std::sync::Arc;
 
+pub use lines::MAX_LINE_BYTES;
 pub use read::{ReadSummary, SKIPPED_LISTED, read};
 pub use source::Format;
 

@@ -35,7 +35,8 @@ pub struct ReadSummary {
 /// Reads `inputs`, files and folders, and hands their conformers to `emit`, batch by batch, in order.
 ///
 /// Content decides how a file is read. What cannot be read of a file is skipped, counted and listed; so is a file of
-/// unknown content in a folder or an archive. Not to be called with the same `emit` from several threads.
+/// unknown content in a folder or an archive. Memory is bounded by a few blocks of text and by one pickle (2 GiB at
+/// most); HDF5 inside gzip or an archive goes through a temporary file.
 ///
 /// # Errors
 /// - an input does not exist, or is a file of unknown content;
@@ -48,6 +49,9 @@ pub fn read(
     job: &Job,
     emit: &mut Emit<'_>,
 ) -> Result<ReadSummary> {
+    if inputs.is_empty() {
+        return Err(Error::input("INPUT", "no input given", "name a file or a folder"));
+    }
     let mut summary = ReadSummary {
         conformers: 0,
         skipped: 0,
@@ -90,7 +94,7 @@ impl ReadSummary {
             return Ok(());
         }
         let Some(first) = self.skipped_records.first() else {
-            let place = inputs.first().map_or_else(|| "INPUT".to_owned(), |path| path.display().to_string());
+            let place = inputs.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
             return Err(Error::input(place, "no conformer could be read: no record", KNOWN_FORMATS));
         };
         let (skipped, Skipped { file, record, reason }) = (self.skipped, first);
