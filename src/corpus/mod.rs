@@ -8,7 +8,24 @@
 //! A format without an atom order in SMILES terms gets the skeleton of a chain of bare atoms, `[C]<>[O]<>`, so that
 //! its coordinates can be counted in a plausible context; [`AtomOrder`] says so.
 
+mod archive;
+pub mod atoms;
+mod collect;
+pub mod frame;
+mod jsonl;
+mod lines;
+mod plain;
+mod read;
+mod sdf;
+mod source;
+mod walk;
+mod xyz;
+
 use std::sync::Arc;
+
+pub use lines::MAX_LINE_BYTES;
+pub use read::{ReadSummary, SKIPPED_LISTED, read};
+pub use source::Format;
 
 use serde::Serialize;
 

@@ -1,4 +1,6 @@
 //! The one integration binary: a module per subject, so that it links once.
 
 mod counting;
+mod readers;
+mod readers_bad;
 mod support;
