@@ -11,11 +11,16 @@
 mod archive;
 pub mod atoms;
 mod collect;
+mod conformers;
 pub mod frame;
+pub mod geom_pickle;
 mod jsonl;
 mod lines;
+pub mod pickle;
+mod pickles;
 mod plain;
 mod read;
+pub mod rdkit;
 mod sdf;
 mod source;
 mod walk;
@@ -23,6 +28,7 @@ mod xyz;
 
 use std::sync::Arc;
 
+pub use conformers::{Conformers, Embedded, Files};
 pub use lines::MAX_LINE_BYTES;
 pub use read::{ReadSummary, SKIPPED_LISTED, read};
 pub use source::Format;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::archive::{self, Member};
 use super::source::{self, Format, KNOWN_FORMATS, read_error};
 use super::walk::{self, InputFile};
-use super::{Batch, Context, Emit, ReadOptions, Skipped, Source, jsonl, plain, sdf, xyz};
+use super::{Batch, Context, Emit, ReadOptions, Skipped, Source, jsonl, pickles, plain, sdf, xyz};
 use crate::error::{Error, Result};
 use crate::job::{InputHash, Job, Unit};
 use crate::text::Written;
@@ -52,13 +52,7 @@ pub fn read(
     if inputs.is_empty() {
         return Err(Error::input("INPUT", "no input given", "name a file or a folder"));
     }
-    let mut summary = ReadSummary {
-        conformers: 0,
-        skipped: 0,
-        skipped_records: Vec::new(),
-        inputs: Vec::new(),
-        written: Written::ANY,
-    };
+    let mut summary = ReadSummary::new();
     let mut not_files = Vec::new();
     let files = walk::files(inputs, &mut not_files)?;
     summary.count(&Batch { skipped: not_files, ..Batch::default() });
@@ -81,7 +75,19 @@ pub fn read(
 }
 
 impl ReadSummary {
-    fn count(&mut self, batch: &Batch) {
+    /// Nothing read yet.
+    pub(super) fn new() -> Self {
+        ReadSummary {
+            conformers: 0,
+            skipped: 0,
+            skipped_records: Vec::new(),
+            inputs: Vec::new(),
+            written: Written::ANY,
+        }
+    }
+
+    /// Counts a batch.
+    pub(super) fn count(&mut self, batch: &Batch) {
         self.conformers += batch.conformers.len() as u64;
         self.skipped += batch.skipped.len() as u64;
         let room = SKIPPED_LISTED - self.skipped_records.len();
@@ -174,7 +180,7 @@ fn read_format(format: Format, source: Source<'_>, context: Context<'_>, emit: &
         Format::Msgpack => Err(unsupported(&source.name, "msgpack")),
         Format::Pickle => {
             let bytes = whole(source.reader, &source.name, context.job)?;
-            read_pickle(&bytes, &source.name, context, emit)
+            pickles::read(&bytes, &source.name, context, emit)
         }
         Format::Hdf5 => {
             let spooled = spool(source.reader, &source.name, context.job)?;
@@ -185,10 +191,6 @@ fn read_format(format: Format, source: Source<'_>, context: Context<'_>, emit: &
 
 fn read_hdf5(_path: &Path, name: &str, _context: Context<'_>, _emit: &mut Emit<'_>) -> Result<()> {
     Err(unsupported(name, "HDF5"))
-}
-
-fn read_pickle(_bytes: &[u8], name: &str, _context: Context<'_>, _emit: &mut Emit<'_>) -> Result<()> {
-    Err(unsupported(name, "pickle"))
 }
 
 fn unsupported(name: &str, format: &str) -> Error {

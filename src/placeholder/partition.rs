@@ -1,7 +1,5 @@
-//! Placeholders per class of block, where classes are functions of the skeleton alone.
-//!
-//! The best assignment is found by argmin and certified by branch and bound: harm never falls when a class is given
-//! fewer tokens than it needs, so a partial assignment bounds all its completions.
+//! Classes of block: functions of the skeleton alone.
+
 
 use crate::stats::size::{SIZE_CLASSES, size_class};
 use crate::text::skeleton::{Piece, pieces};
