@@ -44,7 +44,12 @@ pub(crate) fn read(bytes: &[u8], name: &str, context: Context<'_>, emit: &mut Em
 }
 
 /// One conformer of a molecule, or why it has none.
-fn conformer(molecule: &Molecule, index: usize, key: &Arc<str>, atoms: &mut Atoms) -> Result<Conformer, String> {
+fn conformer(
+    molecule: &Molecule,
+    index: usize,
+    key: &Arc<str>,
+    atoms: &mut Atoms,
+) -> Result<Conformer, String> {
     atoms.clear();
     let stored = &molecule.conformers[index];
     if !stored.is_3d {

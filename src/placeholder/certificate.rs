@@ -109,7 +109,11 @@ impl ClassProblem {
     }
 
     /// The assignment of least harm among the options that `allowed` lets through, by exhaustive branch and bound.
-    pub fn solve(&self, objective: &Objective, allowed: impl Fn(usize) -> bool) -> Option<(Vec<usize>, Harm)> {
+    pub fn solve(
+        &self,
+        objective: &Objective,
+        allowed: impl Fn(usize) -> bool,
+    ) -> Option<(Vec<usize>, Harm)> {
         let lists: Vec<Vec<&Cost>> =
             self.classes.iter().map(|costs| self.undominated(objective, costs, &allowed)).collect();
         let mut search = BranchAndBound { problem: self, objective, lists: &lists, best: None };
@@ -143,15 +147,22 @@ impl ClassProblem {
 
 impl Cost {
     fn tabulate(option: usize, vector: &[u8], conformers: &[ClassifiedConformer], class: u8) -> Self {
-        let mut cost =
-            Cost { option, unparsable: 0, junk: 0, errors: Vec::with_capacity(conformers.len()), lost: Vec::new() };
+        let mut cost = Cost {
+            option,
+            unparsable: 0,
+            junk: 0,
+            errors: Vec::with_capacity(conformers.len()),
+            lost: Vec::new(),
+        };
         for conformer in conformers {
             let (mut sum, mut lost) = (0u64, false);
             for (_, group, block) in conformer.iter().filter(|(c, _, _)| *c == class) {
                 let f = vector[usize::from(*group)];
                 cost.junk += u64::from(f.saturating_sub(block.tokens));
                 match block.error(f) {
-                    Some(error) => sum = sum.saturating_add(u64::from(error).saturating_mul(u64::from(error))),
+                    Some(error) => {
+                        sum = sum.saturating_add(u64::from(error).saturating_mul(u64::from(error)))
+                    }
                     None => {
                         lost = true;
                         cost.unparsable += 1;

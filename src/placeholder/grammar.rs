@@ -25,7 +25,11 @@ pub struct NumberShape {
 impl NumberShape {
     /// Every shape: 2 signs × 2 integer parts × 5 fractions.
     pub fn all() -> impl Iterator<Item = NumberShape> + Clone {
-        (0..20u8).map(|n| NumberShape { negative: n % 2 == 1, integer_digits: 1 + n / 2 % 2, decimals: n / 4 })
+        (0..20u8).map(|n| NumberShape {
+            negative: n % 2 == 1,
+            integer_digits: 1 + n / 2 % 2,
+            decimals: n / 4,
+        })
     }
 }
 

@@ -21,8 +21,8 @@ pub use certificate::{Certificate, ClassProblem, ClassifiedConformer};
 pub use classes::{ClassReport, PartitionReport};
 pub use evidence::{Evidence, Measures};
 pub use fit::{
-    CandidateReport, CorpusReport, DialectChoice, FitPlan, FitReport, FitResult, SCHEMA, SearchReport, TokenCount,
-    fit,
+    CandidateReport, CorpusReport, DialectChoice, FitPlan, FitReport, FitResult, SCHEMA, SearchReport,
+    TokenCount, fit,
 };
 pub use grammar::{NumberShape, Shape, USERS_PLACEHOLDERS, tie_key};
 pub use objective::{Harm, Objective};

@@ -1,6 +1,5 @@
 //! Classes of block: functions of the skeleton alone.
 
-
 use crate::stats::size::{SIZE_CLASSES, size_class};
 use crate::text::skeleton::{Piece, pieces};
 

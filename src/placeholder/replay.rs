@@ -92,9 +92,6 @@ mod tests {
         let replayed = replay(inside, -29_876, &tokens(&[1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12, 13]));
         assert_eq!((replayed.tokens, replayed.parsable_from), (12, 7));
         let errors: Vec<_> = (6..14).map(|f| replayed.error(f)).collect();
-        assert_eq!(
-            errors,
-            [None, Some(9_876), Some(9_876), Some(876), Some(76), Some(6), Some(0), Some(0)]
-        );
+        assert_eq!(errors, [None, Some(9_876), Some(9_876), Some(876), Some(76), Some(6), Some(0), Some(0)]);
     }
 }

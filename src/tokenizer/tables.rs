@@ -97,9 +97,7 @@ impl Tables {
             let mut sink = S::default();
             let end = match &self.uniform {
                 Some(cuts) => self.block(tokenizer, text, start, &mut sink, |len, _| cuts[len]),
-                None => {
-                    self.block(tokenizer, text, start, &mut sink, |len, value| self.runs[len - 1][value])
-                }
+                None => self.block(tokenizer, text, start, &mut sink, |len, value| self.runs[len - 1][value]),
             }?;
             each(sink);
             at = end + 1;
@@ -276,7 +274,10 @@ fn digit_pure(tokenizer: &Tokenizer) -> std::result::Result<Pairs, String> {
         for pair in token.as_bytes().windows(2) {
             let (a, b) = (pair[0], pair[1]);
             if a.is_ascii_digit() != b.is_ascii_digit() {
-                return Err(format!("token `{}` holds a digit beside another character", token.escape_debug()));
+                return Err(format!(
+                    "token `{}` holds a digit beside another character",
+                    token.escape_debug()
+                ));
             }
             if a < 128 && b < 128 {
                 pairs.0[usize::from(a) * 128 + usize::from(b)] = true;
@@ -294,15 +295,16 @@ fn digit_pure(tokenizer: &Tokenizer) -> std::result::Result<Pairs, String> {
 /// Whether an added token could match inside enriched text between the tags: tags of capital letters cannot, nor
 /// anything with a character that the format lacks, nor a `<` before a letter.
 fn may_stand_in_text(content: &str) -> bool {
-    let tag = content
-        .strip_prefix('[')
-        .and_then(|rest| rest.strip_suffix(']'))
-        .is_some_and(|name| {
-            let name = name.trim_start_matches('/');
-            name.len() >= 3 && name.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
-        });
-    let foreign = content.chars().any(|c| !c.is_ascii_graphic() || matches!(c, '|' | '_' | '{' | '}' | '!' | '"'));
-    let word = content.as_bytes().windows(2).any(|pair| pair[0] == b'<' && (pair[1].is_ascii_alphabetic() || pair[1] == b'/'));
+    let tag = content.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).is_some_and(|name| {
+        let name = name.trim_start_matches('/');
+        name.len() >= 3 && name.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
+    });
+    let foreign =
+        content.chars().any(|c| !c.is_ascii_graphic() || matches!(c, '|' | '_' | '{' | '}' | '!' | '"'));
+    let word = content
+        .as_bytes()
+        .windows(2)
+        .any(|pair| pair[0] == b'<' && (pair[1].is_ascii_alphabetic() || pair[1] == b'/'));
     !(tag || foreign || word)
 }
 

@@ -85,7 +85,9 @@ pub fn refusal(input: PathBuf) -> String {
 
 #[test]
 fn real_conformers_agree_with_their_mol_blocks() {
-    let Some(geom) = shared("real conformers against their mol blocks").map(|s| s.join("geom")) else { return };
+    let Some(geom) = shared("real conformers against their mol blocks").map(|s| s.join("geom")) else {
+        return;
+    };
     let (texts, summary) = read(geom.join("geom_conformers.jsonl")).unwrap();
     let (blocks, _) = read(geom.join("geom_conformers.sdf")).unwrap();
     assert_eq!((texts.len(), blocks.len()), (13, 13));
