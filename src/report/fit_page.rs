@@ -146,7 +146,7 @@ fn cells(candidate: &CandidateView) -> Vec<String> {
     let tokens = candidate.free_tokens;
     vec![
         candidate.placeholder.clone(),
-        if tokens.fract() == 0.0 { format!("{tokens:.0}") } else { format!("{tokens:.2}") },
+        if tokens.fract() == 0.0 { format!("{tokens:.0}") } else { format!("{tokens:.1}") },
         percent(candidate.junk_blocks),
         format!("{:.2}", candidate.junk_tokens_per_block),
         percent(candidate.truncated_blocks),

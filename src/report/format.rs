@@ -83,6 +83,12 @@ pub fn number(value: f64) -> String {
     }
 }
 
+/// Two decimals, and no sign before zero.
+pub fn hundredths(value: f64) -> String {
+    let text = format!("{value:.2}");
+    if text == "-0.00" { "0.00".to_owned() } else { text }
+}
+
 /// Bytes in powers of 1000: `1.2 MB`.
 pub fn bytes(count: u64) -> String {
     scaled(count as f64, &["B", "kB", "MB", "GB", "TB", "PB"])

@@ -197,7 +197,7 @@ td.n,td.c{{white-space:nowrap}}
 .strong td{{font-weight:600;background:var(--mark)}}
 figure{{margin:1rem 0}}
 figcaption{{max-width:46rem}}
-svg{{display:block;width:100%;min-width:34rem;max-width:45rem;height:auto}}
+svg{{display:block;width:100%;min-width:30rem;max-width:45rem;height:auto}}
 svg text{{fill:var(--ink)}}
 svg [stroke=\"{ink}\"]{{stroke:var(--ink)}}
 svg [stroke=\"{grid}\"]{{stroke:var(--line)}}

@@ -1,6 +1,6 @@
 //! Coordinate statistics as tables and as a page.
 
-use super::format::{angstrom, number, percent, percent_interval, percent_or_dash, sparkline, thousands};
+use super::format::{hundredths, number, percent, percent_interval, percent_or_dash, sparkline, thousands};
 use super::html::{Page, Section};
 use super::plot::{Columns, Line, Lines, columns, lines};
 use super::table::{Table, Terminal};
@@ -8,9 +8,9 @@ use crate::job::Provenance;
 use crate::stats::histogram::HistogramView;
 use crate::stats::report::{AxisReport, GroupReport, Share, StatsReport};
 
-/// What `drift mine` shows in a terminal: a sentence and three tables.
+/// What `drift mine` shows in a terminal: a sentence and four tables.
 pub fn stats_table(report: &StatsReport, terminal: Terminal) -> String {
-    let tables = [axes_table(report, true), digits_table(report), size_table(report)];
+    let tables = [range_table(report, true), share_table(report), digits_table(report), size_table(report)];
     let tables = tables.map(|table| table.render(terminal));
     format!("{}\n\n{}", summary(report), tables.join("\n"))
 }
@@ -37,28 +37,18 @@ pub fn summary(report: &StatsReport) -> String {
     out
 }
 
-/// Signs, range and large values by axis; with the shape of the distribution where that can only be shown in text.
-pub fn axes_table(report: &StatsReport, with_shape: bool) -> Table {
-    let mut table = Table::new("Coordinates by axis, Å")
-        .text("axis")
-        .number("negative")
-        .number("95 % interval")
-        .number("min")
-        .number("5 %")
-        .number("median")
-        .number("95 %")
-        .number("max")
-        .number("sd")
-        .number("10 Å or\nmore")
-        .number("15 Å or\nmore");
+/// Where coordinates lie; with the shape of the distribution where that can only be shown in text.
+pub fn range_table(report: &StatsReport, with_shape: bool) -> Table {
+    let mut table = Table::new("Coordinates by axis, Å").text("axis");
+    for title in ["min", "5 %", "median", "95 %", "max", "mean", "sd"] {
+        table = table.number(title);
+    }
     if with_shape {
         table = table.code("-12 Å to 12 Å");
     }
     for axis in &report.total.axes {
-        let mut cells =
-            vec![axis.axis.to_owned(), percent_or_dash(axis.negative.share), interval(&axis.negative)];
+        let mut cells = vec![axis.axis.to_owned()];
         cells.extend(range_cells(axis));
-        cells.extend([percent_or_dash(axis.ten_or_more.share), percent_or_dash(axis.fifteen_or_more.share)]);
         if with_shape {
             cells.push(axis.histogram.as_ref().map_or_else(String::new, shape));
         }
@@ -67,14 +57,36 @@ pub fn axes_table(report: &StatsReport, with_shape: bool) -> Table {
     table
 }
 
-/// min, 5 %, median, 95 %, max, sd.
+/// min, 5 %, median, 95 %, max, mean, sd.
 fn range_cells(axis: &AxisReport) -> Vec<String> {
-    let Some(summary) = axis.summary else { return vec!["-".to_owned(); 6] };
+    let Some(summary) = axis.summary else { return vec!["-".to_owned(); 7] };
     let q = summary.quantiles;
     let mut cells: Vec<String> =
-        [summary.min, q.p05, q.p50, q.p95, summary.max].map(|value| format!("{value:.2}")).to_vec();
-    cells.push(summary.sd.map_or_else(|| "-".to_owned(), angstrom));
+        [summary.min, q.p05, q.p50, q.p95, summary.max, summary.mean].map(hundredths).to_vec();
+    cells.push(summary.sd.map_or_else(|| "-".to_owned(), hundredths));
     cells
+}
+
+/// The shares that matter to tokens, with their intervals.
+pub fn share_table(report: &StatsReport) -> Table {
+    let mut table = Table::new("Share of coordinates, with 95 % interval")
+        .text("axis")
+        .number("negative")
+        .number("interval")
+        .number("10 Å or\nmore")
+        .number("interval")
+        .number("15 Å or\nmore");
+    for axis in &report.total.axes {
+        table.row([
+            axis.axis.to_owned(),
+            percent_or_dash(axis.negative.share),
+            interval(&axis.negative),
+            percent_or_dash(axis.ten_or_more.share),
+            interval(&axis.ten_or_more),
+            percent_or_dash(axis.fifteen_or_more.share),
+        ]);
+    }
+    table
 }
 
 fn interval(share: &Share) -> String {
@@ -96,18 +108,9 @@ fn shape(histogram: &HistogramView) -> String {
 /// How numbers are written: digits before the point, trailing zeros.
 pub fn digits_table(report: &StatsReport) -> Table {
     let total = &report.total;
-    let mut table = Table::new("Digits, share of coordinates").text("axis");
-    for title in [
-        "1 digit\nbefore point",
-        "2",
-        "3 or more",
-        "no trailing\nzero",
-        "1",
-        "2",
-        "3",
-        "4",
-        "shortened by\n`stripped`",
-    ] {
+    let mut table =
+        Table::new("Digits before the point and trailing zeros, share of coordinates").text("axis");
+    for title in ["1 digit", "2 digits", "3 or\nmore", "no zero", "1 zero", "2 zeros", "3 zeros", "4 zeros"] {
         table = table.number(title);
     }
     let share = |count: u64| {
@@ -117,7 +120,6 @@ pub fn digits_table(report: &StatsReport) -> Table {
         let counts = axis.integer_digits.iter().chain(&axis.trailing_zeros);
         let mut cells = vec![axis.axis.to_owned()];
         cells.extend(counts.map(|&count| share(count)));
-        cells.push(percent_or_dash(axis.shortened.share));
         table.row(cells);
     }
     if let Some(saved) = total.stripped_characters_per_block {
@@ -154,7 +156,7 @@ pub fn size_table(report: &StatsReport) -> Table {
 fn size_cells(name: &str, group: &GroupReport) -> Vec<String> {
     let [x, y, z] = &group.axes;
     let sd = |axis: &AxisReport| {
-        axis.summary.and_then(|summary| summary.sd).map_or_else(|| "-".to_owned(), angstrom)
+        axis.summary.and_then(|summary| summary.sd).map_or_else(|| "-".to_owned(), hundredths)
     };
     let largest = x.summary.map(|summary| summary.max.max(-summary.min));
     vec![
@@ -166,7 +168,7 @@ fn size_cells(name: &str, group: &GroupReport) -> Vec<String> {
         sd(x),
         sd(y),
         sd(z),
-        largest.map_or_else(|| "-".to_owned(), |value| format!("{value:.2}")),
+        largest.map_or_else(|| "-".to_owned(), hundredths),
         percent_or_dash(x.ten_or_more.share),
     ]
 }
@@ -192,7 +194,8 @@ pub fn stats_page(report: &StatsReport, provenance: &Provenance) -> Page {
         .section("Where coordinates lie", |section| {
             section
                 .svg(&axes_plot(report), "Coordinates by axis in bins of 0.1 Å; 0.02 % of values at either end may lie outside. In a principal-axis frame x is the longest axis.")
-                .table(&axes_table(report, false));
+                .table(&range_table(report, false))
+                .table(&share_table(report));
         })
         .section("How they are written", |section| {
             section.table(&digits_table(report)).table(&first_digit_table(report));

@@ -3,7 +3,14 @@
 use comfy_table::presets::NOTHING;
 use comfy_table::{
     Attribute, Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table as Comfy, TableComponent,
+    Width,
 };
+
+/// Spaces between columns.
+const GAP: usize = 2;
+
+/// Text columns wrap to no fewer characters than this.
+const WRAPPED: usize = 18;
 
 /// Where and how a table is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -105,15 +112,22 @@ impl Table {
     }
 
     /// The table as lines of text, each with its line break, without trailing spaces.
+    ///
+    /// Where the terminal is too narrow the columns are shown in several blocks, each beginning with the first column.
     pub fn render(&self, terminal: Terminal) -> String {
         let mut out = String::new();
         if !self.title.is_empty() {
             out.push_str(&bold(&self.title, terminal));
             out.push('\n');
         }
-        for line in self.comfy(terminal).lines() {
-            out.push_str(line.trim_end());
-            out.push('\n');
+        for (index, columns) in self.blocks(terminal).iter().enumerate() {
+            if index > 0 {
+                out.push('\n');
+            }
+            for line in self.comfy(columns, terminal).lines() {
+                out.push_str(line.trim_end());
+                out.push('\n');
+            }
         }
         for note in &self.notes {
             out.push_str(note);
@@ -122,7 +136,36 @@ impl Table {
         out
     }
 
-    fn comfy(&self, terminal: Terminal) -> Comfy {
+    /// The columns of each block, by index.
+    fn blocks(&self, terminal: Terminal) -> Vec<Vec<usize>> {
+        let all = 0..self.columns.len();
+        let Some(width) = terminal.width.map(usize::from) else { return vec![all.collect()] };
+        let first = if all.is_empty() { 0 } else { self.least_width(0) };
+        let (mut blocks, mut used) = (vec![vec![]], 0);
+        for column in all {
+            let own = self.least_width(column);
+            // A block holds at least one column besides the first.
+            if used + own > width && blocks.last().is_some_and(|block: &Vec<usize>| block.len() > 1) {
+                blocks.push(vec![0]);
+                used = first + GAP;
+            }
+            if let Some(block) = blocks.last_mut() {
+                block.push(column);
+            }
+            used += own + GAP;
+        }
+        blocks
+    }
+
+    /// The fewest characters that `column` can be shown in.
+    fn least_width(&self, column: usize) -> usize {
+        let cells = self.rows.iter().filter_map(|row| row.cells.get(column)).map(String::as_str);
+        let lines = cells.chain([self.columns[column].title.as_str()]).flat_map(str::lines);
+        let longest = lines.map(|line| line.chars().count()).max().unwrap_or(0);
+        if self.columns[column].kind == Kind::Text { longest.min(WRAPPED) } else { longest }
+    }
+
+    fn comfy(&self, columns: &[usize], terminal: Terminal) -> Comfy {
         let mut table = Comfy::new();
         table.load_preset(NOTHING).set_style(TableComponent::HeaderLines, '─');
         if terminal.colour {
@@ -134,22 +177,24 @@ impl Table {
             Some(width) => table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width),
             None => table.set_content_arrangement(ContentArrangement::Disabled),
         };
-        table.set_header(self.columns.iter().map(|column| styled(&column.title, true, terminal)));
+        table.set_header(columns.iter().map(|&column| styled(&self.columns[column].title, true, terminal)));
         for row in &self.rows {
-            let cells = self.columns.iter().enumerate();
-            table.add_row(cells.map(|(index, _)| {
-                styled(row.cells.get(index).map_or("", String::as_str), row.strong, terminal)
-            }));
+            let cell = |column: &usize| row.cells.get(*column).map_or("", String::as_str);
+            table.add_row(columns.iter().map(|column| styled(cell(column), row.strong, terminal)));
         }
-        let last = self.columns.len().saturating_sub(1);
-        for (index, (column, shown)) in self.columns.iter().zip(table.column_iter_mut()).enumerate() {
-            shown.set_padding((0, if index == last { 0 } else { 2 }));
-            if column.kind == Kind::Number {
+        for (index, shown) in table.column_iter_mut().enumerate() {
+            let gap = if index + 1 == columns.len() { 0 } else { GAP as u16 };
+            shown.set_padding((0, gap));
+            let column = columns[index];
+            if self.columns[column].kind == Kind::Number {
                 shown.set_cell_alignment(CellAlignment::Right);
             }
-            if column.kind != Kind::Text {
-                shown.set_constraint(ColumnConstraint::ContentWidth);
-            }
+            shown.set_constraint(match self.columns[column].kind {
+                Kind::Text => {
+                    ColumnConstraint::LowerBoundary(Width::Fixed(self.least_width(column) as u16 + gap))
+                }
+                Kind::Code | Kind::Number => ColumnConstraint::ContentWidth,
+            });
         }
         table
     }
@@ -197,6 +242,30 @@ Shares of 1,619 blocks.
         let shown = sample().render(Terminal { width: Some(60), colour: false });
         assert!(shown.lines().all(|line| line.chars().count() <= 60), "\n{shown}");
         assert!(shown.contains("-0.0000,0.0000,0.0000  49.9 %  fitted"), "\n{shown}");
+    }
+
+    #[test]
+    fn columns_that_do_not_fit_follow_below() {
+        let want = "\
+Candidates
+placeholder              junk
+                       blocks
+─────────────────────────────
+-0.0000,0.0000,0.0000  49.9 %
+0.000,0.000,0.000         0 %
+
+placeholder            remark
+──────────────────────────────────────
+-0.0000,0.0000,0.0000  fitted
+0.000,0.000,0.000      what the users
+                       have had since
+                       their version 4
+Shares of 1,619 blocks.
+";
+        let got = sample().render(Terminal { width: Some(41), colour: false });
+        assert_eq!(got, want, "\n{got}");
+        assert!(!sample().render(Terminal { width: Some(0), colour: false }).is_empty());
+        assert_eq!(Table::new("").render(Terminal { width: Some(10), colour: false }).trim(), "");
     }
 
     #[test]

@@ -67,7 +67,7 @@ pub fn bars(chart: &BarChart) -> String {
             let names: Vec<_> = chart.series.iter().cloned().zip(colours).collect();
             legend(area, &names, frame.left, 14)?;
         }
-        frame.x_axis(area, &axis_ticks(chart.scale, frame.x), &chart.x_label, true)?;
+        frame.x_axis(area, &axis_ticks(chart.scale, &frame), &chart.x_label, true)?;
         let mut y = top + GAP / 2;
         for bar in &chart.bars {
             y = draw_row(area, &frame, chart.scale, bar, y)?;
@@ -122,8 +122,7 @@ fn position(scale: Scale, value: Option<f64>) -> Option<f64> {
 fn frame(chart: &BarChart, top: i32, bottom: i32) -> Frame {
     let labels = chart.bars.iter().map(|bar| text_width(&shown_label(&bar.label))).max().unwrap_or(0);
     let values = || chart.bars.iter().flat_map(|bar| &bar.values);
-    let texts = values().map(|value| text_width(&value.text)).max().unwrap_or(0);
-    let (left, right) = (labels + 18, WIDTH - texts - 14);
+    let left = labels + 18;
     let positions = || values().filter_map(|value| position(chart.scale, value.value));
     let highest = positions().fold(f64::NEG_INFINITY, f64::max);
     let lowest = positions().fold(f64::INFINITY, f64::min);
@@ -135,16 +134,28 @@ fn frame(chart: &BarChart, top: i32, bottom: i32) -> Frame {
         Scale::Log if highest.is_finite() => (lowest.floor() - 1.0, highest.ceil().max(lowest.floor() + 1.0)),
         Scale::Log => (-4.0, 1.0),
     };
-    Frame { left, right: right.max(left + 160), top, bottom, x, y: (0.0, 1.0) }
+    // As far to the right as leaves room for each text after its bar.
+    let room = |value: &Value| {
+        let part = (position(chart.scale, value.value)? - x.0) / (x.1 - x.0);
+        let free = f64::from(WIDTH - 14 - text_width(&value.text) - left);
+        (part > 0.0).then(|| left + (free / part) as i32)
+    };
+    let right =
+        values().filter_map(room).min().unwrap_or(WIDTH).clamp(left + 160, (WIDTH - 24).max(left + 160));
+    Frame { left, right, top, bottom, x, y: (0.0, 1.0) }
 }
 
-fn axis_ticks(scale: Scale, (low, high): (f64, f64)) -> Vec<(f64, String)> {
+fn axis_ticks(scale: Scale, frame: &Frame) -> Vec<(f64, String)> {
+    let (low, high) = frame.x;
     match scale {
         Scale::Share => ticks(0.0, 1.0, 5).into_iter().map(|t| (t, percent(t).replace(".0", ""))).collect(),
         Scale::Linear => ticks(low, high, 5).into_iter().map(|t| (t, trimmed(t))).collect(),
         Scale::Log => {
-            let step = ((high - low) / 6.0).ceil().max(1.0) as usize;
-            let powers = (low.ceil() as i32..=high.floor() as i32).step_by(step);
+            let (least, most) = (low.ceil() as i32, high.floor() as i32);
+            let widest = (least..=most).map(|power| text_width(&decimal(power))).max().unwrap_or(0) + 12;
+            let pitch = f64::from(frame.right - frame.left) / (high - low);
+            let step = (f64::from(widest) / pitch).ceil().max(1.0) as usize;
+            let powers = (least..=most).step_by(step);
             powers.map(|power| (f64::from(power), decimal(power))).collect()
         }
     }
