@@ -1,1 +1,103 @@
+//! The command line: one file per verb, each `Args` → plan → run → render. The only place that prints.
 
+mod completions;
+mod fit;
+mod inspect;
+// mod mine;
+mod output;
+mod progress;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+use crate::error::Error;
+use crate::job::Job;
+use output::Output;
+
+/// Finds, proves and ends token drift in language models that write 3D molecules as text.
+#[derive(Debug, Parser)]
+#[command(name = "drift", version, propagate_version = true, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+    #[command(flatten)]
+    global: Global,
+}
+
+/// What every verb takes.
+#[derive(Debug, clap::Args)]
+struct Global {
+    /// Print one JSON document instead of tables
+    #[arg(long, global = true)]
+    json: bool,
+    /// Threads to use; all cores by default. Results do not depend on it
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    /// Show no progress
+    #[arg(long, short, global = true)]
+    quiet: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Read conformers, print their coordinate statistics and keep them in a compact store
+    //Mine(mine::Args),
+    /// Find the placeholder of least harm for a tokenizer, with a proof that none is better
+    Fit(fit::Args),
+    /// Show the tokens of texts, which of them a template leaves free, and their drift
+    Inspect(inspect::Args),
+    /// Print a completion script for a shell
+    Completions(completions::Args),
+}
+
+/// Parses the command line, runs the verb and maps its outcome to an exit code: 0 done, 2 usage or input error, 130
+/// interrupted.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let output = Output::new(cli.global.json);
+    match run(cli, &output) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            if broken_pipe(&error) {
+                return ExitCode::SUCCESS;
+            }
+            output.error(&error);
+            ExitCode::from(error.downcast_ref::<Error>().map_or(2, Error::exit_code))
+        }
+    }
+}
+
+fn run(cli: Cli, output: &Output) -> anyhow::Result<()> {
+    if let Some(threads) = cli.global.threads {
+        rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global()?;
+    }
+    let job = job(cli.global.quiet)?;
+    match cli.verb {
+        //Verb::Mine(args) => mine::run(args, &job, output),
+        Verb::Fit(args) => fit::run(args, &job, output),
+        Verb::Inspect(args) => inspect::run(args, output),
+        Verb::Completions(args) => completions::run(args, &mut Cli::command(), output),
+    }
+}
+
+/// A job that Ctrl-C cancels; a second Ctrl-C ends the process at once.
+fn job(quiet: bool) -> anyhow::Result<Job> {
+    let cancelled = Arc::new(AtomicBool::new(false));
+    let flag = cancelled.clone();
+    ctrlc::set_handler(move || {
+        if flag.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    })?;
+    Ok(Job::new(progress::observer(quiet), cancelled))
+}
+
+/// A reader that stopped listening, as `head` does, is no error.
+fn broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
+    })
+}

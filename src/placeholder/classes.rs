@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::certificate::{Certificate, ClassProblem, ClassifiedConformer};
+use super::grammar::Space;
 use super::objective::{Harm, Objective};
 use super::options::Options;
 use super::partition::Partition;
@@ -61,6 +62,7 @@ pub struct ClassReport {
 /// # Errors
 /// If argmin refuses its settings.
 pub fn analyse(
+    space: Space,
     options: &Options,
     objective: &Objective,
     sample: &[Sampled],
@@ -68,11 +70,12 @@ pub fn analyse(
 ) -> Result<Vec<PartitionReport>> {
     Partition::ALL
         .iter()
-        .map(|&partition| analyse_one(partition, options, objective, sample, settings))
+        .map(|&partition| analyse_one(space, partition, options, objective, sample, settings))
         .collect()
 }
 
 fn analyse_one(
+    space: Space,
     partition: Partition,
     options: &Options,
     objective: &Objective,
@@ -88,7 +91,7 @@ fn analyse_one(
         .ok_or_else(|| Error::input(partition.name(), "no placeholder to choose from", ""))?;
     let (_, bound) = problem.solve(objective, |_| true).unwrap_or((Vec::new(), harm));
     let (single, single_harm) = best_single(&problem, options, objective, labels.len());
-    let found = search(labels.len(), objective, settings, |shapes| {
+    let found = search(space, labels.len(), objective, settings, |shapes| {
         let chosen: Vec<usize> = shapes.iter().map(|shape| options.of_shape(*shape)).collect();
         problem.harm(objective, &chosen)
     })
@@ -100,7 +103,10 @@ fn analyse_one(
     let classes = labels.iter().enumerate().map(|(class, &label)| ClassReport {
         class: label,
         blocks: conformers.iter().flatten().filter(|(c, _, _)| usize::from(*c) == class).count() as u64,
-        placeholder: options.list[assignment[class]].best.map_or_else(String::new, |shape| shape.text()),
+        placeholder: options.list[assignment[class]]
+            .best
+            .as_ref()
+            .map_or_else(String::new, |best| best.1.clone()),
     });
     Ok(PartitionReport {
         partition: partition.name(),

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::certificate::Certificate;
 use super::classes::{PartitionReport, Sampled, analyse};
 use super::evidence::{Evidence, Measures};
-use super::grammar::{Shape, USERS_PLACEHOLDERS, tie_key};
+use super::grammar::{Space, USERS_PLACEHOLDERS, tie_key};
 use super::objective::{Harm, Objective};
 use super::options::Options;
 use super::replay::{BlockReplay, replay};
@@ -239,7 +239,7 @@ impl<'t> Task<'t> {
         let counter = Counter::new(tokenizer, survey.skeletons.iter().map(|s| &**s))?;
         let candidates = candidates(plan);
         let texts: Vec<String> = candidates.iter().map(|(text, _)| text.clone()).collect();
-        let options = Options::new(&counter, &survey.atoms, &texts)?;
+        let options = Options::new(&counter, Space(dialect), &survey.atoms, &texts)?;
         let evidence = Evidence::new(&options);
         Ok(Task {
             counter,
@@ -310,19 +310,18 @@ impl<'t> Task<'t> {
     fn finish(self, plan: &FitPlan, survey: &Survey) -> Result<FitResult> {
         let objective = &plan.objective;
         let harm = |option: usize| self.evidence.measures(&self.options, option).harm(objective);
-        let (chosen, reached) = self.choose(objective, &harm);
+        let (chosen, placeholder) = self.choose(objective, &harm)?;
         let bound = (0..self.options.list.len()).map(&harm).min_by(|a, b| objective.compare(*a, *b));
-        let bound = bound.unwrap_or(reached);
+        let bound = bound.unwrap_or_else(|| harm(chosen));
         let settings = SearchSettings { seed: plan.seed, iterations: 4_000 };
-        let found = search(1, objective, settings, |shapes| harm(self.options.of_shape(shapes[0])))
+        let space = Space(self.dialect);
+        let found = search(space, 1, objective, settings, |shapes| harm(self.options.of_shape(shapes[0])))
             .map_err(|e| Error::input("search", e, ""))?;
-        let placeholder = chosen.text();
         let candidates = self.judge_candidates(objective, &placeholder)?;
-        let main = self.evidence.main_group();
-        let free_tokens = self.options.list[self.options.of_shape(chosen)].vector[main];
+        let free_tokens = self.options.list[chosen].vector[self.evidence.main_group()];
         let class_settings = SearchSettings { seed: plan.seed, iterations: 2_000 };
         let classes = if self.sampling {
-            analyse(&self.options, objective, &self.sample, class_settings)?
+            analyse(space, &self.options, objective, &self.sample, class_settings)?
         } else {
             Vec::new()
         };
@@ -341,7 +340,7 @@ impl<'t> Task<'t> {
             },
             placeholder,
             free_tokens: u32::from(free_tokens),
-            certificate: Certificate::new(reached, bound),
+            certificate: Certificate::new(harm(chosen), bound),
             candidates,
             token_distribution: self
                 .evidence
@@ -358,16 +357,15 @@ impl<'t> Task<'t> {
         })
     }
 
-    /// The placeholder of least harm, ties to the fewest characters, then the smallest bytes.
-    fn choose(&self, objective: &Objective, harm: &impl Fn(usize) -> Harm) -> (Shape, Harm) {
-        self.options
-            .attainable()
-            .map(|(option, shape)| (shape, harm(option)))
-            .min_by(|(a, harm_a), (b, harm_b)| {
-                let tie = || tie_key(&a.text()).cmp(&tie_key(&b.text()));
-                objective.compare(*harm_a, *harm_b).then_with(tie)
-            })
-            .unwrap_or_else(|| (Shape::PLAIN, harm(self.options.of_shape(Shape::PLAIN))))
+    /// The option of least harm and its placeholder, ties to the fewest characters, then the smallest bytes.
+    fn choose(&self, objective: &Objective, harm: &impl Fn(usize) -> Harm) -> Result<(usize, String)> {
+        let best = self.options.attainable().min_by(|(a, text_a), (b, text_b)| {
+            let tie = || tie_key(text_a).cmp(&tie_key(text_b));
+            objective.compare(harm(*a), harm(*b)).then_with(tie)
+        });
+        let (option, text) =
+            best.ok_or_else(|| Error::input("search", "no placeholder to choose from", ""))?;
+        Ok((option, text.to_owned()))
     }
 
     fn judge_candidates(&self, objective: &Objective, chosen: &str) -> Result<Vec<CandidateReport>> {

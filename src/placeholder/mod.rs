@@ -24,7 +24,7 @@ pub use fit::{
     CandidateReport, CorpusReport, DialectChoice, FitPlan, FitReport, FitResult, SCHEMA, SearchReport,
     TokenCount, fit,
 };
-pub use grammar::{NumberShape, Shape, USERS_PLACEHOLDERS, tie_key};
+pub use grammar::{NumberShape, Shape, Space, USERS_PLACEHOLDERS, tie_key};
 pub use objective::{Harm, Objective};
 pub use options::Options;
 pub use partition::Partition;

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::grammar::{Shape, tie_key};
+use super::grammar::{Shape, Space, tie_key};
 use crate::error::{Error, Result};
 use crate::tokenizer::{Counter, MAX_BLOCK_TOKENS};
 
@@ -20,7 +20,7 @@ pub struct Placeholders {
     pub vector: Vector,
     /// The placeholder of the search space that comes to it, best by the order of ties; `None` for options that only
     /// bounds need.
-    pub best: Option<Shape>,
+    pub best: Option<(Shape, String)>,
 }
 
 /// Left groups and options of one tokenizer over the atoms of a corpus.
@@ -45,7 +45,12 @@ impl Options {
     ///
     /// # Errors
     /// If a candidate cannot be encoded.
-    pub fn new(counter: &Counter<'_>, atoms: &BTreeSet<Box<str>>, candidates: &[String]) -> Result<Self> {
+    pub fn new(
+        counter: &Counter<'_>,
+        space: Space,
+        atoms: &BTreeSet<Box<str>>,
+        candidates: &[String],
+    ) -> Result<Self> {
         let mut signatures: BTreeMap<Vector, u8> = BTreeMap::new();
         let mut groups = HashMap::new();
         let mut representatives: Vec<Box<str>> = Vec::new();
@@ -68,9 +73,10 @@ impl Options {
             by_vector: HashMap::new(),
             by_shape: HashMap::new(),
         };
-        for shape in Shape::all() {
-            let vector = options.vector(counter, &shape.text())?;
-            let index = options.insert(vector, Some(shape));
+        for shape in space.all() {
+            let text = space.text(shape);
+            let vector = options.vector(counter, &text)?;
+            let index = options.insert(vector, Some((shape, text)));
             options.by_shape.insert(shape, index);
         }
         for candidate in candidates {
@@ -110,18 +116,21 @@ impl Options {
     }
 
     /// The options that a placeholder of the search space comes to.
-    pub fn attainable(&self) -> impl Iterator<Item = (usize, Shape)> {
-        self.list.iter().enumerate().filter_map(|(index, option)| Some((index, option.best?)))
+    pub fn attainable(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.list
+            .iter()
+            .enumerate()
+            .filter_map(|(index, option)| Some((index, option.best.as_ref()?.1.as_str())))
     }
 
-    fn insert(&mut self, vector: Vector, shape: Option<Shape>) -> usize {
+    fn insert(&mut self, vector: Vector, placeholder: Option<(Shape, String)>) -> usize {
         let index = *self.by_vector.entry(vector.clone()).or_insert_with(|| {
             self.list.push(Placeholders { vector, best: None });
             self.list.len() - 1
         });
         let best = &mut self.list[index].best;
-        if let Some(new) = shape
-            && best.is_none_or(|old| tie_key(&new.text()) < tie_key(&old.text()))
+        if let Some(new) = placeholder
+            && best.as_ref().is_none_or(|old| tie_key(&new.1) < tie_key(&old.1))
         {
             *best = Some(new);
         }

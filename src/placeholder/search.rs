@@ -8,7 +8,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 
-use super::grammar::{Shape, tie_key};
+use super::grammar::{Shape, Space, tie_key};
 use super::objective::{Harm, Objective};
 
 /// A placeholder for each class of block.
@@ -34,19 +34,21 @@ pub struct Found {
     pub evaluations: u64,
 }
 
-/// Anneals from `0.0000,0.0000,0.0000` in every one of `classes` classes, judging by `evaluate`.
+/// Anneals from the plain placeholder in every one of `classes` classes, judging by `evaluate`.
 ///
 /// # Errors
 /// If argmin refuses its settings (it does not for a positive number of iterations).
 pub fn search(
+    space: Space,
     classes: usize,
     objective: &Objective,
     settings: SearchSettings,
     evaluate: impl Fn(&[Shape]) -> Harm,
 ) -> Result<Found, ArgminError> {
-    let start = vec![Shape::PLAIN; classes];
+    let start = vec![space.start(); classes];
     let harm = evaluate(&start);
     let problem = Problem {
+        space,
         objective,
         evaluate: &evaluate,
         random: RefCell::new(ChaCha8Rng::seed_from_u64(settings.seed)),
@@ -65,6 +67,7 @@ pub fn search(
 }
 
 struct Problem<'a, E> {
+    space: Space,
     objective: &'a Objective,
     evaluate: &'a E,
     random: RefCell<ChaCha8Rng>,
@@ -81,12 +84,12 @@ impl<E: Fn(&[Shape]) -> Harm> CostFunction for Problem<'_, E> {
         let mut best = self.best.borrow_mut();
         best.evaluations += 1;
         let better = self.objective.compare(harm, best.harm);
-        if better.then_with(|| compare_ties(assignment, &best.assignment)).is_lt() {
+        if better.then_with(|| compare_ties(self.space, assignment, &best.assignment)).is_lt() {
             best.assignment.clone_from(assignment);
             best.harm = harm;
         }
-        // A hundredth of a junk token per character draws ties to short placeholders.
-        let characters: usize = assignment.iter().map(|shape| shape.text().len()).sum();
+        // A little per character draws ties to short placeholders.
+        let characters: usize = assignment.iter().map(|shape| self.space.text(*shape).len()).sum();
         Ok(self.objective.scalar(harm) + characters as f64 * 1e-4 / assignment.len() as f64)
     }
 }
@@ -105,15 +108,15 @@ impl<E: Fn(&[Shape]) -> Harm> Anneal for Problem<'_, E> {
         match random.random_range(0..4) {
             0 => number.negative = !number.negative,
             1 => number.integer_digits = 3 - number.integer_digits,
-            _ => number.decimals = random.random_range(0..=4),
+            _ => number.decimals = random.random_range(self.space.decimals()),
         }
         Ok(next)
     }
 }
 
 /// The order of ties over classes: fewest characters in all, then smallest bytes.
-fn compare_ties(a: &[Shape], b: &[Shape]) -> std::cmp::Ordering {
-    let text = |shapes: &[Shape]| shapes.iter().map(|s| s.text()).collect::<Vec<_>>().join("\n");
+fn compare_ties(space: Space, a: &[Shape], b: &[Shape]) -> std::cmp::Ordering {
+    let text = |shapes: &[Shape]| shapes.iter().map(|s| space.text(*s)).collect::<Vec<_>>().join("\n");
     let (a, b) = (text(a), text(b));
     tie_key(&a).cmp(&tie_key(&b))
 }

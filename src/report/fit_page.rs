@@ -1,192 +1,202 @@
 //! The result of `drift fit` as a table and as a page.
 //!
-//! The views here have the JSON's field names and nothing else, so that this module knows no search. Shares are
-//! fractions of 1.
+//! Views of [`FitReport`] and its parts. Shares are fractions of 1.
 
 use super::format::{angstrom, number, percent, thousands};
 use super::html::{Page, Section};
 use super::plot::{Bar, BarChart, Columns, Scale, Value, bars, columns};
 use super::table::Table;
-use crate::job::Provenance;
+use crate::placeholder::{CandidateReport, Certificate, FitReport, FitResult, PartitionReport};
 
-/// One tokenizer and dialect.
-#[derive(Debug, Clone, PartialEq)]
-pub struct FitView {
-    /// The tokenizer's name.
-    pub tokenizer: String,
-    /// `fixed` or `stripped`.
-    pub dialect: String,
-    /// How many blocks the figures are of.
-    pub blocks: u64,
-    /// The placeholder that was chosen.
-    pub placeholder: String,
-    /// Why none is better.
-    pub certificate: CertificateView,
-    /// The chosen placeholder and those it was compared with.
-    pub candidates: Vec<CandidateView>,
-    /// How many blocks take how many FREE tokens in context, the distribution of T.
-    pub token_distribution: Vec<(u32, u64)>,
+fn chosen(result: &FitResult) -> Option<&CandidateReport> {
+    result.candidates.iter().find(|candidate| candidate.placeholder == result.placeholder)
 }
 
-/// What was reached, and what no placeholder can undercut; each is unparsable blocks, induced RMSD in Å beyond the
-/// tolerance, and junk slots per block, compared in this order.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct CertificateView {
-    /// What the chosen placeholder reaches.
-    pub objective: [f64; 3],
-    /// What no placeholder can undercut.
-    pub lower_bound: [f64; 3],
-    /// The largest difference; 0 proves that there is no better placeholder.
-    pub gap: f64,
-}
-
-/// One placeholder, replayed on every block.
-#[derive(Debug, Clone, PartialEq)]
-pub struct CandidateView {
-    /// The placeholder.
-    pub placeholder: String,
-    /// What it is: `theirs, 4.3`; may be empty.
-    pub remark: String,
-    /// FREE tokens that its block takes, F; a mean where it depends on the context.
-    pub free_tokens: f64,
-    /// Share of blocks with junk slots.
-    pub junk_blocks: f64,
-    /// Junk slots per block.
-    pub junk_tokens_per_block: f64,
-    /// Share of blocks that lose tokens.
-    pub truncated_blocks: f64,
-    /// Share of blocks that no longer hold three numbers.
-    pub unparsable_blocks: f64,
-    /// Share of conformers with such a block.
-    pub unparsable_conformers: f64,
-    /// Mean induced RMSD in Å over the other conformers; none if there are none.
-    pub rmsd_angstrom: Option<f64>,
-}
-
-impl FitView {
-    fn chosen(&self) -> Option<&CandidateView> {
-        self.candidates.iter().find(|candidate| candidate.placeholder == self.placeholder)
+/// Which placeholder to use, what harm is left, and whether that is proved; placeholders in backticks.
+pub fn verdict(result: &FitResult) -> String {
+    let mut out =
+        format!("Use `{}` with {} ({} dialect)", result.placeholder, result.tokenizer, result.dialect.name());
+    if let Some(candidate) = chosen(result) {
+        out.push_str(&format!(": {}", harm(candidate)));
     }
+    out.push_str(". ");
+    let same = |other: &&CandidateReport| {
+        other.placeholder != result.placeholder
+            && chosen(result).is_some_and(|best| best.measures == other.measures)
+    };
+    if let Some(other) = result.candidates.iter().find(same) {
+        out.push_str(&format!("`{}` ({}) does the same. ", other.placeholder, other.source));
+    }
+    out.push_str(&if result.certificate.gap <= 0.0 {
+        "No placeholder does better: the lower bound is reached.".to_owned()
+    } else {
+        format!("None better was found; the lower bound leaves a gap of {}.", number(result.certificate.gap))
+    });
+    out
+}
 
-    /// Which placeholder to use, what harm is left, and whether that is proved; placeholders in backticks.
-    pub fn verdict(&self) -> String {
-        let mut out =
-            format!("Use `{}` with {} ({} dialect)", self.placeholder, self.tokenizer, self.dialect);
-        if let Some(candidate) = self.chosen() {
-            out.push_str(&format!(": {}", harm(candidate)));
+/// The candidates, the chosen one in bold.
+pub fn table(result: &FitResult) -> Table {
+    let sources = result.candidates.iter().any(|candidate| !candidate.source.is_empty());
+    let mut table = Table::new(format!("{}, {} dialect", result.tokenizer, result.dialect.name()))
+        .code("placeholder")
+        .number("FREE\ntokens")
+        .number("blocks with\njunk slots")
+        .number("junk slots\nper block")
+        .number("blocks\ntruncated")
+        .number("blocks\nunparsable")
+        .number("conformers\nunparsable")
+        .number("induced\nRMSD, Å");
+    if sources {
+        table = table.text("where it stands");
+    }
+    for candidate in &result.candidates {
+        let chosen = candidate.placeholder == result.placeholder;
+        let mut cells = cells(candidate);
+        if sources {
+            cells.push(candidate.source.clone());
         }
-        out.push_str(". ");
-        out.push_str(&if self.certificate.gap <= 0.0 {
-            "No placeholder does better: the lower bound is reached.".to_owned()
+        if chosen {
+            table.strong_row(cells)
         } else {
-            format!(
-                "None better was found; the lower bound leaves a gap of {}.",
-                number(self.certificate.gap)
-            )
-        });
-        out
+            table.row(cells)
+        };
     }
-
-    /// The candidates, the chosen one in bold.
-    pub fn table(&self) -> Table {
-        let remarks = self.candidates.iter().any(|candidate| !candidate.remark.is_empty());
-        let mut table = Table::new(format!("{}, {} dialect", self.tokenizer, self.dialect))
-            .code("placeholder")
-            .number("FREE\ntokens")
-            .number("blocks with\njunk slots")
-            .number("junk slots\nper block")
-            .number("blocks\ntruncated")
-            .number("blocks\nunparsable")
-            .number("conformers\nunparsable")
-            .number("induced\nRMSD, Å");
-        if remarks {
-            table = table.text("remark");
-        }
-        for candidate in &self.candidates {
-            let chosen = candidate.placeholder == self.placeholder;
-            let mut cells = cells(candidate);
-            if remarks {
-                cells.push(candidate.remark.clone());
-            }
-            if chosen {
-                table.strong_row(cells)
-            } else {
-                table.row(cells)
-            };
-        }
-        table.note(format!(
-            "Shares of {} blocks; the placeholder to use is `{}`.",
-            thousands(self.blocks),
-            self.placeholder
-        ));
-        table
-    }
+    table.note(format!(
+        "Shares of {} blocks; the placeholder to use is `{}`.",
+        thousands(result.blocks),
+        result.placeholder
+    ));
+    table
 }
 
 /// What a placeholder does to real blocks, in a clause.
-fn harm(candidate: &CandidateView) -> String {
+fn harm(candidate: &CandidateReport) -> String {
     let parts = [
-        (candidate.unparsable_blocks, "become unparsable"),
-        (candidate.truncated_blocks, "lose their last tokens"),
-        (candidate.junk_blocks, "have slots left over for junk"),
+        (candidate.measures.unparsable_blocks, "become unparsable"),
+        (candidate.measures.truncated_blocks, "lose their last tokens"),
+        (candidate.measures.junk_blocks, "have slots left over for junk"),
     ];
     let clauses: Vec<String> = parts
         .iter()
         .filter(|(share, _)| *share > 0.0)
         .map(|(share, what)| format!("{} of blocks {what}", percent(*share)))
         .collect();
-    let rmsd = match candidate.rmsd_angstrom {
+    let rmsd = match candidate.measures.rmsd_angstrom {
         Some(rmsd) if rmsd > 0.0 => format!(", {} Å RMSD on average", angstrom(rmsd)),
         _ => String::new(),
     };
     if clauses.is_empty() { "every block fits".to_owned() } else { clauses.join(", ") + &rmsd }
 }
 
-fn cells(candidate: &CandidateView) -> Vec<String> {
-    let tokens = candidate.free_tokens;
+fn cells(candidate: &CandidateReport) -> Vec<String> {
     vec![
         candidate.placeholder.clone(),
-        if tokens.fract() == 0.0 { format!("{tokens:.0}") } else { format!("{tokens:.1}") },
-        percent(candidate.junk_blocks),
-        format!("{:.2}", candidate.junk_tokens_per_block),
-        percent(candidate.truncated_blocks),
-        percent(candidate.unparsable_blocks),
-        percent(candidate.unparsable_conformers),
-        candidate.rmsd_angstrom.map_or_else(|| "-".to_owned(), angstrom),
+        candidate.free_tokens.to_string(),
+        percent(candidate.measures.junk_blocks),
+        format!("{:.2}", candidate.measures.junk_tokens_per_block),
+        percent(candidate.measures.truncated_blocks),
+        percent(candidate.measures.unparsable_blocks),
+        percent(candidate.measures.unparsable_conformers),
+        candidate.measures.rmsd_angstrom.map_or_else(|| "-".to_owned(), angstrom),
     ]
 }
 
-/// A page of all results; `corpus` says in a sentence what they were measured on.
-pub fn fit_page(corpus: &str, results: &[FitView], provenance: &Provenance) -> Page {
-    let lead = match results {
-        [only] => only.verdict(),
+/// A page of all results.
+pub fn fit_page(report: &FitReport) -> Page {
+    let results = &report.results;
+    let lead = match results.as_slice() {
+        [only] => verdict(only),
         _ => format!("The least harmful placeholder of {} tokenizers and dialects.", results.len()),
     };
     let mut page = Page::new("Placeholders that fit", lead);
     for result in results {
-        page = page.section(&format!("{}, {} dialect", result.tokenizer, result.dialect), |section| {
+        page = page.section(&format!("{}, {} dialect", result.tokenizer, result.dialect.name()), |section| {
             result_section(section, result, results.len() > 1);
         });
     }
-    page.section("Method", |section| method(section, corpus)).section("Provenance", |section| {
-        section.provenance(provenance);
+    page.section("Method", |section| method(section, report)).section("Provenance", |section| {
+        section.provenance(&report.provenance);
     })
 }
 
-fn result_section(section: &mut Section, result: &FitView, with_verdict: bool) {
+fn result_section(section: &mut Section, result: &FitResult, with_verdict: bool) {
     if with_verdict {
-        section.paragraph(&result.verdict());
+        section.paragraph(&verdict(result));
     }
     section
         .svg(&distribution_plot(result), "How many FREE tokens a real block takes in its context (T). A template gives every block the same number (F), so each other column drifts.")
         .svg(&drift_plot(result), "Drift by placeholder. Junk slots: T < F, the model must fill positions that the coordinate does not need. Truncated: T > F, the last tokens are lost.")
         .svg(&harm_plot(result), "What truncation does, by replay: mean RMSD of the clipped coordinates over the conformers that can still be read, on a logarithmic scale. Junk slots are not in it.")
-        .table(&result.table())
+        .table(&table(result))
         .heading("Certificate")
-        .table(&certificate_table(&result.certificate));
+        .table(&certificate_table(&result.certificate))
+        .paragraph(&format!("Blocks were counted by {}.", result.counted_by));
+    if !result.classes.is_empty() {
+        section.heading("A placeholder per class of block").paragraph(CLASSES).table(&classes_table(result));
+    }
 }
 
-fn certificate_table(certificate: &CertificateView) -> Table {
+const CLASSES: &str = "A template may use another placeholder for each class of block, as long as the class follows \
+    from the skeleton. Each row is the best assignment for one way to class blocks, proved by branch and bound.";
+
+/// What placeholders per class of block would gain.
+pub fn classes_table(result: &FitResult) -> Table {
+    let mut table = Table::new(format!("{}, {}, per class", result.tokenizer, result.dialect.name()))
+        .text("classes by")
+        .number("classes")
+        .text("what differs")
+        .number("gain per\nconformer")
+        .number("95 % interval")
+        .number("gap")
+        .text("worth it");
+    for partition in &result.classes {
+        let (gain, interval) = match &partition.gain {
+            Some(gain) => (
+                signed(gain.mean),
+                format!("{} to {}", signed(gain.interval.low), signed(gain.interval.high)),
+            ),
+            None => ("0".to_owned(), "-".to_owned()),
+        };
+        table.row([
+            partition.partition.to_owned(),
+            partition.classes.len().to_string(),
+            partition.compared.replace('_', " "),
+            gain,
+            interval,
+            number(partition.certificate.gap),
+            if partition.significant { "yes" } else { "no" }.to_owned(),
+        ]);
+    }
+    table.note(classes_verdict(&result.classes));
+    table
+}
+
+fn signed(value: f64) -> String {
+    format!("{value:+.4}")
+}
+
+/// Whether classes of block are worth it, in a sentence.
+fn classes_verdict(partitions: &[PartitionReport]) -> String {
+    let significant = partitions.iter().filter(|partition| partition.significant);
+    let least = |a: &&PartitionReport, b: &&PartitionReport| {
+        let (a, b) = (a.certificate.objective, b.certificate.objective);
+        a.partial_cmp(&b).unwrap_or(std::cmp::Ordering::Equal)
+    };
+    match significant.min_by(least) {
+        None => "No way to class blocks gains anything significant: one placeholder is enough.".to_owned(),
+        Some(best) => {
+            let list: Vec<String> = best
+                .classes
+                .iter()
+                .map(|class| format!("{}: `{}`", class.class, class.placeholder))
+                .collect();
+            format!("By {}: {}.", best.partition, list.join(", "))
+        }
+    }
+}
+
+fn certificate_table(certificate: &Certificate) -> Table {
     let mut table = Table::new("").text("in this order").number("reached").number("lower bound");
     let names =
         ["share of blocks unparsable", "induced RMSD beyond the tolerance, Å", "junk slots per block"];
@@ -210,17 +220,21 @@ fn certificate_table(certificate: &CertificateView) -> Table {
 }
 
 /// The distribution of T.
-pub fn distribution_plot(result: &FitView) -> String {
+pub fn distribution_plot(result: &FitResult) -> String {
     columns(&Columns {
-        title: format!("Tokens per block in context, {}, {} dialect", result.tokenizer, result.dialect),
+        title: format!(
+            "Tokens per block in context, {}, {} dialect",
+            result.tokenizer,
+            result.dialect.name()
+        ),
         x_label: "FREE tokens of a real block in context".to_owned(),
         y_label: "share of blocks".to_owned(),
-        counts: result.token_distribution.clone(),
+        counts: result.token_distribution.iter().map(|count| (count.tokens, count.blocks)).collect(),
     })
 }
 
 /// Junk and truncation by placeholder.
-pub fn drift_plot(result: &FitView) -> String {
+pub fn drift_plot(result: &FitResult) -> String {
     let value = |share: f64| Value { value: Some(share), text: percent(share) };
     chart(
         result,
@@ -228,38 +242,38 @@ pub fn drift_plot(result: &FitView) -> String {
         "share of blocks",
         &["blocks with junk slots", "blocks truncated"],
         Scale::Share,
-        |candidate| vec![value(candidate.junk_blocks), value(candidate.truncated_blocks)],
+        |candidate| vec![value(candidate.measures.junk_blocks), value(candidate.measures.truncated_blocks)],
     )
 }
 
 /// Induced RMSD and unparsable blocks by placeholder.
-pub fn harm_plot(result: &FitView) -> String {
+pub fn harm_plot(result: &FitResult) -> String {
     chart(result, "Harm by placeholder", "induced RMSD, Å", &["induced RMSD"], Scale::Log, |candidate| {
-        let unparsable = percent(candidate.unparsable_conformers);
-        let text = match (candidate.rmsd_angstrom, candidate.unparsable_conformers > 0.0) {
+        let unparsable = percent(candidate.measures.unparsable_conformers);
+        let text = match (candidate.measures.rmsd_angstrom, candidate.measures.unparsable_conformers > 0.0) {
             (Some(rmsd), false) => format!("{} Å", angstrom(rmsd)),
             (Some(rmsd), true) => format!("{} Å, {unparsable} unparsable", angstrom(rmsd)),
             (None, _) => format!("{unparsable} unparsable"),
         };
-        vec![Value { value: candidate.rmsd_angstrom, text }]
+        vec![Value { value: candidate.measures.rmsd_angstrom, text }]
     })
 }
 
 fn chart(
-    result: &FitView,
+    result: &FitResult,
     title: &str,
     x_label: &str,
     series: &[&str],
     scale: Scale,
-    values: impl Fn(&CandidateView) -> Vec<Value>,
+    values: impl Fn(&CandidateReport) -> Vec<Value>,
 ) -> String {
-    let bar = |candidate: &CandidateView| Bar {
+    let bar = |candidate: &CandidateReport| Bar {
         label: candidate.placeholder.clone(),
         strong: candidate.placeholder == result.placeholder,
         values: values(candidate),
     };
     bars(&BarChart {
-        title: format!("{title}, {}, {} dialect", result.tokenizer, result.dialect),
+        title: format!("{title}, {}, {} dialect", result.tokenizer, result.dialect.name()),
         x_label: x_label.to_owned(),
         series: series.iter().map(|name| (*name).to_owned()).collect(),
         bars: result.candidates.iter().map(bar).collect(),
@@ -267,10 +281,21 @@ fn chart(
     })
 }
 
-fn method(section: &mut Section, corpus: &str) {
-    if !corpus.is_empty() {
-        section.paragraph(corpus);
+fn method(section: &mut Section, report: &FitReport) {
+    let corpus = &report.corpus;
+    let mut sentence = format!(
+        "{} conformers with {} blocks were replayed; {} records were skipped.",
+        thousands(corpus.conformers),
+        thousands(corpus.blocks),
+        thousands(corpus.skipped)
+    );
+    if corpus.in_file_order > 0 {
+        sentence.push_str(&format!(
+            " {} conformers come from formats without text and were counted as chains of bare atoms.",
+            thousands(corpus.in_file_order)
+        ));
     }
+    section.paragraph(&sentence);
     section
         .list([
             "T: the FREE tokens that a real block takes in context, counted inside the whole text. F: those of the placeholder's block. Drift is F - T.",
@@ -281,36 +306,55 @@ fn method(section: &mut Section, corpus: &str) {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
+    use crate::job::Provenance;
+    use crate::placeholder::{
+        CorpusReport, Measures, Objective, SCHEMA, SearchReport, SearchSettings, TokenCount,
+    };
     use crate::report::table::Terminal;
+    use crate::text::Dialect;
 
     /// Figures of the shape that Qwen3's tokenizer gives.
-    pub(crate) fn sample() -> FitView {
-        let candidate = |placeholder: &str, tokens, junk, truncated, unparsable, rmsd| CandidateView {
+    fn sample() -> FitResult {
+        let candidate = |placeholder: &str, free_tokens, junk, truncated, unparsable, rmsd| CandidateReport {
             placeholder: placeholder.to_owned(),
-            remark: String::new(),
-            free_tokens: tokens,
-            junk_blocks: junk,
-            junk_tokens_per_block: junk,
-            truncated_blocks: truncated,
-            unparsable_blocks: unparsable,
-            unparsable_conformers: unparsable,
-            rmsd_angstrom: rmsd,
+            source: String::new(),
+            free_tokens,
+            measures: Measures {
+                junk_blocks: junk,
+                junk_tokens_per_block: junk,
+                truncated_blocks: truncated,
+                unparsable_blocks: unparsable,
+                unparsable_conformers: unparsable,
+                rmsd_angstrom: rmsd,
+            },
         };
-        FitView {
+        let distribution = [(20, 9_542), (21, 9_400), (22, 178), (23, 3)];
+        FitResult {
             tokenizer: "qwen3-custom".to_owned(),
-            dialect: "fixed".to_owned(),
+            tokenizer_sha256: String::new(),
+            dialect: Dialect::Fixed,
+            conformers: 800,
             blocks: 19_123,
             placeholder: "0.0000,0.0000,0.0000".to_owned(),
-            certificate: CertificateView { objective: [0.0; 3], lower_bound: [0.0; 3], gap: 0.0 },
+            free_tokens: 20,
+            certificate: Certificate { objective: [0.0; 3], lower_bound: [0.0; 3], gap: 0.0 },
             candidates: vec![
-                candidate("0.0000,0.0000,0.0000", 20.0, 0.0, 0.501, 0.0, Some(0.0004)),
-                candidate("-0.0000,0.0000,0.0000", 21.0, 0.499, 0.0, 0.0, Some(0.0)),
-                candidate("0.000,0.000,0.000", 17.0, 0.0, 1.0, 0.0, Some(0.325)),
-                candidate("1.23,-4.56,7.89", 14.0, 0.0, 1.0, 1.0, None),
+                candidate("0.0000,0.0000,0.0000", 20, 0.0, 0.501, 0.0, Some(0.0004)),
+                candidate("-0.0000,0.0000,0.0000", 21, 0.499, 0.0, 0.0, Some(0.0)),
+                candidate("0.000,0.000,0.000", 17, 0.0, 1.0, 0.0, Some(0.325)),
+                candidate("1.23,-4.56,7.89", 14, 0.0, 1.0, 1.0, None),
             ],
-            token_distribution: vec![(20, 9_542), (21, 9_400), (22, 178), (23, 3)],
+            token_distribution: distribution.map(|(tokens, blocks)| TokenCount { tokens, blocks }).to_vec(),
+            exact: true,
+            counted_by: "tables".to_owned(),
+            search: SearchReport {
+                settings: SearchSettings { seed: 0, iterations: 1 },
+                evaluations: 1,
+                reached_bound: true,
+            },
+            classes: Vec::new(),
         }
     }
 
@@ -318,19 +362,19 @@ pub(crate) mod tests {
     fn the_verdict_says_what_to_do() {
         let mut view = sample();
         assert_eq!(
-            view.verdict(),
+            verdict(&view),
             "Use `0.0000,0.0000,0.0000` with qwen3-custom (fixed dialect): 50.1 % of blocks lose their last tokens, \
              0.0004 Å RMSD on average. No placeholder does better: the lower bound is reached."
         );
         view.certificate.gap = 0.25;
-        assert!(view.verdict().ends_with("the lower bound leaves a gap of 0.250."));
+        assert!(verdict(&view).ends_with("the lower bound leaves a gap of 0.250."));
         view.candidates.clear();
-        assert!(view.verdict().starts_with("Use `0.0000,0.0000,0.0000` with qwen3-custom (fixed dialect). "));
+        assert!(verdict(&view).starts_with("Use `0.0000,0.0000,0.0000` with qwen3-custom (fixed dialect). "));
     }
 
     #[test]
     fn the_table_of_candidates() {
-        let got = sample().table().render(Terminal::default());
+        let got = table(&sample()).render(Terminal::default());
         let want = "\
 qwen3-custom, fixed dialect
 placeholder              FREE  blocks with  junk slots     blocks      blocks  conformers  induced
@@ -347,9 +391,21 @@ Shares of 19,123 blocks; the placeholder to use is `0.0000,0.0000,0.0000`.
 
     #[test]
     fn the_page_holds_everything_and_loads_nothing() {
-        let inputs = vec![];
-        let html = fit_page("Measured on 800 conformers.", &[sample()], &Provenance::of(inputs)).render();
-        for text in ["qwen3-custom", "Measured on 800", "<svg", "Certificate", "drift eval"] {
+        let html = fit_page(&FitReport {
+            schema: SCHEMA,
+            provenance: Provenance::of(vec![]),
+            corpus: CorpusReport {
+                conformers: 800,
+                blocks: 19_123,
+                in_file_order: 0,
+                skipped: 0,
+                skipped_records: vec![],
+            },
+            objective: Objective::default(),
+            results: vec![sample()],
+        })
+        .render();
+        for text in ["qwen3-custom", "800 conformers", "<svg", "Certificate", "drift eval"] {
             assert!(html.contains(text), "{text}");
         }
         assert!(!html.contains("http"), "an address");

@@ -14,6 +14,7 @@ pub mod html;
 pub mod plot;
 pub mod stats_view;
 pub mod table;
+pub mod tokens_view;
 
 pub use html::Page;
 pub use table::{Table, Terminal};

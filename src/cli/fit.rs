@@ -1,0 +1,155 @@
+//! `drift fit`: the placeholder of least harm, proved.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use super::output::Output;
+use crate::corpus::{Conformers, Embedded, Files, ReadOptions};
+use crate::error::Error;
+use crate::io::write_atomic;
+use crate::job::Job;
+use crate::placeholder::{DialectChoice, FitPlan, FitReport, Objective, fit};
+use crate::report::fit_page::{classes_table, fit_page, table, verdict};
+use crate::report::format::thousands;
+use crate::text::Dialect;
+use crate::tokenizer::Tokenizer;
+
+/// The command line of `drift fit`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Conformers to replay: whatever `drift mine` reads, and its stores; the embedded corpus by default
+    #[arg(long, value_name = "INPUT", num_args = 1..)]
+    corpus: Vec<PathBuf>,
+    /// A tokenizer.json, plain or gzipped, or a model folder; the embedded qwen-like and llama-like by default
+    #[arg(long, value_name = "TOKENIZER")]
+    tokenizer: Vec<PathBuf>,
+    /// The dialect of numbers: exactly four decimals, trailing zeros stripped, or as the corpus is written (both where
+    /// it does not say)
+    #[arg(long, value_enum, default_value = "auto")]
+    dialect: DialectArg,
+    /// A placeholder to judge beside the users' own, such as 0.0000,0.0000,0.0000
+    #[arg(long, value_name = "P", allow_hyphen_values = true)]
+    candidate: Vec<String>,
+    /// Induced RMSD up to this is no harm, in Å
+    #[arg(long, value_name = "ANGSTROM", default_value_t = 1e-3)]
+    tolerance: f64,
+    /// Weights of unparsable blocks, RMSD in Å and junk slots per block, summed, instead of their order
+    #[arg(long, value_names = ["U", "R", "J"], num_args = 3)]
+    weights: Option<Vec<f64>>,
+    /// The seed of the search
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Do not try placeholders per class of block
+    #[arg(long)]
+    no_classes: bool,
+    /// A folder for <tokenizer>.json and fit.html; `-` prints the JSON
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum DialectArg {
+    Fixed,
+    Stripped,
+    Auto,
+}
+
+/// Reads, fits, writes, shows.
+pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
+    let corpus: Box<dyn Conformers> = if args.corpus.is_empty() {
+        Box::new(Embedded)
+    } else {
+        Box::new(Files { inputs: args.corpus.clone(), options: ReadOptions::default() })
+    };
+    let plan = plan(&args)?;
+    let report = fit(&plan, &*corpus, job)?;
+    let json = output.json || args.output.as_deref().is_some_and(|path| path.as_os_str() == "-");
+    if let Some(folder) = args.output.as_deref().filter(|path| path.as_os_str() != "-") {
+        write_folder(folder, &report)?;
+    }
+    if json {
+        return output.document(&report);
+    }
+    output.text(&render(&report, output))?;
+    if let Some(folder) = &args.output {
+        output.note(&format!("wrote {} and the results beside it", folder.join("fit.html").display()));
+    }
+    Ok(())
+}
+
+/// What the user wrote, complete and checked.
+fn plan(args: &Args) -> anyhow::Result<FitPlan> {
+    let tokenizers = if args.tokenizer.is_empty() {
+        Tokenizer::embedded()?
+    } else {
+        args.tokenizer.iter().map(|path| Tokenizer::load(path)).collect::<Result<_, _>>()?
+    };
+    let mut names = BTreeSet::new();
+    if let Some(twice) = tokenizers.iter().find(|tokenizer| !names.insert(tokenizer.name.as_str())) {
+        let problem = format!("two tokenizers are named {}", twice.name);
+        return Err(Error::input("--tokenizer", problem, "rename a file or folder").into());
+    }
+    let tolerance_angstrom = args.tolerance;
+    if !(tolerance_angstrom.is_finite() && tolerance_angstrom >= 0.0) {
+        return Err(Error::input("--tolerance", "not a length", "give Å, such as 0.001").into());
+    }
+    let objective = match args.weights.as_deref() {
+        None => Objective::Lexicographic { tolerance_angstrom },
+        Some(&[u, r, j]) if [u, r, j].iter().all(|w| w.is_finite() && *w >= 0.0) => {
+            Objective::Weighted { tolerance_angstrom, weights: [u, r, j] }
+        }
+        Some(_) => return Err(Error::input("--weights", "not three weights of 0 or more", "").into()),
+    };
+    Ok(FitPlan {
+        tokenizers,
+        dialects: match args.dialect {
+            DialectArg::Fixed => DialectChoice::Only(Dialect::Fixed),
+            DialectArg::Stripped => DialectChoice::Only(Dialect::Stripped),
+            DialectArg::Auto => DialectChoice::Auto,
+        },
+        candidates: args.candidate.clone(),
+        objective,
+        seed: args.seed,
+        classes: !args.no_classes,
+    })
+}
+
+/// One JSON file per tokenizer and one page of all.
+fn write_folder(folder: &Path, report: &FitReport) -> anyhow::Result<()> {
+    std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
+    let names: BTreeSet<&str> = report.results.iter().map(|result| result.tokenizer.as_str()).collect();
+    for name in names {
+        let mut part = report.clone();
+        part.results.retain(|result| result.tokenizer == name);
+        let mut json = serde_json::to_string_pretty(&part)?;
+        json.push('\n');
+        write_atomic(&folder.join(format!("{name}.json")), json.as_bytes())?;
+    }
+    Ok(write_atomic(&folder.join("fit.html"), fit_page(report).render().as_bytes())?)
+}
+
+fn render(report: &FitReport, output: &Output) -> String {
+    let mut out = String::new();
+    for result in &report.results {
+        out.push_str(&table(result).render(output.terminal()));
+        if result.classes.iter().any(|partition| partition.significant) {
+            out.push('\n');
+            out.push_str(&classes_table(result).render(output.terminal()));
+        }
+        out.push_str(&verdict(result));
+        if !result.exact {
+            out.push_str(
+                " Not all counts are exact: this tokenizer merges a placeholder with the text around it.",
+            );
+        }
+        out.push_str("\n\n");
+    }
+    let corpus = &report.corpus;
+    out.push_str(&format!(
+        "Replayed {} conformers, {} blocks; {} records skipped.\n",
+        thousands(corpus.conformers),
+        thousands(corpus.blocks),
+        thousands(corpus.skipped)
+    ));
+    out
+}

@@ -1,0 +1,68 @@
+//! Where results and messages go: results to stdout, everything else to stderr.
+
+use std::io::{IsTerminal, Write};
+
+use serde::Serialize;
+
+use crate::report::Terminal;
+
+/// How results are shown.
+pub struct Output {
+    /// One JSON document instead of tables.
+    pub json: bool,
+    terminal: Terminal,
+}
+
+impl Output {
+    /// For this process's stdout.
+    pub fn new(json: bool) -> Self {
+        let is_terminal = std::io::stdout().is_terminal();
+        let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let width = if is_terminal { terminal_width() } else { None };
+        Output { json, terminal: Terminal { width, colour: is_terminal && !no_colour } }
+    }
+
+    /// What tables may use.
+    pub fn terminal(&self) -> Terminal {
+        self.terminal
+    }
+
+    /// Prints a result.
+    pub fn text(&self, text: &str) -> anyhow::Result<()> {
+        let mut stdout = std::io::stdout().lock();
+        stdout.write_all(text.as_bytes())?;
+        if !text.ends_with('\n') {
+            stdout.write_all(b"\n")?;
+        }
+        Ok(stdout.flush()?)
+    }
+
+    /// Prints a result as one JSON document.
+    pub fn document(&self, report: &impl Serialize) -> anyhow::Result<()> {
+        self.text(&serde_json::to_string_pretty(report)?)
+    }
+
+    /// Copies a finished file to stdout.
+    pub fn file(&self, path: &std::path::Path) -> anyhow::Result<()> {
+        let mut stdout = std::io::stdout().lock();
+        std::io::copy(&mut std::fs::File::open(path)?, &mut stdout)?;
+        Ok(stdout.flush()?)
+    }
+
+    /// Says something that is not the result.
+    pub fn note(&self, text: &str) {
+        // Nobody is left to tell if stderr is gone.
+        let _ = writeln!(std::io::stderr(), "{text}");
+    }
+
+    /// Says what went wrong, in one line.
+    pub fn error(&self, error: &anyhow::Error) {
+        let line = format!("{error:#}").replace(['\n', '\r'], " ");
+        let _ = writeln!(std::io::stderr(), "drift: {line}");
+    }
+}
+
+/// Columns of the terminal.
+fn terminal_width() -> Option<u16> {
+    terminal_size::terminal_size().map(|(width, _)| width.0)
+}

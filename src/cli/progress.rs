@@ -1,0 +1,64 @@
+//! Progress bars on stderr: rate and remaining time; nothing off a terminal or under a second.
+
+use std::io::IsTerminal;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::job::{Observer, Silent, Unit};
+
+/// Bars appear once a phase has taken this long.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// An observer for this process.
+pub fn observer(quiet: bool) -> Arc<dyn Observer> {
+    if quiet || !std::io::stderr().is_terminal() { Arc::new(Silent) } else { Arc::new(Bar::default()) }
+}
+
+#[derive(Default)]
+struct Bar(Mutex<Option<Phase>>);
+
+struct Phase {
+    bar: ProgressBar,
+    begun: Instant,
+}
+
+impl Observer for Bar {
+    fn begin(&self, phase: &str, total: Option<u64>, unit: Unit) {
+        let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::hidden());
+        // The templates are constants; a mistake in one falls back to indicatif's own.
+        let style = ProgressStyle::with_template(template(total.is_some(), unit));
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar.set_message(phase.to_owned());
+        if let Ok(mut current) = self.0.lock() {
+            *current = Some(Phase { bar, begun: Instant::now() });
+        }
+    }
+
+    fn advance(&self, n: u64) {
+        if let Ok(Some(phase)) = self.0.lock().as_deref_mut() {
+            phase.bar.inc(n);
+            if phase.bar.is_hidden() && phase.begun.elapsed() > PATIENCE {
+                phase.bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
+            }
+        }
+    }
+
+    fn end(&self) {
+        if let Ok(mut current) = self.0.lock()
+            && let Some(phase) = current.take()
+        {
+            phase.bar.finish_and_clear();
+        }
+    }
+}
+
+fn template(bounded: bool, unit: Unit) -> &'static str {
+    match (bounded, unit) {
+        (true, Unit::Bytes) => "{msg} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec}, {eta} left",
+        (true, Unit::Items) => "{msg} {wide_bar} {human_pos}/{human_len} {per_sec}, {eta} left",
+        (false, Unit::Bytes) => "{msg} {spinner} {bytes} {bytes_per_sec}, {elapsed}",
+        (false, Unit::Items) => "{msg} {spinner} {human_pos} {per_sec}, {elapsed}",
+    }
+}

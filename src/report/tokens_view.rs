@@ -1,0 +1,73 @@
+//! Tokens aligned for reading: pieces above, FREE and COPY marks below.
+
+use super::table::Terminal;
+use crate::tokenizer::{Class, Token};
+
+/// Columns where the terminal does not say.
+const WIDTH: usize = 100;
+
+/// Lines of tokens, `|` between them; under each FREE token `^`, under COPY `.`, as wide as the token.
+pub fn token_lines(tokens: &[Token], terminal: Terminal) -> String {
+    let width = terminal.width.map_or(WIDTH, usize::from).max(20);
+    let (mut out, mut pieces, mut marks, mut used) = (String::new(), String::new(), String::new(), 0);
+    for token in tokens {
+        let piece: String = token.text.chars().map(visible).collect();
+        let columns = piece.chars().count().max(1);
+        if used > 0 && used + columns + 1 > width {
+            flush(&mut out, &mut pieces, &mut marks);
+            used = 0;
+        }
+        if used > 0 {
+            pieces.push('|');
+            marks.push(' ');
+            used += 1;
+        }
+        let mark = match token.class {
+            Class::Free => "^",
+            Class::Copy => ".",
+        };
+        pieces.push_str(&format!("{piece:columns$}"));
+        marks.push_str(&mark.repeat(columns));
+        used += columns;
+    }
+    flush(&mut out, &mut pieces, &mut marks);
+    out
+}
+
+fn flush(out: &mut String, pieces: &mut String, marks: &mut String) {
+    if !pieces.is_empty() {
+        out.push_str(pieces);
+        out.push('\n');
+        out.push_str(marks);
+        out.push('\n');
+    }
+    pieces.clear();
+    marks.clear();
+}
+
+/// Spaces and control characters must be seen and must not move the cursor.
+fn visible(c: char) -> char {
+    match c {
+        ' ' => '␣',
+        '\n' => '⏎',
+        '\t' => '⇥',
+        c if c.is_control() => '�',
+        c => c,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_stand_under_their_tokens() {
+        let token = |text: &str, class| Token { id: 0, text: text.to_owned(), class, start: 0, end: 0 };
+        let tokens = [token("]<", Class::Copy), token("-", Class::Free), token("123", Class::Free)];
+        let lines = token_lines(&tokens, Terminal::default());
+        assert_eq!(lines, "]<|-|123\n.. ^ ^^^\n");
+        let narrow = Terminal { width: Some(20), ..Terminal::default() };
+        let long = vec![token("12345678", Class::Free); 3];
+        assert_eq!(token_lines(&long, narrow).lines().count(), 4);
+    }
+}
