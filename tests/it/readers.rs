@@ -1,7 +1,7 @@
 //! Reading corpora: real conformers, containers, folders, frames, progress, cancellation.
 
 use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
