@@ -234,6 +234,13 @@ struct Task<'t> {
     sampling: bool,
 }
 
+/// Buffers that one task reuses.
+#[derive(Default)]
+struct Scratch {
+    text: String,
+    tokens: Vec<BlockTokens>,
+}
+
 impl<'t> Task<'t> {
     fn new(plan: &FitPlan, tokenizer: &'t Tokenizer, dialect: Dialect, survey: &Survey) -> Result<Self> {
         let counter = Counter::new(tokenizer, survey.skeletons.iter().map(|s| &**s))?;
@@ -265,7 +272,7 @@ impl<'t> Task<'t> {
             .par_chunks(CHUNK)
             .map(|chunk| {
                 let mut evidence = Evidence::new(&self.options);
-                let mut scratch = Vec::new();
+                let mut scratch = Scratch::default();
                 for conformer in chunk {
                     evidence.add(&self.options, &self.blocks(conformer, &mut scratch)?);
                 }
@@ -280,23 +287,23 @@ impl<'t> Task<'t> {
         Ok(Sampled {
             molecule: conformer.molecule.clone(),
             skeleton: conformer.skeleton.clone(),
-            blocks: self.blocks(conformer, &mut Vec::new())?,
+            blocks: self.blocks(conformer, &mut Scratch::default())?,
         })
     }
 
     /// Left group and replay of each block of a conformer, counted in its whole text.
-    fn blocks(
-        &self,
-        conformer: &Conformer,
-        scratch: &mut Vec<BlockTokens>,
-    ) -> Result<Vec<(u8, BlockReplay)>> {
-        let text = text::tagged(&text::write(&conformer.skeleton, &conformer.coordinates, self.dialect));
-        scratch.clear();
-        self.counter.tokens(&text, scratch)?;
-        let ranges = block_ranges(&text);
+    fn blocks(&self, conformer: &Conformer, scratch: &mut Scratch) -> Result<Vec<(u8, BlockReplay)>> {
+        let Scratch { text, tokens } = scratch;
+        text.clear();
+        tokens.clear();
+        text.push_str(text::CONFORMER_OPEN);
+        text::append(&conformer.skeleton, &conformer.coordinates, self.dialect, text);
+        text.push_str(text::CONFORMER_CLOSE);
+        self.counter.tokens(text, tokens)?;
+        let ranges = block_ranges(text);
         let mut blocks = Vec::with_capacity(ranges.len());
         for (((atom, range), tokens), values) in
-            skeleton::atoms(&conformer.skeleton).zip(ranges).zip(&*scratch).zip(&conformer.coordinates)
+            skeleton::atoms(&conformer.skeleton).zip(ranges).zip(&*tokens).zip(&conformer.coordinates)
         {
             let group = self.options.group(atom).ok_or_else(|| {
                 let problem = format!("atom `{atom}` was not there in the first pass");

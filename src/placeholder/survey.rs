@@ -8,8 +8,8 @@ use crate::error::Result;
 use crate::job::Job;
 use crate::text::skeleton::atoms;
 
-/// Corpora of up to this many blocks are kept in memory (about 24 bytes each); larger ones are read again.
-const KEPT_BLOCKS: u64 = 8_000_000;
+/// Corpora of up to this many blocks are kept in memory (about 20 bytes each); larger ones are read again.
+const KEPT_BLOCKS: u64 = 4_000_000;
 
 /// Distinct skeletons that tables are checked on.
 const SAMPLE: usize = 64;

@@ -174,16 +174,20 @@ pub fn parse_block(inside: &[u8]) -> Result<([Fixed; 3], Written), TextProblem> 
 /// Writes `coordinates` into the blocks of `skeleton`, in order; blocks beyond them stay empty.
 pub fn write(skeleton: &str, coordinates: &[[Fixed; 3]], dialect: Dialect) -> String {
     let mut out = String::with_capacity(skeleton.len() + coordinates.len() * 24);
-    let mut blocks = coordinates.iter();
-    for piece in skeleton.split_inclusive('<') {
-        out.push_str(piece);
-        if piece.ends_with('<')
-            && let Some(block) = blocks.next()
-        {
-            write_block(block, dialect, &mut out);
-        }
-    }
+    append(skeleton, coordinates, dialect, &mut out);
     out
+}
+
+/// As [`write()`], appended to `out`.
+pub fn append(skeleton: &str, coordinates: &[[Fixed; 3]], dialect: Dialect, out: &mut String) {
+    let mut rest = skeleton;
+    for block in coordinates {
+        let Some(open) = memchr::memchr(b'<', rest.as_bytes()) else { break };
+        out.push_str(&rest[..=open]);
+        rest = &rest[open + 1..];
+        write_block(block, dialect, out);
+    }
+    out.push_str(rest);
 }
 
 /// Appends `x,y,z`.

@@ -175,31 +175,39 @@ pub fn truncate_f64(x: f64) -> Result<Fixed, NumberError> {
 /// Appends `value` in `dialect`; never `-0.0000`.
 pub fn write_number(value: Fixed, dialect: Dialect, out: &mut String) {
     let magnitude = value.unsigned_abs();
-    if value < 0 {
-        out.push('-');
+    // A sign, six digits (an i32 has at most that many before the point), a point and four decimals.
+    let mut buffer = [0u8; 12];
+    let mut end = buffer.len();
+    let dropped = match dialect {
+        Dialect::Fixed => 0,
+        Dialect::Stripped => decimals_stripped(magnitude),
+    };
+    let (mut integer, mut fraction) = (magnitude / 10_000, magnitude % 10_000);
+    if dropped < 4 {
+        for place in (0..4).rev() {
+            buffer[8 + place] = b'0' + (fraction % 10) as u8;
+            fraction /= 10;
+        }
+        buffer[7] = b'.';
+        end -= dropped;
+    } else {
+        end = 7;
     }
-    let (integer, fraction) = (magnitude / 10_000, magnitude % 10_000);
-    let mut buffer = [0u8; 10];
-    let mut at = buffer.len();
-    let mut rest = integer;
+    let mut start = 7;
     loop {
-        at -= 1;
-        buffer[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
+        start -= 1;
+        buffer[start] = b'0' + (integer % 10) as u8;
+        integer /= 10;
+        if integer == 0 {
             break;
         }
     }
-    out.extend(buffer[at..].iter().map(|&b| b as char));
-    let digits = [fraction / 1000, fraction / 100 % 10, fraction / 10 % 10, fraction % 10];
-    let kept = match dialect {
-        Dialect::Fixed => 4,
-        Dialect::Stripped => 4 - decimals_stripped(magnitude),
-    };
-    if kept > 0 {
-        out.push('.');
-        out.extend(digits[..kept].iter().map(|&d| (b'0' + d as u8) as char));
+    if value < 0 {
+        start -= 1;
+        buffer[start] = b'-';
     }
+    // The buffer is ASCII.
+    out.push_str(std::str::from_utf8(&buffer[start..end]).unwrap_or_default());
 }
 
 /// How many of the four decimals of a magnitude are trailing zeros (0 to 4).
@@ -251,6 +259,8 @@ mod tests {
             (-6_413, "-0.6413", "-0.6413"),
             (-120_500, "-12.0500", "-12.05"),
             (999_999_999, "99999.9999", "99999.9999"),
+            (-999_999_999, "-99999.9999", "-99999.9999"),
+            (10_000, "1.0000", "1"),
         ] {
             assert_eq!(spell(value, Dialect::Fixed), fixed);
             assert_eq!(spell(value, Dialect::Stripped), stripped);

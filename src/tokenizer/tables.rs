@@ -213,6 +213,9 @@ trait Sink: Default {
     fn many(&mut self, offset: usize, cuts: Cuts);
 }
 
+/// How many bits of a number are set; the baseline of x86-64 has no instruction for it.
+const ONES_IN: [u8; 16] = [0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4];
+
 #[derive(Default)]
 struct Count(u16);
 
@@ -223,7 +226,7 @@ impl Sink for Count {
     }
     #[inline(always)]
     fn many(&mut self, _: usize, cuts: Cuts) {
-        self.0 += cuts.count_ones() as u16;
+        self.0 += u16::from(ONES_IN[usize::from(cuts & 0xf)]);
     }
 }
 

@@ -22,7 +22,8 @@ const BAR: f64 = 300.0;
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     let check_only = arguments.iter().any(|a| a == "--check");
-    let given = arguments.iter().position(|a| a == "--blocks").and_then(|at| arguments.get(at + 1)?.parse().ok());
+    let given =
+        arguments.iter().position(|a| a == "--blocks").and_then(|at| arguments.get(at + 1)?.parse().ok());
     for tokenizer in tokenizers() {
         for dialect in Dialect::ALL {
             let texts = texts(dialect);
@@ -132,7 +133,10 @@ fn growth(blocks: u64) {
 /// Peak resident memory of this process, where the system says.
 fn peak_memory() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    status.lines().find_map(|line| line.strip_prefix("VmHWM:")).map_or("unknown".into(), |v| v.trim().to_owned())
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .map_or("unknown".into(), |v| v.trim().to_owned())
 }
 
 /// Random coordinates on the skeletons of the embedded corpus, never all in memory.
