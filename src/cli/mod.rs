@@ -3,7 +3,7 @@
 mod completions;
 mod fit;
 mod inspect;
-// mod mine;
+mod mine;
 mod output;
 mod progress;
 
@@ -44,7 +44,7 @@ struct Global {
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// Read conformers, print their coordinate statistics and keep them in a compact store
-    //Mine(mine::Args),
+    Mine(mine::Args),
     /// Find the placeholder of least harm for a tokenizer, with a proof that none is better
     Fit(fit::Args),
     /// Show the tokens of texts, which of them a template leaves free, and their drift
@@ -76,7 +76,7 @@ fn run(cli: Cli, output: &Output) -> anyhow::Result<()> {
     }
     let job = job(cli.global.quiet)?;
     match cli.verb {
-        //Verb::Mine(args) => mine::run(args, &job, output),
+        Verb::Mine(args) => mine::run(args, &job, output),
         Verb::Fit(args) => fit::run(args, &job, output),
         Verb::Inspect(args) => inspect::run(args, output),
         Verb::Completions(args) => completions::run(args, &mut Cli::command(), output),

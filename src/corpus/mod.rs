@@ -14,8 +14,10 @@ mod collect;
 mod conformers;
 pub mod frame;
 pub mod geom_pickle;
+pub mod hdf5;
 mod jsonl;
 mod lines;
+pub mod msgpack;
 pub mod pickle;
 mod pickles;
 mod plain;
@@ -23,6 +25,7 @@ pub mod rdkit;
 mod read;
 mod sdf;
 mod source;
+pub mod store;
 mod walk;
 mod xyz;
 

@@ -1,12 +1,14 @@
 //! Reading corpora: inputs to files, files to streams, streams to the reader of their format.
 
 use std::io::{BufRead, Cursor, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::archive::{self, Member};
 use super::source::{self, Format, KNOWN_FORMATS, read_error};
 use super::walk::{self, InputFile};
-use super::{Batch, Context, Emit, ReadOptions, Skipped, Source, jsonl, pickles, plain, sdf, xyz};
+use super::{
+    Batch, Context, Emit, ReadOptions, Skipped, Source, hdf5, jsonl, msgpack, pickles, plain, sdf, xyz,
+};
 use crate::error::{Error, Result};
 use crate::job::{InputHash, Job, Unit};
 use crate::text::Written;
@@ -120,7 +122,7 @@ fn read_file(file: &InputFile, context: Context<'_>, emit: &mut Emit<'_>) -> Res
     if format == Some(Format::Hdf5) && file.regular && !opened.compressed {
         // HDF5 is read from its path; this pass only hashes.
         let hash = opened.finish(&place, file.name(), context.job)?;
-        read_hdf5(&file.path, &place, context, emit)?;
+        hdf5::read(&file.path, &place, context, emit)?;
         return Ok(hash);
     }
     let is_tar = source::is_tar(&prefix);
@@ -177,24 +179,16 @@ fn read_format(format: Format, source: Source<'_>, context: Context<'_>, emit: &
         Format::Plain => plain::read(source, context, emit),
         Format::Sdf => sdf::read(source, context, emit),
         Format::Xyz => xyz::read(source, context, emit),
-        Format::Msgpack => Err(unsupported(&source.name, "msgpack")),
+        Format::Msgpack => msgpack::read(source, context, emit),
         Format::Pickle => {
             let bytes = whole(source.reader, &source.name, context.job)?;
             pickles::read(&bytes, &source.name, context, emit)
         }
         Format::Hdf5 => {
             let spooled = spool(source.reader, &source.name, context.job)?;
-            read_hdf5(spooled.path(), &source.name, context, emit)
+            hdf5::read(spooled.path(), &source.name, context, emit)
         }
     }
-}
-
-fn read_hdf5(_path: &Path, name: &str, _context: Context<'_>, _emit: &mut Emit<'_>) -> Result<()> {
-    Err(unsupported(name, "HDF5"))
-}
-
-fn unsupported(name: &str, format: &str) -> Error {
-    Error::input(name, format!("{format} is not supported by this build"), "convert it to JSONL or SDF")
 }
 
 /// The whole of a stream, of at most [`MAX_PICKLE_BYTES`].

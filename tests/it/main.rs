@@ -1,8 +1,13 @@
 //! The one integration binary: a module per subject, so that it links once.
 
+mod architecture;
+mod common;
 mod counting;
+mod hdf5;
 mod inspect;
+mod msgpack;
 mod placeholder;
 mod readers;
 mod readers_bad;
+mod store;
 mod support;

@@ -1,0 +1,260 @@
+//! Chunks compressed on several threads and handed back in the order in which they came, so that the file's bytes do
+//! not depend on the number of threads.
+//!
+//! The threads are the store's own: a rayon task that waits for another one can deadlock a pool of one thread.
+
+use std::io;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+
+use flate2::{Compress, Compression, FlushCompress};
+
+/// Bytes that are equal less often than 1 in this many pass for random.
+const RANDOM_ONE_IN: u64 = 200;
+
+/// Chunks in flight per thread: one at work, one waiting.
+const AHEAD: usize = 2;
+
+/// One chunk of one dataset: whole rows, padded to the chunk's size.
+pub(super) struct Chunk {
+    /// Which dataset.
+    pub column: usize,
+    /// Which chunk of it.
+    pub index: usize,
+    /// Bytes of an element, for shuffle.
+    pub element: usize,
+    /// The bytes; compressed once they come back.
+    pub bytes: Vec<u8>,
+}
+
+struct Worker {
+    jobs: Sender<Chunk>,
+    done: Receiver<Chunk>,
+}
+
+/// The threads. Job `i` goes to thread `i mod n` and is taken back from there.
+pub(super) struct Compressor {
+    workers: Vec<Worker>,
+    sent: usize,
+    taken: usize,
+}
+
+impl Compressor {
+    /// Starts `threads` threads; they end when this is dropped.
+    ///
+    /// # Errors
+    /// If the system refuses a thread.
+    pub fn new(threads: usize, level: u32) -> io::Result<Self> {
+        let workers = (0..threads.max(1)).map(|_| worker(level)).collect::<io::Result<_>>()?;
+        Ok(Compressor { workers, sent: 0, taken: 0 })
+    }
+
+    /// Hands a chunk over. The caller takes chunks back with [`take`](Self::take) while [`full`](Self::full).
+    ///
+    /// # Errors
+    /// If the thread is gone, which only a panic inside it could cause.
+    pub fn send(&mut self, chunk: Chunk) -> io::Result<()> {
+        let worker = &self.workers[self.sent % self.workers.len()];
+        worker.jobs.send(chunk).map_err(|_| gone())?;
+        self.sent += 1;
+        Ok(())
+    }
+
+    /// Whether as many chunks are in flight as may be; this is what bounds the memory.
+    pub fn full(&self) -> bool {
+        self.sent - self.taken >= AHEAD * self.workers.len()
+    }
+
+    /// The next chunk, compressed; waits for it. `None` if none is in flight.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub fn take(&mut self) -> io::Result<Option<Chunk>> {
+        if self.taken == self.sent {
+            return Ok(None);
+        }
+        let worker = &self.workers[self.taken % self.workers.len()];
+        let chunk = worker.done.recv().map_err(|_| gone())?;
+        self.taken += 1;
+        Ok(Some(chunk))
+    }
+}
+
+fn gone() -> io::Error {
+    io::Error::other("a compression thread ended early")
+}
+
+fn worker(level: u32) -> io::Result<Worker> {
+    let (jobs, inbox) = channel::<Chunk>();
+    let (outbox, done) = channel();
+    thread::Builder::new().name("drift-deflate".to_owned()).spawn(move || {
+        let mut deflate = Compress::new(Compression::new(level), false);
+        let mut shuffled = Vec::new();
+        for mut chunk in inbox {
+            shuffle(&chunk.bytes, chunk.element, &mut shuffled);
+            let Ok(bytes) = compress(&mut deflate, &shuffled, chunk.element) else { return };
+            chunk.bytes = bytes;
+            if outbox.send(chunk).is_err() {
+                return;
+            }
+        }
+    })?;
+    Ok(Worker { jobs, done })
+}
+
+/// HDF5's shuffle filter: all first bytes of the elements, then all second bytes, and so on.
+pub(super) fn shuffle(bytes: &[u8], element: usize, out: &mut Vec<u8>) {
+    out.clear();
+    if element <= 1 {
+        out.extend_from_slice(bytes);
+        return;
+    }
+    for place in 0..element {
+        out.extend(bytes.iter().copied().skip(place).step_by(element));
+    }
+}
+
+/// One zlib stream (RFC 1950) of `planes` equal parts, as HDF5's deflate filter stores it. `deflate` is raw.
+///
+/// Parts that look random, as the two low bytes of coordinates do, become stored blocks: searching them for matches
+/// takes most of the time and gains one percent.
+fn compress(deflate: &mut Compress, bytes: &[u8], planes: usize) -> io::Result<Vec<u8>> {
+    let mut out = Vec::with_capacity(bytes.len() * 3 / 4 + 1024);
+    // Deflate, a window of 32 KiB, the fastest class of compression.
+    out.extend([0x78, 0x01]);
+    for plane in bytes.chunks((bytes.len() / planes.max(1)).max(1)) {
+        if looks_random(plane) { stored(plane, &mut out) } else { deflated(deflate, plane, &mut out)? }
+    }
+    // An empty last block with fixed codes.
+    out.extend([0x03, 0x00]);
+    out.extend(adler32(bytes).to_be_bytes());
+    Ok(out)
+}
+
+/// Stored blocks (RFC 1951, 3.2.4); the stream is at a byte boundary before and after.
+fn stored(bytes: &[u8], out: &mut Vec<u8>) {
+    for block in bytes.chunks(usize::from(u16::MAX)) {
+        // `chunks` keeps the length in 16 bits.
+        let len = block.len() as u16;
+        out.push(0);
+        out.extend(len.to_le_bytes());
+        out.extend((!len).to_le_bytes());
+        out.extend_from_slice(block);
+    }
+}
+
+/// Compressed blocks, none of them the last; the flush brings the stream to a byte boundary.
+fn deflated(deflate: &mut Compress, bytes: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
+    deflate.reset();
+    loop {
+        let read = deflate.total_in() as usize;
+        deflate.compress_vec(&bytes[read..], out, FlushCompress::Sync).map_err(io::Error::other)?;
+        // The flush is complete once there is room left behind it.
+        if deflate.total_in() as usize == bytes.len() && out.len() < out.capacity() {
+            return Ok(());
+        }
+        out.reserve(bytes.len() / 4 + 1024);
+    }
+}
+
+/// The checksum of RFC 1950: `1 + Σ byte` and the sum of those sums, modulo 65,521.
+fn adler32(bytes: &[u8]) -> u32 {
+    const MODULUS: u32 = 65_521;
+    let (mut low, mut high) = (1u32, 0u32);
+    // The most bytes after which `high` still fits into 32 bits.
+    for part in bytes.chunks(5552) {
+        for &byte in part {
+            low += u32::from(byte);
+            high += low;
+        }
+        low %= MODULUS;
+        high %= MODULUS;
+    }
+    high << 16 | low
+}
+
+/// Whether two bytes drawn from `plane` are equal hardly more often than random ones, 1 in 256.
+fn looks_random(plane: &[u8]) -> bool {
+    let mut counts = [0u64; 256];
+    for &byte in plane {
+        counts[usize::from(byte)] += 1;
+    }
+    let equal: u64 = counts.iter().map(|n| n * n).sum();
+    // For a part of at most 768 KiB this is far from overflow.
+    equal * RANDOM_ONE_IN < (plane.len() * plane.len()) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_come_back_in_order_and_inflate_to_what_was_sent() {
+        let mut compressor = Compressor::new(3, 1).unwrap();
+        // Low bytes that look random, high ones that do not; every size of the last block.
+        let original = |i: usize| {
+            (0..70_000 * (i as u32 % 3) + i as u32)
+                .flat_map(|n| (n.wrapping_mul(2_654_435_761) >> 14).to_le_bytes())
+                .collect::<Vec<u8>>()
+        };
+        let mut taken = 0;
+        let mut check = |chunk: Chunk| {
+            assert_eq!(chunk.index, taken);
+            let mut inflated = Vec::new();
+            io::Read::read_to_end(&mut flate2::read::ZlibDecoder::new(&chunk.bytes[..]), &mut inflated)
+                .unwrap();
+            let mut expected = Vec::new();
+            shuffle(&original(taken), 4, &mut expected);
+            assert_eq!(inflated, expected);
+            taken += 1;
+        };
+        for index in 0..20 {
+            compressor.send(Chunk { column: 0, index, element: 4, bytes: original(index) }).unwrap();
+            while compressor.full() {
+                check(compressor.take().unwrap().unwrap());
+            }
+        }
+        while let Some(chunk) = compressor.take().unwrap() {
+            check(chunk);
+        }
+        assert_eq!(taken, 20);
+    }
+
+    #[test]
+    #[ignore = "a measurement: DRIFT_CORPUS=FILE cargo test --release --lib levels -- --ignored --nocapture"]
+    fn levels() {
+        let corpus = std::env::var("DRIFT_CORPUS").unwrap();
+        let mut bytes: Vec<u8> = Vec::new();
+        let add = &mut |batch: crate::corpus::Batch| {
+            let values = batch.conformers.iter().flat_map(|c| c.coordinates.iter().flatten());
+            bytes.extend(values.flat_map(|value| value.to_le_bytes()));
+            Ok(())
+        };
+        crate::corpus::read(&[corpus.into()], &Default::default(), &Default::default(), add).unwrap();
+        bytes.truncate(crate::corpus::store::layout::CHUNK_BYTES);
+        let mut shuffled = Vec::new();
+        shuffle(&bytes, 4, &mut shuffled);
+        for level in 1..=9 {
+            for planes in [1, 4] {
+                let mut deflate = Compress::new(Compression::new(level), false);
+                let start = std::time::Instant::now();
+                let mut size = 0;
+                for _ in 0..10 {
+                    size = compress(&mut deflate, &shuffled, planes).unwrap().len();
+                }
+                let rate = bytes.len() as f64 * 10.0 / start.elapsed().as_secs_f64() / 1e6;
+                println!(
+                    "level {level}, {planes} parts: {:.3}, {rate:.0} MB/s",
+                    size as f64 / bytes.len() as f64
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn shuffle_transposes_bytes() {
+        let mut out = Vec::new();
+        shuffle(&[1, 2, 3, 4, 5, 6], 2, &mut out);
+        assert_eq!(out, [1, 3, 5, 2, 4, 6]);
+    }
+}
