@@ -14,7 +14,6 @@ import gzip
 import hashlib
 import io
 import json
-import math
 import multiprocessing
 import os
 import platform

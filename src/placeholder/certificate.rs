@@ -179,12 +179,13 @@ impl Cost {
         self.errors.iter().map(|e| u128::from(*e)).sum()
     }
 
-    /// Never worse in anything, for no conformer.
+    /// Never worse in anything, for no conformer. The same conformers must be lost: RMSD is a mean over the others,
+    /// which falls when a bad one is lost.
     fn dominates(&self, other: &Cost) -> bool {
         self.unparsable <= other.unparsable
             && self.junk <= other.junk
+            && self.lost == other.lost
             && self.errors.iter().zip(&other.errors).all(|(a, b)| a <= b)
-            && self.lost.iter().zip(&other.lost).all(|(a, b)| a <= b)
     }
 }
 

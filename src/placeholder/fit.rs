@@ -4,22 +4,20 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::certificate::Certificate;
-use super::classes::{PartitionReport, Sampled, analyse};
-use super::evidence::{Evidence, Measures};
+use super::classes::{Sampled, analyse};
+use super::evidence::Evidence;
 use super::grammar::{Space, USERS_PLACEHOLDERS, tie_key};
 use super::objective::{Harm, Objective};
 use super::options::Options;
 use super::replay::{BlockReplay, replay};
+use super::report::{CandidateReport, CorpusReport, FitReport, FitResult, SCHEMA, SearchReport, TokenCount};
 use super::search::{SearchSettings, search};
 use super::survey::Survey;
-use crate::corpus::{Conformer, Conformers, Skipped};
+use crate::corpus::{Conformer, Conformers};
 use crate::error::{Error, Result};
 use crate::job::{InputHash, Job, Provenance, Unit};
 use crate::text::{self, Dialect, skeleton};
 use crate::tokenizer::{BlockTokens, Counter, Method, Tokenizer, block_ranges};
-
-/// The schema of [`FitReport`].
-pub const SCHEMA: &str = "drift.fit/1";
 
 /// Conformers that classes of block are judged on: the first ones of the corpus.
 const SAMPLED_CONFORMERS: usize = 10_000;
@@ -51,104 +49,6 @@ pub struct FitPlan {
     pub seed: u64,
     /// Whether to try placeholders per class of block.
     pub classes: bool,
-}
-
-/// What `drift fit` found.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct FitReport {
-    /// [`SCHEMA`].
-    pub schema: &'static str,
-    /// What made it, from what.
-    pub provenance: Provenance,
-    /// What was replayed.
-    pub corpus: CorpusReport,
-    /// What harm means.
-    pub objective: Objective,
-    /// One per tokenizer and dialect.
-    pub results: Vec<FitResult>,
-}
-
-/// The corpus of a fit.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct CorpusReport {
-    /// Conformers read.
-    pub conformers: u64,
-    /// Blocks, one per heavy atom.
-    pub blocks: u64,
-    /// Conformers from formats without text, counted as chains of bare atoms.
-    pub in_file_order: u64,
-    /// Records that could not be read.
-    pub skipped: u64,
-    /// The first of them.
-    pub skipped_records: Vec<Skipped>,
-}
-
-/// The result for one tokenizer and dialect.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct FitResult {
-    /// The tokenizer's name.
-    pub tokenizer: String,
-    /// SHA-256 of its file.
-    pub tokenizer_sha256: String,
-    /// The dialect.
-    pub dialect: Dialect,
-    /// Conformers replayed.
-    pub conformers: u64,
-    /// Blocks replayed.
-    pub blocks: u64,
-    /// The placeholder of least harm, without brackets.
-    pub placeholder: String,
-    /// Its FREE tokens.
-    pub free_tokens: u32,
-    /// That nothing better exists.
-    pub certificate: Certificate,
-    /// The users' placeholders, the ones asked for, and the chosen one, least harm first.
-    pub candidates: Vec<CandidateReport>,
-    /// Blocks by T.
-    pub token_distribution: Vec<TokenCount>,
-    /// Whether every count is exact.
-    pub exact: bool,
-    /// How blocks were counted.
-    pub counted_by: String,
-    /// How the search went.
-    pub search: SearchReport,
-    /// Placeholders per class of block; empty if they were not tried.
-    pub classes: Vec<PartitionReport>,
-}
-
-/// A number of tokens and the blocks that take it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct TokenCount {
-    /// T.
-    pub tokens: u32,
-    /// How many blocks.
-    pub blocks: u64,
-}
-
-/// What one placeholder does.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct CandidateReport {
-    /// Without brackets.
-    pub placeholder: String,
-    /// Where it stands, for the users' own.
-    pub source: String,
-    /// F after the most common kind of atom.
-    pub free_tokens: u32,
-    /// In replay.
-    #[serde(flatten)]
-    pub measures: Measures,
-}
-
-/// The search for one placeholder.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct SearchReport {
-    /// Seed and steps.
-    #[serde(flatten)]
-    pub settings: SearchSettings,
-    /// Placeholders judged.
-    pub evaluations: u64,
-    /// Whether argmin reached the bound by itself.
-    pub reached_bound: bool,
 }
 
 /// Fits a placeholder for every tokenizer and dialect of the plan.

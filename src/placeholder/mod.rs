@@ -14,19 +14,18 @@ mod objective;
 mod options;
 mod partition;
 mod replay;
+mod report;
 mod search;
 mod survey;
 
 pub use certificate::{Certificate, ClassProblem, ClassifiedConformer};
 pub use classes::{ClassReport, PartitionReport};
 pub use evidence::{Evidence, Measures};
-pub use fit::{
-    CandidateReport, CorpusReport, DialectChoice, FitPlan, FitReport, FitResult, SCHEMA, SearchReport,
-    TokenCount, fit,
-};
+pub use fit::{DialectChoice, FitPlan, fit};
 pub use grammar::{NumberShape, Shape, Space, USERS_PLACEHOLDERS, tie_key};
 pub use objective::{Harm, Objective};
 pub use options::Options;
 pub use partition::Partition;
 pub use replay::{BlockReplay, replay};
+pub use report::{CandidateReport, CorpusReport, FitReport, FitResult, SCHEMA, SearchReport, TokenCount};
 pub use search::{Assignment, Found, SearchSettings, search};

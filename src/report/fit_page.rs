@@ -301,7 +301,7 @@ fn method(section: &mut Section, report: &FitReport) {
             "T: the FREE tokens that a real block takes in context, counted inside the whole text. F: those of the placeholder's block. Drift is F - T.",
             "Replay: the first F tokens of the real block survive. What is left is parsed as three numbers; a block that no longer holds three is unparsable, else its error against the real values enters the induced RMSD of its conformer, without alignment.",
             "The order of harm: unparsable blocks first, then induced RMSD beyond a tolerance, then junk slots.",
-            "Replay does not see what a model makes of its own clipped or padded numbers. `drift eval` does.",
+            "Replay does not see what a model makes of its own clipped or padded numbers: it proposes, generation judges.",
         ]);
 }
 

@@ -1,0 +1,25 @@
+//! Hands the git revision to the crate, for the provenance of results; `unknown` outside a checkout.
+
+use std::process::Command;
+
+fn main() {
+    println!("cargo:rerun-if-changed=build.rs");
+    if let Some(revision) = git(&["rev-parse", "--short=12", "HEAD"]) {
+        println!("cargo:rustc-env=DRIFT_REVISION={revision}");
+    }
+    // HEAD names a branch; its tip moves in the branch's own file, or in packed-refs.
+    let branch = git(&["symbolic-ref", "-q", "HEAD"]);
+    for name in ["HEAD", "packed-refs"].into_iter().chain(branch.as_deref()) {
+        if let Some(path) = git(&["rev-parse", "--git-path", name])
+            && std::path::Path::new(&path).exists()
+        {
+            println!("cargo:rerun-if-changed={path}");
+        }
+    }
+}
+
+fn git(arguments: &[&str]) -> Option<String> {
+    let output = Command::new("git").args(arguments).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?.trim().to_owned();
+    (output.status.success() && !text.is_empty()).then_some(text)
+}
