@@ -8,6 +8,9 @@
 //! A format without an atom order in SMILES terms gets the skeleton of a chain of bare atoms, `[C]<>[O]<>`, so that
 //! its coordinates can be counted in a plausible context; [`AtomOrder`] says so.
 
+pub mod hdf5;
+pub mod store;
+
 use std::sync::Arc;
 
 use serde::Serialize;

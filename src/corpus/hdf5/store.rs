@@ -1,0 +1,224 @@
+//! Reads drift's own store.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use rust_hdf5::{H5Dataset, H5File};
+
+use super::inconsistent;
+use super::stream::{Stream, open, slice};
+use crate::corpus::store::layout::{self, Field};
+use crate::corpus::{Batch, Conformer, Context, Emit};
+use crate::error::Result;
+use crate::text::{Fixed, number::MAX_FIXED};
+
+/// Conformers of a batch.
+const BATCH: usize = 4096;
+/// Blocks after which a batch is full.
+const BATCH_BLOCKS: usize = 1 << 17;
+/// Blocks that one conformer may have.
+const MAX_BLOCKS: u64 = 1 << 20;
+
+/// Reads all conformers of a store, in its order.
+///
+/// # Errors
+/// If the datasets contradict each other or cannot be decompressed.
+pub(super) fn read(file: &H5File, name: &str, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+    let mut reader = Reader::open(file, name)?;
+    let mut batch = Batch::default();
+    let mut blocks = 0;
+    for index in 0..reader.conformers {
+        let conformer = reader.next(index)?;
+        blocks += conformer.coordinates.len();
+        batch.conformers.push(conformer);
+        if batch.conformers.len() == BATCH || blocks >= BATCH_BLOCKS {
+            context.job.check()?;
+            emit(std::mem::take(&mut batch))?;
+            blocks = 0;
+        }
+    }
+    if reader.at != reader.coordinates.rows() as u64 {
+        return Err(inconsistent(name, layout::OFFSET.path, "does not end with the number of coordinate rows"));
+    }
+    emit(batch)
+}
+
+/// The datasets of conformers, and the molecules.
+struct Reader<'a> {
+    name: &'a str,
+    conformers: usize,
+    /// Rows of coordinates taken.
+    at: u64,
+    offset: Stream<'a, u64>,
+    molecule: Stream<'a, u32>,
+    flags: Stream<'a, u8>,
+    coordinates: Stream<'a, Fixed>,
+    molecules: Molecules<'a>,
+}
+
+impl<'a> Reader<'a> {
+    fn open(file: &H5File, name: &'a str) -> Result<Self> {
+        let mut offset = Stream::open(file, name, layout::OFFSET)?;
+        let molecule = Stream::open(file, name, layout::MOLECULE)?;
+        let flags = Stream::open(file, name, layout::FLAGS)?;
+        let conformers = molecule.rows();
+        if flags.rows() != conformers || offset.rows() != conformers + 1 || offset.take(1)? != [0] {
+            return Err(inconsistent(name, "conformers", "the datasets differ in length"));
+        }
+        let coordinates = Stream::open(file, name, layout::COORDINATES)?;
+        let molecules = Molecules::open(file, name)?;
+        Ok(Reader { name, conformers, at: 0, offset, molecule, flags, coordinates, molecules })
+    }
+
+    fn next(&mut self, index: usize) -> Result<Conformer> {
+        let broken = |dataset: Field, problem: &str| {
+            inconsistent(self.name, dataset.path, format!("conformer {index}: {problem}"))
+        };
+        let end = self.offset.take(1)?[0];
+        let blocks = match end.checked_sub(self.at) {
+            Some(blocks @ 1..=MAX_BLOCKS) => blocks as usize,
+            _ => return Err(broken(layout::OFFSET, "its number of blocks is not between 1 and 1,048,576")),
+        };
+        self.at = end;
+        let bits = self.flags.take(1)?[0];
+        let (order, written) =
+            layout::from_flags(bits).ok_or_else(|| broken(layout::FLAGS, "unknown flags"))?;
+        let row = self.molecule.take(1)?[0] as usize;
+        let values = self.coordinates.take(blocks)?;
+        let coordinates: Vec<[Fixed; 3]> = values.chunks_exact(3).map(|v| [v[0], v[1], v[2]]).collect();
+        if coordinates.iter().flatten().any(|v| v.unsigned_abs() > MAX_FIXED.unsigned_abs()) {
+            return Err(broken(layout::COORDINATES, "beyond 99,999.9999 Å"));
+        }
+        let molecule = self.molecules.get(row)?;
+        if molecule.blocks != blocks {
+            return Err(broken(layout::OFFSET, "its number of blocks is not that of its skeleton"));
+        }
+        let Molecule { smiles, skeleton, .. } = molecule.clone();
+        Ok(Conformer { molecule: smiles, skeleton, coordinates, order, written })
+    }
+}
+
+/// A row of the molecules.
+#[derive(Clone)]
+struct Molecule {
+    smiles: Arc<str>,
+    skeleton: Arc<str>,
+    /// Blocks of the skeleton.
+    blocks: usize,
+}
+
+/// Molecules that are read at a time.
+const WINDOW: usize = 1024;
+/// Windows that are kept: as far as the writer may point back, and one more.
+const WINDOWS: usize = crate::corpus::store::RECENT_MOLECULES / WINDOW + 1;
+/// Bytes of text that are kept: likewise, and one window more.
+const WINDOWS_BYTES: usize = crate::corpus::store::RECENT_BYTES * 2;
+/// Bytes that one window may have.
+const WINDOW_BYTES: u64 = 64 << 20;
+
+/// The names and skeletons, by windows of rows; the ones read last are kept.
+struct Molecules<'a> {
+    smiles: Texts<'a>,
+    skeletons: Texts<'a>,
+    windows: VecDeque<Window>,
+}
+
+/// `WINDOW` molecules, fewer at the end.
+struct Window {
+    number: usize,
+    bytes: usize,
+    molecules: Vec<Molecule>,
+}
+
+impl<'a> Molecules<'a> {
+    fn open(file: &H5File, name: &'a str) -> Result<Self> {
+        let smiles = Texts::open(file, name, layout::SMILES, layout::SMILES_OFFSET)?;
+        let skeletons = Texts::open(file, name, layout::SKELETON, layout::SKELETON_OFFSET)?;
+        if smiles.count != skeletons.count {
+            return Err(inconsistent(name, "molecules", "the datasets differ in length"));
+        }
+        Ok(Molecules { smiles, skeletons, windows: VecDeque::new() })
+    }
+
+    fn get(&mut self, row: usize) -> Result<&Molecule> {
+        let number = row / WINDOW;
+        // The wanted window is nearly always the last one used, which is at the front.
+        if let Some(at) = self.windows.iter().position(|w| w.number == number) {
+            self.windows.make_contiguous()[..=at].rotate_right(1);
+        } else {
+            let window = self.load(number)?;
+            self.windows.push_front(window);
+            while self.windows.len() > 1 && (self.windows.len() > WINDOWS || self.bytes() > WINDOWS_BYTES) {
+                self.windows.pop_back();
+            }
+        }
+        self.windows[0]
+            .molecules
+            .get(row % WINDOW)
+            .ok_or_else(|| inconsistent(self.smiles.name, layout::MOLECULE.path, format!("no molecule {row}")))
+    }
+
+    fn bytes(&self) -> usize {
+        self.windows.iter().map(|w| w.bytes).sum()
+    }
+
+    fn load(&self, number: usize) -> Result<Window> {
+        let smiles = self.smiles.read(number)?;
+        let skeletons = self.skeletons.read(number)?;
+        let bytes = smiles.iter().chain(&skeletons).map(|text| text.len()).sum();
+        let molecules = smiles
+            .into_iter()
+            .zip(skeletons)
+            .map(|(smiles, skeleton)| {
+                let blocks = skeleton.matches("<>").count();
+                Molecule { smiles, skeleton, blocks }
+            })
+            .collect();
+        Ok(Window { number, bytes, molecules })
+    }
+}
+
+/// Texts stored as one run of bytes and their offsets.
+struct Texts<'a> {
+    name: &'a str,
+    field: Field,
+    bytes: H5Dataset,
+    bytes_len: usize,
+    offset_field: Field,
+    offsets: H5Dataset,
+    count: usize,
+}
+
+impl<'a> Texts<'a> {
+    fn open(file: &H5File, name: &'a str, field: Field, offset_field: Field) -> Result<Self> {
+        let (bytes, bytes_len) = open::<u8>(file, name, field)?;
+        let (offsets, rows) = open::<u64>(file, name, offset_field)?;
+        let count =
+            rows.checked_sub(1).ok_or_else(|| inconsistent(name, offset_field.path, "is empty"))?;
+        Ok(Texts { name, field, bytes, bytes_len, offset_field, offsets, count })
+    }
+
+    /// The texts of one window.
+    fn read(&self, number: usize) -> Result<Vec<Arc<str>>> {
+        let first = (number * WINDOW).min(self.count);
+        let count = WINDOW.min(self.count - first);
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        let offsets: Vec<u64> = slice(self.name, self.offset_field, &self.offsets, first, count + 1)?;
+        let (start, end) = (offsets[0], offsets[count]);
+        let ordered = offsets.is_sorted() && end <= self.bytes_len as u64 && end - start <= WINDOW_BYTES;
+        if !ordered {
+            return Err(inconsistent(self.name, self.offset_field.path, format!("rows from {first} on make no sense")));
+        }
+        let bytes: Vec<u8> = match end - start {
+            0 => Vec::new(),
+            len => slice(self.name, self.field, &self.bytes, start as usize, len as usize)?,
+        };
+        let text = |pair: &[u64]| {
+            let part = &bytes[(pair[0] - start) as usize..(pair[1] - start) as usize];
+            std::str::from_utf8(part).map(Arc::from).map_err(|_| inconsistent(self.name, self.field.path, "not UTF-8"))
+        };
+        offsets.windows(2).map(text).collect()
+    }
+}

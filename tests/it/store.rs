@@ -1,0 +1,206 @@
+//! drift's HDF5 store: round trip, equal bytes, damaged files, and h5py's view of it.
+
+use std::path::Path;
+use std::process::Command;
+
+use drift::Error;
+use drift::corpus::store::StoreWriter;
+use drift::corpus::{AtomOrder, Conformer, Context, ReadOptions, hdf5};
+use drift::job::Job;
+use drift::text::Written;
+use proptest::prelude::*;
+
+fn conformer(molecule: &str, coordinates: Vec<[i32; 3]>, bits: u8) -> Conformer {
+    Conformer {
+        molecule: molecule.into(),
+        skeleton: "[C]<>".repeat(coordinates.len()).into(),
+        coordinates,
+        order: if bits & 1 == 0 { AtomOrder::Smiles } else { AtomOrder::File },
+        written: Written { fixed: bits & 2 == 0, stripped: bits & 4 == 0 },
+    }
+}
+
+fn write(path: &Path, conformers: &[Conformer]) {
+    let mut writer = StoreWriter::create(path).unwrap();
+    for batch in conformers.chunks(3) {
+        writer.push(batch).unwrap();
+    }
+    let summary = writer.finish(vec![drift::io::hash_bytes("input.jsonl", b"input")], 7).unwrap();
+    assert_eq!(summary.conformers, conformers.len() as u64);
+    assert_eq!(summary.blocks, conformers.iter().map(|c| c.coordinates.len() as u64).sum::<u64>());
+}
+
+fn read(path: &Path) -> Result<Vec<Conformer>, Error> {
+    let mut all = Vec::new();
+    let job = Job::default();
+    let context = Context { options: ReadOptions::default(), job: &job };
+    hdf5::read(path, "store.h5", context, &mut |batch| {
+        assert_eq!(batch.skipped, []);
+        all.extend(batch.conformers);
+        Ok(())
+    })?;
+    Ok(all)
+}
+
+/// More than one chunk in most datasets: 100,000 blocks, 5,000 conformers of 1,700 molecules.
+fn many() -> Vec<Conformer> {
+    let mut state = 1u64;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 40) as i32 % 80_000
+    };
+    (0..5_000u32)
+        .map(|i| {
+            let blocks = 5 + i as usize % 31;
+            let name = format!("{}{}", "C".repeat(blocks), i / 3);
+            conformer(&name, (0..blocks).map(|_| [next(), next() - 40_000, -next()]).collect(), (i % 8) as u8)
+        })
+        .collect()
+}
+
+#[test]
+fn many_conformers_come_back_and_the_bytes_do_not_depend_on_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    let conformers = many();
+    let files: Vec<Vec<u8>> = [1, 2, 5]
+        .into_iter()
+        .map(|threads| {
+            let path = folder.path().join(format!("{threads}.h5"));
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| write(&path, &conformers));
+            assert!(read(&path).unwrap() == conformers);
+            std::fs::read(path).unwrap()
+        })
+        .collect();
+    assert!(files[0] == files[1] && files[1] == files[2]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+    #[test]
+    fn round_trip(
+        conformers in prop::collection::vec(
+            (".{0,12}", prop::collection::vec(prop::array::uniform3(-999_999_999..=999_999_999i32), 1..9), 0u8..8),
+            0..40,
+        )
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("store.h5");
+        let conformers: Vec<Conformer> = conformers.into_iter().map(|(m, c, b)| conformer(&m, c, b)).collect();
+        write(&path, &conformers);
+        prop_assert_eq!(read(&path).unwrap(), conformers);
+    }
+}
+
+#[test]
+fn repeated_molecules_share_a_row() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.h5");
+    let mut writer = StoreWriter::create(&path).unwrap();
+    let row = |name: &str| conformer(name, vec![[1, 2, 3]], 0);
+    writer.push(&[row("a"), row("a"), row("b"), row("a")]).unwrap();
+    assert_eq!(writer.finish(vec![], 0).unwrap().molecules, 2);
+}
+
+#[test]
+fn nothing_is_left_when_a_store_is_not_finished() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.h5");
+    let mut writer = StoreWriter::create(&path).unwrap();
+    writer.push(&many()).unwrap();
+    drop(writer);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+/// Whatever is done to the bytes, the answer is conformers or one error, never a panic.
+fn assert_reads_or_refuses(path: &Path, bytes: &[u8], what: &str) -> bool {
+    std::fs::write(path, bytes).unwrap();
+    match read(path) {
+        Ok(_) => true,
+        Err(error @ Error::Input { .. }) => {
+            let text = error.to_string();
+            assert!(text.starts_with("store.h5") && !text.contains('\n'), "{what}: {text}");
+            false
+        }
+        Err(other) => panic!("{what}: {other:?}"),
+    }
+}
+
+#[test]
+fn truncated_stores_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.h5");
+    write(&path, &many()[..40]);
+    let whole = std::fs::read(&path).unwrap();
+    for len in (0..whole.len()).step_by(whole.len() / 400 + 1) {
+        assert!(!assert_reads_or_refuses(&path, &whole[..len], &format!("{len} bytes")), "{len} of {}", whole.len());
+    }
+}
+
+#[test]
+fn damaged_stores_never_panic() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.h5");
+    write(&path, &many()[..40]);
+    let whole = std::fs::read(&path).unwrap();
+    for at in (0..whole.len()).step_by(whole.len() / 200 + 1) {
+        for value in [0x00, 0xff, whole[at] ^ 0x01] {
+            let mut bytes = whole.clone();
+            bytes[at] = value;
+            assert_reads_or_refuses(&path, &bytes, &format!("byte {at} = {value}"));
+        }
+    }
+}
+
+#[test]
+fn a_newer_schema_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.h5");
+    write(&path, &many()[..4]);
+    let mut bytes = std::fs::read(&path).unwrap();
+    let at = bytes.windows(14).position(|w| w == b"drift.corpus/1").unwrap();
+    bytes[at + 13] = b'2';
+    std::fs::write(&path, bytes).unwrap();
+    let message = read(&path).unwrap_err().to_string();
+    assert!(message.contains("drift.corpus/2") && message.contains("drift.corpus/1"), "{message}");
+}
+
+/// The Python to run h5py with, if there is one: `$DRIFT_PYTHON`, else `python3`.
+fn python_with_h5py() -> Option<String> {
+    let python = std::env::var("DRIFT_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let works = Command::new(&python).args(["-c", "import h5py"]).output().is_ok_and(|o| o.status.success());
+    works.then_some(python)
+}
+
+#[test]
+fn h5py_reads_the_store() {
+    let Some(python) = python_with_h5py() else {
+        eprintln!("skipped: no Python with h5py (set DRIFT_PYTHON to one)");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.h5");
+    let conformers = many();
+    write(&path, &conformers);
+    let output = Command::new(python)
+        .args([concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/check_store.py"), path.to_str().unwrap()])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let seen: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(seen["schema"], "drift.corpus/1");
+    assert_eq!(seen["unit"], "1e-4 angstrom");
+    assert_eq!(seen["skipped"], "7");
+    assert_eq!(seen["provenance"]["inputs"][0]["name"], "input.jsonl");
+    assert_eq!(seen["filters"], serde_json::json!(["gzip", "shuffle"]));
+    let expected: Vec<serde_json::Value> = conformers
+        .iter()
+        .map(|c| {
+            let flags = u8::from(c.order == AtomOrder::Smiles)
+                | u8::from(c.written.fixed) << 1
+                | u8::from(c.written.stripped) << 2;
+            serde_json::json!([&*c.molecule, &*c.skeleton, flags, c.coordinates])
+        })
+        .collect();
+    assert!(seen["conformers"] == serde_json::Value::Array(expected));
+}
