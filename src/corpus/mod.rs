@@ -8,6 +8,8 @@
 //! A format without an atom order in SMILES terms gets the skeleton of a chain of bare atoms, `[C]<>[O]<>`, so that
 //! its coordinates can be counted in a plausible context; [`AtomOrder`] says so.
 
+pub mod atoms;
+pub mod frame;
 pub mod hdf5;
 pub mod store;
 
