@@ -9,8 +9,10 @@
 //! its coordinates can be counted in a plausible context; [`AtomOrder`] says so.
 
 pub mod atoms;
+mod collect;
 pub mod frame;
 pub mod hdf5;
+pub mod msgpack;
 pub mod store;
 
 use std::sync::Arc;

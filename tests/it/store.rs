@@ -5,10 +5,11 @@ use std::process::Command;
 
 use drift::Error;
 use drift::corpus::store::StoreWriter;
-use drift::corpus::{AtomOrder, Conformer, Context, ReadOptions, hdf5};
-use drift::job::Job;
+use drift::corpus::{AtomOrder, Conformer};
 use drift::text::Written;
 use proptest::prelude::*;
+
+use crate::common::{read_hdf5, reads_or_refuses};
 
 fn conformer(molecule: &str, coordinates: Vec<[i32; 3]>, bits: u8) -> Conformer {
     Conformer {
@@ -31,15 +32,9 @@ fn write(path: &Path, conformers: &[Conformer]) {
 }
 
 fn read(path: &Path) -> Result<Vec<Conformer>, Error> {
-    let mut all = Vec::new();
-    let job = Job::default();
-    let context = Context { options: ReadOptions::default(), job: &job };
-    hdf5::read(path, "store.h5", context, &mut |batch| {
-        assert_eq!(batch.skipped, []);
-        all.extend(batch.conformers);
-        Ok(())
-    })?;
-    Ok(all)
+    let (conformers, skipped) = read_hdf5(path)?;
+    assert_eq!(skipped, []);
+    Ok(conformers)
 }
 
 /// More than one chunk in most datasets: 100,000 blocks, 5,000 conformers of 1,700 molecules.
@@ -112,20 +107,6 @@ fn nothing_is_left_when_a_store_is_not_finished() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
-/// Whatever is done to the bytes, the answer is conformers or one error, never a panic.
-fn assert_reads_or_refuses(path: &Path, bytes: &[u8], what: &str) -> bool {
-    std::fs::write(path, bytes).unwrap();
-    match read(path) {
-        Ok(_) => true,
-        Err(error @ Error::Input { .. }) => {
-            let text = error.to_string();
-            assert!(text.starts_with("store.h5") && !text.contains('\n'), "{what}: {text}");
-            false
-        }
-        Err(other) => panic!("{what}: {other:?}"),
-    }
-}
-
 #[test]
 fn truncated_stores_are_refused() {
     let folder = tempfile::tempdir().unwrap();
@@ -133,7 +114,7 @@ fn truncated_stores_are_refused() {
     write(&path, &many()[..40]);
     let whole = std::fs::read(&path).unwrap();
     for len in (0..whole.len()).step_by(whole.len() / 400 + 1) {
-        assert!(!assert_reads_or_refuses(&path, &whole[..len], &format!("{len} bytes")), "{len} of {}", whole.len());
+        assert!(!reads_or_refuses(&path, &whole[..len], &format!("{len} bytes")), "{len} of {}", whole.len());
     }
 }
 
@@ -147,7 +128,7 @@ fn damaged_stores_never_panic() {
         for value in [0x00, 0xff, whole[at] ^ 0x01] {
             let mut bytes = whole.clone();
             bytes[at] = value;
-            assert_reads_or_refuses(&path, &bytes, &format!("byte {at} = {value}"));
+            reads_or_refuses(&path, &bytes, &format!("byte {at} = {value}"));
         }
     }
 }

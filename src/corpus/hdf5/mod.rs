@@ -11,6 +11,7 @@
 mod molecules;
 mod store;
 mod stream;
+mod superblock;
 
 use std::path::Path;
 
@@ -28,6 +29,7 @@ const MAX_CHUNK_BYTES: usize = 64 << 20;
 /// # Errors
 /// If it is truncated or corrupt, or in no known layout, or written by a newer drift.
 pub fn read(path: &Path, name: &str, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+    refuse_truncated(path, name)?;
     let file = H5File::options().best_effort_locking().open(path).map_err(|e| unreadable(name, &e))?;
     let attributes = file.attr_names().map_err(|e| unreadable(name, &e))?;
     if !attributes.iter().any(|a| a == "schema") {
@@ -38,9 +40,27 @@ pub fn read(path: &Path, name: &str, context: Context<'_>, emit: &mut Emit<'_>) 
         Some(_) if schema == layout::SCHEMA => store::read(&file, name, context, emit),
         Some(_) => {
             let problem = format!("schema `{schema}`, but this drift reads `{}`", layout::SCHEMA);
-            Err(Error::input(name, problem, "it was written by another version of drift: use that one, or mine again"))
+            Err(Error::input(
+                name,
+                problem,
+                "it was written by another version of drift: use that one, or mine again",
+            ))
         }
         None => molecules::read(&file, name, context, emit),
+    }
+}
+
+fn refuse_truncated(path: &Path, name: &str) -> Result<()> {
+    let fail = |e| Error::io(path, e);
+    let mut file = std::fs::File::open(path).map_err(fail)?;
+    let declared = superblock::declared_len(&mut file).map_err(fail)?;
+    let len = file.metadata().map_err(fail)?.len();
+    match declared {
+        Some(declared) if declared > len => {
+            let problem = format!("truncated: {len} of {declared} bytes are there");
+            Err(Error::input(name, problem, "fetch it again"))
+        }
+        _ => Ok(()),
     }
 }
 

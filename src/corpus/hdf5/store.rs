@@ -38,7 +38,11 @@ pub(super) fn read(file: &H5File, name: &str, context: Context<'_>, emit: &mut E
         }
     }
     if reader.at != reader.coordinates.rows() as u64 {
-        return Err(inconsistent(name, layout::OFFSET.path, "does not end with the number of coordinate rows"));
+        return Err(inconsistent(
+            name,
+            layout::OFFSET.path,
+            "does not end with the number of coordinate rows",
+        ));
     }
     emit(batch)
 }
@@ -152,10 +156,9 @@ impl<'a> Molecules<'a> {
                 self.windows.pop_back();
             }
         }
-        self.windows[0]
-            .molecules
-            .get(row % WINDOW)
-            .ok_or_else(|| inconsistent(self.smiles.name, layout::MOLECULE.path, format!("no molecule {row}")))
+        self.windows[0].molecules.get(row % WINDOW).ok_or_else(|| {
+            inconsistent(self.smiles.name, layout::MOLECULE.path, format!("no molecule {row}"))
+        })
     }
 
     fn bytes(&self) -> usize {
@@ -193,8 +196,7 @@ impl<'a> Texts<'a> {
     fn open(file: &H5File, name: &'a str, field: Field, offset_field: Field) -> Result<Self> {
         let (bytes, bytes_len) = open::<u8>(file, name, field)?;
         let (offsets, rows) = open::<u64>(file, name, offset_field)?;
-        let count =
-            rows.checked_sub(1).ok_or_else(|| inconsistent(name, offset_field.path, "is empty"))?;
+        let count = rows.checked_sub(1).ok_or_else(|| inconsistent(name, offset_field.path, "is empty"))?;
         Ok(Texts { name, field, bytes, bytes_len, offset_field, offsets, count })
     }
 
@@ -209,7 +211,11 @@ impl<'a> Texts<'a> {
         let (start, end) = (offsets[0], offsets[count]);
         let ordered = offsets.is_sorted() && end <= self.bytes_len as u64 && end - start <= WINDOW_BYTES;
         if !ordered {
-            return Err(inconsistent(self.name, self.offset_field.path, format!("rows from {first} on make no sense")));
+            return Err(inconsistent(
+                self.name,
+                self.offset_field.path,
+                format!("rows from {first} on make no sense"),
+            ));
         }
         let bytes: Vec<u8> = match end - start {
             0 => Vec::new(),
@@ -217,7 +223,9 @@ impl<'a> Texts<'a> {
         };
         let text = |pair: &[u64]| {
             let part = &bytes[(pair[0] - start) as usize..(pair[1] - start) as usize];
-            std::str::from_utf8(part).map(Arc::from).map_err(|_| inconsistent(self.name, self.field.path, "not UTF-8"))
+            std::str::from_utf8(part)
+                .map(Arc::from)
+                .map_err(|_| inconsistent(self.name, self.field.path, "not UTF-8"))
         };
         offsets.windows(2).map(text).collect()
     }

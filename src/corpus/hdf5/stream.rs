@@ -17,7 +17,9 @@ pub(super) fn open<T: H5Type>(file: &H5File, name: &str, field: Field) -> Result
     check_chunks(name, field.path, &dataset)?;
     match (dataset.shape().as_slice(), field.width) {
         (&[rows], 1) | (&[rows, 3], 3) => Ok((dataset, rows)),
-        (shape, _) => Err(inconsistent(name, field.path, format!("shape {shape:?} is not what the schema gives"))),
+        (shape, _) => {
+            Err(inconsistent(name, field.path, format!("shape {shape:?} is not what the schema gives")))
+        }
     }
 }
 

@@ -117,7 +117,9 @@ fn compress(deflate: &mut Compress, bytes: &[u8]) -> io::Result<Vec<u8>> {
     let mut out = Vec::with_capacity(bytes.len() / 2 + 1024);
     loop {
         let read = deflate.total_in() as usize;
-        let status = deflate.compress_vec(&bytes[read..], &mut out, FlushCompress::Finish).map_err(io::Error::other)?;
+        let status = deflate
+            .compress_vec(&bytes[read..], &mut out, FlushCompress::Finish)
+            .map_err(io::Error::other)?;
         match status {
             Status::StreamEnd => return Ok(out),
             // The output is full.
@@ -138,7 +140,8 @@ mod tests {
         let mut check = |chunk: Chunk| {
             assert_eq!(chunk.index, taken);
             let mut inflated = Vec::new();
-            io::Read::read_to_end(&mut flate2::read::ZlibDecoder::new(&chunk.bytes[..]), &mut inflated).unwrap();
+            io::Read::read_to_end(&mut flate2::read::ZlibDecoder::new(&chunk.bytes[..]), &mut inflated)
+                .unwrap();
             let mut expected = Vec::new();
             shuffle(&original(taken), 4, &mut expected);
             assert_eq!(inflated, expected);

@@ -174,8 +174,9 @@ impl StoreWriter {
         if let Some(row) = self.recent.find(conformer) {
             return Ok(row);
         }
-        let row = u32::try_from(self.columns[SMILES_OFFSET].rows() - 1)
-            .map_err(|_| Error::input(self.target.display(), "more than 2^32 molecules", "split the input"))?;
+        let row = u32::try_from(self.columns[SMILES_OFFSET].rows() - 1).map_err(|_| {
+            Error::input(self.target.display(), "more than 2^32 molecules", "split the input")
+        })?;
         self.append(SMILES, conformer.molecule.as_bytes())?;
         self.append_rows_of(SMILES, SMILES_OFFSET)?;
         self.append(SKELETON, conformer.skeleton.as_bytes())?;
