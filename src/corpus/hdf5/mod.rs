@@ -13,6 +13,7 @@ mod store;
 mod stream;
 mod superblock;
 
+use std::fs::File;
 use std::path::Path;
 
 use rust_hdf5::{DatatypeMessage, H5Dataset, H5File, Hdf5Error};
@@ -24,35 +25,33 @@ use crate::error::{Error, Result};
 /// A chunk larger than this is refused: it would have to be decompressed whole.
 const MAX_CHUNK_BYTES: usize = 64 << 20;
 
+/// Deflate shrinks to 1/1032 at best; a dataset that claims more per byte of the file is not really there.
+const MAX_RATIO: u64 = 1100;
+
 /// Reads the conformers of the HDF5 file at `path`; `name` is what messages call it.
 ///
 /// # Errors
 /// If it is truncated or corrupt, or in no known layout, or written by a newer drift.
 pub fn read(path: &Path, name: &str, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
-    refuse_truncated(path, name)?;
-    let file = H5File::options().best_effort_locking().open(path).map_err(|e| unreadable(name, &e))?;
-    let attributes = file.attr_names().map_err(|e| unreadable(name, &e))?;
-    if !attributes.iter().any(|a| a == "schema") {
-        return molecules::read(&file, name, context, emit);
-    }
-    let schema = file.attr_string("schema").map_err(|e| unreadable(name, &e))?;
-    match schema.strip_prefix(layout::SCHEMA_NAME) {
-        Some(_) if schema == layout::SCHEMA => store::read(&file, name, context, emit),
-        Some(_) => {
+    let len = checked_len(path, name)?;
+    let options = H5File::options().best_effort_locking();
+    let file = options.open(path).map_err(|e| unreadable(name, &e))?;
+    let container = Container { name, file, len };
+    match container.schema()? {
+        None => molecules::read(&container, context, emit),
+        Some(schema) if schema == layout::SCHEMA => store::read(&container, context, emit),
+        Some(schema) => {
             let problem = format!("schema `{schema}`, but this drift reads `{}`", layout::SCHEMA);
-            Err(Error::input(
-                name,
-                problem,
-                "it was written by another version of drift: use that one, or mine again",
-            ))
+            let remedy = "it was written by another version of drift: use that one, or mine again";
+            Err(Error::input(name, problem, remedy))
         }
-        None => molecules::read(&file, name, context, emit),
     }
 }
 
-fn refuse_truncated(path: &Path, name: &str) -> Result<()> {
+/// The size of the file in bytes, no smaller than what it says itself.
+fn checked_len(path: &Path, name: &str) -> Result<u64> {
     let fail = |e| Error::io(path, e);
-    let mut file = std::fs::File::open(path).map_err(fail)?;
+    let mut file = File::open(path).map_err(fail)?;
     let declared = superblock::declared_len(&mut file).map_err(fail)?;
     let len = file.metadata().map_err(fail)?.len();
     match declared {
@@ -60,26 +59,57 @@ fn refuse_truncated(path: &Path, name: &str) -> Result<()> {
             let problem = format!("truncated: {len} of {declared} bytes are there");
             Err(Error::input(name, problem, "fetch it again"))
         }
-        _ => Ok(()),
+        _ => Ok(len),
     }
 }
 
-/// What rust-hdf5 refuses.
 fn unreadable(name: &str, error: &Hdf5Error) -> Error {
-    Error::input(name, format!("not a readable HDF5 file: {error}"), "is it complete?")
+    Error::input(name, format!("not a readable HDF5 file: {error}"), "is it whole?")
 }
 
-/// What rust-hdf5 can read but makes no sense.
-fn inconsistent(name: &str, dataset: &str, problem: impl std::fmt::Display) -> Error {
-    Error::input(format!("{name}: /{dataset}"), problem, "is the file damaged?")
+/// An open file.
+struct Container<'a> {
+    /// What messages call it.
+    name: &'a str,
+    file: H5File,
+    /// Bytes.
+    len: u64,
 }
 
-/// Refuses datasets whose chunks are too large to hold.
-fn check_chunks(name: &str, path: &str, dataset: &H5Dataset) -> Result<()> {
-    let elements = dataset.chunk_dims().unwrap_or_default().iter().try_fold(1usize, |n, &d| n.checked_mul(d));
-    match elements.and_then(|n| n.checked_mul(dataset.element_size())) {
-        Some(bytes) if bytes <= MAX_CHUNK_BYTES => Ok(()),
-        _ => Err(inconsistent(name, path, format!("chunks of more than {} MiB", MAX_CHUNK_BYTES >> 20))),
+impl Container<'_> {
+    /// The attribute `schema` if it is one of drift's.
+    fn schema(&self) -> Result<Option<String>> {
+        let attributes = self.file.attr_names().map_err(|e| self.unreadable(&e))?;
+        if !attributes.iter().any(|a| a == "schema") {
+            return Ok(None);
+        }
+        let schema = self.file.attr_string("schema").map_err(|e| self.unreadable(&e))?;
+        Ok(schema.starts_with(layout::SCHEMA_NAME).then_some(schema))
+    }
+
+    /// What rust-hdf5 refuses.
+    fn unreadable(&self, error: &Hdf5Error) -> Error {
+        unreadable(self.name, error)
+    }
+
+    /// What rust-hdf5 can read but makes no sense.
+    fn inconsistent(&self, dataset: &str, problem: impl std::fmt::Display) -> Error {
+        Error::input(format!("{}: /{dataset}", self.name), problem, "is the file damaged?")
+    }
+
+    /// Opens a dataset whose chunks can be held and whose size is possible.
+    fn open(&self, path: &str) -> Result<H5Dataset> {
+        let dataset = self.file.dataset(path).map_err(|e| self.unreadable(&e))?;
+        let bytes = |shape: &[usize]| {
+            shape.iter().try_fold(dataset.element_size() as u64, |bytes, &d| bytes.checked_mul(d as u64))
+        };
+        if bytes(&dataset.chunk_dims().unwrap_or_default()).is_none_or(|n| n > MAX_CHUNK_BYTES as u64) {
+            return Err(self.inconsistent(path, format!("chunks of more than {} MiB", MAX_CHUNK_BYTES >> 20)));
+        }
+        if bytes(&dataset.shape()).is_none_or(|n| n > self.len.saturating_mul(MAX_RATIO)) {
+            return Err(self.inconsistent(path, "more data than the file can hold"));
+        }
+        Ok(dataset)
     }
 }
 

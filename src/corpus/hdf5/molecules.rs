@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use rust_hdf5::{DatatypeMessage, H5Dataset, H5File, Hdf5Error};
+use rust_hdf5::{DatatypeMessage, H5Dataset, Hdf5Error};
 
-use super::{check_chunks, inconsistent, unreadable};
+use super::Container;
 use crate::corpus::atoms::Atoms;
 use crate::corpus::collect::Collector;
 use crate::corpus::{Conformer, Context, Emit};
@@ -29,15 +29,11 @@ const SLICE_ATOMS: usize = 1 << 16;
 ///
 /// # Errors
 /// If no group has one of the layouts, a unit is unknown, or the file is damaged.
-pub(super) fn read(file: &H5File, name: &str, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
-    let mut paths = file.dataset_names();
+pub(super) fn read(container: &Container<'_>, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+    let mut paths = container.file.dataset_names();
     paths.sort_unstable();
-    let mut reader = Reader {
-        file,
-        name,
-        atoms: Atoms::new(context.options.frame),
-        out: Collector::new(name.to_owned(), context, emit),
-    };
+    let out = Collector::new(container.name.to_owned(), context, emit);
+    let mut reader = Reader { container, atoms: Atoms::new(context.options.frame), out };
     let mut groups = 0;
     for path in paths.iter().filter(|p| p.rsplit('/').next() == Some(NUMBERS)) {
         // Empty at the root, else with the `/` at its end.
@@ -52,14 +48,13 @@ pub(super) fn read(file: &H5File, name: &str, context: Context<'_>, emit: &mut E
     }
     if groups == 0 {
         let problem = "an HDF5 file without molecules in a known layout";
-        return Err(Error::input(name, problem, "drift reads its own stores, SPICE and ANI-1x"));
+        return Err(Error::input(container.name, problem, "drift reads its own stores, SPICE and ANI-1x"));
     }
     reader.out.finish()
 }
 
 struct Reader<'a, 'e> {
-    file: &'a H5File,
-    name: &'a str,
+    container: &'a Container<'a>,
     atoms: Atoms,
     out: Collector<'a, 'e>,
 }
@@ -114,7 +109,7 @@ impl Reader<'_, '_> {
             Ok(numbers) => numbers,
             Err(reason) => return Ok(Err(reason)),
         };
-        let coordinates = self.open(dataset)?;
+        let coordinates = self.container.open(dataset)?;
         let conformers = match *coordinates.shape() {
             [conformers, atoms, 3] if atoms == numbers.len() => conformers,
             ref shape => {
@@ -122,7 +117,7 @@ impl Reader<'_, '_> {
                 return Ok(Err(format!("`{dataset}` has the shape {shape:?}, not [conformers, {atoms}, 3]")));
             }
         };
-        let float = match coordinates.datatype().map_err(|e| unreadable(self.name, &e))? {
+        let float = match coordinates.datatype().map_err(|e| self.container.unreadable(&e))? {
             DatatypeMessage::FloatingPoint { size: 4, .. } => Float::Single,
             DatatypeMessage::FloatingPoint { size: 8, .. } => Float::Double,
             other => return Ok(Err(format!("`{dataset}` holds {other}, not floats of 4 or 8 bytes"))),
@@ -132,15 +127,9 @@ impl Reader<'_, '_> {
         Ok(Ok(Group { molecule, numbers, coordinates, conformers, float, angstrom }))
     }
 
-    fn open(&self, path: &str) -> Result<H5Dataset> {
-        let dataset = self.file.dataset(path).map_err(|e| unreadable(self.name, &e))?;
-        check_chunks(self.name, path, &dataset)?;
-        Ok(dataset)
-    }
-
     /// The atomic numbers; the inner error is why the group is skipped.
     fn numbers(&self, path: &str) -> Result<Result<Vec<u8>, String>> {
-        let dataset = self.open(path)?;
+        let dataset = self.container.open(path)?;
         let atoms = match *dataset.shape() {
             [atoms @ 1..=MAX_ATOMS] => atoms,
             ref shape => return Ok(Err(format!("`{NUMBERS}` has the shape {shape:?}"))),
@@ -151,42 +140,40 @@ impl Reader<'_, '_> {
                 Ok(numbers.iter().map(number).collect())
             }
             Err(Hdf5Error::TypeMismatch(reason)) => Ok(Err(format!("`{NUMBERS}`: {reason}"))),
-            Err(error) => Err(unreadable(self.name, &error)),
+            Err(error) => Err(self.container.unreadable(&error)),
         }
     }
 
     /// Å in the unit that the attribute `units` names, if there is one.
     fn unit(&self, dataset: &H5Dataset, path: &str) -> Result<Option<f64>> {
-        let attributes = dataset.attr_names().map_err(|e| unreadable(self.name, &e))?;
+        let attributes = dataset.attr_names().map_err(|e| self.container.unreadable(&e))?;
         if !attributes.iter().any(|a| a == "units") {
             return Ok(None);
         }
         let unit = dataset
             .attr("units")
             .and_then(|attribute| attribute.read_string())
-            .map_err(|e| unreadable(self.name, &e))?;
+            .map_err(|e| self.container.unreadable(&e))?;
         match unit.to_lowercase().as_str() {
             "bohr" | "au" | "a.u." | "a0" => Ok(Some(ANGSTROM_PER_BOHR)),
             "angstrom" | "angstroms" | "ang" | "å" => Ok(Some(1.0)),
-            _ => Err(inconsistent(
-                self.name,
-                path,
-                format!("unknown unit `{unit}`, neither bohr nor angstrom"),
-            )),
+            _ => Err(self
+                .container
+                .inconsistent(path, format!("unknown unit `{unit}`, neither bohr nor angstrom"))),
         }
     }
 
     /// The SMILES of a group, if it is a dataset of one string.
     fn title(&self, path: Option<String>) -> Result<Option<Arc<str>>> {
         let Some(path) = path else { return Ok(None) };
-        let dataset = self.open(&path)?;
+        let dataset = self.container.open(&path)?;
         if dataset.is_null() || dataset.total_elements() != 1 {
             return Ok(None);
         }
         match dataset.read_strings_lossy() {
             Ok(strings) => Ok(strings.first().map(|s| s.as_str().into())),
             Err(Hdf5Error::TypeMismatch(_)) => Ok(None),
-            Err(error) => Err(unreadable(self.name, &error)),
+            Err(error) => Err(self.container.unreadable(&error)),
         }
     }
 
@@ -200,7 +187,7 @@ impl Reader<'_, '_> {
                 .read_slice::<f32>(&start, &shape)
                 .map(|values| values.into_iter().map(f64::from).collect()),
         };
-        values.map_err(|e| unreadable(self.name, &e))
+        values.map_err(|e| self.container.unreadable(&e))
     }
 
     fn conformer(&mut self, group: &Group, positions: &[f64]) -> Result<Conformer, String> {

@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use rust_hdf5::{H5Dataset, H5File};
+use rust_hdf5::H5Dataset;
 
-use super::inconsistent;
+use super::Container;
 use super::stream::{Stream, open, slice};
 use crate::corpus::store::layout::{self, Field};
 use crate::corpus::{Batch, Conformer, Context, Emit};
@@ -23,8 +23,8 @@ const MAX_BLOCKS: u64 = 1 << 20;
 ///
 /// # Errors
 /// If the datasets contradict each other or cannot be decompressed.
-pub(super) fn read(file: &H5File, name: &str, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
-    let mut reader = Reader::open(file, name)?;
+pub(super) fn read(container: &Container<'_>, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+    let mut reader = Reader::open(container)?;
     let mut batch = Batch::default();
     let mut blocks = 0;
     for index in 0..reader.conformers {
@@ -38,18 +38,16 @@ pub(super) fn read(file: &H5File, name: &str, context: Context<'_>, emit: &mut E
         }
     }
     if reader.at != reader.coordinates.rows() as u64 {
-        return Err(inconsistent(
-            name,
-            layout::OFFSET.path,
-            "does not end with the number of coordinate rows",
-        ));
+        return Err(
+            container.inconsistent(layout::OFFSET.path, "does not end with the number of coordinate rows")
+        );
     }
     emit(batch)
 }
 
 /// The datasets of conformers, and the molecules.
 struct Reader<'a> {
-    name: &'a str,
+    container: &'a Container<'a>,
     conformers: usize,
     /// Rows of coordinates taken.
     at: u64,
@@ -61,22 +59,22 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn open(file: &H5File, name: &'a str) -> Result<Self> {
-        let mut offset = Stream::open(file, name, layout::OFFSET)?;
-        let molecule = Stream::open(file, name, layout::MOLECULE)?;
-        let flags = Stream::open(file, name, layout::FLAGS)?;
+    fn open(container: &'a Container<'a>) -> Result<Self> {
+        let mut offset = Stream::open(container, layout::OFFSET)?;
+        let molecule = Stream::open(container, layout::MOLECULE)?;
+        let flags = Stream::open(container, layout::FLAGS)?;
         let conformers = molecule.rows();
         if flags.rows() != conformers || offset.rows() != conformers + 1 || offset.take(1)? != [0] {
-            return Err(inconsistent(name, "conformers", "the datasets differ in length"));
+            return Err(container.inconsistent("conformers", "the datasets differ in length"));
         }
-        let coordinates = Stream::open(file, name, layout::COORDINATES)?;
-        let molecules = Molecules::open(file, name)?;
-        Ok(Reader { name, conformers, at: 0, offset, molecule, flags, coordinates, molecules })
+        let coordinates = Stream::open(container, layout::COORDINATES)?;
+        let molecules = Molecules::open(container)?;
+        Ok(Reader { container, conformers, at: 0, offset, molecule, flags, coordinates, molecules })
     }
 
     fn next(&mut self, index: usize) -> Result<Conformer> {
         let broken = |dataset: Field, problem: &str| {
-            inconsistent(self.name, dataset.path, format!("conformer {index}: {problem}"))
+            self.container.inconsistent(dataset.path, format!("conformer {index}: {problem}"))
         };
         let end = self.offset.take(1)?[0];
         let blocks = match end.checked_sub(self.at) {
@@ -135,11 +133,11 @@ struct Window {
 }
 
 impl<'a> Molecules<'a> {
-    fn open(file: &H5File, name: &'a str) -> Result<Self> {
-        let smiles = Texts::open(file, name, layout::SMILES, layout::SMILES_OFFSET)?;
-        let skeletons = Texts::open(file, name, layout::SKELETON, layout::SKELETON_OFFSET)?;
+    fn open(container: &'a Container<'a>) -> Result<Self> {
+        let smiles = Texts::open(container, layout::SMILES, layout::SMILES_OFFSET)?;
+        let skeletons = Texts::open(container, layout::SKELETON, layout::SKELETON_OFFSET)?;
         if smiles.count != skeletons.count {
-            return Err(inconsistent(name, "molecules", "the datasets differ in length"));
+            return Err(container.inconsistent("molecules", "the datasets differ in length"));
         }
         Ok(Molecules { smiles, skeletons, windows: VecDeque::new() })
     }
@@ -157,7 +155,7 @@ impl<'a> Molecules<'a> {
             }
         }
         self.windows[0].molecules.get(row % WINDOW).ok_or_else(|| {
-            inconsistent(self.smiles.name, layout::MOLECULE.path, format!("no molecule {row}"))
+            self.smiles.container.inconsistent(layout::MOLECULE.path, format!("no molecule {row}"))
         })
     }
 
@@ -183,7 +181,7 @@ impl<'a> Molecules<'a> {
 
 /// Texts stored as one run of bytes and their offsets.
 struct Texts<'a> {
-    name: &'a str,
+    container: &'a Container<'a>,
     field: Field,
     bytes: H5Dataset,
     bytes_len: usize,
@@ -193,11 +191,12 @@ struct Texts<'a> {
 }
 
 impl<'a> Texts<'a> {
-    fn open(file: &H5File, name: &'a str, field: Field, offset_field: Field) -> Result<Self> {
-        let (bytes, bytes_len) = open::<u8>(file, name, field)?;
-        let (offsets, rows) = open::<u64>(file, name, offset_field)?;
-        let count = rows.checked_sub(1).ok_or_else(|| inconsistent(name, offset_field.path, "is empty"))?;
-        Ok(Texts { name, field, bytes, bytes_len, offset_field, offsets, count })
+    fn open(container: &'a Container<'a>, field: Field, offset_field: Field) -> Result<Self> {
+        let (bytes, bytes_len) = open::<u8>(container, field)?;
+        let (offsets, rows) = open::<u64>(container, offset_field)?;
+        let count =
+            rows.checked_sub(1).ok_or_else(|| container.inconsistent(offset_field.path, "is empty"))?;
+        Ok(Texts { container, field, bytes, bytes_len, offset_field, offsets, count })
     }
 
     /// The texts of one window.
@@ -207,25 +206,23 @@ impl<'a> Texts<'a> {
         if count == 0 {
             return Ok(Vec::new());
         }
-        let offsets: Vec<u64> = slice(self.name, self.offset_field, &self.offsets, first, count + 1)?;
+        let offsets: Vec<u64> = slice(self.container, self.offset_field, &self.offsets, first, count + 1)?;
         let (start, end) = (offsets[0], offsets[count]);
         let ordered = offsets.is_sorted() && end <= self.bytes_len as u64 && end - start <= WINDOW_BYTES;
         if !ordered {
-            return Err(inconsistent(
-                self.name,
-                self.offset_field.path,
-                format!("rows from {first} on make no sense"),
-            ));
+            return Err(self
+                .container
+                .inconsistent(self.offset_field.path, format!("rows from {first} on make no sense")));
         }
         let bytes: Vec<u8> = match end - start {
             0 => Vec::new(),
-            len => slice(self.name, self.field, &self.bytes, start as usize, len as usize)?,
+            len => slice(self.container, self.field, &self.bytes, start as usize, len as usize)?,
         };
         let text = |pair: &[u64]| {
             let part = &bytes[(pair[0] - start) as usize..(pair[1] - start) as usize];
             std::str::from_utf8(part)
                 .map(Arc::from)
-                .map_err(|_| inconsistent(self.name, self.field.path, "not UTF-8"))
+                .map_err(|_| self.container.inconsistent(self.field.path, "not UTF-8"))
         };
         offsets.windows(2).map(text).collect()
     }

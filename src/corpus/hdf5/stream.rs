@@ -1,31 +1,31 @@
 //! One dataset of a store, read from front to back, each chunk once.
 
-use rust_hdf5::{H5Dataset, H5File, H5Type};
+use rust_hdf5::{H5Dataset, H5Type};
 
-use super::{check_chunks, inconsistent, is_integer, unreadable};
+use super::{Container, is_integer};
 use crate::corpus::store::layout::Field;
 use crate::error::Result;
 
 /// Opens a dataset of the store and checks its type and shape; gives the number of rows too.
-pub(super) fn open<T: H5Type>(file: &H5File, name: &str, field: Field) -> Result<(H5Dataset, usize)> {
-    let dataset = file.dataset(field.path).map_err(|e| unreadable(name, &e))?;
-    let datatype = dataset.datatype().map_err(|e| unreadable(name, &e))?;
+pub(super) fn open<T: H5Type>(container: &Container<'_>, field: Field) -> Result<(H5Dataset, usize)> {
+    let dataset = container.open(field.path)?;
+    let datatype = dataset.datatype().map_err(|e| container.unreadable(&e))?;
     // Of the store's types only the coordinates are signed.
     if !is_integer(&datatype, field.element, field.width == 3) || T::element_size() != field.element {
-        return Err(inconsistent(name, field.path, "not of the type that the schema gives"));
+        return Err(container.inconsistent(field.path, "not of the type that the schema gives"));
     }
-    check_chunks(name, field.path, &dataset)?;
     match (dataset.shape().as_slice(), field.width) {
         (&[rows], 1) | (&[rows, 3], 3) => Ok((dataset, rows)),
         (shape, _) => {
-            Err(inconsistent(name, field.path, format!("shape {shape:?} is not what the schema gives")))
+            let problem = format!("shape {shape:?} is not what the schema gives");
+            Err(container.inconsistent(field.path, problem))
         }
     }
 }
 
 /// Rows `start..start + rows` of a dataset.
 pub(super) fn slice<T: H5Type>(
-    name: &str,
+    container: &Container<'_>,
     field: Field,
     dataset: &H5Dataset,
     start: usize,
@@ -35,12 +35,12 @@ pub(super) fn slice<T: H5Type>(
         1 => dataset.read_slice(&[start], &[rows]),
         width => dataset.read_slice(&[start, 0], &[rows, width]),
     };
-    values.map_err(|e| unreadable(name, &e))
+    values.map_err(|e| container.unreadable(&e))
 }
 
 /// A dataset and how far it was read.
 pub(super) struct Stream<'a, T> {
-    name: &'a str,
+    container: &'a Container<'a>,
     field: Field,
     dataset: H5Dataset,
     rows: usize,
@@ -53,9 +53,9 @@ pub(super) struct Stream<'a, T> {
 
 impl<'a, T: H5Type> Stream<'a, T> {
     /// Opens the dataset, see [`open`].
-    pub fn open(file: &H5File, name: &'a str, field: Field) -> Result<Self> {
-        let (dataset, rows) = open::<T>(file, name, field)?;
-        Ok(Stream { name, field, dataset, rows, next: 0, buffer: Vec::new(), start: 0 })
+    pub fn open(container: &'a Container<'a>, field: Field) -> Result<Self> {
+        let (dataset, rows) = open::<T>(container, field)?;
+        Ok(Stream { container, field, dataset, rows, next: 0, buffer: Vec::new(), start: 0 })
     }
 
     /// All rows of the dataset.
@@ -72,9 +72,9 @@ impl<'a, T: H5Type> Stream<'a, T> {
         while self.buffer.len() - self.start < wanted {
             let rows = self.field.chunk_rows().min(self.rows - self.next);
             if rows == 0 {
-                return Err(inconsistent(self.name, self.field.path, "has fewer rows than others say"));
+                return Err(self.container.inconsistent(self.field.path, "has fewer rows than others say"));
             }
-            let more = slice(self.name, self.field, &self.dataset, self.next, rows)?;
+            let more = slice(self.container, self.field, &self.dataset, self.next, rows)?;
             self.next += rows;
             self.buffer.drain(..self.start);
             self.start = 0;
