@@ -64,7 +64,8 @@ pub fn hash_bytes(name: &str, bytes: &[u8]) -> InputHash {
     InputHash { name: name.to_owned(), bytes: bytes.len() as u64, sha256: hex(&Sha256::digest(bytes)) }
 }
 
-fn hex(digest: &[u8]) -> String {
+/// Bytes in hexadecimal.
+pub(crate) fn hex(digest: &[u8]) -> String {
     digest.iter().map(|b| format!("{b:02x}")).collect()
 }
 

@@ -118,6 +118,11 @@ impl Atoms {
         self.numbers.is_empty()
     }
 
+    /// Whether all lie in the plane z = 0 (within 10⁻⁴ Å).
+    pub fn is_flat(&self) -> bool {
+        self.fixed.iter().all(|p| p[2] == 0) && self.angstrom.iter().all(|p| p[2].abs() < 1e-4)
+    }
+
     /// Forgets the atoms.
     pub fn clear(&mut self) {
         self.numbers.clear();

@@ -17,7 +17,7 @@ type Matrix = [Vector; 3];
 /// Of the four proper rotations that do so, the one that turns least is taken (the largest trace, then the first in a
 /// fixed order). So a conformer that lies in the frame already stays as it is, and the signs of coordinates keep
 /// the balance that they have in the file: a rule on the molecule itself, such as a positive third moment, makes
-/// negative coordinates more common than positive ones, and the sign is what drift is about.
+/// 52.5 to 54 % of the coordinates negative (xtb_moses_aq, etkdg_drugs_test), and the sign is what drift is about.
 pub fn principal(numbers: &[u8], positions: &mut [[f64; 3]]) {
     let masses: Vec<f64> = numbers.iter().map(|&n| atoms::weight_dalton(n).unwrap_or(0.0)).collect();
     let total: f64 = masses.iter().sum();
@@ -110,10 +110,9 @@ fn rotate(a: &mut Matrix, vectors: &mut Matrix, p: usize, q: usize) {
         (row[p], row[q]) = (cosine * row[p] - sine * row[q], sine * row[p] + cosine * row[q]);
     }
     for matrix in [a, vectors] {
-        for k in 0..3 {
-            let (x, y) = (matrix[p][k], matrix[q][k]);
-            (matrix[p][k], matrix[q][k]) = (cosine * x - sine * y, sine * x + cosine * y);
-        }
+        let (x, y) = (matrix[p], matrix[q]);
+        matrix[p] = std::array::from_fn(|k| cosine * x[k] - sine * y[k]);
+        matrix[q] = std::array::from_fn(|k| sine * x[k] + cosine * y[k]);
     }
 }
 

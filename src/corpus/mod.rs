@@ -8,14 +8,33 @@
 //! A format without an atom order in SMILES terms gets the skeleton of a chain of bare atoms, `[C]<>[O]<>`, so that
 //! its coordinates can be counted in a plausible context; [`AtomOrder`] says so.
 
+mod archive;
 pub mod atoms;
 mod collect;
+mod conformers;
 pub mod frame;
+pub mod geom_pickle;
 pub mod hdf5;
+mod jsonl;
+mod lines;
 pub mod msgpack;
+pub mod pickle;
+mod pickles;
+mod plain;
+pub mod rdkit;
+mod read;
+mod sdf;
+mod source;
 pub mod store;
+mod walk;
+mod xyz;
 
 use std::sync::Arc;
+
+pub use conformers::{Conformers, Embedded, Files};
+pub use lines::MAX_LINE_BYTES;
+pub use read::{ReadSummary, SKIPPED_LISTED, read};
+pub use source::Format;
 
 use serde::Serialize;
 

@@ -13,6 +13,7 @@ pub mod number;
 pub mod skeleton;
 
 pub use enriched::{Enriched, TextError, Written, parse, parse_block, write};
+pub use graph::{SameGraph, same_graph};
 
 pub use number::Fixed;
 

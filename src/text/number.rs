@@ -228,8 +228,8 @@ mod tests {
         assert_eq!(truncate_decimal("1e6"), Err(NumberError::OutOfRange));
         assert_eq!(truncate_decimal("nan"), Err(NumberError::NotFinite));
         assert_eq!(truncate_f32(f32::INFINITY), Err(NumberError::NotFinite));
-        // The float32 nearest to 1.463 lies below it.
-        assert_eq!(truncate_f32(1.463), Ok(14_629));
+        // The float32 nearest to 1.005 is 1.00499999….
+        assert_eq!(truncate_f32(1.005), Ok(10_049));
     }
 
     #[test]

@@ -1,1 +1,213 @@
+//! Skeletons: enriched SMILES without coordinates, `[C]<>[C]<>=[O]<>`.
 
+use super::graph::{SmilesError, implicit_hydrogens};
+
+/// Puts `placeholder` (without its brackets) into every block.
+pub fn fill(skeleton: &str, placeholder: &str) -> String {
+    skeleton.replace("<>", &format!("<{placeholder}>"))
+}
+
+/// The SMILES of a skeleton: blocks removed, decorative brackets undone (`[C]` → `C`).
+pub fn smiles(skeleton: &str) -> String {
+    let mut out = String::with_capacity(skeleton.len() / 2);
+    for piece in pieces(skeleton) {
+        match piece {
+            Piece::Atom(atom) => out.push_str(bare(atom).unwrap_or(atom)),
+            Piece::Between(text) => out.push_str(text),
+        }
+    }
+    out
+}
+
+/// The skeleton of a SMILES, as the users' encoder writes it: bare atoms bracketed, bracket atoms kept byte for byte.
+///
+/// # Errors
+/// If `smiles` is none.
+pub fn from_smiles(smiles: &str) -> Result<String, SmilesError> {
+    // Parsed for its errors only: the text itself is copied.
+    implicit_hydrogens(smiles)?;
+    let mut out = String::with_capacity(smiles.len() * 4);
+    let mut rest = smiles;
+    while let Some(first) = rest.chars().next() {
+        let len = match first {
+            '[' => rest.find(']').map_or(rest.len(), |n| n + 1),
+            '%' => rest.len().min(3),
+            _ => BARE.iter().find(|symbol| rest.starts_with(**symbol)).map_or(first.len_utf8(), |s| s.len()),
+        };
+        let (piece, tail) = rest.split_at(len);
+        if first == '[' {
+            out.push_str(piece);
+            out.push_str("<>");
+        } else if first.is_ascii_alphabetic() || first == '*' {
+            out.extend(["[", piece, "]<>"]);
+        } else {
+            out.push_str(piece);
+        }
+        rest = tail;
+    }
+    Ok(out)
+}
+
+/// The organic subset, two-letter symbols first.
+const BARE: [&str; 19] =
+    ["Cl", "Br", "B", "C", "N", "O", "P", "S", "F", "I", "b", "c", "n", "o", "p", "s", "*", "At", "Ts"];
+
+/// The bare spelling of a decorated atom: `[C]` → `C`; `None` for an atom that needs its brackets.
+fn bare(atom: &str) -> Option<&str> {
+    let symbol = atom.strip_prefix('[')?.strip_suffix(']')?;
+    BARE[..16].contains(&symbol).then_some(symbol)
+}
+
+/// A piece of a skeleton.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Piece<'a> {
+    /// `[C@@H]`, brackets included.
+    Atom(&'a str),
+    /// Bonds, ring digits, branches; never empty.
+    Between(&'a str),
+}
+
+/// The pieces of a skeleton in order, blocks left out.
+pub fn pieces(skeleton: &str) -> impl Iterator<Item = Piece<'_>> {
+    let mut rest = skeleton;
+    std::iter::from_fn(move || {
+        rest = rest.strip_prefix("<>").unwrap_or(rest);
+        if rest.is_empty() {
+            return None;
+        }
+        let atom = rest.starts_with('[');
+        let end = match rest.find(if atom { ']' } else { '[' }) {
+            Some(n) if atom => n + 1,
+            Some(n) => n,
+            None => rest.len(),
+        };
+        let (piece, tail) = rest.split_at(end);
+        rest = tail;
+        Some(if atom { Piece::Atom(piece) } else { Piece::Between(piece) })
+    })
+}
+
+/// The atoms of a skeleton in order: `[C]`, `[C@@H]`, `[O-]`.
+pub fn atoms(skeleton: &str) -> impl Iterator<Item = &str> {
+    pieces(skeleton).filter_map(|piece| match piece {
+        Piece::Atom(atom) => Some(atom),
+        Piece::Between(_) => None,
+    })
+}
+
+/// How hydrogens that need not be written are spelled in a skeleton.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Spelling {
+    /// Bare hetero atoms, `[O]`, `[N]`.
+    pub bare: usize,
+    /// The same with needless hydrogens, `[OH]`, `[NH2]`.
+    pub with_hydrogens: usize,
+}
+
+impl Spelling {
+    /// Counts both spellings in a skeleton.
+    pub fn of(skeleton: &str) -> Self {
+        let mut spelling = Spelling::default();
+        for atom in atoms(skeleton) {
+            if needless_hydrogens(atom).is_some() {
+                spelling.with_hydrogens += 1;
+            } else if matches!(bare(atom), Some("N" | "O" | "P" | "S" | "B")) {
+                spelling.bare += 1;
+            }
+        }
+        spelling
+    }
+
+    /// Sums two counts.
+    pub fn join(self, other: Spelling) -> Spelling {
+        Spelling { bare: self.bare + other.bare, with_hydrogens: self.with_hydrogens + other.with_hydrogens }
+    }
+}
+
+/// The bare form of an atom whose brackets hold nothing but hydrogens that its valence implies: `[OH]` → `O`.
+fn needless_hydrogens(atom: &str) -> Option<&str> {
+    let inside = atom.strip_prefix('[')?.strip_suffix(']')?;
+    let symbol = inside.strip_suffix(|c: char| c.is_ascii_digit()).unwrap_or(inside).strip_suffix('H')?;
+    matches!(symbol, "B" | "C" | "N" | "O" | "P" | "S").then_some(symbol)
+}
+
+/// A skeleton with needless hydrogens removed: `[OH]<>` → `[O]<>`. Aromatic `[nH]` stays, its hydrogen is needed.
+pub fn without_needless_hydrogens(skeleton: &str) -> String {
+    respell(skeleton, |atom, _| needless_hydrogens(atom).map(|symbol| format!("[{symbol}]")))
+}
+
+/// A skeleton in which N, O, P, S and B carry their hydrogens, as the users' LP writes it: `[O]<>` → `[OH]<>`.
+///
+/// # Errors
+/// If the skeleton's SMILES is none.
+pub fn with_hydrogens(skeleton: &str) -> Result<String, SmilesError> {
+    let hydrogens = implicit_hydrogens(&smiles(skeleton))?;
+    Ok(respell(skeleton, |atom, index| {
+        let symbol = bare(atom).filter(|s| matches!(*s, "N" | "O" | "P" | "S" | "B"))?;
+        match hydrogens.get(index)? {
+            0 => None,
+            1 => Some(format!("[{symbol}H]")),
+            n => Some(format!("[{symbol}H{n}]")),
+        }
+    }))
+}
+
+fn respell(skeleton: &str, mut atom: impl FnMut(&str, usize) -> Option<String>) -> String {
+    let mut out = String::with_capacity(skeleton.len());
+    let mut index = 0;
+    for piece in pieces(skeleton) {
+        match piece {
+            Piece::Atom(text) => {
+                out.push_str(&atom(text, index).unwrap_or_else(|| text.to_owned()));
+                out.push_str("<>");
+                index += 1;
+            }
+            Piece::Between(text) => out.push_str(text),
+        }
+    }
+    out
+}
+
+/// Says when a skeleton's spelling is not the corpus's: the model would be forced to text that it never saw.
+///
+/// `None` if they agree, else a sentence.
+pub fn spelling_conflict(skeleton: Spelling, corpus: Spelling) -> Option<String> {
+    let (foreign, name, usual) = if corpus.with_hydrogens == 0 {
+        (skeleton.with_hydrogens, "[OH]", "[O]")
+    } else if corpus.bare == 0 {
+        (skeleton.bare, "[O]", "[OH]")
+    } else {
+        return None;
+    };
+    (foreign > 0).then(|| {
+        format!("{foreign} atoms are spelled like {name}; the corpus spells them like {usual}, so the model never saw them")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn smiles_and_skeleton_are_inverse() {
+        for text in
+            ["CC=O", "C[C@@H](N)C(=O)[O-]", "c1cc[nH]c1Cl", "C%12CC%12", "[13CH3]Br.[Na+]", "F/C=C\\F"]
+        {
+            let skeleton = from_smiles(text).unwrap();
+            assert_eq!(smiles(&skeleton), text);
+        }
+        assert_eq!(from_smiles("CC(=O)Cl").unwrap(), "[C]<>[C]<>(=[O]<>)[Cl]<>");
+        assert!(from_smiles("C(").is_err());
+    }
+
+    #[test]
+    fn both_spellings_are_known() {
+        let bare = from_smiles("NC(=O)c1cc[nH]c1CO").unwrap();
+        let spelled = with_hydrogens(&bare).unwrap();
+        assert_eq!(spelled, "[NH2]<>[C]<>(=[O]<>)[c]<>1[c]<>[c]<>[nH]<>[c]<>1[C]<>[OH]<>");
+        assert_eq!(without_needless_hydrogens(&spelled), bare);
+        assert_eq!(Spelling::of(&spelled), Spelling { bare: 1, with_hydrogens: 2 });
+        assert!(spelling_conflict(Spelling::of(&spelled), Spelling::of(&bare)).is_some());
+        assert!(spelling_conflict(Spelling::of(&bare), Spelling::of(&bare)).is_none());
+    }
+}

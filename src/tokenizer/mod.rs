@@ -1,1 +1,59 @@
+//! Tokenizers: loading, exact token counts in context, COPY and FREE.
+//!
+//! A token is [`Class::Free`] if all its characters lie between the `<` and the `>` of a block, else
+//! [`Class::Copy`]. Counts are made *in context*, over the whole text: the closing `>` merges forward (`>[`) and the
+//! opening `<` backward (`]<`), so a block alone takes other tokens.
+//!
+//! - [`Tokenizer`] wraps a Hugging Face tokenizer; [`Tokenizer::tokens`] is the reference: `encode` with offsets.
+//! - [`Counter`] counts the FREE tokens of each block, by [`tables`] learned from the tokenizer and checked against
+//!   the reference, or by the reference itself where tables cannot be proved.
 
+mod counter;
+mod load;
+pub mod tables;
+
+pub use counter::{BlockTokens, Counter, MAX_BLOCK_TOKENS, Method};
+pub use load::{EMBEDDED, Tokenizer};
+
+use serde::Serialize;
+
+/// What a position template does at a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Class {
+    /// All characters lie strictly inside a block: the model chooses.
+    Free,
+    /// Anything else: the template forces it.
+    Copy,
+}
+
+/// A token of a text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Token {
+    /// Vocabulary id.
+    pub id: u32,
+    /// The characters it covers.
+    pub text: String,
+    /// COPY or FREE.
+    pub class: Class,
+    /// First byte in the text.
+    #[serde(skip)]
+    pub start: usize,
+    /// Byte after the last.
+    #[serde(skip)]
+    pub end: usize,
+}
+
+/// The byte ranges strictly between `<` and `>`, in order; an unclosed `<` opens none.
+pub fn block_ranges(text: &str) -> Vec<std::ops::Range<usize>> {
+    let mut ranges = Vec::new();
+    let mut open = None;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'<' => open = Some(at + 1),
+            b'>' => ranges.extend(open.take().map(|start| start..at)),
+            _ => {}
+        }
+    }
+    ranges
+}

@@ -3,6 +3,7 @@
 
 use std::io::BufRead;
 
+use crate::corpus::source::read_error;
 use crate::error::{Error, Result};
 use crate::job::Job;
 
@@ -219,16 +220,5 @@ impl<'a> Pull<'a> {
             }
             self.need(1)?;
         }
-    }
-}
-
-/// A failed read: damaged content is the input's fault, anything else the system's.
-fn read_error(name: &str, error: std::io::Error) -> Error {
-    use std::io::ErrorKind::{InvalidData, InvalidInput, Other, UnexpectedEof};
-    match error.kind() {
-        UnexpectedEof | InvalidInput | InvalidData | Other => {
-            Error::input(name, format!("the file is truncated or damaged ({error})"), "fetch it again")
-        }
-        _ => Error::Io { place: name.to_owned(), source: error },
     }
 }

@@ -1,0 +1,66 @@
+//! Where conformers come from: files, or the corpus that comes with drift.
+
+use std::io::Cursor;
+use std::path::PathBuf;
+
+use super::read::ReadSummary;
+use super::{Context, Emit, ReadOptions, Source, jsonl, read};
+use crate::error::Result;
+use crate::io;
+use crate::job::{Job, Unit};
+use crate::text::Written;
+
+/// A source of conformers that can be read again and gives the same ones in the same order.
+pub trait Conformers: Sync {
+    /// Hands all conformers to `emit`, batch by batch.
+    ///
+    /// # Errors
+    /// As [`read`](super::read()).
+    fn read(&self, job: &Job, emit: &mut Emit<'_>) -> Result<ReadSummary>;
+}
+
+/// Files and folders.
+#[derive(Debug, Clone)]
+pub struct Files {
+    /// Where they are.
+    pub inputs: Vec<PathBuf>,
+    /// How they are read.
+    pub options: ReadOptions,
+}
+
+impl Conformers for Files {
+    fn read(&self, job: &Job, emit: &mut Emit<'_>) -> Result<ReadSummary> {
+        read(&self.inputs, &self.options, job, emit)
+    }
+}
+
+/// The corpus that comes with drift (`corpora/`): drug-like molecules of our own, GFN2-xTB geometries.
+///
+/// Its coordinates stand for both dialects, so it agrees with both.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Embedded;
+
+/// The bytes of the embedded corpus.
+const EMBEDDED: &[u8] = include_bytes!("../../corpora/default.jsonl.gz");
+
+impl Conformers for Embedded {
+    fn read(&self, job: &Job, emit: &mut Emit<'_>) -> Result<ReadSummary> {
+        let name = "corpora/default.jsonl.gz";
+        let mut summary = ReadSummary::new();
+        let mut reader = io::decompressed(Cursor::new(EMBEDDED))
+            .map_err(|e| crate::Error::input(name, e, "the build is damaged"))?;
+        job.observer().begin("reading", None, Unit::Items);
+        let context = Context { options: ReadOptions::default(), job };
+        let source = Source { name: name.to_owned(), reader: &mut *reader };
+        let outcome = jsonl::read(source, context, &mut |batch| {
+            job.check()?;
+            summary.count(&batch);
+            emit(batch)
+        });
+        job.observer().end();
+        outcome?;
+        summary.inputs.push(io::hash_bytes("default.jsonl.gz", EMBEDDED));
+        summary.written = Written::ANY;
+        Ok(summary)
+    }
+}

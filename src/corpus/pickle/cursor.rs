@@ -1,0 +1,95 @@
+//! Little-endian reading from a byte slice, shared by the two binary formats that meet in one file: the pickle
+//! and the RDKit molecules inside it.
+
+/// The input ended before the value that starts at `offset` did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::corpus) struct Ended {
+    /// Where the value starts.
+    pub(in crate::corpus) offset: usize,
+}
+
+/// A position in a byte slice. Each read either moves past the value or fails and stays where it is, and no
+/// read allocates: a declared length is compared with what is left before anything is made of it.
+#[derive(Debug, Clone)]
+pub(in crate::corpus) struct Cursor<'a> {
+    bytes: &'a [u8],
+    offset: usize,
+}
+
+impl<'a> Cursor<'a> {
+    pub(in crate::corpus) fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, offset: 0 }
+    }
+
+    /// How many bytes have been read.
+    pub(in crate::corpus) fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// How many bytes are left.
+    pub(in crate::corpus) fn remaining(&self) -> usize {
+        self.bytes.len() - self.offset
+    }
+
+    /// The next byte, which stays unread.
+    pub(in crate::corpus) fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.offset).copied()
+    }
+
+    /// The next `length` bytes.
+    pub(in crate::corpus) fn take(&mut self, length: usize) -> Result<&'a [u8], Ended> {
+        // `offset <= bytes.len()` always, so the slice from it exists, if empty.
+        let rest = &self.bytes[self.offset..];
+        match rest.get(..length) {
+            Some(taken) => {
+                self.offset += length;
+                Ok(taken)
+            }
+            None => Err(Ended { offset: self.offset }),
+        }
+    }
+
+    /// The next `count` items of `size` bytes each.
+    pub(in crate::corpus) fn take_items(&mut self, count: u64, size: usize) -> Result<&'a [u8], Ended> {
+        let length = usize::try_from(count).ok().and_then(|count| count.checked_mul(size));
+        self.take(length.ok_or(Ended { offset: self.offset })?)
+    }
+
+    /// The bytes up to the next newline; the newline is read too but not returned.
+    pub(in crate::corpus) fn take_line(&mut self) -> Result<&'a [u8], Ended> {
+        let rest = &self.bytes[self.offset..];
+        let length = rest.iter().position(|&byte| byte == b'\n').ok_or(Ended { offset: self.offset })?;
+        self.offset += length + 1;
+        Ok(&rest[..length])
+    }
+
+    pub(in crate::corpus) fn array<const N: usize>(&mut self) -> Result<[u8; N], Ended> {
+        match self.bytes[self.offset..].first_chunk::<N>() {
+            Some(chunk) => {
+                self.offset += N;
+                Ok(*chunk)
+            }
+            None => Err(Ended { offset: self.offset }),
+        }
+    }
+
+    pub(in crate::corpus) fn u8(&mut self) -> Result<u8, Ended> {
+        self.array::<1>().map(|[byte]| byte)
+    }
+
+    pub(in crate::corpus) fn u16(&mut self) -> Result<u16, Ended> {
+        self.array().map(u16::from_le_bytes)
+    }
+
+    pub(in crate::corpus) fn i32(&mut self) -> Result<i32, Ended> {
+        self.array().map(i32::from_le_bytes)
+    }
+
+    pub(in crate::corpus) fn u32(&mut self) -> Result<u32, Ended> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    pub(in crate::corpus) fn u64(&mut self) -> Result<u64, Ended> {
+        self.array().map(u64::from_le_bytes)
+    }
+}

@@ -1,0 +1,338 @@
+//! The pickle machine: a stack, marks on it, and a memo of values to use again.
+
+mod memo;
+mod pieces;
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use memo::Memo;
+
+use super::cursor::Cursor;
+use super::error::PickleError;
+use super::global::{Global, Role};
+use super::{NodeId, Object, Pickle, Value, opcode as op, text};
+
+type Result<T> = std::result::Result<T, PickleError>;
+
+/// Runs the pickle at the start of `input`.
+pub(super) fn run(input: &[u8]) -> Result<Pickle<'_>> {
+    Machine::new(input).run()
+}
+
+struct Machine<'a> {
+    cursor: Cursor<'a>,
+    length: usize,
+    /// Where the current opcode stands, for errors.
+    at: usize,
+    values: Vec<Value<'a>>,
+    /// Bytes of text decoded so far; see `spend`.
+    decoded: usize,
+    stack: Vec<NodeId>,
+    /// Heights of the stack at the open marks, from the bottom up.
+    marks: Vec<usize>,
+    memo: Memo,
+    /// `None`, `False`, `True`, the empty tuple and the integers 0 to 255, each made when first used: values that
+    /// cannot change and that cost a pickle only one or two bytes.
+    constants: HashMap<u16, NodeId>,
+}
+
+impl<'a> Machine<'a> {
+    fn new(input: &'a [u8]) -> Self {
+        Self {
+            cursor: Cursor::new(input),
+            length: input.len(),
+            at: 0,
+            values: Vec::new(),
+            decoded: 0,
+            stack: Vec::new(),
+            marks: Vec::new(),
+            memo: Memo::default(),
+            constants: HashMap::new(),
+        }
+    }
+
+    fn run(mut self) -> Result<Pickle<'a>> {
+        loop {
+            self.at = self.cursor.offset();
+            let opcode = self.cursor.u8()?;
+            if opcode == op::STOP {
+                let root = self.pop()?;
+                return Ok(Pickle { values: self.values, root, length: self.cursor.offset() });
+            }
+            let known = self.constant(opcode)?
+                || self.string(opcode)?
+                || self.memo(opcode)?
+                || self.sequence(opcode)?
+                || self.mapping(opcode)?
+                || self.object(opcode)?
+                || self.control(opcode)?;
+            if !known {
+                return Err(PickleError::UnknownOpcode { opcode, offset: self.at });
+            }
+        }
+    }
+
+    /// Numbers, `None`, `True` and `False`. This and the functions below say whether the opcode was theirs.
+    fn constant(&mut self, opcode: u8) -> Result<bool> {
+        let value = match opcode {
+            op::NONE => return self.push_shared(256, Value::None),
+            op::NEWFALSE => return self.push_shared(257, Value::Bool(false)),
+            op::NEWTRUE => return self.push_shared(258, Value::Bool(true)),
+            op::BININT1 => {
+                let byte = self.cursor.u8()?;
+                return self.push_shared(byte.into(), Value::Int(byte.into()));
+            }
+            op::BININT2 => Value::Int(self.cursor.u16()?.into()),
+            op::BININT => Value::Int(self.cursor.i32()?.into()),
+            op::INT => match self.cursor.take_line()? {
+                // Protocol 0 has no opcodes for booleans and spells them as numbers that no writer would use.
+                b"00" => Value::Bool(false),
+                b"01" => Value::Bool(true),
+                line => text::integer(line).ok_or_else(|| self.malformed("not an integer"))?,
+            },
+            op::LONG => {
+                let line = self.cursor.take_line()?.trim_ascii();
+                let digits = line.strip_suffix(b"L").unwrap_or(line);
+                text::integer(digits).ok_or_else(|| self.malformed("not an integer"))?
+            }
+            op::LONG1 => {
+                let length = self.cursor.u8()?;
+                text::long(self.cursor.take(length.into())?)
+            }
+            op::LONG4 => {
+                let length = self.length_i32()?;
+                text::long(self.cursor.take_items(length, 1)?)
+            }
+            op::FLOAT => {
+                let number = text::ascii(self.cursor.take_line()?).and_then(|text| text.parse().ok());
+                Value::Float(number.ok_or_else(|| self.malformed("not a number"))?)
+            }
+            op::BINFLOAT => Value::Float(f64::from_be_bytes(self.cursor.array()?)),
+            _ => return Ok(false),
+        };
+        self.push(value)
+    }
+
+    /// Text and bytes.
+    fn string(&mut self, opcode: u8) -> Result<bool> {
+        let value = match opcode {
+            op::STRING => {
+                let literal = text::string_literal(self.cursor.take_line()?);
+                Value::Bytes(literal.ok_or_else(|| self.malformed("not a string literal"))?)
+            }
+            op::UNICODE => {
+                let literal = text::raw_unicode(self.cursor.take_line()?);
+                Value::Str(literal.ok_or_else(|| self.malformed("not escaped text"))?)
+            }
+            _ => {
+                let length = match opcode {
+                    op::SHORT_BINSTRING | op::SHORT_BINBYTES | op::SHORT_BINUNICODE => {
+                        self.cursor.u8()?.into()
+                    }
+                    op::BINSTRING => self.length_i32()?,
+                    op::BINBYTES | op::BINUNICODE => self.cursor.u32()?.into(),
+                    op::BINBYTES8 | op::BINUNICODE8 | op::BYTEARRAY8 => self.cursor.u64()?,
+                    _ => return Ok(false),
+                };
+                let bytes = self.cursor.take_items(length, 1)?;
+                if matches!(opcode, op::SHORT_BINUNICODE | op::BINUNICODE | op::BINUNICODE8) {
+                    Value::Str(String::from_utf8_lossy(bytes))
+                } else {
+                    Value::Bytes(Cow::Borrowed(bytes))
+                }
+            }
+        };
+        self.push(value)
+    }
+
+    /// Values to use again.
+    fn memo(&mut self, opcode: u8) -> Result<bool> {
+        let key = match opcode {
+            op::MEMOIZE => {
+                self.memo.memoize(self.top()?);
+                return Ok(true);
+            }
+            op::BINPUT | op::BINGET => self.cursor.u8()?.into(),
+            op::LONG_BINPUT | op::LONG_BINGET => self.cursor.u32()?.into(),
+            op::PUT | op::GET => {
+                let number = text::ascii(self.cursor.take_line()?).and_then(|text| text.parse().ok());
+                number.ok_or_else(|| self.malformed("not a number of the memo"))?
+            }
+            _ => return Ok(false),
+        };
+        if matches!(opcode, op::BINPUT | op::LONG_BINPUT | op::PUT) {
+            self.memo.put(key, self.top()?);
+        } else {
+            let id = self.memo.get(key).ok_or_else(|| self.malformed("the memo has no such value"))?;
+            self.stack.push(id);
+        }
+        Ok(true)
+    }
+
+    /// Tuples, lists and sets.
+    fn sequence(&mut self, opcode: u8) -> Result<bool> {
+        let value = match opcode {
+            op::EMPTY_TUPLE => return self.push_shared(259, Value::Tuple(Vec::new())),
+            op::TUPLE => Value::Tuple(self.pop_mark()?),
+            op::TUPLE1 | op::TUPLE2 | op::TUPLE3 => {
+                let count = usize::from(opcode - op::TUPLE1) + 1;
+                Value::Tuple(self.pop_many(count)?)
+            }
+            op::EMPTY_LIST => Value::List(Vec::new()),
+            op::LIST => Value::List(self.pop_mark()?),
+            op::EMPTY_SET => Value::Set(Vec::new()),
+            op::FROZENSET => Value::Set(self.pop_mark()?),
+            op::APPEND => {
+                let item = self.pop()?;
+                return self.extend(&[item]);
+            }
+            op::APPENDS | op::ADDITEMS => {
+                let items = self.pop_mark()?;
+                return self.extend(&items);
+            }
+            _ => return Ok(false),
+        };
+        self.push(value)
+    }
+
+    fn extend(&mut self, items: &[NodeId]) -> Result<bool> {
+        let target = match self.top_value()? {
+            Value::List(list) | Value::Set(list) => list,
+            Value::Object(object) => &mut object.items,
+            _ => return Err(self.malformed("appends to something that is no list or set")),
+        };
+        target.extend_from_slice(items);
+        Ok(true)
+    }
+
+    /// Dictionaries.
+    fn mapping(&mut self, opcode: u8) -> Result<bool> {
+        let flat = match opcode {
+            op::EMPTY_DICT => return self.push(Value::Dict(Vec::new())),
+            op::SETITEM => self.pop_many(2)?,
+            op::DICT | op::SETITEMS => self.pop_mark()?,
+            _ => return Ok(false),
+        };
+        let (pairs, rest) = flat.as_chunks::<2>();
+        if !rest.is_empty() {
+            return Err(self.malformed("a key without a value"));
+        }
+        let entries = pairs.iter().map(|&[key, value]| (key, value));
+        if opcode == op::DICT {
+            return self.push(Value::Dict(entries.collect()));
+        }
+        let target = match self.top_value()? {
+            Value::Dict(dict) => dict,
+            Value::Object(object) => &mut object.entries,
+            _ => return Err(self.malformed("sets a key of something that is no dictionary")),
+        };
+        target.extend(entries);
+        Ok(true)
+    }
+
+    /// Classes, functions and calls of them.
+    fn object(&mut self, opcode: u8) -> Result<bool> {
+        match opcode {
+            op::GLOBAL => {
+                let global = self.global_lines()?;
+                self.push(Value::Global(global))
+            }
+            op::STACK_GLOBAL => {
+                let [module, name] = [0, 1].map(|index| self.stack_text(2 - index));
+                let global = self.find(&module?, &name?)?;
+                self.pop_many(2)?;
+                self.push(Value::Global(global))
+            }
+            op::INST => {
+                let class = self.global_lines()?;
+                let args = self.pop_mark()?;
+                self.push(Value::Tuple(args))?;
+                self.call(class)
+            }
+            op::OBJ => {
+                let mut args = self.pop_mark()?;
+                if args.is_empty() {
+                    return Err(self.malformed("a call of nothing"));
+                }
+                let class = self.class(args.remove(0))?;
+                self.push(Value::Tuple(args))?;
+                self.call(class)
+            }
+            op::REDUCE | op::NEWOBJ => {
+                let args = self.pop()?;
+                let callee = self.pop()?;
+                let class = self.class(callee)?;
+                self.stack.push(args);
+                self.call(class)
+            }
+            op::BUILD => {
+                let state = self.pop()?;
+                match self.top_value()? {
+                    Value::Object(object) => object.state = Some(state),
+                    _ => return Err(self.malformed("gives a state to a plain value")),
+                }
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Replaces the arguments on top of the stack by the call that they are for.
+    fn call(&mut self, class: &'static Global) -> Result<bool> {
+        let args = self.pop()?;
+        let Value::Tuple(list) = self.value(args) else {
+            return Err(self.malformed("a call whose arguments are no tuple"));
+        };
+        if class.role == Role::Encode
+            && let &[source, codec] = list.as_slice()
+            && let Some(bytes) = self.encode(source, codec)?
+        {
+            return self.push(Value::Bytes(bytes));
+        }
+        let object = Object { class, args, state: None, items: Vec::new(), entries: Vec::new() };
+        self.push(Value::Object(Box::new(object)))
+    }
+
+    /// The bytes that a call of `_codecs.encode` stands for.
+    fn encode(&mut self, source: NodeId, codec: NodeId) -> Result<Option<Cow<'a, [u8]>>> {
+        let (Value::Str(source), Value::Str(codec)) = (self.value(source), self.value(codec)) else {
+            return Ok(None);
+        };
+        let (bytes, work) = (text::encode(source, codec), source.len());
+        self.spend(work)?;
+        Ok(bytes)
+    }
+
+    /// Marks, the bare stack, framing, and what is refused by name.
+    fn control(&mut self, opcode: u8) -> Result<bool> {
+        let feature = match opcode {
+            op::MARK => {
+                self.marks.push(self.stack.len());
+                return Ok(true);
+            }
+            op::POP if self.marks.last() == Some(&self.stack.len()) => return Ok(self.marks.pop().is_some()),
+            op::POP => return self.pop().map(|_| true),
+            op::POP_MARK => return self.pop_mark().map(|_| true),
+            op::DUP => {
+                self.stack.push(self.top()?);
+                return Ok(true);
+            }
+            op::PROTO => {
+                let protocol = self.cursor.u8()?;
+                if protocol > 5 {
+                    return Err(PickleError::Protocol { protocol, offset: self.at });
+                }
+                return Ok(true);
+            }
+            // A frame only says how much to read ahead; its contents are opcodes like any others.
+            op::FRAME => return Ok(self.cursor.u64().map(|_| true)?),
+            op::PERSID | op::BINPERSID => "a persistent identifier",
+            op::EXT1 | op::EXT2 | op::EXT4 => "Python's extension registry",
+            op::NEXT_BUFFER | op::READONLY_BUFFER => "a buffer outside the file",
+            op::NEWOBJ_EX => "a constructor with keyword arguments",
+            _ => return Ok(false),
+        };
+        Err(PickleError::Unsupported { feature, offset: self.at })
+    }
+}

@@ -1,0 +1,123 @@
+//! Plain text: one conformer a line, `[SMILES]…[/SMILES][CONFORMER]…[/CONFORMER]<eos>` or bare enriched SMILES.
+//!
+//! The tags are 3DMolGen's. Special tokens around the text (`<eos>`, `<|endoftext|>`, `</s>`) are left out.
+
+use std::sync::Arc;
+
+use super::{AtomOrder, Conformer, Context, Emit, Source, lines};
+use crate::error::{Result, excerpt};
+use crate::text::{self, CONFORMER_CLOSE, CONFORMER_OPEN, SMILES_CLOSE, SMILES_OPEN};
+
+/// Reads a stream of one text a line.
+///
+/// # Errors
+/// If the stream is damaged, the job was cancelled, or `emit` fails.
+pub(crate) fn read(source: Source<'_>, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+    lines::read(source, context, emit, |line| conformer(line, None))
+}
+
+/// Whether a line begins with a tag or an atom, after special tokens.
+pub(super) fn begins_like_text(line: &[u8]) -> bool {
+    let line = String::from_utf8_lossy(&line[..line.len().min(256)]);
+    let mut start = without_leading_tokens(&line).bytes();
+    start.next() == Some(b'[') && start.next().is_some_and(|b| b.is_ascii_alphanumeric() || b == b'*')
+}
+
+/// The conformer of a text with or without tags; its molecule is `name`, else the tagged SMILES, else the skeleton.
+pub(super) fn conformer(text: &str, name: Option<&str>) -> Result<Conformer, String> {
+    let (smiles, body) = untag(text)?;
+    let parsed = text::parse(body).map_err(|e| e.to_string())?;
+    let skeleton: Arc<str> = parsed.skeleton.into();
+    let molecule = name.or(smiles).map_or_else(|| skeleton.clone(), Arc::from);
+    let (coordinates, written) = (parsed.coordinates, parsed.written);
+    Ok(Conformer { molecule, skeleton, coordinates, order: AtomOrder::Smiles, written })
+}
+
+/// The SMILES between its tags, if there are any, and the conformer's text without tags and special tokens.
+fn untag(text: &str) -> Result<(Option<&str>, &str), String> {
+    let mut rest = without_leading_tokens(text);
+    let mut smiles = None;
+    if let Some(after) = rest.strip_prefix(SMILES_OPEN) {
+        let (inside, after) =
+            after.split_once(SMILES_CLOSE).ok_or_else(|| format!("{SMILES_OPEN} without {SMILES_CLOSE}"))?;
+        smiles = Some(inside.trim()).filter(|s| !s.is_empty());
+        rest = after.trim_start();
+    }
+    let Some(after) = rest.strip_prefix(CONFORMER_OPEN) else {
+        return Ok((smiles, without_trailing_tokens(rest)));
+    };
+    let (body, after) = after
+        .split_once(CONFORMER_CLOSE)
+        .ok_or_else(|| format!("{CONFORMER_OPEN} without {CONFORMER_CLOSE}"))?;
+    match without_leading_tokens(after) {
+        "" => Ok((smiles, body.trim())),
+        more => Err(format!("text after {CONFORMER_CLOSE}: {}", excerpt(more.as_bytes()))),
+    }
+}
+
+fn without_leading_tokens(mut text: &str) -> &str {
+    loop {
+        text = text.trim_start();
+        match text.strip_prefix('<').and_then(|rest| rest.split_once('>')) {
+            Some((inside, after)) if is_special(inside) => text = after,
+            _ => return text,
+        }
+    }
+}
+
+fn without_trailing_tokens(mut text: &str) -> &str {
+    loop {
+        text = text.trim_end();
+        match text.strip_suffix('>').and_then(|rest| rest.rsplit_once('<')) {
+            Some((before, inside)) if is_special(inside) => text = before,
+            _ => return text,
+        }
+    }
+}
+
+/// Whether `<inside>` is a special token and not a block: it has letters, but no comma and no space.
+fn is_special(inside: &str) -> bool {
+    inside.len() <= 64
+        && inside.bytes().any(|b| b.is_ascii_alphabetic())
+        && inside.bytes().all(|b| b.is_ascii_graphic() && b != b',')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_and_special_tokens_are_left_out() {
+        let body = "[C]<1.0,2,3>=[O]<0,0,-0.5>";
+        for (text, molecule) in [
+            (body.to_owned(), "[C]<>=[O]<>"),
+            (format!("{body}<|endoftext|>"), "[C]<>=[O]<>"),
+            (format!("{body} </s><pad><pad>\t"), "[C]<>=[O]<>"),
+            (format!("[CONFORMER]{body}[/CONFORMER]"), "[C]<>=[O]<>"),
+            (format!("[SMILES]C=O[/SMILES][CONFORMER]{body}[/CONFORMER]<eos>"), "C=O"),
+            (format!("<|begin_of_text|>[SMILES]C=O[/SMILES] [CONFORMER] {body} [/CONFORMER] <eos>"), "C=O"),
+            (format!("[SMILES]C=O[/SMILES]{body}"), "C=O"),
+            (format!("[SMILES][/SMILES]{body}"), "[C]<>=[O]<>"),
+        ] {
+            let conformer = conformer(&text, None).unwrap_or_else(|e| panic!("{text}: {e}"));
+            assert_eq!((&*conformer.molecule, &*conformer.skeleton), (molecule, "[C]<>=[O]<>"), "{text}");
+            assert_eq!(conformer.coordinates[1], [0, 0, -5_000]);
+            assert!(begins_like_text(text.as_bytes()));
+        }
+        assert_eq!(&*conformer(body, Some("name")).unwrap().molecule, "name");
+    }
+
+    #[test]
+    fn broken_texts_are_refused() {
+        for (text, reason) in [
+            ("[SMILES]C=O", "[SMILES] without [/SMILES]"),
+            ("[CONFORMER][C]<1,2,3>", "[CONFORMER] without [/CONFORMER]"),
+            ("[CONFORMER][C]<1,2,3>[/CONFORMER][SMILES]", "text after [/CONFORMER]: `[SMILES]`"),
+            ("[SMILES]C[/SMILES]<eos>", "byte 0: no atom"),
+            ("[C]<1,2>", "byte 4: block holds 2 numbers, not three"),
+            ("[C]<1,2,nan>", "byte 4: number `nan`: not a number of the form -?digits[.digits]"),
+        ] {
+            assert_eq!(conformer(text, None).unwrap_err(), reason, "{text}");
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! SDF: molecules as MDL mol blocks, V2000 or V3000, with data items, ended by `$$$$`.
+//!
+//! The format is that of "CTfile Formats" (BIOVIA, 2020). Of a molecule its atoms and its name are read: the data item
+//! `canonical_smiles`, `smiles` or `SMILES`, else the title. Bonds are not: the order of atoms is the file's.
+
+use std::borrow::Cow;
+use std::io;
+
+use super::atoms::{Atoms, atomic_number};
+use super::collect::Collector;
+use super::lines::Lines;
+use super::source::read_error;
+use super::{Conformer, Context, Emit, Source};
+use crate::error::{Result, excerpt};
+
+/// The data items that name a molecule, best first.
+const NAMES: [&str; 3] = ["canonical_smiles", "smiles", "SMILES"];
+
+const V30: &str = "M  V30 ";
+
+/// The longest V3000 line with its continuations, in bytes.
+const MAX_V30_BYTES: usize = 64 << 10;
+
+/// Reads a stream of molecules; a bad one is skipped up to its `$$$$`.
+///
+/// # Errors
+/// If the stream is damaged, the job was cancelled, or `emit` fails.
+pub(crate) fn read(source: Source<'_>, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+    let place = source.name.clone();
+    let mut collector = Collector::new(source.name, context, emit);
+    let mut atoms = Atoms::new(context.options.frame);
+    let mut records = Records { lines: Lines::new(source.reader), end: End::No };
+    for number in 1u64.. {
+        let record = records.next(number, &mut atoms).map_err(|e| read_error(&place, e))?;
+        let Some(Record { label, line, outcome }) = record else { break };
+        collector.push(outcome, || format!("molecule {number}{label}, line {line}"))?;
+    }
+    collector.finish()
+}
+
+/// A molecule that was read, or why it was not.
+struct Record {
+    /// ` (name)`, if it has one.
+    label: String,
+    /// The last line of it that was understood, or the first that was not.
+    line: u64,
+    outcome: Result<Conformer, String>,
+}
+
+/// What stops the reading of a molecule: bad content, or a failed read.
+enum Stop {
+    Bad(String),
+    Io(io::Error),
+}
+
+impl From<String> for Stop {
+    fn from(reason: String) -> Self {
+        Stop::Bad(reason)
+    }
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Self {
+        Stop::Io(error)
+    }
+}
+
+/// How the molecule at hand has ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    No,
+    /// With `$$$$`.
+    Mark,
+    /// With the file.
+    File,
+}
+
+struct Records<'a> {
+    lines: Lines<'a>,
+    end: End,
+}
+
+impl Records<'_> {
+    /// The next molecule; `None` after the last.
+    fn next(&mut self, number: u64, atoms: &mut Atoms) -> io::Result<Option<Record>> {
+        self.end = End::No;
+        atoms.clear();
+        let mut header: [String; 4] = Default::default();
+        for slot in &mut header {
+            *slot = self.line()?.unwrap_or_default().trim_end().to_owned();
+        }
+        if self.end == End::File && header.iter().all(String::is_empty) {
+            return Ok(None);
+        }
+        let outcome = self.molecule(&header, atoms);
+        let line = self.lines.number();
+        let title = Some(header[0].trim()).filter(|t| !t.is_empty()).map(str::to_owned);
+        let name = self.data_items()?.or(title);
+        let outcome = match outcome {
+            Ok(()) => {
+                let molecule = name.clone().unwrap_or_else(|| format!("molecule {number}"));
+                atoms.finish(molecule.into())
+            }
+            Err(Stop::Bad(reason)) => Err(reason),
+            Err(Stop::Io(error)) => return Err(error),
+        };
+        let label = name.map_or_else(String::new, |name| format!(" ({name})"));
+        Ok(Some(Record { label, line, outcome }))
+    }
+
+    /// The next line of the molecule; `None` once it has ended.
+    fn line(&mut self) -> io::Result<Option<Cow<'_, str>>> {
+        if self.end != End::No {
+            return Ok(None);
+        }
+        let line = self.lines.next()?;
+        self.end = match &line {
+            None => End::File,
+            Some(line) if line.starts_with("$$$$") => End::Mark,
+            Some(_) => return Ok(line),
+        };
+        Ok(None)
+    }
+
+    /// As [`line`](Self::line), where the molecule may not end.
+    fn inner_line(&mut self) -> Result<Cow<'_, str>, Stop> {
+        self.line()?.ok_or_else(|| Stop::Bad("the molecule ends early".to_owned()))
+    }
+
+    /// The atoms that the header announces.
+    fn molecule(&mut self, header: &[String; 4], atoms: &mut Atoms) -> Result<(), Stop> {
+        let counts = &header[3];
+        if counts.ends_with("V3000") {
+            self.v3000_atoms(atoms)?;
+        } else if counts.ends_with("V2000") {
+            for _ in 0..v2000_count(counts)? {
+                push_v2000(atoms, &self.inner_line()?)?;
+            }
+        } else {
+            return Err(format!("no counts line of V2000 or V3000: {}", excerpt(counts.as_bytes())).into());
+        }
+        // The second line holds a dimension code. Some writers say 2D of 3D coordinates, so the numbers decide.
+        if header[1].get(20..22) == Some("2D") && atoms.is_flat() {
+            return Err("a 2D drawing, not a conformer".to_owned().into());
+        }
+        Ok(())
+    }
+
+    /// The atom block of a V3000 molecule, `M  V30 index type x y z aamap …`.
+    fn v3000_atoms(&mut self, atoms: &mut Atoms) -> Result<(), Stop> {
+        while self.v30_line()?.trim() != "BEGIN ATOM" {}
+        loop {
+            let line = self.v30_line()?;
+            let line = line.trim();
+            if line == "END ATOM" {
+                return Ok(());
+            }
+            match line.split_ascii_whitespace().collect::<Vec<_>>()[..] {
+                [_, symbol, x, y, z, ..] => push(atoms, (symbol, [x, y, z]))?,
+                _ => return Err(not_an_atom(line).into()),
+            }
+        }
+    }
+
+    /// The next `M  V30` line without that mark, its continuations joined.
+    fn v30_line(&mut self) -> Result<String, Stop> {
+        let mut joined = String::new();
+        loop {
+            let line = self.inner_line()?;
+            let Some(rest) = line.strip_prefix(V30) else {
+                return Err(format!("not a line of a V3000 atom block: {}", excerpt(line.as_bytes())).into());
+            };
+            let Some(start) = rest.trim_end().strip_suffix('-') else { return Ok(joined + rest) };
+            if joined.len() + start.len() > MAX_V30_BYTES {
+                return Err("a V3000 line without end".to_owned().into());
+            }
+            joined.push_str(start);
+        }
+    }
+
+    /// Reads past the bonds and the data items; gives the molecule's name if an item holds it.
+    fn data_items(&mut self) -> io::Result<Option<String>> {
+        let mut best: Option<(usize, String)> = None;
+        let mut rank = None;
+        while let Some(line) = self.line()? {
+            if let Some(rank) = rank.take() {
+                let value = line.trim();
+                if !value.is_empty() && best.as_ref().is_none_or(|(r, _)| rank < *r) {
+                    best = Some((rank, value.to_owned()));
+                }
+            } else if line.starts_with('>') {
+                let item = line.split_once('<').and_then(|(_, rest)| rest.split_once('>'));
+                rank = item.and_then(|(item, _)| NAMES.iter().position(|name| *name == item));
+            }
+        }
+        Ok(best.map(|(_, value)| value))
+    }
+}
+
+/// An atom's symbol and coordinates, as written.
+type AtomText<'a> = (&'a str, [&'a str; 3]);
+
+fn push(atoms: &mut Atoms, (symbol, xyz): AtomText<'_>) -> Result<(), String> {
+    let number =
+        atomic_number(symbol).ok_or_else(|| format!("{} is not an element", excerpt(symbol.as_bytes())))?;
+    atoms.push_text(number, xyz)
+}
+
+/// `xxxxx.xxxxyyyyy.yyyyzzzzz.zzzz aaa…`
+fn fixed_columns(line: &str) -> Option<AtomText<'_>> {
+    let symbol = line.get(31..34).or_else(|| line.get(31..))?.trim();
+    Some((symbol, [line.get(0..10)?, line.get(10..20)?, line.get(20..30)?]))
+}
+
+/// `x y z symbol …`, for writers that do not keep to columns.
+fn free_columns(line: &str) -> Option<AtomText<'_>> {
+    let mut fields = line.split_ascii_whitespace();
+    let xyz = [fields.next()?, fields.next()?, fields.next()?];
+    Some((fields.next()?, xyz))
+}
+
+fn not_an_atom(line: &str) -> String {
+    format!("not an atom: {}", excerpt(line.as_bytes()))
+}
+
+/// Adds the atom of a V2000 line, by columns or, for writers that do not keep to them, by fields.
+fn push_v2000(atoms: &mut Atoms, line: &str) -> Result<(), String> {
+    let by_columns = fixed_columns(line).map(|atom| push(atoms, atom));
+    if let Some(Ok(())) = by_columns {
+        return Ok(());
+    }
+    let by_fields = free_columns(line).map(|atom| push(atoms, atom));
+    // The reason by columns is the one that counts for a line that keeps to them.
+    by_fields.filter(Result::is_ok).or(by_columns).unwrap_or_else(|| Err(not_an_atom(line)))
+}
+
+/// The number of atoms of a V2000 counts line, in its first three columns.
+fn v2000_count(counts: &str) -> Result<usize, String> {
+    let columns = counts.get(0..3).and_then(|field| field.trim().parse().ok());
+    let free = || counts.split_ascii_whitespace().next().and_then(|field| field.parse().ok());
+    columns.or_else(free).ok_or_else(|| format!("no number of atoms: {}", excerpt(counts.as_bytes())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::corpus::{Batch, ReadOptions};
+    use crate::job::Job;
+
+    fn read_all(text: &str) -> Batch {
+        let job = Job::default();
+        let context = Context { options: ReadOptions::default(), job: &job };
+        let mut all = Batch::default();
+        let source = Source { name: "x.sdf".to_owned(), reader: &mut text.as_bytes() };
+        read(source, context, &mut |batch| {
+            all.conformers.extend(batch.conformers);
+            all.skipped.extend(batch.skipped);
+            Ok(())
+        })
+        .unwrap();
+        all
+    }
+
+    fn v2000(title: &str, atoms: &[&str], items: &str) -> String {
+        let count = atoms.len();
+        let atoms = atoms.join("\n");
+        format!(
+            "{title}\n     drift          3D\n\n{count:3}  1  0  0  0  0  0  0  0  0999 V2000\n{atoms}\n  \
+            1  2  1  0\nM  END\n{items}$$$$\n"
+        )
+    }
+
+    const CARBON: &str = "   -0.2566    0.1835   10.5754 C   0  0  2  0";
+    const CHLORINE: &str = "-1234.5678-1234.5678    0.0000 Cl  0  0";
+    const HYDROGEN: &str = "    1.0000    1.0000    1.0000 H   0  0";
+
+    #[test]
+    fn columns_fields_names_and_line_ends() {
+        let items = "> <smiles>\nnot me\n\n>  <canonical_smiles>  (1) \nCCl\n\n";
+        let text = v2000("t", &[CARBON, HYDROGEN, CHLORINE], items)
+            + &v2000("title", &["0.5 -1.25 3 Br 0 0"], "").replace('\n', "\r\n")
+            + &v2000("", &[CARBON], "");
+        let all = read_all(&text);
+        assert_eq!(all.skipped, []);
+        let names: Vec<_> = all.conformers.iter().map(|c| &*c.molecule).collect();
+        assert_eq!(names, ["CCl", "title", "molecule 3"]);
+        assert_eq!(&*all.conformers[0].skeleton, "[C]<>[Cl]<>");
+        assert_eq!(all.conformers[0].coordinates, [[-2_566, 1_835, 105_754], [-12_345_678, -12_345_678, 0]]);
+        assert_eq!(all.conformers[1].coordinates, [[5_000, -12_500, 30_000]]);
+    }
+
+    #[test]
+    fn a_bad_molecule_does_not_take_the_next_with_it() {
+        let bad = [
+            (v2000("a", &["1 2 C"], ""), "molecule 1 (a), line 5", "not an atom"),
+            (
+                v2000("a", &[CARBON, "       nan    0.0000    0.0000 C"], ""),
+                "molecule 1 (a), line 6",
+                "not finite",
+            ),
+            (
+                v2000("a", &["    0.0000    0.0000 1000000.0 C"], ""),
+                "molecule 1 (a), line 5",
+                "beyond 99,999.9999",
+            ),
+            (
+                v2000("a", &["    0.0000    0.0000    0.0000 R#"], ""),
+                "molecule 1 (a), line 5",
+                "`R#` is not an element",
+            ),
+            (v2000("", &[HYDROGEN], ""), "molecule 1, line 5", "no heavy atom"),
+            (
+                v2000("a", &[CARBON], "").replace("  1  1", "  9  1"),
+                "molecule 1 (a), line 6",
+                "`  1  2  1  0`",
+            ),
+            ("a\n\n\n  2  1 V2000\n$$$$\n".to_owned(), "molecule 1 (a), line 5", "ends early"),
+            ("$$$$\n".to_owned(), "molecule 1, line 1", "no counts line"),
+            (
+                "a\nb\nc\nd\n$$$$\n".to_owned(),
+                "molecule 1 (a), line 4",
+                "no counts line of V2000 or V3000: `d`",
+            ),
+        ];
+        for (text, record, reason) in bad {
+            let all = read_all(&(text + &v2000("good", &[CARBON], "") + "\n\n"));
+            assert_eq!(all.skipped[0].record, record);
+            assert!(all.skipped[0].reason.contains(reason), "{}", all.skipped[0].reason);
+            assert_eq!((all.conformers.len(), all.skipped.len()), (1, 1), "{reason}");
+        }
+    }
+
+    #[test]
+    fn a_drawing_is_no_conformer() {
+        let flat = v2000("a", &["    1.0000    2.0000    0.0000 C"], "").replace("3D", "2D");
+        assert_eq!(read_all(&flat).skipped[0].reason, "a 2D drawing, not a conformer");
+        assert_eq!(read_all(&v2000("a", &[CARBON], "").replace("3D", "2D")).conformers.len(), 1);
+    }
+
+    #[test]
+    fn v3000_with_continuations() {
+        let text = "title\n  x\n\n  0  0  0     0  0            999 V3000\nM  V30 BEGIN CTAB\nM  V30 COUNTS 3 1 0 0 0\n\
+            M  V30 BEGIN ATOM\nM  V30 1 C 1.5 -2.00019 0 0 CFG=1\nM  V30 2 Se 0 -\nM  V30 1e1 \
+            -0.5 0\nM  V30 3 D 0 0 0 0\nM  V30 END ATOM\nM  V30 BEGIN BOND\nM  END\n";
+        let all = read_all(text);
+        assert_eq!(all.skipped, []);
+        assert_eq!(&*all.conformers[0].skeleton, "[C]<>[Se]<>");
+        assert_eq!(all.conformers[0].coordinates, [[15_000, -20_001, 0], [0, 100_000, -5_000]]);
+        let cut = &text[..text.find("M  V30 3").unwrap()];
+        assert_eq!(read_all(cut).skipped[0].reason, "the molecule ends early");
+    }
+}

@@ -1,0 +1,231 @@
+//! Streams: files decompressed and hashed on a thread of their own, and formats told by content.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use sha2::{Digest, Sha256};
+
+use super::plain;
+use crate::error::{Error, Result};
+use crate::io::{GZIP_MAGIC, ReadAhead, decompressed, hex};
+use crate::job::{InputHash, Job};
+
+/// How much of a stream is looked at to tell its format.
+pub(super) const PREFIX_BYTES: u64 = 64 << 10;
+
+const BUFFER_BYTES: usize = 256 << 10;
+
+/// The formats that drift reads, told by content, never by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// One JSON object a line.
+    Jsonl,
+    /// One enriched SMILES a line, with or without tags.
+    Plain,
+    /// MDL structure-data file, V2000 or V3000.
+    Sdf,
+    /// Concatenated XYZ frames.
+    Xyz,
+    /// GEOM's `*_crude.msgpack`.
+    Msgpack,
+    /// GEOM's `rdkit_folder`, one pickle per molecule.
+    Pickle,
+    /// HDF5: drift's own store, SPICE, ANI-1x.
+    Hdf5,
+}
+
+/// The formats as messages list them.
+pub(super) const KNOWN_FORMATS: &str =
+    "drift reads JSONL, enriched text, SDF, XYZ, msgpack, pickle and HDF5, each also as .gz or .tar.gz";
+
+const HDF5_MAGIC: &[u8] = b"\x89HDF\r\n\x1a\n";
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+impl Format {
+    /// The format of a stream that begins with `prefix`; `None` if it is none of them.
+    pub fn of(prefix: &[u8]) -> Option<Format> {
+        if prefix.starts_with(HDF5_MAGIC) {
+            return Some(Format::Hdf5);
+        }
+        // A pickle of protocol 2 to 5. An empty msgpack map is 0x80 too, but no map follows it with 2 to 5.
+        if let [0x80, 2..=5, ..] = prefix {
+            return Some(Format::Pickle);
+        }
+        if is_msgpack_map(prefix) {
+            return Some(Format::Msgpack);
+        }
+        Format::of_text(prefix.strip_prefix(BYTE_ORDER_MARK).unwrap_or(prefix))
+    }
+
+    fn of_text(prefix: &[u8]) -> Option<Format> {
+        // First, since a title may look like anything; no other format ends its fourth line so.
+        let fourth = prefix.split(|&b| b == b'\n').nth(3).unwrap_or(b"").trim_ascii_end();
+        if fourth.ends_with(b"V2000") || fourth.ends_with(b"V3000") {
+            return Some(Format::Sdf);
+        }
+        let text = prefix.trim_ascii_start();
+        let line = text.split(|&b| b == b'\n').next().unwrap_or(text);
+        if line.first() == Some(&b'{') {
+            // A brace alone begins a JSON document over several lines.
+            return (line.trim_ascii_end() != b"{").then_some(Format::Jsonl);
+        }
+        if plain::begins_like_text(line) {
+            return Some(Format::Plain);
+        }
+        let number = line.trim_ascii_end();
+        (!number.is_empty() && number.len() <= 10 && number.iter().all(u8::is_ascii_digit))
+            .then_some(Format::Xyz)
+    }
+}
+
+/// A map whose first key is a string; `prefix` may be all there is of it.
+fn is_msgpack_map(prefix: &[u8]) -> bool {
+    let key = match prefix.first() {
+        Some(0x81..=0x8f) => prefix.get(1),
+        Some(0xde) => prefix.get(3),
+        Some(0xdf) => prefix.get(5),
+        _ => None,
+    };
+    matches!(key, Some(0xa0..=0xbf | 0xd9..=0xdb))
+}
+
+/// Whether a stream that begins with `prefix` is a tar archive (POSIX or GNU).
+pub(super) fn is_tar(prefix: &[u8]) -> bool {
+    prefix.get(257..262) == Some(b"ustar")
+}
+
+/// The beginning of a stream, up to [`PREFIX_BYTES`]; to be chained before the rest.
+pub(super) fn prefix(reader: &mut dyn BufRead) -> io::Result<Vec<u8>> {
+    let mut prefix = Vec::new();
+    reader.take(PREFIX_BYTES).read_to_end(&mut prefix)?;
+    Ok(prefix)
+}
+
+/// A failed read of `name`: damaged content is the input's fault, anything else the system's.
+pub(super) fn read_error(name: &str, error: io::Error) -> Error {
+    use io::ErrorKind::{InvalidData, InvalidInput, Other, UnexpectedEof};
+    match error.kind() {
+        UnexpectedEof | InvalidInput | InvalidData | Other => damaged(name, error),
+        _ => Error::Io { place: name.to_owned(), source: error },
+    }
+}
+
+/// The error of a broken container.
+pub(super) fn damaged(name: &str, detail: impl std::fmt::Display) -> Error {
+    Error::input(name, format!("the file is truncated or damaged ({detail})"), "fetch it again")
+}
+
+/// A file being read: decompressed and hashed ahead of the caller.
+pub(super) struct Opened {
+    /// The content.
+    pub reader: ReadAhead,
+    /// Whether the file was compressed.
+    pub compressed: bool,
+    digest: Arc<OnceLock<(u64, String)>>,
+}
+
+/// Opens a file; its bytes as stored are hashed and reported to the job's observer as they are read.
+pub(super) fn open(path: &Path, job: &Job) -> Result<Opened> {
+    let file = File::open(path).map_err(|e| Error::io(path, e))?;
+    let digest = Arc::new(OnceLock::new());
+    let tally =
+        Tally { file, hasher: Some(Sha256::new()), bytes: 0, job: job.clone(), digest: digest.clone() };
+    let mut stored = BufReader::with_capacity(BUFFER_BYTES, tally);
+    let start = stored.fill_buf().map_err(|e| Error::io(path, e))?;
+    let compressed = start.starts_with(&GZIP_MAGIC);
+    let content = decompressed(stored).map_err(|e| read_error(&path.to_string_lossy(), e))?;
+    Ok(Opened { reader: ReadAhead::new(content), compressed, digest })
+}
+
+impl Opened {
+    /// Reads what is left, so that a damaged end is found, and names and hashes the file.
+    ///
+    /// # Errors
+    /// If the rest is damaged (`place` names the file), or the job was cancelled.
+    pub fn finish(mut self, place: &str, name: String, job: &Job) -> Result<InputHash> {
+        drain(&mut self.reader, place, job)?;
+        let (bytes, sha256) = self.digest.get().cloned().unwrap_or_default();
+        Ok(InputHash { name, bytes, sha256 })
+    }
+}
+
+/// Reads `reader` to its end.
+pub(super) fn drain(reader: &mut dyn BufRead, place: &str, job: &Job) -> Result<()> {
+    loop {
+        job.check()?;
+        let n = reader.fill_buf().map_err(|e| read_error(place, e))?.len();
+        if n == 0 {
+            return Ok(());
+        }
+        reader.consume(n);
+    }
+}
+
+/// Counts and hashes what passes.
+struct Tally {
+    file: File,
+    /// Taken when the end is reached.
+    hasher: Option<Sha256>,
+    bytes: u64,
+    job: Job,
+    digest: Arc<OnceLock<(u64, String)>>,
+}
+
+impl Read for Tally {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let n = self.file.read(out)?;
+        if n > 0 {
+            self.bytes += n as u64;
+            if let Some(hasher) = &mut self.hasher {
+                hasher.update(&out[..n]);
+            }
+            self.job.observer().advance(n as u64);
+        } else if !out.is_empty()
+            && let Some(hasher) = self.hasher.take()
+        {
+            // The cell is empty: the hasher is there but once.
+            let _ = self.digest.set((self.bytes, hex(&hasher.finalize())));
+        }
+        Ok(n)
+    }
+}
+
+/// A path or member name as messages and reports show it: on one line.
+pub(super) fn printable(name: &str) -> String {
+    let escaped = |c: char| if c.is_control() { c.escape_default().collect() } else { String::from(c) };
+    name.chars().map(escaped).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn content_tells_the_format() {
+        let sdf = b"7\n  x\n\n  1  0  0  0  0  0  0  0  0  0999 V2000\r\n";
+        let cases: &[(&[u8], Option<Format>)] = &[
+            (b"\x89HDF\r\n\x1a\n\0\0", Some(Format::Hdf5)),
+            (b"\x80\x04\x95", Some(Format::Pickle)),
+            (b"\x81\xa3CCO\x81", Some(Format::Msgpack)),
+            (b"\xde\x03\xe8\xd9\x20", Some(Format::Msgpack)),
+            (b"\x80\x81", None),
+            (b"\n {\"a\": 1}\n", Some(Format::Jsonl)),
+            (b"\xef\xbb\xbf{\"a\": 1}", Some(Format::Jsonl)),
+            (b"{\"a\": [1,", Some(Format::Jsonl)),
+            (b"{\"broken\n{\"a\": 1}\n", Some(Format::Jsonl)),
+            (b"{\n  \"a\": 1\n}\n", None),
+            (b"[C]<1,2,3>", Some(Format::Plain)),
+            (b"<|begin_of_text|>[SMILES]C[/SMILES]", Some(Format::Plain)),
+            (b"[{\"a\": 1}]", None),
+            (b"12\ncomment\nC 0 0 0\n", Some(Format::Xyz)),
+            (sdf, Some(Format::Sdf)),
+            (b"", None),
+            (b"SMILES,n\nC,1\n", None),
+        ];
+        for (prefix, format) in cases {
+            assert_eq!(Format::of(prefix), *format, "{:?}", String::from_utf8_lossy(prefix));
+        }
+    }
+}

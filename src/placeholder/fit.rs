@@ -1,0 +1,420 @@
+//! The way through: corpus and tokenizers in, report out.
+
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::certificate::Certificate;
+use super::classes::{PartitionReport, Sampled, analyse};
+use super::evidence::{Evidence, Measures};
+use super::grammar::{Shape, USERS_PLACEHOLDERS, tie_key};
+use super::objective::{Harm, Objective};
+use super::options::Options;
+use super::replay::{BlockReplay, replay};
+use super::search::{SearchSettings, search};
+use super::survey::Survey;
+use crate::corpus::{Conformer, Conformers, Skipped};
+use crate::error::{Error, Result};
+use crate::job::{InputHash, Job, Provenance, Unit};
+use crate::text::{self, Dialect, skeleton};
+use crate::tokenizer::{BlockTokens, Counter, Method, Tokenizer, block_ranges};
+
+/// The schema of [`FitReport`].
+pub const SCHEMA: &str = "drift.fit/1";
+
+/// Conformers that classes of block are judged on: the first ones of the corpus.
+const SAMPLED_CONFORMERS: usize = 10_000;
+
+/// Conformers replayed by one task.
+const CHUNK: usize = 256;
+
+/// Which dialects to fit for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DialectChoice {
+    /// The corpus's own; both where it agrees with both or with neither.
+    Auto,
+    /// This one.
+    Only(Dialect),
+}
+
+/// What to fit.
+pub struct FitPlan {
+    /// For each of these.
+    pub tokenizers: Vec<Tokenizer>,
+    /// In these dialects.
+    pub dialects: DialectChoice,
+    /// Judged beside the users' own.
+    pub candidates: Vec<String>,
+    /// What harm means.
+    pub objective: Objective,
+    /// The seed of the search.
+    pub seed: u64,
+    /// Whether to try placeholders per class of block.
+    pub classes: bool,
+}
+
+/// What `drift fit` found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FitReport {
+    /// [`SCHEMA`].
+    pub schema: &'static str,
+    /// What made it, from what.
+    pub provenance: Provenance,
+    /// What was replayed.
+    pub corpus: CorpusReport,
+    /// What harm means.
+    pub objective: Objective,
+    /// One per tokenizer and dialect.
+    pub results: Vec<FitResult>,
+}
+
+/// The corpus of a fit.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CorpusReport {
+    /// Conformers read.
+    pub conformers: u64,
+    /// Blocks, one per heavy atom.
+    pub blocks: u64,
+    /// Conformers from formats without text, counted as chains of bare atoms.
+    pub in_file_order: u64,
+    /// Records that could not be read.
+    pub skipped: u64,
+    /// The first of them.
+    pub skipped_records: Vec<Skipped>,
+}
+
+/// The result for one tokenizer and dialect.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FitResult {
+    /// The tokenizer's name.
+    pub tokenizer: String,
+    /// SHA-256 of its file.
+    pub tokenizer_sha256: String,
+    /// The dialect.
+    pub dialect: Dialect,
+    /// Conformers replayed.
+    pub conformers: u64,
+    /// Blocks replayed.
+    pub blocks: u64,
+    /// The placeholder of least harm, without brackets.
+    pub placeholder: String,
+    /// Its FREE tokens.
+    pub free_tokens: u32,
+    /// That nothing better exists.
+    pub certificate: Certificate,
+    /// The users' placeholders, the ones asked for, and the chosen one, least harm first.
+    pub candidates: Vec<CandidateReport>,
+    /// Blocks by T.
+    pub token_distribution: Vec<TokenCount>,
+    /// Whether every count is exact.
+    pub exact: bool,
+    /// How blocks were counted.
+    pub counted_by: String,
+    /// How the search went.
+    pub search: SearchReport,
+    /// Placeholders per class of block; empty if they were not tried.
+    pub classes: Vec<PartitionReport>,
+}
+
+/// A number of tokens and the blocks that take it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct TokenCount {
+    /// T.
+    pub tokens: u32,
+    /// How many blocks.
+    pub blocks: u64,
+}
+
+/// What one placeholder does.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CandidateReport {
+    /// Without brackets.
+    pub placeholder: String,
+    /// Where it stands, for the users' own.
+    pub source: String,
+    /// F after the most common kind of atom.
+    pub free_tokens: u32,
+    /// In replay.
+    #[serde(flatten)]
+    pub measures: Measures,
+}
+
+/// The search for one placeholder.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct SearchReport {
+    /// Seed and steps.
+    #[serde(flatten)]
+    pub settings: SearchSettings,
+    /// Placeholders judged.
+    pub evaluations: u64,
+    /// Whether argmin reached the bound by itself.
+    pub reached_bound: bool,
+}
+
+/// Fits a placeholder for every tokenizer and dialect of the plan.
+///
+/// # Errors
+/// If the corpus cannot be read, a tokenizer cannot encode it, a candidate is not the inside of one block, or the job
+/// was cancelled.
+pub fn fit(plan: &FitPlan, corpus: &dyn Conformers, job: &Job) -> Result<FitReport> {
+    let survey = Survey::of(corpus, job)?;
+    let dialects = dialects(plan.dialects, &survey);
+    let mut tasks = Vec::new();
+    for tokenizer in &plan.tokenizers {
+        for &dialect in &dialects {
+            job.check()?;
+            tasks.push(Task::new(plan, tokenizer, dialect, &survey)?);
+        }
+    }
+    let total = survey.blocks * tasks.len() as u64;
+    job.observer().begin("replaying", Some(total), Unit::Items);
+    let outcome = survey.again(corpus, job, &mut |conformers| {
+        job.check()?;
+        tasks.iter_mut().try_for_each(|task| {
+            job.observer().advance(task.replay(conformers)?);
+            Ok(())
+        })
+    });
+    job.observer().end();
+    outcome?;
+    job.observer().begin("fitting", Some(tasks.len() as u64), Unit::Items);
+    let mut results = Vec::with_capacity(tasks.len());
+    for task in tasks {
+        job.check()?;
+        results.push(task.finish(plan, &survey)?);
+        job.observer().advance(1);
+    }
+    job.observer().end();
+    let mut inputs: Vec<InputHash> = survey.summary.inputs.clone();
+    inputs.extend(plan.tokenizers.iter().map(|t| t.source.clone()));
+    Ok(FitReport {
+        schema: SCHEMA,
+        provenance: Provenance::of(inputs),
+        corpus: CorpusReport {
+            conformers: survey.summary.conformers,
+            blocks: survey.blocks,
+            in_file_order: survey.in_file_order,
+            skipped: survey.summary.skipped,
+            skipped_records: survey.summary.skipped_records,
+        },
+        objective: plan.objective,
+        results,
+    })
+}
+
+fn dialects(choice: DialectChoice, survey: &Survey) -> Vec<Dialect> {
+    match (choice, survey.summary.written.fixed, survey.summary.written.stripped) {
+        (DialectChoice::Only(dialect), ..) => vec![dialect],
+        (DialectChoice::Auto, true, false) => vec![Dialect::Fixed],
+        (DialectChoice::Auto, false, true) => vec![Dialect::Stripped],
+        (DialectChoice::Auto, ..) => Dialect::ALL.to_vec(),
+    }
+}
+
+/// The users' placeholders, then the plan's own, once each.
+fn candidates(plan: &FitPlan) -> Vec<(String, &'static str)> {
+    let mut list: Vec<(String, &'static str)> =
+        USERS_PLACEHOLDERS.iter().map(|(text, source)| ((*text).to_owned(), *source)).collect();
+    for candidate in &plan.candidates {
+        if !list.iter().any(|(text, _)| text == candidate) {
+            list.push((candidate.clone(), "asked for"));
+        }
+    }
+    list
+}
+
+/// One tokenizer in one dialect.
+struct Task<'t> {
+    counter: Counter<'t>,
+    dialect: Dialect,
+    candidates: Vec<(String, &'static str)>,
+    options: Options,
+    evidence: Evidence,
+    sample: Vec<Sampled>,
+    sampling: bool,
+}
+
+impl<'t> Task<'t> {
+    fn new(plan: &FitPlan, tokenizer: &'t Tokenizer, dialect: Dialect, survey: &Survey) -> Result<Self> {
+        let counter = Counter::new(tokenizer, survey.skeletons.iter().map(|s| &**s))?;
+        let candidates = candidates(plan);
+        let texts: Vec<String> = candidates.iter().map(|(text, _)| text.clone()).collect();
+        let options = Options::new(&counter, &survey.atoms, &texts)?;
+        let evidence = Evidence::new(&options);
+        Ok(Task {
+            counter,
+            dialect,
+            candidates,
+            options,
+            evidence,
+            sample: Vec::new(),
+            sampling: plan.classes,
+        })
+    }
+
+    /// Adds conformers to the evidence; returns the number of blocks.
+    fn replay(&mut self, conformers: &[Conformer]) -> Result<u64> {
+        let before = self.evidence.blocks;
+        if self.sampling {
+            let room = SAMPLED_CONFORMERS.saturating_sub(self.sample.len()).min(conformers.len());
+            let sampled: Result<Vec<Sampled>> =
+                conformers[..room].par_iter().map(|conformer| self.sampled(conformer)).collect();
+            self.sample.extend(sampled?);
+        }
+        let parts: Vec<Evidence> = conformers
+            .par_chunks(CHUNK)
+            .map(|chunk| {
+                let mut evidence = Evidence::new(&self.options);
+                let mut scratch = Vec::new();
+                for conformer in chunk {
+                    evidence.add(&self.options, &self.blocks(conformer, &mut scratch)?);
+                }
+                Ok(evidence)
+            })
+            .collect::<Result<_>>()?;
+        parts.iter().for_each(|part| self.evidence.merge(part));
+        Ok(self.evidence.blocks - before)
+    }
+
+    fn sampled(&self, conformer: &Conformer) -> Result<Sampled> {
+        Ok(Sampled {
+            molecule: conformer.molecule.clone(),
+            skeleton: conformer.skeleton.clone(),
+            blocks: self.blocks(conformer, &mut Vec::new())?,
+        })
+    }
+
+    /// Left group and replay of each block of a conformer, counted in its whole text.
+    fn blocks(
+        &self,
+        conformer: &Conformer,
+        scratch: &mut Vec<BlockTokens>,
+    ) -> Result<Vec<(u8, BlockReplay)>> {
+        let text = text::tagged(&text::write(&conformer.skeleton, &conformer.coordinates, self.dialect));
+        scratch.clear();
+        self.counter.tokens(&text, scratch)?;
+        let ranges = block_ranges(&text);
+        let mut blocks = Vec::with_capacity(ranges.len());
+        for (((atom, range), tokens), values) in
+            skeleton::atoms(&conformer.skeleton).zip(ranges).zip(&*scratch).zip(&conformer.coordinates)
+        {
+            let group = self.options.group(atom).ok_or_else(|| {
+                let problem = format!("atom `{atom}` was not there in the first pass");
+                Error::input("corpus", problem, "do not change files while they are read")
+            })?;
+            blocks.push((group, replay(&text.as_bytes()[range], values[2], tokens)));
+        }
+        Ok(blocks)
+    }
+
+    fn finish(self, plan: &FitPlan, survey: &Survey) -> Result<FitResult> {
+        let objective = &plan.objective;
+        let harm = |option: usize| self.evidence.measures(&self.options, option).harm(objective);
+        let (chosen, reached) = self.choose(objective, &harm);
+        let bound = (0..self.options.list.len()).map(&harm).min_by(|a, b| objective.compare(*a, *b));
+        let bound = bound.unwrap_or(reached);
+        let settings = SearchSettings { seed: plan.seed, iterations: 4_000 };
+        let found = search(1, objective, settings, |shapes| harm(self.options.of_shape(shapes[0])))
+            .map_err(|e| Error::input("search", e, ""))?;
+        let placeholder = chosen.text();
+        let candidates = self.judge_candidates(objective, &placeholder)?;
+        let main = self.evidence.main_group();
+        let free_tokens = self.options.list[self.options.of_shape(chosen)].vector[main];
+        let class_settings = SearchSettings { seed: plan.seed, iterations: 2_000 };
+        let classes = if self.sampling {
+            analyse(&self.options, objective, &self.sample, class_settings)?
+        } else {
+            Vec::new()
+        };
+        Ok(FitResult {
+            tokenizer: self.counter.tokenizer().name.clone(),
+            tokenizer_sha256: self.counter.tokenizer().source.sha256.clone(),
+            dialect: self.dialect,
+            conformers: self.evidence.conformers,
+            blocks: self.evidence.blocks,
+            exact: self.vectors_hold(&placeholder, &candidates, survey)?,
+            counted_by: match self.counter.method() {
+                Method::Tables { verified_blocks } => {
+                    format!("tables, equal to the tokenizer on {verified_blocks} blocks before use")
+                }
+                Method::Encode { reason } => format!("encoding every text: {reason}"),
+            },
+            placeholder,
+            free_tokens: u32::from(free_tokens),
+            certificate: Certificate::new(reached, bound),
+            candidates,
+            token_distribution: self
+                .evidence
+                .distribution()
+                .into_iter()
+                .map(|(tokens, blocks)| TokenCount { tokens, blocks })
+                .collect(),
+            search: SearchReport {
+                settings,
+                evaluations: found.evaluations,
+                reached_bound: objective.compare(found.harm, bound).is_le(),
+            },
+            classes,
+        })
+    }
+
+    /// The placeholder of least harm, ties to the fewest characters, then the smallest bytes.
+    fn choose(&self, objective: &Objective, harm: &impl Fn(usize) -> Harm) -> (Shape, Harm) {
+        self.options
+            .attainable()
+            .map(|(option, shape)| (shape, harm(option)))
+            .min_by(|(a, harm_a), (b, harm_b)| {
+                let tie = || tie_key(&a.text()).cmp(&tie_key(&b.text()));
+                objective.compare(*harm_a, *harm_b).then_with(tie)
+            })
+            .unwrap_or_else(|| (Shape::PLAIN, harm(self.options.of_shape(Shape::PLAIN))))
+    }
+
+    fn judge_candidates(&self, objective: &Objective, chosen: &str) -> Result<Vec<CandidateReport>> {
+        let mut list = self.candidates.clone();
+        if !list.iter().any(|(text, _)| text == chosen) {
+            list.push((chosen.to_owned(), "fitted"));
+        }
+        let main = self.evidence.main_group();
+        let mut reports = Vec::with_capacity(list.len());
+        for (placeholder, source) in list {
+            let vector = self.options.vector(&self.counter, &placeholder)?;
+            let option = self.options.find(&vector).ok_or_else(|| {
+                Error::input(
+                    format!("placeholder `{placeholder}`"),
+                    "was not counted",
+                    "report this as a bug",
+                )
+            })?;
+            reports.push(CandidateReport {
+                placeholder,
+                source: source.to_owned(),
+                free_tokens: u32::from(vector[main]),
+                measures: self.evidence.measures(&self.options, option),
+            });
+        }
+        reports.sort_by(|a, b| {
+            let order = objective.compare(a.measures.harm(objective), b.measures.harm(objective));
+            order.then_with(|| tie_key(&a.placeholder).cmp(&tie_key(&b.placeholder)))
+        });
+        Ok(reports)
+    }
+
+    /// Whether F by left group is F in whole texts: every candidate in the sampled skeletons, by the reference.
+    fn vectors_hold(&self, chosen: &str, candidates: &[CandidateReport], survey: &Survey) -> Result<bool> {
+        let texts = candidates.iter().map(|c| c.placeholder.as_str()).chain([chosen]);
+        for placeholder in texts {
+            let vector = self.options.vector(&self.counter, placeholder)?;
+            for skeleton in &survey.skeletons {
+                let text = text::tagged(&skeleton::fill(skeleton, placeholder));
+                let ends = self.counter.tokenizer().free_ends(&text)?;
+                let groups = skeleton::atoms(skeleton).filter_map(|atom| self.options.group(atom));
+                if !ends.iter().zip(groups).all(|(ends, g)| ends.len() == usize::from(vector[usize::from(g)]))
+                {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+}

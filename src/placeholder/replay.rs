@@ -1,0 +1,97 @@
+//! Replay: what a position template does to a model that wants to write the real block.
+//!
+//! The first F tokens of the block survive. If F < T, digits are lost (*truncation*); if F > T, F - T slots are left
+//! over (*junk slots*). What survives is parsed as three numbers `-?digits[.[digits]]`.
+
+use crate::text::Fixed;
+use crate::tokenizer::BlockTokens;
+
+/// The most cuts of a block that leave three numbers but not all of it: z has at most ten characters.
+const MAX_CUTS: usize = 12;
+
+/// What is left of one block at every F.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlockReplay {
+    /// T.
+    pub tokens: u8,
+    /// The smallest F that leaves three numbers; T if only the whole block does.
+    pub parsable_from: u8,
+    /// `errors[F - parsable_from]`: how far z is off, in 10⁻⁴ Å, for `parsable_from` ≤ F < T. Only z can be: a cut
+    /// before it leaves no third number.
+    pub errors: [u32; MAX_CUTS],
+}
+
+impl BlockReplay {
+    /// The error of z in 10⁻⁴ Å if F tokens survive; `None` if that is unparsable.
+    pub fn error(&self, survive: u8) -> Option<u32> {
+        if survive >= self.tokens {
+            Some(0)
+        } else {
+            survive.checked_sub(self.parsable_from).map(|cut| self.errors[usize::from(cut)])
+        }
+    }
+}
+
+/// Replays one block: `inside` is its text between the brackets, `z` its third value.
+pub fn replay(inside: &[u8], z: Fixed, tokens: &BlockTokens) -> BlockReplay {
+    let z_start = memchr::memrchr(b',', inside).map_or(0, |comma| comma + 1);
+    let mut out = BlockReplay { tokens: tokens.free, parsable_from: tokens.free, errors: [0; MAX_CUTS] };
+    let mut found = [0u32; MAX_CUTS];
+    let mut count = 0;
+    for survive in (1..tokens.free).rev() {
+        let end = usize::from(tokens.ends[usize::from(survive) - 1]);
+        let Some(left) = inside.get(z_start..end).and_then(left_over_number) else { break };
+        let Some(slot) = found.get_mut(count) else { break };
+        *slot = left.abs_diff(z);
+        count += 1;
+        out.parsable_from = survive;
+    }
+    found[..count].reverse();
+    out.errors[..count].copy_from_slice(&found[..count]);
+    out
+}
+
+/// A cut number, `-?digits[.[digits]]`, of at most four decimals; `None` if no digit is left.
+fn left_over_number(text: &[u8]) -> Option<Fixed> {
+    let (negative, digits) = match text {
+        [b'-', rest @ ..] => (true, rest),
+        _ => (false, text),
+    };
+    let mut value: Fixed = 0;
+    let mut decimals = None;
+    for &byte in digits {
+        match byte {
+            b'.' => decimals = Some(0),
+            _ => {
+                value = value * 10 + Fixed::from(byte - b'0');
+                decimals = decimals.map(|n| n + 1);
+            }
+        }
+    }
+    if !digits.first()?.is_ascii_digit() {
+        return None;
+    }
+    let value = value * [10_000, 1_000, 100, 10, 1][decimals.unwrap_or(0).min(4)];
+    Some(if negative { -value } else { value })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tokens(ends: &[u8]) -> BlockTokens {
+        let mut tokens = BlockTokens { free: ends.len() as u8, ..BlockTokens::default() };
+        tokens.ends[..ends.len()].copy_from_slice(ends);
+        tokens
+    }
+
+    #[test]
+    fn losing_digits_of_z_is_an_error_and_losing_z_is_unparsable() {
+        let inside = b"0.5,1,-2.9876";
+        // One token a character, but `,-` together.
+        let replayed = replay(inside, -29_876, &tokens(&[1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12, 13]));
+        assert_eq!((replayed.tokens, replayed.parsable_from), (12, 7));
+        let errors: Vec<_> = (6..14).map(|f| replayed.error(f)).collect();
+        assert_eq!(errors, [None, Some(9_876), Some(9_876), Some(876), Some(76), Some(6), Some(0), Some(0)]);
+    }
+}

@@ -1,0 +1,96 @@
+//! A first look at a corpus: its atoms, its dialect, and whether it fits into memory.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::corpus::{AtomOrder, Conformer, Conformers, Emit, ReadSummary};
+use crate::error::Result;
+use crate::job::Job;
+use crate::text::skeleton::atoms;
+
+/// Corpora of up to this many blocks are kept in memory (about 24 bytes each); larger ones are read again.
+const KEPT_BLOCKS: u64 = 8_000_000;
+
+/// Distinct skeletons that tables are checked on.
+const SAMPLE: usize = 64;
+
+/// What the first pass over a corpus found.
+pub struct Survey {
+    /// What was read and skipped.
+    pub summary: ReadSummary,
+    /// Heavy atoms, one block each.
+    pub blocks: u64,
+    /// Conformers whose atoms are in file order, for want of a text.
+    pub in_file_order: u64,
+    /// Every distinct atom, `[C@@H]`.
+    pub atoms: BTreeSet<Box<str>>,
+    /// The first few distinct skeletons.
+    pub skeletons: Vec<Arc<str>>,
+    /// All conformers, if they are few enough.
+    kept: Option<Vec<Conformer>>,
+}
+
+impl Survey {
+    /// Reads the corpus once.
+    ///
+    /// # Errors
+    /// As [`Conformers::read`].
+    pub fn of(corpus: &dyn Conformers, job: &Job) -> Result<Self> {
+        let mut kept = Some(Vec::new());
+        let (mut blocks, mut in_file_order) = (0u64, 0u64);
+        let mut found = BTreeSet::new();
+        let mut skeletons: Vec<Arc<str>> = Vec::new();
+        let mut last: Option<Arc<str>> = None;
+        let summary = corpus.read(job, &mut |batch| {
+            for conformer in &batch.conformers {
+                blocks += conformer.coordinates.len() as u64;
+                in_file_order += u64::from(conformer.order == AtomOrder::File);
+                // Conformers of one molecule follow each other.
+                if last.as_deref() != Some(&*conformer.skeleton) {
+                    last = Some(conformer.skeleton.clone());
+                    for atom in atoms(&conformer.skeleton) {
+                        if !found.contains(atom) {
+                            found.insert(atom.into());
+                        }
+                    }
+                    if skeletons.len() < SAMPLE {
+                        skeletons.push(conformer.skeleton.clone());
+                    }
+                }
+            }
+            if blocks > KEPT_BLOCKS {
+                kept = None;
+            }
+            if let Some(kept) = &mut kept {
+                kept.extend(batch.conformers);
+            }
+            Ok(())
+        })?;
+        Ok(Survey { summary, blocks, in_file_order, atoms: found, skeletons, kept })
+    }
+
+    /// Hands the corpus out again, from memory or from where it came.
+    ///
+    /// # Errors
+    /// As [`Conformers::read`].
+    pub fn again(
+        &self,
+        corpus: &dyn Conformers,
+        job: &Job,
+        each: &mut dyn FnMut(&[Conformer]) -> Result<()>,
+    ) -> Result<()> {
+        match &self.kept {
+            Some(kept) => {
+                for part in kept.chunks(4_096) {
+                    job.check()?;
+                    each(part)?;
+                }
+                Ok(())
+            }
+            None => {
+                let emit: &mut Emit<'_> = &mut |batch| each(&batch.conformers);
+                corpus.read(job, emit).map(|_| ())
+            }
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! How numbers are written for people. JSON holds the exact ones.
+
+use crate::stats::Interval;
+
+/// `1234567` as `1,234,567`.
+pub fn thousands(count: u64) -> String {
+    let digits = count.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A fraction of 1 as `49.9 %`: one decimal, from 1 % down two significant digits. Only zero is `0 %` and only one is
+/// `100 %`.
+pub fn percent(share: f64) -> String {
+    format!("{} %", percent_digits(share))
+}
+
+fn percent_digits(share: f64) -> String {
+    let (sign, magnitude) = (if share < 0.0 { "-" } else { "" }, share.abs() * 100.0);
+    if !share.is_finite() {
+        return "-".to_owned();
+    }
+    match magnitude {
+        0.0 => "0".to_owned(),
+        100.0 => format!("{sign}100"),
+        m if (99.95..100.0).contains(&m) => format!("{sign}>99.9"),
+        m if m >= 0.995 => format!("{sign}{m:.1}"),
+        m if m >= 0.0995 => format!("{sign}{m:.2}"),
+        m if m >= 0.00995 => format!("{sign}{m:.3}"),
+        m if m >= 0.001 => format!("{sign}{m:.4}"),
+        _ => format!("{sign}<0.001"),
+    }
+}
+
+/// A share or `-`.
+pub fn percent_or_dash(share: Option<f64>) -> String {
+    share.map_or_else(|| "-".to_owned(), percent)
+}
+
+/// An interval of shares: `[49.2, 50.6] %`, with as many decimals as its width deserves.
+pub fn percent_interval(interval: Interval) -> String {
+    let (low, high) = (interval.low * 100.0, interval.high * 100.0);
+    let decimals = decimals_for(high - low).max(1);
+    format!("[{low:.decimals$}, {high:.decimals$}] %")
+}
+
+/// How many decimals show a difference of `width` with two digits, 0 to 4.
+fn decimals_for(width: f64) -> usize {
+    if width <= 0.0 { 1 } else { (1.0 - width.log10().floor()).clamp(0.0, 4.0) as usize }
+}
+
+/// A length in Å without the unit: three significant digits, at most four decimals, since texts hold no more.
+pub fn angstrom(value: f64) -> String {
+    let magnitude = value.abs();
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    if magnitude < 0.00005 {
+        return if value < 0.0 { "-<0.0001".to_owned() } else { "<0.0001".to_owned() };
+    }
+    number(value)
+}
+
+/// Three significant digits, at most four decimals, no exponent: `0.325`, `12.3`, `1,235`.
+pub fn number(value: f64) -> String {
+    let magnitude = value.abs();
+    let sign = if value < 0.0 { "-" } else { "" };
+    match magnitude {
+        0.0 => "0".to_owned(),
+        m if !m.is_finite() => "-".to_owned(),
+        m if m >= 999.5 && m < u64::MAX as f64 => format!("{sign}{}", thousands(m.round() as u64)),
+        m if m >= 99.95 => format!("{value:.0}"),
+        m if m >= 9.995 => format!("{value:.1}"),
+        m if m >= 0.9995 => format!("{value:.2}"),
+        m if m >= 0.09995 => format!("{value:.3}"),
+        _ => format!("{value:.4}"),
+    }
+}
+
+/// Two decimals, and no sign before zero.
+pub fn hundredths(value: f64) -> String {
+    let text = format!("{value:.2}");
+    if text == "-0.00" { "0.00".to_owned() } else { text }
+}
+
+/// Bytes in powers of 1000: `1.2 MB`.
+pub fn bytes(count: u64) -> String {
+    scaled(count as f64, &["B", "kB", "MB", "GB", "TB", "PB"])
+}
+
+/// A rate such as `12.3 k conformers/s`.
+pub fn rate(per_second: f64, of_what: &str) -> String {
+    format!("{} {of_what}/s", scaled(per_second, &["", "k", "M", "G"]).trim_end())
+}
+
+/// A duration: `850 ms`, `12.3 s`, `4 min 05 s`, `2 h 03 min`.
+pub fn seconds(elapsed: f64) -> String {
+    let whole = elapsed.round() as u64;
+    match elapsed {
+        t if t < 0.9995 => format!("{:.0} ms", t * 1000.0),
+        t if t < 99.95 => format!("{} s", number(t)),
+        t if t < 3599.5 => format!("{} min {:02} s", whole / 60, whole % 60),
+        _ => format!("{} h {:02} min", whole / 3600, whole % 3600 / 60),
+    }
+}
+
+fn scaled(value: f64, units: &[&str]) -> String {
+    let mut value = value;
+    let mut unit = 0;
+    while value >= 999.5 && unit + 1 < units.len() {
+        value /= 1000.0;
+        unit += 1;
+    }
+    let shown = if unit == 0 && value.fract() == 0.0 { format!("{value:.0}") } else { number(value) };
+    format!("{shown} {}", units[unit])
+}
+
+/// Counts as a line of blocks, `▁▂▅█`; the counts are gathered into at most `width` characters.
+pub fn sparkline(counts: &[u64], width: usize) -> String {
+    const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let chunk = counts.len().div_ceil(width.max(1)).max(1);
+    let sums: Vec<u64> = counts.chunks(chunk).map(|part| part.iter().sum()).collect();
+    let top = sums.iter().copied().max().unwrap_or(0);
+    let level = |sum: u64| match sum {
+        0 => ' ',
+        _ => LEVELS[(u128::from(sum) * 8).div_ceil(u128::from(top)) as usize - 1],
+    };
+    sums.into_iter().map(level).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts() {
+        for (count, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
+            assert_eq!(thousands(count), text);
+        }
+    }
+
+    #[test]
+    fn percents_never_round_to_nothing_or_all() {
+        for (share, text) in [
+            (0.0, "0 %"),
+            (1.0, "100 %"),
+            (0.99999, ">99.9 %"),
+            (0.4987, "49.9 %"),
+            (0.0537, "5.4 %"),
+            (0.0012, "0.12 %"),
+            (0.00012, "0.012 %"),
+            (0.000012, "0.0012 %"),
+            (1e-9, "<0.001 %"),
+            (-0.25, "-25.0 %"),
+            (0.999, "99.9 %"),
+        ] {
+            assert_eq!(percent(share), text, "{share}");
+        }
+        assert_eq!(percent_interval(Interval { low: 0.492, high: 0.506 }), "[49.2, 50.6] %");
+        assert_eq!(percent_interval(Interval { low: 0.00012, high: 0.00019 }), "[0.0120, 0.0190] %");
+    }
+
+    #[test]
+    fn lengths_and_numbers() {
+        for (value, text) in [
+            (0.0, "0"),
+            (0.00041, "0.0004"),
+            (0.00001, "<0.0001"),
+            (0.3254, "0.325"),
+            (-2.314, "-2.31"),
+            (0.99951, "1.00"),
+        ] {
+            assert_eq!(angstrom(value), text);
+        }
+        for (value, text) in
+            [(12.34, "12.3"), (999.6, "1,000"), (123.4, "123"), (-1234.0, "-1,234"), (f64::NAN, "-")]
+        {
+            assert_eq!(number(value), text);
+        }
+    }
+
+    #[test]
+    fn units() {
+        assert_eq!(bytes(999), "999 B");
+        assert_eq!(bytes(1_234_567), "1.23 MB");
+        assert_eq!(rate(12_340.0, "conformers"), "12.3 k conformers/s");
+        assert_eq!(rate(7.5, "tokens"), "7.50 tokens/s");
+        for (elapsed, text) in [
+            (0.85, "850 ms"),
+            (12.34, "12.3 s"),
+            (245.0, "4 min 05 s"),
+            (7400.0, "2 h 03 min"),
+            (0.9999, "1.00 s"),
+        ] {
+            assert_eq!(seconds(elapsed), text);
+        }
+    }
+
+    #[test]
+    fn sparklines() {
+        assert_eq!(sparkline(&[0, 1, 4, 8], 10), " ▁▄█");
+        assert_eq!(sparkline(&[1; 100], 10), "██████████");
+        assert_eq!(sparkline(&[], 10), "");
+    }
+}

@@ -1,0 +1,80 @@
+//! Upright columns over whole numbers: the distribution of a count.
+
+use plotters::element::Rectangle;
+use plotters::style::Color;
+
+use super::frame::{Anchor, Face, Frame, WIDTH, canvas, line, text_width, ticks, write};
+use super::palette;
+use crate::report::format::percent;
+
+/// The distribution of a whole number, such as the tokens of a block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Columns {
+    /// What it shows, for those who cannot see it.
+    pub title: String,
+    /// Below the axis.
+    pub x_label: String,
+    /// Beside the axis of shares.
+    pub y_label: String,
+    /// Values and how often each was counted, in any order.
+    pub counts: Vec<(u32, u64)>,
+}
+
+/// Draws one column per value, from the least to the greatest, as a share of all.
+pub fn columns(plot: &Columns) -> String {
+    let total: u64 = plot.counts.iter().map(|&(_, count)| count).sum();
+    let low = plot.counts.iter().map(|&(value, _)| value).min().unwrap_or(0);
+    let high = plot.counts.iter().map(|&(value, _)| value).max().unwrap_or(0);
+    let share = |count: u64| if total > 0 { count as f64 / total as f64 } else { 0.0 };
+    let peak = plot.counts.iter().map(|&(_, count)| share(count)).fold(0.0, f64::max);
+    let peak = if peak > 0.0 { peak } else { 1.0 };
+    let frame = Frame {
+        left: 84,
+        right: WIDTH - 12,
+        top: 26,
+        bottom: 280,
+        x: (f64::from(low) - 0.6, f64::from(high) + 0.6),
+        y: (0.0, peak),
+    };
+    let pitch = f64::from(frame.right - frame.left) / (frame.x.1 - frame.x.0);
+    canvas(frame.bottom + 50, &plot.title, |area| {
+        let marks = ticks(0.0, peak, 5).into_iter().map(|t| (t, percent(t).replace(".0 ", " ")));
+        frame.y_axis(area, &marks.collect::<Vec<_>>(), &plot.y_label)?;
+        for &(value, count) in &plot.counts {
+            let (middle, top) = (frame.x_pixel(f64::from(value)), frame.y_pixel(share(count)));
+            let half = ((pitch * 0.4) as i32).clamp(1, 40);
+            let bar = [(middle - half, top), (middle + half, frame.bottom)];
+            area.draw(&Rectangle::new(bar, palette::series(0).filled()))?;
+            let label = percent(share(count));
+            if count > 0 && f64::from(text_width(&label)) < pitch {
+                write(area, &label, (middle, top - 10), Anchor::Middle, Face::PLAIN)?;
+            }
+        }
+        let widest = text_width(&high.to_string()) + 10;
+        let every = (f64::from(widest) / pitch).ceil().max(1.0) as usize;
+        let values = (low..=high).step_by(every).map(|v| (f64::from(v), v.to_string()));
+        frame.x_axis(area, &values.collect::<Vec<_>>(), &plot.x_label, false)?;
+        line(area, (frame.left, frame.bottom), (frame.right, frame.bottom), palette::INK_RGB)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_column_per_value() {
+        let plot = |counts| Columns {
+            title: "t".to_owned(),
+            x_label: "x".to_owned(),
+            y_label: "y".to_owned(),
+            counts,
+        };
+        let svg = columns(&plot(vec![(20, 1), (22, 3)]));
+        assert_eq!(svg.matches("fill=\"#0072B2\"").count(), 2);
+        assert!(svg.contains("\n25.0 %\n") && svg.contains("\n75.0 %\n") && svg.contains("\n21\n"));
+        assert!(columns(&plot(vec![])).ends_with("</svg>\n"));
+        assert!(columns(&plot(vec![(7, 0)])).ends_with("</svg>\n"));
+        assert!(columns(&plot((0..5000).map(|v| (v, 1)).collect())).ends_with("</svg>\n"));
+    }
+}

@@ -1,0 +1,285 @@
+//! Coordinate statistics as tables and as a page.
+
+use super::format::{hundredths, number, percent, percent_interval, percent_or_dash, sparkline, thousands};
+use super::html::{Page, Section};
+use super::plot::{Columns, Line, Lines, columns, lines};
+use super::table::{Table, Terminal};
+use crate::job::Provenance;
+use crate::stats::histogram::HistogramView;
+use crate::stats::report::{AxisReport, GroupReport, Share, StatsReport};
+
+/// What `drift mine` shows in a terminal: a sentence and four tables.
+pub fn stats_table(report: &StatsReport, terminal: Terminal) -> String {
+    let tables = [range_table(report, true), share_table(report), digits_table(report), size_table(report)];
+    let tables = tables.map(|table| table.render(terminal));
+    format!("{}\n\n{}", summary(report), tables.join("\n"))
+}
+
+/// What the corpus holds, in two sentences.
+pub fn summary(report: &StatsReport) -> String {
+    let total = &report.total;
+    let mut out = format!(
+        "{} conformers of {} molecules, {} blocks.",
+        thousands(total.conformers),
+        thousands(total.molecules),
+        thousands(total.blocks)
+    );
+    if let Some(atoms) = total.heavy_atoms.summary {
+        let sd = atoms.sd.map_or_else(String::new, |sd| format!(", standard deviation {}", number(sd)));
+        out.push_str(&format!(
+            " Heavy atoms per conformer: mean {}{sd}, median {:.0}, from {:.0} to {:.0}.",
+            number(atoms.mean),
+            atoms.quantiles.p50,
+            atoms.min,
+            atoms.max
+        ));
+    }
+    out
+}
+
+/// Where coordinates lie; with the shape of the distribution where that can only be shown in text.
+pub fn range_table(report: &StatsReport, with_shape: bool) -> Table {
+    let mut table = Table::new("Coordinates by axis, Å").text("axis");
+    for title in ["min", "5 %", "median", "95 %", "max", "mean", "sd"] {
+        table = table.number(title);
+    }
+    if with_shape {
+        table = table.code("-12 Å to 12 Å");
+    }
+    for axis in &report.total.axes {
+        let mut cells = vec![axis.axis.to_owned()];
+        cells.extend(range_cells(axis));
+        if with_shape {
+            cells.push(axis.histogram.as_ref().map_or_else(String::new, shape));
+        }
+        table.row(cells);
+    }
+    table
+}
+
+/// min, 5 %, median, 95 %, max, mean, sd.
+fn range_cells(axis: &AxisReport) -> Vec<String> {
+    let Some(summary) = axis.summary else { return vec!["-".to_owned(); 7] };
+    let q = summary.quantiles;
+    let mut cells: Vec<String> =
+        [summary.min, q.p05, q.p50, q.p95, summary.max, summary.mean].map(hundredths).to_vec();
+    cells.push(summary.sd.map_or_else(|| "-".to_owned(), hundredths));
+    cells
+}
+
+/// The shares that matter to tokens, with their intervals.
+pub fn share_table(report: &StatsReport) -> Table {
+    let mut table = Table::new("Share of coordinates, with 95 % interval")
+        .text("axis")
+        .number("negative")
+        .number("interval")
+        .number("10 Å or\nmore")
+        .number("interval")
+        .number("15 Å or\nmore");
+    for axis in &report.total.axes {
+        table.row([
+            axis.axis.to_owned(),
+            percent_or_dash(axis.negative.share),
+            interval(&axis.negative),
+            percent_or_dash(axis.ten_or_more.share),
+            interval(&axis.ten_or_more),
+            percent_or_dash(axis.fifteen_or_more.share),
+        ]);
+    }
+    table
+}
+
+fn interval(share: &Share) -> String {
+    share.interval.map_or_else(|| "-".to_owned(), percent_interval)
+}
+
+/// The histogram between -12 and 12 Å in 24 characters of 1 Å.
+fn shape(histogram: &HistogramView) -> String {
+    let mut counts = [0u64; 24];
+    for (bin, count) in histogram.counts.iter().enumerate() {
+        let middle = histogram.from_angstrom + (bin as f64 + 0.5) * histogram.width_angstrom;
+        if (-12.0..12.0).contains(&middle) {
+            counts[(middle + 12.0) as usize] += count;
+        }
+    }
+    sparkline(&counts, 24)
+}
+
+/// How numbers are written: digits before the point, trailing zeros.
+pub fn digits_table(report: &StatsReport) -> Table {
+    let total = &report.total;
+    let mut table =
+        Table::new("Digits before the point and trailing zeros, share of coordinates").text("axis");
+    for title in ["1 digit", "2 digits", "3 or\nmore", "no zero", "1 zero", "2 zeros", "3 zeros", "4 zeros"] {
+        table = table.number(title);
+    }
+    let share = |count: u64| {
+        if total.blocks > 0 { percent(count as f64 / total.blocks as f64) } else { "-".to_owned() }
+    };
+    for axis in &total.axes {
+        let counts = axis.integer_digits.iter().chain(&axis.trailing_zeros);
+        let mut cells = vec![axis.axis.to_owned()];
+        cells.extend(counts.map(|&count| share(count)));
+        table.row(cells);
+    }
+    if let Some(saved) = total.stripped_characters_per_block {
+        table.note(format!(
+            "The stripped dialect shortens {} of coordinates, 95 % interval {}, and saves {} characters per block.",
+            percent_or_dash(total.shortened.share),
+            interval(&total.shortened),
+            number(saved)
+        ));
+    }
+    table
+}
+
+/// Counts and extent by size of the molecule.
+pub fn size_table(report: &StatsReport) -> Table {
+    let mut table = Table::new("By heavy atoms")
+        .text("heavy atoms")
+        .number("conformers")
+        .number("molecules")
+        .number("blocks")
+        .number("x negative")
+        .number("sd of x, Å")
+        .number("of y")
+        .number("of z")
+        .number("largest |x|")
+        .number("x of 10 Å\nor more");
+    for size in &report.by_size {
+        table.row(size_cells(size.class, &size.group));
+    }
+    table.strong_row(size_cells("all", &report.total));
+    table
+}
+
+fn size_cells(name: &str, group: &GroupReport) -> Vec<String> {
+    let [x, y, z] = &group.axes;
+    let sd = |axis: &AxisReport| {
+        axis.summary.and_then(|summary| summary.sd).map_or_else(|| "-".to_owned(), hundredths)
+    };
+    let largest = x.summary.map(|summary| summary.max.max(-summary.min));
+    vec![
+        name.to_owned(),
+        thousands(group.conformers),
+        thousands(group.molecules),
+        thousands(group.blocks),
+        percent_or_dash(x.negative.share),
+        sd(x),
+        sd(y),
+        sd(z),
+        largest.map_or_else(|| "-".to_owned(), hundredths),
+        percent_or_dash(x.ten_or_more.share),
+    ]
+}
+
+/// Shares of the first digit written, by axis.
+fn first_digit_table(report: &StatsReport) -> Table {
+    let mut table = Table::new("First digit, share of coordinates (0: below 1 Å)").text("axis");
+    for digit in 0..10 {
+        table = table.number(&digit.to_string());
+    }
+    let blocks = report.total.blocks.max(1) as f64;
+    for axis in &report.total.axes {
+        let mut cells = vec![axis.axis.to_owned()];
+        cells.extend(axis.first_digit.iter().map(|&count| percent(count as f64 / blocks)));
+        table.row(cells);
+    }
+    table
+}
+
+/// A page of statistics.
+pub fn stats_page(report: &StatsReport, provenance: &Provenance) -> Page {
+    Page::new("Coordinates of a corpus", summary(report))
+        .section("Where coordinates lie", |section| {
+            section
+                .svg(&axes_plot(report), "Coordinates by axis in bins of 0.1 Å; 0.02 % of values at either end may lie outside. In a principal-axis frame x is the longest axis.")
+                .table(&range_table(report, false))
+                .table(&share_table(report));
+        })
+        .section("How they are written", |section| {
+            section.table(&digits_table(report)).table(&first_digit_table(report));
+        })
+        .section("Size of molecules", |section| {
+            section.svg(&size_plot(report), "Heavy atoms per conformer.").table(&size_table(report));
+        })
+        .section("Method", method)
+        .section("Provenance", |section| {
+            section.provenance(provenance);
+        })
+}
+
+fn axes_plot(report: &StatsReport) -> String {
+    let named = report.total.axes.iter().filter_map(|axis| {
+        axis.histogram.as_ref().map(|histogram| Line { name: axis.axis.to_owned(), histogram })
+    });
+    lines(&Lines {
+        title: "Coordinates by axis".to_owned(),
+        x_label: "coordinate, Å".to_owned(),
+        y_label: "share per 0.1 Å".to_owned(),
+        lines: named.collect(),
+    })
+}
+
+fn size_plot(report: &StatsReport) -> String {
+    let counts = report.total.heavy_atoms.histogram.iter().map(|bin| (bin.atoms, bin.conformers));
+    columns(&Columns {
+        title: "Heavy atoms per conformer".to_owned(),
+        x_label: "heavy atoms".to_owned(),
+        y_label: "share of conformers".to_owned(),
+        counts: counts.collect(),
+    })
+}
+
+fn method(section: &mut Section) {
+    section.list([
+        "Counts, means, standard deviations, minima and maxima are exact. Quantiles of coordinates come from bins of 0.1 Å, linear inside a bin.",
+        "Intervals are for the population that the molecules are a sample of. Blocks of one molecule are not independent, so the spread between molecules counts: ratio estimator, Cochran, Sampling Techniques (1977), section 3.12, with Student's t.",
+        "Coordinates are truncated toward zero to four decimals, as texts hold them; so zero means below 0.0001 Å in magnitude.",
+    ]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::corpus::{AtomOrder, Conformer};
+    use crate::stats::CoordinateStats;
+    use crate::text::Written;
+
+    fn report() -> StatsReport {
+        let mut stats = CoordinateStats::default();
+        for (molecule, coordinates) in [
+            ("CO", vec![[-10_500, 1, 123_456], [20_001, -1, 1_500_000]]),
+            ("CC", vec![[5_000, -98_700, 0], [-1_234, 5, -150_000]]),
+        ] {
+            stats.add(&Conformer {
+                molecule: molecule.into(),
+                skeleton: "[C]<>[O]<>".into(),
+                coordinates,
+                order: AtomOrder::Smiles,
+                written: Written::ANY,
+            });
+        }
+        stats.report()
+    }
+
+    #[test]
+    fn the_tables_of_a_terminal() {
+        let got = stats_table(&report(), Terminal::default());
+        let want = "\
+2 conformers of 2 molecules, 4 blocks. Heavy atoms per conformer: mean 2.00, standard deviation 0, median 2, from 2 to 2.
+";
+        assert!(got.starts_with(want), "\n{got}");
+    }
+
+    #[test]
+    fn the_page_loads_nothing() {
+        let html = stats_page(&report(), &Provenance::of(vec![])).render();
+        assert!(!html.contains("http"));
+        assert_eq!(html.matches("<svg").count(), 2);
+        // Nothing counted is no reason to fail.
+        let empty = CoordinateStats::default().report();
+        assert!(stats_page(&empty, &Provenance::of(vec![])).render().contains("0 conformers"));
+        assert!(stats_table(&empty, Terminal::default()).contains("0 conformers"));
+    }
+}

@@ -1,0 +1,276 @@
+//! One table, shown in a terminal or in a page.
+
+use comfy_table::presets::NOTHING;
+use comfy_table::{
+    Attribute, Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table as Comfy, TableComponent,
+    Width,
+};
+
+/// Spaces between columns.
+const GAP: usize = 2;
+
+/// Text columns wrap to no fewer characters than this.
+const WRAPPED: usize = 18;
+
+/// Where and how a table is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Terminal {
+    /// The width in characters that text columns wrap to; none where nobody wraps, as in a file.
+    pub width: Option<u16>,
+    /// Whether escape codes for bold and dim text are welcome. The command line decides (`NO_COLOR`, a pipe).
+    pub colour: bool,
+}
+
+/// What a column holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    /// The heading; lines are broken at `\n`.
+    pub title: String,
+    /// How its cells are set.
+    pub kind: Kind,
+}
+
+/// How the cells of a column are set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Flush left; wraps where the terminal is narrow.
+    Text,
+    /// Flush left, never wrapped, and in a typewriter face in pages: placeholders, tokens, file names.
+    Code,
+    /// Flush right, never wrapped.
+    Number,
+}
+
+/// A row of as many cells as there are columns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// The cells; missing ones are empty.
+    pub cells: Vec<String>,
+    /// Whether it stands out: bold where that can be shown.
+    pub strong: bool,
+}
+
+/// A table: title, columns, rows, notes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Table {
+    /// Above the table; may be empty.
+    pub title: String,
+    /// The columns.
+    pub columns: Vec<Column>,
+    /// The rows.
+    pub rows: Vec<Row>,
+    /// Below the table, one line each.
+    pub notes: Vec<String>,
+}
+
+impl Table {
+    /// A table without columns; an empty title is not shown.
+    pub fn new(title: impl Into<String>) -> Self {
+        Table { title: title.into(), ..Table::default() }
+    }
+
+    /// Adds a column of text.
+    pub fn text(self, title: &str) -> Self {
+        self.column(title, Kind::Text)
+    }
+
+    /// Adds a column of code.
+    pub fn code(self, title: &str) -> Self {
+        self.column(title, Kind::Code)
+    }
+
+    /// Adds a column of numbers.
+    pub fn number(self, title: &str) -> Self {
+        self.column(title, Kind::Number)
+    }
+
+    fn column(mut self, title: &str, kind: Kind) -> Self {
+        self.columns.push(Column { title: title.to_owned(), kind });
+        self
+    }
+
+    /// Adds a row.
+    pub fn row<C: Into<String>>(&mut self, cells: impl IntoIterator<Item = C>) -> &mut Self {
+        self.push(cells, false)
+    }
+
+    /// Adds a row that stands out.
+    pub fn strong_row<C: Into<String>>(&mut self, cells: impl IntoIterator<Item = C>) -> &mut Self {
+        self.push(cells, true)
+    }
+
+    fn push<C: Into<String>>(&mut self, cells: impl IntoIterator<Item = C>, strong: bool) -> &mut Self {
+        let cells = cells.into_iter().map(Into::into).collect();
+        self.rows.push(Row { cells, strong });
+        self
+    }
+
+    /// Adds a line below the table.
+    pub fn note(&mut self, line: impl Into<String>) -> &mut Self {
+        self.notes.push(line.into());
+        self
+    }
+
+    /// The table as lines of text, each with its line break, without trailing spaces.
+    ///
+    /// Where the terminal is too narrow the columns are shown in several blocks, each beginning with the first column.
+    pub fn render(&self, terminal: Terminal) -> String {
+        let mut out = String::new();
+        if !self.title.is_empty() {
+            out.push_str(&bold(&self.title, terminal));
+            out.push('\n');
+        }
+        for (index, columns) in self.blocks(terminal).iter().enumerate() {
+            if index > 0 {
+                out.push('\n');
+            }
+            for line in self.comfy(columns, terminal).lines() {
+                out.push_str(line.trim_end());
+                out.push('\n');
+            }
+        }
+        for note in &self.notes {
+            out.push_str(note);
+            out.push('\n');
+        }
+        out
+    }
+
+    /// The columns of each block, by index.
+    fn blocks(&self, terminal: Terminal) -> Vec<Vec<usize>> {
+        let all = 0..self.columns.len();
+        let Some(width) = terminal.width.map(usize::from) else { return vec![all.collect()] };
+        let first = if all.is_empty() { 0 } else { self.least_width(0) };
+        let (mut blocks, mut used) = (vec![vec![]], 0);
+        for column in all {
+            let own = self.least_width(column);
+            // A block holds at least one column besides the first.
+            if used + own > width && blocks.last().is_some_and(|block: &Vec<usize>| block.len() > 1) {
+                blocks.push(vec![0]);
+                used = first + GAP;
+            }
+            if let Some(block) = blocks.last_mut() {
+                block.push(column);
+            }
+            used += own + GAP;
+        }
+        blocks
+    }
+
+    /// The fewest characters that `column` can be shown in.
+    fn least_width(&self, column: usize) -> usize {
+        let cells = self.rows.iter().filter_map(|row| row.cells.get(column)).map(String::as_str);
+        let lines = cells.chain([self.columns[column].title.as_str()]).flat_map(str::lines);
+        let longest = lines.map(|line| line.chars().count()).max().unwrap_or(0);
+        if self.columns[column].kind == Kind::Text { longest.min(WRAPPED) } else { longest }
+    }
+
+    fn comfy(&self, columns: &[usize], terminal: Terminal) -> Comfy {
+        let mut table = Comfy::new();
+        table.load_preset(NOTHING).set_style(TableComponent::HeaderLines, '─');
+        if terminal.colour {
+            table.enforce_styling();
+        } else {
+            table.force_no_tty();
+        }
+        match terminal.width {
+            Some(width) => table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width),
+            None => table.set_content_arrangement(ContentArrangement::Disabled),
+        };
+        table.set_header(columns.iter().map(|&column| styled(&self.columns[column].title, true, terminal)));
+        for row in &self.rows {
+            let cell = |column: &usize| row.cells.get(*column).map_or("", String::as_str);
+            table.add_row(columns.iter().map(|column| styled(cell(column), row.strong, terminal)));
+        }
+        for (index, shown) in table.column_iter_mut().enumerate() {
+            let gap = if index + 1 == columns.len() { 0 } else { GAP as u16 };
+            shown.set_padding((0, gap));
+            let column = columns[index];
+            if self.columns[column].kind == Kind::Number {
+                shown.set_cell_alignment(CellAlignment::Right);
+            }
+            shown.set_constraint(match self.columns[column].kind {
+                Kind::Text => {
+                    ColumnConstraint::LowerBoundary(Width::Fixed(self.least_width(column) as u16 + gap))
+                }
+                Kind::Code | Kind::Number => ColumnConstraint::ContentWidth,
+            });
+        }
+        table
+    }
+}
+
+fn styled(text: &str, strong: bool, terminal: Terminal) -> Cell {
+    let cell = Cell::new(text);
+    if strong && terminal.colour { cell.add_attribute(Attribute::Bold) } else { cell }
+}
+
+/// `text` in bold if the terminal shows that.
+pub fn bold(text: &str, terminal: Terminal) -> String {
+    if terminal.colour { format!("\u{1b}[1m{text}\u{1b}[0m") } else { text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Table {
+        let mut table = Table::new("Candidates").code("placeholder").number("junk\nblocks").text("remark");
+        table.strong_row(["-0.0000,0.0000,0.0000", "49.9 %", "fitted"]);
+        table.row(["0.000,0.000,0.000", "0 %", "what the users have had since their version 4"]);
+        table.note("Shares of 1,619 blocks.");
+        table
+    }
+
+    #[test]
+    fn numbers_are_flush_right() {
+        let want = "\
+Candidates
+placeholder              junk  remark
+                       blocks
+────────────────────────────────────────────────────────────────────────────
+-0.0000,0.0000,0.0000  49.9 %  fitted
+0.000,0.000,0.000         0 %  what the users have had since their version 4
+Shares of 1,619 blocks.
+";
+        let got = sample().render(Terminal::default());
+        assert_eq!(got, want, "\n{got}");
+    }
+
+    #[test]
+    fn text_wraps_to_the_width_and_numbers_do_not() {
+        let shown = sample().render(Terminal { width: Some(60), colour: false });
+        assert!(shown.lines().all(|line| line.chars().count() <= 60), "\n{shown}");
+        assert!(shown.contains("-0.0000,0.0000,0.0000  49.9 %  fitted"), "\n{shown}");
+    }
+
+    #[test]
+    fn columns_that_do_not_fit_follow_below() {
+        let want = "\
+Candidates
+placeholder              junk
+                       blocks
+─────────────────────────────
+-0.0000,0.0000,0.0000  49.9 %
+0.000,0.000,0.000         0 %
+
+placeholder            remark
+──────────────────────────────────────
+-0.0000,0.0000,0.0000  fitted
+0.000,0.000,0.000      what the users
+                       have had since
+                       their version 4
+Shares of 1,619 blocks.
+";
+        let got = sample().render(Terminal { width: Some(41), colour: false });
+        assert_eq!(got, want, "\n{got}");
+        assert!(!sample().render(Terminal { width: Some(0), colour: false }).is_empty());
+        assert_eq!(Table::new("").render(Terminal { width: Some(10), colour: false }).trim(), "");
+    }
+
+    #[test]
+    fn escape_codes_only_when_asked() {
+        assert!(!sample().render(Terminal { width: Some(80), colour: false }).contains('\u{1b}'));
+        assert!(sample().render(Terminal { width: Some(80), colour: true }).contains("\u{1b}[1m"));
+    }
+}

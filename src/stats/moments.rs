@@ -1,0 +1,80 @@
+//! Means and standard deviations from exact integer sums.
+
+/// Count, sum and sum of squares of integers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Moments {
+    count: u64,
+    sum: i128,
+    squares: u128,
+}
+
+impl Moments {
+    /// Counts `value` once.
+    pub fn add(&mut self, value: i64) {
+        self.count += 1;
+        self.sum += i128::from(value);
+        let magnitude = u128::from(value.unsigned_abs());
+        self.squares += magnitude * magnitude;
+    }
+
+    /// Counts all that `other` counted.
+    pub fn merge(&mut self, other: &Moments) {
+        self.count += other.count;
+        self.sum += other.sum;
+        self.squares += other.squares;
+    }
+
+    /// How many values were counted.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The mean; none without values.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum as f64 / self.count as f64)
+    }
+
+    /// The sample standard deviation, `sqrt((n Σx² - (Σx)²) / (n (n - 1)))`; none with fewer than two values.
+    ///
+    /// The numerator is exact unless it exceeds 128 bits (about 10¹⁰ values of the largest magnitude).
+    pub fn sd(&self) -> Option<f64> {
+        if self.count < 2 {
+            return None;
+        }
+        let n = u128::from(self.count);
+        let sum = self.sum.unsigned_abs();
+        let exact = n.checked_mul(self.squares).zip(sum.checked_mul(sum));
+        // By Cauchy-Schwarz the first product is never the smaller one.
+        let numerator = match exact {
+            Some((a, b)) => (a - b) as f64,
+            None => (n as f64 * self.squares as f64 - sum as f64 * sum as f64).max(0.0),
+        };
+        Some((numerator / (n as f64 * (n as f64 - 1.0))).sqrt())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(values: &[i64]) -> Moments {
+        let mut moments = Moments::default();
+        values.iter().for_each(|&v| moments.add(v));
+        moments
+    }
+
+    #[test]
+    fn mean_and_sample_deviation() {
+        let moments = of(&[2, 4, 4, 4, 5, 5, 7, 9]);
+        assert_eq!(moments.mean(), Some(5.0));
+        assert_eq!(moments.sd(), Some((32.0f64 / 7.0).sqrt()));
+        assert_eq!(of(&[]).mean(), None);
+        assert_eq!(of(&[3]).sd(), None);
+    }
+
+    #[test]
+    fn a_large_offset_costs_no_digits() {
+        let shifted = of(&[999_999_998, 999_999_999, 999_999_997]);
+        assert_eq!(shifted.sd(), Some(1.0));
+    }
+}

@@ -1,0 +1,188 @@
+//! The counter: tables where they are proved and checked, the reference elsewhere.
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::load::Tokenizer;
+use super::tables::Tables;
+use crate::error::Result;
+use crate::text::{self, Dialect, Fixed};
+
+/// The most FREE tokens that a block's record holds: more than a legal block has characters.
+pub const MAX_BLOCK_TOKENS: usize = 40;
+
+/// The FREE tokens of one block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlockTokens {
+    /// T: how many there are.
+    pub free: u8,
+    /// Where each ends, in bytes after the `<`; entries from `free` on are zero.
+    pub ends: [u8; MAX_BLOCK_TOKENS],
+}
+
+impl Default for BlockTokens {
+    fn default() -> Self {
+        BlockTokens { free: 0, ends: [0; MAX_BLOCK_TOKENS] }
+    }
+}
+
+/// How a counter counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Method {
+    /// By tables, equal to the reference on this many blocks.
+    Tables {
+        /// Blocks compared before use.
+        verified_blocks: u64,
+    },
+    /// By encoding every text; slower, exact by definition.
+    Encode {
+        /// Why there are no tables.
+        reason: String,
+    },
+}
+
+/// Counts the FREE tokens of each block of a text, in context, exactly.
+pub struct Counter<'t> {
+    tokenizer: &'t Tokenizer,
+    tables: Option<Tables>,
+    method: Method,
+}
+
+impl<'t> Counter<'t> {
+    /// Learns tables from the tokenizer and checks them on whole texts: every skeleton of `skeletons` (a sample of the
+    /// corpus) and built-in ones with every left context, filled with random coordinates, in both dialects. Where a
+    /// table cannot be proved or a check fails, counts by encoding.
+    ///
+    /// # Errors
+    /// If the tokenizer cannot encode the format's characters.
+    pub fn new<'s>(tokenizer: &'t Tokenizer, skeletons: impl IntoIterator<Item = &'s str>) -> Result<Self> {
+        let tables = match Tables::learn(tokenizer)? {
+            Ok(tables) => tables,
+            Err(reason) => return Ok(Counter { tokenizer, tables: None, method: Method::Encode { reason } }),
+        };
+        let skeletons = BUILT_IN_SKELETONS.iter().copied().chain(skeletons);
+        Ok(match verify(tokenizer, &tables, skeletons)? {
+            Ok(verified_blocks) => {
+                Counter { tokenizer, tables: Some(tables), method: Method::Tables { verified_blocks } }
+            }
+            Err(reason) => Counter { tokenizer, tables: None, method: Method::Encode { reason } },
+        })
+    }
+
+    /// A counter that always encodes: the reference.
+    pub fn reference(tokenizer: &'t Tokenizer) -> Self {
+        let method = Method::Encode { reason: "asked for".into() };
+        Counter { tokenizer, tables: None, method }
+    }
+
+    /// The tokenizer that is counted for.
+    pub fn tokenizer(&self) -> &'t Tokenizer {
+        self.tokenizer
+    }
+
+    /// How this counter counts.
+    pub fn method(&self) -> &Method {
+        &self.method
+    }
+
+    /// Appends T of each block of `text` to `out`.
+    ///
+    /// # Errors
+    /// If the tokenizer cannot encode the text.
+    pub fn count(&self, text: &str, out: &mut Vec<u16>) -> Result<()> {
+        let before = out.len();
+        if let Some(tables) = &self.tables
+            && tables.count(self.tokenizer, text.as_bytes(), out).is_some()
+        {
+            return Ok(());
+        }
+        out.truncate(before);
+        out.extend(self.tokenizer.free_ends(text)?.iter().map(|ends| ends.len() as u16));
+        Ok(())
+    }
+
+    /// Appends the FREE tokens of each block of `text` to `out`, with their ends.
+    ///
+    /// # Errors
+    /// If the tokenizer cannot encode the text, or a block has more than [`MAX_BLOCK_TOKENS`].
+    pub fn tokens(&self, text: &str, out: &mut Vec<BlockTokens>) -> Result<()> {
+        let before = out.len();
+        if let Some(tables) = &self.tables
+            && tables.tokens(self.tokenizer, text.as_bytes(), out).is_some()
+        {
+            return Ok(());
+        }
+        out.truncate(before);
+        for ends in self.tokenizer.free_ends(text)? {
+            out.push(block_tokens(&ends).ok_or_else(|| {
+                let problem = format!("a block takes {} tokens", ends.len());
+                crate::Error::input(&self.tokenizer.name, problem, "blocks hold three numbers below 10⁵ Å")
+            })?);
+        }
+        Ok(())
+    }
+}
+
+/// The record of a list of ends; `None` if it is too long.
+fn block_tokens(ends: &[usize]) -> Option<BlockTokens> {
+    let mut tokens = BlockTokens::default();
+    for &end in ends {
+        *tokens.ends.get_mut(usize::from(tokens.free))? = u8::try_from(end).ok()?;
+        tokens.free += 1;
+    }
+    Some(tokens)
+}
+
+/// Skeletons with every kind of border: charges, stereo, isotopes, ring digits, branches, bonds.
+const BUILT_IN_SKELETONS: [&str; 6] = [
+    "[C]<>[C]<>=[O]<>",
+    "[O-]<>[N+]<>(=[O]<>)[c]<>1[c]<>[c]<>[nH]<>[c]<>1[C@@H]<>([NH3+]<>)[C@]<>2([C@H]<>)[C]<>2",
+    "[F]<>/[C]<>=[C]<>\\[Cl]<>.[Na+]<>.[Cl-]<>.[Fe+2]<>.[O-2]<>",
+    "[13CH3]<>[C]<>#[N]<>.[2H]<>[O]<>.[Br]<>[C@@]<>%10([C]<>)[C]<>%10",
+    "[n+]<>1([O-]<>)[c]<>([Si]<>)[s]<>[c]<>1-[c]<>1[o]<>[c]<>[c]<>1",
+    "[B-]<>([F]<>)([F]<>)[P@@]<>(=[O]<>)[S@+]<>([O-]<>)[Se]<>[I]<>",
+];
+
+/// Blocks compared per tokenizer before tables are used, at least.
+const VERIFIED_BLOCKS: u64 = 4_000;
+
+/// Compares tables and reference; the number of blocks compared, or what differs first.
+fn verify<'s>(
+    tokenizer: &Tokenizer,
+    tables: &Tables,
+    skeletons: impl Iterator<Item = &'s str>,
+) -> Result<std::result::Result<u64, String>> {
+    let skeletons: Vec<&str> = skeletons.take(200).collect();
+    let mut random = ChaCha8Rng::seed_from_u64(0);
+    let mut blocks = 0;
+    let mut found = Vec::new();
+    let mut round = 0;
+    while blocks < VERIFIED_BLOCKS || round < 2 {
+        round += 1;
+        for skeleton in &skeletons {
+            let count = skeleton.matches("<>").count();
+            let coordinates: Vec<[Fixed; 3]> = (0..count).map(|_| random_block(&mut random)).collect();
+            for dialect in Dialect::ALL {
+                let text = text::tagged(&text::write(skeleton, &coordinates, dialect));
+                let expected: Option<Vec<BlockTokens>> =
+                    tokenizer.free_ends(&text)?.iter().map(|ends| block_tokens(ends)).collect();
+                found.clear();
+                let counted = tables.tokens(tokenizer, text.as_bytes(), &mut found);
+                if counted.is_some() && expected.as_ref() != Some(&found) {
+                    return Ok(Err(format!("tables differ from encoding on `{text}`")));
+                }
+                blocks += count as u64;
+            }
+        }
+    }
+    Ok(Ok(blocks))
+}
+
+/// Coordinates of every magnitude, both signs, with and without trailing zeros.
+fn random_block(random: &mut ChaCha8Rng) -> [Fixed; 3] {
+    std::array::from_fn(|_| {
+        let limit = [9_999, 99_999, 999_999, 9_999_999][random.random_range(0..4)];
+        let step = [1, 1, 1, 10, 100, 1_000, 10_000][random.random_range(0..7)];
+        random.random_range(-limit..=limit) / step * step
+    })
+}

@@ -1,0 +1,153 @@
+//! Loading tokenizers and the reference encoding.
+
+use std::path::{Path, PathBuf};
+
+use tokenizers::{ModelWrapper, Tokenizer as HfTokenizer};
+
+use super::{Class, Token, block_ranges};
+use crate::error::{Error, Result};
+use crate::io;
+use crate::job::InputHash;
+
+/// A tokenizer file is at most this large, decompressed.
+const MAX_TOKENIZER_BYTES: u64 = 1 << 28;
+
+/// The tokenizers that come with drift, by name: compact ones of our own that split coordinates and their borders as
+/// Qwen3 and Llama-3.2 do.
+pub const EMBEDDED: [(&str, &[u8]); 2] = [
+    ("qwen-like", include_bytes!("../../tokenizers/qwen-like/tokenizer.json")),
+    ("llama-like", include_bytes!("../../tokenizers/llama-like/tokenizer.json")),
+];
+
+/// A Hugging Face tokenizer, with its name and hash.
+pub struct Tokenizer {
+    /// Folder or file name, for reports.
+    pub name: String,
+    /// Name, size and SHA-256 of the file as stored.
+    pub source: InputHash,
+    inner: HfTokenizer,
+}
+
+impl Tokenizer {
+    /// Loads a `tokenizer.json`, plain or gzipped, or the one in a model folder. The names of [`EMBEDDED`] load the
+    /// embedded ones unless a file of that name exists.
+    ///
+    /// # Errors
+    /// If there is none, or if it is not a tokenizer that `tokenizers` 0.23 reads.
+    pub fn load(path: &Path) -> Result<Self> {
+        if !path.exists()
+            && let Some((name, bytes)) = EMBEDDED.iter().find(|(name, _)| Path::new(name) == path)
+        {
+            return Self::from_bytes(name, io::hash_bytes(&format!("{name}/tokenizer.json"), bytes), bytes);
+        }
+        let file = if path.is_dir() { in_folder(path)? } else { path.to_owned() };
+        let bytes = io::read_to_limit(&file, MAX_TOKENIZER_BYTES)?;
+        Self::from_bytes(&name_of(&file), io::hash_file(&file)?, &bytes)
+    }
+
+    /// The embedded tokenizers.
+    ///
+    /// # Errors
+    /// Never, unless the build embedded a broken file.
+    pub fn embedded() -> Result<Vec<Self>> {
+        EMBEDDED.iter().map(|(name, _)| Self::load(Path::new(name))).collect()
+    }
+
+    /// A tokenizer from the bytes of its JSON.
+    ///
+    /// # Errors
+    /// If the bytes are not a tokenizer, or one that encodes at random (BPE dropout).
+    pub fn from_bytes(name: &str, source: InputHash, bytes: &[u8]) -> Result<Self> {
+        let refuse = |problem: String| {
+            Error::input(&source.name, problem, "give a tokenizer.json of Hugging Face tokenizers")
+        };
+        let mut inner = HfTokenizer::from_bytes(bytes)
+            .map_err(|e| refuse(format!("not a tokenizer: {}", first_line(&e.to_string()))))?;
+        if let ModelWrapper::BPE(bpe) = inner.get_model()
+            && bpe.dropout.is_some_and(|p| p > 0.0)
+        {
+            return Err(refuse("encodes at random (BPE dropout)".into()));
+        }
+        inner.with_padding(None);
+        inner.with_truncation(None).map_err(|e| refuse(first_line(&e.to_string()).to_owned()))?;
+        Ok(Tokenizer { name: name.to_owned(), source, inner })
+    }
+
+    /// The tokenizer of the `tokenizers` crate.
+    pub fn inner(&self) -> &HfTokenizer {
+        &self.inner
+    }
+
+    /// The tokens of a text, without special tokens that a post-processor would add. This is the reference for every
+    /// count: `tokenizers` 0.23 `encode` with offsets.
+    ///
+    /// # Errors
+    /// If the tokenizer cannot encode the text (an unknown character without byte fallback).
+    pub fn tokens(&self, text: &str) -> Result<Vec<Token>> {
+        let encoding = self.inner.encode(text, false).map_err(|e| {
+            let problem = format!("cannot encode {}: {e}", crate::error::excerpt(text.as_bytes()));
+            Error::input(&self.name, problem, "")
+        })?;
+        let blocks = block_ranges(text);
+        let mut next = 0;
+        let tokens = encoding.get_ids().iter().zip(encoding.get_offsets()).map(|(&id, &(start, end))| {
+            while next < blocks.len() && blocks[next].end < end {
+                next += 1;
+            }
+            let free = blocks.get(next).is_some_and(|block| block.start <= start && end <= block.end);
+            let class = if free { Class::Free } else { Class::Copy };
+            Token { id, text: text[start..end].to_owned(), class, start, end }
+        });
+        Ok(tokens.collect())
+    }
+
+    /// The number of tokens of a text and the byte ranges of its FREE ones, per block, in text order. The same as
+    /// [`Tokenizer::tokens`] without the strings.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::tokens`].
+    pub fn free_ends(&self, text: &str) -> Result<Vec<Vec<usize>>> {
+        let blocks = block_ranges(text);
+        let mut ends = vec![Vec::new(); blocks.len()];
+        let mut next = 0;
+        for token in self.tokens(text)?.iter().filter(|t| t.class == Class::Free) {
+            while blocks[next].end < token.end {
+                next += 1;
+            }
+            ends[next].push(token.end - blocks[next].start);
+        }
+        Ok(ends)
+    }
+}
+
+/// The tokenizer file of a model folder.
+fn in_folder(folder: &Path) -> Result<PathBuf> {
+    ["tokenizer.json", "tokenizer.json.gz"]
+        .iter()
+        .map(|name| folder.join(name))
+        .find(|file| file.is_file())
+        .ok_or_else(|| {
+            Error::input(
+                folder.display(),
+                "holds no tokenizer.json",
+                "give a tokenizer.json or a folder that holds one",
+            )
+        })
+}
+
+/// `…/qwen3/tokenizer.json.gz` is `qwen3`; `mine.json` is `mine`.
+fn name_of(file: &Path) -> String {
+    let name = io::file_name(file);
+    let stem = name.trim_end_matches(".gz").trim_end_matches(".json");
+    if stem == "tokenizer"
+        && let Ok(full) = file.canonicalize()
+        && let Some(folder) = full.parent().and_then(Path::file_name)
+    {
+        return folder.to_string_lossy().into_owned();
+    }
+    stem.to_owned()
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or("")
+}

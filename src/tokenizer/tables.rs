@@ -1,0 +1,362 @@
+//! Counting FREE tokens by tables learned from a tokenizer.
+//!
+//! # Why it is exact
+//! 1. BPE and Unigram models only ever produce vocabulary tokens. If no vocabulary token holds a digit beside a
+//!    non-digit, no token crosses the border between them, so a text falls apart into digit runs and non-digit runs.
+//! 2. A digit run of a block stands between non-digits, so its tokens depend on its digits alone: all 11,110 runs of
+//!    one to four digits are encoded once, and their cuts stored.
+//! 3. The non-digit runs inside a block are `.`, `,` and `,-`: encoded once. The run before a block ends in `]<` or
+//!    `]<-`; FREE in it is at most the `-`, and only if it does not merge with `<`. Where no vocabulary token holds
+//!    the character before `]` together with `]`, that is a property of this character alone, else of the atom.
+//! 4. The run after a block starts with `>`: nothing in it is FREE.
+//!
+//! What is *not* proved from the vocabulary is that the pre-tokenizer, a regular expression, cuts a run in a text as it
+//! cuts it alone; therefore [`super::Counter`] compares the tables with the reference on whole texts before use.
+
+use std::collections::HashMap;
+use std::sync::RwLock;
+
+use tokenizers::ModelWrapper;
+
+use super::counter::{BlockTokens, MAX_BLOCK_TOKENS};
+use super::load::Tokenizer;
+use crate::error::Result;
+
+/// The longest digit run in the tables.
+const MAX_RUN: usize = 4;
+
+/// Bit `i` set: a token ends after digit `i + 1` of the run.
+type Cuts = u8;
+
+/// See the module's documentation.
+pub struct Tables {
+    /// Cuts of every digit run, by length and value: `runs[length - 1][value]`.
+    runs: [Vec<Cuts>; MAX_RUN],
+    /// Cuts by length, where all runs of a length are cut alike.
+    uniform: Option<[Cuts; MAX_RUN + 1]>,
+    /// Whether `,-` is one token.
+    comma_minus_is_one: bool,
+    /// Whether the `-` after `]<` is a token of its own, by the character before `]`; `None`: ask by atom.
+    minus_is_free: [Option<bool>; 128],
+    /// The same by atom, filled as atoms come.
+    by_atom: RwLock<HashMap<Box<[u8]>, bool>>,
+}
+
+impl Tables {
+    /// Learns the tables, or says in a sentence why this tokenizer has none.
+    ///
+    /// # Errors
+    /// If the tokenizer cannot encode digits at all.
+    pub fn learn(tokenizer: &Tokenizer) -> Result<std::result::Result<Tables, String>> {
+        let vocabulary = match digit_pure(tokenizer) {
+            Ok(pairs) => pairs,
+            Err(why) => return Ok(Err(why)),
+        };
+        let Some(runs) = learn_runs(tokenizer)? else {
+            return Ok(Err("digits are not cut apart from the characters beside them".into()));
+        };
+        let uniform = uniform_cuts(&runs);
+        let comma = inner_ends(tokenizer, "0,0,0")?;
+        let comma_minus = inner_ends(tokenizer, "0,-0,-0")?;
+        if comma != [1, 2, 3, 4, 5] {
+            return Ok(Err("a comma or a digit alone is not one token".into()));
+        }
+        let comma_minus_is_one = match comma_minus.as_slice() {
+            [1, 3, 4, 6, 7] => true,
+            [1, 2, 3, 4, 5, 6, 7] => false,
+            _ => return Ok(Err("`,-` is cut in no known way".into())),
+        };
+        if inner_ends(tokenizer, "0.0,0,0")? != [1, 2, 3, 4, 5, 6, 7] {
+            return Ok(Err("a point alone is not one token".into()));
+        }
+        let mut minus_is_free = [None; 128];
+        for byte in (0..128u8).filter(u8::is_ascii_alphanumeric) {
+            if !vocabulary.contains(byte, b']') {
+                minus_is_free[usize::from(byte)] = minus_after(tokenizer, &[b'[', byte, b']'])?;
+            }
+        }
+        let by_atom = RwLock::new(HashMap::new());
+        Ok(Ok(Tables { runs, uniform, comma_minus_is_one, minus_is_free, by_atom }))
+    }
+
+    /// Counts the FREE tokens of every block of a text, appending to `out`; `None` if the text is not plain enriched
+    /// text with numbers of at most four digits before and after the point (`out` then holds the blocks so far).
+    pub fn count(&self, tokenizer: &Tokenizer, text: &[u8], out: &mut Vec<u16>) -> Option<()> {
+        self.scan(tokenizer, text, |count: Count| out.push(count.0))
+    }
+
+    /// The FREE tokens of every block of a text, with their ends.
+    pub fn tokens(&self, tokenizer: &Tokenizer, text: &[u8], out: &mut Vec<BlockTokens>) -> Option<()> {
+        self.scan(tokenizer, text, |ends: BlockTokens| out.push(ends))
+    }
+
+    fn scan<S: Sink>(&self, tokenizer: &Tokenizer, text: &[u8], mut each: impl FnMut(S)) -> Option<()> {
+        let mut at = 0;
+        while let Some(open) = memchr::memchr(b'<', &text[at..]) {
+            let start = at + open + 1;
+            let mut sink = S::default();
+            let end = match &self.uniform {
+                Some(cuts) => self.block(tokenizer, text, start, &mut sink, |len, _| cuts[len]),
+                None => self.block(tokenizer, text, start, &mut sink, |len, value| self.runs[len - 1][value]),
+            }?;
+            each(sink);
+            at = end + 1;
+        }
+        Some(())
+    }
+
+    /// Counts one block whose first byte is at `start`; returns the place of its `>`.
+    #[inline(always)]
+    fn block<S: Sink>(
+        &self,
+        tokenizer: &Tokenizer,
+        text: &[u8],
+        start: usize,
+        sink: &mut S,
+        cuts: impl Fn(usize, usize) -> Cuts,
+    ) -> Option<usize> {
+        let mut at = start;
+        if *text.get(at)? == b'-' {
+            at += 1;
+            if self.minus_free_before(tokenizer, text, start)? {
+                sink.one(at - start);
+            }
+        }
+        for axis in 0..3 {
+            at = run(text, at, start, sink, &cuts)?;
+            let mut next = *text.get(at)?;
+            if next == b'.' {
+                at += 1;
+                sink.one(at - start);
+                at = run(text, at, start, sink, &cuts)?;
+                next = *text.get(at)?;
+            }
+            if axis == 2 {
+                return (next == b'>').then_some(at);
+            }
+            if next != b',' {
+                return None;
+            }
+            at += 1;
+            if *text.get(at)? == b'-' {
+                if !self.comma_minus_is_one {
+                    sink.one(at - start);
+                }
+                at += 1;
+            }
+            sink.one(at - start);
+        }
+        None
+    }
+
+    /// Whether the `-` at `start` is a token of its own.
+    #[inline]
+    fn minus_free_before(&self, tokenizer: &Tokenizer, text: &[u8], start: usize) -> Option<bool> {
+        let before = *text.get(start.checked_sub(3)?)?;
+        if text[start - 2] != b']' {
+            return None;
+        }
+        match self.minus_is_free.get(usize::from(before))? {
+            Some(free) => Some(*free),
+            None => self.minus_free_after_atom(tokenizer, &text[..start - 1]),
+        }
+    }
+
+    /// The same by the whole atom, for endings like `+]` and `@]`; learned on first sight.
+    #[cold]
+    fn minus_free_after_atom(&self, tokenizer: &Tokenizer, before: &[u8]) -> Option<bool> {
+        let atom = &before[memchr::memrchr(b'[', before)?..];
+        // A letter or digit in the atom separates its end from what stands before it.
+        if !atom.iter().any(u8::is_ascii_alphanumeric) {
+            return None;
+        }
+        // The lock is only poisoned if another thread panicked; then this one may as well fall back.
+        if let Some(&free) = self.by_atom.read().ok()?.get(atom) {
+            return Some(free);
+        }
+        let free = minus_after(tokenizer, atom).ok()??;
+        self.by_atom.write().ok()?.insert(atom.into(), free);
+        Some(free)
+    }
+}
+
+/// Reads one digit run at `at` and hands its token ends to the sink; returns the place after it.
+#[inline(always)]
+fn run<S: Sink>(
+    text: &[u8],
+    at: usize,
+    start: usize,
+    sink: &mut S,
+    cuts: impl Fn(usize, usize) -> Cuts,
+) -> Option<usize> {
+    let mut value = 0usize;
+    let mut end = at;
+    while let Some(digit) = text.get(end).map(|b| b.wrapping_sub(b'0')).filter(|d| *d < 10) {
+        value = value * 10 + usize::from(digit);
+        end += 1;
+        if end - at > MAX_RUN {
+            return None;
+        }
+    }
+    if end == at {
+        return None;
+    }
+    sink.many(at - start, cuts(end - at, value));
+    Some(end)
+}
+
+/// Where token ends go: a count, or the list.
+trait Sink: Default {
+    /// A token ends at `end` (bytes after the block's `<`).
+    fn one(&mut self, end: usize);
+    /// Tokens end after digits of a run that begins at `offset`.
+    fn many(&mut self, offset: usize, cuts: Cuts);
+}
+
+#[derive(Default)]
+struct Count(u16);
+
+impl Sink for Count {
+    #[inline(always)]
+    fn one(&mut self, _: usize) {
+        self.0 += 1;
+    }
+    #[inline(always)]
+    fn many(&mut self, _: usize, cuts: Cuts) {
+        self.0 += cuts.count_ones() as u16;
+    }
+}
+
+impl Sink for BlockTokens {
+    #[inline(always)]
+    fn one(&mut self, end: usize) {
+        // A block of the tables has at most 3 · (1 + 4 + 1 + 4) + 2 characters, so at most that many tokens.
+        debug_assert!(usize::from(self.free) < MAX_BLOCK_TOKENS);
+        self.ends[usize::from(self.free)] = end as u8;
+        self.free += 1;
+    }
+    #[inline(always)]
+    fn many(&mut self, offset: usize, mut cuts: Cuts) {
+        while cuts != 0 {
+            self.one(offset + cuts.trailing_zeros() as usize + 1);
+            cuts &= cuts - 1;
+        }
+    }
+}
+
+/// The pairs of ASCII characters that stand side by side in some vocabulary token.
+struct Pairs(Vec<bool>);
+
+impl Pairs {
+    fn contains(&self, a: u8, b: u8) -> bool {
+        self.0[usize::from(a) * 128 + usize::from(b)]
+    }
+}
+
+/// The character pairs of the vocabulary, if no token holds a digit beside a non-digit; else why not.
+fn digit_pure(tokenizer: &Tokenizer) -> std::result::Result<Pairs, String> {
+    match tokenizer.inner().get_model() {
+        ModelWrapper::BPE(bpe) => {
+            let affixes = [bpe.get_continuing_subword_prefix(), &bpe.end_of_word_suffix];
+            if affixes.into_iter().flatten().any(|affix| !affix.is_empty()) {
+                return Err("a BPE model with word prefixes or suffixes".into());
+            }
+        }
+        ModelWrapper::Unigram(_) => {}
+        _ => return Err("neither a BPE nor a Unigram model".into()),
+    }
+    let mut pairs = Pairs(vec![false; 128 * 128]);
+    for token in tokenizer.inner().get_vocab(false).keys() {
+        // Byte-fallback tokens stand for one byte each, whatever their names hold.
+        if token.len() == 6 && token.starts_with("<0x") && token.ends_with('>') {
+            continue;
+        }
+        for pair in token.as_bytes().windows(2) {
+            let (a, b) = (pair[0], pair[1]);
+            if a.is_ascii_digit() != b.is_ascii_digit() {
+                return Err(format!(
+                    "token `{}` holds a digit beside another character",
+                    token.escape_debug()
+                ));
+            }
+            if a < 128 && b < 128 {
+                pairs.0[usize::from(a) * 128 + usize::from(b)] = true;
+            }
+        }
+    }
+    for added in tokenizer.inner().get_added_tokens_decoder().values() {
+        if may_stand_in_text(&added.content) {
+            return Err(format!("added token `{}` may stand in a text", added.content.escape_debug()));
+        }
+    }
+    Ok(pairs)
+}
+
+/// Whether an added token could match inside enriched text between the tags: tags of capital letters cannot, nor
+/// anything with a character that the format lacks, nor a `<` before a letter.
+fn may_stand_in_text(content: &str) -> bool {
+    let tag = content.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).is_some_and(|name| {
+        let name = name.trim_start_matches('/');
+        name.len() >= 3 && name.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
+    });
+    let foreign =
+        content.chars().any(|c| !c.is_ascii_graphic() || matches!(c, '|' | '_' | '{' | '}' | '!' | '"'));
+    let word = content
+        .as_bytes()
+        .windows(2)
+        .any(|pair| pair[0] == b'<' && (pair[1].is_ascii_alphabetic() || pair[1] == b'/'));
+    !(tag || foreign || word)
+}
+
+/// Encodes `<inside>` in a neutral context and returns the ends of its FREE tokens.
+fn inner_ends(tokenizer: &Tokenizer, inside: &str) -> Result<Vec<usize>> {
+    let ends = tokenizer.free_ends(&format!("[C]<{inside}>[C]"))?;
+    Ok(ends.into_iter().next().unwrap_or_default())
+}
+
+/// Whether `-` is a token of its own after `atom<`; `None` if the tokens are not as expected.
+fn minus_after(tokenizer: &Tokenizer, atom: &[u8]) -> Result<Option<bool>> {
+    let Ok(atom) = std::str::from_utf8(atom) else { return Ok(None) };
+    let text = format!("[C]<0,0,0>{atom}<-1,0,0>[C]");
+    let ends = tokenizer.free_ends(&text)?;
+    Ok(match ends.get(1).map(Vec::as_slice) {
+        Some([1, 2, 3, ..]) => Some(true),
+        Some([2, 3, ..]) => Some(false),
+        _ => None,
+    })
+}
+
+/// Encodes every digit run of one to four digits; `None` if a token crosses its borders.
+fn learn_runs(tokenizer: &Tokenizer) -> Result<Option<[Vec<Cuts>; MAX_RUN]>> {
+    let mut runs: [Vec<Cuts>; MAX_RUN] = Default::default();
+    for (index, cuts) in runs.iter_mut().enumerate() {
+        let len = index + 1;
+        let count = 10usize.pow(len as u32);
+        cuts.reserve(count);
+        // Many runs a text: one block holds ten of them.
+        for first in (0..count).step_by(10) {
+            let text: String = (first..first + 10).map(|value| format!(".{value:0len$}")).collect();
+            let ends = inner_ends(tokenizer, &text)?;
+            for run in 0..10 {
+                let start = run * (len + 1) + 1;
+                if !ends.contains(&start) || !ends.contains(&(start + len)) {
+                    return Ok(None);
+                }
+                cuts.push((1..=len).filter(|n| ends.contains(&(start + n))).map(|n| 1 << (n - 1)).sum());
+            }
+        }
+    }
+    Ok(Some(runs))
+}
+
+/// Cuts by length (index 0 unused) if every run of a length has the same.
+fn uniform_cuts(runs: &[Vec<Cuts>; MAX_RUN]) -> Option<[Cuts; MAX_RUN + 1]> {
+    let mut uniform = [0; MAX_RUN + 1];
+    for (index, cuts) in runs.iter().enumerate() {
+        uniform[index + 1] = cuts[0];
+        if cuts.iter().any(|c| *c != cuts[0]) {
+            return None;
+        }
+    }
+    Some(uniform)
+}

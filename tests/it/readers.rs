@@ -1,0 +1,266 @@
+//! Reading corpora: real conformers, containers, folders, frames, progress, cancellation.
+
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use drift::corpus::{self, AtomOrder, Conformer, Frame, ReadOptions, ReadSummary};
+use drift::job::{Job, Observer, Unit};
+use drift::text::Written;
+use drift::{Error, Result};
+
+use crate::support::shared;
+
+/// A good row of JSONL.
+pub const ROW: &str = r#"{"canonical_smiles": "C=O", "embedded_smiles": "[C]<1.0000,2.0000,3.0000>=[O]<0.0000,0.5000,-0.1234>"}"#;
+/// A good line of enriched text.
+pub const LINE: &str = "[SMILES]C=O[/SMILES][CONFORMER][C]<1,2,3>=[O]<0,0.5,-0.1234>[/CONFORMER]<eos>";
+/// A good frame of XYZ.
+pub const XYZ: &str = "3\nCO\nC 0 0 0\nO 0 0 1.2\nH 1 1 1\n";
+/// A good molecule of SDF.
+pub const SDF: &str = "formaldehyde\n  drift           3D\n\n  2  1  0  0  0  0  0  0  0  0999 V2000\n    \
+    1.0000    2.0000    3.0000 C   0  0\n    0.0000    0.5000   -0.1234 O   0  0\n  1  2  2  0\nM  END\n$$$$\n";
+
+/// A folder to read from, gone when dropped.
+pub struct Folder(tempfile::TempDir);
+
+impl Folder {
+    pub fn new() -> Self {
+        Folder(tempfile::tempdir().unwrap())
+    }
+
+    pub fn path(&self) -> PathBuf {
+        self.0.path().to_owned()
+    }
+
+    pub fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.0.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, content).unwrap();
+        path
+    }
+}
+
+pub fn gzip(content: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(content).unwrap();
+    encoder.finish().unwrap()
+}
+
+pub fn tar(members: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut builder = tar::Builder::new(Vec::new());
+    for (name, content) in members {
+        let mut header = tar::Header::new_ustar();
+        header.set_size(content.len() as u64);
+        builder.append_data(&mut header, name, *content).unwrap();
+    }
+    builder.into_inner().unwrap()
+}
+
+pub fn read_as(frame: Frame, inputs: &[PathBuf]) -> Result<(Vec<Conformer>, ReadSummary)> {
+    let mut conformers = Vec::new();
+    let options = ReadOptions { frame };
+    let summary = corpus::read(inputs, &options, &Job::default(), &mut |batch| {
+        conformers.extend(batch.conformers);
+        Ok(())
+    })?;
+    assert_eq!(summary.conformers, conformers.len() as u64);
+    Ok((conformers, summary))
+}
+
+pub fn read(input: PathBuf) -> Result<(Vec<Conformer>, ReadSummary)> {
+    read_as(Frame::Keep, &[input])
+}
+
+/// The message of the error that reading `input` ends in, which must be a refusal of the input.
+pub fn refusal(input: PathBuf) -> String {
+    let error = read(input).unwrap_err();
+    assert!(matches!(error, Error::Input { .. }), "{error:?}");
+    assert_eq!(error.exit_code(), 2);
+    let message = error.to_string();
+    assert!(!message.contains('\n'), "{message}");
+    message
+}
+
+#[test]
+fn real_conformers_agree_with_their_mol_blocks() {
+    let Some(geom) = shared("real conformers against their mol blocks").map(|s| s.join("geom")) else {
+        return;
+    };
+    let (texts, summary) = read(geom.join("geom_conformers.jsonl")).unwrap();
+    let (blocks, _) = read(geom.join("geom_conformers.sdf")).unwrap();
+    assert_eq!((texts.len(), blocks.len()), (13, 13));
+    assert_eq!(summary.written, Written { fixed: true, stripped: false });
+    for (text, block) in texts.iter().zip(&blocks) {
+        assert_eq!(text.molecule, block.molecule);
+        assert_eq!((text.order, block.order), (AtomOrder::Smiles, AtomOrder::File));
+        assert_eq!(text.coordinates.len(), block.coordinates.len());
+        for atom in &text.coordinates {
+            // The mol block is rounded where the text is truncated.
+            let near = |other: &&[i32; 3]| (0..3).all(|axis| (atom[axis] - other[axis]).abs() <= 1);
+            assert_eq!(block.coordinates.iter().filter(near).count(), 1, "{}", text.molecule);
+        }
+    }
+}
+
+#[test]
+fn the_shared_samples_are_read_whole() {
+    let Some(geom) = shared("the shared samples").map(|s| s.join("geom")) else { return };
+    for (file, conformers, atoms) in [
+        ("xtb_moses_aq.jsonl.gz", 1_000, 21_725),
+        ("xtb_moses_aq.sdf.gz", 1_000, 21_725),
+        ("etkdg_drugs_test.jsonl.gz", 1_997, 49_597),
+    ] {
+        let (read, summary) = read(geom.join(file)).unwrap();
+        assert_eq!((summary.conformers, summary.skipped), (conformers, 0), "{file}");
+        assert_eq!(read.iter().map(|c| c.coordinates.len()).sum::<usize>(), atoms, "{file}");
+        assert_eq!(summary.inputs, [drift::io::hash_file(&geom.join(file)).unwrap()]);
+    }
+}
+
+#[test]
+fn geom_conformers_lie_in_the_principal_frame() {
+    let Some(geom) = shared("the frame of GEOM's conformers").map(|s| s.join("geom")) else { return };
+    let input = [geom.join("geom_conformers.sdf")];
+    let (kept, _) = read_as(Frame::Keep, &input).unwrap();
+    let (turned, _) = read_as(Frame::Principal, &input).unwrap();
+    let moved = |(a, b): &(&Conformer, &Conformer)| {
+        a.coordinates.iter().zip(&b.coordinates).any(|(a, b)| (0..3).any(|i| (a[i] - b[i]).abs() > 100))
+    };
+    // All but the one whose source left the hydrogens out.
+    assert_eq!(kept.iter().zip(&turned).filter(moved).count(), 1);
+}
+
+#[test]
+fn each_content_alone_compressed_and_archived() {
+    let folder = Folder::new();
+    for (name, content) in [("jsonl", ROW), ("plain", LINE), ("xyz", XYZ), ("sdf", SDF)] {
+        // Content decides: the extensions say nothing.
+        let plain = folder.file(&format!("{name}.h5"), content);
+        let zipped = folder.file(&format!("{name}.txt"), gzip(content.as_bytes()));
+        let members = tar(&[("a/x", content.as_bytes()), ("a/y.gz", &gzip(content.as_bytes()))]);
+        let archive = folder.file(&format!("{name}.pickle"), &members);
+        let zipped_archive = folder.file(&format!("{name}.jsonl"), gzip(&members));
+        let (expected, _) = read(plain).unwrap();
+        assert_eq!(expected.len(), 1, "{name}");
+        assert_eq!(read(zipped).unwrap().0, expected);
+        let twice = [&expected[..], &expected[..]].concat();
+        assert_eq!(read(archive).unwrap().0, twice);
+        assert_eq!(read(zipped_archive).unwrap().0, twice);
+    }
+    // Several gzip members in one file, as `cat a.gz b.gz` makes.
+    let row = gzip(format!("{ROW}\n").as_bytes());
+    assert_eq!(read(folder.file("two", [&row[..], &row[..]].concat())).unwrap().0.len(), 2);
+}
+
+#[test]
+fn a_folder_of_mixed_content() {
+    let folder = Folder::new();
+    folder.file("b/rows.gz", gzip(format!("{ROW}\n\n{{\"x\": 1}}\n{ROW}").as_bytes()));
+    folder.file("a.sdf", SDF);
+    folder.file("c.tar", tar(&[("README", b"read me"), ("lines", LINE.as_bytes())]));
+    folder.file("summary.csv", "smiles,n\nC,1\n");
+    folder.file("empty", "");
+    folder.file(".hidden", "unread");
+    let (conformers, summary) = read(folder.path()).unwrap();
+    assert_eq!(conformers.len(), 4);
+    assert_eq!(conformers[0].order, AtomOrder::File);
+    let names: Vec<_> = summary.inputs.iter().map(|input| &*input.name).collect();
+    assert_eq!(names, ["a.sdf", "b/rows.gz", "c.tar", "empty", "summary.csv"]);
+    let in_folder = |file: &str| file.rsplit_once(&*folder.path().to_string_lossy()).unwrap().1.to_owned();
+    let skipped: Vec<_> =
+        summary.skipped_records.iter().map(|s| (in_folder(&s.file), &*s.record, &*s.reason)).collect();
+    assert_eq!(
+        skipped,
+        [
+            ("/b/rows.gz".to_owned(), "line 3", "no field holds enriched SMILES"),
+            ("/c.tar:README".to_owned(), "file", "unknown content"),
+            ("/empty".to_owned(), "file", "the file is empty"),
+            ("/summary.csv".to_owned(), "file", "unknown content"),
+        ]
+    );
+    // Numbers of four decimals and of fewer: no dialect agrees with all of them.
+    assert_eq!(summary.written, Written { fixed: false, stripped: false });
+}
+
+#[test]
+fn the_list_of_skipped_records_is_capped_and_the_count_is_not() {
+    let folder = Folder::new();
+    let text = format!("{ROW}\n{}", "{}\n".repeat(50_000));
+    let (_, summary) = read(folder.file("x", text)).unwrap();
+    assert_eq!((summary.skipped, summary.skipped_records.len()), (50_000, corpus::SKIPPED_LISTED));
+    assert_eq!(summary.skipped_records[999].record, "line 1001");
+}
+
+#[derive(Default)]
+struct Watcher {
+    bytes: AtomicU64,
+    events: Mutex<Vec<String>>,
+}
+
+impl Observer for Watcher {
+    fn begin(&self, phase: &str, total: Option<u64>, unit: Unit) {
+        self.events.lock().unwrap().push(format!("{phase} {total:?} {unit:?}"));
+    }
+    fn advance(&self, n: u64) {
+        self.bytes.fetch_add(n, Ordering::Relaxed);
+    }
+    fn end(&self) {
+        self.events.lock().unwrap().push("end".to_owned());
+    }
+}
+
+#[test]
+fn progress_counts_the_bytes_of_the_files() {
+    let folder = Folder::new();
+    let inputs = [folder.file("a", gzip(ROW.as_bytes())), folder.file("b", XYZ)];
+    let total: u64 = inputs.iter().map(|path| path.metadata().unwrap().len()).sum();
+    let watcher = Arc::new(Watcher::default());
+    let job = Job::new(watcher.clone(), Arc::default());
+    corpus::read(&inputs, &ReadOptions::default(), &job, &mut |_| Ok(())).unwrap();
+    assert_eq!(watcher.bytes.load(Ordering::Relaxed), total);
+    assert_eq!(*watcher.events.lock().unwrap(), [format!("reading Some({total}) Bytes"), "end".to_owned()]);
+}
+
+#[test]
+fn a_cancelled_job_stops_and_so_does_a_failed_consumer() {
+    let folder = Folder::new();
+    let input = [folder.file("rows", format!("{ROW}\n").repeat(100_000))];
+    let cancelled = Arc::new(AtomicBool::new(false));
+    let job = Job::new(Arc::new(drift::job::Silent), cancelled.clone());
+    let mut batches = 0;
+    let outcome = corpus::read(&input, &ReadOptions::default(), &job, &mut |_| {
+        batches += 1;
+        cancelled.store(true, Ordering::Relaxed);
+        Ok(())
+    });
+    assert!(matches!(outcome, Err(Error::Interrupted)));
+    assert_eq!(batches, 1);
+    let full = || Err(Error::input("out.h5", "the disk is full", ""));
+    let outcome = corpus::read(&input, &ReadOptions::default(), &Job::default(), &mut |_| full());
+    assert_eq!(outcome.unwrap_err().to_string(), "out.h5: the disk is full");
+}
+
+#[test]
+fn reading_on_a_thread_of_the_pool_does_not_wait_for_itself() {
+    let folder = Folder::new();
+    let input = folder.file("rows", format!("{ROW}\n").repeat(100_000));
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    assert_eq!(pool.install(|| read(input)).unwrap().0.len(), 100_000);
+}
+
+/// `cargo test --release --test it throughput -- --ignored --nocapture`: 380 MB of real rows.
+#[test]
+#[ignore = "a measurement"]
+fn throughput_of_jsonl() {
+    let Some(geom) = shared("throughput").map(|s| s.join("geom")) else { return };
+    let mut rows = Vec::new();
+    drift::io::open(&geom.join("xtb_moses_aq.jsonl.gz")).unwrap().read_to_end(&mut rows).unwrap();
+    let folder = Folder::new();
+    let input = [folder.file("rows.jsonl", rows.repeat(280))];
+    let start = std::time::Instant::now();
+    let summary = corpus::read(&input, &ReadOptions::default(), &Job::default(), &mut |_| Ok(())).unwrap();
+    let (seconds, bytes) = (start.elapsed().as_secs_f64(), summary.inputs[0].bytes as f64);
+    eprintln!("{} conformers, {:.0} MB/s", summary.conformers, bytes / seconds / 1e6);
+}
