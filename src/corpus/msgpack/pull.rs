@@ -117,7 +117,11 @@ impl<'a> Pull<'a> {
 
     /// Makes sure that `n` bytes, at most a window's quarter, are in the window.
     fn need(&mut self, n: usize) -> Result<()> {
-        if self.end - self.at < n && (self.refill()? == 0 || self.end - self.at < n) {
+        if self.end - self.at >= n {
+            return Ok(());
+        }
+        self.refill()?;
+        if self.end - self.at < n {
             return Err(self.error(self.before + self.end as u64, "ends in the middle of a value"));
         }
         Ok(())

@@ -10,7 +10,7 @@ use std::thread;
 use flate2::{Compress, Compression, FlushCompress};
 
 /// Bytes that are equal less often than 1 in this many pass for random.
-const RANDOM_ONE_IN: u64 = 200;
+const RANDOM_ONE_IN: u64 = 160;
 
 /// Chunks in flight per thread: one at work, one waiting.
 const AHEAD: usize = 2;

@@ -239,12 +239,15 @@ fn write_error(target: &Path, error: Hdf5Error) -> Error {
     }
 }
 
+/// Name and skeleton of a molecule.
+type Key = (Arc<str>, Arc<str>);
+
 /// The molecules seen lately; forgets all of them when it is full.
 #[derive(Default)]
 struct Recent {
-    rows: HashMap<(Arc<str>, Arc<str>), u32>,
+    rows: HashMap<Key, u32>,
     bytes: usize,
-    last: Option<((Arc<str>, Arc<str>), u32)>,
+    last: Option<(Key, u32)>,
 }
 
 impl Recent {
