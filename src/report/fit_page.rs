@@ -146,24 +146,24 @@ pub fn classes_table(result: &FitResult) -> Table {
         .text("classes by")
         .number("classes")
         .text("what differs")
-        .number("gain per\nconformer")
-        .number("95 % interval")
+        .number("one\nplaceholder")
+        .number("one per\nclass")
+        .number("gain by molecule,\n95 % interval")
         .number("gap")
-        .text("worth it");
+        .text("significant");
     for partition in &result.classes {
-        let (gain, interval) = match &partition.gain {
-            Some(gain) => (
-                signed(gain.mean),
-                format!("{} to {}", signed(gain.interval.low), signed(gain.interval.high)),
-            ),
-            None => ("0".to_owned(), "-".to_owned()),
-        };
+        let part = COMPARED.iter().position(|name| *name == partition.compared);
+        let shown = |harm: [f64; 3]| part.map_or_else(|| "-".to_owned(), |part| number(harm[part]));
         table.row([
             partition.partition.to_owned(),
             partition.classes.len().to_string(),
             partition.compared.replace('_', " "),
-            gain,
-            interval,
+            shown(partition.single),
+            shown(partition.certificate.objective),
+            partition.gain.map_or_else(
+                || "-".to_owned(),
+                |gain| format!("{:+.4} to {:+.4}", gain.interval.low, gain.interval.high),
+            ),
             number(partition.certificate.gap),
             if partition.significant { "yes" } else { "no" }.to_owned(),
         ]);
@@ -172,9 +172,8 @@ pub fn classes_table(result: &FitResult) -> Table {
     table
 }
 
-fn signed(value: f64) -> String {
-    format!("{value:+.4}")
-}
+/// The parts of harm, in their order, as [`PartitionReport::compared`] names them.
+const COMPARED: [&str; 3] = ["unparsable_blocks", "rmsd_angstrom", "junk_tokens_per_block"];
 
 /// Whether classes of block are worth it, in a sentence.
 fn classes_verdict(partitions: &[PartitionReport]) -> String {
@@ -405,7 +404,7 @@ Shares of 19,123 blocks; the placeholder to use is `0.0000,0.0000,0.0000`.
             results: vec![sample()],
         })
         .render();
-        for text in ["qwen3-custom", "800 conformers", "<svg", "Certificate", "drift eval"] {
+        for text in ["qwen3-custom", "800 conformers", "<svg", "Certificate", "generation judges"] {
             assert!(html.contains(text), "{text}");
         }
         assert!(!html.contains("http"), "an address");
