@@ -3,13 +3,14 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
 
 use flate2::read::MultiGzDecoder;
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
-use crate::job::InputHash;
+use crate::job::{InputHash, Job};
 
 /// The first bytes of a gzip stream.
 pub const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
@@ -74,38 +75,49 @@ pub fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
 
-/// Reads `inner` on a thread of its own, a few blocks ahead, so that decompression and parsing overlap.
+/// Reads on a thread of its own, a few blocks ahead, so that decompression and parsing overlap, and so that a source
+/// which keeps its reader waiting (a pipe, a terminal) does not keep a cancelled job.
 pub struct ReadAhead {
     blocks: Receiver<io::Result<Vec<u8>>>,
+    job: Job,
     current: Vec<u8>,
     at: usize,
 }
 
+/// How often a job that waits for input looks whether it was cancelled.
+const PATIENCE: Duration = Duration::from_millis(50);
+
 impl ReadAhead {
-    /// Starts the thread; it ends with the input, an error, or when this is dropped.
-    pub fn new(mut inner: impl Read + Send + 'static) -> Self {
+    /// Starts the thread, which opens the source and ends with it, at an error, or when this is dropped.
+    pub fn new<R: Read>(job: &Job, open: impl FnOnce() -> io::Result<R> + Send + 'static) -> Self {
         let (send, blocks) = sync_channel(4);
         std::thread::spawn(move || {
-            loop {
-                let mut block = Vec::with_capacity(BLOCK);
-                let outcome = (&mut inner).take(BLOCK as u64).read_to_end(&mut block);
-                let last = !matches!(outcome, Ok(n) if n > 0);
-                let message = match outcome {
-                    Ok(_) => Ok(block),
-                    Err(error) => {
-                        // What came before the error is still good.
-                        if !block.is_empty() && send.send(Ok(block)).is_err() {
-                            return;
-                        }
-                        Err(error)
-                    }
-                };
-                if send.send(message).is_err() || last {
-                    return;
-                }
-            }
+            // An error of sending: nobody reads any more.
+            let _ = match open() {
+                Ok(inner) => send_blocks(inner, &send),
+                Err(error) => send.send(Err(error)).map_err(drop),
+            };
         });
-        ReadAhead { blocks, current: Vec::new(), at: 0 }
+        ReadAhead { blocks, job: job.clone(), current: Vec::new(), at: 0 }
+    }
+}
+
+/// Sends what `inner` holds, then an empty block or an error.
+fn send_blocks(mut inner: impl Read, send: &SyncSender<io::Result<Vec<u8>>>) -> Result<(), ()> {
+    loop {
+        let mut block = Vec::with_capacity(BLOCK);
+        let outcome = inner.by_ref().take(BLOCK as u64).read_to_end(&mut block);
+        let is_last = block.is_empty();
+        if outcome.is_ok() || !is_last {
+            // What came before an error is still good.
+            send.send(Ok(block)).map_err(drop)?;
+        }
+        if let Err(error) = outcome {
+            return send.send(Err(error)).map_err(drop);
+        }
+        if is_last {
+            return Ok(());
+        }
     }
 }
 
@@ -122,12 +134,13 @@ impl Read for ReadAhead {
 impl BufRead for ReadAhead {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         while self.at == self.current.len() {
-            match self.blocks.recv() {
+            match self.blocks.recv_timeout(PATIENCE) {
                 Ok(Ok(block)) if block.is_empty() => return Ok(&[]),
                 Ok(Ok(block)) => (self.current, self.at) = (block, 0),
                 Ok(Err(error)) => return Err(error),
+                Err(RecvTimeoutError::Timeout) => self.job.check().map_err(io::Error::other)?,
                 // The thread is gone: the end was already read.
-                Err(_) => return Ok(&[]),
+                Err(RecvTimeoutError::Disconnected) => return Ok(&[]),
             }
         }
         Ok(&self.current[self.at..])
@@ -155,19 +168,31 @@ impl AtomicFile {
             _ => Path::new("."),
         };
         if target.is_dir() {
-            let problem = "is a folder";
-            return Err(Error::input(target.display(), problem, "give the name of a file"));
+            return Err(Error::input(target.display(), "is a folder", "give the name of a file"));
+        }
+        if !folder.is_dir() {
+            let problem = format!("there is no folder {}", folder.display());
+            return Err(Error::input(target.display(), problem, "make it first"));
         }
         let file = tempfile::Builder::new()
             .prefix(".drift-")
             .tempfile_in(folder)
-            .map_err(|e| Error::input(target.display(), format!("cannot be written: {e}"), ""))?;
+            // The kind alone: the whole error names the temporary file.
+            .map_err(|e| Error::input(target.display(), format!("cannot be written: {}", e.kind()), ""))?;
         Ok(AtomicFile { target: target.to_owned(), file })
     }
 
     /// The path of the unfinished file, for writers that want a path.
     pub fn path(&self) -> &Path {
         self.file.path()
+    }
+
+    /// Adds `bytes`.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn put(&mut self, bytes: &[u8]) -> Result<()> {
+        self.file.write_all(bytes).map_err(|e| Error::io(&self.target, e))
     }
 
     /// Renames the finished file to its name, replacing what was there.
@@ -204,6 +229,6 @@ impl Write for AtomicFile {
 /// If the folder cannot be written to.
 pub fn write_atomic(target: &Path, bytes: &[u8]) -> Result<()> {
     let mut file = AtomicFile::create(target)?;
-    file.write_all(bytes).map_err(|e| Error::io(target, e))?;
+    file.put(bytes)?;
     file.commit()
 }

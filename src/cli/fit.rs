@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::output::Output;
 use crate::corpus::{Conformers, Embedded, Files, ReadOptions};
 use crate::error::Error;
-use crate::io::write_atomic;
+use crate::io::AtomicFile;
 use crate::job::Job;
 use crate::placeholder::{DialectChoice, FitPlan, FitReport, Objective, fit};
 use crate::report::fit_page::{classes_table, fit_page, table, verdict};
@@ -62,16 +62,20 @@ pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
         Box::new(Files { inputs: args.corpus.clone(), options: ReadOptions::default() })
     };
     let plan = plan(&args)?;
+    let folder = args.output.as_deref().filter(|path| path.as_os_str() != "-");
+    if let Some(file) = folder.filter(|path| path.exists() && !path.is_dir()) {
+        return Err(Error::input(file.display(), "is a file", "give the name of a folder").into());
+    }
     let report = fit(&plan, &*corpus, job)?;
     let json = output.json || args.output.as_deref().is_some_and(|path| path.as_os_str() == "-");
-    if let Some(folder) = args.output.as_deref().filter(|path| path.as_os_str() != "-") {
+    if let Some(folder) = folder {
         write_folder(folder, &report)?;
     }
     if json {
         return output.document(&report);
     }
     output.text(&render(&report, output))?;
-    if let Some(folder) = &args.output {
+    if let Some(folder) = folder {
         output.note(&format!("wrote {} and the results beside it", folder.join("fit.html").display()));
     }
     Ok(())
@@ -84,6 +88,10 @@ fn plan(args: &Args) -> anyhow::Result<FitPlan> {
     } else {
         args.tokenizer.iter().map(|path| Tokenizer::load(path)).collect::<Result<_, _>>()?
     };
+    if let Some(candidate) = args.candidate.iter().find(|candidate| candidate.contains(['<', '>'])) {
+        let problem = format!("`{candidate}` holds a bracket");
+        return Err(Error::input("--candidate", problem, "give the inside of a block").into());
+    }
     let mut names = BTreeSet::new();
     if let Some(twice) = tokenizers.iter().find(|tokenizer| !names.insert(tokenizer.name.as_str())) {
         let problem = format!("two tokenizers are named {}", twice.name);
@@ -114,18 +122,25 @@ fn plan(args: &Args) -> anyhow::Result<FitPlan> {
     })
 }
 
-/// One JSON file per tokenizer and one page of all.
+/// One JSON file per tokenizer and one page of all; all of them or, if one cannot be written, none.
 fn write_folder(folder: &Path, report: &FitReport) -> anyhow::Result<()> {
     std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
+    let mut files = Vec::new();
     let names: BTreeSet<&str> = report.results.iter().map(|result| result.tokenizer.as_str()).collect();
     for name in names {
         let mut part = report.clone();
         part.results.retain(|result| result.tokenizer == name);
         let mut json = serde_json::to_string_pretty(&part)?;
         json.push('\n');
-        write_atomic(&folder.join(format!("{name}.json")), json.as_bytes())?;
+        files.push((folder.join(format!("{name}.json")), json));
     }
-    Ok(write_atomic(&folder.join("fit.html"), fit_page(report).render().as_bytes())?)
+    files.push((folder.join("fit.html"), fit_page(report).render()));
+    let write = |(path, text): &(PathBuf, String)| {
+        let mut file = AtomicFile::create(path)?;
+        file.put(text.as_bytes()).map(|()| file)
+    };
+    let written = files.iter().map(write).collect::<Result<Vec<_>, _>>()?;
+    Ok(written.into_iter().try_for_each(AtomicFile::commit)?)
 }
 
 fn render(report: &FitReport, output: &Output) -> String {

@@ -1,12 +1,14 @@
 //! `drift inspect`: the tokens of texts, COPY and FREE, and drift.
 
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 use super::output::Output;
 use crate::error::Error;
+use crate::io::ReadAhead;
+use crate::job::Job;
 use crate::report::table::Table;
 use crate::report::tokens_view::token_lines;
 use crate::tokenizer::{Class, Token, Tokenizer, block_ranges};
@@ -49,14 +51,14 @@ struct Block {
 }
 
 /// Tokenises and shows.
-pub fn run(args: Args, output: &Output) -> anyhow::Result<()> {
+pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     if args.placeholder.contains(['<', '>']) {
         let problem = format!("`{}` holds a bracket", args.placeholder);
         return Err(Error::input("--placeholder", problem, "give the inside of a block").into());
     }
     let tokenizer = Tokenizer::load(&args.tokenizer)?;
     let mut reports = Vec::new();
-    for text in texts(args.texts)? {
+    for text in texts(args.texts, job)? {
         reports.push(inspect(&tokenizer, text, &args.placeholder)?);
     }
     if output.json {
@@ -66,12 +68,14 @@ pub fn run(args: Args, output: &Output) -> anyhow::Result<()> {
     output.text(&shown.join("\n"))
 }
 
-fn texts(given: Vec<String>) -> anyhow::Result<Vec<String>> {
+fn texts(given: Vec<String>, job: &Job) -> anyhow::Result<Vec<String>> {
     if !given.is_empty() && given != ["-"] {
         return Ok(given);
     }
     let mut bytes = Vec::new();
-    std::io::stdin().lock().take(MAX_STDIN + 1).read_to_end(&mut bytes)?;
+    let outcome = ReadAhead::new(job, || Ok(std::io::stdin())).take(MAX_STDIN + 1).read_to_end(&mut bytes);
+    job.check()?;
+    outcome.map_err(|e| Error::io(Path::new("stdin"), e))?;
     if bytes.len() as u64 > MAX_STDIN {
         return Err(Error::input("stdin", "more than 64 MiB", "give fewer texts").into());
     }

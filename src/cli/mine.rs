@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::output::Output;
 use crate::corpus::store::StoreWriter;
 use crate::corpus::{Conformers, Files, Frame, ReadOptions, Skipped};
-use crate::io::write_atomic;
+use crate::io::AtomicFile;
 use crate::job::{Job, Provenance};
 use crate::report::format::thousands;
 use crate::report::stats_view::{stats_page, stats_table};
@@ -62,6 +62,7 @@ pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     let spool = if to_stdout { Some(tempfile::tempdir()?) } else { None };
     let target = spool.as_ref().map(|folder| folder.path().join("corpus.h5")).or(args.output);
     let mut writer = target.as_deref().map(StoreWriter::create).transpose()?;
+    let mut page = args.html.as_deref().map(AtomicFile::create).transpose()?;
     let mut stats = CoordinateStats::default();
     let summary = files.read(job, &mut |batch| {
         let parts: Vec<CoordinateStats> = batch
@@ -76,18 +77,19 @@ pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
         parts.iter().for_each(|part| stats.merge(part));
         writer.as_mut().map_or(Ok(()), |writer| writer.push(&batch.conformers))
     })?;
-    if let Some(writer) = writer {
-        writer.finish(summary.inputs.clone(), summary.skipped)?;
-    }
     let report = MineReport {
         stats: stats.report(),
         skipped: summary.skipped,
         skipped_records: summary.skipped_records,
-        provenance: Provenance::of(summary.inputs),
+        provenance: Provenance::of(summary.inputs.clone()),
     };
-    if let Some(path) = &args.html {
-        write_atomic(path, stats_page(&report.stats, &report.provenance).render().as_bytes())?;
+    if let Some(page) = &mut page {
+        page.put(stats_page(&report.stats, &report.provenance).render().as_bytes())?;
     }
+    if let Some(writer) = writer {
+        writer.finish(summary.inputs, summary.skipped)?;
+    }
+    page.map_or(Ok(()), AtomicFile::commit)?;
     for skipped in report.skipped_records.iter().take(SHOWN).filter(|_| !output.json) {
         output.note(&format!("skipped: {}: {}: {}", skipped.file, skipped.record, skipped.reason));
     }

@@ -10,6 +10,7 @@ mod progress;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use clap::{CommandFactory, Parser, Subcommand};
 
@@ -78,17 +79,22 @@ fn run(cli: Cli, output: &Output) -> anyhow::Result<()> {
     match cli.verb {
         Verb::Mine(args) => mine::run(args, &job, output),
         Verb::Fit(args) => fit::run(args, &job, output),
-        Verb::Inspect(args) => inspect::run(args, output),
+        Verb::Inspect(args) => inspect::run(args, &job, output),
         Verb::Completions(args) => completions::run(args, &mut Cli::command(), output),
     }
 }
 
-/// A job that Ctrl-C cancels; a second Ctrl-C ends the process at once.
+/// How long a cancelled job may take to clean up before another Ctrl-C ends the process without.
+const CLEANING_UP: Duration = Duration::from_secs(2);
+
+/// A job that Ctrl-C cancels; another Ctrl-C, if the job has still not ended after [`CLEANING_UP`], ends the process.
 fn job(quiet: bool) -> anyhow::Result<Job> {
     let cancelled = Arc::new(AtomicBool::new(false));
     let flag = cancelled.clone();
+    let mut first = None;
     ctrlc::set_handler(move || {
-        if flag.swap(true, Ordering::Relaxed) {
+        flag.store(true, Ordering::Relaxed);
+        if first.get_or_insert_with(Instant::now).elapsed() > CLEANING_UP {
             std::process::exit(130);
         }
     })?;

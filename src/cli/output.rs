@@ -1,9 +1,11 @@
 //! Where results and messages go: results to stdout, everything else to stderr.
 
-use std::io::{IsTerminal, Write};
+use std::io::{IsTerminal, Read, Write};
+use std::path::Path;
 
 use serde::Serialize;
 
+use crate::error::Error;
 use crate::report::Terminal;
 
 /// How results are shown.
@@ -29,12 +31,8 @@ impl Output {
 
     /// Prints a result.
     pub fn text(&self, text: &str) -> anyhow::Result<()> {
-        let mut stdout = std::io::stdout().lock();
-        stdout.write_all(text.as_bytes())?;
-        if !text.ends_with('\n') {
-            stdout.write_all(b"\n")?;
-        }
-        Ok(stdout.flush()?)
+        let end = if text.ends_with('\n') { "" } else { "\n" };
+        self.bytes(&mut text.as_bytes().chain(end.as_bytes()))
     }
 
     /// Prints a result as one JSON document.
@@ -43,10 +41,14 @@ impl Output {
     }
 
     /// Copies a finished file to stdout.
-    pub fn file(&self, path: &std::path::Path) -> anyhow::Result<()> {
+    pub fn file(&self, path: &Path) -> anyhow::Result<()> {
+        self.bytes(&mut std::fs::File::open(path).map_err(|e| Error::io(path, e))?)
+    }
+
+    fn bytes(&self, bytes: &mut impl Read) -> anyhow::Result<()> {
         let mut stdout = std::io::stdout().lock();
-        std::io::copy(&mut std::fs::File::open(path)?, &mut stdout)?;
-        Ok(stdout.flush()?)
+        let outcome = std::io::copy(bytes, &mut stdout).and_then(|_| stdout.flush());
+        Ok(outcome.map_err(|e| Error::io(Path::new("stdout"), e))?)
     }
 
     /// Says something that is not the result.
@@ -57,7 +59,12 @@ impl Output {
 
     /// Says what went wrong, in one line.
     pub fn error(&self, error: &anyhow::Error) {
-        let line = format!("{error:#}").replace(['\n', '\r'], " ");
+        // Our own errors are one line that says it all; of others the whole chain is wanted.
+        let text = match error.downcast_ref::<Error>() {
+            Some(error) => error.to_string(),
+            None => format!("{error:#}"),
+        };
+        let line = text.replace(['\n', '\r'], " ");
         let _ = writeln!(std::io::stderr(), "drift: {line}");
     }
 }

@@ -71,6 +71,8 @@ pub fn read(
         Ok(())
     });
     job.observer().end();
+    // First, since a read that a cancelled job gave up looks like a damaged file.
+    job.check()?;
     outcome?;
     summary.refuse_if_empty(inputs)?;
     Ok(summary)
@@ -116,10 +118,10 @@ impl ReadSummary {
 /// Reads one file of any content.
 fn read_file(file: &InputFile, context: Context<'_>, emit: &mut Emit<'_>) -> Result<InputHash> {
     let place = file.place();
-    let mut opened = source::open(&file.path, context.job)?;
+    let mut opened = source::open(&file.path, context.job);
     let prefix = source::prefix(&mut opened.reader).map_err(|e| read_error(&place, e))?;
     let format = Format::of(&prefix);
-    if format == Some(Format::Hdf5) && file.regular && !opened.compressed {
+    if format == Some(Format::Hdf5) && file.regular && !opened.compressed() {
         // HDF5 is read from its path; this pass only hashes.
         let hash = opened.finish(&place, file.name(), context.job)?;
         hdf5::read(&file.path, &place, context, emit)?;

@@ -121,32 +121,49 @@ pub(super) fn damaged(name: &str, detail: impl std::fmt::Display) -> Error {
 pub(super) struct Opened {
     /// The content.
     pub reader: ReadAhead,
-    /// Whether the file was compressed.
-    pub compressed: bool,
-    digest: Arc<OnceLock<(u64, String)>>,
+    stored: Arc<Stored>,
 }
 
-/// Opens a file; its bytes as stored are hashed and reported to the job's observer as they are read.
-pub(super) fn open(path: &Path, job: &Job) -> Result<Opened> {
-    let file = File::open(path).map_err(|e| Error::io(path, e))?;
-    let digest = Arc::new(OnceLock::new());
-    let tally =
-        Tally { file, hasher: Some(Sha256::new()), bytes: 0, job: job.clone(), digest: digest.clone() };
-    let mut stored = BufReader::with_capacity(BUFFER_BYTES, tally);
-    let start = stored.fill_buf().map_err(|e| Error::io(path, e))?;
-    let compressed = start.starts_with(&GZIP_MAGIC);
-    let content = decompressed(stored).map_err(|e| read_error(&path.to_string_lossy(), e))?;
-    Ok(Opened { reader: ReadAhead::new(content), compressed, digest })
+/// What the reading thread finds out about the file as stored.
+#[derive(Default)]
+struct Stored {
+    /// Known once anything of the content is.
+    compressed: OnceLock<bool>,
+    /// Size and SHA-256, known at the end.
+    digest: OnceLock<(u64, String)>,
+}
+
+/// Opens a file; its bytes as stored are hashed and reported to the job's observer as they are read. That it cannot
+/// be opened is the first read's error.
+pub(super) fn open(path: &Path, job: &Job) -> Opened {
+    let stored = Arc::new(Stored::default());
+    let (path, watching, found) = (path.to_owned(), job.clone(), stored.clone());
+    let reader = ReadAhead::new(job, move || {
+        let file = File::open(path)?;
+        let tally =
+            Tally { file, hasher: Some(Sha256::new()), bytes: 0, job: watching, stored: found.clone() };
+        let mut bytes = BufReader::with_capacity(BUFFER_BYTES, tally);
+        let compressed = bytes.fill_buf()?.starts_with(&GZIP_MAGIC);
+        // The cell is empty: this runs but once.
+        let _ = found.compressed.set(compressed);
+        decompressed(bytes)
+    });
+    Opened { reader, stored }
 }
 
 impl Opened {
+    /// Whether the file is compressed; to be asked once something was read of it.
+    pub fn compressed(&self) -> bool {
+        self.stored.compressed.get().copied().unwrap_or_default()
+    }
+
     /// Reads what is left, so that a damaged end is found, and names and hashes the file.
     ///
     /// # Errors
     /// If the rest is damaged (`place` names the file), or the job was cancelled.
     pub fn finish(mut self, place: &str, name: String, job: &Job) -> Result<InputHash> {
         drain(&mut self.reader, place, job)?;
-        let (bytes, sha256) = self.digest.get().cloned().unwrap_or_default();
+        let (bytes, sha256) = self.stored.digest.get().cloned().unwrap_or_default();
         Ok(InputHash { name, bytes, sha256 })
     }
 }
@@ -170,7 +187,7 @@ struct Tally {
     hasher: Option<Sha256>,
     bytes: u64,
     job: Job,
-    digest: Arc<OnceLock<(u64, String)>>,
+    stored: Arc<Stored>,
 }
 
 impl Read for Tally {
@@ -186,7 +203,7 @@ impl Read for Tally {
             && let Some(hasher) = self.hasher.take()
         {
             // The cell is empty: the hasher is there but once.
-            let _ = self.digest.set((self.bytes, hex(&hasher.finalize())));
+            let _ = self.stored.digest.set((self.bytes, hex(&hasher.finalize())));
         }
         Ok(n)
     }

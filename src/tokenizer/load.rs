@@ -28,6 +28,9 @@ pub struct Tokenizer {
     inner: HfTokenizer,
 }
 
+/// What every corpus is written with.
+const ALPHABET: &str = "[C]<-0.1234,5.6789,-10>=[O]<0,0,0>";
+
 impl Tokenizer {
     /// Loads a `tokenizer.json`, plain or gzipped, or the one in a model folder. The names of [`EMBEDDED`] load the
     /// embedded ones unless a file of that name exists.
@@ -70,7 +73,23 @@ impl Tokenizer {
         }
         inner.with_padding(None);
         inner.with_truncation(None).map_err(|e| refuse(first_line(&e.to_string()).to_owned()))?;
-        Ok(Tokenizer { name: name.to_owned(), source, inner })
+        let tokenizer = Tokenizer { name: name.to_owned(), source, inner };
+        if let Some(lost) = tokenizer.lost(ALPHABET)? {
+            let problem = format!("drops {lost:?}, so its tokens cannot be counted");
+            return Err(Error::input(
+                &tokenizer.source.name,
+                problem,
+                "give a tokenizer that knows digits and brackets",
+            ));
+        }
+        Ok(tokenizer)
+    }
+
+    /// The first character of a text that is in no token, not even an unknown one.
+    fn lost(&self, text: &str) -> Result<Option<char>> {
+        let tokens = self.tokens(text)?;
+        let is_lost = |at: usize| !tokens.iter().any(|token| (token.start..token.end).contains(&at));
+        Ok(text.char_indices().find(|(at, _)| is_lost(*at)).map(|(_, c)| c))
     }
 
     /// The tokenizer of the `tokenizers` crate.

@@ -1,17 +1,6 @@
 //! `drift inspect` gives the users' own table of token counts.
 
-use std::process::Command;
-
-use serde_json::Value;
-
-use crate::support::shared;
-
-/// Runs drift; its stdout, stderr and exit code.
-pub fn drift(arguments: &[&str]) -> (String, String, i32) {
-    let output = Command::new(env!("CARGO_BIN_EXE_drift")).args(arguments).output().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (text(output.stdout), text(output.stderr), output.status.code().unwrap())
-}
+use crate::support::{drift, shared};
 
 /// Texts and their counts under Qwen3 and LLaMA-3.2: UPSTREAM section 3.
 const TABLE: [(&str, u64, u64); 8] = [
@@ -28,9 +17,7 @@ const TABLE: [(&str, u64, u64); 8] = [
 fn check(tokenizer: &str, qwen: bool) {
     let mut arguments = vec!["inspect", "--json", "--tokenizer", tokenizer];
     arguments.extend(TABLE.iter().map(|row| row.0));
-    let (stdout, stderr, code) = drift(&arguments);
-    assert_eq!(code, 0, "{stderr}");
-    let reports: Value = serde_json::from_str(&stdout).unwrap();
+    let reports = drift(&arguments).good().json();
     for (row, report) in TABLE.iter().zip(reports.as_array().unwrap()) {
         let expected = if qwen { row.1 } else { row.2 };
         assert_eq!(report["count"], expected, "{tokenizer}: {}", row.0);
@@ -68,8 +55,8 @@ fn the_real_tokenizers_give_the_users_table() {
 
 #[test]
 fn the_terminal_view_is_aligned() {
-    let (stdout, _, code) = drift(&["inspect", "[C]<-1.5,0.25,-10>[O]<0,0,0>"]);
-    assert_eq!(code, 0);
+    let ran = drift(&["inspect", "[C]<-1.5,0.25,-10>[O]<0,0,0>"]).good();
+    let stdout = ran.text();
     let expected = "\
 [C|]<|-|1|.|5|,|0|.|2|5|,-|1|0|>[|O|]<|0|,|0|,|0|>
 .. .. ^ ^ ^ ^ ^ ^ ^ ^ ^ ^^ ^ ^ .. . .. ^ ^ ^ ^ ^ .

@@ -10,7 +10,7 @@ use drift::job::{Job, Observer, Unit};
 use drift::text::Written;
 use drift::{Error, Result};
 
-use crate::support::shared;
+use crate::support::{Folder, shared};
 
 /// A good row of JSONL.
 pub const ROW: &str = r#"{"canonical_smiles": "C=O", "embedded_smiles": "[C]<1.0000,2.0000,3.0000>=[O]<0.0000,0.5000,-0.1234>"}"#;
@@ -21,26 +21,6 @@ pub const XYZ: &str = "3\nCO\nC 0 0 0\nO 0 0 1.2\nH 1 1 1\n";
 /// A good molecule of SDF.
 pub const SDF: &str = "formaldehyde\n  drift           3D\n\n  2  1  0  0  0  0  0  0  0  0999 V2000\n    \
     1.0000    2.0000    3.0000 C   0  0\n    0.0000    0.5000   -0.1234 O   0  0\n  1  2  2  0\nM  END\n$$$$\n";
-
-/// A folder to read from, gone when dropped.
-pub struct Folder(tempfile::TempDir);
-
-impl Folder {
-    pub fn new() -> Self {
-        Folder(tempfile::tempdir().unwrap())
-    }
-
-    pub fn path(&self) -> PathBuf {
-        self.0.path().to_owned()
-    }
-
-    pub fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
-        let path = self.0.path().join(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, content).unwrap();
-        path
-    }
-}
 
 pub fn gzip(content: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());

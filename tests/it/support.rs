@@ -1,6 +1,99 @@
-//! What several subjects need: the shared data where it is present.
+//! What several subjects need: the program, folders to run it in, and the shared data where it is present.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// The program.
+pub fn program() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_drift"))
+}
+
+/// What a run of the program came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ran {
+    pub stdout: Vec<u8>,
+    pub stderr: String,
+    /// The exit code; none if a signal ended it.
+    pub code: Option<i32>,
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(!stderr.contains("panicked"), "{stderr}");
+        Ran { stdout: output.stdout, stderr, code: output.status.code() }
+    }
+}
+
+impl Ran {
+    /// The same, if it is a success without a word on stderr.
+    #[track_caller]
+    pub fn good(self) -> Self {
+        assert_eq!((self.code, &*self.stderr), (Some(0), ""));
+        self
+    }
+
+    pub fn text(&self) -> &str {
+        std::str::from_utf8(&self.stdout).unwrap()
+    }
+
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.stdout).unwrap()
+    }
+}
+
+/// Runs drift where the tests run.
+pub fn drift(arguments: &[&str]) -> Ran {
+    program().args(arguments).output().unwrap().into()
+}
+
+/// A folder to work in, gone when dropped.
+pub struct Folder(tempfile::TempDir);
+
+impl Folder {
+    pub fn new() -> Self {
+        Folder(tempfile::tempdir().unwrap())
+    }
+
+    pub fn path(&self) -> PathBuf {
+        self.0.path().to_owned()
+    }
+
+    pub fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.0.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, content).unwrap();
+        path
+    }
+
+    /// The content of a file.
+    pub fn read(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.0.path().join(name)).unwrap()
+    }
+
+    /// Runs drift in the folder.
+    pub fn drift(&self, arguments: &[&str]) -> Ran {
+        program().args(arguments).current_dir(&self.0).output().unwrap().into()
+    }
+
+    /// Everything below the folder, hidden or not, by name, with the size of files.
+    pub fn listing(&self) -> BTreeMap<PathBuf, u64> {
+        let mut found = BTreeMap::new();
+        let mut folders = vec![self.path()];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let (path, metadata) = entry.map(|e| (e.path(), e.metadata().unwrap())).unwrap();
+                let is_folder = metadata.is_dir();
+                found.insert(path.clone(), if is_folder { 0 } else { metadata.len() });
+                folders.extend(is_folder.then_some(path));
+            }
+        }
+        found
+    }
+}
 
 /// The folder of shared development data: `$DRIFT_SHARED`, else `../shared` beside the checkout. `None`, with a line
 /// that says what was skipped, where it is absent.

@@ -1,0 +1,208 @@
+//! Properties of the text layer and of the readers, on random and on broken input.
+//!
+//! `DRIFT_PROPTEST_CASES=1000000 cargo test --release --test it properties::text` tries a million cases each.
+
+use drift::corpus::{Conformers, Files, ReadOptions};
+use drift::job::Job;
+use drift::text::number::{MAX_FIXED, parse_number, truncate_decimal, write_number};
+use drift::text::{Dialect, Fixed, parse, parse_block, skeleton, write};
+use proptest::prelude::*;
+
+use crate::common::fixture;
+use crate::readers_bad::{mutated, survives};
+use crate::support::Folder;
+
+/// `DRIFT_PROPTEST_CASES`, else `default`.
+fn cases(default: u32) -> ProptestConfig {
+    let asked = std::env::var("DRIFT_PROPTEST_CASES").ok().and_then(|n| n.parse().ok());
+    let cases = asked.unwrap_or(default);
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+}
+
+/// A coordinate: small ones, round ones and extreme ones among those of the whole range.
+fn coordinate() -> impl Strategy<Value = Fixed> {
+    prop_oneof![
+        4 => -200_000..=200_000,
+        2 => (-99_999..=99_999, prop_oneof![Just(1), Just(10), Just(100), Just(1_000), Just(10_000)])
+            .prop_map(|(value, unit): (Fixed, Fixed)| (value * unit).clamp(-MAX_FIXED, MAX_FIXED)),
+        2 => -MAX_FIXED..=MAX_FIXED,
+        1 => prop_oneof![Just(0), Just(1), Just(-1), Just(MAX_FIXED), Just(-MAX_FIXED)],
+    ]
+}
+
+/// A skeleton with its coordinates: any bracket atoms, bonds and ring digits between them, balanced branches.
+fn enriched() -> impl Strategy<Value = (String, Vec<[Fixed; 3]>)> {
+    let atom = "[!-;=?-Z\\\\^-~]{1,6}";
+    let between = "[-=#$:/\\\\~.%0-9]{0,3}";
+    let position = prop::array::uniform3(coordinate());
+    prop::collection::vec((atom, between, -1..=1i8, position), 1..24).prop_map(|atoms| {
+        let (mut skeleton, mut coordinates, mut depth) = (String::new(), Vec::new(), 0);
+        for (atom, between, branch, position) in atoms {
+            if branch > 0 {
+                skeleton.push('(');
+                depth += 1;
+            } else if branch < 0 && depth > 0 {
+                skeleton.push(')');
+                depth -= 1;
+            }
+            skeleton.extend([&between, "[", &atom, "]<>"]);
+            coordinates.push(position);
+        }
+        skeleton.push_str(&")".repeat(depth));
+        (skeleton, coordinates)
+    })
+}
+
+/// Text that is nearly enriched: its own characters at random, good text with a few bytes changed, or anything.
+fn nearly() -> impl Strategy<Value = String> {
+    let good = enriched().prop_flat_map(|(skeleton, coordinates)| {
+        let text = write(&skeleton, &coordinates, Dialect::Stripped);
+        mutated(text.into_bytes()).prop_map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    });
+    prop_oneof![2 => good, 1 => "[\\[\\]<>(),.0-9C=-]{0,60}", 1 => any::<String>()]
+}
+
+mod text {
+    use super::*;
+
+    proptest! {
+        #![proptest_config(cases(2_000))]
+
+        #[test]
+        fn writing_and_parsing_are_inverse((skeleton, coordinates) in enriched()) {
+            for dialect in Dialect::ALL {
+                let text = write(&skeleton, &coordinates, dialect);
+                let parsed = parse(&text).map_err(|e| TestCaseError::fail(format!("{text}: {e}")))?;
+                prop_assert_eq!((&parsed.skeleton, &parsed.coordinates), (&skeleton, &coordinates));
+                let agrees =
+                    if dialect == Dialect::Fixed { parsed.written.fixed } else { parsed.written.stripped };
+                prop_assert!(agrees, "{text}");
+            }
+        }
+
+        #[test]
+        fn whatever_parses_is_written_back(text in nearly()) {
+            match parse(&text) {
+                Ok(parsed) => {
+                    for dialect in Dialect::ALL {
+                        let again = write(&parsed.skeleton, &parsed.coordinates, dialect);
+                        let reparsed = parse(&again).map_err(|e| TestCaseError::fail(format!("{again}: {e}")))?;
+                        prop_assert_eq!((&reparsed.skeleton, &reparsed.coordinates),
+                            (&parsed.skeleton, &parsed.coordinates));
+                    }
+                    if parsed.written.stripped && !text.contains("-0,") && !text.contains("-0>") {
+                        prop_assert_eq!(write(&parsed.skeleton, &parsed.coordinates, Dialect::Stripped), text);
+                    }
+                }
+                Err(error) => {
+                    prop_assert!(error.at <= text.len());
+                    prop_assert!(!error.to_string().contains(char::is_control));
+                }
+            }
+        }
+
+        #[test]
+        fn blocks_are_read_alone_as_in_a_text(inside in prop_oneof![
+            "[-0-9.,]{0,24}", "(-?[0-9]{1,6}(\\.[0-9]{0,5})?,?){3}", any::<String>()
+        ]) {
+            let alone = parse_block(inside.as_bytes());
+            if !inside.contains('>') {
+                let within = parse(&format!("[C]<{inside}>"));
+                prop_assert_eq!(alone.ok(), within.ok().map(|text| (text.coordinates[0], text.written)));
+            }
+        }
+
+        #[test]
+        fn bytes_that_are_no_text_are_no_block(inside in prop::collection::vec(any::<u8>(), 0..40)) {
+            let is_text = inside.iter().all(|b| b"-0123456789.,".contains(b));
+            prop_assert!(is_text || parse_block(&inside).is_err());
+        }
+
+        #[test]
+        fn decimals_are_cut_toward_zero(value in coordinate(), more in "[0-9]{0,20}", shift in -8..=8i64) {
+            let mut number = String::new();
+            write_number(value, Dialect::Fixed, &mut number);
+            // A number between -0.0001 and 0 is cut to 0.
+            prop_assert_eq!(truncate_decimal(&format!("{number}{more}")), Ok(value));
+            prop_assert_eq!(truncate_decimal(&format!("  {number}{more}e0 ")), Ok(value));
+            let digits = number.replace('.', "");
+            let (places, exponent) = (4 + more.len() as i64, shift);
+            let zeros = "0".repeat(usize::try_from(shift.max(0)).unwrap());
+            let scaled = format!("{digits}{more}{zeros}E{}", -places - exponent.max(0));
+            prop_assert_eq!(truncate_decimal(&scaled), Ok(value));
+            prop_assert_eq!(parse_number(number.as_bytes()).map(|(value, _)| value), Ok(value));
+        }
+
+        #[test]
+        fn numbers_are_read_or_refused(text in prop_oneof!["[-+0-9.eE]{0,24}", "[0-9]{1,9}e-?[0-9]{1,25}", any::<String>()]) {
+            let _ = parse_number(text.as_bytes());
+            // Within the range Rust's own parser agrees, up to the cut.
+            if let (Ok(cut), Ok(exact)) = (truncate_decimal(&text), text.trim().parse::<f64>()) {
+                let cut = f64::from(cut) / 1e4;
+                let slack = 1e-9;
+                prop_assert!(cut.abs() <= exact.abs() + slack && exact.abs() - cut.abs() < 1e-4 + slack, "{text}");
+            }
+        }
+
+        #[test]
+        fn skeletons_of_anything_never_panic(text in nearly()) {
+            let _ = skeleton::from_smiles(&text);
+            let _ = skeleton::with_hydrogens(&text);
+            let pieces: usize = skeleton::pieces(&text).count();
+            prop_assert!(pieces <= text.len());
+            prop_assert!(skeleton::smiles(&text).len() <= text.len());
+            prop_assert!(skeleton::without_needless_hydrogens(&text).len() <= text.len() + 2 * pieces);
+        }
+    }
+}
+
+mod files {
+    use super::*;
+
+    fn read(name: &str) -> Vec<u8> {
+        std::fs::read(fixture(name)).unwrap()
+    }
+
+    proptest! {
+        #![proptest_config(cases(200))]
+
+        #[test]
+        fn mutated_fixtures_never_panic(bytes in prop_oneof![
+            mutated(read("geom_crude.msgpack")),
+            mutated(read("pickles/rdkit-12.1.0.pickle")),
+            mutated(read("pickles/rdkit-16.4.0.pickle")),
+            mutated(read("pickles/layouts.pickle")),
+            mutated(read("test_set.pickle")),
+            mutated(read("rdkit_folder.tar.gz")),
+            mutated(read("spice.h5")),
+            mutated(read("ani1x.h5")),
+        ]) {
+            survives(&bytes);
+        }
+
+        #[test]
+        fn rows_come_back_as_they_were_written(rows in prop::collection::vec((enriched(), ".{1,12}"), 1..20)) {
+            let folder = Folder::new();
+            let text: Vec<String> = rows
+                .iter()
+                .map(|((skeleton, coordinates), name)| {
+                    let text = write(skeleton, coordinates, Dialect::Fixed);
+                    serde_json::json!({"canonical_smiles": name, "embedded_smiles": text}).to_string()
+                })
+                .collect();
+            let input = folder.file("rows.jsonl", text.join("\n"));
+            let mut found = Vec::new();
+            let files = Files { inputs: vec![input], options: ReadOptions::default() };
+            let summary = files.read(&Job::default(), &mut |batch| {
+                found.extend(batch.conformers);
+                Ok(())
+            });
+            prop_assert_eq!(summary.unwrap().skipped, 0);
+            let found: Vec<_> = found
+                .iter()
+                .map(|c| ((c.skeleton.to_string(), c.coordinates.clone()), c.molecule.to_string()))
+                .collect();
+            prop_assert_eq!(found, rows);
+        }
+    }
+}
