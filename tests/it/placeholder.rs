@@ -283,3 +283,21 @@ fn every_certificate_of_the_shared_tokenizers_closes() {
         assert_certified(&fit(&plan, &corpus, &Job::default()).unwrap());
     }
 }
+
+#[test]
+fn committed_placeholders_are_what_fit_finds() {
+    let mut plan = plan(Tokenizer::embedded().unwrap(), Dialect::Fixed, true);
+    plan.dialects = DialectChoice::Auto;
+    let report = serde_json::to_value(fit(&plan, &Embedded, &Job::default()).unwrap()).unwrap();
+    for name in ["qwen-like", "llama-like"] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("placeholders/{name}.json"));
+        let committed: serde_json::Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+        let found: Vec<_> =
+            report["results"].as_array().unwrap().iter().filter(|r| r["tokenizer"] == name).collect();
+        let expected: Vec<_> = committed["results"].as_array().unwrap().iter().collect();
+        assert_eq!(
+            found, expected,
+            "run `drift fit --tokenizer … -o placeholders` again, see placeholders/README.md"
+        );
+    }
+}
