@@ -288,16 +288,18 @@ fn every_certificate_of_the_shared_tokenizers_closes() {
 fn committed_placeholders_are_what_fit_finds() {
     let mut plan = plan(Tokenizer::embedded().unwrap(), Dialect::Fixed, true);
     plan.dialects = DialectChoice::Auto;
-    let report = serde_json::to_value(fit(&plan, &Embedded, &Job::default()).unwrap()).unwrap();
+    // Parsed like the committed file, so that floats come out alike.
+    let report = serde_json::to_string(&fit(&plan, &Embedded, &Job::default()).unwrap()).unwrap();
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
     for name in ["qwen-like", "llama-like"] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("placeholders/{name}.json"));
         let committed: serde_json::Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
         let found: Vec<_> =
             report["results"].as_array().unwrap().iter().filter(|r| r["tokenizer"] == name).collect();
         let expected: Vec<_> = committed["results"].as_array().unwrap().iter().collect();
-        assert_eq!(
-            found, expected,
-            "run `drift fit --tokenizer … -o placeholders` again, see placeholders/README.md"
+        assert!(
+            found == expected,
+            "{name}: run `drift fit -o placeholders` again, see placeholders/README.md"
         );
     }
 }
