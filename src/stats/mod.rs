@@ -14,7 +14,9 @@ pub mod interval;
 pub mod moments;
 pub mod report;
 pub mod size;
+pub mod texts;
 
 pub use coordinates::CoordinateStats;
 pub use interval::Interval;
 pub use report::StatsReport;
+pub use texts::{TextReport, TextStats};
