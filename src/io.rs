@@ -170,6 +170,11 @@ impl AtomicFile {
         if target.is_dir() {
             return Err(Error::input(target.display(), "is a folder", "give the name of a file"));
         }
+        if target.exists() && !target.is_file() {
+            // Renaming over it would replace the pipe or device itself, /dev/null too.
+            let problem = "is a pipe or device, not a file";
+            return Err(Error::input(target.display(), problem, "give the name of a file"));
+        }
         if !folder.is_dir() {
             let problem = format!("there is no folder {}", folder.display());
             return Err(Error::input(target.display(), problem, "make it first"));

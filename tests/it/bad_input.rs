@@ -264,6 +264,34 @@ fn deep_nesting_is_refused() {
     );
 }
 
+/// Lengths and counts that no file can hold, and lists that hold themselves twice, again and again.
+#[test]
+fn promises_that_cannot_be_kept_are_refused() {
+    let folder = Folder::new();
+    let conformers = b"\x81\xa1C\x81\xaaconformers";
+    let mut doubled = b"\x80\x02]q\x00".to_vec();
+    for level in 0..60 {
+        doubled.extend([b'0', b']', b'(', b'h', level, b'h', level, b'e', b'q', level + 1]);
+    }
+    doubled.push(b'.');
+    for bytes in [
+        [&conformers[..], b"\xdd\xff\xff\xff\xff"].concat(),
+        [&conformers[..], b"\x91\x81\xa3xyz\xdd\xff\xff\xff\xff\x94\x06\x00\x00\x00"].concat(),
+        b"\x81\xdb\xff\xff\xff\xffC".to_vec(),
+        b"\xdf\xff\xff\xff\xff\xa1C".to_vec(),
+        b"\x80\x04X\xff\xff\xff\xffC".to_vec(),
+        b"\x80\x04\x8d\xff\xff\xff\xff\xff\xff\xff\x7fC".to_vec(),
+        doubled,
+        b"4000000000\nmany\nC 0 0 0\n".to_vec(),
+        b"many\n\n\n999999  0  0  0  0  0  0  0  0  0999 V2000\n".to_vec(),
+    ] {
+        folder.file("file", bytes);
+        let (ran, megabytes) = watched(&folder, &["mine", "file", "-o", "out.h5"]);
+        assert!(refusal(ran, 2).starts_with("file: "));
+        assert!(megabytes < 100, "{megabytes} MB");
+    }
+}
+
 #[test]
 fn what_is_no_tokenizer_is_refused() {
     let folder = Folder::new();
@@ -317,6 +345,13 @@ fn outputs_that_cannot_be_written_are_refused_before_the_work() {
     ] {
         assert_eq!(refused(&folder, &arguments), line);
     }
+    // What is no file would be replaced by one.
+    #[cfg(unix)]
+    {
+        make_fifo(&folder.path().join("pipe"));
+        let line = refused(&folder, &["mine", "rows.jsonl", "-o", "pipe"]);
+        assert_eq!(line, "pipe: is a pipe or device, not a file; give the name of a file");
+    }
     // A result that fails leaves what was there before.
     folder.file("bad.jsonl", "{}");
     refused(&folder, &["mine", "bad.jsonl", "-o", "folder/old.h5"]);
@@ -358,6 +393,11 @@ fn a_full_disk_is_an_error() {
         let output = program().args(arguments).current_dir(folder.path()).stdout(full).output().unwrap();
         assert_eq!(refusal(output.into(), 2), "stdout: No space left on device (os error 28)");
     }
+}
+
+#[cfg(unix)]
+fn make_fifo(path: &std::path::Path) {
+    assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
 }
 
 /// A reader that stopped listening before the first byte.
@@ -407,7 +447,7 @@ mod interrupted {
 
     fn fifo(folder: &Folder) -> std::path::PathBuf {
         let path = folder.path().join("pipe");
-        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+        make_fifo(&path);
         path
     }
 

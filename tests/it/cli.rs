@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::common::fixture;
 use crate::readers::ROW;
-use crate::support::{Folder, drift, program};
+use crate::support::{Folder, Ran, drift, program};
 
 /// Three conformers of two molecules.
 const TINY: &str = r#"{"canonical_smiles": "CC=O", "embedded_smiles": "[C]<4.0182,1.0374,0.0007>[C]<3.0038,0.0615,0.4370>=[O]<2.0988,-0.4840,-12.6413>"}
@@ -79,9 +79,28 @@ fn mine_to_stdout_is_the_store() {
     let ran = folder.drift(&["mine", "tiny.jsonl", "-o", "-"]).good();
     assert!(ran.stdout.starts_with(b"\x89HDF\r\n\x1a\n"));
     assert!(ran.stdout == folder.read("tiny.h5"));
-    folder.file("piped.h5", ran.stdout);
-    let piped = folder.drift(&["mine", "piped.h5", "--json"]).good().json();
-    assert_eq!((&piped["conformers"], &piped["blocks"]), (&3.into(), &7.into()));
+}
+
+#[cfg(unix)]
+#[test]
+fn pipes_are_read_like_files() {
+    let folder = folder();
+    folder.drift(&["mine", "tiny.jsonl", "-o", "tiny.h5"]).good();
+    for input in ["tiny.jsonl", "tiny.h5"] {
+        for verb in [&["mine"][..], &["fit", "--no-classes", "--corpus"]] {
+            let piped = |file: &str, from: &str| {
+                let stdin = std::fs::File::open(folder.path().join(from)).unwrap();
+                let mut command = std::process::Command::new("cat");
+                let mut cat = command.stdin(stdin).stdout(std::process::Stdio::piped()).spawn().unwrap();
+                let mut drift = program();
+                drift.args(verb).arg(file).current_dir(folder.path()).stdin(cat.stdout.take().unwrap());
+                let ran = Ran::from(drift.output().unwrap()).good();
+                cat.wait().unwrap();
+                ran
+            };
+            assert_eq!(piped("/dev/stdin", input).text(), piped(input, input).text());
+        }
+    }
 }
 
 #[test]
