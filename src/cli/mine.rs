@@ -12,7 +12,7 @@ use crate::io::AtomicFile;
 use crate::job::{Job, Provenance};
 use crate::report::format::thousands;
 use crate::report::stats_view::{stats_page, stats_table};
-use crate::stats::{CoordinateStats, StatsReport};
+use crate::stats::{CoordinateStats, StatsReport, TextReport, TextStats};
 
 /// The command line of `drift mine`.
 #[derive(Debug, clap::Args)]
@@ -43,6 +43,7 @@ enum FrameArg {
 struct MineReport {
     #[serde(flatten)]
     stats: StatsReport,
+    texts: TextReport,
     skipped: u64,
     skipped_records: Vec<Skipped>,
     provenance: Provenance,
@@ -63,22 +64,29 @@ pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     let target = spool.as_ref().map(|folder| folder.path().join("corpus.h5")).or(args.output);
     let mut writer = target.as_deref().map(StoreWriter::create).transpose()?;
     let mut page = args.html.as_deref().map(AtomicFile::create).transpose()?;
-    let mut stats = CoordinateStats::default();
+    let (mut stats, mut texts) = (CoordinateStats::default(), TextStats::default());
     let summary = files.read(job, &mut |batch| {
-        let parts: Vec<CoordinateStats> = batch
+        let parts: Vec<(CoordinateStats, TextStats)> = batch
             .conformers
             .par_chunks(CHUNK)
             .map(|chunk| {
-                let mut part = CoordinateStats::default();
-                chunk.iter().for_each(|conformer| part.add(conformer));
+                let mut part = (CoordinateStats::default(), TextStats::default());
+                for conformer in chunk {
+                    part.0.add(conformer);
+                    part.1.add(conformer);
+                }
                 part
             })
             .collect();
-        parts.iter().for_each(|part| stats.merge(part));
+        for part in &parts {
+            stats.merge(&part.0);
+            texts.merge(&part.1);
+        }
         writer.as_mut().map_or(Ok(()), |writer| writer.push(&batch.conformers))
     })?;
     let report = MineReport {
         stats: stats.report(),
+        texts: texts.report(),
         skipped: summary.skipped,
         skipped_records: summary.skipped_records,
         provenance: Provenance::of(summary.inputs.clone()),
@@ -98,6 +106,9 @@ pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
             "skipped: {} records in all; --json lists the first 1,000",
             thousands(report.skipped)
         ));
+    }
+    for warning in report.texts.warnings().iter().filter(|_| !output.json) {
+        output.note(&format!("note: {warning}"));
     }
     match target.filter(|_| to_stdout) {
         Some(path) => output.file(&path),

@@ -14,3 +14,4 @@ mod readers;
 mod readers_bad;
 mod store;
 mod support;
+mod text;
