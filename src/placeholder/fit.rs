@@ -260,6 +260,7 @@ impl<'t> Task<'t> {
                 evaluations: found.evaluations,
                 reached_bound: objective.compare(found.harm, bound).is_le(),
             },
+            class_conformers: self.sample.len() as u64,
             classes,
         })
     }

@@ -59,7 +59,10 @@ impl Options {
             for probe in PROBES.iter().copied().chain(candidates.iter().map(String::as_str)) {
                 signature.push(free_tokens(counter, probe, atom)?);
             }
-            let next = signatures.len() as u8;
+            let next = u8::try_from(signatures.len()).map_err(|_| {
+                let problem = "more than 256 kinds of atoms that merge differently with a block";
+                Error::input(&counter.tokenizer().name, problem, "this tokenizer cannot be fitted")
+            })?;
             let group = *signatures.entry(signature).or_insert_with(|| {
                 representatives.push(atom.clone());
                 next

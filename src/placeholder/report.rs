@@ -73,6 +73,8 @@ pub struct FitResult {
     pub counted_by: String,
     /// How the search went.
     pub search: SearchReport,
+    /// Conformers that classes of block were judged on: the first ones of the corpus; 0 if they were not tried.
+    pub class_conformers: u64,
     /// Placeholders per class of block; empty if they were not tried.
     pub classes: Vec<PartitionReport>,
 }

@@ -168,6 +168,7 @@ pub fn classes_table(result: &FitResult) -> Table {
             if partition.significant { "yes" } else { "no" }.to_owned(),
         ]);
     }
+    table.note(format!("Judged on the first {} conformers.", thousands(result.class_conformers)));
     table.note(classes_verdict(&result.classes));
     table
 }
@@ -353,6 +354,7 @@ mod tests {
                 evaluations: 1,
                 reached_bound: true,
             },
+            class_conformers: 0,
             classes: Vec::new(),
         }
     }
