@@ -425,6 +425,8 @@ fn a_closed_stdout_is_success() {
 mod interrupted {
     use std::fs::OpenOptions;
     use std::process::{Child, Command};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::{Duration, Instant};
 
     use super::*;
@@ -453,6 +455,11 @@ mod interrupted {
 
     /// Starts drift, interrupts it once it is ready, and checks how it ends.
     fn interrupt(folder: &Folder, arguments: &[&str], stdin: Stdio) {
+        interrupt_once(|| true, folder, arguments, stdin);
+    }
+
+    /// The same, at a time of the caller's choice.
+    fn interrupt_once(begun: impl Fn() -> bool, folder: &Folder, arguments: &[&str], stdin: Stdio) {
         let before = folder.listing();
         let writes = arguments.contains(&"-o");
         let mut command = program();
@@ -460,7 +467,7 @@ mod interrupted {
         command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         wait_for("ready", || is_ready(&child));
-        wait_for("begun", || !writes || folder.listing() != before);
+        wait_for("begun", || begun() && (!writes || folder.listing() != before));
         let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
         assert!(kill.success());
         wait_for("ended", || child.try_wait().unwrap().is_some());
@@ -495,13 +502,18 @@ mod interrupted {
     fn in_the_middle_of_an_endless_input() {
         let folder = Folder::new();
         let path = fifo(&folder);
+        let rounds = Arc::new(AtomicUsize::new(0));
+        let count = rounds.clone();
         let writer = std::thread::spawn(move || {
             let rows = format!("{ROW}\n").repeat(10_000);
             let mut pipe = OpenOptions::new().write(true).open(path).unwrap();
             // Until nobody reads any more.
-            while pipe.write_all(rows.as_bytes()).is_ok() {}
+            while pipe.write_all(rows.as_bytes()).is_ok() {
+                count.fetch_add(1, Ordering::Relaxed);
+            }
         });
-        interrupt(&folder, &["mine", "pipe", "-o", "out.h5"], Stdio::null());
+        let begun = || rounds.load(Ordering::Relaxed) > 2;
+        interrupt_once(begun, &folder, &["mine", "pipe", "-o", "out.h5"], Stdio::null());
         writer.join().unwrap();
     }
 }
