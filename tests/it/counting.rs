@@ -1,8 +1,15 @@
 //! Counts equal the reference, `tokenizers` `encode` with offsets, on real text.
 
-use drift::text::tagged;
+use drift::corpus::{Conformers, Embedded};
+use drift::io::hash_bytes;
+use drift::job::Job;
+use drift::text::{Dialect, tagged, write};
 use drift::tokenizer::{Counter, Method, Tokenizer};
 use rayon::prelude::*;
+use tokenizers::TokenizerBuilder;
+use tokenizers::models::bpe::{BPE, BpeTrainerBuilder};
+use tokenizers::normalizers::NFC;
+use tokenizers::pre_tokenizers::byte_level::ByteLevel;
 
 use crate::support::{SHARED_TOKENIZERS, shared, shared_texts};
 
@@ -42,4 +49,87 @@ fn equals_tokenizers_on_all_shared_conformers() {
     }
     eprintln!("{blocks} block counts compared, 0 differences");
     assert!(blocks > 800_000);
+}
+
+/// Embedded texts in both dialects, tagged by the caller.
+fn embedded_texts(limit: usize) -> Vec<String> {
+    let mut texts = Vec::new();
+    Embedded
+        .read(&Job::default(), &mut |batch| {
+            for c in &batch.conformers {
+                texts.extend(Dialect::ALL.map(|d| write(&c.skeleton, &c.coordinates, d)));
+            }
+            Ok(())
+        })
+        .unwrap();
+    texts.truncate(limit);
+    texts
+}
+
+fn from_json(name: &str, json: &str) -> Tokenizer {
+    Tokenizer::from_bytes(name, hash_bytes(name, json.as_bytes()), json.as_bytes()).unwrap()
+}
+
+/// BPE trained on the texts, cut into words by GPT-2's expression or not at all.
+fn trained(texts: &[String], words: bool) -> Tokenizer {
+    let byte_level = || ByteLevel::new(false, true, words);
+    let mut tokenizer = TokenizerBuilder::<BPE, NFC, ByteLevel, ByteLevel, ByteLevel>::new()
+        .with_model(BPE::default())
+        .with_normalizer(Some(NFC))
+        .with_pre_tokenizer(Some(byte_level()))
+        .with_post_processor(Some(byte_level()))
+        .with_decoder(Some(byte_level()))
+        .build()
+        .unwrap();
+    let mut trainer = BpeTrainerBuilder::new()
+        .vocab_size(1_200)
+        .show_progress(false)
+        .initial_alphabet(ByteLevel::alphabet().into_iter().collect())
+        .build();
+    tokenizer.train(&mut trainer, texts.iter().map(String::as_str)).unwrap();
+    from_json("trained", &tokenizer.to_string(false).unwrap())
+}
+
+#[test]
+fn digit_runs_that_merge_by_content_are_counted_by_tables() {
+    // Runs of any length in one word: `1234` may be two tokens where `5678` is three.
+    let texts = embedded_texts(400);
+    let tokenizer = trained(&texts, true);
+    let counter = Counter::new(&tokenizer, []).unwrap();
+    assert!(matches!(counter.method(), Method::Tables { .. }), "{:?}", counter.method());
+    let ends = |text: &str| tokenizer.free_ends(text).unwrap().concat().len();
+    let counts: std::collections::BTreeSet<usize> =
+        (0..10_000).step_by(37).map(|n| ends(&format!("[C]<0.{n:04},0,0>"))).collect();
+    assert!(counts.len() > 1, "all four-digit runs are alike: the test shows nothing");
+    compare(&tokenizer, &counter, &texts);
+}
+
+#[test]
+fn digits_that_merge_with_punctuation_are_counted_by_encoding() {
+    let texts = embedded_texts(200);
+    let tokenizer = trained(&texts, false);
+    let counter = Counter::new(&tokenizer, []).unwrap();
+    assert!(matches!(counter.method(), Method::Encode { .. }), "{:?}", counter.method());
+    compare(&tokenizer, &counter, &texts);
+}
+
+#[test]
+fn unigram_models_are_counted_by_tables() {
+    let mut vocabulary = vec![serde_json::json!(["<unk>", 0.0])];
+    vocabulary.extend((33..127u8).map(|b| serde_json::json!([char::from(b).to_string(), -5.0])));
+    vocabulary.extend(
+        (0..100).step_by(3).map(|n| serde_json::json!([format!("{n:02}"), -7.0 - f64::from(n) / 50.0])),
+    );
+    for (piece, score) in [("]<", -6.0), (",-", -6.5), ("[C", -6.0), ("]<-", -7.0), ("123", -8.0)] {
+        vocabulary.push(serde_json::json!([piece, score]));
+    }
+    let json = serde_json::json!({
+        "version": "1.0", "truncation": null, "padding": null, "added_tokens": [], "normalizer": null,
+        "pre_tokenizer": null, "post_processor": null, "decoder": null,
+        "model": {"type": "Unigram", "unk_id": 0, "vocab": vocabulary, "byte_fallback": false},
+    });
+    let tokenizer = from_json("unigram", &json.to_string());
+    let counter = Counter::new(&tokenizer, []).unwrap();
+    assert!(matches!(counter.method(), Method::Tables { .. }), "{:?}", counter.method());
+    compare(&tokenizer, &counter, &embedded_texts(400));
 }
