@@ -121,3 +121,25 @@ pub struct Context<'a> {
 
 /// Where a reader puts its batches, in file order.
 pub type Emit<'a> = dyn FnMut(Batch) -> crate::error::Result<()> + 'a;
+
+#[cfg(test)]
+mod testing {
+    use super::{Batch, Context, Emit, ReadOptions, Source};
+    use crate::error::Result;
+    use crate::job::Job;
+
+    /// All that a reader makes of a text.
+    pub fn read_all(reader: fn(Source<'_>, Context<'_>, &mut Emit<'_>) -> Result<()>, text: &str) -> Batch {
+        let job = Job::default();
+        let context = Context { options: ReadOptions::default(), job: &job };
+        let mut all = Batch::default();
+        let source = Source { name: "text".to_owned(), reader: &mut text.as_bytes() };
+        reader(source, context, &mut |batch| {
+            all.conformers.extend(batch.conformers);
+            all.skipped.extend(batch.skipped);
+            Ok(())
+        })
+        .unwrap();
+        all
+    }
+}

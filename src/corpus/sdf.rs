@@ -244,21 +244,10 @@ fn v2000_count(counts: &str) -> Result<usize, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::corpus::{Batch, ReadOptions};
-    use crate::job::Job;
+    use crate::corpus::Batch;
 
     fn read_all(text: &str) -> Batch {
-        let job = Job::default();
-        let context = Context { options: ReadOptions::default(), job: &job };
-        let mut all = Batch::default();
-        let source = Source { name: "x.sdf".to_owned(), reader: &mut text.as_bytes() };
-        read(source, context, &mut |batch| {
-            all.conformers.extend(batch.conformers);
-            all.skipped.extend(batch.skipped);
-            Ok(())
-        })
-        .unwrap();
-        all
+        crate::corpus::testing::read_all(read, text)
     }
 
     fn v2000(title: &str, atoms: &[&str], items: &str) -> String {

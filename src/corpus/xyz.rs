@@ -153,21 +153,10 @@ fn molecule(comment: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::corpus::{Batch, ReadOptions};
-    use crate::job::Job;
+    use crate::corpus::Batch;
 
     fn read_all(text: &str) -> Batch {
-        let job = Job::default();
-        let context = Context { options: ReadOptions::default(), job: &job };
-        let mut all = Batch::default();
-        let source = Source { name: "x.xyz".to_owned(), reader: &mut text.as_bytes() };
-        read(source, context, &mut |batch| {
-            all.conformers.extend(batch.conformers);
-            all.skipped.extend(batch.skipped);
-            Ok(())
-        })
-        .unwrap();
-        all
+        crate::corpus::testing::read_all(read, text)
     }
 
     #[test]
