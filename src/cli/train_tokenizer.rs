@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::output::Output;
 use crate::corpus::{Conformers, Embedded, Files, ReadOptions};
+use crate::design::check::ALL_CONTEXTS;
 use crate::design::train::tokenizer_config;
 use crate::design::{Aim, Kind, Plan, Range, Trained, train};
 use crate::error::Error;
@@ -97,7 +98,7 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
         KindArg::Separate => Kind::Separate,
         KindArg::Fused => Kind::Fused,
     };
-    Ok(Plan { base, base_json, kind, range, aim, seed: args.seed })
+    Ok(Plan { base, base_json, kind, range, aim, seed: args.seed, contexts: ALL_CONTEXTS })
 }
 
 /// The tokenizer_config.json beside the base, if there is one.

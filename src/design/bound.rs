@@ -96,7 +96,8 @@ fn occurs_in_a_block(string: &str) -> bool {
     let mut places = (1u64 << slots.len()) - 1;
     for byte in string.bytes() {
         let class = if byte.is_ascii_digit() { b'd' } else { byte };
-        let taken = slots.iter().enumerate().filter(|(at, (slot, _))| places >> at & 1 == 1 && *slot == class);
+        let taken =
+            slots.iter().enumerate().filter(|(at, (slot, _))| places >> at & 1 == 1 && *slot == class);
         places = skip(taken.fold(0, |next, (at, _)| next | 1 << (at + 1)));
         if places == 0 {
             return false;
@@ -126,7 +127,8 @@ mod tests {
         let base = Usable { first: 1, last: 1, inner: 1 };
         let passes = |a: u128, b: u128, c: u128| a * b * c.pow(7) >= 27_000_000_000_000_000;
         let least = (1..60u128).flat_map(|a| (1..60u128).map(move |b| (a, b)));
-        let least = least.filter_map(|(a, b)| (1..400).find(|c| passes(a, b, *c)).map(|c| a + b + c - 3)).min();
+        let least =
+            least.filter_map(|(a, b)| (1..400).find(|c| passes(a, b, *c)).map(|c| a + b + c - 3)).min();
         assert_eq!(Some(u128::from(counting_bound(Kind::Fused, range, 9, base))), least);
         // 9 inner tokens: c^9 >= 2.7e16, 66.9 of them.
         assert_eq!(counting_bound(Kind::Separate, range, 11, base), 66);

@@ -74,10 +74,13 @@ const CONTEXTS: [&str; 18] = [
     " ",
 ];
 
+/// How many contexts there are.
+pub const ALL_CONTEXTS: usize = CONTEXTS.len();
+
 /// Where blocks begin: nothing, a tag, an atom.
 const HEADS: [&str; 3] = ["", "[CONFORMER]", "[SMILES]C[/SMILES][CONFORMER][C]"];
 
-/// Runs everything that an extended tokenizer promises.
+/// Runs everything that an extended tokenizer promises; every number in the first `contexts` contexts.
 ///
 /// # Errors
 /// The first promise that does not hold, or if the job was cancelled.
@@ -86,9 +89,11 @@ pub fn check(
     extended: &Tokenizer,
     scheme: &Scheme,
     new_tokens: &[(u32, String)],
+    contexts: usize,
     job: &Job,
 ) -> Result<Guarantees> {
-    let check = Check { base, extended, scheme, place: &base.name };
+    let contexts = &CONTEXTS[..contexts.clamp(1, ALL_CONTEXTS)];
+    let check = Check { base, extended, scheme, contexts, place: &base.name };
     let unchanged_tokens = check.vocabulary(new_tokens)?;
     let plain_text = check.plain_text(base_json, new_tokens)?;
     check.normalizer()?;
@@ -99,7 +104,7 @@ pub fn check(
         unchanged_tokens,
         reached_tokens: new_tokens.len() as u64,
         numbers: scheme.range.numbers(),
-        contexts: CONTEXTS.len() as u64,
+        contexts: contexts.len() as u64,
         blocks: run.blocks,
         shapes: run.shapes.len() as u64,
         decoded_bytes: run.decoded_bytes,
@@ -114,6 +119,7 @@ struct Check<'t> {
     base: &'t Tokenizer,
     extended: &'t Tokenizer,
     scheme: &'t Scheme,
+    contexts: &'static [&'static str],
     place: &'t str,
 }
 
@@ -209,10 +215,11 @@ impl Check<'_> {
             })
             .collect::<Result<_>>()?;
         let chunks = self.scheme.range.numbers().div_ceil(CHUNK);
-        let tasks: Vec<(usize, u64)> =
-            (0..CONTEXTS.len()).flat_map(|context| (0..chunks).map(move |chunk| (context, chunk))).collect();
-        let glued: Vec<Vec<u32>> = CONTEXTS.iter().map(|glue| self.same_ids(glue)).collect::<Result<_>>()?;
-        let heads: Vec<Vec<u32>> = HEADS.iter().map(|head| self.same_ids(head)).collect::<Result<_>>()?;
+        let tasks: Vec<(usize, u64)> = (0..self.contexts.len())
+            .flat_map(|context| (0..chunks).map(move |chunk| (context, chunk)))
+            .collect();
+        let glued: Vec<Vec<u32>> = self.contexts.iter().map(|glue| self.kept(glue)).collect::<Result<_>>()?;
+        let heads: Vec<Vec<u32>> = HEADS.iter().map(|head| self.kept(head)).collect::<Result<_>>()?;
         job.observer().begin("checking", Some(tasks.len() as u64), Unit::Items);
         let outcome = tasks
             .par_iter()
@@ -224,7 +231,7 @@ impl Check<'_> {
                 let mut run = Run::default();
                 for index in chunk * CHUNK..((chunk + 1) * CHUNK).min(self.scheme.range.numbers()) {
                     if run.blocks > 0 {
-                        text.push_str(CONTEXTS[context]);
+                        text.push_str(self.contexts[context]);
                         expected.extend(&glued[context]);
                     }
                     let (block, starts, shape) = block(self.scheme.range, index);
@@ -241,7 +248,7 @@ impl Check<'_> {
                 if self.extended.ids(&text)? != expected {
                     return Err(self.broken(&format!(
                         "blocks between {:?} do not take the pieces of the scheme",
-                        CONTEXTS[context]
+                        self.contexts[context]
                     )));
                 }
                 if context == 0 {
@@ -305,13 +312,18 @@ impl Check<'_> {
                 }
             }
         }
-        for part in ["<0.0000,1.0000,2.0000", "0.0000,1.0000,2.0000>", "0.0000,1.0000,2.0000", "<0.0000,1.0000>"] {
+        for part in
+            ["<0.0000,1.0000,2.0000", "0.0000,1.0000,2.0000>", "0.0000,1.0000,2.0000", "<0.0000,1.0000>"]
+        {
             texts.extend([part.to_owned(), format!("[C]{part}"), format!("{part}[C]")]);
         }
         for (_, text) in new_tokens {
             texts.extend([text.clone(), format!("[C]{text}"), format!("{text}[C]"), format!("1.{text}")]);
         }
         texts.par_iter().try_for_each(|text| self.same_ids(text).map(|_| ()))?;
+        for context in CONTEXTS {
+            self.kept(&format!("[C]<-{outside}.2345,{outside}.6789,0.1000>{context}"))?;
+        }
         Ok(texts.len() as u64)
     }
 
@@ -342,6 +354,16 @@ impl Check<'_> {
             Ok(())
         })?;
         Ok((texts.len() as u64, texts.iter().map(|text| text.len() as u64).sum()))
+    }
+
+    /// The ids of a text, which must be the base's and lose nothing: a base without a token for a character drops it.
+    fn kept(&self, text: &str) -> Result<Vec<u32>> {
+        let ids = self.same_ids(text)?;
+        if self.extended.decode(&ids)? == text {
+            Ok(ids)
+        } else {
+            Err(self.broken(&format!("it loses a part of {text:?}")))
+        }
     }
 
     /// The ids of a text, which must be the base's.

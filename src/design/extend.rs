@@ -27,7 +27,8 @@ pub struct Extended {
 /// # Errors
 /// If the base is no BPE model, was extended before, or has a pre-tokenizer that cannot be kept from cutting blocks.
 pub fn extend(base: &Value, place: &str, scheme: &Scheme, new: &[String]) -> Result<Extended> {
-    let refuse = |problem: &str| Error::input(place, problem, "give the tokenizer.json of a byte-level BPE model");
+    let refuse =
+        |problem: &str| Error::input(place, problem, "give the tokenizer.json of a byte-level BPE model");
     let mut json = base.clone();
     let added = added_tokens(base);
     if is_extended(base) {
@@ -127,7 +128,8 @@ fn pre_tokenizer(base: &Value, scheme: &Scheme) -> std::result::Result<Value, St
     for member in splits(base) {
         match member["type"].as_str() {
             Some("Split") if after.is_empty() => {
-                let own = regex(member).filter(|_| member["behavior"] == "Isolated" && member["invert"] == false);
+                let own =
+                    regex(member).filter(|_| member["behavior"] == "Isolated" && member["invert"] == false);
                 let own = own.ok_or("has a split by something else than an isolating expression")?;
                 let mut guarded: Map<String, Value> = member.as_object().cloned().unwrap_or_default();
                 guarded.insert("pattern".into(), json!({ "Regex": format!("\\A{block}\\z|{own}") }));
@@ -156,7 +158,9 @@ mod tests {
 
     #[test]
     fn added_tokens_that_touch_blocks_are_seen() {
-        for content in ["<", ">", "1", "-", "0.0", "]<", "<-1", ">[", "5>", "a<1", "<1,2>", "<<", "x<1,2>", "<1,2>x"] {
+        for content in
+            ["<", ">", "1", "-", "0.0", "]<", "<-1", ">[", "5>", "a<1", "<1,2>", "<<", "x<1,2>", "<1,2>x"]
+        {
             assert!(may_touch_a_block(content), "{content}");
         }
         for content in ["<think>", "<|im_end|>", "[SMILES]", "<s>", "</think>", "<mask_1>", "x1"] {

@@ -53,8 +53,7 @@ impl Space {
             let mut row: [Option<Vec<u16>>; SLOTS + 1] = std::array::from_fn(|_| None);
             for end in start + 1..=SLOTS {
                 let slots = &BLOCK[start..end];
-                let cells =
-                    known.entry(slots).or_insert_with(|| space.cells_of(slots, &mut ids, vocabulary));
+                let cells = known.entry(slots).or_insert_with(|| space.cells_of(slots, &mut ids, vocabulary));
                 row[end].clone_from(cells);
             }
             space.pieces.push(row);
@@ -225,7 +224,8 @@ mod tests {
             for seed in 0..4_000u64 {
                 // A pseudo-random set of cuts, few enough to keep pieces small or many.
                 let bits = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
-                let starts: Vec<usize> = (0..SLOTS).filter(|slot| *slot == 0 || bits >> slot & 1 == 1).collect();
+                let starts: Vec<usize> =
+                    (0..SLOTS).filter(|slot| *slot == 0 || bits >> slot & 1 == 1).collect();
                 let scheme = Scheme { range, starts };
                 let Some(cost) = space.cost(&scheme.starts) else { continue };
                 assert_eq!(Some(cost), counted(&scheme, &base), "{}", scheme.example());

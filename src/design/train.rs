@@ -49,6 +49,8 @@ pub struct Plan {
     pub aim: Aim,
     /// The seed of the search.
     pub seed: u64,
+    /// In how many contexts every number is run; [`super::check::ALL_CONTEXTS`] unless time is short.
+    pub contexts: usize,
 }
 
 /// What was made.
@@ -106,7 +108,7 @@ pub fn train(plan: &Plan, corpus: &dyn Conformers, job: &Job) -> Result<Trained>
     bytes.push(b'\n');
     let source = crate::io::hash_bytes("tokenizer.json", &bytes);
     let extended = Tokenizer::from_bytes(&format!("{}-{}-{tokens}", base.name, kind.name()), source, &bytes)?;
-    let guarantees = check((base, base_json), &extended, &scheme, &added, job)?;
+    let guarantees = check((base, base_json), &extended, &scheme, &added, plan.contexts, job)?;
     let measured = Measured::of(plan, &extended, tokens, corpus, job)?;
     let lower_bound = counting_bound(*kind, *range, tokens, usable);
     let argmin_least = found.best.as_ref().map(|(_, new)| *new);
@@ -282,7 +284,8 @@ impl Measured {
             Ok(())
         })?;
         if summary.written.stripped && !summary.written.fixed {
-            let problem = "is written in the stripped dialect; blocks of exactly four decimals are what changes";
+            let problem =
+                "is written in the stripped dialect; blocks of exactly four decimals are what changes";
             return Err(Error::input("--corpus", problem, "give a corpus in the fixed dialect"));
         }
         Ok(Measured { sizes, skipped: summary.skipped, summary_inputs: summary.inputs })
@@ -321,15 +324,15 @@ impl Measured {
 fn measure(plan: &Plan, extended: &Tokenizer, tokens: usize, conformer: &Conformer) -> Result<(usize, Sums)> {
     let limit = plan.range.angstrom() as Fixed * UNITS_PER_ANGSTROM;
     let inside = |numbers: &[Fixed; 3]| numbers.iter().all(|number| number.abs() < limit);
-    let text =
-        text::tagged(&text::write(&conformer.skeleton, &conformer.coordinates, Dialect::Fixed));
+    let text = text::tagged(&text::write(&conformer.skeleton, &conformer.coordinates, Dialect::Fixed));
     let blocks = conformer.coordinates.len() as u64;
     let covered = conformer.coordinates.iter().filter(|numbers| inside(numbers)).count() as u64;
     let mut drift = 0;
     if covered < blocks {
         let found = extended.tokens(&text)?;
         for range in crate::tokenizer::block_ranges(&text) {
-            let touching = found.iter().filter(|t| t.end > range.start - 1 && t.start < range.end + 1).count();
+            let touching =
+                found.iter().filter(|t| t.end > range.start - 1 && t.start < range.end + 1).count();
             drift += touching.abs_diff(tokens) as u64;
         }
     }

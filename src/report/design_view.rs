@@ -55,7 +55,9 @@ fn checked(report: &DesignReport) -> String {
 /// Which logit processor goes with a kind.
 fn advice(kind: Kind) -> &'static str {
     match kind {
-        Kind::Separate => "A position template works with it: use any placeholder that is a block in the range.",
+        Kind::Separate => {
+            "A position template works with it: use any placeholder that is a block in the range."
+        }
         Kind::Fused => {
             "Tokens mix brackets and digits, so a position template cannot be used; a logit processor must follow the \
              text."

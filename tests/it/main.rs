@@ -3,6 +3,7 @@
 mod architecture;
 mod common;
 mod counting;
+mod design;
 mod hdf5;
 mod inspect;
 mod msgpack;
