@@ -6,6 +6,7 @@ mod inspect;
 mod mine;
 mod output;
 mod progress;
+mod train_tokenizer;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -48,6 +49,8 @@ enum Verb {
     Mine(mine::Args),
     /// Find the placeholder of least harm for a tokenizer, with a proof that none is better
     Fit(fit::Args),
+    /// Extend a tokenizer so that every coordinate block takes the same, small number of tokens, proved
+    TrainTokenizer(train_tokenizer::Args),
     /// Show the tokens of texts, which of them a template leaves free, and their drift
     Inspect(inspect::Args),
     /// Print a completion script for a shell
@@ -80,6 +83,7 @@ fn run(cli: Cli, output: &Output) -> anyhow::Result<()> {
         Verb::Mine(args) => mine::run(args, &job, output),
         Verb::Fit(args) => fit::run(args, &job, output),
         Verb::Inspect(args) => inspect::run(args, &job, output),
+        Verb::TrainTokenizer(args) => train_tokenizer::run(args, &job, output),
         Verb::Completions(args) => completions::run(args, &mut Cli::command(), output),
     }
 }

@@ -38,14 +38,23 @@ impl Tokenizer {
     /// # Errors
     /// If there is none, or if it is not a tokenizer that `tokenizers` 0.23 reads.
     pub fn load(path: &Path) -> Result<Self> {
+        Self::load_with_json(path).map(|(tokenizer, _)| tokenizer)
+    }
+
+    /// As [`Tokenizer::load`], with the bytes of the JSON.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::load`].
+    pub fn load_with_json(path: &Path) -> Result<(Self, Vec<u8>)> {
         if !path.exists()
             && let Some((name, bytes)) = EMBEDDED.iter().find(|(name, _)| Path::new(name) == path)
         {
-            return Self::from_bytes(name, io::hash_bytes(&format!("{name}/tokenizer.json"), bytes), bytes);
+            let source = io::hash_bytes(&format!("{name}/tokenizer.json"), bytes);
+            return Ok((Self::from_bytes(name, source, bytes)?, bytes.to_vec()));
         }
         let file = if path.is_dir() { in_folder(path)? } else { path.to_owned() };
         let bytes = io::read_to_limit(&file, MAX_TOKENIZER_BYTES)?;
-        Self::from_bytes(&name_of(&file), io::hash_file(&file)?, &bytes)
+        Ok((Self::from_bytes(&name_of(&file), io::hash_file(&file)?, &bytes)?, bytes))
     }
 
     /// The embedded tokenizers.

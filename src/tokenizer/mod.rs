@@ -10,6 +10,7 @@
 
 mod counter;
 mod load;
+mod parts;
 pub mod tables;
 
 pub use counter::{BlockTokens, Counter, MAX_BLOCK_TOKENS, Method};

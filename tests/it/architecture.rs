@@ -6,18 +6,18 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 /// The modules of the crate. Each imports only from itself and from those before it.
-const ORDER: [&str; 10] =
-    ["error", "job", "io", "text", "corpus", "stats", "tokenizer", "placeholder", "report", "cli"];
+const ORDER: [&str; 11] =
+    ["error", "job", "io", "text", "corpus", "stats", "tokenizer", "placeholder", "design", "report", "cli"];
 
-/// Crates that one module alone knows.
-const KNOWN_TO_ONE: [(&str, &str); 7] = [
-    ("argmin", "placeholder"),
-    ("clap", "cli"),
-    ("indicatif", "cli"),
-    ("plotters", "report"),
-    ("rust_hdf5", "corpus"),
-    ("smiles_rs", "text"),
-    ("tokenizers", "tokenizer"),
+/// Crates that few modules know.
+const KNOWN_TO_FEW: [(&str, &[&str]); 7] = [
+    ("argmin", &["placeholder", "design"]),
+    ("clap", &["cli"]),
+    ("indicatif", &["cli"]),
+    ("plotters", &["report"]),
+    ("rust_hdf5", &["corpus"]),
+    ("smiles_rs", &["text"]),
+    ("tokenizers", &["tokenizer"]),
 ];
 
 /// The most lines that a file of `src` may have.
@@ -63,12 +63,12 @@ fn only_the_command_line_prints() {
 }
 
 #[test]
-fn some_crates_are_known_to_one_module() {
+fn some_crates_are_known_to_few_modules() {
     let files = library();
-    for (name, owner) in KNOWN_TO_ONE {
+    for (name, owners) in KNOWN_TO_FEW {
         let users: BTreeSet<&str> =
             files.iter().filter(|file| uses_crate(name, &file.text)).map(Source::top).collect();
-        assert!(users.iter().all(|user| *user == owner), "{name} is for {owner} alone: {users:?}");
+        assert!(users.iter().all(|user| owners.contains(user)), "{name} is for {owners:?} alone: {users:?}");
     }
 }
 

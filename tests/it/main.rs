@@ -5,6 +5,7 @@ mod bad_input;
 mod cli;
 mod common;
 mod counting;
+mod design;
 mod hdf5;
 mod inspect;
 mod msgpack;

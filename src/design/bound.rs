@@ -1,0 +1,138 @@
+//! The counting bound: a number of new tokens that no scheme can do without.
+//!
+//! Let every one of the M blocks of a range take exactly N tokens, the first beginning at `<` and the last ending at `>`.
+//! Decoding gives the block back, so different blocks have different token sequences. A token that begins with `<` can
+//! only be the first, one that ends with `>` only the last. With a, b and c tokens of these two and of all other sorts
+//!
+//!     M ≤ a · b · c^(N - 2)
+//!
+//! and each of a, b, c is at most the base's own tokens that can occur in a block, plus new ones. In the separate kind
+//! the first token is `<` and the last `>`, so a = b = 1. The bound knows nothing of slots: it holds for tokens of any
+//! text, also where they are cut inside an integer part.
+
+use super::scheme::{BLOCK, Kind, Range, Slot};
+
+/// Tokens that can occur in a block, by where.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usable {
+    /// They begin with `<`.
+    pub first: u64,
+    /// They end with `>`.
+    pub last: u64,
+    /// All others.
+    pub inner: u64,
+}
+
+impl Usable {
+    /// Counts the tokens of a vocabulary that are part of some block in the range.
+    pub fn of<'v>(vocabulary: impl Iterator<Item = &'v str>) -> Self {
+        let mut usable = Usable::default();
+        for token in vocabulary.filter(|token| occurs_in_a_block(token)) {
+            if token.starts_with('<') {
+                usable.first += 1;
+            } else if token.ends_with('>') {
+                usable.last += 1;
+            } else {
+                usable.inner += 1;
+            }
+        }
+        usable
+    }
+}
+
+/// The fewest new tokens that any scheme of `tokens` tokens a block needs; `tokens` is at least 3.
+pub fn counting_bound(kind: Kind, range: Range, tokens: usize, base: Usable) -> u64 {
+    let blocks = u128::from(range.numbers()).pow(3);
+    let mut counts = match kind {
+        Kind::Fused => [base.first, base.last, base.inner],
+        Kind::Separate => [1, 1, base.inner],
+    };
+    let power = tokens.saturating_sub(2).max(1) as u32;
+    let reach = |[first, last, inner]: [u64; 3]| {
+        let inner = u128::from(inner).checked_pow(power).unwrap_or(u128::MAX);
+        u128::from(first).saturating_mul(u128::from(last)).saturating_mul(inner)
+    };
+    // The logarithm of the product is a sum of concave functions, so adding each token where it gains most is optimal.
+    // The 1e-9 is far more than rounding can make the gain of a wrong choice.
+    let enough = blocks - blocks / 1_000_000_000;
+    let gain = |index: usize, count: u64| match (index, kind) {
+        (0 | 1, Kind::Separate) => f64::NEG_INFINITY,
+        (2, _) => f64::from(power) * ((count + 1) as f64 / count as f64).ln(),
+        _ => ((count + 1) as f64 / count as f64).ln(),
+    };
+    let mut new = 0;
+    while reach(counts) < enough {
+        let best = (0..3).max_by(|&a, &b| gain(a, counts[a]).total_cmp(&gain(b, counts[b])));
+        counts[best.unwrap_or(2)] += 1;
+        new += 1;
+    }
+    new
+}
+
+/// Whether a string is part of some block with integer parts of one or two digits.
+fn occurs_in_a_block(string: &str) -> bool {
+    // Slots with the integer part as two, the first of them optional.
+    let slots: Vec<(u8, bool)> = BLOCK
+        .iter()
+        .flat_map(|slot| match slot {
+            Slot::Open => vec![(b'<', false)],
+            Slot::Sign => vec![(b'-', true)],
+            Slot::Integer => vec![(b'd', true), (b'd', false)],
+            Slot::Point => vec![(b'.', false)],
+            Slot::Digit => vec![(b'd', false)],
+            Slot::Comma => vec![(b',', false)],
+            Slot::Close => vec![(b'>', false)],
+        })
+        .collect();
+    // Bit i: the next character may be that of slot i.
+    let skip = |mut places: u64| {
+        for (at, _) in slots.iter().enumerate().filter(|(_, (_, optional))| *optional) {
+            if places >> at & 1 == 1 {
+                places |= 1 << (at + 1);
+            }
+        }
+        places
+    };
+    let mut places = (1u64 << slots.len()) - 1;
+    for byte in string.bytes() {
+        let class = if byte.is_ascii_digit() { b'd' } else { byte };
+        let taken =
+            slots.iter().enumerate().filter(|(at, (slot, _))| places >> at & 1 == 1 && *slot == class);
+        places = skip(taken.fold(0, |next, (at, _)| next | 1 << (at + 1)));
+        if places == 0 {
+            return false;
+        }
+    }
+    !string.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_blocks_are_known() {
+        for part in ["<", "<-", "<-12.", ",-", "1234,", "34>", ".0", "12345"[..4].as_ref(), "4,-12.3456,7"] {
+            assert!(occurs_in_a_block(part), "{part}");
+        }
+        for other in ["", "--", ">1", "]<", ".,", "12345", "a", ",,", "1<", "..", "->"] {
+            assert!(!occurs_in_a_block(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn bounds_are_the_least_numbers_that_pass_the_inequality() {
+        let range = Range::new(15).unwrap();
+        // 9 tokens from nothing: the least of all a + b + c, by trying them.
+        let base = Usable { first: 1, last: 1, inner: 1 };
+        let passes = |a: u128, b: u128, c: u128| a * b * c.pow(7) >= 27_000_000_000_000_000;
+        let least = (1..60u128).flat_map(|a| (1..60u128).map(move |b| (a, b)));
+        let least =
+            least.filter_map(|(a, b)| (1..400).find(|c| passes(a, b, *c)).map(|c| a + b + c - 3)).min();
+        assert_eq!(Some(u128::from(counting_bound(Kind::Fused, range, 9, base))), least);
+        // 9 inner tokens: c^9 >= 2.7e16, 66.9 of them.
+        assert_eq!(counting_bound(Kind::Separate, range, 11, base), 66);
+        assert_eq!(counting_bound(Kind::Separate, range, 11, Usable { inner: 66, ..base }), 1);
+        assert_eq!(counting_bound(Kind::Separate, range, 11, Usable { inner: 67, ..base }), 0);
+    }
+}

@@ -1,0 +1,455 @@
+//! What an extended tokenizer promises, run before it is written.
+
+use std::collections::{HashMap, HashSet};
+
+use rayon::prelude::*;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::extend::patterns;
+use super::scheme::{BLOCK, Range, SLOTS, Scheme, Slot};
+use crate::error::{Error, Result};
+use crate::job::{Job, Unit};
+use crate::tokenizer::Tokenizer;
+
+/// What was run, all of it without a difference.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Guarantees {
+    /// Tokens of the base that have the same id and text.
+    pub unchanged_tokens: u64,
+    /// New tokens, each of which some block was encoded to.
+    pub reached_tokens: u64,
+    /// Spellings of one number, every one run in all three positions of a block.
+    pub numbers: u64,
+    /// Contexts that every one of them was run in: each has an end of one atom and a beginning of what follows it.
+    pub contexts: u64,
+    /// Blocks encoded, each to exactly the pieces of the scheme.
+    pub blocks: u64,
+    /// Shapes of blocks among them: signs and one or two integer digits, three times.
+    pub shapes: u64,
+    /// Bytes of blocks decoded to themselves.
+    pub decoded_bytes: u64,
+    /// Blocks that are not in the range or not of the dialect, encoded as the base does.
+    pub fallbacks: u64,
+    /// Texts without blocks, encoded and decoded as the base does, and their bytes.
+    pub plain_texts: u64,
+    /// Bytes of these texts.
+    pub plain_bytes: u64,
+    /// Whether equality on all texts without blocks is proved, or only tried.
+    pub plain_text: PlainText,
+}
+
+/// How it is known that texts without blocks are encoded as before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PlainText {
+    /// From the base's expressions and its whole vocabulary.
+    Proved,
+    /// The base has an expression that drift does not know.
+    Tried,
+}
+
+/// Blocks of one text.
+const CHUNK: u64 = 512;
+
+/// What follows a block, up to the next one: every ending of an atom, every beginning of what stands between atoms.
+const CONTEXTS: [&str; 18] = [
+    "[C]",
+    "1[c]",
+    "%10[N+]",
+    "([O-]",
+    ")[C@@H]",
+    "=[C@]",
+    "#[N]",
+    "-[nH]",
+    "/[C@H]",
+    "\\[NH2+]",
+    ".[Fe+2]",
+    ":[13CH3]",
+    "$[Cl]",
+    "~[2H]",
+    ")([*]",
+    "12(=[S@@+]",
+    "[/CONFORMER]\n[CONFORMER][C]",
+    " ",
+];
+
+/// How many contexts there are.
+pub const ALL_CONTEXTS: usize = CONTEXTS.len();
+
+/// Where blocks begin: nothing, a tag, an atom.
+const HEADS: [&str; 3] = ["", "[CONFORMER]", "[SMILES]C[/SMILES][CONFORMER][C]"];
+
+/// Runs everything that an extended tokenizer promises; every number in the first `contexts` contexts.
+///
+/// # Errors
+/// The first promise that does not hold, or if the job was cancelled.
+pub fn check(
+    (base, base_json): (&Tokenizer, &Value),
+    extended: &Tokenizer,
+    scheme: &Scheme,
+    new_tokens: &[(u32, String)],
+    contexts: usize,
+    job: &Job,
+) -> Result<Guarantees> {
+    let contexts = &CONTEXTS[..contexts.clamp(1, ALL_CONTEXTS)];
+    let check = Check { base, extended, scheme, contexts, place: &base.name };
+    let unchanged_tokens = check.vocabulary(new_tokens)?;
+    let plain_text = check.plain_text(base_json, new_tokens)?;
+    check.normalizer()?;
+    let run = check.numbers(new_tokens, job)?;
+    let fallbacks = check.fallbacks(new_tokens)?;
+    let (plain_texts, plain_bytes) = check.plain_texts(job)?;
+    Ok(Guarantees {
+        unchanged_tokens,
+        reached_tokens: new_tokens.len() as u64,
+        numbers: scheme.range.numbers(),
+        contexts: contexts.len() as u64,
+        blocks: run.blocks,
+        shapes: run.shapes.len() as u64,
+        decoded_bytes: run.decoded_bytes,
+        fallbacks,
+        plain_texts,
+        plain_bytes,
+        plain_text,
+    })
+}
+
+struct Check<'t> {
+    base: &'t Tokenizer,
+    extended: &'t Tokenizer,
+    scheme: &'t Scheme,
+    contexts: &'static [&'static str],
+    place: &'t str,
+}
+
+/// What a part of the run over all numbers saw.
+#[derive(Default)]
+struct Run {
+    blocks: u64,
+    decoded_bytes: u64,
+    shapes: HashSet<u8>,
+    reached: HashSet<u32>,
+}
+
+impl Check<'_> {
+    fn broken(&self, promise: &str) -> Error {
+        let problem = format!("this base cannot be extended: {promise}");
+        Error::input(self.place, problem, "nothing was written")
+    }
+
+    /// Old tokens keep their ids, new ones have theirs, and there are no others.
+    fn vocabulary(&self, new_tokens: &[(u32, String)]) -> Result<u64> {
+        let (old, new) = (self.base.vocabulary(), self.extended.vocabulary());
+        if let Some((text, id)) = old.iter().find(|(text, id)| new.get(*text) != Some(id)) {
+            return Err(self.broken(&format!("token {id}, {text:?}, would change")));
+        }
+        if let Some((id, text)) = new_tokens.iter().find(|(id, text)| new.get(text) != Some(id)) {
+            return Err(self.broken(&format!("new token {id}, {text:?}, is not in its place")));
+        }
+        let ids: HashSet<u32> = new.values().copied().collect();
+        if new.len() != old.len() + new_tokens.len() || ids.len() != new.len() {
+            return Err(self.broken("two tokens share an id"));
+        }
+        Ok(old.len() as u64)
+    }
+
+    /// Two things could change texts without blocks. `ignore_merges`: not if each old token is what merges make of its
+    /// own text. A new token that equals a whole pre-token: not if no pre-token can be like it.
+    fn plain_text(&self, base_json: &Value, new_tokens: &[(u32, String)]) -> Result<PlainText> {
+        let added = base_json["added_tokens"].as_array().map_or(&[][..], Vec::as_slice);
+        let added: HashSet<&str> = added.iter().filter_map(|token| token["content"].as_str()).collect();
+        for content in &added {
+            // Listed in the model now; only a whole pre-token could find it there.
+            if self.base.pre_tokens(content)? == [*content] && self.base.model_ids(content).is_none() {
+                return Err(self.broken(&format!("the added token {content:?} is a pre-token")));
+            }
+        }
+        if base_json["model"]["ignore_merges"] != true {
+            let vocabulary = self.base.vocabulary();
+            let unreachable = vocabulary.par_iter().find_any(|(text, id)| {
+                !added.contains(text.as_str()) && self.base.model_ids(text).as_deref() != Some(&[**id])
+            });
+            if let Some((text, _)) = unreachable {
+                return Err(self.broken(&format!(
+                    "its merges never make its own token {text:?}, which whole pre-tokens would become"
+                )));
+            }
+        }
+        for (_, text) in new_tokens {
+            for around in [text.clone(), format!("{text} "), format!("{text}a"), format!("{text}\n")] {
+                if self.base.pre_tokens(&around)?.first() == Some(text) {
+                    return Err(self.broken(&format!("{text:?} is a pre-token outside blocks too")));
+                }
+            }
+        }
+        let longest = patterns(base_json).and_then(|all| longest_digits(&all));
+        let apart = |text: &str| {
+            let digits = text.bytes().filter(u8::is_ascii_digit).count();
+            longest.is_some_and(|longest| digits > 0 && (digits < text.len() || digits > longest))
+        };
+        let proved = new_tokens.iter().all(|(_, text)| apart(text));
+        Ok(if proved { PlainText::Proved } else { PlainText::Tried })
+    }
+
+    /// The normalizer leaves blocks alone, whatever stands around them.
+    fn normalizer(&self) -> Result<()> {
+        let blocks = "<-0.1234,5.6789,-1.0000>";
+        for context in CONTEXTS {
+            let text = format!("[C]{blocks}{context}{blocks}");
+            let normalized = self.base.normalized(&text)?;
+            if normalized != text {
+                return Err(self.broken("its normalizer rewrites blocks or the text around them"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Every number in every position and context gives exactly the pieces of the scheme.
+    fn numbers(&self, new_tokens: &[(u32, String)], job: &Job) -> Result<Run> {
+        let vocabulary = self.extended.vocabulary();
+        let pieces: HashMap<String, u32> = (self.scheme.strings().into_iter())
+            .map(|text| {
+                let id = vocabulary.get(&text).copied();
+                id.map(|id| (text, id)).ok_or_else(|| self.broken("a piece is missing"))
+            })
+            .collect::<Result<_>>()?;
+        let chunks = self.scheme.range.numbers().div_ceil(CHUNK);
+        let tasks: Vec<(usize, u64)> = (0..self.contexts.len())
+            .flat_map(|context| (0..chunks).map(move |chunk| (context, chunk)))
+            .collect();
+        let glued: Vec<Vec<u32>> = self.contexts.iter().map(|glue| self.kept(glue)).collect::<Result<_>>()?;
+        let heads: Vec<Vec<u32>> = HEADS.iter().map(|head| self.kept(head)).collect::<Result<_>>()?;
+        job.observer().begin("checking", Some(tasks.len() as u64), Unit::Items);
+        let outcome = tasks
+            .par_iter()
+            .map(|&(context, chunk)| {
+                job.check()?;
+                let head = chunk as usize % HEADS.len();
+                let mut text = HEADS[head].to_owned();
+                let mut expected = heads[head].clone();
+                let mut run = Run::default();
+                for index in chunk * CHUNK..((chunk + 1) * CHUNK).min(self.scheme.range.numbers()) {
+                    if run.blocks > 0 {
+                        text.push_str(self.contexts[context]);
+                        expected.extend(&glued[context]);
+                    }
+                    let (block, starts, shape) = block(self.scheme.range, index);
+                    let cuts = self.scheme.starts.iter().map(|slot| starts[*slot]);
+                    let ends = cuts.clone().skip(1).chain([block.len()]);
+                    for (start, end) in cuts.zip(ends) {
+                        let id = pieces.get(&block[start..end]);
+                        expected.push(*id.ok_or_else(|| self.broken("a piece is missing"))?);
+                    }
+                    text.push_str(&block);
+                    run.shapes.insert(shape);
+                    run.blocks += 1;
+                }
+                if self.extended.ids(&text)? != expected {
+                    return Err(self.broken(&format!(
+                        "blocks between {:?} do not take the pieces of the scheme",
+                        self.contexts[context]
+                    )));
+                }
+                if context == 0 {
+                    if self.extended.decode(&expected)? != text {
+                        return Err(self.broken("blocks are not decoded to themselves"));
+                    }
+                    run.decoded_bytes = text.len() as u64;
+                    run.reached = expected.into_iter().collect();
+                }
+                job.observer().advance(1);
+                Ok(run)
+            })
+            .try_reduce(Run::default, |mut sum, part| {
+                sum.blocks += part.blocks;
+                sum.decoded_bytes += part.decoded_bytes;
+                sum.shapes.extend(part.shapes);
+                sum.reached.extend(part.reached);
+                Ok(sum)
+            });
+        job.observer().end();
+        let run = outcome?;
+        let shapes = if self.scheme.range.angstrom() > 10 { 64 } else { 8 };
+        if run.shapes.len() != shapes {
+            return Err(self.broken("not every shape of block was run"));
+        }
+        match new_tokens.iter().find(|(id, _)| !run.reached.contains(id)) {
+            Some((id, text)) => Err(self.broken(&format!("no block reaches new token {id}, {text:?}"))),
+            None => Ok(run),
+        }
+    }
+
+    /// What is not a block of the range is encoded as the base does; the number of such texts.
+    fn fallbacks(&self, new_tokens: &[(u32, String)]) -> Result<u64> {
+        let outside = self.scheme.range.angstrom();
+        let wrong = [
+            format!("{outside}.0000"),
+            format!("-{outside}.0000"),
+            format!("{}.9999", outside + 1),
+            "123.4567".into(),
+            "-1000.0000".into(),
+            "0.000".into(),
+            "1.50".into(),
+            "-2".into(),
+            "0.12345".into(),
+            "01.0000".into(),
+            "+1.0000".into(),
+            " 1.0000".into(),
+            "--1.0000".into(),
+            "1,0000".into(),
+            "١.0000".into(),
+            String::new(),
+        ];
+        let mut texts: Vec<String> = Vec::new();
+        for wrong in &wrong {
+            for context in CONTEXTS {
+                for position in 0..3 {
+                    let mut numbers = ["1.0000", "-0.2500", "3.1416"];
+                    numbers[position] = wrong;
+                    texts.push(format!("[C]<{}>{context}", numbers.join(",")));
+                    texts.push(format!("<{}>", numbers.join(",")));
+                }
+            }
+        }
+        for part in
+            ["<0.0000,1.0000,2.0000", "0.0000,1.0000,2.0000>", "0.0000,1.0000,2.0000", "<0.0000,1.0000>"]
+        {
+            texts.extend([part.to_owned(), format!("[C]{part}"), format!("{part}[C]")]);
+        }
+        for (_, text) in new_tokens {
+            texts.extend([text.clone(), format!("[C]{text}"), format!("{text}[C]"), format!("1.{text}")]);
+        }
+        texts.par_iter().try_for_each(|text| self.same_ids(text).map(|_| ()))?;
+        for context in CONTEXTS {
+            self.kept(&format!("[C]<-{outside}.2345,{outside}.6789,0.1000>{context}"))?;
+        }
+        Ok(texts.len() as u64)
+    }
+
+    /// Texts in several scripts, code, SMILES, every old token as a text, and tokens strung together at random.
+    fn plain_texts(&self, job: &Job) -> Result<(u64, u64)> {
+        let mut tokens: Vec<u32> = self.base.vocabulary().into_values().collect();
+        tokens.sort_unstable();
+        let mut texts: Vec<String> = PLAIN.iter().map(|text| (*text).to_owned()).collect();
+        let alone: Vec<String> =
+            tokens.par_iter().map(|id| self.base.decode(&[*id])).collect::<Result<_>>()?;
+        // A walk by a step that shares no factor with most sizes strings neighbours together that never met.
+        let mut at = 0;
+        for _ in 0..(alone.len() / 16).min(4_000) {
+            let mut text = String::new();
+            for _ in 0..64 {
+                at = (at + 7_919) % alone.len();
+                text.push_str(&alone[at]);
+            }
+            texts.push(text);
+        }
+        texts.extend(alone);
+        texts.par_iter().try_for_each(|text| {
+            job.check()?;
+            let ids = self.same_ids(text)?;
+            if self.extended.decode(&ids)? != self.base.decode(&ids)? {
+                return Err(self.broken("text without blocks is decoded differently"));
+            }
+            Ok(())
+        })?;
+        Ok((texts.len() as u64, texts.iter().map(|text| text.len() as u64).sum()))
+    }
+
+    /// The ids of a text, which must be the base's and lose nothing: a base without a token for a character drops it.
+    fn kept(&self, text: &str) -> Result<Vec<u32>> {
+        let ids = self.same_ids(text)?;
+        if self.extended.decode(&ids)? == text {
+            Ok(ids)
+        } else {
+            Err(self.broken(&format!("it loses a part of {text:?}")))
+        }
+    }
+
+    /// The ids of a text, which must be the base's.
+    fn same_ids(&self, text: &str) -> Result<Vec<u32>> {
+        let ids = self.extended.ids(text)?;
+        if ids == self.base.ids(text)? {
+            return Ok(ids);
+        }
+        let text = crate::error::excerpt(text.as_bytes());
+        Err(self.broken(&format!("text without a block, {text}, would take other tokens")))
+    }
+}
+
+/// The longest run of digits that a pre-token can hold under expressions that put digits with nothing else.
+fn longest_digits(patterns: &[&str]) -> Option<usize> {
+    const HEAD: &str = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|";
+    const TAIL: &str = "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
+    match patterns {
+        [one] => match one.strip_prefix(HEAD)?.strip_suffix(TAIL)? {
+            "\\p{N}" => Some(1),
+            "\\p{N}{1,3}" => Some(3),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The block in which number `index` is x and two others are y and z, with the byte at which each slot begins, and its
+/// shape. Over all indices every number is once in every position: both steps share no factor with the count.
+fn block(range: Range, index: u64) -> (String, [usize; SLOTS], u8) {
+    let count = range.numbers();
+    let numbers = [index, (index * 7_919 + 17) % count, (index * 104_729 + 4_711) % count];
+    let mut text = String::with_capacity(28);
+    let mut starts = [0; SLOTS];
+    let (mut axis, mut decimals, mut shape) = (0, 0, 0);
+    for (slot, start) in BLOCK.iter().zip(&mut starts) {
+        *start = text.len();
+        // The upper half of the numbers is negative.
+        let (magnitude, negative) = (numbers[axis] % (count / 2), numbers[axis] >= count / 2);
+        match slot {
+            Slot::Open => text.push('<'),
+            Slot::Sign => {
+                shape = shape << 1 | u8::from(negative);
+                if negative {
+                    text.push('-');
+                }
+            }
+            Slot::Integer => {
+                let integer = magnitude / 10_000;
+                shape = shape << 1 | u8::from(integer >= 10);
+                text.push_str(&integer.to_string());
+            }
+            Slot::Point => {
+                text.push('.');
+                decimals = 1_000;
+            }
+            Slot::Digit => {
+                text.push(char::from(b'0' + (magnitude / decimals % 10) as u8));
+                decimals /= 10;
+            }
+            Slot::Comma => {
+                text.push(',');
+                axis += 1;
+            }
+            Slot::Close => text.push('>'),
+        }
+    }
+    (text, starts, shape)
+}
+
+/// Texts without blocks.
+const PLAIN: [&str; 16] = [
+    "The quick brown fox jumps over 13 lazy dogs; it's 3.14159, isn't it? We'll see: -273.15 °C, 1,000,000.00 < 2e6 > 7.",
+    "fn main() {\n    let x: Vec<u32> = (0..=255).map(|i| i << 2).collect(); // <1.5, 2.5, 3.5>\n\tprintln!(\"{:?}\", x);\n}\n",
+    "if (a<-1.25 && b>0.5000) { m[i][j] -= v->x[12]*0.0001; }\r\n\r\n#include <vector>\nfor(int i=0;i<10;++i) s+=\"<\";",
+    "SELECT * FROM t WHERE x <> -1.0000 AND y < 12.3456; -- <12.3456,7.8901>\n<html><body x=\"1.0\">&lt;0.5&gt;</body></html>",
+    "C[C@@H](N)C(=O)O.[Na+].[Cl-] c1ccc2[nH]ccc2c1 F/C=C\\F CC(C)(C)OC(=O)N1CCC(CC1)%12CC%12 [13CH3][2H] O=C=O",
+    "[C]<>[C]<>=[O]<> [SMILES]CC=O[/SMILES] [CONFORMER] [/CONFORMER] <|im_start|>user\nHello<|im_end|>\n",
+    "Grüße aus Köln, ça va? Señor Ñandú; São Paulo; Łódź; žluťoučký kůň; İstanbul'da ığdır.",
+    "Съешь же ещё этих мягких французских булок, да выпей чаю. Ταχίστη αλώπηξ βαφής ψημένη γη.",
+    "我能吞下玻璃而不伤身体。2024年1月15日，价格为￥1,234.56元。いろはにほへと ちりぬるを。키스의 고유조건은 입술끼리 만나야 한다.",
+    "نص حكيم له سر قاطع وذو شأن عظيم مكتوب على ثوب أخضر ٠١٢٣٤٥٦٧٨٩ דג סקרן שט בים מאוכזב ולפתע מצא חברה",
+    "ऋषियों को सताने वाले दुष्ट राक्षसों के राजा रावण १२३४.५६ เป็นมนุษย์สุดประเสริฐเลิศคุณค่า",
+    "e\u{301} \u{fb01} ≤ ≥ ≠ ½ x² ∑ 😀👩‍👩‍👧‍👦 \u{200b}\u{feff} \u{1d400} <\u{338} >\u{338} a\u{30a}",
+    "   leading,  double   spaces\t\ttabs\n\n\n\nnewlines \r\n trailing   ",
+    "<1.0000, 2.0000, 3.0000> <1.000,2.000,3.000> <1.00000,2.00000,3.00000> <a,b,c> <-.5,1.,2> < 0.0000,0.0000,0.0000>",
+    "0 00 000 0000 1 12 123 1234 12345 1.2 1.23 -1.2345 ,1.2345 ,-1. 9> <9 99> <-99 -0. ,-14. <-14. 23, 345,",
+    "{\"x\": -1.2345, \"y\": [0.0001, 14.9999], \"z\": \"<\", \"w\": \">\"}\n---\n- 1.0000\n- -2.0000\n",
+];

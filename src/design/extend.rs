@@ -1,0 +1,170 @@
+//! Writing a scheme into a `tokenizer.json`: the base's JSON, edited in four places, all else as it was.
+//!
+//! 1. `model.vocab`: new pieces get ids after all others. Added tokens that the model did not list are listed with the
+//!    ids that they have: `tokenizers` numbers unlisted ones anew from the size of the vocabulary.
+//! 2. `model.ignore_merges`: true, so that a pre-token that is in the vocabulary is one token. For a base in which it was
+//!    false, [`super::check`] proves from the whole vocabulary that this changes nothing else.
+//! 3. `pre_tokenizer`: a split before the base's own isolates blocks in the range; each of the base's own splits leaves
+//!    alone what is exactly a block; a split after them cuts blocks into pieces.
+//! 4. `model.merges` stays as it is: no merge makes a new token, and none is needed.
+
+use serde_json::{Map, Value, json};
+
+use super::scheme::{CUT_MARK, Scheme};
+use crate::error::{Error, Result};
+
+/// A base with a scheme written into it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Extended {
+    /// The new `tokenizer.json`.
+    pub json: Value,
+    /// The new tokens and their ids, in order.
+    pub new_tokens: Vec<(u32, String)>,
+}
+
+/// Writes `scheme` into a base; `new` are the pieces that its vocabulary lacks.
+///
+/// # Errors
+/// If the base is no BPE model, was extended before, or has a pre-tokenizer that cannot be kept from cutting blocks.
+pub fn extend(base: &Value, place: &str, scheme: &Scheme, new: &[String]) -> Result<Extended> {
+    let refuse =
+        |problem: &str| Error::input(place, problem, "give the tokenizer.json of a byte-level BPE model");
+    let mut json = base.clone();
+    let added = added_tokens(base);
+    if is_extended(base) {
+        let problem = "was extended by drift before";
+        return Err(Error::input(place, problem, "give the tokenizer that it was made from"));
+    }
+    if let Some((_, content)) = added.iter().find(|(_, content)| may_touch_a_block(content)) {
+        return Err(refuse(&format!("the added token `{content}` can be a part of a block")));
+    }
+    let pre_tokenizer = pre_tokenizer(&base["pre_tokenizer"], scheme).map_err(|problem| refuse(&problem))?;
+    let model = json["model"].as_object_mut().ok_or_else(|| refuse("has no model"))?;
+    if model.get("type").and_then(Value::as_str) != Some("BPE") {
+        return Err(refuse("is no BPE model"));
+    }
+    for affix in ["continuing_subword_prefix", "end_of_word_suffix"] {
+        if model.get(affix).and_then(Value::as_str).is_some_and(|affix| !affix.is_empty()) {
+            return Err(refuse("marks the beginnings or ends of words in its tokens"));
+        }
+    }
+    model.insert("ignore_merges".into(), true.into());
+    let vocabulary =
+        model.get_mut("vocab").and_then(Value::as_object_mut).ok_or_else(|| refuse("has no vocabulary"))?;
+    for (id, content) in &added {
+        let listed = vocabulary.entry(content.as_str()).or_insert(Value::from(*id));
+        if listed.as_u64() != Some(u64::from(*id)) {
+            return Err(refuse(&format!("gives the added token `{content}` two ids")));
+        }
+    }
+    let last = vocabulary.values().filter_map(Value::as_u64).max().unwrap_or(0);
+    let mut new_tokens = Vec::with_capacity(new.len());
+    for (id, piece) in (last + 1..).zip(new) {
+        let id = u32::try_from(id).map_err(|_| refuse("has no ids left"))?;
+        vocabulary.insert(piece.clone(), id.into());
+        new_tokens.push((id, piece.clone()));
+    }
+    json["pre_tokenizer"] = pre_tokenizer;
+    Ok(Extended { json, new_tokens })
+}
+
+/// Whether a base was extended by drift before.
+pub fn is_extended(base: &Value) -> bool {
+    splits(&base["pre_tokenizer"]).iter().any(|split| regex(split).is_some_and(|r| r.starts_with(CUT_MARK)))
+}
+
+/// The patterns of the base's own splits; `None` if one is no expression.
+pub fn patterns(base: &Value) -> Option<Vec<&str>> {
+    let all = splits(&base["pre_tokenizer"]);
+    all.into_iter().filter(|split| split["type"] == "Split").map(regex).collect()
+}
+
+/// Ids and contents of added tokens, by id.
+fn added_tokens(base: &Value) -> Vec<(u32, String)> {
+    let list = base["added_tokens"].as_array().map_or(&[][..], Vec::as_slice);
+    let mut added: Vec<(u32, String)> = list
+        .iter()
+        .filter_map(|token| {
+            let id = u32::try_from(token["id"].as_u64()?).ok()?;
+            Some((id, token["content"].as_str()?.to_owned()))
+        })
+        .collect();
+    added.sort();
+    added
+}
+
+/// Whether an added token, which is cut out of texts before anything else, could take a part of a block: one that lies
+/// inside a block, overlaps its beginning, or overlaps its end.
+fn may_touch_a_block(content: &str) -> bool {
+    let inside = |text: &str| text.bytes().all(|b| b.is_ascii_digit() || b".,-".contains(&b));
+    let bare = content.trim_start_matches('<').trim_end_matches('>');
+    !content.is_empty()
+        && (inside(bare)
+            || content.rsplit_once('<').is_some_and(|(_, end)| inside(end.trim_end_matches('>')))
+            || content.split_once('>').is_some_and(|(start, _)| inside(start.trim_start_matches('<'))))
+}
+
+/// The members of a pre-tokenizer.
+fn splits(pre_tokenizer: &Value) -> Vec<&Value> {
+    match pre_tokenizer["pretokenizers"].as_array() {
+        Some(list) => list.iter().collect(),
+        None if pre_tokenizer.is_null() => Vec::new(),
+        None => vec![pre_tokenizer],
+    }
+}
+
+fn regex(split: &Value) -> Option<&str> {
+    split["pattern"]["Regex"].as_str()
+}
+
+/// The base's pre-tokenizer around the scheme's.
+fn pre_tokenizer(base: &Value, scheme: &Scheme) -> std::result::Result<Value, String> {
+    let block = scheme.block_pattern();
+    if base.is_null() {
+        return Err("has no pre-tokenizer, so that merges run across the borders of blocks".into());
+    }
+    let mut list = vec![split(&block)];
+    let mut after = Vec::new();
+    for member in splits(base) {
+        match member["type"].as_str() {
+            Some("Split") if after.is_empty() => {
+                let own =
+                    regex(member).filter(|_| member["behavior"] == "Isolated" && member["invert"] == false);
+                let own = own.ok_or("has a split by something else than an isolating expression")?;
+                let mut guarded: Map<String, Value> = member.as_object().cloned().unwrap_or_default();
+                guarded.insert("pattern".into(), json!({ "Regex": format!("\\A{block}\\z|{own}") }));
+                list.push(Value::Object(guarded));
+            }
+            Some("ByteLevel") if member["use_regex"] == false && member["add_prefix_space"] == false => {
+                after.push(member.clone());
+            }
+            Some(other) => return Err(format!("has a pre-tokenizer, {other}, that may cut blocks")),
+            None => return Err("has a pre-tokenizer of no kind".into()),
+        }
+    }
+    list.push(split(&scheme.cut_pattern()));
+    list.extend(after);
+    Ok(json!({ "type": "Sequence", "pretokenizers": list }))
+}
+
+/// A split that isolates an expression.
+fn split(pattern: &str) -> Value {
+    json!({ "type": "Split", "pattern": { "Regex": pattern }, "behavior": "Isolated", "invert": false })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn added_tokens_that_touch_blocks_are_seen() {
+        for content in
+            ["<", ">", "1", "-", "0.0", "]<", "<-1", ">[", "5>", "a<1", "<1,2>", "<<", "x<1,2>", "<1,2>x"]
+        {
+            assert!(may_touch_a_block(content), "{content}");
+        }
+        for content in ["<think>", "<|im_end|>", "[SMILES]", "<s>", "</think>", "<mask_1>", "x1"] {
+            assert!(!may_touch_a_block(content), "{content}");
+        }
+    }
+}

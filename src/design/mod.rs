@@ -1,0 +1,30 @@
+//! Tokenizer design: the smallest extension of a tokenizer under which every block takes exactly N tokens, proved.
+//!
+//! - [`scheme`] says how a block is cut, [`space`] what every scheme costs and which costs least, [`search`] looks for
+//!   the same by argmin, [`bound`] counts what no scheme can do without.
+//! - [`extend`] writes the scheme into a base's `tokenizer.json`; [`check`] runs what it promises, and nothing is
+//!   written unless all of it holds.
+//! - [`train`](mod@train) is the way through, [`report`] what it says.
+//!
+//! # Why positions and contexts do not matter
+//! 1. The first pre-tokenizer isolates every text that looks like a block in the range; its expression looks at nothing
+//!    around the block, so the left and right contexts do not matter. No added token and no normalizer touches a block
+//!    ([`extend`] and [`check`] refuse bases where one could).
+//! 2. The base's own pre-tokenizers leave a text alone that is exactly one block, and do to all others what they did.
+//! 3. The last expression cuts a block by its slots. Where it cuts depends on the spelling's shape alone: sign or not
+//!    and one or two integer digits, three times; 64 shapes, all of which are run.
+//! 4. Each piece is then looked up in the vocabulary by itself. So the pieces of one number do not depend on the other
+//!    two, and it is enough to run every number in every position, not every block.
+
+pub mod bound;
+pub mod check;
+pub mod extend;
+pub mod report;
+pub mod scheme;
+pub mod search;
+pub mod space;
+pub mod train;
+
+pub use report::DesignReport;
+pub use scheme::{Kind, Range, Scheme};
+pub use train::{Aim, Plan, Trained, train};

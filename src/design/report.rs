@@ -1,0 +1,107 @@
+//! The report of `drift train-tokenizer`: the JSON of its result.
+
+use serde::Serialize;
+
+use super::check::Guarantees;
+use super::scheme::{Kind, Range};
+use crate::job::Provenance;
+use crate::text::Dialect;
+
+/// The schema of [`DesignReport`].
+pub const SCHEMA: &str = "drift.train-tokenizer/1";
+
+/// What `drift train-tokenizer` made, and what it proved.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DesignReport {
+    /// [`SCHEMA`].
+    pub schema: &'static str,
+    /// What made it, from what.
+    pub provenance: Provenance,
+    /// The base's name.
+    pub base: String,
+    /// Which tokens were allowed.
+    pub kind: Kind,
+    /// The dialect whose blocks change.
+    pub dialect: Dialect,
+    /// Blocks of numbers below this magnitude, in Å, change.
+    pub range_angstrom: Range,
+    /// Tokens of each of these, from `<` to `>`.
+    pub tokens_per_block: u64,
+    /// Of them, those that lie strictly between the brackets: what a position template leaves free.
+    pub free_tokens_per_block: u64,
+    /// Tokens added to the base.
+    pub new_tokens: u64,
+    /// The largest difference between the tokens of two blocks in the range.
+    pub drift: u64,
+    /// No scheme of as many tokens a block does with fewer new ones; see `bound`.
+    pub lower_bound: u64,
+    /// `new_tokens` less `lower_bound`.
+    pub gap: u64,
+    /// How many new tokens the schemes of the design space need at least; found exhaustively, so `new_tokens` equals it.
+    pub least_in_space: u64,
+    /// What argmin found.
+    pub search: SearchReport,
+    /// A block, with `|` where it is cut.
+    pub example: String,
+    /// The first new id; the new ids are consecutive.
+    pub first_new_id: Option<u32>,
+    /// Rows that an embedding needs: the largest id and one.
+    pub embedding_rows: u64,
+    /// Share of the corpus's blocks in the range, 0 to 1.
+    pub coverage: f64,
+    /// Mean tokens of a conformer's text, with its tags.
+    pub tokens_per_conformer: f64,
+    /// The same with the base.
+    pub base_tokens_per_conformer: f64,
+    /// Measured on this corpus.
+    pub corpus: CorpusReport,
+    /// What was run before anything was written.
+    pub guarantees: Guarantees,
+}
+
+/// The search by argmin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct SearchReport {
+    /// Seed of its random numbers.
+    pub seed: u64,
+    /// Steps.
+    pub iterations: u64,
+    /// Schemes judged.
+    pub evaluations: u64,
+    /// New tokens of the best; none if it met no scheme of the space.
+    pub new_tokens: Option<u64>,
+    /// Whether that is the least there is.
+    pub reached_least: bool,
+}
+
+/// The corpus that was measured.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CorpusReport {
+    /// Conformers.
+    pub conformers: u64,
+    /// Blocks, one per heavy atom.
+    pub blocks: u64,
+    /// Records that could not be read.
+    pub skipped: u64,
+    /// Mean difference between the tokens of a block and `tokens_per_block`, over all blocks: in the range it is 0.
+    pub drift_tokens_per_block: f64,
+    /// By heavy atoms of the conformer.
+    pub by_size: Vec<SizeReport>,
+}
+
+/// Conformers of some sizes.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SizeReport {
+    /// Fewest heavy atoms.
+    pub from: u64,
+    /// Most heavy atoms; none if there is no limit.
+    pub to: Option<u64>,
+    /// Conformers.
+    pub conformers: u64,
+    /// Share of their blocks in the range.
+    pub coverage: f64,
+    /// Mean tokens.
+    pub tokens_per_conformer: f64,
+    /// The same with the base.
+    pub base_tokens_per_conformer: f64,
+}

@@ -1,0 +1,360 @@
+//! The way through: a base and an aim in, a checked tokenizer and its report out.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use rayon::prelude::*;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::bound::{Usable, counting_bound};
+use super::check::check;
+use super::extend::{Extended, extend};
+use super::report::{CorpusReport, DesignReport, SCHEMA, SearchReport, SizeReport};
+use super::scheme::{Kind, MAX_TOKENS, Range, SLOTS, Scheme};
+use super::search::search;
+use super::space::{MAX_NEW_TOKENS, Optimum, Space, Vocabulary};
+use crate::corpus::{Conformer, Conformers};
+use crate::error::{Error, Result};
+use crate::job::{InputHash, Job, Provenance};
+use crate::text::{self, Dialect, Fixed, number::UNITS_PER_ANGSTROM};
+use crate::tokenizer::Tokenizer;
+
+/// Steps of the search.
+const ITERATIONS: u64 = 20_000;
+
+/// Heavy atoms of the smallest conformers of each size class.
+const SIZES: [u64; 5] = [1, 11, 21, 31, 41];
+
+/// What to reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Aim {
+    /// Exactly this many tokens a block, with as few new ones as can be.
+    TokensPerBlock(usize),
+    /// At most this many new tokens, with as few tokens a block as can be.
+    Budget(u64),
+}
+
+/// What to make.
+pub struct Plan {
+    /// The tokenizer to extend.
+    pub base: Tokenizer,
+    /// Its JSON.
+    pub base_json: Value,
+    /// Which tokens are allowed.
+    pub kind: Kind,
+    /// Which blocks change.
+    pub range: Range,
+    /// How far to go.
+    pub aim: Aim,
+    /// The seed of the search.
+    pub seed: u64,
+    /// In how many contexts every number is run; [`super::check::ALL_CONTEXTS`] unless time is short.
+    pub contexts: usize,
+}
+
+/// What was made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trained {
+    /// The bytes of the new `tokenizer.json`.
+    pub tokenizer_json: Vec<u8>,
+    /// The new tokens.
+    pub new_tokens: NewTokens,
+    /// What it is, and what was proved.
+    pub report: DesignReport,
+}
+
+/// New tokens and what they were before: the file `new_tokens.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NewTokens {
+    /// `drift.new-tokens/1`.
+    pub schema: &'static str,
+    /// The base's name.
+    pub base: String,
+    /// By id.
+    pub new_tokens: Vec<NewToken>,
+}
+
+/// One new token.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NewToken {
+    /// Its id.
+    pub id: u32,
+    /// Its text.
+    pub text: String,
+    /// The ids that the base encodes its text to.
+    pub base_ids: Vec<u32>,
+}
+
+/// Designs, extends, checks, measures.
+///
+/// # Errors
+/// If the base cannot be extended, the aim cannot be reached, a check fails, the corpus cannot be read or is written in
+/// another dialect, or the job was cancelled.
+pub fn train(plan: &Plan, corpus: &dyn Conformers, job: &Job) -> Result<Trained> {
+    let Plan { base, base_json, kind, range, .. } = plan;
+    // Refuses what cannot be extended at all, before any work.
+    extend(base_json, &base.name, &Scheme { range: *range, starts: all_cuts() }, &[])?;
+    let known = Base { tokenizer: base, tokens: base.vocabulary(), masks: RefCell::default() };
+    let usable = Usable::of(known.tokens.keys().map(String::as_str));
+    let space = Space::new(*kind, *range, &known);
+    let Optimum { scheme, new_tokens } = reach(plan, &space, usable)?;
+    let tokens = scheme.tokens_per_block();
+    job.check()?;
+    let found = search(&space, tokens, plan.seed, ITERATIONS).map_err(|e| Error::input("search", e, ""))?;
+    let new: Vec<String> = scheme.strings().into_iter().filter(|s| !known.holds(s)).collect();
+    let Extended { json, new_tokens: added } = extend(base_json, &base.name, &scheme, &new)?;
+    let mut bytes = serde_json::to_vec_pretty(&json).map_err(|e| Error::input("tokenizer.json", e, ""))?;
+    bytes.push(b'\n');
+    let source = crate::io::hash_bytes("tokenizer.json", &bytes);
+    let extended = Tokenizer::from_bytes(&format!("{}-{}-{tokens}", base.name, kind.name()), source, &bytes)?;
+    let guarantees = check((base, base_json), &extended, &scheme, &added, plan.contexts, job)?;
+    let measured = Measured::of(plan, &extended, tokens, corpus, job)?;
+    let lower_bound = counting_bound(*kind, *range, tokens, usable);
+    let argmin_least = found.best.as_ref().map(|(_, new)| *new);
+    let last_id = added.last().map(|(id, _)| *id).or(known.tokens.values().copied().max());
+    let total = measured.total();
+    let mut inputs = measured.summary_inputs.clone();
+    inputs.push(base.source.clone());
+    let report = DesignReport {
+        schema: SCHEMA,
+        provenance: Provenance::of(inputs),
+        base: base.name.clone(),
+        kind: *kind,
+        dialect: Dialect::Fixed,
+        range_angstrom: *range,
+        tokens_per_block: tokens as u64,
+        free_tokens_per_block: tokens as u64 - brackets(&scheme),
+        new_tokens,
+        drift: 0,
+        lower_bound,
+        gap: new_tokens.saturating_sub(lower_bound),
+        least_in_space: new_tokens,
+        search: SearchReport {
+            seed: plan.seed,
+            iterations: ITERATIONS,
+            evaluations: found.evaluations,
+            new_tokens: argmin_least,
+            reached_least: argmin_least == Some(new_tokens),
+        },
+        example: scheme.example(),
+        first_new_id: added.first().map(|(id, _)| *id),
+        embedding_rows: last_id.map_or(0, |id| u64::from(id) + 1),
+        coverage: total.coverage(),
+        tokens_per_conformer: total.mean(total.tokens),
+        base_tokens_per_conformer: total.mean(total.base_tokens),
+        corpus: measured.report(),
+        guarantees,
+    };
+    Ok(Trained { tokenizer_json: bytes, new_tokens: list(base, &added)?, report })
+}
+
+/// A cut before every slot that may begin a piece.
+fn all_cuts() -> Vec<usize> {
+    (0..SLOTS).filter(|slot| !matches!(slot, 2 | 10 | 18)).collect()
+}
+
+/// Pieces that hold a bracket.
+fn brackets(scheme: &Scheme) -> u64 {
+    use super::scheme::Slot;
+    let bracket = |slots: &&[Slot]| slots.iter().any(|slot| matches!(slot, Slot::Open | Slot::Close));
+    scheme.pieces().filter(bracket).count() as u64
+}
+
+/// The best scheme for the plan's aim.
+fn reach(plan: &Plan, space: &Space, usable: Usable) -> Result<Optimum> {
+    let (fewest, most) = (*space.tokens().start(), *space.tokens().end());
+    match plan.aim {
+        Aim::TokensPerBlock(tokens) if !(fewest..=most).contains(&tokens) => {
+            let problem = format!("no {} scheme has {tokens} tokens a block", plan.kind.name());
+            Err(Error::input("--tokens-per-block", problem, format!("give {fewest} to {MAX_TOKENS}")))
+        }
+        Aim::TokensPerBlock(tokens) => space.optimum(tokens, MAX_NEW_TOKENS + 1).ok_or_else(|| {
+            let bound = counting_bound(plan.kind, plan.range, tokens, usable);
+            let problem = format!(
+                "no scheme with at most {MAX_NEW_TOKENS} new tokens has {tokens} tokens a block; at least {bound} \
+                 would be needed"
+            );
+            Error::input("--tokens-per-block", problem, "give more tokens a block or a smaller range")
+        }),
+        Aim::Budget(budget) => {
+            let best = (fewest..=most).find_map(|tokens| space.optimum(tokens, budget + 1));
+            best.ok_or_else(|| {
+                let least = (fewest..=most)
+                    .filter_map(|tokens| space.optimum(tokens, MAX_NEW_TOKENS + 1))
+                    .min_by_key(|optimum| optimum.new_tokens);
+                let remedy = least.map_or_else(String::new, |least| {
+                    let tokens = least.scheme.tokens_per_block();
+                    format!("the least is {} new tokens, for {tokens} tokens a block", least.new_tokens)
+                });
+                let problem = format!("no scheme does with {budget} new tokens");
+                Error::input("--budget", problem, remedy)
+            })
+        }
+    }
+}
+
+/// New tokens with the base's ids of their texts.
+fn list(base: &Tokenizer, added: &[(u32, String)]) -> Result<NewTokens> {
+    let new_tokens: Result<Vec<NewToken>> = added
+        .iter()
+        .map(|(id, text)| Ok(NewToken { id: *id, text: text.clone(), base_ids: base.ids(text)? }))
+        .collect();
+    Ok(NewTokens { schema: "drift.new-tokens/1", base: base.name.clone(), new_tokens: new_tokens? })
+}
+
+/// A base's vocabulary.
+struct Base<'t> {
+    tokenizer: &'t Tokenizer,
+    tokens: HashMap<String, u32>,
+    /// Whether strings that are equal but for their digits come out of the pre-tokenizer as one piece.
+    masks: RefCell<HashMap<String, bool>>,
+}
+
+impl Vocabulary for Base<'_> {
+    fn holds(&self, string: &str) -> bool {
+        self.tokens.contains_key(string)
+    }
+
+    fn may_not_be_added(&self, string: &str) -> bool {
+        let mask = string.replace(|c: char| c.is_ascii_digit(), "0");
+        if let Some(known) = self.masks.borrow().get(&mask) {
+            return *known;
+        }
+        // A pre-tokenizer that fails here fails the checks too.
+        let whole = self.tokenizer.pre_tokens(&mask).is_ok_and(|pieces| pieces.len() == 1);
+        self.masks.borrow_mut().insert(mask, whole);
+        whole
+    }
+}
+
+/// Sums over conformers.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sums {
+    conformers: u64,
+    blocks: u64,
+    covered: u64,
+    tokens: u64,
+    base_tokens: u64,
+    drift: u64,
+}
+
+impl Sums {
+    fn add(&mut self, other: &Sums) {
+        self.conformers += other.conformers;
+        self.blocks += other.blocks;
+        self.covered += other.covered;
+        self.tokens += other.tokens;
+        self.base_tokens += other.base_tokens;
+        self.drift += other.drift;
+    }
+
+    fn coverage(&self) -> f64 {
+        self.covered as f64 / self.blocks.max(1) as f64
+    }
+
+    fn mean(&self, sum: u64) -> f64 {
+        sum as f64 / self.conformers.max(1) as f64
+    }
+}
+
+/// A corpus under both tokenizers, by size class.
+struct Measured {
+    sizes: [Sums; SIZES.len()],
+    skipped: u64,
+    summary_inputs: Vec<InputHash>,
+}
+
+impl Measured {
+    fn of(
+        plan: &Plan,
+        extended: &Tokenizer,
+        tokens: usize,
+        corpus: &dyn Conformers,
+        job: &Job,
+    ) -> Result<Self> {
+        let mut sizes = [Sums::default(); SIZES.len()];
+        let summary = corpus.read(job, &mut |batch| {
+            let parts: Vec<(usize, Sums)> = batch
+                .conformers
+                .par_iter()
+                .map(|conformer| measure(plan, extended, tokens, conformer))
+                .collect::<Result<_>>()?;
+            parts.iter().for_each(|(class, sums)| sizes[*class].add(sums));
+            Ok(())
+        })?;
+        if summary.written.stripped && !summary.written.fixed {
+            let problem =
+                "is written in the stripped dialect; blocks of exactly four decimals are what changes";
+            return Err(Error::input("--corpus", problem, "give a corpus in the fixed dialect"));
+        }
+        Ok(Measured { sizes, skipped: summary.skipped, summary_inputs: summary.inputs })
+    }
+
+    fn total(&self) -> Sums {
+        let mut total = Sums::default();
+        self.sizes.iter().for_each(|sums| total.add(sums));
+        total
+    }
+
+    fn report(&self) -> CorpusReport {
+        let total = self.total();
+        let ends = SIZES[1..].iter().map(|next| Some(next - 1)).chain([None]);
+        CorpusReport {
+            conformers: total.conformers,
+            blocks: total.blocks,
+            skipped: self.skipped,
+            drift_tokens_per_block: total.drift as f64 / total.blocks.max(1) as f64,
+            by_size: (self.sizes.iter().zip(SIZES).zip(ends))
+                .filter(|((sums, _), _)| sums.conformers > 0)
+                .map(|((sums, from), to)| SizeReport {
+                    from,
+                    to,
+                    conformers: sums.conformers,
+                    coverage: sums.coverage(),
+                    tokens_per_conformer: sums.mean(sums.tokens),
+                    base_tokens_per_conformer: sums.mean(sums.base_tokens),
+                })
+                .collect(),
+        }
+    }
+}
+
+/// One conformer's size class and sums.
+fn measure(plan: &Plan, extended: &Tokenizer, tokens: usize, conformer: &Conformer) -> Result<(usize, Sums)> {
+    let limit = plan.range.angstrom() as Fixed * UNITS_PER_ANGSTROM;
+    let inside = |numbers: &[Fixed; 3]| numbers.iter().all(|number| number.abs() < limit);
+    let text = text::tagged(&text::write(&conformer.skeleton, &conformer.coordinates, Dialect::Fixed));
+    let blocks = conformer.coordinates.len() as u64;
+    let covered = conformer.coordinates.iter().filter(|numbers| inside(numbers)).count() as u64;
+    let mut drift = 0;
+    if covered < blocks {
+        let found = extended.tokens(&text)?;
+        for range in crate::tokenizer::block_ranges(&text) {
+            let touching =
+                found.iter().filter(|t| t.end > range.start - 1 && t.start < range.end + 1).count();
+            drift += touching.abs_diff(tokens) as u64;
+        }
+    }
+    let sums = Sums {
+        conformers: 1,
+        blocks,
+        covered,
+        tokens: extended.ids(&text)?.len() as u64,
+        base_tokens: plan.base.ids(&text)?.len() as u64,
+        drift,
+    };
+    let class = SIZES.iter().rposition(|from| blocks >= *from).unwrap_or(0);
+    Ok((class, sums))
+}
+
+/// The configuration that makes `transformers` read `tokenizer.json` as it is: some of its classes build a
+/// pre-tokenizer of their own instead.
+pub fn tokenizer_config(base: Option<&Value>) -> Value {
+    let mut config = match base {
+        Some(Value::Object(config)) => Value::Object(config.clone()),
+        _ => json!({ "clean_up_tokenization_spaces": false }),
+    };
+    config["tokenizer_class"] = "PreTrainedTokenizerFast".into();
+    config
+}

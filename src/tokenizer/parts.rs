@@ -1,0 +1,69 @@
+//! The parts of a tokenizer by themselves: what tokenizer design has to look at one by one.
+
+use std::collections::HashMap;
+
+use tokenizers::tokenizer::{Model, Normalizer, OffsetReferential, OffsetType, PreTokenizer};
+use tokenizers::{NormalizedString, PreTokenizedString};
+
+use super::load::Tokenizer;
+use crate::error::{Error, Result};
+
+impl Tokenizer {
+    /// The ids of a text, without special tokens that a post-processor would add.
+    ///
+    /// # Errors
+    /// If the tokenizer cannot encode the text.
+    pub fn ids(&self, text: &str) -> Result<Vec<u32>> {
+        let encoding = self.inner().encode_fast(text, false).map_err(|e| self.refuse("encode", text, &e))?;
+        Ok(encoding.get_ids().to_vec())
+    }
+
+    /// The text of ids, special tokens kept.
+    ///
+    /// # Errors
+    /// If the tokenizer's decoder refuses them.
+    pub fn decode(&self, ids: &[u32]) -> Result<String> {
+        self.inner().decode(ids, false).map_err(|e| self.refuse("decode", "ids", &e))
+    }
+
+    /// Every token and its id, added ones too.
+    pub fn vocabulary(&self) -> HashMap<String, u32> {
+        self.inner().get_vocab(true)
+    }
+
+    /// What the normalizer makes of a text.
+    ///
+    /// # Errors
+    /// If it refuses it.
+    pub fn normalized(&self, text: &str) -> Result<String> {
+        let mut normalized = NormalizedString::from(text);
+        if let Some(normalizer) = self.inner().get_normalizer() {
+            normalizer.normalize(&mut normalized).map_err(|e| self.refuse("normalise", text, &e))?;
+        }
+        Ok(normalized.get().to_owned())
+    }
+
+    /// The pieces that the pre-tokenizer makes of an already normalised text, in the alphabet of the model.
+    ///
+    /// # Errors
+    /// If it refuses it.
+    pub fn pre_tokens(&self, text: &str) -> Result<Vec<String>> {
+        let mut pieces = PreTokenizedString::from(text);
+        if let Some(pre_tokenizer) = self.inner().get_pre_tokenizer() {
+            pre_tokenizer.pre_tokenize(&mut pieces).map_err(|e| self.refuse("pre-tokenise", text, &e))?;
+        }
+        let splits = pieces.get_splits(OffsetReferential::Original, OffsetType::Byte);
+        Ok(splits.into_iter().map(|(piece, ..)| piece.to_owned()).collect())
+    }
+
+    /// What the model alone makes of one pre-token; `None` if it cannot.
+    pub fn model_ids(&self, piece: &str) -> Option<Vec<u32>> {
+        let tokens = self.inner().get_model().tokenize(piece).ok()?;
+        Some(tokens.into_iter().map(|token| token.id).collect())
+    }
+
+    fn refuse(&self, verb: &str, text: &str, error: &dyn std::fmt::Display) -> Error {
+        let problem = format!("cannot {verb} {}: {error}", crate::error::excerpt(text.as_bytes()));
+        Error::input(&self.name, problem, "")
+    }
+}

@@ -1,0 +1,304 @@
+//! Tokenizer design: few tokens a block, always the same number; all else as it was.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use drift::corpus::{Conformers, Embedded, Files, ReadOptions};
+use drift::design::{Aim, Kind, Plan, Range, Trained, train};
+use drift::job::Job;
+use drift::placeholder::{DialectChoice, FitPlan, Objective, fit};
+use drift::text::{self, Dialect, skeleton};
+use drift::tokenizer::Tokenizer;
+use serde_json::{Value, json};
+use tokenizers::Tokenizer as HfTokenizer;
+
+use crate::inspect::drift;
+use crate::support::{shared, shared_texts};
+
+fn base(name: &Path) -> (Tokenizer, Value) {
+    let (tokenizer, json) = Tokenizer::load_with_json(name).unwrap();
+    (tokenizer, serde_json::from_slice(&json).unwrap())
+}
+
+/// A design of numbers below 15 Å, every number run in one context.
+fn plan(name: &Path, kind: Kind, aim: Aim) -> Plan {
+    let (base, base_json) = base(name);
+    Plan { base, base_json, kind, range: Range::new(15).unwrap(), aim, seed: 0, contexts: 1 }
+}
+
+fn run(plan: &Plan) -> Trained {
+    train(plan, &Embedded, &Job::default()).unwrap()
+}
+
+/// The message with which a plan is refused.
+fn refused(plan: &Plan) -> String {
+    match train(plan, &Embedded, &Job::default()) {
+        Err(error @ drift::Error::Input { .. }) => error.to_string(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn embedded_texts() -> Vec<(String, usize)> {
+    let mut texts = Vec::new();
+    Embedded
+        .read(&Job::default(), &mut |batch| {
+            for conformer in batch.conformers.iter().step_by(10) {
+                let text = text::write(&conformer.skeleton, &conformer.coordinates, Dialect::Fixed);
+                texts.push((text::tagged(&text), conformer.coordinates.len()));
+            }
+            Ok(())
+        })
+        .unwrap();
+    texts
+}
+
+/// Tokens that touch each block, brackets included, straight from `tokenizers`.
+fn block_tokens(tokenizer: &HfTokenizer, text: &str) -> Vec<usize> {
+    let encoding = tokenizer.encode(text, false).unwrap();
+    let opens = text.match_indices('<').map(|(at, _)| at);
+    opens
+        .map(|open| {
+            let close = open + text[open..].find('>').unwrap();
+            encoding.get_offsets().iter().filter(|(start, end)| *start <= close && *end > open).count()
+        })
+        .collect()
+}
+
+/// What must hold of every extension, by means of our own: JSON and `tokenizers` alone.
+fn check(plan: &Plan, trained: &Trained, texts: &[(String, usize)]) {
+    let report = &trained.report;
+    let json: Value = serde_json::from_slice(&trained.tokenizer_json).unwrap();
+    // The JSON differs in the vocabulary's end, the pre-tokenizer and one flag.
+    let mut undone = json.clone();
+    undone["pre_tokenizer"] = plan.base_json["pre_tokenizer"].clone();
+    undone["model"]["ignore_merges"] = plan.base_json["model"]["ignore_merges"].clone();
+    let old = plan.base_json["model"]["vocab"].as_object().unwrap();
+    undone["model"]["vocab"].as_object_mut().unwrap().retain(|text, _| old.contains_key(text));
+    assert_eq!(undone, plan.base_json);
+    let before = HfTokenizer::from_bytes(serde_json::to_vec(&plan.base_json).unwrap()).unwrap();
+    let after = HfTokenizer::from_bytes(&trained.tokenizer_json).unwrap();
+    let (vocab_before, vocab_after) = (before.get_vocab(true), after.get_vocab(true));
+    let last = *vocab_before.values().max().unwrap();
+    assert!(vocab_before.iter().all(|(text, id)| vocab_after[text] == *id));
+    let new: BTreeMap<u32, &String> = vocab_after
+        .iter()
+        .filter(|(text, _)| !vocab_before.contains_key(*text))
+        .map(|(t, i)| (*i, t))
+        .collect();
+    assert_eq!(new.len() as u64, report.new_tokens);
+    assert!(new.keys().copied().eq(last + 1..=last + new.len() as u32));
+    for (token, (id, text)) in trained.new_tokens.new_tokens.iter().zip(&new) {
+        assert_eq!((token.id, &token.text), (*id, *text));
+        assert_eq!(token.base_ids, before.encode(text.as_str(), false).unwrap().get_ids());
+    }
+    // Real texts: the same number for each block, and decoded to themselves.
+    let mut tokens = 0;
+    for (text, blocks) in texts {
+        let counts = block_tokens(&after, text);
+        assert_eq!(counts.len(), *blocks);
+        let inside = |block: &str| block.split(',').all(|n| n.parse::<f64>().unwrap().abs() < 15.0);
+        for (count, block) in counts.iter().zip(text.split('<').skip(1)) {
+            if inside(&block[..block.find('>').unwrap()]) {
+                assert_eq!(*count as u64, report.tokens_per_block, "{text}");
+            }
+        }
+        let ids = after.encode(text.as_str(), false).unwrap();
+        assert_eq!(after.decode(ids.get_ids(), false).unwrap(), *text);
+        tokens += ids.len();
+    }
+    assert!(tokens > 0);
+    // Texts without blocks.
+    let smiles = texts.iter().map(|(text, _)| {
+        let bare = text.trim_start_matches(text::CONFORMER_OPEN).trim_end_matches(text::CONFORMER_CLOSE);
+        skeleton::smiles(&text::parse(bare).unwrap().skeleton)
+    });
+    let documents =
+        [include_str!("design.rs"), include_str!("../../README.md"), PROSE, "23", "<-1.", "34>", ""];
+    for text in smiles.chain(documents.iter().flat_map(|d| d.split_inclusive("\n\n")).map(String::from)) {
+        if documents.iter().any(|d| d.contains(&text)) && text.contains(".0382") {
+            continue;
+        }
+        let ids = |tokenizer: &HfTokenizer| tokenizer.encode(&*text, false).unwrap().get_ids().to_vec();
+        assert_eq!(ids(&before), ids(&after), "{text:?}");
+    }
+}
+
+const PROSE: &str = "Das Gewicht ist -1.2345 kg, 12 < 13 > 11.\n\nЭто 42 строки, 3.1415 и ещё 2,71.\n\n三十二 1234 個、\
+                     <1.5,2.5>。\n\nσ = 0.5000, τ > 14.9999\n\nعدد ١٢٣٤ <-1.0000>\n\n# 1.0000,2.0000,3.0000\n\n";
+
+#[test]
+fn embedded_tokenizers_are_extended_with_constant_blocks() {
+    let texts = embedded_texts();
+    let cases = [
+        ("qwen-like", Kind::Fused, 9, 260),
+        ("qwen-like", Kind::Separate, 11, 160),
+        ("llama-like", Kind::Fused, 9, 70),
+        ("llama-like", Kind::Separate, 11, 40),
+    ];
+    for (name, kind, tokens, new) in cases {
+        let plan = plan(Path::new(name), kind, Aim::TokensPerBlock(tokens));
+        let trained = run(&plan);
+        let report = &trained.report;
+        assert_eq!((report.tokens_per_block, report.new_tokens), (tokens as u64, new), "{name}");
+        assert_eq!((report.drift, report.least_in_space), (0, new));
+        assert!(report.lower_bound <= new && report.search.reached_least, "{report:?}");
+        assert!(report.coverage > 0.999 && report.tokens_per_conformer < report.base_tokens_per_conformer);
+        let run = &report.guarantees;
+        assert_eq!((run.numbers, run.blocks, run.shapes, run.reached_tokens), (300_000, 300_000, 64, new));
+        check(&plan, &trained, &texts);
+        let again = extended(&trained);
+        let message = refused(&Plan { base: again.0, base_json: again.1, ..plan });
+        assert!(message.contains("was extended by drift before"), "{message}");
+    }
+}
+
+/// A result as a base.
+fn extended(trained: &Trained) -> (Tokenizer, Value) {
+    let source = drift::io::hash_bytes("tokenizer.json", &trained.tokenizer_json);
+    let tokenizer = Tokenizer::from_bytes("extended", source, &trained.tokenizer_json).unwrap();
+    (tokenizer, serde_json::from_slice(&trained.tokenizer_json).unwrap())
+}
+
+#[test]
+fn fit_finds_no_drift_in_the_separate_kind() {
+    let plan = plan(Path::new("qwen-like"), Kind::Separate, Aim::TokensPerBlock(11));
+    // The embedded corpus has a block beyond 15 Å.
+    let plan = Plan { range: Range::new(20).unwrap(), ..plan };
+    let trained = run(&plan);
+    assert!(trained.report.coverage == 1.0 && trained.report.free_tokens_per_block == 9);
+    let fitted = FitPlan {
+        tokenizers: vec![extended(&trained).0],
+        dialects: DialectChoice::Only(Dialect::Fixed),
+        candidates: Vec::new(),
+        objective: Objective::default(),
+        seed: 0,
+        classes: false,
+    };
+    let report = fit(&fitted, &Embedded, &Job::default()).unwrap();
+    let result = &report.results[0];
+    assert!(result.exact && result.counted_by.starts_with("encoding every text"), "{}", result.counted_by);
+    assert_eq!((result.placeholder.as_str(), result.free_tokens), ("0.0000,0.0000,0.0000", 9));
+    let chosen = result.candidates.iter().find(|c| c.placeholder == result.placeholder).unwrap();
+    let measures = &chosen.measures;
+    assert_eq!(
+        (measures.junk_blocks, measures.truncated_blocks, measures.unparsable_blocks),
+        (0.0, 0.0, 0.0)
+    );
+    assert_eq!((measures.rmsd_angstrom, result.token_distribution.len()), (Some(0.0), 1));
+}
+
+#[test]
+fn the_command_writes_a_folder_that_other_verbs_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("small");
+    let arguments = ["train-tokenizer", "--base", "llama-like", "--kind", "separate", "--range", "1"];
+    let aim = ["--budget", "0", "--quiet", "--json", "-o", out.to_str().unwrap()];
+    let (stdout, stderr, code) = drift(&[&arguments[..], &aim].concat());
+    assert_eq!(code, 0, "{stderr}");
+    let report: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(report["schema"], "drift.train-tokenizer/1");
+    assert_eq!(report["guarantees"]["contexts"], 18);
+    let fields = ["new_tokens", "drift", "range_angstrom", "lower_bound"];
+    assert_eq!(fields.map(|field| report[field].as_u64()), [Some(0), Some(0), Some(1), Some(0)]);
+    for field in ["coverage", "tokens_per_conformer", "base_tokens_per_conformer"] {
+        assert!(report[field].as_f64().unwrap() > 0.0, "{field}");
+    }
+    for name in ["tokenizer.json", "new_tokens.json", "tokenizer_config.json", "report.json"] {
+        assert!(out.join(name).is_file(), "{name}");
+    }
+    let config: Value =
+        serde_json::from_slice(&std::fs::read(out.join("tokenizer_config.json")).unwrap()).unwrap();
+    assert_eq!(config["tokenizer_class"], "PreTrainedTokenizerFast");
+    let block = "[C]<0.1234,-0.5678,0.9000>";
+    let (stdout, stderr, code) = drift(&["inspect", "--json", "--tokenizer", out.to_str().unwrap(), block]);
+    assert_eq!(code, 0, "{stderr}");
+    let inspected: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(inspected[0]["free"].as_u64().unwrap() + 2, report["tokens_per_block"].as_u64().unwrap());
+}
+
+#[test]
+fn what_cannot_be_made_is_refused() {
+    let fused = |aim| plan(Path::new("qwen-like"), Kind::Fused, aim);
+    let message = refused(&fused(Aim::TokensPerBlock(4)));
+    assert!(message.contains("no scheme with at most 40000 new tokens"), "{message}");
+    let message = refused(&fused(Aim::TokensPerBlock(23)));
+    assert!(message.contains("give 3 to 22"), "{message}");
+    let message = refused(&fused(Aim::Budget(1)));
+    assert!(message.contains("the least is 5 new tokens"), "{message}");
+    for range in ["0", "101"] {
+        let (_, stderr, code) = drift(&[
+            "train-tokenizer",
+            "--base",
+            "qwen-like",
+            "--tokens-per-block",
+            "9",
+            "--range",
+            range,
+            "-o",
+            "/x",
+        ]);
+        assert_eq!(code, 2);
+        assert!(stderr.contains("cannot hold a range"), "{stderr}");
+    }
+    let mistaken = |change: &dyn Fn(&mut Value)| {
+        let mut plan = fused(Aim::TokensPerBlock(9));
+        change(&mut plan.base_json);
+        let bytes = serde_json::to_vec(&plan.base_json).unwrap();
+        plan.base =
+            Tokenizer::from_bytes("changed", drift::io::hash_bytes("changed", &bytes), &bytes).unwrap();
+        refused(&plan)
+    };
+    let digits = json!({"type": "Replace", "pattern": {"String": "7"}, "content": "seven"});
+    assert!(mistaken(&|json| json["normalizer"] = digits.clone()).contains("normalizer rewrites blocks"));
+    assert!(mistaken(&|json| json["pre_tokenizer"] = Value::Null).contains("has no pre-tokenizer"));
+    let cut = json!({"type": "Digits", "individual_digits": true});
+    assert!(mistaken(&|json| json["pre_tokenizer"] = cut.clone()).contains("Digits, that may cut blocks"));
+    let lost = |json: &mut Value| {
+        let model = json["model"].as_object_mut().unwrap();
+        model["vocab"].as_object_mut().unwrap().retain(|text, _| !text.contains('$'));
+        model["merges"].as_array_mut().unwrap().retain(|merge| !merge.to_string().contains('$'));
+    };
+    assert!(!mistaken(&lost).is_empty());
+    let unreachable = |json: &mut Value| {
+        json["model"]["merges"].as_array_mut().unwrap().pop();
+    };
+    assert!(mistaken(&unreachable).contains("never make its own token"));
+}
+
+#[test]
+fn a_corpus_in_the_stripped_dialect_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("stripped.jsonl");
+    std::fs::write(&path, "{\"embedded_smiles\": \"[C]<0.5,1.25,-2>[O]<1,0.1234,3.1>\"}\n").unwrap();
+    let corpus = Files { inputs: vec![path], options: ReadOptions::default() };
+    let plan = plan(Path::new("qwen-like"), Kind::Fused, Aim::TokensPerBlock(9));
+    let plan = Plan { range: Range::new(1).unwrap(), ..plan };
+    let error = train(&plan, &corpus, &Job::default()).unwrap_err().to_string();
+    assert!(error.contains("stripped dialect"), "{error}");
+}
+
+#[test]
+fn real_tokenizers_keep_within_their_spare_rows() {
+    let Some(shared) = shared("extension of the real tokenizers") else { return };
+    let texts: Vec<(String, usize)> = shared_texts(&shared, "embedded_smiles")
+        .iter()
+        .step_by(20)
+        .map(|text| (text::tagged(text), text.matches('<').count()))
+        .collect();
+    let cases = [
+        ("qwen3-custom", Kind::Fused, 9, 263),
+        ("qwen3-custom", Kind::Separate, 11, 263),
+        ("qwen3-custom", Kind::Fused, 6, 2_900),
+        ("llama-3.2-chem", Kind::Fused, 9, 100),
+        ("llama-3.2-chem", Kind::Separate, 11, 100),
+        ("llama-3.2-chem", Kind::Fused, 6, 1_700),
+    ];
+    for (name, kind, tokens, most) in cases {
+        let plan = plan(&shared.join("tokenizers").join(name), kind, Aim::TokensPerBlock(tokens));
+        let trained = run(&plan);
+        let report = &trained.report;
+        eprintln!("{name} {} {tokens}: {} new, bound {}", kind.name(), report.new_tokens, report.lower_bound);
+        assert!(report.tokens_per_block == tokens as u64 && report.new_tokens <= most, "{report:?}");
+        check(&plan, &trained, &texts);
+    }
+}
