@@ -133,7 +133,7 @@ impl Space {
         };
         walk.step(0, tokens, (0, 0));
         let found = !walk.best.is_empty();
-        found.then(|| Optimum {
+        found.then_some(Optimum {
             scheme: Scheme { range: self.range, starts: walk.best },
             new_tokens: walk.bound.0,
         })
