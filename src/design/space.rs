@@ -129,7 +129,7 @@ impl Space {
             uses: vec![0; self.cells.len()],
             starts: Vec::with_capacity(tokens),
             best: Vec::new(),
-            bound: (limit.min(FORBIDDEN - 1), usize::MAX),
+            bound: (limit.min(FORBIDDEN - 1) + 1, 0),
         };
         walk.step(0, tokens, (0, 0));
         let found = !walk.best.is_empty();
@@ -256,5 +256,7 @@ mod tests {
             assert_eq!(found, best, "{tokens} tokens");
         }
         assert!(space.optimum(9, 3).is_none());
+        let least = space.optimum(9, u64::MAX).map(|optimum| optimum.new_tokens).unwrap();
+        assert!(space.optimum(9, least).is_some() && space.optimum(9, least - 1).is_none());
     }
 }

@@ -169,7 +169,7 @@ fn reach(plan: &Plan, space: &Space, usable: Usable) -> Result<Optimum> {
             let problem = format!("no {} scheme has {tokens} tokens a block", plan.kind.name());
             Err(Error::input("--tokens-per-block", problem, format!("give {fewest} to {MAX_TOKENS}")))
         }
-        Aim::TokensPerBlock(tokens) => space.optimum(tokens, MAX_NEW_TOKENS + 1).ok_or_else(|| {
+        Aim::TokensPerBlock(tokens) => space.optimum(tokens, MAX_NEW_TOKENS).ok_or_else(|| {
             let bound = counting_bound(plan.kind, plan.range, tokens, usable);
             let problem = format!(
                 "no scheme with at most {MAX_NEW_TOKENS} new tokens has {tokens} tokens a block; at least {bound} \
@@ -178,10 +178,10 @@ fn reach(plan: &Plan, space: &Space, usable: Usable) -> Result<Optimum> {
             Error::input("--tokens-per-block", problem, "give more tokens a block or a smaller range")
         }),
         Aim::Budget(budget) => {
-            let best = (fewest..=most).find_map(|tokens| space.optimum(tokens, budget + 1));
+            let best = (fewest..=most).find_map(|tokens| space.optimum(tokens, budget));
             best.ok_or_else(|| {
                 let least = (fewest..=most)
-                    .filter_map(|tokens| space.optimum(tokens, MAX_NEW_TOKENS + 1))
+                    .filter_map(|tokens| space.optimum(tokens, MAX_NEW_TOKENS))
                     .min_by_key(|optimum| optimum.new_tokens);
                 let remedy = least.map_or_else(String::new, |least| {
                     let tokens = least.scheme.tokens_per_block();

@@ -115,9 +115,6 @@ fn check(plan: &Plan, trained: &Trained, texts: &[(String, usize)]) {
     let documents =
         [include_str!("design.rs"), include_str!("../../README.md"), PROSE, "23", "<-1.", "34>", ""];
     for text in smiles.chain(documents.iter().flat_map(|d| d.split_inclusive("\n\n")).map(String::from)) {
-        if documents.iter().any(|d| d.contains(&text)) && text.contains(".0382") {
-            continue;
-        }
         let ids = |tokenizer: &HfTokenizer| tokenizer.encode(&*text, false).unwrap().get_ids().to_vec();
         assert_eq!(ids(&before), ids(&after), "{text:?}");
     }
@@ -192,14 +189,14 @@ fn the_command_writes_a_folder_that_other_verbs_read() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("small");
     let arguments = ["train-tokenizer", "--base", "llama-like", "--kind", "separate", "--range", "1"];
-    let aim = ["--budget", "0", "--quiet", "--json", "-o", out.to_str().unwrap()];
+    let aim = ["--budget", "1", "--quiet", "--json", "-o", out.to_str().unwrap()];
     let (stdout, stderr, code) = drift(&[&arguments[..], &aim].concat());
     assert_eq!(code, 0, "{stderr}");
     let report: Value = serde_json::from_str(&stdout).unwrap();
     assert_eq!(report["schema"], "drift.train-tokenizer/1");
     assert_eq!(report["guarantees"]["contexts"], 18);
     let fields = ["new_tokens", "drift", "range_angstrom", "lower_bound"];
-    assert_eq!(fields.map(|field| report[field].as_u64()), [Some(0), Some(0), Some(1), Some(0)]);
+    assert_eq!(fields.map(|field| report[field].as_u64()), [Some(1), Some(0), Some(1), Some(0)]);
     for field in ["coverage", "tokens_per_conformer", "base_tokens_per_conformer"] {
         assert!(report[field].as_f64().unwrap() > 0.0, "{field}");
     }
