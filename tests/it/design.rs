@@ -12,8 +12,7 @@ use drift::tokenizer::Tokenizer;
 use serde_json::{Value, json};
 use tokenizers::Tokenizer as HfTokenizer;
 
-use crate::inspect::drift;
-use crate::support::{shared, shared_texts};
+use crate::support::{drift, shared, shared_texts};
 
 fn base(name: &Path) -> (Tokenizer, Value) {
     let (tokenizer, json) = Tokenizer::load_with_json(name).unwrap();
@@ -190,9 +189,7 @@ fn the_command_writes_a_folder_that_other_verbs_read() {
     let out = folder.path().join("small");
     let arguments = ["train-tokenizer", "--base", "llama-like", "--kind", "separate", "--range", "1"];
     let aim = ["--budget", "1", "--quiet", "--json", "-o", out.to_str().unwrap()];
-    let (stdout, stderr, code) = drift(&[&arguments[..], &aim].concat());
-    assert_eq!(code, 0, "{stderr}");
-    let report: Value = serde_json::from_str(&stdout).unwrap();
+    let report = drift(&[&arguments[..], &aim].concat()).good().json();
     assert_eq!(report["schema"], "drift.train-tokenizer/1");
     assert_eq!(report["guarantees"]["contexts"], 18);
     let fields = ["new_tokens", "drift", "range_angstrom", "lower_bound"];
@@ -207,9 +204,7 @@ fn the_command_writes_a_folder_that_other_verbs_read() {
         serde_json::from_slice(&std::fs::read(out.join("tokenizer_config.json")).unwrap()).unwrap();
     assert_eq!(config["tokenizer_class"], "PreTrainedTokenizerFast");
     let block = "[C]<0.1234,-0.5678,0.9000>";
-    let (stdout, stderr, code) = drift(&["inspect", "--json", "--tokenizer", out.to_str().unwrap(), block]);
-    assert_eq!(code, 0, "{stderr}");
-    let inspected: Value = serde_json::from_str(&stdout).unwrap();
+    let inspected = drift(&["inspect", "--json", "--tokenizer", out.to_str().unwrap(), block]).good().json();
     assert_eq!(inspected[0]["free"].as_u64().unwrap() + 2, report["tokens_per_block"].as_u64().unwrap());
 }
 
@@ -223,7 +218,7 @@ fn what_cannot_be_made_is_refused() {
     let message = refused(&fused(Aim::Budget(1)));
     assert!(message.contains("the least is 5 new tokens"), "{message}");
     for range in ["0", "101"] {
-        let (_, stderr, code) = drift(&[
+        let ran = drift(&[
             "train-tokenizer",
             "--base",
             "qwen-like",
@@ -234,8 +229,8 @@ fn what_cannot_be_made_is_refused() {
             "-o",
             "/x",
         ]);
-        assert_eq!(code, 2);
-        assert!(stderr.contains("cannot hold a range"), "{stderr}");
+        assert_eq!(ran.code, Some(2));
+        assert!(ran.stderr.contains("cannot hold a range"), "{}", ran.stderr);
     }
     let mistaken = |change: &dyn Fn(&mut Value)| {
         let mut plan = fused(Aim::TokensPerBlock(9));
