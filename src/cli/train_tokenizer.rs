@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::output::Output;
 use crate::corpus::{Conformers, Embedded, Files, ReadOptions};
-use crate::design::check::ALL_CONTEXTS;
+use crate::design::texts::ALL_CONTEXTS;
 use crate::design::train::tokenizer_config;
 use crate::design::{Aim, Kind, Plan, Range, Trained, train};
 use crate::error::Error;
@@ -73,6 +73,11 @@ pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
         Box::new(Files { inputs: args.corpus.clone(), options: ReadOptions::default() })
     };
     let plan = plan(&args)?;
+    let base = if args.base.is_dir() { Some(&*args.base) } else { args.base.parent() };
+    if base.is_some_and(|base| base.is_dir() && base.canonicalize().ok() == args.output.canonicalize().ok()) {
+        let problem = "is the folder of the base, which would be overwritten";
+        return Err(Error::input("--output", problem, "give another folder").into());
+    }
     let config = base_config(&args.base)?;
     let trained = train(&plan, &*corpus, job)?;
     write_folder(&args.output, &trained, config.as_ref())?;

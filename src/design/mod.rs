@@ -23,6 +23,7 @@ pub mod report;
 pub mod scheme;
 pub mod search;
 pub mod space;
+pub mod texts;
 pub mod train;
 
 pub use report::DesignReport;

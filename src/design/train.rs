@@ -49,7 +49,7 @@ pub struct Plan {
     pub aim: Aim,
     /// The seed of the search.
     pub seed: u64,
-    /// In how many contexts every number is run; [`super::check::ALL_CONTEXTS`] unless time is short.
+    /// In how many contexts every number is run; [`super::texts::ALL_CONTEXTS`] unless time is short.
     pub contexts: usize,
 }
 

@@ -111,8 +111,15 @@ fn check(plan: &Plan, trained: &Trained, texts: &[(String, usize)]) {
         let bare = text.trim_start_matches(text::CONFORMER_OPEN).trim_end_matches(text::CONFORMER_CLOSE);
         skeleton::smiles(&text::parse(bare).unwrap().skeleton)
     });
-    let documents =
-        [include_str!("design.rs"), include_str!("../../README.md"), PROSE, "23", "<-1.", "34>", ""];
+    let documents = [
+        include_str!("../../src/design/space.rs"),
+        include_str!("architecture.rs"),
+        PROSE,
+        "23",
+        "<-1.",
+        "34>",
+        "",
+    ];
     for text in smiles.chain(documents.iter().flat_map(|d| d.split_inclusive("\n\n")).map(String::from)) {
         let ids = |tokenizer: &HfTokenizer| tokenizer.encode(&*text, false).unwrap().get_ids().to_vec();
         assert_eq!(ids(&before), ids(&after), "{text:?}");
