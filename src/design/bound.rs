@@ -4,7 +4,9 @@
 //! Decoding gives the block back, so different blocks have different token sequences. A token that begins with `<` can
 //! only be the first, one that ends with `>` only the last. With a, b and c tokens of these two and of all other sorts
 //!
-//!     M ≤ a · b · c^(N - 2)
+//! ```text
+//! M ≤ a · b · c^(N - 2)
+//! ```
 //!
 //! and each of a, b, c is at most the base's own tokens that can occur in a block, plus new ones. In the separate kind
 //! the first token is `<` and the last `>`, so a = b = 1. The bound knows nothing of slots: it holds for tokens of any
