@@ -31,7 +31,8 @@ pub struct DesignReport {
     pub free_tokens_per_block: u64,
     /// Tokens added to the base.
     pub new_tokens: u64,
-    /// The largest difference between the tokens of two blocks in the range.
+    /// The largest difference between `tokens_per_block` and the tokens of a block of the corpus in the range. The
+    /// checks have shown before that every block of the range takes exactly as many.
     pub drift: u64,
     /// No scheme of as many tokens a block does with fewer new ones; see `bound`.
     pub lower_bound: u64,

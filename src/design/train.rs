@@ -17,14 +17,12 @@ use super::space::{MAX_NEW_TOKENS, Optimum, Space, Vocabulary};
 use crate::corpus::{Conformer, Conformers};
 use crate::error::{Error, Result};
 use crate::job::{InputHash, Job, Provenance};
+use crate::stats::size::{SIZE_CLASSES, size_class};
 use crate::text::{self, Dialect, Fixed, number::UNITS_PER_ANGSTROM};
 use crate::tokenizer::Tokenizer;
 
 /// Steps of the search.
 const ITERATIONS: u64 = 20_000;
-
-/// Heavy atoms of the smallest conformers of each size class.
-const SIZES: [u64; 5] = [1, 11, 21, 31, 41];
 
 /// What to reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,7 +124,7 @@ pub fn train(plan: &Plan, corpus: &dyn Conformers, job: &Job) -> Result<Trained>
         tokens_per_block: tokens as u64,
         free_tokens_per_block: tokens as u64 - brackets(&scheme),
         new_tokens,
-        drift: 0,
+        drift: total.worst,
         lower_bound,
         gap: new_tokens.saturating_sub(lower_bound),
         least_in_space: new_tokens,
@@ -236,7 +234,10 @@ struct Sums {
     covered: u64,
     tokens: u64,
     base_tokens: u64,
+    /// Tokens more or fewer than the scheme's, over all blocks.
     drift: u64,
+    /// The most of them in one block of the range.
+    worst: u64,
 }
 
 impl Sums {
@@ -247,6 +248,7 @@ impl Sums {
         self.tokens += other.tokens;
         self.base_tokens += other.base_tokens;
         self.drift += other.drift;
+        self.worst = self.worst.max(other.worst);
     }
 
     fn coverage(&self) -> f64 {
@@ -260,7 +262,7 @@ impl Sums {
 
 /// A corpus under both tokenizers, by size class.
 struct Measured {
-    sizes: [Sums; SIZES.len()],
+    sizes: [Sums; SIZE_CLASSES.len()],
     skipped: u64,
     summary_inputs: Vec<InputHash>,
 }
@@ -273,7 +275,7 @@ impl Measured {
         corpus: &dyn Conformers,
         job: &Job,
     ) -> Result<Self> {
-        let mut sizes = [Sums::default(); SIZES.len()];
+        let mut sizes = [Sums::default(); SIZE_CLASSES.len()];
         let summary = corpus.read(job, &mut |batch| {
             let parts: Vec<(usize, Sums)> = batch
                 .conformers
@@ -299,17 +301,16 @@ impl Measured {
 
     fn report(&self) -> CorpusReport {
         let total = self.total();
-        let ends = SIZES[1..].iter().map(|next| Some(next - 1)).chain([None]);
         CorpusReport {
             conformers: total.conformers,
             blocks: total.blocks,
             skipped: self.skipped,
             drift_tokens_per_block: total.drift as f64 / total.blocks.max(1) as f64,
-            by_size: (self.sizes.iter().zip(SIZES).zip(ends))
-                .filter(|((sums, _), _)| sums.conformers > 0)
-                .map(|((sums, from), to)| SizeReport {
-                    from,
-                    to,
+            by_size: (self.sizes.iter().zip(SIZE_CLASSES))
+                .filter(|(sums, _)| sums.conformers > 0)
+                .map(|(sums, class)| SizeReport {
+                    from: class.from as u64,
+                    to: class.to.map(|to| to as u64),
                     conformers: sums.conformers,
                     coverage: sums.coverage(),
                     tokens_per_conformer: sums.mean(sums.tokens),
@@ -323,29 +324,25 @@ impl Measured {
 /// One conformer's size class and sums.
 fn measure(plan: &Plan, extended: &Tokenizer, tokens: usize, conformer: &Conformer) -> Result<(usize, Sums)> {
     let limit = plan.range.angstrom() as Fixed * UNITS_PER_ANGSTROM;
-    let inside = |numbers: &[Fixed; 3]| numbers.iter().all(|number| number.abs() < limit);
     let text = text::tagged(&text::write(&conformer.skeleton, &conformer.coordinates, Dialect::Fixed));
-    let blocks = conformer.coordinates.len() as u64;
-    let covered = conformer.coordinates.iter().filter(|numbers| inside(numbers)).count() as u64;
-    let mut drift = 0;
-    if covered < blocks {
-        let found = extended.tokens(&text)?;
-        for range in crate::tokenizer::block_ranges(&text) {
-            let touching =
-                found.iter().filter(|t| t.end > range.start - 1 && t.start < range.end + 1).count();
-            drift += touching.abs_diff(tokens) as u64;
+    let found = extended.tokens(&text)?;
+    let mut sums = Sums {
+        conformers: 1,
+        blocks: conformer.coordinates.len() as u64,
+        tokens: found.len() as u64,
+        base_tokens: plan.base.ids(&text)?.len() as u64,
+        ..Sums::default()
+    };
+    for (range, numbers) in crate::tokenizer::block_ranges(&text).iter().zip(&conformer.coordinates) {
+        let touching = found.iter().filter(|t| t.end > range.start - 1 && t.start < range.end + 1).count();
+        let drift = touching.abs_diff(tokens) as u64;
+        sums.drift += drift;
+        if numbers.iter().all(|number| number.abs() < limit) {
+            sums.covered += 1;
+            sums.worst = sums.worst.max(drift);
         }
     }
-    let sums = Sums {
-        conformers: 1,
-        blocks,
-        covered,
-        tokens: extended.ids(&text)?.len() as u64,
-        base_tokens: plan.base.ids(&text)?.len() as u64,
-        drift,
-    };
-    let class = SIZES.iter().rposition(|from| blocks >= *from).unwrap_or(0);
-    Ok((class, sums))
+    Ok((size_class(conformer.coordinates.len()), sums))
 }
 
 /// The configuration that makes `transformers` read `tokenizer.json` as it is: some of its classes build a
