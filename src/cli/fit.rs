@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::output::Output;
-use crate::corpus::{Conformers, Embedded, Files, ReadOptions};
 use crate::error::Error;
 use crate::io::AtomicFile;
 use crate::job::Job;
@@ -56,11 +55,7 @@ enum DialectArg {
 
 /// Reads, fits, writes, shows.
 pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
-    let corpus: Box<dyn Conformers> = if args.corpus.is_empty() {
-        Box::new(Embedded)
-    } else {
-        Box::new(Files { inputs: args.corpus.clone(), options: ReadOptions::default() })
-    };
+    let corpus = super::corpus(&args.corpus);
     let plan = plan(&args)?;
     let folder = args.output.as_deref().filter(|path| path.as_os_str() != "-");
     if let Some(file) = folder.filter(|path| path.exists() && !path.is_dir()) {

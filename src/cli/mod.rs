@@ -8,6 +8,7 @@ mod output;
 mod progress;
 mod train_tokenizer;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use clap::{CommandFactory, Parser, Subcommand};
 
+use crate::corpus::{Conformers, Embedded, Files, ReadOptions};
 use crate::error::Error;
 use crate::job::Job;
 use output::Output;
@@ -85,6 +87,15 @@ fn run(cli: Cli, output: &Output) -> anyhow::Result<()> {
         Verb::Inspect(args) => inspect::run(args, &job, output),
         Verb::TrainTokenizer(args) => train_tokenizer::run(args, &job, output),
         Verb::Completions(args) => completions::run(args, &mut Cli::command(), output),
+    }
+}
+
+/// The conformers of `--corpus`: the files given, or the embedded corpus.
+fn corpus(inputs: &[PathBuf]) -> Box<dyn Conformers> {
+    if inputs.is_empty() {
+        Box::new(Embedded)
+    } else {
+        Box::new(Files { inputs: inputs.to_vec(), options: ReadOptions::default() })
     }
 }
 

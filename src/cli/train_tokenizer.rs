@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::output::Output;
-use crate::corpus::{Conformers, Embedded, Files, ReadOptions};
 use crate::design::texts::ALL_CONTEXTS;
 use crate::design::train::tokenizer_config;
 use crate::design::{Aim, Kind, Plan, Range, Trained, train};
@@ -67,11 +66,7 @@ enum DialectArg {
 
 /// Designs, checks, writes, shows.
 pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
-    let corpus: Box<dyn Conformers> = if args.corpus.is_empty() {
-        Box::new(Embedded)
-    } else {
-        Box::new(Files { inputs: args.corpus.clone(), options: ReadOptions::default() })
-    };
+    let corpus = super::corpus(&args.corpus);
     let plan = plan(&args)?;
     let base = if args.base.is_dir() { Some(&*args.base) } else { args.base.parent() };
     if base.is_some_and(|base| base.is_dir() && base.canonicalize().ok() == args.output.canonicalize().ok()) {

@@ -162,33 +162,32 @@ impl<'t> Task<'t> {
     /// Adds conformers to the evidence; returns the number of blocks.
     fn replay(&mut self, conformers: &[Conformer]) -> Result<u64> {
         let before = self.evidence.blocks;
-        if self.sampling {
-            let room = SAMPLED_CONFORMERS.saturating_sub(self.sample.len()).min(conformers.len());
-            let sampled: Result<Vec<Sampled>> =
-                conformers[..room].par_iter().map(|conformer| self.sampled(conformer)).collect();
-            self.sample.extend(sampled?);
-        }
-        let parts: Vec<Evidence> = conformers
+        let room = if self.sampling { SAMPLED_CONFORMERS.saturating_sub(self.sample.len()) } else { 0 };
+        let parts: Vec<(Evidence, Vec<Sampled>)> = conformers
             .par_chunks(CHUNK)
-            .map(|chunk| {
-                let mut evidence = Evidence::new(&self.options);
-                let mut scratch = Scratch::default();
-                for conformer in chunk {
-                    evidence.add(&self.options, &self.blocks(conformer, &mut scratch)?);
-                }
-                Ok(evidence)
-            })
+            .enumerate()
+            .map(|(chunk, conformers)| self.part(conformers, room.saturating_sub(chunk * CHUNK)))
             .collect::<Result<_>>()?;
-        parts.iter().for_each(|part| self.evidence.merge(part));
+        for (evidence, sample) in parts {
+            self.evidence.merge(&evidence);
+            self.sample.extend(sample);
+        }
         Ok(self.evidence.blocks - before)
     }
 
-    fn sampled(&self, conformer: &Conformer) -> Result<Sampled> {
-        Ok(Sampled {
-            molecule: conformer.molecule.clone(),
-            skeleton: conformer.skeleton.clone(),
-            blocks: self.blocks(conformer, &mut Scratch::default())?,
-        })
+    /// The evidence of some conformers, and the replays of the first `sampled` of them.
+    fn part(&self, conformers: &[Conformer], sampled: usize) -> Result<(Evidence, Vec<Sampled>)> {
+        let mut evidence = Evidence::new(&self.options);
+        let (mut sample, mut scratch) = (Vec::new(), Scratch::default());
+        for (index, conformer) in conformers.iter().enumerate() {
+            let blocks = self.blocks(conformer, &mut scratch)?;
+            evidence.add(&self.options, &blocks);
+            if index < sampled {
+                let (molecule, skeleton) = (conformer.molecule.clone(), conformer.skeleton.clone());
+                sample.push(Sampled { molecule, skeleton, blocks });
+            }
+        }
+        Ok((evidence, sample))
     }
 
     /// Left group and replay of each block of a conformer, counted in its whole text.
@@ -238,7 +237,7 @@ impl<'t> Task<'t> {
             dialect: self.dialect,
             conformers: self.evidence.conformers,
             blocks: self.evidence.blocks,
-            exact: self.vectors_hold(&placeholder, &candidates, survey)?,
+            exact: self.vectors_hold(&candidates, survey)?,
             counted_by: match self.counter.method() {
                 Method::Tables { verified_blocks } => {
                     format!("tables, equal to the tokenizer on {verified_blocks} blocks before use")
@@ -306,10 +305,9 @@ impl<'t> Task<'t> {
         Ok(reports)
     }
 
-    /// Whether F by left group is F in whole texts: every candidate in the sampled skeletons, by the reference.
-    fn vectors_hold(&self, chosen: &str, candidates: &[CandidateReport], survey: &Survey) -> Result<bool> {
-        let texts = candidates.iter().map(|c| c.placeholder.as_str()).chain([chosen]);
-        for placeholder in texts {
+    /// Whether F by left group is F in whole texts: every candidate, the chosen one among them, in the sampled skeletons, by the reference.
+    fn vectors_hold(&self, candidates: &[CandidateReport], survey: &Survey) -> Result<bool> {
+        for CandidateReport { placeholder, .. } in candidates {
             let vector = self.options.vector(&self.counter, placeholder)?;
             for skeleton in &survey.skeletons {
                 let text = text::tagged(&skeleton::fill(skeleton, placeholder));
