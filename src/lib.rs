@@ -1,6 +1,7 @@
 //! drift finds, proves and ends *token drift* in language models that write 3D molecules as text.
 //!
-//! Data flows text → corpus → stats → tokenizer → placeholder → design → report → cli; a module imports only from those
+//! Data flows text → corpus → stats → tokenizer → placeholder → design → constraint → audit → model → train →
+//! generate → eval → report → cli; a module imports only from those
 //! before it (`tests/it/architecture.rs` holds that). See ARCHITECTURE.md for the map.
 
 pub mod error;
@@ -18,6 +19,8 @@ pub mod tokenizer;
 pub mod placeholder;
 
 pub mod design;
+
+pub mod constraint;
 
 pub mod report;
 

@@ -1,0 +1,62 @@
+//! Logit processors: what a row of generated text may write next. Knows no model and no candle.
+//!
+//! A [`Constraint`] belongs to one molecule and is shared by all generations of it; a [`State`] belongs to one row.
+//! The decode loop asks for the [`Mask`] of a state, samples under it, and advances the state by the token that was
+//! taken. Masks are sparse lists of token ids; nothing of size `[batch, vocab]` is ever written.
+
+/// What a row may write next. Lists of ids are sorted and borrowed, never built per step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mask<'a> {
+    /// Every token.
+    Any,
+    /// This token and no other.
+    Forced(u32),
+    /// These tokens and no others.
+    Only(&'a [u32]),
+    /// Every token but these.
+    Except(&'a [u32]),
+}
+
+/// Where one row stands. Its meaning is the constraint's own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct State {
+    /// Tokens written, or the copy segment.
+    pub at: u32,
+    /// State inside the coordinate grammar.
+    pub inner: u32,
+}
+
+/// A logit processor for one molecule.
+pub trait Constraint: Send + Sync {
+    /// The state after the prompt.
+    fn start(&self) -> State;
+
+    /// What may come next.
+    fn mask(&self, state: &State) -> Mask<'_>;
+
+    /// The state after `token`, which the mask of `state` allowed.
+    fn advance(&self, state: &mut State, token: u32);
+
+    /// Appends the tokens that are forced from `state` on, whatever is sampled: they can be fed in one forward pass.
+    fn forced_run(&self, state: &State, run: &mut Vec<u32>) {
+        let mut state = *state;
+        while let Mask::Forced(token) = self.mask(&state) {
+            run.push(token);
+            if self.is_over(&state, token) {
+                break;
+            }
+            self.advance(&mut state, token);
+        }
+    }
+
+    /// Whether `token`, taken in `state`, ends the text (EOS).
+    fn is_over(&self, state: &State, token: u32) -> bool;
+
+    /// Whether [`Constraint::observe`] wants the most likely token of the unmasked logits before each mask.
+    fn wants_argmax(&self) -> bool {
+        false
+    }
+
+    /// Learns the most likely token of the unmasked logits; called before [`Constraint::mask`] where wanted.
+    fn observe(&self, _state: &mut State, _argmax: u32) {}
+}
