@@ -1,5 +1,6 @@
 //! The command line: one file per verb, each `Args` → plan → run → render. The only place that prints.
 
+mod compare;
 mod completions;
 mod fit;
 mod inspect;
@@ -55,6 +56,8 @@ enum Verb {
     TrainTokenizer(train_tokenizer::Args),
     /// Show the tokens of texts, which of them a template leaves free, and their drift
     Inspect(inspect::Args),
+    /// Set two records of `drift eval`, or two Chrome traces, side by side
+    Compare(compare::Args),
     /// Print a completion script for a shell
     Completions(completions::Args),
 }
@@ -86,6 +89,7 @@ fn run(cli: Cli, output: &Output) -> anyhow::Result<()> {
         Verb::Fit(args) => fit::run(args, &job, output),
         Verb::Inspect(args) => inspect::run(args, &job, output),
         Verb::TrainTokenizer(args) => train_tokenizer::run(args, &job, output),
+        Verb::Compare(args) => compare::run(&args, output),
         Verb::Completions(args) => completions::run(args, &mut Cli::command(), output),
     }
 }

@@ -4,6 +4,7 @@ mod architecture;
 mod bad_input;
 mod cli;
 mod common;
+mod compare;
 mod counting;
 mod design;
 mod hdf5;

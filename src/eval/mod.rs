@@ -1,0 +1,5 @@
+//! Generation under each logit processor, measured.
+//!
+//! - [`compare`] sets two records side by side.
+
+pub mod compare;
