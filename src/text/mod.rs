@@ -11,6 +11,7 @@ pub mod enriched;
 pub mod graph;
 pub mod number;
 pub mod skeleton;
+pub mod symmetry;
 
 pub use enriched::{Enriched, TextError, Written, append, parse, parse_block, write};
 pub use graph::{SameGraph, same_graph};

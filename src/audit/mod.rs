@@ -1,0 +1,5 @@
+//! Judging generated text.
+//!
+//! - [`geometry`] sets generated conformers against reference conformers.
+
+pub mod geometry;
