@@ -2,4 +2,7 @@
 //!
 //! - [`compare`] sets two records side by side.
 
+mod advice;
 pub mod compare;
+pub mod environment;
+pub mod record;
