@@ -13,7 +13,7 @@ mod load;
 mod parts;
 pub mod tables;
 
-pub use counter::{BlockTokens, Counter, MAX_BLOCK_TOKENS, Method};
+pub use counter::{BUILT_IN_SKELETONS, BlockTokens, Counter, MAX_BLOCK_TOKENS, Method};
 pub use load::{EMBEDDED, Tokenizer};
 
 use serde::Serialize;
