@@ -24,6 +24,8 @@ pub mod constraint;
 
 pub mod audit;
 
+pub mod model;
+
 pub mod eval;
 
 pub mod report;
