@@ -5,4 +5,5 @@
 mod advice;
 pub mod compare;
 pub mod environment;
+pub mod molecules;
 pub mod record;
