@@ -24,6 +24,8 @@ pub mod constraint;
 
 pub mod model;
 
+pub mod train;
+
 pub mod report;
 
 pub mod cli;

@@ -16,3 +16,5 @@ mod readers_bad;
 mod store;
 mod support;
 mod text;
+mod train;
+mod train_reference;
