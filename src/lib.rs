@@ -26,6 +26,8 @@ pub mod audit;
 
 pub mod model;
 
+pub mod train;
+
 pub mod eval;
 
 pub mod report;

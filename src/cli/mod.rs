@@ -7,6 +7,7 @@ mod inspect;
 mod mine;
 mod output;
 mod progress;
+mod train_model;
 mod train_tokenizer;
 
 use std::path::PathBuf;
@@ -54,6 +55,8 @@ enum Verb {
     Fit(fit::Args),
     /// Extend a tokenizer so that every coordinate block takes the same, small number of tokens, proved
     TrainTokenizer(train_tokenizer::Args),
+    /// Train a small Qwen3 or Llama model on a corpus, as a Hugging Face checkpoint
+    TrainModel(train_model::Args),
     /// Show the tokens of texts, which of them a template leaves free, and their drift
     Inspect(inspect::Args),
     /// Set two records of `drift eval`, or two Chrome traces, side by side
@@ -90,6 +93,7 @@ fn run(cli: Cli, output: &Output) -> anyhow::Result<()> {
         Verb::Inspect(args) => inspect::run(args, &job, output),
         Verb::TrainTokenizer(args) => train_tokenizer::run(args, &job, output),
         Verb::Compare(args) => compare::run(&args, output),
+        Verb::TrainModel(args) => train_model::run(args, &job, output),
         Verb::Completions(args) => completions::run(args, &mut Cli::command(), output),
     }
 }

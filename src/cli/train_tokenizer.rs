@@ -9,13 +9,10 @@ use crate::design::texts::ALL_CONTEXTS;
 use crate::design::train::tokenizer_config;
 use crate::design::{Aim, Kind, Plan, Range, Trained, train};
 use crate::error::Error;
-use crate::io::{read_to_limit, write_atomic};
+use crate::io::write_atomic;
 use crate::job::Job;
 use crate::report::design_view::design_table;
-use crate::tokenizer::Tokenizer;
-
-/// A tokenizer_config.json is at most this large.
-const MAX_CONFIG_BYTES: u64 = 1 << 24;
+use crate::tokenizer::{Tokenizer, config_beside};
 
 /// The command line of `drift train-tokenizer`.
 #[derive(Debug, clap::Args)]
@@ -73,7 +70,7 @@ pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
         let problem = "is the folder of the base, which would be overwritten";
         return Err(Error::input("--output", problem, "give another folder").into());
     }
-    let config = base_config(&args.base)?;
+    let config = config_beside(&args.base)?;
     let trained = train(&plan, &*corpus, job)?;
     write_folder(&args.output, &trained, config.as_ref())?;
     if output.json {
@@ -99,18 +96,6 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
         KindArg::Fused => Kind::Fused,
     };
     Ok(Plan { base, base_json, kind, range, aim, seed: args.seed, contexts: ALL_CONTEXTS })
-}
-
-/// The tokenizer_config.json beside the base, if there is one.
-fn base_config(base: &Path) -> anyhow::Result<Option<Value>> {
-    let folder = if base.is_dir() { Some(base) } else { base.parent() };
-    let file = folder.map(|folder| folder.join("tokenizer_config.json")).filter(|file| file.is_file());
-    let Some(file) = file else { return Ok(None) };
-    let bytes = read_to_limit(&file, MAX_CONFIG_BYTES)?;
-    let config = serde_json::from_slice(&bytes).map_err(|e| {
-        Error::input(file.display(), format!("is not JSON: {e}"), "mend it, or give the tokenizer.json alone")
-    })?;
-    Ok(Some(config))
 }
 
 /// The tokenizer last, so that it stands for the whole.

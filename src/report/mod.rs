@@ -19,6 +19,7 @@ pub mod plot;
 pub mod stats_view;
 pub mod table;
 pub mod tokens_view;
+pub mod train_view;
 
 pub use html::Page;
 pub use table::{Table, Terminal};

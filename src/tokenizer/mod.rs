@@ -11,10 +11,12 @@
 mod counter;
 mod load;
 mod parts;
+mod special;
 pub mod tables;
 
 pub use counter::{BUILT_IN_SKELETONS, BlockTokens, Counter, MAX_BLOCK_TOKENS, Method};
 pub use load::{EMBEDDED, Tokenizer};
+pub use special::{Named, config_beside};
 
 use serde::Serialize;
 

@@ -17,3 +17,5 @@ mod readers_bad;
 mod store;
 mod support;
 mod text;
+mod train;
+mod train_reference;
