@@ -24,6 +24,8 @@ pub mod constraint;
 
 pub mod model;
 
+pub mod generate;
+
 pub mod report;
 
 pub mod cli;
