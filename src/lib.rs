@@ -28,6 +28,8 @@ pub mod model;
 
 pub mod train;
 
+pub mod generate;
+
 pub mod eval;
 
 pub mod report;

@@ -115,6 +115,11 @@ impl Decoder {
         ))
     }
 
+    /// Whether rows of different lengths go through a pass without padding.
+    pub fn is_ragged(&self) -> bool {
+        has_kernels(&self.device.inner, self.device.dtype)
+    }
+
     /// An empty cache for `rows` rows of at most `length` tokens.
     ///
     /// # Errors
@@ -136,8 +141,7 @@ impl Decoder {
     /// # Errors
     /// If a token or a row is out of range, the cache is full, or the device fails.
     pub fn forward(&self, feeds: &[Feed<'_>], cache: &mut Cache, output: Output) -> Result<Tensor> {
-        let kernels = has_kernels(&self.device.inner, self.device.dtype);
-        self.run(feeds, cache, output, kernels).map_err(failed)
+        self.run(feeds, cache, output, self.is_ragged()).map_err(failed)
     }
 
     /// As [`Decoder::forward`], always with candle's own operations, as on a GPU.

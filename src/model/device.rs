@@ -45,6 +45,16 @@ impl Device {
         Device { dtype: DType::F32, ..self }
     }
 
+    /// The device of candle.
+    pub fn inner(&self) -> &CandleDevice {
+        &self.inner
+    }
+
+    /// The type of weights and cache.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
     /// `cpu`, `cuda:0`.
     pub fn name(&self) -> &str {
         &self.name

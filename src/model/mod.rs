@@ -24,10 +24,23 @@ pub use decoder::{Decoder, Output};
 pub use device::Device;
 pub use eos::end_of_text;
 
-use crate::error::Error;
+use std::collections::HashMap;
+use std::path::Path;
+
+use candle_core::Tensor;
+
+use crate::error::{Error, Result};
 
 /// What candle says when a device is out of memory, or fails.
 pub(crate) fn failed(error: candle_core::Error) -> Error {
     let text = error.to_string();
     Error::input("the model", text.lines().next().unwrap_or("failed"), "")
+}
+
+/// The tensors of a checkpoint by name, on `device` and in its type.
+///
+/// # Errors
+/// If a file is missing or broken, or holds a number that is not finite.
+pub fn load_tensors(dir: &Path, device: &Device) -> Result<HashMap<String, Tensor>> {
+    Ok(weights::Weights::load(dir, &device.inner, device.dtype)?.into_tensors())
 }

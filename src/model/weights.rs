@@ -98,6 +98,14 @@ impl Weights {
         Ok(tensor)
     }
 
+    /// All of them, by name.
+    pub fn into_tensors(self) -> HashMap<String, Tensor> {
+        match self.source {
+            Source::Files(tensors) => tensors,
+            Source::Random(_) => HashMap::new(),
+        }
+    }
+
     /// To be called when every weight was taken.
     ///
     /// # Errors
