@@ -26,6 +26,8 @@ pub mod model;
 
 pub mod train;
 
+pub mod generate;
+
 pub mod report;
 
 pub mod cli;
