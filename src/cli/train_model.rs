@@ -151,7 +151,12 @@ fn plan(args: Args) -> anyhow::Result<Plan> {
     let loss = Loss { prompt: args.schedule.prompt_weight, copy: args.schedule.copy_weight };
     if !(loss.prompt.is_finite() && loss.prompt >= 0.0 && loss.copy.is_finite() && loss.copy > 0.0) {
         let problem = "a weight of the loss is negative or no number";
-        return Err(Error::input("--prompt-weight, --copy-weight", problem, "give 0 or more, and more than 0").into());
+        return Err(Error::input(
+            "--prompt-weight, --copy-weight",
+            problem,
+            "give 0 or more, and more than 0",
+        )
+        .into());
     }
     Ok(Plan {
         shape: Shape { architecture, hidden, layers, heads, kv_heads, head_dim, intermediate, context },

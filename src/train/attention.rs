@@ -71,7 +71,11 @@ fn strips(documents: &[Range<usize>], heads: Heads) -> Vec<Strip> {
 ///
 /// # Errors
 /// If shapes disagree.
-pub fn attend([q, k, v]: &[Tensor; 3], documents: &[Range<usize>], heads: Heads) -> Result<(Vec<f32>, Vec<Tensor>)> {
+pub fn attend(
+    [q, k, v]: &[Tensor; 3],
+    documents: &[Range<usize>],
+    heads: Heads,
+) -> Result<(Vec<f32>, Vec<Tensor>)> {
     let columns = heads.queries * heads.dim;
     let mut output = vec![0.0; q.dim(0)? * columns];
     let mut probabilities = Vec::new();

@@ -145,8 +145,12 @@ impl Writer<'_> {
     /// # Errors
     /// If the corpus cannot be read, or nothing in it is for training.
     pub fn documents(&self, corpus: &dyn Conformers, job: &Job) -> Result<Documents> {
-        let mut documents =
-            Documents { train: vec![], validation: vec![], sizes: Sizes::default(), summary: ReadSummary::new() };
+        let mut documents = Documents {
+            train: vec![],
+            validation: vec![],
+            sizes: Sizes::default(),
+            summary: ReadSummary::new(),
+        };
         let mut molecules: [HashSet<String>; 3] = Default::default();
         documents.summary = corpus.read(job, &mut |batch| {
             let made: Vec<Option<(Part, Document)>> = batch
@@ -171,7 +175,11 @@ impl Writer<'_> {
         documents.sizes.skipped = documents.summary.skipped;
         if documents.train.is_empty() {
             let problem = format!("holds no conformer to learn from ({})", documents.sizes.left_out());
-            return Err(Error::input("--corpus", problem, "give more conformers with SMILES, or a longer --context"));
+            return Err(Error::input(
+                "--corpus",
+                problem,
+                "give more conformers with SMILES, or a longer --context",
+            ));
         }
         Ok(documents)
     }

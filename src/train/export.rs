@@ -63,7 +63,8 @@ pub fn write(
         generation["bos_token_id"] = begin.id.into();
     }
     document("generation_config.json", &generation)?;
-    let refuse = |e: &dyn std::fmt::Display| Error::input(folder.display(), format!("cannot be written: {e}"), "");
+    let refuse =
+        |e: &dyn std::fmt::Display| Error::input(folder.display(), format!("cannot be written: {e}"), "");
     document("recipe.json", &serde_json::to_value(report).map_err(|e| refuse(&e))?)?;
     let bytes: Vec<u8> = weights.iter().flat_map(|&value| bf16(value).to_le_bytes()).collect();
     let views = layout.parameters.iter().map(|parameter| {

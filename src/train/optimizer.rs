@@ -43,15 +43,17 @@ impl Weighted {
             let keep = if parameter.decays() { (1.0 - rate * schedule.weight_decay) as f32 } else { 1.0 };
             let range = parameter.range.clone();
             let weights = self.weights[range.clone()].par_chunks_mut(CHUNK);
-            let moments =
-                self.first[range.clone()].par_chunks_mut(CHUNK).zip(self.second[range.clone()].par_chunks_mut(CHUNK));
+            let moments = self.first[range.clone()]
+                .par_chunks_mut(CHUNK)
+                .zip(self.second[range.clone()].par_chunks_mut(CHUNK));
             weights.zip(moments).zip(gradient[range].par_chunks(CHUNK)).for_each(
                 |((weights, (first, second)), gradient)| {
                     for n in 0..weights.len() {
                         let g = gradient[n] * factor;
                         first[n] += (1.0 - BETAS[0]) * (g - first[n]);
                         second[n] += (1.0 - BETAS[1]) * (g * g - second[n]);
-                        weights[n] = weights[n] * keep - step * first[n] / (second[n].sqrt() * root + EPSILON);
+                        weights[n] =
+                            weights[n] * keep - step * first[n] / (second[n].sqrt() * root + EPSILON);
                     }
                 },
             );

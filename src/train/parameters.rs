@@ -124,7 +124,12 @@ impl Builder {
     fn add(&mut self, name: &str, shape: Vec<usize>, initial: Initial) -> Range<usize> {
         let range = self.end..self.end + shape.iter().product::<usize>();
         self.end = range.end;
-        self.parameters.push(Parameter { name: format!("{name}.weight"), shape, range: range.clone(), initial });
+        self.parameters.push(Parameter {
+            name: format!("{name}.weight"),
+            shape,
+            range: range.clone(),
+            initial,
+        });
         range
     }
 

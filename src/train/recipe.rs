@@ -106,7 +106,11 @@ impl Schedule {
         positive("--learning-rate", self.learning_rate)?;
         positive("--clip", self.clip)?;
         if !(self.weight_decay.is_finite() && self.weight_decay >= 0.0) {
-            return Err(Error::input("--weight-decay", format!("is {}", self.weight_decay), "give 0 or more"));
+            return Err(Error::input(
+                "--weight-decay",
+                format!("is {}", self.weight_decay),
+                "give 0 or more",
+            ));
         }
         Ok(())
     }

@@ -55,7 +55,8 @@ impl State {
     /// If the folder cannot be written to.
     pub fn save(&self, folder: &Path, recipe: &Recipe) -> Result<()> {
         let file = folder.join(FILE);
-        let fault = |e: &dyn std::fmt::Display| Error::input(file.display(), format!("cannot be made: {e}"), "");
+        let fault =
+            |e: &dyn std::fmt::Display| Error::input(file.display(), format!("cannot be made: {e}"), "");
         let metadata = Metadata {
             recipe: serde_json::to_value(recipe).map_err(|e| fault(&e))?,
             step: self.weighted.step,
@@ -93,7 +94,11 @@ impl State {
         let wanted = serde_json::to_value(recipe).map_err(|e| damaged(&e))?;
         if let Some(at) = difference(&metadata.recipe, &wanted, String::new()) {
             let problem = format!("was made by another recipe: {at}");
-            return Err(Error::input(file.display(), problem, "give the same options and inputs, or train anew"));
+            return Err(Error::input(
+                file.display(),
+                problem,
+                "give the same options and inputs, or train anew",
+            ));
         }
         let tensors = SafeTensors::deserialize(&bytes).map_err(|e| damaged(&e))?;
         let values = |name: &str| -> Result<Vec<f32>> {

@@ -107,26 +107,34 @@ impl Run<'_> {
         let lengths = self.documents.train.iter().map(|document| document.tokens.len()).collect();
         let Schedule { batch_tokens, shortest_first, steps, .. } = plan.schedule;
         let batches = Batches::new(lengths, batch_tokens, plan.seed, shortest_first);
-        let from = state.weighted.step;
+        let outcome = self.steps(&mut state, batches).and_then(|()| self.finish(&state));
+        if matches!(outcome, Err(Error::Interrupted)) {
+            state.save(&plan.output, &self.recipe)?;
+            let done = state.weighted.step;
+            let kept = format!("the state after {done} of {steps} steps was kept; go on with --resume");
+            return Err(Error::Stopped { kept });
+        }
+        outcome
+    }
+
+    /// The steps that are left.
+    fn steps(&self, state: &mut State, batches: Batches) -> Result<()> {
+        let (steps, from) = (self.plan.schedule.steps, state.weighted.step);
         self.job.observer().begin("training", Some(steps), Unit::Items);
         self.job.observer().advance(from);
         let outcome = batches.take(steps as usize).skip(from as usize).try_for_each(|batch| {
-            self.step(&mut state, &batch)?;
+            self.step(state, &batch)?;
             self.job.observer().advance(1);
-            if state.weighted.step % plan.save_steps == 0 && state.weighted.step < steps {
-                state.past.validation.push(self.validate(&state.weighted.weights, QUICK_VALIDATION, state.weighted.step)?);
-                self.save(&state)?;
+            let step = state.weighted.step;
+            if step.is_multiple_of(self.plan.save_steps) && step < steps {
+                let validation = self.validate(&state.weighted.weights, QUICK_VALIDATION, step)?;
+                state.past.validation.push(validation);
+                self.save(state)?;
             }
             Ok(())
         });
         self.job.observer().end();
-        if matches!(outcome, Err(Error::Interrupted)) {
-            state.save(&plan.output, &self.recipe)?;
-            let kept = format!("the state after {} of {steps} steps was kept; go on with --resume", state.weighted.step);
-            return Err(Error::Stopped { kept });
-        }
-        outcome?;
-        self.finish(state)
+        outcome
     }
 
     /// One update.
@@ -155,10 +163,16 @@ impl Run<'_> {
         let (past, step) = (&mut state.past, state.weighted.step);
         past.tokens += batch.iter().map(|&n| length(n) as u64).sum::<u64>();
         past.pending = [past.pending[0] + loss, past.pending[1] + weight];
-        if step % POINT_STEPS == 0 || step == schedule.steps {
+        if step.is_multiple_of(POINT_STEPS) || step == schedule.steps {
             let [loss, weight] = std::mem::take(&mut past.pending);
             let learning_rate = schedule.rate(step - 1);
-            past.curve.push(Point { step, tokens: past.tokens, loss: loss / weight, gradient_norm, learning_rate });
+            past.curve.push(Point {
+                step,
+                tokens: past.tokens,
+                loss: loss / weight,
+                gradient_norm,
+                learning_rate,
+            });
         }
         Ok(())
     }
@@ -214,7 +228,7 @@ impl Run<'_> {
     }
 
     /// The finished checkpoint; the state is of no more use.
-    fn finish(&self, state: State) -> Result<TrainReport> {
+    fn finish(&self, state: &State) -> Result<TrainReport> {
         let weights = export::stored(&state.weighted.weights);
         let stored = self.validate(&weights, usize::MAX, state.weighted.step)?;
         let report = self.report(&state.past, Some(stored));
@@ -230,7 +244,12 @@ impl Run<'_> {
 impl Documents {
     /// The most tokens of a document.
     fn longest(&self) -> usize {
-        self.train.iter().chain(&self.validation).map(|document: &Document| document.tokens.len()).max().unwrap_or(0)
+        self.train
+            .iter()
+            .chain(&self.validation)
+            .map(|document: &Document| document.tokens.len())
+            .max()
+            .unwrap_or(0)
     }
 }
 

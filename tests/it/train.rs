@@ -66,13 +66,17 @@ fn random_pack(lengths: &[usize], seed: u64) -> Pack {
 fn weights(network: &Network, seed: u64) -> Vec<f32> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let initial = network.layout.initial(seed);
-    initial.into_iter().map(|w| 8.0 * w * if w == 1.0 { random.random_range(0.05..0.2) } else { 1.0 }).collect()
+    initial
+        .into_iter()
+        .map(|w| 8.0 * w * if w == 1.0 { random.random_range(0.05..0.2) } else { 1.0 })
+        .collect()
 }
 
 /// The gradient of each parameter, by name.
 fn gradients(network: &Network, flat: &[f32], pack: &Pack) -> (f64, Vec<(String, Vec<f32>)>) {
     let (loss, gradient) = network.gradient(&network.weights(flat).unwrap(), pack).unwrap();
-    let named = network.layout.parameters.iter().map(|p| (p.name.clone(), gradient[p.range.clone()].to_vec()));
+    let named =
+        network.layout.parameters.iter().map(|p| (p.name.clone(), gradient[p.range.clone()].to_vec()));
     (loss, named.collect())
 }
 
@@ -88,7 +92,8 @@ fn gradients_are_those_of_a_recorded_graph_in_f64() {
         let (expected_loss, expected) = reference(&config, &network.layout, &flat, &pack);
         assert!((loss - expected_loss).abs() < 1e-5 * expected_loss, "{loss} {expected_loss}");
         for ((name, ours), expected) in ours.iter().zip(&expected) {
-            let error = ours.iter().zip(expected).map(|(a, b)| (f64::from(*a) - b).powi(2)).sum::<f64>().sqrt();
+            let error =
+                ours.iter().zip(expected).map(|(a, b)| (f64::from(*a) - b).powi(2)).sum::<f64>().sqrt();
             let size = expected.iter().map(|b| b * b).sum::<f64>().sqrt();
             assert!(size > 1e-3, "{architecture:?} {name} receives no gradient");
             assert!(error < 1e-4 * size, "{architecture:?} {name}: {error} of {size}");
@@ -316,7 +321,8 @@ fn plan(architecture: Architecture, steps: u64, output: std::path::PathBuf) -> P
 #[test]
 fn a_tiny_decoder_learns_a_tiny_corpus_by_heart() {
     let (corpus, out) = (small_corpus(), Folder::new());
-    let report = train(&plan(Architecture::Llama, 120, out.path()), &corpus.files(), &Job::default()).unwrap();
+    let report =
+        train(&plan(Architecture::Llama, 120, out.path()), &corpus.files(), &Job::default()).unwrap();
     let (first, last) = (report.curve.first().unwrap(), report.curve.last().unwrap());
     assert!(first.loss > 3.0 && last.loss < 0.35, "{} {}", first.loss, last.loss);
     assert!(report.curve.iter().all(|point| point.gradient_norm > 0.0));
@@ -381,7 +387,11 @@ fn a_state_of_another_recipe_or_a_damaged_one_is_refused() {
     let refusal = |plan: &Plan| train(plan, &corpus.files(), &Job::default()).unwrap_err().to_string();
 
     plan.schedule.learning_rate = 2e-2;
-    assert!(refusal(&plan).contains("another recipe: schedule.learning_rate was 0.01, is 0.02"), "{}", refusal(&plan));
+    assert!(
+        refusal(&plan).contains("another recipe: schedule.learning_rate was 0.01, is 0.02"),
+        "{}",
+        refusal(&plan)
+    );
     plan.schedule.learning_rate = 1e-2;
     plan.shape.layers = 1;
     assert!(refusal(&plan).contains("shape.layers was 2, is 1"));
@@ -440,7 +450,8 @@ fn the_verb_writes_a_checkpoint_that_others_read() {
     let tensors = safetensors::SafeTensors::deserialize(&bytes).unwrap();
     let embedding = tensors.tensor("model.embed_tokens.weight").unwrap();
     assert_eq!((embedding.dtype(), embedding.shape()), (safetensors::Dtype::BF16, &[2650, 32][..]));
-    let weights: usize = tensors.tensors().iter().map(|(_, tensor)| tensor.shape().iter().product::<usize>()).sum();
+    let weights: usize =
+        tensors.tensors().iter().map(|(_, tensor)| tensor.shape().iter().product::<usize>()).sum();
     assert_eq!(report["parameters"], weights);
     assert!(tensors.tensor("model.layers.0.self_attn.q_norm.weight").is_err(), "Llama has no norms of heads");
 

@@ -68,7 +68,8 @@ fn attention(config: &Config, part: &dyn Fn(&str) -> Option<Tensor>, x: &Tensor)
         match norm_name {
             None => Ok(heads),
             Some(norm_name) => {
-                let heads = part(norm_name).map_or(Ok(heads.clone()), |scale| norm(config, &heads, &scale))?;
+                let heads =
+                    part(norm_name).map_or(Ok(heads.clone()), |scale| norm(config, &heads, &scale))?;
                 rotate(config, &heads)
             }
         }
@@ -77,7 +78,10 @@ fn attention(config: &Config, part: &dyn Fn(&str) -> Option<Tensor>, x: &Tensor)
     let q = heads("self_attn.q_proj", queries, Some("self_attn.q_norm"))?;
     let spread = |x: Tensor| {
         let group = config.group_size();
-        x.unsqueeze(1)?.broadcast_as((pairs, group, length, dim))?.contiguous()?.reshape((queries, length, dim))
+        x.unsqueeze(1)?
+            .broadcast_as((pairs, group, length, dim))?
+            .contiguous()?
+            .reshape((queries, length, dim))
     };
     let k = spread(heads("self_attn.k_proj", pairs, Some("self_attn.k_norm"))?)?;
     let v = spread(heads("self_attn.v_proj", pairs, None)?)?;
