@@ -1,6 +1,7 @@
 //! The one integration binary: a module per subject, so that it links once.
 
 mod architecture;
+mod automaton;
 mod bad_input;
 mod cli;
 mod common;
@@ -10,6 +11,7 @@ mod hdf5;
 mod inspect;
 mod msgpack;
 mod placeholder;
+mod processors;
 mod properties;
 mod readers;
 mod readers_bad;
