@@ -22,6 +22,8 @@ pub mod design;
 
 pub mod constraint;
 
+pub mod audit;
+
 pub mod report;
 
 pub mod cli;

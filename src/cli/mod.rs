@@ -1,5 +1,6 @@
 //! The command line: one file per verb, each `Args` → plan → run → render. The only place that prints.
 
+mod audit;
 mod completions;
 mod fit;
 mod inspect;
@@ -53,6 +54,8 @@ enum Verb {
     Fit(fit::Args),
     /// Extend a tokenizer so that every coordinate block takes the same, small number of tokens, proved
     TrainTokenizer(train_tokenizer::Args),
+    /// Judge generated text: junk, lost digits, validity, drift
+    Audit(audit::Args),
     /// Show the tokens of texts, which of them a template leaves free, and their drift
     Inspect(inspect::Args),
     /// Print a completion script for a shell
@@ -84,6 +87,7 @@ fn run(cli: Cli, output: &Output) -> anyhow::Result<()> {
     match cli.verb {
         Verb::Mine(args) => mine::run(args, &job, output),
         Verb::Fit(args) => fit::run(args, &job, output),
+        Verb::Audit(args) => audit::run(args, &job, output),
         Verb::Inspect(args) => inspect::run(args, &job, output),
         Verb::TrainTokenizer(args) => train_tokenizer::run(args, &job, output),
         Verb::Completions(args) => completions::run(args, &mut Cli::command(), output),

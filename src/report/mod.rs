@@ -3,12 +3,13 @@
 //! - [`table::Table`] is one table, shown by [`table::Table::render`] in a terminal and by [`html`] in a page.
 //! - [`plot`] draws SVG by plotters, without fonts: the same bytes on every machine.
 //! - [`html::Page`] is a page of sections that loads nothing from anywhere.
-//! - [`stats_view`], [`fit_page`] and [`design_view`] put these together for `drift mine`, `drift fit` and `drift
-//!   train-tokenizer`.
+//! - [`stats_view`], [`fit_page`], [`design_view`] and [`audit_view`] put these together for `drift mine`, `drift fit`, `drift
+//!   train-tokenizer` and `drift audit`.
 //! - [`format`](mod@format) holds how numbers are written for people.
 //!
 //! Nothing here computes a figure or prints: views take reports and give strings.
 
+pub mod audit_view;
 pub mod design_view;
 pub mod fit_page;
 pub mod format;

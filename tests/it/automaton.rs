@@ -5,7 +5,8 @@ use std::sync::LazyLock;
 
 use drift::constraint::{Constraint, LogitProcessor, LpKind, Mask};
 use drift::corpus::{Conformers, Embedded};
-use drift::design::{Aim, Kind, Plan, Range, train};
+use drift::design::extend::extend;
+use drift::design::{Range, Scheme};
 use drift::io::hash_bytes;
 use drift::job::Job;
 use drift::text::skeleton::{Spelling, with_hydrogens};
@@ -33,29 +34,35 @@ static SKELETONS: LazyLock<Vec<String>> = LazyLock::new(|| {
     all.into_iter().collect()
 });
 
-/// A tokenizer of drift's own design.
-fn extended(base: &str, kind: Kind, tokens: usize) -> Tokenizer {
+/// A tokenizer of drift's own design, blocks below 15 Å cut at `starts`; without the checks of `drift train-tokenizer`.
+pub fn extended(base: &str, starts: &[usize]) -> Tokenizer {
     let (base, json) = Tokenizer::load_with_json(Path::new(base)).unwrap();
-    let name = format!("{} {} {tokens}", base.name, kind.name());
-    let plan = Plan {
-        base,
-        base_json: serde_json::from_slice(&json).unwrap(),
-        kind,
-        range: Range::new(15).unwrap(),
-        aim: Aim::TokensPerBlock(tokens),
-        seed: 0,
-        contexts: 1,
-    };
-    let trained = train(&plan, &Embedded, &Job::default()).unwrap();
-    let source = hash_bytes(&name, &trained.tokenizer_json);
-    Tokenizer::from_bytes(&name, source, &trained.tokenizer_json).unwrap()
+    let scheme = Scheme { range: Range::new(15).unwrap(), starts: starts.to_vec() };
+    let vocabulary = base.vocabulary();
+    let new: Vec<String> =
+        scheme.strings().into_iter().filter(|piece| !vocabulary.contains_key(piece)).collect();
+    let json = serde_json::from_slice(&json).unwrap();
+    let json = extend(&json, &base.name, &scheme, &new).unwrap().json.to_string();
+    let name = format!("{} {starts:?}", base.name);
+    Tokenizer::from_bytes(&name, hash_bytes(&name, json.as_bytes()), json.as_bytes()).unwrap()
 }
+
+/// `<-1.` `23` `45` `,7.` `89` `01` `,-0.` `12` `34>`
+pub const FUSED: [usize; 9] = [0, 4, 6, 8, 12, 14, 16, 20, 22];
+/// The same with brackets apart.
+pub const SEPARATE: [usize; 11] = [0, 1, 4, 6, 8, 12, 14, 16, 20, 22, 24];
+/// `<-1` `.2` `34` `5,-7` `.8` `90` `1,-0` `.1` `234` `>`
+const ODD: [usize; 10] = [0, 3, 5, 7, 11, 13, 15, 19, 21, 24];
 
 fn tokenizers() -> Vec<Tokenizer> {
     let mut list = Tokenizer::embedded().unwrap();
-    list.push(extended("qwen-like", Kind::Fused, 9));
-    list.push(extended("qwen-like", Kind::Separate, 11));
-    list.push(extended("llama-like", Kind::Fused, 9));
+    list.extend([
+        extended("qwen-like", &FUSED),
+        extended("qwen-like", &SEPARATE),
+        extended("qwen-like", &ODD),
+        extended("llama-like", &FUSED),
+        extended("llama-like", &SEPARATE),
+    ]);
     if let Some(shared) = shared("the automaton of the real tokenizers") {
         for name in SHARED_TOKENIZERS {
             list.push(Tokenizer::load(&shared.join("tokenizers").join(name)).unwrap());
@@ -179,12 +186,13 @@ fn the_grammar_has_few_states_and_few_legal_tokens() {
         let automaton = processor.automaton().unwrap().automaton();
         (automaton.size(), automaton.alphabet())
     };
-    // Per number: start, second digit or point, point, four decimals, comma; the last number has no comma, but an end.
-    assert_eq!(size("qwen-like", Dialect::Fixed), (24, 14));
-    assert_eq!(size("qwen-like", Dialect::Stripped), (33, 14));
+    // Per number: start, second digit or point, point, four decimals, comma; instead of the last comma an end. Before a
+    // first sign: one more.
+    assert_eq!(size("qwen-like", Dialect::Fixed), (25, 14));
+    assert_eq!(size("qwen-like", Dialect::Stripped), (34, 14));
     // Digits in threes: start, point, three decimals, the fourth, comma. 10 + 90 + 1,000 runs, `.`, `,`, `,-`, `-`.
-    assert_eq!(size("llama-like", Dialect::Fixed), (15, 1_104));
-    assert_eq!(size("llama-like", Dialect::Stripped), (18, 1_113));
+    assert_eq!(size("llama-like", Dialect::Fixed), (16, 1_104));
+    assert_eq!(size("llama-like", Dialect::Stripped), (19, 1_113));
 }
 
 #[test]
@@ -196,11 +204,13 @@ fn other_spellings_of_legal_texts_are_not_legal() {
     let canonical =
         encoded(&tokenizer, "[CONFORMER][C]<-1.2345,0.0000,-9.8765>[O]<1.0000,2.0000,3.0000>[/CONFORMER]");
     assert_eq!(accepted(&*constraint, &canonical), canonical.len() + 1);
-    // `]<-` in two tokens is what a position template forces.
-    let at = canonical.iter().position(|id| *id == vocabulary["]<-"]).unwrap();
-    let mut split = canonical.clone();
-    split.splice(at..=at, [vocabulary["]<"], vocabulary["-"]]);
-    assert_eq!(accepted(&*constraint, &split), at + 1);
+    for (merged, parts) in [(">[", [">", "["]), ("]<", ["]", "<"]), (",-", [",", "-"])] {
+        let at = canonical.iter().position(|id| *id == vocabulary[merged]).unwrap();
+        let mut split = canonical.clone();
+        split.splice(at..=at, parts.map(|part| vocabulary[part]));
+        // A comma alone is legal, but then no sign is.
+        assert_eq!(accepted(&*constraint, &split), at + usize::from(merged == ",-"), "{merged}");
+    }
     for text in [
         "[CONFORMER][C]<1.2345,0.0000,9.8765>[N]<1.0000,2.0000,3.0000>[/CONFORMER]",
         "[CONFORMER][C]<1.234,0.0000,9.8765>[O]<1.0000,2.0000,3.0000>[/CONFORMER]",

@@ -1,6 +1,7 @@
 //! The one integration binary: a module per subject, so that it links once.
 
 mod architecture;
+mod audit;
 mod automaton;
 mod bad_input;
 mod cli;
