@@ -1,5 +1,21 @@
-//! Judging generated text.
+//! Judging generated text: junk, lost digits, validity, geometry. Pure functions of strings and coordinates; only
+//! [`read`] opens files.
 //!
-//! - [`geometry`] sets generated conformers against reference conformers.
+//! - [`judge_block`] judges what stands between `<` and `>`, [`judge`] a whole answer against its prompt; [`Counts`]
+//!   sums both over samples, [`DriftHistogram`] drift.
+//! - [`geometry`] compares conformers with references: bond lengths, deviation after alignment, coverage.
+//! - [`read`] knows the files that generated text comes in, [`audit`](run::audit) is the way through.
 
+pub mod align;
+mod block;
+mod counts;
 pub mod geometry;
+pub mod read;
+mod run;
+mod sample;
+mod symmetry;
+
+pub use block::{BlockVerdict, dialect_of, judge_block};
+pub use counts::{Counts, DriftHistogram};
+pub use run::{AuditPlan, AuditReport, Example, FileReport, SCHEMA, audit};
+pub use sample::{Judged, Outcome, Sample, Split, coordinates, in_angstrom, judge, split};

@@ -1,5 +1,6 @@
 //! The command line: one file per verb, each `Args` → plan → run → render. The only place that prints.
 
+mod audit;
 mod compare;
 mod completions;
 mod fit;
@@ -57,6 +58,8 @@ enum Verb {
     TrainTokenizer(train_tokenizer::Args),
     /// Train a small Qwen3 or Llama model on a corpus, as a Hugging Face checkpoint
     TrainModel(train_model::Args),
+    /// Judge generated text: junk, lost digits, validity, drift
+    Audit(audit::Args),
     /// Show the tokens of texts, which of them a template leaves free, and their drift
     Inspect(inspect::Args),
     /// Set two records of `drift eval`, or two Chrome traces, side by side
@@ -90,6 +93,7 @@ fn run(cli: Cli, output: &Output) -> anyhow::Result<()> {
     match cli.verb {
         Verb::Mine(args) => mine::run(args, &job, output),
         Verb::Fit(args) => fit::run(args, &job, output),
+        Verb::Audit(args) => audit::run(args, &job, output),
         Verb::Inspect(args) => inspect::run(args, &job, output),
         Verb::TrainTokenizer(args) => train_tokenizer::run(args, &job, output),
         Verb::Compare(args) => compare::run(&args, output),

@@ -3,11 +3,13 @@
 //! - [`table::Table`] is one table, shown by [`table::Table::render`] in a terminal and by [`html`] in a page.
 //! - [`plot`] draws SVG by plotters, without fonts: the same bytes on every machine.
 //! - [`html::Page`] is a page of sections that loads nothing from anywhere.
-//! - [`stats_view`], [`fit_page`], [`design_view`], [`eval_view`], [`eval_page`] and [`compare_view`] put these together for the verbs.
+//! - [`stats_view`], [`fit_page`], [`design_view`], [`train_view`], [`audit_view`], [`eval_view`], [`eval_page`] and
+//!   [`compare_view`] put these together for the verbs.
 //! - [`format`](mod@format) holds how numbers are written for people.
 //!
 //! Nothing here computes a figure or prints: views take reports and give strings.
 
+pub mod audit_view;
 pub mod compare_view;
 pub mod design_view;
 pub mod eval_page;

@@ -3,6 +3,7 @@
 //! - [`CoordinateStats`] counts conformers one by one and merges; [`StatsReport`] is what it says at the end.
 //! - [`bootstrap`] gives intervals of means over molecules.
 //! - [`interval`] holds confidence intervals: of shares, of ratios over clusters, of paired differences.
+//! - [`bootstrap`] holds intervals of means by resampling.
 //! - [`histogram`] holds counts by value and their quantiles, [`moments`] means and standard deviations, [`size`] the
 //!   size classes of molecules.
 //!

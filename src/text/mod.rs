@@ -11,7 +11,6 @@ pub mod enriched;
 pub mod graph;
 pub mod number;
 pub mod skeleton;
-pub mod symmetry;
 
 pub use enriched::{Enriched, TextError, Written, append, parse, parse_block, write};
 pub use graph::{SameGraph, same_graph};

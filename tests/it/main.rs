@@ -1,6 +1,8 @@
 //! The one integration binary: a module per subject, so that it links once.
 
 mod architecture;
+mod audit;
+mod automaton;
 mod bad_input;
 mod cli;
 mod common;
@@ -12,6 +14,7 @@ mod inspect;
 mod model;
 mod msgpack;
 mod placeholder;
+mod processors;
 mod properties;
 mod readers;
 mod readers_bad;

@@ -83,7 +83,7 @@ impl Automaton {
         let starts =
             grammar::build(&mut states, &pieces, isolation.as_ref(), dialect, &id).ok_or_else(ambiguous)?;
         let entries = entries(&mut states, &starts, &id).ok_or_else(ambiguous)?;
-        Ok(Automaton::compact(&states, entries, &starts))
+        Ok(Automaton::compact(&states, entries, &starts, id("-")))
     }
 
     /// How many states the coordinate grammar has, the one behind a block included.
@@ -99,10 +99,18 @@ impl Automaton {
     }
 
     /// Keeps what can be reached, numbered anew.
-    fn compact(states: &States, entries: HashMap<Entry, StateId>, starts: &Starts) -> Self {
+    fn compact(
+        states: &States,
+        entries: HashMap<Entry, StateId>,
+        starts: &Starts,
+        minus: Option<u32>,
+    ) -> Self {
         let mut order: Vec<StateId> = Vec::new();
         let mut number: HashMap<StateId, u32> = HashMap::new();
-        let usual: Vec<StateId> = starts.plain.into_iter().chain(starts.isolated).collect();
+        // Mostly the sign of x is a token of its own.
+        let signed = minus.map(|minus| vec![(Mode::Plain, vec![]), (Mode::Plain, vec![minus])]);
+        let signed = signed.and_then(|entry| entries.get(&entry).copied());
+        let usual: Vec<StateId> = starts.plain.into_iter().chain(signed).chain(starts.isolated).collect();
         let mut size = 0;
         let mut all: Vec<StateId> = entries.values().copied().collect();
         all.sort_unstable();

@@ -1,0 +1,105 @@
+//! The tables of `drift audit`.
+
+use super::format::{percent, percent_interval, thousands};
+use super::table::Table;
+use crate::audit::{AuditReport, FileReport};
+use crate::text::Dialect;
+
+/// One row per file and logit processor.
+pub fn audit_table(report: &AuditReport) -> Table {
+    let mut table = Table::new(format!("Generated text, {} dialect", report.dialect.name()))
+        .code("file")
+        .code("processor")
+        .number("samples")
+        .number("pass")
+        .number("graph\nmismatch")
+        .number("parse\nfailures")
+        .number("no\nEOS")
+        .number("blocks")
+        .number("not three\nnumbers")
+        .number("with\nletters")
+        .number("digits\nlost")
+        .number("digits\ninvented");
+    if report.files.len() == 1 {
+        table.row(row(&report.files[0]));
+    } else {
+        report.files.iter().for_each(|file| _ = table.row(row(file)));
+        table.strong_row(row(&report.total));
+    }
+    let total = &report.total;
+    if let Some(interval) = total.pass_interval {
+        table.note(format!(
+            "pass: {} of {} samples, 95 % {}",
+            thousands(total.counts.passed),
+            thousands(total.counts.samples),
+            percent_interval(interval)
+        ));
+    }
+    if total.counts.without_prompt > 0 {
+        let without = thousands(total.counts.without_prompt);
+        table.note(format!("{without} samples have no prompt: their molecular graph was not compared"));
+    }
+    if report.dialect == Dialect::Stripped {
+        table.note("lost digits do not show in the stripped dialect");
+    }
+    table
+}
+
+fn row(file: &FileReport) -> Vec<String> {
+    let counts = &file.counts;
+    let share = |count: u64, of: u64| match (count, of) {
+        (0, _) => "0".to_owned(),
+        _ => format!("{} ({})", thousands(count), percent(count as f64 / of as f64)),
+    };
+    vec![
+        file.file.clone(),
+        file.lp.clone().unwrap_or_default(),
+        thousands(counts.samples),
+        share(counts.passed, counts.samples),
+        thousands(counts.graph_mismatch),
+        thousands(counts.parse_failures),
+        thousands(counts.no_eos),
+        thousands(counts.blocks),
+        share(counts.junk_blocks_strict, counts.blocks),
+        share(counts.junk_blocks_letters, counts.blocks),
+        counts.truncated_blocks.map_or_else(|| "-".to_owned(), |blocks| share(blocks, counts.blocks)),
+        share(counts.invented_blocks, counts.blocks),
+    ]
+}
+
+/// Blocks by drift; none without a tokenizer.
+pub fn drift_table(report: &AuditReport) -> Option<Table> {
+    let drift = report.total.drift.as_ref()?;
+    let title = format!(
+        "Drift against {} under {}",
+        report.placeholder.as_deref().unwrap_or_default(),
+        report.tokenizer.as_deref().unwrap_or_default()
+    );
+    let mut table = Table::new(title).number("drift").number("blocks").number("share").text("");
+    let all: u64 = drift.0.values().sum();
+    for (drift, blocks) in &drift.0 {
+        let meaning = match drift {
+            0 => "",
+            d if *d > 0 => "slots left over",
+            _ => "tokens cut off",
+        };
+        let share = percent(*blocks as f64 / all as f64);
+        table.row([format!("{drift:+}"), thousands(*blocks), share, meaning.to_owned()]);
+    }
+    Some(table)
+}
+
+/// Faulty blocks; none if there is none.
+pub fn examples_table(report: &AuditReport) -> Option<Table> {
+    if report.examples.is_empty() {
+        return None;
+    }
+    let mut table = Table::new("Examples").text("fault").code("block").code("file").code("record");
+    for example in &report.examples {
+        let block: String = format!("<{}>", example.block).chars().flat_map(char::escape_debug).collect();
+        let cut: String = block.chars().take(48).collect();
+        let block = if cut.len() < block.len() { cut + "…" } else { block };
+        table.row([example.fault.to_owned(), block, example.file.clone(), example.record.clone()]);
+    }
+    Some(table)
+}
