@@ -3,7 +3,7 @@
 use crate::text::Dialect;
 
 /// Decimals of the format.
-const DECIMALS: usize = 4;
+pub(super) const DECIMALS: usize = 4;
 
 /// What is wrong with a block; nothing, by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -52,17 +52,17 @@ pub fn judge_block(inside: &str, dialect: Dialect) -> BlockVerdict {
 }
 
 /// The number that a part of a block begins with.
-struct Part {
-    has_digits: bool,
-    decimals: usize,
+pub(super) struct Part {
+    pub has_digits: bool,
+    pub decimals: usize,
     /// Among the decimals.
-    trailing_zeros: usize,
+    pub trailing_zeros: usize,
     /// Bytes behind the number.
-    rest: usize,
+    pub rest: usize,
 }
 
 impl Part {
-    fn of(text: &str) -> Self {
+    pub fn of(text: &str) -> Self {
         let digits = |from: usize| text.as_bytes()[from..].iter().take_while(|b| b.is_ascii_digit()).count();
         let start = usize::from(text.starts_with('-'));
         let mut end = start + digits(start);

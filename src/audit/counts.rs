@@ -113,7 +113,8 @@ impl Counts {
 pub struct DriftHistogram(pub BTreeMap<i64, u64>);
 
 impl DriftHistogram {
-    /// Counts the blocks of an answer: T in the answer, F in the same answer with `placeholder` in every block.
+    /// Counts the blocks of an answer that `counts` picks by number: T in the answer, F in `template`, the same answer with
+    /// placeholders in its blocks.
     ///
     /// # Errors
     /// If the tokenizer cannot encode the text.
@@ -121,14 +122,13 @@ impl DriftHistogram {
         &mut self,
         tokenizer: &Tokenizer,
         answer: &str,
-        skeleton: &str,
-        placeholder: &str,
+        template: &str,
+        counts: impl Fn(usize) -> bool,
     ) -> Result<()> {
         let real = tokenizer.free_ends(&tagged(answer))?;
-        let template = skeleton.replace("<>", &format!("<{placeholder}>"));
-        let forced = tokenizer.free_ends(&tagged(&template))?;
+        let forced = tokenizer.free_ends(&tagged(template))?;
         if real.len() == forced.len() {
-            for (t, f) in real.iter().zip(&forced) {
+            for (_, (t, f)) in real.iter().zip(&forced).enumerate().filter(|(block, _)| counts(*block)) {
                 *self.0.entry(f.len() as i64 - t.len() as i64).or_default() += 1;
             }
         }

@@ -15,6 +15,7 @@ use crate::error::Result;
 use crate::job::{InputHash, Job, Provenance, Unit};
 use crate::stats::interval::{Interval, LEVEL, wilson};
 use crate::text::Dialect;
+use crate::text::skeleton::fill;
 use crate::tokenizer::{Tokenizer, block_ranges};
 
 /// The schema of [`AuditReport`].
@@ -207,7 +208,8 @@ fn judge_records(plan: &AuditPlan, dialect: Dialect, file: &str, records: &[Reco
             .or_insert_with(|| FileReport::new(file, lp.as_deref(), plan, dialect));
         group.counts.add(&judged, prompt.is_some());
         if let (Some(tokenizer), Some(drift)) = (&plan.tokenizer, &mut group.drift) {
-            drift.add(tokenizer, answer.answer, &judged.skeleton, &plan.placeholder)?;
+            let template = fill(&judged.skeleton, &plan.placeholder);
+            drift.add(tokenizer, answer.answer, &template, |_| true)?;
         }
         for (verdict, range) in judged.blocks.iter().zip(block_ranges(answer.answer)) {
             if let Some(fault) = fault(verdict) {

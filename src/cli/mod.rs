@@ -3,6 +3,7 @@
 mod audit;
 mod compare;
 mod completions;
+mod eval;
 mod fit;
 mod inspect;
 mod mine;
@@ -62,6 +63,8 @@ enum Verb {
     Audit(audit::Args),
     /// Show the tokens of texts, which of them a template leaves free, and their drift
     Inspect(inspect::Args),
+    /// Generate with a real model under every logit processor, and measure what each costs
+    Eval(Box<eval::Args>),
     /// Set two records of `drift eval`, or two Chrome traces, side by side
     Compare(compare::Args),
     /// Print a completion script for a shell
@@ -96,6 +99,7 @@ fn run(cli: Cli, output: &Output) -> anyhow::Result<()> {
         Verb::Audit(args) => audit::run(args, &job, output),
         Verb::Inspect(args) => inspect::run(args, &job, output),
         Verb::TrainTokenizer(args) => train_tokenizer::run(args, &job, output),
+        Verb::Eval(args) => eval::run(*args, &job, output),
         Verb::Compare(args) => compare::run(&args, output),
         Verb::TrainModel(args) => train_model::run(args, &job, output),
         Verb::Completions(args) => completions::run(args, &mut Cli::command(), output),

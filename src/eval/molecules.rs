@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::io::BufRead;
 use std::path::Path;
 
-use crate::audit::geometry::{Point, points};
+use crate::audit::geometry::{self, Conformation};
+use crate::audit::in_angstrom;
 use crate::corpus::{AtomOrder, Conformers, Part, SKIPPED_LISTED, Skipped};
 use crate::error::{Error, Result};
 use crate::io;
 use crate::job::{InputHash, Job};
 use crate::text::skeleton::{Spelling, from_smiles, smiles};
-use crate::text::symmetry::MolecularGraph;
 
 /// One molecule.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,7 +20,7 @@ pub struct Molecule {
     /// Its text with every block emptied.
     pub skeleton: String,
     /// Reference conformers, atoms in the order of the skeleton; may be none.
-    pub references: Vec<Vec<Point>>,
+    pub references: Vec<Conformation>,
 }
 
 /// The molecules of an evaluation.
@@ -62,7 +62,7 @@ impl Molecules {
                     found.push(Molecule { smiles, skeleton, references: Vec::new() });
                     found.len() - 1
                 });
-                found[place].references.push(points(&conformer.coordinates));
+                found[place].references.push(in_angstrom(&conformer.coordinates));
             }
             Ok(())
         })?;
@@ -122,9 +122,9 @@ impl Molecules {
 
 /// A molecule that the user names; why it is none.
 fn molecule(smiles: &str) -> std::result::Result<Molecule, String> {
-    // The parser of skeletons is lenient; the graph is what samples are judged by.
-    MolecularGraph::new(smiles).map_err(|e| e.to_string())?;
     let skeleton = from_smiles(smiles).map_err(|e| e.to_string())?;
+    // What its texts are judged by.
+    geometry::Molecule::new(&skeleton).map_err(|e| e.to_string())?;
     Ok(Molecule { smiles: smiles.to_owned(), skeleton, references: Vec::new() })
 }
 
@@ -145,9 +145,9 @@ mod tests {
         let all = Molecules::of_corpus(&Embedded, "the embedded corpus", None, &Job::default()).unwrap();
         assert!((150..300).contains(&all.molecules.len()), "{}", all.molecules.len());
         for molecule in &all.molecules {
-            let graph = MolecularGraph::new(&molecule.smiles).unwrap();
+            let atoms = geometry::Molecule::new(&molecule.skeleton).unwrap().atoms();
             assert!(!molecule.references.is_empty());
-            assert!(molecule.references.iter().all(|points| points.len() == graph.atoms()));
+            assert!(molecule.references.iter().all(|points| points.len() == atoms));
         }
         let some = Molecules::of_corpus(&Embedded, "the embedded corpus", Some(7), &Job::default()).unwrap();
         assert_eq!(some.molecules.len(), 7);

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::audit::{Counts, DriftHistogram};
 use crate::job::Provenance;
 use crate::stats::Interval;
 use crate::stats::bootstrap::Mean;
@@ -59,8 +60,8 @@ pub struct Protocol {
     pub preset: String,
     /// The seed.
     pub seed: u64,
-    /// The most tokens of a text.
-    pub max_new_tokens: usize,
+    /// The most tokens of a text; none where the molecule decides.
+    pub max_new_tokens: Option<usize>,
     /// `drift` or `candle-transformers`.
     pub engine: String,
     /// `growing` or `static`.
@@ -90,7 +91,7 @@ pub struct RunReport {
     pub dialect: Dialect,
     /// What became of the texts.
     #[serde(flatten)]
-    pub outcome: Outcome,
+    pub outcome: Counts,
     /// The 95 % interval of the share that passed, over molecules.
     pub passed_interval: Option<Interval>,
     /// What it took.
@@ -99,38 +100,11 @@ pub struct RunReport {
     /// The geometry of texts that passed; none without reference conformers.
     pub geometry: Option<Geometry>,
     /// Blocks by drift: FREE tokens of the template less those that the block takes; position templates only.
-    pub drift: Vec<DriftCount>,
+    pub drift: DriftHistogram,
     /// How likely the model held the tokens that were written.
     pub probabilities: Vec<ClassProbability>,
     /// Some of the texts that did not pass or hold junk or lost digits.
     pub examples: Vec<Example>,
-}
-
-/// What became of the texts of a run; counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct Outcome {
-    /// Texts.
-    pub samples: u64,
-    /// Texts of the prompt's molecular graph whose every block is three numbers.
-    pub passed: u64,
-    /// Texts of another molecular graph.
-    pub graph_mismatch: u64,
-    /// Texts that are no enriched SMILES.
-    pub parse_failures: u64,
-    /// Texts that reached the length limit.
-    pub no_eos: u64,
-    /// Blocks.
-    pub blocks: u64,
-    /// Blocks that are not three numbers.
-    pub junk_blocks_strict: u64,
-    /// Blocks that hold a letter.
-    pub junk_blocks_letters: u64,
-    /// Blocks that were cut short; none where that cannot be told.
-    pub truncated_blocks: Option<u64>,
-    /// Digits that such blocks lack.
-    pub lost_digits: u64,
-    /// Blocks with digits beyond the format.
-    pub invented_blocks: u64,
 }
 
 /// What a run took.
@@ -190,15 +164,6 @@ pub struct Geometry {
     pub cov_precision: Mean,
     /// Share of reference conformers near a text (COV-R).
     pub cov_recall: Mean,
-}
-
-/// A drift and the blocks that have it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct DriftCount {
-    /// F - T, in tokens.
-    pub drift: i64,
-    /// How many blocks.
-    pub blocks: u64,
 }
 
 /// The probability that the model gave the tokens of a class before any mask.
@@ -270,6 +235,7 @@ impl Comparison {
     }
 }
 
-fn label(lp: &str, placeholder: Option<&str>) -> String {
+/// A logit processor with its placeholder.
+pub(super) fn label(lp: &str, placeholder: Option<&str>) -> String {
     placeholder.map_or_else(|| lp.to_owned(), |placeholder| format!("{lp} {placeholder}"))
 }

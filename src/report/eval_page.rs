@@ -28,7 +28,7 @@ pub fn eval_page(report: &EvalReport) -> Page {
             section.table(&cost_table(report));
             section.svg(&time_plot(report), "Share of the wall time of each run.");
         });
-    if report.runs.iter().any(|run| !run.drift.is_empty()) {
+    if report.runs.iter().any(|run| !run.drift.0.is_empty()) {
         page = page.section("Drift", |section| drift_section(section, report));
     }
     if report.runs.iter().any(|run| !run.probabilities.is_empty()) {
@@ -104,12 +104,12 @@ fn drift_section(section: &mut Section, report: &EvalReport) {
         "FREE tokens of the template less those that the written block takes, over all blocks. Above zero the template \
          has slots left over, below zero it cuts digits off.",
     );
-    for run in report.runs.iter().filter(|run| !run.drift.is_empty()) {
+    for run in report.runs.iter().filter(|run| !run.drift.0.is_empty()) {
         let plot = columns(&Columns {
             title: format!("Drift under {}", run.label()),
             x_label: "drift, tokens".to_owned(),
             y_label: "share of blocks".to_owned(),
-            counts: run.drift.iter().map(|count| (count.drift, count.blocks)).collect(),
+            counts: run.drift.0.iter().map(|(drift, blocks)| (*drift, *blocks)).collect(),
         });
         section.heading(&format!("`{}`", name(report, run))).svg(&plot, "");
     }
@@ -141,8 +141,13 @@ fn method(section: &mut Section, report: &EvalReport) {
          comes out the same under each logit processor."
             .to_owned(),
         format!(
-            "At most {} tokens a text; KV cache {}; preset `{}`.",
-            protocol.max_new_tokens, protocol.kv_cache, protocol.preset
+            "At most {} a text; KV cache {}; preset `{}`.",
+            protocol.max_new_tokens.map_or_else(
+                || "half more tokens than the molecule's longest text takes, and 16,".to_owned(),
+                |most| format!("{most} tokens"),
+            ),
+            protocol.kv_cache,
+            protocol.preset
         ),
     ]);
 }

@@ -21,6 +21,7 @@ pub mod plot;
 pub mod stats_view;
 pub mod table;
 pub mod tokens_view;
+pub mod trace;
 pub mod train_view;
 
 pub use html::Page;

@@ -4,7 +4,9 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-use super::interval::Interval;
+use serde::Serialize;
+
+use super::interval::{Interval, LEVEL};
 
 /// Resamples that reports use.
 pub const RESAMPLES: u32 = 2_000;
@@ -30,6 +32,26 @@ pub fn bootstrap_mean(values: &[f64], resamples: u32, level: f64, seed: u64) -> 
     means.sort_by(f64::total_cmp);
     let tail = (1.0 - level) / 2.0;
     Some(Interval { low: quantile(&means, tail), high: quantile(&means, 1.0 - tail) })
+}
+
+/// A mean over independent items with its interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Mean {
+    /// Items, such as molecules.
+    pub items: usize,
+    /// Their mean.
+    pub mean: f64,
+    /// The interval of the mean, by [`bootstrap_mean`] at [`LEVEL`].
+    pub interval: Interval,
+}
+
+impl Mean {
+    /// The mean of `values`, one per item; none where there is no interval.
+    pub fn of(values: &[f64], seed: u64) -> Option<Mean> {
+        let interval = bootstrap_mean(values, RESAMPLES, LEVEL, seed)?;
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        Some(Mean { items: values.len(), mean, interval })
+    }
 }
 
 /// The quantile of sorted values, interpolated between neighbours (R's type 7).

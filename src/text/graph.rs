@@ -39,17 +39,13 @@ pub fn same_graph(a: &str, b: &str) -> Result<SameGraph, SmilesError> {
 /// # Errors
 /// If `smiles` is none.
 pub fn canonical(smiles: &str) -> Result<String, SmilesError> {
-    Ok(aromatic_form(smiles)?.canonicalize().render())
-}
-
-/// The graph without stereo and isotopes, in aromatic form, atoms in SMILES order.
-pub(super) fn aromatic_form(smiles: &str) -> Result<Smiles, SmilesError> {
     let graph = parse(smiles)?.non_isomeric();
     // Kekule and aromatic spellings meet here; a graph that cannot be perceived keeps its own spelling.
-    Ok(match graph.perceive_aromaticity() {
+    let graph = match graph.perceive_aromaticity() {
         Ok(perceived) => perceived.into_aromaticized(),
         Err(_) => graph,
-    })
+    };
+    Ok(graph.canonicalize().render())
 }
 
 /// Hydrogens that are implied at each atom, in SMILES order.

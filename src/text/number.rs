@@ -11,11 +11,6 @@ pub type Fixed = i32;
 /// Units of [`Fixed`] in one Å.
 pub const UNITS_PER_ANGSTROM: Fixed = 10_000;
 
-/// A coordinate in Å.
-pub fn angstrom(value: Fixed) -> f64 {
-    f64::from(value) / f64::from(UNITS_PER_ANGSTROM)
-}
-
 /// The largest magnitude that a coordinate may have: 99,999.9999 Å.
 pub const MAX_FIXED: Fixed = 999_999_999;
 

@@ -20,6 +20,7 @@ pub const EMBEDDED: [(&str, &[u8]); 2] = [
 ];
 
 /// A Hugging Face tokenizer, with its name and hash.
+#[derive(Clone)]
 pub struct Tokenizer {
     /// Folder or file name, for reports.
     pub name: String,
