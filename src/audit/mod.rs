@@ -3,7 +3,8 @@
 //!
 //! - [`judge_block`] judges what stands between `<` and `>`, [`judge`] a whole answer against its prompt; [`Counts`]
 //!   sums both over samples, [`DriftHistogram`] drift.
-//! - [`geometry`] compares conformers with references: bond lengths, deviation after alignment, coverage.
+//! - [`geometry`] compares conformers of one molecule: bond lengths, deviation after alignment, coverage;
+//!   [`References`] does so over molecules.
 //! - [`read`] knows the files that generated text comes in, [`audit`](run::audit) is the way through.
 
 pub mod align;
@@ -11,11 +12,13 @@ mod block;
 mod counts;
 pub mod geometry;
 pub mod read;
+mod references;
 mod run;
 mod sample;
 mod symmetry;
 
 pub use block::{BlockVerdict, dialect_of, judge_block};
 pub use counts::{Counts, DriftHistogram};
+pub use references::{Estimate, GeometryReport, MoleculeGeometry, Reference, References};
 pub use run::{AuditPlan, AuditReport, Example, FileReport, SCHEMA, audit};
 pub use sample::{Judged, Outcome, Sample, Split, coordinates, in_angstrom, judge, split};
