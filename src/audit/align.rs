@@ -77,9 +77,9 @@ fn rotate(m: &mut [[f64; 4]; 4], p: usize, q: usize) {
     for row in m.iter_mut() {
         (row[p], row[q]) = (c * row[p] - s * row[q], s * row[p] + c * row[q]);
     }
-    for k in 0..4 {
-        (m[p][k], m[q][k]) = (c * m[p][k] - s * m[q][k], s * m[p][k] + c * m[q][k]);
-    }
+    let (row_p, row_q) = (m[p], m[q]);
+    m[p] = std::array::from_fn(|k| c * row_p[k] - s * row_q[k]);
+    m[q] = std::array::from_fn(|k| s * row_p[k] + c * row_q[k]);
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The way through: files in, a report out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
 use rayon::prelude::*;
@@ -8,14 +8,16 @@ use serde::Serialize;
 
 use super::block::{BlockVerdict, dialect_of};
 use super::counts::{Counts, DriftHistogram};
+use super::geometry::Conformation;
 use super::read::{self, Record};
-use super::sample::{Sample, judge, split};
-use crate::corpus::{SKIPPED_LISTED, Skipped};
+use super::references::{GeometryReport, References};
+use super::sample::{Judged, Outcome, Sample, coordinates, judge, split};
+use crate::corpus::{Files, ReadOptions, SKIPPED_LISTED, Skipped};
 use crate::error::Result;
 use crate::job::{InputHash, Job, Provenance, Unit};
 use crate::stats::interval::{Interval, LEVEL, wilson};
-use crate::text::Dialect;
 use crate::text::skeleton::fill;
+use crate::text::{Dialect, skeleton};
 use crate::tokenizer::{Tokenizer, block_ranges};
 
 /// The schema of [`AuditReport`].
@@ -37,6 +39,8 @@ pub struct AuditPlan {
     pub tokenizer: Option<Tokenizer>,
     /// What drift is counted against, without brackets.
     pub placeholder: String,
+    /// Reference conformers, for geometry: files and folders, as `drift mine` takes them; none without.
+    pub references: Vec<PathBuf>,
 }
 
 /// What was found.
@@ -92,6 +96,8 @@ pub struct FileReport {
     pub pass_interval: Option<Interval>,
     /// Blocks by drift, F - T; none without a tokenizer.
     pub drift: Option<DriftHistogram>,
+    /// Geometry beside the references; none without references.
+    pub geometry: Option<GeometryReport>,
 }
 
 /// A faulty block.
@@ -107,34 +113,102 @@ pub struct Example {
     pub fault: &'static str,
 }
 
-impl FileReport {
+/// The samples of one row of the report.
+struct Group {
+    report: FileReport,
+    /// Conformers that can be compared, by skeleton of the prompt; empty lists for prompts without.
+    generated: BTreeMap<Box<str>, Vec<Conformation>>,
+}
+
+impl Group {
     fn new(file: &str, lp: Option<&str>, plan: &AuditPlan, dialect: Dialect) -> Self {
-        FileReport {
+        let report = FileReport {
             file: file.to_owned(),
             lp: lp.map(str::to_owned),
             counts: Counts::new(dialect),
             pass_interval: None,
             drift: plan.tokenizer.is_some().then(DriftHistogram::default),
-        }
+            geometry: None,
+        };
+        Group { report, generated: BTreeMap::new() }
     }
 
-    fn merge(&mut self, other: &FileReport) {
-        self.counts.merge(&other.counts);
-        if let (Some(all), Some(more)) = (&mut self.drift, &other.drift) {
+    /// Keeps the conformer of a sample that passes in the atom order of its prompt.
+    fn keep_conformer(&mut self, prompt: &str, answer: &str, judged: &Judged) {
+        // Prompts were parsed when they were read.
+        let Ok(key) = skeleton::from_smiles(prompt) else { return };
+        let usable = judged.outcome == Outcome::Pass && judged.skeleton == key;
+        let conformers = self.generated.entry(key.into()).or_default();
+        conformers.extend(coordinates(answer).filter(|_| usable));
+    }
+
+    fn merge(&mut self, other: &Group) {
+        let report = &mut self.report;
+        report.counts.merge(&other.report.counts);
+        if let (Some(all), Some(more)) = (&mut report.drift, &other.report.drift) {
             all.merge(more);
         }
-        self.pass_interval = wilson(self.counts.passed, self.counts.samples, LEVEL);
+        report.pass_interval = wilson(report.counts.passed, report.counts.samples, LEVEL);
+        for (skeleton, conformers) in &other.generated {
+            self.generated.entry(skeleton.clone()).or_default().extend_from_slice(conformers);
+        }
     }
 }
 
 /// Reads and judges.
 ///
 /// # Errors
-/// If a file cannot be read or holds no text, the tokenizer cannot encode one, or the job was cancelled.
+/// If a file cannot be read or holds no text, the tokenizer cannot encode one, the references hold none of the molecules,
+/// or the job was cancelled.
 pub fn audit(plan: &AuditPlan, job: &Job) -> Result<AuditReport> {
-    job.observer().begin("reading", Some(plan.files.len() as u64), Unit::Items);
-    let mut files: Vec<(InputHash, Vec<Record>)> = Vec::new();
     let mut skipped = Vec::new();
+    let files = read_files(plan, &mut skipped, job)?;
+    let (dialect, dialect_from) = dialect(plan, &files);
+    let samples = files.iter().map(|(_, records)| records.len() as u64).sum();
+    let mut groups = Vec::new();
+    let mut examples = Vec::new();
+    job.observer().begin("judging", Some(samples), Unit::Items);
+    for (input, records) in &files {
+        groups.extend(judge_file(plan, dialect, &input.name, records, &mut examples, job)?);
+    }
+    job.observer().end();
+    let mut total = Group::new("total", None, plan, dialect);
+    groups.iter().for_each(|group| total.merge(group));
+    let mut skipped_in_all = skipped.len() as u64;
+    let mut inputs: Vec<InputHash> = files.into_iter().map(|(input, _)| input).collect();
+    if !plan.references.is_empty() {
+        let corpus = Files { inputs: plan.references.clone(), options: ReadOptions::default() };
+        let wanted: HashSet<&str> = total.generated.keys().map(|skeleton| &**skeleton).collect();
+        let (references, summary) = References::read(&corpus, &wanted, job)?;
+        inputs.extend(summary.inputs);
+        skipped_in_all += summary.skipped;
+        skipped.extend(summary.skipped_records);
+        for group in groups.iter_mut().chain([&mut total]) {
+            group.report.geometry = Some(references.compare(&group.generated));
+        }
+    }
+    Ok(AuditReport {
+        schema: SCHEMA,
+        provenance: Provenance::of(inputs),
+        dialect,
+        dialect_from,
+        tokenizer: plan.tokenizer.as_ref().map(|tokenizer| tokenizer.name.clone()),
+        placeholder: plan.tokenizer.as_ref().map(|_| plan.placeholder.clone()),
+        files: groups.into_iter().map(|group| group.report).collect(),
+        total: total.report,
+        examples,
+        skipped: skipped_in_all,
+        skipped_records: skipped.into_iter().take(SKIPPED_LISTED).collect(),
+    })
+}
+
+/// The records of a file.
+type FileRecords = (InputHash, Vec<Record>);
+
+/// The records of all files; adds those that cannot be judged to `skipped`.
+fn read_files(plan: &AuditPlan, skipped: &mut Vec<Skipped>, job: &Job) -> Result<Vec<FileRecords>> {
+    job.observer().begin("reading", Some(plan.files.len() as u64), Unit::Items);
+    let mut files = Vec::new();
     for path in &plan.files {
         job.check()?;
         let file = read::read(path)?;
@@ -143,40 +217,11 @@ pub fn audit(plan: &AuditPlan, job: &Job) -> Result<AuditReport> {
         job.observer().advance(1);
     }
     job.observer().end();
-    let (dialect, dialect_from) = dialect(plan, &files);
-    let mut report = AuditReport {
-        schema: SCHEMA,
-        provenance: Provenance::of(files.iter().map(|(input, _)| input.clone()).collect()),
-        dialect,
-        dialect_from,
-        tokenizer: plan.tokenizer.as_ref().map(|tokenizer| tokenizer.name.clone()),
-        placeholder: plan.tokenizer.as_ref().map(|_| plan.placeholder.clone()),
-        files: Vec::new(),
-        total: FileReport::new("total", None, plan, dialect),
-        examples: Vec::new(),
-        skipped: skipped.len() as u64,
-        skipped_records: skipped.into_iter().take(SKIPPED_LISTED).collect(),
-    };
-    let samples = files.iter().map(|(_, records)| records.len() as u64).sum();
-    job.observer().begin("judging", Some(samples), Unit::Items);
-    for (input, records) in &files {
-        let parts: Vec<Part> = records
-            .par_chunks(CHUNK)
-            .map(|chunk| {
-                job.check()?;
-                let part = judge_records(plan, dialect, &input.name, chunk)?;
-                job.observer().advance(chunk.len() as u64);
-                Ok(part)
-            })
-            .collect::<Result<_>>()?;
-        report.add(plan, &input.name, &parts);
-    }
-    job.observer().end();
-    Ok(report)
+    Ok(files)
 }
 
 /// The dialect of a run.
-fn dialect(plan: &AuditPlan, files: &[(InputHash, Vec<Record>)]) -> (Dialect, DialectFrom) {
+fn dialect(plan: &AuditPlan, files: &[FileRecords]) -> (Dialect, DialectFrom) {
     if let Some(dialect) = plan.dialect {
         return (dialect, DialectFrom::Given);
     }
@@ -188,9 +233,38 @@ fn dialect(plan: &AuditPlan, files: &[(InputHash, Vec<Record>)]) -> (Dialect, Di
     }
 }
 
+/// The groups of a file, by logit processor.
+fn judge_file(
+    plan: &AuditPlan,
+    dialect: Dialect,
+    file: &str,
+    records: &[Record],
+    examples: &mut Vec<Example>,
+    job: &Job,
+) -> Result<Vec<Group>> {
+    let parts: Vec<Part> = records
+        .par_chunks(CHUNK)
+        .map(|chunk| {
+            job.check()?;
+            let part = judge_records(plan, dialect, file, chunk)?;
+            job.observer().advance(chunk.len() as u64);
+            Ok(part)
+        })
+        .collect::<Result<_>>()?;
+    let mut groups: BTreeMap<Option<&str>, Group> = BTreeMap::new();
+    for part in &parts {
+        for (lp, found) in &part.by_lp {
+            let lp = lp.as_deref();
+            groups.entry(lp).or_insert_with(|| Group::new(file, lp, plan, dialect)).merge(found);
+        }
+        part.examples.iter().for_each(|example| keep(examples, example.clone()));
+    }
+    Ok(groups.into_values().collect())
+}
+
 /// What was found in a part of a file, by logit processor.
 struct Part {
-    by_lp: BTreeMap<Option<String>, FileReport>,
+    by_lp: BTreeMap<Option<String>, Group>,
     examples: Vec<Example>,
 }
 
@@ -202,14 +276,15 @@ fn judge_records(plan: &AuditPlan, dialect: Dialect, file: &str, records: &[Reco
         let sample =
             Sample { prompt: prompt.as_deref(), answer: answer.answer, ended: answer.ended, dialect };
         let judged = judge(&sample);
-        let group = part
-            .by_lp
-            .entry(lp.clone())
-            .or_insert_with(|| FileReport::new(file, lp.as_deref(), plan, dialect));
-        group.counts.add(&judged, prompt.is_some());
-        if let (Some(tokenizer), Some(drift)) = (&plan.tokenizer, &mut group.drift) {
+        let group =
+            part.by_lp.entry(lp.clone()).or_insert_with(|| Group::new(file, lp.as_deref(), plan, dialect));
+        group.report.counts.add(&judged, prompt.is_some());
+        if let (Some(tokenizer), Some(drift)) = (&plan.tokenizer, &mut group.report.drift) {
             let template = fill(&judged.skeleton, &plan.placeholder);
             drift.add(tokenizer, answer.answer, &template, |_| true)?;
+        }
+        if let Some(prompt) = prompt.as_ref().filter(|_| !plan.references.is_empty()) {
+            group.keep_conformer(prompt, answer.answer, &judged);
         }
         for (verdict, range) in judged.blocks.iter().zip(block_ranges(answer.answer)) {
             if let Some(fault) = fault(verdict) {
@@ -237,25 +312,5 @@ fn fault(verdict: &BlockVerdict) -> Option<&'static str> {
 fn keep(examples: &mut Vec<Example>, example: Example) {
     if examples.iter().filter(|known| known.fault == example.fault).count() < EXAMPLES {
         examples.push(example);
-    }
-}
-
-impl AuditReport {
-    /// Adds the parts of a file, in order.
-    fn add(&mut self, plan: &AuditPlan, file: &str, parts: &[Part]) {
-        let mut groups: BTreeMap<&Option<String>, FileReport> = BTreeMap::new();
-        for part in parts {
-            for (lp, found) in &part.by_lp {
-                let group = groups
-                    .entry(lp)
-                    .or_insert_with(|| FileReport::new(file, lp.as_deref(), plan, self.dialect));
-                group.merge(found);
-            }
-            part.examples.iter().for_each(|example| keep(&mut self.examples, example.clone()));
-        }
-        for group in groups.into_values() {
-            self.total.merge(&group);
-            self.files.push(group);
-        }
     }
 }

@@ -6,7 +6,7 @@ use super::output::Output;
 use crate::audit::{AuditPlan, AuditReport, audit};
 use crate::error::Error;
 use crate::job::Job;
-use crate::report::audit_view::{audit_table, drift_table, examples_table};
+use crate::report::audit_view::{audit_table, drift_table, examples_table, geometry_table};
 use crate::report::format::thousands;
 use crate::text::{Dialect, parse_block};
 use crate::tokenizer::Tokenizer;
@@ -26,6 +26,9 @@ pub struct Args {
     /// The placeholder that drift is counted against
     #[arg(long, value_name = "P", default_value = "0.0000,0.0000,0.0000", allow_hyphen_values = true)]
     placeholder: String,
+    /// Compare geometry with these conformers too: files and folders that `drift mine` takes, with text
+    #[arg(long, value_name = "CORPUS", num_args = 1..)]
+    references: Vec<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
@@ -50,6 +53,7 @@ pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
         },
         tokenizer: args.tokenizer.as_deref().map(Tokenizer::load).transpose()?,
         placeholder: args.placeholder,
+        references: args.references,
     };
     let report = audit(&plan, job)?;
     if output.json {
@@ -69,7 +73,8 @@ pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
 const SHOWN: usize = 10;
 
 fn render(report: &AuditReport, output: &Output) -> String {
-    let tables = [Some(audit_table(report)), drift_table(report), examples_table(report)];
+    let tables =
+        [Some(audit_table(report)), geometry_table(report), drift_table(report), examples_table(report)];
     let shown: Vec<String> =
         tables.into_iter().flatten().map(|table| table.render(output.terminal())).collect();
     shown.join("\n")

@@ -39,8 +39,9 @@ impl Template {
     ) -> Result<Self> {
         let text = tagged(&placeholder.fill(skeleton));
         let tokens = tokenizer.tokens(&text)?;
+        let blocks = block_ranges(&text);
         let mixes = |start: usize, end: usize| {
-            block_ranges(&text).iter().any(|block| {
+            blocks.iter().any(|block| {
                 let (start, end) = (start.max(block.start), end.min(block.end));
                 start < end && text[start..end].contains(|c: char| c.is_ascii_digit())
             })

@@ -1,6 +1,7 @@
 //! What to do, in words, from the numbers of an evaluation.
 
 use super::record::{Comparison, RunReport};
+use crate::stats::Interval;
 use crate::stats::bootstrap::Mean;
 
 /// A difference in geometry up to this is none worth speaking of, in Å.
@@ -53,11 +54,9 @@ fn whether(model: &str, without: &RunReport, exact: &RunReport, pair: Option<&Co
     let geometry = pair.and_then(worst);
     let cost = match geometry {
         None => "nothing can be said of its geometry".to_owned(),
-        Some(worst) if worst.interval.low > NEGLIGIBLE_ANGSTROM => {
-            format!("but it costs {} Å of geometry", difference(&worst))
-        }
-        Some(worst) if worst.interval.high <= NEGLIGIBLE_ANGSTROM => "its geometry is as good".to_owned(),
-        Some(worst) => format!("its geometry differs by {} Å, which may be chance", difference(&worst)),
+        Some((worst, _)) if is_costly(&worst) => format!("but it costs {} Å of geometry", difference(&worst)),
+        Some((_, interval)) if interval.high <= NEGLIGIBLE_ANGSTROM => "its geometry is as good".to_owned(),
+        Some((worst, _)) => format!("its geometry differs by {} Å, which may be chance", difference(&worst)),
     };
     let time = match speed {
         s if s >= 1.05 => format!("{s:.2} times as fast"),
@@ -65,7 +64,7 @@ fn whether(model: &str, without: &RunReport, exact: &RunReport, pair: Option<&Co
         _ => "as fast".to_owned(),
     };
     let numbers = format!("{passed} of {samples} texts pass instead of {alone}, {cost}, and it is {time}");
-    let costly = geometry.is_some_and(|worst| worst.interval.low > NEGLIGIBLE_ANGSTROM);
+    let costly = geometry.is_some_and(|(worst, _)| is_costly(&worst));
     if passed < alone || costly && passed == alone {
         format!("{model}: use no logit processor. With `automaton` {numbers}.")
     } else if alone == samples && speed < 1.05 {
@@ -85,18 +84,28 @@ fn harm(run: &RunReport, pair: &Comparison) -> Option<String> {
         (run.outcome.invented_blocks, "of blocks get invented digits"),
     ];
     harms.extend(counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{:.1} % {what}", share(*n))));
-    if let Some(bond) = pair.bond_error_difference_angstrom.filter(|bond| bond.interval.low > 0.0) {
+    if let Some(bond) = pair
+        .bond_error_difference_angstrom
+        .filter(|bond| bond.interval.is_some_and(|interval| interval.low > 0.0))
+    {
         harms.push(format!("bond lengths are off by {} Å more than without", difference(&bond)));
     }
     (!harms.is_empty()).then(|| format!("{}: `{}` does harm: {}.", run.model, pair.label(), harms.join(", ")))
 }
 
-/// The larger of the differences in geometry.
-fn worst(pair: &Comparison) -> Option<Mean> {
+/// The larger of the differences in geometry with its interval.
+fn worst(pair: &Comparison) -> Option<(Mean, Interval)> {
     let differences = [pair.bond_error_difference_angstrom, pair.mat_precision_difference_angstrom];
-    differences.into_iter().flatten().max_by(|a, b| a.mean.total_cmp(&b.mean))
+    let known = differences.into_iter().flatten().filter_map(|mean| Some((mean, mean.interval?)));
+    known.max_by(|(a, _), (b, _)| a.mean.total_cmp(&b.mean))
 }
 
+fn is_costly(mean: &Mean) -> bool {
+    mean.interval.is_some_and(|interval| interval.low > NEGLIGIBLE_ANGSTROM)
+}
+
+/// `+0.088 [+0.045, +0.131]`.
 fn difference(mean: &Mean) -> String {
-    format!("{:+.3} [{:+.3}, {:+.3}]", mean.mean, mean.interval.low, mean.interval.high)
+    let interval = mean.interval.map(|Interval { low, high }| format!(" [{low:+.3}, {high:+.3}]"));
+    format!("{:+.3}{}", mean.mean, interval.unwrap_or_default())
 }

@@ -1,10 +1,13 @@
 //! Each logit processor against none, on the same molecules and random numbers.
 
+use rayon::prelude::*;
+
 use super::checkpoint::Checkpoint;
 use super::judged::Judged;
 use super::record::Comparison;
 use super::run::{Run, Subject};
-use super::tally::{PerMolecule, per_molecule};
+use super::tally::by_molecule;
+use crate::audit::MoleculeGeometry;
 use crate::constraint::LpKind;
 use crate::stats::bootstrap::Mean;
 
@@ -39,10 +42,10 @@ fn comparison(
         .collect();
     let before: Vec<&Judged> = usable.iter().map(|(before, _)| *before).collect();
     let after: Vec<&Judged> = usable.iter().map(|(_, after)| *after).collect();
-    let (before, after) = (per_molecule(subjects, &before), per_molecule(subjects, &after));
-    let difference = |figure: fn(&PerMolecule) -> Option<f64>| -> Option<Mean> {
-        let both =
-            before.iter().zip(&after).filter_map(|(before, after)| Some(figure(after)? - figure(before)?));
+    let (before, after) = (figures(subjects, &before), figures(subjects, &after));
+    let difference = |figure: fn(&MoleculeGeometry) -> Option<f64>| -> Option<Mean> {
+        let both = before.iter().zip(&after);
+        let both = both.filter_map(|(a, b)| Some(figure(b.as_ref()?)? - figure(a.as_ref()?)?));
         Mean::of(&both.collect::<Vec<f64>>(), seed)
     };
     Comparison {
@@ -52,11 +55,17 @@ fn comparison(
         passed_difference: passed(run) - passed(without),
         well_formed_without: well_formed.count() as u64,
         identical: identical.count() as u64,
-        bond_error_difference_angstrom: difference(|molecule| molecule.bond_error),
-        mat_precision_difference_angstrom: difference(|molecule| Some(molecule.mat_precision)),
-        mat_recall_difference_angstrom: difference(|molecule| Some(molecule.mat_recall)),
+        bond_error_difference_angstrom: difference(|m| m.bond_length_error_angstrom),
+        mat_precision_difference_angstrom: difference(|m| m.coverage.mat_precision_angstrom),
+        mat_recall_difference_angstrom: difference(|m| m.coverage.mat_recall_angstrom),
         speed_ratio: conformers_per_second(run) / conformers_per_second(without),
     }
+}
+
+/// The geometry of each molecule; none where there is no reference.
+fn figures(subjects: &[Subject], judged: &[&Judged]) -> Vec<Option<MoleculeGeometry>> {
+    let molecules = by_molecule(subjects, judged);
+    molecules.par_iter().map(|(reference, generated)| reference.compare(generated)).collect()
 }
 
 /// Texts of both runs for the same molecule and generation; an interrupted run lacks some.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::audit::{Counts, DriftHistogram};
+use crate::audit::{Counts, DriftHistogram, GeometryReport};
 use crate::job::Provenance;
 use crate::stats::Interval;
 use crate::stats::bootstrap::Mean;
@@ -98,7 +98,7 @@ pub struct RunReport {
     #[serde(flatten)]
     pub cost: Cost,
     /// The geometry of texts that passed; none without reference conformers.
-    pub geometry: Option<Geometry>,
+    pub geometry: Option<GeometryReport>,
     /// Blocks by drift: FREE tokens of the template less those that the block takes; position templates only.
     pub drift: DriftHistogram,
     /// How likely the model held the tokens that were written.
@@ -147,23 +147,6 @@ pub struct Seconds {
     pub templates: f64,
     /// Anything else.
     pub other: f64,
-}
-
-/// The geometry of the texts that passed, over molecules; lengths in Å.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Geometry {
-    /// The RMSD below which a conformer counts as found.
-    pub threshold_angstrom: f64,
-    /// Mean absolute difference of bond lengths from the reference conformers' means.
-    pub bond_error_angstrom: Mean,
-    /// RMSD to the nearest reference conformer (MAT-P).
-    pub mat_precision_angstrom: Mean,
-    /// RMSD from each reference conformer to the nearest text (MAT-R).
-    pub mat_recall_angstrom: Mean,
-    /// Share of texts near a reference conformer (COV-P).
-    pub cov_precision: Mean,
-    /// Share of reference conformers near a text (COV-R).
-    pub cov_recall: Mean,
 }
 
 /// The probability that the model gave the tokens of a class before any mask.

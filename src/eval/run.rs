@@ -14,7 +14,7 @@ use super::paired::compare;
 use super::plan::{EvalPlan, PlaceholderChoice};
 use super::record::{Comparison, Environment, EvalReport, Protocol, RunReport, SCHEMA, label};
 use super::tally::run_report;
-use crate::audit::geometry;
+use crate::audit::{Reference, geometry};
 use crate::constraint::{Constraint, LogitProcessor, LpKind, Placeholder};
 use crate::corpus::Embedded;
 use crate::error::{Error, Result};
@@ -58,7 +58,7 @@ pub struct TextRecord {
 /// A molecule with what its texts are judged by.
 pub(super) struct Subject {
     pub molecule: Molecule,
-    pub geometry: geometry::Molecule,
+    pub reference: Reference,
 }
 
 /// A run that is over.
@@ -155,7 +155,8 @@ fn subjects(molecules: &[Molecule]) -> Result<Vec<Subject>> {
     let subject = |molecule: &Molecule| {
         let geometry = geometry::Molecule::new(&molecule.skeleton)
             .map_err(|e| Error::input(&molecule.smiles, e, "leave this molecule out"))?;
-        Ok(Subject { molecule: molecule.clone(), geometry })
+        let reference = Reference { molecule: geometry, conformers: molecule.references.clone() };
+        Ok(Subject { molecule: molecule.clone(), reference })
     };
     molecules.par_iter().map(subject).collect()
 }

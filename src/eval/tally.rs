@@ -7,22 +7,11 @@ use super::judged::Judged;
 use super::paired::{conformers_per_second, total_seconds};
 use super::plan::EvalPlan;
 use super::probabilities::probabilities;
-use super::record::{Cost, Geometry, RunReport, Seconds};
+use super::record::{Cost, RunReport, Seconds};
 use super::run::{Run, Subject};
-use crate::audit::geometry::{COVERAGE_THRESHOLD_ANGSTROM, coverage};
-use crate::audit::{Counts, DriftHistogram};
-use crate::stats::bootstrap::Mean;
+use crate::audit::geometry::Conformation;
+use crate::audit::{Counts, DriftHistogram, GeometryReport, Reference};
 use crate::stats::interval::{ClusterSums, LEVEL};
-
-/// The geometry of one molecule's texts.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct PerMolecule {
-    pub bond_error: Option<f64>,
-    pub mat_precision: f64,
-    pub mat_recall: f64,
-    pub cov_precision: f64,
-    pub cov_recall: f64,
-}
 
 /// The figures of a run.
 pub(super) fn run_report(
@@ -54,46 +43,31 @@ pub(super) fn run_report(
         outcome: counts,
         passed_interval: passed.share_interval(LEVEL),
         cost: cost(run),
-        geometry: geometry(&per_molecule(subjects, &judged), plan.seed),
+        geometry: geometry(subjects, &judged),
         drift,
         probabilities: probabilities(checkpoint, run),
         examples: examples(subjects, &run.judged),
     }
 }
 
-/// The geometry of each molecule with a text that passed and reference conformers; in order.
-pub(super) fn per_molecule(subjects: &[Subject], judged: &[&Judged]) -> Vec<PerMolecule> {
+/// The usable conformers of each molecule, in order; those of a molecule without any are none.
+pub(super) fn by_molecule<'s>(
+    subjects: &'s [Subject],
+    judged: &[&Judged],
+) -> Vec<(&'s Reference, Vec<Conformation>)> {
     let of_molecule = |texts: &[&Judged]| {
-        let Subject { molecule, geometry } = &subjects[texts[0].subject];
-        let references = &molecule.references;
-        let generated: Vec<_> = texts.iter().filter_map(|judged| judged.points.clone()).collect();
-        let deviations = geometry.deviations(&generated, references)?;
-        let coverage = coverage(&deviations, references.len(), COVERAGE_THRESHOLD_ANGSTROM)?;
-        let errors = generated.iter().map(|points| geometry.bond_length_error(points, references));
-        let errors: Option<Vec<f64>> = errors.collect();
-        Some(PerMolecule {
-            bond_error: errors.map(|errors| errors.iter().sum::<f64>() / errors.len() as f64),
-            mat_precision: coverage.mat_precision_angstrom?,
-            mat_recall: coverage.mat_recall_angstrom?,
-            cov_precision: coverage.cov_precision?,
-            cov_recall: coverage.cov_recall,
-        })
+        let reference = &subjects[texts[0].subject].reference;
+        (reference, texts.iter().filter_map(|judged| judged.points.clone()).collect())
     };
-    judged.chunk_by(|a, b| a.subject == b.subject).filter_map(of_molecule).collect()
+    judged.chunk_by(|a, b| a.subject == b.subject).map(of_molecule).collect()
 }
 
-fn geometry(molecules: &[PerMolecule], seed: u64) -> Option<Geometry> {
-    let figure = |value: fn(&PerMolecule) -> Option<f64>| -> Option<Mean> {
-        Mean::of(&molecules.iter().filter_map(value).collect::<Vec<f64>>(), seed)
-    };
-    Some(Geometry {
-        threshold_angstrom: COVERAGE_THRESHOLD_ANGSTROM,
-        bond_error_angstrom: figure(|molecule| molecule.bond_error)?,
-        mat_precision_angstrom: figure(|molecule| Some(molecule.mat_precision))?,
-        mat_recall_angstrom: figure(|molecule| Some(molecule.mat_recall))?,
-        cov_precision: figure(|molecule| Some(molecule.cov_precision))?,
-        cov_recall: figure(|molecule| Some(molecule.cov_recall))?,
-    })
+/// The geometry of a run; none without reference conformers.
+fn geometry(subjects: &[Subject], judged: &[&Judged]) -> Option<GeometryReport> {
+    let molecules = by_molecule(subjects, judged);
+    let known = molecules.iter().filter(|(reference, _)| !reference.conformers.is_empty());
+    let pairs: Vec<_> = known.map(|(reference, generated)| (*reference, generated)).collect();
+    (!pairs.is_empty()).then(|| GeometryReport::of(&pairs))
 }
 
 fn cost(run: &Run) -> Cost {

@@ -1,8 +1,9 @@
 //! The tables of `drift audit`.
 
-use super::format::{percent, percent_interval, thousands};
+use super::format::{angstrom, percent, percent_interval, thousands};
 use super::table::Table;
 use crate::audit::{AuditReport, FileReport};
+use crate::stats::bootstrap::Mean;
 use crate::text::Dialect;
 
 /// One row per file and logit processor.
@@ -65,6 +66,44 @@ fn row(file: &FileReport) -> Vec<String> {
         counts.truncated_blocks.map_or_else(|| "-".to_owned(), |blocks| share(blocks, counts.blocks)),
         share(counts.invented_blocks, counts.blocks),
     ]
+}
+
+/// Geometry beside the references, one row per file and logit processor; none without references.
+pub fn geometry_table(report: &AuditReport) -> Option<Table> {
+    let total = report.total.geometry.as_ref()?;
+    let mut table = Table::new(format!(
+        "Geometry beside {} reference conformers of {} molecules, threshold {} Å",
+        thousands(total.references),
+        thousands(total.molecules),
+        total.threshold_angstrom
+    ))
+    .code("file")
+    .code("processor")
+    .number("molecules")
+    .number("conformers")
+    .number("bond length\nerror, Å")
+    .number("COV-R")
+    .number("MAT-R, Å")
+    .number("COV-P")
+    .number("MAT-P, Å");
+    for file in &report.files {
+        let Some(geometry) = &file.geometry else { continue };
+        let length = |estimate: Option<Mean>| estimate.map_or("-".to_owned(), |e| angstrom(e.mean));
+        let share = |estimate: Option<Mean>| estimate.map_or("-".to_owned(), |e| percent(e.mean));
+        table.row([
+            file.file.clone(),
+            file.lp.clone().unwrap_or_default(),
+            format!("{} of {}", geometry.molecules_with_conformers, geometry.molecules),
+            thousands(geometry.conformers),
+            length(geometry.bond_length_error_angstrom),
+            share(geometry.cov_recall),
+            length(geometry.mat_recall_angstrom),
+            share(geometry.cov_precision),
+            length(geometry.mat_precision_angstrom),
+        ]);
+    }
+    table.note("means over molecules; only samples that pass, in the atom order of the prompt, are compared");
+    Some(table)
 }
 
 /// Blocks by drift; none without a tokenizer.

@@ -2,7 +2,9 @@
 
 use super::format::{number, percent, rate, seconds, thousands};
 use super::table::Table;
+use crate::audit::GeometryReport;
 use crate::eval::record::{Comparison, EvalReport, RunReport};
+use crate::stats::Interval;
 use crate::stats::bootstrap::Mean;
 
 /// What became of the texts, one row per logit processor; the automaton in bold.
@@ -24,8 +26,8 @@ pub fn outcome_table(report: &EvalReport) -> Table {
         let outcome = &run.outcome;
         let share = |count: u64| percent(count as f64 / outcome.blocks.max(1) as f64);
         let mut cells = model_cells(report, &run.model);
-        let geometry = |value: fn(&crate::eval::record::Geometry) -> Mean| {
-            run.geometry.as_ref().map_or_else(|| "-".to_owned(), |geometry| number(value(geometry).mean))
+        let geometry = |value: fn(&GeometryReport) -> Option<Mean>| {
+            run.geometry.as_ref().and_then(value).map_or_else(|| "-".to_owned(), |mean| number(mean.mean))
         };
         cells.extend([
             run.label(),
@@ -37,7 +39,7 @@ pub fn outcome_table(report: &EvalReport) -> Table {
             share(outcome.junk_blocks_letters),
             outcome.truncated_blocks.map_or_else(|| "-".to_owned(), share),
             share(outcome.invented_blocks),
-            geometry(|geometry| geometry.bond_error_angstrom),
+            geometry(|geometry| geometry.bond_length_error_angstrom),
             geometry(|geometry| geometry.mat_precision_angstrom),
         ]);
         add(&mut table, run.lp == "automaton", cells);
@@ -185,10 +187,9 @@ fn same_text(pair: &Comparison) -> String {
 }
 
 fn difference(mean: Option<Mean>) -> String {
-    mean.map_or_else(
-        || "-".to_owned(),
-        |Mean { mean, interval, .. }| format!("{mean:+.3} [{:+.3}, {:+.3}]", interval.low, interval.high),
-    )
+    let Some(Mean { mean, interval, .. }) = mean else { return "-".to_owned() };
+    let interval = interval.map(|Interval { low, high }| format!(" [{low:+.3}, {high:+.3}]"));
+    format!("{mean:+.3}{}", interval.unwrap_or_default())
 }
 
 fn title(report: &EvalReport, what: &str) -> String {

@@ -34,23 +34,23 @@ pub fn bootstrap_mean(values: &[f64], resamples: u32, level: f64, seed: u64) -> 
     Some(Interval { low: quantile(&means, tail), high: quantile(&means, 1.0 - tail) })
 }
 
-/// A mean over independent items with its interval.
+/// A mean over independent items, such as molecules.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Mean {
-    /// Items, such as molecules.
+    /// How many items.
     pub items: usize,
     /// Their mean.
     pub mean: f64,
-    /// The interval of the mean, by [`bootstrap_mean`] at [`LEVEL`].
-    pub interval: Interval,
+    /// Its interval, by [`bootstrap_mean`] at [`LEVEL`].
+    pub interval: Option<Interval>,
 }
 
 impl Mean {
-    /// The mean of `values`, one per item; none where there is no interval.
+    /// The mean of `values`, one per item; none without values.
     pub fn of(values: &[f64], seed: u64) -> Option<Mean> {
-        let interval = bootstrap_mean(values, RESAMPLES, LEVEL, seed)?;
         let mean = values.iter().sum::<f64>() / values.len() as f64;
-        Some(Mean { items: values.len(), mean, interval })
+        let interval = bootstrap_mean(values, RESAMPLES, LEVEL, seed);
+        (!values.is_empty()).then_some(Mean { items: values.len(), mean, interval })
     }
 }
 

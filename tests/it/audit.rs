@@ -138,7 +138,7 @@ fn plain_texts_need_no_tags() {
     let total = &report["total"];
     assert_eq!((&total["samples"], &total["without_prompt"]), (&json!(2), &json!(1)));
     // The first line's trailing zeros are not of this dialect.
-    assert_eq!((&total["invented_blocks"], &total["invented_digits"]), (&json!(2), &json!(1 + 3 + 3 + 2)));
+    assert_eq!((&total["invented_blocks"], &total["invented_digits"]), (&json!(2), &json!(1 + 3 + 3 + 3)));
     assert_eq!((&total["truncated_blocks"], &total["lost_digits"]), (&Value::Null, &Value::Null));
     assert_eq!(report["skipped_records"][0]["reason"], "holds no enriched text");
 }
@@ -242,6 +242,49 @@ fn true_texts_are_without_fault() {
         let blocks = texts.iter().flat_map(|text| block_ranges(text).into_iter().map(|range| &text[range]));
         assert_eq!(dialect_of(blocks), Some(dialect));
     }
+}
+
+#[test]
+fn geometry_is_compared_with_references() {
+    let folder = Folder::new();
+    let conformers: Vec<Conformer> = embedded().into_iter().take(12).collect();
+    let prompt = |c: &Conformer| skeleton::smiles(&c.skeleton);
+    let text = |c: &Conformer| write(&c.skeleton, &c.coordinates, Dialect::Fixed);
+    let references: Vec<String> = conformers
+        .iter()
+        .map(|c| json!({"canonical_smiles": prompt(c), "embedded_smiles": text(c)}).to_string())
+        .collect();
+    folder.file("references.jsonl", references.join("\n"));
+    // Every molecule as it is; the first one again, stretched; the last one as junk.
+    let row = |c: &Conformer, text: String| json!({"smiles": prompt(c), "text": tagged(&text)}).to_string();
+    let mut rows: Vec<String> = conformers[..11].iter().map(|c| row(c, text(c))).collect();
+    let mut stretched = conformers[0].clone();
+    stretched.coordinates.iter_mut().flatten().for_each(|value| *value += *value / 10);
+    rows.push(row(&stretched, text(&stretched)));
+    rows.push(row(&conformers[11], text(&conformers[11]).replacen(',', ";", 1)));
+    folder.file("texts.jsonl", rows.join("\n"));
+    let arguments = ["audit", "texts.jsonl", "--references", "references.jsonl"];
+    let report = folder.drift(&[&arguments[..], &["--json"]].concat()).good().json();
+    let geometry = &report["total"]["geometry"];
+    for (field, expected) in
+        [("molecules", 12), ("molecules_with_conformers", 11), ("conformers", 12), ("references", 12)]
+    {
+        assert_eq!(geometry[field], expected, "{field}: {geometry:#}");
+    }
+    let mean = |field: &str| geometry[field]["mean"].as_f64().unwrap();
+    assert!((mean("cov_recall") - 11.0 / 12.0).abs() < 1e-12);
+    assert!(mean("mat_recall_angstrom") < 1e-6);
+    // One of two conformers of one of eleven molecules is a tenth too long in every bond.
+    let error = mean("bond_length_error_angstrom") * 11.0 * 2.0 / 0.1;
+    assert!((1.1..1.8).contains(&error), "{error} is no bond length");
+    assert!(mean("mat_precision_angstrom") > 0.0 && mean("cov_precision") <= 1.0);
+    let shown = folder.drift(&arguments).good();
+    assert!(shown.text().contains("11 of 12") && shown.text().contains("91.7 %"), "{}", shown.text());
+
+    folder.file("others.jsonl", json!({"embedded_smiles": "[Xe]<1.0000,2.0000,3.0000>"}).to_string());
+    let ran = folder.drift(&["audit", "texts.jsonl", "--references", "others.jsonl", "--json"]);
+    assert_eq!((ran.code, ran.stdout.len()), (Some(2), 0));
+    assert!(ran.stderr.contains("--references: hold none of the molecules"), "{}", ran.stderr);
 }
 
 #[test]

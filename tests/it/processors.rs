@@ -103,11 +103,12 @@ impl Slow {
             let base = match self.kind {
                 LpKind::Generic => !tag && !token.contains(['<', '>']),
                 LpKind::Qwen38 | LpKind::Qwen39 => {
-                    !tag && !token.contains(['<', '>']) && !(number(token) && malformed(token))
+                    let bad = number(token) && malformed(token);
+                    !(tag || bad || token.contains(['<', '>']))
                 }
                 LpKind::Targeted => {
-                    !tag && !token.contains(['<', '>', '[', ']', '@', '+'])
-                        && !(number(token) && malformed(token))
+                    let bad = number(token) && malformed(token);
+                    !(tag || bad || token.contains(['<', '>', '[', ']', '@', '+']))
                 }
                 _ => number(token) && !malformed(token),
             };

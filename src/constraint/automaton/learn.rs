@@ -2,8 +2,9 @@
 
 use super::states::Mode;
 use crate::design::Range;
-use crate::design::scheme::{BLOCK, SLOTS, Slot};
+use crate::design::scheme::Slot;
 use crate::error::{Error, Result};
+use crate::text::Dialect;
 use crate::tokenizer::{Token, Tokenizer};
 
 /// The longest run of digits of a block.
@@ -21,14 +22,21 @@ pub struct Pieces {
     pub comma_minus: Vec<u32>,
 }
 
-/// How blocks that are cut out of the text are cut further: by slots, the same in every block of the range.
+/// How blocks that are cut out of the text are cut further.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Isolation {
-    /// First slots of the pieces.
-    pub starts: Vec<usize>,
-    /// Which blocks.
+    /// Numbers of isolated blocks lie below this in magnitude.
     pub range: Range,
+    /// How many decimals their numbers may have, in order.
+    pub decimals: Vec<usize>,
+    /// How blocks are cut, by the decimals of their three numbers.
+    pub ways: Vec<Vec<Piece>>,
+    /// Some isolated block.
+    pub sample: String,
 }
+
+/// A pre-token of an isolated block: its slots. A last decimal of the stripped dialect is marked, for it is not zero.
+pub type Piece = Vec<(Slot, bool)>;
 
 /// An error that names the tokenizer.
 pub fn refuse(tokenizer: &Tokenizer, problem: impl std::fmt::Display) -> Error {
@@ -47,11 +55,8 @@ pub fn covering(tokens: &[Token], start: usize, end: usize) -> Option<Vec<u32>> 
     whole.then(|| covered.iter().map(|token| token.id).collect())
 }
 
-/// A block that no tokenizer isolates, since its numbers are whole.
-const PLAIN_BLOCK: &str = "0,0,0";
-
-/// A block of the smallest range, with every slot one character long.
-const ISOLATED_BLOCK: &str = "<-0.1234,-0.5678,-0.9012>";
+/// The inside of a block that no tokenizer isolates, since its numbers have five decimals.
+const PLAIN_BLOCK: &str = "0.12345,0.12345,0.12345";
 
 impl Pieces {
     /// Learns the pieces.
@@ -78,9 +83,10 @@ impl Pieces {
             runs.push(all);
         }
         let between = |separator: &str| {
-            let text = format!("[C]<0{separator}0{separator}0>[C]");
+            let text = format!("[C]<{PLAIN_BLOCK}{separator}{PLAIN_BLOCK}>[C]");
+            let start = 4 + PLAIN_BLOCK.len();
             let tokens = tokenizer.tokens(&text)?;
-            covering(&tokens, 5, 5 + separator.len()).ok_or_else(|| {
+            covering(&tokens, start, start + separator.len()).ok_or_else(|| {
                 refuse(tokenizer, format!("`{separator}` is not cut apart from the digits beside it"))
             })
         };
@@ -94,50 +100,102 @@ impl Pieces {
 }
 
 impl Isolation {
-    /// How a tokenizer isolates blocks; `None` if it does not.
+    /// How a tokenizer isolates blocks of a dialect; `None` if it does not.
     ///
     /// # Errors
-    /// If it cannot encode a block.
-    pub fn learn(tokenizer: &Tokenizer) -> Result<Option<Self>> {
-        let Some(pieces) = pieces_of(tokenizer, ISOLATED_BLOCK)? else { return Ok(None) };
-        let mut starts = Vec::with_capacity(pieces.len());
-        let mut at = 0;
-        for piece in &pieces {
-            starts.push(at);
-            at += piece.len();
-        }
-        let ends = starts.iter().skip(1).copied().chain([SLOTS]);
-        if starts.iter().zip(ends).any(|(&start, end)| BLOCK[start..end] == [Slot::Sign]) {
-            // A sign that is a token of its own: the brackets are, too, but nothing isolates blocks.
-            return Ok(None);
-        }
-        let mut angstrom = 0;
-        while angstrom < 100 {
-            let filled: Vec<String> = ISOLATED_BLOCK
-                .char_indices()
-                .map(|(slot, c)| if slot == 2 { angstrom.to_string() } else { c.to_string() })
-                .collect();
-            let ends = starts.iter().skip(1).copied().chain([SLOTS]);
-            let expected: Vec<String> =
-                starts.iter().zip(ends).map(|(&start, end)| filled[start..end].concat()).collect();
-            if pieces_of(tokenizer, &filled.concat())? != Some(expected) {
-                break;
+    /// If it cannot split a block into pre-tokens.
+    pub fn learn(tokenizer: &Tokenizer, dialect: Dialect) -> Result<Option<Self>> {
+        let all = match dialect {
+            Dialect::Fixed => MAX_DIGITS..=MAX_DIGITS,
+            Dialect::Stripped => 0..=MAX_DIGITS,
+        };
+        let mut decimals = Vec::new();
+        for count in all {
+            if cuts(tokenizer, &slots([count; 3], dialect), 0)?.is_some() {
+                decimals.push(count);
             }
+        }
+        let Some(&most) = decimals.last() else { return Ok(None) };
+        let widest = slots([most; 3], dialect);
+        let expected = cuts(tokenizer, &widest, 0)?;
+        let mut angstrom = 0;
+        while angstrom < 100 && cuts(tokenizer, &widest, angstrom)? == expected {
             angstrom += 1;
         }
-        Ok(Range::new(angstrom).ok().map(|range| Isolation { starts, range }))
+        let Ok(range) = Range::new(angstrom as u32) else { return Ok(None) };
+        let mut ways = Vec::new();
+        for x in &decimals {
+            for y in &decimals {
+                for z in &decimals {
+                    let block = slots([*x, *y, *z], dialect);
+                    let starts = cuts(tokenizer, &block, 0)?.ok_or_else(|| {
+                        refuse(tokenizer, format!("`{}` is not isolated", filled(&block, 0).concat()))
+                    })?;
+                    let ends = starts.iter().skip(1).copied().chain([block.len()]);
+                    ways.push(
+                        starts.iter().zip(ends).map(|(&start, end)| block[start..end].to_vec()).collect(),
+                    );
+                }
+            }
+        }
+        let sample = filled(&widest, 0).concat();
+        Ok(Some(Isolation { range, decimals, ways, sample }))
     }
 }
 
-/// The texts of a block's tokens if none crosses its brackets, else `None`.
-fn pieces_of(tokenizer: &Tokenizer, block: &str) -> Result<Option<Vec<String>>> {
-    let text = format!("[C]{block}[C]");
-    let tokens = tokenizer.tokens(&text)?;
-    if covering(&tokens, 3, 3 + block.len()).is_none() {
-        return Ok(None);
+/// The slots of a block whose numbers have so many decimals; a number without decimals has no point.
+fn slots(decimals: [usize; 3], dialect: Dialect) -> Piece {
+    let mut slots = vec![(Slot::Open, false)];
+    for (axis, count) in decimals.into_iter().enumerate() {
+        slots.extend([(Slot::Sign, false), (Slot::Integer, false)]);
+        if count > 0 {
+            slots.push((Slot::Point, false));
+            let last = |place| dialect == Dialect::Stripped && place + 1 == count;
+            slots.extend((0..count).map(|place| (Slot::Digit, last(place))));
+        }
+        slots.push((if axis < 2 { Slot::Comma } else { Slot::Close }, false));
     }
-    let inside = tokens.into_iter().filter(|token| (3..3 + block.len()).contains(&token.start));
-    Ok(Some(inside.map(|token| token.text).collect()))
+    slots
+}
+
+/// A block of these slots, with all signs, and with this integer part in x.
+fn filled(slots: &[(Slot, bool)], integer: usize) -> Vec<String> {
+    let mut integers = [integer, 0, 0].into_iter();
+    let text = |slot: &(Slot, bool)| match slot.0 {
+        Slot::Open => "<".to_owned(),
+        Slot::Sign => "-".to_owned(),
+        Slot::Integer => integers.next().unwrap_or(0).to_string(),
+        Slot::Point => ".".to_owned(),
+        Slot::Digit => "7".to_owned(),
+        Slot::Comma => ",".to_owned(),
+        Slot::Close => ">".to_owned(),
+    };
+    slots.iter().map(text).collect()
+}
+
+/// The first slots of a block's pre-tokens; `None` if one crosses its brackets, or is cut inside a slot.
+fn cuts(tokenizer: &Tokenizer, slots: &[(Slot, bool)], integer: usize) -> Result<Option<Vec<usize>>> {
+    let filled = filled(slots, integer);
+    let pieces = tokenizer.pre_tokens(&format!("[C]{}[C]", filled.concat()))?;
+    let mut borders = std::collections::BTreeSet::from([0]);
+    let mut at = 0;
+    for piece in &pieces {
+        at += piece.len();
+        borders.insert(at);
+    }
+    let mut starts = Vec::new();
+    let mut place = 3;
+    for (slot, text) in filled.iter().enumerate() {
+        if borders.contains(&place) {
+            starts.push(slot);
+        }
+        if (place + 1..place + text.len()).any(|inside| borders.contains(&inside)) {
+            return Ok(None);
+        }
+        place += text.len();
+    }
+    let whole = starts.first() == Some(&0) && borders.contains(&place) && at == place + 3;
+    Ok(whole.then_some(starts))
 }
 
 /// What stands on one side of a copied text.
@@ -151,9 +209,17 @@ pub enum Side {
 
 /// The tokens of a copied text between two blocks, with those brackets and that sign that are tokenised with it.
 ///
+/// `isolated_block` is some block that the tokenizer isolates, if it does.
+///
 /// # Errors
 /// If a token crosses the border between them and a digit.
-pub fn copied(tokenizer: &Tokenizer, before: Side, text: &str, after: Side) -> Result<Vec<u32>> {
+pub fn copied(
+    tokenizer: &Tokenizer,
+    isolated_block: &str,
+    before: Side,
+    text: &str,
+    after: Side,
+) -> Result<Vec<u32>> {
     let mut whole = String::new();
     let start = match before {
         Side::End => 0,
@@ -164,7 +230,7 @@ pub fn copied(tokenizer: &Tokenizer, before: Side, text: &str, after: Side) -> R
         }
         Side::Block(Mode::Isolated, _) => {
             whole.push_str("[C]");
-            whole.push_str(ISOLATED_BLOCK);
+            whole.push_str(isolated_block);
             whole.len()
         }
     };
@@ -176,7 +242,7 @@ pub fn copied(tokenizer: &Tokenizer, before: Side, text: &str, after: Side) -> R
         Side::End => whole.len(),
         Side::Block(Mode::Isolated, _) => {
             let end = whole.len();
-            whole.push_str(ISOLATED_BLOCK);
+            whole.push_str(isolated_block);
             end
         }
         Side::Block(Mode::Plain, negative) => {

@@ -16,7 +16,8 @@
 //! itself): tokens of a digit run depend on its digits, those of the runs between blocks on the skeleton and on whether
 //! the next number has a sign. Digit runs, `.`, `,` and `,-` are learned one by one, all of them; runs between blocks
 //! when they are first seen. In the second, drift's extended tokenizers, blocks of the range are cut out of the text and
-//! into pieces, each one token, and all other blocks are tokenised as by the base, which is of the first kind. That the
+//! into pieces by their signs, points and numbers of digits alone; the tokens of each piece are asked of the model, for
+//! every text of a piece. All other blocks are tokenised as by the base, which is of the first kind. That the
 //! pre-tokenizer, a regular expression, does to a run in a text what it does to it alone, is not proved but checked, on
 //! random texts, both ways.
 
@@ -27,14 +28,15 @@ mod segment;
 mod states;
 mod verify;
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
 
-use follow::Follow;
 use grammar::Starts;
 use learn::{Isolation, Pieces, refuse};
-use segment::{Segment, Segments};
+use segment::{KnownExits, Segment, Segments};
 use states::{Mode, Path, StateId, States};
+
+pub use follow::Follow;
 
 use crate::error::{Error, Result};
 use crate::text::Dialect;
@@ -50,6 +52,8 @@ pub struct Automaton {
     entries: HashMap<Entry, u32>,
     /// How blocks may be tokenised.
     modes: Vec<Mode>,
+    /// Some isolated block; empty if there is none.
+    isolated_block: String,
     /// States of a block that begins as usual, without those for unusual borders.
     size: usize,
 }
@@ -71,7 +75,7 @@ impl Automaton {
     /// # Errors
     /// If the tokenizer is of no kind for which that is exact; the message names it.
     pub fn new(tokenizer: &Tokenizer, dialect: Dialect) -> Result<Self> {
-        let isolation = Isolation::learn(tokenizer)?;
+        let isolation = Isolation::learn(tokenizer, dialect)?;
         if isolation.is_none() {
             tables::separates_digits(tokenizer).map_err(|why| refuse(tokenizer, why))?;
         }
@@ -80,10 +84,12 @@ impl Automaton {
         let id = |text: &str| vocabulary.get(text).copied();
         let mut states = States::default();
         let ambiguous = || refuse(tokenizer, "its tokens do not determine where a block ends");
-        let starts =
-            grammar::build(&mut states, &pieces, isolation.as_ref(), dialect, &id).ok_or_else(ambiguous)?;
+        let starts = grammar::build(&mut states, &pieces, isolation.as_ref(), dialect, tokenizer)
+            .ok_or_else(ambiguous)?;
         let entries = entries(&mut states, &starts, &id).ok_or_else(ambiguous)?;
-        Ok(Automaton::compact(&states, entries, &starts, id("-")))
+        let mut automaton = Automaton::compact(&states, entries, &starts, id("-"));
+        automaton.isolated_block = isolation.map(|isolation| isolation.sample).unwrap_or_default();
+        Ok(automaton)
     }
 
     /// How many states the coordinate grammar has, the one behind a block included.
@@ -147,7 +153,7 @@ impl Automaton {
         let modes = [(Mode::Plain, starts.plain), (Mode::Isolated, starts.isolated)];
         let modes = modes.into_iter().filter(|(_, start)| start.is_some()).map(|(mode, _)| mode);
         let entries = entries.into_iter().map(|(entry, id)| (entry, target(id))).collect();
-        Automaton { states: compact, entries, modes: modes.collect(), size }
+        Automaton { states: compact, entries, modes: modes.collect(), isolated_block: String::new(), size }
     }
 }
 
@@ -194,7 +200,7 @@ pub struct AutomatonProcessor<'t> {
     tokenizer: &'t Tokenizer,
     automaton: Arc<Automaton>,
     segments: RwLock<HashMap<Box<str>, Arc<Segment>>>,
-    exits: Mutex<BTreeMap<(Mode, Vec<u32>), Arc<Vec<Box<[u32]>>>>>,
+    exits: KnownExits,
     eos: u32,
 }
 
@@ -208,7 +214,7 @@ impl<'t> AutomatonProcessor<'t> {
             tokenizer,
             automaton: Arc::new(Automaton::new(tokenizer, dialect)?),
             segments: RwLock::default(),
-            exits: Mutex::default(),
+            exits: KnownExits::default(),
             eos,
         };
         verify::verify(&processor, dialect)?;

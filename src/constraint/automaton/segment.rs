@@ -18,6 +18,9 @@ pub const OVER: u32 = u32::MAX;
 /// Masks of the states in which a block may end, with the tokens that begin the segment behind it; by number of state.
 pub type ExitMasks = Vec<Box<[u32]>>;
 
+/// What is known of exit masks: by the mode of the block before, and by the tokens that begin the segment.
+pub type KnownExits = Mutex<BTreeMap<(Mode, Vec<u32>), Arc<ExitMasks>>>;
+
 /// A copied text. Places are numbered as [`super::super::State::inner`]: below the automaton's number of states they are
 /// states of the next block, from there on nodes of the segment.
 pub struct Segment {
@@ -44,7 +47,7 @@ type Way = (Vec<u32>, Option<Mode>);
 pub struct Segments<'a> {
     pub tokenizer: &'a Tokenizer,
     pub automaton: &'a Automaton,
-    pub exits: &'a Mutex<BTreeMap<(Mode, Vec<u32>), Arc<ExitMasks>>>,
+    pub exits: &'a KnownExits,
 }
 
 impl Segments<'_> {
@@ -71,13 +74,20 @@ impl Segments<'_> {
     /// Adds all ways through a text; returns where they begin.
     fn tree(&self, segment: &mut Segment, before: Side, text: &str, last: bool) -> Result<u32> {
         let mut ways: Vec<Way> = Vec::new();
+        let isolated = &self.automaton.isolated_block;
         if last {
-            ways.push((copied(self.tokenizer, before, text, Side::End)?, None));
+            ways.push((copied(self.tokenizer, isolated, before, text, Side::End)?, None));
         } else {
             for &mode in &self.automaton.modes {
-                ways.push((copied(self.tokenizer, before, text, Side::Block(mode, false))?, Some(mode)));
+                ways.push((
+                    copied(self.tokenizer, isolated, before, text, Side::Block(mode, false))?,
+                    Some(mode),
+                ));
                 if mode == Mode::Plain {
-                    ways.push((copied(self.tokenizer, before, text, Side::Block(mode, true))?, Some(mode)));
+                    ways.push((
+                        copied(self.tokenizer, isolated, before, text, Side::Block(mode, true))?,
+                        Some(mode),
+                    ));
                 }
             }
         }
