@@ -6,6 +6,7 @@ mod cli;
 mod common;
 mod counting;
 mod design;
+mod generate;
 mod hdf5;
 mod inspect;
 mod model;
