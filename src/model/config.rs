@@ -231,13 +231,12 @@ impl RawRope {
             Some(value) if value.is_finite() && value > 0.0 => Ok(value),
             _ => Err(format!("rope scaling `llama3` needs a positive {name}")),
         };
-        let context = self.original_max_position_embeddings.unwrap_or(0);
-        let context = field("original_max_position_embeddings", Some(context as f64))? as usize;
+        let context = self.original_max_position_embeddings.map(|tokens| tokens as f64);
         let scaling = Llama3Scaling {
             factor: field("factor", self.factor)?,
             low_freq_factor: field("low_freq_factor", self.low_freq_factor)?,
             high_freq_factor: field("high_freq_factor", self.high_freq_factor)?,
-            original_max_position_embeddings: context,
+            original_max_position_embeddings: field("original_max_position_embeddings", context)? as usize,
         };
         if scaling.high_freq_factor <= scaling.low_freq_factor {
             return Err("high_freq_factor is not above low_freq_factor".into());

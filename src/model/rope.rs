@@ -1,6 +1,6 @@
 //! Rotary position embeddings, as transformers computes them: frequencies and angles in f32.
 
-use std::f64::consts::PI;
+use std::f32::consts::PI;
 
 use super::config::{Config, Llama3Scaling};
 
@@ -32,23 +32,25 @@ impl Rope {
     }
 }
 
-/// `theta^(-2i/d)`, scaled as Llama 3 does.
+/// `theta^(-2i/d)`, scaled as Llama 3 does. In f32, step by step as transformers does: a frequency that is off by its
+/// last bit turns a far token by a visible angle.
 fn frequencies(config: &Config) -> Vec<f32> {
-    let dim = config.head_dim as f64;
-    let base = (0..config.head_dim).step_by(2).map(|i| config.rope_theta.powf(-(i as f64) / dim));
-    base.map(|f| config.rope_scaling.map_or(f, |scaling| stretched(f, scaling)) as f32).collect()
+    let (theta, dim) = (config.rope_theta as f32, config.head_dim as f32);
+    let base = (0..config.head_dim).step_by(2).map(|i| 1.0 / theta.powf(i as f32 / dim));
+    base.map(|f| config.rope_scaling.map_or(f, |scaling| stretched(f, scaling))).collect()
 }
 
 /// Long wavelengths are divided by the factor, short ones left alone, those between interpolated.
-fn stretched(frequency: f64, scaling: Llama3Scaling) -> f64 {
-    let Llama3Scaling { factor, low_freq_factor: low, high_freq_factor: high, .. } = scaling;
-    let periods = scaling.original_max_position_embeddings as f64 * frequency / (2.0 * PI);
-    if periods < low {
+fn stretched(frequency: f32, scaling: Llama3Scaling) -> f32 {
+    let (low, high) = (scaling.low_freq_factor as f32, scaling.high_freq_factor as f32);
+    let (factor, context) = (scaling.factor as f32, scaling.original_max_position_embeddings as f32);
+    let wavelength = 2.0 * PI / frequency;
+    if wavelength > context / low {
         frequency / factor
-    } else if periods > high {
+    } else if wavelength < context / high {
         frequency
     } else {
-        let smooth = (periods - low) / (high - low);
+        let smooth = (context / wavelength - low) / (high - low);
         (1.0 - smooth) * frequency / factor + smooth * frequency
     }
 }

@@ -9,6 +9,7 @@ mod common;
 mod compare;
 mod counting;
 mod design;
+mod generate;
 mod hdf5;
 mod inspect;
 mod model;

@@ -251,7 +251,7 @@ fn configs_that_would_give_other_logits_are_refused() {
         ("num_key_value_heads", json!(3), "num_key_value_heads 3"),
         ("head_dim", json!(9), "head_dim 9"),
         ("hidden_size", json!(0), "hidden_size is 0"),
-        ("hidden_size", json!(-1), "hidden_size"),
+        ("hidden_size", json!(-1), "integer `-1`"),
     ];
     for (field, value, complaint) in cases {
         let mut config = good.clone();
