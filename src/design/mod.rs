@@ -20,11 +20,13 @@ pub mod bound;
 pub mod check;
 pub mod extend;
 pub mod report;
+pub mod rows;
 pub mod scheme;
 pub mod search;
 pub mod space;
 pub mod texts;
 pub mod train;
+pub mod weights;
 
 pub use report::DesignReport;
 pub use scheme::{Kind, Range, Scheme};
