@@ -1,6 +1,7 @@
 //! The command line: one file per verb, each `Args` → plan → run → render. The only place that prints.
 
 mod completions;
+mod extension;
 mod fit;
 mod inspect;
 mod mine;

@@ -177,7 +177,9 @@ fn file(tensors: &[(String, Dtype, Vec<usize>, Vec<u8>)], report: &RowsReport) -
     let metadata = serde_json::to_string(report).map_err(|e| refuse(&e))?;
     let views: Vec<(&str, TensorView<'_>)> = tensors
         .iter()
-        .map(|(name, dtype, shape, bytes)| Ok((name.as_str(), TensorView::new(*dtype, shape.clone(), bytes)?)))
+        .map(|(name, dtype, shape, bytes)| {
+            Ok((name.as_str(), TensorView::new(*dtype, shape.clone(), bytes)?))
+        })
         .collect::<std::result::Result<_, safetensors::SafeTensorError>>()
         .map_err(|e| refuse(&e))?;
     serialize(views, Some(HashMap::from([(METADATA.to_owned(), metadata)]))).map_err(|e| refuse(&e))

@@ -127,7 +127,11 @@ impl Table {
                 bytes.chunks_exact(self.element.bytes()).map(|b| self.element.read(b)).collect();
             if let Some(at) = row.iter().position(|value| !value.is_finite()) {
                 let problem = format!("row {id} holds {} at column {at}", row[at]);
-                return Err(Error::input(self.place(), problem, "the checkpoint is damaged; give a sound one"));
+                return Err(Error::input(
+                    self.place(),
+                    problem,
+                    "the checkpoint is damaged; give a sound one",
+                ));
             }
             rows.insert(id, row);
         }
@@ -254,7 +258,8 @@ fn only<'t>(
     ending: &str,
     file: &Path,
 ) -> Result<Option<(&'t str, PathBuf)>> {
-    let is = |name: &str| name.strip_suffix(ending).is_some_and(|head| head.is_empty() || head.ends_with('.'));
+    let is =
+        |name: &str| name.strip_suffix(ending).is_some_and(|head| head.is_empty() || head.ends_with('.'));
     let mut found = tensors.iter().filter(|(name, _)| is(name));
     match (found.next(), found.next()) {
         (Some((first, _)), Some((second, _))) => {
@@ -301,9 +306,9 @@ fn header(path: &Path) -> Result<(u64, Metadata)> {
 fn table(file: &Path, name: &str) -> Result<Table> {
     let place = format!("{}: {name}", file.display());
     let (start, header) = header(file)?;
-    let info = header
-        .info(name)
-        .ok_or_else(|| Error::input(&place, "is not in the file, though the index says so", "fetch the shard again"))?;
+    let info = header.info(name).ok_or_else(|| {
+        Error::input(&place, "is not in the file, though the index says so", "fetch the shard again")
+    })?;
     let element = Element::of(info.dtype).ok_or_else(|| {
         let problem = format!("holds {:?}, not F32, F16 or BF16", info.dtype);
         Error::input(&place, problem, "give weights that are not quantised")

@@ -4,11 +4,12 @@
 //! - [`plot`] draws SVG by plotters, without fonts: the same bytes on every machine.
 //! - [`html::Page`] is a page of sections that loads nothing from anywhere.
 //! - [`stats_view`], [`fit_page`] and [`design_view`] put these together for `drift mine`, `drift fit` and `drift
-//!   train-tokenizer`.
+//!   train-tokenizer`; [`card`] is the section of a model card for the last.
 //! - [`format`](mod@format) holds how numbers are written for people.
 //!
 //! Nothing here computes a figure or prints: views take reports and give strings.
 
+pub mod card;
 pub mod design_view;
 pub mod fit_page;
 pub mod format;

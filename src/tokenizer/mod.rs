@@ -14,7 +14,7 @@ mod parts;
 pub mod tables;
 
 pub use counter::{BlockTokens, Counter, MAX_BLOCK_TOKENS, Method};
-pub use load::{EMBEDDED, Tokenizer};
+pub use load::{EMBEDDED, EXTENDED, EmbeddedTokenizer, Tokenizer};
 
 use serde::Serialize;
 
