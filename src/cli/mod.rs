@@ -4,6 +4,7 @@ mod audit;
 mod compare;
 mod completions;
 mod eval;
+mod extension;
 mod fit;
 mod inspect;
 mod mine;

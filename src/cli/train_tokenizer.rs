@@ -1,18 +1,16 @@
 //! `drift train-tokenizer`: few tokens a block, always the same number, proved.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use serde_json::Value;
-
+use super::extension::{Beside, Made, write_folder};
 use super::output::Output;
 use crate::design::texts::ALL_CONTEXTS;
-use crate::design::train::tokenizer_config;
-use crate::design::{Aim, Kind, Plan, Range, Trained, train};
+use crate::design::{Aim, Kind, Plan, Range, train};
 use crate::error::Error;
-use crate::io::write_atomic;
 use crate::job::Job;
+use crate::report::card::model_card;
 use crate::report::design_view::design_table;
-use crate::tokenizer::{Tokenizer, config_beside};
+use crate::tokenizer::Tokenizer;
 
 /// The command line of `drift train-tokenizer`.
 #[derive(Debug, clap::Args)]
@@ -40,10 +38,14 @@ pub struct Args {
     /// Conformers to measure coverage and tokens on: whatever `drift mine` reads; the embedded corpus by default
     #[arg(long, value_name = "INPUT", num_args = 1..)]
     corpus: Vec<PathBuf>,
+    /// The model to go on training: a safetensors file, or a model folder. Rows to begin with are made for the new tokens
+    #[arg(long, value_name = "MODEL")]
+    model: Option<PathBuf>,
     /// The seed of the search
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// A folder for tokenizer.json, new_tokens.json, tokenizer_config.json and report.json
+    /// A folder for tokenizer.json, new_tokens.json, the files that transformers expects, embedding_rows.safetensors,
+    /// MODEL_CARD.md and report.json
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
 }
@@ -65,14 +67,27 @@ enum DialectArg {
 pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     let corpus = super::corpus(&args.corpus);
     let plan = plan(&args)?;
-    let base = if args.base.is_dir() { Some(&*args.base) } else { args.base.parent() };
-    if base.is_some_and(|base| base.is_dir() && base.canonicalize().ok() == args.output.canonicalize().ok()) {
-        let problem = "is the folder of the base, which would be overwritten";
-        return Err(Error::input("--output", problem, "give another folder").into());
+    for (what, path) in [("base", Some(&args.base)), ("model", args.model.as_ref())] {
+        let folder = path.and_then(|path| if path.is_dir() { Some(&**path) } else { path.parent() });
+        if folder
+            .is_some_and(|dir| dir.is_dir() && dir.canonicalize().ok() == args.output.canonicalize().ok())
+        {
+            let problem = format!("is the folder of the {what}, which would be overwritten");
+            return Err(Error::input("--output", problem, "give another folder").into());
+        }
     }
-    let config = config_beside(&args.base)?;
-    let trained = train(&plan, &*corpus, job)?;
-    write_folder(&args.output, &trained, config.as_ref())?;
+    let beside = Beside::of(&args.base, &plan.base, args.model.as_deref())?;
+    let mut trained = train(&plan, &*corpus, job)?;
+    let rows = beside.rows(&plan.base, &trained.new_tokens)?;
+    trained.report.for_model(beside.model_rows(), rows.as_ref().map(|rows| rows.report.clone()));
+    let made = Made {
+        tokenizer_json: &trained.tokenizer_json,
+        new_tokens: &trained.new_tokens,
+        report: &trained.report,
+        card: model_card(&trained.report),
+        rows: rows.as_ref(),
+    };
+    write_folder(&args.output, &made, &beside)?;
     if output.json {
         return output.document(&trained.report);
     }
@@ -96,17 +111,4 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
         KindArg::Fused => Kind::Fused,
     };
     Ok(Plan { base, base_json, kind, range, aim, seed: args.seed, contexts: ALL_CONTEXTS })
-}
-
-/// The tokenizer last, so that it stands for the whole.
-fn write_folder(folder: &Path, trained: &Trained, config: Option<&Value>) -> anyhow::Result<()> {
-    std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
-    let write = |name: &str, mut text: String| {
-        text.push('\n');
-        write_atomic(&folder.join(name), text.as_bytes())
-    };
-    write("new_tokens.json", serde_json::to_string_pretty(&trained.new_tokens)?)?;
-    write("report.json", serde_json::to_string_pretty(&trained.report)?)?;
-    write("tokenizer_config.json", serde_json::to_string_pretty(&tokenizer_config(config))?)?;
-    Ok(write_atomic(&folder.join("tokenizer.json"), &trained.tokenizer_json)?)
 }

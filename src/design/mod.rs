@@ -4,6 +4,7 @@
 //!   the same by argmin, [`bound`] counts what no scheme can do without.
 //! - [`extend`] writes the scheme into a base's `tokenizer.json`; [`check`] runs what it promises, and nothing is
 //!   written unless all of it holds.
+//! - [`rows`] makes rows to begin with for the new tokens from a model's [`weights`]; [`mixed`] makes text without blocks.
 //! - [`train`](mod@train) is the way through, [`report`] what it says.
 //!
 //! # Why positions and contexts do not matter
@@ -19,12 +20,15 @@
 pub mod bound;
 pub mod check;
 pub mod extend;
+pub mod mixed;
 pub mod report;
+pub mod rows;
 pub mod scheme;
 pub mod search;
 pub mod space;
 pub mod texts;
 pub mod train;
+pub mod weights;
 
 pub use report::DesignReport;
 pub use scheme::{Kind, Range, Scheme};

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 pub use baseline::Baseline;
-pub use clock::{Span, Timing};
+pub use clock::{Phase, Span, Timing};
 pub use presets::Sampling;
 
 use crate::constraint::Constraint;

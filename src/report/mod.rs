@@ -4,12 +4,14 @@
 //! - [`plot`] draws SVG by plotters, without fonts: the same bytes on every machine.
 //! - [`html::Page`] is a page of sections that loads nothing from anywhere.
 //! - [`stats_view`], [`fit_page`], [`design_view`], [`train_view`], [`audit_view`], [`eval_view`], [`eval_page`] and
-//!   [`compare_view`] put these together for the verbs.
+//!   [`compare_view`] put these together for the verbs; [`card`]
+//!   is the section of a model card for an extended tokenizer.
 //! - [`format`](mod@format) holds how numbers are written for people.
 //!
 //! Nothing here computes a figure or prints: views take reports and give strings.
 
 pub mod audit_view;
+pub mod card;
 pub mod compare_view;
 pub mod design_view;
 pub mod eval_page;

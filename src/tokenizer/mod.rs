@@ -15,7 +15,7 @@ mod special;
 pub mod tables;
 
 pub use counter::{BUILT_IN_SKELETONS, BlockTokens, Counter, MAX_BLOCK_TOKENS, Method};
-pub use load::{EMBEDDED, Tokenizer};
+pub use load::{EMBEDDED, EXTENDED, EmbeddedTokenizer, Tokenizer};
 pub use special::{Named, config_beside};
 
 use serde::Serialize;

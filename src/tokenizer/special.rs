@@ -5,18 +5,11 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::Tokenizer;
-use super::load::EMBEDDED;
 use crate::error::{Error, Result};
 use crate::io::read_to_limit;
 
 /// A tokenizer_config.json is at most this large.
 const MAX_CONFIG_BYTES: u64 = 1 << 24;
-
-/// The configs of the tokenizers that come with drift, in the order of [`EMBEDDED`].
-const EMBEDDED_CONFIGS: [&[u8]; EMBEDDED.len()] = [
-    include_bytes!("../../tokenizers/qwen-like/tokenizer_config.json"),
-    include_bytes!("../../tokenizers/llama-like/tokenizer_config.json"),
-];
 
 /// Ends of text where no config names one.
 const USUAL_ENDS: [&str; 4] = ["<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>"];
@@ -27,11 +20,10 @@ const USUAL_ENDS: [&str; 4] = ["<|endoftext|>", "<|end_of_text|>", "</s>", "<eos
 /// # Errors
 /// If it cannot be read or is not JSON.
 pub fn config_beside(tokenizer: &Path) -> Result<Option<Value>> {
-    let embedded = || EMBEDDED.iter().position(|(name, _)| Path::new(name) == tokenizer);
-    let folder = if tokenizer.is_dir() { Some(tokenizer) } else { tokenizer.parent() };
-    let (place, bytes) = if let (false, Some(n)) = (tokenizer.exists(), embedded()) {
-        (tokenizer.to_owned(), EMBEDDED_CONFIGS[n].to_vec())
+    let (place, bytes) = if let Some(embedded) = Tokenizer::embedded_by_name(tokenizer) {
+        (tokenizer.to_owned(), embedded.config.as_bytes().to_vec())
     } else {
+        let folder = if tokenizer.is_dir() { Some(tokenizer) } else { tokenizer.parent() };
         let file = folder.map(|folder| folder.join("tokenizer_config.json")).filter(|file| file.is_file());
         let Some(file) = file else { return Ok(None) };
         let bytes = read_to_limit(&file, MAX_CONFIG_BYTES)?;
