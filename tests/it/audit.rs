@@ -228,7 +228,8 @@ fn true_texts_are_without_fault() {
                 "{answer}"
             );
             counts.add(&judged, true);
-            drift.add(&tokenizer, split(&answer).answer, &judged.skeleton, "0.0000,0.0000,0.0000").unwrap();
+            let template = skeleton::fill(&judged.skeleton, "0.0000,0.0000,0.0000");
+            drift.add(&tokenizer, split(&answer).answer, &template, |_| true).unwrap();
             texts.push(answer);
         }
         let clean = Counts {
