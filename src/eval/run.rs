@@ -58,7 +58,8 @@ pub struct TextRecord {
 /// A molecule with what its texts are judged by.
 pub(super) struct Subject {
     pub molecule: Molecule,
-    pub reference: Reference,
+    /// None without reference conformers.
+    pub reference: Option<Reference>,
 }
 
 /// A run that is over.
@@ -153,10 +154,14 @@ impl Gathered {
 
 fn subjects(molecules: &[Molecule]) -> Result<Vec<Subject>> {
     let subject = |molecule: &Molecule| {
-        let geometry = geometry::Molecule::new(&molecule.skeleton)
-            .map_err(|e| Error::input(&molecule.smiles, e, "leave this molecule out"))?;
-        let reference = Reference { molecule: geometry, conformers: molecule.references.clone() };
-        Ok(Subject { molecule: molecule.clone(), reference })
+        let mut subject = Subject { molecule: molecule.clone(), reference: None };
+        if !molecule.references.is_empty() {
+            let geometry = geometry::Molecule::new(&molecule.skeleton)
+                .map_err(|e| Error::input(&molecule.smiles, e, "leave this molecule out"))?;
+            subject.reference =
+                Some(Reference { molecule: geometry, conformers: molecule.references.clone() });
+        }
+        Ok(subject)
     };
     molecules.par_iter().map(subject).collect()
 }

@@ -50,23 +50,22 @@ pub(super) fn run_report(
     }
 }
 
-/// The usable conformers of each molecule, in order; those of a molecule without any are none.
+/// The usable conformers of each molecule that has references, in order; those of a molecule may be none.
 pub(super) fn by_molecule<'s>(
     subjects: &'s [Subject],
     judged: &[&Judged],
 ) -> Vec<(&'s Reference, Vec<Conformation>)> {
     let of_molecule = |texts: &[&Judged]| {
-        let reference = &subjects[texts[0].subject].reference;
-        (reference, texts.iter().filter_map(|judged| judged.points.clone()).collect())
+        let reference = subjects[texts[0].subject].reference.as_ref()?;
+        Some((reference, texts.iter().filter_map(|judged| judged.points.clone()).collect()))
     };
-    judged.chunk_by(|a, b| a.subject == b.subject).map(of_molecule).collect()
+    judged.chunk_by(|a, b| a.subject == b.subject).filter_map(of_molecule).collect()
 }
 
 /// The geometry of a run; none without reference conformers.
 fn geometry(subjects: &[Subject], judged: &[&Judged]) -> Option<GeometryReport> {
     let molecules = by_molecule(subjects, judged);
-    let known = molecules.iter().filter(|(reference, _)| !reference.conformers.is_empty());
-    let pairs: Vec<_> = known.map(|(reference, generated)| (*reference, generated)).collect();
+    let pairs: Vec<_> = molecules.iter().map(|(reference, generated)| (*reference, generated)).collect();
     (!pairs.is_empty()).then(|| GeometryReport::of(&pairs))
 }
 

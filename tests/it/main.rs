@@ -9,6 +9,7 @@ mod common;
 mod compare;
 mod counting;
 mod design;
+mod eval;
 mod extended;
 mod generate;
 mod hdf5;

@@ -1,0 +1,187 @@
+//! `drift eval`: the reference checkpoint under logit processors, and what cannot work.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::support::{Folder, Ran, drift, program};
+
+/// The runs of a record by logit processor.
+fn runs(report: &Value) -> BTreeMap<&str, &Value> {
+    let runs = report["runs"].as_array().unwrap();
+    runs.iter().map(|run| (run["lp"].as_str().unwrap(), run)).collect()
+}
+
+/// The lines of a file of texts.
+fn texts(folder: &Folder, name: &str) -> Vec<Value> {
+    let bytes = folder.read(name);
+    let lines = std::str::from_utf8(&bytes).unwrap().lines();
+    lines.map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn count(run: &Value, field: &str) -> u64 {
+    run[field].as_u64().unwrap_or_else(|| panic!("{field} of {run}"))
+}
+
+#[test]
+fn the_automaton_writes_legal_texts_only_and_the_audit_agrees() {
+    let folder = Folder::new();
+    let arguments =
+        ["eval", "--samples", "8", "--generations", "2", "--json", "--texts", "texts.jsonl", "-o", "out"];
+    let lps = ["--lp", "none,generic,allowlist,truncating,automaton"];
+    let report = folder.drift(&[&arguments[..], &lps].concat()).good().json();
+    let runs = runs(&report);
+    assert_eq!(runs.len(), 5);
+    let exact = runs["automaton"];
+    assert_eq!((count(exact, "samples"), count(exact, "passed")), (16, 16));
+    let flaws = ["graph_mismatch", "parse_failures", "no_eos", "junk_blocks_strict", "junk_blocks_letters"];
+    for field in flaws.into_iter().chain(["truncated_blocks", "invented_blocks"]) {
+        assert_eq!(count(exact, field), 0, "{field}");
+    }
+    assert!(count(exact, "forced_tokens") > 0 && count(exact, "decode_steps") > 0);
+    // Position templates copy the skeleton, whatever they do to blocks.
+    assert_eq!(count(runs["allowlist"], "graph_mismatch"), 0);
+    assert_eq!(runs["allowlist"]["placeholder"], "0.0000,0.0000,0.0000");
+    assert!(runs["automaton"]["placeholder"].is_null());
+
+    // Texts come by run, molecule and generation, and an audit of them counts the same.
+    let lines = texts(&folder, "texts.jsonl");
+    assert_eq!(lines.len(), 5 * 16);
+    let audited = folder.drift(&["audit", "texts.jsonl", "--json", "--dialect", "fixed"]).good().json();
+    for file in audited["files"].as_array().unwrap() {
+        let run = runs[file["lp"].as_str().unwrap()];
+        let fields =
+            ["samples", "passed", "blocks", "junk_blocks_strict", "truncated_blocks", "invented_blocks"];
+        for field in fields {
+            assert_eq!(file[field], run[field], "{field} of {}", file["lp"]);
+        }
+    }
+    let generations: Vec<u64> = lines[..4].iter().map(|line| line["generation"].as_u64().unwrap()).collect();
+    assert_eq!(generations, [0, 1, 0, 1]);
+
+    let page = String::from_utf8(folder.read("out/eval.html")).unwrap();
+    assert!(page.contains("What each logit processor costs") && !page.contains("http"));
+    let record: Value = serde_json::from_slice(&folder.read("out/record.json")).unwrap();
+    assert_eq!(record["runs"], report["runs"]);
+    assert!(report["advice"][0].as_str().unwrap().contains("automaton"));
+}
+
+#[test]
+fn the_same_seed_gives_the_same_texts_for_any_batch_and_threads() {
+    let folder = Folder::new();
+    let run = |batch: &str, threads: &str, seed: &str| {
+        let arguments = ["eval", "--samples", "5", "--generations", "2", "--lp", "none,automaton", "--json"];
+        let more = ["--batch", batch, "--threads", threads, "--seed", seed, "--texts", "texts.jsonl"];
+        folder.drift(&[&arguments[..], &more].concat()).good();
+        folder.read("texts.jsonl")
+    };
+    let first = run("32", "2", "1");
+    assert_eq!(run("7", "1", "1"), first);
+    assert_eq!(run("1", "2", "1"), first);
+    assert_ne!(run("32", "2", "2"), first);
+}
+
+#[test]
+fn a_trace_opens_and_sums_to_the_time() {
+    let folder = Folder::new();
+    let arguments = ["eval", "--samples", "2", "--lp", "automaton", "--json", "--trace", "trace.json"];
+    let report = folder.drift(&arguments).good().json();
+    let trace: Value = serde_json::from_slice(&folder.read("trace.json")).unwrap();
+    let events = trace["traceEvents"].as_array().unwrap();
+    let spent: f64 = events.iter().filter_map(|event| event["dur"].as_f64()).sum();
+    let seconds = &report["runs"][0]["seconds"];
+    let measured = seconds["total"].as_f64().unwrap() - seconds["templates"].as_f64().unwrap();
+    assert!((spent / 1e6 - measured).abs() < 1e-3 + 0.01 * measured, "{spent} {measured}");
+    let compared = folder.drift(&["compare", "trace.json", "trace.json", "--json"]).good().json();
+    assert_eq!(compared["kind"], "chrome_trace");
+}
+
+/// The reference checkpoint as a folder whose files can be spoiled.
+fn checkpoint(folder: &Folder) {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("eval/qwen-like");
+    for entry in std::fs::read_dir(source).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        folder.file(&format!("model/{name}"), std::fs::read(path).unwrap());
+    }
+}
+
+#[track_caller]
+fn refused(ran: &Ran, part: &str) {
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    assert!(ran.stderr.contains(part) && ran.stderr.trim_end().lines().count() == 1, "{}", ran.stderr);
+    assert!(ran.stdout.is_empty());
+}
+
+#[test]
+fn what_cannot_work_is_one_line_with_its_remedy() {
+    let folder = Folder::new();
+    checkpoint(&folder);
+    let eval =
+        |more: &[&str]| folder.drift(&[&["eval", "--samples", "2", "--model", "model"], more].concat());
+    refused(&eval(&["--placeholder", "0.0,0.0"]), "three numbers");
+    refused(&eval(&["--preset", "hot"]), "no preset");
+    refused(&eval(&["--device", "cuda:0"]), "--device");
+    refused(&eval(&["--smiles", "missing.smi"]), "missing.smi");
+    folder.file("bad.smi", "C(\nnothing here\n");
+    refused(&eval(&["--smiles", "bad.smi"]), "line 1");
+    let long = "CO".repeat(30_000);
+    folder.file("long.smi", &long);
+    refused(&eval(&["--smiles", "long.smi", "--lp", "automaton"]), "context");
+
+    let weights = folder.read("model/model.safetensors");
+    folder.file("model/model.safetensors", &weights[..weights.len() / 2]);
+    refused(&eval(&[]), "model.safetensors");
+    std::fs::remove_file(folder.path().join("model/model.safetensors")).unwrap();
+    refused(&eval(&[]), "safetensors");
+    folder.file("model/model.safetensors", &weights);
+    let config = String::from_utf8(folder.read("model/config.json")).unwrap();
+    let mut other: Value = serde_json::from_str(&config).unwrap();
+    other["intermediate_size"] = 48.into();
+    folder.file("model/config.json", other.to_string());
+    refused(&eval(&[]), "mlp");
+    assert!(!folder.listing().keys().any(|path| path.ends_with("record.json")));
+}
+
+#[test]
+fn smiles_of_a_file_are_generated_for_and_bad_lines_listed() {
+    let folder = Folder::new();
+    folder.file("some.smi", "CC=O ethanal\nC(\nc1ccccc1O\n");
+    let ran = folder.drift(&["eval", "--smiles", "some.smi", "--lp", "automaton", "--json"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stderr.contains("skipped 1 record") && ran.stderr.contains("line 2"), "{}", ran.stderr);
+    let report = ran.json();
+    assert_eq!((count(&report["runs"][0], "samples"), count(&report["runs"][0], "passed")), (2, 2));
+    assert!(report["runs"][0]["geometry"].is_null());
+}
+
+#[test]
+fn a_zero_drift_tokenizer_or_another_one_must_fit_the_model() {
+    refused(&drift(&["eval", "--samples", "2", "--tokenizer", "llama-like"]), "llama-like");
+}
+
+#[test]
+#[cfg(unix)]
+fn what_was_finished_before_an_interrupt_is_kept() {
+    let folder = Folder::new();
+    // Enough work for minutes; the interrupt comes after seconds.
+    let arguments =
+        ["eval", "--samples", "200", "--generations", "40", "--lp", "automaton", "--batch", "4", "-o", "out"];
+    let mut child = program();
+    let child = child.args(arguments).arg("--json").current_dir(folder.path());
+    let child = child.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let child = child.spawn().unwrap();
+    std::thread::sleep(Duration::from_secs(8));
+    let kill = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(kill.success());
+    let ran: Ran = child.wait_with_output().unwrap().into();
+    assert_eq!(ran.code, Some(130), "{}", ran.stderr);
+    let report = ran.json();
+    assert_eq!(report["interrupted"], true);
+    let samples = count(&report["runs"][0], "samples");
+    assert!(samples < 8000, "{samples}");
+    assert_eq!(count(&report["runs"][0], "passed"), samples);
+    assert!(folder.listing().keys().any(|path| path.ends_with("record.json")));
+}
