@@ -15,7 +15,7 @@ use crate::tokenizer::block_ranges;
 pub enum Outcome {
     /// The text did not end.
     NoEos,
-    /// There is no block, some block is not exactly three numbers, or a bracket is left over.
+    /// There is no block, some block is not exactly three numbers, a bracket is left over, or the closing tag is missing.
     ParseFailure,
     /// Another molecular graph than the prompt's, or none; stereo and isotopes are ignored.
     GraphMismatch,
@@ -88,9 +88,12 @@ pub fn judge(sample: &Sample<'_>) -> Judged {
         copied = range.end;
     }
     skeleton.push_str(&answer[copied..]);
+    // The model ended before it closed its answer.
+    let unclosed = sample.answer.contains(CONFORMER_OPEN) && !sample.answer.contains(CONFORMER_CLOSE);
     let outcome = if !sample.ended {
         Outcome::NoEos
-    } else if blocks.is_empty()
+    } else if unclosed
+        || blocks.is_empty()
         || blocks.iter().any(|block| block.junk_strict)
         || skeleton.replace("<>", "").contains(['<', '>'])
     {
@@ -148,6 +151,7 @@ mod tests {
         assert_eq!(outcome("CO", good, false), Outcome::NoEos);
         assert_eq!(outcome("CO", "[C]<1.0,2.0>[O]<4.0,5.0,6.0>", true), Outcome::ParseFailure);
         assert_eq!(outcome("CO", "", true), Outcome::ParseFailure);
+        assert_eq!(outcome("CO", &good.replace("[/CONFORMER]", ""), true), Outcome::ParseFailure);
         assert_eq!(outcome("CO", "[C]<1,2,3>[O]<4,5,6", true), Outcome::ParseFailure);
         // No SMILES at all is another graph.
         assert_eq!(outcome("CO", "[C]<1,2,3>[O]<4,5,6>(", true), Outcome::GraphMismatch);

@@ -2,9 +2,18 @@
 //!
 //! Bond orders are left out, so that both oxygens of a carboxylate may change places, as in RDKit's best RMS.
 
-/// At most `limit` automorphisms, the identity first: `order[i]` is the atom in whose place atom `i` may stand.
+/// Larger molecules get the identity alone.
+const MAX_ATOMS: usize = 500;
+
+/// How many places are tried in all, so that no molecule takes long.
+const MAX_STEPS: usize = 1_000_000;
+
+/// At most `limit` automorphisms, the identity first; fewer where the search would take long: `order[i]` is the atom in whose place atom `i` may stand.
 pub fn symmetries(labels: &[&str], bonds: &[[usize; 2]], limit: usize) -> Vec<Vec<usize>> {
     let n = labels.len();
+    if n > MAX_ATOMS {
+        return vec![(0..n).collect()];
+    }
     let mut neighbours = vec![Vec::new(); n];
     for &[i, j] in bonds {
         if i < n && j < n {
@@ -17,6 +26,7 @@ pub fn symmetries(labels: &[&str], bonds: &[[usize; 2]], limit: usize) -> Vec<Ve
         colours,
         neighbours,
         limit,
+        steps: 0,
         order: vec![usize::MAX; n],
         used: vec![false; n],
         found: Vec::new(),
@@ -58,6 +68,7 @@ struct Search {
     colours: Vec<usize>,
     neighbours: Vec<Vec<usize>>,
     limit: usize,
+    steps: usize,
     order: Vec<usize>,
     used: Vec<bool>,
     found: Vec<Vec<usize>>,
@@ -66,16 +77,15 @@ struct Search {
 impl Search {
     /// Places atom `at` and those behind it.
     fn place(&mut self, at: usize) {
-        if self.found.len() == self.limit {
-            return;
-        }
         if at == self.order.len() {
             self.found.push(self.order.clone());
             return;
         }
-        // The atom's own place first, so that the identity is found first.
-        let places = std::iter::once(at).chain((0..self.order.len()).filter(|place| *place != at));
-        for place in places {
+        for place in self.places(at) {
+            if self.found.len() == self.limit || self.steps == MAX_STEPS {
+                return;
+            }
+            self.steps += 1;
             if !self.used[place] && self.fits(at, place) {
                 self.used[place] = true;
                 self.order[at] = place;
@@ -86,11 +96,23 @@ impl Search {
         }
     }
 
+    /// Where atom `at` may stand: beside a neighbour that was placed, or anywhere if there is none. Its own place comes
+    /// first, so that the identity is found first.
+    fn places(&self, at: usize) -> Vec<usize> {
+        let placed = self.neighbours[at].iter().find(|other| **other < at);
+        let mut places = match placed {
+            Some(other) => self.neighbours[self.order[*other]].clone(),
+            None => (0..self.order.len()).collect(),
+        };
+        places.sort_by_key(|place| *place != at);
+        places
+    }
+
     /// Whether atom `at` may stand in `place`: the same colour, and bonds to the atoms before it as they have there.
     fn fits(&self, at: usize, place: usize) -> bool {
         let placed = self.neighbours[at].iter().filter(|other| **other < at);
         let bonded = placed.clone().all(|other| self.neighbours[place].contains(&self.order[*other]));
-        let there = self.neighbours[place].iter().filter(|other| self.order[..at].contains(other)).count();
+        let there = self.neighbours[place].iter().filter(|other| self.used[**other]).count();
         self.colours[at] == self.colours[place] && bonded && there == placed.count()
     }
 }
@@ -112,6 +134,18 @@ mod tests {
         assert_eq!(count(&[], &[]), 1);
         let limited = symmetries(&["C"; 5], &[[0, 1], [0, 2], [0, 3], [0, 4]], 3);
         assert_eq!((limited.len(), limited[0].clone()), (3, vec![0, 1, 2, 3, 4]));
+    }
+
+    #[test]
+    fn large_molecules_take_no_time() {
+        let chain = |n: usize| (1..n).map(|i| [i - 1, i]).collect::<Vec<_>>();
+        let labels = |n: usize| (0..n).map(|i| ["C", "O"][i % 2]).collect::<Vec<_>>();
+        // A chain of an odd number of atoms is the same from both ends.
+        assert_eq!(symmetries(&labels(499), &chain(499), 1_000).len(), 2);
+        assert_eq!(symmetries(&labels(20_000), &chain(20_000), 1_000).len(), 1);
+        // A dendrimer has more orders than can be counted.
+        let tree: Vec<[usize; 2]> = (1..255).map(|i| [(i - 1) / 2, i]).collect();
+        assert_eq!(symmetries(&["C"; 255], &tree, 1_000).len(), 1_000);
     }
 
     #[test]

@@ -56,9 +56,6 @@ const ODD: [usize; 10] = [0, 3, 5, 7, 11, 13, 15, 19, 21, 24];
 
 fn tokenizers() -> Vec<Tokenizer> {
     let mut list = Tokenizer::embedded().unwrap();
-    for f in std::env::var("ADHOC").unwrap_or_default().split_whitespace() {
-        list.push(Tokenizer::load(Path::new(f)).unwrap());
-    }
     list.extend([
         extended("qwen-like", &FUSED),
         extended("qwen-like", &SEPARATE),
@@ -177,7 +174,6 @@ fn check(tokenizer: &Tokenizer, dialect: Dialect, rounds: u64) {
 fn true_texts_are_followed_and_what_is_followed_is_canonical() {
     for tokenizer in tokenizers() {
         for dialect in Dialect::ALL {
-            eprintln!("{} {dialect:?} {:?}", tokenizer.name, std::time::SystemTime::now());
             check(&tokenizer, dialect, 60);
         }
     }

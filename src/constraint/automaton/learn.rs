@@ -2,7 +2,7 @@
 
 use super::states::Mode;
 use crate::design::Range;
-use crate::design::scheme::Slot;
+use crate::design::scheme::{Slot, size};
 use crate::error::{Error, Result};
 use crate::text::Dialect;
 use crate::tokenizer::{Token, Tokenizer};
@@ -138,9 +138,24 @@ impl Isolation {
                 }
             }
         }
+        let largest = ways.iter().flatten().map(|piece| spellings(piece, range)).max();
+        if largest.is_some_and(|spellings| spellings > MAX_SPELLINGS) {
+            return Err(refuse(
+                tokenizer,
+                format!("blocks are cut into pieces of more than {MAX_SPELLINGS} spellings"),
+            ));
+        }
         let sample = filled(&widest, 0).concat();
         Ok(Some(Isolation { range, decimals, ways, sample }))
     }
+}
+
+/// The most spellings of a piece: the model is asked for the tokens of each.
+const MAX_SPELLINGS: u64 = 400_000;
+
+/// How many texts a piece stands for.
+fn spellings(piece: &Piece, range: Range) -> u64 {
+    size(&piece.iter().map(|(slot, _)| *slot).collect::<Vec<_>>(), range)
 }
 
 /// The slots of a block whose numbers have so many decimals; a number without decimals has no point.
