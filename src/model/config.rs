@@ -128,7 +128,7 @@ impl Config {
         if heads % kv != 0 {
             return Err(format!("num_key_value_heads {kv} does not divide num_attention_heads {heads}"));
         }
-        if self.head_dim % 2 != 0 {
+        if !self.head_dim.is_multiple_of(2) {
             return Err(format!("head_dim {} is odd, which rotary embeddings cannot halve", self.head_dim));
         }
         if !(self.rope_theta.is_finite() && self.rope_theta > 0.0) {

@@ -2,8 +2,8 @@
 //! prompts and logit processor.
 //!
 //! `cargo bench --bench generate` makes a random Qwen3 checkpoint of 4.9M parameters and prints ratios;
-//! `-- --peer PYTHON` adds transformers (`generate_peer.py`; needs torch and transformers), `-- --threads 2`,
-//! `--molecules 96` and `--batch 32` set the size. The logit processor is the position template of
+//! `-- --peer PYTHON` adds transformers (`generate_peer.py`; needs torch and transformers), `--threads 2`, `--molecules
+//! 4`, `--generations 32` and `--batch 32` set the size, `--only drift` leaves the others out. The logit processor is the position template of
 //! `0.0000,0.0000,0.0000` with an allowlist: every engine writes texts of the same lengths.
 
 use std::collections::HashMap;
@@ -35,20 +35,23 @@ fn main() {
     let number =
         |name: &str, default| given(name).map_or(default, |text| text.parse().expect("a whole number"));
     let (threads, molecules, batch) =
-        (number("--threads", 2), number("--molecules", 96), number("--batch", 32));
+        (number("--threads", 2), number("--molecules", 4), number("--batch", 32));
+    let only = given("--only");
     rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().expect("a thread pool");
 
     let folder = tempfile::tempdir().expect("a temporary folder");
     let tokenizer = Tokenizer::load(Path::new("qwen-like")).expect("the embedded tokenizer");
     write_checkpoint(folder.path(), tokenizer.vocabulary().len());
-    let work = Work::new(&tokenizer, molecules);
+    let work = Work::new(&tokenizer, molecules, number("--generations", 32));
     let options = Options { batch, sampling: Sampling::QWEN3, ..Options::default() };
 
     let mut drift = Engine::drift(folder.path(), &Device::cpu()).expect("loads");
     let ours = measure("drift", &mut drift, &work.prompts(), &options);
-    let mut candle = Engine::candle_transformers(folder.path(), &Device::cpu()).expect("loads");
-    let theirs = measure("candle-transformers", &mut candle, &work.prompts(), &options);
-    println!("drift / candle-transformers: {:.2} (bar {BAR_CANDLE})", ours / theirs);
+    if only != Some("drift") {
+        let mut candle = Engine::candle_transformers(folder.path(), &Device::cpu()).expect("loads");
+        let theirs = measure("candle-transformers", &mut candle, &work.prompts(), &options);
+        println!("drift / candle-transformers: {:.2} (bar {BAR_CANDLE})", ours / theirs);
+    }
     if let Some(python) = given("--peer") {
         std::fs::write(folder.path().join("work.json"), work.json().to_string()).expect("writes");
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/benches/generate_peer.py");
@@ -138,6 +141,7 @@ fn write_checkpoint(folder: &Path, vocab: usize) {
 
 /// What every engine gets.
 struct Work {
+    generations: usize,
     prompts: Vec<Vec<u32>>,
     /// Forced tokens; `None` where the model chooses.
     templates: Vec<Vec<Option<u32>>>,
@@ -146,7 +150,7 @@ struct Work {
 }
 
 impl Work {
-    fn new(tokenizer: &Tokenizer, molecules: usize) -> Self {
+    fn new(tokenizer: &Tokenizer, molecules: usize, generations: usize) -> Self {
         let mut skeletons = Vec::new();
         Embedded
             .read(&Job::default(), &mut |batch| {
@@ -172,6 +176,7 @@ impl Work {
             vocabulary.iter().filter(|(text, _)| number(text)).map(|(_, id)| *id).collect();
         allowed.sort_unstable();
         Work {
+            generations,
             prompts: skeletons.iter().map(prompt).collect(),
             templates: skeletons.iter().map(template).collect(),
             allowed,
@@ -184,7 +189,7 @@ impl Work {
             let (positions, allowed) = (template.clone(), self.allowed.clone());
             Prompt {
                 tokens: tokens.clone(),
-                generations: 1,
+                generations: self.generations,
                 expected_tokens: positions.len(),
                 most_tokens: positions.len() + 1,
                 constraint: Arc::new(Template { positions, allowed, end: self.end }),
@@ -194,7 +199,8 @@ impl Work {
     }
 
     fn json(&self) -> Value {
-        json!({"prompts": self.prompts, "templates": self.templates, "allowed": self.allowed, "end": self.end})
+        json!({"prompts": self.prompts, "templates": self.templates, "generations": self.generations,
+            "allowed": self.allowed, "end": self.end})
     }
 }
 

@@ -39,7 +39,8 @@ def main(folder, threads, batch):
     work = json.loads((folder / "work.json").read_text())
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
     end = work["end"]
-    rows = sorted(zip(work["prompts"], work["templates"]), key=lambda row: -len(row[1]))
+    rows = [row for row in zip(work["prompts"], work["templates"]) for _ in range(work["generations"])]
+    rows.sort(key=lambda row: -len(row[1]))
     processor_seconds = tokens = steps = 0
     start = time.perf_counter()
     for at in range(0, len(rows), batch):
