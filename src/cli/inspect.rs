@@ -16,7 +16,8 @@ use crate::tokenizer::{Class, Token, Tokenizer, block_ranges};
 /// The command line of `drift inspect`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// A tokenizer.json, plain or gzipped, a model folder, or an embedded name: qwen-like, llama-like
+    /// A tokenizer.json, plain or gzipped, a model folder, or an embedded name: qwen-like, llama-like, and each of them
+    /// extended, with -separate or -fused behind it
     #[arg(long, value_name = "TOKENIZER", default_value = "qwen-like")]
     tokenizer: PathBuf,
     /// The placeholder that drift is counted against

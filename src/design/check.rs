@@ -320,8 +320,6 @@ impl Check<'_> {
             texts.push(text);
         }
         texts.extend(alone);
-        let share = MIXED_TEXTS * self.contexts.len() as u64 / ALL_CONTEXTS as u64;
-        texts.par_extend((0..share).into_par_iter().map(mixed_text));
         texts.par_iter().try_for_each(|text| {
             job.check()?;
             let ids = self.same_ids(text)?;
@@ -330,7 +328,14 @@ impl Check<'_> {
             }
             Ok(())
         })?;
-        Ok((texts.len() as u64, texts.iter().map(|text| text.len() as u64).sum()))
+        let share = MIXED_TEXTS * self.contexts.len() as u64 / ALL_CONTEXTS as u64;
+        let mixed = (0..share).into_par_iter().map(|index| {
+            job.check()?;
+            let text = mixed_text(index);
+            self.same_ids(&text).map(|_| text.len() as u64)
+        });
+        let bytes = texts.iter().map(|text| text.len() as u64).sum::<u64>();
+        Ok((texts.len() as u64 + share, bytes + mixed.try_reduce(|| 0, |a, b| Ok(a + b))?))
     }
 
     /// The ids of a text, which must be the base's and lose nothing: a base without a token for a character drops it.

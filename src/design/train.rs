@@ -47,7 +47,8 @@ pub struct Plan {
     pub aim: Aim,
     /// The seed of the search.
     pub seed: u64,
-    /// In how many contexts every number is run; [`super::texts::ALL_CONTEXTS`] unless time is short.
+    /// In how many contexts every number is run; [`super::texts::ALL_CONTEXTS`] unless time is short. Of the 10 MB of mixed
+    /// text the same share is run.
     pub contexts: usize,
 }
 

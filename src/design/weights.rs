@@ -288,7 +288,7 @@ fn header(path: &Path) -> Result<(u64, Metadata)> {
     let mut length = [0; 8];
     file.read_exact(&mut length).map_err(|_| refuse("is not safetensors: it has no header".into()))?;
     let length = u64::from_le_bytes(length);
-    if length > MAX_HEADER_BYTES.min(total - 8) {
+    if length > MAX_HEADER_BYTES.min(total.saturating_sub(8)) {
         return Err(refuse(format!("is not safetensors: a header of {length} bytes does not fit in it")));
     }
     let mut bytes = Vec::new();

@@ -92,20 +92,32 @@ fn new_tokens(base: &Tokenizer, texts: &[String]) -> NewTokens {
     }
 }
 
-/// The weights of old tokens, by text, as the documentation defines them; of single characters, for the base has no
-/// longer piece of these texts.
-fn weights(text: &str, variant: &str) -> Vec<(char, f64)> {
-    let n = text.len() as f64;
+/// The base's pieces of a text: characters, but `,-` is one.
+fn pieces(text: &str) -> Vec<String> {
+    let mut pieces: Vec<String> = Vec::new();
+    for c in text.chars() {
+        match pieces.last_mut() {
+            Some(last) if last == "," && c == '-' => last.push(c),
+            _ => pieces.push(c.into()),
+        }
+    }
+    pieces
+}
+
+/// The weights of old tokens, by text, as the documentation defines them.
+fn weights(text: &str, variant: &str) -> Vec<(String, f64)> {
+    let pieces = pieces(text);
+    let n = pieces.len() as f64;
     let m = text.bytes().filter(u8::is_ascii_digit).count() as i32;
     let mut place = 0;
-    let weigh = |c: char| {
-        if variant == "mean" || !c.is_ascii_digit() {
-            return (c, 1.0 / n);
+    let weigh = |piece: String| {
+        if variant == "mean" || piece.parse::<u8>().is_err() {
+            return (piece, 1.0 / n);
         }
         place += 1;
-        (c, f64::from(m) / n * 2f64.powi(m - place) / (2f64.powi(m) - 1.0))
+        (piece, f64::from(m) / n * 2f64.powi(m - place) / (2f64.powi(m) - 1.0))
     };
-    text.chars().map(weigh).collect()
+    pieces.into_iter().map(weigh).collect()
 }
 
 fn length(row: &[f64]) -> f64 {
@@ -116,8 +128,8 @@ fn length(row: &[f64]) -> f64 {
 fn expected(base: &Tokenizer, table: &[f64], text: &str, variant: &str) -> Vec<f64> {
     let mut sum = vec![0.0; HIDDEN];
     let mut target = 0.0;
-    for (c, weight) in weights(text, variant) {
-        let &[id] = base.ids(&c.to_string()).unwrap().as_slice() else { panic!("{c}") };
+    for (piece, weight) in weights(text, variant) {
+        let &[id] = base.ids(&piece).unwrap().as_slice() else { panic!("{piece}") };
         let row = &table[id as usize * HIDDEN..][..HIDDEN];
         sum.iter_mut().zip(row).for_each(|(sum, x)| *sum += weight * x);
         target += weight * length(row);
