@@ -77,6 +77,9 @@ pub struct Args {
     /// The most tokens of a text; by default half more than the molecule's longest text takes
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_new_tokens: Option<u32>,
+    /// Take junk off numbers before the texts are judged: what is no number, and digits beyond the format
+    #[arg(long)]
+    strip_junk: bool,
     /// Log how likely the model held each token; costs the whole LM head at each
     #[arg(long)]
     probabilities: bool,
@@ -189,6 +192,7 @@ fn plan(args: &Args) -> anyhow::Result<EvalPlan> {
             CacheArg::Growing => Room::Growing,
         },
         max_new_tokens: args.max_new_tokens.map(|most| most as usize),
+        strip_junk: args.strip_junk,
         log_probabilities: args.probabilities,
         trace: args.trace.is_some(),
     })

@@ -6,7 +6,7 @@ use super::checkpoint::Checkpoint;
 use super::run::Subject;
 use crate::audit::geometry::Conformation;
 use crate::audit::{self, DriftHistogram, Flaw, Mark, Outcome};
-use crate::constraint::Placeholder;
+use crate::constraint::{Placeholder, strip_junk};
 use crate::error::Result;
 use crate::generate::{End, Generated, Sample};
 use crate::text::write;
@@ -42,24 +42,26 @@ impl Judged {
     }
 }
 
-/// Judges all texts; by molecule, then by generation.
+/// Judges all texts; by molecule, then by generation. Junk is taken off first where that is asked for.
 pub(super) fn judge_all(
     checkpoint: &Checkpoint,
     subjects: &[Subject],
-    placeholder: Option<&Placeholder>,
+    (placeholder, strips): (Option<&Placeholder>, bool),
     generated: &Generated,
 ) -> Result<Vec<Judged>> {
-    let one = |sample: &Sample| judged(checkpoint, &subjects[sample.prompt], placeholder, sample);
+    let one = |sample: &Sample| judged(checkpoint, &subjects[sample.prompt], (placeholder, strips), sample);
     generated.samples.par_iter().map(one).collect()
 }
 
 fn judged(
     checkpoint: &Checkpoint,
     subject: &Subject,
-    placeholder: Option<&Placeholder>,
+    (placeholder, strips): (Option<&Placeholder>, bool),
     sample: &Sample,
 ) -> Result<Judged> {
-    let text = checkpoint.tokenizer.decode(&sample.tokens)?;
+    let written = checkpoint.tokenizer.decode(&sample.tokens)?;
+    let wasted_tokens = wasted(&checkpoint.tokenizer, sample, &audit::marks(&written, checkpoint.dialect));
+    let text = if strips { strip_junk(&written, checkpoint.dialect) } else { written };
     let prompt = Some(&*subject.molecule.smiles);
     let (ended, dialect) = (sample.end == End::Eos, checkpoint.dialect);
     let verdict = audit::judge(&audit::Sample { prompt, answer: &text, ended, dialect });
@@ -74,7 +76,7 @@ fn judged(
     Ok(Judged {
         subject: sample.prompt,
         generation: sample.generation,
-        wasted_tokens: wasted(&checkpoint.tokenizer, sample, &marks),
+        wasted_tokens,
         text,
         verdict,
         marks,

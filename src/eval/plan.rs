@@ -38,6 +38,8 @@ pub struct EvalPlan {
     pub room: Room,
     /// The most tokens of a text; by default one and a half times those of the longest way to write the molecule, and 16.
     pub max_new_tokens: Option<usize>,
+    /// Whether to take junk off numbers before the texts are judged, as the users proposed.
+    pub strip_junk: bool,
     /// Whether to log how likely the model held each token; costs the whole LM head at each.
     pub log_probabilities: bool,
     /// Whether to keep a span for each phase of each step.

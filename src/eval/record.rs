@@ -66,6 +66,8 @@ pub struct Protocol {
     pub engine: String,
     /// `growing` or `static`.
     pub kv_cache: String,
+    /// Whether junk was taken off numbers before the texts were judged.
+    pub strip_junk: bool,
     /// Set for random weights: throughput only, the texts mean nothing.
     pub synthetic: Option<String>,
 }

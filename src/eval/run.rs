@@ -112,6 +112,7 @@ fn protocol(plan: &EvalPlan, molecules: &Molecules, synthetic: Option<String>) -
         max_new_tokens: plan.max_new_tokens,
         engine: plan.engine.name().to_owned(),
         kv_cache: plan.kv_cache().to_owned(),
+        strip_junk: plan.strip_junk,
         synthetic,
     }
 }
@@ -224,7 +225,7 @@ fn run(
         trace: plan.trace,
     };
     let generated = checkpoint.engine.generate(&prompts, &options, job)?;
-    let judged = judge_all(checkpoint, subjects, placeholder.as_ref(), &generated)?;
+    let judged = judge_all(checkpoint, subjects, (placeholder.as_ref(), plan.strip_junk), &generated)?;
     Ok(Run { processor, placeholder: text.map(str::to_owned), generated, judged, templates_seconds })
 }
 

@@ -168,6 +168,9 @@ pub fn setting(report: &EvalReport) -> String {
     if let Some(synthetic) = &protocol.synthetic {
         out.push_str(&format!("; random weights of the {synthetic} shape: only the speed means anything"));
     }
+    if protocol.strip_junk {
+        out.push_str("; junk was taken off numbers before judging");
+    }
     if report.interrupted {
         out.push_str("; cut short");
     }
