@@ -180,10 +180,11 @@ impl Engine {
         check(prompts, options, self.config())?;
         let total = prompts.iter().map(|prompt| prompt.generations as u64).sum();
         job.observer().begin("generate", Some(total), crate::job::Unit::Items);
-        let generated = match self {
+        // Inside the pool parallel loops start at once; from outside each would wait for a worker to wake.
+        let generated = rayon::scope(|_| match self {
             Engine::Drift(decoder) => decode::generate(decoder, prompts, options, job),
             Engine::CandleTransformers(baseline) => baseline.generate(prompts, options, job),
-        };
+        });
         job.observer().end();
         let mut generated = generated?;
         generated.samples.sort_unstable_by_key(|sample| (sample.prompt, sample.generation));

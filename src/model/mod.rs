@@ -15,6 +15,7 @@ mod eos;
 mod kernels;
 mod linear;
 mod rope;
+mod synthetic;
 mod weights;
 
 pub use batch::Feed;

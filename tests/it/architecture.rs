@@ -27,7 +27,7 @@ const ORDER: [&str; 17] = [
 ];
 
 /// Crates that few modules know.
-const KNOWN_TO_FEW: [(&str, &[&str]); 10] = [
+const KNOWN_TO_FEW: [(&str, &[&str]); 12] = [
     ("argmin", &["placeholder", "design"]),
     ("candle_core", &["model", "train", "generate"]),
     ("candle_nn", &["model", "train", "generate"]),
@@ -35,7 +35,9 @@ const KNOWN_TO_FEW: [(&str, &[&str]); 10] = [
     ("clap", &["cli"]),
     ("indicatif", &["cli"]),
     ("plotters", &["report"]),
+    ("pulp", &["model"]),
     ("rust_hdf5", &["corpus"]),
+    ("safetensors", &["model", "train"]),
     ("smiles_rs", &["text"]),
     ("tokenizers", &["tokenizer"]),
 ];

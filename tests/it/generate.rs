@@ -462,3 +462,41 @@ fn a_logit_processor_that_allows_nothing_is_an_error() {
         }
     }
 }
+
+/// Forces whatever the unmasked model finds most likely.
+struct MostLikely;
+
+impl Constraint for MostLikely {
+    fn start(&self) -> State {
+        State { at: 0, inner: u32::MAX }
+    }
+    fn mask(&self, state: &State) -> Mask<'_> {
+        if state.inner == u32::MAX { Mask::Any } else { Mask::Forced(state.inner) }
+    }
+    fn advance(&self, state: &mut State, _: u32) {
+        state.inner = u32::MAX;
+    }
+    fn is_over(&self, _: &State, token: u32) -> bool {
+        token == END
+    }
+    fn wants_argmax(&self) -> bool {
+        true
+    }
+    fn observe(&self, state: &mut State, argmax: u32) {
+        state.inner = argmax;
+    }
+}
+
+#[test]
+fn a_logit_processor_sees_the_most_likely_token_before_its_mask() {
+    let greedy = run(&mut engine("llama-tied"), &prompts(6, |_| Arc::new(Free)), &Options::default());
+    let baseline = Engine::candle_transformers(&model("llama-tied"), &Device::cpu()).unwrap();
+    for mut engine in [engine("llama-tied"), baseline] {
+        let found = run(&mut engine, &prompts(6, |_| Arc::new(MostLikely)), &options());
+        for (found, greedy) in found.samples.iter().zip(&greedy.samples) {
+            assert_eq!((&found.tokens, found.end), (&greedy.tokens, greedy.end));
+            assert!(found.forced.iter().all(|forced| *forced));
+        }
+        assert_eq!(found.samples.len(), greedy.samples.len());
+    }
+}

@@ -423,3 +423,16 @@ fn devices_that_are_not_there_are_refused() {
         assert!(Device::parse("cuda:0").unwrap_err().to_string().contains("--features cuda"));
     }
 }
+
+#[test]
+fn synthetic_shapes_have_the_sizes_of_their_names() {
+    let parameters = |name: &str| {
+        let config = Config::synthetic(name).unwrap();
+        let heads = 2 * config.num_attention_heads + 2 * config.num_key_value_heads;
+        let layer = config.hidden_size * (heads * config.head_dim + 3 * config.intermediate_size);
+        (config.vocab_size * config.hidden_size + config.num_hidden_layers * layer) as f64
+    };
+    assert!((parameters("qwen3-0.6b") / 0.596e9 - 1.0).abs() < 0.01);
+    assert!((parameters("llama-380m") / 380e6 - 1.0).abs() < 0.03, "{}", parameters("llama-380m"));
+    assert!(Config::synthetic("gpt").unwrap_err().to_string().contains("--synthetic"));
+}
