@@ -58,8 +58,8 @@ impl Beside {
             let file = folder.join(name);
             Ok(if file.is_file() { Some(read_to_limit(&file, MAX_CONFIG_BYTES)?) } else { None })
         };
-        let mut beside = Beside::default();
-        beside.configured_rows = config(folder)?.as_ref().and_then(configured_rows);
+        let configured_rows = config(folder)?.as_ref().and_then(configured_rows);
+        let mut beside = Beside { configured_rows, ..Beside::default() };
         for name in KEPT {
             beside.kept.extend(bytes(name)?.map(|bytes| (name, bytes)));
         }

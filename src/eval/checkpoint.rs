@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::generate::Engine;
 use crate::io;
 use crate::job::InputHash;
-use crate::model::{Architecture, Config, Decoder, end_of_text};
+use crate::model::{Config, Decoder, end_of_text};
 use crate::text::Dialect;
 use crate::tokenizer::Tokenizer;
 
@@ -76,7 +76,7 @@ impl Checkpoint {
             EngineChoice::Drift => Engine::drift(folder, &plan.device)?,
             EngineChoice::CandleTransformers => Engine::candle_transformers(folder, &plan.device)?,
         };
-        check_vocabulary(&config, &tokenizer)?;
+        config.check_vocabulary(&tokenizer)?;
         let dialect = plan.dialect.or_else(|| recipe_dialect(folder)).unwrap_or(Dialect::Fixed);
         let mut inputs = vec![tokenizer.source.clone()];
         inputs.extend(weights(folder)?);
@@ -96,9 +96,9 @@ impl Checkpoint {
             return Err(Error::input("--synthetic", problem, "leave --engine out"));
         }
         let tokenizer = Tokenizer::load(&path)?;
-        let config = shape.config();
+        let config = Config::synthetic(shape.name())?;
         let ends = end_of_text(&path, &config, &tokenizer)?;
-        check_vocabulary(&config, &tokenizer)?;
+        config.check_vocabulary(&tokenizer)?;
         let decoder = Decoder::random(config, plan.seed, &plan.device)?;
         Ok(Checkpoint {
             name: shape.name().to_owned(),
@@ -109,34 +109,6 @@ impl Checkpoint {
             dialect: plan.dialect.unwrap_or(Dialect::Fixed),
             synthetic: Some(shape),
         })
-    }
-}
-
-impl Synthetic {
-    /// The shape of the model.
-    pub fn config(self) -> Config {
-        let (architecture, layers, head_dim, intermediate, vocabulary, theta) = match self {
-            Synthetic::Qwen3Small => (Architecture::Qwen3, 28, 128, 3072, 151_936, 1e6),
-            Synthetic::Llama380M => (Architecture::Llama, 16, 64, 4096, 128_330, 5e5),
-        };
-        Config {
-            architecture,
-            vocab_size: vocabulary,
-            hidden_size: 1024,
-            intermediate_size: intermediate,
-            num_hidden_layers: layers,
-            num_attention_heads: 16,
-            num_key_value_heads: 8,
-            head_dim,
-            max_position_embeddings: 4096,
-            rms_norm_eps: 1e-6,
-            rope_theta: theta,
-            rope_scaling: None,
-            tie_word_embeddings: true,
-            bos_token_id: None,
-            eos_token_ids: Vec::new(),
-            torch_dtype: Some("bfloat16".to_owned()),
-        }
     }
 }
 
@@ -177,17 +149,4 @@ fn specials(ends: Vec<u32>, config: &Config) -> Specials {
     let eos = ends[0];
     let others = ends.into_iter().skip(1).chain(config.bos_token_id).filter(|id| *id != eos);
     Specials { eos, others: others.collect() }
-}
-
-fn check_vocabulary(config: &Config, tokenizer: &Tokenizer) -> Result<()> {
-    let most = tokenizer.vocabulary().into_values().max().map_or(0, |id| id as usize + 1);
-    if most > config.vocab_size {
-        let problem = format!("has {most} tokens, the model {} rows for them", config.vocab_size);
-        return Err(Error::input(
-            &tokenizer.name,
-            problem,
-            "give the tokenizer that the model was trained with",
-        ));
-    }
-    Ok(())
 }

@@ -103,6 +103,9 @@ pub fn compare(paths: [&Path; 2]) -> Result<CompareReport> {
 /// Figures by name, in order.
 type Figures = Vec<(String, f64)>;
 
+/// Category, name and begin, in microseconds, of an event.
+type Begun = (String, String, f64);
+
 enum Record {
     Eval(Vec<(String, Figures)>),
     Trace(Vec<(String, Figures)>),
@@ -178,7 +181,8 @@ fn flatten(name: &str, value: &Value, out: &mut Figures) {
 /// Nested events are all counted, as profilers show them: the seconds of a name include what it calls.
 fn trace_categories(events: &[Value]) -> Vec<(String, Figures)> {
     let mut sums: BTreeMap<String, BTreeMap<String, (f64, u64)>> = BTreeMap::new();
-    let mut open: BTreeMap<(String, String), Vec<(String, String, f64)>> = BTreeMap::new();
+    // By process and thread: category, name and begin of what is not over.
+    let mut open: BTreeMap<(String, String), Vec<Begun>> = BTreeMap::new();
     let mut add = |category: String, name: String, micros: f64| {
         let sum = sums.entry(category).or_default().entry(name).or_default();
         sum.0 += micros / 1e6;

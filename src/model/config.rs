@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::io;
+use crate::tokenizer::Tokenizer;
 
 /// No real config is larger.
 const CONFIG_LIMIT: u64 = 16 << 20;
@@ -83,6 +84,18 @@ pub struct Config {
 }
 
 impl Config {
+    /// # Errors
+    /// If the tokenizer has ids that the model has no row for.
+    pub fn check_vocabulary(&self, tokenizer: &Tokenizer) -> Result<()> {
+        let most = tokenizer.vocabulary().into_values().max().map_or(0, |id| id as usize + 1);
+        if most <= self.vocab_size {
+            return Ok(());
+        }
+        let problem = format!("the tokenizer has ids up to {}, the model {} rows", most - 1, self.vocab_size);
+        let remedy = "give the tokenizer that the model was trained with";
+        Err(Error::input(&tokenizer.source.name, problem, remedy))
+    }
+
     /// Reads `DIR/config.json`.
     ///
     /// # Errors

@@ -15,7 +15,6 @@ use super::linear::{Linear, has_kernels, product_with_rows, stable_product};
 use super::rope::Rope;
 use super::weights::Weights;
 use crate::error::{Error, Result};
-use crate::tokenizer::Tokenizer;
 
 /// A causal language model that can be shared between threads; what changes is in the [`Cache`].
 pub struct Decoder {
@@ -97,22 +96,6 @@ impl Decoder {
     /// Where it runs.
     pub fn device(&self) -> &Device {
         &self.device
-    }
-
-    /// # Errors
-    /// If the tokenizer has ids that the model has no row for.
-    pub fn check_vocabulary(&self, tokenizer: &Tokenizer) -> Result<()> {
-        let most = tokenizer.vocabulary().into_values().max().map_or(0, |id| id as usize + 1);
-        if most <= self.config.vocab_size {
-            return Ok(());
-        }
-        let rows = self.config.vocab_size;
-        let problem = format!("the tokenizer has ids up to {}, the model {rows} rows", most - 1);
-        Err(Error::input(
-            &tokenizer.source.name,
-            problem,
-            "give the tokenizer that the model was trained with",
-        ))
     }
 
     /// Whether rows of different lengths go through a pass without padding.

@@ -136,7 +136,7 @@ fn documents_of_a_pack_do_not_see_each_other() {
         .iter()
         .map(|rows| Pack {
             tokens: whole.tokens[rows.clone()].to_vec(),
-            documents: vec![0..rows.len()],
+            documents: std::iter::once(0..rows.len()).collect(),
             targets: whole
                 .targets
                 .iter()
