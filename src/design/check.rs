@@ -50,6 +50,9 @@ pub enum PlainText {
     Tried,
 }
 
+/// What each piece of a scheme is encoded to.
+pub(super) type Pieces = HashMap<String, Vec<u32>>;
+
 /// Blocks of one text.
 const CHUNK: u64 = 512;
 
@@ -58,9 +61,27 @@ const CHUNK: u64 = 512;
 /// # Errors
 /// The first promise that does not hold, or if the job was cancelled.
 pub fn check(
-    (base, base_json): (&Tokenizer, &Value),
+    bases: (&Tokenizer, &Value),
     extended: &Tokenizer,
     scheme: &Scheme,
+    new_tokens: &[(u32, String)],
+    contexts: usize,
+    job: &Job,
+) -> Result<Guarantees> {
+    let vocabulary = extended.vocabulary();
+    let ids = |text: &String| vocabulary.get(text).map(|id| vec![*id]).unwrap_or_default();
+    let pieces = scheme.strings().into_iter().map(|text| (ids(&text), text)).map(|(ids, text)| (text, ids));
+    check_pieces(bases, extended, (scheme, &pieces.collect()), new_tokens, contexts, job)
+}
+
+/// As [`check`], for pieces that need not be one token: `pieces` has the ids that each must be encoded to.
+///
+/// # Errors
+/// As [`check`].
+pub(super) fn check_pieces(
+    (base, base_json): (&Tokenizer, &Value),
+    extended: &Tokenizer,
+    (scheme, pieces): (&Scheme, &Pieces),
     new_tokens: &[(u32, String)],
     contexts: usize,
     job: &Job,
@@ -70,7 +91,7 @@ pub fn check(
     let unchanged_tokens = check.vocabulary(new_tokens)?;
     let plain_text = check.plain_text(base_json, new_tokens)?;
     check.normalizer()?;
-    let run = check.numbers(new_tokens, job)?;
+    let run = check.numbers(pieces, new_tokens, job)?;
     let fallbacks = check.fallbacks(new_tokens)?;
     let (plain_texts, plain_bytes) = check.plain_texts(job)?;
     Ok(Guarantees {
@@ -86,6 +107,30 @@ pub fn check(
         plain_bytes,
         plain_text,
     })
+}
+
+/// What a run over every block of a range came to.
+pub(super) struct BlocksRun {
+    /// Contexts that every number was run in.
+    pub(super) contexts: u64,
+    /// Blocks encoded and decoded to themselves.
+    pub(super) blocks: u64,
+}
+
+/// Runs every number in every position and context under a tokenizer without a base.
+///
+/// # Errors
+/// The first block that does not take the ids of its `pieces`, or if the job was cancelled.
+pub(super) fn check_blocks(
+    tokenizer: &Tokenizer,
+    (scheme, pieces): (&Scheme, &Pieces),
+    contexts: usize,
+    job: &Job,
+) -> Result<BlocksRun> {
+    let contexts = &CONTEXTS[..contexts.clamp(1, ALL_CONTEXTS)];
+    let check = Check { base: tokenizer, extended: tokenizer, scheme, contexts, place: &tokenizer.name };
+    let run = check.numbers(pieces, &[], job)?;
+    Ok(BlocksRun { contexts: contexts.len() as u64, blocks: run.blocks })
 }
 
 struct Check<'t> {
@@ -178,15 +223,8 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Every number in every position and context gives exactly the pieces of the scheme.
-    fn numbers(&self, new_tokens: &[(u32, String)], job: &Job) -> Result<Run> {
-        let vocabulary = self.extended.vocabulary();
-        let pieces: HashMap<String, u32> = (self.scheme.strings().into_iter())
-            .map(|text| {
-                let id = vocabulary.get(&text).copied();
-                id.map(|id| (text, id)).ok_or_else(|| self.broken("a piece is missing"))
-            })
-            .collect::<Result<_>>()?;
+    /// Every number in every position and context gives exactly the tokens of the scheme's pieces.
+    fn numbers(&self, pieces: &Pieces, new_tokens: &[(u32, String)], job: &Job) -> Result<Run> {
         let chunks = self.scheme.range.numbers().div_ceil(CHUNK);
         let tasks: Vec<(usize, u64)> = (0..self.contexts.len())
             .flat_map(|context| (0..chunks).map(move |chunk| (context, chunk)))
@@ -211,8 +249,8 @@ impl Check<'_> {
                     let cuts = self.scheme.starts.iter().map(|slot| starts[*slot]);
                     let ends = cuts.clone().skip(1).chain([block.len()]);
                     for (start, end) in cuts.zip(ends) {
-                        let id = pieces.get(&block[start..end]);
-                        expected.push(*id.ok_or_else(|| self.broken("a piece is missing"))?);
+                        let ids = pieces.get(&block[start..end]).filter(|ids| !ids.is_empty());
+                        expected.extend(ids.ok_or_else(|| self.broken("a piece is missing"))?);
                     }
                     text.push_str(&block);
                     run.shapes.insert(shape);
@@ -351,7 +389,7 @@ impl Check<'_> {
 }
 
 /// The longest run of digits that a pre-token can hold under expressions that put digits with nothing else.
-fn longest_digits(patterns: &[&str]) -> Option<usize> {
+pub(super) fn longest_digits(patterns: &[&str]) -> Option<usize> {
     const HEAD: &str = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|";
     const TAIL: &str = "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
     match patterns {

@@ -1,6 +1,7 @@
 //! A tokenizer design as a table and what was proved of it.
 
 use super::format::{hundredths, percent, thousands};
+use super::learned_view::comparison_table;
 use super::table::{Table, Terminal};
 use crate::design::report::DesignReport;
 use crate::design::{Kind, check::PlainText};
@@ -27,7 +28,9 @@ pub fn design_table(report: &DesignReport, terminal: Terminal) -> String {
     row("blocks of the corpus in the range", percent(report.coverage));
     row("tokens a conformer", hundredths(report.tokens_per_conformer));
     row("tokens a conformer, base", hundredths(report.base_tokens_per_conformer));
-    format!("{}\n{}{}\n", table.render(terminal), checked(report), advice(report.kind))
+    let compared = report.comparison.as_ref().map(|comparison| comparison_table(comparison, terminal));
+    let compared = compared.unwrap_or_default();
+    format!("{}\n{}{}\n{compared}", table.render(terminal), checked(report), advice(report.kind))
 }
 
 /// What was run.
@@ -53,7 +56,7 @@ fn checked(report: &DesignReport) -> String {
 }
 
 /// Which logit processor goes with a kind.
-fn advice(kind: Kind) -> &'static str {
+pub(super) fn advice(kind: Kind) -> &'static str {
     match kind {
         Kind::Separate => {
             "A position template works with it: use any placeholder that is a block in the range."
