@@ -29,7 +29,12 @@ const MAX_CONFIG_BYTES: u64 = 1 << 24;
 pub struct Args {
     /// The tokenizer to extend: a tokenizer.json, plain or gzipped, or a model folder; also qwen-like and llama-like,
     /// which come with drift
-    #[arg(long, value_name = "TOKENIZER", required_unless_present = "vocab_size", conflicts_with = "vocab_size")]
+    #[arg(
+        long,
+        value_name = "TOKENIZER",
+        required_unless_present = "vocab_size",
+        conflicts_with = "vocab_size"
+    )]
     base: Option<PathBuf>,
     /// Tokens of every block, from < to >, with as few new tokens as can be
     #[arg(long, value_name = "N", group = "aim")]
@@ -94,8 +99,13 @@ pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     let (range, kind) = (Range::new(args.range)?, args.kind.into());
     let DialectArg::Fixed = args.dialect;
     if let Some(size) = args.vocab_size {
-        let plan =
-            ScratchPlan { vocab_size: size as usize, kind, range, contexts: ALL_CONTEXTS, compare: args.compare };
+        let plan = ScratchPlan {
+            vocab_size: size as usize,
+            kind,
+            range,
+            contexts: ALL_CONTEXTS,
+            compare: args.compare,
+        };
         let trained = train_scratch(plan, &*corpus, job)?;
         write_folder(&args.output, &trained, &scratch_config())?;
         return show(&args, output, &trained.report, &learned_table(&trained.report, output.terminal()));
@@ -103,9 +113,11 @@ pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     let plan = plan(&args, kind, range)?;
     let config = tokenizer_config(base_config(&args)?.as_ref());
     if let Some(tokens) = args.merges {
-        let merges = MergesPlan::of(&plan, tokens.into());
-        let mut trained = train_merges(merges, &*corpus, job)?;
+        let mut trained = train_merges(MergesPlan::of(&plan, tokens.into()), &*corpus, job)?;
         if args.compare {
+            // The design is a row of a table here, not what is written.
+            let plan = Plan { contexts: 1, ..plan };
+            let merges = MergesPlan::of(&plan, tokens.into());
             trained.report.comparison = Some(compare_with_design(&plan, merges, &*corpus, job)?);
         }
         write_folder(&args.output, &trained, &config)?;
@@ -139,7 +151,8 @@ fn plan(args: &Args, kind: Kind, range: Range) -> anyhow::Result<Plan> {
     };
     let Some(path) = &args.base else { return Err(Error::input("--base", "is missing", "").into()) };
     let folder = if path.is_dir() { Some(&**path) } else { path.parent() };
-    if folder.is_some_and(|base| base.is_dir() && base.canonicalize().ok() == args.output.canonicalize().ok()) {
+    if folder.is_some_and(|base| base.is_dir() && base.canonicalize().ok() == args.output.canonicalize().ok())
+    {
         let problem = "is the folder of the base, which would be overwritten";
         return Err(Error::input("--output", problem, "give another folder").into());
     }

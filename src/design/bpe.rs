@@ -77,7 +77,12 @@ struct Learner {
 ///
 /// # Errors
 /// If the job was cancelled.
-pub fn learn(words: Vec<Word>, texts: HashMap<u32, String>, limits: &Limits<'_>, job: &Job) -> Result<Learned> {
+pub fn learn(
+    words: Vec<Word>,
+    texts: HashMap<u32, String>,
+    limits: &Limits<'_>,
+    job: &Job,
+) -> Result<Learned> {
     let mut learner = Learner { words, texts, pairs: HashMap::new(), heap: BinaryHeap::new() };
     learner.begin();
     let mut tokens: Vec<(Step, String)> = Vec::new();
@@ -264,7 +269,8 @@ mod tests {
                 continue;
             }
             let id = limits.first_id + tokens.len() as u32;
-            let step = if key.0 { Step::Whole(key.1 as usize) } else { Step::Merge(key.1 as u32, key.2 as u32) };
+            let step =
+                if key.0 { Step::Whole(key.1 as usize) } else { Step::Merge(key.1 as u32, key.2 as u32) };
             match step {
                 Step::Whole(index) => words[index].symbols = vec![id],
                 Step::Merge(l, r) => words.iter_mut().for_each(|word| join(&mut word.symbols, l, r, id)),

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::extend::patterns;
+use super::extend::{longest_digits, patterns};
 use super::scheme::{BLOCK, Range, SLOTS, Scheme, Slot};
 use super::texts::{ALL_CONTEXTS, CONTEXTS, HEADS, PLAIN};
 use crate::error::{Error, Result};
@@ -109,42 +109,18 @@ pub(super) fn check_pieces(
     })
 }
 
-/// What a run over every block of a range came to.
-pub(super) struct BlocksRun {
-    /// Contexts that every number was run in.
-    pub(super) contexts: u64,
-    /// Blocks encoded and decoded to themselves.
-    pub(super) blocks: u64,
-}
-
-/// Runs every number in every position and context under a tokenizer without a base.
-///
-/// # Errors
-/// The first block that does not take the ids of its `pieces`, or if the job was cancelled.
-pub(super) fn check_blocks(
-    tokenizer: &Tokenizer,
-    (scheme, pieces): (&Scheme, &Pieces),
-    contexts: usize,
-    job: &Job,
-) -> Result<BlocksRun> {
-    let contexts = &CONTEXTS[..contexts.clamp(1, ALL_CONTEXTS)];
-    let check = Check { base: tokenizer, extended: tokenizer, scheme, contexts, place: &tokenizer.name };
-    let run = check.numbers(pieces, &[], job)?;
-    Ok(BlocksRun { contexts: contexts.len() as u64, blocks: run.blocks })
-}
-
-struct Check<'t> {
-    base: &'t Tokenizer,
-    extended: &'t Tokenizer,
-    scheme: &'t Scheme,
-    contexts: &'static [&'static str],
-    place: &'t str,
+pub(super) struct Check<'t> {
+    pub(super) base: &'t Tokenizer,
+    pub(super) extended: &'t Tokenizer,
+    pub(super) scheme: &'t Scheme,
+    pub(super) contexts: &'static [&'static str],
+    pub(super) place: &'t str,
 }
 
 /// What a part of the run over all numbers saw.
 #[derive(Default)]
-struct Run {
-    blocks: u64,
+pub(super) struct Run {
+    pub(super) blocks: u64,
     decoded_bytes: u64,
     shapes: HashSet<u8>,
     reached: HashSet<u32>,
@@ -224,7 +200,7 @@ impl Check<'_> {
     }
 
     /// Every number in every position and context gives exactly the tokens of the scheme's pieces.
-    fn numbers(&self, pieces: &Pieces, new_tokens: &[(u32, String)], job: &Job) -> Result<Run> {
+    pub(super) fn numbers(&self, pieces: &Pieces, new_tokens: &[(u32, String)], job: &Job) -> Result<Run> {
         let chunks = self.scheme.range.numbers().div_ceil(CHUNK);
         let tasks: Vec<(usize, u64)> = (0..self.contexts.len())
             .flat_map(|context| (0..chunks).map(move |chunk| (context, chunk)))
@@ -385,20 +361,6 @@ impl Check<'_> {
         }
         let text = crate::error::excerpt(text.as_bytes());
         Err(self.broken(&format!("text without a block, {text}, would take other tokens")))
-    }
-}
-
-/// The longest run of digits that a pre-token can hold under expressions that put digits with nothing else.
-pub(super) fn longest_digits(patterns: &[&str]) -> Option<usize> {
-    const HEAD: &str = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|";
-    const TAIL: &str = "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
-    match patterns {
-        [one] => match one.strip_prefix(HEAD)?.strip_suffix(TAIL)? {
-            "\\p{N}" => Some(1),
-            "\\p{N}{1,3}" => Some(3),
-            _ => None,
-        },
-        _ => None,
     }
 }
 

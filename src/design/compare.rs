@@ -119,7 +119,8 @@ impl<'d> Designed<'d> {
     }
 }
 
-/// As [`compare`], with the design that `design` is a plan of; without one if its budget is too small for any.
+/// As [`compare`], with the design that `design` is a plan of; without one if its budget is too small for any. The design
+/// is checked in as many contexts as its plan says.
 ///
 /// # Errors
 /// As [`compare`].
@@ -258,8 +259,12 @@ fn plain(size: usize, special: &[&str], texts: &[String]) -> Result<Entry> {
     let bytes = learn_plain(texts.iter().map(String::as_str), special, size)?;
     let tokenizer = load("plain", &bytes)?;
     let first = (BYTES + special.len()) as u32;
-    let mut new_tokens: Vec<(u32, String)> =
-        tokenizer.vocabulary().into_iter().map(|(text, id)| (id, text)).filter(|(id, _)| *id >= first).collect();
+    let mut new_tokens: Vec<(u32, String)> = tokenizer
+        .vocabulary()
+        .into_iter()
+        .map(|(text, id)| (id, text))
+        .filter(|(id, _)| *id >= first)
+        .collect();
     new_tokens.sort_unstable();
     Ok(Entry { method: Method::Plain, tokenizer, new_tokens, proved: None, from_nothing: true })
 }
@@ -290,9 +295,8 @@ fn rows(
         let total = measured.total(index);
         let new_tokens = entry.new_tokens.len() as u64;
         let lower_bound = entry.proved.map(|(_, bound)| bound);
-        let changed = |(text, ids): &&(String, Vec<u32>)| {
-            entry.tokenizer.ids(text).is_ok_and(|other| other != *ids)
-        };
+        let changed =
+            |(text, ids): &&(String, Vec<u32>)| entry.tokenizer.ids(text).is_ok_and(|other| other != *ids);
         let others = base.map(|(_, others)| others).filter(|_| !entry.from_nothing);
         rows.push(Row {
             method: entry.method,

@@ -100,6 +100,20 @@ pub fn patterns(base: &Value) -> Option<Vec<&str>> {
     all.into_iter().filter(|split| split["type"] == "Split").map(regex).collect()
 }
 
+/// The longest run of digits that a pre-token can hold under expressions that put digits with nothing else.
+pub(super) fn longest_digits(patterns: &[&str]) -> Option<usize> {
+    const HEAD: &str = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|";
+    const TAIL: &str = "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
+    match patterns {
+        [one] => match one.strip_prefix(HEAD)?.strip_suffix(TAIL)? {
+            "\\p{N}" => Some(1),
+            "\\p{N}{1,3}" => Some(3),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
 /// Ids and contents of added tokens, by id.
 fn added_tokens(base: &Value) -> Vec<(u32, String)> {
     let list = base["added_tokens"].as_array().map_or(&[][..], Vec::as_slice);

@@ -154,12 +154,7 @@ impl Measured {
     /// # Errors
     /// If a text cannot be encoded, the corpus cannot be read or is written in the stripped dialect, or the job was
     /// cancelled.
-    pub fn of(
-        tokenizers: &[&Tokenizer],
-        range: Range,
-        corpus: &dyn Conformers,
-        job: &Job,
-    ) -> Result<Self> {
+    pub fn of(tokenizers: &[&Tokenizer], range: Range, corpus: &dyn Conformers, job: &Job) -> Result<Self> {
         let mut tallies = vec![[Tally::EMPTY; SIZE_CLASSES.len()]; tokenizers.len()];
         let mut seen = vec![HashSet::new(); tokenizers.len()];
         let summary = corpus.read(job, &mut |batch| {

@@ -18,20 +18,20 @@ use serde_json::{Value, json};
 
 use super::bound::{Usable, counting_bound};
 use super::bpe::{Learned, Limits, Step, Word, learn};
-use super::check::{Pieces, check_pieces, longest_digits};
-use super::extend::{Extended, extend, patterns};
+use super::check::{Pieces, check_pieces};
+use super::extend::{Extended, extend, longest_digits, patterns};
 use super::learned::{LearnedFrom, LearnedReport, Promises, Way};
 use super::measure::{BlockTokens, Histogram, Measured};
 use super::pieces::{Filled, PieceTable};
 use super::report::SCHEMA;
-use super::sample::{Sample, conformer_text};
+use super::sample::Sample;
 use super::scheme::{Kind, Range, Scheme};
 use super::space::{MAX_NEW_TOKENS, Space};
 use super::train::{Base, Plan, Trained, all_cuts, list};
 use crate::corpus::Conformers;
 use crate::error::{Error, Result};
 use crate::job::{Job, Provenance};
-use crate::text::{self, Dialect};
+use crate::text::Dialect;
 use crate::tokenizer::Tokenizer;
 
 /// A block of the corpus weighs this much; each number that the range allows weighs one more, so that merges which no
@@ -40,9 +40,6 @@ const BLOCK_WEIGHT: u64 = 1 << 20;
 
 /// Rounds of learning and banning; there are a few.
 const ROUNDS: usize = 64;
-
-/// Conformers on which a number of new tokens is looked for that would be enough.
-const FEW: usize = 300;
 
 /// What to learn.
 #[derive(Clone, Copy)]
@@ -106,7 +103,8 @@ pub fn train_merges(
     let measured = Measured::of(&[&merged.tokenizer, base], range, corpus, job)?;
     let (total, base_total) = (measured.total(0), measured.total(1));
     if total.tokens >= base_total.tokens {
-        return Err(too_few(plan, &sample, job)?);
+        let problem = format!("with {} new tokens, blocks by themselves save nothing", plan.tokens);
+        return Err(Error::input("--merges", problem, "give more"));
     }
     let guarantees = check_pieces(
         (base, base_json),
@@ -310,7 +308,13 @@ impl<'p> Known<'p> {
     }
 
     /// Learns in the pieces of one scheme; `None` if steps on the way do not end.
-    fn learn(&self, plan: MergesPlan<'_>, scheme: &Scheme, sample: &Sample, job: &Job) -> Result<Option<Candidate>> {
+    fn learn(
+        &self,
+        plan: MergesPlan<'_>,
+        scheme: &Scheme,
+        sample: &Sample,
+        job: &Job,
+    ) -> Result<Option<Candidate>> {
         let table = PieceTable::of(scheme);
         let words = self.words(&table, plan.range, sample)?;
         let mut texts: HashMap<u32, String> = HashMap::new();
@@ -347,7 +351,9 @@ impl<'p> Known<'p> {
             .map(|scheme| self.learn(plan, scheme, sample, job))
             .collect::<Result<_>>()?;
         let best = candidates.into_iter().flatten().min_by(|a, b| a.cost().total_cmp(&b.cost()));
-        best.ok_or_else(|| Error::input(&self.base.name, "has no tokens that merges could join in blocks", ""))
+        best.ok_or_else(|| {
+            Error::input(&self.base.name, "has no tokens that merges could join in blocks", "")
+        })
     }
 
     /// The pairs of the merges that were learned, in order.
@@ -370,41 +376,4 @@ pub(super) fn merges_of<'k>(
         Step::Merge(left, right) => Some([text(*left), text(*right)]),
         Step::Whole(_) => None,
     })
-}
-
-/// The error of a plan whose tokens save nothing, with a number that would.
-fn too_few(plan: MergesPlan<'_>, sample: &Sample, job: &Job) -> Result<Error> {
-    let known = Known::of(plan)?;
-    let few = Sample {
-        conformers: sample.conformers[..sample.conformers.len().min(FEW)].to_vec(),
-        blocks: sample.blocks,
-        left_out: 0,
-        inputs: Vec::new(),
-    };
-    let mut base_tokens = 0;
-    for conformer in &few.conformers {
-        base_tokens += plan.base.ids(&text::tagged(&conformer_text(conformer)))?.len() as u64;
-    }
-    let mut between = 2 * few.conformers.len() as u64;
-    for (gap, count) in few.gaps() {
-        between += plan.base.ids(&gap)?.len() as u64 * count;
-    }
-    let saves = |tokens: u64| -> Result<bool> {
-        let best = known.best(MergesPlan { tokens, ..plan }, &few, job)?;
-        Ok(between as f64 + best.blocks.mean * few.numbers().count() as f64 <= base_tokens as f64)
-    };
-    let problem = format!("with {} new tokens, blocks by themselves save nothing", plan.tokens);
-    let mut enough = plan.tokens.max(1);
-    while !saves(enough)? {
-        enough *= 2;
-        if enough > MAX_NEW_TOKENS {
-            return Ok(Error::input("--merges", problem, "no number of new tokens does"));
-        }
-    }
-    let (mut low, mut high) = (plan.tokens, enough);
-    while high - low > 1 {
-        let middle = low + (high - low) / 2;
-        if saves(middle)? { high = middle } else { low = middle }
-    }
-    Ok(Error::input("--merges", problem, format!("{high} are the fewest that do")))
 }

@@ -105,7 +105,10 @@ mod tests {
                 let filled = Filled::of(&numbers, range).unwrap();
                 let pieces: Vec<&str> = table.of_block(&filled).map(|at| &*table.strings[at]).collect();
                 assert_eq!(pieces.len(), starts.len());
-                assert_eq!(format!("[C]{}", pieces.concat()), text::write("[C]<>", &[numbers], Dialect::Fixed));
+                assert_eq!(
+                    format!("[C]{}", pieces.concat()),
+                    text::write("[C]<>", &[numbers], Dialect::Fixed)
+                );
             }
             let ones = vec![1; table.strings.len()];
             assert_eq!(table.extremes(&ones), (starts.len(), starts.len()));

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::bound::{Usable, counting_bound};
 use super::bpe::{Limits, Word, learn};
-use super::check::{Pieces, check_blocks};
+use super::check::{Check, Pieces};
 use super::compare::compare_scratch;
 use super::learned::{LearnedFrom, LearnedReport, Promises, ScratchPromises, Way};
 use super::measure::{Histogram, Measured};
@@ -26,7 +26,7 @@ use super::report::SCHEMA;
 use super::sample::{Sample, conformer_text};
 use super::scheme::{Kind, Range, Scheme};
 use super::space::{MAX_NEW_TOKENS, Space, Vocabulary};
-use super::texts::PLAIN;
+use super::texts::{ALL_CONTEXTS, CONTEXTS, PLAIN};
 use super::train::{NewToken, NewTokens, Trained, tokenizer_config};
 use crate::corpus::Conformers;
 use crate::error::{Error, Result};
@@ -36,13 +36,8 @@ use crate::tokenizer::Tokenizer;
 use crate::tokenizer::learn::{BYTES, byte_level_json, learn_bpe, model_vocabulary};
 
 /// Tokens that stand for themselves: the end of a text, and the tags.
-pub const SPECIAL: [&str; 5] = [
-    "<|endoftext|>",
-    text::SMILES_OPEN,
-    text::SMILES_CLOSE,
-    text::CONFORMER_OPEN,
-    text::CONFORMER_CLOSE,
-];
+pub const SPECIAL: [&str; 5] =
+    ["<|endoftext|>", text::SMILES_OPEN, text::SMILES_CLOSE, text::CONFORMER_OPEN, text::CONFORMER_CLOSE];
 
 /// The smallest vocabulary: [`SPECIAL`] and the bytes.
 pub const LEAST: usize = SPECIAL.len() + BYTES;
@@ -90,12 +85,26 @@ pub struct Scratch {
 /// # Errors
 /// If the vocabulary is too small, a check fails, the corpus cannot be read or is written in another dialect, or the job
 /// was cancelled.
-pub fn train_scratch(plan: ScratchPlan, corpus: &dyn Conformers, job: &Job) -> Result<Trained<LearnedReport>> {
+pub fn train_scratch(
+    plan: ScratchPlan,
+    corpus: &dyn Conformers,
+    job: &Job,
+) -> Result<Trained<LearnedReport>> {
     let ScratchPlan { kind, range, .. } = plan;
     let sample = Sample::read(corpus, job)?;
     let made = scratch(plan, &sample, job)?;
     let pieces = made.pieces()?;
-    let run = check_blocks(&made.tokenizer, (&made.scheme, &pieces), plan.contexts, job)?;
+    let tokenizer = &made.tokenizer;
+    let contexts = &CONTEXTS[..plan.contexts.clamp(1, ALL_CONTEXTS)];
+    // Without a base all texts but blocks are compared with themselves.
+    let check = Check {
+        base: tokenizer,
+        extended: tokenizer,
+        scheme: &made.scheme,
+        contexts,
+        place: &tokenizer.name,
+    };
+    let run = check.numbers(&pieces, &[], job)?;
     let decoded_texts = made.decoded(&sample, job)?;
     let reached_tokens = made.reached(&sample, &pieces)?;
     let measured = Measured::of(&[&made.tokenizer], range, corpus, job)?;
@@ -143,7 +152,7 @@ pub fn train_scratch(plan: ScratchPlan, corpus: &dyn Conformers, job: &Job) -> R
         guarantees: Promises::Scratch(ScratchPromises {
             reached_tokens,
             numbers: range.numbers(),
-            contexts: run.contexts,
+            contexts: contexts.len() as u64,
             blocks: run.blocks,
             decoded_texts,
         }),
@@ -161,8 +170,11 @@ const DIGITS: [&str; 10] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
 /// If the vocabulary is too small, or the job was cancelled.
 pub fn scratch(plan: ScratchPlan, sample: &Sample, job: &Job) -> Result<Scratch> {
     if plan.vocab_size < LEAST {
-        let problem =
-            format!("{} tokens do not hold the alphabet: {BYTES} bytes and {} tags", plan.vocab_size, SPECIAL.len());
+        let problem = format!(
+            "{} tokens do not hold the alphabet: {BYTES} bytes and {} tags",
+            plan.vocab_size,
+            SPECIAL.len()
+        );
         return Err(Error::input("--vocab-size", problem, format!("give at least {LEAST}")));
     }
     let gaps = sample.gaps();
@@ -285,7 +297,8 @@ impl Scratch {
         let mut reached: std::collections::HashSet<u32> = pieces.values().flatten().copied().collect();
         let mut texts: Vec<String> = sample.gaps().into_keys().collect();
         texts.extend(self.new_tokens.iter().map(|(_, text)| text.clone()));
-        let found: Vec<Vec<u32>> = texts.par_iter().map(|text| self.tokenizer.ids(text)).collect::<Result<_>>()?;
+        let found: Vec<Vec<u32>> =
+            texts.par_iter().map(|text| self.tokenizer.ids(text)).collect::<Result<_>>()?;
         reached.extend(found.into_iter().flatten());
         match self.new_tokens.iter().find(|(id, _)| !reached.contains(id)) {
             Some((id, text)) => {
@@ -299,7 +312,8 @@ impl Scratch {
     /// The tokens that merges make, with the ids of their bytes.
     fn list(&self) -> NewTokens {
         let vocabulary = self.tokenizer.vocabulary();
-        let bytes = |text: &str| text.chars().filter_map(|c| vocabulary.get(&c.to_string()).copied()).collect();
+        let bytes =
+            |text: &str| text.chars().filter_map(|c| vocabulary.get(&c.to_string()).copied()).collect();
         let list = self.new_tokens.iter();
         let list = list.map(|(id, text)| NewToken { id: *id, text: text.clone(), base_ids: bytes(text) });
         NewTokens { schema: "drift.new-tokens/1", base: "bytes".into(), new_tokens: list.collect() }

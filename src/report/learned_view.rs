@@ -87,19 +87,20 @@ fn checked(report: &LearnedReport) -> String {
 
 /// Ways to add the same number of tokens, and what they do in words.
 pub fn comparison_table(comparison: &Comparison, terminal: Terminal) -> String {
-    let mut table = Table::new(format!("{} new tokens, spent in other ways", thousands(comparison.new_tokens)))
-        .text("way")
-        .number("new\ntokens")
-        .number("never\nused")
-        .number("tokens a block\nmean")
-        .number("\nrange")
-        .number("blocks\noff")
-        .number("drift,\ntokens a block")
-        .number("tokens a\nconformer")
-        .number("coverage")
-        .number("lower\nbound")
-        .number("gap")
-        .number("other texts\nchanged");
+    let mut table =
+        Table::new(format!("{} new tokens, spent in other ways", thousands(comparison.new_tokens)))
+            .text("way")
+            .number("new\ntokens")
+            .number("never\nused")
+            .number("tokens a block\nmean")
+            .number("\nrange")
+            .number("blocks\noff")
+            .number("drift,\ntokens a block")
+            .number("tokens a\nconformer")
+            .number("coverage")
+            .number("lower\nbound")
+            .number("gap")
+            .number("other texts\nchanged");
     for row in &comparison.rows {
         let number = |count: Option<u64>| count.map_or_else(|| "-".to_owned(), thousands);
         table.row([

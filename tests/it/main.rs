@@ -8,6 +8,7 @@ mod counting;
 mod design;
 mod hdf5;
 mod inspect;
+mod merges;
 mod msgpack;
 mod placeholder;
 mod properties;
