@@ -30,6 +30,12 @@ pub enum Error {
     /// Ctrl-C; nothing was half-written.
     #[error("interrupted; nothing was written")]
     Interrupted,
+    /// Ctrl-C; what was done so far is on disk, whole.
+    #[error("interrupted; {kept}")]
+    Stopped {
+        /// What was kept, and how to go on.
+        kept: String,
+    },
 }
 
 fn remedy_suffix(remedy: &str) -> String {
@@ -54,7 +60,7 @@ impl Error {
     /// The process's exit code: 130 interrupted, else 2 (usage or input).
     pub fn exit_code(&self) -> u8 {
         match self {
-            Error::Interrupted => 130,
+            Error::Interrupted | Error::Stopped { .. } => 130,
             _ => 2,
         }
     }

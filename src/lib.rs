@@ -22,6 +22,16 @@ pub mod design;
 
 pub mod constraint;
 
+pub mod audit;
+
+pub mod model;
+
+pub mod train;
+
+pub mod generate;
+
+pub mod eval;
+
 pub mod report;
 
 pub mod cli;

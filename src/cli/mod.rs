@@ -1,11 +1,16 @@
 //! The command line: one file per verb, each `Args` → plan → run → render. The only place that prints.
 
+mod audit;
+mod compare;
 mod completions;
+mod eval;
+mod extension;
 mod fit;
 mod inspect;
 mod mine;
 mod output;
 mod progress;
+mod train_model;
 mod train_tokenizer;
 
 use std::path::PathBuf;
@@ -53,8 +58,16 @@ enum Verb {
     Fit(fit::Args),
     /// Extend a tokenizer so that every coordinate block takes the same, small number of tokens, proved
     TrainTokenizer(train_tokenizer::Args),
+    /// Train a small Qwen3 or Llama model on a corpus, as a Hugging Face checkpoint
+    TrainModel(train_model::Args),
+    /// Judge generated text: junk, lost digits, validity, drift
+    Audit(audit::Args),
     /// Show the tokens of texts, which of them a template leaves free, and their drift
     Inspect(inspect::Args),
+    /// Generate with a real model under every logit processor, and measure what each costs
+    Eval(Box<eval::Args>),
+    /// Set two records of `drift eval`, or two Chrome traces, side by side
+    Compare(compare::Args),
     /// Print a completion script for a shell
     Completions(completions::Args),
 }
@@ -84,8 +97,12 @@ fn run(cli: Cli, output: &Output) -> anyhow::Result<()> {
     match cli.verb {
         Verb::Mine(args) => mine::run(args, &job, output),
         Verb::Fit(args) => fit::run(args, &job, output),
+        Verb::Audit(args) => audit::run(args, &job, output),
         Verb::Inspect(args) => inspect::run(args, &job, output),
         Verb::TrainTokenizer(args) => train_tokenizer::run(args, &job, output),
+        Verb::Eval(args) => eval::run(*args, &job, output),
+        Verb::Compare(args) => compare::run(&args, output),
+        Verb::TrainModel(args) => train_model::run(args, &job, output),
         Verb::Completions(args) => completions::run(args, &mut Cli::command(), output),
     }
 }

@@ -3,25 +3,23 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use serde_json::Value;
 
+use super::extension::{Beside, Made, write_folder};
 use super::output::Output;
+use crate::corpus::Conformers;
 use crate::design::compare::{Designed, compare, compare_with_design};
+use crate::design::rows::Rows;
 use crate::design::scratch::scratch_config;
 use crate::design::texts::ALL_CONTEXTS;
-use crate::design::train::tokenizer_config;
 use crate::design::{
     Aim, Kind, MergesPlan, Plan, Range, ScratchPlan, Trained, train, train_merges, train_scratch,
 };
 use crate::error::Error;
-use crate::io::{read_to_limit, write_atomic};
 use crate::job::Job;
+use crate::report::card::model_card;
 use crate::report::design_view::design_table;
-use crate::report::learned_view::learned_table;
+use crate::report::learned_view::{learned_card, learned_table};
 use crate::tokenizer::Tokenizer;
-
-/// A tokenizer_config.json is at most this large.
-const MAX_CONFIG_BYTES: u64 = 1 << 24;
 
 /// The command line of `drift train-tokenizer`.
 #[derive(Debug, clap::Args)]
@@ -63,10 +61,14 @@ pub struct Args {
     /// Conformers to measure coverage and tokens on: whatever `drift mine` reads; the embedded corpus by default
     #[arg(long, value_name = "INPUT", num_args = 1..)]
     corpus: Vec<PathBuf>,
+    /// The model to go on training: a safetensors file, or a model folder. Rows to begin with are made for the new tokens
+    #[arg(long, value_name = "MODEL", conflicts_with = "vocab_size")]
+    model: Option<PathBuf>,
     /// The seed of the search
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// A folder for tokenizer.json, new_tokens.json, tokenizer_config.json and report.json
+    /// A folder for tokenizer.json, new_tokens.json, the files that transformers expects, embedding_rows.safetensors,
+    /// MODEL_CARD.md and report.json
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
 }
@@ -98,38 +100,92 @@ pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     let corpus = super::corpus(&args.corpus);
     let (range, kind) = (Range::new(args.range)?, args.kind.into());
     let DialectArg::Fixed = args.dialect;
-    if let Some(size) = args.vocab_size {
-        let plan = ScratchPlan {
-            vocab_size: size as usize,
-            kind,
-            range,
-            contexts: ALL_CONTEXTS,
-            compare: args.compare,
-        };
-        let trained = train_scratch(plan, &*corpus, job)?;
-        write_folder(&args.output, &trained, &scratch_config())?;
-        return show(&args, output, &trained.report, &learned_table(&trained.report, output.terminal()));
-    }
-    let plan = plan(&args, kind, range)?;
-    let config = tokenizer_config(base_config(&args)?.as_ref());
-    if let Some(tokens) = args.merges {
-        let mut trained = train_merges(MergesPlan::of(&plan, tokens.into()), &*corpus, job)?;
-        if args.compare {
-            // The design is a row of a table here, not what is written.
-            let plan = Plan { contexts: 1, ..plan };
-            let merges = MergesPlan::of(&plan, tokens.into());
-            trained.report.comparison = Some(compare_with_design(&plan, merges, &*corpus, job)?);
+    for (what, path) in [("base", &args.base), ("model", &args.model)] {
+        let folder = path.as_ref().and_then(|path| if path.is_dir() { Some(&**path) } else { path.parent() });
+        if folder
+            .is_some_and(|dir| dir.is_dir() && dir.canonicalize().ok() == args.output.canonicalize().ok())
+        {
+            let problem = format!("is the folder of the {what}, which would be overwritten");
+            return Err(Error::input("--output", problem, "give another folder").into());
         }
-        write_folder(&args.output, &trained, &config)?;
-        return show(&args, output, &trained.report, &learned_table(&trained.report, output.terminal()));
     }
-    let mut trained = train(&plan, &*corpus, job)?;
+    let Some(base) = &args.base else { return scratch(&args, (kind, range), &*corpus, job, output) };
+    let plan = plan(&args, base, kind, range)?;
+    let beside = Beside::of(base, &plan.base, args.model.as_deref())?;
+    match args.merges {
+        Some(tokens) => merges(&args, (plan, tokens.into()), &beside, &*corpus, job, output),
+        None => design(&args, &plan, &beside, &*corpus, job, output),
+    }
+}
+
+/// The smallest extension, or the best within a budget.
+fn design(
+    args: &Args,
+    plan: &Plan,
+    beside: &Beside,
+    corpus: &dyn Conformers,
+    job: &Job,
+    output: &Output,
+) -> anyhow::Result<()> {
+    let mut trained = train(plan, corpus, job)?;
+    let rows = beside.rows(&plan.base, &trained.new_tokens)?;
+    trained.report.for_model(beside.model_rows(), rows.as_ref().map(|rows| rows.report.clone()));
     if args.compare {
-        let merges = MergesPlan::of(&plan, trained.report.new_tokens);
-        trained.report.comparison = Some(compare(merges, Some(Designed::of(&trained)), &*corpus, job)?);
+        let merges = MergesPlan::of(plan, trained.report.new_tokens);
+        trained.report.comparison = Some(compare(merges, Some(Designed::of(&trained)), corpus, job)?);
     }
-    write_folder(&args.output, &trained, &config)?;
-    show(&args, output, &trained.report, &design_table(&trained.report, output.terminal()))
+    write(args, &trained, model_card(&trained.report), rows.as_ref(), beside)?;
+    show(args, output, &trained.report, &design_table(&trained.report, output.terminal()))
+}
+
+/// Continued BPE.
+fn merges(
+    args: &Args,
+    (plan, tokens): (Plan, u64),
+    beside: &Beside,
+    corpus: &dyn Conformers,
+    job: &Job,
+    output: &Output,
+) -> anyhow::Result<()> {
+    let mut trained = train_merges(MergesPlan::of(&plan, tokens), corpus, job)?;
+    let rows = beside.rows(&plan.base, &trained.new_tokens)?;
+    trained.report.for_model(beside.model_rows(), rows.as_ref().map(|rows| rows.report.clone()));
+    if args.compare {
+        // The design is a row of a table here, not what is written.
+        let plan = Plan { contexts: 1, ..plan };
+        let merges = MergesPlan::of(&plan, tokens);
+        trained.report.comparison = Some(compare_with_design(&plan, merges, corpus, job)?);
+    }
+    write(args, &trained, learned_card(&trained.report), rows.as_ref(), beside)?;
+    show(args, output, &trained.report, &learned_table(&trained.report, output.terminal()))
+}
+
+/// BPE from nothing.
+fn scratch(
+    args: &Args,
+    (kind, range): (Kind, Range),
+    corpus: &dyn Conformers,
+    job: &Job,
+    output: &Output,
+) -> anyhow::Result<()> {
+    let vocab_size = args.vocab_size.unwrap_or(0) as usize;
+    let plan = ScratchPlan { vocab_size, kind, range, contexts: ALL_CONTEXTS, compare: args.compare };
+    let trained = train_scratch(plan, corpus, job)?;
+    let beside = Beside::configured(scratch_config());
+    write(args, &trained, learned_card(&trained.report), None, &beside)?;
+    show(args, output, &trained.report, &learned_table(&trained.report, output.terminal()))
+}
+
+/// Writes the folder.
+fn write(
+    args: &Args,
+    trained: &Trained<impl Serialize>,
+    card: String,
+    rows: Option<&Rows>,
+    beside: &Beside,
+) -> anyhow::Result<()> {
+    let Trained { tokenizer_json, new_tokens, report } = trained;
+    write_folder(&args.output, &Made { tokenizer_json, new_tokens, report, card, rows }, beside)
 }
 
 /// Prints the result and says where the files are.
@@ -142,47 +198,14 @@ fn show(args: &Args, output: &Output, report: &impl Serialize, table: &str) -> a
     Ok(())
 }
 
-/// What the user wrote, complete and checked.
-fn plan(args: &Args, kind: Kind, range: Range) -> anyhow::Result<Plan> {
+/// What the user wrote of a base, complete and checked.
+fn plan(args: &Args, base: &Path, kind: Kind, range: Range) -> anyhow::Result<Plan> {
     // Merges are compared with the best design of as many tokens.
     let aim = match (args.tokens_per_block, args.budget.or(args.merges)) {
         (Some(tokens), _) => Aim::TokensPerBlock(tokens.into()),
         (None, budget) => Aim::Budget(budget.unwrap_or(0).into()),
     };
-    let Some(path) = &args.base else { return Err(Error::input("--base", "is missing", "").into()) };
-    let folder = if path.is_dir() { Some(&**path) } else { path.parent() };
-    if folder.is_some_and(|base| base.is_dir() && base.canonicalize().ok() == args.output.canonicalize().ok())
-    {
-        let problem = "is the folder of the base, which would be overwritten";
-        return Err(Error::input("--output", problem, "give another folder").into());
-    }
-    let (base, bytes) = Tokenizer::load_with_json(path)?;
+    let (base, bytes) = Tokenizer::load_with_json(base)?;
     let base_json = serde_json::from_slice(&bytes).map_err(|e| Error::input(&base.name, e, ""))?;
     Ok(Plan { base, base_json, kind, range, aim, seed: args.seed, contexts: ALL_CONTEXTS })
-}
-
-/// The tokenizer_config.json beside the base, if there is one.
-fn base_config(args: &Args) -> anyhow::Result<Option<Value>> {
-    let base = args.base.as_deref();
-    let folder = base.and_then(|base| if base.is_dir() { Some(base) } else { base.parent() });
-    let file = folder.map(|folder| folder.join("tokenizer_config.json")).filter(|file| file.is_file());
-    let Some(file) = file else { return Ok(None) };
-    let bytes = read_to_limit(&file, MAX_CONFIG_BYTES)?;
-    let config = serde_json::from_slice(&bytes).map_err(|e| {
-        Error::input(file.display(), format!("is not JSON: {e}"), "mend it, or give the tokenizer.json alone")
-    })?;
-    Ok(Some(config))
-}
-
-/// The tokenizer last, so that it stands for the whole.
-fn write_folder(folder: &Path, trained: &Trained<impl Serialize>, config: &Value) -> anyhow::Result<()> {
-    std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
-    let write = |name: &str, mut text: String| {
-        text.push('\n');
-        write_atomic(&folder.join(name), text.as_bytes())
-    };
-    write("new_tokens.json", serde_json::to_string_pretty(&trained.new_tokens)?)?;
-    write("report.json", serde_json::to_string_pretty(&trained.report)?)?;
-    write("tokenizer_config.json", serde_json::to_string_pretty(config)?)?;
-    Ok(write_atomic(&folder.join("tokenizer.json"), &trained.tokenizer_json)?)
 }

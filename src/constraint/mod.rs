@@ -1,21 +1,33 @@
 //! Logit processors: what a row of generated text may write next. Knows no model and no candle.
 //!
-//! A [`Constraint`] belongs to one molecule and is shared by all generations of it; a [`State`] belongs to one row.
-//! The decode loop asks for the [`Mask`] of a state, samples under it, and advances the state by the token that was
-//! taken. Masks are sparse lists of token ids; nothing of size `[batch, vocab]` is ever written.
+//! A [`LogitProcessor`] belongs to a tokenizer. A [`Constraint`] belongs to one molecule and is shared by all generations
+//! of it; a [`State`] belongs to one row. The decode loop asks for the [`Mask`] of a state, samples under it, and advances
+//! the state by the token that was taken. Masks are sparse lists of token ids; nothing of size `[batch, vocab]` is ever
+//! written.
+//!
+//! - `position` holds the users' position templates, as their variants 2.1 to 4.3 do it; `vocabulary` the sets of tokens
+//!   that they block, `template` the tokenised skeleton, [`Placeholder`] what is in its blocks.
+//! - `truncating` ends a block when its coordinate is complete.
+//! - [`automaton`] allows canonical tokens of legal texts and nothing else.
+//! - [`strip_junk`] repairs numbers afterwards; [`TextClass`] says what a token is about.
 
-/// What a row may write next. Lists of ids are sorted and borrowed, never built per step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mask<'a> {
-    /// Every token.
-    Any,
-    /// This token and no other.
-    Forced(u32),
-    /// These tokens and no others.
-    Only(&'a [u32]),
-    /// Every token but these.
-    Except(&'a [u32]),
-}
+pub mod automaton;
+mod junk;
+mod mask;
+mod placeholder;
+mod position;
+mod processor;
+mod template;
+mod text_class;
+mod truncating;
+pub mod vocabulary;
+
+pub use junk::strip_junk;
+pub use mask::{Legal, Mask};
+pub use placeholder::Placeholder;
+pub use processor::{LogitProcessor, LpKind, Specials};
+pub use template::{Slot, Template};
+pub use text_class::{TextClass, byte_classes, token_class};
 
 /// Where one row stands. Its meaning is the constraint's own.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]

@@ -25,6 +25,7 @@ pub mod rdkit;
 mod read;
 mod sdf;
 mod source;
+pub mod split;
 pub mod store;
 mod walk;
 mod xyz;
@@ -35,6 +36,7 @@ pub use conformers::{Conformers, Embedded, Files};
 pub use lines::MAX_LINE_BYTES;
 pub use read::{ReadSummary, SKIPPED_LISTED, read};
 pub use source::Format;
+pub use split::Part;
 
 use serde::Serialize;
 

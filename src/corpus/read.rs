@@ -80,7 +80,7 @@ pub fn read(
 
 impl ReadSummary {
     /// Nothing read yet.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         ReadSummary {
             conformers: 0,
             skipped: 0,

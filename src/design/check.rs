@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::extend::{longest_digits, patterns};
+use super::mixed::{MIXED_TEXTS, mixed_text};
 use super::scheme::{BLOCK, Range, SLOTS, Scheme, Slot};
 use super::texts::{ALL_CONTEXTS, CONTEXTS, HEADS, PLAIN};
 use crate::error::{Error, Result};
@@ -314,7 +315,8 @@ impl Check<'_> {
         Ok(texts.len() as u64)
     }
 
-    /// Texts in several scripts, code, SMILES, every old token as a text, and tokens strung together at random.
+    /// Texts in several scripts, code, SMILES, every old token as a text, tokens strung together at random, and 10 MB of
+    /// mixed text, or as much of it as contexts are run.
     fn plain_texts(&self, job: &Job) -> Result<(u64, u64)> {
         let mut tokens: Vec<u32> = self.base.vocabulary().into_values().collect();
         tokens.sort_unstable();
@@ -332,6 +334,8 @@ impl Check<'_> {
             texts.push(text);
         }
         texts.extend(alone);
+        let share = MIXED_TEXTS * self.contexts.len() as u64 / ALL_CONTEXTS as u64;
+        texts.par_extend((0..share).into_par_iter().map(mixed_text));
         texts.par_iter().try_for_each(|text| {
             job.check()?;
             let ids = self.same_ids(text)?;

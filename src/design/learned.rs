@@ -5,7 +5,8 @@ use serde::Serialize;
 use super::check::Guarantees;
 use super::compare::Comparison;
 use super::measure::BlockTokens;
-use super::report::CorpusReport;
+use super::report::{CorpusReport, EmbeddingReport};
+use super::rows::RowsReport;
 use super::scheme::{Kind, Range};
 use crate::job::Provenance;
 use crate::text::Dialect;
@@ -64,6 +65,10 @@ pub struct LearnedReport {
     pub first_new_id: Option<u32>,
     /// Rows that an embedding needs: the largest id and one.
     pub embedding_rows: u64,
+    /// Whether the new ids fit into a model's spare rows.
+    pub embedding: EmbeddingReport,
+    /// Rows to begin with that were made for the new tokens; none without a model.
+    pub rows: Option<RowsReport>,
     /// Share of the corpus's blocks in the range, 0 to 1.
     pub coverage: f64,
     /// Mean tokens of a conformer's text, with its tags.
@@ -79,6 +84,14 @@ pub struct LearnedReport {
     /// Other tokenizers beside it, if asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
+}
+
+impl LearnedReport {
+    /// Adds what is known of the model: the rows of its embedding, and the rows made for the new tokens.
+    pub fn for_model(&mut self, model_rows: Option<u64>, rows: Option<RowsReport>) {
+        self.embedding = EmbeddingReport::of(self.embedding_rows, self.new_tokens, model_rows);
+        self.rows = rows;
+    }
 }
 
 /// The part of a corpus that was learned from: its beginning.

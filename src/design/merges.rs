@@ -23,7 +23,7 @@ use super::extend::{Extended, extend, longest_digits, patterns};
 use super::learned::{LearnedFrom, LearnedReport, Promises, Way};
 use super::measure::{BlockTokens, Histogram, Measured};
 use super::pieces::{Filled, PieceTable};
-use super::report::SCHEMA;
+use super::report::{EmbeddingReport, SCHEMA};
 use super::sample::Sample;
 use super::scheme::{Kind, Range, Scheme};
 use super::space::{MAX_NEW_TOKENS, Space};
@@ -119,6 +119,7 @@ pub fn train_merges(
     let blocks = total.inside.tokens();
     let (fewest, most) = (merged.extremes.0 as u64, merged.extremes.1 as u64);
     let new_tokens = merged.new_tokens.len() as u64;
+    let embedding_rows = merged.new_tokens.last().map_or(0, |(id, _)| u64::from(*id) + 1);
     let report = LearnedReport {
         schema: SCHEMA,
         provenance: Provenance::of(inputs),
@@ -139,7 +140,9 @@ pub fn train_merges(
         gap: new_tokens.saturating_sub(merged.lower_bound),
         example: merged.scheme.example(),
         first_new_id: merged.new_tokens.first().map(|(id, _)| *id),
-        embedding_rows: merged.new_tokens.last().map_or(0, |(id, _)| u64::from(*id) + 1),
+        embedding_rows,
+        embedding: EmbeddingReport::of(embedding_rows, new_tokens, None),
+        rows: None,
         coverage: total.coverage(),
         tokens_per_conformer: total.tokens_per_conformer(),
         base_tokens_per_conformer: Some(base_total.tokens_per_conformer()),

@@ -4,6 +4,7 @@
 //!   the same by argmin, [`bound`] counts what no scheme can do without.
 //! - [`extend`] writes the scheme into a base's `tokenizer.json`; [`check`] runs what it promises, and nothing is
 //!   written unless all of it holds.
+//! - [`rows`] makes rows to begin with for the new tokens from a model's [`weights`]; [`mixed`] makes text without blocks.
 //! - [`train`](mod@train) is the way through, [`report`] what it says.
 //!
 //! # Why positions and contexts do not matter
@@ -24,8 +25,10 @@ pub mod extend;
 pub mod learned;
 pub mod measure;
 pub mod merges;
+pub mod mixed;
 pub mod pieces;
 pub mod report;
+pub mod rows;
 pub mod sample;
 pub mod scheme;
 pub mod scratch;
@@ -33,6 +36,7 @@ pub mod search;
 pub mod space;
 pub mod texts;
 pub mod train;
+pub mod weights;
 
 pub use learned::LearnedReport;
 pub use merges::{MergesPlan, train_merges};

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::check::Guarantees;
 use super::compare::Comparison;
+use super::rows::RowsReport;
 use super::scheme::{Kind, Range};
 use crate::job::Provenance;
 use crate::text::Dialect;
@@ -49,6 +50,10 @@ pub struct DesignReport {
     pub first_new_id: Option<u32>,
     /// Rows that an embedding needs: the largest id and one.
     pub embedding_rows: u64,
+    /// Whether the model's embedding has them.
+    pub embedding: EmbeddingReport,
+    /// The rows to begin with that were made; none without a model.
+    pub rows: Option<RowsReport>,
     /// Share of the corpus's blocks in the range, 0 to 1.
     pub coverage: f64,
     /// Mean tokens of a conformer's text, with its tags.
@@ -62,6 +67,56 @@ pub struct DesignReport {
     /// Other ways to add as many tokens, if asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
+}
+
+impl DesignReport {
+    /// Adds what is known of the model: the rows of its embedding, and the rows made for the new tokens.
+    pub fn for_model(&mut self, model_rows: Option<u64>, rows: Option<RowsReport>) {
+        self.embedding = EmbeddingReport::of(self.embedding_rows, self.new_tokens, model_rows);
+        self.rows = rows;
+    }
+}
+
+/// Whether the new ids fit into a model's spare rows, or how far its embedding has to be resized.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct EmbeddingReport {
+    /// Rows that the base's ids take.
+    pub base_rows: u64,
+    /// Rows of the model's embedding; none if no model is known.
+    pub model_rows: Option<u64>,
+    /// Of them, those that the base leaves unused.
+    pub spare_rows: Option<u64>,
+    /// Whether the new tokens need no more than those.
+    pub fits: Option<bool>,
+    /// The rows to resize to where they do not fit: the next multiple of 64 and of 128, in which matrix products are
+    /// fastest on GPUs.
+    pub resize_to: ResizeReport,
+}
+
+/// Rows after resizing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct ResizeReport {
+    /// A multiple of 64.
+    pub multiple_of_64: u64,
+    /// A multiple of 128.
+    pub multiple_of_128: u64,
+}
+
+impl EmbeddingReport {
+    /// Of a vocabulary that needs `needed` rows, `new` of them for new tokens.
+    pub fn of(needed: u64, new: u64, model_rows: Option<u64>) -> Self {
+        let base_rows = needed - new.min(needed);
+        EmbeddingReport {
+            base_rows,
+            model_rows,
+            spare_rows: model_rows.map(|rows| rows.saturating_sub(base_rows)),
+            fits: model_rows.map(|rows| needed <= rows),
+            resize_to: ResizeReport {
+                multiple_of_64: needed.next_multiple_of(64),
+                multiple_of_128: needed.next_multiple_of(128),
+            },
+        }
+    }
 }
 
 /// The search by argmin.

@@ -22,7 +22,7 @@ use super::learned::{LearnedFrom, LearnedReport, Promises, ScratchPromises, Way}
 use super::measure::{Histogram, Measured};
 use super::merges::pretty;
 use super::pieces::{Filled, PieceTable};
-use super::report::SCHEMA;
+use super::report::{EmbeddingReport, SCHEMA};
 use super::sample::{Sample, conformer_text};
 use super::scheme::{Kind, Range, Scheme};
 use super::space::{MAX_NEW_TOKENS, Space, Vocabulary};
@@ -123,6 +123,7 @@ pub fn train_scratch(
     } else {
         None
     };
+    let embedding_rows = made.tokenizer.vocabulary().into_values().max().map_or(0, |id| u64::from(id) + 1);
     let report = LearnedReport {
         schema: SCHEMA,
         provenance: Provenance::of(measured.inputs.clone()),
@@ -143,7 +144,9 @@ pub fn train_scratch(
         gap: new_tokens.saturating_sub(lower_bound),
         example: made.scheme.example(),
         first_new_id: made.new_tokens.first().map(|(id, _)| *id),
-        embedding_rows: made.tokenizer.vocabulary().into_values().max().map_or(0, |id| u64::from(id) + 1),
+        embedding_rows,
+        embedding: EmbeddingReport::of(embedding_rows, new_tokens, None),
+        rows: None,
         coverage: total.coverage(),
         tokens_per_conformer: total.tokens_per_conformer(),
         base_tokens_per_conformer: None,

@@ -10,7 +10,7 @@ use super::bound::{Usable, counting_bound};
 use super::check::check;
 use super::extend::{Extended, extend};
 use super::measure::Measured;
-use super::report::{DesignReport, SCHEMA, SearchReport};
+use super::report::{DesignReport, EmbeddingReport, SCHEMA, SearchReport};
 use super::scheme::{Kind, MAX_TOKENS, Range, SLOTS, Scheme};
 use super::search::search;
 use super::space::{MAX_NEW_TOKENS, Optimum, Space, Vocabulary};
@@ -110,6 +110,7 @@ pub fn train(plan: &Plan, corpus: &dyn Conformers, job: &Job) -> Result<Trained>
     let lower_bound = counting_bound(*kind, *range, tokens, usable);
     let argmin_least = found.best.as_ref().map(|(_, new)| *new);
     let last_id = added.last().map(|(id, _)| *id).or(known.tokens.values().copied().max());
+    let embedding_rows = last_id.map_or(0, |id| u64::from(id) + 1);
     let (total, base_total) = (measured.total(0), measured.total(1));
     let mut inputs = measured.inputs.clone();
     inputs.push(base.source.clone());
@@ -136,7 +137,9 @@ pub fn train(plan: &Plan, corpus: &dyn Conformers, job: &Job) -> Result<Trained>
         },
         example: scheme.example(),
         first_new_id: added.first().map(|(id, _)| *id),
-        embedding_rows: last_id.map_or(0, |id| u64::from(id) + 1),
+        embedding_rows,
+        embedding: EmbeddingReport::of(embedding_rows, new_tokens, None),
+        rows: None,
         coverage: total.coverage(),
         tokens_per_conformer: total.tokens_per_conformer(),
         base_tokens_per_conformer: base_total.tokens_per_conformer(),

@@ -1,10 +1,11 @@
 //! A tokenizer design as a table and what was proved of it.
 
-use super::format::{hundredths, percent, thousands};
+use super::format::{hundredths, hundredths_or_dash, percent, thousands};
 use super::learned_view::comparison_table;
 use super::table::{Table, Terminal};
 use crate::design::report::DesignReport;
 use crate::design::{Kind, check::PlainText};
+use crate::stats::size::SIZE_CLASSES;
 
 /// What `drift train-tokenizer` shows in a terminal.
 pub fn design_table(report: &DesignReport, terminal: Terminal) -> String {
@@ -25,12 +26,38 @@ pub fn design_table(report: &DesignReport, terminal: Terminal) -> String {
     row("least of all schemes", thousands(report.least_in_space));
     row("lower bound by counting", thousands(report.lower_bound));
     row("rows of the embedding", thousands(report.embedding_rows));
+    if let Some(spare) = report.embedding.spare_rows {
+        row("rows that the model has to spare", thousands(spare));
+    }
+    if report.embedding.fits != Some(true) {
+        let resize = report.embedding.resize_to;
+        let rows = format!("{} or {}", thousands(resize.multiple_of_64), thousands(resize.multiple_of_128));
+        row("rows to resize to, by 64 or 128", rows);
+    }
     row("blocks of the corpus in the range", percent(report.coverage));
     row("tokens a conformer", hundredths(report.tokens_per_conformer));
     row("tokens a conformer, base", hundredths(report.base_tokens_per_conformer));
+    let sizes = by_size(report).render(terminal);
     let compared = report.comparison.as_ref().map(|comparison| comparison_table(comparison, terminal));
-    let compared = compared.unwrap_or_default();
-    format!("{}\n{}{}\n{compared}", table.render(terminal), checked(report), advice(report.kind))
+    let (checked, compared) = (checked(report), compared.unwrap_or_default());
+    format!("{}\n{sizes}\n{checked}{}\n{compared}", table.render(terminal), advice(report.kind))
+}
+
+/// Coverage and tokens by size of molecule.
+fn by_size(report: &DesignReport) -> Table {
+    let mut table = Table::new("Conformers of the corpus").text("heavy atoms").number("conformers");
+    table = table.number("blocks in\nthe range").number("tokens a\nconformer").number("the same,\nbase");
+    for size in &report.corpus.by_size {
+        let class = SIZE_CLASSES.iter().find(|class| class.from as u64 == size.from);
+        table.row([
+            class.map_or("", |class| class.label).to_owned(),
+            thousands(size.conformers),
+            percent(size.coverage),
+            hundredths(size.tokens_per_conformer),
+            hundredths_or_dash(size.base_tokens_per_conformer),
+        ]);
+    }
+    table
 }
 
 /// What was run.

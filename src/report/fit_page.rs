@@ -229,7 +229,7 @@ pub fn distribution_plot(result: &FitResult) -> String {
         ),
         x_label: "FREE tokens of a real block in context".to_owned(),
         y_label: "share of blocks".to_owned(),
-        counts: result.token_distribution.iter().map(|count| (count.tokens, count.blocks)).collect(),
+        counts: result.token_distribution.iter().map(|count| (count.tokens.into(), count.blocks)).collect(),
     })
 }
 

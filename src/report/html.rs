@@ -83,6 +83,18 @@ impl Section {
         ))
     }
 
+    /// Code with `marks`, byte ranges in order, set off.
+    pub fn marked(&mut self, text: &str, marks: &[[usize; 2]]) -> &mut Self {
+        let (mut out, mut at) = (String::new(), 0);
+        let part = |from: usize, to: usize| escape(text.get(from..to).unwrap_or_default());
+        for &[from, to] in marks {
+            out.push_str(&format!("{}<mark>{}</mark>", part(at, from), part(from, to)));
+            at = to;
+        }
+        out.push_str(&part(at, text.len()));
+        self.push(&format!("<p><code>{out}</code></p>\n"))
+    }
+
     /// What made the result: program, revision, inputs with their hashes.
     pub fn provenance(&mut self, provenance: &Provenance) -> &mut Self {
         let Provenance { program, version, revision, inputs } = provenance;
@@ -187,6 +199,7 @@ p,ul{{margin:.5rem 0;max-width:46rem}}
 .note,figcaption,caption{{color:var(--soft);font-size:.9rem}}
 code,.c{{font-family:ui-monospace,Menlo,Consolas,monospace;font-size:.92em}}
 code{{overflow-wrap:anywhere}}
+mark{{background:#ffd8d3;color:#8f1d12}}
 .wide{{overflow-x:auto}}
 table{{border-collapse:collapse;margin:.75rem 0;font-size:.92rem;font-variant-numeric:tabular-nums}}
 caption{{text-align:left;padding-bottom:.25rem}}

@@ -1,5 +1,6 @@
 //! Tokenizers that are learned from a corpus, and the comparison of ways to add tokens.
 
+use super::card::training;
 use super::design_view::advice;
 use super::format::{hundredths, percent, percent_or_dash, thousands};
 use super::table::{Table, Terminal};
@@ -83,6 +84,32 @@ fn checked(report: &LearnedReport) -> String {
         ));
     }
     text
+}
+
+/// What `MODEL_CARD.md` says of a learned tokenizer.
+pub fn learned_card(report: &LearnedReport) -> String {
+    let made = match &report.base {
+        Some(base) => format!("`{base}`, extended by drift with {} new tokens", thousands(report.new_tokens)),
+        None => format!("Learned by drift from nothing, {} tokens", thousands(report.embedding_rows)),
+    };
+    let blocks = &report.blocks;
+    let mut card = format!(
+        "## Tokenizer\n\n{made}, on {} conformers. A coordinate block `<x,y,z>` takes {} tokens on average, brackets \
+         included; {} of blocks take another number than {}.\n\n{}",
+        thousands(report.learned_from.conformers),
+        hundredths(blocks.mean),
+        percent(blocks.off_share),
+        thousands(blocks.usual),
+        checked(report)
+    );
+    card.push_str(advice(report.kind));
+    card.push('\n');
+    if report.base.is_some() {
+        let rows = (report.embedding_rows, report.new_tokens, report.rows.as_ref());
+        // Writing to a string cannot fail.
+        let _ = training(&mut card, &report.embedding, rows);
+    }
+    card
 }
 
 /// Ways to add the same number of tokens, and what they do in words.

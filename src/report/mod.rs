@@ -3,13 +3,19 @@
 //! - [`table::Table`] is one table, shown by [`table::Table::render`] in a terminal and by [`html`] in a page.
 //! - [`plot`] draws SVG by plotters, without fonts: the same bytes on every machine.
 //! - [`html::Page`] is a page of sections that loads nothing from anywhere.
-//! - [`stats_view`], [`fit_page`] and [`design_view`] put these together for `drift mine`, `drift fit` and `drift
-//!   train-tokenizer`.
+//! - [`stats_view`], [`fit_page`], [`design_view`], [`train_view`], [`audit_view`], [`eval_view`], [`eval_page`] and
+//!   [`compare_view`] put these together for the verbs; [`card`]
+//!   is the section of a model card for an extended tokenizer.
 //! - [`format`](mod@format) holds how numbers are written for people.
 //!
 //! Nothing here computes a figure or prints: views take reports and give strings.
 
+pub mod audit_view;
+pub mod card;
+pub mod compare_view;
 pub mod design_view;
+pub mod eval_page;
+pub mod eval_view;
 pub mod fit_page;
 pub mod format;
 pub mod html;
@@ -18,6 +24,8 @@ pub mod plot;
 pub mod stats_view;
 pub mod table;
 pub mod tokens_view;
+pub mod trace;
+pub mod train_view;
 
 pub use html::Page;
 pub use table::{Table, Terminal};

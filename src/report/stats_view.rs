@@ -222,7 +222,7 @@ fn axes_plot(report: &StatsReport) -> String {
 }
 
 fn size_plot(report: &StatsReport) -> String {
-    let counts = report.total.heavy_atoms.histogram.iter().map(|bin| (bin.atoms, bin.conformers));
+    let counts = report.total.heavy_atoms.histogram.iter().map(|bin| (bin.atoms.into(), bin.conformers));
     columns(&Columns {
         title: "Heavy atoms per conformer".to_owned(),
         x_label: "heavy atoms".to_owned(),

@@ -56,6 +56,21 @@ pub fn implicit_hydrogens(smiles: &str) -> Result<Vec<u8>, SmilesError> {
     Ok(parse(smiles)?.implicit_hydrogen_counts().to_vec())
 }
 
+/// The bonds of a SMILES as pairs of atoms, numbered from 0 in SMILES order; each once, the smaller number first, sorted.
+///
+/// # Errors
+/// If `smiles` is none.
+pub fn bonds(smiles: &str) -> Result<Vec<[usize; 2]>, SmilesError> {
+    let graph = parse(smiles)?;
+    let mut bonds: Vec<[usize; 2]> = (0..graph.nodes().len())
+        .flat_map(|atom| graph.edges_for_node(atom).map(|bond| bond.endpoints()))
+        .map(|[a, b]| [a.min(b), a.max(b)])
+        .collect();
+    bonds.sort_unstable();
+    bonds.dedup();
+    Ok(bonds)
+}
+
 fn parse(smiles: &str) -> Result<Smiles, SmilesError> {
     smiles.parse::<Smiles>().map_err(|error| SmilesError {
         smiles: smiles.to_owned(),
@@ -66,6 +81,13 @@ fn parse(smiles: &str) -> Result<Smiles, SmilesError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bonds_in_smiles_order() {
+        assert_eq!(bonds("CC(=O)c1ccccc1").unwrap()[..4], [[0, 1], [1, 2], [1, 3], [3, 4]]);
+        assert_eq!(bonds("C1CC1.[Na+]").unwrap(), [[0, 1], [0, 2], [1, 2]]);
+        assert!(bonds("C(").is_err());
+    }
 
     #[test]
     fn spelling_and_stereo_do_not_matter_but_bonds_do() {

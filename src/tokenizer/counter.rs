@@ -134,7 +134,7 @@ fn block_tokens(ends: &[usize]) -> Option<BlockTokens> {
 }
 
 /// Skeletons with every kind of border: charges, stereo, isotopes, ring digits, branches, bonds.
-const BUILT_IN_SKELETONS: [&str; 6] = [
+pub const BUILT_IN_SKELETONS: [&str; 6] = [
     "[C]<>[C]<>=[O]<>",
     "[O-]<>[N+]<>(=[O]<>)[c]<>1[c]<>[c]<>[nH]<>[c]<>1[C@@H]<>([NH3+]<>)[C@]<>2([C@H]<>)[C]<>2",
     "[F]<>/[C]<>=[C]<>\\[Cl]<>.[Na+]<>.[Cl-]<>.[Fe+2]<>.[O-2]<>",

@@ -12,14 +12,37 @@ use crate::job::InputHash;
 /// A tokenizer file is at most this large, decompressed.
 const MAX_TOKENIZER_BYTES: u64 = 1 << 28;
 
-/// The tokenizers that come with drift, by name: compact ones of our own that split coordinates and their borders as
-/// Qwen3 and Llama-3.2 do.
-pub const EMBEDDED: [(&str, &[u8]); 2] = [
-    ("qwen-like", include_bytes!("../../tokenizers/qwen-like/tokenizer.json")),
-    ("llama-like", include_bytes!("../../tokenizers/llama-like/tokenizer.json")),
-];
+/// A tokenizer that comes with drift, in `tokenizers/`.
+#[derive(Debug, Clone, Copy)]
+pub struct EmbeddedTokenizer {
+    /// Its name, which is its folder's.
+    pub name: &'static str,
+    /// Its `tokenizer.json`.
+    pub json: &'static [u8],
+    /// Its `tokenizer_config.json`.
+    pub config: &'static str,
+}
+
+macro_rules! embedded {
+    ($($name:literal),*) => {
+        [$(EmbeddedTokenizer {
+            name: $name,
+            json: include_bytes!(concat!("../../tokenizers/", $name, "/tokenizer.json")),
+            config: include_str!(concat!("../../tokenizers/", $name, "/tokenizer_config.json")),
+        }),*]
+    };
+}
+
+/// Compact tokenizers of our own that split coordinates and their borders as Qwen3 and Llama-3.2 do.
+pub const EMBEDDED: [EmbeddedTokenizer; 2] = embedded!["qwen-like", "llama-like"];
+
+/// The same, extended by `drift train-tokenizer`: every block below 20 Å takes 11 tokens in the separate kind and 9 in
+/// the fused one.
+pub const EXTENDED: [EmbeddedTokenizer; 4] =
+    embedded!["qwen-like-separate", "qwen-like-fused", "llama-like-separate", "llama-like-fused"];
 
 /// A Hugging Face tokenizer, with its name and hash.
+#[derive(Clone)]
 pub struct Tokenizer {
     /// Folder or file name, for reports.
     pub name: String,
@@ -32,8 +55,8 @@ pub struct Tokenizer {
 const ALPHABET: &str = "[C]<-0.1234,5.6789,-10>=[O]<0,0,0>";
 
 impl Tokenizer {
-    /// Loads a `tokenizer.json`, plain or gzipped, or the one in a model folder. The names of [`EMBEDDED`] load the
-    /// embedded ones unless a file of that name exists.
+    /// Loads a `tokenizer.json`, plain or gzipped, or the one in a model folder. The names of [`EMBEDDED`] and
+    /// [`EXTENDED`] load the embedded ones unless a file of that name exists.
     ///
     /// # Errors
     /// If there is none, or if it is not a tokenizer that `tokenizers` 0.23 reads.
@@ -46,23 +69,26 @@ impl Tokenizer {
     /// # Errors
     /// As [`Tokenizer::load`].
     pub fn load_with_json(path: &Path) -> Result<(Self, Vec<u8>)> {
-        if !path.exists()
-            && let Some((name, bytes)) = EMBEDDED.iter().find(|(name, _)| Path::new(name) == path)
-        {
-            let source = io::hash_bytes(&format!("{name}/tokenizer.json"), bytes);
-            return Ok((Self::from_bytes(name, source, bytes)?, bytes.to_vec()));
+        if let Some(embedded) = Self::embedded_by_name(path) {
+            let source = io::hash_bytes(&format!("{}/tokenizer.json", embedded.name), embedded.json);
+            return Ok((Self::from_bytes(embedded.name, source, embedded.json)?, embedded.json.to_vec()));
         }
         let file = if path.is_dir() { in_folder(path)? } else { path.to_owned() };
         let bytes = io::read_to_limit(&file, MAX_TOKENIZER_BYTES)?;
         Ok((Self::from_bytes(&name_of(&file), io::hash_file(&file)?, &bytes)?, bytes))
     }
 
-    /// The embedded tokenizers.
+    /// The embedded tokenizers that are not extended.
     ///
     /// # Errors
     /// Never, unless the build embedded a broken file.
     pub fn embedded() -> Result<Vec<Self>> {
-        EMBEDDED.iter().map(|(name, _)| Self::load(Path::new(name))).collect()
+        EMBEDDED.iter().map(|embedded| Self::load(Path::new(embedded.name))).collect()
+    }
+
+    /// The embedded tokenizer, extended or not, that [`Tokenizer::load`] takes `path` for.
+    pub fn embedded_by_name(path: &Path) -> Option<&'static EmbeddedTokenizer> {
+        EMBEDDED.iter().chain(&EXTENDED).find(|embedded| Path::new(embedded.name) == path && !path.exists())
     }
 
     /// A tokenizer from the bytes of its JSON.

@@ -12,10 +12,12 @@ mod counter;
 pub mod learn;
 mod load;
 mod parts;
+mod special;
 pub mod tables;
 
-pub use counter::{BlockTokens, Counter, MAX_BLOCK_TOKENS, Method};
-pub use load::{EMBEDDED, Tokenizer};
+pub use counter::{BUILT_IN_SKELETONS, BlockTokens, Counter, MAX_BLOCK_TOKENS, Method};
+pub use load::{EMBEDDED, EXTENDED, EmbeddedTokenizer, Tokenizer};
+pub use special::{Named, config_beside};
 
 use serde::Serialize;
 

@@ -247,6 +247,15 @@ impl Sink for BlockTokens {
     }
 }
 
+/// Whether a text falls apart into digit runs and other runs, each tokenised by itself (the first step of the proof
+/// above); if not, why.
+///
+/// # Errors
+/// A sentence that names a token which crosses their border.
+pub fn separates_digits(tokenizer: &Tokenizer) -> std::result::Result<(), String> {
+    digit_pure(tokenizer).map(drop)
+}
+
 /// The pairs of ASCII characters that stand side by side in some vocabulary token.
 struct Pairs(Vec<bool>);
 

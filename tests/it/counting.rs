@@ -52,7 +52,7 @@ fn equals_tokenizers_on_all_shared_conformers() {
 }
 
 /// Embedded texts in both dialects, tagged by the caller.
-fn embedded_texts(limit: usize) -> Vec<String> {
+pub fn embedded_texts(limit: usize) -> Vec<String> {
     let mut texts = Vec::new();
     Embedded
         .read(&Job::default(), &mut |batch| {
@@ -71,7 +71,7 @@ fn from_json(name: &str, json: &str) -> Tokenizer {
 }
 
 /// BPE trained on the texts, cut into words by GPT-2's expression or not at all.
-fn trained(texts: &[String], words: bool) -> Tokenizer {
+pub fn trained(texts: &[String], words: bool) -> Tokenizer {
     let byte_level = || ByteLevel::new(false, true, words);
     let mut tokenizer = TokenizerBuilder::<BPE, NFC, ByteLevel, ByteLevel, ByteLevel>::new()
         .with_model(BPE::default())

@@ -194,6 +194,9 @@ fn fit_finds_no_drift_in_the_separate_kind() {
 fn the_command_writes_a_folder_that_other_verbs_read() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("small");
+    // Rows of another run would not belong to it.
+    std::fs::create_dir(&out).unwrap();
+    std::fs::write(out.join("embedding_rows.safetensors"), "of another run").unwrap();
     let arguments = ["train-tokenizer", "--base", "llama-like", "--kind", "separate", "--range", "1"];
     let aim = ["--budget", "1", "--quiet", "--json", "-o", out.to_str().unwrap()];
     let report = drift(&[&arguments[..], &aim].concat()).good().json();
@@ -204,12 +207,18 @@ fn the_command_writes_a_folder_that_other_verbs_read() {
     for field in ["coverage", "tokens_per_conformer", "base_tokens_per_conformer"] {
         assert!(report[field].as_f64().unwrap() > 0.0, "{field}");
     }
-    for name in ["tokenizer.json", "new_tokens.json", "tokenizer_config.json", "report.json"] {
+    for name in ["tokenizer.json", "new_tokens.json", "tokenizer_config.json", "report.json", "MODEL_CARD.md"]
+    {
         assert!(out.join(name).is_file(), "{name}");
     }
+    assert!(!out.join("embedding_rows.safetensors").exists());
+    assert!(report["embedding"]["fits"].is_null() && report["rows"].is_null());
+    assert!(report["guarantees"]["plain_bytes"].as_u64().unwrap() > 10_000_000);
     let config: Value =
         serde_json::from_slice(&std::fs::read(out.join("tokenizer_config.json")).unwrap()).unwrap();
     assert_eq!(config["tokenizer_class"], "PreTrainedTokenizerFast");
+    // The embedded base's own configuration.
+    assert_eq!(config["eos_token"], "<|end_of_text|>");
     let block = "[C]<0.1234,-0.5678,0.9000>";
     let inspected = drift(&["inspect", "--json", "--tokenizer", out.to_str().unwrap(), block]).good().json();
     assert_eq!(inspected[0]["free"].as_u64().unwrap() + 2, report["tokens_per_block"].as_u64().unwrap());

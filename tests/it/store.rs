@@ -10,6 +10,7 @@ use drift::text::Written;
 use proptest::prelude::*;
 
 use crate::common::{read_hdf5, reads_or_refuses};
+use crate::support::python_with;
 
 fn conformer(molecule: &str, coordinates: Vec<[i32; 3]>, bits: u8) -> Conformer {
     Conformer {
@@ -146,19 +147,9 @@ fn a_newer_schema_is_named() {
     assert!(message.contains("drift.corpus/2") && message.contains("drift.corpus/1"), "{message}");
 }
 
-/// The Python to run h5py with, if there is one: `$DRIFT_PYTHON`, else `python3`.
-fn python_with_h5py() -> Option<String> {
-    let python = std::env::var("DRIFT_PYTHON").unwrap_or_else(|_| "python3".to_owned());
-    let works = Command::new(&python).args(["-c", "import h5py"]).output().is_ok_and(|o| o.status.success());
-    works.then_some(python)
-}
-
 #[test]
 fn h5py_reads_the_store() {
-    let Some(python) = python_with_h5py() else {
-        eprintln!("skipped: no Python with h5py (set DRIFT_PYTHON to one)");
-        return;
-    };
+    let Some(python) = python_with("h5py", "stores read by h5py") else { return };
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.h5");
     let conformers = many();

@@ -108,6 +108,20 @@ pub fn shared(what: &str) -> Option<PathBuf> {
     }
 }
 
+/// The Python that has these modules, if there is one: `$DRIFT_PYTHON`, else `python3`. `None`, with a line that says what
+/// was skipped, where there is none.
+pub fn python_with(modules: &str, what: &str) -> Option<String> {
+    let python = std::env::var("DRIFT_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let import = format!("import {modules}");
+    let works = Command::new(&python).args(["-c", &import]).output().is_ok_and(|o| o.status.success());
+    if works {
+        Some(python)
+    } else {
+        eprintln!("skipped: {what} (no Python with {modules}; set DRIFT_PYTHON to one)");
+        None
+    }
+}
+
 /// The names of the shared tokenizers.
 pub const SHARED_TOKENIZERS: [&str; 6] =
     ["qwen3", "qwen3-custom", "llama-3.2", "llama-3.2-chem", "cl100k", "mistral-v1"];

@@ -17,7 +17,7 @@ pub struct Columns {
     /// Beside the axis of shares.
     pub y_label: String,
     /// Values and how often each was counted, in any order.
-    pub counts: Vec<(u32, u64)>,
+    pub counts: Vec<(i64, u64)>,
 }
 
 /// Draws one column per value, from the least to the greatest, as a share of all.
@@ -33,7 +33,7 @@ pub fn columns(plot: &Columns) -> String {
         right: WIDTH - 12,
         top: 26,
         bottom: 280,
-        x: (f64::from(low) - 0.6, f64::from(high) + 0.6),
+        x: (low as f64 - 0.6, high as f64 + 0.6),
         y: (0.0, peak),
     };
     let pitch = f64::from(frame.right - frame.left) / (frame.x.1 - frame.x.0);
@@ -41,7 +41,7 @@ pub fn columns(plot: &Columns) -> String {
         let marks = ticks(0.0, peak, 5).into_iter().map(|t| (t, percent(t).replace(".0 ", " ")));
         frame.y_axis(area, &marks.collect::<Vec<_>>(), &plot.y_label)?;
         for &(value, count) in &plot.counts {
-            let (middle, top) = (frame.x_pixel(f64::from(value)), frame.y_pixel(share(count)));
+            let (middle, top) = (frame.x_pixel(value as f64), frame.y_pixel(share(count)));
             let half = ((pitch * 0.4) as i32).clamp(1, 40);
             let bar = [(middle - half, top), (middle + half, frame.bottom)];
             area.draw(&Rectangle::new(bar, palette::series(0).filled()))?;
@@ -52,7 +52,7 @@ pub fn columns(plot: &Columns) -> String {
         }
         let widest = text_width(&high.to_string()) + 10;
         let every = (f64::from(widest) / pitch).ceil().max(1.0) as usize;
-        let values = (low..=high).step_by(every).map(|v| (f64::from(v), v.to_string()));
+        let values = (low..=high).step_by(every).map(|v| (v as f64, v.to_string()));
         frame.x_axis(area, &values.collect::<Vec<_>>(), &plot.x_label, false)?;
         line(area, (frame.left, frame.bottom), (frame.right, frame.bottom), palette::INK_RGB)
     })

@@ -1,0 +1,147 @@
+//! Judging one generated block, the text between `<` and `>`.
+
+use crate::text::Dialect;
+
+/// Decimals of the format.
+pub(super) const DECIMALS: usize = 4;
+
+/// What is wrong with a block; nothing, by default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct BlockVerdict {
+    /// It is not exactly three numbers, `-?digits[.[digits]]` between commas.
+    pub junk_strict: bool,
+    /// It holds a letter.
+    pub junk_letters: bool,
+    /// Fixed dialect: a number is missing or has fewer than four decimals. `None` in the stripped dialect, where fewer
+    /// decimals may be meant.
+    pub truncated: Option<bool>,
+    /// A number has more than four decimals, or, in the stripped dialect, trailing zeros.
+    pub invented: bool,
+    /// Fixed dialect: decimals that are missing to four in each of three numbers.
+    pub lost_digits: u32,
+    /// Decimals beyond the fourth and, in the stripped dialect, trailing zeros before it.
+    pub invented_digits: u32,
+}
+
+/// Judges a block.
+pub fn judge_block(inside: &str, dialect: Dialect) -> BlockVerdict {
+    let parts: Vec<Part> = inside.split(',').map(Part::of).collect();
+    let mut verdict = BlockVerdict {
+        junk_strict: parts.len() != 3 || parts.iter().any(|part| !part.is_number()),
+        junk_letters: inside.chars().any(char::is_alphabetic),
+        ..BlockVerdict::default()
+    };
+    let present = parts.iter().filter(|part| part.has_digits);
+    for part in present.clone() {
+        verdict.invented_digits += part.decimals.saturating_sub(DECIMALS) as u32;
+        if dialect == Dialect::Stripped {
+            // Those among the first four; the others are counted already.
+            let kept = part.decimals.min(DECIMALS);
+            verdict.invented_digits += part.trailing_zeros.saturating_sub(part.decimals - kept) as u32;
+        }
+    }
+    verdict.invented = verdict.invented_digits > 0;
+    if dialect == Dialect::Fixed {
+        let numbers: Vec<usize> = present.map(|part| part.decimals).take(3).collect();
+        let lost = numbers.iter().map(|decimals| DECIMALS.saturating_sub(*decimals)).sum::<usize>()
+            + (3 - numbers.len()) * DECIMALS;
+        verdict.lost_digits = lost as u32;
+        verdict.truncated = Some(lost > 0);
+    }
+    verdict
+}
+
+/// The number that a part of a block begins with.
+pub(super) struct Part {
+    pub has_digits: bool,
+    pub decimals: usize,
+    /// Among the decimals.
+    pub trailing_zeros: usize,
+    /// Bytes behind the number.
+    pub rest: usize,
+}
+
+impl Part {
+    pub fn of(text: &str) -> Self {
+        let digits = |from: usize| text.as_bytes()[from..].iter().take_while(|b| b.is_ascii_digit()).count();
+        let start = usize::from(text.starts_with('-'));
+        let mut end = start + digits(start);
+        let has_digits = end > start;
+        let mut decimals = 0;
+        if has_digits && text[end..].starts_with('.') {
+            decimals = digits(end + 1);
+            end += 1 + decimals;
+        }
+        let zeros = text[end - decimals..end].bytes().rev().take_while(|b| *b == b'0').count();
+        Part { has_digits, decimals, trailing_zeros: zeros, rest: text.len() - end }
+    }
+
+    fn is_number(&self) -> bool {
+        self.has_digits && self.rest == 0
+    }
+}
+
+/// Which dialect the blocks of some texts are in, by their first numbers, which a position template never cuts off: four
+/// decimals with a trailing zero are fixed alone, fewer than four stripped alone. `None` if neither occurs more often.
+pub fn dialect_of<'t>(blocks: impl IntoIterator<Item = &'t str>) -> Option<Dialect> {
+    let (mut fixed, mut stripped) = (0u64, 0u64);
+    for block in blocks {
+        let first = Part::of(block.split(',').next().unwrap_or_default());
+        if first.is_number() {
+            fixed += u64::from(first.decimals == DECIMALS && first.trailing_zeros > 0);
+            stripped += u64::from(first.decimals < DECIMALS);
+        }
+    }
+    match fixed.cmp(&stripped) {
+        std::cmp::Ordering::Greater => Some(Dialect::Fixed),
+        std::cmp::Ordering::Less => Some(Dialect::Stripped),
+        std::cmp::Ordering::Equal => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Junk strict, junk letters, truncated, invented, lost and invented digits.
+    fn fixed(block: &str) -> (bool, bool, bool, bool, u32, u32) {
+        let v = judge_block(block, Dialect::Fixed);
+        (v.junk_strict, v.junk_letters, v.truncated.unwrap(), v.invented, v.lost_digits, v.invented_digits)
+    }
+
+    #[test]
+    fn the_fixed_dialect() {
+        assert_eq!(fixed("1.2345,-0.0000,-12.3456"), (false, false, false, false, 0, 0));
+        assert_eq!(fixed("1.2345,0.0000,0.9587abra"), (true, true, false, false, 0, 0));
+        assert_eq!(fixed("1.2345,0.0000,0.33 \u{ff08}C"), (true, true, true, false, 2, 0));
+        assert_eq!(fixed("-10.4289,-0.243592"), (true, false, true, true, 4, 2));
+        assert_eq!(fixed("1.2345,0.0000,0."), (false, false, true, false, 4, 0));
+        assert_eq!(fixed("1.2345,0.0000,0"), (false, false, true, false, 4, 0));
+        assert_eq!(fixed("1.2345,0.0000,1.6741."), (true, false, false, false, 0, 0));
+        assert_eq!(fixed("1.2345,0.0000,0.87503"), (false, false, false, true, 0, 1));
+        assert_eq!(fixed("1.2345,,0.8750"), (true, false, true, false, 4, 0));
+        assert_eq!(fixed("1.2345,2.3456,3.4567,4.5678"), (true, false, false, false, 0, 0));
+        assert_eq!(fixed(""), (true, false, true, false, 12, 0));
+        assert_eq!(fixed("--1.0000,.5,1.0000"), (true, false, true, false, 8, 0));
+    }
+
+    #[test]
+    fn the_stripped_dialect() {
+        let stripped = |block| {
+            let v = judge_block(block, Dialect::Stripped);
+            assert_eq!((v.truncated, v.lost_digits), (None, 0));
+            (v.junk_strict, v.invented, v.invented_digits)
+        };
+        assert_eq!(stripped("1,-0.5,10"), (false, false, 0));
+        assert_eq!(stripped("1.50,0.5,10.0000"), (false, true, 5));
+        assert_eq!(stripped("1.23456,0.500000,10"), (false, true, 1 + 5));
+        assert_eq!(stripped("1.5,0.5"), (true, false, 0));
+    }
+
+    #[test]
+    fn dialects_are_told_by_first_numbers() {
+        assert_eq!(dialect_of(["1.2340,0.1,0.", "1.2345,0.1,0."]), Some(Dialect::Fixed));
+        assert_eq!(dialect_of(["1.2345,0.1,0", "-1,2,3"]), Some(Dialect::Stripped));
+        assert_eq!(dialect_of(["1.2345,0.1,0", "junk,2,3"]), None);
+    }
+}

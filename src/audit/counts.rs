@@ -1,0 +1,144 @@
+//! Counts over many samples.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::block::BlockVerdict;
+use super::sample::{Judged, Outcome};
+use crate::error::Result;
+use crate::text::{Dialect, tagged};
+use crate::tokenizer::Tokenizer;
+
+/// What was found in some samples. Counts of samples add up: `samples` is the sum of the four outcomes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Texts judged.
+    pub samples: u64,
+    /// [`Outcome::Pass`].
+    pub passed: u64,
+    /// [`Outcome::GraphMismatch`].
+    pub graph_mismatch: u64,
+    /// [`Outcome::ParseFailure`].
+    pub parse_failures: u64,
+    /// [`Outcome::NoEos`].
+    pub no_eos: u64,
+    /// Samples without a prompt, whose graph was not compared.
+    pub without_prompt: u64,
+    /// Coordinate blocks.
+    pub blocks: u64,
+    /// Blocks that are not exactly three numbers.
+    pub junk_blocks_strict: u64,
+    /// Blocks that hold a letter.
+    pub junk_blocks_letters: u64,
+    /// Blocks in which digits are missing; none in the stripped dialect, where a text does not show it.
+    pub truncated_blocks: Option<u64>,
+    /// Blocks with digits that the format does not have.
+    pub invented_blocks: u64,
+    /// Digits that are missing; none in the stripped dialect.
+    pub lost_digits: Option<u64>,
+    /// Digits that the format does not have.
+    pub invented_digits: u64,
+}
+
+impl Counts {
+    /// Nothing, in a dialect.
+    pub fn new(dialect: Dialect) -> Self {
+        let shown = (dialect == Dialect::Fixed).then_some(0);
+        Counts {
+            samples: 0,
+            passed: 0,
+            graph_mismatch: 0,
+            parse_failures: 0,
+            no_eos: 0,
+            without_prompt: 0,
+            blocks: 0,
+            junk_blocks_strict: 0,
+            junk_blocks_letters: 0,
+            truncated_blocks: shown,
+            invented_blocks: 0,
+            lost_digits: shown,
+            invented_digits: 0,
+        }
+    }
+
+    /// Counts a sample.
+    pub fn add(&mut self, judged: &Judged, has_prompt: bool) {
+        self.samples += 1;
+        self.without_prompt += u64::from(!has_prompt);
+        *match judged.outcome {
+            Outcome::Pass => &mut self.passed,
+            Outcome::GraphMismatch => &mut self.graph_mismatch,
+            Outcome::ParseFailure => &mut self.parse_failures,
+            Outcome::NoEos => &mut self.no_eos,
+        } += 1;
+        judged.blocks.iter().for_each(|block| self.add_block(block));
+    }
+
+    fn add_block(&mut self, block: &BlockVerdict) {
+        self.blocks += 1;
+        self.junk_blocks_strict += u64::from(block.junk_strict);
+        self.junk_blocks_letters += u64::from(block.junk_letters);
+        self.invented_blocks += u64::from(block.invented);
+        self.invented_digits += u64::from(block.invented_digits);
+        if let (Some(blocks), Some(truncated)) = (&mut self.truncated_blocks, block.truncated) {
+            *blocks += u64::from(truncated);
+        }
+        if let Some(digits) = &mut self.lost_digits {
+            *digits += u64::from(block.lost_digits);
+        }
+    }
+
+    /// Adds what others counted, in the same dialect.
+    pub fn merge(&mut self, other: &Counts) {
+        self.samples += other.samples;
+        self.passed += other.passed;
+        self.graph_mismatch += other.graph_mismatch;
+        self.parse_failures += other.parse_failures;
+        self.no_eos += other.no_eos;
+        self.without_prompt += other.without_prompt;
+        self.blocks += other.blocks;
+        self.junk_blocks_strict += other.junk_blocks_strict;
+        self.junk_blocks_letters += other.junk_blocks_letters;
+        self.truncated_blocks = self.truncated_blocks.zip(other.truncated_blocks).map(|(a, b)| a + b);
+        self.invented_blocks += other.invented_blocks;
+        self.lost_digits = self.lost_digits.zip(other.lost_digits).map(|(a, b)| a + b);
+        self.invented_digits += other.invented_digits;
+    }
+}
+
+/// How many blocks have which drift, F - T.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct DriftHistogram(pub BTreeMap<i64, u64>);
+
+impl DriftHistogram {
+    /// Counts the blocks of an answer that `counts` picks by number: T in the answer, F in `template`, the same answer with
+    /// placeholders in its blocks.
+    ///
+    /// # Errors
+    /// If the tokenizer cannot encode the text.
+    pub fn add(
+        &mut self,
+        tokenizer: &Tokenizer,
+        answer: &str,
+        template: &str,
+        counts: impl Fn(usize) -> bool,
+    ) -> Result<()> {
+        let real = tokenizer.free_ends(&tagged(answer))?;
+        let forced = tokenizer.free_ends(&tagged(template))?;
+        if real.len() == forced.len() {
+            for (_, (t, f)) in real.iter().zip(&forced).enumerate().filter(|(block, _)| counts(*block)) {
+                *self.0.entry(f.len() as i64 - t.len() as i64).or_default() += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds what another counted.
+    pub fn merge(&mut self, other: &DriftHistogram) {
+        for (drift, blocks) in &other.0 {
+            *self.0.entry(*drift).or_default() += blocks;
+        }
+    }
+}

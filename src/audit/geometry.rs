@@ -1,0 +1,177 @@
+//! Geometry of generated conformers beside reference conformers of the same molecule, atom by atom in SMILES order.
+
+use serde::Serialize;
+
+use super::align::aligned_rmsd;
+use super::symmetry::symmetries;
+use crate::text::graph::{SmilesError, bonds};
+use crate::text::skeleton::{atoms, smiles};
+
+/// The threshold of coverage that the users report, in Å.
+pub const COVERAGE_THRESHOLD_ANGSTROM: f64 = 0.75;
+
+/// The most symmetric orders of atoms that are tried; beyond them the deviation is an upper bound.
+pub const MAX_SYMMETRIES: usize = 1_000;
+
+/// One conformer, in Å.
+pub type Conformation = Vec<[f64; 3]>;
+
+/// What has to be known of a molecule to compare its conformers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Molecule {
+    bonds: Vec<[usize; 2]>,
+    symmetries: Vec<Vec<usize>>,
+    atoms: usize,
+}
+
+impl Molecule {
+    /// The molecule of a skeleton, [`crate::text::skeleton`].
+    ///
+    /// # Errors
+    /// If its SMILES is none.
+    pub fn new(skeleton: &str) -> Result<Self, SmilesError> {
+        let bonds = bonds(&smiles(skeleton))?;
+        let labels: Vec<&str> = atoms(skeleton).map(element).collect();
+        let symmetries = symmetries(&labels, &bonds, MAX_SYMMETRIES);
+        Ok(Molecule { bonds, symmetries, atoms: labels.len() })
+    }
+
+    /// How many heavy atoms.
+    pub fn atoms(&self) -> usize {
+        self.atoms
+    }
+
+    /// How many orders of atoms are the same molecule (at most [`MAX_SYMMETRIES`]).
+    pub fn symmetries(&self) -> usize {
+        self.symmetries.len()
+    }
+
+    /// The mean over bonds of `|d - mean of d over the references|`, in Å; `None` without bonds or references, or if the
+    /// numbers of atoms differ.
+    pub fn bond_length_error(&self, generated: &[[f64; 3]], references: &[Conformation]) -> Option<f64> {
+        let sizes_agree =
+            generated.len() == self.atoms && references.iter().all(|reference| reference.len() == self.atoms);
+        if self.bonds.is_empty() || references.is_empty() || !sizes_agree {
+            return None;
+        }
+        let errors = self.bonds.iter().map(|&[i, j]| {
+            let mean = references.iter().map(|reference| distance(reference[i], reference[j])).sum::<f64>()
+                / references.len() as f64;
+            (distance(generated[i], generated[j]) - mean).abs()
+        });
+        Some(errors.sum::<f64>() / self.bonds.len() as f64)
+    }
+
+    /// The least deviation of two conformers after alignment, over symmetric orders of atoms, in Å; `None` if the numbers
+    /// of atoms differ.
+    pub fn rmsd(&self, a: &[[f64; 3]], b: &[[f64; 3]]) -> Option<f64> {
+        if a.len() != self.atoms || b.len() != self.atoms {
+            return None;
+        }
+        self.symmetries.iter().map(|order| aligned_rmsd(a, b, |i| order[i])).min_by(f64::total_cmp)
+    }
+
+    /// Deviations of all pairs, `[generated][references]`, in Å; `None` if the numbers of atoms differ.
+    pub fn deviations(
+        &self,
+        generated: &[Conformation],
+        references: &[Conformation],
+    ) -> Option<Vec<Vec<f64>>> {
+        generated.iter().map(|g| references.iter().map(|r| self.rmsd(g, r)).collect()).collect()
+    }
+}
+
+/// How well the generated conformers of one molecule cover its references and the other way round.
+///
+/// G. Simm and J. M. Hernández-Lobato, ICML 2020; precision as in O. Ganea et al., NeurIPS 2021.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Coverage {
+    /// COV-R: share of references with a generated conformer within the threshold.
+    pub cov_recall: f64,
+    /// MAT-R: mean over references of the least deviation, in Å; none without generated conformers.
+    pub mat_recall_angstrom: Option<f64>,
+    /// COV-P: share of generated conformers with a reference within the threshold; none without generated conformers.
+    pub cov_precision: Option<f64>,
+    /// MAT-P: mean over generated conformers of the least deviation, in Å; none without generated conformers.
+    pub mat_precision_angstrom: Option<f64>,
+}
+
+/// Coverage from deviations `[generated][references]`; `None` without references.
+pub fn coverage(deviations: &[Vec<f64>], references: usize, threshold_angstrom: f64) -> Option<Coverage> {
+    if references == 0 {
+        return None;
+    }
+    let nearest_generated: Vec<f64> = (0..references)
+        .map(|r| deviations.iter().filter_map(|row| row.get(r)).copied().fold(f64::INFINITY, f64::min))
+        .collect();
+    let nearest_reference: Vec<f64> =
+        deviations.iter().map(|row| row.iter().copied().fold(f64::INFINITY, f64::min)).collect();
+    let share = |nearest: &[f64]| {
+        nearest.iter().filter(|d| **d <= threshold_angstrom).count() as f64 / nearest.len() as f64
+    };
+    let mean = |nearest: &[f64]| nearest.iter().sum::<f64>() / nearest.len() as f64;
+    let any = !deviations.is_empty();
+    Some(Coverage {
+        cov_recall: share(&nearest_generated),
+        mat_recall_angstrom: any.then(|| mean(&nearest_generated)),
+        cov_precision: any.then(|| share(&nearest_reference)),
+        mat_precision_angstrom: any.then(|| mean(&nearest_reference)),
+    })
+}
+
+fn distance(a: [f64; 3], b: [f64; 3]) -> f64 {
+    (0..3).map(|axis| (a[axis] - b[axis]).powi(2)).sum::<f64>().sqrt()
+}
+
+/// The element of an atom, `[13CH3]` → `C`; aromatic symbols stay small.
+fn element(atom: &str) -> &str {
+    let inside = atom.trim_start_matches('[').trim_start_matches(|c: char| c.is_ascii_digit());
+    let mut letters = inside.char_indices();
+    let first = letters.next().map_or('*', |(_, c)| c);
+    let second = letters.next().is_some_and(|(_, c)| c.is_ascii_lowercase() && first.is_ascii_uppercase());
+    &inside[..if second { 2 } else { first.len_utf8().min(inside.len()) }]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elements_of_atoms() {
+        for (atom, expected) in
+            [("[C]", "C"), ("[13CH3]", "C"), ("[nH]", "n"), ("[Cl]", "Cl"), ("[C@@H]", "C"), ("[Fe+2]", "Fe")]
+        {
+            assert_eq!(element(atom), expected);
+        }
+    }
+
+    #[test]
+    fn coverage_both_ways() {
+        let deviations = [vec![0.5, 2.0, 0.9], vec![0.7, 1.0, 3.0]];
+        let c = coverage(&deviations, 3, 0.75).unwrap();
+        assert_eq!((c.cov_recall, c.cov_precision), (1.0 / 3.0, Some(1.0)));
+        assert!((c.mat_recall_angstrom.unwrap() - 0.8).abs() < 1e-12);
+        assert!((c.mat_precision_angstrom.unwrap() - 0.6).abs() < 1e-12);
+        let none = coverage(&[], 3, 0.75).unwrap();
+        assert_eq!((none.cov_recall, none.mat_recall_angstrom, none.cov_precision), (0.0, None, None));
+        assert_eq!(coverage(&[], 0, 0.75), None);
+    }
+
+    #[test]
+    fn bonds_and_symmetric_atoms() {
+        // Propane lies the other way round: another order of atoms, the same molecule.
+        let propane = Molecule::new("[C]<>[C]<>[O]<>").unwrap();
+        assert_eq!(propane.symmetries(), 1);
+        let propane = Molecule::new("[C]<>[C]<>[C]<>").unwrap();
+        assert_eq!((propane.atoms(), propane.symmetries()), (3, 2));
+        let a = vec![[0.0; 3], [1.5, 0.0, 0.0], [2.0, 1.2, 0.0]];
+        let b: Vec<[f64; 3]> = a.iter().rev().copied().collect();
+        assert!(propane.rmsd(&a, &b).unwrap() < 1e-7);
+        assert_eq!(propane.rmsd(&a, &b[..2]), None);
+        let longer = vec![[0.0; 3], [1.7, 0.0, 0.0], [1.7, 1.3, 0.0]];
+        let references = [a.clone(), longer.clone()];
+        // Means 1.6 and 1.3; `a` is 0.1 and 0 off.
+        assert!((propane.bond_length_error(&a, &references).unwrap() - 0.05).abs() < 1e-12);
+        assert_eq!(propane.bond_length_error(&a, &[]), None);
+    }
+}

@@ -1,0 +1,27 @@
+//! Judging generated text: junk, lost digits, validity, geometry. Pure functions of strings and coordinates; only
+//! [`read`] opens files.
+//!
+//! - [`judge_block`] judges what stands between `<` and `>`, [`judge`] a whole answer against its prompt; [`Counts`]
+//!   sums both over samples, [`DriftHistogram`] drift.
+//! - [`marks`] shows where in an answer something is wrong, [`readable`] what its blocks say without that.
+//! - [`geometry`] compares conformers of one molecule: bond lengths, deviation after alignment, coverage;
+//!   [`References`] does so over molecules.
+//! - [`read`] knows the files that generated text comes in, [`audit`](run::audit) is the way through.
+
+pub mod align;
+mod block;
+mod counts;
+mod flaws;
+pub mod geometry;
+pub mod read;
+mod references;
+mod run;
+mod sample;
+mod symmetry;
+
+pub use block::{BlockVerdict, dialect_of, judge_block};
+pub use counts::{Counts, DriftHistogram};
+pub use flaws::{Flaw, Mark, marks, readable};
+pub use references::{GeometryReport, MoleculeGeometry, Reference, References};
+pub use run::{AuditPlan, AuditReport, Example, FileReport, SCHEMA, audit};
+pub use sample::{Judged, Outcome, Sample, Split, coordinates, in_angstrom, judge, split};

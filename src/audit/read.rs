@@ -1,0 +1,212 @@
+//! Reading generated text: 3DMolGen's smoke reports, JSON Lines, plain text; each also gzipped. Known by content.
+//!
+//! | content | samples |
+//! | --- | --- |
+//! | one JSON object with `passes` or `failures` | a smoke report: each entry of both, or each of its `all_generations` |
+//! | one JSON array of objects | each entry |
+//! | one JSON object a line | each line |
+//! | lines that hold enriched text or its tags | each line |
+//!
+//! The text of an object is its `decoded_text`, `text`, `completion`, `generated_text`, `embedded_smiles` or
+//! `embedded_smiles_stripped`; its prompt `prompt_smiles`, `smiles` or `canonical_smiles`, else what stands between the
+//! SMILES tags of the text.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::sample::split;
+use crate::corpus::{MAX_LINE_BYTES, Skipped};
+use crate::error::{Error, Result};
+use crate::io;
+use crate::job::InputHash;
+use crate::text::graph::implicit_hydrogens;
+use crate::text::{CONFORMER_OPEN, SMILES_OPEN};
+
+/// The largest file that is read, decompressed: files are read whole.
+pub const MAX_FILE_BYTES: u64 = 1 << 30;
+
+/// Where the text of a record may be, the first that is there.
+const TEXT_FIELDS: [&str; 6] =
+    ["decoded_text", "text", "completion", "generated_text", "embedded_smiles", "embedded_smiles_stripped"];
+
+/// Where the prompt of a record may be, the first that is there.
+const PROMPT_FIELDS: [&str; 3] = ["prompt_smiles", "smiles", "canonical_smiles"];
+
+/// What a file must hold.
+const KNOWN: &str = "give a smoke report of 3DMolGen, JSON Lines or plain enriched text";
+
+/// One generated text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// Where it stands in the file: `line 12`, `passes[3]`.
+    pub place: String,
+    /// The SMILES of its prompt.
+    pub prompt: Option<String>,
+    /// As it is in the file; may hold the prompt too.
+    pub text: String,
+    /// The logit processor, where the record names one.
+    pub lp: Option<String>,
+}
+
+/// What was read of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileRecords {
+    /// Name, size and hash.
+    pub input: InputHash,
+    /// The good records, in order.
+    pub records: Vec<Record>,
+    /// The others.
+    pub skipped: Vec<Skipped>,
+}
+
+/// Reads a file. Records that hold no text, or a prompt that is no SMILES, are skipped and listed.
+///
+/// # Errors
+/// If the file cannot be read, is damaged or larger than [`MAX_FILE_BYTES`], or holds nothing of the above.
+pub fn read(path: &Path) -> Result<FileRecords> {
+    let bytes = io::read_to_limit(path, MAX_FILE_BYTES)?;
+    let mut file = Reader { name: path.display().to_string(), records: Vec::new(), skipped: Vec::new() };
+    let content = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+    if !file.document(content)? {
+        file.lines(content);
+    }
+    if file.records.is_empty() {
+        let problem = match file.skipped.first() {
+            None => "holds no text".to_owned(),
+            Some(first) => {
+                let records = if file.skipped.len() == 1 { "record" } else { "records" };
+                format!(
+                    "holds no text: {} {records} skipped, first: {}: {}",
+                    file.skipped.len(),
+                    first.record,
+                    first.reason
+                )
+            }
+        };
+        return Err(Error::input(&file.name, problem, KNOWN));
+    }
+    Ok(FileRecords { input: io::hash_file(path)?, records: file.records, skipped: file.skipped })
+}
+
+struct Reader {
+    name: String,
+    records: Vec<Record>,
+    skipped: Vec<Skipped>,
+}
+
+impl Reader {
+    /// Reads one JSON document; `false` if the file is none, but lines.
+    fn document(&mut self, bytes: &[u8]) -> Result<bool> {
+        let start = bytes.trim_ascii_start();
+        let is_array = start.first() == Some(&b'[') && start[1..].trim_ascii_start().first() == Some(&b'{');
+        let line = start.split(|b| *b == b'\n').next().unwrap_or_default();
+        let first_line: Option<Value> = serde_json::from_slice(line).ok();
+        let is_report = match &first_line {
+            Some(row) => row.get("passes").is_some() || row.get("failures").is_some(),
+            // An object that goes on behind its first line, unless that line is a broken record among others.
+            None => {
+                start.first() == Some(&b'{') && serde_json::from_slice::<serde::de::IgnoredAny>(start).is_ok()
+            }
+        };
+        if !is_array && !is_report {
+            if start.first() == Some(&b'{') && line.trim_ascii() == b"{" {
+                let error = serde_json::from_slice::<serde::de::IgnoredAny>(start).err();
+                let problem = error.map_or_else(String::new, |error| format!("not JSON: {error}"));
+                return Err(Error::input(&self.name, problem, "is the file complete?"));
+            }
+            return Ok(false);
+        }
+        let document: Value = serde_json::from_slice(start)
+            .map_err(|e| Error::input(&self.name, format!("not JSON: {e}"), "is the file complete?"))?;
+        match document {
+            Value::Array(rows) => self.rows("record", rows),
+            Value::Object(mut fields) => {
+                for list in ["passes", "failures"] {
+                    match fields.remove(list) {
+                        Some(Value::Array(rows)) => self.rows(list, rows),
+                        None | Some(Value::Null) => {}
+                        Some(_) => {
+                            self.skip(list.to_owned(), "not an array".to_owned());
+                        }
+                    }
+                }
+            }
+            _ => {}
+        }
+        Ok(true)
+    }
+
+    fn rows(&mut self, list: &str, rows: Vec<Value>) {
+        for (index, row) in rows.iter().enumerate() {
+            self.object(&format!("{list}[{index}]"), row);
+        }
+    }
+
+    fn lines(&mut self, bytes: &[u8]) {
+        for (number, line) in (1..).zip(bytes.split(|b| *b == b'\n')) {
+            let line = line.trim_ascii();
+            let place = format!("line {number}");
+            if line.is_empty() {
+                continue;
+            }
+            if line.len() > MAX_LINE_BYTES {
+                self.skip(place, format!("longer than {} MiB", MAX_LINE_BYTES >> 20));
+                continue;
+            }
+            match std::str::from_utf8(line) {
+                Err(e) => self.skip(place, format!("byte {}: not UTF-8", e.valid_up_to())),
+                Ok(line) if line.starts_with('{') => match serde_json::from_str(line) {
+                    Ok(row) => self.object(&place, &row),
+                    Err(e) => self.skip(place, format!("not JSON: column {}", e.column())),
+                },
+                Ok(line) => self.add(place, None, line, None),
+            }
+        }
+    }
+
+    /// Adds the text or texts of an object.
+    fn object(&mut self, place: &str, row: &Value) {
+        if !row.is_object() {
+            return self.skip(place.to_owned(), "not a JSON object".to_owned());
+        }
+        let string = |fields: &[&str]| fields.iter().find_map(|field| row.get(field)?.as_str());
+        let (prompt, lp) = (string(&PROMPT_FIELDS), string(&["lp"]));
+        if let Some(all) = row.get("all_generations").and_then(Value::as_array).filter(|all| !all.is_empty())
+        {
+            for (index, one) in all.iter().enumerate() {
+                let place = format!("{place}.all_generations[{index}]");
+                let nested = TEXT_FIELDS.iter().find_map(|field| one.get(field)?.as_str());
+                match one.as_str().or(nested) {
+                    Some(text) => self.add(place, prompt, text, lp),
+                    None => self.skip(place, "holds no text".to_owned()),
+                }
+            }
+            return;
+        }
+        match string(&TEXT_FIELDS) {
+            Some(text) => self.add(place.to_owned(), prompt, text, lp),
+            None => self.skip(place.to_owned(), format!("holds none of {}", TEXT_FIELDS.join(", "))),
+        }
+    }
+
+    fn add(&mut self, place: String, prompt: Option<&str>, text: &str, lp: Option<&str>) {
+        let prompt = prompt.or(split(text).prompt);
+        if prompt.is_none()
+            && !text.contains(CONFORMER_OPEN)
+            && !text.contains(SMILES_OPEN)
+            && !text.contains("]<")
+        {
+            return self.skip(place, "holds no enriched text".to_owned());
+        }
+        if let Some(Err(error)) = prompt.map(implicit_hydrogens) {
+            return self.skip(place, format!("prompt: {error}"));
+        }
+        let (prompt, lp) = (prompt.map(str::to_owned), lp.map(str::to_owned));
+        self.records.push(Record { place, prompt, text: text.to_owned(), lp });
+    }
+
+    fn skip(&mut self, record: String, reason: String) {
+        self.skipped.push(Skipped { file: self.name.clone(), record, reason });
+    }
+}

@@ -1,0 +1,150 @@
+//! Reference conformers, and what generated ones are beside them, molecule by molecule.
+
+use std::collections::{BTreeMap, HashSet};
+
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::geometry::{COVERAGE_THRESHOLD_ANGSTROM, Conformation, Coverage, Molecule, coverage};
+use super::sample::in_angstrom;
+use crate::corpus::{AtomOrder, Conformers, ReadSummary};
+use crate::error::{Error, Result};
+use crate::job::Job;
+use crate::stats::bootstrap::Mean;
+
+/// The seed of bootstrap intervals.
+const SEED: u64 = 0;
+
+/// Reference conformers by skeleton.
+#[derive(Debug, Default)]
+pub struct References {
+    molecules: BTreeMap<Box<str>, Reference>,
+}
+
+/// The references of one molecule.
+#[derive(Debug)]
+pub struct Reference {
+    /// The molecule.
+    pub molecule: Molecule,
+    /// Its conformers, in Å.
+    pub conformers: Vec<Conformation>,
+}
+
+/// What the generated conformers of one molecule are beside its references.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MoleculeGeometry {
+    /// The mean of [`Molecule::bond_length_error`] over the generated conformers, in Å.
+    pub bond_length_error_angstrom: Option<f64>,
+    /// Coverage both ways.
+    pub coverage: Coverage,
+}
+
+/// Geometry over molecules; every estimate is a mean over those that have the value.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct GeometryReport {
+    /// Molecules with references that were asked for.
+    pub molecules: u64,
+    /// Molecules among them with a usable generated conformer: those that pass, in the atom order of the references.
+    pub molecules_with_conformers: u64,
+    /// Usable generated conformers.
+    pub conformers: u64,
+    /// Their references.
+    pub references: u64,
+    /// Of coverage, in Å.
+    pub threshold_angstrom: f64,
+    /// Mean over bonds of the difference from the references' mean length, in Å.
+    pub bond_length_error_angstrom: Option<Mean>,
+    /// COV-R; a molecule without a usable conformer counts as 0.
+    pub cov_recall: Option<Mean>,
+    /// MAT-R, in Å.
+    pub mat_recall_angstrom: Option<Mean>,
+    /// COV-P.
+    pub cov_precision: Option<Mean>,
+    /// MAT-P, in Å.
+    pub mat_precision_angstrom: Option<Mean>,
+}
+
+impl References {
+    /// Reads the conformers of the skeletons that are wanted.
+    ///
+    /// # Errors
+    /// If the corpus cannot be read, the job was cancelled, or no wanted molecule is in it.
+    pub fn read(corpus: &dyn Conformers, wanted: &HashSet<&str>, job: &Job) -> Result<(Self, ReadSummary)> {
+        let mut found: BTreeMap<Box<str>, Vec<Conformation>> = BTreeMap::new();
+        let summary = corpus.read(job, &mut |batch| {
+            for conformer in &batch.conformers {
+                // Without a text the order of atoms is not that of a SMILES.
+                if conformer.order == AtomOrder::Smiles && wanted.contains(&*conformer.skeleton) {
+                    let conformers = found.entry((*conformer.skeleton).into()).or_default();
+                    conformers.push(in_angstrom(&conformer.coordinates));
+                }
+            }
+            Ok(())
+        })?;
+        if found.is_empty() {
+            let problem = "hold none of the molecules that were generated";
+            let remedy = "give the conformers of the prompts, as enriched text in the same atom order";
+            return Err(Error::input("--references", problem, remedy));
+        }
+        let molecules = found.into_iter().filter_map(|(skeleton, conformers)| {
+            // A skeleton whose SMILES is none has no bonds to compare.
+            let molecule = Molecule::new(&skeleton).ok()?;
+            Some((skeleton, Reference { molecule, conformers }))
+        });
+        Ok((References { molecules: molecules.collect() }, summary))
+    }
+
+    /// The references of a skeleton.
+    pub fn get(&self, skeleton: &str) -> Option<&Reference> {
+        self.molecules.get(skeleton)
+    }
+
+    /// Compares generated conformers, by skeleton of the prompt; a prompt without a usable conformer has an empty list.
+    pub fn compare(&self, generated: &BTreeMap<Box<str>, Vec<Conformation>>) -> GeometryReport {
+        let pairs: Vec<(&Reference, &Vec<Conformation>)> = generated
+            .iter()
+            .filter_map(|(skeleton, generated)| Some((self.get(skeleton)?, generated)))
+            .collect();
+        GeometryReport::of(&pairs)
+    }
+}
+
+impl GeometryReport {
+    /// Molecules with their usable generated conformers.
+    pub fn of(pairs: &[(&Reference, &Vec<Conformation>)]) -> Self {
+        let molecules: Vec<MoleculeGeometry> =
+            pairs.par_iter().filter_map(|(reference, generated)| reference.compare(generated)).collect();
+        let mean = |value: &dyn Fn(&MoleculeGeometry) -> Option<f64>| {
+            Mean::of(&molecules.iter().filter_map(value).collect::<Vec<f64>>(), SEED)
+        };
+        GeometryReport {
+            molecules: pairs.len() as u64,
+            molecules_with_conformers: pairs.iter().filter(|(_, generated)| !generated.is_empty()).count()
+                as u64,
+            conformers: pairs.iter().map(|(_, generated)| generated.len() as u64).sum(),
+            references: pairs.iter().map(|(reference, _)| reference.conformers.len() as u64).sum(),
+            threshold_angstrom: COVERAGE_THRESHOLD_ANGSTROM,
+            bond_length_error_angstrom: mean(&|m| m.bond_length_error_angstrom),
+            cov_recall: mean(&|m| Some(m.coverage.cov_recall)),
+            mat_recall_angstrom: mean(&|m| m.coverage.mat_recall_angstrom),
+            cov_precision: mean(&|m| m.coverage.cov_precision),
+            mat_precision_angstrom: mean(&|m| m.coverage.mat_precision_angstrom),
+        }
+    }
+}
+
+impl Reference {
+    /// Compares the generated conformers of this molecule; `None` if the numbers of atoms differ.
+    pub fn compare(&self, generated: &[Conformation]) -> Option<MoleculeGeometry> {
+        let deviations = self.molecule.deviations(generated, &self.conformers)?;
+        let errors: Vec<f64> = generated
+            .iter()
+            .filter_map(|conformer| self.molecule.bond_length_error(conformer, &self.conformers))
+            .collect();
+        let mean = errors.iter().sum::<f64>() / errors.len() as f64;
+        Some(MoleculeGeometry {
+            bond_length_error_angstrom: (!errors.is_empty()).then_some(mean),
+            coverage: coverage(&deviations, self.conformers.len(), COVERAGE_THRESHOLD_ANGSTROM)?,
+        })
+    }
+}

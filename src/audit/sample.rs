@@ -1,0 +1,175 @@
+//! Judging one generated text against its prompt.
+
+use serde::Serialize;
+
+use super::block::{BlockVerdict, judge_block};
+use crate::text::skeleton::smiles;
+use crate::text::{
+    CONFORMER_CLOSE, CONFORMER_OPEN, Dialect, Fixed, SMILES_CLOSE, SMILES_OPEN, SameGraph, same_graph,
+};
+use crate::tokenizer::block_ranges;
+
+/// What became of a sample: the first of these that holds, in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// The text did not end.
+    NoEos,
+    /// There is no block, some block is not exactly three numbers, or a bracket is left over.
+    ParseFailure,
+    /// Another molecular graph than the prompt's, or none; stereo and isotopes are ignored.
+    GraphMismatch,
+    /// The prompt's molecule, with three numbers in every block.
+    Pass,
+}
+
+/// A generated text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sample<'a> {
+    /// The SMILES of the prompt; without it graphs are not compared.
+    pub prompt: Option<&'a str>,
+    /// What was generated, without the prompt: [`split`] takes it off.
+    pub answer: &'a str,
+    /// Whether generation ended by itself.
+    pub ended: bool,
+    /// How numbers should be written.
+    pub dialect: Dialect,
+}
+
+/// What is found in a sample.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judged {
+    /// What became of it.
+    pub outcome: Outcome,
+    /// The text with its blocks emptied.
+    pub skeleton: String,
+    /// By block, in text order.
+    pub blocks: Vec<BlockVerdict>,
+}
+
+/// A prompt and an answer in one text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Split<'a> {
+    /// What stands between the SMILES tags.
+    pub prompt: Option<&'a str>,
+    /// What stands between the conformer tags; up to the end if there is no closing one.
+    pub answer: &'a str,
+    /// Whether the closing tag is there, or no tag at all.
+    pub ended: bool,
+}
+
+/// Takes tags, and what stands around them, off a text.
+pub fn split(text: &str) -> Split<'_> {
+    let (prompt, rest) =
+        match text.split_once(SMILES_OPEN).and_then(|(_, rest)| rest.split_once(SMILES_CLOSE)) {
+            Some((prompt, rest)) => (Some(prompt), rest),
+            None => (None, text),
+        };
+    let opened = rest.split_once(CONFORMER_OPEN);
+    let rest = opened.map_or(rest, |(_, rest)| rest);
+    let (answer, closed) = match rest.split_once(CONFORMER_CLOSE) {
+        Some((answer, _)) => (answer, true),
+        None => (rest, false),
+    };
+    let untagged = prompt.is_none() && opened.is_none();
+    Split { prompt, answer: answer.trim(), ended: closed || untagged }
+}
+
+/// Judges a sample.
+pub fn judge(sample: &Sample<'_>) -> Judged {
+    let answer = split(sample.answer).answer;
+    let ranges = block_ranges(answer);
+    let blocks: Vec<BlockVerdict> =
+        ranges.iter().map(|range| judge_block(&answer[range.clone()], sample.dialect)).collect();
+    let mut skeleton = String::with_capacity(answer.len() / 3);
+    let mut copied = 0;
+    for range in &ranges {
+        skeleton.push_str(&answer[copied..range.start]);
+        copied = range.end;
+    }
+    skeleton.push_str(&answer[copied..]);
+    let outcome = if !sample.ended {
+        Outcome::NoEos
+    } else if blocks.is_empty()
+        || blocks.iter().any(|block| block.junk_strict)
+        || skeleton.replace("<>", "").contains(['<', '>'])
+    {
+        Outcome::ParseFailure
+    } else if sample.prompt.is_none_or(|prompt| same_molecule(prompt, &smiles(&skeleton))) {
+        Outcome::Pass
+    } else {
+        Outcome::GraphMismatch
+    };
+    Judged { outcome, skeleton, blocks }
+}
+
+/// Whether two SMILES are one molecular graph; what is no SMILES is none.
+fn same_molecule(prompt: &str, generated: &str) -> bool {
+    matches!(same_graph(prompt, generated), Ok(SameGraph::Identical | SameGraph::Equivalent))
+}
+
+/// The coordinates of an answer that passes, in Å, numbers as [`judge`] reads them: `0.` is 0.
+///
+/// `None` if some block is not three numbers.
+pub fn coordinates(answer: &str) -> Option<Vec<[f64; 3]>> {
+    let answer = split(answer).answer;
+    let mut all = Vec::new();
+    for range in block_ranges(answer) {
+        let inside = &answer[range];
+        if judge_block(inside, Dialect::Fixed).junk_strict {
+            return None;
+        }
+        let mut numbers = inside.split(',').map(|part| part.trim_end_matches('.').parse::<f64>().ok());
+        all.push([numbers.next()??, numbers.next()??, numbers.next()??]);
+    }
+    Some(all)
+}
+
+/// Coordinates of the format in Å.
+pub fn in_angstrom(coordinates: &[[Fixed; 3]]) -> Vec<[f64; 3]> {
+    let units = f64::from(crate::text::number::UNITS_PER_ANGSTROM);
+    coordinates.iter().map(|block| block.map(|value| f64::from(value) / units)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(prompt: &str, answer: &str, ended: bool) -> Outcome {
+        judge(&Sample { prompt: Some(prompt), answer, ended, dialect: Dialect::Fixed }).outcome
+    }
+
+    #[test]
+    fn outcomes_in_their_order() {
+        let good = "[CONFORMER][C]<1.0000,2.0000,3.0000>[O]<4.0000,5.0000,6.0000>[/CONFORMER]";
+        assert_eq!(outcome("CO", good, true), Outcome::Pass);
+        assert_eq!(outcome("OC", good, true), Outcome::Pass);
+        assert_eq!(outcome("CN", good, true), Outcome::GraphMismatch);
+        assert_eq!(outcome("CO", good, false), Outcome::NoEos);
+        assert_eq!(outcome("CO", "[C]<1.0,2.0>[O]<4.0,5.0,6.0>", true), Outcome::ParseFailure);
+        assert_eq!(outcome("CO", "", true), Outcome::ParseFailure);
+        assert_eq!(outcome("CO", "[C]<1,2,3>[O]<4,5,6", true), Outcome::ParseFailure);
+        // No SMILES at all is another graph.
+        assert_eq!(outcome("CO", "[C]<1,2,3>[O]<4,5,6>(", true), Outcome::GraphMismatch);
+    }
+
+    #[test]
+    fn texts_are_split_at_their_tags() {
+        let text = "<|pad|>[SMILES]CO[/SMILES][CONFORMER][C]<1,2,3>[O]<4,5,6>[/CONFORMER]<|endoftext|>";
+        let expected = Split { prompt: Some("CO"), answer: "[C]<1,2,3>[O]<4,5,6>", ended: true };
+        assert_eq!(split(text), expected);
+        assert_eq!(
+            split("[SMILES]CO[/SMILES][CONFORMER][C]<1,2"),
+            Split { answer: "[C]<1,2", ended: false, ..expected }
+        );
+        assert_eq!(split("[C]<1,2,3>"), Split { prompt: None, answer: "[C]<1,2,3>", ended: true });
+        assert!(!split("[CONFORMER][C]<1,2,3>").ended);
+    }
+
+    #[test]
+    fn coordinates_are_read_as_judged() {
+        assert_eq!(coordinates("[C]<1.5,-2,0.>").unwrap(), [[1.5, -2.0, 0.0]]);
+        assert_eq!(coordinates("[C]<1.5,-2>"), None);
+        assert_eq!(in_angstrom(&[[10_000, -5, 0]]), [[1.0, -0.0005, 0.0]]);
+    }
+}

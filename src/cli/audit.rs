@@ -1,0 +1,81 @@
+//! `drift audit`: junk, lost digits and validity of text that something generated.
+
+use std::path::PathBuf;
+
+use super::output::Output;
+use crate::audit::{AuditPlan, AuditReport, audit};
+use crate::error::Error;
+use crate::job::Job;
+use crate::report::audit_view::{audit_table, drift_table, examples_table, geometry_table};
+use crate::report::format::thousands;
+use crate::text::{Dialect, parse_block};
+use crate::tokenizer::Tokenizer;
+
+/// The command line of `drift audit`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Generated text, known by content: 3DMolGen's smoke reports, JSON Lines, plain text; each also gzipped
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// How numbers should be written; `auto` tells it from the texts
+    #[arg(long, value_enum, default_value = "auto")]
+    dialect: DialectArg,
+    /// Count drift too, with this tokenizer: a tokenizer.json, plain or gzipped, a model folder, or an embedded name
+    #[arg(long, value_name = "TOKENIZER")]
+    tokenizer: Option<PathBuf>,
+    /// The placeholder that drift is counted against
+    #[arg(long, value_name = "P", default_value = "0.0000,0.0000,0.0000", allow_hyphen_values = true)]
+    placeholder: String,
+    /// Compare geometry with these conformers too: files and folders that `drift mine` takes, with text
+    #[arg(long, value_name = "CORPUS", num_args = 1..)]
+    references: Vec<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum DialectArg {
+    Fixed,
+    Stripped,
+    Auto,
+}
+
+/// Reads and judges.
+pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
+    if let Err(problem) = parse_block(args.placeholder.as_bytes()) {
+        let remedy = "give three numbers, for example 0.0000,0.0000,0.0000";
+        return Err(Error::input("--placeholder", problem, remedy).into());
+    }
+    let plan = AuditPlan {
+        files: args.files,
+        dialect: match args.dialect {
+            DialectArg::Fixed => Some(Dialect::Fixed),
+            DialectArg::Stripped => Some(Dialect::Stripped),
+            DialectArg::Auto => None,
+        },
+        tokenizer: args.tokenizer.as_deref().map(Tokenizer::load).transpose()?,
+        placeholder: args.placeholder,
+        references: args.references,
+    };
+    let report = audit(&plan, job)?;
+    if output.json {
+        return output.document(&report);
+    }
+    for skipped in report.skipped_records.iter().take(SHOWN) {
+        output.note(&format!("skipped: {}: {}: {}", skipped.file, skipped.record, skipped.reason));
+    }
+    if report.skipped > SHOWN as u64 {
+        let all = thousands(report.skipped);
+        output.note(&format!("skipped: {all} records in all; --json lists the first 1,000"));
+    }
+    output.text(&render(&report, output))
+}
+
+/// Skipped records that a terminal shows.
+const SHOWN: usize = 10;
+
+fn render(report: &AuditReport, output: &Output) -> String {
+    let tables =
+        [Some(audit_table(report)), geometry_table(report), drift_table(report), examples_table(report)];
+    let shown: Vec<String> =
+        tables.into_iter().flatten().map(|table| table.render(output.terminal())).collect();
+    shown.join("\n")
+}

@@ -1,0 +1,29 @@
+//! `drift compare`: two records side by side.
+
+use std::path::PathBuf;
+
+use super::output::Output;
+use crate::eval::compare::compare;
+use crate::report::compare_view::tables;
+
+/// The command line of `drift compare`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// A record of `drift eval`, or a Chrome trace; .json or .gz
+    #[arg(value_name = "A")]
+    first: PathBuf,
+    /// Another one of the same kind
+    #[arg(value_name = "B")]
+    second: PathBuf,
+}
+
+/// Reads, matches, shows.
+pub fn run(args: &Args, output: &Output) -> anyhow::Result<()> {
+    let report = compare([&args.first, &args.second])?;
+    if output.json {
+        return output.document(&report);
+    }
+    let tables: Vec<String> = tables(&report).iter().map(|table| table.render(output.terminal())).collect();
+    let text = if tables.is_empty() { "Neither file holds a run.\n".to_owned() } else { tables.join("\n") };
+    output.text(&text)
+}

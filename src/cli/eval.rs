@@ -1,0 +1,265 @@
+//! `drift eval`: generation under each logit processor, measured.
+
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+
+use super::output::Output;
+use crate::constraint::LpKind;
+use crate::error::Error;
+use crate::eval::molecules::Molecules;
+use crate::eval::plan::{EngineChoice, EvalPlan, ModelChoice, PlaceholderChoice, Synthetic};
+use crate::eval::record::EvalReport;
+use crate::eval::{Evaluation, evaluate};
+use crate::generate::Sampling;
+use crate::io::AtomicFile;
+use crate::job::Job;
+use crate::model::{Device, Room};
+use crate::report::eval_page::eval_page;
+use crate::report::eval_view::{comparison_table, cost_table, outcome_table, probability_table, setting};
+use crate::report::trace::chrome_trace;
+use crate::text::Dialect;
+
+/// The placeholder of the users' version 3, and the one that `drift fit` finds for most tokenizers.
+const PLACEHOLDER: &str = "0.0000,0.0000,0.0000";
+
+/// The command line of `drift eval`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// A model folder (config.json, safetensors, tokenizer.json); the embedded reference checkpoint by default
+    #[arg(long, value_name = "DIR")]
+    model: Vec<PathBuf>,
+    /// Random weights of a known shape instead of a model: for throughput alone
+    #[arg(long, value_enum, conflicts_with = "model")]
+    synthetic: Option<SyntheticArg>,
+    /// The tokenizer, if it is not beside the model: a tokenizer.json, plain or gzipped, or a model folder
+    #[arg(long, value_name = "TOKENIZER")]
+    tokenizer: Option<PathBuf>,
+    /// Logit processors; all of them by default
+    #[arg(long, value_enum, value_delimiter = ',')]
+    lp: Vec<LpArg>,
+    /// What position templates hold in their blocks, such as 0.0000,0.0000,0.0000, or `fitted`
+    #[arg(long, value_name = "P", allow_hyphen_values = true, default_value = PLACEHOLDER)]
+    placeholder: Vec<String>,
+    /// How decimals are written; as the model's recipe says by default, else fixed
+    #[arg(long, value_enum)]
+    dialect: Option<DialectArg>,
+    /// A file with one SMILES a line; the test molecules of the corpus by default
+    #[arg(long, value_name = "FILE")]
+    smiles: Option<PathBuf>,
+    /// The corpus whose test molecules are taken, with all their conformers as reference; the embedded one by default
+    #[arg(long, value_name = "INPUT", num_args = 1.., conflicts_with = "smiles")]
+    corpus: Vec<PathBuf>,
+    /// Molecules, spread evenly over the test part
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
+    samples: u32,
+    /// Texts for each molecule
+    #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    generations: u32,
+    /// Rows of a batch
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..))]
+    batch: u32,
+    /// How tokens are drawn: greedy, qwen3, top-p-P-tT or min-p-P-tT
+    #[arg(long, value_name = "NAME", default_value = "qwen3")]
+    preset: String,
+    /// The seed of all draws
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// cpu or cuda:N
+    #[arg(long, default_value = "cpu")]
+    device: String,
+    /// Whose decoders compute
+    #[arg(long, value_enum, default_value = "drift")]
+    engine: EngineArg,
+    /// How the KV cache takes its memory
+    #[arg(long, value_enum, default_value = "static")]
+    kv_cache: CacheArg,
+    /// The most tokens of a text; by default half more than the molecule's longest text takes
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_new_tokens: Option<u32>,
+    /// Log how likely the model held each token; costs the whole LM head at each
+    #[arg(long)]
+    probabilities: bool,
+    /// A file for every text: {smiles, generation, lp, placeholder, model, text} a line
+    #[arg(long, value_name = "FILE.jsonl")]
+    texts: Option<PathBuf>,
+    /// A file for a Chrome trace of the phases; opens in Perfetto
+    #[arg(long, value_name = "FILE.json")]
+    trace: Option<PathBuf>,
+    /// A folder for record.json and eval.html; `-` prints the JSON
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum SyntheticArg {
+    #[value(name = "qwen3-0.6b")]
+    Qwen3Small,
+    #[value(name = "llama-380m")]
+    Llama380M,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum LpArg {
+    All,
+    None,
+    Generic,
+    Qwen38,
+    Qwen39,
+    Targeted,
+    Allowlist,
+    Truncating,
+    Automaton,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum DialectArg {
+    Fixed,
+    Stripped,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum EngineArg {
+    Drift,
+    CandleTransformers,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum CacheArg {
+    Static,
+    Growing,
+}
+
+/// Reads, generates, judges, writes, shows.
+pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
+    let plan = plan(&args)?;
+    let json = output.json || args.output.as_deref().is_some_and(|path| path.as_os_str() == "-");
+    let folder = args.output.as_deref().filter(|path| path.as_os_str() != "-");
+    if let Some(file) = folder.filter(|path| path.exists() && !path.is_dir()) {
+        return Err(Error::input(file.display(), "is a file", "give the name of a folder").into());
+    }
+    let molecules = molecules(&args, job)?;
+    if molecules.skipped > 0 {
+        output.note(&skipped(&molecules));
+    }
+    let evaluation = evaluate(&plan, &molecules, job)?;
+    write(&args, folder, &evaluation)?;
+    if json {
+        output.document(&evaluation.report)?;
+    } else {
+        output.text(&render(&evaluation.report, output))?;
+    }
+    // Finished samples are kept and shown; the exit code still says that it was cut short.
+    if evaluation.report.interrupted { Err(Error::Interrupted.into()) } else { Ok(()) }
+}
+
+/// What the user wrote, complete and checked.
+fn plan(args: &Args) -> anyhow::Result<EvalPlan> {
+    let models = match args.synthetic {
+        Some(SyntheticArg::Qwen3Small) => vec![ModelChoice::Synthetic(Synthetic::Qwen3Small)],
+        Some(SyntheticArg::Llama380M) => vec![ModelChoice::Synthetic(Synthetic::Llama380M)],
+        None if args.model.is_empty() => vec![ModelChoice::Embedded],
+        None => args.model.iter().cloned().map(ModelChoice::Folder).collect(),
+    };
+    let placeholder = |text: &String| match text.as_str() {
+        "fitted" => Ok(PlaceholderChoice::Fitted),
+        text => crate::constraint::Placeholder::new(text).map(|_| PlaceholderChoice::Text(text.to_owned())),
+    };
+    Ok(EvalPlan {
+        models,
+        tokenizer: args.tokenizer.clone(),
+        processors: processors(&args.lp),
+        placeholders: args.placeholder.iter().map(placeholder).collect::<Result<_, _>>()?,
+        dialect: args.dialect.map(|dialect| match dialect {
+            DialectArg::Fixed => Dialect::Fixed,
+            DialectArg::Stripped => Dialect::Stripped,
+        }),
+        generations: args.generations as usize,
+        batch: args.batch as usize,
+        preset: args.preset.clone(),
+        sampling: Sampling::preset(&args.preset)?,
+        seed: args.seed,
+        device: Device::parse(&args.device)?,
+        engine: match args.engine {
+            EngineArg::Drift => EngineChoice::Drift,
+            EngineArg::CandleTransformers => EngineChoice::CandleTransformers,
+        },
+        room: match args.kv_cache {
+            CacheArg::Static => Room::Static,
+            CacheArg::Growing => Room::Growing,
+        },
+        max_new_tokens: args.max_new_tokens.map(|most| most as usize),
+        log_probabilities: args.probabilities,
+        trace: args.trace.is_some(),
+    })
+}
+
+/// Each processor once, in the order of reports.
+fn processors(asked: &[LpArg]) -> Vec<LpKind> {
+    let all = asked.is_empty() || asked.contains(&LpArg::All);
+    let is_asked = |kind: &LpKind| {
+        all || asked
+            .iter()
+            .any(|lp| lp.to_possible_value().is_some_and(|value| value.get_name() == kind.name()))
+    };
+    LpKind::ALL.into_iter().filter(is_asked).collect()
+}
+
+fn molecules(args: &Args, job: &Job) -> anyhow::Result<Molecules> {
+    let most = Some(args.samples as usize);
+    if let Some(path) = &args.smiles {
+        return Ok(Molecules::of_file(path, most)?);
+    }
+    let name = match args.corpus.as_slice() {
+        [] => "the embedded corpus".to_owned(),
+        [one] => crate::io::file_name(one),
+        several => format!("{} inputs", several.len()),
+    };
+    Ok(Molecules::of_corpus(&*super::corpus(&args.corpus), &name, most, job)?)
+}
+
+fn skipped(molecules: &Molecules) -> String {
+    let first = molecules.skipped_records.first();
+    let example =
+        first.map_or_else(String::new, |first| format!(", such as {}: {}", first.record, first.reason));
+    format!("skipped {} records{example}", molecules.skipped)
+}
+
+/// All files that were asked for; all of them or, if one cannot be written, none.
+fn write(args: &Args, folder: Option<&Path>, evaluation: &Evaluation) -> anyhow::Result<()> {
+    let mut files: Vec<(PathBuf, String)> = Vec::new();
+    if let Some(folder) = folder {
+        std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
+        let json = serde_json::to_string_pretty(&evaluation.report)? + "\n";
+        files.push((folder.join("record.json"), json));
+        files.push((folder.join("eval.html"), eval_page(&evaluation.report).render()));
+    }
+    if let Some(path) = &args.texts {
+        let lines = evaluation.texts.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
+        files.push((path.clone(), lines.join("\n") + "\n"));
+    }
+    if let Some(path) = &args.trace {
+        files.push((path.clone(), chrome_trace(&evaluation.spans).to_string()));
+    }
+    let write = |(path, text): &(PathBuf, String)| {
+        let mut file = AtomicFile::create(path)?;
+        file.put(text.as_bytes()).map(|()| file)
+    };
+    let written = files.iter().map(write).collect::<Result<Vec<_>, _>>()?;
+    Ok(written.into_iter().try_for_each(AtomicFile::commit)?)
+}
+
+fn render(report: &EvalReport, output: &Output) -> String {
+    let mut tables = vec![outcome_table(report)];
+    if !report.comparisons.is_empty() {
+        tables.push(comparison_table(report));
+    }
+    tables.push(cost_table(report));
+    if report.runs.iter().any(|run| !run.probabilities.is_empty()) {
+        tables.push(probability_table(report));
+    }
+    let mut out: Vec<String> = tables.iter().map(|table| table.render(output.terminal())).collect();
+    out.push(format!("{}\n", setting(report)));
+    out.push(report.advice.iter().map(|advice| format!("{advice}\n")).collect());
+    out.join("\n")
+}

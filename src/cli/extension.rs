@@ -1,0 +1,120 @@
+//! The folder of an extended tokenizer, and what lies beside its base: configurations, and the model.
+
+use std::path::Path;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::design::rows::{Rows, belongs, rows};
+use crate::design::train::{NewTokens, tokenizer_config};
+use crate::design::weights::{Model, config, configured_rows};
+use crate::error::Error;
+use crate::io::{read_to_limit, write_atomic};
+use crate::tokenizer::{Tokenizer, config_beside};
+
+/// A configuration file is at most this large.
+const MAX_CONFIG_BYTES: u64 = 1 << 24;
+
+/// Files of a base's folder that hold for the extension as they are, since old tokens keep their ids. Not `vocab.json`
+/// and `merges.txt`, which lack the new tokens; nor `config.json`, whose `vocab_size` goes with the model's weights.
+const KEPT: [&str; 5] = [
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "chat_template.jinja",
+    "chat_template.json",
+    "generation_config.json",
+];
+
+/// What a base has beside its `tokenizer.json`.
+#[derive(Default)]
+pub struct Beside {
+    /// Its `tokenizer_config.json`.
+    config: Option<Value>,
+    /// Names and bytes of [`KEPT`].
+    kept: Vec<(&'static str, Vec<u8>)>,
+    /// Rows of the model's embedding, by `config.json`.
+    configured_rows: Option<u64>,
+    /// The model to go on training.
+    model: Option<Model>,
+}
+
+impl Beside {
+    /// What lies in the folder of `base`, and the model given, which must have a row for each of the base's ids.
+    pub fn of(base: &Path, tokenizer: &Tokenizer, model: Option<&Path>) -> anyhow::Result<Self> {
+        let mut beside = match Tokenizer::embedded_by_name(base) {
+            Some(_) => Beside::default(),
+            None => Self::in_folder(if base.is_dir() { base } else { base.parent().unwrap_or(base) })?,
+        };
+        beside.config = config_beside(base)?;
+        beside.model = model.map(Model::open).transpose()?;
+        if let Some(model) = &beside.model {
+            belongs(model, tokenizer)?;
+        }
+        Ok(beside)
+    }
+
+    /// No base: only a configuration.
+    pub fn configured(config: Value) -> Self {
+        Beside { config: Some(config), ..Beside::default() }
+    }
+
+    fn in_folder(folder: &Path) -> anyhow::Result<Self> {
+        let bytes = |name: &str| -> anyhow::Result<Option<Vec<u8>>> {
+            let file = folder.join(name);
+            Ok(if file.is_file() { Some(read_to_limit(&file, MAX_CONFIG_BYTES)?) } else { None })
+        };
+        let mut beside = Beside::default();
+        beside.configured_rows = config(folder)?.as_ref().and_then(configured_rows);
+        for name in KEPT {
+            beside.kept.extend(bytes(name)?.map(|bytes| (name, bytes)));
+        }
+        Ok(beside)
+    }
+
+    /// Rows of the model's embedding, if they are known.
+    pub fn model_rows(&self) -> Option<u64> {
+        self.model.as_ref().map(|model| model.embedding.rows).or(self.configured_rows)
+    }
+
+    /// Rows to begin with for new tokens, if there is a model to make them from.
+    pub fn rows(&self, base: &Tokenizer, new: &NewTokens) -> anyhow::Result<Option<Rows>> {
+        Ok(self.model.as_ref().map(|model| rows(model, base, new)).transpose()?)
+    }
+}
+
+/// What goes into the folder beside what [`Beside`] hands on.
+pub struct Made<'m, R> {
+    /// `tokenizer.json`.
+    pub tokenizer_json: &'m [u8],
+    /// `new_tokens.json`.
+    pub new_tokens: &'m NewTokens,
+    /// `report.json`.
+    pub report: &'m R,
+    /// `MODEL_CARD.md`.
+    pub card: String,
+    /// `embedding_rows.safetensors`.
+    pub rows: Option<&'m Rows>,
+}
+
+/// Writes the folder; the tokenizer last, so that it stands for the whole.
+pub fn write_folder(folder: &Path, made: &Made<'_, impl Serialize>, beside: &Beside) -> anyhow::Result<()> {
+    std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
+    let write = |name: &str, bytes: &[u8]| write_atomic(&folder.join(name), bytes);
+    let lines = |json: String| (json + "\n").into_bytes();
+    for (name, bytes) in &beside.kept {
+        write(name, bytes)?;
+    }
+    let file = folder.join("embedding_rows.safetensors");
+    match made.rows {
+        Some(rows) => write_atomic(&file, &rows.safetensors)?,
+        // Rows of another run do not belong to this tokenizer.
+        None if file.is_file() => std::fs::remove_file(&file).map_err(|e| Error::io(&file, e))?,
+        None => {}
+    }
+    write("new_tokens.json", &lines(serde_json::to_string_pretty(made.new_tokens)?))?;
+    write("report.json", &lines(serde_json::to_string_pretty(made.report)?))?;
+    write("MODEL_CARD.md", made.card.as_bytes())?;
+    let config = tokenizer_config(beside.config.as_ref());
+    write("tokenizer_config.json", &lines(serde_json::to_string_pretty(&config)?))?;
+    Ok(write("tokenizer.json", made.tokenizer_json)?)
+}

@@ -1,0 +1,177 @@
+//! `drift train-model`: a small decoder that has learned the grammar of conformers.
+
+use std::path::PathBuf;
+
+use super::output::Output;
+use crate::error::Error;
+use crate::job::Job;
+use crate::model::Architecture;
+use crate::report::train_view::train_table;
+use crate::text::Dialect;
+use crate::tokenizer::{Tokenizer, config_beside};
+use crate::train::documents::Loss;
+use crate::train::{Plan, Schedule, Shape, train};
+
+/// The command line of `drift train-model`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// A tokenizer.json, plain or gzipped, or a model folder; also qwen-like and llama-like, which come with drift
+    #[arg(long, value_name = "TOKENIZER")]
+    tokenizer: PathBuf,
+    /// The decoder's architecture
+    #[arg(long, value_enum)]
+    arch: Arch,
+    /// A folder for the checkpoint: config.json, model.safetensors, the tokenizer's files and recipe.json
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+    /// Conformers to learn: whatever `drift mine` reads; the embedded corpus by default. Of its molecules, 10 % are
+    /// kept for tests and 3 % for validation, by the hash of their SMILES
+    #[arg(long, value_name = "INPUT", num_args = 1..)]
+    corpus: Vec<PathBuf>,
+    /// How coordinates are written
+    #[arg(long, value_enum, default_value = "fixed")]
+    dialect: DialectArg,
+    #[command(flatten)]
+    shape: ShapeArgs,
+    #[command(flatten)]
+    schedule: ScheduleArgs,
+    /// The seed of initial weights and of the order of documents
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Steps between two saves of the state and the checkpoint
+    #[arg(long, value_name = "STEPS", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
+    save_every: u64,
+    /// Go on from the state in the output folder, which Ctrl-C and every save leave there
+    #[arg(long)]
+    resume: bool,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Shape")]
+struct ShapeArgs {
+    /// Width of the residual stream
+    #[arg(long, default_value_t = 256)]
+    hidden: usize,
+    /// Decoder layers
+    #[arg(long, default_value_t = 5)]
+    layers: usize,
+    /// Query heads
+    #[arg(long, default_value_t = 4)]
+    heads: usize,
+    /// Key and value heads
+    #[arg(long, default_value_t = 2)]
+    kv_heads: usize,
+    /// Size of a head
+    #[arg(long, default_value_t = 64)]
+    head_dim: usize,
+    /// Width inside the MLP
+    #[arg(long, default_value_t = 512)]
+    intermediate: usize,
+    /// The longest document, in tokens
+    #[arg(long, default_value_t = 4096)]
+    context: usize,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Schedule")]
+struct ScheduleArgs {
+    /// Updates of the weights
+    #[arg(long, default_value_t = 1000)]
+    steps: u64,
+    /// Tokens in an update, at least
+    #[arg(long, default_value_t = 8192)]
+    batch_tokens: usize,
+    /// The highest learning rate
+    #[arg(long, default_value_t = 2e-3)]
+    learning_rate: f64,
+    /// Updates until it is reached
+    #[arg(long, default_value_t = 100)]
+    warmup: u64,
+    /// AdamW's decay of matrices
+    #[arg(long, default_value_t = 0.1)]
+    weight_decay: f64,
+    /// The greatest norm of a gradient
+    #[arg(long, default_value_t = 1.0)]
+    clip: f64,
+    /// How much a token of the prompt counts in the loss
+    #[arg(long, default_value_t = 0.0)]
+    prompt_weight: f32,
+    /// How much a token outside blocks counts, beside 1 for one inside
+    #[arg(long, default_value_t = 1.0)]
+    copy_weight: f32,
+    /// Let the first pass go from short documents to long ones
+    #[arg(long)]
+    shortest_first: bool,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Arch {
+    Qwen3,
+    Llama,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum DialectArg {
+    Fixed,
+    Stripped,
+}
+
+/// Trains, writes, shows.
+pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
+    let corpus = super::corpus(&args.corpus);
+    let plan = plan(args)?;
+    let report = train(&plan, &*corpus, job)?;
+    if output.json {
+        return output.document(&report);
+    }
+    output.text(&train_table(&report, output.terminal()))?;
+    output.note(&format!("wrote {}", plan.output.display()));
+    Ok(())
+}
+
+/// What the user wrote, complete.
+fn plan(args: Args) -> anyhow::Result<Plan> {
+    let (tokenizer, tokenizer_json) = Tokenizer::load_with_json(&args.tokenizer)?;
+    let tokenizer_config = config_beside(&args.tokenizer)?;
+    let ShapeArgs { hidden, layers, heads, kv_heads, head_dim, intermediate, context } = args.shape;
+    let architecture = match args.arch {
+        Arch::Qwen3 => Architecture::Qwen3,
+        Arch::Llama => Architecture::Llama,
+    };
+    let schedule = Schedule {
+        steps: args.schedule.steps,
+        batch_tokens: args.schedule.batch_tokens,
+        learning_rate: args.schedule.learning_rate,
+        warmup_steps: args.schedule.warmup,
+        final_share: 0.05,
+        weight_decay: args.schedule.weight_decay,
+        clip: args.schedule.clip,
+        shortest_first: args.schedule.shortest_first,
+    };
+    let loss = Loss { prompt: args.schedule.prompt_weight, copy: args.schedule.copy_weight };
+    if !(loss.prompt.is_finite() && loss.prompt >= 0.0 && loss.copy.is_finite() && loss.copy > 0.0) {
+        let problem = "a weight of the loss is negative or no number";
+        return Err(Error::input(
+            "--prompt-weight, --copy-weight",
+            problem,
+            "give 0 or more, and more than 0",
+        )
+        .into());
+    }
+    Ok(Plan {
+        shape: Shape { architecture, hidden, layers, heads, kv_heads, head_dim, intermediate, context },
+        schedule,
+        loss,
+        dialect: match args.dialect {
+            DialectArg::Fixed => Dialect::Fixed,
+            DialectArg::Stripped => Dialect::Stripped,
+        },
+        seed: args.seed,
+        tokenizer,
+        tokenizer_json,
+        tokenizer_config,
+        output: args.output,
+        resume: args.resume,
+        save_steps: args.save_every,
+    })
+}

@@ -1,0 +1,94 @@
+//! The automaton of one molecule: segments and blocks in turn.
+
+use std::sync::Arc;
+
+use super::segment::{OVER, Segment};
+use super::{Automaton, EXIT};
+use crate::constraint::{Constraint, Mask, State};
+
+/// Follows the legal answers of one molecule.
+///
+/// `State::at` is the segment, or the block behind it; past the last one the text is over. `State::inner` is the place in
+/// it: below the automaton's number of states a state of the block, from there on a node of the segment.
+pub struct Follow {
+    pub(super) automaton: Arc<Automaton>,
+    pub(super) segments: Vec<Arc<Segment>>,
+    pub(super) eos: u32,
+}
+
+/// What a step leads to, as edges say it.
+enum Step {
+    /// Within the segment or the block, or from the one to the other.
+    To(u32),
+    /// Into the next segment.
+    Next(u32),
+    /// The text is over.
+    Over,
+}
+
+impl Follow {
+    fn states(&self) -> u32 {
+        self.automaton.states.len() as u32
+    }
+
+    /// The node of a place in segment `at`.
+    fn node(&self, at: u32, place: u32) -> Option<&super::segment::SegmentNode> {
+        self.segments.get(at as usize)?.nodes.get(place.checked_sub(self.states())? as usize)
+    }
+
+    /// Where `token` leads from a state; `None` if it is not legal there.
+    fn step(&self, state: &State, token: u32) -> Option<Step> {
+        let edge = |ids: &[u32], targets: &[u32]| Some(targets[ids.binary_search(&token).ok()?]);
+        if state.inner >= self.states() {
+            let node = self.node(state.at, state.inner)?;
+            let target = edge(&node.ids, &node.targets)?;
+            return Some(if target == OVER { Step::Over } else { Step::To(target) });
+        }
+        let here = &self.automaton.states[state.inner as usize];
+        let next = self.segments.get(state.at as usize + 1)?;
+        match edge(&here.ids, &here.targets) {
+            Some(target) if target >= EXIT => next.roots[(target - EXIT) as usize].map(Step::Next),
+            Some(target) => Some(Step::To(target)),
+            None => {
+                // The block ends here, and the token begins the next segment.
+                let root = next.roots[here.exit?.0 as usize]?;
+                let node = self.node(state.at + 1, root)?;
+                let target = edge(&node.ids, &node.targets)?;
+                Some(if target == OVER { Step::Over } else { Step::Next(target) })
+            }
+        }
+    }
+}
+
+impl Constraint for Follow {
+    fn start(&self) -> State {
+        State { at: 0, inner: self.segments[0].roots[0].unwrap_or(0) }
+    }
+
+    fn mask(&self, state: &State) -> Mask<'_> {
+        let Some(_) = self.segments.get(state.at as usize) else { return Mask::Forced(self.eos) };
+        if let Some(node) = self.node(state.at, state.inner) {
+            return Mask::only(&node.ids);
+        }
+        let Some(here) = self.automaton.states.get(state.inner as usize) else { return Mask::Only(&[]) };
+        let masks = here.exit.and_then(|(mode, number)| {
+            let next = self.segments.get(state.at as usize + 1)?;
+            Some(&next.exits[mode as usize].as_ref()?[number])
+        });
+        Mask::only(masks.unwrap_or(&here.ids))
+    }
+
+    fn advance(&self, state: &mut State, token: u32) {
+        match self.step(state, token) {
+            Some(Step::To(inner)) => state.inner = inner,
+            Some(Step::Next(inner)) => *state = State { at: state.at + 1, inner },
+            Some(Step::Over) => *state = State { at: self.segments.len() as u32, inner: 0 },
+            // EOS, or a token that the mask did not allow: the row stays where it is.
+            None => {}
+        }
+    }
+
+    fn is_over(&self, state: &State, _token: u32) -> bool {
+        state.at as usize >= self.segments.len()
+    }
+}

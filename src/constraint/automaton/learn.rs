@@ -1,0 +1,263 @@
+//! What the automaton has to know of a tokenizer, learned from its encoder.
+
+use super::states::Mode;
+use crate::design::Range;
+use crate::design::scheme::Slot;
+use crate::error::{Error, Result};
+use crate::text::Dialect;
+use crate::tokenizer::{Token, Tokenizer};
+
+/// The longest run of digits of a block.
+pub const MAX_DIGITS: usize = 4;
+
+/// The parts of blocks and their tokens.
+pub struct Pieces {
+    /// Tokens of every digit run, by length and value: `runs[length - 1][value]`.
+    runs: Vec<Vec<Vec<u32>>>,
+    /// `.`
+    pub point: Vec<u32>,
+    /// `,`
+    pub comma: Vec<u32>,
+    /// `,-`
+    pub comma_minus: Vec<u32>,
+}
+
+/// How blocks that are cut out of the text are cut further.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Isolation {
+    /// Numbers of isolated blocks lie below this in magnitude.
+    pub range: Range,
+    /// How many decimals their numbers may have, in order.
+    pub decimals: Vec<usize>,
+    /// How blocks are cut, by the decimals of their three numbers.
+    pub ways: Vec<Vec<Piece>>,
+    /// Some isolated block.
+    pub sample: String,
+}
+
+/// A pre-token of an isolated block: its slots. A last decimal of the stripped dialect is marked, for it is not zero.
+pub type Piece = Vec<(Slot, bool)>;
+
+/// An error that names the tokenizer.
+pub fn refuse(tokenizer: &Tokenizer, problem: impl std::fmt::Display) -> Error {
+    let problem = format!("the automaton cannot be proved for this tokenizer: {problem}");
+    Error::input(&tokenizer.name, problem, "take the allowlist, or another tokenizer")
+}
+
+/// The ids of the tokens that cover exactly the bytes from `start` to `end`; `None` if a token crosses a border.
+pub fn covering(tokens: &[Token], start: usize, end: usize) -> Option<Vec<u32>> {
+    let first = tokens.iter().position(|token| token.start >= start)?;
+    let count = tokens[first..].iter().take_while(|token| token.end <= end).count();
+    let covered = &tokens[first..first + count];
+    let whole = covered.first()?.start == start
+        && covered.last()?.end == end
+        && covered.windows(2).all(|pair| pair[0].end == pair[1].start);
+    whole.then(|| covered.iter().map(|token| token.id).collect())
+}
+
+/// The inside of a block that no tokenizer isolates, since its numbers have five decimals.
+const PLAIN_BLOCK: &str = "0.12345,0.12345,0.12345";
+
+impl Pieces {
+    /// Learns the pieces.
+    ///
+    /// # Errors
+    /// If a token crosses the border of a digit run.
+    pub fn learn(tokenizer: &Tokenizer) -> Result<Self> {
+        let mut runs = Vec::with_capacity(MAX_DIGITS);
+        for length in 1..=MAX_DIGITS {
+            let count = 10usize.pow(length as u32);
+            let mut all = Vec::with_capacity(count);
+            for first in (0..count).step_by(10) {
+                let text: String = (first..first + 10).map(|value| format!(".{value:0length$}")).collect();
+                let text = format!("[C]<{text}>[C]");
+                let tokens = tokenizer.tokens(&text)?;
+                for run in 0..10 {
+                    let start = 4 + run * (length + 1) + 1;
+                    let digits = &text[start..start + length];
+                    all.push(covering(&tokens, start, start + length).ok_or_else(|| {
+                        refuse(tokenizer, format!("`{digits}` is not cut apart from what is beside it"))
+                    })?);
+                }
+            }
+            runs.push(all);
+        }
+        let between = |separator: &str| {
+            let text = format!("[C]<{PLAIN_BLOCK}{separator}{PLAIN_BLOCK}>[C]");
+            let start = 4 + PLAIN_BLOCK.len();
+            let tokens = tokenizer.tokens(&text)?;
+            covering(&tokens, start, start + separator.len()).ok_or_else(|| {
+                refuse(tokenizer, format!("`{separator}` is not cut apart from the digits beside it"))
+            })
+        };
+        Ok(Pieces { point: between(".")?, comma: between(",")?, comma_minus: between(",-")?, runs })
+    }
+
+    /// The tokens of a run of `length` digits.
+    pub fn run(&self, length: usize, value: usize) -> &[u32] {
+        &self.runs[length - 1][value]
+    }
+}
+
+impl Isolation {
+    /// How a tokenizer isolates blocks of a dialect; `None` if it does not.
+    ///
+    /// # Errors
+    /// If it cannot split a block into pre-tokens.
+    pub fn learn(tokenizer: &Tokenizer, dialect: Dialect) -> Result<Option<Self>> {
+        let all = match dialect {
+            Dialect::Fixed => MAX_DIGITS..=MAX_DIGITS,
+            Dialect::Stripped => 0..=MAX_DIGITS,
+        };
+        let mut decimals = Vec::new();
+        for count in all {
+            if cuts(tokenizer, &slots([count; 3], dialect), 0)?.is_some() {
+                decimals.push(count);
+            }
+        }
+        let Some(&most) = decimals.last() else { return Ok(None) };
+        let widest = slots([most; 3], dialect);
+        let expected = cuts(tokenizer, &widest, 0)?;
+        let mut angstrom = 0;
+        while angstrom < 100 && cuts(tokenizer, &widest, angstrom)? == expected {
+            angstrom += 1;
+        }
+        let Ok(range) = Range::new(angstrom as u32) else { return Ok(None) };
+        let mut ways = Vec::new();
+        for x in &decimals {
+            for y in &decimals {
+                for z in &decimals {
+                    let block = slots([*x, *y, *z], dialect);
+                    let starts = cuts(tokenizer, &block, 0)?.ok_or_else(|| {
+                        refuse(tokenizer, format!("`{}` is not isolated", filled(&block, 0).concat()))
+                    })?;
+                    let ends = starts.iter().skip(1).copied().chain([block.len()]);
+                    ways.push(
+                        starts.iter().zip(ends).map(|(&start, end)| block[start..end].to_vec()).collect(),
+                    );
+                }
+            }
+        }
+        let sample = filled(&widest, 0).concat();
+        Ok(Some(Isolation { range, decimals, ways, sample }))
+    }
+}
+
+/// The slots of a block whose numbers have so many decimals; a number without decimals has no point.
+fn slots(decimals: [usize; 3], dialect: Dialect) -> Piece {
+    let mut slots = vec![(Slot::Open, false)];
+    for (axis, count) in decimals.into_iter().enumerate() {
+        slots.extend([(Slot::Sign, false), (Slot::Integer, false)]);
+        if count > 0 {
+            slots.push((Slot::Point, false));
+            let last = |place| dialect == Dialect::Stripped && place + 1 == count;
+            slots.extend((0..count).map(|place| (Slot::Digit, last(place))));
+        }
+        slots.push((if axis < 2 { Slot::Comma } else { Slot::Close }, false));
+    }
+    slots
+}
+
+/// A block of these slots, with all signs, and with this integer part in x.
+fn filled(slots: &[(Slot, bool)], integer: usize) -> Vec<String> {
+    let mut integers = [integer, 0, 0].into_iter();
+    let text = |slot: &(Slot, bool)| match slot.0 {
+        Slot::Open => "<".to_owned(),
+        Slot::Sign => "-".to_owned(),
+        Slot::Integer => integers.next().unwrap_or(0).to_string(),
+        Slot::Point => ".".to_owned(),
+        Slot::Digit => "7".to_owned(),
+        Slot::Comma => ",".to_owned(),
+        Slot::Close => ">".to_owned(),
+    };
+    slots.iter().map(text).collect()
+}
+
+/// The first slots of a block's pre-tokens; `None` if one crosses its brackets, or is cut inside a slot.
+fn cuts(tokenizer: &Tokenizer, slots: &[(Slot, bool)], integer: usize) -> Result<Option<Vec<usize>>> {
+    let filled = filled(slots, integer);
+    let pieces = tokenizer.pre_tokens(&format!("[C]{}[C]", filled.concat()))?;
+    let mut borders = std::collections::BTreeSet::from([0]);
+    let mut at = 0;
+    for piece in &pieces {
+        at += piece.len();
+        borders.insert(at);
+    }
+    let mut starts = Vec::new();
+    let mut place = 3;
+    for (slot, text) in filled.iter().enumerate() {
+        if borders.contains(&place) {
+            starts.push(slot);
+        }
+        if (place + 1..place + text.len()).any(|inside| borders.contains(&inside)) {
+            return Ok(None);
+        }
+        place += text.len();
+    }
+    let whole = starts.first() == Some(&0) && borders.contains(&place) && at == place + 3;
+    Ok(whole.then_some(starts))
+}
+
+/// What stands on one side of a copied text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// The answer begins or ends.
+    End,
+    /// A block of this mode; if it is the next one, whether it begins with `-`.
+    Block(Mode, bool),
+}
+
+/// The tokens of a copied text between two blocks, with those brackets and that sign that are tokenised with it.
+///
+/// `isolated_block` is some block that the tokenizer isolates, if it does.
+///
+/// # Errors
+/// If a token crosses the border between them and a digit.
+pub fn copied(
+    tokenizer: &Tokenizer,
+    isolated_block: &str,
+    before: Side,
+    text: &str,
+    after: Side,
+) -> Result<Vec<u32>> {
+    let mut whole = String::new();
+    let start = match before {
+        Side::End => 0,
+        Side::Block(Mode::Plain, _) => {
+            whole.push_str("[C]<");
+            whole.push_str(PLAIN_BLOCK);
+            whole.len()
+        }
+        Side::Block(Mode::Isolated, _) => {
+            whole.push_str("[C]");
+            whole.push_str(isolated_block);
+            whole.len()
+        }
+    };
+    if let Side::Block(Mode::Plain, _) = before {
+        whole.push('>');
+    }
+    whole.push_str(text);
+    let end = match after {
+        Side::End => whole.len(),
+        Side::Block(Mode::Isolated, _) => {
+            let end = whole.len();
+            whole.push_str(isolated_block);
+            end
+        }
+        Side::Block(Mode::Plain, negative) => {
+            whole.push_str(if negative { "<-" } else { "<" });
+            let end = whole.len();
+            whole.push_str(PLAIN_BLOCK);
+            whole.push('>');
+            end
+        }
+    };
+    if start == end {
+        return Ok(Vec::new());
+    }
+    let tokens = tokenizer.tokens(&whole)?;
+    covering(&tokens, start, end).ok_or_else(|| {
+        refuse(tokenizer, format!("`{}` is not cut apart from the digits beside it", &whole[start..end]))
+    })
+}

@@ -1,0 +1,265 @@
+//! The automaton: legal texts in their canonical tokens, and nothing else.
+//!
+//! A legal answer is the molecule's text with a coordinate in every block. Its *canonical* tokens are those that the
+//! tokenizer itself makes of the whole answer, so a model under this processor never reads a sequence of tokens that it
+//! did not see in training.
+//!
+//! - [`states`] holds languages of token sequences with each state once; [`grammar`] builds the coordinates', once per
+//!   tokenizer and dialect, from what [`learn`] learned of the encoder.
+//! - [`segment`] holds what stands between two blocks, with the brackets and signs that merge with it (`>[`, `]<-`):
+//!   once per distinct text, shared by all molecules. [`follow`] strings both together for one molecule.
+//! - [`verify`] compares with the encoder, both ways, before a tokenizer is accepted.
+//!
+//! # Why it is exact
+//! Two kinds of tokenizer are accepted. In the first no token holds a digit beside another character
+//! ([`crate::tokenizer::tables`] says why a text then falls apart into digit runs and other runs, each tokenised by
+//! itself): tokens of a digit run depend on its digits, those of the runs between blocks on the skeleton and on whether
+//! the next number has a sign. Digit runs, `.`, `,` and `,-` are learned one by one, all of them; runs between blocks
+//! when they are first seen. In the second, drift's extended tokenizers, blocks of the range are cut out of the text and
+//! into pieces by their signs, points and numbers of digits alone; the tokens of each piece are asked of the model, for
+//! every text of a piece. All other blocks are tokenised as by the base, which is of the first kind. That the
+//! pre-tokenizer, a regular expression, does to a run in a text what it does to it alone, is not proved but checked, on
+//! random texts, both ways.
+
+mod follow;
+mod grammar;
+mod learn;
+mod segment;
+mod states;
+mod verify;
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use grammar::Starts;
+use learn::{Isolation, Pieces, refuse};
+use segment::{KnownExits, Segment, Segments};
+use states::{Mode, Path, StateId, States};
+
+pub use follow::Follow;
+
+use crate::error::{Error, Result};
+use crate::text::Dialect;
+use crate::tokenizer::{Tokenizer, tables};
+
+/// Where an edge leads that ends a block, plus the [`Mode`].
+const EXIT: u32 = u32::MAX - 1;
+
+/// The coordinate grammar of a tokenizer in a dialect, in tokens. States are numbered from 0.
+pub struct Automaton {
+    states: Vec<CompactState>,
+    /// States by how the block is entered: the tokens that are left of the text before it, and its mode.
+    entries: HashMap<Entry, u32>,
+    /// How blocks may be tokenised.
+    modes: Vec<Mode>,
+    /// Some isolated block; empty if there is none.
+    isolated_block: String,
+    /// States of a block that begins as usual, without those for unusual borders.
+    size: usize,
+}
+
+/// Ways to enter a block from one place: what is left of the brackets and the sign before it, by mode, sorted.
+type Entry = Vec<(Mode, Vec<u32>)>;
+
+/// A state; ids are sorted.
+struct CompactState {
+    ids: Box<[u32]>,
+    targets: Box<[u32]>,
+    /// The block may end here in this mode; the second is the number of the state among those of which that is so.
+    exit: Option<(Mode, usize)>,
+}
+
+impl Automaton {
+    /// Builds the automaton of a tokenizer.
+    ///
+    /// # Errors
+    /// If the tokenizer is of no kind for which that is exact; the message names it.
+    pub fn new(tokenizer: &Tokenizer, dialect: Dialect) -> Result<Self> {
+        let isolation = Isolation::learn(tokenizer, dialect)?;
+        if isolation.is_none() {
+            tables::separates_digits(tokenizer).map_err(|why| refuse(tokenizer, why))?;
+        }
+        let pieces = Pieces::learn(tokenizer)?;
+        let vocabulary = tokenizer.vocabulary();
+        let id = |text: &str| vocabulary.get(text).copied();
+        let mut states = States::default();
+        let ambiguous = || refuse(tokenizer, "its tokens do not determine where a block ends");
+        let starts = grammar::build(&mut states, &pieces, isolation.as_ref(), dialect, tokenizer)
+            .ok_or_else(ambiguous)?;
+        let entries = entries(&mut states, &starts, &id).ok_or_else(ambiguous)?;
+        let mut automaton = Automaton::compact(&states, entries, &starts, id("-"));
+        automaton.isolated_block = isolation.map(|isolation| isolation.sample).unwrap_or_default();
+        Ok(automaton)
+    }
+
+    /// How many states the coordinate grammar has, the one behind a block included.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// How many different tokens are legal somewhere in a block.
+    pub fn alphabet(&self) -> usize {
+        let ids: std::collections::BTreeSet<u32> =
+            self.states.iter().flat_map(|state| state.ids.iter().copied()).collect();
+        ids.len()
+    }
+
+    /// Keeps what can be reached, numbered anew.
+    fn compact(
+        states: &States,
+        entries: HashMap<Entry, StateId>,
+        starts: &Starts,
+        minus: Option<u32>,
+    ) -> Self {
+        let mut order: Vec<StateId> = Vec::new();
+        let mut number: HashMap<StateId, u32> = HashMap::new();
+        // Mostly the sign of x is a token of its own.
+        let signed = minus.map(|minus| vec![(Mode::Plain, vec![]), (Mode::Plain, vec![minus])]);
+        let signed = signed.and_then(|entry| entries.get(&entry).copied());
+        let usual: Vec<StateId> = starts.plain.into_iter().chain(signed).chain(starts.isolated).collect();
+        let mut size = 0;
+        let mut all: Vec<StateId> = entries.values().copied().collect();
+        all.sort_unstable();
+        for (round, roots) in [usual, all].into_iter().enumerate() {
+            let mut waiting = roots;
+            while let Some(id) = waiting.pop() {
+                if number.contains_key(&id) || states.node(id).edges.is_empty() {
+                    continue;
+                }
+                number.insert(id, order.len() as u32);
+                order.push(id);
+                waiting.extend(states.node(id).edges.iter().map(|(_, target)| *target));
+            }
+            if round == 0 {
+                size = order.len() + 1;
+            }
+        }
+        let target = |id: StateId| match number.get(&id) {
+            Some(number) => *number,
+            // What has no edges is an exit.
+            None => EXIT + states.node(id).exit.map_or(0, |mode| mode as u32),
+        };
+        let mut exits = 0;
+        let compact = order.iter().map(|id| {
+            let node = states.node(*id);
+            exits += usize::from(node.exit.is_some());
+            CompactState {
+                ids: node.edges.iter().map(|(token, _)| *token).collect(),
+                targets: node.edges.iter().map(|(_, then)| target(*then)).collect(),
+                exit: node.exit.map(|mode| (mode, exits - 1)),
+            }
+        });
+        let compact = compact.collect();
+        let modes = [(Mode::Plain, starts.plain), (Mode::Isolated, starts.isolated)];
+        let modes = modes.into_iter().filter(|(_, start)| start.is_some()).map(|(mode, _)| mode);
+        let entries = entries.into_iter().map(|(entry, id)| (entry, target(id))).collect();
+        Automaton { states: compact, entries, modes: modes.collect(), isolated_block: String::new(), size }
+    }
+}
+
+/// The states of every way to enter a block. Where a sign, or a bracket before an isolated block could begin, is a token
+/// of its own, the text before has two ends, one of which goes on.
+fn entries(
+    states: &mut States,
+    starts: &Starts,
+    id: &dyn Fn(&str) -> Option<u32>,
+) -> Option<HashMap<Entry, StateId>> {
+    let mut plain: Vec<Vec<Vec<u32>>> = vec![vec![vec![]]];
+    plain.extend(id("-").map(|minus| vec![vec![], vec![minus]]));
+    let mut entries = HashMap::new();
+    if let Some(start) = starts.plain {
+        for rests in plain {
+            let paths: Vec<Path> = rests.iter().map(|rest| (rest.clone(), start)).collect();
+            let entry = rests.into_iter().map(|rest| (Mode::Plain, rest)).collect();
+            entries.insert(entry, states.trie(paths)?);
+        }
+    }
+    let Some(isolated) = starts.isolated else { return Some(entries) };
+    let open = id("<").map(|open| vec![open]);
+    let signed = [id("<-").map(|token| vec![token]), id("<").zip(id("-")).map(|(a, b)| vec![a, b])];
+    let unsigned: [Option<Vec<u32>>; 2] = [None, open];
+    for unsigned in &unsigned {
+        for signed in [None].iter().chain(&signed) {
+            let rests: Vec<&Vec<u32>> = unsigned.iter().chain(signed).collect();
+            let Some(start) = starts.plain.or(if rests.is_empty() { Some(isolated) } else { None }) else {
+                continue;
+            };
+            let mut paths: Vec<Path> = rests.iter().map(|rest| ((*rest).clone(), start)).collect();
+            paths.push((Vec::new(), isolated));
+            let mut entry: Entry = rests.into_iter().map(|rest| (Mode::Plain, rest.clone())).collect();
+            entry.push((Mode::Isolated, Vec::new()));
+            entry.sort();
+            entries.insert(entry, states.trie(paths)?);
+        }
+    }
+    Some(entries)
+}
+
+/// The automaton with the texts between blocks, for one tokenizer and dialect.
+pub struct AutomatonProcessor<'t> {
+    tokenizer: &'t Tokenizer,
+    automaton: Arc<Automaton>,
+    segments: RwLock<HashMap<Box<str>, Arc<Segment>>>,
+    exits: KnownExits,
+    eos: u32,
+}
+
+impl<'t> AutomatonProcessor<'t> {
+    /// Builds the automaton and compares it with the encoder on random texts.
+    ///
+    /// # Errors
+    /// If the tokenizer is of no kind for which the automaton is exact, or a comparison fails.
+    pub fn new(tokenizer: &'t Tokenizer, dialect: Dialect, eos: u32) -> Result<Self> {
+        let processor = AutomatonProcessor {
+            tokenizer,
+            automaton: Arc::new(Automaton::new(tokenizer, dialect)?),
+            segments: RwLock::default(),
+            exits: KnownExits::default(),
+            eos,
+        };
+        verify::verify(&processor, dialect)?;
+        Ok(processor)
+    }
+
+    /// The coordinate grammar.
+    pub fn automaton(&self) -> &Automaton {
+        &self.automaton
+    }
+
+    /// The constraint of one molecule.
+    ///
+    /// # Errors
+    /// If the skeleton is none, or a text of it is tokenised in no known way.
+    pub fn follow(&self, skeleton: &str) -> Result<Follow> {
+        let pieces: Vec<&str> = skeleton.split("<>").collect();
+        let blocks = pieces.len() - 1;
+        if blocks == 0 || pieces[..blocks].iter().any(|piece| !piece.ends_with(']')) {
+            let problem = format!("{} is no skeleton", crate::error::excerpt(skeleton.as_bytes()));
+            return Err(Error::input("skeleton", problem, "give atoms with empty blocks: [C]<>[O]<>"));
+        }
+        let mut segments = Vec::with_capacity(pieces.len());
+        let mut key = String::new();
+        for (at, piece) in pieces.iter().enumerate() {
+            key.clear();
+            key.push(if at == 0 { '^' } else { '>' });
+            key.push_str(piece);
+            key.push(if at == blocks { '$' } else { '<' });
+            segments.push(self.segment(&key)?);
+        }
+        Ok(Follow { automaton: self.automaton.clone(), segments, eos: self.eos })
+    }
+
+    /// A text between blocks, made on first sight.
+    fn segment(&self, key: &str) -> Result<Arc<Segment>> {
+        // A lock is only poisoned if another thread panicked while it held it; what it holds is whole all the same.
+        if let Some(known) = self.segments.read().unwrap_or_else(PoisonError::into_inner).get(key) {
+            return Ok(known.clone());
+        }
+        let segment = Arc::new(
+            Segments { tokenizer: self.tokenizer, automaton: &self.automaton, exits: &self.exits }
+                .make(key)?,
+        );
+        self.segments.write().unwrap_or_else(PoisonError::into_inner).insert(key.into(), segment.clone());
+        Ok(segment)
+    }
+}

@@ -1,0 +1,156 @@
+//! What stands between two blocks: a copied text in its tokens, and where it leads.
+//!
+//! Its last token may depend on what comes next: `]<` before `1.5`, `]<-` before `-1.5`. So a segment is a small tree.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::Automaton;
+use super::learn::{Side, copied, refuse};
+use super::states::Mode;
+use crate::error::Result;
+use crate::text::{CONFORMER_CLOSE, CONFORMER_OPEN};
+use crate::tokenizer::Tokenizer;
+
+/// Where a segment leads when the text is over.
+pub const OVER: u32 = u32::MAX;
+
+/// Masks of the states in which a block may end, with the tokens that begin the segment behind it; by number of state.
+pub type ExitMasks = Vec<Box<[u32]>>;
+
+/// What is known of exit masks: by the mode of the block before, and by the tokens that begin the segment.
+pub type KnownExits = Mutex<BTreeMap<(Mode, Vec<u32>), Arc<ExitMasks>>>;
+
+/// A copied text. Places are numbered as [`super::super::State::inner`]: below the automaton's number of states they are
+/// states of the next block, from there on nodes of the segment.
+pub struct Segment {
+    /// Where it begins, by the mode of the block before.
+    pub roots: [Option<u32>; 2],
+    /// The places in the copied text.
+    pub nodes: Vec<SegmentNode>,
+    /// Masks by the mode of the block before.
+    pub exits: [Option<Arc<ExitMasks>>; 2],
+}
+
+/// A place in the copied text; ids are sorted.
+pub struct SegmentNode {
+    /// What may come next.
+    pub ids: Box<[u32]>,
+    /// Where it leads.
+    pub targets: Box<[u32]>,
+}
+
+/// The tokens of one way through a segment, and the mode of the block behind it; none at the end of the text.
+type Way = (Vec<u32>, Option<Mode>);
+
+/// Makes segments.
+pub struct Segments<'a> {
+    pub tokenizer: &'a Tokenizer,
+    pub automaton: &'a Automaton,
+    pub exits: &'a KnownExits,
+}
+
+impl Segments<'_> {
+    /// The segment of a key: the text, `^` or `>` before and `$` or `<` behind it.
+    pub fn make(&self, key: &str) -> Result<Segment> {
+        let (first, last) = (key.starts_with('^'), key.ends_with('$'));
+        let piece = &key[1..key.len() - 1];
+        let open = if first { CONFORMER_OPEN } else { "" };
+        let close = if last { CONFORMER_CLOSE } else { "" };
+        let text = format!("{open}{piece}{close}");
+        let mut segment = Segment { roots: [None; 2], nodes: Vec::new(), exits: [None, None] };
+        if first {
+            segment.roots[0] = Some(self.tree(&mut segment, Side::End, &text, last)?);
+            return Ok(segment);
+        }
+        for &mode in &self.automaton.modes {
+            let root = self.tree(&mut segment, Side::Block(mode, false), &text, last)?;
+            segment.roots[mode as usize] = Some(root);
+            segment.exits[mode as usize] = Some(self.exit_masks(&segment, mode, root)?);
+        }
+        Ok(segment)
+    }
+
+    /// Adds all ways through a text; returns where they begin.
+    fn tree(&self, segment: &mut Segment, before: Side, text: &str, last: bool) -> Result<u32> {
+        let mut ways: Vec<Way> = Vec::new();
+        let isolated = &self.automaton.isolated_block;
+        if last {
+            ways.push((copied(self.tokenizer, isolated, before, text, Side::End)?, None));
+        } else {
+            for &mode in &self.automaton.modes {
+                ways.push((
+                    copied(self.tokenizer, isolated, before, text, Side::Block(mode, false))?,
+                    Some(mode),
+                ));
+                if mode == Mode::Plain {
+                    ways.push((
+                        copied(self.tokenizer, isolated, before, text, Side::Block(mode, true))?,
+                        Some(mode),
+                    ));
+                }
+            }
+        }
+        ways.sort();
+        ways.dedup();
+        self.node(segment, &ways, 0, text)
+    }
+
+    /// The place before token `depth` of sorted ways that agree so far.
+    fn node(&self, segment: &mut Segment, ways: &[Way], depth: usize, text: &str) -> Result<u32> {
+        if ways.iter().any(|(tokens, _)| tokens.len() == depth) {
+            if ways.iter().all(|(tokens, mode)| tokens.len() == depth && mode.is_none()) {
+                return Ok(OVER);
+            }
+            let mut entry = Vec::with_capacity(ways.len());
+            for (tokens, mode) in ways {
+                entry.extend(mode.map(|mode| (mode, tokens[depth..].to_vec())));
+            }
+            entry.sort();
+            return self.automaton.entries.get(&entry).copied().ok_or_else(|| {
+                refuse(
+                    self.tokenizer,
+                    format!("the border between `{text}` and a number is cut in no known way"),
+                )
+            });
+        }
+        let (mut ids, mut targets) = (Vec::new(), Vec::new());
+        let mut rest = ways;
+        while let Some((tokens, _)) = rest.first() {
+            let token = tokens[depth];
+            let same = rest.iter().take_while(|(tokens, _)| tokens[depth] == token).count();
+            ids.push(token);
+            targets.push(self.node(segment, &rest[..same], depth + 1, text)?);
+            rest = &rest[same..];
+        }
+        segment.nodes.push(SegmentNode { ids: ids.into(), targets: targets.into() });
+        Ok((self.automaton.states.len() + segment.nodes.len() - 1) as u32)
+    }
+
+    /// The masks of states in which a block may end and this segment begin.
+    fn exit_masks(&self, segment: &Segment, mode: Mode, root: u32) -> Result<Arc<ExitMasks>> {
+        let node =
+            (root as usize).checked_sub(self.automaton.states.len()).and_then(|n| segment.nodes.get(n));
+        let first = node.map(|node| node.ids.to_vec()).unwrap_or_default();
+        let mut known = self.exits.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(masks) = known.get(&(mode, first.clone())) {
+            return Ok(masks.clone());
+        }
+        let mut masks = Vec::new();
+        for state in &self.automaton.states {
+            let Some((exit, _)) = state.exit else { continue };
+            let mut ids = state.ids.to_vec();
+            if exit == mode {
+                if first.is_empty() || first.iter().any(|id| ids.binary_search(id).is_ok()) {
+                    return Err(refuse(self.tokenizer, "its tokens do not tell where a block ends"));
+                }
+                ids.extend(&first);
+                ids.sort_unstable();
+            }
+            masks.push(ids.into());
+        }
+        let masks = Arc::new(masks);
+        known.insert((mode, first), masks.clone());
+        Ok(masks)
+    }
+}

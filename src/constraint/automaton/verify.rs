@@ -1,0 +1,79 @@
+//! The automaton beside the encoder: every text is accepted in its own tokens, and what is accepted is encoded so.
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::AutomatonProcessor;
+use super::follow::Follow;
+use super::learn::refuse;
+use crate::constraint::{Constraint, Mask};
+use crate::error::Result;
+use crate::text::{Dialect, Fixed, tagged, write};
+use crate::tokenizer::BUILT_IN_SKELETONS;
+
+/// Times that each skeleton is filled, and walked through, before a tokenizer is accepted.
+const ROUNDS: usize = 6;
+
+/// Compares on random texts.
+///
+/// # Errors
+/// The first text that differs.
+pub fn verify(processor: &AutomatonProcessor<'_>, dialect: Dialect) -> Result<()> {
+    let tokenizer = processor.tokenizer;
+    let mut random = ChaCha8Rng::seed_from_u64(0);
+    for skeleton in BUILT_IN_SKELETONS {
+        let follow = processor.follow(skeleton)?;
+        for _ in 0..ROUNDS {
+            let coordinates: Vec<[Fixed; 3]> =
+                (0..skeleton.matches("<>").count()).map(|_| block(&mut random)).collect();
+            let text = tagged(&write(skeleton, &coordinates, dialect));
+            if !accepts(&follow, &tokenizer.ids(&text)?) {
+                return Err(refuse(tokenizer, format!("it is not followed through `{text}`")));
+            }
+            let walked = walk(&follow, &mut random);
+            let text = tokenizer.decode(&walked)?;
+            if tokenizer.ids(&text)? != walked {
+                return Err(refuse(tokenizer, format!("`{text}` has other tokens than were allowed")));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Coordinates of every magnitude that the grammar holds, with and without trailing zeros.
+fn block(random: &mut ChaCha8Rng) -> [Fixed; 3] {
+    std::array::from_fn(|_| {
+        let limit = [9_999, 99_999, 149_999, 999_999][random.random_range(0..4)];
+        let step = [1, 1, 1, 10, 100, 1_000, 10_000][random.random_range(0..7)];
+        random.random_range(-limit..=limit) / step * step
+    })
+}
+
+/// Whether an answer's tokens are legal, and the answer over behind them.
+fn accepts(follow: &Follow, ids: &[u32]) -> bool {
+    let mut state = follow.start();
+    for &id in ids {
+        if follow.is_over(&state, id) || !follow.mask(&state).allows(id) {
+            return false;
+        }
+        follow.advance(&mut state, id);
+    }
+    follow.is_over(&state, follow.eos)
+}
+
+/// The tokens of a random legal answer, without EOS.
+fn walk(follow: &Follow, random: &mut ChaCha8Rng) -> Vec<u32> {
+    let mut state = follow.start();
+    let mut ids = Vec::new();
+    while !follow.is_over(&state, follow.eos) {
+        let id = match follow.mask(&state) {
+            Mask::Forced(id) => id,
+            Mask::Only(list) if !list.is_empty() => list[random.random_range(0..list.len())],
+            // No state of an automaton allows everything, or nothing.
+            _ => break,
+        };
+        ids.push(id);
+        follow.advance(&mut state, id);
+    }
+    ids
+}

@@ -1,0 +1,96 @@
+//! What a row may write next, and how that is applied to its logits.
+
+/// What a row may write next. Lists of ids are sorted and borrowed, never built per step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mask<'a> {
+    /// Every token.
+    Any,
+    /// This token and no other.
+    Forced(u32),
+    /// These tokens and no others.
+    Only(&'a [u32]),
+    /// Every token but these.
+    Except(&'a [u32]),
+}
+
+/// Where the logits of the legal tokens are once a mask was applied.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Legal<'a> {
+    /// In the row, by token id; illegal ones are -inf.
+    Row(&'a [f32]),
+    /// In a list of (token id, logit), by id; the row is as it was.
+    Listed(&'a [(u32, f32)]),
+}
+
+impl<'m> Mask<'m> {
+    /// The mask of a sorted list of legal ids.
+    pub fn only(ids: &'m [u32]) -> Self {
+        match ids {
+            [id] => Mask::Forced(*id),
+            _ => Mask::Only(ids),
+        }
+    }
+
+    /// Whether `token` is legal.
+    pub fn allows(self, token: u32) -> bool {
+        match self {
+            Mask::Any => true,
+            Mask::Forced(id) => id == token,
+            Mask::Only(ids) => ids.binary_search(&token).is_ok(),
+            Mask::Except(ids) => ids.binary_search(&token).is_err(),
+        }
+    }
+
+    /// Applies the mask to a row of logits `[vocab]`. Where few tokens are legal they are gathered into `listed` (cleared
+    /// first), and nothing is written over the vocabulary; where few are not, those become -inf in the row.
+    ///
+    /// Ids beyond the row are passed over, so the result is empty if the row has no legal token.
+    pub fn apply<'r>(self, row: &'r mut [f32], listed: &'r mut Vec<(u32, f32)>) -> Legal<'r> {
+        let ids = match &self {
+            Mask::Any => return Legal::Row(row),
+            Mask::Except(ids) => {
+                for &id in *ids {
+                    if let Some(logit) = row.get_mut(id as usize) {
+                        *logit = f32::NEG_INFINITY;
+                    }
+                }
+                return Legal::Row(row);
+            }
+            Mask::Forced(id) => std::slice::from_ref(id),
+            Mask::Only(ids) => ids,
+        };
+        listed.clear();
+        listed.extend(ids.iter().filter_map(|&id| Some((id, *row.get(id as usize)?))));
+        Legal::Listed(listed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masks_gather_or_block() {
+        let row = [0.0, 1.0, 2.0, 3.0];
+        let applied = |mask: Mask| {
+            let (mut row, mut listed) = (row, Vec::new());
+            match mask.apply(&mut row, &mut listed) {
+                Legal::Row(row) => row.iter().enumerate().map(|(id, logit)| (id as u32, *logit)).collect(),
+                Legal::Listed(listed) => listed.to_vec(),
+            }
+        };
+        assert_eq!(applied(Mask::Any).len(), 4);
+        assert_eq!(applied(Mask::Forced(2)), [(2, 2.0)]);
+        assert_eq!(applied(Mask::only(&[1, 3, 9])), [(1, 1.0), (3, 3.0)]);
+        assert_eq!(applied(Mask::Except(&[0, 9]))[0], (0, f32::NEG_INFINITY));
+        assert_eq!(applied(Mask::Except(&[0, 9]))[1..], [(1, 1.0), (2, 2.0), (3, 3.0)]);
+        for (mask, legal) in [
+            (Mask::Any, true),
+            (Mask::Forced(2), true),
+            (Mask::Only(&[1]), false),
+            (Mask::Except(&[2]), false),
+        ] {
+            assert_eq!(mask.allows(2), legal, "{mask:?}");
+        }
+    }
+}

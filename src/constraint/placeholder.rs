@@ -1,0 +1,104 @@
+//! What a position template holds in place of coordinates.
+
+use crate::error::{Error, Result};
+use crate::placeholder::Partition;
+use crate::text::parse_block;
+
+/// The inside of the blocks of a template: one for all, or one per class of block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placeholder {
+    partition: Option<Partition>,
+    /// By class; one if there are no classes.
+    by_class: Vec<String>,
+}
+
+impl Placeholder {
+    /// The same in every block: three numbers, without brackets.
+    ///
+    /// # Errors
+    /// If it is not three numbers.
+    pub fn new(text: &str) -> Result<Self> {
+        Ok(Placeholder { partition: None, by_class: vec![checked(text)?] })
+    }
+
+    /// One per class of block, as `drift fit` reports them: class labels and their placeholders. Blocks of a class
+    /// that is not listed get `otherwise`.
+    ///
+    /// # Errors
+    /// If the partition has no such class, or a placeholder is not three numbers.
+    pub fn per_class(partition: Partition, classes: &[(&str, &str)], otherwise: &str) -> Result<Self> {
+        let labels = partition.labels();
+        let mut by_class = vec![checked(otherwise)?; labels.len()];
+        for (label, text) in classes {
+            let class = labels.iter().position(|known| known == label).ok_or_else(|| {
+                let problem = format!("there is no class `{label}` of {}", partition.name());
+                Error::input("placeholder", problem, format!("classes are {}", labels.join("; ")))
+            })?;
+            by_class[class] = checked(text)?;
+        }
+        Ok(Placeholder { partition: Some(partition), by_class })
+    }
+
+    /// The skeleton with its blocks filled.
+    pub fn fill(&self, skeleton: &str) -> String {
+        let mut classes = Vec::new();
+        if let Some(partition) = self.partition {
+            partition.classes(skeleton, &mut classes);
+        }
+        let mut out = String::with_capacity(skeleton.len() * 5);
+        for (block, piece) in skeleton.split("<>").enumerate() {
+            if block > 0 {
+                let class = classes.get(block - 1).map_or(0, |class| usize::from(*class));
+                out.push('<');
+                out.push_str(&self.by_class[class]);
+                out.push('>');
+            }
+            out.push_str(piece);
+        }
+        out
+    }
+}
+
+impl std::fmt::Display for Placeholder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.partition {
+            None => f.write_str(&self.by_class[0]),
+            Some(partition) => write!(f, "by {}", partition.name()),
+        }
+    }
+}
+
+fn checked(text: &str) -> Result<String> {
+    parse_block(text.as_bytes()).map_err(|problem| {
+        Error::input(
+            "placeholder",
+            format!("{}: {problem}", crate::error::excerpt(text.as_bytes())),
+            "give three numbers, for example 0.0000,0.0000,0.0000",
+        )
+    })?;
+    Ok(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_filled_by_class() {
+        let skeleton = "[C]<>[c]<>1([N]<>)[c]<>1";
+        let one = Placeholder::new("1,2,3").unwrap();
+        assert_eq!(one.fill(skeleton), "[C]<1,2,3>[c]<1,2,3>1([N]<1,2,3>)[c]<1,2,3>1");
+        let classes = Placeholder::per_class(Partition::Index, &[("first", "0,0,0")], "-1,2,3").unwrap();
+        assert_eq!(classes.fill(skeleton), "[C]<0,0,0>[c]<-1,2,3>1([N]<-1,2,3>)[c]<-1,2,3>1");
+        assert_eq!((one.to_string(), classes.to_string()), ("1,2,3".into(), "by atom index".into()));
+    }
+
+    #[test]
+    fn what_is_not_three_numbers_is_refused() {
+        for text in ["", "1,2", "1,2,3,4", "a,b,c", "1,2,<", "0.,0,0"] {
+            let error = Placeholder::new(text).unwrap_err().to_string();
+            assert!(error.contains("give three numbers") && !error.contains('\n'), "{error}");
+        }
+        assert!(Placeholder::per_class(Partition::Size, &[("no such", "0,0,0")], "0,0,0").is_err());
+    }
+}

@@ -1,0 +1,116 @@
+//! Position templates: the users' logit processors. The position since the prompt's end indexes the template; COPY
+//! forces its token, FREE masks part of the vocabulary, past the end EOS is forced.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::mask::Mask;
+use super::template::{Slot, Template};
+use super::vocabulary::{Vocabulary, is_comma, is_number_token, is_separator, is_well_formed, tags};
+use super::{Constraint, LpKind, Specials, State};
+use crate::error::Result;
+use crate::tokenizer::Tokenizer;
+
+/// A set of legal tokens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Set {
+    Only(Vec<u32>),
+    Except(Vec<u32>),
+}
+
+impl Set {
+    /// The set without `ids`.
+    fn without(&self, ids: &[u32]) -> Set {
+        match self {
+            Set::Only(legal) => Set::Only(legal.iter().copied().filter(|id| !ids.contains(id)).collect()),
+            Set::Except(blocked) => {
+                let all: BTreeSet<u32> = blocked.iter().chain(ids).copied().collect();
+                Set::Except(all.into_iter().collect())
+            }
+        }
+    }
+
+    fn mask(&self) -> Mask<'_> {
+        match self {
+            Set::Only(ids) => Mask::only(ids),
+            Set::Except(ids) => Mask::Except(ids),
+        }
+    }
+}
+
+/// What FREE positions allow under one variant: a function of the vocabulary, shared by all molecules.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FreeSets {
+    /// How many FREE positions before `>` are restricted further.
+    pub lookahead: usize,
+    /// By first position, and by lookahead: `sets[first][before_close]`.
+    sets: [[Set; 2]; 2],
+}
+
+impl FreeSets {
+    /// The sets of a variant; none for those without position templates.
+    ///
+    /// # Errors
+    /// If the tokenizer cannot encode a tag.
+    pub fn new(kind: LpKind, tokenizer: &Tokenizer, specials: &Specials) -> Result<Option<Self>> {
+        let vocabulary = Vocabulary::of(tokenizer);
+        let malformed = || vocabulary.ids(|token| is_number_token(token) && !is_well_formed(token));
+        let blocked = |characters: &[char]| -> Result<Set> {
+            let mut ids = tags(tokenizer)?;
+            ids.extend(vocabulary.holding(characters));
+            ids.extend(specials.all());
+            Ok(Set::Except(ids.into_iter().collect()))
+        };
+        let (lookahead, base) = match kind {
+            LpKind::None | LpKind::Automaton => return Ok(None),
+            LpKind::Generic => (1, blocked(&['<', '>'])?),
+            LpKind::Qwen38 => (4, blocked(&['<', '>'])?.without(&malformed())),
+            LpKind::Qwen39 => (2, blocked(&['<', '>'])?.without(&malformed())),
+            LpKind::Targeted => (2, blocked(&['<', '>', '[', ']', '@', '+'])?.without(&malformed())),
+            LpKind::Allowlist | LpKind::Truncating => (2, Set::Only(vocabulary.ids(is_well_formed))),
+        };
+        let trailing = vocabulary
+            .ids(|token| is_separator(token) || (kind != LpKind::Generic && matches!(token, ".," | ",.")));
+        let commas = match kind {
+            LpKind::Allowlist | LpKind::Truncating => vocabulary.ids(is_comma),
+            _ => Vec::new(),
+        };
+        let first = base.without(&commas);
+        let sets = [[base.clone(), base.without(&trailing)], [first.clone(), first.without(&trailing)]];
+        Ok(Some(FreeSets { lookahead, sets }))
+    }
+
+    /// The mask of a FREE position.
+    pub fn mask(&self, first: bool, before_close: bool) -> Mask<'_> {
+        self.sets[usize::from(first)][usize::from(before_close)].mask()
+    }
+}
+
+/// The position template of one molecule. `State::at` is the position; `State::inner` is not used.
+pub struct PositionTemplate {
+    pub(super) template: Template,
+    pub(super) sets: Arc<FreeSets>,
+    pub(super) eos: u32,
+}
+
+impl Constraint for PositionTemplate {
+    fn start(&self) -> State {
+        State::default()
+    }
+
+    fn mask(&self, state: &State) -> Mask<'_> {
+        match self.template.slots.get(state.at as usize) {
+            None => Mask::Forced(self.eos),
+            Some(Slot::Copy(id)) => Mask::Forced(*id),
+            Some(Slot::Free { first, before_close }) => self.sets.mask(*first, *before_close),
+        }
+    }
+
+    fn advance(&self, state: &mut State, _token: u32) {
+        state.at += 1;
+    }
+
+    fn is_over(&self, state: &State, _token: u32) -> bool {
+        state.at as usize >= self.template.slots.len()
+    }
+}

@@ -1,0 +1,229 @@
+//! The one way to make a constraint: a kind and a tokenizer give a processor, a processor and a skeleton a constraint.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::automaton::AutomatonProcessor;
+use super::placeholder::Placeholder;
+use super::position::{FreeSets, PositionTemplate};
+use super::template::Template;
+use super::truncating::Truncating;
+use super::vocabulary::NumberTokens;
+use super::{Constraint, Mask, State};
+use crate::error::{Error, Result};
+use crate::text::Dialect;
+use crate::text::skeleton::{Spelling, spelling_conflict};
+use crate::tokenizer::Tokenizer;
+
+/// Which logit processor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LpKind {
+    /// No processor: everything is allowed.
+    None,
+    /// The users' 2.1: FREE positions block brackets and tags.
+    Generic,
+    /// The users' Qwen 3.8: as generic, without malformed pieces of numbers; lookahead 4.
+    Qwen38,
+    /// The users' Qwen 3.9: as 3.8, with lookahead 2.
+    Qwen39,
+    /// The users' Qwen 4.0: as 3.9, without any token that holds one of `[ ] @ +`.
+    Targeted,
+    /// The users' Qwen 4.3: well-formed pieces of numbers and nothing else.
+    Allowlist,
+    /// The users' proposal: as the allowlist, but a complete coordinate ends its block at once.
+    Truncating,
+    /// Legal texts in canonical tokens and nothing else.
+    Automaton,
+}
+
+impl LpKind {
+    /// All kinds, in the order of reports.
+    pub const ALL: [LpKind; 8] = [
+        LpKind::None,
+        LpKind::Generic,
+        LpKind::Qwen38,
+        LpKind::Qwen39,
+        LpKind::Targeted,
+        LpKind::Allowlist,
+        LpKind::Truncating,
+        LpKind::Automaton,
+    ];
+
+    /// As it is written on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            LpKind::None => "none",
+            LpKind::Generic => "generic",
+            LpKind::Qwen38 => "qwen38",
+            LpKind::Qwen39 => "qwen39",
+            LpKind::Targeted => "targeted",
+            LpKind::Allowlist => "allowlist",
+            LpKind::Truncating => "truncating",
+            LpKind::Automaton => "automaton",
+        }
+    }
+
+    /// Whether it needs a placeholder.
+    pub fn takes_placeholder(self) -> bool {
+        !matches!(self, LpKind::None | LpKind::Automaton)
+    }
+}
+
+impl std::str::FromStr for LpKind {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        LpKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
+            let names: Vec<&str> = LpKind::ALL.iter().map(|kind| kind.name()).collect();
+            Error::input("--lp", format!("there is no `{name}`"), format!("give {}", names.join(", ")))
+        })
+    }
+}
+
+/// The special tokens that a processor has to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Specials {
+    /// Ends the text.
+    pub eos: u32,
+    /// BOS, PAD and other ends: blocked in FREE positions.
+    pub others: Vec<u32>,
+}
+
+impl Specials {
+    /// All of them.
+    pub fn all(&self) -> impl Iterator<Item = u32> + '_ {
+        self.others.iter().copied().chain([self.eos])
+    }
+}
+
+impl From<u32> for Specials {
+    fn from(eos: u32) -> Self {
+        Specials { eos, others: Vec::new() }
+    }
+}
+
+/// A logit processor for one tokenizer, dialect and placeholder; makes the constraints of molecules, on any thread.
+pub struct LogitProcessor<'t> {
+    kind: LpKind,
+    tokenizer: &'t Tokenizer,
+    dialect: Dialect,
+    eos: u32,
+    spelling: Option<Spelling>,
+    way: Way<'t>,
+}
+
+/// What is shared by all molecules.
+enum Way<'t> {
+    None,
+    Position(Arc<FreeSets>, Placeholder),
+    Truncating(Arc<FreeSets>, Placeholder, Arc<NumberTokens>),
+    Automaton(Box<AutomatonProcessor<'t>>),
+}
+
+impl<'t> LogitProcessor<'t> {
+    /// Prepares a processor. `placeholder` is for the kinds that take one.
+    ///
+    /// # Errors
+    /// If a kind that takes a placeholder has none, an id is not in the vocabulary, or the tokenizer is none that the
+    /// automaton can be proved for.
+    pub fn new(
+        kind: LpKind,
+        tokenizer: &'t Tokenizer,
+        dialect: Dialect,
+        placeholder: Option<&Placeholder>,
+        specials: impl Into<Specials>,
+    ) -> Result<Self> {
+        let specials = specials.into();
+        let placeholder = || {
+            let problem = format!("the processor `{}` needs one", kind.name());
+            let remedy = "give three numbers, for example 0.0000,0.0000,0.0000";
+            placeholder.cloned().ok_or_else(|| Error::input("--placeholder", problem, remedy))
+        };
+        let way = match (kind, FreeSets::new(kind, tokenizer, &specials)?) {
+            (LpKind::Automaton, _) => {
+                Way::Automaton(Box::new(AutomatonProcessor::new(tokenizer, dialect, specials.eos)?))
+            }
+            (_, None) => Way::None,
+            (LpKind::Truncating, Some(sets)) => {
+                let numbers = Arc::new(NumberTokens::of(tokenizer));
+                Way::Truncating(Arc::new(sets), placeholder()?, numbers)
+            }
+            (_, Some(sets)) => Way::Position(Arc::new(sets), placeholder()?),
+        };
+        Ok(LogitProcessor { kind, tokenizer, dialect, eos: specials.eos, spelling: None, way })
+    }
+
+    /// Refuses skeletons that are not spelled as the corpus is, which the model never saw.
+    pub fn spelled_as(mut self, corpus: Spelling) -> Self {
+        self.spelling = Some(corpus);
+        self
+    }
+
+    /// Which processor it is.
+    pub fn kind(&self) -> LpKind {
+        self.kind
+    }
+
+    /// The automaton, if that is what it is.
+    pub fn automaton(&self) -> Option<&AutomatonProcessor<'t>> {
+        match &self.way {
+            Way::Automaton(processor) => Some(processor),
+            _ => None,
+        }
+    }
+
+    /// The constraint of one molecule, given its skeleton as [`crate::text::skeleton::from_smiles`] writes it.
+    ///
+    /// # Errors
+    /// If the skeleton is none, is spelled unlike the corpus, or its text cannot be tokenised as the processor needs.
+    pub fn constraint(&self, skeleton: &str) -> Result<Arc<dyn Constraint>> {
+        if let Some(conflict) = self.spelling.and_then(|c| spelling_conflict(Spelling::of(skeleton), c)) {
+            let remedy = "take the skeleton from the same writer as the training text";
+            return Err(Error::input(crate::error::excerpt(skeleton.as_bytes()), conflict, remedy));
+        }
+        let eos = self.eos;
+        let template = |sets: &FreeSets, placeholder| {
+            Template::new(self.tokenizer, placeholder, sets.lookahead, skeleton)
+        };
+        Ok(match &self.way {
+            Way::None => Arc::new(Unconstrained { eos }),
+            Way::Position(sets, placeholder) => {
+                let template = template(sets, placeholder)?;
+                Arc::new(PositionTemplate { template, sets: sets.clone(), eos })
+            }
+            Way::Truncating(sets, placeholder, numbers) => Arc::new(Truncating {
+                template: template(sets, placeholder)?,
+                sets: sets.clone(),
+                numbers: numbers.clone(),
+                dialect: self.dialect,
+                eos,
+            }),
+            Way::Automaton(processor) => Arc::new(processor.follow(skeleton)?),
+        })
+    }
+}
+
+/// No processor.
+struct Unconstrained {
+    eos: u32,
+}
+
+impl Constraint for Unconstrained {
+    fn start(&self) -> State {
+        State::default()
+    }
+
+    fn mask(&self, _state: &State) -> Mask<'_> {
+        Mask::Any
+    }
+
+    fn advance(&self, state: &mut State, _token: u32) {
+        state.at += 1;
+    }
+
+    fn is_over(&self, _state: &State, token: u32) -> bool {
+        token == self.eos
+    }
+}

@@ -1,0 +1,80 @@
+//! The template of a molecule: its skeleton with placeholders, tokenised once, in context.
+
+use super::placeholder::Placeholder;
+use crate::error::{Error, Result};
+use crate::text::tagged;
+use crate::tokenizer::{Class, Tokenizer, block_ranges};
+
+/// What a position template does at one position.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Slot {
+    /// Forces this token.
+    Copy(u32),
+    /// Leaves the choice to the model, under a mask.
+    Free {
+        /// Whether the position before is COPY.
+        first: bool,
+        /// Whether the next COPY token is at most the lookahead away and holds a `>`.
+        before_close: bool,
+    },
+}
+
+/// The template of one molecule. Position 0 is the first token after the prompt, so of `[CONFORMER]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Template {
+    /// By position.
+    pub slots: Vec<Slot>,
+}
+
+impl Template {
+    /// Tokenises a skeleton with its placeholders.
+    ///
+    /// # Errors
+    /// If the text cannot be encoded, or a token holds both a bracket and digits, so that it is neither FREE nor COPY.
+    pub fn new(
+        tokenizer: &Tokenizer,
+        placeholder: &Placeholder,
+        lookahead: usize,
+        skeleton: &str,
+    ) -> Result<Self> {
+        let text = tagged(&placeholder.fill(skeleton));
+        let tokens = tokenizer.tokens(&text)?;
+        let blocks = block_ranges(&text);
+        let mixes = |start: usize, end: usize| {
+            blocks.iter().any(|block| {
+                let (start, end) = (start.max(block.start), end.min(block.end));
+                start < end && text[start..end].contains(|c: char| c.is_ascii_digit())
+            })
+        };
+        for token in tokens.iter().filter(|token| token.class == Class::Copy && token.text.len() > 1) {
+            if token.text.contains(['<', '>']) && mixes(token.start, token.end) {
+                let problem = format!(
+                    "token `{}` holds a bracket and digits, so a position template cannot leave the digits free",
+                    token.text
+                );
+                let remedy = "take the automaton, or a tokenizer of the kind `separate`";
+                return Err(Error::input(&tokenizer.name, problem, remedy));
+            }
+        }
+        let free: Vec<bool> = tokens.iter().map(|token| token.class == Class::Free).collect();
+        let slots = tokens.iter().enumerate().map(|(at, token)| {
+            if !free[at] {
+                return Slot::Copy(token.id);
+            }
+            let next_copy = free[at + 1..].iter().position(|free| !free);
+            Slot::Free {
+                first: at == 0 || !free[at - 1],
+                before_close: next_copy
+                    .is_some_and(|away| away < lookahead && tokens[at + 1 + away].text.contains('>')),
+            }
+        });
+        Ok(Template { slots: slots.collect() })
+    }
+
+    /// The position of the next COPY slot from `at` on; the end if there is none.
+    pub fn next_copy(&self, at: usize) -> usize {
+        let from = at.min(self.slots.len());
+        let copy = self.slots[from..].iter().position(|slot| matches!(slot, Slot::Copy(_)));
+        copy.map_or(self.slots.len(), |away| from + away)
+    }
+}

@@ -1,0 +1,101 @@
+//! What a token of an answer says: an atom, a bond, a number, or only brackets. For logging the probability of each.
+
+use serde::Serialize;
+
+/// The class of a token's text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TextClass {
+    /// `[`, `]`, `<`, `>` and nothing else.
+    Bracket,
+    /// Bonds, branches, ring digits and dots.
+    Bond,
+    /// What stands between `[` and `]`.
+    Atom,
+    /// What stands between `<` and `>`, signs and commas too.
+    Number,
+    /// `[CONFORMER]` or `[/CONFORMER]`, EOS, or anything outside them.
+    Tag,
+}
+
+impl TextClass {
+    /// All classes.
+    pub const ALL: [TextClass; 5] =
+        [TextClass::Bracket, TextClass::Bond, TextClass::Atom, TextClass::Number, TextClass::Tag];
+
+    /// As it is written in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            TextClass::Bracket => "bracket",
+            TextClass::Bond => "bond",
+            TextClass::Atom => "atom",
+            TextClass::Number => "number",
+            TextClass::Tag => "tag",
+        }
+    }
+}
+
+/// The class of every byte of an answer, `[CONFORMER]…[/CONFORMER]`.
+pub fn byte_classes(text: &str) -> Vec<TextClass> {
+    let bytes = text.as_bytes();
+    let mut classes = Vec::with_capacity(bytes.len());
+    let mut inside = TextClass::Bond;
+    while let Some(&byte) = bytes.get(classes.len()) {
+        let rest = &text.as_bytes()[classes.len()..];
+        let tag = [crate::text::CONFORMER_OPEN, crate::text::CONFORMER_CLOSE]
+            .into_iter()
+            .find(|tag| inside == TextClass::Bond && rest.starts_with(tag.as_bytes()));
+        if let Some(tag) = tag {
+            classes.extend(std::iter::repeat_n(TextClass::Tag, tag.len()));
+            continue;
+        }
+        let (class, then) = match (inside, byte) {
+            (TextClass::Bond, b'[') => (TextClass::Bracket, TextClass::Atom),
+            (TextClass::Bond, b'<') => (TextClass::Bracket, TextClass::Number),
+            (TextClass::Atom, b']') | (TextClass::Number, b'>') => (TextClass::Bracket, TextClass::Bond),
+            (TextClass::Bond, b']' | b'>') => (TextClass::Bracket, TextClass::Bond),
+            _ => (inside, inside),
+        };
+        classes.push(class);
+        inside = then;
+    }
+    classes
+}
+
+/// The class of a token that covers `range` of an answer: the class of most weight among its bytes, where tag weighs
+/// more than number, number more than atom, atom more than bond, bond more than bracket. So `]<-`, which decides a
+/// sign, is a number, and `>[` a bracket.
+pub fn token_class(bytes: &[TextClass], range: std::ops::Range<usize>) -> TextClass {
+    bytes.get(range).and_then(|bytes| bytes.iter().max()).copied().unwrap_or(TextClass::Tag)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_and_tokens_are_classed() {
+        let text = "[CONFORMER][C]<-1,2,3>=[13CH3]<4,5,6>1[/CONFORMER]";
+        let bytes = byte_classes(text);
+        let class = |part: &str| {
+            let at = text.find(part).unwrap();
+            token_class(&bytes, at..at + part.len())
+        };
+        for (part, expected) in [
+            ("[CONFORMER]", TextClass::Tag),
+            ("[C", TextClass::Tag),
+            ("C]<", TextClass::Atom),
+            ("]<-", TextClass::Number),
+            ("1,2", TextClass::Number),
+            (">=[", TextClass::Bond),
+            ("13CH3", TextClass::Atom),
+            ("3]<", TextClass::Atom),
+            (">1", TextClass::Bond),
+            ("[/CONFORMER]", TextClass::Tag),
+        ] {
+            assert_eq!(class(part), expected, "{part}");
+        }
+        assert_eq!(token_class(&bytes, 11..12), TextClass::Bracket);
+        assert_eq!(token_class(&bytes, text.len()..text.len()), TextClass::Tag);
+    }
+}

@@ -1,0 +1,147 @@
+//! The truncating processor, which the users proposed and did not build: as the allowlist, but once a coordinate is
+//! complete, what follows the block is forced at once instead of the junk slots that are left.
+//!
+//! Fixed dialect: complete is a third number with four decimals. Stripped: the third number has a digit, and the model
+//! itself, unmasked, would most likely not write on. A block that is not complete when its slots run out is cut off, as
+//! in every position template.
+
+use std::sync::Arc;
+
+use super::mask::Mask;
+use super::position::FreeSets;
+use super::template::{Slot, Template};
+use super::vocabulary::NumberTokens;
+use super::{Constraint, State};
+use crate::text::Dialect;
+
+/// How far a block has come; packed into [`State::inner`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Progress {
+    /// Commas so far, at most 3.
+    commas: u32,
+    /// Whether the present number has a digit.
+    digit: bool,
+    /// 0 before the point, else 1 more than the decimals, at most 5.
+    point: u32,
+    /// Whether the model would write on, as [`Constraint::observe`] saw last.
+    stops: bool,
+}
+
+impl Progress {
+    fn of(state: &State) -> Self {
+        let bits = state.inner;
+        Progress { commas: bits & 3, digit: bits & 4 != 0, point: bits >> 3 & 7, stops: bits & 64 != 0 }
+    }
+
+    fn packed(self) -> u32 {
+        self.commas | u32::from(self.digit) << 2 | self.point << 3 | u32::from(self.stops) << 6
+    }
+
+    fn write(&mut self, text: &str) {
+        for byte in text.bytes() {
+            match byte {
+                b',' => {
+                    let commas = (self.commas + 1).min(3);
+                    *self = Progress { commas, ..Progress::default() };
+                }
+                b'.' => self.point = self.point.max(1),
+                b'0'..=b'9' => {
+                    self.digit = true;
+                    self.point = if self.point > 0 { (self.point + 1).min(5) } else { 0 };
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether the coordinate is complete.
+    fn is_complete(self, dialect: Dialect) -> bool {
+        self.commas == 2
+            && match dialect {
+                Dialect::Fixed => self.point == 5,
+                Dialect::Stripped => self.digit && self.stops,
+            }
+    }
+}
+
+/// The truncating template of one molecule. `State::at` is the position.
+pub struct Truncating {
+    pub(super) template: Template,
+    pub(super) sets: Arc<FreeSets>,
+    pub(super) numbers: Arc<NumberTokens>,
+    pub(super) dialect: Dialect,
+    pub(super) eos: u32,
+}
+
+impl Truncating {
+    /// The position that is written next: behind the block if that is complete.
+    fn position(&self, state: &State) -> usize {
+        let at = state.at as usize;
+        let free = matches!(self.template.slots.get(at), Some(Slot::Free { .. }));
+        if free && Progress::of(state).is_complete(self.dialect) { self.template.next_copy(at) } else { at }
+    }
+}
+
+impl Constraint for Truncating {
+    fn start(&self) -> State {
+        State::default()
+    }
+
+    fn mask(&self, state: &State) -> Mask<'_> {
+        match self.template.slots.get(self.position(state)) {
+            None => Mask::Forced(self.eos),
+            Some(Slot::Copy(id)) => Mask::Forced(*id),
+            Some(Slot::Free { first, before_close }) => self.sets.mask(*first, *before_close),
+        }
+    }
+
+    fn advance(&self, state: &mut State, token: u32) {
+        let at = self.position(state);
+        let mut progress = Progress::default();
+        if let Some(Slot::Free { .. }) = self.template.slots.get(at) {
+            progress = Progress { stops: false, ..Progress::of(state) };
+            progress.write(self.numbers.text(token));
+        }
+        *state = State { at: at as u32 + 1, inner: progress.packed() };
+    }
+
+    fn is_over(&self, state: &State, _token: u32) -> bool {
+        self.position(state) >= self.template.slots.len()
+    }
+
+    fn wants_argmax(&self) -> bool {
+        self.dialect == Dialect::Stripped
+    }
+
+    fn observe(&self, state: &mut State, argmax: u32) {
+        let progress = Progress { stops: !self.numbers.contains(argmax), ..Progress::of(state) };
+        state.inner = progress.packed();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_follows_the_text_and_packs() {
+        let mut progress = Progress::default();
+        for (text, complete) in [
+            ("-1.2345", false),
+            (",-0", false),
+            (".98765", false),
+            (",", false),
+            ("7.123", false),
+            ("4", true),
+        ] {
+            progress.write(text);
+            let state = State { at: 0, inner: progress.packed() };
+            assert_eq!(Progress::of(&state), progress);
+            assert_eq!(progress.is_complete(Dialect::Fixed), complete, "{text}");
+        }
+        assert!(!progress.is_complete(Dialect::Stripped));
+        assert!(Progress { stops: true, ..progress }.is_complete(Dialect::Stripped));
+        progress.write(",");
+        assert!(!progress.is_complete(Dialect::Fixed));
+    }
+}

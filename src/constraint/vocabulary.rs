@@ -1,0 +1,116 @@
+//! Sets of token ids that logit processors are made of: functions of the vocabulary's strings alone.
+
+use std::collections::BTreeSet;
+
+use crate::error::Result;
+use crate::text::{CONFORMER_CLOSE, CONFORMER_OPEN, SMILES_CLOSE, SMILES_OPEN};
+use crate::tokenizer::Tokenizer;
+
+/// The characters of a block.
+const NUMBER_CHARACTERS: &str = "0123456789.,-";
+
+/// Pairs that no block holds; a doubled `.`, `,` or `-` is none either.
+const MALFORMED: [&str; 7] = ["..", "--", ",,", ".,", ",.", ".-", "-,"];
+
+/// The strings of a vocabulary, added tokens too, by id.
+pub struct Vocabulary {
+    tokens: Vec<(u32, String)>,
+}
+
+impl Vocabulary {
+    /// The vocabulary of a tokenizer, strings in the alphabet of its model (ASCII stands for itself).
+    pub fn of(tokenizer: &Tokenizer) -> Self {
+        let mut tokens: Vec<(u32, String)> =
+            tokenizer.vocabulary().into_iter().map(|(token, id)| (id, token)).collect();
+        tokens.sort_unstable();
+        Vocabulary { tokens }
+    }
+
+    /// The sorted ids of tokens for which `keep` holds.
+    pub fn ids(&self, keep: impl Fn(&str) -> bool) -> Vec<u32> {
+        let mut ids: Vec<u32> =
+            self.tokens.iter().filter(|(_, token)| keep(token)).map(|(id, _)| *id).collect();
+        ids.dedup();
+        ids
+    }
+
+    /// Tokens that hold one of `characters`.
+    pub fn holding(&self, characters: &[char]) -> Vec<u32> {
+        self.ids(|token| token.contains(characters))
+    }
+}
+
+/// The tokens of a block's characters, with their texts.
+pub struct NumberTokens {
+    /// Sorted.
+    ids: Vec<u32>,
+    texts: Vec<String>,
+}
+
+impl NumberTokens {
+    /// Of a tokenizer.
+    pub fn of(tokenizer: &Tokenizer) -> Self {
+        let tokens = Vocabulary::of(tokenizer).tokens;
+        let (ids, texts) = tokens.into_iter().filter(|(_, token)| is_number_token(token)).unzip();
+        NumberTokens { ids, texts }
+    }
+
+    /// Whether a token is made of a block's characters alone.
+    pub fn contains(&self, id: u32) -> bool {
+        self.ids.binary_search(&id).is_ok()
+    }
+
+    /// Its text; empty for other tokens.
+    pub fn text(&self, id: u32) -> &str {
+        self.ids.binary_search(&id).map_or("", |at| &self.texts[at])
+    }
+}
+
+/// Whether a token is made of the characters of a block alone.
+pub fn is_number_token(token: &str) -> bool {
+    !token.is_empty() && token.chars().all(|c| NUMBER_CHARACTERS.contains(c))
+}
+
+/// Whether a token of a block's characters holds none of the pairs that no block holds.
+pub fn is_well_formed(token: &str) -> bool {
+    is_number_token(token) && !MALFORMED.iter().any(|pair| token.contains(pair))
+}
+
+/// Whether a token is made of `,` and `-` alone.
+pub fn is_separator(token: &str) -> bool {
+    !token.is_empty() && token.chars().all(|c| matches!(c, ',' | '-'))
+}
+
+/// Whether a token is made of `,` alone.
+pub fn is_comma(token: &str) -> bool {
+    !token.is_empty() && token.chars().all(|c| c == ',')
+}
+
+/// The ids of the four tags: a tag that is no token of its own counts with all its tokens, as the users' code has it.
+///
+/// # Errors
+/// If the tokenizer cannot encode a tag.
+pub fn tags(tokenizer: &Tokenizer) -> Result<BTreeSet<u32>> {
+    let mut ids = BTreeSet::new();
+    for tag in [CONFORMER_OPEN, CONFORMER_CLOSE, SMILES_OPEN, SMILES_CLOSE] {
+        ids.extend(tokenizer.ids(tag)?);
+    }
+    Ok(ids)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn well_formed_tokens() {
+        for token in ["0", "123", ".", ",", "-", ",-", "-.", ",-1.", "7,8"] {
+            assert!(is_well_formed(token), "{token}");
+        }
+        for token in ["", "..", "--", ",,", ".,", ",.", ".-", "-,", "1a", "<1", "...", "0,,", "\u{120}1"] {
+            assert!(!is_well_formed(token), "{token}");
+        }
+        assert!(is_separator(",-") && is_separator("--") && !is_separator(".,") && !is_separator(""));
+        assert!(is_comma(",,") && !is_comma(",-"));
+    }
+}

@@ -1,0 +1,193 @@
+//! The models that are evaluated, with what belongs to them.
+
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+use serde_json::Value;
+
+use super::plan::{EngineChoice, EvalPlan, ModelChoice, Synthetic};
+use crate::constraint::Specials;
+use crate::error::{Error, Result};
+use crate::generate::Engine;
+use crate::io;
+use crate::job::InputHash;
+use crate::model::{Architecture, Config, Decoder, end_of_text};
+use crate::text::Dialect;
+use crate::tokenizer::Tokenizer;
+
+/// The files of the reference checkpoint that comes with drift.
+const EMBEDDED: [(&str, &[u8]); 6] = [
+    ("config.json", include_bytes!("../../eval/qwen-like/config.json")),
+    ("generation_config.json", include_bytes!("../../eval/qwen-like/generation_config.json")),
+    ("recipe.json", include_bytes!("../../eval/qwen-like/recipe.json")),
+    ("tokenizer.json", include_bytes!("../../eval/qwen-like/tokenizer.json")),
+    ("tokenizer_config.json", include_bytes!("../../eval/qwen-like/tokenizer_config.json")),
+    ("model.safetensors", include_bytes!("../../eval/qwen-like/model.safetensors")),
+];
+
+/// The name of the reference checkpoint that comes with drift.
+const EMBEDDED_NAME: &str = "qwen-like";
+
+/// A settings file is at most this large.
+const MAX_SETTINGS_BYTES: u64 = 1 << 26;
+
+/// A model, ready to generate.
+pub struct Checkpoint {
+    /// Its name in reports: the folder's.
+    pub name: String,
+    /// Its tokenizer.
+    pub tokenizer: Tokenizer,
+    /// What computes.
+    pub engine: Engine,
+    /// What ends a text, and what never stands in one.
+    pub specials: Specials,
+    /// How decimals are written.
+    pub dialect: Dialect,
+    /// Whether the weights are random.
+    pub synthetic: Option<Synthetic>,
+    /// Tokenizer and weights.
+    pub inputs: Vec<InputHash>,
+}
+
+impl Checkpoint {
+    /// Loads one of a plan's models.
+    ///
+    /// # Errors
+    /// If its files are missing, damaged or do not belong together, or no token ends its texts.
+    pub fn load(choice: &ModelChoice, plan: &EvalPlan) -> Result<Self> {
+        match choice {
+            ModelChoice::Folder(folder) => Checkpoint::of_folder(folder, io::file_name(folder), plan),
+            ModelChoice::Embedded => {
+                let folder = unpacked()?;
+                Checkpoint::of_folder(folder.path(), EMBEDDED_NAME.to_owned(), plan)
+            }
+            ModelChoice::Synthetic(shape) => Checkpoint::random(*shape, plan),
+        }
+    }
+
+    fn of_folder(folder: &Path, name: String, plan: &EvalPlan) -> Result<Self> {
+        let mut tokenizer = Tokenizer::load(plan.tokenizer.as_deref().unwrap_or(folder))?;
+        if plan.tokenizer.is_none() {
+            tokenizer.name = recipe_tokenizer(folder).unwrap_or_else(|| name.clone());
+        }
+        let config = Config::load(folder)?;
+        let ends = end_of_text(folder, &config, &tokenizer)?;
+        let engine = match plan.engine {
+            EngineChoice::Drift => Engine::drift(folder, &plan.device)?,
+            EngineChoice::CandleTransformers => Engine::candle_transformers(folder, &plan.device)?,
+        };
+        check_vocabulary(&config, &tokenizer)?;
+        let dialect = plan.dialect.or_else(|| recipe_dialect(folder)).unwrap_or(Dialect::Fixed);
+        let mut inputs = vec![tokenizer.source.clone()];
+        inputs.extend(weights(folder)?);
+        let specials = specials(ends, &config);
+        Ok(Checkpoint { name, specials, tokenizer, engine, dialect, synthetic: None, inputs })
+    }
+
+    fn random(shape: Synthetic, plan: &EvalPlan) -> Result<Self> {
+        let path = plan.tokenizer.clone().unwrap_or_else(|| {
+            PathBuf::from(match shape {
+                Synthetic::Qwen3Small => "qwen-like",
+                Synthetic::Llama380M => "llama-like",
+            })
+        });
+        if plan.engine == EngineChoice::CandleTransformers {
+            let problem = "random weights are for drift's own engine";
+            return Err(Error::input("--synthetic", problem, "leave --engine out"));
+        }
+        let tokenizer = Tokenizer::load(&path)?;
+        let config = shape.config();
+        let ends = end_of_text(&path, &config, &tokenizer)?;
+        check_vocabulary(&config, &tokenizer)?;
+        let decoder = Decoder::random(config, plan.seed, &plan.device)?;
+        Ok(Checkpoint {
+            name: shape.name().to_owned(),
+            specials: specials(ends, decoder.config()),
+            inputs: vec![tokenizer.source.clone()],
+            tokenizer,
+            engine: Engine::Drift(Box::new(decoder)),
+            dialect: plan.dialect.unwrap_or(Dialect::Fixed),
+            synthetic: Some(shape),
+        })
+    }
+}
+
+impl Synthetic {
+    /// The shape of the model.
+    pub fn config(self) -> Config {
+        let (architecture, layers, head_dim, intermediate, vocabulary, theta) = match self {
+            Synthetic::Qwen3Small => (Architecture::Qwen3, 28, 128, 3072, 151_936, 1e6),
+            Synthetic::Llama380M => (Architecture::Llama, 16, 64, 4096, 128_330, 5e5),
+        };
+        Config {
+            architecture,
+            vocab_size: vocabulary,
+            hidden_size: 1024,
+            intermediate_size: intermediate,
+            num_hidden_layers: layers,
+            num_attention_heads: 16,
+            num_key_value_heads: 8,
+            head_dim,
+            max_position_embeddings: 4096,
+            rms_norm_eps: 1e-6,
+            rope_theta: theta,
+            rope_scaling: None,
+            tie_word_embeddings: true,
+            bos_token_id: None,
+            eos_token_ids: Vec::new(),
+            torch_dtype: Some("bfloat16".to_owned()),
+        }
+    }
+}
+
+/// The reference checkpoint as a folder, gone once it is dropped.
+fn unpacked() -> Result<tempfile::TempDir> {
+    let folder = tempfile::tempdir().map_err(|e| Error::io(&std::env::temp_dir(), e))?;
+    for (name, bytes) in EMBEDDED {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).map_err(|e| Error::io(&path, e))?;
+    }
+    Ok(folder)
+}
+
+/// A field of the recipe that `drift train-model` leaves beside its weights.
+fn recipe(folder: &Path, pointer: &str) -> Option<Value> {
+    let bytes = io::read_to_limit(&folder.join("recipe.json"), MAX_SETTINGS_BYTES).ok()?;
+    serde_json::from_slice::<Value>(&bytes).ok()?.pointer(pointer).cloned()
+}
+
+fn recipe_dialect(folder: &Path) -> Option<Dialect> {
+    serde_json::from_value(recipe(folder, "/recipe/dialect")?).ok()
+}
+
+fn recipe_tokenizer(folder: &Path) -> Option<String> {
+    serde_json::from_value(recipe(folder, "/recipe/tokenizer")?).ok()
+}
+
+/// The hashes of a folder's weights, by name.
+fn weights(folder: &Path) -> Result<Vec<InputHash>> {
+    let entries = std::fs::read_dir(folder).map_err(|e| Error::io(folder, e))?;
+    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "safetensors"));
+    paths.sort();
+    paths.par_iter().map(|path| io::hash_file(path)).collect()
+}
+
+fn specials(ends: Vec<u32>, config: &Config) -> Specials {
+    let eos = ends[0];
+    let others = ends.into_iter().skip(1).chain(config.bos_token_id).filter(|id| *id != eos);
+    Specials { eos, others: others.collect() }
+}
+
+fn check_vocabulary(config: &Config, tokenizer: &Tokenizer) -> Result<()> {
+    let most = tokenizer.vocabulary().into_values().max().map_or(0, |id| id as usize + 1);
+    if most > config.vocab_size {
+        let problem = format!("has {most} tokens, the model {} rows for them", config.vocab_size);
+        return Err(Error::input(
+            &tokenizer.name,
+            problem,
+            "give the tokenizer that the model was trained with",
+        ));
+    }
+    Ok(())
+}

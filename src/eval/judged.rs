@@ -1,0 +1,124 @@
+//! The texts of a run, judged.
+
+use rayon::prelude::*;
+
+use super::checkpoint::Checkpoint;
+use super::run::Subject;
+use crate::audit::geometry::Conformation;
+use crate::audit::{self, DriftHistogram, Flaw, Mark, Outcome};
+use crate::constraint::Placeholder;
+use crate::error::Result;
+use crate::generate::{End, Generated, Sample};
+use crate::text::write;
+use crate::tokenizer::Tokenizer;
+
+/// One text.
+#[derive(Debug, Clone)]
+pub(super) struct Judged {
+    /// Index of the molecule.
+    pub subject: usize,
+    /// Which of its texts.
+    pub generation: usize,
+    /// What was written after the prompt.
+    pub text: String,
+    /// What became of it.
+    pub verdict: audit::Judged,
+    /// What is wrong, by bytes of the text.
+    pub marks: Vec<Mark>,
+    /// Whether the skeleton is that of the prompt, character by character.
+    pub copied: bool,
+    /// Positions in Å, of a text that passed with the atoms in the prompt's order.
+    pub points: Option<Conformation>,
+    /// Tokens that are nothing but junk or invented digits.
+    pub wasted_tokens: u64,
+    /// Drift of the blocks that can be read, under a position template.
+    pub drift: DriftHistogram,
+}
+
+impl Judged {
+    /// Whether it is the prompt's molecule with three numbers in every block.
+    pub fn passed(&self) -> bool {
+        self.verdict.outcome == Outcome::Pass
+    }
+}
+
+/// Judges all texts; by molecule, then by generation.
+pub(super) fn judge_all(
+    checkpoint: &Checkpoint,
+    subjects: &[Subject],
+    placeholder: Option<&Placeholder>,
+    generated: &Generated,
+) -> Result<Vec<Judged>> {
+    let one = |sample: &Sample| judged(checkpoint, &subjects[sample.prompt], placeholder, sample);
+    generated.samples.par_iter().map(one).collect()
+}
+
+fn judged(
+    checkpoint: &Checkpoint,
+    subject: &Subject,
+    placeholder: Option<&Placeholder>,
+    sample: &Sample,
+) -> Result<Judged> {
+    let text = checkpoint.tokenizer.decode(&sample.tokens)?;
+    let prompt = Some(&*subject.molecule.smiles);
+    let (ended, dialect) = (sample.end == End::Eos, checkpoint.dialect);
+    let verdict = audit::judge(&audit::Sample { prompt, answer: &text, ended, dialect });
+    let copied = verdict.skeleton == subject.molecule.skeleton;
+    // Another spelling of the molecule may have its atoms in another order.
+    let points = audit::coordinates(&text).filter(|_| verdict.outcome == Outcome::Pass && copied);
+    let marks = audit::marks(&text, dialect);
+    let mut drift = DriftHistogram::default();
+    if let Some(placeholder) = placeholder.filter(|_| copied) {
+        add_drift(checkpoint, placeholder, &text, &verdict.skeleton, &mut drift)?;
+    }
+    Ok(Judged {
+        subject: sample.prompt,
+        generation: sample.generation,
+        wasted_tokens: wasted(&checkpoint.tokenizer, sample, &marks),
+        text,
+        verdict,
+        marks,
+        copied,
+        points,
+        drift,
+    })
+}
+
+/// F - T of each block that can be read: FREE tokens of the placeholder less those of the block in the dialect's form, junk
+/// cut off and missing decimals filled with zeros.
+fn add_drift(
+    checkpoint: &Checkpoint,
+    placeholder: &Placeholder,
+    text: &str,
+    skeleton: &str,
+    drift: &mut DriftHistogram,
+) -> Result<()> {
+    let blocks = audit::readable(text);
+    let coordinates: Vec<_> = blocks.iter().map(|block| block.unwrap_or_default()).collect();
+    let mended = write(skeleton, &coordinates, checkpoint.dialect);
+    let template = placeholder.fill(skeleton);
+    drift.add(&checkpoint.tokenizer, &mended, &template, |block| {
+        blocks.get(block).is_some_and(Option::is_some)
+    })
+}
+
+/// Tokens that lie inside what is junk or invented.
+fn wasted(tokenizer: &Tokenizer, sample: &Sample, marks: &[Mark]) -> u64 {
+    let flawed: Vec<&Mark> = marks.iter().filter(|mark| mark.flaw != Flaw::Lost).collect();
+    if flawed.is_empty() {
+        return 0;
+    }
+    let mut at = 0;
+    let mut is_wasted = |text: &String| {
+        let (start, end) = (at, at + text.len());
+        at = end;
+        flawed.iter().any(|mark| mark.range.start <= start && end <= mark.range.end)
+    };
+    token_texts(tokenizer, &sample.tokens).into_iter().map(|text| u64::from(is_wasted(&text))).sum()
+}
+
+/// The text of each token.
+pub(super) fn token_texts(tokenizer: &Tokenizer, tokens: &[u32]) -> Vec<String> {
+    // A token that is part of a character shows as a replacement character: such text is junk anyway.
+    tokens.iter().map(|token| tokenizer.decode(&[*token]).unwrap_or_default()).collect()
+}

@@ -1,0 +1,21 @@
+//! Generation under each logit processor, measured.
+//!
+//! [`evaluate`] is the way through: `checkpoint` loads a model, [`molecules`] says for what to generate, `run` generates
+//! under each logit processor, `judged` judges the texts, `tally` counts, `paired` sets each run against none, `advice`
+//! puts it into words, and [`record`] is what comes out. [`mod@compare`] sets two records side by side.
+
+mod advice;
+mod checkpoint;
+pub mod compare;
+mod environment;
+mod examples;
+mod judged;
+pub mod molecules;
+mod paired;
+pub mod plan;
+mod probabilities;
+pub mod record;
+mod run;
+mod tally;
+
+pub use run::{Evaluation, TextRecord, evaluate};

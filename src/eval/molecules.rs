@@ -1,0 +1,174 @@
+//! The molecules that texts are generated for.
+
+use std::collections::HashMap;
+use std::io::BufRead;
+use std::path::Path;
+
+use crate::audit::geometry::{self, Conformation};
+use crate::audit::in_angstrom;
+use crate::corpus::{AtomOrder, Conformers, Part, SKIPPED_LISTED, Skipped};
+use crate::error::{Error, Result};
+use crate::io;
+use crate::job::{InputHash, Job};
+use crate::text::skeleton::{Spelling, from_smiles, smiles};
+
+/// One molecule.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Molecule {
+    /// As the prompt has it.
+    pub smiles: String,
+    /// Its text with every block emptied.
+    pub skeleton: String,
+    /// Reference conformers, atoms in the order of the skeleton; may be none.
+    pub references: Vec<Conformation>,
+}
+
+/// The molecules of an evaluation.
+#[derive(Debug, Clone, Default)]
+pub struct Molecules {
+    /// Where they come from, in words.
+    pub source: String,
+    /// The molecules, each once.
+    pub molecules: Vec<Molecule>,
+    /// How the source spells hydrogens; none where drift wrote the skeletons.
+    pub spelling: Option<Spelling>,
+    /// Records that are none.
+    pub skipped: u64,
+    /// The first of them.
+    pub skipped_records: Vec<Skipped>,
+    /// What was read.
+    pub inputs: Vec<InputHash>,
+}
+
+impl Molecules {
+    /// The test molecules of a corpus, which no training sees, with all their conformers as reference; `most` of them,
+    /// spread evenly.
+    ///
+    /// # Errors
+    /// As [`Conformers::read`], or if none of them is a test molecule.
+    pub fn of_corpus(corpus: &dyn Conformers, name: &str, most: Option<usize>, job: &Job) -> Result<Self> {
+        let mut places: HashMap<std::sync::Arc<str>, usize> = HashMap::new();
+        let mut found: Vec<Molecule> = Vec::new();
+        let mut spelling: Option<Spelling> = None;
+        let summary = corpus.read(job, &mut |batch| {
+            for conformer in &batch.conformers {
+                if conformer.order == AtomOrder::File || Part::of(conformer) != Part::Test {
+                    continue;
+                }
+                let place = *places.entry(conformer.skeleton.clone()).or_insert_with(|| {
+                    let own = Spelling::of(&conformer.skeleton);
+                    spelling = Some(spelling.map_or(own, |known| known.join(own)));
+                    let (smiles, skeleton) = (smiles(&conformer.skeleton), conformer.skeleton.to_string());
+                    found.push(Molecule { smiles, skeleton, references: Vec::new() });
+                    found.len() - 1
+                });
+                found[place].references.push(in_angstrom(&conformer.coordinates));
+            }
+            Ok(())
+        })?;
+        if found.is_empty() {
+            let problem = "holds no test molecule";
+            return Err(Error::input(name, problem, "give more molecules, or SMILES with --smiles"));
+        }
+        Ok(Molecules {
+            source: format!("the test part of {name}"),
+            molecules: spread(found, most),
+            spelling,
+            skipped: summary.skipped,
+            skipped_records: summary.skipped_records,
+            inputs: summary.inputs,
+        })
+    }
+
+    /// The molecules of a file with one SMILES a line, and anything after a space; `most` of them, the first ones.
+    /// `references` are conformers of some of them.
+    ///
+    /// # Errors
+    /// If the file cannot be read or no line holds a SMILES.
+    pub fn of_file(path: &Path, most: Option<usize>) -> Result<Self> {
+        let mut out = Molecules { source: io::file_name(path), ..Molecules::default() };
+        for (number, line) in io::open(path)?.lines().enumerate() {
+            let line = line.map_err(|e| Error::io(path, e))?;
+            let Some(smiles) = line.split_whitespace().next().filter(|smiles| !smiles.starts_with('#'))
+            else {
+                continue;
+            };
+            if most.is_some_and(|most| out.molecules.len() == most) {
+                break;
+            }
+            match molecule(smiles) {
+                Ok(molecule) => out.molecules.push(molecule),
+                Err(reason) => out.skip(path, number + 1, reason),
+            }
+        }
+        if out.molecules.is_empty() {
+            let why = out.skipped_records.first().map_or("is empty".to_owned(), |skipped| {
+                format!("holds no SMILES: {}, {}", skipped.record, skipped.reason)
+            });
+            return Err(Error::input(path.display(), why, "give one SMILES a line"));
+        }
+        out.inputs.push(io::hash_file(path)?);
+        Ok(out)
+    }
+
+    fn skip(&mut self, path: &Path, line: usize, reason: String) {
+        self.skipped += 1;
+        if self.skipped_records.len() < SKIPPED_LISTED {
+            let record = format!("line {line}");
+            self.skipped_records.push(Skipped { file: io::file_name(path), record, reason });
+        }
+    }
+}
+
+/// A molecule that the user names; why it is none.
+fn molecule(smiles: &str) -> std::result::Result<Molecule, String> {
+    let skeleton = from_smiles(smiles).map_err(|e| e.to_string())?;
+    // What its texts are judged by.
+    geometry::Molecule::new(&skeleton).map_err(|e| e.to_string())?;
+    Ok(Molecule { smiles: smiles.to_owned(), skeleton, references: Vec::new() })
+}
+
+/// At most `most` of `all`, spread evenly, in order.
+fn spread(all: Vec<Molecule>, most: Option<usize>) -> Vec<Molecule> {
+    let (total, most) = (all.len(), most.unwrap_or(all.len()).min(all.len()));
+    let is_taken = |index: usize| index * most / total != (index + 1) * most / total;
+    all.into_iter().enumerate().filter(|(index, _)| is_taken(*index)).map(|(_, molecule)| molecule).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::corpus::Embedded;
+
+    #[test]
+    fn test_molecules_of_the_embedded_corpus() {
+        let all = Molecules::of_corpus(&Embedded, "the embedded corpus", None, &Job::default()).unwrap();
+        assert!((150..300).contains(&all.molecules.len()), "{}", all.molecules.len());
+        for molecule in &all.molecules {
+            let atoms = geometry::Molecule::new(&molecule.skeleton).unwrap().atoms();
+            assert!(!molecule.references.is_empty());
+            assert!(molecule.references.iter().all(|points| points.len() == atoms));
+        }
+        let some = Molecules::of_corpus(&Embedded, "the embedded corpus", Some(7), &Job::default()).unwrap();
+        assert_eq!(some.molecules.len(), 7);
+        assert!(some.molecules.iter().all(|molecule| all.molecules.contains(molecule)));
+        let more =
+            Molecules::of_corpus(&Embedded, "the embedded corpus", Some(9999), &Job::default()).unwrap();
+        assert_eq!(more.molecules, all.molecules);
+    }
+
+    #[test]
+    fn files_of_smiles() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("some.smi");
+        std::fs::write(&path, "# header\nCC=O ethanal\n\nC(\nc1ccccc1\nN\n").unwrap();
+        let read = Molecules::of_file(&path, Some(2)).unwrap();
+        let smiles: Vec<&str> = read.molecules.iter().map(|molecule| &*molecule.smiles).collect();
+        assert_eq!(smiles, ["CC=O", "c1ccccc1"]);
+        assert_eq!((read.skipped, &*read.skipped_records[0].record), (1, "line 4"));
+        assert_eq!(read.molecules[0].skeleton, "[C]<>[C]<>=[O]<>");
+        std::fs::write(&path, "C(\n").unwrap();
+        let error = Molecules::of_file(&path, None).unwrap_err().to_string();
+        assert!(error.contains("line 1"), "{error}");
+    }
+}

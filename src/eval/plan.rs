@@ -1,0 +1,113 @@
+//! What to evaluate.
+
+use std::path::PathBuf;
+
+use crate::constraint::LpKind;
+use crate::generate::Sampling;
+use crate::model::{Device, Room};
+use crate::text::Dialect;
+
+/// A complete, checked order.
+#[derive(Debug, Clone)]
+pub struct EvalPlan {
+    /// The models, one after the other.
+    pub models: Vec<ModelChoice>,
+    /// The tokenizer, where it is not the one beside the model.
+    pub tokenizer: Option<PathBuf>,
+    /// The logit processors.
+    pub processors: Vec<LpKind>,
+    /// Placeholders of those that take one.
+    pub placeholders: Vec<PlaceholderChoice>,
+    /// How decimals are written; as the model's recipe says by default, else fixed.
+    pub dialect: Option<Dialect>,
+    /// Texts for each molecule.
+    pub generations: usize,
+    /// Rows of a batch.
+    pub batch: usize,
+    /// The sampling preset's name.
+    pub preset: String,
+    /// What it stands for.
+    pub sampling: Sampling,
+    /// The seed of all draws.
+    pub seed: u64,
+    /// Where to compute.
+    pub device: Device,
+    /// Whose decoders.
+    pub engine: EngineChoice,
+    /// How the KV cache grows.
+    pub room: Room,
+    /// The most tokens of a text; by default one and a half times those of the longest way to write the molecule, and 16.
+    pub max_new_tokens: Option<usize>,
+    /// Whether to log how likely the model held each token; costs the whole LM head at each.
+    pub log_probabilities: bool,
+    /// Whether to keep a span for each phase of each step.
+    pub trace: bool,
+}
+
+impl EvalPlan {
+    /// How the KV cache takes its memory, as it is written on the command line.
+    pub fn kv_cache(&self) -> &'static str {
+        match self.room {
+            Room::Static => "static",
+            Room::Growing => "growing",
+        }
+    }
+}
+
+/// Where a model comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ModelChoice {
+    /// The reference checkpoint that comes with drift.
+    Embedded,
+    /// A folder with config.json, safetensors and tokenizer.json.
+    Folder(PathBuf),
+    /// Random weights of a known shape, for throughput alone; needs a tokenizer.
+    Synthetic(Synthetic),
+}
+
+/// Shapes of the users' models.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Synthetic {
+    /// Qwen3 0.6B as published.
+    Qwen3Small,
+    /// The users' LLaMA 380M; layers and MLP assumed from its size.
+    Llama380M,
+}
+
+impl Synthetic {
+    /// As it is written on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Synthetic::Qwen3Small => "qwen3-0.6b",
+            Synthetic::Llama380M => "llama-380m",
+        }
+    }
+}
+
+/// What a position template holds in its blocks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PlaceholderChoice {
+    /// This text, without brackets.
+    Text(String),
+    /// The one of least harm for the tokenizer, by `drift fit` on the embedded corpus.
+    Fitted,
+}
+
+/// Whose decoders compute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EngineChoice {
+    /// drift's own.
+    Drift,
+    /// Those of candle-transformers, for comparison.
+    CandleTransformers,
+}
+
+impl EngineChoice {
+    /// As it is written on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            EngineChoice::Drift => "drift",
+            EngineChoice::CandleTransformers => "candle-transformers",
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! The record of an evaluation: what was run, on what, and what came out.
+
+use serde::Serialize;
+
+use crate::audit::{Counts, DriftHistogram, GeometryReport};
+use crate::job::Provenance;
+use crate::stats::Interval;
+use crate::stats::bootstrap::Mean;
+use crate::text::Dialect;
+
+/// The schema of [`EvalReport`].
+pub const SCHEMA: &str = "drift.eval/1";
+
+/// What `drift eval` measured.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct EvalReport {
+    /// [`SCHEMA`].
+    pub schema: &'static str,
+    /// What made it, from what.
+    pub provenance: Provenance,
+    /// When and where.
+    pub environment: Environment,
+    /// What was asked for.
+    pub protocol: Protocol,
+    /// Whether it was cut short; the figures are then those of the samples that were finished.
+    pub interrupted: bool,
+    /// One per model, logit processor and placeholder.
+    pub runs: Vec<RunReport>,
+    /// Each run against the one without logit processor on the same model, in the paired form.
+    pub comparisons: Vec<Comparison>,
+    /// What to do, in words.
+    pub advice: Vec<String>,
+}
+
+/// When and where an evaluation ran.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Environment {
+    /// The day it began, UTC, `2026-11-20`.
+    pub date: String,
+    /// The operating system and processor family.
+    pub system: String,
+    /// The processor's name, where the system tells it.
+    pub processor: Option<String>,
+    /// Threads that computed.
+    pub threads: usize,
+}
+
+/// What was asked for.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Protocol {
+    /// Where the molecules come from.
+    pub molecules_from: String,
+    /// How many molecules.
+    pub molecules: usize,
+    /// Texts for each.
+    pub generations: usize,
+    /// Rows of a batch.
+    pub batch: usize,
+    /// The sampling preset's name.
+    pub preset: String,
+    /// The seed.
+    pub seed: u64,
+    /// The most tokens of a text; none where the molecule decides.
+    pub max_new_tokens: Option<usize>,
+    /// `drift` or `candle-transformers`.
+    pub engine: String,
+    /// `growing` or `static`.
+    pub kv_cache: String,
+    /// Set for random weights: throughput only, the texts mean nothing.
+    pub synthetic: Option<String>,
+}
+
+/// One model under one logit processor.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RunReport {
+    /// The logit processor's name.
+    pub lp: &'static str,
+    /// Its placeholder, without brackets; none where it needs none.
+    pub placeholder: Option<String>,
+    /// The tokenizer's name.
+    pub tokenizer: String,
+    /// The model's name.
+    pub model: String,
+    /// `cpu` or `cuda:0`.
+    pub device: String,
+    /// Numbers of the weights and the cache.
+    pub dtype: String,
+    /// Rows of a batch.
+    pub batch: usize,
+    /// How decimals are written.
+    pub dialect: Dialect,
+    /// What became of the texts.
+    #[serde(flatten)]
+    pub outcome: Counts,
+    /// The 95 % interval of the share that passed, over molecules.
+    pub passed_interval: Option<Interval>,
+    /// What it took.
+    #[serde(flatten)]
+    pub cost: Cost,
+    /// The geometry of texts that passed; none without reference conformers.
+    pub geometry: Option<GeometryReport>,
+    /// Blocks by drift: FREE tokens of the template less those that the block takes; position templates only.
+    pub drift: DriftHistogram,
+    /// How likely the model held the tokens that were written.
+    pub probabilities: Vec<ClassProbability>,
+    /// Some of the texts that did not pass or hold junk or lost digits.
+    pub examples: Vec<Example>,
+}
+
+/// What a run took.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct Cost {
+    /// Tokens written after the prompts.
+    pub generated_tokens: u64,
+    /// Of them, tokens that the logit processor left no choice.
+    pub forced_tokens: u64,
+    /// Forward passes after prefill.
+    pub decode_steps: u64,
+    /// Tokens of junk: generated tokens of blocks that are not three numbers, and of digits beyond the format.
+    pub wasted_tokens: u64,
+    /// Tokens written per second.
+    pub tokens_per_second: f64,
+    /// Characters written per second.
+    pub characters_per_second: f64,
+    /// Texts written per second.
+    pub conformers_per_second: f64,
+    /// Where the time went, in seconds.
+    pub seconds: Seconds,
+    /// The most memory that the process held so far, in bytes; none where the system doesn't tell.
+    pub peak_memory_bytes: Option<u64>,
+}
+
+/// Seconds by phase.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct Seconds {
+    /// All of it.
+    pub total: f64,
+    /// Forward passes over prompts.
+    pub prefill: f64,
+    /// Forward passes of decode steps.
+    pub forward: f64,
+    /// Masks and states of the logit processor.
+    pub lp: f64,
+    /// Sampling.
+    pub sampling: f64,
+    /// Building templates.
+    pub templates: f64,
+    /// Anything else.
+    pub other: f64,
+}
+
+/// The probability that the model gave the tokens of a class before any mask.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ClassProbability {
+    /// `atom`, `bond`, `bracket` or `number`.
+    pub class: String,
+    /// Tokens of the class.
+    pub tokens: u64,
+    /// Of them, tokens that the logit processor forced.
+    pub forced: u64,
+    /// Their mean probability.
+    pub mean_probability: f64,
+    /// Their mean negative log likelihood, in nats.
+    pub mean_nats: f64,
+    /// Share of them to which the model gave less than one percent.
+    pub unlikely: f64,
+}
+
+/// A text that shows what goes wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Example {
+    /// The prompt's SMILES.
+    pub smiles: String,
+    /// What is wrong with it.
+    pub problem: String,
+    /// The text, or the part of it around the problem.
+    pub text: String,
+    /// Where in `text` the problem stands, in bytes.
+    pub marks: Vec<[usize; 2]>,
+}
+
+/// A run against the run of the same model without logit processor: same molecules, same random numbers.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Comparison {
+    /// The model's name.
+    pub model: String,
+    /// The logit processor.
+    pub lp: &'static str,
+    /// Its placeholder.
+    pub placeholder: Option<String>,
+    /// Texts that passed here less those that passed without.
+    pub passed_difference: i64,
+    /// Texts whose skeleton the model copied exactly without logit processor, every block well formed.
+    pub well_formed_without: u64,
+    /// Of them, texts that came out the same.
+    pub identical: u64,
+    /// Bond-length error less the one without, in Å, over the molecules whose texts passed without; paired.
+    pub bond_error_difference_angstrom: Option<Mean>,
+    /// MAT-P less the one without, in Å, paired in the same way.
+    pub mat_precision_difference_angstrom: Option<Mean>,
+    /// MAT-R less the one without, in Å, paired in the same way.
+    pub mat_recall_difference_angstrom: Option<Mean>,
+    /// Conformers per second by those without.
+    pub speed_ratio: f64,
+}
+
+impl RunReport {
+    /// The logit processor with its placeholder, as people name it: `allowlist 0.0000,0.0000,0.0000`.
+    pub fn label(&self) -> String {
+        label(self.lp, self.placeholder.as_deref())
+    }
+}
+
+impl Comparison {
+    /// The logit processor with its placeholder.
+    pub fn label(&self) -> String {
+        label(self.lp, self.placeholder.as_deref())
+    }
+}
+
+/// A logit processor with its placeholder.
+pub(super) fn label(lp: &str, placeholder: Option<&str>) -> String {
+    placeholder.map_or_else(|| lp.to_owned(), |placeholder| format!("{lp} {placeholder}"))
+}

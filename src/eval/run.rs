@@ -1,0 +1,290 @@
+//! Generating under each logit processor, and judging what comes out.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::advice::advice;
+use super::checkpoint::Checkpoint;
+use super::judged::{Judged, judge_all};
+use super::molecules::{Molecule, Molecules};
+use super::paired::compare;
+use super::plan::{EvalPlan, PlaceholderChoice};
+use super::record::{Comparison, Environment, EvalReport, Protocol, RunReport, SCHEMA, label};
+use super::tally::run_report;
+use crate::audit::{Reference, geometry};
+use crate::constraint::{Constraint, LogitProcessor, LpKind, Placeholder};
+use crate::corpus::Embedded;
+use crate::error::{Error, Result};
+use crate::generate::{Generated, Options, Prompt, Span};
+use crate::job::{InputHash, Job, Provenance};
+use crate::placeholder::{DialectChoice, FitPlan, Objective, fit};
+use crate::text::{SMILES_CLOSE, SMILES_OPEN, skeleton, tagged};
+use crate::tokenizer::Tokenizer;
+
+/// The widest block: a negative number of two digits before the point on each axis.
+const WIDEST: &str = "-10.0001,-10.0001,-10.0001";
+
+/// What an evaluation gives.
+#[derive(Debug)]
+pub struct Evaluation {
+    /// The record.
+    pub report: EvalReport,
+    /// Every text, by run, molecule and generation.
+    pub texts: Vec<TextRecord>,
+    /// The phases of each run, if asked for.
+    pub spans: Vec<(String, Vec<Span>)>,
+}
+
+/// One generated text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TextRecord {
+    /// The prompt's SMILES.
+    pub smiles: String,
+    /// Which of the molecule's texts.
+    pub generation: usize,
+    /// The logit processor.
+    pub lp: &'static str,
+    /// Its placeholder.
+    pub placeholder: Option<String>,
+    /// The model's name.
+    pub model: String,
+    /// What was written after the prompt, special tokens kept, the end of text dropped.
+    pub text: String,
+}
+
+/// A molecule with what its texts are judged by.
+pub(super) struct Subject {
+    pub molecule: Molecule,
+    pub reference: Reference,
+}
+
+/// A run that is over.
+pub(super) struct Run {
+    pub processor: LpKind,
+    pub placeholder: Option<String>,
+    pub generated: Generated,
+    pub judged: Vec<Judged>,
+    pub templates_seconds: f64,
+}
+
+/// Generates for all molecules under all logit processors of all models, and measures.
+///
+/// A cancelled job is no error: the record then holds what was finished.
+///
+/// # Errors
+/// If a model cannot be loaded, a processor cannot be built for its tokenizer, or the device fails.
+pub fn evaluate(plan: &EvalPlan, molecules: &Molecules, job: &Job) -> Result<Evaluation> {
+    let environment = Environment::here();
+    let subjects = subjects(&molecules.molecules)?;
+    let mut gathered = Gathered { inputs: molecules.inputs.clone(), ..Gathered::default() };
+    for choice in &plan.models {
+        if !gathered.interrupted {
+            gathered.add(plan, Checkpoint::load(choice, plan)?, &subjects, job)?;
+        }
+    }
+    let Gathered { runs, comparisons, texts, spans, inputs, interrupted, synthetic } = gathered;
+    let advice = if synthetic.is_some() { Vec::new() } else { advice(&runs, &comparisons) };
+    let report = EvalReport {
+        schema: SCHEMA,
+        provenance: Provenance::of(inputs),
+        environment,
+        protocol: protocol(plan, molecules, synthetic),
+        interrupted,
+        runs,
+        comparisons,
+        advice,
+    };
+    Ok(Evaluation { report, texts, spans })
+}
+
+fn protocol(plan: &EvalPlan, molecules: &Molecules, synthetic: Option<String>) -> Protocol {
+    Protocol {
+        molecules_from: molecules.source.clone(),
+        molecules: molecules.molecules.len(),
+        generations: plan.generations,
+        batch: plan.batch,
+        preset: plan.preset.clone(),
+        seed: plan.seed,
+        max_new_tokens: plan.max_new_tokens,
+        engine: plan.engine.name().to_owned(),
+        kv_cache: plan.kv_cache().to_owned(),
+        synthetic,
+    }
+}
+
+/// What the models have given so far.
+#[derive(Default)]
+struct Gathered {
+    runs: Vec<RunReport>,
+    comparisons: Vec<Comparison>,
+    texts: Vec<TextRecord>,
+    spans: Vec<(String, Vec<Span>)>,
+    inputs: Vec<InputHash>,
+    interrupted: bool,
+    synthetic: Option<String>,
+}
+
+impl Gathered {
+    /// Adds all runs of one model.
+    fn add(
+        &mut self,
+        plan: &EvalPlan,
+        mut checkpoint: Checkpoint,
+        subjects: &[Subject],
+        job: &Job,
+    ) -> Result<()> {
+        self.inputs.append(&mut checkpoint.inputs);
+        self.synthetic = checkpoint.synthetic.map(|shape| shape.name().to_owned());
+        let done = of_model(plan, &mut checkpoint, subjects, job, &mut self.interrupted)?;
+        self.runs.extend(done.iter().map(|run| run_report(plan, &checkpoint, subjects, run)));
+        self.comparisons.extend(compare(&checkpoint, subjects, &done, plan.seed));
+        for run in done {
+            let record = |judged: &Judged| text_record(&checkpoint, subjects, &run, judged);
+            self.texts.extend(run.judged.iter().map(record));
+            let label = label(run.processor.name(), run.placeholder.as_deref());
+            self.spans.push((format!("{} {label}", checkpoint.name), run.generated.spans));
+        }
+        Ok(())
+    }
+}
+
+fn subjects(molecules: &[Molecule]) -> Result<Vec<Subject>> {
+    let subject = |molecule: &Molecule| {
+        let geometry = geometry::Molecule::new(&molecule.skeleton)
+            .map_err(|e| Error::input(&molecule.smiles, e, "leave this molecule out"))?;
+        let reference = Reference { molecule: geometry, conformers: molecule.references.clone() };
+        Ok(Subject { molecule: molecule.clone(), reference })
+    };
+    molecules.par_iter().map(subject).collect()
+}
+
+/// All runs of one model.
+fn of_model(
+    plan: &EvalPlan,
+    checkpoint: &mut Checkpoint,
+    subjects: &[Subject],
+    job: &Job,
+    interrupted: &mut bool,
+) -> Result<Vec<Run>> {
+    let placeholders = placeholders(plan, checkpoint, job)?;
+    let mut done = Vec::new();
+    for &processor in &plan.processors {
+        let texts: Vec<Option<&str>> = if processor.takes_placeholder() {
+            placeholders.iter().map(|text| Some(text.as_str())).collect()
+        } else {
+            vec![None]
+        };
+        for placeholder in texts {
+            if *interrupted {
+                return Ok(done);
+            }
+            let run = run(plan, checkpoint, subjects, (processor, placeholder), job)?;
+            *interrupted = run.generated.interrupted;
+            done.push(run);
+        }
+    }
+    Ok(done)
+}
+
+fn run(
+    plan: &EvalPlan,
+    checkpoint: &mut Checkpoint,
+    subjects: &[Subject],
+    (processor, text): (LpKind, Option<&str>),
+    job: &Job,
+) -> Result<Run> {
+    let begin = Instant::now();
+    let placeholder = text.map(Placeholder::new).transpose()?;
+    let (constraints, prompts);
+    {
+        let Checkpoint { tokenizer, dialect, specials, .. } = &*checkpoint;
+        let processor =
+            LogitProcessor::new(processor, tokenizer, *dialect, placeholder.as_ref(), specials.clone())?;
+        constraints = subjects
+            .par_iter()
+            .map(|subject| processor.constraint(&subject.molecule.skeleton))
+            .collect::<Result<Vec<_>>>()?;
+        prompts = prompts_of(plan, tokenizer, subjects, &constraints)?;
+    }
+    let templates_seconds = begin.elapsed().as_secs_f64();
+    let options = Options {
+        batch: plan.batch,
+        sampling: plan.sampling,
+        seed: plan.seed,
+        room: plan.room,
+        log_probabilities: plan.log_probabilities,
+        trace: plan.trace,
+    };
+    let generated = checkpoint.engine.generate(&prompts, &options, job)?;
+    let judged = judge_all(checkpoint, subjects, placeholder.as_ref(), &generated)?;
+    Ok(Run { processor, placeholder: text.map(str::to_owned), generated, judged, templates_seconds })
+}
+
+/// The prompts of all molecules, with the room that their texts may take.
+fn prompts_of(
+    plan: &EvalPlan,
+    tokenizer: &Tokenizer,
+    subjects: &[Subject],
+    constraints: &[Arc<dyn Constraint>],
+) -> Result<Vec<Prompt>> {
+    let prompt = |(subject, constraint): (&Subject, &Arc<dyn Constraint>)| {
+        let Molecule { smiles, skeleton, .. } = &subject.molecule;
+        let longest = tokenizer.ids(&tagged(&skeleton::fill(skeleton, WIDEST)))?.len();
+        Ok(Prompt {
+            tokens: tokenizer.prompt_ids(&format!("{SMILES_OPEN}{smiles}{SMILES_CLOSE}"))?,
+            generations: plan.generations,
+            constraint: constraint.clone(),
+            most_tokens: plan.max_new_tokens.unwrap_or(longest * 3 / 2 + 16),
+            expected_tokens: longest,
+        })
+    };
+    subjects.par_iter().zip(constraints).map(prompt).collect()
+}
+
+/// The texts of a plan's placeholders for one tokenizer, each once.
+fn placeholders(plan: &EvalPlan, checkpoint: &Checkpoint, job: &Job) -> Result<Vec<String>> {
+    let mut texts: Vec<String> = Vec::new();
+    if !plan.processors.iter().any(|processor| processor.takes_placeholder()) {
+        return Ok(texts);
+    }
+    for choice in &plan.placeholders {
+        let text = match choice {
+            PlaceholderChoice::Text(text) => text.clone(),
+            PlaceholderChoice::Fitted => fitted(checkpoint, plan.seed, job)?,
+        };
+        if !texts.contains(&text) {
+            texts.push(text);
+        }
+    }
+    Ok(texts)
+}
+
+fn fitted(checkpoint: &Checkpoint, seed: u64, job: &Job) -> Result<String> {
+    let plan = FitPlan {
+        tokenizers: vec![checkpoint.tokenizer.clone()],
+        dialects: DialectChoice::Only(checkpoint.dialect),
+        candidates: Vec::new(),
+        objective: Objective::Lexicographic { tolerance_angstrom: 1e-3 },
+        seed,
+        classes: false,
+    };
+    let report = fit(&plan, &Embedded, job)?;
+    let result = report.results.into_iter().next();
+    result
+        .map(|result| result.placeholder)
+        .ok_or_else(|| Error::input("--placeholder", "nothing was fitted", "give the placeholder itself"))
+}
+
+fn text_record(checkpoint: &Checkpoint, subjects: &[Subject], run: &Run, judged: &Judged) -> TextRecord {
+    TextRecord {
+        smiles: subjects[judged.subject].molecule.smiles.clone(),
+        generation: judged.generation,
+        lp: run.processor.name(),
+        placeholder: run.placeholder.clone(),
+        model: checkpoint.name.clone(),
+        text: judged.text.clone(),
+    }
+}

@@ -1,0 +1,97 @@
+//! From judged texts to the figures of a run.
+
+use super::checkpoint::Checkpoint;
+use super::environment::peak_memory_bytes;
+use super::examples::examples;
+use super::judged::Judged;
+use super::paired::{conformers_per_second, total_seconds};
+use super::plan::EvalPlan;
+use super::probabilities::probabilities;
+use super::record::{Cost, RunReport, Seconds};
+use super::run::{Run, Subject};
+use crate::audit::geometry::Conformation;
+use crate::audit::{Counts, DriftHistogram, GeometryReport, Reference};
+use crate::stats::interval::{ClusterSums, LEVEL};
+
+/// The figures of a run.
+pub(super) fn run_report(
+    plan: &EvalPlan,
+    checkpoint: &Checkpoint,
+    subjects: &[Subject],
+    run: &Run,
+) -> RunReport {
+    let judged: Vec<&Judged> = run.judged.iter().collect();
+    let mut passed = ClusterSums::default();
+    for texts in run.judged.chunk_by(|a, b| a.subject == b.subject) {
+        passed.add(texts.iter().filter(|judged| judged.passed()).count() as i64, texts.len() as u64);
+    }
+    let mut counts = Counts::new(checkpoint.dialect);
+    let mut drift = DriftHistogram::default();
+    for judged in &run.judged {
+        counts.add(&judged.verdict, true);
+        drift.merge(&judged.drift);
+    }
+    RunReport {
+        lp: run.processor.name(),
+        placeholder: run.placeholder.clone(),
+        tokenizer: checkpoint.tokenizer.name.clone(),
+        model: checkpoint.name.clone(),
+        device: plan.device.name().to_owned(),
+        dtype: plan.device.dtype().as_str().to_owned(),
+        batch: plan.batch,
+        dialect: checkpoint.dialect,
+        outcome: counts,
+        passed_interval: passed.share_interval(LEVEL),
+        cost: cost(run),
+        geometry: geometry(subjects, &judged),
+        drift,
+        probabilities: probabilities(checkpoint, run),
+        examples: examples(subjects, &run.judged),
+    }
+}
+
+/// The usable conformers of each molecule, in order; those of a molecule without any are none.
+pub(super) fn by_molecule<'s>(
+    subjects: &'s [Subject],
+    judged: &[&Judged],
+) -> Vec<(&'s Reference, Vec<Conformation>)> {
+    let of_molecule = |texts: &[&Judged]| {
+        let reference = &subjects[texts[0].subject].reference;
+        (reference, texts.iter().filter_map(|judged| judged.points.clone()).collect())
+    };
+    judged.chunk_by(|a, b| a.subject == b.subject).map(of_molecule).collect()
+}
+
+/// The geometry of a run; none without reference conformers.
+fn geometry(subjects: &[Subject], judged: &[&Judged]) -> Option<GeometryReport> {
+    let molecules = by_molecule(subjects, judged);
+    let known = molecules.iter().filter(|(reference, _)| !reference.conformers.is_empty());
+    let pairs: Vec<_> = known.map(|(reference, generated)| (*reference, generated)).collect();
+    (!pairs.is_empty()).then(|| GeometryReport::of(&pairs))
+}
+
+fn cost(run: &Run) -> Cost {
+    let (counts, timing) = (&run.generated.counts, &run.generated.timing);
+    let total = total_seconds(run);
+    let per_second = |count: u64| count as f64 / total.max(f64::MIN_POSITIVE);
+    let characters = run.judged.iter().map(|judged| judged.text.chars().count() as u64).sum();
+    Cost {
+        generated_tokens: counts.generated_tokens,
+        forced_tokens: counts.forced_tokens,
+        decode_steps: counts.decode_steps,
+        wasted_tokens: run.judged.iter().map(|judged| judged.wasted_tokens).sum(),
+        tokens_per_second: per_second(counts.generated_tokens),
+        characters_per_second: per_second(characters),
+        conformers_per_second: conformers_per_second(run),
+        seconds: Seconds {
+            total,
+            prefill: timing.prefill,
+            forward: timing.forward,
+            lp: timing.logit_processor,
+            sampling: timing.sampling,
+            templates: run.templates_seconds,
+            other: timing.other,
+        },
+        peak_memory_bytes: peak_memory_bytes(),
+    }
+}

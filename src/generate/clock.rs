@@ -1,0 +1,95 @@
+//! Where the time goes.
+
+use std::time::Instant;
+
+use serde::Serialize;
+
+/// Seconds.
+pub type Second = f64;
+
+/// What a step spends time on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Forward passes over prompts, and copies of their keys and values.
+    Prefill,
+    /// Forward passes that write text, LM head included.
+    Forward,
+    /// Logit processors: masks and states.
+    LogitProcessor,
+    /// Drawing tokens.
+    Sampling,
+    /// Everything else.
+    Other,
+}
+
+/// Time by phase.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Timing {
+    /// Forward passes over prompts, and copies of their keys and values.
+    pub prefill: Second,
+    /// Forward passes that write text, LM head included.
+    pub forward: Second,
+    /// Logit processors: masks and states.
+    pub logit_processor: Second,
+    /// Drawing tokens.
+    pub sampling: Second,
+    /// Building templates: set by whoever builds them.
+    pub templates: Second,
+    /// Everything else.
+    pub other: Second,
+}
+
+impl Timing {
+    /// All of it.
+    pub fn total(&self) -> Second {
+        self.prefill + self.forward + self.logit_processor + self.sampling + self.templates + self.other
+    }
+}
+
+/// One phase of one step.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Span {
+    /// What it was spent on.
+    pub phase: Phase,
+    /// Since generation began.
+    pub start: Second,
+    /// How long it took.
+    pub duration: Second,
+    /// Rows of the batch.
+    pub rows: usize,
+}
+
+/// A stopwatch with one hand per phase.
+pub(super) struct Clock {
+    start: Instant,
+    last: Instant,
+    pub timing: Timing,
+    pub spans: Vec<Span>,
+    keeps_spans: bool,
+}
+
+impl Clock {
+    pub fn new(keeps_spans: bool) -> Self {
+        let now = Instant::now();
+        Clock { start: now, last: now, timing: Timing::default(), spans: Vec::new(), keeps_spans }
+    }
+
+    /// Books the time since the last call on `phase`.
+    pub fn lap(&mut self, phase: Phase, rows: usize) {
+        let now = Instant::now();
+        let duration = (now - self.last).as_secs_f64();
+        *match phase {
+            Phase::Prefill => &mut self.timing.prefill,
+            Phase::Forward => &mut self.timing.forward,
+            Phase::LogitProcessor => &mut self.timing.logit_processor,
+            Phase::Sampling => &mut self.timing.sampling,
+            Phase::Other => &mut self.timing.other,
+        } += duration;
+        if self.keeps_spans {
+            let start = (self.last - self.start).as_secs_f64();
+            self.spans.push(Span { phase, start, duration, rows });
+        }
+        self.last = now;
+    }
+}

@@ -1,0 +1,265 @@
+//! The decode loop of drift's own engine: rows enter as others finish, forced runs are read in one pass, and where few
+//! tokens are allowed only their rows of the LM head are computed.
+
+use std::collections::VecDeque;
+
+use rayon::prelude::*;
+
+use super::clock::{Clock, Phase};
+use super::head::{Choice, Logits, Want};
+use super::row::Row;
+use super::sample::{Candidates, draw, log_probability, most_likely};
+use super::schedule::{Item, longest_first};
+use super::{Counts, Generated, Options, Prompt, Sample};
+use crate::error::{Error, Result};
+use crate::job::Job;
+use crate::model::{Cache, Decoder, Feed, Output, Prefix};
+
+/// Generates for all prompts.
+pub(super) fn generate(
+    decoder: &Decoder,
+    prompts: &[Prompt],
+    options: &Options,
+    job: &Job,
+) -> Result<Generated> {
+    let waiting = longest_first(prompts);
+    let context = decoder.config().max_position_embeddings;
+    let longest = prompts.iter().map(|p| (p.tokens.len() + p.most_tokens).min(context)).max().unwrap_or(0);
+    let rows = options.batch.min(waiting.len());
+    let cache = decoder.cache(rows, longest, options.room)?;
+    let clock = Clock::new(options.trace);
+    let mut run = Run {
+        decoder,
+        prompts,
+        options,
+        cache,
+        waiting,
+        rows: Vec::new(),
+        held: None,
+        samples: Vec::new(),
+        counts: Counts::default(),
+        clock,
+    };
+    let interrupted = run.all(job)?;
+    let Run { samples, counts, clock, .. } = run;
+    Ok(Generated { samples, counts, timing: clock.timing, spans: clock.spans, interrupted })
+}
+
+struct Run<'a> {
+    decoder: &'a Decoder,
+    prompts: &'a [Prompt],
+    options: &'a Options,
+    cache: Cache,
+    waiting: VecDeque<Item>,
+    /// Row `i` is in row `i` of the cache.
+    rows: Vec<Row<'a>>,
+    /// What later generations of this prompt will need.
+    held: Option<(usize, Prefix)>,
+    samples: Vec<Sample>,
+    counts: Counts,
+    clock: Clock,
+}
+
+impl<'a> Run<'a> {
+    /// Runs until nothing waits; whether the job was cancelled before.
+    fn all(&mut self, job: &Job) -> Result<bool> {
+        loop {
+            match job.check() {
+                Err(Error::Interrupted) => return Ok(true),
+                checked => checked?,
+            }
+            self.admit()?;
+            self.retire(job)?;
+            self.clock.lap(Phase::Other, self.rows.len());
+            if !self.rows.is_empty() {
+                self.step()?;
+                self.retire(job)?;
+            } else if self.waiting.is_empty() {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Fills the batch, and lets the model read the new prompts but for their last tokens.
+    fn admit(&mut self) -> Result<()> {
+        let first = self.rows.len();
+        let context = self.decoder.config().max_position_embeddings;
+        let mut entered = Vec::new();
+        while self.rows.len() < self.cache.rows()
+            && let Some(item) = self.waiting.pop_front()
+        {
+            let prompt = &self.prompts[item.prompt];
+            let Options { seed, log_probabilities, .. } = *self.options;
+            self.rows.push(Row::new(prompt, item, seed, context, log_probabilities, true));
+            entered.push(item.prompt);
+        }
+        self.clock.lap(Phase::LogitProcessor, self.rows.len());
+        if entered.is_empty() {
+            return Ok(());
+        }
+        self.prefill(first, &entered)?;
+        self.clock.lap(Phase::Prefill, self.rows.len());
+        Ok(())
+    }
+
+    /// Reads the prompts `entered` of the rows from `first` on; once for all generations of a molecule.
+    fn prefill(&mut self, first: usize, entered: &[usize]) -> Result<()> {
+        let prompts = self.prompts;
+        let body = |prompt: usize| &prompts[prompt].tokens[..prompts[prompt].tokens.len() - 1];
+        let held = self.held.take();
+        let is_held = |prompt: usize| held.as_ref().is_some_and(|(of, _)| *of == prompt);
+        let mut feeds = Vec::new();
+        for (at, prompt) in entered.iter().enumerate() {
+            self.cache.clear(first + at);
+            let is_first = at == 0 || entered[at - 1] != *prompt;
+            if is_first && !is_held(*prompt) && !body(*prompt).is_empty() {
+                feeds.push(Feed { row: first + at, tokens: body(*prompt) });
+            }
+        }
+        if !feeds.is_empty() {
+            self.decoder.forward(&feeds, &mut self.cache, Output::None)?;
+            self.counts.prefill_passes += 1;
+            self.counts.prompt_tokens += self.count_fed(&feeds);
+        }
+        let mut prefix = held;
+        for (at, prompt) in entered.iter().enumerate() {
+            let follows = entered.get(at + 1).or(self.waiting.front().map(|item| &item.prompt));
+            if prefix.as_ref().is_none_or(|(of, _)| of != prompt) {
+                // Nobody copies a row that no other generation follows.
+                prefix = match follows == Some(prompt) {
+                    true => Some((*prompt, self.cache.prefix(first + at)?)),
+                    false => None,
+                };
+            } else if let Some((_, prefix)) = &prefix {
+                self.cache.restore(first + at, prefix)?;
+                self.counts.shared_prompt_tokens += prefix.length() as u64;
+            }
+        }
+        let still_wanted = self.waiting.front().map(|item| item.prompt);
+        self.held = prefix.filter(|(of, _)| Some(*of) == still_wanted);
+        Ok(())
+    }
+
+    /// Counts what a pass reads, and what it reads for nothing where rows are padded to one width.
+    fn count_fed(&mut self, feeds: &[Feed<'_>]) -> u64 {
+        let real: usize = feeds.iter().map(|feed| feed.tokens.len()).sum();
+        if !self.decoder.is_ragged() {
+            let width = feeds.iter().map(|feed| feed.tokens.len()).max().unwrap_or(0);
+            self.counts.wasted_positions += (width * feeds.len() - real) as u64;
+        }
+        real as u64
+    }
+
+    /// One forward pass over what is pending, and one new token for each row.
+    fn step(&mut self) -> Result<()> {
+        let rows = self.rows.len();
+        let pending: Vec<Vec<u32>> =
+            self.rows.iter_mut().map(|row| std::mem::take(&mut row.pending)).collect();
+        let feeds: Vec<Feed<'_>> =
+            pending.iter().enumerate().map(|(row, tokens)| Feed { row, tokens }).collect();
+        let logs = self.options.log_probabilities;
+        let output = if logs { Output::All } else { Output::Last };
+        let hidden = self.decoder.forward(&feeds, &mut self.cache, output)?;
+        self.count_fed(&feeds);
+        self.counts.decode_steps += 1;
+        self.counts.row_passes += rows as u64;
+        self.clock.lap(Phase::Forward, rows);
+        let wants: Vec<Want<'a>> =
+            self.rows.iter().map(|row| Want::of(row.prompt, &row.state, logs)).collect();
+        self.clock.lap(Phase::LogitProcessor, rows);
+        let logits = match logs {
+            false => Logits::last(self.decoder, &hidden, &wants)?,
+            true => Logits::all(self.decoder, &hidden, &feeds)?,
+        };
+        self.counts.head_rows += logits.rows() as u64;
+        self.clock.lap(Phase::Forward, rows);
+        if logs {
+            self.rows
+                .par_iter_mut()
+                .enumerate()
+                .for_each(|(at, row)| log_forced(row, &pending[at], at, &logits));
+        }
+        self.observe(&logits)?;
+        self.choose(&logits, &wants)
+    }
+
+    /// Shows the most likely tokens to the logit processors that want them.
+    fn observe(&mut self, logits: &Logits) -> Result<()> {
+        let wants = |row: &Row<'_>| row.end.is_none() && row.prompt.constraint.wants_argmax();
+        let argmax = |(at, row): (usize, &Row<'_>)| match logits.full(at) {
+            Some(full) if wants(row) => most_likely(Candidates::Except(full, &[])).map(Some),
+            _ => Ok(None),
+        };
+        let argmax = self.rows.par_iter().enumerate().map(argmax).collect::<Result<Vec<_>>>()?;
+        self.clock.lap(Phase::Sampling, self.rows.len());
+        for (row, argmax) in self.rows.iter_mut().zip(argmax) {
+            if let Some(argmax) = argmax {
+                row.prompt.constraint.observe(&mut row.state, argmax);
+            }
+        }
+        Ok(())
+    }
+
+    /// Draws, and moves the logit processors on.
+    fn choose(&mut self, logits: &Logits, wants: &[Want<'a>]) -> Result<()> {
+        let count = self.rows.len();
+        let choices: Vec<Option<Choice<'_>>> = (self.rows.iter().zip(wants).enumerate())
+            .map(|(at, (row, want))| {
+                row.end.is_none().then(|| logits.choice(at, *want, row.prompt, &row.state))
+            })
+            .collect();
+        self.clock.lap(Phase::LogitProcessor, count);
+        let sampling = &self.options.sampling;
+        let drawn = self.rows.par_iter_mut().zip(&choices).enumerate().map(|(at, (row, choice))| {
+            let (token, forced) = match choice {
+                None => return Ok(None),
+                Some(Choice::Forced(token)) => (*token, true),
+                Some(Choice::Draw(candidates)) => {
+                    let position = row.written();
+                    (draw(*candidates, sampling, &mut row.noise, position)?, false)
+                }
+            };
+            if let (true, Some(full)) = (row.logs(), logits.full(at)) {
+                row.log(log_probability(full, token));
+            }
+            Ok(Some((token, forced)))
+        });
+        let drawn = drawn.collect::<Result<Vec<_>>>()?;
+        self.clock.lap(Phase::Sampling, count);
+        for (row, drawn) in self.rows.iter_mut().zip(drawn) {
+            if let Some((token, forced)) = drawn {
+                row.take(token, forced, true);
+            }
+        }
+        self.clock.lap(Phase::LogitProcessor, count);
+        Ok(())
+    }
+
+    /// Takes finished rows out of the batch; the last row moves into the gap.
+    fn retire(&mut self, job: &Job) -> Result<()> {
+        let mut at = 0;
+        while at < self.rows.len() {
+            let Some(end) = self.rows[at].end else {
+                at += 1;
+                continue;
+            };
+            let row = self.rows.swap_remove(at);
+            self.samples.push(row.finish(end));
+            self.cache.move_row(self.rows.len(), at)?;
+            job.observer().advance(1);
+        }
+        Ok(())
+    }
+}
+
+/// Logs what was forced and has been read now.
+fn log_forced(row: &mut Row<'_>, pending: &[u32], at: usize, logits: &Logits) {
+    for (i, token) in pending.iter().enumerate().skip(1) {
+        if let Some(before) = logits.before_last(at, pending.len() - i) {
+            row.log(log_probability(before, *token));
+        }
+    }
+    if let (Some(token), Some(full)) = (row.close(), logits.full(at)) {
+        row.log(log_probability(full, token));
+    }
+}

@@ -1,0 +1,166 @@
+//! Which logits a step needs, and what may be drawn from them.
+
+use candle_core::Tensor;
+
+use super::Prompt;
+use super::sample::Candidates;
+use crate::constraint::{Mask, State};
+use crate::error::Result;
+use crate::model::{Decoder, Feed, failed};
+
+/// One in so many rows of the LM head are few; above that all are computed.
+const FEW: usize = 4;
+
+/// What a row needs from the LM head.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Want<'p> {
+    /// Nothing: the token is known.
+    Forced(u32),
+    /// The logits of these ids.
+    Listed(&'p [u32]),
+    /// All logits; what is allowed may depend on them.
+    Full,
+}
+
+impl<'p> Want<'p> {
+    /// What the constraint of `prompt` needs in `state`.
+    pub fn of(prompt: &'p Prompt, state: &State, logs: bool) -> Self {
+        if logs || prompt.constraint.wants_argmax() {
+            return Want::Full;
+        }
+        match prompt.constraint.mask(state) {
+            Mask::Forced(token) => Want::Forced(token),
+            // Masks come before temperature, top-k and the like, so that what is forbidden plays no part.
+            Mask::Only(ids) => Want::Listed(ids),
+            Mask::Any | Mask::Except(_) => Want::Full,
+        }
+    }
+}
+
+/// What is left to do for a row.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Choice<'a> {
+    /// Nothing: only this token is allowed.
+    Forced(u32),
+    /// Draw one of these.
+    Draw(Candidates<'a>),
+}
+
+/// The logits of one step.
+pub(super) struct Logits {
+    /// `[rows with all logits, vocab]`
+    full: Vec<f32>,
+    vocab: usize,
+    /// Where the last token of each row of the batch is in `full`.
+    full_at: Vec<Option<usize>>,
+    /// `[rows with some logits, known]`
+    listed: Vec<f32>,
+    /// Sorted ids.
+    known: Vec<u32>,
+    /// Where each row of the batch is in `listed`.
+    listed_at: Vec<Option<usize>>,
+}
+
+impl Logits {
+    /// What the rows want, from the hidden states of their last tokens (`[rows, hidden]`).
+    pub fn last(decoder: &Decoder, hidden: &Tensor, wants: &[Want<'_>]) -> Result<Self> {
+        let vocab = decoder.config().vocab_size;
+        let mut known: Vec<u32> = Vec::new();
+        for want in wants {
+            if let Want::Listed(ids) = want {
+                known.extend_from_slice(ids);
+            }
+        }
+        known.sort_unstable();
+        known.dedup();
+        known.retain(|id| (*id as usize) < vocab);
+        let are_few = known.len() * FEW <= vocab && !known.is_empty();
+        let takes_listed = |want: &Want<'_>| matches!(want, Want::Listed(_)) && are_few;
+        let takes_full = |want: &Want<'_>| !matches!(want, Want::Forced(_)) && !takes_listed(want);
+        let (full_rows, full_at) = positions(wants, takes_full);
+        let (listed_rows, listed_at) = positions(wants, takes_listed);
+        let (mut full, mut listed) = (Vec::new(), Vec::new());
+        if !full_rows.is_empty() {
+            full = flat(&decoder.logits(&pick(hidden, full_rows)?)?)?;
+        }
+        if !listed_rows.is_empty() {
+            listed = flat(&decoder.logits_of(&pick(hidden, listed_rows)?, &known)?)?;
+        }
+        Ok(Logits { full, vocab, full_at, listed, known, listed_at })
+    }
+
+    /// All logits of all tokens that were fed (`[tokens, hidden]`).
+    pub fn all(decoder: &Decoder, hidden: &Tensor, feeds: &[Feed<'_>]) -> Result<Self> {
+        let full = flat(&decoder.logits(hidden)?)?;
+        let mut end = 0;
+        let ends = feeds.iter().map(|feed| {
+            end += feed.tokens.len();
+            Some(end - 1)
+        });
+        let full_at = ends.collect();
+        let (listed, known, listed_at) = (Vec::new(), Vec::new(), vec![None; feeds.len()]);
+        Ok(Logits { full, vocab: decoder.config().vocab_size, full_at, listed, known, listed_at })
+    }
+
+    /// Rows of the LM head that were computed, added up over the rows of the batch.
+    pub fn rows(&self) -> usize {
+        self.full.len() + self.listed.len()
+    }
+
+    /// All logits after the last token of a row.
+    pub fn full(&self, row: usize) -> Option<&[f32]> {
+        self.before_last(row, 0)
+    }
+
+    /// All logits `back` tokens before the last one of a row.
+    pub fn before_last(&self, row: usize, back: usize) -> Option<&[f32]> {
+        let at = self.full_at[row]?.checked_sub(back)?;
+        Some(&self.full[at * self.vocab..(at + 1) * self.vocab])
+    }
+
+    /// What is left to do for a row that wanted `want`.
+    pub fn choice<'a>(&'a self, row: usize, want: Want<'a>, prompt: &'a Prompt, state: &State) -> Choice<'a> {
+        match (want, self.listed_at[row], self.full(row)) {
+            (Want::Forced(token), ..) => Choice::Forced(token),
+            (Want::Listed(ids), Some(at), _) => {
+                let logits = &self.listed[at * self.known.len()..(at + 1) * self.known.len()];
+                Choice::Draw(Candidates::Listed { logits, known: &self.known, ids })
+            }
+            (_, _, full) => {
+                let full = full.unwrap_or_default();
+                match prompt.constraint.mask(state) {
+                    Mask::Any => Choice::Draw(Candidates::Except(full, &[])),
+                    Mask::Except(ids) => Choice::Draw(Candidates::Except(full, ids)),
+                    Mask::Only(ids) => Choice::Draw(Candidates::Only(full, ids)),
+                    Mask::Forced(token) => Choice::Forced(token),
+                }
+            }
+        }
+    }
+}
+
+/// The rows that pass, and where each is among them.
+fn positions(wants: &[Want<'_>], passes: impl Fn(&Want<'_>) -> bool) -> (Vec<u32>, Vec<Option<usize>>) {
+    let mut rows = Vec::new();
+    let at = (0u32..).zip(wants).map(|(row, want)| {
+        passes(want).then(|| {
+            rows.push(row);
+            rows.len() - 1
+        })
+    });
+    let at = at.collect();
+    (rows, at)
+}
+
+/// Some rows of a matrix.
+fn pick(hidden: &Tensor, rows: Vec<u32>) -> Result<Tensor> {
+    let pick = || match rows.len() == hidden.dim(0)? {
+        true => Ok(hidden.clone()),
+        false => hidden.index_select(&Tensor::new(rows, hidden.device())?, 0),
+    };
+    pick().map_err(failed)
+}
+
+fn flat(logits: &Tensor) -> Result<Vec<f32>> {
+    logits.flatten_all().and_then(|logits| logits.to_vec1()).map_err(failed)
+}

@@ -1,0 +1,221 @@
+//! Batched generation under logit processors.
+//!
+//! Give an [`Engine`] the [`Prompt`]s, one per molecule, each with its [`Constraint`](crate::constraint::Constraint)
+//! and number of generations; get the [`Sample`]s in the same order. With the same seed a sample is the same whatever
+//! the batch, the order and the number of threads (on the CPU, in f32).
+
+mod baseline;
+mod clock;
+mod decode;
+mod head;
+mod presets;
+mod row;
+mod sample;
+mod schedule;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+pub use baseline::Baseline;
+pub use clock::{Phase, Span, Timing};
+pub use presets::Sampling;
+
+use crate::constraint::Constraint;
+use crate::error::{Error, Result};
+use crate::job::Job;
+use crate::model::{Config, Decoder, Device, Room};
+
+/// One molecule to generate for.
+#[derive(Clone)]
+pub struct Prompt {
+    /// The prompt; at least one token.
+    pub tokens: Vec<u32>,
+    /// Texts to write.
+    pub generations: usize,
+    /// What they may be.
+    pub constraint: Arc<dyn Constraint>,
+    /// The most tokens of a text, its end included; less where the context ends first.
+    pub most_tokens: usize,
+    /// Tokens of a text, roughly: longer ones start first.
+    pub expected_tokens: usize,
+}
+
+/// How to generate.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Rows of a batch.
+    pub batch: usize,
+    /// How tokens are drawn.
+    pub sampling: Sampling,
+    /// Seed of all draws.
+    pub seed: u64,
+    /// Room of the KV cache.
+    pub room: Room,
+    /// Whether to log the probability that the model gives to each token; costs the whole LM head at each token.
+    pub log_probabilities: bool,
+    /// Whether to keep a [`Span`] for each phase of each step.
+    pub trace: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            batch: 32,
+            sampling: Sampling::GREEDY,
+            seed: 0,
+            room: Room::Static,
+            log_probabilities: false,
+            trace: false,
+        }
+    }
+}
+
+/// Why a text is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    /// The end of text was written, or forced.
+    Eos,
+    /// No more tokens were allowed.
+    Length,
+}
+
+/// One generated text.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Sample {
+    /// Index of the prompt.
+    pub prompt: usize,
+    /// Which of its generations.
+    pub generation: usize,
+    /// The text, without the end of text.
+    pub tokens: Vec<u32>,
+    /// Whether each token was forced, the only one allowed.
+    pub forced: Vec<bool>,
+    /// Why it is over.
+    pub end: End,
+    /// Natural logarithm of the probability that the unmasked model, at temperature 1, gives to each token, and last to
+    /// the end of text if there is one.
+    pub log_probabilities: Option<Vec<f32>>,
+}
+
+/// How much work it was.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Forward passes over prompts.
+    pub prefill_passes: u64,
+    /// Prompt tokens that were computed.
+    pub prompt_tokens: u64,
+    /// Prompt tokens that were copied from another generation of the same molecule.
+    pub shared_prompt_tokens: u64,
+    /// Forward passes that write text.
+    pub decode_steps: u64,
+    /// Rows of these, added up.
+    pub row_passes: u64,
+    /// Generated tokens, without the ends of text.
+    pub generated_tokens: u64,
+    /// Those among them that were forced.
+    pub forced_tokens: u64,
+    /// Positions that went through the model for nothing: padding, and rows that had ended.
+    pub wasted_positions: u64,
+    /// Rows of the LM head that were computed.
+    pub head_rows: u64,
+}
+
+/// What was generated.
+#[derive(Debug, Clone, Default)]
+pub struct Generated {
+    /// Finished texts, by prompt and generation.
+    pub samples: Vec<Sample>,
+    /// How much work it was.
+    pub counts: Counts,
+    /// Where the time went.
+    pub timing: Timing,
+    /// Phases of steps, if asked for.
+    pub spans: Vec<Span>,
+    /// Whether the job was cancelled, so that samples are missing.
+    pub interrupted: bool,
+}
+
+/// What runs a model.
+pub enum Engine {
+    /// drift's own decoders.
+    Drift(Box<Decoder>),
+    /// The models of candle-transformers, in groups of equal prompt length, for comparison.
+    CandleTransformers(Box<Baseline>),
+}
+
+impl Engine {
+    /// Loads drift's own decoder.
+    ///
+    /// # Errors
+    /// As [`Decoder::load`].
+    pub fn drift(dir: &Path, device: &Device) -> Result<Self> {
+        Ok(Engine::Drift(Box::new(Decoder::load(dir, device)?)))
+    }
+
+    /// Loads the model of candle-transformers.
+    ///
+    /// # Errors
+    /// As [`Baseline::load`].
+    pub fn candle_transformers(dir: &Path, device: &Device) -> Result<Self> {
+        Ok(Engine::CandleTransformers(Box::new(Baseline::load(dir, device)?)))
+    }
+
+    /// The shape of the model.
+    pub fn config(&self) -> &Config {
+        match self {
+            Engine::Drift(decoder) => decoder.config(),
+            Engine::CandleTransformers(baseline) => baseline.config(),
+        }
+    }
+
+    /// Generates for all prompts. A cancelled job is no error: what was finished is returned.
+    ///
+    /// # Errors
+    /// If a prompt does not fit into the context, the cache not into memory, a logit processor allows nothing, or the
+    /// device fails.
+    pub fn generate(&mut self, prompts: &[Prompt], options: &Options, job: &Job) -> Result<Generated> {
+        check(prompts, options, self.config())?;
+        let total = prompts.iter().map(|prompt| prompt.generations as u64).sum();
+        job.observer().begin("generate", Some(total), crate::job::Unit::Items);
+        let generated = match self {
+            Engine::Drift(decoder) => decode::generate(decoder, prompts, options, job),
+            Engine::CandleTransformers(baseline) => baseline.generate(prompts, options, job),
+        };
+        job.observer().end();
+        let mut generated = generated?;
+        generated.samples.sort_unstable_by_key(|sample| (sample.prompt, sample.generation));
+        for sample in &generated.samples {
+            generated.counts.generated_tokens += sample.tokens.len() as u64;
+            generated.counts.forced_tokens += sample.forced.iter().filter(|forced| **forced).count() as u64;
+        }
+        Ok(generated)
+    }
+}
+
+/// Refuses what cannot work, before anything is computed.
+fn check(prompts: &[Prompt], options: &Options, config: &Config) -> Result<()> {
+    if options.batch == 0 {
+        return Err(Error::input("--batch", "a batch of 0 rows", "give at least 1"));
+    }
+    options.sampling.check()?;
+    let (context, vocab) = (config.max_position_embeddings, config.vocab_size);
+    for (at, prompt) in prompts.iter().enumerate() {
+        let place = format!("prompt {}", at + 1);
+        let tokens = prompt.tokens.len();
+        if tokens == 0 {
+            return Err(Error::input(place, "is empty", "give at least one token"));
+        }
+        if tokens >= context {
+            let problem = format!("has {tokens} tokens, the model's context {context}");
+            return Err(Error::input(place, problem, "leave this molecule out"));
+        }
+        if let Some(id) = prompt.tokens.iter().find(|id| **id as usize >= vocab) {
+            let problem = format!("holds token {id}, the model has {vocab} rows");
+            return Err(Error::input(place, problem, "give the tokenizer that the model was trained with"));
+        }
+    }
+    Ok(())
+}

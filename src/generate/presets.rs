@@ -1,0 +1,94 @@
+//! How tokens are drawn, and the names for it.
+
+use serde::Serialize;
+
+use crate::error::{Error, Result};
+
+/// What is done to the logits that a logit processor left, in this order, as transformers does: temperature, top-k,
+/// top-p, min-p. The rest is renormalised and drawn from.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Sampling {
+    /// Divides the logits; `None`: always the most likely token.
+    pub temperature: Option<f64>,
+    /// Keeps so many of the most likely tokens, and those that are as likely as the last.
+    pub top_k: Option<usize>,
+    /// Keeps the most likely tokens until they have this share.
+    pub top_p: Option<f64>,
+    /// Keeps tokens with at least this share of the most likely one's probability.
+    pub min_p: Option<f64>,
+}
+
+impl Sampling {
+    /// Always the most likely token; the smallest id among equals.
+    pub const GREEDY: Sampling = Sampling { temperature: None, top_k: None, top_p: None, min_p: None };
+
+    /// What Qwen3's authors advise, and 3DMolGen uses for it.
+    pub const QWEN3: Sampling =
+        Sampling { temperature: Some(0.7), top_k: Some(20), top_p: Some(0.8), min_p: None };
+
+    /// The names of 3DMolGen's presets.
+    pub fn names() -> Vec<String> {
+        let mut names = vec!["greedy".to_owned(), "qwen3".to_owned()];
+        let grid = |kind: &str, shares: &[&str], temperatures: &[&str]| -> Vec<String> {
+            let of = |p: &&str| temperatures.iter().map(move |t| (p.to_string(), t)).collect::<Vec<_>>();
+            shares.iter().flat_map(of).map(|(p, t)| format!("{kind}-{p}-t{t}")).collect()
+        };
+        names.extend(grid("top-p", &["1.0", "0.8", "0.6", "0.4"], &["1.0", "1.2", "1.4"]));
+        names.extend(grid("min-p", &["0.05", "0.075", "0.1"], &["0.8", "1.0", "1.2", "1.4"]));
+        names
+    }
+
+    /// `greedy`, `qwen3`, `top-p-P-tT` or `min-p-P-tT`, for the values of [`Sampling::names`] or any others. Top-k is
+    /// off but in `qwen3`.
+    ///
+    /// # Errors
+    /// If there is no such preset.
+    pub fn preset(name: &str) -> Result<Self> {
+        let parsed = match name {
+            "greedy" => Some(Sampling::GREEDY),
+            "qwen3" => Some(Sampling::QWEN3),
+            _ => Self::parse(name),
+        };
+        let sampling = parsed.ok_or_else(|| {
+            let remedy = "give greedy, qwen3, top-p-P-tT or min-p-P-tT, such as top-p-0.8-t1.2";
+            Error::input("--preset", format!("there is no preset `{name}`"), remedy)
+        })?;
+        sampling.check().map(|()| sampling)
+    }
+
+    fn parse(name: &str) -> Option<Self> {
+        let (is_min, rest) = match name.strip_prefix("min-p-") {
+            Some(rest) => (true, rest),
+            None => (false, name.strip_prefix("top-p-")?),
+        };
+        let (share, temperature) = rest.split_once("-t")?;
+        let (share, temperature) = (share.parse().ok()?, temperature.parse().ok()?);
+        let sampling = Sampling { temperature: Some(temperature), ..Sampling::GREEDY };
+        Some(match is_min {
+            true => Sampling { min_p: Some(share), ..sampling },
+            false => Sampling { top_p: Some(share), ..sampling },
+        })
+    }
+
+    /// # Errors
+    /// If a value makes no sense.
+    pub fn check(&self) -> Result<()> {
+        let is_share = |share: Option<f64>| share.is_none_or(|share| share > 0.0 && share <= 1.0);
+        let wrong = [
+            (
+                "temperature",
+                self.temperature.is_some_and(|t| !(t.is_finite() && t > 0.0)),
+                "a positive number",
+            ),
+            ("top-k", self.top_k == Some(0), "at least 1"),
+            ("top-p", !is_share(self.top_p), "a share above 0, at most 1"),
+            ("min-p", !is_share(self.min_p), "a share above 0, at most 1"),
+        ];
+        match wrong.iter().find(|(_, wrong, _)| *wrong) {
+            Some((name, _, remedy)) => {
+                Err(Error::input("--preset", format!("{name} is out of range"), format!("give {remedy}")))
+            }
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! Grouped-query attention over the cache, without copying keys and values: kernels on the CPU, candle's operations
+//! elsewhere.
+
+use candle_core::{
+    CpuStorage, CustomOp1, CustomOp3, DType, Device, InplaceOp2, Layout, Result, Shape, Tensor,
+};
+use candle_core::{D, bail};
+use candle_nn::ops::{rms_norm, softmax_last_dim};
+use candle_nn::rotary_emb::rope;
+use rayon::prelude::*;
+
+use super::batch::Batch;
+use super::cache::LayerCache;
+use super::kernels;
+use super::rope::Rope;
+
+/// Sizes of the heads of a layer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Heads {
+    /// Query heads.
+    pub queries: usize,
+    /// Key and value heads.
+    pub keys: usize,
+    /// Size of one.
+    pub dim: usize,
+}
+
+impl Heads {
+    /// Columns of queries, keys and values side by side.
+    pub fn columns(self) -> usize {
+        (self.queries + 2 * self.keys) * self.dim
+    }
+
+    fn group(self) -> usize {
+        self.queries / self.keys
+    }
+}
+
+/// The norm of each head, as Qwen3 has it.
+#[derive(Debug, Clone)]
+pub(super) struct HeadNorm {
+    /// `[dim]`
+    pub weight: Tensor,
+    /// The same, for the kernels.
+    pub numbers: Vec<f32>,
+    /// Epsilon.
+    pub epsilon: f32,
+}
+
+impl HeadNorm {
+    /// Keeps `weight` also where the kernels read it.
+    pub fn new(weight: Tensor, epsilon: f64) -> Result<Self> {
+        let numbers = weight.to_dtype(DType::F32)?.to_vec1()?;
+        Ok(HeadNorm { weight, numbers, epsilon: epsilon as f32 })
+    }
+}
+
+/// What does not change from layer to layer of one pass.
+pub(super) struct Pass<'a> {
+    pub heads: Heads,
+    pub rope: &'a Rope,
+    pub batch: &'a Batch,
+    /// For candle's operations.
+    pub tensors: Option<PassTensors>,
+}
+
+/// Inputs of candle's operations.
+pub(super) struct PassTensors {
+    /// `[rows, width, dim / 2]`
+    cos: Tensor,
+    /// `[rows, width, dim / 2]`
+    sin: Tensor,
+    /// 0 where a token may look, else minus infinity: `[rows, 1, width, length]`
+    mask: Tensor,
+    /// Rows of the cache, if they are not the first ones in order.
+    picked: Option<Tensor>,
+    /// Where to write: `[rows, kv heads, width, dim]`
+    slots: Tensor,
+    width: usize,
+    length: usize,
+}
+
+impl PassTensors {
+    pub fn new(batch: &Batch, heads: Heads, rope: &Rope, dtype: DType, device: &Device) -> Result<Self> {
+        let Some(width) = batch.width else { bail!("a ragged batch on {:?}", device.location()) };
+        let (rows, length) = (batch.spans.len(), batch.length());
+        let table = |numbers: fn(&Rope, usize) -> &[f32]| {
+            let numbers: Vec<f32> =
+                batch.positions.iter().flat_map(|at| numbers(rope, *at)).copied().collect();
+            Tensor::from_vec(numbers, (rows, width, rope.half), device)?.to_dtype(dtype)
+        };
+        let mask = batch
+            .positions
+            .iter()
+            .flat_map(|last| (0..length).map(move |at| if at <= *last { 0f32 } else { f32::NEG_INFINITY }));
+        let mask = Tensor::from_vec(mask.collect::<Vec<_>>(), (rows, 1, width, length), device)?;
+        let in_order = batch.starts().enumerate().all(|(at, (row, _))| at == row);
+        let picked: Vec<u32> = batch.starts().map(|(row, _)| row as u32).collect();
+        let positions = batch.positions.iter().map(|at| *at as u32).collect::<Vec<_>>();
+        let slots = Tensor::from_vec(positions, (rows, 1, width, 1), device)?;
+        Ok(PassTensors {
+            cos: table(|rope, at| rope.at(at).0)?,
+            sin: table(|rope, at| rope.at(at).1)?,
+            mask: mask.to_dtype(dtype)?,
+            picked: if in_order { None } else { Some(Tensor::from_vec(picked, rows, device)?) },
+            slots: slots.broadcast_as((rows, heads.keys, width, heads.dim))?.contiguous()?,
+            width,
+            length,
+        })
+    }
+}
+
+/// Appends the keys and values of `qkv` (`[tokens, columns]`) to the cache, and attends: `[tokens, heads · dim]`.
+pub(super) fn attention(
+    qkv: &Tensor,
+    norms: Option<&(HeadNorm, HeadNorm)>,
+    cache: &LayerCache,
+    pass: &Pass<'_>,
+) -> Result<Tensor> {
+    if let Some(tensors) = &pass.tensors {
+        return attention_of_tensors(qkv, norms, cache, pass, tensors);
+    }
+    let (q_norm, k_norm) = (norms.map(|norms| &norms.0), norms.map(|norms| &norms.1));
+    let Heads { queries, keys, dim } = pass.heads;
+    let append = Append { pass, norm: k_norm, column: queries * dim, is_key: true };
+    cache.keys.inplace_op2(qkv, &append)?;
+    let append = Append { pass, norm: None, column: (queries + keys) * dim, is_key: false };
+    cache.values.inplace_op2(qkv, &append)?;
+    qkv.apply_op3_no_bwd(&cache.keys, &cache.values, &Attend { pass, norm: q_norm })
+}
+
+fn attention_of_tensors(
+    qkv: &Tensor,
+    norms: Option<&(HeadNorm, HeadNorm)>,
+    cache: &LayerCache,
+    pass: &Pass<'_>,
+    tensors: &PassTensors,
+) -> Result<Tensor> {
+    let Heads { queries, keys, dim } = pass.heads;
+    let (width, rows) = (tensors.width, pass.batch.spans.len());
+    // (rows, heads, width, dim)
+    let cut = |column: usize, heads: usize| {
+        let part = qkv.narrow(1, column * dim, heads * dim)?.contiguous()?;
+        part.reshape((rows, width, heads, dim))?.transpose(1, 2)?.contiguous()
+    };
+    let turned = |x: Tensor, norm: Option<&HeadNorm>| {
+        let x = norm.map_or(Ok(x.clone()), |norm| rms_norm(&x, &norm.weight, norm.epsilon))?;
+        rope(&x, &tensors.cos, &tensors.sin)
+    };
+    let q = turned(cut(0, queries)?, norms.map(|norms| &norms.0))?;
+    let k = turned(cut(queries, keys)?, norms.map(|norms| &norms.1))?;
+    let v = cut(queries + keys, keys)?;
+    let k = append_tensor(&cache.keys, &k, pass.batch, tensors)?;
+    let v = append_tensor(&cache.values, &v, pass.batch, tensors)?;
+    // The heads of a group are rows of one product, so that keys and values are read where they lie.
+    let q = (q.reshape((rows, keys, pass.heads.group() * width, dim))? * (1.0 / (dim as f64).sqrt()))?;
+    let scores = q.matmul(&k.t()?)?.reshape((rows, queries, width, tensors.length))?;
+    let shares = softmax_last_dim(&scores.broadcast_add(&tensors.mask)?)?;
+    let shares = shares.reshape((rows, keys, pass.heads.group() * width, tensors.length))?;
+    let mixed = shares.matmul(&v)?.reshape((rows, queries, width, dim))?;
+    mixed.transpose(1, 2)?.contiguous()?.reshape((rows * width, queries * dim))
+}
+
+/// Writes `part` into the cache, and gives the rows of the pass up to its length: `[rows, kv heads, length, dim]`.
+fn append_tensor(side: &Tensor, part: &Tensor, batch: &Batch, tensors: &PassTensors) -> Result<Tensor> {
+    let Some(picked) = &tensors.picked else {
+        let rows = side.narrow(0, 0, batch.spans.len())?;
+        rows.scatter_set(&tensors.slots, part, 2)?;
+        return rows.narrow(2, 0, tensors.length);
+    };
+    for (at, (row, start)) in batch.starts().enumerate() {
+        let part = part.narrow(0, at, 1)?.narrow(2, 0, batch.spans[at].len())?.contiguous()?;
+        side.narrow(0, row, 1)?.slice_set(&part, 2, start)?;
+    }
+    side.index_select(picked, 0)?.narrow(2, 0, tensors.length)
+}
+
+/// The numbers of a contiguous CPU tensor.
+fn numbers<'s>(storage: &'s CpuStorage, layout: &Layout) -> Result<&'s [f32]> {
+    match layout.contiguous_offsets() {
+        Some((start, end)) => Ok(&storage.as_slice::<f32>()?[start..end]),
+        None => bail!("not contiguous: {layout:?}"),
+    }
+}
+
+/// Writes new keys or values into the cache; keys are normed and rotated on the way.
+struct Append<'a> {
+    pass: &'a Pass<'a>,
+    norm: Option<&'a HeadNorm>,
+    column: usize,
+    is_key: bool,
+}
+
+impl InplaceOp2 for Append<'_> {
+    fn name(&self) -> &'static str {
+        "append-to-cache"
+    }
+
+    fn cpu_fwd(
+        &self,
+        cache: &mut CpuStorage,
+        cache_layout: &Layout,
+        qkv: &CpuStorage,
+        qkv_layout: &Layout,
+    ) -> Result<()> {
+        let Heads { keys, dim, .. } = self.pass.heads;
+        let capacity = cache_layout.dims()[2];
+        let qkv = numbers(qkv, qkv_layout)?;
+        let CpuStorage::F32(cache) = cache else { bail!("a cache that is not f32") };
+        let tokens = qkv.chunks_exact(self.pass.heads.columns());
+        kernels::vectorized(
+            #[inline(always)]
+            || {
+                for (i, token) in tokens.enumerate() {
+                    let (row, at) = (self.pass.batch.rows[i], self.pass.batch.positions[i]);
+                    let (cos, sin) = self.pass.rope.at(at);
+                    for (head, new) in token[self.column..].chunks_exact(dim).take(keys).enumerate() {
+                        let start = ((row * keys + head) * capacity + at) * dim;
+                        let slot = &mut cache[start..start + dim];
+                        slot.copy_from_slice(new);
+                        if let Some(norm) = self.norm {
+                            kernels::rms_norm(slot, &norm.numbers, norm.epsilon);
+                        }
+                        if self.is_key {
+                            kernels::rotate(slot, cos, sin);
+                        }
+                    }
+                }
+            },
+        );
+        Ok(())
+    }
+}
+
+/// Attention of the queries in `qkv`; each token looks at its row up to itself.
+struct Attend<'a> {
+    pass: &'a Pass<'a>,
+    norm: Option<&'a HeadNorm>,
+}
+
+impl CustomOp3 for Attend<'_> {
+    fn name(&self) -> &'static str {
+        "attend"
+    }
+
+    fn cpu_fwd(
+        &self,
+        qkv: &CpuStorage,
+        qkv_layout: &Layout,
+        cached_keys: &CpuStorage,
+        keys_layout: &Layout,
+        cached_values: &CpuStorage,
+        values_layout: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        let Heads { queries, keys, dim } = self.pass.heads;
+        let capacity = keys_layout.dims()[2];
+        let qkv = numbers(qkv, qkv_layout)?;
+        let (cached_keys, cached_values) =
+            (numbers(cached_keys, keys_layout)?, numbers(cached_values, values_layout)?);
+        let tokens = self.pass.batch.tokens.len();
+        let mut out = vec![0f32; tokens * queries * dim];
+        let group = self.pass.heads.group() * dim;
+        out.par_chunks_mut(group).enumerate().for_each_init(Vec::new, |scratch, (task, out)| {
+            let (token, head) = (task / keys, task % keys);
+            let (row, at) = (self.pass.batch.rows[token], self.pass.batch.positions[token]);
+            let start = (row * keys + head) * capacity * dim;
+            let seen = start..start + (at + 1) * dim;
+            let query = &qkv[token * self.pass.heads.columns() + head * group..][..group];
+            self.attend(query, at, &cached_keys[seen.clone()], &cached_values[seen], scratch, out);
+        });
+        Ok((CpuStorage::F32(out), (tokens, queries * dim).into()))
+    }
+}
+
+impl Attend<'_> {
+    /// One token and one group of heads.
+    fn attend(
+        &self,
+        query: &[f32],
+        at: usize,
+        keys: &[f32],
+        values: &[f32],
+        scratch: &mut Vec<f32>,
+        out: &mut [f32],
+    ) {
+        let dim = self.pass.heads.dim;
+        let (cos, sin) = self.pass.rope.at(at);
+        let scale = 1.0 / (dim as f32).sqrt();
+        scratch.resize(query.len() + query.len() / dim * (at + 1), 0.0);
+        let (turned, scores) = scratch.split_at_mut(query.len());
+        turned.copy_from_slice(query);
+        kernels::vectorized(
+            #[inline(always)]
+            || {
+                for head in turned.chunks_exact_mut(dim) {
+                    if let Some(norm) = self.norm {
+                        kernels::rms_norm(head, &norm.numbers, norm.epsilon);
+                    }
+                    kernels::rotate(head, cos, sin);
+                    head.iter_mut().for_each(|x| *x *= scale);
+                }
+                kernels::attend(turned, keys, values, dim, scores, out);
+            },
+        );
+    }
+}
+
+/// `silu(gate) · up` for `[tokens, 2 · size]`.
+pub(super) fn gated(gate_up: &Tensor, kernel: bool) -> Result<Tensor> {
+    if kernel {
+        return gate_up.apply_op1_no_bwd(&Gated);
+    }
+    let size = gate_up.dim(D::Minus1)? / 2;
+    let gate = gate_up.narrow(D::Minus1, 0, size)?.contiguous()?;
+    let up = gate_up.narrow(D::Minus1, size, size)?.contiguous()?;
+    gate.silu()? * up
+}
+
+struct Gated;
+
+impl CustomOp1 for Gated {
+    fn name(&self) -> &'static str {
+        "gated"
+    }
+
+    fn cpu_fwd(&self, gate_up: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
+        let (tokens, columns) = layout.shape().dims2()?;
+        let gate_up = numbers(gate_up, layout)?;
+        let size = columns / 2;
+        let mut out = vec![0f32; tokens * size];
+        out.par_chunks_mut(size).zip(gate_up.par_chunks(columns)).for_each(|(out, gate_up)| {
+            kernels::vectorized(
+                #[inline(always)]
+                || kernels::gated(gate_up, out),
+            );
+        });
+        Ok((CpuStorage::F32(out), (tokens, size).into()))
+    }
+}

@@ -1,0 +1,264 @@
+//! Qwen3 and Llama decoders: weights, one forward pass, and the LM head.
+
+use std::path::Path;
+
+use candle_core::{Device as CandleDevice, Result as CandleResult, Tensor};
+use candle_nn::ops::rms_norm;
+
+use super::attention::{HeadNorm, Heads, Pass, PassTensors, attention, gated};
+use super::batch::{Batch, Feed};
+use super::cache::{Cache, Room, check_cache_fits};
+use super::config::{Architecture, Config};
+use super::device::Device;
+use super::failed;
+use super::linear::{Linear, has_kernels, product_with_rows, stable_product};
+use super::rope::Rope;
+use super::weights::Weights;
+use crate::error::{Error, Result};
+use crate::tokenizer::Tokenizer;
+
+/// A causal language model that can be shared between threads; what changes is in the [`Cache`].
+pub struct Decoder {
+    config: Config,
+    device: Device,
+    /// `[vocab, hidden]`
+    embedding: Tensor,
+    layers: Vec<Layer>,
+    norm: Tensor,
+    /// `[vocab, hidden]`; the embedding itself if tied.
+    head: Tensor,
+    rope: Rope,
+}
+
+struct Layer {
+    attention_norm: Tensor,
+    /// Queries, keys and values side by side.
+    qkv: Linear,
+    head_norms: Option<(HeadNorm, HeadNorm)>,
+    output: Linear,
+    mlp_norm: Tensor,
+    /// Gate and up side by side.
+    gate_up: Linear,
+    down: Linear,
+}
+
+/// Which of the tokens that are fed give a hidden state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Output {
+    /// None: keys and values are all that is wanted.
+    None,
+    /// The last of each feed.
+    Last,
+    /// All of them.
+    All,
+}
+
+impl Decoder {
+    /// Loads a Hugging Face checkpoint.
+    ///
+    /// # Errors
+    /// If its config or a file of weights is missing, broken or of another model, or a weight is not finite.
+    pub fn load(dir: &Path, device: &Device) -> Result<Self> {
+        let config = Config::load(dir)?;
+        let mut weights = Weights::load(dir, &device.inner, device.dtype)?;
+        let decoder = Decoder::new(config, &mut weights, device)?;
+        weights.finish()?;
+        Ok(decoder)
+    }
+
+    /// A model of this shape with random weights, for measuring speed.
+    ///
+    /// # Errors
+    /// If the device has no room.
+    pub fn random(config: Config, seed: u64, device: &Device) -> Result<Self> {
+        let mut weights = Weights::random(seed, &device.inner, device.dtype);
+        Decoder::new(config, &mut weights, device)
+    }
+
+    fn new(config: Config, weights: &mut Weights, device: &Device) -> Result<Self> {
+        let (vocab, hidden) = (config.vocab_size, config.hidden_size);
+        let embedding = weights.matrix("model.embed_tokens.weight", vocab, hidden)?;
+        let layers = (0..config.num_hidden_layers).map(|i| Layer::new(i, &config, weights));
+        let layers = layers.collect::<Result<_>>()?;
+        let norm = weights.norm("model.norm.weight", hidden)?;
+        let head = match config.tie_word_embeddings {
+            true => embedding.clone(),
+            false => weights.matrix("lm_head.weight", vocab, hidden)?,
+        };
+        let rope = Rope::new(&config, config.max_position_embeddings);
+        Ok(Decoder { config, device: device.clone(), embedding, layers, norm, head, rope })
+    }
+
+    /// The shape.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Where it runs.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// # Errors
+    /// If the tokenizer has ids that the model has no row for.
+    pub fn check_vocabulary(&self, tokenizer: &Tokenizer) -> Result<()> {
+        let most = tokenizer.vocabulary().into_values().max().map_or(0, |id| id as usize + 1);
+        if most <= self.config.vocab_size {
+            return Ok(());
+        }
+        let rows = self.config.vocab_size;
+        let problem = format!("the tokenizer has ids up to {}, the model {rows} rows", most - 1);
+        Err(Error::input(
+            &tokenizer.source.name,
+            problem,
+            "give the tokenizer that the model was trained with",
+        ))
+    }
+
+    /// Whether rows of different lengths go through a pass without padding.
+    pub fn is_ragged(&self) -> bool {
+        has_kernels(&self.device.inner, self.device.dtype)
+    }
+
+    /// An empty cache for `rows` rows of at most `length` tokens.
+    ///
+    /// # Errors
+    /// If it does not fit into the memory that is free, or into the model's context.
+    pub fn cache(&self, rows: usize, length: usize, room: Room) -> Result<Cache> {
+        let most = self.config.max_position_embeddings;
+        if length > most {
+            let problem = format!("{length} tokens are more than the context of {most}");
+            return Err(Error::input("the model", problem, "give shorter prompts, or allow fewer tokens"));
+        }
+        if let Some(free) = self.device.free_bytes() {
+            check_cache_fits(&self.config, self.device.dtype.size_in_bytes(), rows, length, free)?;
+        }
+        Cache::new(&self.config, (&self.device.inner, self.device.dtype), rows, length, room)
+    }
+
+    /// Appends `feeds` to the rows of `cache`. The hidden states of the wanted tokens, in order: `[wanted, hidden]`.
+    ///
+    /// # Errors
+    /// If a token or a row is out of range, the cache is full, or the device fails.
+    pub fn forward(&self, feeds: &[Feed<'_>], cache: &mut Cache, output: Output) -> Result<Tensor> {
+        self.run(feeds, cache, output, self.is_ragged()).map_err(failed)
+    }
+
+    /// As [`Decoder::forward`], always with candle's own operations, as on a GPU.
+    ///
+    /// # Errors
+    /// As [`Decoder::forward`].
+    pub fn forward_without_kernels(
+        &self,
+        feeds: &[Feed<'_>],
+        cache: &mut Cache,
+        output: Output,
+    ) -> Result<Tensor> {
+        self.run(feeds, cache, output, false).map_err(failed)
+    }
+
+    fn run(
+        &self,
+        feeds: &[Feed<'_>],
+        cache: &mut Cache,
+        output: Output,
+        kernels: bool,
+    ) -> CandleResult<Tensor> {
+        let device = &self.device.inner;
+        let batch = Batch::new(feeds, cache, !kernels);
+        cache.reserve(batch.length())?;
+        let heads = self.heads();
+        let tensors = match kernels {
+            true => None,
+            false => Some(PassTensors::new(&batch, heads, &self.rope, self.device.dtype, device)?),
+        };
+        let pass = Pass { heads, rope: &self.rope, batch: &batch, tensors };
+        let tokens = Tensor::new(&batch.tokens[..], device)?;
+        let epsilon = self.config.rms_norm_eps as f32;
+        let mut x = self.embedding.index_select(&tokens, 0)?;
+        for (layer, cached) in self.layers.iter().zip(&cache.layers) {
+            let h = layer.qkv.forward(&rms_norm(&x, &layer.attention_norm, epsilon)?)?;
+            let h = attention(&h, layer.head_norms.as_ref(), cached, &pass)?;
+            x = (x + layer.output.forward(&h)?)?;
+            let h = layer.gate_up.forward(&rms_norm(&x, &layer.mlp_norm, epsilon)?)?;
+            x = (x + layer.down.forward(&gated(&h, kernels)?)?)?;
+        }
+        for feed in feeds {
+            cache.advance(feed.row, feed.tokens.len());
+        }
+        let wanted: Vec<u32> = match output {
+            Output::None => return x.narrow(0, 0, 0),
+            Output::Last => batch.spans.iter().map(|span| span.end as u32 - 1).collect(),
+            Output::All => batch.spans.iter().flat_map(|span| span.start as u32..span.end as u32).collect(),
+        };
+        if wanted.len() < batch.tokens.len() {
+            x = x.index_select(&Tensor::new(wanted, device)?, 0)?;
+        }
+        rms_norm(&x, &self.norm, epsilon)
+    }
+
+    fn heads(&self) -> Heads {
+        Heads {
+            queries: self.config.num_attention_heads,
+            keys: self.config.num_key_value_heads,
+            dim: self.config.head_dim,
+        }
+    }
+
+    /// The logits of hidden states `[rows, hidden]` for the whole vocabulary, in f32 on the host: `[rows, vocab]`.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn logits(&self, hidden: &Tensor) -> Result<Tensor> {
+        let run = || on_host(stable_product(hidden, &self.head.t()?)?);
+        run().map_err(failed)
+    }
+
+    /// The logits for some tokens alone, in f32 on the host: `[rows, ids]`. On the CPU they equal those of
+    /// [`Decoder::logits`] bit for bit.
+    ///
+    /// # Errors
+    /// If an id is out of range, or the device fails.
+    pub fn logits_of(&self, hidden: &Tensor, ids: &[u32]) -> Result<Tensor> {
+        product_with_rows(hidden, &self.head, ids).and_then(on_host).map_err(failed)
+    }
+}
+
+fn on_host(logits: Tensor) -> CandleResult<Tensor> {
+    logits.to_dtype(candle_core::DType::F32)?.to_device(&CandleDevice::Cpu)
+}
+
+impl Layer {
+    fn new(index: usize, config: &Config, weights: &mut Weights) -> Result<Self> {
+        let (hidden, inner) = (config.hidden_size, config.intermediate_size);
+        let queries = config.num_attention_heads * config.head_dim;
+        let keys = config.num_key_value_heads * config.head_dim;
+        let name = |part: &str| format!("model.layers.{index}.{part}.weight");
+        let mut linear = |parts: &[(&str, usize)], columns: usize| {
+            let parts = parts.iter().map(|(part, rows)| weights.matrix(&name(part), *rows, columns));
+            Linear::stacked(&parts.collect::<Result<Vec<_>>>()?).map_err(failed)
+        };
+        let qkv = [("self_attn.q_proj", queries), ("self_attn.k_proj", keys), ("self_attn.v_proj", keys)];
+        let qkv = linear(&qkv, hidden)?;
+        let output = linear(&[("self_attn.o_proj", hidden)], queries)?;
+        let gate_up = linear(&[("mlp.gate_proj", inner), ("mlp.up_proj", inner)], hidden)?;
+        let down = linear(&[("mlp.down_proj", hidden)], inner)?;
+        let mut head_norm = |part: &str| {
+            let weight = weights.norm(&name(part), config.head_dim)?;
+            HeadNorm::new(weight, config.rms_norm_eps).map_err(failed)
+        };
+        let head_norms = match config.architecture {
+            Architecture::Qwen3 => Some((head_norm("self_attn.q_norm")?, head_norm("self_attn.k_norm")?)),
+            Architecture::Llama => None,
+        };
+        Ok(Layer {
+            attention_norm: weights.norm(&name("input_layernorm"), hidden)?,
+            qkv,
+            head_norms,
+            output,
+            mlp_norm: weights.norm(&name("post_attention_layernorm"), hidden)?,
+            gate_up,
+            down,
+        })
+    }
+}

@@ -1,0 +1,93 @@
+//! Where a model runs, and in which type.
+
+use candle_core::{DType, Device as CandleDevice};
+
+use crate::error::{Error, Result};
+
+/// A device and the type of weights and cache on it: f32 on the CPU, bf16 on CUDA.
+#[derive(Debug, Clone)]
+pub struct Device {
+    name: String,
+    pub(super) inner: CandleDevice,
+    pub(super) dtype: DType,
+}
+
+impl Device {
+    /// The CPU, in f32.
+    pub fn cpu() -> Self {
+        Device { name: "cpu".into(), inner: CandleDevice::Cpu, dtype: DType::F32 }
+    }
+
+    /// `cpu`, or `cuda:N`, in its usual type.
+    ///
+    /// # Errors
+    /// If there is no such device, or this build cannot use it.
+    pub fn parse(name: &str) -> Result<Self> {
+        if name == "cpu" {
+            return Ok(Device::cpu());
+        }
+        let number = name.strip_prefix("cuda:").and_then(|number| number.parse().ok());
+        let Some(number) = number else {
+            return Err(Error::input("--device", format!("`{name}` is no device"), "give cpu or cuda:0"));
+        };
+        if !candle_core::utils::cuda_is_available() {
+            let remedy = "build it with --features cuda";
+            return Err(Error::input("--device", "this drift was built without CUDA", remedy));
+        }
+        let inner = CandleDevice::new_cuda(number)
+            .map_err(|e| Error::input("--device", format!("{name}: {e}"), "is there such a GPU?"))?;
+        Ok(Device { name: name.to_owned(), inner, dtype: DType::BF16 })
+    }
+
+    /// The same device in f32, to compare it with the CPU.
+    #[must_use]
+    pub fn in_f32(self) -> Self {
+        Device { dtype: DType::F32, ..self }
+    }
+
+    /// The device of candle.
+    pub fn inner(&self) -> &CandleDevice {
+        &self.inner
+    }
+
+    /// The type of weights and cache.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// `cpu`, `cuda:0`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// `f32` or `bf16`.
+    pub fn type_name(&self) -> &'static str {
+        self.dtype.as_str()
+    }
+
+    /// Bytes that are free on it, if the system says.
+    pub fn free_bytes(&self) -> Option<u64> {
+        match &self.inner {
+            CandleDevice::Cpu => free_memory(),
+            _ => free_cuda_memory(),
+        }
+    }
+}
+
+/// `MemAvailable` of Linux.
+fn free_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib << 10)
+}
+
+#[cfg(feature = "cuda")]
+fn free_cuda_memory() -> Option<u64> {
+    candle_core::cuda::cudarc::driver::result::mem_get_info().ok().map(|(free, _)| free as u64)
+}
+
+#[cfg(not(feature = "cuda"))]
+fn free_cuda_memory() -> Option<u64> {
+    None
+}

@@ -1,0 +1,187 @@
+//! Inner loops of the CPU decoder, in f32. Plain loops that the compiler vectorises; [`vectorized`] picks the widest
+//! instructions of the machine at run time. Each result depends on its own row alone, never on how many there are.
+
+use pulp::Simd;
+
+/// Numbers that are summed side by side.
+const LANES: usize = 16;
+
+/// Numbers of a head that are accumulated in registers at once.
+const STRIP: usize = 32;
+
+/// Runs `work`, which must be `#[inline(always)]`, compiled for AVX2 and FMA where the machine has them.
+#[inline]
+pub fn vectorized<R>(work: impl FnOnce() -> R) -> R {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(simd) = pulp::x86::V3::try_new() {
+        return simd.vectorize(Closure(work));
+    }
+    pulp::Scalar.vectorize(Closure(work))
+}
+
+struct Closure<F>(F);
+
+impl<R, F: FnOnce() -> R> pulp::NullaryFnOnce for Closure<F> {
+    type Output = R;
+
+    #[inline(always)]
+    fn call(self) -> R {
+        (self.0)()
+    }
+}
+
+/// `Σ a·b`
+#[inline(always)]
+pub fn dot(a: &[f32], b: &[f32]) -> f32 {
+    let (a_strips, a_rest) = a.as_chunks::<LANES>();
+    let (b_strips, b_rest) = b.as_chunks::<LANES>();
+    let mut sums = [0f32; LANES];
+    for (a, b) in a_strips.iter().zip(b_strips) {
+        for lane in 0..LANES {
+            sums[lane] = a[lane].mul_add(b[lane], sums[lane]);
+        }
+    }
+    let mut width = LANES / 2;
+    while width > 0 {
+        for lane in 0..width {
+            sums[lane] += sums[lane + width];
+        }
+        width /= 2;
+    }
+    a_rest.iter().zip(b_rest).fold(sums[0], |sum, (a, b)| a.mul_add(*b, sum))
+}
+
+/// `e^x`, within 2 units in the last place for -87 < x < 88, flat outside (Cody and Waite's reduction, Taylor's series).
+#[inline(always)]
+pub fn exp(x: f32) -> f32 {
+    // Adding and subtracting 1.5 · 2^23 rounds to an integer without a call.
+    const ROUND: f32 = 12_582_912.0;
+    const LN2_HIGH: f32 = 0.693_359_4;
+    const LN2_LOW: f32 = -2.121_944_4e-4;
+    let x = x.clamp(-87.0, 88.0);
+    let power = x.mul_add(std::f32::consts::LOG2_E, ROUND) - ROUND;
+    let rest = power.mul_add(-LN2_LOW, power.mul_add(-LN2_HIGH, x));
+    let mut sum = 1.0 / 5040.0;
+    for coefficient in [1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0] {
+        sum = rest.mul_add(sum, coefficient);
+    }
+    sum * f32::from_bits(((power as i32 + 127) as u32) << 23)
+}
+
+/// `silu(gate) · up` of one row; `gate_up` holds the gate, then the other half.
+#[inline(always)]
+pub fn gated(gate_up: &[f32], out: &mut [f32]) {
+    let (gate, up) = gate_up.split_at(out.len());
+    for ((out, gate), up) in out.iter_mut().zip(gate).zip(up) {
+        *out = gate / (1.0 + exp(-gate)) * up;
+    }
+}
+
+/// Divides a row by its root mean square and multiplies by `weight`.
+#[inline(always)]
+pub fn rms_norm(row: &mut [f32], weight: &[f32], epsilon: f32) {
+    let scale = 1.0 / (dot(row, row) / row.len() as f32 + epsilon).sqrt();
+    for (x, weight) in row.iter_mut().zip(weight) {
+        *x = *x * scale * weight;
+    }
+}
+
+/// Rotates the halves of one head against each other.
+#[inline(always)]
+pub fn rotate(head: &mut [f32], cos: &[f32], sin: &[f32]) {
+    let (first, second) = head.split_at_mut(cos.len());
+    for (((a, b), cos), sin) in first.iter_mut().zip(second).zip(cos).zip(sin) {
+        (*a, *b) = (*a * cos - *b * sin, *a * sin + *b * cos);
+    }
+}
+
+/// Attention of the query heads that share one key and value head, over the positions of `keys`.
+///
+/// `queries` and `out` are `[group, dim]`, already scaled; `keys` and `values` `[length, dim]`; `scores` is scratch of
+/// `group · length`.
+#[inline(always)]
+pub fn attend(
+    queries: &[f32],
+    keys: &[f32],
+    values: &[f32],
+    dim: usize,
+    scores: &mut [f32],
+    out: &mut [f32],
+) {
+    let length = keys.len() / dim;
+    for (at, key) in keys.chunks_exact(dim).enumerate() {
+        for (head, query) in queries.chunks_exact(dim).enumerate() {
+            scores[head * length + at] = dot(query, key);
+        }
+    }
+    for scores in scores.chunks_exact_mut(length) {
+        softmax(scores);
+    }
+    out.fill(0.0);
+    // Blocks of values stay in the first-level cache for all heads of the group.
+    let block = (4096 / dim).max(1);
+    for (at, values) in values.chunks(block * dim).enumerate() {
+        for (scores, out) in scores.chunks_exact(length).zip(out.chunks_exact_mut(dim)) {
+            weigh(&scores[at * block..], values, dim, out);
+        }
+    }
+}
+
+/// Turns scores into shares that add up to 1.
+#[inline(always)]
+fn softmax(scores: &mut [f32]) {
+    let max = maximum(scores);
+    for score in scores.iter_mut() {
+        *score = exp(*score - max);
+    }
+    let scale = 1.0 / sum(scores);
+    for score in scores {
+        *score *= scale;
+    }
+}
+
+#[inline(always)]
+fn maximum(values: &[f32]) -> f32 {
+    let (strips, rest) = values.as_chunks::<LANES>();
+    let mut best = [f32::NEG_INFINITY; LANES];
+    for strip in strips {
+        for lane in 0..LANES {
+            best[lane] = if strip[lane] > best[lane] { strip[lane] } else { best[lane] };
+        }
+    }
+    best.iter().chain(rest).copied().fold(f32::NEG_INFINITY, f32::max)
+}
+
+#[inline(always)]
+fn sum(values: &[f32]) -> f32 {
+    let (strips, rest) = values.as_chunks::<LANES>();
+    let mut sums = [0f32; LANES];
+    for strip in strips {
+        for lane in 0..LANES {
+            sums[lane] += strip[lane];
+        }
+    }
+    sums.iter().chain(rest).sum()
+}
+
+/// `out += Σ share · value`
+#[inline(always)]
+fn weigh(shares: &[f32], values: &[f32], dim: usize, out: &mut [f32]) {
+    let (strips, rest) = out.as_chunks_mut::<STRIP>();
+    let whole = strips.len() * STRIP;
+    for (at, strip) in strips.iter_mut().enumerate() {
+        let mut sums = *strip;
+        for (value, share) in values.chunks_exact(dim).zip(shares) {
+            let value: &[f32; STRIP] = value[at * STRIP..].first_chunk().expect("a strip of a value");
+            for lane in 0..STRIP {
+                sums[lane] = share.mul_add(value[lane], sums[lane]);
+            }
+        }
+        *strip = sums;
+    }
+    for (value, share) in values.chunks_exact(dim).zip(shares) {
+        for (out, value) in rest.iter_mut().zip(&value[whole..]) {
+            *out = share.mul_add(*value, *out);
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Products with weights whose rows do not depend on the number of rows.
+
+use candle_core::{D, DType, Device, Result, Tensor};
+
+/// `gemm` takes a kernel of another summation order up to this many results, for weights stored by rows.
+const SMALL_PRODUCT: usize = 16 * 16;
+
+/// `gemm` splits the summation otherwise above this many columns and rows, if there are more terms than [`TERMS`].
+const NARROW: usize = 64;
+const TERMS: usize = 512;
+
+/// A layer without bias.
+#[derive(Debug, Clone)]
+pub struct Linear {
+    /// `[in, out]`, by rows, which a product reads without repacking.
+    weight: Tensor,
+}
+
+impl Linear {
+    /// From weights as checkpoints store them, `[out, in]`, several ones stacked along `out`.
+    pub fn stacked(parts: &[Tensor]) -> Result<Self> {
+        Ok(Linear { weight: Tensor::cat(parts, 0)?.t()?.contiguous()? })
+    }
+
+    /// `x` is `[rows, in]`, the result `[rows, out]`.
+    pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        stable_product(x, &self.weight)
+    }
+}
+
+/// `x · weight` for `[rows, in]` and `[in, out]`. On the CPU each row comes out the same, bit for bit, whatever the
+/// number of rows and threads: products that `gemm` would hand to another kernel are padded or cut.
+pub fn stable_product(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
+    let (rows, terms) = x.dims2()?;
+    let out = weight.dim(1)?;
+    if !x.device().is_cpu() {
+        return x.matmul(weight);
+    }
+    if out <= NARROW && terms > TERMS && rows > NARROW {
+        let blocks = (0..rows).step_by(NARROW);
+        let blocks = blocks.map(|at| stable_product(&x.narrow(0, at, NARROW.min(rows - at))?, weight));
+        return Tensor::cat(&blocks.collect::<Result<Vec<_>>>()?, 0);
+    }
+    let least = (SMALL_PRODUCT / out + 1).max(2);
+    if rows >= least {
+        return x.matmul(weight);
+    }
+    x.pad_with_zeros(0, 0, least - rows)?.matmul(weight)?.narrow(0, 0, rows)?.contiguous()
+}
+
+/// The product with the rows `ids` of a matrix `[vocab, in]`, as `[rows, ids]`; equal, bit for bit, to the columns of
+/// the whole product on the CPU.
+pub fn product_with_rows(x: &Tensor, matrix: &Tensor, ids: &[u32]) -> Result<Tensor> {
+    // Never narrow, so that the summation is that of a wide product.
+    let padded = ids.len().max(NARROW + 1);
+    let mut index = ids.to_vec();
+    index.resize(padded, ids.first().copied().unwrap_or(0));
+    let index = Tensor::from_vec(index, padded, x.device())?;
+    let rows = matrix.index_select(&index, 0)?;
+    stable_product(x, &rows.t()?)?.narrow(D::Minus1, 0, ids.len())?.contiguous()
+}
+
+/// Whether the CPU kernels of drift run on this tensor.
+pub fn has_kernels(device: &Device, dtype: DType) -> bool {
+    device.is_cpu() && dtype == DType::F32
+}

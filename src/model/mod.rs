@@ -1,0 +1,46 @@
+//! Decoders of Hugging Face checkpoints on candle: Qwen3 and Llama.
+//!
+//! A [`Decoder`] holds the weights, a [`Cache`] the keys and values of the rows of a batch. Each [`Feed`] appends
+//! tokens to one row, at its own position; rows may get different numbers of tokens in one pass. On the CPU, in f32,
+//! what comes out for a row is the same, bit for bit, alone or in any batch, in one pass or token by token, and for
+//! any number of threads.
+
+mod attention;
+mod batch;
+mod cache;
+mod config;
+mod decoder;
+mod device;
+mod eos;
+mod kernels;
+mod linear;
+mod rope;
+mod weights;
+
+pub use batch::Feed;
+pub use cache::{Cache, Prefix, Room, cache_bytes, check_cache_fits};
+pub use config::{Architecture, Config, Ids, Llama3Scaling};
+pub use decoder::{Decoder, Output};
+pub use device::Device;
+pub use eos::end_of_text;
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use candle_core::Tensor;
+
+use crate::error::{Error, Result};
+
+/// What candle says when a device is out of memory, or fails.
+pub(crate) fn failed(error: candle_core::Error) -> Error {
+    let text = error.to_string();
+    Error::input("the model", text.lines().next().unwrap_or("failed"), "")
+}
+
+/// The tensors of a checkpoint by name, on `device` and in its type.
+///
+/// # Errors
+/// If a file is missing or broken, or holds a number that is not finite.
+pub fn load_tensors(dir: &Path, device: &Device) -> Result<HashMap<String, Tensor>> {
+    Ok(weights::Weights::load(dir, &device.inner, device.dtype)?.into_tensors())
+}

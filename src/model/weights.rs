@@ -1,0 +1,207 @@
+//! Weights by name: from the safetensors of a checkpoint, or drawn at random for a shape without one.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+
+use candle_core::{DType, Device, Tensor};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use serde::Deserialize;
+
+use super::failed;
+use crate::error::{Error, Result};
+use crate::io;
+
+/// An index names a few thousand tensors.
+const INDEX_LIMIT: u64 = 64 << 20;
+
+/// Standard deviation of transformers' initial weights.
+const INITIAL_DEVIATION: f32 = 0.02;
+
+/// Where weights come from.
+pub struct Weights {
+    place: PathBuf,
+    source: Source,
+    device: Device,
+    dtype: DType,
+}
+
+enum Source {
+    /// Tensors that nobody took yet, by name.
+    Files(HashMap<String, Tensor>),
+    Random(Box<ChaCha8Rng>),
+}
+
+/// `model.safetensors.index.json`
+#[derive(Deserialize)]
+struct Index {
+    weight_map: BTreeMap<String, String>,
+}
+
+impl Weights {
+    /// Reads `DIR/model.safetensors`, or the shards that `DIR/model.safetensors.index.json` lists, as `dtype`.
+    ///
+    /// # Errors
+    /// If a file is missing or broken, or holds a number that is not finite.
+    pub fn load(dir: &Path, device: &Device, dtype: DType) -> Result<Self> {
+        let mut tensors = HashMap::new();
+        for shard in shards(dir)? {
+            read_shard(&shard, device, dtype, &mut tensors)?;
+        }
+        let source = Source::Files(tensors);
+        Ok(Weights { place: dir.to_owned(), source, device: device.clone(), dtype })
+    }
+
+    /// Weights as transformers initialises them, but uniform: norms 1, all else of deviation 0.02.
+    pub fn random(seed: u64, device: &Device, dtype: DType) -> Self {
+        let source = Source::Random(Box::new(ChaCha8Rng::seed_from_u64(seed)));
+        Weights { place: "random weights".into(), source, device: device.clone(), dtype }
+    }
+
+    /// A matrix `[out, in]`.
+    ///
+    /// # Errors
+    /// If there is none of this name, or of another shape.
+    pub fn matrix(&mut self, name: &str, rows: usize, columns: usize) -> Result<Tensor> {
+        if let Source::Random(random) = &mut self.source {
+            let most = INITIAL_DEVIATION * 3f32.sqrt();
+            let numbers: Vec<f32> = (0..rows * columns).map(|_| random.random_range(-most..most)).collect();
+            let tensor = Tensor::from_vec(numbers, (rows, columns), &Device::Cpu).map_err(failed)?;
+            return tensor.to_dtype(self.dtype).and_then(|t| t.to_device(&self.device)).map_err(failed);
+        }
+        self.take(name, &[rows, columns])
+    }
+
+    /// The weight of a norm.
+    ///
+    /// # Errors
+    /// As [`Weights::matrix`].
+    pub fn norm(&mut self, name: &str, size: usize) -> Result<Tensor> {
+        match self.source {
+            Source::Random(_) => Tensor::ones(size, self.dtype, &self.device).map_err(failed),
+            Source::Files(_) => self.take(name, &[size]),
+        }
+    }
+
+    fn take(&mut self, name: &str, shape: &[usize]) -> Result<Tensor> {
+        let Source::Files(tensors) = &mut self.source else { unreachable!("random weights have no names") };
+        let Some(tensor) = tensors.remove(name) else {
+            let problem = format!("the weights have no `{name}`");
+            return Err(Error::input(self.place.display(), problem, "config.json is of another model"));
+        };
+        if tensor.dims() != shape {
+            let problem =
+                format!("`{name}` is {:?} in the weights and {shape:?} by config.json", tensor.dims());
+            return Err(Error::input(self.place.display(), problem, "they are of two models"));
+        }
+        Ok(tensor)
+    }
+
+    /// All of them, by name.
+    pub fn into_tensors(self) -> HashMap<String, Tensor> {
+        match self.source {
+            Source::Files(tensors) => tensors,
+            Source::Random(_) => HashMap::new(),
+        }
+    }
+
+    /// To be called when every weight was taken.
+    ///
+    /// # Errors
+    /// If one is left that is not known to be redundant.
+    pub fn finish(self) -> Result<()> {
+        let Source::Files(tensors) = &self.source else { return Ok(()) };
+        // Old checkpoints store the frequencies, and tied ones may store the embedding twice.
+        let redundant = |name: &String| name.ends_with("rotary_emb.inv_freq") || name == "lm_head.weight";
+        match tensors.keys().filter(|name| !redundant(name)).min() {
+            None => Ok(()),
+            Some(name) => {
+                let problem = format!("the weights hold `{name}`, which config.json has no place for");
+                Err(Error::input(self.place.display(), problem, "they are of two models"))
+            }
+        }
+    }
+}
+
+/// The safetensors files of a checkpoint.
+fn shards(dir: &Path) -> Result<Vec<PathBuf>> {
+    let index = dir.join("model.safetensors.index.json");
+    let whole = dir.join("model.safetensors");
+    if !index.exists() {
+        if whole.exists() {
+            return Ok(vec![whole]);
+        }
+        let problem = "there is neither model.safetensors nor model.safetensors.index.json";
+        return Err(Error::input(dir.display(), problem, "give the folder of a Hugging Face checkpoint"));
+    }
+    let bytes = io::read_to_limit(&index, INDEX_LIMIT)?;
+    let parsed: Index = serde_json::from_slice(&bytes)
+        .map_err(|e| Error::input(index.display(), e, "give the index that came with the shards"))?;
+    let names: BTreeSet<String> = parsed.weight_map.into_values().collect();
+    let paths: Vec<PathBuf> = names.iter().map(|name| dir.join(name)).collect();
+    match paths.iter().find(|path| !path.is_file()) {
+        Some(missing) => Err(Error::input(
+            missing.display(),
+            "the index lists this shard, and it is not there",
+            "fetch it",
+        )),
+        None => Ok(paths),
+    }
+}
+
+/// Adds the tensors of one file.
+fn read_shard(
+    path: &Path,
+    device: &Device,
+    dtype: DType,
+    tensors: &mut HashMap<String, Tensor>,
+) -> Result<()> {
+    let bytes = std::fs::read(path).map_err(|e| Error::io(path, e))?;
+    let shard = SafeTensors::deserialize(&bytes).map_err(|e| {
+        Error::input(path.display(), format!("truncated or not safetensors: {e}"), "fetch the file again")
+    })?;
+    for (name, view) in shard.tensors() {
+        if name.ends_with("rotary_emb.inv_freq") {
+            continue;
+        }
+        let stored = stored_type(&view).ok_or_else(|| {
+            let problem = format!("`{name}` is stored as {:?}", view.dtype());
+            Error::input(path.display(), problem, "drift reads F32, F16 and BF16")
+        })?;
+        if let Some(at) = first_not_finite(&view) {
+            let problem = format!("number {at} of `{name}` is not finite");
+            return Err(Error::input(path.display(), problem, "the checkpoint is broken"));
+        }
+        let tensor = Tensor::from_raw_buffer(view.data(), stored, view.shape(), &Device::Cpu)
+            .and_then(|tensor| tensor.to_dtype(dtype)?.to_device(device))
+            .map_err(failed)?;
+        tensors.insert(name, tensor);
+    }
+    Ok(())
+}
+
+fn stored_type(view: &TensorView<'_>) -> Option<DType> {
+    match view.dtype() {
+        Dtype::F32 => Some(DType::F32),
+        Dtype::F16 => Some(DType::F16),
+        Dtype::BF16 => Some(DType::BF16),
+        _ => None,
+    }
+}
+
+/// The first number whose exponent bits are all ones: infinite, or not a number.
+fn first_not_finite(view: &TensorView<'_>) -> Option<usize> {
+    let halves = |mask: u16| {
+        let mut numbers = view.data().chunks_exact(2).map(|b| u16::from_le_bytes([b[0], b[1]]));
+        numbers.position(|bits| bits & mask == mask)
+    };
+    match view.dtype() {
+        Dtype::BF16 => halves(0x7f80),
+        Dtype::F16 => halves(0x7c00),
+        _ => {
+            let mut numbers = view.data().chunks_exact(4);
+            numbers.position(|b| !f32::from_le_bytes([b[0], b[1], b[2], b[3]]).is_finite())
+        }
+    }
+}

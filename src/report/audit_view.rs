@@ -1,0 +1,144 @@
+//! The tables of `drift audit`.
+
+use super::format::{angstrom, percent, percent_interval, thousands};
+use super::table::Table;
+use crate::audit::{AuditReport, FileReport};
+use crate::stats::bootstrap::Mean;
+use crate::text::Dialect;
+
+/// One row per file and logit processor.
+pub fn audit_table(report: &AuditReport) -> Table {
+    let mut table = Table::new(format!("Generated text, {} dialect", report.dialect.name()))
+        .code("file")
+        .code("processor")
+        .number("samples")
+        .number("pass")
+        .number("graph\nmismatch")
+        .number("parse\nfailures")
+        .number("no\nEOS")
+        .number("blocks")
+        .number("not three\nnumbers")
+        .number("with\nletters")
+        .number("digits\nlost")
+        .number("digits\ninvented");
+    if report.files.len() == 1 {
+        table.row(row(&report.files[0]));
+    } else {
+        report.files.iter().for_each(|file| _ = table.row(row(file)));
+        table.strong_row(row(&report.total));
+    }
+    let total = &report.total;
+    if let Some(interval) = total.pass_interval {
+        table.note(format!(
+            "pass: {} of {} samples, 95 % {}",
+            thousands(total.counts.passed),
+            thousands(total.counts.samples),
+            percent_interval(interval)
+        ));
+    }
+    if total.counts.without_prompt > 0 {
+        let without = thousands(total.counts.without_prompt);
+        table.note(format!("{without} samples have no prompt: their molecular graph was not compared"));
+    }
+    if report.dialect == Dialect::Stripped {
+        table.note("lost digits do not show in the stripped dialect");
+    }
+    table
+}
+
+fn row(file: &FileReport) -> Vec<String> {
+    let counts = &file.counts;
+    let share = |count: u64, of: u64| match (count, of) {
+        (0, _) => "0".to_owned(),
+        _ => format!("{} ({})", thousands(count), percent(count as f64 / of as f64)),
+    };
+    vec![
+        file.file.clone(),
+        file.lp.clone().unwrap_or_default(),
+        thousands(counts.samples),
+        share(counts.passed, counts.samples),
+        thousands(counts.graph_mismatch),
+        thousands(counts.parse_failures),
+        thousands(counts.no_eos),
+        thousands(counts.blocks),
+        share(counts.junk_blocks_strict, counts.blocks),
+        share(counts.junk_blocks_letters, counts.blocks),
+        counts.truncated_blocks.map_or_else(|| "-".to_owned(), |blocks| share(blocks, counts.blocks)),
+        share(counts.invented_blocks, counts.blocks),
+    ]
+}
+
+/// Geometry beside the references, one row per file and logit processor; none without references.
+pub fn geometry_table(report: &AuditReport) -> Option<Table> {
+    let total = report.total.geometry.as_ref()?;
+    let mut table = Table::new(format!(
+        "Geometry beside {} reference conformers of {} molecules, threshold {} Å",
+        thousands(total.references),
+        thousands(total.molecules),
+        total.threshold_angstrom
+    ))
+    .code("file")
+    .code("processor")
+    .number("molecules")
+    .number("conformers")
+    .number("bond length\nerror, Å")
+    .number("COV-R")
+    .number("MAT-R, Å")
+    .number("COV-P")
+    .number("MAT-P, Å");
+    for file in &report.files {
+        let Some(geometry) = &file.geometry else { continue };
+        let length = |estimate: Option<Mean>| estimate.map_or("-".to_owned(), |e| angstrom(e.mean));
+        let share = |estimate: Option<Mean>| estimate.map_or("-".to_owned(), |e| percent(e.mean));
+        table.row([
+            file.file.clone(),
+            file.lp.clone().unwrap_or_default(),
+            format!("{} of {}", geometry.molecules_with_conformers, geometry.molecules),
+            thousands(geometry.conformers),
+            length(geometry.bond_length_error_angstrom),
+            share(geometry.cov_recall),
+            length(geometry.mat_recall_angstrom),
+            share(geometry.cov_precision),
+            length(geometry.mat_precision_angstrom),
+        ]);
+    }
+    table.note("means over molecules; only samples that pass, in the atom order of the prompt, are compared");
+    Some(table)
+}
+
+/// Blocks by drift; none without a tokenizer.
+pub fn drift_table(report: &AuditReport) -> Option<Table> {
+    let drift = report.total.drift.as_ref()?;
+    let title = format!(
+        "Drift against {} under {}",
+        report.placeholder.as_deref().unwrap_or_default(),
+        report.tokenizer.as_deref().unwrap_or_default()
+    );
+    let mut table = Table::new(title).number("drift").number("blocks").number("share").text("");
+    let all: u64 = drift.0.values().sum();
+    for (drift, blocks) in &drift.0 {
+        let meaning = match drift {
+            0 => "",
+            d if *d > 0 => "slots left over",
+            _ => "tokens cut off",
+        };
+        let share = percent(*blocks as f64 / all as f64);
+        table.row([format!("{drift:+}"), thousands(*blocks), share, meaning.to_owned()]);
+    }
+    Some(table)
+}
+
+/// Faulty blocks; none if there is none.
+pub fn examples_table(report: &AuditReport) -> Option<Table> {
+    if report.examples.is_empty() {
+        return None;
+    }
+    let mut table = Table::new("Examples").text("fault").code("block").code("file").code("record");
+    for example in &report.examples {
+        let block: String = format!("<{}>", example.block).chars().flat_map(char::escape_debug).collect();
+        let cut: String = block.chars().take(48).collect();
+        let block = if cut.len() < block.len() { cut + "…" } else { block };
+        table.row([example.fault.to_owned(), block, example.file.clone(), example.record.clone()]);
+    }
+    Some(table)
+}

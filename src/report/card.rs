@@ -1,0 +1,234 @@
+//! The section of a model card that goes with an extended tokenizer: Markdown.
+
+use std::fmt::Write;
+
+use super::format::{hundredths, hundredths_or_dash, percent, thousands};
+use crate::design::check::PlainText;
+use crate::design::report::EmbeddingReport;
+use crate::design::rows::RowsReport;
+use crate::design::{DesignReport, Kind};
+use crate::stats::size::SIZE_CLASSES;
+
+/// What `MODEL_CARD.md` says: what was made from what, what was checked, and how to go on training.
+pub fn model_card(report: &DesignReport) -> String {
+    let mut card = String::new();
+    // Writing to a string cannot fail.
+    let _ = head(&mut card, report)
+        .and_then(|()| guarantees(&mut card, report))
+        .and_then(|()| drift(&mut card, report))
+        .and_then(|()| {
+            let rows = (report.embedding_rows, report.new_tokens, report.rows.as_ref());
+            training(&mut card, &report.embedding, rows)
+        })
+        .and_then(|()| provenance(&mut card, report));
+    card
+}
+
+fn head(card: &mut String, report: &DesignReport) -> std::fmt::Result {
+    writeln!(
+        card,
+        "## Tokenizer\n\n`{}`, extended by drift with {} new tokens, so that every \
+         coordinate block `<x,y,z>` takes exactly {} tokens, brackets included.\n",
+        report.base,
+        thousands(report.new_tokens),
+        report.tokens_per_block
+    )?;
+    let last =
+        report.first_new_id.map(|first| (first, u64::from(first) + report.new_tokens.saturating_sub(1)));
+    writeln!(card, "| | |\n| --- | --- |")?;
+    writeln!(card, "| base | `{}` |", report.base)?;
+    writeln!(card, "| kind | {}: {} |", report.kind.name(), kind(report.kind))?;
+    writeln!(card, "| a block is cut like | `{}` |", report.example.replace('|', "\\|"))?;
+    writeln!(
+        card,
+        "| which blocks | three numbers of exactly four decimals, each below {} Å in magnitude; all others keep the base's \
+         tokens |",
+        report.range_angstrom.angstrom()
+    )?;
+    if let Some((first, last)) = last {
+        writeln!(
+            card,
+            "| new tokens | {}, ids {first} to {last}; `new_tokens.json` lists them with the base's ids of their texts |",
+            report.new_tokens
+        )?;
+    }
+    writeln!(card, "| logit processor | {} |", processor(report.kind))
+}
+
+fn kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Separate => "no token mixes a bracket with anything else",
+        Kind::Fused => "brackets may share a token with digits",
+    }
+}
+
+fn processor(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Separate => {
+            "a position template, whose placeholder may be any block in the range, such as `0.0000,0.0000,0.0000`; or an \
+             automaton over the text"
+        }
+        Kind::Fused => {
+            "an automaton over the text; a position template cannot be used, since tokens mix brackets and digits"
+        }
+    }
+}
+
+fn guarantees(card: &mut String, report: &DesignReport) -> std::fmt::Result {
+    let run = &report.guarantees;
+    writeln!(card, "\n### Checked before it was written\n")?;
+    writeln!(
+        card,
+        "- Each of the {} spellings of a number, in all three positions of a block and in {} contexts, {} blocks: always {} \
+         tokens.",
+        thousands(run.numbers),
+        thousands(run.contexts),
+        thousands(run.blocks),
+        report.tokens_per_block
+    )?;
+    writeln!(card, "- {} old tokens keep id and text.", thousands(run.unchanged_tokens))?;
+    writeln!(card, "- All {} new tokens are reached.", thousands(run.reached_tokens))?;
+    writeln!(card, "- Blocks decode to themselves ({} bytes).", thousands(run.decoded_bytes))?;
+    writeln!(
+        card,
+        "- Blocks out of the range or of another spelling are encoded as by the base ({} texts).",
+        thousands(run.fallbacks)
+    )?;
+    let how = match run.plain_text {
+        PlainText::Proved => "proved from the base's expressions and vocabulary, and run",
+        PlainText::Tried => "not proved for this base's expressions, but run",
+    };
+    writeln!(
+        card,
+        "- Text without blocks takes the same tokens as before: {how} on {} texts, {} bytes.",
+        thousands(run.plain_texts),
+        thousands(run.plain_bytes)
+    )
+}
+
+fn drift(card: &mut String, report: &DesignReport) -> std::fmt::Result {
+    writeln!(card, "\n### Drift and coverage\n")?;
+    writeln!(
+        card,
+        "Drift is the difference between the tokens of a placeholder and those of a coordinate. In the range it is {} for \
+         every block. Measured on {} conformers, {} blocks; over all of them, those out of the range too, a block is {} tokens \
+         off on average.\n",
+        report.drift,
+        thousands(report.corpus.conformers),
+        thousands(report.corpus.blocks),
+        hundredths(report.corpus.drift_tokens_per_block)
+    )?;
+    writeln!(
+        card,
+        "| heavy atoms | conformers | blocks in the range | tokens a conformer | the same, base |"
+    )?;
+    writeln!(card, "| --- | --- | --- | --- | --- |")?;
+    for size in &report.corpus.by_size {
+        let class = SIZE_CLASSES.iter().find(|class| class.from as u64 == size.from);
+        let (conformers, coverage) = (thousands(size.conformers), percent(size.coverage));
+        let own = hundredths(size.tokens_per_conformer);
+        let base = hundredths_or_dash(size.base_tokens_per_conformer);
+        writeln!(
+            card,
+            "| {} | {conformers} | {coverage} | {own} | {base} |",
+            class.map_or("", |class| class.label)
+        )?;
+    }
+    let (own, base) = (hundredths(report.tokens_per_conformer), hundredths(report.base_tokens_per_conformer));
+    let (conformers, coverage) = (thousands(report.corpus.conformers), percent(report.coverage));
+    writeln!(card, "| all | {conformers} | {coverage} | {own} | {base} |")
+}
+
+/// How to go on training with the new tokens.
+pub(super) fn training(
+    card: &mut String,
+    embedding: &EmbeddingReport,
+    (needed, new_tokens, rows): (u64, u64, Option<&RowsReport>),
+) -> std::fmt::Result {
+    writeln!(card, "\n### Going on with a trained model\n")?;
+    writeln!(card, "{}\n", rows_needed(embedding, needed))?;
+    let Some(rows) = rows else {
+        return writeln!(
+            card,
+            "Rows to begin with are made from a model that is given with `--model`; none was."
+        );
+    };
+    writeln!(
+        card,
+        "`embedding_rows.safetensors` holds rows for the new ids, made from those of `{}`. After loading `model`{}:\n",
+        rows.model,
+        if embedding.fits == Some(true) { "" } else { " and resizing it" }
+    )?;
+    writeln!(card, "```python\n{}```\n", loading_script(rows.tables.len() > 1))?;
+    for (at, variant) in rows.variants.iter().enumerate() {
+        let how = if at == 0 {
+            "the mean of the old rows of a token's text, with their mean norm"
+        } else {
+            "composed digit by digit, each place weighing twice the next, with the same norm"
+        };
+        writeln!(
+            card,
+            "- `{}`: {how}. {} of {} new tokens share their row with another.",
+            variant.name,
+            thousands(variant.shared_rows),
+            thousands(new_tokens)
+        )?;
+    }
+    Ok(())
+}
+
+/// The script that puts the rows into a model of transformers; an LM head only where it is a table of its own.
+fn loading_script(head: bool) -> String {
+    let mut script = String::from(
+        "from safetensors.torch import load_file\nrows = load_file(\"embedding_rows.safetensors\")\n\
+         model.get_input_embeddings().weight.data[rows[\"ids\"]] = rows[\"embed_tokens.digits\"]\n",
+    );
+    if head {
+        script.push_str(
+            "model.get_output_embeddings().weight.data[rows[\"ids\"]] = rows[\"lm_head.digits\"]\n",
+        );
+    }
+    script
+}
+
+/// Whether to resize, and to what.
+pub(super) fn rows_needed(embedding: &EmbeddingReport, needed: u64) -> String {
+    let resize = format!(
+        "`model.resize_token_embeddings({})`, the next multiple of 64 ({} for 128)",
+        embedding.resize_to.multiple_of_64, embedding.resize_to.multiple_of_128
+    );
+    let needed = thousands(needed);
+    match (embedding.model_rows, embedding.spare_rows, embedding.fits) {
+        (Some(rows), Some(spare), Some(true)) => format!(
+            "The vocabulary needs {needed} rows; the embedding has {}, of which the base leaves {} unused: do not resize it.",
+            thousands(rows),
+            thousands(spare)
+        ),
+        (Some(rows), Some(spare), _) => format!(
+            "The vocabulary needs {needed} rows; the embedding has {}, of which the base leaves {} unused. Resize it: {resize}.",
+            thousands(rows),
+            thousands(spare)
+        ),
+        _ => format!(
+            "The vocabulary needs {needed} rows. If the model's embedding has fewer, resize it: {resize}."
+        ),
+    }
+}
+
+fn provenance(card: &mut String, report: &DesignReport) -> std::fmt::Result {
+    let model = report.rows.as_ref().map_or(String::new(), |rows| format!(" --model {}", rows.model));
+    writeln!(
+        card,
+        "\n### Made by\n\n    drift train-tokenizer --base {} --kind {} --tokens-per-block {} --range {}{model} -o DIR\n",
+        report.base,
+        report.kind.name(),
+        report.tokens_per_block,
+        report.range_angstrom.angstrom()
+    )?;
+    let made = &report.provenance;
+    writeln!(card, "{} {} ({}), from", made.program, made.version, made.revision)?;
+    for input in &made.inputs {
+        writeln!(card, "- `{}`, {} bytes, SHA-256 `{}`", input.name, thousands(input.bytes), input.sha256)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,163 @@
+//! A record of `drift eval` as a page.
+
+use super::eval_view::{comparison_table, cost_table, fastest, outcome_table, probability_table, setting};
+use super::html::{Page, Section};
+use super::plot::{Bar, BarChart, Columns, Scale, Value, bars, columns};
+use super::table::Table;
+use crate::eval::record::{EvalReport, RunReport};
+
+/// A self-contained page: what each logit processor costs, what goes wrong, where the time goes.
+pub fn eval_page(report: &EvalReport) -> Page {
+    let lead = report.advice.first().cloned().unwrap_or_else(|| setting(report));
+    let mut page = Page::new("Generation under logit processors", lead)
+        .section("Advice", |section| {
+            section.paragraph(&setting(report)).list(&report.advice);
+            section.list(fastest(report));
+        })
+        .section("What each logit processor costs", |section| {
+            section.table(&outcome_table(report));
+            section.svg(
+                &harm_plot(report),
+                "Blocks that are no longer three numbers, or lost or gained digits.",
+            );
+            if !report.comparisons.is_empty() {
+                section.table(&comparison_table(report));
+            }
+        })
+        .section("Where the time goes", |section| {
+            section.table(&cost_table(report));
+            section.svg(&time_plot(report), "Share of the wall time of each run.");
+        });
+    if report.runs.iter().any(|run| !run.drift.0.is_empty()) {
+        page = page.section("Drift", |section| drift_section(section, report));
+    }
+    if report.runs.iter().any(|run| !run.probabilities.is_empty()) {
+        page = page.section("What the model held likely", |section| {
+            section
+                .paragraph(
+                    "The probability that the model gave each token that was written, before any mask. Forced tokens that \
+                     the model holds unlikely are text that it would not have written itself.",
+                )
+                .table(&probability_table(report));
+        });
+    }
+    if report.runs.iter().any(|run| !run.examples.is_empty()) {
+        page = page.section("What goes wrong", |section| examples_section(section, report));
+    }
+    page.section("Method", |section| method(section, report)).section("Provenance", |section| {
+        section.table(&environment_table(report)).provenance(&report.provenance);
+    })
+}
+
+fn name(report: &EvalReport, run: &RunReport) -> String {
+    let models = report.runs.iter().any(|other| other.model != run.model);
+    if models { format!("{} {}", run.model, run.label()) } else { run.label() }
+}
+
+fn harm_plot(report: &EvalReport) -> String {
+    let share = |run: &RunReport, count: Option<u64>| {
+        let value = count.map(|count| count as f64 / run.outcome.blocks.max(1) as f64);
+        Value { value, text: super::format::percent_or_dash(value) }
+    };
+    let bar = |run: &RunReport| Bar {
+        label: name(report, run),
+        strong: run.lp == "automaton",
+        values: vec![
+            share(run, Some(run.outcome.junk_blocks_strict)),
+            share(run, run.outcome.truncated_blocks),
+            share(run, Some(run.outcome.invented_blocks)),
+        ],
+    };
+    bars(&BarChart {
+        title: "Blocks with junk, lost digits and invented digits by logit processor".to_owned(),
+        x_label: "share of blocks".to_owned(),
+        series: ["junk", "truncated", "invented digits"].map(str::to_owned).to_vec(),
+        bars: report.runs.iter().map(bar).collect(),
+        scale: Scale::Share,
+    })
+}
+
+fn time_plot(report: &EvalReport) -> String {
+    let bar = |run: &RunReport| {
+        let time = &run.cost.seconds;
+        let part = |seconds: f64| {
+            let value = Some(seconds / time.total.max(f64::MIN_POSITIVE));
+            Value { value, text: super::format::percent_or_dash(value) }
+        };
+        Bar {
+            label: name(report, run),
+            strong: run.lp == "automaton",
+            values: [time.prefill, time.forward, time.lp, time.sampling].map(part).to_vec(),
+        }
+    };
+    bars(&BarChart {
+        title: "Time by phase and logit processor".to_owned(),
+        x_label: "share of the wall time".to_owned(),
+        series: ["prefill", "forward", "LP", "sampling"].map(str::to_owned).to_vec(),
+        bars: report.runs.iter().map(bar).collect(),
+        scale: Scale::Share,
+    })
+}
+
+fn drift_section(section: &mut Section, report: &EvalReport) {
+    section.paragraph(
+        "FREE tokens of the template less those that the written block takes, over all blocks. Above zero the template \
+         has slots left over, below zero it cuts digits off.",
+    );
+    for run in report.runs.iter().filter(|run| !run.drift.0.is_empty()) {
+        let plot = columns(&Columns {
+            title: format!("Drift under {}", run.label()),
+            x_label: "drift, tokens".to_owned(),
+            y_label: "share of blocks".to_owned(),
+            counts: run.drift.0.iter().map(|(drift, blocks)| (*drift, *blocks)).collect(),
+        });
+        section.heading(&format!("`{}`", name(report, run))).svg(&plot, "");
+    }
+}
+
+fn examples_section(section: &mut Section, report: &EvalReport) {
+    for run in report.runs.iter().filter(|run| !run.examples.is_empty()) {
+        section.heading(&format!("`{}`", name(report, run)));
+        for example in &run.examples {
+            section.paragraph(&format!("`{}`: {}", example.smiles, example.problem));
+            section.marked(&example.text, &example.marks);
+        }
+    }
+}
+
+fn method(section: &mut Section, report: &EvalReport) {
+    let protocol = &report.protocol;
+    section.list([
+        "A text passes if it has the prompt's molecular graph, stereo ignored, and every block is three numbers.".to_owned(),
+        "Junk: a block that is not three numbers. Truncated, fixed dialect: a number is missing or has fewer than four \
+         decimals; stripped: a position template forced `>` where the model's first choice was a number. Invented: more \
+         than four decimals, or, stripped, a trailing zero."
+            .to_owned(),
+        "Bond error: mean absolute difference of bond lengths from their means over the reference conformers. RMSD after \
+         alignment (Kabsch), the least over all renumberings that leave the molecule as it is. COV and MAT as in GeoMol \
+         (Ganea et al. 2021); intervals by bootstrap over molecules."
+            .to_owned(),
+        "All runs take the same random numbers, keyed by seed, sample and position, so that text which is legal anyway \
+         comes out the same under each logit processor."
+            .to_owned(),
+        format!(
+            "At most {} a text; KV cache {}; preset `{}`.",
+            protocol.max_new_tokens.map_or_else(
+                || "half more tokens than the molecule's longest text takes, and 16,".to_owned(),
+                |most| format!("{most} tokens"),
+            ),
+            protocol.kv_cache,
+            protocol.preset
+        ),
+    ]);
+}
+
+fn environment_table(report: &EvalReport) -> Table {
+    let environment = &report.environment;
+    let mut table = Table::new("").text("").text("");
+    table.row(["date", &environment.date]);
+    table.row(["system", &environment.system]);
+    table.row(["processor", environment.processor.as_deref().unwrap_or("-")]);
+    table.row(["threads", &environment.threads.to_string()]);
+    table
+}

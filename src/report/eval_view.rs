@@ -1,0 +1,222 @@
+//! A record of `drift eval` as tables.
+
+use super::format::{number, percent, rate, seconds, thousands};
+use super::table::Table;
+use crate::audit::GeometryReport;
+use crate::eval::record::{Comparison, EvalReport, RunReport};
+use crate::stats::Interval;
+use crate::stats::bootstrap::Mean;
+
+/// What became of the texts, one row per logit processor; the automaton in bold.
+pub fn outcome_table(report: &EvalReport) -> Table {
+    let mut table = Table::new(title(report, "what became of the texts"));
+    table = model_column(table, report)
+        .code("logit processor")
+        .number("pass")
+        .number("other\nmolecule")
+        .number("parse\nfailures")
+        .number("no\nEOS")
+        .number("junk\nblocks")
+        .number("with\nletters")
+        .number("truncated\nblocks")
+        .number("invented\ndigits")
+        .number("bond\nerror, Å")
+        .number("MAT-P, Å");
+    for run in &report.runs {
+        let outcome = &run.outcome;
+        let share = |count: u64| percent(count as f64 / outcome.blocks.max(1) as f64);
+        let mut cells = model_cells(report, &run.model);
+        let geometry = |value: fn(&GeometryReport) -> Option<Mean>| {
+            run.geometry.as_ref().and_then(value).map_or_else(|| "-".to_owned(), |mean| number(mean.mean))
+        };
+        cells.extend([
+            run.label(),
+            format!("{} of {}", thousands(outcome.passed), thousands(outcome.samples)),
+            thousands(outcome.graph_mismatch),
+            thousands(outcome.parse_failures),
+            thousands(outcome.no_eos),
+            share(outcome.junk_blocks_strict),
+            share(outcome.junk_blocks_letters),
+            outcome.truncated_blocks.map_or_else(|| "-".to_owned(), share),
+            share(outcome.invented_blocks),
+            geometry(|geometry| geometry.bond_length_error_angstrom),
+            geometry(|geometry| geometry.mat_precision_angstrom),
+        ]);
+        add(&mut table, run.lp == "automaton", cells);
+    }
+    table.note("Blocks in percent of all blocks; bond error and MAT-P over the texts that pass.");
+    table
+}
+
+/// Each logit processor against none, paired.
+pub fn comparison_table(report: &EvalReport) -> Table {
+    let mut table = Table::new(title(report, "against no logit processor, paired"));
+    table = model_column(table, report)
+        .code("logit processor")
+        .number("pass")
+        .number("same text")
+        .number("bond error, Å")
+        .number("MAT-P, Å")
+        .number("MAT-R, Å")
+        .number("speed");
+    for pair in &report.comparisons {
+        let mut cells = model_cells(report, &pair.model);
+        cells.extend([
+            pair.label(),
+            format!("{:+}", pair.passed_difference),
+            same_text(pair),
+            difference(pair.bond_error_difference_angstrom),
+            difference(pair.mat_precision_difference_angstrom),
+            difference(pair.mat_recall_difference_angstrom),
+            format!("{:.2}", pair.speed_ratio),
+        ]);
+        add(&mut table, pair.lp == "automaton", cells);
+    }
+    table.note(
+        "Differences over the molecules whose texts pass both ways, 95 % bootstrap; same text: of those that are \
+         well formed without.",
+    );
+    table
+}
+
+/// Time and memory, one row per logit processor.
+pub fn cost_table(report: &EvalReport) -> Table {
+    let mut table = Table::new(title(report, "what it took"));
+    table = model_column(table, report)
+        .code("logit processor")
+        .number("tokens")
+        .number("forced")
+        .number("steps")
+        .number("tokens/s")
+        .number("conformers/s")
+        .number("time")
+        .number("prefill")
+        .number("forward")
+        .number("LP")
+        .number("sampling")
+        .number("templates")
+        .number("other");
+    for run in &report.runs {
+        let cost = &run.cost;
+        let time = &cost.seconds;
+        let share = |part: f64| percent(part / time.total.max(f64::MIN_POSITIVE));
+        let mut cells = model_cells(report, &run.model);
+        cells.extend([
+            run.label(),
+            thousands(cost.generated_tokens),
+            percent(cost.forced_tokens as f64 / cost.generated_tokens.max(1) as f64),
+            thousands(cost.decode_steps),
+            number(cost.tokens_per_second),
+            number(cost.conformers_per_second),
+            seconds(time.total),
+            share(time.prefill),
+            share(time.forward),
+            share(time.lp),
+            share(time.sampling),
+            share(time.templates),
+            share(time.other),
+        ]);
+        add(&mut table, run.lp == "automaton", cells);
+    }
+    table
+}
+
+/// How likely the model held what was written, by class of token.
+pub fn probability_table(report: &EvalReport) -> Table {
+    let mut table = Table::new(title(report, "how likely the model held what was written"));
+    table = model_column(table, report)
+        .code("logit processor")
+        .text("tokens of")
+        .number("tokens")
+        .number("forced")
+        .number("probability")
+        .number("nats")
+        .number("below 1 %");
+    for run in &report.runs {
+        for class in &run.probabilities {
+            let mut cells = model_cells(report, &run.model);
+            cells.extend([
+                run.label(),
+                class.class.clone(),
+                thousands(class.tokens),
+                percent(class.forced as f64 / class.tokens.max(1) as f64),
+                format!("{:.3}", class.mean_probability),
+                format!("{:.3}", class.mean_nats),
+                percent(class.unlikely),
+            ]);
+            table.row(cells);
+        }
+    }
+    table
+}
+
+/// How many texts, of what, by what, where, in a sentence.
+pub fn setting(report: &EvalReport) -> String {
+    let protocol = &report.protocol;
+    let devices: Vec<&str> = report.runs.iter().map(|run| &*run.device).collect();
+    let mut out = format!(
+        "{} molecules of {}, {} texts each, preset {}, seed {}, batch {}, {} engine on {}",
+        thousands(protocol.molecules as u64),
+        protocol.molecules_from,
+        protocol.generations,
+        protocol.preset,
+        protocol.seed,
+        protocol.batch,
+        protocol.engine,
+        devices.first().unwrap_or(&"-"),
+    );
+    if let Some(synthetic) = &protocol.synthetic {
+        out.push_str(&format!("; random weights of the {synthetic} shape: only the speed means anything"));
+    }
+    if report.interrupted {
+        out.push_str("; cut short");
+    }
+    out.push('.');
+    out
+}
+
+/// The speed of the fastest run.
+pub fn fastest(report: &EvalReport) -> Option<String> {
+    let speed = |run: &&RunReport| run.cost.conformers_per_second;
+    let best = report.runs.iter().max_by(|a, b| speed(a).total_cmp(&speed(b)))?;
+    Some(format!("`{}` is fastest: {}.", best.label(), rate(speed(&best), "conformers")))
+}
+
+fn same_text(pair: &Comparison) -> String {
+    format!("{} of {}", thousands(pair.identical), thousands(pair.well_formed_without))
+}
+
+fn difference(mean: Option<Mean>) -> String {
+    let Some(Mean { mean, interval, .. }) = mean else { return "-".to_owned() };
+    let interval = interval.map(|Interval { low, high }| format!(" [{low:+.3}, {high:+.3}]"));
+    format!("{mean:+.3}{}", interval.unwrap_or_default())
+}
+
+fn title(report: &EvalReport, what: &str) -> String {
+    match one_model(report) {
+        Some(model) => format!("{model}: {what}"),
+        None => what.to_owned(),
+    }
+}
+
+/// The model, if there is but one; then it needs no column.
+fn one_model(report: &EvalReport) -> Option<&str> {
+    let first = report.runs.first()?;
+    report.runs.iter().all(|run| run.model == first.model).then_some(&*first.model)
+}
+
+fn model_column(table: Table, report: &EvalReport) -> Table {
+    if one_model(report).is_some() { table } else { table.code("model") }
+}
+
+fn model_cells(report: &EvalReport, model: &str) -> Vec<String> {
+    if one_model(report).is_some() { Vec::new() } else { vec![model.to_owned()] }
+}
+
+fn add(table: &mut Table, strong: bool, cells: Vec<String>) {
+    if strong {
+        table.strong_row(cells)
+    } else {
+        table.row(cells)
+    };
+}

@@ -1,0 +1,73 @@
+//! Which documents each update sees: a function of the seed and the documents' lengths alone.
+
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+
+/// A stream apart from those of initial weights.
+const STREAM: u64 = 1 << 32;
+
+/// Passes over the documents, each in an order of its own, cut into batches; a batch may reach into the next pass.
+pub struct Batches {
+    lengths: Vec<usize>,
+    batch_tokens: usize,
+    seed: u64,
+    shortest_first: bool,
+    pass: u64,
+    order: Vec<usize>,
+}
+
+impl Batches {
+    /// Batches of documents of these lengths in tokens; each holds at least `batch_tokens`.
+    pub fn new(lengths: Vec<usize>, batch_tokens: usize, seed: u64, shortest_first: bool) -> Self {
+        Batches { lengths, batch_tokens, seed, shortest_first, pass: 0, order: Vec::new() }
+    }
+
+    /// The order of a pass, backwards.
+    fn order(&self, pass: u64) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.lengths.len()).collect();
+        let mut random = ChaCha8Rng::seed_from_u64(self.seed);
+        random.set_stream(STREAM + pass);
+        order.shuffle(&mut random);
+        if pass == 0 && self.shortest_first {
+            order.sort_by_key(|&n| std::cmp::Reverse(self.lengths[n]));
+        }
+        order
+    }
+}
+
+impl Iterator for Batches {
+    type Item = Vec<usize>;
+
+    /// The documents of the next update; `None` only without documents.
+    fn next(&mut self) -> Option<Vec<usize>> {
+        let (mut batch, mut tokens) = (Vec::new(), 0);
+        while tokens < self.batch_tokens && !self.lengths.is_empty() {
+            let Some(document) = self.order.pop() else {
+                self.order = self.order(self.pass);
+                self.pass += 1;
+                continue;
+            };
+            tokens += self.lengths[document];
+            batch.push(document);
+        }
+        (!batch.is_empty()).then_some(batch)
+    }
+}
+
+/// Cuts a batch into packs of at most `limit` tokens; a longer document is a pack alone.
+pub fn packs(batch: &[usize], length: impl Fn(usize) -> usize, limit: usize) -> Vec<Vec<usize>> {
+    let mut packs: Vec<Vec<usize>> = Vec::new();
+    let mut tokens = 0;
+    for &document in batch {
+        tokens += length(document);
+        match packs.last_mut() {
+            Some(pack) if tokens <= limit => pack.push(document),
+            _ => {
+                tokens = length(document);
+                packs.push(vec![document]);
+            }
+        }
+    }
+    packs
+}

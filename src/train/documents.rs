@@ -1,0 +1,220 @@
+//! Texts to learn: prompt and answer, as tokens.
+
+use std::collections::HashSet;
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::network::{Pack, Target};
+use crate::corpus::{AtomOrder, Conformer, Conformers, Part, ReadSummary};
+use crate::error::{Error, Result};
+use crate::job::Job;
+use crate::text::{self, Dialect, SMILES_CLOSE, SMILES_OPEN, skeleton};
+use crate::tokenizer::{Class, Named, Tokenizer};
+
+/// How much a token counts in the loss.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Loss {
+    /// Tokens of the prompt.
+    pub prompt: f32,
+    /// COPY tokens of the answer: tags, atoms, bonds, brackets of blocks, the end of text.
+    pub copy: f32,
+}
+
+/// `[SMILES]…[/SMILES][CONFORMER]…[/CONFORMER]` and the end of text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Document {
+    /// All tokens.
+    pub tokens: Vec<u32>,
+    /// How many of them are the prompt.
+    pub prompt: usize,
+    /// Whether a token of the answer is COPY, by its place after the prompt.
+    pub copy: Vec<bool>,
+}
+
+/// The prompt of a molecule.
+pub fn prompt(smiles: &str) -> String {
+    format!("{SMILES_OPEN}{smiles}{SMILES_CLOSE}")
+}
+
+impl Document {
+    /// A conformer's document.
+    ///
+    /// # Errors
+    /// If the tokenizer cannot encode it.
+    pub fn new(conformer: &Conformer, tokenizer: &Tokenizer, end: &Named, dialect: Dialect) -> Result<Self> {
+        let mut tokens = tokenizer.prompt_ids(&prompt(&skeleton::smiles(&conformer.skeleton)))?;
+        let prompt = tokens.len();
+        let answer = text::tagged(&text::write(&conformer.skeleton, &conformer.coordinates, dialect));
+        let answer = tokenizer.tokens(&answer)?;
+        let copy = answer.iter().map(|token| token.class == Class::Copy).chain([true]).collect();
+        tokens.extend(answer.iter().map(|token| token.id).chain([end.id]));
+        Ok(Document { tokens, prompt, copy })
+    }
+
+    /// Whether the token at `at` is one that a template would force.
+    pub fn is_copy(&self, at: usize) -> bool {
+        at >= self.prompt && self.copy[at - self.prompt]
+    }
+
+    fn weight(&self, at: usize, loss: Loss) -> f32 {
+        if at < self.prompt {
+            loss.prompt
+        } else if self.is_copy(at) {
+            loss.copy
+        } else {
+            1.0
+        }
+    }
+}
+
+/// Documents end to end; tokens without weight are no targets.
+pub fn pack<'d>(documents: impl IntoIterator<Item = &'d Document>, loss: Loss) -> Pack {
+    let mut pack = Pack::default();
+    for document in documents {
+        let start = pack.tokens.len();
+        pack.tokens.extend(&document.tokens);
+        pack.documents.push(start..pack.tokens.len());
+        let targets = (1..document.tokens.len()).map(|at| Target {
+            row: start + at - 1,
+            token: document.tokens[at],
+            weight: document.weight(at, loss),
+        });
+        pack.targets.extend(targets.filter(|target| target.weight > 0.0));
+    }
+    pack
+}
+
+/// How much of a corpus is in a part.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct PartSize {
+    /// Distinct SMILES.
+    pub molecules: u64,
+    /// Conformers.
+    pub conformers: u64,
+    /// Tokens of their documents.
+    pub tokens: u64,
+}
+
+/// A corpus as documents.
+#[derive(Debug)]
+pub struct Documents {
+    /// What is learned.
+    pub train: Vec<Document>,
+    /// What is not, and tells how far learning is.
+    pub validation: Vec<Document>,
+    /// Their sizes; test molecules are counted and thrown away.
+    pub sizes: Sizes,
+    /// The corpus as read.
+    pub summary: ReadSummary,
+}
+
+/// The sizes of the parts, and what was left out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Sizes {
+    /// What is learned.
+    pub train: PartSize,
+    /// What tells how far learning is.
+    pub validation: PartSize,
+    /// What no training sees.
+    pub test: PartSize,
+    /// Conformers whose document is longer than the context.
+    pub too_long: u64,
+    /// Conformers of files without SMILES: there is no prompt for them.
+    pub without_smiles: u64,
+    /// Records that could not be read.
+    pub skipped: u64,
+}
+
+/// What documents are made with.
+#[derive(Clone, Copy)]
+pub struct Writer<'t> {
+    /// The tokenizer.
+    pub tokenizer: &'t Tokenizer,
+    /// Its end of text.
+    pub end: &'t Named,
+    /// How coordinates are written.
+    pub dialect: Dialect,
+    /// The longest document, in tokens.
+    pub context: usize,
+}
+
+impl Writer<'_> {
+    /// The documents of a corpus, in its order, split by SMILES.
+    ///
+    /// # Errors
+    /// If the corpus cannot be read, or nothing in it is for training.
+    pub fn documents(&self, corpus: &dyn Conformers, job: &Job) -> Result<Documents> {
+        let mut documents = Documents {
+            train: vec![],
+            validation: vec![],
+            sizes: Sizes::default(),
+            summary: ReadSummary::new(),
+        };
+        let mut molecules: [HashSet<String>; 3] = Default::default();
+        documents.summary = corpus.read(job, &mut |batch| {
+            let made: Vec<Option<(Part, Document)>> = batch
+                .conformers
+                .par_iter()
+                .map(|conformer| {
+                    let with_smiles = conformer.order == AtomOrder::Smiles;
+                    let document = || Document::new(conformer, self.tokenizer, self.end, self.dialect);
+                    with_smiles.then(|| Ok((Part::of(conformer), document()?))).transpose()
+                })
+                .collect::<Result<_>>()?;
+            for (conformer, made) in batch.conformers.iter().zip(made) {
+                let Some((part, document)) = made else {
+                    documents.sizes.without_smiles += 1;
+                    continue;
+                };
+                let is_new = molecules[part as usize].insert(skeleton::smiles(&conformer.skeleton));
+                documents.add(part, document, is_new, self.context);
+            }
+            Ok(())
+        })?;
+        documents.sizes.skipped = documents.summary.skipped;
+        if documents.train.is_empty() {
+            let problem = format!("holds no conformer to learn from ({})", documents.sizes.left_out());
+            return Err(Error::input(
+                "--corpus",
+                problem,
+                "give more conformers with SMILES, or a longer --context",
+            ));
+        }
+        Ok(documents)
+    }
+}
+
+impl Documents {
+    fn add(&mut self, part: Part, document: Document, is_new: bool, context: usize) {
+        if document.tokens.len() > context {
+            self.sizes.too_long += 1;
+            return;
+        }
+        let size = match part {
+            Part::Train => &mut self.sizes.train,
+            Part::Validation => &mut self.sizes.validation,
+            Part::Test => &mut self.sizes.test,
+        };
+        size.molecules += u64::from(is_new);
+        size.conformers += 1;
+        size.tokens += document.tokens.len() as u64;
+        match part {
+            Part::Train => self.train.push(document),
+            Part::Validation => self.validation.push(document),
+            Part::Test => {}
+        }
+    }
+}
+
+impl Sizes {
+    fn left_out(&self) -> String {
+        format!(
+            "{} for validation and tests, {} longer than the context, {} without SMILES, {} unreadable",
+            self.validation.conformers + self.test.conformers,
+            self.too_long,
+            self.without_smiles,
+            self.skipped
+        )
+    }
+}

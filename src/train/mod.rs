@@ -1,0 +1,28 @@
+//! The small trainer for reference checkpoints: Qwen3 and Llama decoders on the CPU, in `f32`.
+//!
+//! [`train()`] is the way through. `documents` makes texts to tokens, `batches` says which of them an update sees,
+//! `network` and `backward` give loss and gradient of a pack of documents, `optimizer` makes the update, `state` keeps
+//! training that was stopped, `export` writes what transformers reads.
+//!
+//! Gradients are written out by hand instead of recorded: nothing is kept that the way back does not need, and
+//! attention runs document by document. `tests/it/train.rs` compares them with finite differences and with candle's own.
+
+pub mod attention;
+mod backward;
+pub mod batches;
+pub mod documents;
+pub mod export;
+pub mod kernels;
+pub mod network;
+pub mod optimizer;
+pub mod parameters;
+pub mod recipe;
+pub mod report;
+pub mod state;
+mod tensors;
+mod trainer;
+
+pub use documents::prompt;
+pub use recipe::{Recipe, Schedule, Shape};
+pub use report::{TrainReport, Validation};
+pub use trainer::{Plan, train};

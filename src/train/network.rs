@@ -1,0 +1,219 @@
+//! Loss and gradient of a decoder over one pack of documents, written out by hand.
+//!
+//! The formulas are those of Hugging Face's Qwen3 and Llama. Products go through candle; what lies between them is in
+//! `kernels` and `attention`, with its derivative.
+
+use std::ops::Range;
+
+use candle_core::{Result, Tensor};
+
+use super::attention::{Heads, attend};
+use super::kernels::{Prediction, Rotary, add, cross_entropy, rms_norm, swiglu};
+use super::parameters::{LayerLayout, LayerMatrices, Layout, Weights};
+use super::tensors::{matrix, values};
+use crate::model::Config;
+
+/// Documents laid end to end; none sees another, and positions begin anew in each.
+#[derive(Debug, Clone, Default)]
+pub struct Pack {
+    /// Token ids.
+    pub tokens: Vec<u32>,
+    /// The rows of each document.
+    pub documents: Vec<Range<usize>>,
+    /// What to predict, by row of the token before it.
+    pub targets: Vec<Target>,
+}
+
+/// A token to predict.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Target {
+    /// The row that predicts it.
+    pub row: usize,
+    /// Its id.
+    pub token: u32,
+    /// How much it counts in the loss.
+    pub weight: f32,
+}
+
+/// A decoder's shape, ready to run.
+pub struct Network {
+    /// Where weights lie.
+    pub layout: Layout,
+    pub(super) heads: Heads,
+    pub(super) hidden: usize,
+    pub(super) inner: usize,
+    eps: f32,
+    rotary: Rotary,
+}
+
+/// What the way back needs of a layer; matrices of `[tokens, …]`.
+pub(super) struct Layer {
+    /// Input: `[tokens, hidden]`.
+    pub input: Vec<f32>,
+    pub input_inverse: Vec<f32>,
+    /// Normed input.
+    pub normed: Tensor,
+    /// Queries and keys before the norms of heads, and what these divided by; Qwen3 alone has them.
+    pub head_norms: Option<[(Vec<f32>, Vec<f32>); 2]>,
+    /// Queries and keys as turned, and values.
+    pub qkv: [Tensor; 3],
+    pub probabilities: Vec<Tensor>,
+    /// What attention gives: `[tokens, heads * dim]`.
+    pub mixed: Tensor,
+    /// Between attention and MLP: `[tokens, hidden]`.
+    pub middle: Vec<f32>,
+    pub middle_inverse: Vec<f32>,
+    /// The same normed.
+    pub middle_normed: Tensor,
+    /// `[tokens, 2 * intermediate]`.
+    pub gate_up: Tensor,
+    /// `[tokens, intermediate]`.
+    pub activated: Tensor,
+}
+
+/// The last hidden states and what the way back needs.
+pub(super) struct Forward {
+    pub layers: Vec<Layer>,
+    /// `[tokens, hidden]`.
+    pub output: Vec<f32>,
+    pub output_inverse: Vec<f32>,
+    /// The same normed.
+    pub normed: Tensor,
+}
+
+impl Network {
+    /// For documents of at most `longest` tokens.
+    pub fn new(config: &Config, longest: usize) -> Self {
+        Network {
+            layout: Layout::new(config),
+            heads: Heads {
+                queries: config.num_attention_heads,
+                pairs: config.num_key_value_heads,
+                dim: config.head_dim,
+            },
+            hidden: config.hidden_size,
+            inner: config.intermediate_size,
+            eps: config.rms_norm_eps as f32,
+            rotary: Rotary::new(longest, config.head_dim, config.rope_theta),
+        }
+    }
+
+    /// The weights of one step, as tensors.
+    ///
+    /// # Errors
+    /// If there are not as many as the layout says.
+    pub fn weights<'v>(&self, flat: &'v [f32]) -> Result<Weights<'v>> {
+        Weights::new(&self.layout, self.hidden, flat)
+    }
+
+    /// Logits of every row, `[tokens, vocabulary]`.
+    ///
+    /// # Errors
+    /// If candle refuses a product.
+    pub fn logits(&self, weights: &Weights<'_>, pack: &Pack) -> Result<Tensor> {
+        self.forward(weights, pack)?.normed.matmul(&weights.embedding.t()?)
+    }
+
+    /// How each target is predicted.
+    ///
+    /// # Errors
+    /// If candle refuses a product.
+    pub fn predict(&self, weights: &Weights<'_>, pack: &Pack) -> Result<Vec<Prediction>> {
+        let logits = self.logits(weights, pack)?;
+        Ok(self.judge(&values(&logits)?, pack).0)
+    }
+
+    /// Predictions of the targets, and the gradient of their weighted cross-entropy by the logits.
+    pub(super) fn judge(&self, logits: &[f32], pack: &Pack) -> (Vec<Prediction>, Vec<f32>) {
+        let vocabulary = self.layout.embedding.len() / self.hidden;
+        let mut gradient = vec![0.0; logits.len()];
+        let predictions = pack.targets.iter().map(|target| {
+            let row = target.row * vocabulary..(target.row + 1) * vocabulary;
+            cross_entropy(&logits[row.clone()], target.token as usize, target.weight, &mut gradient[row])
+        });
+        (predictions.collect(), gradient)
+    }
+
+    pub(super) fn forward(&self, weights: &Weights<'_>, pack: &Pack) -> Result<Forward> {
+        let table = &weights.values[self.layout.embedding.clone()];
+        let rows = pack.tokens.iter().map(|&token| &table[token as usize * self.hidden..][..self.hidden]);
+        let mut x = rows.collect::<Vec<_>>().concat();
+        let mut layers = Vec::with_capacity(weights.layers.len());
+        for (layout, matrices) in self.layout.layers.iter().zip(&weights.layers) {
+            let (layer, output) = self.layer(weights, (layout, matrices), x, pack)?;
+            layers.push(layer);
+            x = output;
+        }
+        let (normed, output_inverse) = rms_norm(&x, &weights.values[self.layout.norm.clone()], self.eps);
+        Ok(Forward { layers, output: x, output_inverse, normed: matrix(normed, self.hidden)? })
+    }
+
+    fn layer(
+        &self,
+        weights: &Weights<'_>,
+        (layout, matrices): (&LayerLayout, &LayerMatrices),
+        input: Vec<f32>,
+        pack: &Pack,
+    ) -> Result<(Layer, Vec<f32>)> {
+        let scale = |range: &Range<usize>| &weights.values[range.clone()];
+        let (normed, input_inverse) = rms_norm(&input, scale(&layout.input_norm), self.eps);
+        let normed = matrix(normed, self.hidden)?;
+        let projected = normed.matmul(&matrices.qkv.t()?)?;
+        let [mut q, mut k, v] = self.split(&values(&projected)?);
+        let head_norms = layout.head_norms.as_ref().map(|norms| {
+            let (q_normed, q_inverse) = rms_norm(&q, scale(&norms[0]), self.eps);
+            let (k_normed, k_inverse) = rms_norm(&k, scale(&norms[1]), self.eps);
+            let before = [std::mem::replace(&mut q, q_normed), std::mem::replace(&mut k, k_normed)];
+            let [q_before, k_before] = before;
+            [(q_before, q_inverse), (k_before, k_inverse)]
+        });
+        self.turn(&mut q, pack, false);
+        self.turn(&mut k, pack, false);
+        let [wide, narrow] = [self.heads.queries, self.heads.pairs].map(|heads| heads * self.heads.dim);
+        let qkv = [matrix(q, wide)?, matrix(k, narrow)?, matrix(v, narrow)?];
+        let (mixed, probabilities) = attend(&qkv, &pack.documents, self.heads)?;
+        let mixed = matrix(mixed, wide)?;
+        let mut middle = input.clone();
+        add(&mut middle, &values(&mixed.matmul(&matrices.output.t()?)?)?);
+        let (middle_normed, middle_inverse) = rms_norm(&middle, scale(&layout.post_norm), self.eps);
+        let middle_normed = matrix(middle_normed, self.hidden)?;
+        let gate_up = middle_normed.matmul(&matrices.gate_up.t()?)?;
+        let activated = matrix(swiglu(&values(&gate_up)?, self.inner), self.inner)?;
+        let mut output = middle.clone();
+        add(&mut output, &values(&activated.matmul(&matrices.down.t()?)?)?);
+        let layer = Layer {
+            input,
+            input_inverse,
+            normed,
+            head_norms,
+            qkv,
+            probabilities,
+            mixed,
+            middle,
+            middle_inverse,
+            middle_normed,
+            gate_up,
+            activated,
+        };
+        Ok((layer, output))
+    }
+
+    /// Queries, keys and values of rows `[queries | keys | values]`.
+    fn split(&self, projected: &[f32]) -> [Vec<f32>; 3] {
+        let [wide, narrow] = [self.heads.queries, self.heads.pairs].map(|heads| heads * self.heads.dim);
+        let rows = || projected.chunks_exact(wide + 2 * narrow);
+        [0..wide, wide..wide + narrow, wide + narrow..wide + 2 * narrow]
+            .map(|columns| rows().map(|row| &row[columns.clone()]).collect::<Vec<_>>().concat())
+    }
+
+    /// Turns the heads of each row by its position in its document, or back.
+    pub(super) fn turn(&self, heads: &mut [f32], pack: &Pack, back: bool) {
+        let width = heads.len() / pack.tokens.len();
+        for document in &pack.documents {
+            let rows = heads[document.start * width..document.end * width].chunks_exact_mut(width);
+            for (position, row) in rows.enumerate() {
+                row.chunks_exact_mut(self.heads.dim).for_each(|head| self.rotary.turn(head, position, back));
+            }
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Where each weight of a decoder lies in one flat vector, which gradients and the optimizer share.
+
+use std::ops::Range;
+
+use candle_core::{Device, Result, Tensor};
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+
+use crate::model::{Architecture, Config};
+
+/// Standard deviation of initial weights, as in GPT-2; what writes to the residual stream gets `1/√(2 layers)` of it.
+const INITIAL_DEVIATION: f32 = 0.02;
+
+/// One tensor of a checkpoint.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Parameter {
+    /// Its name in Hugging Face checkpoints.
+    pub name: String,
+    /// Its shape, row-major: `[out, in]` for products, `[size]` for norms.
+    pub shape: Vec<usize>,
+    /// Where it lies in the flat vector.
+    pub range: Range<usize>,
+    initial: Initial,
+}
+
+/// How a tensor begins.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Initial {
+    /// All ones: the scales of norms.
+    Ones,
+    /// Normal with this standard deviation.
+    Normal(f32),
+}
+
+impl Parameter {
+    /// Whether weight decay pulls it to zero: matrices, not the scales of norms.
+    pub fn decays(&self) -> bool {
+        self.shape.len() > 1
+    }
+}
+
+/// Where the weights of one layer lie. `qkv` and `gate_up` are tensors of the checkpoint, one after another, read as one.
+#[derive(Debug, Clone)]
+pub struct LayerLayout {
+    /// Norm before attention: `[hidden]`.
+    pub input_norm: Range<usize>,
+    /// Queries, keys, values: `[(heads + 2 kv heads) * head_dim, hidden]`.
+    pub qkv: Range<usize>,
+    /// Norms of queries and keys: `[head_dim]` each; Qwen3 alone has them.
+    pub head_norms: Option<[Range<usize>; 2]>,
+    /// Attention output: `[hidden, heads * head_dim]`.
+    pub output: Range<usize>,
+    /// Norm before the MLP: `[hidden]`.
+    pub post_norm: Range<usize>,
+    /// Gate and up: `[2 * intermediate, hidden]`.
+    pub gate_up: Range<usize>,
+    /// Down: `[hidden, intermediate]`.
+    pub down: Range<usize>,
+}
+
+/// The weights of a decoder, in order.
+#[derive(Debug, Clone)]
+pub struct Layout {
+    /// Every tensor, without gaps.
+    pub parameters: Vec<Parameter>,
+    /// `[vocabulary, hidden]`; also the LM head.
+    pub embedding: Range<usize>,
+    /// By layer.
+    pub layers: Vec<LayerLayout>,
+    /// Norm before the LM head: `[hidden]`.
+    pub norm: Range<usize>,
+}
+
+impl Layout {
+    /// The layout of a decoder with tied embeddings.
+    pub fn new(config: &Config) -> Self {
+        let mut builder = Builder::default();
+        let hidden = config.hidden_size;
+        let residual = INITIAL_DEVIATION / (2.0 * config.num_hidden_layers as f32).sqrt();
+        let embedding = builder.matrix("model.embed_tokens", config.vocab_size, hidden, INITIAL_DEVIATION);
+        let layers = (0..config.num_hidden_layers).map(|n| builder.layer(config, n, residual)).collect();
+        let norm = builder.norm("model.norm", hidden);
+        Layout { parameters: builder.parameters, embedding, layers, norm }
+    }
+
+    /// How many weights there are.
+    pub fn len(&self) -> usize {
+        self.norm.end
+    }
+
+    /// Never: a decoder has weights.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Weights before the first step: a function of the seed alone.
+    pub fn initial(&self, seed: u64) -> Vec<f32> {
+        let mut values = vec![1.0; self.len()];
+        for (stream, parameter) in self.parameters.iter().enumerate() {
+            if let Initial::Normal(deviation) = parameter.initial {
+                let mut random = ChaCha8Rng::seed_from_u64(seed);
+                random.set_stream(stream as u64);
+                values[parameter.range.clone()].iter_mut().for_each(|v| *v = deviation * normal(&mut random));
+            }
+        }
+        values
+    }
+}
+
+/// A standard normal draw (Box and Muller, 1958).
+fn normal(random: &mut ChaCha8Rng) -> f32 {
+    let (u, v): (f64, f64) = (1.0 - random.random::<f64>(), random.random());
+    ((-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()) as f32
+}
+
+#[derive(Default)]
+struct Builder {
+    parameters: Vec<Parameter>,
+    end: usize,
+}
+
+impl Builder {
+    fn add(&mut self, name: &str, shape: Vec<usize>, initial: Initial) -> Range<usize> {
+        let range = self.end..self.end + shape.iter().product::<usize>();
+        self.end = range.end;
+        self.parameters.push(Parameter {
+            name: format!("{name}.weight"),
+            shape,
+            range: range.clone(),
+            initial,
+        });
+        range
+    }
+
+    fn matrix(&mut self, name: &str, out: usize, into: usize, deviation: f32) -> Range<usize> {
+        self.add(name, vec![out, into], Initial::Normal(deviation))
+    }
+
+    fn norm(&mut self, name: &str, size: usize) -> Range<usize> {
+        self.add(name, vec![size], Initial::Ones)
+    }
+
+    fn layer(&mut self, config: &Config, n: usize, residual: f32) -> LayerLayout {
+        let (hidden, inner, dim) = (config.hidden_size, config.intermediate_size, config.head_dim);
+        let (heads, kv_heads) = (config.num_attention_heads, config.num_key_value_heads);
+        let name = |part: &str| format!("model.layers.{n}.{part}");
+        let deviation = INITIAL_DEVIATION;
+        let input_norm = self.norm(&name("input_layernorm"), hidden);
+        let q = self.matrix(&name("self_attn.q_proj"), heads * dim, hidden, deviation);
+        self.matrix(&name("self_attn.k_proj"), kv_heads * dim, hidden, deviation);
+        let v = self.matrix(&name("self_attn.v_proj"), kv_heads * dim, hidden, deviation);
+        let head_norms = (config.architecture == Architecture::Qwen3)
+            .then(|| ["q_norm", "k_norm"].map(|norm| self.norm(&name(&format!("self_attn.{norm}")), dim)));
+        let output = self.matrix(&name("self_attn.o_proj"), hidden, heads * dim, residual);
+        let post_norm = self.norm(&name("post_attention_layernorm"), hidden);
+        let gate = self.matrix(&name("mlp.gate_proj"), inner, hidden, deviation);
+        let up = self.matrix(&name("mlp.up_proj"), inner, hidden, deviation);
+        let down = self.matrix(&name("mlp.down_proj"), hidden, inner, residual);
+        let (qkv, gate_up) = (q.start..v.end, gate.start..up.end);
+        LayerLayout { input_norm, qkv, head_norms, output, post_norm, gate_up, down }
+    }
+}
+
+/// One layer's weights as tensors, for products; norms stay slices.
+pub struct LayerMatrices {
+    /// As [`LayerLayout::qkv`].
+    pub qkv: Tensor,
+    /// As [`LayerLayout::output`].
+    pub output: Tensor,
+    /// As [`LayerLayout::gate_up`].
+    pub gate_up: Tensor,
+    /// As [`LayerLayout::down`].
+    pub down: Tensor,
+}
+
+/// The weights of one step.
+pub struct Weights<'v> {
+    /// All of them.
+    pub values: &'v [f32],
+    /// `[vocabulary, hidden]`.
+    pub embedding: Tensor,
+    /// By layer.
+    pub layers: Vec<LayerMatrices>,
+}
+
+impl<'v> Weights<'v> {
+    /// Copies the matrices of a flat vector into tensors.
+    ///
+    /// # Errors
+    /// If `values` is not as long as the layout.
+    pub fn new(layout: &Layout, hidden: usize, values: &'v [f32]) -> Result<Self> {
+        let matrix = |range: &Range<usize>, columns: usize| {
+            Tensor::from_slice(&values[range.clone()], (range.len() / columns, columns), &Device::Cpu)
+        };
+        let layers = layout.layers.iter().map(|layer| {
+            Ok(LayerMatrices {
+                qkv: matrix(&layer.qkv, hidden)?,
+                output: matrix(&layer.output, layer.output.len() / hidden)?,
+                gate_up: matrix(&layer.gate_up, hidden)?,
+                down: matrix(&layer.down, layer.down.len() / hidden)?,
+            })
+        });
+        let layers = layers.collect::<Result<_>>()?;
+        Ok(Weights { values, embedding: matrix(&layout.embedding, hidden)?, layers })
+    }
+}

@@ -1,0 +1,136 @@
+//! What a model is made from: every choice that its weights depend on.
+
+use serde::{Deserialize, Serialize};
+
+use super::documents::Loss;
+use crate::error::{Error, Result};
+use crate::job::InputHash;
+use crate::model::{Architecture, Config};
+use crate::text::Dialect;
+use crate::tokenizer::Named;
+
+/// The shape of a decoder; embeddings are tied.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Shape {
+    /// Qwen3 or Llama.
+    pub architecture: Architecture,
+    /// Width of the residual stream.
+    pub hidden: usize,
+    /// Decoder layers.
+    pub layers: usize,
+    /// Query heads.
+    pub heads: usize,
+    /// Key and value heads; divides the query heads.
+    pub kv_heads: usize,
+    /// Size of a head; even.
+    pub head_dim: usize,
+    /// Width inside the MLP.
+    pub intermediate: usize,
+    /// The longest document, in tokens; longer ones are left out.
+    pub context: usize,
+}
+
+impl Shape {
+    /// The config of a checkpoint of this shape.
+    ///
+    /// # Errors
+    /// If no decoder has this shape.
+    pub fn config(&self, vocabulary: usize, begin: Option<&Named>, end: &Named) -> Result<Config> {
+        let config = Config {
+            architecture: self.architecture,
+            vocab_size: vocabulary,
+            hidden_size: self.hidden,
+            intermediate_size: self.intermediate,
+            num_hidden_layers: self.layers,
+            num_attention_heads: self.heads,
+            num_key_value_heads: self.kv_heads,
+            head_dim: self.head_dim,
+            max_position_embeddings: self.context,
+            rms_norm_eps: 1e-6,
+            rope_theta: 10_000.0,
+            rope_scaling: None,
+            tie_word_embeddings: true,
+            bos_token_id: begin.map(|token| token.id),
+            eos_token_ids: vec![end.id],
+            torch_dtype: Some("bfloat16".into()),
+        };
+        // Reading is what checks.
+        serde_json::from_str(&config.to_json())
+            .map_err(|e| Error::input("the model's shape", e, "change --heads, --kv-heads or --head-dim"))
+    }
+}
+
+/// How long and how fast to learn: AdamW (Loshchilov and Hutter, 2019) with a linear warm-up and a cosine decay.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Schedule {
+    /// Updates of the weights.
+    pub steps: u64,
+    /// Tokens of documents in an update, at least.
+    pub batch_tokens: usize,
+    /// The highest learning rate.
+    pub learning_rate: f64,
+    /// Updates until it is reached.
+    pub warmup_steps: u64,
+    /// What is left of it at the end, as a share.
+    pub final_share: f64,
+    /// Decay of matrices, per unit of learning rate.
+    pub weight_decay: f64,
+    /// The greatest norm of a gradient.
+    pub clip: f64,
+    /// Whether the first pass goes from short documents to long ones.
+    pub shortest_first: bool,
+}
+
+impl Schedule {
+    /// The learning rate of an update, counted from 0.
+    pub fn rate(&self, step: u64) -> f64 {
+        if step < self.warmup_steps {
+            return self.learning_rate * (step + 1) as f64 / self.warmup_steps as f64;
+        }
+        let decay = self.steps.saturating_sub(self.warmup_steps).max(1);
+        let done = ((step - self.warmup_steps) as f64 / decay as f64).min(1.0);
+        let cosine = (1.0 + (std::f64::consts::PI * done).cos()) / 2.0;
+        self.learning_rate * (self.final_share + (1.0 - self.final_share) * cosine)
+    }
+
+    /// # Errors
+    /// If nothing would be learned, or what would be is not defined.
+    pub fn check(&self) -> Result<()> {
+        let positive = |name: &str, value: f64| {
+            let fine = value.is_finite() && value > 0.0;
+            let problem = format!("is {value}");
+            if fine { Ok(()) } else { Err(Error::input(name, problem, "give a number above 0")) }
+        };
+        positive("--steps", self.steps as f64)?;
+        positive("--batch-tokens", self.batch_tokens as f64)?;
+        positive("--learning-rate", self.learning_rate)?;
+        positive("--clip", self.clip)?;
+        if !(self.weight_decay.is_finite() && self.weight_decay >= 0.0) {
+            return Err(Error::input(
+                "--weight-decay",
+                format!("is {}", self.weight_decay),
+                "give 0 or more",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// All of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Recipe {
+    /// The decoder.
+    pub shape: Shape,
+    /// The updates.
+    pub schedule: Schedule,
+    /// What counts how much.
+    pub loss: Loss,
+    /// How coordinates are written.
+    pub dialect: Dialect,
+    /// Of initial weights and of the order of documents.
+    pub seed: u64,
+    /// The tokenizer's name.
+    pub tokenizer: String,
+    /// Tokenizer and corpus.
+    pub inputs: Vec<InputHash>,
+}

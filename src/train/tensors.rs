@@ -1,0 +1,53 @@
+//! Rows of `f32` as candle tensors on the CPU, for products, and back.
+
+use std::ops::{Deref, Range};
+
+use candle_core::{CpuStorage, Device, Result, Storage, StorageRef, Tensor};
+
+/// A matrix of rows of `columns`, without a copy.
+///
+/// # Errors
+/// If the rows are not whole.
+pub fn matrix(values: Vec<f32>, columns: usize) -> Result<Tensor> {
+    let rows = values.len() / columns;
+    Tensor::from_vec(values, (rows, columns), &Device::Cpu)
+}
+
+/// A part of a matrix, without a copy.
+///
+/// # Errors
+/// If it reaches outside.
+pub fn part(matrix: &Tensor, rows: Range<usize>, columns: Range<usize>) -> Result<Tensor> {
+    matrix.narrow(0, rows.start, rows.len())?.narrow(1, columns.start, columns.len())
+}
+
+/// The values of a contiguous tensor, in place.
+pub struct Values<'t> {
+    storage: StorageRef<'t>,
+    range: Range<usize>,
+}
+
+/// The values of a contiguous `f32` tensor on the CPU.
+///
+/// # Errors
+/// If the tensor is neither.
+pub fn values(tensor: &Tensor) -> Result<Values<'_>> {
+    let (storage, layout) = tensor.storage_and_layout();
+    let range = layout.contiguous_offsets().map(|(start, end)| start..end);
+    match (&*storage, range) {
+        (Storage::Cpu(CpuStorage::F32(_)), Some(range)) => Ok(Values { storage, range }),
+        _ => Err(candle_core::Error::Msg("a contiguous f32 tensor on the CPU was expected".into())),
+    }
+}
+
+impl Deref for Values<'_> {
+    type Target = [f32];
+
+    fn deref(&self) -> &[f32] {
+        match &*self.storage {
+            Storage::Cpu(CpuStorage::F32(values)) => &values[self.range.clone()],
+            // `values` makes no other.
+            _ => &[],
+        }
+    }
+}

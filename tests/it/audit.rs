@@ -1,0 +1,380 @@
+//! `drift audit`: the counts of generated text, from every file that it comes in.
+
+use std::io::Write;
+
+use drift::audit::align::aligned_rmsd;
+use drift::audit::geometry::{Molecule, coverage};
+use drift::audit::{Counts, DriftHistogram, Outcome, Sample, dialect_of, in_angstrom, judge, split};
+use drift::corpus::{Conformer, Conformers, Embedded};
+use drift::job::Job;
+use drift::text::{Dialect, skeleton, tagged, write};
+use drift::tokenizer::{Tokenizer, block_ranges};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::support::{Folder, drift};
+
+fn answer(blocks: [&str; 2]) -> String {
+    format!("[CONFORMER][C]<{}>[O]<{}>[/CONFORMER]", blocks[0], blocks[1])
+}
+
+fn decoded(blocks: [&str; 2]) -> String {
+    format!("<|pad|>[SMILES]CO[/SMILES]{}<|endoftext|>", answer(blocks))
+}
+
+const GOOD: [&str; 2] = ["1.2340,-0.5000,0.1000", "-1.2000,0.5432,12.0001"];
+
+/// A report as the users' script writes it.
+fn smoke_report() -> Value {
+    json!({
+        "metadata": {"version": "v4.3_allowlist_smart", "processor_type": "qwen", "batch_size": 32},
+        "time_taken": 12.5,
+        "num_passed": 2,
+        "num_failed": 3,
+        "summary": {"smiles_exact_matches": 2},
+        "passes": [
+            {"prompt_smiles": "CO", "generated_smiles": "CO", "parse_success": true, "decoded_text": decoded(GOOD)},
+            {"prompt_smiles": "OC", "generated_smiles": "CO", "all_generations": [
+                decoded(["1.2340,-0.5000,0.10005", GOOD[1]]),
+                {"decoded_text": decoded(["1.2340,-0.5000,0.", GOOD[1]])},
+            ]},
+        ],
+        "failures": [
+            {"prompt_smiles": "CO", "issues": ["parse"], "decoded_text": decoded([GOOD[0], "5.7990,-0.2748,-0.9587abra"])},
+            {"prompt_smiles": "CO", "issues": ["parse"], "decoded_text": decoded([GOOD[0], "-10.4289,-0.243592"])},
+            {"prompt_smiles": "CN", "issues": ["graph"], "decoded_text": decoded(GOOD)},
+            {"prompt_smiles": "CO", "issues": ["eos"], "decoded_text": "[SMILES]CO[/SMILES][CONFORMER][C]<1.0000,2.0"},
+            {"prompt_smiles": "not a molecule", "issues": [], "decoded_text": decoded(GOOD)},
+            {"prompt_smiles": "CO", "issues": []},
+        ],
+    })
+}
+
+fn check_smoke(report: &Value) {
+    let expected = json!({
+        "samples": 7, "passed": 3, "graph_mismatch": 1, "parse_failures": 2, "no_eos": 1, "without_prompt": 0,
+        "blocks": 12, "junk_blocks_strict": 2, "junk_blocks_letters": 1, "truncated_blocks": 2, "invented_blocks": 2,
+        "lost_digits": 8, "invented_digits": 3,
+    });
+    for (field, value) in expected.as_object().unwrap() {
+        assert_eq!(&report["total"][field], value, "{field}: {report:#}");
+    }
+    assert_eq!((&report["dialect"], &report["dialect_from"]), (&json!("fixed"), &json!("texts")));
+    assert_eq!(report["skipped"], 2);
+    let reasons: Vec<&str> =
+        report["skipped_records"].as_array().unwrap().iter().map(|r| r["reason"].as_str().unwrap()).collect();
+    assert!(reasons[0].contains("not a molecule") && reasons[1].contains("decoded_text"), "{reasons:?}");
+    let faults: Vec<&str> =
+        report["examples"].as_array().unwrap().iter().map(|e| e["fault"].as_str().unwrap()).collect();
+    assert_eq!(faults, ["invented", "truncated", "letters", "junk"]);
+}
+
+fn gzipped(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+#[test]
+fn smoke_reports_are_read_plain_in_one_line_and_gzipped() {
+    let folder = Folder::new();
+    let report = smoke_report();
+    folder.file("report.json", serde_json::to_string_pretty(&report).unwrap());
+    folder.file("line.json", report.to_string());
+    folder.file("report.json.gz", gzipped(report.to_string().as_bytes()));
+    for name in ["report.json", "line.json", "report.json.gz"] {
+        let ran = folder.drift(&["audit", "--json", name]).good();
+        check_smoke(&ran.json());
+    }
+    // Several files: one row each, and their sum.
+    let both = folder.drift(&["audit", "--json", "report.json", "line.json"]).good().json();
+    assert_eq!(both["files"].as_array().unwrap().len(), 2);
+    assert_eq!((&both["total"]["samples"], &both["total"]["blocks"]), (&json!(14), &json!(24)));
+    let ran = folder.drift(&["audit", "report.json"]);
+    assert_eq!(ran.code, Some(0));
+    assert!(ran.stderr.contains("skipped: report.json: failures[4]: prompt:"), "{}", ran.stderr);
+    for shown in
+        ["42.9 %", "-0.9587abra", "truncated", "passes[1].all_generations[0]", "pass: 3 of 7 samples"]
+    {
+        assert!(ran.text().contains(shown), "{shown}: {}", ran.text());
+    }
+}
+
+#[test]
+fn texts_of_evaluations_are_told_apart_by_processor() {
+    let folder = Folder::new();
+    let row = |lp: &str, generation: u32, text: &str| {
+        json!({"smiles": "CO", "generation": generation, "lp": lp, "text": text}).to_string()
+    };
+    let lines = [
+        row("none", 0, &answer(GOOD)),
+        row("automaton", 0, &answer(GOOD)),
+        "{broken".to_owned(),
+        row("none", 1, &answer([GOOD[0], "1.0000,2.0000,3C"])),
+        "[1, 2]".to_owned(),
+        String::new(),
+    ];
+    folder.file("texts.jsonl", lines.join("\n"));
+    let report = folder.drift(&["audit", "--json", "texts.jsonl"]).good().json();
+    let rows: Vec<(&str, u64, u64)> = report["files"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|f| (f["lp"].as_str().unwrap(), f["samples"].as_u64().unwrap(), f["passed"].as_u64().unwrap()))
+        .collect();
+    assert_eq!(rows, [("automaton", 1, 1), ("none", 2, 1)]);
+    assert_eq!(report["skipped"], 2);
+    assert_eq!(report["skipped_records"][0]["record"], "line 3");
+}
+
+#[test]
+fn plain_texts_need_no_tags() {
+    let folder = Folder::new();
+    let lines = [&decoded(GOOD), "[C]<1.5,-2,0.25>[O]<1,2,3.125>", "a remark"];
+    folder.file("plain.txt", lines.join("\r\n"));
+    let report = folder.drift(&["audit", "--json", "--dialect", "stripped", "plain.txt"]).good().json();
+    let total = &report["total"];
+    assert_eq!((&total["samples"], &total["without_prompt"]), (&json!(2), &json!(1)));
+    // The first line's trailing zeros are not of this dialect.
+    assert_eq!((&total["invented_blocks"], &total["invented_digits"]), (&json!(2), &json!(1 + 3 + 3 + 3)));
+    assert_eq!((&total["truncated_blocks"], &total["lost_digits"]), (&Value::Null, &Value::Null));
+    assert_eq!(report["skipped_records"][0]["reason"], "holds no enriched text");
+}
+
+#[test]
+fn bad_files_are_refused_in_one_line() {
+    let folder = Folder::new();
+    let report = serde_json::to_string_pretty(&smoke_report()).unwrap();
+    folder.file("empty.txt", "");
+    folder.file("remarks.txt", "one\ntwo\n");
+    folder.file("cut.json", &report[..report.len() / 2]);
+    folder.file("lists.json", r#"{"passes": 3, "failures": null}"#);
+    folder.file("nothing.json", r#"{"passes": [], "failures": []}"#);
+    folder.file("array.json", "[{\"text\": 1}");
+    folder.file("fields.jsonl", "{\"a\": 1}\n{\"b\": 2}\n");
+    let packed = gzipped(report.as_bytes());
+    folder.file("cut.json.gz", &packed[..packed.len() / 2]);
+    folder.file("good.json", &report);
+    for (name, problem) in [
+        ("absent.json", "absent.json"),
+        ("empty.txt", "holds no text; give a smoke report"),
+        ("remarks.txt", "holds no text: 2 records skipped, first: line 1: holds no enriched text"),
+        ("cut.json", "not JSON: EOF while parsing"),
+        ("lists.json", "1 record skipped, first: passes: not an array"),
+        ("nothing.json", "holds no text"),
+        ("array.json", "not JSON"),
+        ("fields.jsonl", "2 records skipped, first: line 1: holds none of decoded_text"),
+        ("cut.json.gz", "cut.json.gz"),
+        (".", "."),
+    ] {
+        // A good file beside it does not help.
+        for files in [vec![name], vec!["good.json", name]] {
+            let ran = folder.drift(&[&["audit", "--json"], &files[..]].concat());
+            assert_eq!((ran.code, ran.stdout.len()), (Some(2), 0), "{name}: {}", ran.stderr);
+            assert_eq!(ran.stderr.lines().count(), 1, "{name}: {}", ran.stderr);
+            assert!(ran.stderr.contains(problem), "{name}: {}", ran.stderr);
+        }
+    }
+    let ran = folder.drift(&["audit", "good.json", "--placeholder", "1,2"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("--placeholder: block holds 2 numbers"), "{}", ran.stderr);
+    let ran = folder.drift(&["audit", "good.json", "--tokenizer", "absent"]);
+    assert_eq!(ran.code, Some(2));
+}
+
+#[test]
+fn drift_of_generated_blocks_is_counted() {
+    let folder = Folder::new();
+    folder.file("texts.txt", answer(["-1.2345,0.0000,0.0000", "11.2345,-0.5000,1.0000"]));
+    let arguments = ["audit", "--json", "texts.txt", "--tokenizer", "qwen-like"];
+    let report = folder.drift(&arguments).good().json();
+    // The sign of x, and the tens of x, are one token each.
+    assert_eq!(report["total"]["drift"], json!({"-1": 2}));
+    assert_eq!(report["tokenizer"], "qwen-like");
+    let signed = folder.drift(&[&arguments[..], &["--placeholder", "-0.0000,0.0000,0.0000"]].concat());
+    assert_eq!(signed.good().json()["total"]["drift"], json!({"0": 2}));
+    let table =
+        drift(&["audit", folder.path().join("texts.txt").to_str().unwrap(), "--tokenizer", "qwen-like"]);
+    assert!(table.good().text().contains("tokens cut off"));
+}
+
+fn embedded() -> Vec<Conformer> {
+    let mut all = Vec::new();
+    Embedded
+        .read(&Job::default(), &mut |batch| {
+            all.extend(batch.conformers.into_iter().step_by(20));
+            Ok(())
+        })
+        .unwrap();
+    all
+}
+
+#[test]
+fn true_texts_are_without_fault() {
+    let tokenizer = Tokenizer::load(std::path::Path::new("llama-like")).unwrap();
+    for dialect in Dialect::ALL {
+        let mut counts = Counts::new(dialect);
+        let mut drift = DriftHistogram::default();
+        let mut texts = Vec::new();
+        for conformer in embedded() {
+            let answer = tagged(&write(&conformer.skeleton, &conformer.coordinates, dialect));
+            let prompt = skeleton::smiles(&conformer.skeleton);
+            let judged = judge(&Sample { prompt: Some(&prompt), answer: &answer, ended: true, dialect });
+            assert_eq!(
+                (judged.outcome, &*judged.skeleton),
+                (Outcome::Pass, &*conformer.skeleton),
+                "{answer}"
+            );
+            counts.add(&judged, true);
+            let template = skeleton::fill(&judged.skeleton, "0.0000,0.0000,0.0000");
+            drift.add(&tokenizer, split(&answer).answer, &template, |_| true).unwrap();
+            texts.push(answer);
+        }
+        let clean = Counts {
+            samples: counts.samples,
+            passed: counts.samples,
+            blocks: counts.blocks,
+            ..Counts::new(dialect)
+        };
+        assert_eq!(counts, clean);
+        assert_eq!(drift.0.values().sum::<u64>(), counts.blocks);
+        let blocks = texts.iter().flat_map(|text| block_ranges(text).into_iter().map(|range| &text[range]));
+        assert_eq!(dialect_of(blocks), Some(dialect));
+    }
+}
+
+#[test]
+fn geometry_is_compared_with_references() {
+    let folder = Folder::new();
+    let conformers: Vec<Conformer> = embedded().into_iter().take(12).collect();
+    let prompt = |c: &Conformer| skeleton::smiles(&c.skeleton);
+    let text = |c: &Conformer| write(&c.skeleton, &c.coordinates, Dialect::Fixed);
+    let references: Vec<String> = conformers
+        .iter()
+        .map(|c| json!({"canonical_smiles": prompt(c), "embedded_smiles": text(c)}).to_string())
+        .collect();
+    folder.file("references.jsonl", references.join("\n"));
+    // Every molecule as it is; the first one again, stretched; the last one as junk.
+    let row = |c: &Conformer, text: String| json!({"smiles": prompt(c), "text": tagged(&text)}).to_string();
+    let mut rows: Vec<String> = conformers[..11].iter().map(|c| row(c, text(c))).collect();
+    let mut stretched = conformers[0].clone();
+    stretched.coordinates.iter_mut().flatten().for_each(|value| *value += *value / 10);
+    rows.push(row(&stretched, text(&stretched)));
+    rows.push(row(&conformers[11], text(&conformers[11]).replacen(',', ";", 1)));
+    folder.file("texts.jsonl", rows.join("\n"));
+    let arguments = ["audit", "texts.jsonl", "--references", "references.jsonl"];
+    let report = folder.drift(&[&arguments[..], &["--json"]].concat()).good().json();
+    let geometry = &report["total"]["geometry"];
+    for (field, expected) in
+        [("molecules", 12), ("molecules_with_conformers", 11), ("conformers", 12), ("references", 12)]
+    {
+        assert_eq!(geometry[field], expected, "{field}: {geometry:#}");
+    }
+    let mean = |field: &str| geometry[field]["mean"].as_f64().unwrap();
+    assert!((mean("cov_recall") - 11.0 / 12.0).abs() < 1e-12);
+    assert!(mean("mat_recall_angstrom") < 1e-6);
+    // One of two conformers of one of eleven molecules is a tenth too long in every bond.
+    let error = mean("bond_length_error_angstrom") * 11.0 * 2.0 / 0.1;
+    assert!((1.1..1.8).contains(&error), "{error} is no bond length");
+    assert!(mean("mat_precision_angstrom") > 0.0 && mean("cov_precision") <= 1.0);
+    let shown = folder.drift(&arguments).good();
+    assert!(shown.text().contains("11 of 12") && shown.text().contains("91.7 %"), "{}", shown.text());
+
+    folder.file("others.jsonl", json!({"embedded_smiles": "[Xe]<1.0000,2.0000,3.0000>"}).to_string());
+    let ran = folder.drift(&["audit", "texts.jsonl", "--references", "others.jsonl", "--json"]);
+    assert_eq!((ran.code, ran.stdout.len()), (Some(2), 0));
+    assert!(ran.stderr.contains("--references: hold none of the molecules"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_conformer_covers_itself() {
+    for conformer in embedded().into_iter().take(40) {
+        let molecule = Molecule::new(&conformer.skeleton).unwrap();
+        let own = in_angstrom(&conformer.coordinates);
+        let turned: Vec<[f64; 3]> = own.iter().map(|[x, y, z]| [*z + 1.0, *x - 2.0, *y]).collect();
+        let references = [own.clone()];
+        assert!(molecule.bond_length_error(&turned, &references).unwrap() < 1e-9);
+        let deviations = molecule.deviations(&[turned], &references).unwrap();
+        assert!(deviations[0][0] < 1e-6, "{deviations:?}");
+        let covered = coverage(&deviations, 1, 0.75).unwrap();
+        assert_eq!((covered.cov_recall, covered.cov_precision), (1.0, Some(1.0)));
+        assert!(molecule.symmetries() >= 1);
+    }
+}
+
+type Matrix = [[f64; 3]; 3];
+
+fn inverse_transposed(m: &Matrix) -> Matrix {
+    let minor = |i: usize, j: usize| {
+        let (a, b, c, d) = ((i + 1) % 3, (i + 2) % 3, (j + 1) % 3, (j + 2) % 3);
+        m[a][c] * m[b][d] - m[a][d] * m[b][c]
+    };
+    let determinant: f64 = (0..3).map(|j| m[0][j] * minor(0, j)).sum();
+    std::array::from_fn(|i| std::array::from_fn(|j| minor(i, j) / determinant))
+}
+
+/// Kabsch's rotation another way: the orthogonal factor of `Σ b aᵀ` by Newton's iteration (Higham), which is the best
+/// rotation where the determinant is positive; then the deviation by its definition.
+fn slow_rmsd(a: &[[f64; 3]], b: &[[f64; 3]]) -> f64 {
+    let centred = |points: &[[f64; 3]]| -> Vec<[f64; 3]> {
+        let n = points.len() as f64;
+        let centre: [f64; 3] = std::array::from_fn(|k| points.iter().map(|p| p[k]).sum::<f64>() / n);
+        points.iter().map(|p| std::array::from_fn(|k| p[k] - centre[k])).collect()
+    };
+    let (a, b) = (centred(a), centred(b));
+    let mut r: Matrix = [[0.0; 3]; 3];
+    for (a, b) in a.iter().zip(&b) {
+        for i in 0..3 {
+            for j in 0..3 {
+                r[i][j] += b[i] * a[j];
+            }
+        }
+    }
+    for _ in 0..60 {
+        let other = inverse_transposed(&r);
+        r = std::array::from_fn(|i| std::array::from_fn(|j| f64::midpoint(r[i][j], other[i][j])));
+    }
+    let sum: f64 = a
+        .iter()
+        .zip(&b)
+        .map(|(a, b)| {
+            (0..3).map(|i| ((0..3).map(|j| r[i][j] * a[j]).sum::<f64>() - b[i]).powi(2)).sum::<f64>()
+        })
+        .sum();
+    (sum / a.len() as f64).sqrt()
+}
+
+fn points(n: usize) -> impl Strategy<Value = Vec<[f64; 3]>> {
+    prop::collection::vec(prop::array::uniform3(-5.0..5.0f64), n)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn alignment_is_kabschs(a in points(8), noise in points(8), angles in prop::array::uniform3(-3.1..3.1f64)) {
+        let turn = |[x, y, z]: [f64; 3], angle: f64| {
+            let (sin, cos) = angle.sin_cos();
+            // One turn about z, then axes change places, so that three turns reach every rotation.
+            [y * cos + x * sin, z, x * cos - y * sin]
+        };
+        let b: Vec<[f64; 3]> = a
+            .iter()
+            .zip(&noise)
+            .map(|(p, e)| {
+                let moved = angles.iter().fold(*p, |p, angle| turn(p, *angle));
+                std::array::from_fn(|k| moved[k] + 0.02 * e[k] + 3.0)
+            })
+            .collect();
+        let fast = aligned_rmsd(&a, &b, |i| i);
+        prop_assert!((fast - aligned_rmsd(&b, &a, |i| i)).abs() < 1e-9);
+        let slow = slow_rmsd(&a, &b);
+        // Where the noise turns nearly flat points inside out, Newton's iteration ends in a reflection.
+        if slow.is_finite() && slow < 0.3 {
+            prop_assert!((fast - slow).abs() < 1e-6, "{fast} {slow}");
+        }
+        prop_assert!(fast < 0.3);
+    }
+}

@@ -1,0 +1,272 @@
+//! The automaton allows canonical tokens of legal texts and nothing else.
+
+use std::path::Path;
+use std::sync::LazyLock;
+
+use drift::constraint::{Constraint, LogitProcessor, LpKind, Mask};
+use drift::corpus::{Conformers, Embedded};
+use drift::design::extend::extend;
+use drift::design::{Range, Scheme};
+use drift::io::hash_bytes;
+use drift::job::Job;
+use drift::text::skeleton::{Spelling, with_hydrogens};
+use drift::text::{Dialect, Fixed, tagged, write};
+use drift::tokenizer::Tokenizer;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+
+use crate::counting::{embedded_texts, trained};
+use crate::support::shared;
+
+/// An id that no vocabulary has.
+const EOS: u32 = u32::MAX - 7;
+
+/// Skeletons of the embedded corpus, each once.
+static SKELETONS: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let mut all = std::collections::BTreeSet::new();
+    Embedded
+        .read(&Job::default(), &mut |batch| {
+            all.extend(batch.conformers.into_iter().map(|c| c.skeleton.to_string()));
+            Ok(())
+        })
+        .unwrap();
+    all.into_iter().collect()
+});
+
+/// A tokenizer of drift's own design, blocks below 15 Å cut at `starts`; without the checks of `drift train-tokenizer`.
+pub fn extended(base: &str, starts: &[usize]) -> Tokenizer {
+    let (base, json) = Tokenizer::load_with_json(Path::new(base)).unwrap();
+    let scheme = Scheme { range: Range::new(15).unwrap(), starts: starts.to_vec() };
+    let vocabulary = base.vocabulary();
+    let new: Vec<String> =
+        scheme.strings().into_iter().filter(|piece| !vocabulary.contains_key(piece)).collect();
+    let json = serde_json::from_slice(&json).unwrap();
+    let json = extend(&json, &base.name, &scheme, &new).unwrap().json.to_string();
+    let name = format!("{} {starts:?}", base.name);
+    Tokenizer::from_bytes(&name, hash_bytes(&name, json.as_bytes()), json.as_bytes()).unwrap()
+}
+
+/// `<-1.` `23` `45` `,7.` `89` `01` `,-0.` `12` `34>`
+pub const FUSED: [usize; 9] = [0, 4, 6, 8, 12, 14, 16, 20, 22];
+/// The same with brackets apart.
+pub const SEPARATE: [usize; 11] = [0, 1, 4, 6, 8, 12, 14, 16, 20, 22, 24];
+/// `<-1` `.2` `34` `5,-7` `.8` `90` `1,-0` `.1` `234` `>`
+const ODD: [usize; 10] = [0, 3, 5, 7, 11, 13, 15, 19, 21, 24];
+
+fn tokenizers() -> Vec<Tokenizer> {
+    let mut list = Tokenizer::embedded().unwrap();
+    for f in std::env::var("ADHOC").unwrap_or_default().split_whitespace() {
+        list.push(Tokenizer::load(Path::new(f)).unwrap());
+    }
+    list.extend([
+        extended("qwen-like", &FUSED),
+        extended("qwen-like", &SEPARATE),
+        extended("qwen-like", &ODD),
+        extended("llama-like", &FUSED),
+        extended("llama-like", &SEPARATE),
+    ]);
+    if let Some(shared) = shared("the automaton of the real tokenizers") {
+        // The others are these with a few tokens more or less.
+        for name in ["qwen3-custom", "llama-3.2-chem", "cl100k", "mistral-v1"] {
+            list.push(Tokenizer::load(&shared.join("tokenizers").join(name)).unwrap());
+        }
+    }
+    list
+}
+
+/// Numbers of every magnitude and length.
+fn number(random: &mut ChaCha8Rng) -> Fixed {
+    let limit = [9_999, 99_999, 150_500, 999_999][random.random_range(0..4)];
+    let step = [1, 1, 10, 100, 1_000, 10_000][random.random_range(0..6)];
+    random.random_range(-limit..=limit) / step * step
+}
+
+/// The tokens by the encoder of `tokenizers` itself.
+fn encoded(tokenizer: &Tokenizer, text: &str) -> Vec<u32> {
+    tokenizer.inner().encode(text, false).unwrap().get_ids().to_vec()
+}
+
+/// How many of `ids` are legal one after another; more than all of them if the text is over behind them.
+fn accepted(constraint: &dyn Constraint, ids: &[u32]) -> usize {
+    let mut state = constraint.start();
+    for (at, &id) in ids.iter().enumerate() {
+        if constraint.is_over(&state, id) || !constraint.mask(&state).allows(id) {
+            return at;
+        }
+        constraint.advance(&mut state, id);
+    }
+    ids.len() + usize::from(constraint.mask(&state) == Mask::Forced(EOS))
+}
+
+/// The grammar again, character by character: fixed `-?(0|[1-9]\d?)\.\d{4}`, stripped
+/// `-?(0|[1-9]\d?)(\.\d{0,3}[1-9])?`.
+fn is_number(text: &str, dialect: Dialect) -> bool {
+    let text = text.strip_prefix('-').unwrap_or(text);
+    let (integer, decimals) = text.split_once('.').unwrap_or((text, ""));
+    let digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
+    let integer_holds =
+        digits(integer) && (integer.len() == 1 || (integer.len() == 2 && !integer.starts_with('0')));
+    let decimals_hold = match dialect {
+        Dialect::Fixed => decimals.len() == 4,
+        Dialect::Stripped if text.contains('.') => {
+            (1..=4).contains(&decimals.len()) && !decimals.ends_with('0')
+        }
+        Dialect::Stripped => true,
+    };
+    integer_holds && digits(decimals) && decimals_hold
+}
+
+fn is_legal(text: &str, skeleton: &str, dialect: Dialect) -> bool {
+    let mut rest = text.strip_prefix("[CONFORMER]").unwrap().strip_suffix("[/CONFORMER]").unwrap();
+    let mut emptied = String::new();
+    while let Some((before, after)) = rest.split_once('<') {
+        let (inside, behind) = after.split_once('>').unwrap();
+        let numbers: Vec<&str> = inside.split(',').collect();
+        if numbers.len() != 3 || !numbers.iter().all(|number| is_number(number, dialect)) {
+            return false;
+        }
+        emptied.push_str(before);
+        emptied.push_str("<>");
+        rest = behind;
+    }
+    emptied + rest == skeleton
+}
+
+/// A random legal answer.
+fn walk(constraint: &dyn Constraint, random: &mut ChaCha8Rng) -> Vec<u32> {
+    let mut state = constraint.start();
+    let mut ids = Vec::new();
+    loop {
+        let id = match constraint.mask(&state) {
+            Mask::Forced(id) => id,
+            Mask::Only(list) => list[random.random_range(0..list.len())],
+            other => panic!("{other:?}"),
+        };
+        if constraint.is_over(&state, id) {
+            assert_eq!(id, EOS);
+            return ids;
+        }
+        ids.push(id);
+        constraint.advance(&mut state, id);
+    }
+}
+
+/// Both ways between automaton and encoder, on `rounds` random molecules.
+fn check(tokenizer: &Tokenizer, dialect: Dialect, rounds: u64) {
+    let processor = LogitProcessor::new(LpKind::Automaton, tokenizer, dialect, None, EOS).unwrap();
+    (0..rounds).into_par_iter().for_each(|seed| {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let skeleton = &SKELETONS[random.random_range(0..SKELETONS.len())];
+        let constraint = processor.constraint(skeleton).unwrap();
+        let blocks = skeleton.matches("<>").count();
+        let coordinates: Vec<[Fixed; 3]> =
+            (0..blocks).map(|_| std::array::from_fn(|_| number(&mut random))).collect();
+        let text = tagged(&write(skeleton, &coordinates, dialect));
+        let ids = encoded(tokenizer, &text);
+        assert_eq!(accepted(&*constraint, &ids), ids.len() + 1, "{}: {text}", tokenizer.name);
+
+        let walked = walk(&*constraint, &mut random);
+        let text = tokenizer.inner().decode(&walked, false).unwrap();
+        assert!(is_legal(&text, skeleton, dialect), "{}: {text}", tokenizer.name);
+        assert_eq!(encoded(tokenizer, &text), walked, "{}: {text}", tokenizer.name);
+    });
+}
+
+#[test]
+fn true_texts_are_followed_and_what_is_followed_is_canonical() {
+    for tokenizer in tokenizers() {
+        for dialect in Dialect::ALL {
+            eprintln!("{} {dialect:?} {:?}", tokenizer.name, std::time::SystemTime::now());
+            check(&tokenizer, dialect, 60);
+        }
+    }
+}
+
+#[test]
+fn the_grammar_has_few_states_and_few_legal_tokens() {
+    let size = |name: &str, dialect| {
+        let tokenizer = Tokenizer::load(Path::new(name)).unwrap();
+        let processor = LogitProcessor::new(LpKind::Automaton, &tokenizer, dialect, None, EOS).unwrap();
+        let automaton = processor.automaton().unwrap().automaton();
+        (automaton.size(), automaton.alphabet())
+    };
+    // Per number: start, second digit or point, point, four decimals, comma; instead of the last comma an end. Before a
+    // first sign: one more.
+    assert_eq!(size("qwen-like", Dialect::Fixed), (25, 14));
+    assert_eq!(size("qwen-like", Dialect::Stripped), (34, 14));
+    // Digits in threes: start, point, three decimals, the fourth, comma. 10 + 90 + 1,000 runs, `.`, `,`, `,-`, `-`.
+    assert_eq!(size("llama-like", Dialect::Fixed), (16, 1_104));
+    assert_eq!(size("llama-like", Dialect::Stripped), (19, 1_113));
+}
+
+#[test]
+fn other_spellings_of_legal_texts_are_not_legal() {
+    let tokenizer = Tokenizer::load(Path::new("qwen-like")).unwrap();
+    let processor = LogitProcessor::new(LpKind::Automaton, &tokenizer, Dialect::Fixed, None, EOS).unwrap();
+    let constraint = processor.constraint("[C]<>[O]<>").unwrap();
+    let vocabulary = tokenizer.vocabulary();
+    let canonical =
+        encoded(&tokenizer, "[CONFORMER][C]<-1.2345,0.0000,-9.8765>[O]<1.0000,2.0000,3.0000>[/CONFORMER]");
+    assert_eq!(accepted(&*constraint, &canonical), canonical.len() + 1);
+    for (merged, parts) in [(">[", [">", "["]), ("]<", ["]", "<"]), (",-", [",", "-"])] {
+        let at = canonical.iter().position(|id| *id == vocabulary[merged]).unwrap();
+        let mut split = canonical.clone();
+        split.splice(at..=at, parts.map(|part| vocabulary[part]));
+        // A comma alone is legal, but then no sign is.
+        assert_eq!(accepted(&*constraint, &split), at + usize::from(merged == ",-"), "{merged}");
+    }
+    for text in [
+        "[CONFORMER][C]<1.2345,0.0000,9.8765>[N]<1.0000,2.0000,3.0000>[/CONFORMER]",
+        "[CONFORMER][C]<1.234,0.0000,9.8765>[O]<1.0000,2.0000,3.0000>[/CONFORMER]",
+        "[CONFORMER][C]<1.23456,0.0000,9.8765>[O]<1.0000,2.0000,3.0000>[/CONFORMER]",
+        "[CONFORMER][C]<01.2345,0.0000,9.8765>[O]<1.0000,2.0000,3.0000>[/CONFORMER]",
+        "[CONFORMER][C]<1.2345,0.0000>[O]<1.0000,2.0000,3.0000>[/CONFORMER]",
+        "[CONFORMER][C]<1.2345,0.0000,100.0000>[O]<1.0000,2.0000,3.0000>[/CONFORMER]",
+        "[CONFORMER][C]<1.2345,0.0000,9.8765>[O]<1.0000,2.0000,3.0000>",
+    ] {
+        let ids = encoded(&tokenizer, text);
+        assert!(accepted(&*constraint, &ids) <= ids.len(), "{text}");
+    }
+}
+
+#[test]
+fn forced_runs_are_what_is_forced() {
+    let tokenizer = Tokenizer::load(Path::new("qwen-like")).unwrap();
+    let processor = LogitProcessor::new(LpKind::Automaton, &tokenizer, Dialect::Fixed, None, EOS).unwrap();
+    let constraint = processor.constraint("[C]<>").unwrap();
+    let mut run = Vec::new();
+    constraint.forced_run(&constraint.start(), &mut run);
+    // Up to the bracket, whose token depends on the sign of x.
+    let whole = encoded(&tokenizer, "[CONFORMER][C]<1.0000,2.0000,3.0000>[/CONFORMER]");
+    assert!(!run.is_empty() && whole.starts_with(&run));
+    let mut state = constraint.start();
+    whole[..whole.len() - 1].iter().for_each(|id| constraint.advance(&mut state, *id));
+    run.clear();
+    constraint.forced_run(&state, &mut run);
+    assert_eq!(run, [whole[whole.len() - 1], EOS]);
+}
+
+#[test]
+fn tokenizers_without_a_proof_are_refused_by_name() {
+    let tokenizer = trained(&embedded_texts(200), false);
+    let error = LogitProcessor::new(LpKind::Automaton, &tokenizer, Dialect::Fixed, None, EOS).err().unwrap();
+    let message = error.to_string();
+    assert!(message.starts_with("trained: the automaton cannot be proved"), "{message}");
+    assert!(message.contains("holds a digit beside another character"), "{message}");
+}
+
+#[test]
+fn skeletons_that_the_model_never_saw_are_refused() {
+    let tokenizer = Tokenizer::load(Path::new("qwen-like")).unwrap();
+    let processor = LogitProcessor::new(LpKind::Automaton, &tokenizer, Dialect::Fixed, None, EOS).unwrap();
+    let corpus = SKELETONS.iter().map(|s| Spelling::of(s)).fold(Spelling::default(), Spelling::join);
+    let processor = processor.spelled_as(corpus);
+    assert!(processor.constraint("[C]<>[O]<>").is_ok());
+    let error = processor.constraint(&with_hydrogens("[C]<>[O]<>").unwrap()).err().unwrap().to_string();
+    assert!(error.contains("the model never saw them"), "{error}");
+    for skeleton in ["", "CO", "C<>", "[C]<1,2,3>", "<>"] {
+        let error = processor.constraint(skeleton).err().unwrap().to_string();
+        assert!(error.contains("is no skeleton") && !error.contains('\n'), "{error}");
+    }
+}

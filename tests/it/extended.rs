@@ -1,0 +1,163 @@
+//! The extended tokenizers that come with drift: made again, on text without blocks, and read by Python.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use drift::corpus::{Conformers, Embedded, Files, ReadOptions};
+use drift::design::mixed::{MIXED_TEXTS, mixed_text};
+use drift::design::train::tokenizer_config;
+use drift::design::{Aim, Kind, Plan, Range, train};
+use drift::job::Job;
+use drift::text::{self, Dialect, skeleton};
+use drift::tokenizer::{EXTENDED, Tokenizer, block_ranges};
+use rayon::prelude::*;
+use serde_json::Value;
+use tokenizers::Tokenizer as HfTokenizer;
+
+use crate::support::{Folder, python_with};
+
+const READY_MADE: [(&str, &str, Kind, usize); 4] = [
+    ("qwen-like-separate", "qwen-like", Kind::Separate, 11),
+    ("qwen-like-fused", "qwen-like", Kind::Fused, 9),
+    ("llama-like-separate", "llama-like", Kind::Separate, 11),
+    ("llama-like-fused", "llama-like", Kind::Fused, 9),
+];
+
+/// A folder of `tokenizers`.
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tokenizers").join(name)
+}
+
+/// JSON as the program writes it.
+fn lines(value: &impl serde::Serialize) -> String {
+    serde_json::to_string_pretty(value).unwrap() + "\n"
+}
+
+#[test]
+fn they_are_what_the_program_makes() {
+    // What is made does not depend on the conformers that it is measured on.
+    let work = Folder::new();
+    let inputs = vec![work.file("one.txt", "[C]<0.5000,-1.2000,0.0000>[O]<-0.0712,0.9000,1.2345>\n")];
+    let corpus = Files { inputs, options: ReadOptions::default() };
+    for (embedded, (name, base, kind, tokens)) in EXTENDED.iter().zip(READY_MADE) {
+        let config = Tokenizer::embedded_by_name(Path::new(base)).unwrap().config;
+        let (base, json) = Tokenizer::load_with_json(Path::new(base)).unwrap();
+        let base_json = serde_json::from_slice(&json).unwrap();
+        let (range, aim) = (Range::new(20).unwrap(), Aim::TokensPerBlock(tokens));
+        let plan = Plan { base, base_json, kind, range, aim, seed: 0, contexts: 1 };
+        let trained = train(&plan, &corpus, &Job::default()).unwrap();
+        let file = |file: &str| std::fs::read_to_string(folder(name).join(file)).unwrap();
+        assert_eq!(embedded.name, name);
+        assert!(trained.tokenizer_json == embedded.json, "{name}/tokenizer.json");
+        assert_eq!(lines(&trained.new_tokens), file("new_tokens.json"), "{name}");
+        let config: Value = serde_json::from_str(config).unwrap();
+        assert_eq!(lines(&tokenizer_config(Some(&config))), file("tokenizer_config.json"), "{name}");
+    }
+}
+
+/// The embedded corpus' conformers as text, in tags.
+fn conformers(dialect: Dialect) -> Vec<String> {
+    let mut texts = Vec::new();
+    let mut emit = |batch: drift::corpus::Batch| {
+        let write =
+            |c: &drift::corpus::Conformer| text::tagged(&text::write(&c.skeleton, &c.coordinates, dialect));
+        texts.extend(batch.conformers.iter().map(write));
+        Ok(())
+    };
+    Embedded.read(&Job::default(), &mut emit).unwrap();
+    texts
+}
+
+/// Whether a text between brackets is a block of any dialect: three numbers, each with up to four decimals.
+fn is_block(inside: &str) -> bool {
+    let number = |number: &str| {
+        let number = number.strip_prefix('-').unwrap_or(number);
+        let (whole, decimals) = number.split_once('.').map_or((number, None), |(w, d)| (w, Some(d)));
+        let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        let whole_is_good = digits(whole) && (whole == "0" || !whole.starts_with('0'));
+        let decimals_are_good = |d: &str| digits(d) && (d.len() == 4 || d.len() < 4 && !d.ends_with('0'));
+        whole_is_good && decimals.is_none_or(decimals_are_good)
+    };
+    inside.split(',').count() == 3 && inside.split(',').all(number)
+}
+
+#[test]
+fn mixed_text_is_mixed_and_holds_no_block() {
+    let texts: Vec<String> = (0..MIXED_TEXTS).into_par_iter().map(mixed_text).collect();
+    assert!(texts.iter().map(String::len).sum::<usize>() >= 10_000_000);
+    assert_eq!(texts[7], mixed_text(7));
+    for text in &texts {
+        let block = block_ranges(text).into_iter().find(|range| is_block(&text[range.clone()]));
+        assert_eq!(block.map(|range| text[range].to_owned()), None);
+    }
+    assert!(is_block("1.5,-0.25,10") && is_block("0.0000,-1.0000,12.3456") && !is_block("1.50,2,3"));
+    let all = texts.concat();
+    for sign in ['ß', 'λ', 'Ж', 'ש', 'م', 'ऋ', 'ก', '漢', 'か', '한', '😀', '٣', '\t', '\u{301}']
+    {
+        assert!(all.contains(sign), "{sign:?}");
+    }
+    for part in ["<1.0,2>", "<a,b,c>", "[C@@H]", "%12", " < ", "->", "</", "[SMILES]", "\r\n"] {
+        assert!(all.contains(part), "{part:?}");
+    }
+}
+
+#[test]
+fn ten_megabytes_of_text_without_blocks_take_the_tokens_of_the_base() {
+    let smiles: Vec<String> = conformers(Dialect::Fixed)
+        .iter()
+        .map(|text| {
+            let bare = text.trim_start_matches(text::CONFORMER_OPEN).trim_end_matches(text::CONFORMER_CLOSE);
+            skeleton::smiles(&text::parse(bare).unwrap().skeleton)
+        })
+        .collect();
+    for (name, base) in [("qwen-like-separate", "qwen-like"), ("llama-like-fused", "llama-like")] {
+        let load = |name: &str| HfTokenizer::from_file(folder(name).join("tokenizer.json")).unwrap();
+        let (before, after) = (load(base), load(name));
+        let same = |text: &str| {
+            let ids =
+                |tokenizer: &HfTokenizer| tokenizer.encode_fast(text, false).unwrap().get_ids().to_vec();
+            assert!(ids(&before) == ids(&after), "{name}: {text:?}");
+        };
+        (0..MIXED_TEXTS).into_par_iter().for_each(|index| same(&mixed_text(index)));
+        smiles.par_iter().for_each(|text| same(text));
+    }
+}
+
+#[test]
+fn python_gives_the_same_ids_to_ten_thousand_texts() {
+    let Some(python) = python_with("tokenizers, transformers", "ids of tokenizers and transformers") else {
+        return;
+    };
+    let mut texts = conformers(Dialect::Fixed);
+    texts.extend(conformers(Dialect::Stripped).into_iter().step_by(2));
+    let missing = 10_000usize.saturating_sub(texts.len()).max(500);
+    texts.extend((0..missing as u64).map(mixed_text));
+    assert!(texts.len() >= 10_000);
+    let work = tempfile::tempdir().unwrap();
+    let write = |name: &str, lines: Vec<String>| {
+        let path = work.path().join(name);
+        std::fs::write(
+            &path,
+            lines.iter().fold(String::new(), |mut all, line| {
+                writeln!(all, "{line}").unwrap();
+                all
+            }),
+        )
+        .unwrap();
+        path
+    };
+    let mut arguments =
+        vec![write("texts.jsonl", texts.iter().map(|text| Value::from(&**text).to_string()).collect())];
+    for name in ["qwen-like-separate", "llama-like-fused"] {
+        let tokenizer = Tokenizer::load(&folder(name)).unwrap();
+        let ids = texts.par_iter().map(|text| format!("{:?}", tokenizer.ids(text).unwrap())).collect();
+        arguments.extend([folder(name), write(name, ids)]);
+    }
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/python/ids.py");
+    let output = Command::new(python).arg(script).args(&arguments).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(said.lines().count() == 2 && said.lines().all(|line| line.contains(" texts agree")), "{said}");
+    eprint!("{said}");
+}

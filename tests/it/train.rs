@@ -1,0 +1,479 @@
+//! The trainer: gradients against finite differences and against candle's own, runs against each other.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use drift::corpus::{Conformers, Embedded, Files, Part, ReadOptions};
+use drift::error::Error;
+use drift::job::{Job, Observer, Unit};
+use drift::model::{Architecture, Config};
+use drift::text::{Dialect, skeleton};
+use drift::tokenizer::{Tokenizer, config_beside};
+use drift::train::batches::{Batches, packs};
+use drift::train::documents::{Document, Loss, pack};
+use drift::train::network::{Network, Pack, Target};
+use drift::train::{Plan, Schedule, Shape, kernels, train};
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+
+use super::support::{Folder, drift};
+use super::train_reference::reference;
+
+const VOCABULARY: usize = 37;
+
+/// A decoder with odd sizes, several query heads to a pair, and nothing equal to anything else.
+pub fn config(architecture: Architecture) -> Config {
+    Config {
+        architecture,
+        vocab_size: VOCABULARY,
+        hidden_size: 20,
+        intermediate_size: 28,
+        num_hidden_layers: 2,
+        num_attention_heads: 4,
+        num_key_value_heads: 2,
+        head_dim: 6,
+        max_position_embeddings: 512,
+        rms_norm_eps: 1e-6,
+        rope_theta: 10_000.0,
+        rope_scaling: None,
+        tie_word_embeddings: true,
+        bos_token_id: None,
+        eos_token_ids: vec![0],
+        torch_dtype: None,
+    }
+}
+
+/// Random tokens in documents of these lengths; weights differ, and some are zero.
+fn random_pack(lengths: &[usize], seed: u64) -> Pack {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let mut pack = Pack::default();
+    for &length in lengths {
+        let start = pack.tokens.len();
+        pack.tokens.extend((0..length).map(|_| random.random_range(0..VOCABULARY as u32)));
+        pack.documents.push(start..start + length);
+        let targets = (start..start + length - 1).filter(|row| row % 5 != 0);
+        let targets = targets.map(|row| {
+            let weight = 0.5 + (row % 3) as f32;
+            Target { row, token: pack.tokens[row + 1], weight }
+        });
+        pack.targets.extend(targets.collect::<Vec<_>>());
+    }
+    pack
+}
+
+/// Weights larger than initial ones, so that no part of the decoder is nearly linear.
+fn weights(network: &Network, seed: u64) -> Vec<f32> {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let initial = network.layout.initial(seed);
+    initial
+        .into_iter()
+        .map(|w| 8.0 * w * if w == 1.0 { random.random_range(0.05..0.2) } else { 1.0 })
+        .collect()
+}
+
+/// The gradient of each parameter, by name.
+fn gradients(network: &Network, flat: &[f32], pack: &Pack) -> (f64, Vec<(String, Vec<f32>)>) {
+    let (loss, gradient) = network.gradient(&network.weights(flat).unwrap(), pack).unwrap();
+    let named =
+        network.layout.parameters.iter().map(|p| (p.name.clone(), gradient[p.range.clone()].to_vec()));
+    (loss, named.collect())
+}
+
+#[test]
+fn gradients_are_those_of_a_recorded_graph_in_f64() {
+    for architecture in [Architecture::Qwen3, Architecture::Llama] {
+        let config = config(architecture);
+        // One document longer than a strip of attention.
+        let pack = random_pack(&[9, 150, 2, 33], 1);
+        let network = Network::new(&config, 150);
+        let flat = weights(&network, 2);
+        let (loss, ours) = gradients(&network, &flat, &pack);
+        let (expected_loss, expected) = reference(&config, &network.layout, &flat, &pack);
+        assert!((loss - expected_loss).abs() < 1e-5 * expected_loss, "{loss} {expected_loss}");
+        for ((name, ours), expected) in ours.iter().zip(&expected) {
+            let error =
+                ours.iter().zip(expected).map(|(a, b)| (f64::from(*a) - b).powi(2)).sum::<f64>().sqrt();
+            let size = expected.iter().map(|b| b * b).sum::<f64>().sqrt();
+            assert!(size > 1e-3, "{architecture:?} {name} receives no gradient");
+            assert!(error < 1e-4 * size, "{architecture:?} {name}: {error} of {size}");
+        }
+    }
+}
+
+#[test]
+fn gradients_are_those_of_finite_differences() {
+    let config = config(Architecture::Qwen3);
+    let pack = random_pack(&[12, 7], 3);
+    let network = Network::new(&config, 12);
+    let flat = weights(&network, 4);
+    let (_, ours) = gradients(&network, &flat, &pack);
+    let loss = |flat: &[f32]| network.gradient(&network.weights(flat).unwrap(), &pack).unwrap().0;
+    for (parameter, (name, gradient)) in network.layout.parameters.iter().zip(&ours) {
+        // Along its own gradient a loss changes by the gradient's norm.
+        let norm = gradient.iter().map(|g| g * g).sum::<f32>().sqrt();
+        let step = 3e-3;
+        let moved = |sign: f32| {
+            let mut flat = flat.clone();
+            let part = flat[parameter.range.clone()].iter_mut().zip(gradient);
+            part.for_each(|(w, g)| *w += sign * step * g / norm);
+            loss(&flat)
+        };
+        let slope = (moved(1.0) - moved(-1.0)) / (2.0 * f64::from(step));
+        let error = (slope - f64::from(norm)).abs();
+        assert!(error < 0.02 * f64::from(norm) + 2e-3, "{name}: {slope} {norm}");
+    }
+}
+
+#[test]
+fn documents_of_a_pack_do_not_see_each_other() {
+    let config = config(Architecture::Qwen3);
+    let network = Network::new(&config, 140);
+    let flat = weights(&network, 5);
+    let whole = random_pack(&[40, 3, 140], 6);
+    let alone: Vec<Pack> = whole
+        .documents
+        .iter()
+        .map(|rows| Pack {
+            tokens: whole.tokens[rows.clone()].to_vec(),
+            documents: vec![0..rows.len()],
+            targets: whole
+                .targets
+                .iter()
+                .filter(|target| rows.contains(&target.row))
+                .map(|target| Target { row: target.row - rows.start, ..*target })
+                .collect(),
+        })
+        .collect();
+    let (loss, together) = gradients(&network, &flat, &whole);
+    let apart: Vec<_> = alone.iter().map(|pack| gradients(&network, &flat, pack)).collect();
+    assert!((loss - apart.iter().map(|(loss, _)| loss).sum::<f64>()).abs() < 1e-3);
+    for (n, (name, together)) in together.iter().enumerate() {
+        for (at, value) in together.iter().enumerate() {
+            let sum: f32 = apart.iter().map(|(_, gradients)| gradients[n].1[at]).sum();
+            assert!((value - sum).abs() < 1e-3 * (1.0 + sum.abs()), "{name} {at}: {value} {sum}");
+        }
+    }
+}
+
+#[test]
+fn the_exponential_is_exact_to_f32() {
+    let mut worst = 0.0f64;
+    for n in -87_000..=87_000 {
+        let x = n as f32 / 1000.0;
+        worst = worst.max((f64::from(kernels::exp(x)) / f64::from(x).exp() - 1.0).abs());
+    }
+    assert!(worst < 3e-7, "{worst}");
+    assert_eq!(kernels::exp(0.0), 1.0);
+    assert_eq!(kernels::exp(f32::NEG_INFINITY), kernels::exp(-87.0));
+}
+
+#[test]
+fn a_pass_sees_every_document_once() {
+    let lengths: Vec<usize> = (0..500).map(|n| 10 + n * 7 % 90).collect();
+    for shortest_first in [false, true] {
+        let batches = || Batches::new(lengths.clone(), 300, 9, shortest_first);
+        let seen: Vec<usize> = batches().take(400).flatten().collect();
+        for pass in seen.chunks_exact(lengths.len()) {
+            let mut pass = pass.to_vec();
+            pass.sort_unstable();
+            assert!(pass.into_iter().eq(0..lengths.len()));
+        }
+        assert!(batches().take(50).all(|batch| batch.iter().map(|&n| lengths[n]).sum::<usize>() >= 300));
+        assert_ne!(seen[..500], seen[500..1000], "each pass has an order of its own");
+        let first: Vec<usize> = seen[..500].iter().map(|&n| lengths[n]).collect();
+        assert_eq!(first.is_sorted(), shortest_first);
+        let batch = batches().next().unwrap();
+        let cut = packs(&batch, |n| lengths[n], 120);
+        assert_eq!(cut.concat(), batch);
+        assert!(cut.iter().all(|pack| pack.iter().map(|&n| lengths[n]).sum::<usize>() <= 120));
+    }
+    assert!(Batches::new(vec![], 300, 9, false).next().is_none());
+    assert_eq!(packs(&[0, 1, 2], |_| 500, 120), [[0], [1], [2]]);
+}
+
+#[test]
+fn the_split_is_by_molecule_and_has_its_shares() {
+    let mut parts = std::collections::HashMap::new();
+    Embedded
+        .read(&Job::default(), &mut |batch| {
+            for conformer in &batch.conformers {
+                let smiles = skeleton::smiles(&conformer.skeleton);
+                assert_eq!(Part::of(conformer), Part::of_smiles(&smiles));
+                parts.insert(smiles, Part::of(conformer));
+            }
+            Ok(())
+        })
+        .unwrap();
+    let share = |part| parts.values().filter(|p| **p == part).count() as f64 / parts.len() as f64;
+    // Five standard deviations of the share of 2,000 molecules.
+    assert!((share(Part::Test) - 0.10).abs() < 0.034, "{}", share(Part::Test));
+    assert!((share(Part::Validation) - 0.03).abs() < 0.019, "{}", share(Part::Validation));
+    // The split of a published checkpoint must not move.
+    let known = ["C", "CCO", "c1ccccc1", "CC(=O)Oc1ccccc1C(=O)O"].map(Part::of_smiles);
+    assert_eq!(known, [Part::Train, Part::Train, Part::Train, Part::Train]);
+}
+
+#[test]
+fn needless_hydrogens_do_not_move_a_molecule() {
+    let mut conformer = None;
+    let emit = &mut |batch: drift::corpus::Batch| {
+        conformer = conformer.take().or(batch.conformers.into_iter().find(|c| c.skeleton.contains("[O]")));
+        Ok(())
+    };
+    Embedded.read(&Job::default(), emit).unwrap();
+    let bare = conformer.unwrap();
+    let mut spelled = bare.clone();
+    spelled.skeleton = skeleton::with_hydrogens(&bare.skeleton).unwrap().into();
+    assert_eq!(Part::of(&spelled), Part::of(&bare));
+}
+
+#[test]
+fn documents_are_prompt_answer_and_end() {
+    let tokenizer = Tokenizer::load("llama-like".as_ref()).unwrap();
+    let config = config_beside("llama-like".as_ref()).unwrap();
+    let end = tokenizer.end_of_text(config.as_ref()).unwrap();
+    let begin = tokenizer.beginning_of_text(config.as_ref()).unwrap();
+    let corpus = small_corpus();
+    let mut documents = Vec::new();
+    let emit = &mut |batch: drift::corpus::Batch| {
+        let made = batch.conformers.iter().map(|c| Document::new(c, &tokenizer, &end, Dialect::Stripped));
+        documents.extend(made.map(Result::unwrap));
+        Ok(())
+    };
+    corpus.files().read(&Job::default(), emit).unwrap();
+    let document = &documents[1];
+    let text = tokenizer.decode(&document.tokens).unwrap();
+    let expected = "<|begin_of_text|>[SMILES]CCO[/SMILES][CONFORMER][C]<1.5,0,0.25>[C]<0.0001,0,-1.5>[O]<-1.2,0.3,1>\
+                    [/CONFORMER]<|end_of_text|>";
+    assert_eq!(text, expected);
+    assert_eq!((document.tokens[0], document.tokens.last()), (begin.id, Some(&end.id)));
+    assert_eq!(document.copy.len(), document.tokens.len() - document.prompt);
+    // Without weight for the prompt, the first target is the answer's first token.
+    let packed = pack([document], Loss { prompt: 0.0, copy: 2.0 });
+    assert_eq!(packed.targets[0].row, document.prompt - 1);
+    assert_eq!(packed.targets.len(), document.copy.len());
+    let heavy = packed.targets.iter().filter(|target| target.weight == 2.0).count();
+    assert_eq!(heavy, document.copy.iter().filter(|copy| **copy).count());
+    assert_eq!(pack([document], Loss { prompt: 1.0, copy: 1.0 }).targets.len(), document.tokens.len() - 1);
+}
+
+/// A few molecules, one of them for validation.
+struct SmallCorpus(Folder);
+
+fn small_corpus() -> SmallCorpus {
+    let folder = Folder::new();
+    let lines = [
+        "[C]<0.1000,0.2000,0.3000>[C]<1.5000,0.2000,-0.3000>",
+        "[C]<1.5000,0.0000,0.2500>[C]<0.0001,0.0000,-1.5000>[O]<-1.2000,0.3000,1.0000>",
+        "[N]<1.4000,0.1000,0.2000>[C]<0.1000,0.0000,-0.5000>[C]<-1.4000,0.3000,0.9000>",
+        "[C]<1.5000,0.7000,0.2500>#[N]<2.6000,0.0000,-1.5000>",
+        "[c]<1.2000,0.7000,0.0000>1[c]<0.0000,1.4000,0.0000>[c]<-1.2000,0.7000,0.0000>[c]<-1.2000,-0.7000,0.0000>\
+         [c]<0.0000,-1.4000,0.0000>[c]<1.2000,-0.7000,0.0000>1",
+        "[C]<0.0000,0.0000,0.0000>(=[O]<1.2000,0.0000,0.0000>)[O]<-0.7000,1.1000,0.0000>",
+    ];
+    folder.file("small.txt", lines.join("\n"));
+    SmallCorpus(folder)
+}
+
+impl SmallCorpus {
+    fn files(&self) -> Files {
+        Files { inputs: vec![self.0.path().join("small.txt")], options: ReadOptions::default() }
+    }
+}
+
+/// A plan for a tiny decoder.
+fn plan(architecture: Architecture, steps: u64, output: std::path::PathBuf) -> Plan {
+    let (tokenizer, tokenizer_json) = Tokenizer::load_with_json("qwen-like".as_ref()).unwrap();
+    Plan {
+        shape: Shape {
+            architecture,
+            hidden: 32,
+            layers: 2,
+            heads: 2,
+            kv_heads: 1,
+            head_dim: 16,
+            intermediate: 48,
+            context: 256,
+        },
+        schedule: Schedule {
+            steps,
+            batch_tokens: 300,
+            learning_rate: 1e-2,
+            warmup_steps: 5,
+            final_share: 0.1,
+            weight_decay: 0.1,
+            clip: 1.0,
+            shortest_first: true,
+        },
+        loss: Loss { prompt: 0.0, copy: 1.0 },
+        dialect: Dialect::Fixed,
+        seed: 7,
+        tokenizer,
+        tokenizer_json,
+        tokenizer_config: config_beside("qwen-like".as_ref()).unwrap(),
+        output,
+        resume: false,
+        save_steps: 4,
+    }
+}
+
+#[test]
+fn a_tiny_decoder_learns_a_tiny_corpus_by_heart() {
+    let (corpus, out) = (small_corpus(), Folder::new());
+    let report =
+        train(&plan(Architecture::Llama, 120, out.path()), &corpus.files(), &Job::default()).unwrap();
+    let (first, last) = (report.curve.first().unwrap(), report.curve.last().unwrap());
+    assert!(first.loss > 3.0 && last.loss < 0.35, "{} {}", first.loss, last.loss);
+    assert!(report.curve.iter().all(|point| point.gradient_norm > 0.0));
+    assert_eq!((last.step, report.curve.len(), report.finished), (120, 12, true));
+}
+
+/// Sets the flag after so many steps.
+struct Canceller {
+    cancelled: Arc<AtomicBool>,
+    steps: AtomicU64,
+    training: AtomicBool,
+}
+
+impl Observer for Canceller {
+    fn begin(&self, phase: &str, _: Option<u64>, _: Unit) {
+        self.training.store(phase == "training", Ordering::Relaxed);
+    }
+
+    fn advance(&self, n: u64) {
+        if self.training.load(Ordering::Relaxed) && self.steps.fetch_sub(n, Ordering::Relaxed) == n {
+            self.cancelled.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn end(&self) {}
+}
+
+/// A job that is cancelled after `steps` steps.
+fn cancelled_after(steps: u64) -> Job {
+    let cancelled = Arc::new(AtomicBool::new(false));
+    let steps = AtomicU64::new(steps);
+    Job::new(Arc::new(Canceller { cancelled: cancelled.clone(), steps, training: false.into() }), cancelled)
+}
+
+#[test]
+fn resumed_training_ends_in_the_same_bytes_for_any_number_of_threads() {
+    let corpus = small_corpus();
+    let (whole, parts) = (Folder::new(), Folder::new());
+    let mut plan = plan(Architecture::Qwen3, 11, whole.path());
+    let threads = |n| rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
+    threads(1).install(|| train(&plan, &corpus.files(), &Job::default())).unwrap();
+
+    plan.output = parts.path();
+    let stopped = threads(2).install(|| train(&plan, &corpus.files(), &cancelled_after(6))).unwrap_err();
+    assert!(matches!(&stopped, Error::Stopped { kept } if kept.contains("6 of 11")), "{stopped}");
+    assert_eq!(stopped.exit_code(), 130);
+    plan.resume = true;
+    threads(2).install(|| train(&plan, &corpus.files(), &Job::default())).unwrap();
+    assert_eq!(whole.listing(), parts.listing(), "the state is gone in the end");
+    for name in whole.listing().keys() {
+        let name = name.file_name().unwrap().to_str().unwrap();
+        assert!(whole.read(name) == parts.read(name), "{name}");
+    }
+}
+
+#[test]
+fn a_state_of_another_recipe_or_a_damaged_one_is_refused() {
+    let (corpus, out) = (small_corpus(), Folder::new());
+    let mut plan = plan(Architecture::Qwen3, 9, out.path());
+    train(&plan, &corpus.files(), &cancelled_after(5)).unwrap_err();
+    plan.resume = true;
+    let refusal = |plan: &Plan| train(plan, &corpus.files(), &Job::default()).unwrap_err().to_string();
+
+    plan.schedule.learning_rate = 2e-2;
+    assert!(
+        refusal(&plan).contains("another recipe: schedule.learning_rate was 0.01, is 0.02"),
+        "{}",
+        refusal(&plan)
+    );
+    plan.schedule.learning_rate = 1e-2;
+    plan.shape.layers = 1;
+    assert!(refusal(&plan).contains("shape.layers was 2, is 1"));
+    plan.shape.layers = 2;
+
+    let bytes = out.read("training.safetensors");
+    out.file("training.safetensors", &bytes[..bytes.len() - 9]);
+    assert!(refusal(&plan).contains("training.safetensors: is no training state"));
+    std::fs::remove_file(out.path().join("training.safetensors")).unwrap();
+    assert!(refusal(&plan).contains("is not there; train without --resume first"));
+}
+
+#[test]
+fn shapes_and_schedules_that_cannot_be_are_refused() {
+    let (corpus, out) = (small_corpus(), Folder::new());
+    let refusal = |change: fn(&mut Plan)| {
+        let mut plan = plan(Architecture::Qwen3, 2, out.path());
+        change(&mut plan);
+        train(&plan, &corpus.files(), &Job::default()).unwrap_err().to_string()
+    };
+    assert!(refusal(|plan| plan.shape.kv_heads = 3).contains("does not divide"));
+    assert!(refusal(|plan| plan.shape.head_dim = 7).contains("odd"));
+    assert!(refusal(|plan| plan.shape.hidden = 0).contains("hidden_size is 0"));
+    assert!(refusal(|plan| plan.schedule.steps = 0).contains("--steps"));
+    assert!(refusal(|plan| plan.schedule.learning_rate = f64::NAN).contains("--learning-rate"));
+    assert!(refusal(|plan| plan.shape.context = 20).contains("longer than the context"));
+    let diverged = refusal(|plan| {
+        plan.schedule.steps = 50;
+        plan.schedule.warmup_steps = 0;
+        plan.schedule.learning_rate = 1e30;
+    });
+    assert!(diverged.contains("the loss is no number after"), "{diverged}");
+}
+
+#[test]
+fn the_verb_writes_a_checkpoint_that_others_read() {
+    let corpus = small_corpus();
+    let out = corpus.0.path().join("model");
+    let (text, out) = (corpus.0.path().join("small.txt"), out.to_str().unwrap().to_owned());
+    let shape = "--hidden 32 --layers 1 --heads 2 --kv-heads 1 --head-dim 16 --intermediate 48 --context 256";
+    let schedule = "--steps 3 --batch-tokens 200 --warmup 1 --json";
+    let mut arguments = vec!["train-model", "--tokenizer", "llama-like", "--arch", "llama", "-o", &out];
+    arguments.extend(["--corpus", text.to_str().unwrap()]);
+    arguments.extend(shape.split(' ').chain(schedule.split(' ')));
+    let report = drift(&arguments).good().json();
+    assert_eq!((&report["finished"], &report["eos_token"]), (&true.into(), &"<|end_of_text|>".into()));
+    assert_eq!(report["recipe"]["shape"]["architecture"], "llama");
+
+    let config = Config::load(out.as_ref()).unwrap();
+    assert_eq!((config.vocab_size, config.tie_word_embeddings), (2650, true));
+    let tokenizer = Tokenizer::load(out.as_ref()).unwrap();
+    let beside = config_beside(out.as_ref()).unwrap();
+    let end = tokenizer.end_of_text(beside.as_ref()).unwrap();
+    assert_eq!(config.eos_token_ids, [end.id]);
+    let bytes = std::fs::read(corpus.0.path().join("model/model.safetensors")).unwrap();
+    let tensors = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+    let embedding = tensors.tensor("model.embed_tokens.weight").unwrap();
+    assert_eq!((embedding.dtype(), embedding.shape()), (safetensors::Dtype::BF16, &[2650, 32][..]));
+    let weights: usize =
+        tensors.tensors().iter().map(|(_, tensor)| tensor.shape().iter().product::<usize>()).sum();
+    assert_eq!(report["parameters"], weights);
+    assert!(tensors.tensor("model.layers.0.self_attn.q_norm.weight").is_err(), "Llama has no norms of heads");
+
+    // The same command, the same bytes.
+    drift(&arguments).good();
+    assert!(std::fs::read(corpus.0.path().join("model/model.safetensors")).unwrap() == bytes);
+}
+
+#[test]
+fn a_tokenizer_without_an_end_and_a_corpus_without_conformers_are_refused() {
+    let folder = Folder::new();
+    let (_, json) = Tokenizer::load_with_json("qwen-like".as_ref()).unwrap();
+    let json = String::from_utf8(json).unwrap().replace("<|endoftext|>", "<|nothing|>");
+    folder.file("endless/tokenizer.json", json);
+    let run = |arguments: &str| folder.drift(&arguments.split(' ').collect::<Vec<_>>());
+    let ran = run("train-model --tokenizer endless --arch qwen3 --steps 1 -o out");
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("endless: has no end of text (EOS)"), "{}", ran.stderr);
+
+    folder.file("chains.xyz", "2\nwater\nO 0 0 0\nC 0 0 1.1\n");
+    let ran = run("train-model --tokenizer qwen-like --arch qwen3 --corpus chains.xyz --steps 1 -o out");
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("1 without SMILES"), "{}", ran.stderr);
+    assert!(!folder.path().join("out").exists(), "nothing was written");
+}
