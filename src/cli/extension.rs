@@ -53,6 +53,11 @@ impl Beside {
         Ok(beside)
     }
 
+    /// No base: only a configuration.
+    pub fn configured(config: Value) -> Self {
+        Beside { config: Some(config), ..Beside::default() }
+    }
+
     fn in_folder(folder: &Path) -> anyhow::Result<Self> {
         let bytes = |name: &str| -> anyhow::Result<Option<Vec<u8>>> {
             let file = folder.join(name);

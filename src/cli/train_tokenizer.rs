@@ -1,15 +1,24 @@
 //! `drift train-tokenizer`: few tokens a block, always the same number, proved.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
 
 use super::extension::{Beside, Made, write_folder};
 use super::output::Output;
+use crate::corpus::Conformers;
+use crate::design::compare::{Designed, compare, compare_with_design};
+use crate::design::rows::Rows;
+use crate::design::scratch::scratch_config;
 use crate::design::texts::ALL_CONTEXTS;
-use crate::design::{Aim, Kind, Plan, Range, train};
+use crate::design::{
+    Aim, Kind, MergesPlan, Plan, Range, ScratchPlan, Trained, train, train_merges, train_scratch,
+};
 use crate::error::Error;
 use crate::job::Job;
 use crate::report::card::model_card;
 use crate::report::design_view::design_table;
+use crate::report::learned_view::{learned_card, learned_table};
 use crate::tokenizer::Tokenizer;
 
 /// The command line of `drift train-tokenizer`.
@@ -18,14 +27,28 @@ use crate::tokenizer::Tokenizer;
 pub struct Args {
     /// The tokenizer to extend: a tokenizer.json, plain or gzipped, or a model folder; also qwen-like and llama-like,
     /// which come with drift
-    #[arg(long, value_name = "TOKENIZER")]
-    base: PathBuf,
+    #[arg(
+        long,
+        value_name = "TOKENIZER",
+        required_unless_present = "vocab_size",
+        conflicts_with = "vocab_size"
+    )]
+    base: Option<PathBuf>,
     /// Tokens of every block, from < to >, with as few new tokens as can be
     #[arg(long, value_name = "N", group = "aim")]
     tokens_per_block: Option<u16>,
     /// New tokens at most, with as few tokens a block as can be
     #[arg(long, value_name = "V", group = "aim")]
     budget: Option<u32>,
+    /// New tokens, learned on the corpus inside blocks: continued BPE on top of the base's merges
+    #[arg(long, value_name = "V", group = "aim", value_parser = clap::value_parser!(u32).range(1..))]
+    merges: Option<u32>,
+    /// Tokens in all, learned from nothing on the corpus, without a base
+    #[arg(long, value_name = "V", group = "aim")]
+    vocab_size: Option<u32>,
+    /// Show other ways to add as many tokens beside it: as it is, designed, continued BPE, plain BPE
+    #[arg(long)]
+    compare: bool,
     /// Which tokens are allowed
     #[arg(long, value_enum, default_value = "fused")]
     kind: KindArg,
@@ -39,7 +62,7 @@ pub struct Args {
     #[arg(long, value_name = "INPUT", num_args = 1..)]
     corpus: Vec<PathBuf>,
     /// The model to go on training: a safetensors file, or a model folder. Rows to begin with are made for the new tokens
-    #[arg(long, value_name = "MODEL")]
+    #[arg(long, value_name = "MODEL", conflicts_with = "vocab_size")]
     model: Option<PathBuf>,
     /// The seed of the search
     #[arg(long, default_value_t = 0)]
@@ -63,12 +86,22 @@ enum DialectArg {
     Fixed,
 }
 
-/// Designs, checks, writes, shows.
+impl From<KindArg> for Kind {
+    fn from(kind: KindArg) -> Self {
+        match kind {
+            KindArg::Separate => Kind::Separate,
+            KindArg::Fused => Kind::Fused,
+        }
+    }
+}
+
+/// Designs or learns, checks, writes, shows.
 pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     let corpus = super::corpus(&args.corpus);
-    let plan = plan(&args)?;
-    for (what, path) in [("base", Some(&args.base)), ("model", args.model.as_ref())] {
-        let folder = path.and_then(|path| if path.is_dir() { Some(&**path) } else { path.parent() });
+    let (range, kind) = (Range::new(args.range)?, args.kind.into());
+    let DialectArg::Fixed = args.dialect;
+    for (what, path) in [("base", &args.base), ("model", &args.model)] {
+        let folder = path.as_ref().and_then(|path| if path.is_dir() { Some(&**path) } else { path.parent() });
         if folder
             .is_some_and(|dir| dir.is_dir() && dir.canonicalize().ok() == args.output.canonicalize().ok())
         {
@@ -76,39 +109,103 @@ pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
             return Err(Error::input("--output", problem, "give another folder").into());
         }
     }
-    let beside = Beside::of(&args.base, &plan.base, args.model.as_deref())?;
-    let mut trained = train(&plan, &*corpus, job)?;
+    let Some(base) = &args.base else { return scratch(&args, (kind, range), &*corpus, job, output) };
+    let plan = plan(&args, base, kind, range)?;
+    let beside = Beside::of(base, &plan.base, args.model.as_deref())?;
+    match args.merges {
+        Some(tokens) => merges(&args, (plan, tokens.into()), &beside, &*corpus, job, output),
+        None => design(&args, &plan, &beside, &*corpus, job, output),
+    }
+}
+
+/// The smallest extension, or the best within a budget.
+fn design(
+    args: &Args,
+    plan: &Plan,
+    beside: &Beside,
+    corpus: &dyn Conformers,
+    job: &Job,
+    output: &Output,
+) -> anyhow::Result<()> {
+    let mut trained = train(plan, corpus, job)?;
     let rows = beside.rows(&plan.base, &trained.new_tokens)?;
     trained.report.for_model(beside.model_rows(), rows.as_ref().map(|rows| rows.report.clone()));
-    let made = Made {
-        tokenizer_json: &trained.tokenizer_json,
-        new_tokens: &trained.new_tokens,
-        report: &trained.report,
-        card: model_card(&trained.report),
-        rows: rows.as_ref(),
-    };
-    write_folder(&args.output, &made, &beside)?;
-    if output.json {
-        return output.document(&trained.report);
+    if args.compare {
+        let merges = MergesPlan::of(plan, trained.report.new_tokens);
+        trained.report.comparison = Some(compare(merges, Some(Designed::of(&trained)), corpus, job)?);
     }
-    output.text(&design_table(&trained.report, output.terminal()))?;
+    write(args, &trained, model_card(&trained.report), rows.as_ref(), beside)?;
+    show(args, output, &trained.report, &design_table(&trained.report, output.terminal()))
+}
+
+/// Continued BPE.
+fn merges(
+    args: &Args,
+    (plan, tokens): (Plan, u64),
+    beside: &Beside,
+    corpus: &dyn Conformers,
+    job: &Job,
+    output: &Output,
+) -> anyhow::Result<()> {
+    let mut trained = train_merges(MergesPlan::of(&plan, tokens), corpus, job)?;
+    let rows = beside.rows(&plan.base, &trained.new_tokens)?;
+    trained.report.for_model(beside.model_rows(), rows.as_ref().map(|rows| rows.report.clone()));
+    if args.compare {
+        // The design is a row of a table here, not what is written.
+        let plan = Plan { contexts: 1, ..plan };
+        let merges = MergesPlan::of(&plan, tokens);
+        trained.report.comparison = Some(compare_with_design(&plan, merges, corpus, job)?);
+    }
+    write(args, &trained, learned_card(&trained.report), rows.as_ref(), beside)?;
+    show(args, output, &trained.report, &learned_table(&trained.report, output.terminal()))
+}
+
+/// BPE from nothing.
+fn scratch(
+    args: &Args,
+    (kind, range): (Kind, Range),
+    corpus: &dyn Conformers,
+    job: &Job,
+    output: &Output,
+) -> anyhow::Result<()> {
+    let vocab_size = args.vocab_size.unwrap_or(0) as usize;
+    let plan = ScratchPlan { vocab_size, kind, range, contexts: ALL_CONTEXTS, compare: args.compare };
+    let trained = train_scratch(plan, corpus, job)?;
+    let beside = Beside::configured(scratch_config());
+    write(args, &trained, learned_card(&trained.report), None, &beside)?;
+    show(args, output, &trained.report, &learned_table(&trained.report, output.terminal()))
+}
+
+/// Writes the folder.
+fn write(
+    args: &Args,
+    trained: &Trained<impl Serialize>,
+    card: String,
+    rows: Option<&Rows>,
+    beside: &Beside,
+) -> anyhow::Result<()> {
+    let Trained { tokenizer_json, new_tokens, report } = trained;
+    write_folder(&args.output, &Made { tokenizer_json, new_tokens, report, card, rows }, beside)
+}
+
+/// Prints the result and says where the files are.
+fn show(args: &Args, output: &Output, report: &impl Serialize, table: &str) -> anyhow::Result<()> {
+    if output.json {
+        return output.document(report);
+    }
+    output.text(table)?;
     output.note(&format!("wrote {} and the files beside it", args.output.join("tokenizer.json").display()));
     Ok(())
 }
 
-/// What the user wrote, complete and checked.
-fn plan(args: &Args) -> anyhow::Result<Plan> {
-    let range = Range::new(args.range)?;
-    let aim = match (args.tokens_per_block, args.budget) {
+/// What the user wrote of a base, complete and checked.
+fn plan(args: &Args, base: &Path, kind: Kind, range: Range) -> anyhow::Result<Plan> {
+    // Merges are compared with the best design of as many tokens.
+    let aim = match (args.tokens_per_block, args.budget.or(args.merges)) {
         (Some(tokens), _) => Aim::TokensPerBlock(tokens.into()),
         (None, budget) => Aim::Budget(budget.unwrap_or(0).into()),
     };
-    let DialectArg::Fixed = args.dialect;
-    let (base, bytes) = Tokenizer::load_with_json(&args.base)?;
+    let (base, bytes) = Tokenizer::load_with_json(base)?;
     let base_json = serde_json::from_slice(&bytes).map_err(|e| Error::input(&base.name, e, ""))?;
-    let kind = match args.kind {
-        KindArg::Separate => Kind::Separate,
-        KindArg::Fused => Kind::Fused,
-    };
     Ok(Plan { base, base_json, kind, range, aim, seed: args.seed, contexts: ALL_CONTEXTS })
 }

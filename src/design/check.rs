@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::extend::patterns;
+use super::extend::{longest_digits, patterns};
 use super::mixed::{MIXED_TEXTS, mixed_text};
 use super::scheme::{BLOCK, Range, SLOTS, Scheme, Slot};
 use super::texts::{ALL_CONTEXTS, CONTEXTS, HEADS, PLAIN};
@@ -51,6 +51,9 @@ pub enum PlainText {
     Tried,
 }
 
+/// What each piece of a scheme is encoded to.
+pub(super) type Pieces = HashMap<String, Vec<u32>>;
+
 /// Blocks of one text.
 const CHUNK: u64 = 512;
 
@@ -59,9 +62,27 @@ const CHUNK: u64 = 512;
 /// # Errors
 /// The first promise that does not hold, or if the job was cancelled.
 pub fn check(
-    (base, base_json): (&Tokenizer, &Value),
+    bases: (&Tokenizer, &Value),
     extended: &Tokenizer,
     scheme: &Scheme,
+    new_tokens: &[(u32, String)],
+    contexts: usize,
+    job: &Job,
+) -> Result<Guarantees> {
+    let vocabulary = extended.vocabulary();
+    let ids = |text: &String| vocabulary.get(text).map(|id| vec![*id]).unwrap_or_default();
+    let pieces = scheme.strings().into_iter().map(|text| (ids(&text), text)).map(|(ids, text)| (text, ids));
+    check_pieces(bases, extended, (scheme, &pieces.collect()), new_tokens, contexts, job)
+}
+
+/// As [`check`], for pieces that need not be one token: `pieces` has the ids that each must be encoded to.
+///
+/// # Errors
+/// As [`check`].
+pub(super) fn check_pieces(
+    (base, base_json): (&Tokenizer, &Value),
+    extended: &Tokenizer,
+    (scheme, pieces): (&Scheme, &Pieces),
     new_tokens: &[(u32, String)],
     contexts: usize,
     job: &Job,
@@ -71,7 +92,7 @@ pub fn check(
     let unchanged_tokens = check.vocabulary(new_tokens)?;
     let plain_text = check.plain_text(base_json, new_tokens)?;
     check.normalizer()?;
-    let run = check.numbers(new_tokens, job)?;
+    let run = check.numbers(pieces, new_tokens, job)?;
     let fallbacks = check.fallbacks(new_tokens)?;
     let (plain_texts, plain_bytes) = check.plain_texts(job)?;
     Ok(Guarantees {
@@ -89,18 +110,18 @@ pub fn check(
     })
 }
 
-struct Check<'t> {
-    base: &'t Tokenizer,
-    extended: &'t Tokenizer,
-    scheme: &'t Scheme,
-    contexts: &'static [&'static str],
-    place: &'t str,
+pub(super) struct Check<'t> {
+    pub(super) base: &'t Tokenizer,
+    pub(super) extended: &'t Tokenizer,
+    pub(super) scheme: &'t Scheme,
+    pub(super) contexts: &'static [&'static str],
+    pub(super) place: &'t str,
 }
 
 /// What a part of the run over all numbers saw.
 #[derive(Default)]
-struct Run {
-    blocks: u64,
+pub(super) struct Run {
+    pub(super) blocks: u64,
     decoded_bytes: u64,
     shapes: HashSet<u8>,
     reached: HashSet<u32>,
@@ -179,15 +200,8 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Every number in every position and context gives exactly the pieces of the scheme.
-    fn numbers(&self, new_tokens: &[(u32, String)], job: &Job) -> Result<Run> {
-        let vocabulary = self.extended.vocabulary();
-        let pieces: HashMap<String, u32> = (self.scheme.strings().into_iter())
-            .map(|text| {
-                let id = vocabulary.get(&text).copied();
-                id.map(|id| (text, id)).ok_or_else(|| self.broken("a piece is missing"))
-            })
-            .collect::<Result<_>>()?;
+    /// Every number in every position and context gives exactly the tokens of the scheme's pieces.
+    pub(super) fn numbers(&self, pieces: &Pieces, new_tokens: &[(u32, String)], job: &Job) -> Result<Run> {
         let chunks = self.scheme.range.numbers().div_ceil(CHUNK);
         let tasks: Vec<(usize, u64)> = (0..self.contexts.len())
             .flat_map(|context| (0..chunks).map(move |chunk| (context, chunk)))
@@ -212,8 +226,8 @@ impl Check<'_> {
                     let cuts = self.scheme.starts.iter().map(|slot| starts[*slot]);
                     let ends = cuts.clone().skip(1).chain([block.len()]);
                     for (start, end) in cuts.zip(ends) {
-                        let id = pieces.get(&block[start..end]);
-                        expected.push(*id.ok_or_else(|| self.broken("a piece is missing"))?);
+                        let ids = pieces.get(&block[start..end]).filter(|ids| !ids.is_empty());
+                        expected.extend(ids.ok_or_else(|| self.broken("a piece is missing"))?);
                     }
                     text.push_str(&block);
                     run.shapes.insert(shape);
@@ -356,20 +370,6 @@ impl Check<'_> {
         }
         let text = crate::error::excerpt(text.as_bytes());
         Err(self.broken(&format!("text without a block, {text}, would take other tokens")))
-    }
-}
-
-/// The longest run of digits that a pre-token can hold under expressions that put digits with nothing else.
-fn longest_digits(patterns: &[&str]) -> Option<usize> {
-    const HEAD: &str = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|";
-    const TAIL: &str = "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
-    match patterns {
-        [one] => match one.strip_prefix(HEAD)?.strip_suffix(TAIL)? {
-            "\\p{N}" => Some(1),
-            "\\p{N}{1,3}" => Some(3),
-            _ => None,
-        },
-        _ => None,
     }
 }
 

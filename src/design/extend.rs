@@ -39,6 +39,21 @@ pub fn extend(base: &Value, place: &str, scheme: &Scheme, new: &[String]) -> Res
         return Err(refuse(&format!("the added token `{content}` can be a part of a block")));
     }
     let pre_tokenizer = pre_tokenizer(&base["pre_tokenizer"], scheme).map_err(|problem| refuse(&problem))?;
+    let new_tokens = append_tokens(&mut json, place, new)?;
+    json["model"]["ignore_merges"] = true.into();
+    json["pre_tokenizer"] = pre_tokenizer;
+    Ok(Extended { json, new_tokens })
+}
+
+/// Lists new tokens in a BPE model's vocabulary, after all others; their ids. Added tokens that the model does not list
+/// are listed first, with the ids that they have.
+///
+/// # Errors
+/// If there is no BPE model, its tokens mark the beginnings or ends of words, or an added token has two ids.
+pub(super) fn append_tokens(json: &mut Value, place: &str, new: &[String]) -> Result<Vec<(u32, String)>> {
+    let refuse =
+        |problem: &str| Error::input(place, problem, "give the tokenizer.json of a byte-level BPE model");
+    let added = added_tokens(json);
     let model = json["model"].as_object_mut().ok_or_else(|| refuse("has no model"))?;
     if model.get("type").and_then(Value::as_str) != Some("BPE") {
         return Err(refuse("is no BPE model"));
@@ -48,7 +63,6 @@ pub fn extend(base: &Value, place: &str, scheme: &Scheme, new: &[String]) -> Res
             return Err(refuse("marks the beginnings or ends of words in its tokens"));
         }
     }
-    model.insert("ignore_merges".into(), true.into());
     let vocabulary =
         model.get_mut("vocab").and_then(Value::as_object_mut).ok_or_else(|| refuse("has no vocabulary"))?;
     for (id, content) in &added {
@@ -64,8 +78,15 @@ pub fn extend(base: &Value, place: &str, scheme: &Scheme, new: &[String]) -> Res
         vocabulary.insert(piece.clone(), id.into());
         new_tokens.push((id, piece.clone()));
     }
-    json["pre_tokenizer"] = pre_tokenizer;
-    Ok(Extended { json, new_tokens })
+    Ok(new_tokens)
+}
+
+/// An extended tokenizer whose blocks are isolated but not cut.
+pub(super) fn without_cut(mut json: Value) -> Value {
+    if let Some(list) = json["pre_tokenizer"]["pretokenizers"].as_array_mut() {
+        list.retain(|member| !regex(member).is_some_and(|regex| regex.starts_with(CUT_MARK)));
+    }
+    json
 }
 
 /// Whether a base was extended by drift before.
@@ -77,6 +98,20 @@ pub fn is_extended(base: &Value) -> bool {
 pub fn patterns(base: &Value) -> Option<Vec<&str>> {
     let all = splits(&base["pre_tokenizer"]);
     all.into_iter().filter(|split| split["type"] == "Split").map(regex).collect()
+}
+
+/// The longest run of digits that a pre-token can hold under expressions that put digits with nothing else.
+pub(super) fn longest_digits(patterns: &[&str]) -> Option<usize> {
+    const HEAD: &str = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|";
+    const TAIL: &str = "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
+    match patterns {
+        [one] => match one.strip_prefix(HEAD)?.strip_suffix(TAIL)? {
+            "\\p{N}" => Some(1),
+            "\\p{N}{1,3}" => Some(3),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// Ids and contents of added tokens, by id.

@@ -18,18 +18,29 @@
 //!    two, and it is enough to run every number in every position, not every block.
 
 pub mod bound;
+pub mod bpe;
 pub mod check;
+pub mod compare;
 pub mod extend;
+pub mod learned;
+pub mod measure;
+pub mod merges;
 pub mod mixed;
+pub mod pieces;
 pub mod report;
 pub mod rows;
+pub mod sample;
 pub mod scheme;
+pub mod scratch;
 pub mod search;
 pub mod space;
 pub mod texts;
 pub mod train;
 pub mod weights;
 
+pub use learned::LearnedReport;
+pub use merges::{MergesPlan, train_merges};
 pub use report::DesignReport;
 pub use scheme::{Kind, Range, Scheme};
+pub use scratch::{ScratchPlan, train_scratch};
 pub use train::{Aim, Plan, Trained, train};

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::check::Guarantees;
+use super::compare::Comparison;
 use super::rows::RowsReport;
 use super::scheme::{Kind, Range};
 use crate::job::Provenance;
@@ -63,6 +64,9 @@ pub struct DesignReport {
     pub corpus: CorpusReport,
     /// What was run before anything was written.
     pub guarantees: Guarantees,
+    /// Other ways to add as many tokens, if asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<Comparison>,
 }
 
 impl DesignReport {
@@ -158,6 +162,7 @@ pub struct SizeReport {
     pub coverage: f64,
     /// Mean tokens.
     pub tokens_per_conformer: f64,
-    /// The same with the base.
-    pub base_tokens_per_conformer: f64,
+    /// The same with the base, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base_tokens_per_conformer: Option<f64>,
 }

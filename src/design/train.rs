@@ -3,22 +3,21 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use rayon::prelude::*;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::bound::{Usable, counting_bound};
 use super::check::check;
 use super::extend::{Extended, extend};
-use super::report::{CorpusReport, DesignReport, EmbeddingReport, SCHEMA, SearchReport, SizeReport};
+use super::measure::Measured;
+use super::report::{DesignReport, EmbeddingReport, SCHEMA, SearchReport};
 use super::scheme::{Kind, MAX_TOKENS, Range, SLOTS, Scheme};
 use super::search::search;
 use super::space::{MAX_NEW_TOKENS, Optimum, Space, Vocabulary};
-use crate::corpus::{Conformer, Conformers};
+use crate::corpus::Conformers;
 use crate::error::{Error, Result};
-use crate::job::{InputHash, Job, Provenance};
-use crate::stats::size::{SIZE_CLASSES, size_class};
-use crate::text::{self, Dialect, Fixed, number::UNITS_PER_ANGSTROM};
+use crate::job::{Job, Provenance};
+use crate::text::Dialect;
 use crate::tokenizer::Tokenizer;
 
 /// Steps of the search.
@@ -54,13 +53,13 @@ pub struct Plan {
 
 /// What was made.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Trained {
+pub struct Trained<R = DesignReport> {
     /// The bytes of the new `tokenizer.json`.
     pub tokenizer_json: Vec<u8>,
     /// The new tokens.
     pub new_tokens: NewTokens,
     /// What it is, and what was proved.
-    pub report: DesignReport,
+    pub report: R,
 }
 
 /// New tokens and what they were before: the file `new_tokens.json`.
@@ -94,7 +93,7 @@ pub fn train(plan: &Plan, corpus: &dyn Conformers, job: &Job) -> Result<Trained>
     let Plan { base, base_json, kind, range, .. } = plan;
     // Refuses what cannot be extended at all, before any work.
     extend(base_json, &base.name, &Scheme { range: *range, starts: all_cuts() }, &[])?;
-    let known = Base { tokenizer: base, tokens: base.vocabulary(), masks: RefCell::default() };
+    let known = Base::of(base);
     let usable = Usable::of(known.tokens.keys().map(String::as_str));
     let space = Space::new(*kind, *range, &known);
     let Optimum { scheme, new_tokens } = reach(plan, &space, usable)?;
@@ -108,13 +107,13 @@ pub fn train(plan: &Plan, corpus: &dyn Conformers, job: &Job) -> Result<Trained>
     let source = crate::io::hash_bytes("tokenizer.json", &bytes);
     let extended = Tokenizer::from_bytes(&format!("{}-{}-{tokens}", base.name, kind.name()), source, &bytes)?;
     let guarantees = check((base, base_json), &extended, &scheme, &added, plan.contexts, job)?;
-    let measured = Measured::of(plan, &extended, tokens, corpus, job)?;
+    let measured = Measured::of(&[&extended, base], *range, corpus, job)?;
     let lower_bound = counting_bound(*kind, *range, tokens, usable);
     let argmin_least = found.best.as_ref().map(|(_, new)| *new);
     let last_id = added.last().map(|(id, _)| *id).or(known.tokens.values().copied().max());
     let embedding_rows = last_id.map_or(0, |id| u64::from(id) + 1);
-    let total = measured.total();
-    let mut inputs = measured.summary_inputs.clone();
+    let (total, base_total) = (measured.total(0), measured.total(1));
+    let mut inputs = measured.inputs.clone();
     inputs.push(base.source.clone());
     let report = DesignReport {
         schema: SCHEMA,
@@ -126,7 +125,7 @@ pub fn train(plan: &Plan, corpus: &dyn Conformers, job: &Job) -> Result<Trained>
         tokens_per_block: tokens as u64,
         free_tokens_per_block: tokens as u64 - brackets(&scheme),
         new_tokens,
-        drift: total.worst,
+        drift: total.inside.worst(tokens as u64),
         lower_bound,
         gap: new_tokens.saturating_sub(lower_bound),
         least_in_space: new_tokens,
@@ -143,16 +142,17 @@ pub fn train(plan: &Plan, corpus: &dyn Conformers, job: &Job) -> Result<Trained>
         embedding: EmbeddingReport::of(embedding_rows, new_tokens, None),
         rows: None,
         coverage: total.coverage(),
-        tokens_per_conformer: total.mean(total.tokens),
-        base_tokens_per_conformer: total.mean(total.base_tokens),
-        corpus: measured.report(),
+        tokens_per_conformer: total.tokens_per_conformer(),
+        base_tokens_per_conformer: base_total.tokens_per_conformer(),
+        corpus: measured.report(0, Some(1), tokens as u64),
         guarantees,
+        comparison: None,
     };
     Ok(Trained { tokenizer_json: bytes, new_tokens: list(base, &added)?, report })
 }
 
 /// A cut before every slot that may begin a piece.
-fn all_cuts() -> Vec<usize> {
+pub(super) fn all_cuts() -> Vec<usize> {
     (0..SLOTS).filter(|slot| !matches!(slot, 2 | 10 | 18)).collect()
 }
 
@@ -197,7 +197,7 @@ fn reach(plan: &Plan, space: &Space, usable: Usable) -> Result<Optimum> {
 }
 
 /// New tokens with the base's ids of their texts.
-fn list(base: &Tokenizer, added: &[(u32, String)]) -> Result<NewTokens> {
+pub(super) fn list(base: &Tokenizer, added: &[(u32, String)]) -> Result<NewTokens> {
     let new_tokens: Result<Vec<NewToken>> = added
         .iter()
         .map(|(id, text)| Ok(NewToken { id: *id, text: text.clone(), base_ids: base.ids(text)? }))
@@ -206,11 +206,17 @@ fn list(base: &Tokenizer, added: &[(u32, String)]) -> Result<NewTokens> {
 }
 
 /// A base's vocabulary.
-struct Base<'t> {
+pub(super) struct Base<'t> {
     tokenizer: &'t Tokenizer,
-    tokens: HashMap<String, u32>,
+    pub(super) tokens: HashMap<String, u32>,
     /// Whether strings that are equal but for their digits come out of the pre-tokenizer as one piece.
     masks: RefCell<HashMap<String, bool>>,
+}
+
+impl<'t> Base<'t> {
+    pub(super) fn of(tokenizer: &'t Tokenizer) -> Self {
+        Base { tokenizer, tokens: tokenizer.vocabulary(), masks: RefCell::default() }
+    }
 }
 
 impl Vocabulary for Base<'_> {
@@ -228,125 +234,6 @@ impl Vocabulary for Base<'_> {
         self.masks.borrow_mut().insert(mask, whole);
         whole
     }
-}
-
-/// Sums over conformers.
-#[derive(Debug, Clone, Copy, Default)]
-struct Sums {
-    conformers: u64,
-    blocks: u64,
-    covered: u64,
-    tokens: u64,
-    base_tokens: u64,
-    /// Tokens more or fewer than the scheme's, over all blocks.
-    drift: u64,
-    /// The most of them in one block of the range.
-    worst: u64,
-}
-
-impl Sums {
-    fn add(&mut self, other: &Sums) {
-        self.conformers += other.conformers;
-        self.blocks += other.blocks;
-        self.covered += other.covered;
-        self.tokens += other.tokens;
-        self.base_tokens += other.base_tokens;
-        self.drift += other.drift;
-        self.worst = self.worst.max(other.worst);
-    }
-
-    fn coverage(&self) -> f64 {
-        self.covered as f64 / self.blocks.max(1) as f64
-    }
-
-    fn mean(&self, sum: u64) -> f64 {
-        sum as f64 / self.conformers.max(1) as f64
-    }
-}
-
-/// A corpus under both tokenizers, by size class.
-struct Measured {
-    sizes: [Sums; SIZE_CLASSES.len()],
-    skipped: u64,
-    summary_inputs: Vec<InputHash>,
-}
-
-impl Measured {
-    fn of(
-        plan: &Plan,
-        extended: &Tokenizer,
-        tokens: usize,
-        corpus: &dyn Conformers,
-        job: &Job,
-    ) -> Result<Self> {
-        let mut sizes = [Sums::default(); SIZE_CLASSES.len()];
-        let summary = corpus.read(job, &mut |batch| {
-            let parts: Vec<(usize, Sums)> = batch
-                .conformers
-                .par_iter()
-                .map(|conformer| measure(plan, extended, tokens, conformer))
-                .collect::<Result<_>>()?;
-            parts.iter().for_each(|(class, sums)| sizes[*class].add(sums));
-            Ok(())
-        })?;
-        if summary.written.stripped && !summary.written.fixed {
-            let problem =
-                "is written in the stripped dialect; blocks of exactly four decimals are what changes";
-            return Err(Error::input("--corpus", problem, "give a corpus in the fixed dialect"));
-        }
-        Ok(Measured { sizes, skipped: summary.skipped, summary_inputs: summary.inputs })
-    }
-
-    fn total(&self) -> Sums {
-        let mut total = Sums::default();
-        self.sizes.iter().for_each(|sums| total.add(sums));
-        total
-    }
-
-    fn report(&self) -> CorpusReport {
-        let total = self.total();
-        CorpusReport {
-            conformers: total.conformers,
-            blocks: total.blocks,
-            skipped: self.skipped,
-            drift_tokens_per_block: total.drift as f64 / total.blocks.max(1) as f64,
-            by_size: (self.sizes.iter().zip(SIZE_CLASSES))
-                .filter(|(sums, _)| sums.conformers > 0)
-                .map(|(sums, class)| SizeReport {
-                    from: class.from as u64,
-                    to: class.to.map(|to| to as u64),
-                    conformers: sums.conformers,
-                    coverage: sums.coverage(),
-                    tokens_per_conformer: sums.mean(sums.tokens),
-                    base_tokens_per_conformer: sums.mean(sums.base_tokens),
-                })
-                .collect(),
-        }
-    }
-}
-
-/// One conformer's size class and sums.
-fn measure(plan: &Plan, extended: &Tokenizer, tokens: usize, conformer: &Conformer) -> Result<(usize, Sums)> {
-    let limit = plan.range.angstrom() as Fixed * UNITS_PER_ANGSTROM;
-    let text = text::tagged(&text::write(&conformer.skeleton, &conformer.coordinates, Dialect::Fixed));
-    let found = extended.tokens(&text)?;
-    let mut sums = Sums {
-        conformers: 1,
-        blocks: conformer.coordinates.len() as u64,
-        tokens: found.len() as u64,
-        base_tokens: plan.base.ids(&text)?.len() as u64,
-        ..Sums::default()
-    };
-    for (range, numbers) in crate::tokenizer::block_ranges(&text).iter().zip(&conformer.coordinates) {
-        let touching = found.iter().filter(|t| t.end > range.start - 1 && t.start < range.end + 1).count();
-        let drift = touching.abs_diff(tokens) as u64;
-        sums.drift += drift;
-        if numbers.iter().all(|number| number.abs() < limit) {
-            sums.covered += 1;
-            sums.worst = sums.worst.max(drift);
-        }
-    }
-    Ok((size_class(conformer.coordinates.len()), sums))
 }
 
 /// The configuration that makes `transformers` read `tokenizer.json` as it is: some of its classes build a

@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
-use super::format::{hundredths, percent, thousands};
+use super::format::{hundredths, hundredths_or_dash, percent, thousands};
 use crate::design::check::PlainText;
 use crate::design::report::EmbeddingReport;
+use crate::design::rows::RowsReport;
 use crate::design::{DesignReport, Kind};
 use crate::stats::size::SIZE_CLASSES;
 
@@ -15,7 +16,10 @@ pub fn model_card(report: &DesignReport) -> String {
     let _ = head(&mut card, report)
         .and_then(|()| guarantees(&mut card, report))
         .and_then(|()| drift(&mut card, report))
-        .and_then(|()| training(&mut card, report))
+        .and_then(|()| {
+            let rows = (report.embedding_rows, report.new_tokens, report.rows.as_ref());
+            training(&mut card, &report.embedding, rows)
+        })
         .and_then(|()| provenance(&mut card, report));
     card
 }
@@ -122,7 +126,8 @@ fn drift(card: &mut String, report: &DesignReport) -> std::fmt::Result {
     for size in &report.corpus.by_size {
         let class = SIZE_CLASSES.iter().find(|class| class.from as u64 == size.from);
         let (conformers, coverage) = (thousands(size.conformers), percent(size.coverage));
-        let (own, base) = (hundredths(size.tokens_per_conformer), hundredths(size.base_tokens_per_conformer));
+        let own = hundredths(size.tokens_per_conformer);
+        let base = hundredths_or_dash(size.base_tokens_per_conformer);
         writeln!(
             card,
             "| {} | {conformers} | {coverage} | {own} | {base} |",
@@ -135,10 +140,14 @@ fn drift(card: &mut String, report: &DesignReport) -> std::fmt::Result {
 }
 
 /// How to go on training with the new tokens.
-fn training(card: &mut String, report: &DesignReport) -> std::fmt::Result {
+pub(super) fn training(
+    card: &mut String,
+    embedding: &EmbeddingReport,
+    (needed, new_tokens, rows): (u64, u64, Option<&RowsReport>),
+) -> std::fmt::Result {
     writeln!(card, "\n### Going on with a trained model\n")?;
-    writeln!(card, "{}\n", rows_needed(&report.embedding, report.embedding_rows))?;
-    let Some(rows) = &report.rows else {
+    writeln!(card, "{}\n", rows_needed(embedding, needed))?;
+    let Some(rows) = rows else {
         return writeln!(
             card,
             "Rows to begin with are made from a model that is given with `--model`; none was."
@@ -148,7 +157,7 @@ fn training(card: &mut String, report: &DesignReport) -> std::fmt::Result {
         card,
         "`embedding_rows.safetensors` holds rows for the new ids, made from those of `{}`. After loading `model`{}:\n",
         rows.model,
-        if report.embedding.fits == Some(true) { "" } else { " and resizing it" }
+        if embedding.fits == Some(true) { "" } else { " and resizing it" }
     )?;
     writeln!(card, "```python\n{}```\n", loading_script(rows.tables.len() > 1))?;
     for (at, variant) in rows.variants.iter().enumerate() {
@@ -162,7 +171,7 @@ fn training(card: &mut String, report: &DesignReport) -> std::fmt::Result {
             "- `{}`: {how}. {} of {} new tokens share their row with another.",
             variant.name,
             thousands(variant.shared_rows),
-            thousands(report.new_tokens)
+            thousands(new_tokens)
         )?;
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! A tokenizer design as a table and what was proved of it.
 
-use super::format::{hundredths, percent, thousands};
+use super::format::{hundredths, hundredths_or_dash, percent, thousands};
+use super::learned_view::comparison_table;
 use super::table::{Table, Terminal};
 use crate::design::report::DesignReport;
 use crate::design::{Kind, check::PlainText};
@@ -37,7 +38,9 @@ pub fn design_table(report: &DesignReport, terminal: Terminal) -> String {
     row("tokens a conformer", hundredths(report.tokens_per_conformer));
     row("tokens a conformer, base", hundredths(report.base_tokens_per_conformer));
     let sizes = by_size(report).render(terminal);
-    format!("{}\n{sizes}\n{}{}\n", table.render(terminal), checked(report), advice(report.kind))
+    let compared = report.comparison.as_ref().map(|comparison| comparison_table(comparison, terminal));
+    let (checked, compared) = (checked(report), compared.unwrap_or_default());
+    format!("{}\n{sizes}\n{checked}{}\n{compared}", table.render(terminal), advice(report.kind))
 }
 
 /// Coverage and tokens by size of molecule.
@@ -51,7 +54,7 @@ fn by_size(report: &DesignReport) -> Table {
             thousands(size.conformers),
             percent(size.coverage),
             hundredths(size.tokens_per_conformer),
-            hundredths(size.base_tokens_per_conformer),
+            hundredths_or_dash(size.base_tokens_per_conformer),
         ]);
     }
     table
@@ -80,7 +83,7 @@ fn checked(report: &DesignReport) -> String {
 }
 
 /// Which logit processor goes with a kind.
-fn advice(kind: Kind) -> &'static str {
+pub(super) fn advice(kind: Kind) -> &'static str {
     match kind {
         Kind::Separate => {
             "A position template works with it: use any placeholder that is a block in the range."

@@ -89,6 +89,11 @@ pub fn hundredths(value: f64) -> String {
     if text == "-0.00" { "0.00".to_owned() } else { text }
 }
 
+/// Two decimals or `-`.
+pub fn hundredths_or_dash(value: Option<f64>) -> String {
+    value.map_or_else(|| "-".to_owned(), hundredths)
+}
+
 /// Bytes in powers of 1000: `1.2 MB`.
 pub fn bytes(count: u64) -> String {
     scaled(count as f64, &["B", "kB", "MB", "GB", "TB", "PB"])

@@ -19,6 +19,7 @@ pub mod eval_view;
 pub mod fit_page;
 pub mod format;
 pub mod html;
+pub mod learned_view;
 pub mod plot;
 pub mod stats_view;
 pub mod table;

@@ -9,6 +9,7 @@
 //!   the reference, or by the reference itself where tables cannot be proved.
 
 mod counter;
+pub mod learn;
 mod load;
 mod parts;
 mod special;

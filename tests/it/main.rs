@@ -14,6 +14,7 @@ mod extended;
 mod generate;
 mod hdf5;
 mod inspect;
+mod merges;
 mod model;
 mod msgpack;
 mod placeholder;

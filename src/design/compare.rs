@@ -1,0 +1,371 @@
+//! Ways to add the same number of tokens, side by side on one corpus.
+
+use std::collections::{BTreeMap, HashMap};
+
+use rayon::prelude::*;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::bpe::{Limits, Word, learn};
+use super::extend::{Extended, append_tokens, extend, without_cut};
+use super::measure::{BlockTokens, Measured};
+use super::merges::{Joinable, MergesPlan, append_merges, merge, merges_of, pretty};
+use super::sample::{Sample, conformer_text};
+use super::scheme::{Range, Scheme};
+use super::scratch::{LEAST, SPECIAL, Scratch};
+use super::texts::PLAIN;
+use super::train::{NewToken, Plan, Trained, all_cuts, train};
+use crate::corpus::{Conformer, Conformers};
+use crate::error::{Error, Result};
+use crate::job::Job;
+use crate::text::{self, Dialect, skeleton};
+use crate::tokenizer::Tokenizer;
+use crate::tokenizer::learn::{BYTES, learn_plain};
+
+/// Blocks that merges are learned on where each is one word: nearly all words differ, so the table does not shrink.
+const WHOLE_BLOCKS: usize = 1 << 17;
+
+/// A way to make a tokenizer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// The base as it is.
+    Base,
+    /// A scheme of the design space.
+    Designed,
+    /// Continued BPE as published (arXiv 2512.03989): the base's splits, merges that act everywhere.
+    Continued,
+    /// Continued BPE with every block as one word.
+    ContinuedInBlocks,
+    /// Continued BPE in the pieces of a scheme: `--merges`.
+    Merges,
+    /// The trainer of `tokenizers` from nothing, with GPT-2's splits.
+    Plain,
+    /// The trainer of `tokenizers` from nothing, in the pieces of a scheme: `--vocab-size`.
+    VocabSize,
+}
+
+/// One way under the corpus.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Row {
+    /// How it was made.
+    pub method: Method,
+    /// Tokens that the base does not have; from nothing: tokens beside the 256 bytes and the tags.
+    pub new_tokens: u64,
+    /// Of them, those that hold two digits or more.
+    pub multi_digit: u64,
+    /// Of them, those that no text of the corpus takes.
+    pub unused: u64,
+    /// Tokens of the corpus's blocks, all of them.
+    pub blocks: BlockTokens,
+    /// Mean tokens of a conformer's text, with its tags.
+    pub tokens_per_conformer: f64,
+    /// Share of blocks in the range that it is made for, if it is made for one.
+    pub coverage: Option<f64>,
+    /// The largest difference between the tokens of two blocks of the range, if that is known of every block.
+    pub spread: Option<u64>,
+    /// No tokenizer does with fewer new tokens if every block of the range takes at most as many tokens as here; known
+    /// where the tokens of every block are.
+    pub lower_bound: Option<u64>,
+    /// `new_tokens` less `lower_bound`.
+    pub gap: Option<u64>,
+    /// Texts without blocks that take other tokens than with the base; none for tokenizers without a base.
+    pub other_texts_changed: Option<u64>,
+}
+
+/// A comparison.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Comparison {
+    /// How many tokens each way was given.
+    pub new_tokens: u64,
+    /// Texts without blocks that were encoded.
+    pub other_texts: u64,
+    /// The ways.
+    pub rows: Vec<Row>,
+}
+
+/// A tokenizer of a row, and what is known of it.
+struct Entry {
+    method: Method,
+    tokenizer: Tokenizer,
+    new_tokens: Vec<(u32, String)>,
+    /// The fewest and the most tokens of any block in the range, and the bound that follows.
+    proved: Option<((usize, usize), u64)>,
+    from_nothing: bool,
+}
+
+/// A designed extension, as the caller has it.
+#[derive(Clone, Copy)]
+pub struct Designed<'d> {
+    /// The bytes of its JSON.
+    pub json: &'d [u8],
+    /// Its new tokens.
+    pub new_tokens: &'d [NewToken],
+    /// Tokens of every block in the range.
+    pub tokens_per_block: u64,
+    /// See [`super::report::DesignReport::lower_bound`].
+    pub lower_bound: u64,
+}
+
+impl<'d> Designed<'d> {
+    /// Of a result.
+    pub fn of(trained: &'d Trained) -> Self {
+        Designed {
+            json: &trained.tokenizer_json,
+            new_tokens: &trained.new_tokens.new_tokens,
+            tokens_per_block: trained.report.tokens_per_block,
+            lower_bound: trained.report.lower_bound,
+        }
+    }
+}
+
+/// As [`compare`], with the design that `design` is a plan of; without one if its budget is too small for any. The design
+/// is checked in as many contexts as its plan says.
+///
+/// # Errors
+/// As [`compare`].
+pub fn compare_with_design(
+    design: &Plan,
+    plan: MergesPlan<'_>,
+    corpus: &dyn Conformers,
+    job: &Job,
+) -> Result<Comparison> {
+    let designed = match train(design, corpus, job) {
+        Ok(designed) => Some(designed),
+        Err(Error::Input { place, .. }) if place == "--budget" => None,
+        Err(error) => return Err(error),
+    };
+    compare(plan, designed.as_ref().map(Designed::of), corpus, job)
+}
+
+/// Extends the base by `plan.tokens` tokens in every way, and measures all on the corpus.
+///
+/// # Errors
+/// If the base cannot be extended, the corpus cannot be read or is written in another dialect, or the job was cancelled.
+pub fn compare(
+    plan: MergesPlan<'_>,
+    designed: Option<Designed<'_>>,
+    corpus: &dyn Conformers,
+    job: &Job,
+) -> Result<Comparison> {
+    let sample = Sample::read(corpus, job)?;
+    let mut entries = Vec::new();
+    if let Some(designed) = designed {
+        let tokens = designed.tokens_per_block as usize;
+        entries.push(Entry {
+            method: Method::Designed,
+            tokenizer: load("designed", designed.json)?,
+            new_tokens: designed.new_tokens.iter().map(|token| (token.id, token.text.clone())).collect(),
+            proved: Some(((tokens, tokens), designed.lower_bound)),
+            from_nothing: false,
+        });
+    }
+    entries.push(continued(plan, &sample, job)?);
+    entries.push(in_whole_blocks(plan, &sample, job)?);
+    let merged = merge(plan, &sample, job)?;
+    entries.push(Entry {
+        method: Method::Merges,
+        tokenizer: merged.tokenizer,
+        new_tokens: merged.new_tokens,
+        proved: Some((merged.extremes, merged.lower_bound)),
+        from_nothing: false,
+    });
+    let texts: Vec<String> = sample.conformers.par_iter().map(conformer_text).collect();
+    let tags = [text::CONFORMER_OPEN, text::CONFORMER_CLOSE];
+    entries.push(plain(BYTES + tags.len() + plan.tokens as usize, &tags, &texts)?);
+    let others = other_texts(plan.base)?;
+    let rows = rows((Some((plan.base, &others)), plan.range), &entries, corpus, job)?;
+    Ok(Comparison { new_tokens: plan.tokens, other_texts: others.len() as u64, rows })
+}
+
+/// Continued BPE as published.
+fn continued(plan: MergesPlan<'_>, sample: &Sample, job: &Job) -> Result<Entry> {
+    let MergesPlan { base, base_json, .. } = plan;
+    let counted: Vec<HashMap<String, u64>> = sample
+        .conformers
+        .par_chunks(64)
+        .map(|part| {
+            job.check()?;
+            let mut counts: HashMap<String, u64> = HashMap::new();
+            for conformer in part {
+                for piece in base.pre_tokens(&conformer_text(conformer))? {
+                    *counts.entry(piece).or_default() += 1;
+                }
+            }
+            Ok(counts)
+        })
+        .collect::<Result<_>>()?;
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+    for (piece, count) in counted.into_iter().flatten() {
+        *counts.entry(piece).or_default() += count;
+    }
+    let (tokenizer, new_tokens) = learned(plan, counts, &|_| true, job, &|new| {
+        let mut json = base_json.clone();
+        let new_tokens = append_tokens(&mut json, &base.name, new)?;
+        Ok((json, new_tokens))
+    })?;
+    Ok(Entry { method: Method::Continued, tokenizer, new_tokens, proved: None, from_nothing: false })
+}
+
+/// Continued BPE with every block as one word.
+fn in_whole_blocks(plan: MergesPlan<'_>, sample: &Sample, job: &Job) -> Result<Entry> {
+    let MergesPlan { base, base_json, range, .. } = plan;
+    let inside = |numbers: &&[i32; 3]| super::pieces::Filled::of(numbers, range).is_some();
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+    for numbers in sample.numbers().filter(inside).take(WHOLE_BLOCKS) {
+        let text = text::write("[C]<>", &[*numbers], Dialect::Fixed);
+        *counts.entry(text["[C]".len()..].to_owned()).or_default() += 1;
+    }
+    let joinable = Joinable::of(base, base_json);
+    let scheme = Scheme { range, starts: all_cuts() };
+    let (tokenizer, new_tokens) = learned(plan, counts, &|text| joinable.allows(text), job, &|new| {
+        let Extended { json, new_tokens } = extend(base_json, &base.name, &scheme, new)?;
+        Ok((without_cut(json), new_tokens))
+    })?;
+    Ok(Entry { method: Method::ContinuedInBlocks, tokenizer, new_tokens, proved: None, from_nothing: false })
+}
+
+/// A base's JSON with new tokens, and their ids.
+type Spliced = Result<(Value, Vec<(u32, String)>)>;
+
+/// Learns merges on words as the base encodes them, and puts them into what `splice` makes of the new tokens.
+fn learned(
+    plan: MergesPlan<'_>,
+    counts: BTreeMap<String, u64>,
+    allows: &dyn Fn(&str) -> bool,
+    job: &Job,
+    splice: &dyn Fn(&[String]) -> Spliced,
+) -> Result<(Tokenizer, Vec<(u32, String)>)> {
+    let known = plan.base.vocabulary();
+    let texts: HashMap<u32, String> = known.iter().map(|(text, id)| (*id, text.clone())).collect();
+    let first_id = known.values().copied().max().map_or(0, |id| id + 1);
+    let words = counts.into_par_iter().map(|(text, weight)| {
+        let symbols = plan.base.model_ids(&text);
+        let problem = || Error::input(&plan.base.name, format!("cannot encode {text:?}"), "");
+        Ok(Word { symbols: symbols.ok_or_else(problem)?, weight, whole: false })
+    });
+    let words: Vec<Word> = words.collect::<Result<_>>()?;
+    let is_new = |text: &str| !known.contains_key(text) && allows(text);
+    let limits = Limits { tokens: plan.tokens as usize, first_id, allows: &is_new };
+    let learned = learn(words, texts.clone(), &limits, job)?;
+    let new: Vec<String> = learned.tokens.iter().map(|(_, text)| text.clone()).collect();
+    let (mut json, new_tokens) = splice(&new)?;
+    append_merges(&mut json, merges_of(&learned, first_id, &texts));
+    Ok((load("continued", &pretty(&json)?)?, new_tokens))
+}
+
+/// The trainer of `tokenizers` on texts: `size` tokens, of which the first are `special` and the bytes.
+fn plain(size: usize, special: &[&str], texts: &[String]) -> Result<Entry> {
+    let bytes = learn_plain(texts.iter().map(String::as_str), special, size)?;
+    let tokenizer = load("plain", &bytes)?;
+    let first = (BYTES + special.len()) as u32;
+    let mut new_tokens: Vec<(u32, String)> = tokenizer
+        .vocabulary()
+        .into_iter()
+        .map(|(text, id)| (id, text))
+        .filter(|(id, _)| *id >= first)
+        .collect();
+    new_tokens.sort_unstable();
+    Ok(Entry { method: Method::Plain, tokenizer, new_tokens, proved: None, from_nothing: true })
+}
+
+/// A conformer with its prompt: what tokenizers from nothing are learned on.
+pub fn whole_text(conformer: &Conformer) -> String {
+    let smiles = skeleton::smiles(&conformer.skeleton);
+    format!("{}{smiles}{}{}", text::SMILES_OPEN, text::SMILES_CLOSE, text::tagged(&conformer_text(conformer)))
+}
+
+fn load(name: &str, bytes: &[u8]) -> Result<Tokenizer> {
+    Tokenizer::from_bytes(name, crate::io::hash_bytes(name, bytes), bytes)
+}
+
+/// All entries on the corpus, after the base if there is one.
+fn rows(
+    (base, range): (Option<(&Tokenizer, &[(String, Vec<u32>)])>, Range),
+    entries: &[Entry],
+    corpus: &dyn Conformers,
+    job: &Job,
+) -> Result<Vec<Row>> {
+    let first = base.map(|(tokenizer, _)| tokenizer);
+    let tokenizers: Vec<&Tokenizer> =
+        first.into_iter().chain(entries.iter().map(|entry| &entry.tokenizer)).collect();
+    let measured = Measured::of(&tokenizers, range, corpus, job)?;
+    let mut rows: Vec<Row> = first.iter().map(|_| base_row(&measured)).collect();
+    for (index, entry) in (rows.len()..).zip(entries) {
+        let total = measured.total(index);
+        let new_tokens = entry.new_tokens.len() as u64;
+        let lower_bound = entry.proved.map(|(_, bound)| bound);
+        let changed =
+            |(text, ids): &&(String, Vec<u32>)| entry.tokenizer.ids(text).is_ok_and(|other| other != *ids);
+        let others = base.map(|(_, others)| others).filter(|_| !entry.from_nothing);
+        rows.push(Row {
+            method: entry.method,
+            new_tokens,
+            multi_digit: entry.new_tokens.iter().filter(|(_, text)| digits(text) > 1).count() as u64,
+            unused: entry.new_tokens.iter().filter(|(id, _)| !measured.seen(index, *id)).count() as u64,
+            blocks: total.all.tokens(),
+            tokens_per_conformer: total.tokens_per_conformer(),
+            coverage: entry.proved.map(|_| total.coverage()),
+            spread: entry.proved.map(|((fewest, most), _)| (most - fewest) as u64),
+            lower_bound,
+            gap: lower_bound.map(|bound| new_tokens.saturating_sub(bound)),
+            other_texts_changed: others.map(|others| others.par_iter().filter(changed).count() as u64),
+        });
+    }
+    Ok(rows)
+}
+
+/// The base itself, measured first.
+fn base_row(measured: &Measured) -> Row {
+    let total = measured.total(0);
+    Row {
+        method: Method::Base,
+        new_tokens: 0,
+        multi_digit: 0,
+        unused: 0,
+        blocks: total.all.tokens(),
+        tokens_per_conformer: total.tokens_per_conformer(),
+        coverage: None,
+        spread: None,
+        lower_bound: None,
+        gap: None,
+        other_texts_changed: Some(0),
+    }
+}
+
+fn digits(text: &str) -> usize {
+    text.bytes().filter(u8::is_ascii_digit).count()
+}
+
+/// Texts without blocks, with the base's ids: some of several kinds, and every token of the base alone.
+fn other_texts(base: &Tokenizer) -> Result<Vec<(String, Vec<u32>)>> {
+    let mut ids: Vec<u32> = base.vocabulary().into_values().collect();
+    ids.sort_unstable();
+    let mut texts: Vec<String> = PLAIN.iter().map(|text| (*text).to_owned()).collect();
+    texts.extend(ids.par_iter().map(|id| base.decode(&[*id])).collect::<Result<Vec<String>>>()?);
+    texts.into_par_iter().map(|text| Ok((text.clone(), base.ids(&text)?))).collect()
+}
+
+/// A tokenizer from nothing beside that of the plain trainer, of as many tokens, on the same texts.
+///
+/// # Errors
+/// If the trainer fails, the corpus cannot be read, or the job was cancelled.
+pub(super) fn compare_scratch(
+    made: &Scratch,
+    range: Range,
+    (fewest, most, lower_bound): (u64, u64, u64),
+    (corpus, sample): (&dyn Conformers, &Sample),
+    job: &Job,
+) -> Result<Comparison> {
+    let entry = Entry {
+        method: Method::VocabSize,
+        tokenizer: load("vocab-size", &made.json)?,
+        new_tokens: made.new_tokens.clone(),
+        proved: Some(((fewest as usize, most as usize), lower_bound)),
+        from_nothing: true,
+    };
+    let texts: Vec<String> = sample.conformers.par_iter().map(whole_text).collect();
+    let plain = plain(LEAST + made.new_tokens.len(), &SPECIAL, &texts)?;
+    let rows = rows((None, range), &[plain, entry], corpus, job)?;
+    Ok(Comparison { new_tokens: made.new_tokens.len() as u64, other_texts: 0, rows })
+}
