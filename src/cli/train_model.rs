@@ -99,6 +99,9 @@ struct ScheduleArgs {
     /// How much a token outside blocks counts, beside 1 for one inside
     #[arg(long, default_value_t = 1.0)]
     copy_weight: f32,
+    /// Updates before all others on documents without coordinates, so that copying is learned first
+    #[arg(long, value_name = "STEPS", default_value_t = 0)]
+    outline_steps: u64,
     /// Let the first pass go from short documents to long ones
     #[arg(long)]
     shortest_first: bool,
@@ -146,6 +149,7 @@ fn plan(args: Args) -> anyhow::Result<Plan> {
         final_share: 0.05,
         weight_decay: args.schedule.weight_decay,
         clip: args.schedule.clip,
+        outline_steps: args.schedule.outline_steps,
         shortest_first: args.schedule.shortest_first,
     };
     let loss = Loss { prompt: args.schedule.prompt_weight, copy: args.schedule.copy_weight };

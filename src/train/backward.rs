@@ -41,7 +41,7 @@ impl Network {
         let (predictions, dlogits) = self.judge(&values(&logits)?, pack);
         drop(logits);
         let dlogits = matrix(dlogits, self.layout.embedding.len() / self.hidden)?;
-        let mut gradient = Gradient { sum: vec![0.0; self.layout.len()], weights };
+        let mut gradient = Gradient { sum: vec![0.0; self.layout.size()], weights };
         gradient.product(&self.layout.embedding, &dlogits, &normed)?;
         let dnormed = dlogits.matmul(&weights.embedding)?;
         let mut dx = vec![0.0; output.len()];

@@ -57,6 +57,13 @@ impl Document {
         at >= self.prompt && self.copy[at - self.prompt]
     }
 
+    /// The same without what stands in blocks: what is left is the prompt and its copy.
+    pub fn outline(&self) -> Document {
+        let kept = self.tokens.iter().enumerate().filter(|(at, _)| *at < self.prompt || self.is_copy(*at));
+        let tokens: Vec<u32> = kept.map(|(_, token)| *token).collect();
+        Document { prompt: self.prompt, copy: vec![true; tokens.len() - self.prompt], tokens }
+    }
+
     fn weight(&self, at: usize, loss: Loss) -> f32 {
         if at < self.prompt {
             loss.prompt

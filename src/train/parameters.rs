@@ -85,18 +85,13 @@ impl Layout {
     }
 
     /// How many weights there are.
-    pub fn len(&self) -> usize {
+    pub fn size(&self) -> usize {
         self.norm.end
-    }
-
-    /// Never: a decoder has weights.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// Weights before the first step: a function of the seed alone.
     pub fn initial(&self, seed: u64) -> Vec<f32> {
-        let mut values = vec![1.0; self.len()];
+        let mut values = vec![1.0; self.size()];
         for (stream, parameter) in self.parameters.iter().enumerate() {
             if let Initial::Normal(deviation) = parameter.initial {
                 let mut random = ChaCha8Rng::seed_from_u64(seed);

@@ -100,17 +100,14 @@ impl Run<'_> {
     fn all(&self) -> Result<TrainReport> {
         let (plan, layout) = (self.plan, &self.network.layout);
         let mut state = if plan.resume {
-            State::load(&plan.output, &self.recipe, layout.len())?
+            State::load(&plan.output, &self.recipe, layout.size())?
         } else {
             State { weighted: Weighted::new(layout.initial(plan.seed)), past: Past::default() }
         };
-        let lengths = self.documents.train.iter().map(|document| document.tokens.len()).collect();
-        let Schedule { batch_tokens, shortest_first, steps, .. } = plan.schedule;
-        let batches = Batches::new(lengths, batch_tokens, plan.seed, shortest_first);
-        let outcome = self.steps(&mut state, batches).and_then(|()| self.finish(&state));
+        let outcome = self.steps(&mut state).and_then(|()| self.finish(&state));
         if matches!(outcome, Err(Error::Interrupted)) {
             state.save(&plan.output, &self.recipe)?;
-            let done = state.weighted.step;
+            let (done, steps) = (state.weighted.step, plan.schedule.steps);
             let kept = format!("the state after {done} of {steps} steps was kept; go on with --resume");
             return Err(Error::Stopped { kept });
         }
@@ -118,12 +115,23 @@ impl Run<'_> {
     }
 
     /// The steps that are left.
-    fn steps(&self, state: &mut State, batches: Batches) -> Result<()> {
-        let (steps, from) = (self.plan.schedule.steps, state.weighted.step);
+    fn steps(&self, state: &mut State) -> Result<()> {
+        let Schedule { steps, outline_steps, shortest_first, batch_tokens, .. } = self.plan.schedule;
+        let batches = |documents: &'_ [Document], shortest_first| {
+            let lengths = documents.iter().map(|document| document.tokens.len()).collect();
+            Batches::new(lengths, batch_tokens, self.plan.seed, shortest_first)
+        };
+        let train = &self.documents.train;
+        let outlined = if outline_steps > 0 { &train[..] } else { &[] };
+        let outlines: Vec<Document> = outlined.iter().map(Document::outline).collect();
+        let first = batches(&outlines, false).take(outline_steps as usize).map(|batch| (batch, &outlines));
+        let then = batches(train, shortest_first).map(|batch| (batch, train));
+        let from = state.weighted.step;
         self.job.observer().begin("training", Some(steps), Unit::Items);
         self.job.observer().advance(from);
-        let outcome = batches.take(steps as usize).skip(from as usize).try_for_each(|batch| {
-            self.step(state, &batch)?;
+        let all = first.chain(then).take(steps as usize).skip(from as usize);
+        let outcome = all.into_iter().try_for_each(|(batch, documents)| {
+            self.step(state, &batch, documents)?;
             self.job.observer().advance(1);
             let step = state.weighted.step;
             if step.is_multiple_of(self.plan.save_steps) && step < steps {
@@ -137,14 +145,13 @@ impl Run<'_> {
         outcome
     }
 
-    /// One update.
-    fn step(&self, state: &mut State, batch: &[usize]) -> Result<()> {
-        let train = &self.documents.train;
+    /// One update by a batch of `documents`.
+    fn step(&self, state: &mut State, batch: &[usize], documents: &[Document]) -> Result<()> {
         let weights = self.network.weights(&state.weighted.weights).map_err(candle)?;
-        let length = |n: usize| train[n].tokens.len();
-        let parts = packs(batch, length, PACK_TOKENS).into_par_iter().map(|documents| {
+        let length = |n: usize| documents[n].tokens.len();
+        let parts = packs(batch, length, PACK_TOKENS).into_par_iter().map(|part| {
             self.job.check()?;
-            let pack = pack(documents.into_iter().map(|n| &train[n]), self.plan.loss);
+            let pack = pack(part.into_iter().map(|n| &documents[n]), self.plan.loss);
             let weight: f64 = pack.targets.iter().map(|target| f64::from(target.weight)).sum();
             let (loss, gradient) = self.network.gradient(&weights, &pack).map_err(candle)?;
             Ok((loss, weight, gradient))
@@ -202,7 +209,7 @@ impl Run<'_> {
             finished: stored.is_some(),
             recipe: self.recipe.clone(),
             eos_token: self.end.text.clone(),
-            parameters: self.network.layout.len() as u64,
+            parameters: self.network.layout.size() as u64,
             corpus: self.documents.sizes,
             stored,
             validation: past.validation.clone(),

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use drift::corpus::{Conformers, Embedded, Files, Part, ReadOptions};
 use drift::error::Error;
 use drift::job::{Job, Observer, Unit};
-use drift::model::{Architecture, Config};
+use drift::model::{Architecture, Config, Decoder, Device, Feed, Output, Room};
 use drift::text::{Dialect, skeleton};
 use drift::tokenizer::{Tokenizer, config_beside};
 use drift::train::batches::{Batches, packs};
@@ -304,6 +304,7 @@ fn plan(architecture: Architecture, steps: u64, output: std::path::PathBuf) -> P
             final_share: 0.1,
             weight_decay: 0.1,
             clip: 1.0,
+            outline_steps: 2,
             shortest_first: true,
         },
         loss: Loss { prompt: 0.0, copy: 1.0 },
@@ -476,4 +477,33 @@ fn a_tokenizer_without_an_end_and_a_corpus_without_conformers_are_refused() {
     assert_eq!(ran.code, Some(2));
     assert!(ran.stderr.contains("1 without SMILES"), "{}", ran.stderr);
     assert!(!folder.path().join("out").exists(), "nothing was written");
+}
+
+#[test]
+fn the_engine_reads_a_checkpoint_and_gives_the_same_logits() {
+    for architecture in [Architecture::Qwen3, Architecture::Llama] {
+        let (corpus, out) = (small_corpus(), Folder::new());
+        train(&plan(architecture, 8, out.path()), &corpus.files(), &Job::default()).unwrap();
+        let decoder = Decoder::load(&out.path(), &Device::cpu()).unwrap();
+        let network = Network::new(decoder.config(), 64);
+        let flat = stored_weights(&network, &out.read("model.safetensors"));
+        let mut random = ChaCha8Rng::seed_from_u64(8);
+        let tokens: Vec<u32> = (0..60).map(|_| random.random_range(0..1549)).collect();
+        let pack = Pack { documents: vec![0..60], targets: vec![], tokens: tokens.clone() };
+        let ours = network.logits(&network.weights(&flat).unwrap(), &pack).unwrap();
+        let mut cache = decoder.cache(1, 60, Room::Growing).unwrap();
+        let hidden = decoder.forward(&[Feed { row: 0, tokens: &tokens }], &mut cache, Output::All).unwrap();
+        let theirs = decoder.logits(&hidden).unwrap();
+        let difference = (ours - theirs).unwrap().abs().unwrap().max_all().unwrap().to_scalar::<f32>().unwrap();
+        assert!(difference < 1e-4, "{architecture:?}: {difference}");
+    }
+}
+
+/// The weights of a checkpoint in the order of the layout.
+fn stored_weights(network: &Network, bytes: &[u8]) -> Vec<f32> {
+    let tensors = safetensors::SafeTensors::deserialize(bytes).unwrap();
+    let of = |name: &str| tensors.tensor(name).unwrap().data().to_vec();
+    let values = network.layout.parameters.iter().flat_map(|parameter| of(&parameter.name));
+    let halves: Vec<u8> = values.collect();
+    halves.chunks_exact(2).map(|b| f32::from_bits(u32::from(u16::from_le_bytes([b[0], b[1]])) << 16)).collect()
 }
