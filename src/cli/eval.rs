@@ -152,8 +152,11 @@ pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     } else {
         output.text(&render(&evaluation.report, output))?;
     }
-    // Finished samples are kept and shown; the exit code still says that it was cut short.
-    if evaluation.report.interrupted { Err(Error::Interrupted.into()) } else { Ok(()) }
+    if evaluation.report.interrupted {
+        let kept = "the record holds what was finished".to_owned();
+        return Err(Error::Stopped { kept }.into());
+    }
+    Ok(())
 }
 
 /// What the user wrote, complete and checked.

@@ -180,6 +180,7 @@ fn what_was_finished_before_an_interrupt_is_kept() {
     assert_eq!(ran.code, Some(130), "{}", ran.stderr);
     let report = ran.json();
     assert_eq!(report["interrupted"], true);
+    assert_eq!(ran.stderr, "drift: interrupted; the record holds what was finished\n");
     let samples = count(&report["runs"][0], "samples");
     assert!(samples < 8000, "{samples}");
     assert_eq!(count(&report["runs"][0], "passed"), samples);
