@@ -166,7 +166,7 @@ impl Model {
         } else {
             names(&file)?.into_iter().map(|name| (name, file.clone())).collect()
         };
-        let tied = config.as_ref().and_then(|config| tied(config));
+        let tied = config.as_ref().and_then(tied);
         let found = |ending: &str| only(&tensors, ending, &file);
         let (name, shard) = found(EMBEDDING)?.ok_or_else(|| missing(&file, EMBEDDING))?;
         let embedding = table(&shard, name)?;
