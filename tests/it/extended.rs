@@ -111,7 +111,11 @@ fn ten_megabytes_of_text_without_blocks_take_the_tokens_of_the_base() {
             skeleton::smiles(&text::parse(bare).unwrap().skeleton)
         })
         .collect();
-    for (name, base) in [("qwen-like-separate", "qwen-like"), ("llama-like-fused", "llama-like")] {
+    // All of it with one of them, a part with another.
+    for (name, base, texts) in [
+        ("qwen-like-separate", "qwen-like", MIXED_TEXTS),
+        ("llama-like-fused", "llama-like", MIXED_TEXTS / 8),
+    ] {
         let load = |name: &str| HfTokenizer::from_file(folder(name).join("tokenizer.json")).unwrap();
         let (before, after) = (load(base), load(name));
         let same = |text: &str| {
@@ -119,7 +123,7 @@ fn ten_megabytes_of_text_without_blocks_take_the_tokens_of_the_base() {
                 |tokenizer: &HfTokenizer| tokenizer.encode_fast(text, false).unwrap().get_ids().to_vec();
             assert!(ids(&before) == ids(&after), "{name}: {text:?}");
         };
-        (0..MIXED_TEXTS).into_par_iter().for_each(|index| same(&mixed_text(index)));
+        (0..texts).into_par_iter().for_each(|index| same(&mixed_text(index)));
         smiles.par_iter().for_each(|text| same(text));
     }
 }
@@ -147,17 +151,21 @@ fn python_gives_the_same_ids_to_ten_thousand_texts() {
         .unwrap();
         path
     };
-    let mut arguments =
-        vec![write("texts.jsonl", texts.iter().map(|text| Value::from(&**text).to_string()).collect())];
-    for name in ["qwen-like-separate", "llama-like-fused"] {
+    let mut arguments = Vec::new();
+    // All of them with one tokenizer, some with another.
+    for (name, step) in [("qwen-like-separate", 1), ("llama-like-fused", 10)] {
         let tokenizer = Tokenizer::load(&folder(name)).unwrap();
+        let texts: Vec<&String> = texts.iter().step_by(step).collect();
+        let json = texts.iter().map(|text| Value::from(text.as_str()).to_string()).collect();
         let ids = texts.par_iter().map(|text| format!("{:?}", tokenizer.ids(text).unwrap())).collect();
-        arguments.extend([folder(name), write(name, ids)]);
+        let (texts, ids) = (write(&format!("{name}-texts"), json), write(&format!("{name}-ids"), ids));
+        arguments.extend([folder(name), texts, ids]);
     }
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/python/ids.py");
     let output = Command::new(python).arg(script).args(&arguments).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let said = String::from_utf8(output.stdout).unwrap();
     assert!(said.lines().count() == 2 && said.lines().all(|line| line.contains(" texts agree")), "{said}");
+    assert!(said.starts_with(&format!("qwen-like-separate: {} texts", texts.len())), "{said}");
     eprint!("{said}");
 }

@@ -1,6 +1,6 @@
 """Compares ids made by drift with those of tokenizers and of transformers.
 
-    python ids.py TEXTS.jsonl FOLDER IDS.jsonl [FOLDER IDS.jsonl …]
+    python ids.py FOLDER TEXTS.jsonl IDS.jsonl [FOLDER TEXTS.jsonl IDS.jsonl …]
 
 TEXTS.jsonl holds a text a line, as a JSON string; IDS.jsonl the ids that drift gave each with the tokenizer of FOLDER, as a
 JSON list a line. Prints the versions and how many texts agree; exit status 1 at the first that does not.
@@ -44,9 +44,9 @@ def compare(folder, texts, expected):
             sys.exit(f"{folder}: {text[:80]!r} is decoded to {decoded[:80]!r}")
 
 
-def main(texts, *pairs):
-    texts = lines(texts)
-    for folder, ids in zip(pairs[::2], pairs[1::2]):
+def main(*arguments):
+    for folder, texts, ids in zip(arguments[::3], arguments[1::3], arguments[2::3]):
+        texts = lines(texts)
         compare(folder, texts, lines(ids))
         print(
             f"{os.path.basename(folder)}: {len(texts)} texts agree,"
