@@ -42,7 +42,7 @@ def main(folder, threads, batch):
     rows = [row for row in zip(work["prompts"], work["templates"]) for _ in range(work["generations"])]
     rows.sort(key=lambda row: -len(row[1]))
     processor_seconds = tokens = steps = 0
-    start = time.perf_counter()
+    start, cpu = time.perf_counter(), time.process_time()
     for at in range(0, len(rows), batch):
         part = rows[at : at + batch]
         width, length = max(len(p) for p, _ in part), max(len(t) for _, t in part) + 1
@@ -58,9 +58,10 @@ def main(folder, threads, batch):
         processor_seconds += processor.seconds
         steps += out.shape[1] - width
         tokens += sum(len(t) for _, t in part)
-    seconds = time.perf_counter() - start
+    seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
     print(json.dumps({
-        "conformers_per_second": len(rows) / seconds, "tokens_per_second": tokens / seconds, "steps": steps,
+        "conformers_per_second": len(rows) / seconds, "conformers_per_cpu_second": len(rows) / cpu,
+        "tokens_per_second": tokens / seconds, "steps": steps,
         "milliseconds_per_step": 1e3 * seconds / steps, "processor_share": processor_seconds / seconds,
     }))
 
