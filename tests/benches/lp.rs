@@ -132,18 +132,19 @@ fn step(processor: &LogitProcessor<'_>, skeletons: &[String]) -> Duration {
         let mut states: Vec<State> = constraints.iter().map(|constraint| constraint.start()).collect();
         let begun = Instant::now();
         for step in 0..STEPS {
-            for row in 0..BATCH {
-                let token = texts[row][step % texts[row].len()];
-                if step % texts[row].len() == 0 {
-                    states[row] = constraints[row].start();
+            for (row, (constraint, text)) in constraints.iter().zip(&texts).enumerate() {
+                let state = &mut states[row];
+                let token = text[step % text.len()];
+                if step % text.len() == 0 {
+                    *state = constraint.start();
                 }
-                if constraints[row].wants_argmax() {
-                    constraints[row].observe(&mut states[row], token);
+                if constraint.wants_argmax() {
+                    constraint.observe(state, token);
                 }
-                let mask = constraints[row].mask(&states[row]);
+                let mask = constraint.mask(state);
                 let logits = &mut logits[row * VOCABULARY..(row + 1) * VOCABULARY];
                 std::hint::black_box(mask.apply(logits, &mut listed));
-                constraints[row].advance(&mut states[row], token);
+                constraint.advance(state, token);
             }
         }
         best = best.min(begun.elapsed() / STEPS as u32);

@@ -174,7 +174,7 @@ fn check(tokenizer: &Tokenizer, dialect: Dialect, rounds: u64) {
 fn true_texts_are_followed_and_what_is_followed_is_canonical() {
     for tokenizer in tokenizers() {
         for dialect in Dialect::ALL {
-            check(&tokenizer, dialect, 60);
+            check(&tokenizer, dialect, 40);
         }
     }
 }
