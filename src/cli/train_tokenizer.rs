@@ -12,6 +12,7 @@ use crate::error::Error;
 use crate::io::{read_to_limit, write_atomic};
 use crate::job::Job;
 use crate::report::design_view::design_table;
+use crate::text::Dialect;
 use crate::tokenizer::Tokenizer;
 
 /// A tokenizer_config.json is at most this large.
@@ -37,9 +38,13 @@ pub struct Args {
     /// Blocks of numbers below this magnitude change, in whole Å; others keep the base's tokens
     #[arg(long, value_name = "ANGSTROM", default_value_t = 15)]
     range: u32,
-    /// The dialect whose blocks change: exactly four decimals
+    /// The dialect whose blocks change
     #[arg(long, value_enum, default_value = "fixed")]
     dialect: DialectArg,
+    /// With --dialect stripped: blocks of numbers with at least so many decimals change; by default as few as
+    /// leave every block a character a token
+    #[arg(long, value_name = "M")]
+    fewest_decimals: Option<u8>,
     /// Conformers to measure coverage and tokens on: whatever `drift mine` reads; the embedded corpus by default
     #[arg(long, value_name = "INPUT", num_args = 1..)]
     corpus: Vec<PathBuf>,
@@ -61,7 +66,10 @@ enum KindArg {
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum DialectArg {
+    /// Exactly four decimals
     Fixed,
+    /// Trailing zeros, and a trailing point, removed
+    Stripped,
 }
 
 /// Designs, checks, writes, shows.
@@ -91,14 +99,27 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
         (Some(tokens), _) => Aim::TokensPerBlock(tokens.into()),
         (None, budget) => Aim::Budget(budget.unwrap_or(0).into()),
     };
-    let DialectArg::Fixed = args.dialect;
+    let dialect = match args.dialect {
+        DialectArg::Fixed => Dialect::Fixed,
+        DialectArg::Stripped => Dialect::Stripped,
+    };
     let (base, bytes) = Tokenizer::load_with_json(&args.base)?;
     let base_json = serde_json::from_slice(&bytes).map_err(|e| Error::input(&base.name, e, ""))?;
     let kind = match args.kind {
         KindArg::Separate => Kind::Separate,
         KindArg::Fused => Kind::Fused,
     };
-    Ok(Plan { base, base_json, kind, range, aim, seed: args.seed, contexts: ALL_CONTEXTS })
+    Ok(Plan {
+        base,
+        base_json,
+        kind,
+        dialect,
+        fewest_decimals: args.fewest_decimals.map(usize::from),
+        range,
+        aim,
+        seed: args.seed,
+        contexts: ALL_CONTEXTS,
+    })
 }
 
 /// The tokenizer_config.json beside the base, if there is one.

@@ -7,7 +7,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::extend::patterns;
-use super::scheme::{BLOCK, Range, SLOTS, Scheme, Slot};
+use super::grammar::{Decimals, Grammar, MAX_DECIMALS, Number};
+use super::scheme::{SLOTS, Scheme, Slot};
 use super::texts::{ALL_CONTEXTS, CONTEXTS, HEADS, PLAIN};
 use crate::error::{Error, Result};
 use crate::job::{Job, Unit};
@@ -76,7 +77,7 @@ pub fn check(
     Ok(Guarantees {
         unchanged_tokens,
         reached_tokens: new_tokens.len() as u64,
-        numbers: scheme.range.numbers(),
+        numbers: scheme.grammar.numbers(),
         contexts: contexts.len() as u64,
         blocks: run.blocks,
         shapes: run.shapes.len() as u64,
@@ -101,7 +102,7 @@ struct Check<'t> {
 struct Run {
     blocks: u64,
     decoded_bytes: u64,
-    shapes: HashSet<u8>,
+    shapes: HashSet<u32>,
     reached: HashSet<u32>,
 }
 
@@ -187,7 +188,11 @@ impl Check<'_> {
                 id.map(|id| (text, id)).ok_or_else(|| self.broken("a piece is missing"))
             })
             .collect::<Result<_>>()?;
-        let chunks = self.scheme.range.numbers().div_ceil(CHUNK);
+        let grammar = self.scheme.grammar;
+        // Numbers of few decimals are rare: in the stripped dialect every shape of block is run beside.
+        let shapes = shapes(grammar).pow(3);
+        let blocks = grammar.numbers() + if grammar.decimals == Decimals::Four { 0 } else { shapes };
+        let chunks = blocks.div_ceil(CHUNK);
         let tasks: Vec<(usize, u64)> = (0..self.contexts.len())
             .flat_map(|context| (0..chunks).map(move |chunk| (context, chunk)))
             .collect();
@@ -202,20 +207,22 @@ impl Check<'_> {
                 let mut text = HEADS[head].to_owned();
                 let mut expected = heads[head].clone();
                 let mut run = Run::default();
-                for index in chunk * CHUNK..((chunk + 1) * CHUNK).min(self.scheme.range.numbers()) {
+                for index in chunk * CHUNK..((chunk + 1) * CHUNK).min(blocks) {
                     if run.blocks > 0 {
                         text.push_str(self.contexts[context]);
                         expected.extend(&glued[context]);
                     }
-                    let (block, starts, shape) = block(self.scheme.range, index);
-                    let cuts = self.scheme.starts.iter().map(|slot| starts[*slot]);
+                    let numbers = numbers(grammar, index);
+                    let (block, starts) = block(grammar, &numbers);
+                    let cuts = self.scheme.starts(numbers.map(|number| number.decimals));
+                    let cuts = cuts.iter().map(|slot| starts[*slot]);
                     let ends = cuts.clone().skip(1).chain([block.len()]);
                     for (start, end) in cuts.zip(ends) {
                         let id = pieces.get(&block[start..end]);
                         expected.push(*id.ok_or_else(|| self.broken("a piece is missing"))?);
                     }
                     text.push_str(&block);
-                    run.shapes.insert(shape);
+                    run.shapes.insert(shape(&numbers));
                     run.blocks += 1;
                 }
                 if self.extended.ids(&text)? != expected {
@@ -243,8 +250,7 @@ impl Check<'_> {
             });
         job.observer().end();
         let run = outcome?;
-        let shapes = if self.scheme.range.angstrom() > 10 { 64 } else { 8 };
-        if run.shapes.len() != shapes {
+        if run.shapes.len() as u64 != shapes {
             return Err(self.broken("not every shape of block was run"));
         }
         match new_tokens.iter().find(|(id, _)| !run.reached.contains(id)) {
@@ -255,40 +261,44 @@ impl Check<'_> {
 
     /// What is not a block of the range is encoded as the base does; the number of such texts.
     fn fallbacks(&self, new_tokens: &[(u32, String)]) -> Result<u64> {
-        let outside = self.scheme.range.angstrom();
-        let wrong = [
-            format!("{outside}.0000"),
-            format!("-{outside}.0000"),
-            format!("{}.9999", outside + 1),
-            "123.4567".into(),
-            "-1000.0000".into(),
-            "0.000".into(),
-            "1.50".into(),
-            "-2".into(),
-            "0.12345".into(),
-            "01.0000".into(),
-            "+1.0000".into(),
-            " 1.0000".into(),
-            "--1.0000".into(),
-            "1,0000".into(),
-            "١.0000".into(),
-            String::new(),
-        ];
+        let grammar = self.scheme.grammar;
+        let outside = grammar.range.angstrom();
+        let fixed = grammar.decimals == Decimals::Four;
+        let mut wrong: Vec<String> =
+            ["123.4567", "-1000.1234", "1.50", "0.12345", "01.1234", "+1.1234", " 1.1234"]
+                .into_iter()
+                .chain(["--1.1234", "1,1234", "١.1234", "1.", "-", ""])
+                .map(String::from)
+                .collect();
+        let ends = if fixed { ["0000", "0000", "9999"] } else { ["0001", "1234", "9999"] };
+        wrong.extend([
+            format!("{outside}.{}", ends[0]),
+            format!("-{outside}.{}", ends[1]),
+            format!("{}.{}", outside + 1, ends[2]),
+        ]);
+        if fixed {
+            wrong.extend(["0.000".into(), "-2".into()]);
+        } else {
+            let few = ["2", "0.5", "0.25", "0.125"].into_iter().take(grammar.fewest_decimals());
+            wrong.extend(few.map(String::from).chain(["0.0000", "-1.0500", "0.0"].map(String::from)));
+        }
+        let right = if fixed { ["0.0000", "-0.2500", "3.1416"] } else { ["0.1234", "-0.0005", "3.1416"] };
         let mut texts: Vec<String> = Vec::new();
         for wrong in &wrong {
             for context in CONTEXTS {
                 for position in 0..3 {
-                    let mut numbers = ["1.0000", "-0.2500", "3.1416"];
+                    let mut numbers = right;
                     numbers[position] = wrong;
                     texts.push(format!("[C]<{}>{context}", numbers.join(",")));
                     texts.push(format!("<{}>", numbers.join(",")));
                 }
             }
         }
+        let [x, y, z] = right;
         for part in
-            ["<0.0000,1.0000,2.0000", "0.0000,1.0000,2.0000>", "0.0000,1.0000,2.0000", "<0.0000,1.0000>"]
+            [format!("<{x},{y},{z}"), format!("{x},{y},{z}>"), format!("{x},{y},{z}"), format!("<{x},{y}>")]
         {
-            texts.extend([part.to_owned(), format!("[C]{part}"), format!("{part}[C]")]);
+            texts.extend([part.clone(), format!("[C]{part}"), format!("{part}[C]")]);
         }
         for (_, text) in new_tokens {
             texts.extend([text.clone(), format!("[C]{text}"), format!("{text}[C]"), format!("1.{text}")]);
@@ -364,37 +374,64 @@ fn longest_digits(patterns: &[&str]) -> Option<usize> {
     }
 }
 
-/// The block in which number `index` is x and two others are y and z, with the byte at which each slot begins, and its
-/// shape. Over all indices every number is once in every position: both steps share no factor with the count.
-fn block(range: Range, index: u64) -> (String, [usize; SLOTS], u8) {
-    let count = range.numbers();
-    let numbers = [index, (index * 7_919 + 17) % count, (index * 104_729 + 4_711) % count];
+/// How many shapes a number has: sign, one or two integer digits, decimals.
+fn shapes(grammar: Grammar) -> u64 {
+    let integers = if grammar.range.angstrom() > 10 { 2 } else { 1 };
+    2 * integers * grammar.counts().count() as u64
+}
+
+/// The shape of a block.
+fn shape(numbers: &[Number; 3]) -> u32 {
+    numbers.iter().fold(0, |shape, number| {
+        let integers = u32::from(number.integer >= 10);
+        shape << 5 | u32::from(number.negative) << 4 | integers << 3 | number.decimals as u32
+    })
+}
+
+/// The block in which number `index` is x and two others are y and z. Over all indices of numbers every number is once
+/// in every position: both steps are primes, and larger than any factor of a count. Further indices give a block of
+/// every shape.
+fn numbers(grammar: Grammar, index: u64) -> [Number; 3] {
+    let count = grammar.numbers();
+    if index < count {
+        return [index, (index * 7_919 + 17) % count, (index * 104_729 + 4_711) % count]
+            .map(|i| grammar.number(i));
+    }
+    let shapes = shapes(grammar);
+    let index = index - count;
+    [index / (shapes * shapes), index / shapes % shapes, index % shapes].map(|kind| {
+        let counts = grammar.counts().count() as u64;
+        let (decimals, rest) = (grammar.fewest_decimals() + (kind % counts) as usize, kind / counts);
+        let range = grammar.range.angstrom();
+        let one = (index % u64::from(range.min(10))) as u32;
+        let integer = if rest / 2 == 0 { one } else { 10 + one % (range - 10) };
+        let step = 10u32.pow((MAX_DECIMALS - decimals) as u32);
+        let fraction = if decimals == 0 { 0 } else { (index as u32 % 999 * 10 + 7) * step % 10_000 };
+        Number { negative: rest % 2 == 1, integer, fraction, decimals }
+    })
+}
+
+/// The text of a block, with the byte at which each slot begins.
+fn block(grammar: Grammar, numbers: &[Number; 3]) -> (String, [usize; SLOTS]) {
     let mut text = String::with_capacity(28);
     let mut starts = [0; SLOTS];
-    let (mut axis, mut decimals, mut shape) = (0, 0, 0);
-    for (slot, start) in BLOCK.iter().zip(&mut starts) {
+    let (mut axis, mut decimals) = (0, 0);
+    let slots = grammar.slots(numbers.map(|number| number.decimals));
+    for (slot, start) in slots.iter().zip(&mut starts) {
         *start = text.len();
-        // The upper half of the numbers is negative.
-        let (magnitude, negative) = (numbers[axis] % (count / 2), numbers[axis] >= count / 2);
+        let Some(slot) = slot else { continue };
+        let number = numbers[axis];
         match slot {
             Slot::Open => text.push('<'),
-            Slot::Sign => {
-                shape = shape << 1 | u8::from(negative);
-                if negative {
-                    text.push('-');
-                }
-            }
+            Slot::Sign if number.negative => text.push('-'),
+            Slot::Sign => {}
             Slot::Integer => {
-                let integer = magnitude / 10_000;
-                shape = shape << 1 | u8::from(integer >= 10);
-                text.push_str(&integer.to_string());
-            }
-            Slot::Point => {
-                text.push('.');
+                text.push_str(&number.integer.to_string());
                 decimals = 1_000;
             }
-            Slot::Digit => {
-                text.push(char::from(b'0' + (magnitude / decimals % 10) as u8));
+            Slot::Point => text.push('.'),
+            Slot::Digit | Slot::Last => {
+                text.push(char::from(b'0' + (number.fraction / decimals % 10) as u8));
                 decimals /= 10;
             }
             Slot::Comma => {
@@ -404,5 +441,5 @@ fn block(range: Range, index: u64) -> (String, [usize; SLOTS], u8) {
             Slot::Close => text.push('>'),
         }
     }
-    (text, starts, shape)
+    (text, starts)
 }

@@ -10,7 +10,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::scheme::{CUT_MARK, Scheme};
+use super::cut::{CUT_MARK, cut_pattern};
+use super::scheme::Scheme;
 use crate::error::{Error, Result};
 
 /// A base with a scheme written into it.
@@ -119,7 +120,7 @@ fn regex(split: &Value) -> Option<&str> {
 
 /// The base's pre-tokenizer around the scheme's.
 fn pre_tokenizer(base: &Value, scheme: &Scheme) -> std::result::Result<Value, String> {
-    let block = scheme.block_pattern();
+    let block = scheme.grammar.block_pattern();
     if base.is_null() {
         return Err("has no pre-tokenizer, so that merges run across the borders of blocks".into());
     }
@@ -142,7 +143,7 @@ fn pre_tokenizer(base: &Value, scheme: &Scheme) -> std::result::Result<Value, St
             None => return Err("has a pre-tokenizer of no kind".into()),
         }
     }
-    list.push(split(&scheme.cut_pattern()));
+    list.push(split(&cut_pattern(scheme)));
     list.extend(after);
     Ok(json!({ "type": "Sequence", "pretokenizers": list }))
 }

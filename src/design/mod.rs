@@ -18,14 +18,19 @@
 
 pub mod bound;
 pub mod check;
+pub mod cut;
+pub mod designs;
 pub mod extend;
+pub mod grammar;
 pub mod report;
 pub mod scheme;
 pub mod search;
 pub mod space;
+pub mod stripped;
 pub mod texts;
 pub mod train;
 
+pub use grammar::Grammar;
 pub use report::DesignReport;
 pub use scheme::{Kind, Range, Scheme};
 pub use train::{Aim, Plan, Trained, train};

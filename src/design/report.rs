@@ -25,6 +25,9 @@ pub struct DesignReport {
     pub dialect: Dialect,
     /// Blocks of numbers below this magnitude, in Å, change.
     pub range_angstrom: Range,
+    /// The fewest decimals of a number of these blocks: 4 in the fixed dialect. Blocks of shorter numbers keep the base's
+    /// tokens: they have too few characters.
+    pub fewest_decimals: u64,
     /// Tokens of each of these, from `<` to `>`.
     pub tokens_per_block: u64,
     /// Of them, those that lie strictly between the brackets: what a position template leaves free.
@@ -42,8 +45,8 @@ pub struct DesignReport {
     pub least_in_space: u64,
     /// What argmin found.
     pub search: SearchReport,
-    /// A block, with `|` where it is cut.
-    pub example: String,
+    /// Blocks with `|` where they are cut, one for each count of decimals, most decimals first.
+    pub examples: Vec<String>,
     /// The first new id; the new ids are consecutive.
     pub first_new_id: Option<u32>,
     /// Rows that an embedding needs: the largest id and one.

@@ -7,22 +7,18 @@ use rayon::prelude::*;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::bound::{Usable, counting_bound};
 use super::check::check;
+use super::designs::{Designs, ITERATIONS};
 use super::extend::{Extended, extend};
 use super::report::{CorpusReport, DesignReport, SCHEMA, SearchReport, SizeReport};
-use super::scheme::{Kind, MAX_TOKENS, Range, SLOTS, Scheme};
-use super::search::search;
-use super::space::{MAX_NEW_TOKENS, Optimum, Space, Vocabulary};
+use super::scheme::{Kind, Range, SLOTS, Scheme};
+use super::space::{MAX_NEW_TOKENS, Optimum, Vocabulary};
 use crate::corpus::{Conformer, Conformers};
 use crate::error::{Error, Result};
 use crate::job::{InputHash, Job, Provenance};
 use crate::stats::size::{SIZE_CLASSES, size_class};
-use crate::text::{self, Dialect, Fixed, number::UNITS_PER_ANGSTROM};
+use crate::text::{self, Dialect};
 use crate::tokenizer::Tokenizer;
-
-/// Steps of the search.
-const ITERATIONS: u64 = 20_000;
 
 /// What to reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +37,10 @@ pub struct Plan {
     pub base_json: Value,
     /// Which tokens are allowed.
     pub kind: Kind,
+    /// The dialect whose blocks change.
+    pub dialect: Dialect,
+    /// The fewest decimals of a number of these blocks, in the stripped dialect; none: as few as the tokens allow.
+    pub fewest_decimals: Option<usize>,
     /// Which blocks change.
     pub range: Range,
     /// How far to go.
@@ -92,14 +92,13 @@ pub struct NewToken {
 pub fn train(plan: &Plan, corpus: &dyn Conformers, job: &Job) -> Result<Trained> {
     let Plan { base, base_json, kind, range, .. } = plan;
     // Refuses what cannot be extended at all, before any work.
-    extend(base_json, &base.name, &Scheme { range: *range, starts: all_cuts() }, &[])?;
+    extend(base_json, &base.name, &Scheme::fixed(*range, all_cuts()), &[])?;
     let known = Base { tokenizer: base, tokens: base.vocabulary(), masks: RefCell::default() };
-    let usable = Usable::of(known.tokens.keys().map(String::as_str));
-    let space = Space::new(*kind, *range, &known);
-    let Optimum { scheme, new_tokens } = reach(plan, &space, usable)?;
+    let designs = Designs::new(*kind, *range, (plan.dialect, plan.fewest_decimals), &known)?;
+    let Optimum { scheme, new_tokens } = reach(plan, &designs, &known)?;
     let tokens = scheme.tokens_per_block();
     job.check()?;
-    let found = search(&space, tokens, plan.seed, ITERATIONS).map_err(|e| Error::input("search", e, ""))?;
+    let found = designs.search(tokens, plan.seed)?;
     let new: Vec<String> = scheme.strings().into_iter().filter(|s| !known.holds(s)).collect();
     let Extended { json, new_tokens: added } = extend(base_json, &base.name, &scheme, &new)?;
     let mut bytes = serde_json::to_vec_pretty(&json).map_err(|e| Error::input("tokenizer.json", e, ""))?;
@@ -107,9 +106,8 @@ pub fn train(plan: &Plan, corpus: &dyn Conformers, job: &Job) -> Result<Trained>
     let source = crate::io::hash_bytes("tokenizer.json", &bytes);
     let extended = Tokenizer::from_bytes(&format!("{}-{}-{tokens}", base.name, kind.name()), source, &bytes)?;
     let guarantees = check((base, base_json), &extended, &scheme, &added, plan.contexts, job)?;
-    let measured = Measured::of(plan, &extended, tokens, corpus, job)?;
-    let lower_bound = counting_bound(*kind, *range, tokens, usable);
-    let argmin_least = found.best.as_ref().map(|(_, new)| *new);
+    let measured = Measured::of(plan, &extended, &scheme, corpus, job)?;
+    let lower_bound = designs.lower_bound(tokens, known.texts());
     let last_id = added.last().map(|(id, _)| *id).or(known.tokens.values().copied().max());
     let total = measured.total();
     let mut inputs = measured.summary_inputs.clone();
@@ -119,10 +117,11 @@ pub fn train(plan: &Plan, corpus: &dyn Conformers, job: &Job) -> Result<Trained>
         provenance: Provenance::of(inputs),
         base: base.name.clone(),
         kind: *kind,
-        dialect: Dialect::Fixed,
+        dialect: plan.dialect,
         range_angstrom: *range,
+        fewest_decimals: scheme.grammar.fewest_decimals() as u64,
         tokens_per_block: tokens as u64,
-        free_tokens_per_block: tokens as u64 - brackets(&scheme),
+        free_tokens_per_block: (tokens - scheme.brackets()) as u64,
         new_tokens,
         drift: total.worst,
         lower_bound,
@@ -132,10 +131,10 @@ pub fn train(plan: &Plan, corpus: &dyn Conformers, job: &Job) -> Result<Trained>
             seed: plan.seed,
             iterations: ITERATIONS,
             evaluations: found.evaluations,
-            new_tokens: argmin_least,
-            reached_least: argmin_least == Some(new_tokens),
+            new_tokens: found.least,
+            reached_least: found.least == Some(new_tokens),
         },
-        example: scheme.example(),
+        examples: scheme.grammar.counts().rev().map(|decimals| scheme.example(decimals)).collect(),
         first_new_id: added.first().map(|(id, _)| *id),
         embedding_rows: last_id.map_or(0, |id| u64::from(id) + 1),
         coverage: total.coverage(),
@@ -152,23 +151,16 @@ fn all_cuts() -> Vec<usize> {
     (0..SLOTS).filter(|slot| !matches!(slot, 2 | 10 | 18)).collect()
 }
 
-/// Pieces that hold a bracket.
-fn brackets(scheme: &Scheme) -> u64 {
-    use super::scheme::Slot;
-    let bracket = |slots: &&[Slot]| slots.iter().any(|slot| matches!(slot, Slot::Open | Slot::Close));
-    scheme.pieces().filter(bracket).count() as u64
-}
-
 /// The best scheme for the plan's aim.
-fn reach(plan: &Plan, space: &Space, usable: Usable) -> Result<Optimum> {
-    let (fewest, most) = (*space.tokens().start(), *space.tokens().end());
+fn reach(plan: &Plan, designs: &Designs<'_, Base<'_>>, known: &Base<'_>) -> Result<Optimum> {
+    let (fewest, most) = (*designs.tokens().start(), *designs.tokens().end());
     match plan.aim {
         Aim::TokensPerBlock(tokens) if !(fewest..=most).contains(&tokens) => {
             let problem = format!("no {} scheme has {tokens} tokens a block", plan.kind.name());
-            Err(Error::input("--tokens-per-block", problem, format!("give {fewest} to {MAX_TOKENS}")))
+            Err(Error::input("--tokens-per-block", problem, format!("give {fewest} to {most}")))
         }
-        Aim::TokensPerBlock(tokens) => space.optimum(tokens, MAX_NEW_TOKENS).ok_or_else(|| {
-            let bound = counting_bound(plan.kind, plan.range, tokens, usable);
+        Aim::TokensPerBlock(tokens) => designs.optimum(tokens, MAX_NEW_TOKENS).ok_or_else(|| {
+            let bound = designs.lower_bound(tokens, known.texts());
             let problem = format!(
                 "no scheme with at most {MAX_NEW_TOKENS} new tokens has {tokens} tokens a block; at least {bound} \
                  would be needed"
@@ -176,10 +168,10 @@ fn reach(plan: &Plan, space: &Space, usable: Usable) -> Result<Optimum> {
             Error::input("--tokens-per-block", problem, "give more tokens a block or a smaller range")
         }),
         Aim::Budget(budget) => {
-            let best = (fewest..=most).find_map(|tokens| space.optimum(tokens, budget));
+            let best = (fewest..=most).find_map(|tokens| designs.optimum(tokens, budget));
             best.ok_or_else(|| {
                 let least = (fewest..=most)
-                    .filter_map(|tokens| space.optimum(tokens, MAX_NEW_TOKENS))
+                    .filter_map(|tokens| designs.optimum(tokens, MAX_NEW_TOKENS))
                     .min_by_key(|optimum| optimum.new_tokens);
                 let remedy = least.map_or_else(String::new, |least| {
                     let tokens = least.scheme.tokens_per_block();
@@ -207,6 +199,12 @@ struct Base<'t> {
     tokens: HashMap<String, u32>,
     /// Whether strings that are equal but for their digits come out of the pre-tokenizer as one piece.
     masks: RefCell<HashMap<String, bool>>,
+}
+
+impl Base<'_> {
+    fn texts(&self) -> impl Iterator<Item = &str> {
+        self.tokens.keys().map(String::as_str)
+    }
 }
 
 impl Vocabulary for Base<'_> {
@@ -271,7 +269,7 @@ impl Measured {
     fn of(
         plan: &Plan,
         extended: &Tokenizer,
-        tokens: usize,
+        scheme: &Scheme,
         corpus: &dyn Conformers,
         job: &Job,
     ) -> Result<Self> {
@@ -280,15 +278,25 @@ impl Measured {
             let parts: Vec<(usize, Sums)> = batch
                 .conformers
                 .par_iter()
-                .map(|conformer| measure(plan, extended, tokens, conformer))
+                .map(|conformer| measure(plan, extended, scheme, conformer))
                 .collect::<Result<_>>()?;
             parts.iter().for_each(|(class, sums)| sizes[*class].add(sums));
             Ok(())
         })?;
-        if summary.written.stripped && !summary.written.fixed {
-            let problem =
-                "is written in the stripped dialect; blocks of exactly four decimals are what changes";
-            return Err(Error::input("--corpus", problem, "give a corpus in the fixed dialect"));
+        let written = summary.written;
+        let (other, remedy) = match plan.dialect {
+            Dialect::Fixed => (written.stripped && !written.fixed, "give a corpus in the fixed dialect"),
+            Dialect::Stripped => {
+                (written.fixed && !written.stripped, "give a corpus in the stripped dialect")
+            }
+        };
+        if other {
+            let other = Dialect::ALL.map(Dialect::name)[usize::from(plan.dialect == Dialect::Fixed)];
+            let problem = format!(
+                "is written in the {other} dialect; blocks of the {} dialect are what changes",
+                plan.dialect.name()
+            );
+            return Err(Error::input("--corpus", problem, format!("{remedy}, or --dialect {other}")));
         }
         Ok(Measured { sizes, skipped: summary.skipped, summary_inputs: summary.inputs })
     }
@@ -322,9 +330,14 @@ impl Measured {
 }
 
 /// One conformer's size class and sums.
-fn measure(plan: &Plan, extended: &Tokenizer, tokens: usize, conformer: &Conformer) -> Result<(usize, Sums)> {
-    let limit = plan.range.angstrom() as Fixed * UNITS_PER_ANGSTROM;
-    let text = text::tagged(&text::write(&conformer.skeleton, &conformer.coordinates, Dialect::Fixed));
+fn measure(
+    plan: &Plan,
+    extended: &Tokenizer,
+    scheme: &Scheme,
+    conformer: &Conformer,
+) -> Result<(usize, Sums)> {
+    let tokens = scheme.tokens_per_block();
+    let text = text::tagged(&text::write(&conformer.skeleton, &conformer.coordinates, plan.dialect));
     let found = extended.tokens(&text)?;
     let mut sums = Sums {
         conformers: 1,
@@ -337,7 +350,7 @@ fn measure(plan: &Plan, extended: &Tokenizer, tokens: usize, conformer: &Conform
         let touching = found.iter().filter(|t| t.end > range.start - 1 && t.start < range.end + 1).count();
         let drift = touching.abs_diff(tokens) as u64;
         sums.drift += drift;
-        if numbers.iter().all(|number| number.abs() < limit) {
+        if numbers.iter().all(|number| scheme.grammar.holds(*number)) {
             sums.covered += 1;
             sums.worst = sums.worst.max(drift);
         }

@@ -4,14 +4,21 @@ use super::format::{hundredths, percent, thousands};
 use super::table::{Table, Terminal};
 use crate::design::report::DesignReport;
 use crate::design::{Kind, check::PlainText};
+use crate::text::Dialect;
 
 /// What `drift train-tokenizer` shows in a terminal.
 pub fn design_table(report: &DesignReport, terminal: Terminal) -> String {
     let title = format!(
-        "{}, {}, fixed dialect, below {} Å",
+        "{}, {}, {} dialect, below {} Å{}",
         report.base,
         report.kind.name(),
-        report.range_angstrom.angstrom()
+        report.dialect.name(),
+        report.range_angstrom.angstrom(),
+        match (report.dialect, report.fewest_decimals) {
+            (Dialect::Fixed, _) | (_, 0) => String::new(),
+            (_, 1) => ", 1 decimal or more".to_owned(),
+            (_, fewest) => format!(", {fewest} decimals or more"),
+        }
     );
     let mut table = Table::new(title).text("").number("");
     let mut row = |name: &str, value: String| {
@@ -38,11 +45,11 @@ fn checked(report: &DesignReport) -> String {
         PlainText::Tried => "not proved for this base's expressions, but equal on",
     };
     format!(
-        "A block is cut like {}.\n\
+        "Blocks are cut like {}.\n\
          Every one of {} numbers was encoded in all three positions and {} contexts, {} blocks: always {} tokens.\n\
          {} old tokens keep id and text; each new token is reached; blocks decode to themselves.\n\
          Text without blocks takes the same tokens as before: {plain} {} texts.\n",
-        report.example,
+        report.examples.join("  "),
         thousands(run.numbers),
         thousands(run.contexts),
         thousands(run.blocks),
