@@ -88,6 +88,9 @@ pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
         return output.document(&trained.report);
     }
     output.text(&design_table(&trained.report, output.terminal()))?;
+    if trained.unchanged {
+        output.note("the base was extended in this way already: nothing to add, the tokenizer is the same");
+    }
     output.note(&format!("wrote {} and the files beside it", args.output.join("tokenizer.json").display()));
     Ok(())
 }

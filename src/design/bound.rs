@@ -74,7 +74,7 @@ pub fn counting_bound(kind: Kind, grammar: Grammar, tokens: usize, base: Usable)
 
 /// Whether a string is part of some block with integer parts of one or two digits; of the stripped dialect also some
 /// that end in zero.
-fn occurs_in_a_block(grammar: Grammar, string: &str) -> bool {
+pub(super) fn occurs_in_a_block(grammar: Grammar, string: &str) -> bool {
     // What a place takes, and how many places on one may go instead.
     let fewest = grammar.fewest_decimals();
     let mut slots: Vec<(u8, usize)> = Vec::new();

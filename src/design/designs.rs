@@ -3,8 +3,11 @@
 use std::cell::OnceCell;
 use std::ops::RangeInclusive;
 
+use serde::Serialize;
+
 use super::bound::{Usable, counting_bound};
-use super::grammar::{Grammar, MAX_DECIMALS};
+use super::grammar::{Decimals, Grammar, MAX_DECIMALS};
+use super::kinds::kinds_bound;
 use super::scheme::{Kind, MAX_TOKENS, Range};
 use super::search::{Found, search};
 use super::space::{Optimum, Space, Vocabulary};
@@ -14,6 +17,16 @@ use crate::text::Dialect;
 
 /// Steps of the search by argmin.
 pub const ITERATIONS: u64 = 20_000;
+
+/// How a lower bound is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BoundBy {
+    /// There are too few sequences of so few tokens; see [`super::bound`].
+    Counting,
+    /// Blocks of one or two kinds of digits need as many; see [`super::kinds`].
+    Kinds,
+}
 
 /// See the module's documentation; spaces are made when they are first asked for.
 pub struct Designs<'v, V> {
@@ -56,7 +69,7 @@ impl<'v, V: Vocabulary> Designs<'v, V> {
             (Dialect::Fixed, _) => Grammar::fixed(self.range),
             (Dialect::Stripped, None) => Grammar::widest(self.range, tokens),
             (Dialect::Stripped, Some(fewest)) => {
-                Grammar { range: self.range, decimals: super::grammar::Decimals::From(fewest) }
+                Grammar { range: self.range, decimals: Decimals::From(fewest) }
             }
         }
     }
@@ -91,10 +104,12 @@ impl<'v, V: Vocabulary> Designs<'v, V> {
         found.map_err(|e| Error::input("search", e, ""))
     }
 
-    /// A number of new tokens that no tokenizer with as many tokens a block does without.
-    pub fn lower_bound(&self, tokens: usize, base: impl Iterator<Item = &'v str>) -> u64 {
+    /// A number of new tokens that no tokenizer with as many tokens a block does without, and how it is known.
+    pub fn lower_bound(&self, tokens: usize, base: impl Iterator<Item = &'v str> + Clone) -> (u64, BoundBy) {
         let grammar = self.grammar(tokens);
-        counting_bound(self.kind, grammar, tokens, Usable::of(grammar, base))
+        let counting = counting_bound(self.kind, grammar, tokens, Usable::of(grammar, base.clone()));
+        let kinds = kinds_bound(self.kind, grammar, tokens, base);
+        if kinds > counting { (kinds, BoundBy::Kinds) } else { (counting, BoundBy::Counting) }
     }
 
     fn fixed(&self) -> &Space {

@@ -22,6 +22,7 @@ pub mod cut;
 pub mod designs;
 pub mod extend;
 pub mod grammar;
+pub mod kinds;
 pub mod report;
 pub mod scheme;
 pub mod search;
@@ -29,6 +30,7 @@ pub mod space;
 pub mod stripped;
 pub mod texts;
 pub mod train;
+pub mod undo;
 
 pub use grammar::Grammar;
 pub use report::DesignReport;

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::check::Guarantees;
+use super::designs::BoundBy;
 use super::scheme::{Kind, Range};
 use crate::job::Provenance;
 use crate::text::Dialect;
@@ -37,8 +38,10 @@ pub struct DesignReport {
     /// The largest difference between `tokens_per_block` and the tokens of a block of the corpus in the range. The
     /// checks have shown before that every block of the range takes exactly as many.
     pub drift: u64,
-    /// No scheme of as many tokens a block does with fewer new ones; see `bound`.
+    /// No tokenizer of as many tokens a block does with fewer new ones, whatever its tokens are.
     pub lower_bound: u64,
+    /// How that is known.
+    pub lower_bound_by: BoundBy,
     /// `new_tokens` less `lower_bound`.
     pub gap: u64,
     /// How many new tokens the schemes of the design space need at least; found exhaustively, so `new_tokens` equals it.

@@ -13,6 +13,7 @@ use super::extend::{Extended, extend};
 use super::report::{CorpusReport, DesignReport, SCHEMA, SearchReport, SizeReport};
 use super::scheme::{Kind, Range, SLOTS, Scheme};
 use super::space::{MAX_NEW_TOKENS, Optimum, Vocabulary};
+use super::undo::undo;
 use crate::corpus::{Conformer, Conformers};
 use crate::error::{Error, Result};
 use crate::job::{InputHash, Job, Provenance};
@@ -60,6 +61,8 @@ pub struct Trained {
     pub new_tokens: NewTokens,
     /// What it is, and what was proved.
     pub report: DesignReport,
+    /// Whether the base was the result of the same plan already.
+    pub unchanged: bool,
 }
 
 /// New tokens and what they were before: the file `new_tokens.json`.
@@ -84,12 +87,26 @@ pub struct NewToken {
     pub base_ids: Vec<u32>,
 }
 
-/// Designs, extends, checks, measures.
+/// Designs, extends, checks, measures. A base that is the result of the same plan comes out as it is.
 ///
 /// # Errors
-/// If the base cannot be extended, the aim cannot be reached, a check fails, the corpus cannot be read or is written in
-/// another dialect, or the job was cancelled.
+/// If the base cannot be extended or was extended in another way, the aim cannot be reached, a check fails, the corpus
+/// cannot be read or is written in another dialect, or the job was cancelled.
 pub fn train(plan: &Plan, corpus: &dyn Conformers, job: &Job) -> Result<Trained> {
+    let Some(before) = undo(&plan.base_json) else { return extended(plan, corpus, job) };
+    let bytes = serde_json::to_vec(&before).map_err(|e| Error::input(&plan.base.name, e, ""))?;
+    let base = Tokenizer::from_bytes(&plan.base.name, plan.base.source.clone(), &bytes)?;
+    let again = extended(&Plan { base, base_json: before, ..*plan }, corpus, job)?;
+    if serde_json::from_slice::<Value>(&again.tokenizer_json).is_ok_and(|json| json == plan.base_json) {
+        return Ok(Trained { unchanged: true, ..again });
+    }
+    let problem = "was extended by drift before, in another way";
+    let remedy = "give the tokenizer that it was made from, or the options that it was made with";
+    Err(Error::input(&plan.base.name, problem, remedy))
+}
+
+/// The same for a base that was not extended before.
+fn extended(plan: &Plan, corpus: &dyn Conformers, job: &Job) -> Result<Trained> {
     let Plan { base, base_json, kind, range, .. } = plan;
     // Refuses what cannot be extended at all, before any work.
     extend(base_json, &base.name, &Scheme::fixed(*range, all_cuts()), &[])?;
@@ -107,7 +124,7 @@ pub fn train(plan: &Plan, corpus: &dyn Conformers, job: &Job) -> Result<Trained>
     let extended = Tokenizer::from_bytes(&format!("{}-{}-{tokens}", base.name, kind.name()), source, &bytes)?;
     let guarantees = check((base, base_json), &extended, &scheme, &added, plan.contexts, job)?;
     let measured = Measured::of(plan, &extended, &scheme, corpus, job)?;
-    let lower_bound = designs.lower_bound(tokens, known.texts());
+    let (lower_bound, lower_bound_by) = designs.lower_bound(tokens, known.texts());
     let last_id = added.last().map(|(id, _)| *id).or(known.tokens.values().copied().max());
     let total = measured.total();
     let mut inputs = measured.summary_inputs.clone();
@@ -125,6 +142,7 @@ pub fn train(plan: &Plan, corpus: &dyn Conformers, job: &Job) -> Result<Trained>
         new_tokens,
         drift: total.worst,
         lower_bound,
+        lower_bound_by,
         gap: new_tokens.saturating_sub(lower_bound),
         least_in_space: new_tokens,
         search: SearchReport {
@@ -143,7 +161,7 @@ pub fn train(plan: &Plan, corpus: &dyn Conformers, job: &Job) -> Result<Trained>
         corpus: measured.report(),
         guarantees,
     };
-    Ok(Trained { tokenizer_json: bytes, new_tokens: list(base, &added)?, report })
+    Ok(Trained { tokenizer_json: bytes, new_tokens: list(base, &added)?, report, unchanged: false })
 }
 
 /// A cut before every slot that may begin a piece.
@@ -160,7 +178,7 @@ fn reach(plan: &Plan, designs: &Designs<'_, Base<'_>>, known: &Base<'_>) -> Resu
             Err(Error::input("--tokens-per-block", problem, format!("give {fewest} to {most}")))
         }
         Aim::TokensPerBlock(tokens) => designs.optimum(tokens, MAX_NEW_TOKENS).ok_or_else(|| {
-            let bound = designs.lower_bound(tokens, known.texts());
+            let (bound, _) = designs.lower_bound(tokens, known.texts());
             let problem = format!(
                 "no scheme with at most {MAX_NEW_TOKENS} new tokens has {tokens} tokens a block; at least {bound} \
                  would be needed"
@@ -202,7 +220,7 @@ struct Base<'t> {
 }
 
 impl Base<'_> {
-    fn texts(&self) -> impl Iterator<Item = &str> {
+    fn texts(&self) -> impl Iterator<Item = &str> + Clone {
         self.tokens.keys().map(String::as_str)
     }
 }

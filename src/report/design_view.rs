@@ -3,7 +3,7 @@
 use super::format::{hundredths, percent, thousands};
 use super::table::{Table, Terminal};
 use crate::design::report::DesignReport;
-use crate::design::{Kind, check::PlainText};
+use crate::design::{Kind, check::PlainText, designs::BoundBy};
 use crate::text::Dialect;
 
 /// What `drift train-tokenizer` shows in a terminal.
@@ -29,7 +29,11 @@ pub fn design_table(report: &DesignReport, terminal: Terminal) -> String {
     row("drift, every block in the range", thousands(report.drift));
     row("new tokens", thousands(report.new_tokens));
     row("least of all schemes", thousands(report.least_in_space));
-    row("lower bound by counting", thousands(report.lower_bound));
+    let bound = match report.lower_bound_by {
+        BoundBy::Counting => "least of any tokens, by counting",
+        BoundBy::Kinds => "least of any tokens, by kinds of digits",
+    };
+    row(bound, format!("at least {}", thousands(report.lower_bound)));
     row("rows of the embedding", thousands(report.embedding_rows));
     row("blocks of the corpus in the range", percent(report.coverage));
     row("tokens a conformer", hundredths(report.tokens_per_conformer));
