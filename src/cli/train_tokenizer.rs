@@ -11,6 +11,7 @@ use crate::design::{Aim, Kind, Plan, Range, Trained, train};
 use crate::error::Error;
 use crate::io::{read_to_limit, write_atomic};
 use crate::job::Job;
+use crate::report::design_page::design_page;
 use crate::report::design_view::design_table;
 use crate::text::Dialect;
 use crate::tokenizer::Tokenizer;
@@ -51,7 +52,7 @@ pub struct Args {
     /// The seed of the search
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// A folder for tokenizer.json, new_tokens.json, tokenizer_config.json and report.json
+    /// A folder for tokenizer.json, new_tokens.json, tokenizer_config.json, report.json and report.html
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
 }
@@ -146,6 +147,8 @@ fn write_folder(folder: &Path, trained: &Trained, config: Option<&Value>) -> any
     };
     write("new_tokens.json", serde_json::to_string_pretty(&trained.new_tokens)?)?;
     write("report.json", serde_json::to_string_pretty(&trained.report)?)?;
+    let page = folder.join("report.html");
+    write_atomic(&page, design_page(&trained.report).render().as_bytes())?;
     write("tokenizer_config.json", serde_json::to_string_pretty(&tokenizer_config(config))?)?;
     Ok(write_atomic(&folder.join("tokenizer.json"), &trained.tokenizer_json)?)
 }

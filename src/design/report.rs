@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::check::Guarantees;
 use super::designs::BoundBy;
+use super::front::Front;
 use super::scheme::{Kind, Range};
 use crate::job::Provenance;
 use crate::text::Dialect;
@@ -62,6 +63,8 @@ pub struct DesignReport {
     pub base_tokens_per_conformer: f64,
     /// Measured on this corpus.
     pub corpus: CorpusReport,
+    /// The design among others, and beside the base.
+    pub front: Front,
     /// What was run before anything was written.
     pub guarantees: Guarantees,
 }

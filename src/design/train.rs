@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::check::check;
 use super::designs::{Designs, ITERATIONS};
 use super::extend::{Extended, extend};
+use super::front::{self, Front, Reach, TokenizerPoint};
 use super::report::{CorpusReport, DesignReport, SCHEMA, SearchReport, SizeReport};
 use super::scheme::{Kind, Range, SLOTS, Scheme};
 use super::space::{MAX_NEW_TOKENS, Optimum, Vocabulary};
@@ -19,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::job::{InputHash, Job, Provenance};
 use crate::stats::size::{SIZE_CLASSES, size_class};
 use crate::text::{self, Dialect};
-use crate::tokenizer::Tokenizer;
+use crate::tokenizer::{Token, Tokenizer};
 
 /// What to reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,6 +128,15 @@ fn extended(plan: &Plan, corpus: &dyn Conformers, job: &Job) -> Result<Trained> 
     let (lower_bound, lower_bound_by) = designs.lower_bound(tokens, known.texts());
     let last_id = added.last().map(|(id, _)| *id).or(known.tokens.values().copied().max());
     let total = measured.total();
+    let written = (*kind, tokens);
+    let dialect = (plan.dialect, plan.fewest_decimals);
+    let front = Front {
+        designs: front::designs(*range, dialect, &known, &measured.reach, written, job)?,
+        tokenizers: vec![
+            total.base_blocks.point(&base.name, 0),
+            total.blocks_after.point(&extended.name, new_tokens),
+        ],
+    };
     let mut inputs = measured.summary_inputs.clone();
     inputs.push(base.source.clone());
     let report = DesignReport {
@@ -159,6 +169,7 @@ fn extended(plan: &Plan, corpus: &dyn Conformers, job: &Job) -> Result<Trained> 
         tokens_per_conformer: total.mean(total.tokens),
         base_tokens_per_conformer: total.mean(total.base_tokens),
         corpus: measured.report(),
+        front,
         guarantees,
     };
     Ok(Trained { tokenizer_json: bytes, new_tokens: list(base, &added)?, report, unchanged: false })
@@ -254,6 +265,44 @@ struct Sums {
     drift: u64,
     /// The most of them in one block of the range.
     worst: u64,
+    /// Blocks of the range under the base.
+    base_blocks: BlockSums,
+    /// The same under the result.
+    blocks_after: BlockSums,
+}
+
+/// Tokens of blocks.
+#[derive(Debug, Clone, Copy, Default)]
+struct BlockSums {
+    blocks: u64,
+    tokens: u64,
+    fewest: u64,
+    most: u64,
+}
+
+impl BlockSums {
+    fn add(&mut self, other: &BlockSums) {
+        if other.blocks == 0 {
+            return;
+        }
+        self.fewest = if self.blocks == 0 { other.fewest } else { self.fewest.min(other.fewest) };
+        self.most = self.most.max(other.most);
+        self.blocks += other.blocks;
+        self.tokens += other.tokens;
+    }
+
+    fn block(&mut self, tokens: u64) {
+        self.add(&BlockSums { blocks: 1, tokens, fewest: tokens, most: tokens });
+    }
+
+    fn point(&self, name: &str, new_tokens: u64) -> TokenizerPoint {
+        TokenizerPoint {
+            name: name.to_owned(),
+            new_tokens,
+            tokens_per_block: self.tokens as f64 / self.blocks.max(1) as f64,
+            drift: self.most - self.fewest,
+        }
+    }
 }
 
 impl Sums {
@@ -265,6 +314,8 @@ impl Sums {
         self.base_tokens += other.base_tokens;
         self.drift += other.drift;
         self.worst = self.worst.max(other.worst);
+        self.base_blocks.add(&other.base_blocks);
+        self.blocks_after.add(&other.blocks_after);
     }
 
     fn coverage(&self) -> f64 {
@@ -280,6 +331,7 @@ impl Sums {
 struct Measured {
     sizes: [Sums; SIZE_CLASSES.len()],
     skipped: u64,
+    reach: Reach,
     summary_inputs: Vec<InputHash>,
 }
 
@@ -292,6 +344,7 @@ impl Measured {
         job: &Job,
     ) -> Result<Self> {
         let mut sizes = [Sums::default(); SIZE_CLASSES.len()];
+        let mut reach = Reach::default();
         let summary = corpus.read(job, &mut |batch| {
             let parts: Vec<(usize, Sums)> = batch
                 .conformers
@@ -299,6 +352,8 @@ impl Measured {
                 .map(|conformer| measure(plan, extended, scheme, conformer))
                 .collect::<Result<_>>()?;
             parts.iter().for_each(|(class, sums)| sizes[*class].add(sums));
+            let blocks = batch.conformers.iter().flat_map(|conformer| &conformer.coordinates);
+            blocks.for_each(|numbers| reach.add(numbers));
             Ok(())
         })?;
         let written = summary.written;
@@ -316,7 +371,7 @@ impl Measured {
             );
             return Err(Error::input("--corpus", problem, format!("{remedy}, or --dialect {other}")));
         }
-        Ok(Measured { sizes, skipped: summary.skipped, summary_inputs: summary.inputs })
+        Ok(Measured { sizes, reach, skipped: summary.skipped, summary_inputs: summary.inputs })
     }
 
     fn total(&self) -> Sums {
@@ -356,21 +411,26 @@ fn measure(
 ) -> Result<(usize, Sums)> {
     let tokens = scheme.tokens_per_block();
     let text = text::tagged(&text::write(&conformer.skeleton, &conformer.coordinates, plan.dialect));
-    let found = extended.tokens(&text)?;
+    let (found, base_found) = (extended.tokens(&text)?, plan.base.tokens(&text)?);
     let mut sums = Sums {
         conformers: 1,
         blocks: conformer.coordinates.len() as u64,
         tokens: found.len() as u64,
-        base_tokens: plan.base.ids(&text)?.len() as u64,
+        base_tokens: base_found.len() as u64,
         ..Sums::default()
     };
     for (range, numbers) in crate::tokenizer::block_ranges(&text).iter().zip(&conformer.coordinates) {
-        let touching = found.iter().filter(|t| t.end > range.start - 1 && t.start < range.end + 1).count();
-        let drift = touching.abs_diff(tokens) as u64;
+        let touching = |tokens: &[Token]| {
+            tokens.iter().filter(|t| t.end > range.start - 1 && t.start < range.end + 1).count()
+        };
+        let after = touching(&found);
+        let drift = after.abs_diff(tokens) as u64;
         sums.drift += drift;
         if numbers.iter().all(|number| scheme.grammar.holds(*number)) {
             sums.covered += 1;
             sums.worst = sums.worst.max(drift);
+            sums.blocks_after.block(after as u64);
+            sums.base_blocks.block(touching(&base_found) as u64);
         }
     }
     Ok((size_class(conformer.coordinates.len()), sums))

@@ -1,5 +1,6 @@
 //! A tokenizer design as a table and what was proved of it.
 
+use super::design_page::front_table;
 use super::format::{hundredths, percent, thousands};
 use super::table::{Table, Terminal};
 use crate::design::report::DesignReport;
@@ -8,6 +9,12 @@ use crate::text::Dialect;
 
 /// What `drift train-tokenizer` shows in a terminal.
 pub fn design_table(report: &DesignReport, terminal: Terminal) -> String {
+    let (facts, front) = (facts(report).render(terminal), front_table(report).render(terminal));
+    format!("{facts}\n{}{}\n\n{front}", checked(report), advice(report.kind))
+}
+
+/// The design in figures.
+pub fn facts(report: &DesignReport) -> Table {
     let title = format!(
         "{}, {}, {} dialect, below {} Å{}",
         report.base,
@@ -38,11 +45,11 @@ pub fn design_table(report: &DesignReport, terminal: Terminal) -> String {
     row("blocks of the corpus in the range", percent(report.coverage));
     row("tokens a conformer", hundredths(report.tokens_per_conformer));
     row("tokens a conformer, base", hundredths(report.base_tokens_per_conformer));
-    format!("{}\n{}{}\n", table.render(terminal), checked(report), advice(report.kind))
+    table
 }
 
 /// What was run.
-fn checked(report: &DesignReport) -> String {
+pub fn checked(report: &DesignReport) -> String {
     let run = &report.guarantees;
     let plain = match run.plain_text {
         PlainText::Proved => "proved from the base's expressions and vocabulary, and equal on",
@@ -64,7 +71,7 @@ fn checked(report: &DesignReport) -> String {
 }
 
 /// Which logit processor goes with a kind.
-fn advice(kind: Kind) -> &'static str {
+pub fn advice(kind: Kind) -> &'static str {
     match kind {
         Kind::Separate => {
             "A position template works with it: use any placeholder that is a block in the range."

@@ -9,6 +9,7 @@
 //!
 //! Nothing here computes a figure or prints: views take reports and give strings.
 
+pub mod design_page;
 pub mod design_view;
 pub mod fit_page;
 pub mod format;
