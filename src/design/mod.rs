@@ -19,6 +19,7 @@
 //! 4. Each piece is then looked up in the vocabulary by itself. So the pieces of one number do not depend on the other
 //!    two, and it is enough to run every number in every position, not every block.
 
+mod blocks;
 pub mod bound;
 pub mod check;
 pub mod cut;
@@ -27,6 +28,7 @@ pub mod extend;
 pub mod front;
 pub mod grammar;
 pub mod kinds;
+mod measured;
 pub mod report;
 pub mod scheme;
 pub mod search;

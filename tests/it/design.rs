@@ -161,12 +161,16 @@ fn embedded_tokenizers_are_extended_with_constant_blocks() {
         assert_eq!((report.drift, report.least_in_space), (0, new));
         assert!(report.lower_bound <= new && report.search.reached_least, "{report:?}");
         assert!(report.coverage > 0.999 && report.tokens_per_conformer < report.base_tokens_per_conformer);
-        let run = &report.guarantees;
-        assert_eq!((run.numbers, run.blocks, run.shapes, run.reached_tokens), (300_000, 300_000, 64, new));
+        let proved = &report.guarantees;
+        assert_eq!(
+            (proved.numbers, proved.blocks, proved.shapes, proved.reached_tokens),
+            (300_000, 300_000, 64, new)
+        );
         check(&plan, &trained, &texts);
-        let again = extended(&trained);
-        let message = refused(&Plan { base: again.0, base_json: again.1, ..plan });
-        assert!(message.contains("was extended by drift before"), "{message}");
+        let (base, base_json) = extended(&trained);
+        let again = run(&Plan { base, base_json, ..plan });
+        assert!(again.unchanged && !trained.unchanged && again.tokenizer_json == trained.tokenizer_json);
+        assert_eq!(again.new_tokens.new_tokens, trained.new_tokens.new_tokens);
     }
 }
 
@@ -185,7 +189,7 @@ fn blocks_of_the_stripped_dialect_take_as_many_tokens_whatever_their_decimals() 
         let report = &trained.report;
         assert_eq!((report.tokens_per_block, report.new_tokens), (tokens as u64, new), "{name}");
         assert_eq!((report.drift, report.fewest_decimals), (0, fewest));
-        assert!(report.lower_bound <= new && report.coverage > 0.998, "{report:?}");
+        assert!(report.lower_bound <= new && report.coverage > 0.97, "{report:?}");
         let (shapes, numbers) = if fewest == 0 { (8_000, 300_000) } else { (4_096, 299_970) };
         let run = &report.guarantees;
         assert_eq!((run.numbers, run.blocks, run.shapes), (numbers, numbers + shapes, shapes));
@@ -242,7 +246,7 @@ fn the_command_writes_a_folder_that_other_verbs_read() {
     for field in ["coverage", "tokens_per_conformer", "base_tokens_per_conformer"] {
         assert!(report[field].as_f64().unwrap() > 0.0, "{field}");
     }
-    for name in ["tokenizer.json", "new_tokens.json", "tokenizer_config.json", "report.json"] {
+    for name in ["tokenizer.json", "new_tokens.json", "tokenizer_config.json", "report.json", "report.html"] {
         assert!(out.join(name).is_file(), "{name}");
     }
     let config: Value =
@@ -275,6 +279,10 @@ fn what_cannot_be_made_is_refused() {
     assert!(message.contains("--dialect stripped"), "{message}");
     let message = refused(&fused(Aim::Budget(1)));
     assert!(message.contains("the least is 5 new tokens"), "{message}");
+    let (base, base_json) =
+        extended(&run(&Plan { range: Range::new(2).unwrap(), ..fused(Aim::TokensPerBlock(12)) }));
+    let message = refused(&Plan { base, base_json, ..fused(Aim::TokensPerBlock(12)) });
+    assert!(message.contains("was extended by drift before, in another way"), "{message}");
     for range in ["0", "101"] {
         let ran = drift(&[
             "train-tokenizer",
