@@ -110,14 +110,12 @@ struct Rule {
 type Uses = BTreeMap<(usize, usize), BTreeSet<usize>>;
 
 /// First and later pieces of the stripped dialect. Where a number is cut depends on its decimals, so a piece is known by
-/// where it begins (digits by how many stand between them and the point) and by how many decimals are left after it.
-/// Where axes are cut differently it is also known by the rest of the block.
+/// where it begins (digits by how many stand between them and the point) and by what is left of the block after it, which
+/// says which number it is in and how many decimals that has.
 fn stripped(scheme: &Scheme) -> (String, Vec<String>) {
     let grammar = scheme.grammar;
     let mut first: BTreeMap<(String, usize), BTreeSet<usize>> = BTreeMap::new();
     let mut later: BTreeMap<Rule, Uses> = BTreeMap::new();
-    // Where pieces end that begin alike: where axes are cut alike, each set holds one place.
-    let mut ends: BTreeMap<(usize, Option<usize>, bool), BTreeSet<usize>> = BTreeMap::new();
     for (axis, decimals) in (0..3).flat_map(|axis| grammar.counts().map(move |decimals| (axis, decimals))) {
         let starts = scheme.cuts(axis, decimals);
         let next = if axis < 2 { scheme.cuts(axis + 1, MAX_DECIMALS)[0] } else { SLOTS };
@@ -130,16 +128,10 @@ fn stripped(scheme: &Scheme) -> (String, Vec<String>) {
                 continue;
             }
             let (_, from) = place(start);
-            let own_comma = from == 7 && place(start).0 == axis;
-            // A sign may be absent, so numbers begin at either of two places.
-            let key = (from.max(1), (!own_comma).then_some(decimals), axis < 2);
-            ends.entry(key).or_default().insert(end - 8 * axis);
             let uses = later.entry(Rule { behind: behind(from), piece }).or_default();
             uses.entry((axis, end)).or_default().insert(decimals);
         }
     }
-    let commas = |own: bool| ends.keys().any(|(from, decimals, _)| *from == 7 && decimals.is_none() == own);
-    let alike = ends.values().all(|ends| ends.len() == 1) && !(commas(true) && commas(false));
     let firsts = first.iter().map(|((piece, end), counts)| {
         let left = rest_of_block(grammar, (0, *end), counts);
         if *end == SLOTS { piece.clone() } else { format!("{piece}(?={left})") }
@@ -150,8 +142,7 @@ fn stripped(scheme: &Scheme) -> (String, Vec<String>) {
     later.sort_by_key(|(_, uses)| std::cmp::Reverse(uses.values().flatten().max().copied()));
     let later = later.iter().map(|(rule, uses)| {
         let Rule { behind, piece } = rule;
-        let rest = if alike { rest_of_number(grammar, uses) } else { rest_of_blocks(grammar, uses) };
-        format!("{behind}{piece}{rest}")
+        format!("{behind}{piece}{}", rest_of_blocks(grammar, uses))
     });
     (format!("\\A(?:{})", firsts.join("|")), later.collect())
 }
@@ -166,24 +157,6 @@ fn behind(place: usize) -> &'static str {
         6 => "(?<=\\.[0-9]{3})",
         _ => "",
     }
-}
-
-/// Looks at what is left of the number after a piece; at nothing if the piece ends it.
-fn rest_of_number(grammar: Grammar, uses: &Uses) -> String {
-    let mut rests: BTreeMap<usize, [BTreeSet<usize>; 2]> = BTreeMap::new();
-    for ((axis, end), counts) in uses {
-        if *end == SLOTS || place(*end).0 != *axis {
-            return String::new();
-        }
-        rests.entry(place(*end).1).or_default()[axis / 2].extend(counts);
-    }
-    let rests = rests.iter().flat_map(|(from, [comma, close])| {
-        let ends = if comma == close { vec![(comma, "[,>]")] } else { vec![(comma, ","), (close, ">")] };
-        let ends = ends.into_iter().filter(|(counts, _)| !counts.is_empty());
-        ends.map(|(counts, end)| format!("{}{end}", grammar.rest(*from, counts))).collect::<Vec<_>>()
-    });
-    let rests: Vec<String> = rests.collect();
-    format!("(?={})", rests.join("|"))
 }
 
 /// Looks at what is left of the block after a piece.
@@ -216,13 +189,13 @@ mod tests {
     fn pieces_are_told_apart_by_place_and_decimals() {
         let grammar = Grammar::stripped(Range::new(10).unwrap(), 1).unwrap();
         let number = |first: usize| {
-            let sign = first + 1;
+            let point = first + 3;
             [
                 vec![],
-                vec![first, sign + 1, sign + 2],
-                vec![first, sign + 2, sign + 3],
-                vec![first, sign + 2, sign + 4],
-                vec![first, sign + 2, sign + 4],
+                vec![first, point, point + 1],
+                vec![first, point + 1, point + 2],
+                vec![first, point + 1, point + 3],
+                vec![first, point + 1, point + 3],
             ]
         };
         let mut cuts = [number(0), number(8), number(16)];
@@ -238,11 +211,11 @@ mod tests {
         let first = format!("\\G(?:\\A(?:<-?[0-9](?=\\.[1-9],{number},{number}>\\z)|<-?[0-9]\\.(?=");
         assert!(pattern.starts_with(&first), "{pattern}");
         for part in [
-            "|,-?[0-9]\\.(?=[0-9]{1,3}[1-9][,>])|",
-            "(?<=\\.)[0-9]{2}(?=[0-9]{0,1}[1-9][,>])|",
-            "(?<=\\.)[0-9](?=[1-9][,>])|",
-            "(?<=\\.)[1-9](?=[,>])",
-            "(?<=\\.[0-9]{2})[0-9][1-9](?=[,>])|",
+            ",-?[0-9]\\.(?=[0-9]{1,3}[1-9],-?[0-9]\\.[0-9]{0,3}[1-9]>\\z|[0-9]{1,3}[1-9]>\\z)",
+            "(?<=\\.)[0-9]{2}(?=[0-9]{0,1}[1-9],",
+            "(?<=\\.)[0-9](?=[1-9],",
+            "(?<=\\.)[1-9](?=,",
+            "(?<=\\.[0-9]{2})[0-9][1-9](?=,",
         ] {
             assert!(pattern.contains(part), "{part} in {pattern}");
         }
