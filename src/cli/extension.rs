@@ -92,6 +92,8 @@ pub struct Made<'m, R> {
     pub report: &'m R,
     /// `MODEL_CARD.md`.
     pub card: String,
+    /// `report.html`.
+    pub page: Option<String>,
     /// `embedding_rows.safetensors`.
     pub rows: Option<&'m Rows>,
 }
@@ -104,12 +106,16 @@ pub fn write_folder(folder: &Path, made: &Made<'_, impl Serialize>, beside: &Bes
     for (name, bytes) in &beside.kept {
         write(name, bytes)?;
     }
-    let file = folder.join("embedding_rows.safetensors");
-    match made.rows {
-        Some(rows) => write_atomic(&file, &rows.safetensors)?,
-        // Rows of another run do not belong to this tokenizer.
-        None if file.is_file() => std::fs::remove_file(&file).map_err(|e| Error::io(&file, e))?,
-        None => {}
+    let rows = made.rows.map(|rows| &*rows.safetensors);
+    let page = made.page.as_ref().map(String::as_bytes);
+    for (name, bytes) in [("embedding_rows.safetensors", rows), ("report.html", page)] {
+        let file = folder.join(name);
+        match bytes {
+            Some(bytes) => write_atomic(&file, bytes)?,
+            // What another run left does not belong to this tokenizer.
+            None if file.is_file() => std::fs::remove_file(&file).map_err(|e| Error::io(&file, e))?,
+            None => {}
+        }
     }
     write("new_tokens.json", &lines(serde_json::to_string_pretty(made.new_tokens)?))?;
     write("report.json", &lines(serde_json::to_string_pretty(made.report)?))?;

@@ -17,8 +17,10 @@ use crate::design::{
 use crate::error::Error;
 use crate::job::Job;
 use crate::report::card::model_card;
+use crate::report::design_page::design_page;
 use crate::report::design_view::design_table;
 use crate::report::learned_view::{learned_card, learned_table};
+use crate::text::Dialect;
 use crate::tokenizer::Tokenizer;
 
 /// The command line of `drift train-tokenizer`.
@@ -55,9 +57,13 @@ pub struct Args {
     /// Blocks of numbers below this magnitude change, in whole Å; others keep the base's tokens
     #[arg(long, value_name = "ANGSTROM", default_value_t = 15)]
     range: u32,
-    /// The dialect whose blocks change: exactly four decimals
+    /// The dialect whose blocks change
     #[arg(long, value_enum, default_value = "fixed")]
     dialect: DialectArg,
+    /// With --dialect stripped: blocks of numbers with at least so many decimals change; by default as few as
+    /// leave every block a character a token
+    #[arg(long, value_name = "M")]
+    fewest_decimals: Option<u8>,
     /// Conformers to measure coverage and tokens on: whatever `drift mine` reads; the embedded corpus by default
     #[arg(long, value_name = "INPUT", num_args = 1..)]
     corpus: Vec<PathBuf>,
@@ -68,7 +74,7 @@ pub struct Args {
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// A folder for tokenizer.json, new_tokens.json, the files that transformers expects, embedding_rows.safetensors,
-    /// MODEL_CARD.md and report.json
+    /// MODEL_CARD.md, report.json and report.html
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
 }
@@ -83,7 +89,10 @@ enum KindArg {
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum DialectArg {
+    /// Exactly four decimals
     Fixed,
+    /// Trailing zeros, and a trailing point, removed
+    Stripped,
 }
 
 impl From<KindArg> for Kind {
@@ -95,11 +104,42 @@ impl From<KindArg> for Kind {
     }
 }
 
+impl From<DialectArg> for Dialect {
+    fn from(dialect: DialectArg) -> Self {
+        match dialect {
+            DialectArg::Fixed => Dialect::Fixed,
+            DialectArg::Stripped => Dialect::Stripped,
+        }
+    }
+}
+
+/// Merges are learned, and ways compared, in the fixed dialect alone.
+fn refuse_stripped(args: &Args) -> anyhow::Result<()> {
+    let learned = [
+        ("--merges", args.merges.is_some()),
+        ("--vocab-size", args.vocab_size.is_some()),
+        ("--compare", args.compare),
+    ];
+    let Some((option, _)) = learned.into_iter().find(|(_, given)| *given) else { return Ok(()) };
+    let stripped = match (args.dialect, args.fewest_decimals) {
+        (DialectArg::Stripped, _) => "--dialect stripped",
+        (DialectArg::Fixed, Some(_)) => "--fewest-decimals",
+        (DialectArg::Fixed, None) => return Ok(()),
+    };
+    let problem = format!("learns in the fixed dialect alone, and cannot go with {stripped}");
+    Err(Error::input(
+        option,
+        problem,
+        format!("leave {stripped} out, or give --tokens-per-block or --budget alone"),
+    )
+    .into())
+}
+
 /// Designs or learns, checks, writes, shows.
 pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     let corpus = super::corpus(&args.corpus);
     let (range, kind) = (Range::new(args.range)?, args.kind.into());
-    let DialectArg::Fixed = args.dialect;
+    refuse_stripped(&args)?;
     for (what, path) in [("base", &args.base), ("model", &args.model)] {
         let folder = path.as_ref().and_then(|path| if path.is_dir() { Some(&**path) } else { path.parent() });
         if folder
@@ -134,7 +174,11 @@ fn design(
         let merges = MergesPlan::of(plan, trained.report.new_tokens);
         trained.report.comparison = Some(compare(merges, Some(Designed::of(&trained)), corpus, job)?);
     }
-    write(args, &trained, model_card(&trained.report), rows.as_ref(), beside)?;
+    let page = design_page(&trained.report).render();
+    write(args, &trained, (model_card(&trained.report), Some(page)), rows.as_ref(), beside)?;
+    if trained.unchanged {
+        output.note("the base was extended in this way already: nothing to add, the tokenizer is the same");
+    }
     show(args, output, &trained.report, &design_table(&trained.report, output.terminal()))
 }
 
@@ -156,7 +200,7 @@ fn merges(
         let merges = MergesPlan::of(&plan, tokens);
         trained.report.comparison = Some(compare_with_design(&plan, merges, corpus, job)?);
     }
-    write(args, &trained, learned_card(&trained.report), rows.as_ref(), beside)?;
+    write(args, &trained, (learned_card(&trained.report), None), rows.as_ref(), beside)?;
     show(args, output, &trained.report, &learned_table(&trained.report, output.terminal()))
 }
 
@@ -172,7 +216,7 @@ fn scratch(
     let plan = ScratchPlan { vocab_size, kind, range, contexts: ALL_CONTEXTS, compare: args.compare };
     let trained = train_scratch(plan, corpus, job)?;
     let beside = Beside::configured(scratch_config());
-    write(args, &trained, learned_card(&trained.report), None, &beside)?;
+    write(args, &trained, (learned_card(&trained.report), None), None, &beside)?;
     show(args, output, &trained.report, &learned_table(&trained.report, output.terminal()))
 }
 
@@ -180,12 +224,12 @@ fn scratch(
 fn write(
     args: &Args,
     trained: &Trained<impl Serialize>,
-    card: String,
+    (card, page): (String, Option<String>),
     rows: Option<&Rows>,
     beside: &Beside,
 ) -> anyhow::Result<()> {
-    let Trained { tokenizer_json, new_tokens, report } = trained;
-    write_folder(&args.output, &Made { tokenizer_json, new_tokens, report, card, rows }, beside)
+    let Trained { tokenizer_json, new_tokens, report, .. } = trained;
+    write_folder(&args.output, &Made { tokenizer_json, new_tokens, report, card, page, rows }, beside)
 }
 
 /// Prints the result and says where the files are.
@@ -207,5 +251,7 @@ fn plan(args: &Args, base: &Path, kind: Kind, range: Range) -> anyhow::Result<Pl
     };
     let (base, bytes) = Tokenizer::load_with_json(base)?;
     let base_json = serde_json::from_slice(&bytes).map_err(|e| Error::input(&base.name, e, ""))?;
-    Ok(Plan { base, base_json, kind, range, aim, seed: args.seed, contexts: ALL_CONTEXTS })
+    let (dialect, fewest_decimals) = (args.dialect.into(), args.fewest_decimals.map(usize::from));
+    let (seed, contexts) = (args.seed, ALL_CONTEXTS);
+    Ok(Plan { base, base_json, kind, dialect, fewest_decimals, range, aim, seed, contexts })
 }

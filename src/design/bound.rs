@@ -12,7 +12,8 @@
 //! the first token is `<` and the last `>`, so a = b = 1. The bound knows nothing of slots: it holds for tokens of any
 //! text, also where they are cut inside an integer part.
 
-use super::scheme::{BLOCK, Kind, Range, Slot};
+use super::grammar::{Grammar, MAX_DECIMALS, place};
+use super::scheme::{BLOCK, Kind, Slot};
 
 /// Tokens that can occur in a block, by where.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -26,10 +27,10 @@ pub struct Usable {
 }
 
 impl Usable {
-    /// Counts the tokens of a vocabulary that are part of some block in the range.
-    pub fn of<'v>(vocabulary: impl Iterator<Item = &'v str>) -> Self {
+    /// Counts the tokens of a vocabulary that can be part of some block.
+    pub fn of<'v>(grammar: Grammar, vocabulary: impl Iterator<Item = &'v str>) -> Self {
         let mut usable = Usable::default();
-        for token in vocabulary.filter(|token| occurs_in_a_block(token)) {
+        for token in vocabulary.filter(|token| occurs_in_a_block(grammar, token)) {
             if token.starts_with('<') {
                 usable.first += 1;
             } else if token.ends_with('>') {
@@ -43,8 +44,8 @@ impl Usable {
 }
 
 /// The fewest new tokens that any scheme of `tokens` tokens a block needs; `tokens` is at least 3.
-pub fn counting_bound(kind: Kind, range: Range, tokens: usize, base: Usable) -> u64 {
-    let blocks = u128::from(range.numbers()).pow(3);
+pub fn counting_bound(kind: Kind, grammar: Grammar, tokens: usize, base: Usable) -> u64 {
+    let blocks = u128::from(grammar.numbers()).pow(3);
     let mut counts = match kind {
         Kind::Fused => [base.first, base.last, base.inner],
         Kind::Separate => [1, 1, base.inner],
@@ -71,26 +72,32 @@ pub fn counting_bound(kind: Kind, range: Range, tokens: usize, base: Usable) -> 
     new
 }
 
-/// Whether a string is part of some block with integer parts of one or two digits.
-fn occurs_in_a_block(string: &str) -> bool {
-    // Slots with the integer part as two, the first of them optional.
-    let slots: Vec<(u8, bool)> = BLOCK
-        .iter()
-        .flat_map(|slot| match slot {
-            Slot::Open => vec![(b'<', false)],
-            Slot::Sign => vec![(b'-', true)],
-            Slot::Integer => vec![(b'd', true), (b'd', false)],
-            Slot::Point => vec![(b'.', false)],
-            Slot::Digit => vec![(b'd', false)],
-            Slot::Comma => vec![(b',', false)],
-            Slot::Close => vec![(b'>', false)],
-        })
-        .collect();
-    // Bit i: the next character may be that of slot i.
+/// Whether a string is part of some block with integer parts of one or two digits; of the stripped dialect also some
+/// that end in zero.
+pub(super) fn occurs_in_a_block(grammar: Grammar, string: &str) -> bool {
+    // What a place takes, and how many places on one may go instead.
+    let fewest = grammar.fewest_decimals();
+    let mut slots: Vec<(u8, usize)> = Vec::new();
+    for (slot, known) in BLOCK.iter().enumerate() {
+        let to_end = MAX_DECIMALS + 3 - place(slot).1.min(MAX_DECIMALS + 3);
+        match known {
+            Slot::Open => slots.push((b'<', 0)),
+            Slot::Sign => slots.push((b'-', 1)),
+            Slot::Integer => slots.extend([(b'd', 1), (b'd', 0)]),
+            Slot::Point => slots.push((b'.', if fewest == 0 { to_end } else { 0 })),
+            Slot::Digit | Slot::Last => {
+                let decimal = MAX_DECIMALS + 1 - to_end;
+                slots.push((b'd', if decimal > fewest.max(1) { to_end } else { 0 }));
+            }
+            Slot::Comma => slots.push((b',', 0)),
+            Slot::Close => slots.push((b'>', 0)),
+        }
+    }
+    // Bit i: the next character may be that of place i.
     let skip = |mut places: u64| {
-        for (at, _) in slots.iter().enumerate().filter(|(_, (_, optional))| *optional) {
+        for (at, (_, on)) in slots.iter().enumerate().filter(|(_, (_, on))| *on > 0) {
             if places >> at & 1 == 1 {
-                places |= 1 << (at + 1);
+                places |= 1 << (at + on);
             }
         }
         places
@@ -111,20 +118,29 @@ fn occurs_in_a_block(string: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::design::scheme::Range;
 
     #[test]
     fn parts_of_blocks_are_known() {
-        for part in ["<", "<-", "<-12.", ",-", "1234,", "34>", ".0", "12345"[..4].as_ref(), "4,-12.3456,7"] {
-            assert!(occurs_in_a_block(part), "{part}");
+        let range = Range::new(15).unwrap();
+        let fixed = Grammar::fixed(range);
+        for part in ["<", "<-", "<-12.", ",-", "1234,", "34>", ".0", "1234", "4,-12.3456,7"] {
+            assert!(occurs_in_a_block(fixed, part), "{part}");
         }
-        for other in ["", "--", ">1", "]<", ".,", "12345", "a", ",,", "1<", "..", "->"] {
-            assert!(!occurs_in_a_block(other), "{other}");
+        for other in ["", "--", ">1", "]<", ".,", "12345", "a", ",,", "1<", "..", "->", "1,2,", ".12,"] {
+            assert!(!occurs_in_a_block(fixed, other), "{other}");
         }
+        let two = Grammar::stripped(range, 2).unwrap();
+        assert!(occurs_in_a_block(two, ".12,") && occurs_in_a_block(two, "<1.123,4.56,-7.1234>"));
+        assert!(!occurs_in_a_block(two, ".1,") && !occurs_in_a_block(two, "<1,"));
+        let all = Grammar::stripped(range, 0).unwrap();
+        assert!(occurs_in_a_block(all, "<1,2.5,-3>") && occurs_in_a_block(all, ".1,"));
+        assert!(!occurs_in_a_block(all, ".,") && !occurs_in_a_block(all, ".12345"));
     }
 
     #[test]
     fn bounds_are_the_least_numbers_that_pass_the_inequality() {
-        let range = Range::new(15).unwrap();
+        let range = Grammar::fixed(Range::new(15).unwrap());
         // 9 tokens from nothing: the least of all a + b + c, by trying them.
         let base = Usable { first: 1, last: 1, inner: 1 };
         let passes = |a: u128, b: u128, c: u128| a * b * c.pow(7) >= 27_000_000_000_000_000;

@@ -6,9 +6,11 @@ use rayon::prelude::*;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::blocks::{block, numbers, shape, shapes};
 use super::extend::{longest_digits, patterns};
+use super::grammar::Decimals;
 use super::mixed::{MIXED_TEXTS, mixed_text};
-use super::scheme::{BLOCK, Range, SLOTS, Scheme, Slot};
+use super::scheme::Scheme;
 use super::texts::{ALL_CONTEXTS, CONTEXTS, HEADS, PLAIN};
 use crate::error::{Error, Result};
 use crate::job::{Job, Unit};
@@ -98,7 +100,7 @@ pub(super) fn check_pieces(
     Ok(Guarantees {
         unchanged_tokens,
         reached_tokens: new_tokens.len() as u64,
-        numbers: scheme.range.numbers(),
+        numbers: scheme.grammar.numbers(),
         contexts: contexts.len() as u64,
         blocks: run.blocks,
         shapes: run.shapes.len() as u64,
@@ -123,7 +125,7 @@ pub(super) struct Check<'t> {
 pub(super) struct Run {
     pub(super) blocks: u64,
     decoded_bytes: u64,
-    shapes: HashSet<u8>,
+    shapes: HashSet<u32>,
     reached: HashSet<u32>,
 }
 
@@ -202,7 +204,11 @@ impl Check<'_> {
 
     /// Every number in every position and context gives exactly the tokens of the scheme's pieces.
     pub(super) fn numbers(&self, pieces: &Pieces, new_tokens: &[(u32, String)], job: &Job) -> Result<Run> {
-        let chunks = self.scheme.range.numbers().div_ceil(CHUNK);
+        let grammar = self.scheme.grammar;
+        // Numbers of few decimals are rare: in the stripped dialect every shape of block is run beside.
+        let shapes = shapes(grammar).pow(3);
+        let blocks = grammar.numbers() + if grammar.decimals == Decimals::Four { 0 } else { shapes };
+        let chunks = blocks.div_ceil(CHUNK);
         let tasks: Vec<(usize, u64)> = (0..self.contexts.len())
             .flat_map(|context| (0..chunks).map(move |chunk| (context, chunk)))
             .collect();
@@ -217,20 +223,22 @@ impl Check<'_> {
                 let mut text = HEADS[head].to_owned();
                 let mut expected = heads[head].clone();
                 let mut run = Run::default();
-                for index in chunk * CHUNK..((chunk + 1) * CHUNK).min(self.scheme.range.numbers()) {
+                for index in chunk * CHUNK..((chunk + 1) * CHUNK).min(blocks) {
                     if run.blocks > 0 {
                         text.push_str(self.contexts[context]);
                         expected.extend(&glued[context]);
                     }
-                    let (block, starts, shape) = block(self.scheme.range, index);
-                    let cuts = self.scheme.starts.iter().map(|slot| starts[*slot]);
+                    let numbers = numbers(grammar, index);
+                    let (block, starts) = block(grammar, &numbers);
+                    let cuts = self.scheme.starts(numbers.map(|number| number.decimals));
+                    let cuts = cuts.iter().map(|slot| starts[*slot]);
                     let ends = cuts.clone().skip(1).chain([block.len()]);
                     for (start, end) in cuts.zip(ends) {
                         let ids = pieces.get(&block[start..end]).filter(|ids| !ids.is_empty());
                         expected.extend(ids.ok_or_else(|| self.broken("a piece is missing"))?);
                     }
                     text.push_str(&block);
-                    run.shapes.insert(shape);
+                    run.shapes.insert(shape(&numbers));
                     run.blocks += 1;
                 }
                 if self.extended.ids(&text)? != expected {
@@ -258,8 +266,7 @@ impl Check<'_> {
             });
         job.observer().end();
         let run = outcome?;
-        let shapes = if self.scheme.range.angstrom() > 10 { 64 } else { 8 };
-        if run.shapes.len() != shapes {
+        if run.shapes.len() as u64 != shapes {
             return Err(self.broken("not every shape of block was run"));
         }
         match new_tokens.iter().find(|(id, _)| !run.reached.contains(id)) {
@@ -270,40 +277,44 @@ impl Check<'_> {
 
     /// What is not a block of the range is encoded as the base does; the number of such texts.
     fn fallbacks(&self, new_tokens: &[(u32, String)]) -> Result<u64> {
-        let outside = self.scheme.range.angstrom();
-        let wrong = [
-            format!("{outside}.0000"),
-            format!("-{outside}.0000"),
-            format!("{}.9999", outside + 1),
-            "123.4567".into(),
-            "-1000.0000".into(),
-            "0.000".into(),
-            "1.50".into(),
-            "-2".into(),
-            "0.12345".into(),
-            "01.0000".into(),
-            "+1.0000".into(),
-            " 1.0000".into(),
-            "--1.0000".into(),
-            "1,0000".into(),
-            "١.0000".into(),
-            String::new(),
-        ];
+        let grammar = self.scheme.grammar;
+        let outside = grammar.range.angstrom();
+        let fixed = grammar.decimals == Decimals::Four;
+        let mut wrong: Vec<String> =
+            ["123.4567", "-1000.1234", "1.50", "0.12345", "01.1234", "+1.1234", " 1.1234"]
+                .into_iter()
+                .chain(["--1.1234", "1,1234", "١.1234", "1.", "-", ""])
+                .map(String::from)
+                .collect();
+        let ends = if fixed { ["0000", "0000", "9999"] } else { ["0001", "1234", "9999"] };
+        wrong.extend([
+            format!("{outside}.{}", ends[0]),
+            format!("-{outside}.{}", ends[1]),
+            format!("{}.{}", outside + 1, ends[2]),
+        ]);
+        if fixed {
+            wrong.extend(["0.000".into(), "-2".into()]);
+        } else {
+            let few = ["2", "0.5", "0.25", "0.125"].into_iter().take(grammar.fewest_decimals());
+            wrong.extend(few.map(String::from).chain(["0.0000", "-1.0500", "0.0"].map(String::from)));
+        }
+        let right = if fixed { ["0.0000", "-0.2500", "3.1416"] } else { ["0.1234", "-0.0005", "3.1416"] };
         let mut texts: Vec<String> = Vec::new();
         for wrong in &wrong {
             for context in CONTEXTS {
                 for position in 0..3 {
-                    let mut numbers = ["1.0000", "-0.2500", "3.1416"];
+                    let mut numbers = right;
                     numbers[position] = wrong;
                     texts.push(format!("[C]<{}>{context}", numbers.join(",")));
                     texts.push(format!("<{}>", numbers.join(",")));
                 }
             }
         }
+        let [x, y, z] = right;
         for part in
-            ["<0.0000,1.0000,2.0000", "0.0000,1.0000,2.0000>", "0.0000,1.0000,2.0000", "<0.0000,1.0000>"]
+            [format!("<{x},{y},{z}"), format!("{x},{y},{z}>"), format!("{x},{y},{z}"), format!("<{x},{y}>")]
         {
-            texts.extend([part.to_owned(), format!("[C]{part}"), format!("{part}[C]")]);
+            texts.extend([part.clone(), format!("[C]{part}"), format!("{part}[C]")]);
         }
         for (_, text) in new_tokens {
             texts.extend([text.clone(), format!("[C]{text}"), format!("{text}[C]"), format!("1.{text}")]);
@@ -371,47 +382,4 @@ impl Check<'_> {
         let text = crate::error::excerpt(text.as_bytes());
         Err(self.broken(&format!("text without a block, {text}, would take other tokens")))
     }
-}
-
-/// The block in which number `index` is x and two others are y and z, with the byte at which each slot begins, and its
-/// shape. Over all indices every number is once in every position: both steps share no factor with the count.
-fn block(range: Range, index: u64) -> (String, [usize; SLOTS], u8) {
-    let count = range.numbers();
-    let numbers = [index, (index * 7_919 + 17) % count, (index * 104_729 + 4_711) % count];
-    let mut text = String::with_capacity(28);
-    let mut starts = [0; SLOTS];
-    let (mut axis, mut decimals, mut shape) = (0, 0, 0);
-    for (slot, start) in BLOCK.iter().zip(&mut starts) {
-        *start = text.len();
-        // The upper half of the numbers is negative.
-        let (magnitude, negative) = (numbers[axis] % (count / 2), numbers[axis] >= count / 2);
-        match slot {
-            Slot::Open => text.push('<'),
-            Slot::Sign => {
-                shape = shape << 1 | u8::from(negative);
-                if negative {
-                    text.push('-');
-                }
-            }
-            Slot::Integer => {
-                let integer = magnitude / 10_000;
-                shape = shape << 1 | u8::from(integer >= 10);
-                text.push_str(&integer.to_string());
-            }
-            Slot::Point => {
-                text.push('.');
-                decimals = 1_000;
-            }
-            Slot::Digit => {
-                text.push(char::from(b'0' + (magnitude / decimals % 10) as u8));
-                decimals /= 10;
-            }
-            Slot::Comma => {
-                text.push(',');
-                axis += 1;
-            }
-            Slot::Close => text.push('>'),
-        }
-    }
-    (text, starts, shape)
 }

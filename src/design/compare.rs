@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::bpe::{Limits, Word, learn};
 use super::extend::{Extended, append_tokens, extend, without_cut};
+use super::grammar::Grammar;
 use super::measure::{BlockTokens, Measured};
 use super::merges::{Joinable, MergesPlan, append_merges, merge, merges_of, pretty};
 use super::sample::{Sample, conformer_text};
@@ -15,6 +16,7 @@ use super::scheme::{Range, Scheme};
 use super::scratch::{LEAST, SPECIAL, Scratch};
 use super::texts::PLAIN;
 use super::train::{NewToken, Plan, Trained, all_cuts, train};
+use super::undo::never_extended;
 use crate::corpus::{Conformer, Conformers};
 use crate::error::{Error, Result};
 use crate::job::Job;
@@ -148,6 +150,7 @@ pub fn compare(
     corpus: &dyn Conformers,
     job: &Job,
 ) -> Result<Comparison> {
+    never_extended(plan.base_json, &plan.base.name)?;
     let sample = Sample::read(corpus, job)?;
     let mut entries = Vec::new();
     if let Some(designed) = designed {
@@ -217,7 +220,7 @@ fn in_whole_blocks(plan: MergesPlan<'_>, sample: &Sample, job: &Job) -> Result<E
         *counts.entry(text["[C]".len()..].to_owned()).or_default() += 1;
     }
     let joinable = Joinable::of(base, base_json);
-    let scheme = Scheme { range, starts: all_cuts() };
+    let scheme = Scheme::fixed(range, all_cuts());
     let (tokenizer, new_tokens) = learned(plan, counts, &|text| joinable.allows(text), job, &|new| {
         let Extended { json, new_tokens } = extend(base_json, &base.name, &scheme, new)?;
         Ok((without_cut(json), new_tokens))
@@ -289,7 +292,7 @@ fn rows(
     let first = base.map(|(tokenizer, _)| tokenizer);
     let tokenizers: Vec<&Tokenizer> =
         first.into_iter().chain(entries.iter().map(|entry| &entry.tokenizer)).collect();
-    let measured = Measured::of(&tokenizers, range, corpus, job)?;
+    let measured = Measured::of(&tokenizers, Grammar::fixed(range), corpus, job)?;
     let mut rows: Vec<Row> = first.iter().map(|_| base_row(&measured)).collect();
     for (index, entry) in (rows.len()..).zip(entries) {
         let total = measured.total(index);

@@ -10,7 +10,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::scheme::{CUT_MARK, Scheme};
+use super::cut::{CUT_MARK, cut_pattern};
+use super::scheme::Scheme;
 use crate::error::{Error, Result};
 
 /// A base with a scheme written into it.
@@ -25,16 +26,12 @@ pub struct Extended {
 /// Writes `scheme` into a base; `new` are the pieces that its vocabulary lacks.
 ///
 /// # Errors
-/// If the base is no BPE model, was extended before, or has a pre-tokenizer that cannot be kept from cutting blocks.
+/// If the base is no BPE model, or has a pre-tokenizer that cannot be kept from cutting blocks.
 pub fn extend(base: &Value, place: &str, scheme: &Scheme, new: &[String]) -> Result<Extended> {
     let refuse =
         |problem: &str| Error::input(place, problem, "give the tokenizer.json of a byte-level BPE model");
     let mut json = base.clone();
     let added = added_tokens(base);
-    if is_extended(base) {
-        let problem = "was extended by drift before";
-        return Err(Error::input(place, problem, "give the tokenizer that it was made from"));
-    }
     if let Some((_, content)) = added.iter().find(|(_, content)| may_touch_a_block(content)) {
         return Err(refuse(&format!("the added token `{content}` can be a part of a block")));
     }
@@ -89,11 +86,6 @@ pub(super) fn without_cut(mut json: Value) -> Value {
     json
 }
 
-/// Whether a base was extended by drift before.
-pub fn is_extended(base: &Value) -> bool {
-    splits(&base["pre_tokenizer"]).iter().any(|split| regex(split).is_some_and(|r| r.starts_with(CUT_MARK)))
-}
-
 /// The patterns of the base's own splits; `None` if one is no expression.
 pub fn patterns(base: &Value) -> Option<Vec<&str>> {
     let all = splits(&base["pre_tokenizer"]);
@@ -115,7 +107,7 @@ pub(super) fn longest_digits(patterns: &[&str]) -> Option<usize> {
 }
 
 /// Ids and contents of added tokens, by id.
-fn added_tokens(base: &Value) -> Vec<(u32, String)> {
+pub(super) fn added_tokens(base: &Value) -> Vec<(u32, String)> {
     let list = base["added_tokens"].as_array().map_or(&[][..], Vec::as_slice);
     let mut added: Vec<(u32, String)> = list
         .iter()
@@ -140,7 +132,7 @@ fn may_touch_a_block(content: &str) -> bool {
 }
 
 /// The members of a pre-tokenizer.
-fn splits(pre_tokenizer: &Value) -> Vec<&Value> {
+pub(super) fn splits(pre_tokenizer: &Value) -> Vec<&Value> {
     match pre_tokenizer["pretokenizers"].as_array() {
         Some(list) => list.iter().collect(),
         None if pre_tokenizer.is_null() => Vec::new(),
@@ -148,13 +140,13 @@ fn splits(pre_tokenizer: &Value) -> Vec<&Value> {
     }
 }
 
-fn regex(split: &Value) -> Option<&str> {
+pub(super) fn regex(split: &Value) -> Option<&str> {
     split["pattern"]["Regex"].as_str()
 }
 
 /// The base's pre-tokenizer around the scheme's.
 fn pre_tokenizer(base: &Value, scheme: &Scheme) -> std::result::Result<Value, String> {
-    let block = scheme.block_pattern();
+    let block = scheme.grammar.block_pattern();
     if base.is_null() {
         return Err("has no pre-tokenizer, so that merges run across the borders of blocks".into());
     }
@@ -177,7 +169,7 @@ fn pre_tokenizer(base: &Value, scheme: &Scheme) -> std::result::Result<Value, St
             None => return Err("has a pre-tokenizer of no kind".into()),
         }
     }
-    list.push(split(&scheme.cut_pattern()));
+    list.push(split(&cut_pattern(scheme)));
     list.extend(after);
     Ok(json!({ "type": "Sequence", "pretokenizers": list }))
 }

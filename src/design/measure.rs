@@ -5,14 +5,15 @@ use std::collections::HashSet;
 use rayon::prelude::*;
 use serde::Serialize;
 
+use super::front::Reach;
+use super::grammar::Grammar;
 use super::report::{CorpusReport, SizeReport};
-use super::sample::{conformer_text, stripped};
-use super::scheme::Range;
+use super::sample::written_in;
 use crate::corpus::{Conformer, Conformers};
 use crate::error::Result;
 use crate::job::{InputHash, Job};
 use crate::stats::size::{SIZE_CLASSES, size_class};
-use crate::text::{self, Fixed, number::UNITS_PER_ANGSTROM};
+use crate::text;
 use crate::tokenizer::Tokenizer;
 
 /// Blocks of more tokens are counted as of this many; a block of the fixed dialect has at most 36 bytes.
@@ -142,6 +143,8 @@ pub struct Measured {
     tallies: Vec<[Tally; SIZE_CLASSES.len()]>,
     /// By tokenizer, the ids that occur.
     seen: Vec<HashSet<u32>>,
+    /// Its blocks by the ranges that they are in.
+    pub reach: Reach,
     /// Records that could not be read.
     pub skipped: u64,
     /// Hashes of the corpus's files.
@@ -149,33 +152,38 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Encodes every text with every tokenizer.
+    /// Encodes every text, in the grammar's dialect, with every tokenizer.
     ///
     /// # Errors
-    /// If a text cannot be encoded, the corpus cannot be read or is written in the stripped dialect, or the job was
-    /// cancelled.
-    pub fn of(tokenizers: &[&Tokenizer], range: Range, corpus: &dyn Conformers, job: &Job) -> Result<Self> {
+    /// If a text cannot be encoded, the corpus cannot be read or is written in another dialect, or the job was cancelled.
+    pub fn of(
+        tokenizers: &[&Tokenizer],
+        grammar: Grammar,
+        corpus: &dyn Conformers,
+        job: &Job,
+    ) -> Result<Self> {
         let mut tallies = vec![[Tally::EMPTY; SIZE_CLASSES.len()]; tokenizers.len()];
         let mut seen = vec![HashSet::new(); tokenizers.len()];
+        let mut reach = Reach::default();
         let summary = corpus.read(job, &mut |batch| {
             for ((tokenizer, tallies), seen) in tokenizers.iter().zip(&mut tallies).zip(&mut seen) {
                 job.check()?;
                 let parts: Vec<(usize, Tally, Vec<u32>)> = batch
                     .conformers
                     .par_iter()
-                    .map(|conformer| measure(tokenizer, range, conformer))
+                    .map(|conformer| measure(tokenizer, grammar, conformer))
                     .collect::<Result<_>>()?;
                 for (class, part, ids) in parts {
                     tallies[class].add(&part);
                     seen.extend(ids);
                 }
             }
+            let blocks = batch.conformers.iter().flat_map(|conformer| &conformer.coordinates);
+            blocks.for_each(|numbers| reach.add(numbers));
             Ok(())
         })?;
-        if summary.written.stripped && !summary.written.fixed {
-            return Err(stripped());
-        }
-        Ok(Measured { tallies, seen, skipped: summary.skipped, inputs: summary.inputs })
+        written_in(grammar.dialect(), summary.written)?;
+        Ok(Measured { tallies, seen, reach, skipped: summary.skipped, inputs: summary.inputs })
     }
 
     /// Whether an id of a tokenizer occurs in some text.
@@ -215,9 +223,13 @@ impl Measured {
 }
 
 /// One conformer's size class, tally and ids.
-fn measure(tokenizer: &Tokenizer, range: Range, conformer: &Conformer) -> Result<(usize, Tally, Vec<u32>)> {
-    let limit = range.angstrom() as Fixed * UNITS_PER_ANGSTROM;
-    let text = text::tagged(&conformer_text(conformer));
+fn measure(
+    tokenizer: &Tokenizer,
+    grammar: Grammar,
+    conformer: &Conformer,
+) -> Result<(usize, Tally, Vec<u32>)> {
+    let text = text::write(&conformer.skeleton, &conformer.coordinates, grammar.dialect());
+    let text = text::tagged(&text);
     let found = tokenizer.tokens(&text)?;
     let mut tally = Tally {
         conformers: 1,
@@ -229,7 +241,7 @@ fn measure(tokenizer: &Tokenizer, range: Range, conformer: &Conformer) -> Result
         let first = found.partition_point(|token| token.end < block.start);
         let after = found.partition_point(|token| token.start <= block.end);
         tally.all.count(after - first);
-        if numbers.iter().all(|number| number.abs() < limit) {
+        if numbers.iter().all(|number| grammar.holds(*number)) {
             tally.covered += 1;
             tally.inside.count(after - first);
         }

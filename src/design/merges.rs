@@ -20,6 +20,7 @@ use super::bound::{Usable, counting_bound};
 use super::bpe::{Learned, Limits, Step, Word, learn};
 use super::check::{Pieces, check_pieces};
 use super::extend::{Extended, extend, longest_digits, patterns};
+use super::grammar::{Grammar, MAX_DECIMALS};
 use super::learned::{LearnedFrom, LearnedReport, Promises, Way};
 use super::measure::{BlockTokens, Histogram, Measured};
 use super::pieces::{Filled, PieceTable};
@@ -28,6 +29,7 @@ use super::sample::Sample;
 use super::scheme::{Kind, Range, Scheme};
 use super::space::{MAX_NEW_TOKENS, Space};
 use super::train::{Base, Plan, Trained, all_cuts, list};
+use super::undo::never_extended;
 use crate::corpus::Conformers;
 use crate::error::{Error, Result};
 use crate::job::{Job, Provenance};
@@ -100,7 +102,7 @@ pub fn train_merges(
     let sample = Sample::read(corpus, job)?;
     let MergesPlan { base, base_json, kind, range, .. } = plan;
     let merged = merge(plan, &sample, job)?;
-    let measured = Measured::of(&[&merged.tokenizer, base], range, corpus, job)?;
+    let measured = Measured::of(&[&merged.tokenizer, base], merged.scheme.grammar, corpus, job)?;
     let (total, base_total) = (measured.total(0), measured.total(1));
     if total.tokens >= base_total.tokens {
         let problem = format!("with {} new tokens, blocks by themselves save nothing", plan.tokens);
@@ -138,7 +140,7 @@ pub fn train_merges(
         blocks: total.all.tokens(),
         lower_bound: merged.lower_bound,
         gap: new_tokens.saturating_sub(merged.lower_bound),
-        example: merged.scheme.example(),
+        example: merged.scheme.example(MAX_DECIMALS),
         first_new_id: merged.new_tokens.first().map(|(id, _)| *id),
         embedding_rows,
         embedding: EmbeddingReport::of(embedding_rows, new_tokens, None),
@@ -151,7 +153,12 @@ pub fn train_merges(
         guarantees: Promises::Extension(guarantees),
         comparison: None,
     };
-    Ok(Trained { tokenizer_json: merged.json, new_tokens: list(base, &merged.new_tokens)?, report })
+    Ok(Trained {
+        tokenizer_json: merged.json,
+        new_tokens: list(base, &merged.new_tokens)?,
+        report,
+        unchanged: false,
+    })
 }
 
 impl LearnedFrom {
@@ -181,13 +188,13 @@ pub fn merge(plan: MergesPlan<'_>, sample: &Sample, job: &Job) -> Result<Merged>
     let strings = best.table.strings.iter().cloned();
     let pieces = strings.zip(best.learned.words.iter().map(|word| word.symbols.clone())).collect();
     let extremes = best.table.extremes(&lengths);
-    let mut usable = Usable::of(known.tokens.keys().map(String::as_str));
+    let mut usable = Usable::of(Grammar::fixed(range), known.tokens.keys().map(String::as_str));
     // Blocks of fewer tokens are filled up with one more sort of token, for the bound alone.
     usable.inner += u64::from(extremes.0 < extremes.1);
     Ok(Merged {
         merges: best.learned.tokens.iter().filter(|(step, _)| matches!(step, Step::Merge(..))).count() as u64,
         replaced: best.banned.len() as u64,
-        lower_bound: counting_bound(kind, range, extremes.1, usable),
+        lower_bound: counting_bound(kind, Grammar::fixed(range), extremes.1, usable),
         extremes,
         scheme: best.scheme,
         tokenizer,
@@ -276,7 +283,8 @@ impl<'p> Known<'p> {
     fn of(plan: MergesPlan<'p>) -> Result<Self> {
         let MergesPlan { base, base_json, kind, range, .. } = plan;
         // Refuses what cannot be extended at all, before any work.
-        extend(base_json, &base.name, &Scheme { range, starts: all_cuts() }, &[])?;
+        never_extended(base_json, &base.name)?;
+        extend(base_json, &base.name, &Scheme::fixed(range, all_cuts()), &[])?;
         let tokens = base.vocabulary();
         let space = Space::new(kind, range, &Base::of(base));
         let schemes: Vec<Scheme> = space

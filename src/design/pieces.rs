@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::grammar::MAX_DECIMALS;
 use super::scheme::{BLOCK, Range, SLOTS, Scheme, Slot, strings};
 use crate::text::{Fixed, number::UNITS_PER_ANGSTROM};
 
@@ -44,14 +45,15 @@ struct Piece {
 }
 
 impl PieceTable {
-    /// Lists the strings of a scheme.
+    /// Lists the strings of a scheme of the fixed dialect.
     pub fn of(scheme: &Scheme) -> Self {
         let mut known: HashMap<String, u32> = HashMap::new();
         let mut all = Vec::new();
-        let ends = scheme.starts.iter().skip(1).copied().chain([SLOTS]);
-        let pieces = scheme.starts.iter().zip(ends).map(|(&start, end)| {
-            let options = (start..end).map(|slot| (slot, options(BLOCK[slot], scheme.range)));
-            let strings = strings(&BLOCK[start..end], scheme.range).into_iter().map(|string| {
+        let (range, starts) = (scheme.grammar.range, scheme.cuts(0, MAX_DECIMALS));
+        let ends = starts.iter().skip(1).copied().chain([SLOTS]);
+        let pieces = starts.iter().zip(ends).map(|(&start, end)| {
+            let options = (start..end).map(|slot| (slot, options(BLOCK[slot], range)));
+            let strings = strings(&BLOCK[start..end], range).into_iter().map(|string| {
                 *known.entry(string).or_insert_with_key(|string| {
                     all.push(string.clone());
                     (all.len() - 1) as u32
@@ -100,7 +102,7 @@ mod tests {
     fn pieces_of_blocks_are_their_text() {
         let range = Range::new(15).unwrap();
         for starts in [vec![0, 4, 6, 8, 12, 14, 16, 20, 22], (0..SLOTS).filter(|s| s % 8 != 1).collect()] {
-            let table = PieceTable::of(&Scheme { range, starts: starts.clone() });
+            let table = PieceTable::of(&Scheme::fixed(range, starts.clone()));
             for numbers in [[0, -1, 10_000], [-149_999, 99_999, -100_000], [12_345, -67_890, 140_099]] {
                 let filled = Filled::of(&numbers, range).unwrap();
                 let pieces: Vec<&str> = table.of_block(&filled).map(|at| &*table.strings[at]).collect();

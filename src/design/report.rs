@@ -4,6 +4,8 @@ use serde::Serialize;
 
 use super::check::Guarantees;
 use super::compare::Comparison;
+use super::designs::BoundBy;
+use super::front::Front;
 use super::rows::RowsReport;
 use super::scheme::{Kind, Range};
 use crate::job::Provenance;
@@ -27,6 +29,9 @@ pub struct DesignReport {
     pub dialect: Dialect,
     /// Blocks of numbers below this magnitude, in Å, change.
     pub range_angstrom: Range,
+    /// The fewest decimals of a number of these blocks: 4 in the fixed dialect. Blocks of shorter numbers keep the base's
+    /// tokens: they have too few characters.
+    pub fewest_decimals: u64,
     /// Tokens of each of these, from `<` to `>`.
     pub tokens_per_block: u64,
     /// Of them, those that lie strictly between the brackets: what a position template leaves free.
@@ -36,16 +41,18 @@ pub struct DesignReport {
     /// The largest difference between `tokens_per_block` and the tokens of a block of the corpus in the range. The
     /// checks have shown before that every block of the range takes exactly as many.
     pub drift: u64,
-    /// No scheme of as many tokens a block does with fewer new ones; see `bound`.
+    /// No tokenizer of as many tokens a block does with fewer new ones, whatever its tokens are.
     pub lower_bound: u64,
+    /// How that is known.
+    pub lower_bound_by: BoundBy,
     /// `new_tokens` less `lower_bound`.
     pub gap: u64,
     /// How many new tokens the schemes of the design space need at least; found exhaustively, so `new_tokens` equals it.
     pub least_in_space: u64,
     /// What argmin found.
     pub search: SearchReport,
-    /// A block, with `|` where it is cut.
-    pub example: String,
+    /// Blocks with `|` where they are cut, one for each count of decimals, most decimals first.
+    pub examples: Vec<String>,
     /// The first new id; the new ids are consecutive.
     pub first_new_id: Option<u32>,
     /// Rows that an embedding needs: the largest id and one.
@@ -62,6 +69,8 @@ pub struct DesignReport {
     pub base_tokens_per_conformer: f64,
     /// Measured on this corpus.
     pub corpus: CorpusReport,
+    /// The design among others, and beside the base.
+    pub front: Front,
     /// What was run before anything was written.
     pub guarantees: Guarantees,
     /// Other ways to add as many tokens, if asked for.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::corpus::{Conformer, Conformers};
 use crate::error::{Error, Result};
 use crate::job::{InputHash, Job};
-use crate::text::{self, Dialect, Fixed};
+use crate::text::{self, Dialect, Fixed, Written};
 
 /// Learning looks at no more blocks than this; later conformers are only measured.
 pub const MAX_BLOCKS: u64 = 1 << 20;
@@ -40,9 +40,7 @@ impl Sample {
             }
             Ok(())
         })?;
-        if summary.written.stripped && !summary.written.fixed {
-            return Err(stripped());
-        }
+        written_in(Dialect::Fixed, summary.written)?;
         sample.inputs = summary.inputs;
         Ok(sample)
     }
@@ -62,10 +60,23 @@ impl Sample {
     }
 }
 
-/// A corpus whose blocks are not of the dialect that changes.
-pub fn stripped() -> Error {
-    let problem = "is written in the stripped dialect; blocks of exactly four decimals are what changes";
-    Error::input("--corpus", problem, "give a corpus in the fixed dialect")
+/// Refuses a corpus whose blocks are all of the dialect that does not change.
+///
+/// # Errors
+/// If it is.
+pub fn written_in(dialect: Dialect, written: Written) -> Result<()> {
+    let (own, other) = match dialect {
+        Dialect::Fixed => (written.fixed, written.stripped),
+        Dialect::Stripped => (written.stripped, written.fixed),
+    };
+    if own || !other {
+        return Ok(());
+    }
+    let other = Dialect::ALL[usize::from(dialect == Dialect::ALL[0])].name();
+    let dialect = dialect.name();
+    let problem =
+        format!("is written in the {other} dialect; blocks of the {dialect} dialect are what changes");
+    Err(Error::input("--corpus", problem, format!("give a corpus in the {dialect} dialect")))
 }
 
 /// A conformer as a model writes it, in the fixed dialect.

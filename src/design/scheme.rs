@@ -1,12 +1,17 @@
-//! Schemes: how a block of the fixed dialect is cut into tokens.
+//! Schemes: how a block is cut into tokens.
 //!
 //! A block is a row of 25 *slots*: `<`, then three times sign, integer part, point and four decimals, with `,` between
 //! and `>` at the end. A *scheme* cuts the row into pieces. A sign may be absent, so a piece that is a sign alone would
-//! be missing from some blocks: no scheme has one. All other slots are never empty, hence every block has as many
-//! pieces as the scheme, whatever its numbers are.
+//! be missing from some blocks: no scheme has one. In the fixed dialect all other slots are never empty, hence every
+//! block has as many pieces as the scheme, whatever its numbers are. In the stripped dialect a block lacks the slots of
+//! the decimals that it does not write; where a number is cut depends on how many it has, and always into as many
+//! pieces.
+
+use std::collections::HashSet;
 
 use serde::Serialize;
 
+use super::grammar::{Grammar, MAX_DECIMALS};
 use crate::error::{Error, Result};
 
 /// A part of a block that no scheme cuts.
@@ -22,6 +27,8 @@ pub enum Slot {
     Point,
     /// One decimal.
     Digit,
+    /// A decimal that is not zero: the last one of the stripped dialect.
+    Last,
     /// `,`
     Comma,
     /// `>`
@@ -72,13 +79,8 @@ impl Range {
         self.0
     }
 
-    /// How many spellings of one number there are: signs, integer parts, decimals. `-0.0000` is one of them.
-    pub fn numbers(self) -> u64 {
-        2 * u64::from(self.0) * 10_000
-    }
-
     /// A regular expression of the integer parts.
-    fn integers(self) -> String {
+    pub fn integers(self) -> String {
         let (tens, ones) = ((self.0 - 1) / 10, (self.0 - 1) % 10);
         let mut options = Vec::new();
         match tens {
@@ -119,125 +121,103 @@ impl Kind {
     }
 }
 
-/// Where the slots of a block are cut: the first slot of every piece, in order, beginning with 0.
+/// Where the slots of blocks are cut.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scheme {
-    /// Numbers it holds for.
-    pub range: Range,
-    /// First slots of pieces.
-    pub starts: Vec<usize>,
+    /// Blocks it is for.
+    pub grammar: Grammar,
+    /// First slots of pieces, by axis and decimals of its number.
+    cuts: Cuts,
 }
 
+/// First slots of pieces, by axis and decimals of its number.
+pub type Cuts = [[Vec<usize>; MAX_DECIMALS + 1]; 3];
+
 impl Scheme {
+    /// A scheme of the fixed dialect: the first slot of every piece, in order, beginning with 0.
+    pub fn fixed(range: Range, starts: Vec<usize>) -> Self {
+        let mut cuts = Cuts::default();
+        cuts[0][MAX_DECIMALS] = starts;
+        Scheme { grammar: Grammar::fixed(range), cuts }
+    }
+
+    /// A scheme whose cuts depend on decimals.
+    pub fn stripped(grammar: Grammar, cuts: Cuts) -> Self {
+        Scheme { grammar, cuts }
+    }
+
+    /// The first slots of the pieces that an axis adds to a block, if its number has as many decimals.
+    pub fn cuts(&self, axis: usize, decimals: usize) -> &[usize] {
+        &self.cuts[axis][decimals]
+    }
+
+    /// First slots of the pieces of a block whose numbers have these decimals, in order.
+    pub fn starts(&self, decimals: [usize; 3]) -> Vec<usize> {
+        (0..3).flat_map(|axis| self.cuts(axis, decimals[axis])).copied().collect()
+    }
+
     /// Tokens of every block, brackets included.
     pub fn tokens_per_block(&self) -> usize {
-        self.starts.len()
+        self.starts([MAX_DECIMALS; 3]).len()
     }
 
-    /// The slots of each piece.
-    pub fn pieces(&self) -> impl Iterator<Item = &'static [Slot]> {
-        let ends = self.starts.iter().skip(1).copied().chain([SLOTS]);
-        self.starts.iter().zip(ends).map(|(&start, end)| &BLOCK[start..end])
+    /// The slots of each piece of a block whose numbers have these decimals.
+    pub fn pieces(&self, decimals: [usize; 3]) -> Vec<Vec<Slot>> {
+        let slots = self.grammar.slots(decimals);
+        let starts = self.starts(decimals);
+        let ends = starts.iter().skip(1).copied().chain([SLOTS]);
+        starts
+            .iter()
+            .zip(ends)
+            .map(|(&start, end)| slots[start..end].iter().flatten().copied().collect())
+            .collect()
     }
 
-    /// Every token that a block can need, in order of first use, each once.
+    /// Every token that a block can need, in order of first use, each once; blocks of more decimals come first.
     pub fn strings(&self) -> Vec<String> {
-        let mut seen = std::collections::HashSet::new();
+        let counts: Vec<usize> = self.grammar.counts().rev().collect();
+        let shapes = counts.iter().flat_map(|&x| {
+            let counts = &counts;
+            counts.iter().flat_map(move |&y| counts.iter().map(move |&z| [x, y, z]))
+        });
+        let (mut rows, mut seen) = (HashSet::new(), HashSet::new());
         let mut all = Vec::new();
-        for piece in self.pieces() {
-            all.extend(strings(piece, self.range).into_iter().filter(|string| seen.insert(string.clone())));
+        for row in shapes.flat_map(|shape| self.pieces(shape)) {
+            if rows.insert(row.clone()) {
+                let new = strings(&row, self.grammar.range).into_iter();
+                all.extend(new.filter(|string| seen.insert(string.clone())));
+            }
         }
         all
     }
 
-    /// The expression of a whole block in the range. It has no anchors and looks at nothing around it, so a block is
-    /// found in every context; two blocks cannot overlap, for each begins with its only `<` and ends with its only `>`.
-    pub fn block_pattern(&self) -> String {
-        pattern(&BLOCK, self.range)
-    }
-
-    /// The expression that cuts a text that is exactly one block in the range, and matches nowhere in any other.
-    ///
-    /// The first piece must begin the text (`\A`) and be followed by the rest of a block and the text's end (`\z`). The
-    /// other pieces must begin where a match ended (`\G`, and not at the beginning), so they match only after the
-    /// first did, in a block. Longer pieces are tried first; where that alone does not tell pieces apart, each is also
-    /// known by what is left of the block, which is slower.
-    pub fn cut_pattern(&self) -> String {
-        let ends: Vec<usize> = self.starts.iter().skip(1).copied().chain([SLOTS]).collect();
-        let first = pattern(&BLOCK[..ends[0]], self.range);
-        let left = |end: usize| pattern(&BLOCK[end..], self.range);
-        let mut later: Vec<(&[Slot], Vec<String>)> = Vec::new();
-        for (&start, &end) in self.starts.iter().zip(&ends).skip(1) {
-            let piece = &BLOCK[start..end];
-            match later.iter_mut().find(|(known, _)| *known == piece) {
-                Some((_, lefts)) => lefts.push(left(end)),
-                None => later.push((piece, vec![left(end)])),
-            }
-        }
-        later.sort_by_key(|(piece, _)| std::cmp::Reverse(piece.len()));
-        let pieces: Vec<&[Slot]> = later.iter().map(|(piece, _)| *piece).collect();
-        let simple = self.told_apart(&pieces);
-        let later: Vec<String> = later
-            .into_iter()
-            .map(|(piece, lefts)| {
-                let piece = pattern(piece, self.range);
-                if simple { piece } else { format!("{piece}(?=(?:{})\\z)", lefts.join("|")) }
-            })
-            .collect();
-        let rest = left(ends[0]);
-        format!("{CUT_MARK}\\A{first}(?={rest}\\z)|(?!\\A)(?:{}))", later.join("|"))
-    }
-
-    /// Whether trying `pieces` in their order cuts blocks as the scheme does, on blocks of every shape and many digits.
-    /// Not a proof: the check of every number is.
-    fn told_apart(&self, pieces: &[&[Slot]]) -> bool {
-        let integers = (0..self.range.0).flat_map(|integer| [(integer, ""), (integer, "-")]);
-        let numbers: Vec<[String; 3]> = integers
-            .flat_map(|(integer, sign)| {
-                ["0000", "1111", "1414", "0990", "9019"].map(|d| [sign.into(), integer.to_string(), d.into()])
-            })
-            .collect();
-        let plain = [String::new(), "0".to_owned(), "1040".to_owned()];
-        (0..3).all(|axis| {
-            numbers.iter().all(|number| {
-                let mut block = vec!["<".to_owned()];
-                for at in 0..3 {
-                    let [sign, integer, decimals] = if at == axis { number } else { &plain };
-                    block.extend([sign.clone(), integer.clone(), ".".to_owned()]);
-                    block.extend(decimals.chars().map(String::from));
-                    block.push(if at < 2 { "," } else { ">" }.to_owned());
-                }
-                let ends = self.starts.iter().skip(1).copied().chain([SLOTS]);
-                self.starts.iter().zip(ends).skip(1).all(|(&start, end)| {
-                    let rest = block[start..].concat();
-                    let length = pieces.iter().find_map(|piece| matched(piece, &rest, self.range));
-                    length == Some(block[start..end].concat().len())
-                })
-            })
-        })
-    }
-
-    /// A block, with `|` where it is cut.
-    pub fn example(&self) -> String {
+    /// A block of as many decimals in all its numbers, with `|` where it is cut.
+    pub fn example(&self, decimals: usize) -> String {
         let filled =
-            ["<", "-", "1", ".", "2", "3", "4", "5", ",", "", "6", ".", "7", "8", "9", "0", ",", "-"];
-        let filled = filled.into_iter().chain(["0", ".", "1", "2", "3", "4", ">"]);
+            ["<", "-", "1", ".", "2", "3", "4", "5", ",", "", "6", ".", "7", "8", "9", "1", ",", "-"];
+        let filled: Vec<&str> = filled.into_iter().chain(["0", ".", "1", "2", "3", "4", ">"]).collect();
+        let starts = self.starts([decimals; 3]);
         let mut out = String::new();
-        for (slot, text) in filled.enumerate() {
-            if slot > 0 && self.starts.contains(&slot) {
+        for (slot, known) in self.grammar.slots([decimals; 3]).iter().enumerate() {
+            if slot > 0 && starts.contains(&slot) {
                 out.push('|');
             }
-            out.push_str(text);
+            if known.is_some() {
+                out.push_str(filled[slot]);
+            }
         }
         out
     }
+
+    /// Pieces that hold a bracket; as many in every block.
+    pub fn brackets(&self) -> usize {
+        let bracket = |slots: &&Vec<Slot>| slots.iter().any(|slot| matches!(slot, Slot::Open | Slot::Close));
+        self.pieces([MAX_DECIMALS; 3]).iter().filter(bracket).count()
+    }
 }
 
-/// How every cut pattern begins, by which an extended tokenizer is known.
-pub const CUT_MARK: &str = "\\G(?:";
-
 /// The expression of a row of slots.
-fn pattern(slots: &[Slot], range: Range) -> String {
+pub fn pattern(slots: &[Slot], range: Range) -> String {
     let mut out = String::new();
     let mut slots = slots.iter().peekable();
     while let Some(slot) = slots.next() {
@@ -248,6 +228,7 @@ fn pattern(slots: &[Slot], range: Range) -> String {
             Slot::Point => out.push_str("\\."),
             Slot::Comma => out.push(','),
             Slot::Close => out.push('>'),
+            Slot::Last => out.push_str("[1-9]"),
             Slot::Digit => {
                 let mut digits = 1;
                 while slots.next_if_eq(&&Slot::Digit).is_some() {
@@ -263,27 +244,6 @@ fn pattern(slots: &[Slot], range: Range) -> String {
     out
 }
 
-/// How many bytes of a text's beginning the expression of a row of slots takes.
-fn matched(slots: &[Slot], text: &str, range: Range) -> Option<usize> {
-    let Some((slot, rest)) = slots.split_first() else { return Some(0) };
-    let then = |length: usize| Some(length + matched(rest, &text[length..], range)?);
-    let literal = |literal: &str| if text.starts_with(literal) { then(literal.len()) } else { None };
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    match slot {
-        Slot::Open => literal("<"),
-        Slot::Sign => literal("-").or_else(|| then(0)),
-        Slot::Integer => {
-            let two = digits >= 2 && text[..2].parse().is_ok_and(|n: u32| (10..range.0).contains(&n));
-            let one = digits >= 1 && text[..1].parse().is_ok_and(|n: u32| n < range.0);
-            two.then(|| then(2)).flatten().or_else(|| one.then(|| then(1)).flatten())
-        }
-        Slot::Point => literal("."),
-        Slot::Digit => (digits >= 1).then(|| then(1)).flatten(),
-        Slot::Comma => literal(","),
-        Slot::Close => literal(">"),
-    }
-}
-
 /// How many strings a row of slots stands for.
 pub fn size(slots: &[Slot], range: Range) -> u64 {
     slots.iter().fold(1, |size: u64, slot| {
@@ -291,6 +251,7 @@ pub fn size(slots: &[Slot], range: Range) -> u64 {
             Slot::Sign => 2,
             Slot::Integer => u64::from(range.0),
             Slot::Digit => 10,
+            Slot::Last => 9,
             _ => 1,
         })
     })
@@ -306,6 +267,7 @@ pub fn strings(slots: &[Slot], range: Range) -> Vec<String> {
             Slot::Integer => (0..range.0).map(|n| n.to_string()).collect(),
             Slot::Point => vec![".".into()],
             Slot::Digit => (0..10).map(|n| n.to_string()).collect(),
+            Slot::Last => (1..10).map(|n| n.to_string()).collect(),
             Slot::Comma => vec![",".into()],
             Slot::Close => vec![">".into()],
         };
@@ -333,13 +295,9 @@ mod tests {
     #[test]
     fn a_block_has_the_slots_of_the_format() {
         let range = Range::new(15).unwrap();
-        let scheme = Scheme { range, starts: vec![0, 4, 6, 8, 12, 14, 16, 20, 22] };
-        assert_eq!(scheme.example(), "<-1.|23|45|,6.|78|90|,-0.|12|34>");
-        assert_eq!(scheme.strings().len(), 30 + 100 + 30 + 100);
-        assert_eq!(size(&BLOCK, range), range.numbers().pow(3));
-        assert_eq!(
-            scheme.block_pattern(),
-            "<-?(?:1[0-4]|[0-9])\\.[0-9]{4},-?(?:1[0-4]|[0-9])\\.[0-9]{4},-?(?:1[0-4]|[0-9])\\.[0-9]{4}>"
-        );
+        let scheme = Scheme::fixed(range, vec![0, 4, 6, 8, 12, 14, 16, 20, 22]);
+        assert_eq!(scheme.example(4), "<-1.|23|45|,6.|78|91|,-0.|12|34>");
+        assert_eq!((scheme.strings().len(), scheme.brackets()), (30 + 100 + 30 + 100, 2));
+        assert_eq!(size(&BLOCK, range), Grammar::fixed(range).numbers().pow(3));
     }
 }

@@ -18,6 +18,8 @@ use super::bound::{Usable, counting_bound};
 use super::bpe::{Limits, Word, learn};
 use super::check::{Check, Pieces};
 use super::compare::compare_scratch;
+use super::cut::cut_pattern;
+use super::grammar::MAX_DECIMALS;
 use super::learned::{LearnedFrom, LearnedReport, Promises, ScratchPromises, Way};
 use super::measure::{Histogram, Measured};
 use super::merges::pretty;
@@ -94,7 +96,7 @@ pub fn train_scratch(
     let sample = Sample::read(corpus, job)?;
     let made = scratch(plan, &sample, job)?;
     let pieces = made.pieces()?;
-    let tokenizer = &made.tokenizer;
+    let (tokenizer, grammar) = (&made.tokenizer, made.scheme.grammar);
     let contexts = &CONTEXTS[..plan.contexts.clamp(1, ALL_CONTEXTS)];
     // Without a base all texts but blocks are compared with themselves.
     let check = Check {
@@ -107,14 +109,14 @@ pub fn train_scratch(
     let run = check.numbers(&pieces, &[], job)?;
     let decoded_texts = made.decoded(&sample, job)?;
     let reached_tokens = made.reached(&sample, &pieces)?;
-    let measured = Measured::of(&[&made.tokenizer], range, corpus, job)?;
+    let measured = Measured::of(&[&made.tokenizer], grammar, corpus, job)?;
     let total = measured.total(0);
     let table = PieceTable::of(&made.scheme);
     let lengths: Vec<usize> = table.strings.iter().map(|string| pieces[string].len()).collect();
     let (fewest, most) = table.extremes(&lengths);
-    let mut usable = Usable::of(["<", ">", "-", ".", ","].into_iter().chain(DIGITS));
+    let mut usable = Usable::of(grammar, ["<", ">", "-", ".", ","].into_iter().chain(DIGITS));
     usable.inner += u64::from(fewest < most);
-    let lower_bound = counting_bound(kind, range, most, usable);
+    let lower_bound = counting_bound(kind, grammar, most, usable);
     let (fewest, most) = (fewest as u64, most as u64);
     let blocks = total.inside.tokens();
     let new_tokens = made.new_tokens.len() as u64;
@@ -142,7 +144,7 @@ pub fn train_scratch(
         blocks: total.all.tokens(),
         lower_bound,
         gap: new_tokens.saturating_sub(lower_bound),
-        example: made.scheme.example(),
+        example: made.scheme.example(MAX_DECIMALS),
         first_new_id: made.new_tokens.first().map(|(id, _)| *id),
         embedding_rows,
         embedding: EmbeddingReport::of(embedding_rows, new_tokens, None),
@@ -154,7 +156,7 @@ pub fn train_scratch(
         corpus: measured.report(0, None, blocks.usual),
         guarantees: Promises::Scratch(ScratchPromises {
             reached_tokens,
-            numbers: range.numbers(),
+            numbers: grammar.numbers(),
             contexts: contexts.len() as u64,
             blocks: run.blocks,
             decoded_texts,
@@ -162,7 +164,7 @@ pub fn train_scratch(
         comparison,
     };
     let new_tokens = made.list();
-    Ok(Trained { tokenizer_json: made.json, new_tokens, report })
+    Ok(Trained { tokenizer_json: made.json, new_tokens, report, unchanged: false })
 }
 
 const DIGITS: [&str; 10] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
@@ -199,7 +201,7 @@ pub fn scratch(plan: ScratchPlan, sample: &Sample, job: &Job) -> Result<Scratch>
         model_vocabulary(&model).into_iter().map(|(text, id)| (id, text)).collect();
     new_tokens.retain(|(id, _)| *id >= LEAST as u32);
     new_tokens.sort_unstable();
-    let splits = vec![split(&scheme.block_pattern()), split(WORDS), split(&scheme.cut_pattern())];
+    let splits = vec![split(&scheme.grammar.block_pattern()), split(WORDS), split(&cut_pattern(&scheme))];
     let json = pretty(&byte_level_json(model, &SPECIAL, splits))?;
     let source = crate::io::hash_bytes("tokenizer.json", &json);
     let name = format!("{}-{}", plan.kind.name(), plan.vocab_size);

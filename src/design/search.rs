@@ -1,4 +1,4 @@
-//! The search for schemes: argmin's simulated annealing over the cuts of a block.
+//! The search for schemes: argmin's simulated annealing over the cuts of blocks.
 
 use std::cell::RefCell;
 
@@ -9,12 +9,25 @@ use rand_chacha::ChaCha8Rng;
 
 use super::scheme::SLOTS;
 use super::space::Space;
+use super::stripped::{Point, StrippedSpace};
 
-/// The best scheme that the search visited.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A design space as the search sees it.
+pub trait Landscape {
+    /// A scheme.
+    type Point: Clone;
+    /// A scheme of as many tokens to begin with; none if there is none.
+    fn start(&self, tokens: usize, random: &mut ChaCha8Rng) -> Option<Self::Point>;
+    /// New tokens of a scheme; none if it is not in the space.
+    fn new_tokens(&self, point: &Self::Point) -> Option<u64>;
+    /// A scheme of as many tokens that differs a little.
+    fn neighbour(&self, point: &Self::Point, random: &mut ChaCha8Rng) -> Self::Point;
+}
+
+/// What the search found.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Found {
-    /// First slots of pieces and new tokens; `None` if no scheme that it visited is in the space.
-    pub best: Option<(Vec<usize>, u64)>,
+    /// New tokens of the best scheme; none if no scheme that it visited is in the space.
+    pub least: Option<u64>,
     /// How many schemes were judged.
     pub evaluations: u64,
 }
@@ -23,13 +36,15 @@ pub struct Found {
 ///
 /// # Errors
 /// If argmin refuses its settings (it does not for a positive number of iterations).
-pub fn search(space: &Space, tokens: usize, seed: u64, iterations: u64) -> Result<Found, ArgminError> {
-    let start = spread(space, tokens);
-    let problem = Problem {
-        space,
-        random: RefCell::new(ChaCha8Rng::seed_from_u64(seed)),
-        found: RefCell::new(Found { best: None, evaluations: 0 }),
-    };
+pub fn search<L: Landscape>(
+    space: &L,
+    tokens: usize,
+    seed: u64,
+    iterations: u64,
+) -> Result<Found, ArgminError> {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let Some(start) = space.start(tokens, &mut random) else { return Ok(Found::default()) };
+    let problem = Problem { space, random: RefCell::new(random), found: RefCell::default() };
     let random = ChaCha8Rng::seed_from_u64(seed ^ 0x5eed);
     let solver =
         SimulatedAnnealing::new_with_rng(2.0, random)?.with_temp_func(SATempFunc::Exponential(0.999));
@@ -41,51 +56,61 @@ pub fn search(space: &Space, tokens: usize, seed: u64, iterations: u64) -> Resul
     Ok(problem.found.into_inner())
 }
 
-/// Cuts spread over the block as evenly as can be, beside those that the kind demands.
-fn spread(space: &Space, tokens: usize) -> Vec<usize> {
-    let mut starts = space.fixed_starts().to_vec();
-    while starts.len() < tokens {
-        starts.sort_unstable();
-        let ends = starts.iter().skip(1).copied().chain([SLOTS]);
-        let widest = starts.iter().copied().zip(ends).max_by_key(|(start, end)| (end - start, SLOTS - start));
-        let Some((start, end)) = widest.filter(|(start, end)| end - start > 1) else { break };
-        starts.push((start + end) / 2);
-    }
-    starts.sort_unstable();
-    starts
-}
-
-struct Problem<'s> {
-    space: &'s Space,
+struct Problem<'s, L> {
+    space: &'s L,
     random: RefCell<ChaCha8Rng>,
     found: RefCell<Found>,
 }
 
-impl CostFunction for Problem<'_> {
-    type Param = Vec<usize>;
+impl<L: Landscape> CostFunction for Problem<'_, L> {
+    type Param = L::Point;
     type Output = f64;
 
     /// The logarithm of the number of new tokens, so that one temperature fits schemes of all sizes.
-    fn cost(&self, starts: &Vec<usize>) -> Result<f64, ArgminError> {
+    fn cost(&self, point: &L::Point) -> Result<f64, ArgminError> {
         let mut found = self.found.borrow_mut();
         found.evaluations += 1;
-        let Some(new) = self.space.cost(starts) else { return Ok(40.0) };
-        if found.best.as_ref().is_none_or(|(_, least)| new < *least) {
-            found.best = Some((starts.clone(), new));
-        }
+        let Some(new) = self.space.new_tokens(point) else { return Ok(40.0) };
+        found.least = Some(found.least.map_or(new, |least| least.min(new)));
         Ok((new as f64).ln_1p())
     }
 }
 
-impl Anneal for Problem<'_> {
-    type Param = Vec<usize>;
-    type Output = Vec<usize>;
+impl<L: Landscape> Anneal for Problem<'_, L> {
+    type Param = L::Point;
+    type Output = L::Point;
     type Float = f64;
 
+    fn anneal(&self, point: &L::Point, _extent: f64) -> Result<L::Point, ArgminError> {
+        Ok(self.space.neighbour(point, &mut self.random.borrow_mut()))
+    }
+}
+
+impl Landscape for Space {
+    type Point = Vec<usize>;
+
+    /// Cuts spread over the block as evenly as can be, beside those that the kind demands.
+    fn start(&self, tokens: usize, _: &mut ChaCha8Rng) -> Option<Vec<usize>> {
+        let mut starts = self.fixed_starts().to_vec();
+        while starts.len() < tokens {
+            starts.sort_unstable();
+            let ends = starts.iter().skip(1).copied().chain([SLOTS]);
+            let widest =
+                starts.iter().copied().zip(ends).max_by_key(|(start, end)| (end - start, SLOTS - start));
+            let (start, end) = widest.filter(|(start, end)| end - start > 1)?;
+            starts.push((start + end) / 2);
+        }
+        starts.sort_unstable();
+        Some(starts)
+    }
+
+    fn new_tokens(&self, starts: &Vec<usize>) -> Option<u64> {
+        self.cost(starts)
+    }
+
     /// Moves one cut that the kind does not demand to a slot that has none.
-    fn anneal(&self, starts: &Vec<usize>, _extent: f64) -> Result<Vec<usize>, ArgminError> {
-        let fixed = self.space.fixed_starts();
-        let mut random = self.random.borrow_mut();
+    fn neighbour(&self, starts: &Vec<usize>, random: &mut ChaCha8Rng) -> Vec<usize> {
+        let fixed = self.fixed_starts();
         let mut next = starts.clone();
         let movable: Vec<usize> = (0..next.len()).filter(|at| !fixed.contains(&next[*at])).collect();
         let free: Vec<usize> = (1..SLOTS).filter(|slot| !next.contains(slot)).collect();
@@ -97,6 +122,22 @@ impl Anneal for Problem<'_> {
             next[at] = slots[random.random_range(0..slots.len())];
             next.sort_unstable();
         }
-        Ok(next)
+        next
+    }
+}
+
+impl Landscape for StrippedSpace {
+    type Point = Point;
+
+    fn start(&self, tokens: usize, random: &mut ChaCha8Rng) -> Option<Point> {
+        self.random(tokens, random)
+    }
+
+    fn new_tokens(&self, point: &Point) -> Option<u64> {
+        Some(self.cost(point))
+    }
+
+    fn neighbour(&self, point: &Point, random: &mut ChaCha8Rng) -> Point {
+        StrippedSpace::neighbour(self, point, random)
     }
 }

@@ -1,4 +1,4 @@
-//! The design space: every scheme of a kind and range, and what each costs on top of a base vocabulary.
+//! The design space of the fixed dialect: every scheme of a kind and range, and what each costs on top of a base vocabulary.
 //!
 //! The cost of a scheme is the number of strings in the union of its pieces that the base lacks. Unions are counted by
 //! *cells*: classes of strings that every piece holds wholly or not at all. Two strings are in one cell if they are
@@ -14,7 +14,7 @@ use super::scheme::{BLOCK, Kind, MAX_TOKENS, Range, SLOTS, Scheme, Slot, size, s
 pub const MAX_NEW_TOKENS: u64 = 40_000;
 
 /// The cost of what cannot be added.
-const FORBIDDEN: u64 = 1 << 40;
+pub(super) const FORBIDDEN: u64 = 1 << 40;
 
 /// What the search needs of a base vocabulary.
 pub trait Vocabulary {
@@ -133,10 +133,7 @@ impl Space {
         };
         walk.step(0, tokens, (0, 0));
         let found = !walk.best.is_empty();
-        found.then_some(Optimum {
-            scheme: Scheme { range: self.range, starts: walk.best },
-            new_tokens: walk.bound.0,
-        })
+        found.then_some(Optimum { scheme: Scheme::fixed(self.range, walk.best), new_tokens: walk.bound.0 })
     }
 }
 
@@ -226,9 +223,9 @@ mod tests {
                 let bits = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
                 let starts: Vec<usize> =
                     (0..SLOTS).filter(|slot| *slot == 0 || bits >> slot & 1 == 1).collect();
-                let scheme = Scheme { range, starts };
-                let Some(cost) = space.cost(&scheme.starts) else { continue };
-                assert_eq!(Some(cost), counted(&scheme, &base), "{}", scheme.example());
+                let Some(cost) = space.cost(&starts) else { continue };
+                let scheme = Scheme::fixed(range, starts);
+                assert_eq!(Some(cost), counted(&scheme, &base), "{}", scheme.example(4));
                 judged += 1;
             }
             assert!(judged > 20, "{judged}");
@@ -249,7 +246,7 @@ mod tests {
                 })
                 .min();
             let found = space.optimum(tokens, u64::MAX).map(|optimum| {
-                assert_eq!(space.cost(&optimum.scheme.starts), Some(optimum.new_tokens));
+                assert_eq!(space.cost(&optimum.scheme.starts([4; 3])), Some(optimum.new_tokens));
                 assert_eq!(optimum.scheme.tokens_per_block(), tokens);
                 optimum.new_tokens
             });

@@ -6,22 +6,20 @@ use std::collections::HashMap;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::bound::{Usable, counting_bound};
 use super::check::check;
+use super::designs::{Designs, ITERATIONS};
 use super::extend::{Extended, extend};
+use super::front::{self, Front, TokenizerPoint};
 use super::measure::Measured;
 use super::report::{DesignReport, EmbeddingReport, SCHEMA, SearchReport};
-use super::scheme::{Kind, MAX_TOKENS, Range, SLOTS, Scheme};
-use super::search::search;
-use super::space::{MAX_NEW_TOKENS, Optimum, Space, Vocabulary};
+use super::scheme::{Kind, Range, SLOTS, Scheme};
+use super::space::{MAX_NEW_TOKENS, Optimum, Vocabulary};
+use super::undo::{another_way, undo};
 use crate::corpus::Conformers;
 use crate::error::{Error, Result};
 use crate::job::{Job, Provenance};
 use crate::text::Dialect;
 use crate::tokenizer::Tokenizer;
-
-/// Steps of the search.
-const ITERATIONS: u64 = 20_000;
 
 /// What to reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +38,10 @@ pub struct Plan {
     pub base_json: Value,
     /// Which tokens are allowed.
     pub kind: Kind,
+    /// The dialect whose blocks change.
+    pub dialect: Dialect,
+    /// The fewest decimals of a number of these blocks, in the stripped dialect; none: as few as the tokens allow.
+    pub fewest_decimals: Option<usize>,
     /// Which blocks change.
     pub range: Range,
     /// How far to go.
@@ -60,6 +62,8 @@ pub struct Trained<R = DesignReport> {
     pub new_tokens: NewTokens,
     /// What it is, and what was proved.
     pub report: R,
+    /// Whether the base was the result of the same plan already.
+    pub unchanged: bool,
 }
 
 /// New tokens and what they were before: the file `new_tokens.json`.
@@ -84,22 +88,35 @@ pub struct NewToken {
     pub base_ids: Vec<u32>,
 }
 
-/// Designs, extends, checks, measures.
+/// Designs, extends, checks, measures. A base that is the result of the same plan comes out as it is.
 ///
 /// # Errors
-/// If the base cannot be extended, the aim cannot be reached, a check fails, the corpus cannot be read or is written in
-/// another dialect, or the job was cancelled.
+/// If the base cannot be extended or was extended in another way, the aim cannot be reached, a check fails, the corpus
+/// cannot be read or is written in another dialect, or the job was cancelled.
 pub fn train(plan: &Plan, corpus: &dyn Conformers, job: &Job) -> Result<Trained> {
+    let Some(before) = undo(&plan.base_json) else { return extended(plan, corpus, job) };
+    let bytes = serde_json::to_vec(&before).map_err(|e| Error::input(&plan.base.name, e, ""))?;
+    // What is left of a base that was extended otherwise need not be a tokenizer.
+    let base = Tokenizer::from_bytes(&plan.base.name, plan.base.source.clone(), &bytes)
+        .map_err(|_| another_way(&plan.base.name))?;
+    let again = extended(&Plan { base, base_json: before, ..*plan }, corpus, job)?;
+    if serde_json::from_slice::<Value>(&again.tokenizer_json).is_ok_and(|json| json == plan.base_json) {
+        return Ok(Trained { unchanged: true, ..again });
+    }
+    Err(another_way(&plan.base.name))
+}
+
+/// The same for a base that was not extended before.
+fn extended(plan: &Plan, corpus: &dyn Conformers, job: &Job) -> Result<Trained> {
     let Plan { base, base_json, kind, range, .. } = plan;
     // Refuses what cannot be extended at all, before any work.
-    extend(base_json, &base.name, &Scheme { range: *range, starts: all_cuts() }, &[])?;
+    extend(base_json, &base.name, &Scheme::fixed(*range, all_cuts()), &[])?;
     let known = Base::of(base);
-    let usable = Usable::of(known.tokens.keys().map(String::as_str));
-    let space = Space::new(*kind, *range, &known);
-    let Optimum { scheme, new_tokens } = reach(plan, &space, usable)?;
+    let designs = Designs::new(*kind, *range, (plan.dialect, plan.fewest_decimals), &known)?;
+    let Optimum { scheme, new_tokens } = reach(plan, &designs, &known)?;
     let tokens = scheme.tokens_per_block();
     job.check()?;
-    let found = search(&space, tokens, plan.seed, ITERATIONS).map_err(|e| Error::input("search", e, ""))?;
+    let found = designs.search(tokens, plan.seed)?;
     let new: Vec<String> = scheme.strings().into_iter().filter(|s| !known.holds(s)).collect();
     let Extended { json, new_tokens: added } = extend(base_json, &base.name, &scheme, &new)?;
     let mut bytes = serde_json::to_vec_pretty(&json).map_err(|e| Error::input("tokenizer.json", e, ""))?;
@@ -107,12 +124,19 @@ pub fn train(plan: &Plan, corpus: &dyn Conformers, job: &Job) -> Result<Trained>
     let source = crate::io::hash_bytes("tokenizer.json", &bytes);
     let extended = Tokenizer::from_bytes(&format!("{}-{}-{tokens}", base.name, kind.name()), source, &bytes)?;
     let guarantees = check((base, base_json), &extended, &scheme, &added, plan.contexts, job)?;
-    let measured = Measured::of(&[&extended, base], *range, corpus, job)?;
-    let lower_bound = counting_bound(*kind, *range, tokens, usable);
-    let argmin_least = found.best.as_ref().map(|(_, new)| *new);
+    let measured = Measured::of(&[&extended, base], scheme.grammar, corpus, job)?;
+    let (total, base_total) = (measured.total(0), measured.total(1));
+    let (lower_bound, lower_bound_by) = designs.lower_bound(tokens, known.texts());
     let last_id = added.last().map(|(id, _)| *id).or(known.tokens.values().copied().max());
     let embedding_rows = last_id.map_or(0, |id| u64::from(id) + 1);
-    let (total, base_total) = (measured.total(0), measured.total(1));
+    let dialect = (plan.dialect, plan.fewest_decimals);
+    let front = Front {
+        designs: front::designs(*range, dialect, &known, &measured.reach, (*kind, tokens), job)?,
+        tokenizers: vec![
+            TokenizerPoint::of(&base.name, 0, &base_total.inside),
+            TokenizerPoint::of(&extended.name, new_tokens, &total.inside),
+        ],
+    };
     let mut inputs = measured.inputs.clone();
     inputs.push(base.source.clone());
     let report = DesignReport {
@@ -120,23 +144,25 @@ pub fn train(plan: &Plan, corpus: &dyn Conformers, job: &Job) -> Result<Trained>
         provenance: Provenance::of(inputs),
         base: base.name.clone(),
         kind: *kind,
-        dialect: Dialect::Fixed,
+        dialect: plan.dialect,
         range_angstrom: *range,
+        fewest_decimals: scheme.grammar.fewest_decimals() as u64,
         tokens_per_block: tokens as u64,
-        free_tokens_per_block: tokens as u64 - brackets(&scheme),
+        free_tokens_per_block: (tokens - scheme.brackets()) as u64,
         new_tokens,
         drift: total.inside.worst(tokens as u64),
         lower_bound,
+        lower_bound_by,
         gap: new_tokens.saturating_sub(lower_bound),
         least_in_space: new_tokens,
         search: SearchReport {
             seed: plan.seed,
             iterations: ITERATIONS,
             evaluations: found.evaluations,
-            new_tokens: argmin_least,
-            reached_least: argmin_least == Some(new_tokens),
+            new_tokens: found.least,
+            reached_least: found.least == Some(new_tokens),
         },
-        example: scheme.example(),
+        examples: scheme.grammar.counts().rev().map(|decimals| scheme.example(decimals)).collect(),
         first_new_id: added.first().map(|(id, _)| *id),
         embedding_rows,
         embedding: EmbeddingReport::of(embedding_rows, new_tokens, None),
@@ -145,10 +171,11 @@ pub fn train(plan: &Plan, corpus: &dyn Conformers, job: &Job) -> Result<Trained>
         tokens_per_conformer: total.tokens_per_conformer(),
         base_tokens_per_conformer: base_total.tokens_per_conformer(),
         corpus: measured.report(0, Some(1), tokens as u64),
+        front,
         guarantees,
         comparison: None,
     };
-    Ok(Trained { tokenizer_json: bytes, new_tokens: list(base, &added)?, report })
+    Ok(Trained { tokenizer_json: bytes, new_tokens: list(base, &added)?, report, unchanged: false })
 }
 
 /// A cut before every slot that may begin a piece.
@@ -156,23 +183,16 @@ pub(super) fn all_cuts() -> Vec<usize> {
     (0..SLOTS).filter(|slot| !matches!(slot, 2 | 10 | 18)).collect()
 }
 
-/// Pieces that hold a bracket.
-fn brackets(scheme: &Scheme) -> u64 {
-    use super::scheme::Slot;
-    let bracket = |slots: &&[Slot]| slots.iter().any(|slot| matches!(slot, Slot::Open | Slot::Close));
-    scheme.pieces().filter(bracket).count() as u64
-}
-
 /// The best scheme for the plan's aim.
-fn reach(plan: &Plan, space: &Space, usable: Usable) -> Result<Optimum> {
-    let (fewest, most) = (*space.tokens().start(), *space.tokens().end());
+fn reach(plan: &Plan, designs: &Designs<'_, Base<'_>>, known: &Base<'_>) -> Result<Optimum> {
+    let (fewest, most) = (*designs.tokens().start(), *designs.tokens().end());
     match plan.aim {
         Aim::TokensPerBlock(tokens) if !(fewest..=most).contains(&tokens) => {
             let problem = format!("no {} scheme has {tokens} tokens a block", plan.kind.name());
-            Err(Error::input("--tokens-per-block", problem, format!("give {fewest} to {MAX_TOKENS}")))
+            Err(Error::input("--tokens-per-block", problem, format!("give {fewest} to {most}")))
         }
-        Aim::TokensPerBlock(tokens) => space.optimum(tokens, MAX_NEW_TOKENS).ok_or_else(|| {
-            let bound = counting_bound(plan.kind, plan.range, tokens, usable);
+        Aim::TokensPerBlock(tokens) => designs.optimum(tokens, MAX_NEW_TOKENS).ok_or_else(|| {
+            let (bound, _) = designs.lower_bound(tokens, known.texts());
             let problem = format!(
                 "no scheme with at most {MAX_NEW_TOKENS} new tokens has {tokens} tokens a block; at least {bound} \
                  would be needed"
@@ -180,10 +200,10 @@ fn reach(plan: &Plan, space: &Space, usable: Usable) -> Result<Optimum> {
             Error::input("--tokens-per-block", problem, "give more tokens a block or a smaller range")
         }),
         Aim::Budget(budget) => {
-            let best = (fewest..=most).find_map(|tokens| space.optimum(tokens, budget));
+            let best = (fewest..=most).find_map(|tokens| designs.optimum(tokens, budget));
             best.ok_or_else(|| {
                 let least = (fewest..=most)
-                    .filter_map(|tokens| space.optimum(tokens, MAX_NEW_TOKENS))
+                    .filter_map(|tokens| designs.optimum(tokens, MAX_NEW_TOKENS))
                     .min_by_key(|optimum| optimum.new_tokens);
                 let remedy = least.map_or_else(String::new, |least| {
                     let tokens = least.scheme.tokens_per_block();
@@ -216,6 +236,10 @@ pub(super) struct Base<'t> {
 impl<'t> Base<'t> {
     pub(super) fn of(tokenizer: &'t Tokenizer) -> Self {
         Base { tokenizer, tokens: tokenizer.vocabulary(), masks: RefCell::default() }
+    }
+
+    fn texts(&self) -> impl Iterator<Item = &str> + Clone {
+        self.tokens.keys().map(String::as_str)
     }
 }
 

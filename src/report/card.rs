@@ -8,6 +8,7 @@ use crate::design::report::EmbeddingReport;
 use crate::design::rows::RowsReport;
 use crate::design::{DesignReport, Kind};
 use crate::stats::size::SIZE_CLASSES;
+use crate::text::Dialect;
 
 /// What `MODEL_CARD.md` says: what was made from what, what was checked, and how to go on training.
 pub fn model_card(report: &DesignReport) -> String {
@@ -38,11 +39,13 @@ fn head(card: &mut String, report: &DesignReport) -> std::fmt::Result {
     writeln!(card, "| | |\n| --- | --- |")?;
     writeln!(card, "| base | `{}` |", report.base)?;
     writeln!(card, "| kind | {}: {} |", report.kind.name(), kind(report.kind))?;
-    writeln!(card, "| a block is cut like | `{}` |", report.example.replace('|', "\\|"))?;
+    let examples: Vec<String> =
+        report.examples.iter().map(|example| format!("`{}`", example.replace('|', "\\|"))).collect();
+    writeln!(card, "| a block is cut like | {} |", examples.join(", "))?;
     writeln!(
         card,
-        "| which blocks | three numbers of exactly four decimals, each below {} Å in magnitude; all others keep the base's \
-         tokens |",
+        "| which blocks | three numbers of {}, each below {} Å in magnitude; all others keep the base's tokens |",
+        decimals(report.dialect, report.fewest_decimals),
         report.range_angstrom.angstrom()
     )?;
     if let Some((first, last)) = last {
@@ -52,7 +55,16 @@ fn head(card: &mut String, report: &DesignReport) -> std::fmt::Result {
             report.new_tokens
         )?;
     }
-    writeln!(card, "| logit processor | {} |", processor(report.kind))
+    writeln!(card, "| logit processor | {} |", processor(report))
+}
+
+/// How many decimals a number of a changed block has.
+fn decimals(dialect: Dialect, fewest: u64) -> String {
+    match (dialect, fewest) {
+        (Dialect::Fixed, _) => "exactly four decimals".to_owned(),
+        (Dialect::Stripped, 0) => "at most four decimals, without trailing zeros".to_owned(),
+        (Dialect::Stripped, _) => format!("{fewest} to 4 decimals, without trailing zeros"),
+    }
 }
 
 fn kind(kind: Kind) -> &'static str {
@@ -62,14 +74,22 @@ fn kind(kind: Kind) -> &'static str {
     }
 }
 
-fn processor(kind: Kind) -> &'static str {
-    match kind {
+fn processor(report: &DesignReport) -> String {
+    match report.kind {
         Kind::Separate => {
-            "a position template, whose placeholder may be any block in the range, such as `0.0000,0.0000,0.0000`; or an \
-             automaton over the text"
+            let number = match (report.dialect, report.fewest_decimals) {
+                (Dialect::Fixed, _) => "0.0000".to_owned(),
+                (Dialect::Stripped, 0) => "0".to_owned(),
+                (Dialect::Stripped, fewest) => format!("0.{}1", "0".repeat(fewest as usize - 1)),
+            };
+            format!(
+                "a position template, whose placeholder may be any block in the range, such as \
+                 `{number},{number},{number}`; or an automaton over the text"
+            )
         }
         Kind::Fused => {
             "an automaton over the text; a position template cannot be used, since tokens mix brackets and digits"
+                .to_owned()
         }
     }
 }

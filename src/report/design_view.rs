@@ -1,19 +1,35 @@
 //! A tokenizer design as a table and what was proved of it.
 
+use super::design_page::front_table;
 use super::format::{hundredths, hundredths_or_dash, percent, thousands};
 use super::learned_view::comparison_table;
 use super::table::{Table, Terminal};
 use crate::design::report::DesignReport;
-use crate::design::{Kind, check::PlainText};
+use crate::design::{Kind, check::PlainText, designs::BoundBy};
 use crate::stats::size::SIZE_CLASSES;
+use crate::text::Dialect;
 
 /// What `drift train-tokenizer` shows in a terminal.
 pub fn design_table(report: &DesignReport, terminal: Terminal) -> String {
+    let [facts, sizes, front] = [facts, by_size, front_table].map(|table| table(report).render(terminal));
+    let compared = report.comparison.as_ref().map(|comparison| comparison_table(comparison, terminal));
+    let (checked, compared) = (checked(report), compared.unwrap_or_default());
+    format!("{facts}\n{sizes}\n{checked}{}\n\n{front}\n{compared}", advice(report.kind))
+}
+
+/// The design in figures.
+pub fn facts(report: &DesignReport) -> Table {
     let title = format!(
-        "{}, {}, fixed dialect, below {} Å",
+        "{}, {}, {} dialect, below {} Å{}",
         report.base,
         report.kind.name(),
-        report.range_angstrom.angstrom()
+        report.dialect.name(),
+        report.range_angstrom.angstrom(),
+        match (report.dialect, report.fewest_decimals) {
+            (Dialect::Fixed, _) | (_, 0) => String::new(),
+            (_, 1) => ", 1 decimal or more".to_owned(),
+            (_, fewest) => format!(", {fewest} decimals or more"),
+        }
     );
     let mut table = Table::new(title).text("").number("");
     let mut row = |name: &str, value: String| {
@@ -24,7 +40,11 @@ pub fn design_table(report: &DesignReport, terminal: Terminal) -> String {
     row("drift, every block in the range", thousands(report.drift));
     row("new tokens", thousands(report.new_tokens));
     row("least of all schemes", thousands(report.least_in_space));
-    row("lower bound by counting", thousands(report.lower_bound));
+    let bound = match report.lower_bound_by {
+        BoundBy::Counting => "least of any tokens, by counting",
+        BoundBy::Kinds => "least of any tokens, by kinds of digits",
+    };
+    row(bound, format!("at least {}", thousands(report.lower_bound)));
     row("rows of the embedding", thousands(report.embedding_rows));
     if let Some(spare) = report.embedding.spare_rows {
         row("rows that the model has to spare", thousands(spare));
@@ -37,14 +57,11 @@ pub fn design_table(report: &DesignReport, terminal: Terminal) -> String {
     row("blocks of the corpus in the range", percent(report.coverage));
     row("tokens a conformer", hundredths(report.tokens_per_conformer));
     row("tokens a conformer, base", hundredths(report.base_tokens_per_conformer));
-    let sizes = by_size(report).render(terminal);
-    let compared = report.comparison.as_ref().map(|comparison| comparison_table(comparison, terminal));
-    let (checked, compared) = (checked(report), compared.unwrap_or_default());
-    format!("{}\n{sizes}\n{checked}{}\n{compared}", table.render(terminal), advice(report.kind))
+    table
 }
 
 /// Coverage and tokens by size of molecule.
-fn by_size(report: &DesignReport) -> Table {
+pub fn by_size(report: &DesignReport) -> Table {
     let mut table = Table::new("Conformers of the corpus").text("heavy atoms").number("conformers");
     table = table.number("blocks in\nthe range").number("tokens a\nconformer").number("the same,\nbase");
     for size in &report.corpus.by_size {
@@ -61,18 +78,18 @@ fn by_size(report: &DesignReport) -> Table {
 }
 
 /// What was run.
-fn checked(report: &DesignReport) -> String {
+pub fn checked(report: &DesignReport) -> String {
     let run = &report.guarantees;
     let plain = match run.plain_text {
         PlainText::Proved => "proved from the base's expressions and vocabulary, and equal on",
         PlainText::Tried => "not proved for this base's expressions, but equal on",
     };
     format!(
-        "A block is cut like {}.\n\
+        "Blocks are cut like {}.\n\
          Every one of {} numbers was encoded in all three positions and {} contexts, {} blocks: always {} tokens.\n\
          {} old tokens keep id and text; each new token is reached; blocks decode to themselves.\n\
          Text without blocks takes the same tokens as before: {plain} {} texts.\n",
-        report.example,
+        report.examples.join("  "),
         thousands(run.numbers),
         thousands(run.contexts),
         thousands(run.blocks),
@@ -83,7 +100,7 @@ fn checked(report: &DesignReport) -> String {
 }
 
 /// Which logit processor goes with a kind.
-pub(super) fn advice(kind: Kind) -> &'static str {
+pub fn advice(kind: Kind) -> &'static str {
     match kind {
         Kind::Separate => {
             "A position template works with it: use any placeholder that is a block in the range."

@@ -30,7 +30,17 @@ fn main() -> anyhow::Result<()> {
             let (base, json) = Tokenizer::load_with_json(Path::new(&name))?;
             let base_json = serde_json::from_slice(&json)?;
             let aim = Aim::TokensPerBlock(tokens);
-            let plan = Plan { base, base_json, kind, range: Range::new(15)?, aim, seed: 0, contexts: 1 };
+            let plan = Plan {
+                base,
+                base_json,
+                kind,
+                dialect: Dialect::Fixed,
+                fewest_decimals: None,
+                range: Range::new(15)?,
+                aim,
+                seed: 0,
+                contexts: 1,
+            };
             let trained = train(&plan, &Embedded, &Job::default())?;
             let source = drift::io::hash_bytes("extended", &trained.tokenizer_json);
             let extended = Tokenizer::from_bytes("extended", source, &trained.tokenizer_json)?;

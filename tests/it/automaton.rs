@@ -37,7 +37,7 @@ static SKELETONS: LazyLock<Vec<String>> = LazyLock::new(|| {
 /// A tokenizer of drift's own design, blocks below 15 Å cut at `starts`; without the checks of `drift train-tokenizer`.
 pub fn extended(base: &str, starts: &[usize]) -> Tokenizer {
     let (base, json) = Tokenizer::load_with_json(Path::new(base)).unwrap();
-    let scheme = Scheme { range: Range::new(15).unwrap(), starts: starts.to_vec() };
+    let scheme = Scheme::fixed(Range::new(15).unwrap(), starts.to_vec());
     let vocabulary = base.vocabulary();
     let new: Vec<String> =
         scheme.strings().into_iter().filter(|piece| !vocabulary.contains_key(piece)).collect();

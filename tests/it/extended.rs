@@ -45,7 +45,17 @@ fn they_are_what_the_program_makes() {
         let (base, json) = Tokenizer::load_with_json(Path::new(base)).unwrap();
         let base_json = serde_json::from_slice(&json).unwrap();
         let (range, aim) = (Range::new(20).unwrap(), Aim::TokensPerBlock(tokens));
-        let plan = Plan { base, base_json, kind, range, aim, seed: 0, contexts: 1 };
+        let plan = Plan {
+            base,
+            base_json,
+            kind,
+            dialect: Dialect::Fixed,
+            fewest_decimals: None,
+            range,
+            aim,
+            seed: 0,
+            contexts: 1,
+        };
         let trained = train(&plan, &corpus, &Job::default()).unwrap();
         let file = |file: &str| std::fs::read_to_string(folder(name).join(file)).unwrap();
         assert_eq!(embedded.name, name);

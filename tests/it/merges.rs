@@ -38,7 +38,17 @@ fn plan(name: &str, kind: Kind, angstrom: u32, budget: u64) -> Plan {
     let (base, json) = Tokenizer::load_with_json(Path::new(name)).unwrap();
     let base_json = serde_json::from_slice(&json).unwrap();
     let range = Range::new(angstrom).unwrap();
-    Plan { base, base_json, kind, range, aim: Aim::Budget(budget), seed: 0, contexts: 1 }
+    Plan {
+        base,
+        base_json,
+        kind,
+        dialect: Dialect::Fixed,
+        fewest_decimals: None,
+        range,
+        aim: Aim::Budget(budget),
+        seed: 0,
+        contexts: 1,
+    }
 }
 
 fn merges(plan: &Plan, tokens: u64, corpus: &dyn Conformers) -> drift::Result<Trained<LearnedReport>> {

@@ -11,6 +11,7 @@ use drift::design::weights::Model;
 use drift::design::{Aim, Kind, Plan, Range, Trained, train};
 use drift::job::Job;
 use drift::report::card::model_card;
+use drift::text::Dialect;
 use drift::tokenizer::Tokenizer;
 use half::{bf16, f16};
 use proptest::prelude::*;
@@ -331,7 +332,17 @@ fn trained() -> Trained {
     let (base, json) = Tokenizer::load_with_json(Path::new("qwen-like")).unwrap();
     let base_json = serde_json::from_slice(&json).unwrap();
     let (kind, range, aim) = (Kind::Separate, Range::new(1).unwrap(), Aim::TokensPerBlock(11));
-    let plan = Plan { base, base_json, kind, range, aim, seed: 0, contexts: 1 };
+    let plan = Plan {
+        base,
+        base_json,
+        kind,
+        dialect: Dialect::Fixed,
+        fewest_decimals: None,
+        range,
+        aim,
+        seed: 0,
+        contexts: 1,
+    };
     let folder = Folder::new();
     let corpus = Files { inputs: vec![folder.file("one.txt", ONE)], options: ReadOptions::default() };
     train(&plan, &corpus, &Job::default()).unwrap()

@@ -181,7 +181,7 @@ fn filled(slots: &[(Slot, bool)], integer: usize) -> Vec<String> {
         Slot::Sign => "-".to_owned(),
         Slot::Integer => integers.next().unwrap_or(0).to_string(),
         Slot::Point => ".".to_owned(),
-        Slot::Digit => "7".to_owned(),
+        Slot::Digit | Slot::Last => "7".to_owned(),
         Slot::Comma => ",".to_owned(),
         Slot::Close => ">".to_owned(),
     };

@@ -10,7 +10,9 @@ mod columns;
 mod frame;
 mod lines;
 pub mod palette;
+mod points;
 
 pub use bars::{Bar, BarChart, Scale, Value, bars};
 pub use columns::{Columns, columns};
 pub use lines::{Line, Lines, lines};
+pub use points::{Points, points};
