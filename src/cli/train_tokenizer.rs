@@ -115,24 +115,20 @@ impl From<DialectArg> for Dialect {
 
 /// Merges are learned, and ways compared, in the fixed dialect alone.
 fn refuse_stripped(args: &Args) -> anyhow::Result<()> {
-    let learned = [
-        ("--merges", args.merges.is_some()),
-        ("--vocab-size", args.vocab_size.is_some()),
-        ("--compare", args.compare),
+    let fixed_alone = [
+        ("--merges", "learns", args.merges.is_some()),
+        ("--vocab-size", "learns", args.vocab_size.is_some()),
+        ("--compare", "compares", args.compare),
     ];
-    let Some((option, _)) = learned.into_iter().find(|(_, given)| *given) else { return Ok(()) };
+    let Some((option, does, _)) = fixed_alone.into_iter().find(|(.., given)| *given) else { return Ok(()) };
     let stripped = match (args.dialect, args.fewest_decimals) {
         (DialectArg::Stripped, _) => "--dialect stripped",
         (DialectArg::Fixed, Some(_)) => "--fewest-decimals",
         (DialectArg::Fixed, None) => return Ok(()),
     };
-    let problem = format!("learns in the fixed dialect alone, and cannot go with {stripped}");
-    Err(Error::input(
-        option,
-        problem,
-        format!("leave {stripped} out, or give --tokens-per-block or --budget alone"),
-    )
-    .into())
+    let problem = format!("{does} in the fixed dialect alone, and cannot go with {stripped}");
+    let remedy = format!("leave {stripped} out, or give --tokens-per-block or --budget alone");
+    Err(Error::input(option, problem, remedy).into())
 }
 
 /// Designs or learns, checks, writes, shows.

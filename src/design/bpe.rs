@@ -89,7 +89,7 @@ pub fn learn(
     let mut made: HashSet<String> = HashSet::new();
     while tokens.len() < limits.tokens {
         let Some(step) = learner.best() else { break };
-        if tokens.len() % 64 == 0 {
+        if tokens.len().is_multiple_of(64) {
             job.check()?;
         }
         let text = learner.text(step);

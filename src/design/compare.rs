@@ -86,6 +86,9 @@ pub struct Comparison {
     pub rows: Vec<Row>,
 }
 
+/// A text with its ids.
+type Encoded = (String, Vec<u32>);
+
 /// A tokenizer of a row, and what is known of it.
 struct Entry {
     method: Method,
@@ -284,7 +287,7 @@ fn load(name: &str, bytes: &[u8]) -> Result<Tokenizer> {
 
 /// All entries on the corpus, after the base if there is one.
 fn rows(
-    (base, range): (Option<(&Tokenizer, &[(String, Vec<u32>)])>, Range),
+    (base, range): (Option<(&Tokenizer, &[Encoded])>, Range),
     entries: &[Entry],
     corpus: &dyn Conformers,
     job: &Job,
@@ -298,8 +301,7 @@ fn rows(
         let total = measured.total(index);
         let new_tokens = entry.new_tokens.len() as u64;
         let lower_bound = entry.proved.map(|(_, bound)| bound);
-        let changed =
-            |(text, ids): &&(String, Vec<u32>)| entry.tokenizer.ids(text).is_ok_and(|other| other != *ids);
+        let changed = |(text, ids): &&Encoded| entry.tokenizer.ids(text).is_ok_and(|other| other != *ids);
         let others = base.map(|(_, others)| others).filter(|_| !entry.from_nothing);
         rows.push(Row {
             method: entry.method,
@@ -341,7 +343,7 @@ fn digits(text: &str) -> usize {
 }
 
 /// Texts without blocks, with the base's ids: some of several kinds, and every token of the base alone.
-fn other_texts(base: &Tokenizer) -> Result<Vec<(String, Vec<u32>)>> {
+fn other_texts(base: &Tokenizer) -> Result<Vec<Encoded>> {
     let mut ids: Vec<u32> = base.vocabulary().into_values().collect();
     ids.sort_unstable();
     let mut texts: Vec<String> = PLAIN.iter().map(|text| (*text).to_owned()).collect();

@@ -7,6 +7,8 @@ use drift::corpus::{Conformers, Embedded, Files, ReadOptions};
 use drift::design::{Aim, Kind, Plan, Range, Trained, train};
 use drift::job::Job;
 use drift::placeholder::{DialectChoice, FitPlan, Objective, fit};
+use drift::report::card::model_card;
+use drift::report::design_page::design_page;
 use drift::text::{self, Dialect, skeleton};
 use drift::tokenizer::Tokenizer;
 use serde_json::{Value, json};
@@ -195,6 +197,13 @@ fn blocks_of_the_stripped_dialect_take_as_many_tokens_whatever_their_decimals() 
         let (shapes, numbers) = if fewest == 0 { (8_000, 300_000) } else { (4_096, 299_970) };
         let run = &report.guarantees;
         assert_eq!((run.numbers, run.blocks, run.shapes), (numbers, numbers + shapes, shapes));
+        let said = ["at most four decimals", "1 to 4 decimals"][fewest as usize];
+        let (card, page) = (model_card(report), design_page(report).render());
+        assert!(card.contains(said), "{card}");
+        assert!(page.contains("of the stripped dialect") && page.contains("<svg"), "{name}");
+        assert!(
+            report.front.designs.iter().any(|point| point.written && point.new_tokens == report.new_tokens)
+        );
         check(&plan, &trained, &texts);
     }
 }
