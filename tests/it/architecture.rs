@@ -37,7 +37,7 @@ const KNOWN_TO_FEW: [(&str, &[&str]); 12] = [
     ("plotters", &["report"]),
     ("pulp", &["model"]),
     ("rust_hdf5", &["corpus"]),
-    ("safetensors", &["model", "train"]),
+    ("safetensors", &["design", "model", "train"]),
     ("smiles_rs", &["text"]),
     ("tokenizers", &["tokenizer"]),
 ];
