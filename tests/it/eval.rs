@@ -162,25 +162,31 @@ fn a_zero_drift_tokenizer_or_another_one_must_fit_the_model() {
     refused(&drift(&["eval", "--samples", "2", "--tokenizer", "llama-like"]), "llama-like");
 }
 
+/// Runs for minutes, unless interrupted after `wait`.
+#[cfg(unix)]
+fn interrupted(folder: &Folder, wait: Duration) -> Ran {
+    let arguments = ["eval", "--samples", "200", "--generations", "40", "--lp", "automaton", "--batch", "4"];
+    let mut child = program();
+    let child = child.args(arguments).args(["-o", "out", "--json"]).current_dir(folder.path());
+    let child = child.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let child = child.spawn().unwrap();
+    std::thread::sleep(wait);
+    let kill = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(kill.success());
+    child.wait_with_output().unwrap().into()
+}
+
 #[test]
 #[cfg(unix)]
 fn what_was_finished_before_an_interrupt_is_kept() {
     let folder = Folder::new();
-    // Enough work for minutes; the interrupt comes after seconds.
-    let arguments =
-        ["eval", "--samples", "200", "--generations", "40", "--lp", "automaton", "--batch", "4", "-o", "out"];
-    let mut child = program();
-    let child = child.args(arguments).arg("--json").current_dir(folder.path());
-    let child = child.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
-    let child = child.spawn().unwrap();
-    std::thread::sleep(Duration::from_secs(8));
-    let kill = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(kill.success());
-    let ran: Ran = child.wait_with_output().unwrap().into();
-    assert_eq!(ran.code, Some(130), "{}", ran.stderr);
+    // On a busy machine the first texts take longer.
+    let waits = [6, 20, 60].map(Duration::from_secs);
+    let has_begun = |ran: &Ran| ran.stderr.contains("the record holds what was finished");
+    let ran = waits.into_iter().map(|wait| interrupted(&folder, wait)).find(has_begun).unwrap();
+    assert_eq!(ran.code, Some(130));
     let report = ran.json();
     assert_eq!(report["interrupted"], true);
-    assert_eq!(ran.stderr, "drift: interrupted; the record holds what was finished\n");
     let samples = count(&report["runs"][0], "samples");
     assert!(samples < 8000, "{samples}");
     assert_eq!(count(&report["runs"][0], "passed"), samples);

@@ -130,15 +130,19 @@ fn merges_act_in_blocks_alone_and_each_token_is_reached() {
         let plan = plan(name, kind, 2, 0);
         let trained = merges(&plan, tokens, &First(300)).unwrap();
         let report = &trained.report;
-        assert_eq!((report.new_tokens, report.guarantees_blocks()), (tokens, 40_000), "{name}");
+        assert_eq!(report.guarantees_blocks(), 40_000, "{name}");
+        assert!(report.new_tokens <= tokens, "{name}");
         assert!(report.base_tokens_per_conformer.unwrap() > report.tokens_per_conformer);
-        assert!(report.lower_bound <= tokens && report.gap == tokens - report.lower_bound);
+        assert!(report.lower_bound <= report.new_tokens);
+        assert_eq!(report.gap, report.new_tokens - report.lower_bound);
         check_merges(&plan, &trained);
         let again = merges(&plan, tokens, &First(300)).unwrap();
         assert!(again == trained, "{name}: not the same twice");
         // More tokens never cost tokens.
         let more = merges(&plan, 2 * tokens, &First(300)).unwrap();
         assert!(more.report.blocks.mean <= report.blocks.mean, "{name}");
+        // Fewer than asked for only where nothing is left to merge.
+        assert!(report.new_tokens == tokens || more.report.new_tokens == report.new_tokens, "{name}");
     }
 }
 
@@ -187,7 +191,9 @@ fn ways_to_add_tokens_are_compared() {
     assert_eq!(design.blocks.usual, designed.report.tokens_per_block);
     // As published: the base's splits leave digits alone, and other texts change.
     let published = rows["continued"];
-    assert_eq!((published.new_tokens, published.multi_digit), (designed.report.new_tokens, 0));
+    // It may run out of pairs.
+    assert!((1..=designed.report.new_tokens).contains(&published.new_tokens));
+    assert_eq!(published.multi_digit, 0);
     assert!(published.other_texts_changed.unwrap() > 0);
     assert!(published.tokens_per_conformer < base.tokens_per_conformer);
     // With whole blocks as words: shorter, but which digits are joined depends on the numbers.
