@@ -499,7 +499,8 @@ fn the_engine_reads_a_checkpoint_and_gives_the_same_logits() {
         let flat = stored_weights(&network, &out.read("model.safetensors"));
         let mut random = ChaCha8Rng::seed_from_u64(8);
         let tokens: Vec<u32> = (0..60).map(|_| random.random_range(0..1549)).collect();
-        let pack = Pack { documents: vec![0..60], targets: vec![], tokens: tokens.clone() };
+        let pack =
+            Pack { documents: std::iter::once(0..60).collect(), targets: vec![], tokens: tokens.clone() };
         let ours = network.logits(&network.weights(&flat).unwrap(), &pack).unwrap();
         let mut cache = decoder.cache(1, 60, Room::Growing).unwrap();
         let hidden = decoder.forward(&[Feed { row: 0, tokens: &tokens }], &mut cache, Output::All).unwrap();
