@@ -237,3 +237,16 @@ pub fn write_atomic(target: &Path, bytes: &[u8]) -> Result<()> {
     file.put(bytes)?;
     file.commit()
 }
+
+/// Writes several files; all of them or, if one cannot be written, none.
+///
+/// # Errors
+/// As [`write_atomic`].
+pub fn write_all_atomic(files: &[(PathBuf, String)]) -> Result<()> {
+    let write = |(path, text): &(PathBuf, String)| {
+        let mut file = AtomicFile::create(path)?;
+        file.put(text.as_bytes()).map(|()| file)
+    };
+    let written = files.iter().map(write).collect::<Result<Vec<_>>>()?;
+    written.into_iter().try_for_each(AtomicFile::commit)
+}

@@ -12,7 +12,7 @@ use crate::eval::plan::{EngineChoice, EvalPlan, ModelChoice, PlaceholderChoice, 
 use crate::eval::record::EvalReport;
 use crate::eval::{Evaluation, evaluate};
 use crate::generate::Sampling;
-use crate::io::AtomicFile;
+use crate::io::write_all_atomic;
 use crate::job::Job;
 use crate::model::{Device, Room};
 use crate::report::eval_page::eval_page;
@@ -248,12 +248,7 @@ fn write(args: &Args, folder: Option<&Path>, evaluation: &Evaluation) -> anyhow:
     if let Some(path) = &args.trace {
         files.push((path.clone(), chrome_trace(&evaluation.spans).to_string()));
     }
-    let write = |(path, text): &(PathBuf, String)| {
-        let mut file = AtomicFile::create(path)?;
-        file.put(text.as_bytes()).map(|()| file)
-    };
-    let written = files.iter().map(write).collect::<Result<Vec<_>, _>>()?;
-    Ok(written.into_iter().try_for_each(AtomicFile::commit)?)
+    Ok(write_all_atomic(&files)?)
 }
 
 fn render(report: &EvalReport, output: &Output) -> String {

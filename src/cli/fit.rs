@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::output::Output;
 use crate::error::Error;
-use crate::io::AtomicFile;
+use crate::io::write_all_atomic;
 use crate::job::Job;
 use crate::placeholder::{DialectChoice, FitPlan, FitReport, Objective, fit};
 use crate::report::fit_page::{classes_table, fit_page, table, verdict};
@@ -130,12 +130,7 @@ fn write_folder(folder: &Path, report: &FitReport) -> anyhow::Result<()> {
         files.push((folder.join(format!("{name}.json")), json));
     }
     files.push((folder.join("fit.html"), fit_page(report).render()));
-    let write = |(path, text): &(PathBuf, String)| {
-        let mut file = AtomicFile::create(path)?;
-        file.put(text.as_bytes()).map(|()| file)
-    };
-    let written = files.iter().map(write).collect::<Result<Vec<_>, _>>()?;
-    Ok(written.into_iter().try_for_each(AtomicFile::commit)?)
+    Ok(write_all_atomic(&files)?)
 }
 
 fn render(report: &FitReport, output: &Output) -> String {
