@@ -99,7 +99,8 @@ struct ScheduleArgs {
     /// How much a token outside blocks counts, beside 1 for one inside
     #[arg(long, default_value_t = 1.0)]
     copy_weight: f32,
-    /// Updates before all others on documents without coordinates, so that copying is learned first
+    /// Updates before all others on documents with more and more of their coordinates, from none, so that copying is
+    /// learned first
     #[arg(long, value_name = "STEPS", default_value_t = 0)]
     outline_steps: u64,
     /// Let the first pass go from short documents to long ones

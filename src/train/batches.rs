@@ -4,8 +4,12 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
+use super::documents::Document;
+
 /// A stream apart from those of initial weights.
 const STREAM: u64 = 1 << 32;
+/// Another.
+const THINNED: u64 = 1 << 33;
 
 /// Passes over the documents, each in an order of its own, cut into batches; a batch may reach into the next pass.
 pub struct Batches {
@@ -55,19 +59,47 @@ impl Iterator for Batches {
     }
 }
 
-/// Cuts a batch into packs of at most `limit` tokens; a longer document is a pack alone.
-pub fn packs(batch: &[usize], length: impl Fn(usize) -> usize, limit: usize) -> Vec<Vec<usize>> {
-    let mut packs: Vec<Vec<usize>> = Vec::new();
-    let mut tokens = 0;
-    for &document in batch {
-        tokens += length(document);
-        match packs.last_mut() {
-            Some(pack) if tokens <= limit => pack.push(document),
-            _ => {
-                tokens = length(document);
-                packs.push(vec![document]);
+/// The first batches of a training: documents with more and more of their coordinates (`Document::thinned`), from none
+/// at the first update to all after `steps` of them. Molecules then make up most of a batch at first, so that copying
+/// them is learned soon, and over distances that vary.
+pub fn thinned<'d>(
+    documents: &'d [Document],
+    batch_tokens: usize,
+    steps: u64,
+    seed: u64,
+) -> impl Iterator<Item = Vec<Document>> + 'd {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    random.set_stream(THINNED);
+    let mut order = Vec::new();
+    (0..steps).map(move |step| {
+        let kept = step as f64 / steps as f64;
+        let (mut batch, mut tokens) = (Vec::new(), 0);
+        while tokens < batch_tokens {
+            if order.is_empty() {
+                order = (0..documents.len()).collect();
+                order.shuffle(&mut random);
             }
+            let Some(document) = order.pop() else { break };
+            let document = documents[document].thinned(kept, &mut random);
+            tokens += document.tokens.len();
+            batch.push(document);
         }
+        batch
+    })
+}
+
+/// Cuts a batch into packs of at most `limit` tokens; a longer document is a pack alone.
+pub fn packs(batch: &[Document], limit: usize) -> Vec<&[Document]> {
+    let mut packs = Vec::new();
+    let (mut start, mut tokens) = (0, 0);
+    for (at, document) in batch.iter().enumerate() {
+        let length = document.tokens.len();
+        if at > start && tokens + length > limit {
+            packs.push(&batch[start..at]);
+            (start, tokens) = (at, 0);
+        }
+        tokens += length;
     }
+    packs.extend((start < batch.len()).then(|| &batch[start..]));
     packs
 }

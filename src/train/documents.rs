@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use rand::Rng;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -57,11 +58,23 @@ impl Document {
         at >= self.prompt && self.copy[at - self.prompt]
     }
 
-    /// The same without what stands in blocks: what is left is the prompt and its copy.
-    pub fn outline(&self) -> Document {
-        let kept = self.tokens.iter().enumerate().filter(|(at, _)| *at < self.prompt || self.is_copy(*at));
-        let tokens: Vec<u32> = kept.map(|(_, token)| *token).collect();
-        Document { prompt: self.prompt, copy: vec![true; tokens.len() - self.prompt], tokens }
+    /// The same where each block keeps its coordinates with probability `kept`; at 0 what is left is the prompt and its
+    /// copy.
+    pub fn thinned(&self, kept: f64, random: &mut impl Rng) -> Document {
+        let mut thin = Document { tokens: vec![], prompt: self.prompt, copy: vec![] };
+        let (mut was_copy, mut keep) = (true, false);
+        for (at, &token) in self.tokens.iter().enumerate() {
+            let is_copy = at < self.prompt || self.is_copy(at);
+            if was_copy && !is_copy {
+                keep = random.random_bool(kept);
+            }
+            was_copy = is_copy;
+            if is_copy || keep {
+                thin.tokens.push(token);
+                thin.copy.extend((at >= self.prompt).then_some(is_copy));
+            }
+        }
+        thin
     }
 
     fn weight(&self, at: usize, loss: Loss) -> f32 {

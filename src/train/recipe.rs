@@ -77,8 +77,8 @@ pub struct Schedule {
     pub weight_decay: f64,
     /// The greatest norm of a gradient.
     pub clip: f64,
-    /// Updates before all others on documents without coordinates: a model copies a SMILES sooner where nothing else
-    /// stands between two atoms.
+    /// Updates before all others on documents with more and more of their coordinates, from none: a model copies a SMILES
+    /// sooner where less stands between two atoms.
     pub outline_steps: u64,
     /// Whether the first pass goes from short documents to long ones.
     pub shortest_first: bool,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use rayon::prelude::*;
 use serde_json::Value;
 
-use super::batches::{Batches, packs};
+use super::batches::{Batches, packs, thinned};
 use super::documents::{Document, Documents, Loss, Writer, pack};
 use super::export::{self, Companions};
 use super::kernels::add;
@@ -117,21 +117,17 @@ impl Run<'_> {
     /// The steps that are left.
     fn steps(&self, state: &mut State) -> Result<()> {
         let Schedule { steps, outline_steps, shortest_first, batch_tokens, .. } = self.plan.schedule;
-        let batches = |documents: &'_ [Document], shortest_first| {
-            let lengths = documents.iter().map(|document| document.tokens.len()).collect();
-            Batches::new(lengths, batch_tokens, self.plan.seed, shortest_first)
-        };
-        let train = &self.documents.train;
-        let outlined = if outline_steps > 0 { &train[..] } else { &[] };
-        let outlines: Vec<Document> = outlined.iter().map(Document::outline).collect();
-        let first = batches(&outlines, false).take(outline_steps as usize).map(|batch| (batch, &outlines));
-        let then = batches(train, shortest_first).map(|batch| (batch, train));
+        let (train, seed) = (&self.documents.train, self.plan.seed);
+        let lengths = train.iter().map(|document| document.tokens.len()).collect();
+        let first = thinned(train, batch_tokens, outline_steps, seed);
+        let then = Batches::new(lengths, batch_tokens, seed, shortest_first)
+            .map(|batch| batch.into_iter().map(|n| train[n].clone()).collect());
         let from = state.weighted.step;
         self.job.observer().begin("training", Some(steps), Unit::Items);
         self.job.observer().advance(from);
         let all = first.chain(then).take(steps as usize).skip(from as usize);
-        let outcome = all.into_iter().try_for_each(|(batch, documents)| {
-            self.step(state, &batch, documents)?;
+        let outcome = all.into_iter().try_for_each(|batch: Vec<Document>| {
+            self.step(state, &batch)?;
             self.job.observer().advance(1);
             let step = state.weighted.step;
             if step.is_multiple_of(self.plan.save_steps) && step < steps {
@@ -145,13 +141,12 @@ impl Run<'_> {
         outcome
     }
 
-    /// One update by a batch of `documents`.
-    fn step(&self, state: &mut State, batch: &[usize], documents: &[Document]) -> Result<()> {
+    /// One update by a batch of documents.
+    fn step(&self, state: &mut State, batch: &[Document]) -> Result<()> {
         let weights = self.network.weights(&state.weighted.weights).map_err(candle)?;
-        let length = |n: usize| documents[n].tokens.len();
-        let parts = packs(batch, length, PACK_TOKENS).into_par_iter().map(|part| {
+        let parts = packs(batch, PACK_TOKENS).into_par_iter().map(|part| {
             self.job.check()?;
-            let pack = pack(part.into_iter().map(|n| &documents[n]), self.plan.loss);
+            let pack = pack(part, self.plan.loss);
             let weight: f64 = pack.targets.iter().map(|target| f64::from(target.weight)).sum();
             let (loss, gradient) = self.network.gradient(&weights, &pack).map_err(candle)?;
             Ok((loss, weight, gradient))
@@ -168,7 +163,7 @@ impl Run<'_> {
         let (layout, schedule) = (&self.network.layout, &self.plan.schedule);
         let gradient_norm = state.weighted.update(&gradient, weight, layout, schedule);
         let (past, step) = (&mut state.past, state.weighted.step);
-        past.tokens += batch.iter().map(|&n| length(n) as u64).sum::<u64>();
+        past.tokens += batch.iter().map(|document| document.tokens.len() as u64).sum::<u64>();
         past.pending = [past.pending[0] + loss, past.pending[1] + weight];
         if step.is_multiple_of(POINT_STEPS) || step == schedule.steps {
             let [loss, weight] = std::mem::take(&mut past.pending);

@@ -9,7 +9,7 @@ use drift::job::{Job, Observer, Unit};
 use drift::model::{Architecture, Config, Decoder, Device, Feed, Output, Room};
 use drift::text::{Dialect, skeleton};
 use drift::tokenizer::{Tokenizer, config_beside};
-use drift::train::batches::{Batches, packs};
+use drift::train::batches::{Batches, packs, thinned};
 use drift::train::documents::{Document, Loss, pack};
 use drift::train::network::{Network, Pack, Target};
 use drift::train::{Plan, Schedule, Shape, kernels, train};
@@ -184,12 +184,52 @@ fn a_pass_sees_every_document_once() {
         let first: Vec<usize> = seen[..500].iter().map(|&n| lengths[n]).collect();
         assert_eq!(first.is_sorted(), shortest_first);
         let batch = batches().next().unwrap();
-        let cut = packs(&batch, |n| lengths[n], 120);
+        let batch: Vec<Document> = batch.iter().map(|&n| document(n, lengths[n])).collect();
+        let cut = packs(&batch, 120);
         assert_eq!(cut.concat(), batch);
-        assert!(cut.iter().all(|pack| pack.iter().map(|&n| lengths[n]).sum::<usize>() <= 120));
+        assert!(
+            cut.iter().all(|pack| pack.iter().map(|document| document.tokens.len()).sum::<usize>() <= 120)
+        );
     }
     assert!(Batches::new(vec![], 300, 9, false).next().is_none());
-    assert_eq!(packs(&[0, 1, 2], |_| 500, 120), [[0], [1], [2]]);
+    let long = [0, 1, 2].map(|n| document(n, 500));
+    assert!(packs(&long, 120).into_iter().eq(long.chunks(1)));
+    assert!(packs(&[], 120).is_empty());
+}
+
+/// A document of `length` tokens, 3 of them the prompt; after it one COPY token, then blocks of 4 FREE and 1 COPY.
+fn document(n: usize, length: usize) -> Document {
+    let tokens = (0..length as u32).map(|at| n as u32 * 1000 + at).collect();
+    Document { tokens, prompt: 3, copy: (3..length).map(|at| (at - 3) % 5 == 0).collect() }
+}
+
+#[test]
+fn thinned_documents_keep_whole_blocks_more_and_more() {
+    let documents: Vec<Document> = (0..40).map(|n| document(n, 104)).collect();
+    let batches: Vec<Vec<Document>> = thinned(&documents, 400, 50, 3).collect();
+    assert!(batches == thinned(&documents, 400, 50, 3).collect::<Vec<_>>());
+    assert_eq!(batches.len(), 50);
+    let mut kept = vec![];
+    for batch in &batches {
+        assert!(batch.iter().map(|document| document.tokens.len()).sum::<usize>() >= 400);
+        let (mut blocks, mut all) = (0, 0);
+        for document in batch {
+            let whole = &documents[document.tokens[0] as usize / 1000];
+            assert!(document.tokens.starts_with(&whole.tokens[..3]));
+            assert_eq!(document.copy.iter().filter(|&&copy| copy).count(), 21);
+            let runs: Vec<usize> = document.copy.split(|&copy| copy).map(<[bool]>::len).collect();
+            assert!(runs.iter().all(|&run| run == 0 || run == 4), "{runs:?}");
+            blocks += runs.iter().filter(|&&run| run == 4).count();
+            all += 20;
+        }
+        kept.push(blocks as f64 / f64::from(all));
+    }
+    assert_eq!(kept[0], 0.0);
+    let mean = |shares: &[f64]| shares.iter().sum::<f64>() / shares.len() as f64;
+    assert!((mean(&kept[..10]) - 0.09).abs() < 0.06 && (mean(&kept[40..]) - 0.89).abs() < 0.06, "{kept:?}");
+    let seen: std::collections::HashSet<u32> =
+        batches.iter().flatten().map(|document| document.tokens[0] / 1000).collect();
+    assert_eq!(seen.len(), 40);
 }
 
 #[test]
