@@ -16,7 +16,9 @@ use crate::io::write_all_atomic;
 use crate::job::Job;
 use crate::model::{Device, Room};
 use crate::report::eval_page::eval_page;
-use crate::report::eval_view::{comparison_table, cost_table, outcome_table, probability_table, setting};
+use crate::report::eval_view::{
+    comparison_table, cost_table, likelihood_table, outcome_table, probability_table, setting,
+};
 use crate::report::trace::chrome_trace;
 use crate::text::Dialect;
 
@@ -83,6 +85,9 @@ pub struct Args {
     /// Log how likely the model held each token; costs the whole LM head at each
     #[arg(long)]
     probabilities: bool,
+    /// Also score the reference conformers: nats a conformer, summed over its tokens, so that tokenizers compare
+    #[arg(long)]
+    likelihood: bool,
     /// A file for every text: {smiles, generation, lp, placeholder, model, text} a line
     #[arg(long, value_name = "FILE.jsonl")]
     texts: Option<PathBuf>,
@@ -197,6 +202,7 @@ fn plan(args: &Args) -> anyhow::Result<EvalPlan> {
         max_new_tokens: args.max_new_tokens.map(|most| most as usize),
         strip_junk: args.strip_junk,
         log_probabilities: args.probabilities,
+        likelihood: args.likelihood,
         trace: args.trace.is_some(),
     })
 }
@@ -259,6 +265,9 @@ fn render(report: &EvalReport, output: &Output) -> String {
     tables.push(cost_table(report));
     if report.runs.iter().any(|run| !run.probabilities.is_empty()) {
         tables.push(probability_table(report));
+    }
+    if !report.likelihoods.is_empty() {
+        tables.push(likelihood_table(report));
     }
     let mut out: Vec<String> = tables.iter().map(|table| table.render(output.terminal())).collect();
     out.push(format!("{}\n", setting(report)));

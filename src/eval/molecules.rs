@@ -10,6 +10,7 @@ use crate::corpus::{AtomOrder, Conformers, Part, SKIPPED_LISTED, Skipped};
 use crate::error::{Error, Result};
 use crate::io;
 use crate::job::{InputHash, Job};
+use crate::text::Fixed;
 use crate::text::skeleton::{Spelling, from_smiles, smiles};
 
 /// One molecule.
@@ -21,6 +22,8 @@ pub struct Molecule {
     pub skeleton: String,
     /// Reference conformers, atoms in the order of the skeleton; may be none.
     pub references: Vec<Conformation>,
+    /// The same as they are written, in 10⁻⁴ Å.
+    pub conformers: Vec<Vec<[Fixed; 3]>>,
 }
 
 /// The molecules of an evaluation.
@@ -59,10 +62,11 @@ impl Molecules {
                     let own = Spelling::of(&conformer.skeleton);
                     spelling = Some(spelling.map_or(own, |known| known.join(own)));
                     let (smiles, skeleton) = (smiles(&conformer.skeleton), conformer.skeleton.to_string());
-                    found.push(Molecule { smiles, skeleton, references: Vec::new() });
+                    found.push(Molecule { smiles, skeleton, references: Vec::new(), conformers: Vec::new() });
                     found.len() - 1
                 });
                 found[place].references.push(in_angstrom(&conformer.coordinates));
+                found[place].conformers.push(conformer.coordinates.clone());
             }
             Ok(())
         })?;
@@ -122,7 +126,7 @@ impl Molecules {
 /// A molecule that the user names; why it is none.
 fn molecule(smiles: &str) -> std::result::Result<Molecule, String> {
     let skeleton = from_smiles(smiles).map_err(|e| e.to_string())?;
-    Ok(Molecule { smiles: smiles.to_owned(), skeleton, references: Vec::new() })
+    Ok(Molecule { smiles: smiles.to_owned(), skeleton, references: Vec::new(), conformers: Vec::new() })
 }
 
 /// At most `most` of `all`, spread evenly, in order.

@@ -42,6 +42,8 @@ pub struct EvalPlan {
     pub strip_junk: bool,
     /// Whether to log how likely the model held each token; costs the whole LM head at each.
     pub log_probabilities: bool,
+    /// Whether to score the reference conformers.
+    pub likelihood: bool,
     /// Whether to keep a span for each phase of each step.
     pub trace: bool,
 }

@@ -28,6 +28,8 @@ pub struct EvalReport {
     pub runs: Vec<RunReport>,
     /// Each run against the one without logit processor on the same model, in the paired form.
     pub comparisons: Vec<Comparison>,
+    /// How likely each model holds the reference conformers, if asked for.
+    pub likelihoods: Vec<Likelihood>,
     /// What to do, in words.
     pub advice: Vec<String>,
 }
@@ -166,6 +168,23 @@ pub struct ClassProbability {
     pub mean_nats: f64,
     /// Share of them to which the model gave less than one percent.
     pub unlikely: f64,
+}
+
+/// How likely a model holds the reference conformers: what a tokenizer costs the model, since nats of whole texts compare
+/// where those of tokens do not.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Likelihood {
+    /// The model's name.
+    pub model: String,
+    /// Its tokenizer's.
+    pub tokenizer: String,
+    /// Conformers that were scored.
+    pub conformers: u64,
+    /// Mean tokens of an answer, the end of text included.
+    pub tokens_per_conformer: f64,
+    /// Negative log likelihood of an answer after its prompt, in nats, summed over its tokens; a mean over the conformers of
+    /// each molecule, then over molecules.
+    pub nats_per_conformer: Mean,
 }
 
 /// A text that shows what goes wrong.

@@ -9,10 +9,11 @@ use serde::Serialize;
 use super::advice::advice;
 use super::checkpoint::Checkpoint;
 use super::judged::{Judged, judge_all};
+use super::likelihood::likelihood;
 use super::molecules::{Molecule, Molecules};
 use super::paired::compare;
 use super::plan::{EvalPlan, PlaceholderChoice};
-use super::record::{Comparison, Environment, EvalReport, Protocol, RunReport, SCHEMA, label};
+use super::record::{Comparison, Environment, EvalReport, Likelihood, Protocol, RunReport, SCHEMA, label};
 use super::tally::run_report;
 use crate::audit::{Reference, geometry};
 use crate::constraint::{Constraint, LogitProcessor, LpKind, Placeholder};
@@ -86,7 +87,7 @@ pub fn evaluate(plan: &EvalPlan, molecules: &Molecules, job: &Job) -> Result<Eva
             gathered.add(plan, Checkpoint::load(choice, plan)?, &subjects, job)?;
         }
     }
-    let Gathered { runs, comparisons, texts, spans, inputs, interrupted, synthetic } = gathered;
+    let Gathered { runs, comparisons, likelihoods, texts, spans, inputs, interrupted, synthetic } = gathered;
     let advice = if synthetic.is_some() { Vec::new() } else { advice(&runs, &comparisons) };
     let report = EvalReport {
         schema: SCHEMA,
@@ -96,6 +97,7 @@ pub fn evaluate(plan: &EvalPlan, molecules: &Molecules, job: &Job) -> Result<Eva
         interrupted,
         runs,
         comparisons,
+        likelihoods,
         advice,
     };
     Ok(Evaluation { report, texts, spans })
@@ -122,6 +124,7 @@ fn protocol(plan: &EvalPlan, molecules: &Molecules, synthetic: Option<String>) -
 struct Gathered {
     runs: Vec<RunReport>,
     comparisons: Vec<Comparison>,
+    likelihoods: Vec<Likelihood>,
     texts: Vec<TextRecord>,
     spans: Vec<(String, Vec<Span>)>,
     inputs: Vec<InputHash>,
@@ -140,6 +143,12 @@ impl Gathered {
     ) -> Result<()> {
         self.inputs.append(&mut checkpoint.inputs);
         self.synthetic = checkpoint.synthetic.map(|shape| shape.name().to_owned());
+        if plan.likelihood {
+            match likelihood(&checkpoint, subjects, plan.seed, job) {
+                Err(Error::Interrupted) => self.interrupted = true,
+                scored => self.likelihoods.extend(scored?),
+            }
+        }
         let done = of_model(plan, &mut checkpoint, subjects, job, &mut self.interrupted)?;
         self.runs.extend(done.iter().map(|run| run_report(plan, &checkpoint, subjects, run)));
         self.comparisons.extend(compare(&checkpoint, subjects, &done, plan.seed));

@@ -12,6 +12,7 @@ mod presets;
 mod row;
 mod sample;
 mod schedule;
+mod score;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use serde::Serialize;
 pub use baseline::Baseline;
 pub use clock::{Phase, Span, Timing};
 pub use presets::Sampling;
+pub use score::Text;
 
 use crate::constraint::Constraint;
 use crate::error::{Error, Result};

@@ -1,6 +1,8 @@
 //! A record of `drift eval` as a page.
 
-use super::eval_view::{comparison_table, cost_table, fastest, outcome_table, probability_table, setting};
+use super::eval_view::{
+    comparison_table, cost_table, fastest, likelihood_table, outcome_table, probability_table, setting,
+};
 use super::html::{Page, Section};
 use super::plot::{Bar, BarChart, Columns, Scale, Value, bars, columns};
 use super::table::Table;
@@ -39,6 +41,11 @@ pub fn eval_page(report: &EvalReport) -> Page {
                      the model holds unlikely are text that it would not have written itself.",
                 )
                 .table(&probability_table(report));
+        });
+    }
+    if !report.likelihoods.is_empty() {
+        page = page.section("What the tokenizer costs the model", |section| {
+            section.table(&likelihood_table(report));
         });
     }
     if report.runs.iter().any(|run| !run.examples.is_empty()) {

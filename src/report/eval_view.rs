@@ -150,6 +150,35 @@ pub fn probability_table(report: &EvalReport) -> Table {
     table
 }
 
+/// How likely each model holds the reference conformers.
+pub fn likelihood_table(report: &EvalReport) -> Table {
+    let mut table = Table::new("How likely the model holds the reference conformers")
+        .code("model")
+        .code("tokenizer")
+        .number("conformers")
+        .number("tokens\na conformer")
+        .number("nats\na conformer")
+        .number("95 %");
+    for scored in &report.likelihoods {
+        let nats = scored.nats_per_conformer;
+        let interval = nats
+            .interval
+            .map_or_else(|| "-".to_owned(), |Interval { low, high }| format!("{low:.1} to {high:.1}"));
+        table.row(vec![
+            scored.model.clone(),
+            scored.tokenizer.clone(),
+            thousands(scored.conformers),
+            format!("{:.1}", scored.tokens_per_conformer),
+            format!("{:.1}", nats.mean),
+            interval,
+        ]);
+    }
+    table.note(
+        "Summed over the tokens of a text, so that models with other tokenizers compare; less is better.",
+    );
+    table
+}
+
 /// How many texts, of what, by what, where, in a sentence.
 pub fn setting(report: &EvalReport) -> String {
     let protocol = &report.protocol;

@@ -1,0 +1,56 @@
+//! How likely a model holds the reference conformers.
+
+use rayon::prelude::*;
+
+use super::checkpoint::Checkpoint;
+use super::record::Likelihood;
+use super::run::Subject;
+use crate::error::Result;
+use crate::generate::Text;
+use crate::job::Job;
+use crate::stats::bootstrap::Mean;
+use crate::text::{SMILES_CLOSE, SMILES_OPEN, tagged, write};
+
+/// Measures it; none without reference conformers.
+pub(super) fn likelihood(
+    checkpoint: &Checkpoint,
+    subjects: &[Subject],
+    seed: u64,
+    job: &Job,
+) -> Result<Option<Likelihood>> {
+    let tokenizer = &checkpoint.tokenizer;
+    let conformers: Vec<_> = subjects
+        .iter()
+        .flat_map(|subject| {
+            let molecule = &subject.molecule;
+            molecule.conformers.iter().map(move |conformer| (molecule, conformer))
+        })
+        .collect();
+    let text = |(molecule, conformer): &(&super::molecules::Molecule, &Vec<_>)| {
+        let answer = tagged(&write(&molecule.skeleton, conformer, checkpoint.dialect));
+        let mut answer = tokenizer.ids(&answer)?;
+        answer.push(checkpoint.specials.eos);
+        Ok(Text {
+            prompt: tokenizer.prompt_ids(&format!("{SMILES_OPEN}{}{SMILES_CLOSE}", molecule.smiles))?,
+            answer,
+        })
+    };
+    let texts = conformers.par_iter().map(text).collect::<Result<Vec<Text>>>()?;
+    let nats = checkpoint.engine.nats(&texts, job)?;
+    let tokens: usize = texts.iter().map(|text| text.answer.len()).sum();
+    // Molecules are the independent items, not conformers.
+    let mut means = Vec::new();
+    let mut rest = &nats[..];
+    for subject in subjects {
+        let (own, others) = rest.split_at(subject.molecule.conformers.len());
+        rest = others;
+        means.extend((!own.is_empty()).then(|| own.iter().sum::<f64>() / own.len() as f64));
+    }
+    Ok(Mean::of(&means, seed).map(|nats_per_conformer| Likelihood {
+        model: checkpoint.name.clone(),
+        tokenizer: tokenizer.name.clone(),
+        conformers: texts.len() as u64,
+        tokens_per_conformer: tokens as f64 / texts.len() as f64,
+        nats_per_conformer,
+    }))
+}

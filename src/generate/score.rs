@@ -1,0 +1,76 @@
+//! How likely a model holds texts that are given.
+
+use rayon::prelude::*;
+
+use super::Engine;
+use crate::error::{Error, Result};
+use crate::job::{Job, Unit};
+use crate::model::{Decoder, Feed, Output, Room};
+
+/// Logits that are held at a time, as numbers.
+const LOGITS: usize = 1 << 24;
+
+/// A text to score.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Text {
+    /// What is given: at least one token.
+    pub prompt: Vec<u32>,
+    /// What is scored, the end of text included.
+    pub answer: Vec<u32>,
+}
+
+impl Engine {
+    /// The negative log likelihood of each answer after its prompt, in nats, summed over its tokens; before any mask and
+    /// at temperature 1.
+    ///
+    /// # Errors
+    /// If a text is longer than the context, the engine is not drift's own, the device fails, or the job was cancelled.
+    pub fn nats(&self, texts: &[Text], job: &Job) -> Result<Vec<f64>> {
+        let Engine::Drift(decoder) = self else {
+            let problem = "candle-transformers gives the logits of the last token alone";
+            return Err(Error::input("--likelihood", problem, "leave --engine out"));
+        };
+        job.observer().begin("scoring", Some(texts.len() as u64), Unit::Items);
+        let one = |text: &Text| {
+            job.check()?;
+            let nats = nats(decoder, text)?;
+            job.observer().advance(1);
+            Ok(nats)
+        };
+        // A GPU is filled by one text, the cores of a CPU by several.
+        let nats = match decoder.is_ragged() {
+            true => texts.par_iter().map(one).collect(),
+            false => texts.iter().map(one).collect(),
+        };
+        job.observer().end();
+        nats
+    }
+}
+
+fn nats(decoder: &Decoder, text: &Text) -> Result<f64> {
+    let all: Vec<u32> = text.prompt.iter().chain(&text.answer).copied().collect();
+    let (fed, first) = (&all[..all.len() - 1], text.prompt.len() - 1);
+    let mut cache = decoder.cache(1, fed.len(), Room::Static)?;
+    let width = (LOGITS / decoder.config().vocab_size).max(1);
+    let (mut total, mut at) = (0.0, 0);
+    for tokens in fed.chunks(width) {
+        let hidden = decoder.forward(&[Feed { row: 0, tokens }], &mut cache, Output::All)?;
+        let logits = decoder.logits(&hidden)?.to_vec2::<f32>().map_err(crate::model::failed)?;
+        for row in logits {
+            at += 1;
+            if at > first {
+                total += surprise(&row, all[at] as usize)?;
+            }
+        }
+    }
+    Ok(total)
+}
+
+/// Minus the log of the softmax at `id`.
+fn surprise(logits: &[f32], id: usize) -> Result<f64> {
+    let most = f64::from(logits.iter().copied().fold(f32::NEG_INFINITY, f32::max));
+    let sum: f64 = logits.iter().map(|logit| (f64::from(*logit) - most).exp()).sum();
+    let nats = most + sum.ln() - f64::from(logits[id]);
+    let problem = "the model gives logits that are no numbers";
+    if nats.is_finite() { Ok(nats) } else { Err(Error::input("the model", problem, "check its weights")) }
+}
