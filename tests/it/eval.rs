@@ -84,6 +84,27 @@ fn the_same_seed_gives_the_same_texts_for_any_batch_and_threads() {
 }
 
 #[test]
+fn a_model_that_learned_holds_reference_conformers_likelier_than_chance() {
+    let folder = Folder::new();
+    let report =
+        folder.drift(&["eval", "--samples", "3", "--lp", "automaton", "--likelihood", "--json"]).good();
+    let report = report.json();
+    let scored = &report["likelihoods"][0];
+    assert_eq!(
+        (&scored["model"], &scored["tokenizer"]),
+        (&report["runs"][0]["model"], &report["runs"][0]["tokenizer"])
+    );
+    assert_eq!(scored["conformers"], report["runs"][0]["geometry"]["references"]);
+    assert_eq!(scored["nats_per_conformer"]["items"], 3);
+    let figure = |value: &Value| value.as_f64().unwrap();
+    // Twelve digits of a block are free, the first of each number hardly; ln 10 each is chance.
+    let nats = figure(&scored["nats_per_conformer"]["mean"]) / figure(&scored["tokens_per_conformer"]);
+    assert!((0.5..2.0).contains(&nats), "{nats}");
+    let ran = folder.drift(&["eval", "--samples", "3", "--likelihood", "--engine", "candle-transformers"]);
+    refused(&ran, "--likelihood");
+}
+
+#[test]
 fn a_trace_opens_and_sums_to_the_time() {
     let folder = Folder::new();
     let arguments = ["eval", "--samples", "2", "--lp", "automaton", "--json", "--trace", "trace.json"];

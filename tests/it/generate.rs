@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use drift::Error;
 use drift::constraint::{Constraint, Mask, State};
-use drift::generate::{End, Engine, Generated, Options, Prompt, Sample, Sampling};
+use drift::generate::{End, Engine, Generated, Options, Prompt, Sample, Sampling, Text};
 use drift::job::{Job, Observer, Unit};
 use drift::model::{Config, Decoder, Device, Feed, Output, Room};
 use serde_json::json;
@@ -210,6 +210,18 @@ fn greedy_text_and_logged_probabilities_are_those_of_a_plain_loop() {
             for (found, expected) in logged.iter().zip(&log) {
                 assert!((found - expected).abs() < 1e-4, "{name}: {found} {expected}");
             }
+        }
+        // A text that is given scores what it scored when it was written.
+        let text = |sample: &Sample| {
+            let end = (sample.end == End::Eos).then_some(END);
+            let answer = sample.tokens.iter().copied().chain(end).collect();
+            Text { prompt: prompts[sample.prompt].tokens.clone(), answer }
+        };
+        let texts: Vec<Text> = found.iter().map(text).collect();
+        let nats = engine(name).nats(&texts, &Job::default()).unwrap();
+        for (sample, nats) in found.iter().zip(nats) {
+            let logged: f32 = sample.log_probabilities.iter().flatten().sum();
+            assert!((nats + f64::from(logged)).abs() < 1e-3, "{name}: {nats} {logged}");
         }
         // Logging changes nothing.
         let texts = |samples: Vec<Sample>| samples.into_iter().map(|s| (s.tokens, s.forced, s.end)).collect();

@@ -7,7 +7,7 @@ use drift::corpus::{Conformers, Embedded, Files, Part, ReadOptions};
 use drift::error::Error;
 use drift::job::{Job, Observer, Unit};
 use drift::model::{Architecture, Config, Decoder, Device, Feed, Output, Room};
-use drift::text::{Dialect, skeleton};
+use drift::text::{Dialect, SameGraph, same_graph, skeleton};
 use drift::tokenizer::{Tokenizer, config_beside};
 use drift::train::batches::{Batches, packs, thinned};
 use drift::train::documents::{Document, Loss, pack};
@@ -252,6 +252,40 @@ fn the_split_is_by_molecule_and_has_its_shares() {
     // The split of a published checkpoint must not move.
     let known = ["C", "CCO", "c1ccccc1", "CCCCCCCCCC"].map(Part::of_smiles);
     assert_eq!(known, [Part::Train, Part::Train, Part::Test, Part::Validation]);
+}
+
+#[test]
+fn the_molecules_to_train_on_are_others_than_those_of_the_embedded_corpus() {
+    // Without stereo marks, charges and the order of atoms: what isomers of a molecule have in common.
+    let flat = |smiles: &str| {
+        let mut letters: Vec<char> = smiles.chars().filter(|c| !"@/\\[]H+-".contains(*c)).collect();
+        letters.sort_unstable();
+        letters
+    };
+    let mut known: std::collections::HashMap<_, Vec<String>> = Default::default();
+    let gather = &mut |batch: drift::corpus::Batch| {
+        let test = batch.conformers.iter().filter(|conformer| Part::of(conformer) == Part::Test);
+        for smiles in test.map(|conformer| skeleton::smiles(&conformer.skeleton)) {
+            known.entry(flat(&smiles)).or_default().push(smiles);
+        }
+        Ok(())
+    };
+    Embedded.read(&Job::default(), gather).unwrap();
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("corpora/training.jsonl.gz");
+    let mut conformers = 0;
+    let check = &mut |batch: drift::corpus::Batch| {
+        for conformer in &batch.conformers {
+            let smiles = skeleton::smiles(&conformer.skeleton);
+            for test in known.get(&flat(&smiles)).into_iter().flatten() {
+                assert_eq!(same_graph(test, &smiles).unwrap(), SameGraph::Different, "{smiles} is {test}");
+            }
+        }
+        conformers += batch.conformers.len();
+        Ok(())
+    };
+    let summary =
+        Files { inputs: vec![path], options: ReadOptions::default() }.read(&Job::default(), check).unwrap();
+    assert_eq!((conformers, summary.skipped), (9_982, 0));
 }
 
 #[test]

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Trains the reference checkpoints again, as eval/README.md lists them: bash eval/train.sh OUT [NAME…]
+# About 40 core minutes each; stopped runs go on where they were with RESUME=--resume.
+set -euo pipefail
+out=${1:?usage: eval/train.sh OUT [NAME...]}
+shift
+cd "$(dirname "$0")/.."
+
+train() { # name architecture tokenizer outline-steps steps
+    drift train-model --arch "$2" --tokenizer "$3" --corpus corpora/default.jsonl.gz corpora/training.jsonl.gz \
+        --hidden 192 --layers 4 --heads 4 --kv-heads 2 --head-dim 48 --intermediate 512 \
+        --outline-steps "$4" --steps "$5" --batch-tokens 4096 --learning-rate 3e-3 --warmup 100 --copy-weight 3 \
+        -o "$out/$1" ${RESUME:-}
+}
+
+# candle asks for the number of processors around each product unless it is set; training is on threads of its own.
+export RAYON_NUM_THREADS=${RAYON_NUM_THREADS:-2}
+for name in "${@:-qwen-like}"; do
+    case $name in
+        qwen-like) train $name qwen3 qwen-like 800 3000 ;;
+        llama-like) train $name llama llama-like 600 3000 ;;
+        qwen-like-separate) train $name qwen3 qwen-like-separate 800 3000 ;;
+        # As many passes over the data as qwen-like, with fewer tokens: what eval/README.md compares.
+        qwen-like-separate-passes) train $name qwen3 qwen-like-separate 480 1800 ;;
+        *) echo "no recipe for $name" >&2; exit 2 ;;
+    esac
+done
