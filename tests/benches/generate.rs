@@ -3,7 +3,8 @@
 //!
 //! `cargo bench --bench generate` makes a random Qwen3 checkpoint of 4.9M parameters and prints ratios;
 //! `-- --peer PYTHON` adds transformers (`generate_peer.py`; needs torch and transformers), `--threads 2`, `--molecules
-//! 4`, `--generations 32` and `--batch 32` set the size, `--only drift` leaves the others out. The logit processor is the position template of
+//! 4`, `--generations 32` and `--batch 32` set the size, `--only drift` leaves the others out, `--reference` takes the
+//! reference checkpoint instead of random weights. The logit processor is the position template of
 //! `0.0000,0.0000,0.0000` with an allowlist: every engine writes texts of the same lengths. On a machine that others use
 //! too, CPU seconds (Linux) tell more than the clock.
 
@@ -42,7 +43,11 @@ fn main() {
 
     let folder = tempfile::tempdir().expect("a temporary folder");
     let tokenizer = Tokenizer::load(Path::new("qwen-like")).expect("the embedded tokenizer");
-    write_checkpoint(folder.path(), tokenizer.vocabulary().len());
+    if arguments.iter().any(|a| a == "--reference") {
+        copy_reference(folder.path());
+    } else {
+        write_checkpoint(folder.path(), tokenizer.vocabulary().len());
+    }
     let work = Work::new(&tokenizer, molecules, number("--generations", 32));
     let options = Options { batch, sampling: Sampling::QWEN3, ..Options::default() };
 
@@ -120,6 +125,14 @@ fn measure(name: &str, engine: &mut Engine, prompts: &[Prompt], options: &Option
         counts.wasted_positions
     );
     speed
+}
+
+/// The checkpoint that comes with drift.
+fn copy_reference(folder: &Path) {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("eval/qwen-like");
+    for name in ["config.json", "generation_config.json", "model.safetensors"] {
+        std::fs::copy(source.join(name), folder.join(name)).expect("the reference checkpoint");
+    }
 }
 
 /// A random checkpoint of the shape of the reference models.
