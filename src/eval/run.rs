@@ -15,13 +15,14 @@ use super::plan::{EvalPlan, PlaceholderChoice};
 use super::record::{Comparison, Environment, EvalReport, Protocol, RunReport, SCHEMA, label};
 use super::tally::run_report;
 use crate::audit::{Reference, geometry};
+use crate::constraint::vocabulary::Vocabulary;
 use crate::constraint::{Constraint, LogitProcessor, LpKind, Placeholder};
 use crate::corpus::Embedded;
 use crate::error::{Error, Result};
 use crate::generate::{Generated, Options, Prompt, Span};
 use crate::job::{InputHash, Job, Provenance};
 use crate::placeholder::{DialectChoice, FitPlan, Objective, fit};
-use crate::text::{SMILES_CLOSE, SMILES_OPEN, skeleton, tagged};
+use crate::text::{Dialect, SMILES_CLOSE, SMILES_OPEN, skeleton, tagged};
 use crate::tokenizer::Tokenizer;
 
 /// The widest block: a negative number of two digits before the point on each axis.
@@ -222,11 +223,21 @@ fn run(
         seed: plan.seed,
         room: plan.room,
         log_probabilities: plan.log_probabilities,
+        watched: closing(processor, checkpoint),
         trace: plan.trace,
     };
     let generated = checkpoint.engine.generate(&prompts, &options, job)?;
     let judged = judge_all(checkpoint, subjects, (placeholder.as_ref(), plan.strip_junk), &generated)?;
     Ok(Run { processor, placeholder: text.map(str::to_owned), generated, judged, templates_seconds })
+}
+
+/// Tokens that close a number, where whether a block was cut off shows in nothing but what the model would have written:
+/// under position templates in the stripped dialect.
+fn closing(processor: LpKind, checkpoint: &Checkpoint) -> Arc<[u32]> {
+    if !processor.takes_placeholder() || checkpoint.dialect == Dialect::Fixed {
+        return Arc::default();
+    }
+    Vocabulary::of(&checkpoint.tokenizer).ids(|token| token.starts_with([',', '>'])).into()
 }
 
 /// The prompts of all molecules, with the room that their texts may take.

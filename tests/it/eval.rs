@@ -68,6 +68,41 @@ fn the_automaton_writes_legal_texts_only_and_the_audit_agrees() {
     assert!(report["advice"][0].as_str().unwrap().contains("automaton"));
 }
 
+/// Whether a block, cut off anywhere, could go on with more decimals or another number.
+fn could_go_on(block: &str) -> bool {
+    let numbers: Vec<&str> = block.split(',').collect();
+    let last = numbers[numbers.len() - 1];
+    let (integer, decimals) = last.split_once('.').unwrap_or((last, ""));
+    let are_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_open = last.trim_start_matches('-').is_empty()
+        || are_digits(integer.trim_start_matches('-')) && are_digits(decimals);
+    is_open && numbers.len() <= 3 && (numbers.len() < 3 || decimals.len() < 4)
+}
+
+#[test]
+fn stripped_blocks_that_a_template_closes_early_are_counted() {
+    let folder = Folder::new();
+    let arguments = ["eval", "--samples", "3", "--dialect", "stripped", "--preset", "greedy", "--json"];
+    let lps = ["--lp", "none,allowlist,truncating,automaton", "--texts", "texts.jsonl"];
+    // One decimal each: the model, which writes four, is cut off in its second number.
+    let narrow = ["--placeholder", "0.0,0.0,0.0"];
+    let report = folder.drift(&[&arguments[..], &lps, &narrow].concat()).good().json();
+    let runs = runs(&report);
+    assert!(runs.values().all(|run| run["lost_digits"].is_null()));
+    for lp in ["none", "automaton"] {
+        assert_eq!(count(runs[lp], "truncated_blocks"), 0);
+    }
+    for lp in ["allowlist", "truncating"] {
+        let (cut, blocks) = (count(runs[lp], "truncated_blocks"), count(runs[lp], "blocks"));
+        let lines = texts(&folder, "texts.jsonl");
+        let texts = lines.iter().filter(|line| line["lp"] == lp).map(|line| line["text"].as_str().unwrap());
+        let inside =
+            texts.flat_map(|text| text.split('<').skip(1)).map(|block| block.split('>').next().unwrap());
+        let open = inside.filter(|block| could_go_on(block)).count() as u64;
+        assert!(blocks >= open && open >= cut && cut * 10 >= open * 8 && cut > 20, "{cut} {open} {blocks}");
+    }
+}
+
 #[test]
 fn the_same_seed_gives_the_same_texts_for_any_batch_and_threads() {
     let folder = Folder::new();
