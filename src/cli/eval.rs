@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 
 use super::output::Output;
-use crate::constraint::LpKind;
+use crate::constraint::{LpKind, Placeholder};
 use crate::error::Error;
 use crate::eval::molecules::Molecules;
 use crate::eval::plan::{EngineChoice, EvalPlan, ModelChoice, PlaceholderChoice, Synthetic};
@@ -15,8 +15,11 @@ use crate::generate::Sampling;
 use crate::io::write_all_atomic;
 use crate::job::Job;
 use crate::model::{Device, Room};
+use crate::placeholder::FittedFile;
 use crate::report::eval_page::eval_page;
-use crate::report::eval_view::{comparison_table, cost_table, outcome_table, probability_table, setting};
+use crate::report::eval_view::{
+    comparison_table, cost_table, outcome_table, placeholder_table, probability_table, setting,
+};
 use crate::report::trace::chrome_trace;
 use crate::text::Dialect;
 
@@ -38,7 +41,8 @@ pub struct Args {
     /// Logit processors; all of them by default
     #[arg(long, value_enum, value_delimiter = ',')]
     lp: Vec<LpArg>,
-    /// What position templates hold in their blocks, such as 0.0000,0.0000,0.0000, or `fitted`
+    /// What position templates hold in their blocks, such as 0.0000,0.0000,0.0000; `fitted`; or a file that `drift fit
+    /// -o` wrote for the tokenizer: one placeholder for each class of block where that gains something, else one for all
     #[arg(long, value_name = "P", allow_hyphen_values = true, default_value = PLACEHOLDER)]
     placeholder: Vec<String>,
     /// How decimals are written; as the model's recipe says by default, else fixed
@@ -167,15 +171,11 @@ fn plan(args: &Args) -> anyhow::Result<EvalPlan> {
         None if args.model.is_empty() => vec![ModelChoice::Embedded],
         None => args.model.iter().cloned().map(ModelChoice::Folder).collect(),
     };
-    let placeholder = |text: &String| match text.as_str() {
-        "fitted" => Ok(PlaceholderChoice::Fitted),
-        text => crate::constraint::Placeholder::new(text).map(|_| PlaceholderChoice::Text(text.to_owned())),
-    };
     Ok(EvalPlan {
         models,
         tokenizer: args.tokenizer.clone(),
         processors: processors(&args.lp),
-        placeholders: args.placeholder.iter().map(placeholder).collect::<Result<_, _>>()?,
+        placeholders: args.placeholder.iter().map(|text| placeholder(text)).collect::<Result<_, _>>()?,
         dialect: args.dialect.map(|dialect| match dialect {
             DialectArg::Fixed => Dialect::Fixed,
             DialectArg::Stripped => Dialect::Stripped,
@@ -199,6 +199,25 @@ fn plan(args: &Args) -> anyhow::Result<EvalPlan> {
         log_probabilities: args.probabilities,
         trace: args.trace.is_some(),
     })
+}
+
+/// `fitted`, three numbers, or a file of `drift fit -o`.
+fn placeholder(text: &str) -> Result<PlaceholderChoice, Error> {
+    if text == "fitted" {
+        return Ok(PlaceholderChoice::Fitted);
+    }
+    match Placeholder::new(text) {
+        Ok(_) => Ok(PlaceholderChoice::Text(text.to_owned())),
+        Err(_) if Path::new(text).exists() || text.ends_with(".json") => {
+            Ok(PlaceholderChoice::File(FittedFile::read(Path::new(text))?))
+        }
+        Err(Error::Input { problem, .. }) => {
+            let remedy =
+                "give three numbers, for example 0.0000,0.0000,0.0000, or a file that `drift fit -o` wrote";
+            Err(Error::input("--placeholder", problem, remedy))
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// Each processor once, in the order of reports.
@@ -253,6 +272,7 @@ fn write(args: &Args, folder: Option<&Path>, evaluation: &Evaluation) -> anyhow:
 
 fn render(report: &EvalReport, output: &Output) -> String {
     let mut tables = vec![outcome_table(report)];
+    tables.extend(placeholder_table(report));
     if !report.comparisons.is_empty() {
         tables.push(comparison_table(report));
     }

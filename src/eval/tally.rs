@@ -36,6 +36,7 @@ pub(super) fn run_report(
     RunReport {
         lp: run.processor.name(),
         placeholder: run.placeholder.clone(),
+        placeholder_classes: run.classes.clone(),
         tokenizer: checkpoint.tokenizer.name.clone(),
         model: checkpoint.name.clone(),
         device: plan.device.name().to_owned(),

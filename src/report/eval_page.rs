@@ -1,6 +1,8 @@
 //! A record of `drift eval` as a page.
 
-use super::eval_view::{comparison_table, cost_table, fastest, outcome_table, probability_table, setting};
+use super::eval_view::{
+    comparison_table, cost_table, fastest, outcome_table, placeholder_table, probability_table, setting,
+};
 use super::html::{Page, Section};
 use super::plot::{Bar, BarChart, Columns, Scale, Value, bars, columns};
 use super::table::Table;
@@ -16,6 +18,9 @@ pub fn eval_page(report: &EvalReport) -> Page {
         })
         .section("What each logit processor costs", |section| {
             section.table(&outcome_table(report));
+            if let Some(placeholders) = placeholder_table(report) {
+                section.table(&placeholders);
+            }
             section.svg(
                 &harm_plot(report),
                 "Blocks that are no longer three numbers, or lost or gained digits.",
