@@ -87,10 +87,10 @@ pub struct Args {
     /// Log how likely the model held each token; costs the whole LM head at each
     #[arg(long)]
     probabilities: bool,
-    /// A file for every text: {smiles, generation, lp, placeholder, model, text} a line
+    /// A file for every text: {smiles, generation, lp, placeholder, model, text} a line; `-` prints them instead of tables
     #[arg(long, value_name = "FILE.jsonl")]
     texts: Option<PathBuf>,
-    /// A file for a Chrome trace of the phases; opens in Perfetto
+    /// A file for a Chrome trace of the phases; opens in Perfetto; `-` prints it instead of tables
     #[arg(long, value_name = "FILE.json")]
     trace: Option<PathBuf>,
     /// A folder for record.json and eval.html; `-` prints the JSON
@@ -140,8 +140,8 @@ enum CacheArg {
 /// Reads, generates, judges, writes, shows.
 pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     let plan = plan(&args)?;
-    let json = output.json || args.output.as_deref().is_some_and(|path| path.as_os_str() == "-");
-    let folder = args.output.as_deref().filter(|path| path.as_os_str() != "-");
+    let printed = Printed::of(&args, output)?;
+    let folder = args.output.as_deref().filter(|path| !is_stdout(path));
     if let Some(file) = folder.filter(|path| path.exists() && !path.is_dir()) {
         return Err(Error::input(file.display(), "is a file", "give the name of a folder").into());
     }
@@ -151,16 +151,51 @@ pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     }
     let evaluation = evaluate(&plan, &molecules, job)?;
     write(&args, folder, &evaluation)?;
-    if json {
-        output.document(&evaluation.report)?;
-    } else {
-        output.text(&render(&evaluation.report, output))?;
+    match printed {
+        Printed::Tables => output.text(&render(&evaluation.report, output))?,
+        Printed::Record => output.document(&evaluation.report)?,
+        Printed::Texts => output.text(&texts(&evaluation)?)?,
+        Printed::Trace => output.text(&chrome_trace(&evaluation.spans).to_string())?,
     }
     if evaluation.report.interrupted {
         let kept = "the record holds what was finished".to_owned();
         return Err(Error::Stopped { kept }.into());
     }
     Ok(())
+}
+
+/// What goes to stdout.
+enum Printed {
+    Tables,
+    Record,
+    Texts,
+    Trace,
+}
+
+impl Printed {
+    /// What was asked for; the tables unless anything else was.
+    fn of(args: &Args, output: &Output) -> Result<Self, Error> {
+        let to_stdout = |path: &Option<PathBuf>| path.as_deref().is_some_and(is_stdout);
+        let asked = [
+            (output.json, "--json", Printed::Record),
+            (!output.json && to_stdout(&args.output), "-o -", Printed::Record),
+            (to_stdout(&args.texts), "--texts -", Printed::Texts),
+            (to_stdout(&args.trace), "--trace -", Printed::Trace),
+        ];
+        let mut asked = asked.into_iter().filter(|(is_asked, ..)| *is_asked);
+        let Some((_, first, printed)) = asked.next() else { return Ok(Printed::Tables) };
+        match asked.next() {
+            None => Ok(printed),
+            Some((_, second, _)) => {
+                let problem = format!("stdout is for {first} already");
+                Err(Error::input(second, problem, "give one of them a file"))
+            }
+        }
+    }
+}
+
+fn is_stdout(path: &Path) -> bool {
+    path.as_os_str() == "-"
 }
 
 /// What the user wrote, complete and checked.
@@ -260,14 +295,19 @@ fn write(args: &Args, folder: Option<&Path>, evaluation: &Evaluation) -> anyhow:
         files.push((folder.join("record.json"), json));
         files.push((folder.join("eval.html"), eval_page(&evaluation.report).render()));
     }
-    if let Some(path) = &args.texts {
-        let lines = evaluation.texts.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
-        files.push((path.clone(), lines.join("\n") + "\n"));
+    if let Some(path) = args.texts.as_deref().filter(|path| !is_stdout(path)) {
+        files.push((path.to_owned(), texts(evaluation)? + "\n"));
     }
-    if let Some(path) = &args.trace {
+    if let Some(path) = args.trace.as_ref().filter(|path| !is_stdout(path)) {
         files.push((path.clone(), chrome_trace(&evaluation.spans).to_string()));
     }
     Ok(write_all_atomic(&files)?)
+}
+
+/// Every text, as JSON Lines without the last line break.
+fn texts(evaluation: &Evaluation) -> serde_json::Result<String> {
+    let lines = evaluation.texts.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
+    Ok(lines.join("\n"))
 }
 
 fn render(report: &EvalReport, output: &Output) -> String {

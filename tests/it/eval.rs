@@ -198,6 +198,27 @@ fn the_same_seed_gives_the_same_texts_for_any_batch_and_threads() {
 }
 
 #[test]
+fn texts_or_the_trace_go_to_stdout_alone() {
+    let folder = Folder::new();
+    let eval = |more: &[&str]| {
+        folder.drift(&[&["eval", "--samples", "1", "--lp", "automaton", "--preset", "greedy"], more].concat())
+    };
+    eval(&["--texts", "texts.jsonl"]).good();
+    let printed = eval(&["--texts", "-", "--trace", "trace.json", "-o", "out"]).good();
+    assert_eq!(printed.stdout, folder.read("texts.jsonl"));
+    let trace = eval(&["--trace", "-"]).good().json();
+    assert!(!trace["traceEvents"].as_array().unwrap().is_empty());
+    assert!(!folder.path().join("-").exists() && folder.path().join("out/record.json").exists());
+    for (two, second) in [
+        (&["--texts", "-", "--trace", "-"][..], "--trace -: stdout is for --texts - already"),
+        (&["--texts", "-", "--json"], "--texts -: stdout is for --json already"),
+        (&["--trace", "-", "-o", "-"], "--trace -: stdout is for -o - already"),
+    ] {
+        refused(&eval(two), second);
+    }
+}
+
+#[test]
 fn a_trace_opens_and_sums_to_the_time() {
     let folder = Folder::new();
     let arguments = ["eval", "--samples", "2", "--lp", "automaton", "--json", "--trace", "trace.json"];
