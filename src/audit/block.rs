@@ -13,7 +13,7 @@ pub struct BlockVerdict {
     /// It holds a letter.
     pub junk_letters: bool,
     /// Fixed dialect: a number is missing or has fewer than four decimals. `None` in the stripped dialect, where fewer
-    /// decimals may be meant.
+    /// decimals may be meant: only who saw the model write can tell, by [`goes_on`].
     pub truncated: Option<bool>,
     /// A number has more than four decimals, or, in the stripped dialect, trailing zeros.
     pub invented: bool,
@@ -49,6 +49,27 @@ pub fn judge_block(inside: &str, dialect: Dialect) -> BlockVerdict {
         verdict.truncated = Some(lost > 0);
     }
     verdict
+}
+
+/// Whether a model that would write `next` behind `written`, the beginning of a block, would go on with the block: with
+/// decimals up to the fourth, or with a number that is missing. Junk and a fifth decimal are none of that.
+pub fn goes_on(written: &str, next: &str) -> bool {
+    let numbers = written.split(',').count();
+    let last = written.rsplit(',').next().unwrap_or_default();
+    let part = Part::of(last);
+    if numbers > 3 || part.rest > 0 && last != "-" {
+        return false;
+    }
+    let mut characters = next.chars();
+    match characters.next() {
+        Some('0'..='9') => part.decimals < DECIMALS,
+        Some('.') => {
+            part.has_digits && !last.contains('.') && characters.next().is_none_or(|c| c.is_ascii_digit())
+        }
+        Some(',') => part.has_digits && numbers < 3,
+        Some('-') => last.is_empty(),
+        _ => false,
+    }
 }
 
 /// The number that a part of a block begins with.
@@ -136,6 +157,40 @@ mod tests {
         assert_eq!(stripped("1.50,0.5,10.0000"), (false, true, 5));
         assert_eq!(stripped("1.23456,0.500000,10"), (false, true, 1 + 5));
         assert_eq!(stripped("1.5,0.5"), (true, false, 0));
+    }
+
+    #[test]
+    fn a_block_goes_on_with_digits_and_missing_numbers() {
+        for (written, next) in [
+            ("1.5,2,0.3", "2"),
+            ("1.5,2,0.324", "1"),
+            ("1.5,2,0.", "7"),
+            ("1.5,2,0", ".25"),
+            ("1.5,2,0", "."),
+            ("1.5,2,1", "2.5>"),
+            ("1.5,2,-", "0"),
+            ("1.5,2,", "-3"),
+            ("1.5,2", ",-"),
+            ("", "1"),
+        ] {
+            assert!(goes_on(written, next), "{written} {next}");
+        }
+        for (written, next) in [
+            ("1.5,2,0.3", ">"),
+            ("1.5,2,0.3", ">["),
+            ("1.5,2,0.3", ","),
+            ("1.5,2,0.3", "."),
+            ("1.5,2,0.3", "-1"),
+            ("1.5,2,0", ".>"),
+            ("1.5,2,0.3241", "5"),
+            ("1.5,2,0.3x", "5"),
+            ("1.5,2,3,4", "5"),
+            ("1.5,", ","),
+            ("1.5,2,0.3", " 1"),
+            ("1.5,2,0.3", ""),
+        ] {
+            assert!(!goes_on(written, next), "{written} {next}");
+        }
     }
 
     #[test]

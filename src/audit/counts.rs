@@ -31,11 +31,14 @@ pub struct Counts {
     pub junk_blocks_strict: u64,
     /// Blocks that hold a letter.
     pub junk_blocks_letters: u64,
-    /// Blocks in which digits are missing; none in the stripped dialect, where a text does not show it.
+    /// Blocks in which digits are missing. In the stripped dialect a text does not show it: none in `audit`; in `eval`
+    /// blocks that the logit processor closed where the unmasked model would most likely have written on
+    /// ([`super::goes_on`]), so 0 where it forces nothing, as `none`, or only what the format leaves no choice, as
+    /// `automaton`.
     pub truncated_blocks: Option<u64>,
     /// Blocks with digits that the format does not have.
     pub invented_blocks: u64,
-    /// Digits that are missing; none in the stripped dialect.
+    /// Digits that are missing; none in the stripped dialect, where nobody knows how many the model would have written.
     pub lost_digits: Option<u64>,
     /// Digits that the format does not have.
     pub invented_digits: u64,
@@ -81,8 +84,8 @@ impl Counts {
         self.junk_blocks_letters += u64::from(block.junk_letters);
         self.invented_blocks += u64::from(block.invented);
         self.invented_digits += u64::from(block.invented_digits);
-        if let (Some(blocks), Some(truncated)) = (&mut self.truncated_blocks, block.truncated) {
-            *blocks += u64::from(truncated);
+        if let Some(truncated) = block.truncated {
+            *self.truncated_blocks.get_or_insert(0) += u64::from(truncated);
         }
         if let Some(digits) = &mut self.lost_digits {
             *digits += u64::from(block.lost_digits);

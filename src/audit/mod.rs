@@ -19,7 +19,7 @@ mod run;
 mod sample;
 mod symmetry;
 
-pub use block::{BlockVerdict, dialect_of, judge_block};
+pub use block::{BlockVerdict, dialect_of, goes_on, judge_block};
 pub use counts::{Counts, DriftHistogram};
 pub use flaws::{Flaw, Mark, marks, readable};
 pub use references::{GeometryReport, MoleculeGeometry, Reference, References};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 
 use super::output::Output;
-use crate::constraint::LpKind;
+use crate::constraint::{LpKind, Placeholder};
 use crate::error::Error;
 use crate::eval::molecules::Molecules;
 use crate::eval::plan::{EngineChoice, EvalPlan, ModelChoice, PlaceholderChoice, Synthetic};
@@ -15,9 +15,11 @@ use crate::generate::Sampling;
 use crate::io::write_all_atomic;
 use crate::job::Job;
 use crate::model::{Device, Room};
+use crate::placeholder::FittedFile;
 use crate::report::eval_page::eval_page;
 use crate::report::eval_view::{
-    comparison_table, cost_table, likelihood_table, outcome_table, probability_table, setting,
+    comparison_table, cost_table, likelihood_table, outcome_table, placeholder_table, probability_table,
+    setting,
 };
 use crate::report::trace::chrome_trace;
 use crate::text::Dialect;
@@ -40,7 +42,8 @@ pub struct Args {
     /// Logit processors; all of them by default
     #[arg(long, value_enum, value_delimiter = ',')]
     lp: Vec<LpArg>,
-    /// What position templates hold in their blocks, such as 0.0000,0.0000,0.0000, or `fitted`
+    /// What position templates hold in their blocks, such as 0.0000,0.0000,0.0000; `fitted`; or a file that `drift fit
+    /// -o` wrote for the tokenizer: one placeholder for each class of block where that gains something, else one for all
     #[arg(long, value_name = "P", allow_hyphen_values = true, default_value = PLACEHOLDER)]
     placeholder: Vec<String>,
     /// How decimals are written; as the model's recipe says by default, else fixed
@@ -88,10 +91,10 @@ pub struct Args {
     /// Also score the reference conformers: nats a conformer, summed over its tokens, so that tokenizers compare
     #[arg(long)]
     likelihood: bool,
-    /// A file for every text: {smiles, generation, lp, placeholder, model, text} a line
+    /// A file for every text: {smiles, generation, lp, placeholder, model, text} a line; `-` prints them instead of tables
     #[arg(long, value_name = "FILE.jsonl")]
     texts: Option<PathBuf>,
-    /// A file for a Chrome trace of the phases; opens in Perfetto
+    /// A file for a Chrome trace of the phases; opens in Perfetto; `-` prints it instead of tables
     #[arg(long, value_name = "FILE.json")]
     trace: Option<PathBuf>,
     /// A folder for record.json and eval.html; `-` prints the JSON
@@ -141,8 +144,8 @@ enum CacheArg {
 /// Reads, generates, judges, writes, shows.
 pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     let plan = plan(&args)?;
-    let json = output.json || args.output.as_deref().is_some_and(|path| path.as_os_str() == "-");
-    let folder = args.output.as_deref().filter(|path| path.as_os_str() != "-");
+    let printed = Printed::of(&args, output)?;
+    let folder = args.output.as_deref().filter(|path| !is_stdout(path));
     if let Some(file) = folder.filter(|path| path.exists() && !path.is_dir()) {
         return Err(Error::input(file.display(), "is a file", "give the name of a folder").into());
     }
@@ -152,16 +155,51 @@ pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     }
     let evaluation = evaluate(&plan, &molecules, job)?;
     write(&args, folder, &evaluation)?;
-    if json {
-        output.document(&evaluation.report)?;
-    } else {
-        output.text(&render(&evaluation.report, output))?;
+    match printed {
+        Printed::Tables => output.text(&render(&evaluation.report, output))?,
+        Printed::Record => output.document(&evaluation.report)?,
+        Printed::Texts => output.text(&texts(&evaluation)?)?,
+        Printed::Trace => output.text(&chrome_trace(&evaluation.spans).to_string())?,
     }
     if evaluation.report.interrupted {
         let kept = "the record holds what was finished".to_owned();
         return Err(Error::Stopped { kept }.into());
     }
     Ok(())
+}
+
+/// What goes to stdout.
+enum Printed {
+    Tables,
+    Record,
+    Texts,
+    Trace,
+}
+
+impl Printed {
+    /// What was asked for; the tables unless anything else was.
+    fn of(args: &Args, output: &Output) -> Result<Self, Error> {
+        let to_stdout = |path: &Option<PathBuf>| path.as_deref().is_some_and(is_stdout);
+        let asked = [
+            (output.json, "--json", Printed::Record),
+            (!output.json && to_stdout(&args.output), "-o -", Printed::Record),
+            (to_stdout(&args.texts), "--texts -", Printed::Texts),
+            (to_stdout(&args.trace), "--trace -", Printed::Trace),
+        ];
+        let mut asked = asked.into_iter().filter(|(is_asked, ..)| *is_asked);
+        let Some((_, first, printed)) = asked.next() else { return Ok(Printed::Tables) };
+        match asked.next() {
+            None => Ok(printed),
+            Some((_, second, _)) => {
+                let problem = format!("stdout is for {first} already");
+                Err(Error::input(second, problem, "give one of them a file"))
+            }
+        }
+    }
+}
+
+fn is_stdout(path: &Path) -> bool {
+    path.as_os_str() == "-"
 }
 
 /// What the user wrote, complete and checked.
@@ -172,15 +210,11 @@ fn plan(args: &Args) -> anyhow::Result<EvalPlan> {
         None if args.model.is_empty() => vec![ModelChoice::Embedded],
         None => args.model.iter().cloned().map(ModelChoice::Folder).collect(),
     };
-    let placeholder = |text: &String| match text.as_str() {
-        "fitted" => Ok(PlaceholderChoice::Fitted),
-        text => crate::constraint::Placeholder::new(text).map(|_| PlaceholderChoice::Text(text.to_owned())),
-    };
     Ok(EvalPlan {
         models,
         tokenizer: args.tokenizer.clone(),
         processors: processors(&args.lp),
-        placeholders: args.placeholder.iter().map(placeholder).collect::<Result<_, _>>()?,
+        placeholders: args.placeholder.iter().map(|text| placeholder(text)).collect::<Result<_, _>>()?,
         dialect: args.dialect.map(|dialect| match dialect {
             DialectArg::Fixed => Dialect::Fixed,
             DialectArg::Stripped => Dialect::Stripped,
@@ -205,6 +239,25 @@ fn plan(args: &Args) -> anyhow::Result<EvalPlan> {
         likelihood: args.likelihood,
         trace: args.trace.is_some(),
     })
+}
+
+/// `fitted`, three numbers, or a file of `drift fit -o`.
+fn placeholder(text: &str) -> Result<PlaceholderChoice, Error> {
+    if text == "fitted" {
+        return Ok(PlaceholderChoice::Fitted);
+    }
+    match Placeholder::new(text) {
+        Ok(_) => Ok(PlaceholderChoice::Text(text.to_owned())),
+        Err(_) if Path::new(text).exists() || text.ends_with(".json") => {
+            Ok(PlaceholderChoice::File(FittedFile::read(Path::new(text))?))
+        }
+        Err(Error::Input { problem, .. }) => {
+            let remedy =
+                "give three numbers, for example 0.0000,0.0000,0.0000, or a file that `drift fit -o` wrote";
+            Err(Error::input("--placeholder", problem, remedy))
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// Each processor once, in the order of reports.
@@ -247,18 +300,24 @@ fn write(args: &Args, folder: Option<&Path>, evaluation: &Evaluation) -> anyhow:
         files.push((folder.join("record.json"), json));
         files.push((folder.join("eval.html"), eval_page(&evaluation.report).render()));
     }
-    if let Some(path) = &args.texts {
-        let lines = evaluation.texts.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
-        files.push((path.clone(), lines.join("\n") + "\n"));
+    if let Some(path) = args.texts.as_deref().filter(|path| !is_stdout(path)) {
+        files.push((path.to_owned(), texts(evaluation)? + "\n"));
     }
-    if let Some(path) = &args.trace {
+    if let Some(path) = args.trace.as_ref().filter(|path| !is_stdout(path)) {
         files.push((path.clone(), chrome_trace(&evaluation.spans).to_string()));
     }
     Ok(write_all_atomic(&files)?)
 }
 
+/// Every text, as JSON Lines without the last line break.
+fn texts(evaluation: &Evaluation) -> serde_json::Result<String> {
+    let lines = evaluation.texts.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
+    Ok(lines.join("\n"))
+}
+
 fn render(report: &EvalReport, output: &Output) -> String {
     let mut tables = vec![outcome_table(report)];
+    tables.extend(placeholder_table(report));
     if !report.comparisons.is_empty() {
         tables.push(comparison_table(report));
     }

@@ -1,5 +1,7 @@
 //! The texts of a run, judged.
 
+use std::collections::BTreeSet;
+
 use rayon::prelude::*;
 
 use super::checkpoint::Checkpoint;
@@ -9,8 +11,8 @@ use crate::audit::{self, DriftHistogram, Flaw, Mark, Outcome};
 use crate::constraint::{Placeholder, strip_junk};
 use crate::error::Result;
 use crate::generate::{End, Generated, Sample};
-use crate::text::write;
-use crate::tokenizer::Tokenizer;
+use crate::text::{Dialect, write};
+use crate::tokenizer::{Tokenizer, block_ranges};
 
 /// One text.
 #[derive(Debug, Clone)]
@@ -64,7 +66,13 @@ fn judged(
     let text = if strips { strip_junk(&written, checkpoint.dialect) } else { written };
     let prompt = Some(&*subject.molecule.smiles);
     let (ended, dialect) = (sample.end == End::Eos, checkpoint.dialect);
-    let verdict = audit::judge(&audit::Sample { prompt, answer: &text, ended, dialect });
+    let mut verdict = audit::judge(&audit::Sample { prompt, answer: &text, ended, dialect });
+    if dialect == Dialect::Stripped {
+        let cut = cut_off(&checkpoint.tokenizer, sample);
+        for (at, block) in verdict.blocks.iter_mut().enumerate() {
+            block.truncated = Some(cut.contains(&at));
+        }
+    }
     let copied = verdict.skeleton == subject.molecule.skeleton;
     // Another spelling of the molecule may have its atoms in another order.
     let points = audit::coordinates(&text).filter(|_| verdict.outcome == Outcome::Pass && copied);
@@ -102,6 +110,23 @@ fn add_drift(
     drift.add(&checkpoint.tokenizer, &mended, &template, |block| {
         blocks.get(block).is_some_and(Option::is_some)
     })
+}
+
+/// The blocks that were closed by force where the model would have written on.
+fn cut_off(tokenizer: &Tokenizer, sample: &Sample) -> BTreeSet<usize> {
+    if sample.preferred.is_empty() {
+        return BTreeSet::new();
+    }
+    let texts = token_texts(tokenizer, &sample.tokens);
+    let text = texts.concat();
+    let blocks = block_ranges(&text);
+    let is_cut = |(place, token): &(usize, u32)| {
+        let at = texts[..*place].iter().map(String::len).sum::<usize>();
+        let block = blocks.iter().position(|block| block.start <= at && at <= block.end)?;
+        let next = tokenizer.decode(&[*token]).unwrap_or_default();
+        audit::goes_on(&text[blocks[block].start..at], &next).then_some(block)
+    };
+    sample.preferred.iter().filter_map(is_cut).collect()
 }
 
 /// Tokens that lie inside what is junk or invented.

@@ -1,7 +1,8 @@
 //! Generation under each logit processor, measured.
 //!
 //! [`evaluate`] is the way through: `checkpoint` loads a model, [`molecules`] says for what to generate, `run` generates
-//! under each logit processor, `likelihood` scores the reference conformers, `judged` judges the texts, `tally` counts, `paired` sets each run against none, `advice`
+//! under each logit processor, whose templates hold `fillings`, `likelihood` scores the reference conformers, `judged` judges
+//! the texts, `tally` counts, `paired` sets each run against none, `advice`
 //! puts it into words, and [`record`] is what comes out. [`mod@compare`] sets two records side by side.
 
 mod advice;
@@ -9,6 +10,7 @@ mod checkpoint;
 pub mod compare;
 mod environment;
 mod examples;
+mod fillings;
 mod judged;
 mod likelihood;
 pub mod molecules;

@@ -87,11 +87,15 @@ impl Molecules {
     /// The molecules of a file with one SMILES a line, and anything after a space; `most` of them, the first ones.
     ///
     /// # Errors
-    /// If the file cannot be read or no line holds a SMILES.
+    /// If the file cannot be read or is not UTF-8, or no line holds a SMILES.
     pub fn of_file(path: &Path, most: Option<usize>) -> Result<Self> {
         let mut out = Molecules { source: io::file_name(path), ..Molecules::default() };
-        for (number, line) in io::open(path)?.lines().enumerate() {
-            let line = line.map_err(|e| Error::io(path, e))?;
+        for (number, line) in io::open(path)?.split(b'\n').enumerate() {
+            let line = String::from_utf8(line.map_err(|e| Error::io(path, e))?).map_err(|e| {
+                let (number, byte) = (number + 1, e.utf8_error().valid_up_to() + 1);
+                let problem = format!("line {number}: byte {byte} is not UTF-8");
+                Error::input(path.display(), problem, "save the file as UTF-8")
+            })?;
             let Some(smiles) = line.split_whitespace().next().filter(|smiles| !smiles.starts_with('#'))
             else {
                 continue;
@@ -169,6 +173,9 @@ mod tests {
         assert_eq!(smiles, ["CC=O", "c1ccccc1"]);
         assert_eq!((read.skipped, &*read.skipped_records[0].record), (1, "line 4"));
         assert_eq!(read.molecules[0].skeleton, "[C]<>[C]<>=[O]<>");
+        std::fs::write(&path, b"CC=O\r\nCCO\xe9thanol\n").unwrap();
+        let error = Molecules::of_file(&path, None).unwrap_err().to_string();
+        assert!(error.ends_with("some.smi: line 2: byte 4 is not UTF-8; save the file as UTF-8"), "{error}");
         std::fs::write(&path, "C(\n").unwrap();
         let error = Molecules::of_file(&path, None).unwrap_err().to_string();
         assert!(error.contains("line 1"), "{error}");

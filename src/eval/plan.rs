@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use crate::constraint::LpKind;
 use crate::generate::Sampling;
 use crate::model::{Device, Room};
+use crate::placeholder::FittedFile;
 use crate::text::Dialect;
 
 /// A complete, checked order.
@@ -95,6 +96,8 @@ pub enum PlaceholderChoice {
     Text(String),
     /// The one of least harm for the tokenizer, by `drift fit` on the embedded corpus.
     Fitted,
+    /// What `drift fit -o` wrote for the tokenizer: one per class of block where that gains something.
+    File(FittedFile),
 }
 
 /// Whose decoders compute.

@@ -79,8 +79,12 @@ pub struct Protocol {
 pub struct RunReport {
     /// The logit processor's name.
     pub lp: &'static str,
-    /// Its placeholder, without brackets; none where it needs none.
+    /// Its placeholder, without brackets; how blocks are classed, and in which file, where each class has its own; none
+    /// where it needs none.
     pub placeholder: Option<String>,
+    /// The placeholder of each class of block, if they are classed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub placeholder_classes: Vec<ClassPlaceholder>,
     /// The tokenizer's name.
     pub tokenizer: String,
     /// The model's name.
@@ -109,6 +113,15 @@ pub struct RunReport {
     pub probabilities: Vec<ClassProbability>,
     /// Some of the texts that did not pass or hold junk or lost digits.
     pub examples: Vec<Example>,
+}
+
+/// What the blocks of one class hold in a template.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ClassPlaceholder {
+    /// The class.
+    pub class: String,
+    /// Its placeholder, without brackets.
+    pub placeholder: String,
 }
 
 /// What a run took.

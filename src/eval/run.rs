@@ -8,21 +8,23 @@ use serde::Serialize;
 
 use super::advice::advice;
 use super::checkpoint::Checkpoint;
+use super::fillings::{Filling, fillings};
 use super::judged::{Judged, judge_all};
 use super::likelihood::likelihood;
 use super::molecules::{Molecule, Molecules};
 use super::paired::compare;
 use super::plan::{EvalPlan, PlaceholderChoice};
-use super::record::{Comparison, Environment, EvalReport, Likelihood, Protocol, RunReport, SCHEMA, label};
+use super::record::{
+    ClassPlaceholder, Comparison, Environment, EvalReport, Likelihood, Protocol, RunReport, SCHEMA, label,
+};
 use super::tally::run_report;
 use crate::audit::{Reference, geometry};
-use crate::constraint::{Constraint, LogitProcessor, LpKind, Placeholder};
-use crate::corpus::Embedded;
+use crate::constraint::vocabulary::Vocabulary;
+use crate::constraint::{Constraint, LogitProcessor, LpKind};
 use crate::error::{Error, Result};
 use crate::generate::{Generated, Options, Prompt, Span};
 use crate::job::{InputHash, Job, Provenance};
-use crate::placeholder::{DialectChoice, FitPlan, Objective, fit};
-use crate::text::{SMILES_CLOSE, SMILES_OPEN, skeleton, tagged};
+use crate::text::{Dialect, SMILES_CLOSE, SMILES_OPEN, skeleton, tagged};
 use crate::tokenizer::Tokenizer;
 
 /// The widest block: a negative number of two digits before the point on each axis.
@@ -66,7 +68,10 @@ pub(super) struct Subject {
 /// A run that is over.
 pub(super) struct Run {
     pub processor: LpKind,
+    /// Its label.
     pub placeholder: Option<String>,
+    /// By class of block, if it has classes.
+    pub classes: Vec<ClassPlaceholder>,
     pub generated: Generated,
     pub judged: Vec<Judged>,
     pub templates_seconds: f64,
@@ -82,6 +87,10 @@ pub fn evaluate(plan: &EvalPlan, molecules: &Molecules, job: &Job) -> Result<Eva
     let environment = Environment::here();
     let subjects = subjects(&molecules.molecules)?;
     let mut gathered = Gathered { inputs: molecules.inputs.clone(), ..Gathered::default() };
+    gathered.inputs.extend(plan.placeholders.iter().filter_map(|choice| match choice {
+        PlaceholderChoice::File(file) => Some(file.source.clone()),
+        _ => None,
+    }));
     for choice in &plan.models {
         if !gathered.interrupted {
             gathered.add(plan, Checkpoint::load(choice, plan)?, &subjects, job)?;
@@ -184,19 +193,18 @@ fn of_model(
     job: &Job,
     interrupted: &mut bool,
 ) -> Result<Vec<Run>> {
-    let placeholders = placeholders(plan, checkpoint, job)?;
+    let fillings = fillings(plan, checkpoint, job)?;
     let mut done = Vec::new();
     for &processor in &plan.processors {
-        let texts: Vec<Option<&str>> = if processor.takes_placeholder() {
-            placeholders.iter().map(|text| Some(text.as_str())).collect()
-        } else {
-            vec![None]
+        let fillings: Vec<Option<&Filling>> = match processor.takes_placeholder() {
+            true => fillings.iter().map(Some).collect(),
+            false => vec![None],
         };
-        for placeholder in texts {
+        for filling in fillings {
             if *interrupted {
                 return Ok(done);
             }
-            let run = run(plan, checkpoint, subjects, (processor, placeholder), job)?;
+            let run = run(plan, checkpoint, subjects, (processor, filling), job)?;
             *interrupted = run.generated.interrupted;
             done.push(run);
         }
@@ -208,16 +216,15 @@ fn run(
     plan: &EvalPlan,
     checkpoint: &mut Checkpoint,
     subjects: &[Subject],
-    (processor, text): (LpKind, Option<&str>),
+    (processor, filling): (LpKind, Option<&Filling>),
     job: &Job,
 ) -> Result<Run> {
     let begin = Instant::now();
-    let placeholder = text.map(Placeholder::new).transpose()?;
+    let placeholder = filling.map(|filling| &filling.placeholder);
     let (constraints, prompts);
     {
         let Checkpoint { tokenizer, dialect, specials, .. } = &*checkpoint;
-        let processor =
-            LogitProcessor::new(processor, tokenizer, *dialect, placeholder.as_ref(), specials.clone())?;
+        let processor = LogitProcessor::new(processor, tokenizer, *dialect, placeholder, specials.clone())?;
         constraints = subjects
             .par_iter()
             .map(|subject| processor.constraint(&subject.molecule.skeleton))
@@ -231,11 +238,28 @@ fn run(
         seed: plan.seed,
         room: plan.room,
         log_probabilities: plan.log_probabilities,
+        watched: closing(processor, checkpoint),
         trace: plan.trace,
     };
     let generated = checkpoint.engine.generate(&prompts, &options, job)?;
-    let judged = judge_all(checkpoint, subjects, (placeholder.as_ref(), plan.strip_junk), &generated)?;
-    Ok(Run { processor, placeholder: text.map(str::to_owned), generated, judged, templates_seconds })
+    let judged = judge_all(checkpoint, subjects, (placeholder, plan.strip_junk), &generated)?;
+    Ok(Run {
+        processor,
+        placeholder: filling.map(|filling| filling.label.clone()),
+        classes: filling.map(|filling| filling.classes.clone()).unwrap_or_default(),
+        generated,
+        judged,
+        templates_seconds,
+    })
+}
+
+/// Tokens that close a number, where whether a block was cut off shows in nothing but what the model would have written:
+/// under position templates in the stripped dialect.
+fn closing(processor: LpKind, checkpoint: &Checkpoint) -> Arc<[u32]> {
+    if !processor.takes_placeholder() || checkpoint.dialect == Dialect::Fixed {
+        return Arc::default();
+    }
+    Vocabulary::of(&checkpoint.tokenizer).ids(|token| token.starts_with([',', '>'])).into()
 }
 
 /// The prompts of all molecules, with the room that their texts may take.
@@ -257,40 +281,6 @@ fn prompts_of(
         })
     };
     subjects.par_iter().zip(constraints).map(prompt).collect()
-}
-
-/// The texts of a plan's placeholders for one tokenizer, each once.
-fn placeholders(plan: &EvalPlan, checkpoint: &Checkpoint, job: &Job) -> Result<Vec<String>> {
-    let mut texts: Vec<String> = Vec::new();
-    if !plan.processors.iter().any(|processor| processor.takes_placeholder()) {
-        return Ok(texts);
-    }
-    for choice in &plan.placeholders {
-        let text = match choice {
-            PlaceholderChoice::Text(text) => text.clone(),
-            PlaceholderChoice::Fitted => fitted(checkpoint, plan.seed, job)?,
-        };
-        if !texts.contains(&text) {
-            texts.push(text);
-        }
-    }
-    Ok(texts)
-}
-
-fn fitted(checkpoint: &Checkpoint, seed: u64, job: &Job) -> Result<String> {
-    let plan = FitPlan {
-        tokenizers: vec![checkpoint.tokenizer.clone()],
-        dialects: DialectChoice::Only(checkpoint.dialect),
-        candidates: Vec::new(),
-        objective: Objective::Lexicographic { tolerance_angstrom: 1e-3 },
-        seed,
-        classes: false,
-    };
-    let report = fit(&plan, &Embedded, job)?;
-    let result = report.results.into_iter().next();
-    result
-        .map(|result| result.placeholder)
-        .ok_or_else(|| Error::input("--placeholder", "nothing was fitted", "give the placeholder itself"))
 }
 
 fn text_record(checkpoint: &Checkpoint, subjects: &[Subject], run: &Run, judged: &Judged) -> TextRecord {

@@ -26,6 +26,8 @@ pub(super) fn run_report(
         passed.add(texts.iter().filter(|judged| judged.passed()).count() as i64, texts.len() as u64);
     }
     let mut counts = Counts::new(checkpoint.dialect);
+    // A run says how many even if there is no block.
+    counts.truncated_blocks.get_or_insert(0);
     let mut drift = DriftHistogram::default();
     for judged in &run.judged {
         counts.add(&judged.verdict, true);
@@ -34,6 +36,7 @@ pub(super) fn run_report(
     RunReport {
         lp: run.processor.name(),
         placeholder: run.placeholder.clone(),
+        placeholder_classes: run.classes.clone(),
         tokenizer: checkpoint.tokenizer.name.clone(),
         model: checkpoint.name.clone(),
         device: plan.device.name().to_owned(),

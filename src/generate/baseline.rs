@@ -134,11 +134,9 @@ struct Group<'a> {
 impl Group<'_> {
     /// Writes all texts of the group; whether it came to the end.
     fn all(&mut self, prompts: &[Prompt], items: &[Item], job: &Job) -> Result<bool> {
-        let Options { seed, log_probabilities, .. } = *self.options;
         let context = self.baseline.config.max_position_embeddings;
-        let new = |item: &Item| {
-            Some(Row::new(&prompts[item.prompt], *item, seed, context, log_probabilities, false))
-        };
+        let options = self.options;
+        let new = |item: &Item| Some(Row::new(&prompts[item.prompt], *item, options, context, false));
         let mut rows: Vec<Option<Row<'_>>> = items.iter().map(new).collect();
         self.baseline.clear();
         let mut fed: Vec<Vec<u32>> = items.iter().map(|item| prompts[item.prompt].tokens.clone()).collect();
@@ -202,7 +200,12 @@ impl Group<'_> {
         };
         self.clock.lap(Phase::LogitProcessor, 1);
         let (token, forced) = match candidates {
-            Err(token) => (token, true),
+            Err(token) => {
+                if row.watches(token) {
+                    row.prefer(row.written(), most_likely(Candidates::Except(logits, &[]))?);
+                }
+                (token, true)
+            }
             Ok(candidates) => {
                 let position = row.written();
                 (draw(candidates, &self.options.sampling, &mut row.noise, position)?, false)

@@ -3,10 +3,11 @@
 
 use std::collections::VecDeque;
 
+use candle_core::Tensor;
 use rayon::prelude::*;
 
 use super::clock::{Clock, Phase};
-use super::head::{Choice, Logits, Want};
+use super::head::{Choice, Logits, Want, lasts, most_likely_after, pick};
 use super::row::Row;
 use super::sample::{Candidates, draw, log_probability, most_likely};
 use super::schedule::{Item, longest_first};
@@ -43,6 +44,16 @@ pub(super) fn generate(
     let interrupted = run.all(job)?;
     let Run { samples, counts, clock, .. } = run;
     Ok(Generated { samples, counts, timing: clock.timing, spans: clock.spans, interrupted })
+}
+
+/// A forced token before which the logits are wanted.
+struct Asked {
+    /// Of the batch.
+    row: usize,
+    /// Among the row's tokens.
+    place: usize,
+    /// How many tokens before the last pending one its logits come.
+    back: usize,
 }
 
 struct Run<'a> {
@@ -89,8 +100,7 @@ impl<'a> Run<'a> {
             && let Some(item) = self.waiting.pop_front()
         {
             let prompt = &self.prompts[item.prompt];
-            let Options { seed, log_probabilities, .. } = *self.options;
-            self.rows.push(Row::new(prompt, item, seed, context, log_probabilities, true));
+            self.rows.push(Row::new(prompt, item, self.options, context, true));
             entered.push(item.prompt);
         }
         self.clock.lap(Phase::LogitProcessor, self.rows.len());
@@ -158,20 +168,25 @@ impl<'a> Run<'a> {
         let feeds: Vec<Feed<'_>> =
             pending.iter().enumerate().map(|(row, tokens)| Feed { row, tokens }).collect();
         let logs = self.options.log_probabilities;
-        let output = if logs { Output::All } else { Output::Last };
+        let asked = self.asked();
+        let output = if logs || !asked.is_empty() { Output::All } else { Output::Last };
         let hidden = self.decoder.forward(&feeds, &mut self.cache, output)?;
         self.count_fed(&feeds);
         self.counts.decode_steps += 1;
         self.counts.row_passes += rows as u64;
         self.clock.lap(Phase::Forward, rows);
-        let wants: Vec<Want<'a>> =
-            self.rows.iter().map(|row| Want::of(row.prompt, &row.state, logs)).collect();
+        let wants: Vec<Want<'a>> = self.rows.iter().map(Want::of).collect();
         self.clock.lap(Phase::LogitProcessor, rows);
-        let logits = match logs {
-            false => Logits::last(self.decoder, &hidden, &wants)?,
-            true => Logits::all(self.decoder, &hidden, &feeds)?,
+        let logits = match (logs, output) {
+            (true, _) => Logits::all(self.decoder, &hidden, &feeds)?,
+            (false, Output::All) => {
+                let last = lasts(&feeds).into_iter().map(|at| at as u32).collect();
+                Logits::last(self.decoder, &pick(&hidden, last)?, &wants)?
+            }
+            (false, _) => Logits::last(self.decoder, &hidden, &wants)?,
         };
         self.counts.head_rows += logits.rows() as u64;
+        self.answer(&asked, &hidden, &feeds, &logits)?;
         self.clock.lap(Phase::Forward, rows);
         if logs {
             self.rows
@@ -179,8 +194,50 @@ impl<'a> Run<'a> {
                 .enumerate()
                 .for_each(|(at, row)| log_forced(row, &pending[at], at, &logits));
         }
+        for (at, row) in self.rows.iter_mut().enumerate() {
+            if let Some(token) = row.close()
+                && let (true, Some(full)) = (row.logs(), logits.full(at))
+            {
+                row.log(log_probability(full, token));
+            }
+        }
         self.observe(&logits)?;
         self.choose(&logits, &wants)
+    }
+
+    /// The places in what is pending where the model's own choice is asked for.
+    fn asked(&mut self) -> Vec<Asked> {
+        let of_row = |(row, asked): (usize, &mut Row<'_>)| {
+            asked.asked().into_iter().map(move |(place, back)| Asked { row, place, back })
+        };
+        self.rows.iter_mut().enumerate().flat_map(of_row).collect()
+    }
+
+    /// Keeps what the model would have written where it was asked.
+    fn answer(
+        &mut self,
+        asked: &[Asked],
+        hidden: &Tensor,
+        feeds: &[Feed<'_>],
+        logits: &Logits,
+    ) -> Result<()> {
+        if asked.is_empty() {
+            return Ok(());
+        }
+        let preferred: Vec<u32> = if self.options.log_probabilities {
+            let known = |asked: &Asked| logits.before_last(asked.row, asked.back).unwrap_or_default();
+            let each = asked.par_iter().map(|asked| most_likely(Candidates::Except(known(asked), &[])));
+            each.collect::<Result<_>>()?
+        } else {
+            let lasts = lasts(feeds);
+            let places = asked.iter().map(|asked| (lasts[asked.row] - asked.back) as u32).collect();
+            self.counts.head_rows += (asked.len() * self.decoder.config().vocab_size) as u64;
+            most_likely_after(self.decoder, hidden, places)?
+        };
+        for (asked, token) in asked.iter().zip(preferred) {
+            self.rows[asked.row].prefer(asked.place, token);
+        }
+        Ok(())
     }
 
     /// Shows the most likely tokens to the logit processors that want them.
@@ -213,7 +270,12 @@ impl<'a> Run<'a> {
         let drawn = self.rows.par_iter_mut().zip(&choices).enumerate().map(|(at, (row, choice))| {
             let (token, forced) = match choice {
                 None => return Ok(None),
-                Some(Choice::Forced(token)) => (*token, true),
+                Some(Choice::Forced(token)) => {
+                    if let (true, Some(full)) = (row.watches(*token), logits.full(at)) {
+                        row.prefer(row.written(), most_likely(Candidates::Except(full, &[]))?);
+                    }
+                    (*token, true)
+                }
                 Some(Choice::Draw(candidates)) => {
                     let position = row.written();
                     (draw(*candidates, sampling, &mut row.noise, position)?, false)
@@ -258,8 +320,5 @@ fn log_forced(row: &mut Row<'_>, pending: &[u32], at: usize, logits: &Logits) {
         if let Some(before) = logits.before_last(at, pending.len() - i) {
             row.log(log_probability(before, *token));
         }
-    }
-    if let (Some(token), Some(full)) = (row.close(), logits.full(at)) {
-        row.log(log_probability(full, token));
     }
 }

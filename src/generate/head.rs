@@ -1,9 +1,11 @@
 //! Which logits a step needs, and what may be drawn from them.
 
 use candle_core::Tensor;
+use rayon::prelude::*;
 
 use super::Prompt;
-use super::sample::Candidates;
+use super::row::Row;
+use super::sample::{Candidates, most_likely};
 use crate::constraint::{Mask, State};
 use crate::error::Result;
 use crate::model::{Decoder, Feed, failed};
@@ -23,12 +25,14 @@ pub(super) enum Want<'p> {
 }
 
 impl<'p> Want<'p> {
-    /// What the constraint of `prompt` needs in `state`.
-    pub fn of(prompt: &'p Prompt, state: &State, logs: bool) -> Self {
-        if logs || prompt.constraint.wants_argmax() {
+    /// What the constraint of a row needs.
+    pub fn of(row: &Row<'p>) -> Self {
+        let constraint = &row.prompt.constraint;
+        if row.logs() || constraint.wants_argmax() {
             return Want::Full;
         }
-        match prompt.constraint.mask(state) {
+        match constraint.mask(&row.state) {
+            Mask::Forced(token) if row.watches(token) => Want::Full,
             Mask::Forced(token) => Want::Forced(token),
             // Masks come before temperature, top-k and the like, so that what is forbidden plays no part.
             Mask::Only(ids) => Want::Listed(ids),
@@ -92,12 +96,7 @@ impl Logits {
     /// All logits of all tokens that were fed (`[tokens, hidden]`).
     pub fn all(decoder: &Decoder, hidden: &Tensor, feeds: &[Feed<'_>]) -> Result<Self> {
         let full = flat(&decoder.logits(hidden)?)?;
-        let mut end = 0;
-        let ends = feeds.iter().map(|feed| {
-            end += feed.tokens.len();
-            Some(end - 1)
-        });
-        let full_at = ends.collect();
+        let full_at = lasts(feeds).into_iter().map(Some).collect();
         let (listed, known, listed_at) = (Vec::new(), Vec::new(), vec![None; feeds.len()]);
         Ok(Logits { full, vocab: decoder.config().vocab_size, full_at, listed, known, listed_at })
     }
@@ -152,8 +151,25 @@ fn positions(wants: &[Want<'_>], passes: impl Fn(&Want<'_>) -> bool) -> (Vec<u32
     (rows, at)
 }
 
+/// Where the last tokens of feeds are among all that are fed.
+pub(super) fn lasts(feeds: &[Feed<'_>]) -> Vec<usize> {
+    let mut end = 0;
+    let last = |feed: &Feed<'_>| {
+        end += feed.tokens.len();
+        end - 1
+    };
+    feeds.iter().map(last).collect()
+}
+
+/// The most likely token after each of some hidden states.
+pub(super) fn most_likely_after(decoder: &Decoder, hidden: &Tensor, rows: Vec<u32>) -> Result<Vec<u32>> {
+    let logits = flat(&decoder.logits(&pick(hidden, rows)?)?)?;
+    let rows = logits.par_chunks(decoder.config().vocab_size);
+    rows.map(|logits| most_likely(Candidates::Except(logits, &[]))).collect()
+}
+
 /// Some rows of a matrix.
-fn pick(hidden: &Tensor, rows: Vec<u32>) -> Result<Tensor> {
+pub(super) fn pick(hidden: &Tensor, rows: Vec<u32>) -> Result<Tensor> {
     let pick = || match rows.len() == hidden.dim(0)? {
         true => Ok(hidden.clone()),
         false => hidden.index_select(&Tensor::new(rows, hidden.device())?, 0),

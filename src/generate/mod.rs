@@ -57,6 +57,9 @@ pub struct Options {
     pub room: Room,
     /// Whether to log the probability that the model gives to each token; costs the whole LM head at each token.
     pub log_probabilities: bool,
+    /// Sorted ids: where one of them is forced, [`Sample::preferred`] says what the model itself would have written;
+    /// costs the whole LM head there.
+    pub watched: Arc<[u32]>,
     /// Whether to keep a [`Span`] for each phase of each step.
     pub trace: bool,
 }
@@ -69,6 +72,7 @@ impl Default for Options {
             seed: 0,
             room: Room::Static,
             log_probabilities: false,
+            watched: Arc::default(),
             trace: false,
         }
     }
@@ -100,6 +104,9 @@ pub struct Sample {
     /// Natural logarithm of the probability that the unmasked model, at temperature 1, gives to each token, and last to
     /// the end of text if there is one.
     pub log_probabilities: Option<Vec<f32>>,
+    /// Where a watched token was forced: its place among `tokens`, and the most likely token of the unmasked model there.
+    /// A text that was cut off at its length lacks the places that the model never read up to.
+    pub preferred: Vec<(usize, u32)>,
 }
 
 /// How much work it was.

@@ -2,7 +2,7 @@
 
 use super::sample::Noise;
 use super::schedule::Item;
-use super::{End, Prompt, Sample};
+use super::{End, Options, Prompt, Sample};
 use crate::constraint::State;
 
 /// A text that is being written.
@@ -17,8 +17,13 @@ pub(super) struct Row<'p> {
     /// Tokens that the model has not read yet: the last of the prompt or the one that was drawn, and what is forced
     /// after it. Never empty while the row is in the batch.
     pub pending: Vec<u32>,
-    /// An end of text that was forced, of which the probability is still to be logged.
+    /// An end of text that was forced, while something is still to be learned from the logits before it.
     closing: Option<u32>,
+    /// As [`Options::watched`].
+    watched: &'p [u32],
+    /// Places of watched tokens that were forced, whose logits come when the model reads what is pending.
+    asked: Vec<usize>,
+    preferred: Vec<(usize, u32)>,
     most: usize,
     pub end: Option<End>,
 }
@@ -28,9 +33,8 @@ impl<'p> Row<'p> {
     pub fn new(
         prompt: &'p Prompt,
         item: Item,
-        seed: u64,
+        options: &'p Options,
         context: usize,
-        logs: bool,
         skips_forced: bool,
     ) -> Self {
         let most = prompt.most_tokens.min(context - prompt.tokens.len());
@@ -38,12 +42,15 @@ impl<'p> Row<'p> {
             prompt,
             item,
             state: prompt.constraint.start(),
-            noise: Noise::new(seed, item.prompt, item.generation),
+            noise: Noise::new(options.seed, item.prompt, item.generation),
             tokens: Vec::new(),
             forced: Vec::new(),
-            log_probabilities: logs.then(Vec::new),
+            log_probabilities: options.log_probabilities.then(Vec::new),
             pending: prompt.tokens.last().copied().into_iter().collect(),
             closing: None,
+            watched: &options.watched,
+            asked: Vec::new(),
+            preferred: Vec::new(),
             most,
             end: (most == 0).then_some(End::Length),
         };
@@ -92,10 +99,13 @@ impl<'p> Row<'p> {
         let mut run = Vec::new();
         self.prompt.constraint.forced_run(&self.state, &mut run);
         for token in run {
+            if self.watches(token) {
+                self.asked.push(self.written());
+            }
             if self.write(token, true) {
-                match self.log_probabilities {
-                    Some(_) => self.closing = Some(token),
-                    None => self.end = Some(End::Eos),
+                match self.logs() || !self.asked.is_empty() {
+                    true => self.closing = Some(token),
+                    false => self.end = Some(End::Eos),
                 }
                 return;
             }
@@ -115,7 +125,23 @@ impl<'p> Row<'p> {
         self.log_probabilities.iter_mut().for_each(|log| log.push(log_probability));
     }
 
-    /// The forced end of text that is left to be logged, which then ends the row.
+    /// Whether the model's own choice is kept where `token` is forced.
+    pub fn watches(&self, token: u32) -> bool {
+        self.watched.binary_search(&token).is_ok()
+    }
+
+    /// The places that are asked for, each with how many tokens before the last its logits come.
+    pub fn asked(&mut self) -> Vec<(usize, usize)> {
+        let written = self.written();
+        std::mem::take(&mut self.asked).into_iter().map(|place| (place, written - place)).collect()
+    }
+
+    /// Keeps what the model would have written at a place.
+    pub fn prefer(&mut self, place: usize, token: u32) {
+        self.preferred.push((place, token));
+    }
+
+    /// The forced end of text before which the logits are known now, which ends the row.
     pub fn close(&mut self) -> Option<u32> {
         let closing = self.closing.take()?;
         self.end = Some(End::Eos);
@@ -131,6 +157,7 @@ impl<'p> Row<'p> {
             forced: self.forced,
             end,
             log_probabilities: self.log_probabilities,
+            preferred: self.preferred,
         }
     }
 }

@@ -8,13 +8,10 @@ use serde_json::Value;
 use super::config::{Config, Ids};
 use crate::error::{Error, Result};
 use crate::io;
-use crate::tokenizer::Tokenizer;
+use crate::tokenizer::{Tokenizer, USUAL_ENDS};
 
 /// No real file of settings is larger.
 const LIMIT: u64 = 64 << 20;
-
-/// Names that tokenizers give to the end of a text, the first that is there.
-const NAMES: [&str; 5] = ["<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|im_end|>"];
 
 /// The one field of `generation_config.json` that counts here.
 #[derive(Deserialize)]
@@ -43,7 +40,7 @@ pub fn end_of_text(dir: &Path, config: &Config, tokenizer: &Tokenizer) -> Result
     }
     if ids.is_empty() {
         let name = settings.and_then(|file| name_of(file.eos_token?));
-        let names = name.iter().map(String::as_str).chain(NAMES);
+        let names = name.iter().map(String::as_str).chain(USUAL_ENDS);
         ids = names.filter_map(|name| vocabulary.get(name).copied()).take(1).collect();
     }
     if ids.is_empty() {

@@ -22,7 +22,7 @@ impl Harm {
 }
 
 /// How two harms compare.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Objective {
     /// u, then r, then j: one clipped last digit is better than a junk slot, as closed-loop generation shows.

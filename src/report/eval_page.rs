@@ -1,7 +1,8 @@
 //! A record of `drift eval` as a page.
 
 use super::eval_view::{
-    comparison_table, cost_table, fastest, likelihood_table, outcome_table, probability_table, setting,
+    comparison_table, cost_table, fastest, likelihood_table, outcome_table, placeholder_table,
+    probability_table, setting,
 };
 use super::html::{Page, Section};
 use super::plot::{Bar, BarChart, Columns, Scale, Value, bars, columns};
@@ -18,6 +19,9 @@ pub fn eval_page(report: &EvalReport) -> Page {
         })
         .section("What each logit processor costs", |section| {
             section.table(&outcome_table(report));
+            if let Some(placeholders) = placeholder_table(report) {
+                section.table(&placeholders);
+            }
             section.svg(
                 &harm_plot(report),
                 "Blocks that are no longer three numbers, or lost or gained digits.",
@@ -137,8 +141,8 @@ fn method(section: &mut Section, report: &EvalReport) {
     section.list([
         "A text passes if it has the prompt's molecular graph, stereo ignored, and every block is three numbers.".to_owned(),
         "Junk: a block that is not three numbers. Truncated, fixed dialect: a number is missing or has fewer than four \
-         decimals; stripped: a position template forced `>` where the model's first choice was a number. Invented: more \
-         than four decimals, or, stripped, a trailing zero."
+         decimals; stripped: a position template forced `>` where the model's first choice would have gone on with the block \
+         (how many digits that cost nobody knows). Invented: more than four decimals, or, stripped, a trailing zero."
             .to_owned(),
         "Bond error: mean absolute difference of bond lengths from their means over the reference conformers. RMSD after \
          alignment (Kabsch), the least over all renumberings that leave the molecule as it is. COV and MAT as in GeoMol \

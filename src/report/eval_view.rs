@@ -1,5 +1,7 @@
 //! A record of `drift eval` as tables.
 
+use std::collections::BTreeSet;
+
 use super::format::{number, percent, rate, seconds, thousands};
 use super::table::Table;
 use crate::audit::GeometryReport;
@@ -46,6 +48,25 @@ pub fn outcome_table(report: &EvalReport) -> Table {
     }
     table.note("Blocks in percent of all blocks; bond error and MAT-P over the texts that pass.");
     table
+}
+
+/// The placeholder of each class of block; none if no run has classes.
+pub fn placeholder_table(report: &EvalReport) -> Option<Table> {
+    let mut table = Table::new(title(report, "placeholders by class of block"));
+    table = model_column(table, report).code("placeholders").text("class").code("placeholder");
+    let mut shown = BTreeSet::new();
+    for run in &report.runs {
+        let Some(label) = &run.placeholder else { continue };
+        if run.placeholder_classes.is_empty() || !shown.insert((&run.model, label)) {
+            continue;
+        }
+        for of_class in &run.placeholder_classes {
+            let mut cells = model_cells(report, &run.model);
+            cells.extend([label, &of_class.class, &of_class.placeholder].map(String::clone));
+            table.row(cells);
+        }
+    }
+    (!shown.is_empty()).then_some(table)
 }
 
 /// Each logit processor against none, paired.

@@ -17,7 +17,7 @@ pub mod tables;
 
 pub use counter::{BUILT_IN_SKELETONS, BlockTokens, Counter, MAX_BLOCK_TOKENS, Method};
 pub use load::{EMBEDDED, EXTENDED, EmbeddedTokenizer, Tokenizer};
-pub use special::{Named, config_beside};
+pub use special::{Named, USUAL_ENDS, config_beside};
 
 use serde::Serialize;
 

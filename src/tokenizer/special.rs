@@ -11,8 +11,8 @@ use crate::io::read_to_limit;
 /// A tokenizer_config.json is at most this large.
 const MAX_CONFIG_BYTES: u64 = 1 << 24;
 
-/// Ends of text where no config names one.
-const USUAL_ENDS: [&str; 4] = ["<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>"];
+/// Names that tokenizers give to the end of a text, where no config names one: the first that is a token.
+pub const USUAL_ENDS: [&str; 5] = ["<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|im_end|>"];
 
 /// The tokenizer_config.json beside a tokenizer that is a file, a model folder, or the name of an embedded one; `None`
 /// if there is none.

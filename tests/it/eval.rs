@@ -68,6 +68,120 @@ fn the_automaton_writes_legal_texts_only_and_the_audit_agrees() {
     assert!(report["advice"][0].as_str().unwrap().contains("automaton"));
 }
 
+/// Whether a block, cut off anywhere, could go on with more decimals or another number.
+fn could_go_on(block: &str) -> bool {
+    let numbers: Vec<&str> = block.split(',').collect();
+    let last = numbers[numbers.len() - 1];
+    let (integer, decimals) = last.split_once('.').unwrap_or((last, ""));
+    let are_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_open = last.trim_start_matches('-').is_empty()
+        || are_digits(integer.trim_start_matches('-')) && are_digits(decimals);
+    is_open && numbers.len() <= 3 && (numbers.len() < 3 || decimals.len() < 4)
+}
+
+#[test]
+fn stripped_blocks_that_a_template_closes_early_are_counted() {
+    let folder = Folder::new();
+    let arguments = ["eval", "--samples", "3", "--dialect", "stripped", "--preset", "greedy", "--json"];
+    let lps = ["--lp", "none,allowlist,truncating,automaton", "--texts", "texts.jsonl"];
+    // One decimal each: the model, which writes four, is cut off in its second number.
+    let narrow = ["--placeholder", "0.0,0.0,0.0"];
+    let report = folder.drift(&[&arguments[..], &lps, &narrow].concat()).good().json();
+    let runs = runs(&report);
+    assert!(runs.values().all(|run| run["lost_digits"].is_null()));
+    for lp in ["none", "automaton"] {
+        assert_eq!(count(runs[lp], "truncated_blocks"), 0);
+    }
+    for lp in ["allowlist", "truncating"] {
+        let (cut, blocks) = (count(runs[lp], "truncated_blocks"), count(runs[lp], "blocks"));
+        let lines = texts(&folder, "texts.jsonl");
+        let texts = lines.iter().filter(|line| line["lp"] == lp).map(|line| line["text"].as_str().unwrap());
+        let inside =
+            texts.flat_map(|text| text.split('<').skip(1)).map(|block| block.split('>').next().unwrap());
+        let open = inside.filter(|block| could_go_on(block)).count() as u64;
+        assert!(blocks >= open && open >= cut && cut * 10 >= open * 8 && cut > 20, "{cut} {open} {blocks}");
+    }
+}
+
+#[test]
+fn a_fitted_file_gives_each_class_of_block_its_placeholder() {
+    let folder = Folder::new();
+    let fitted = Path::new(env!("CARGO_MANIFEST_DIR")).join("placeholders/qwen-like.json");
+    let fitted: Value = serde_json::from_slice(&std::fs::read(fitted).unwrap()).unwrap();
+    let run = |file: &str, dialect: &str| {
+        let arguments =
+            ["eval", "--samples", "3", "--generations", "2", "--preset", "greedy", "--lp", "allowlist"];
+        let more = ["--dialect", dialect, "--placeholder", file, "--json", "--texts", "texts.jsonl"];
+        folder.drift(&[&arguments[..], &more].concat())
+    };
+    folder.file("fit/qwen-like.json", fitted.to_string());
+    let report = run("fit/qwen-like.json", "stripped").good().json();
+    let classed = &report["runs"][0];
+    assert_eq!(classed["placeholder"], "by atom index of qwen-like.json");
+    let result = |dialect: &str| {
+        let results = fitted["results"].as_array().unwrap().iter().enumerate();
+        results.filter(|(_, result)| result["dialect"] == dialect).map(|(at, _)| at).next().unwrap()
+    };
+    let (fixed, stripped) = (result("fixed"), result("stripped"));
+    let partitions = fitted["results"][stripped]["classes"].as_array().unwrap();
+    let index = partitions.iter().position(|partition| partition["partition"] == "atom index").unwrap();
+    for (at, class) in partitions[index]["classes"].as_array().unwrap().iter().enumerate() {
+        assert_eq!(classed["placeholder_classes"][at]["placeholder"], class["placeholder"]);
+        assert_eq!(classed["placeholder_classes"][at]["class"], class["class"]);
+    }
+    assert!(classed["blocks"].as_u64().unwrap() > 0 && !classed["drift"].as_object().unwrap().is_empty());
+    let inputs = report["provenance"]["inputs"].as_array().unwrap();
+    assert!(inputs.iter().any(|input| input["name"] == "qwen-like.json"));
+
+    // Five FREE tokens in the first block, about twenty in the others.
+    let mut other = fitted.clone();
+    for class in other["results"][stripped]["classes"][index]["classes"].as_array_mut().unwrap() {
+        let short = class["class"] == "first";
+        class["placeholder"] = if short { "0,0,0" } else { "-10.0001,-10.0001,-10.0001" }.into();
+    }
+    folder.file("other.json", other.to_string());
+    run("other.json", "stripped").good();
+    let blocks: Vec<Vec<usize>> = texts(&folder, "texts.jsonl").iter().map(block_lengths).collect();
+    assert_eq!(blocks.len(), 6);
+    assert!(blocks.iter().all(|lengths| lengths[0] < 12 && lengths[1..].iter().all(|length| *length > 12)));
+
+    // In the fixed dialect classes gain nothing, so there is one placeholder for all.
+    let report = run("fit/qwen-like.json", "fixed").good().json();
+    assert_eq!(report["runs"][0]["placeholder"], fitted["results"][fixed]["placeholder"]);
+    assert!(report["runs"][0].get("placeholder_classes").is_none());
+
+    let spoil = |name: &str, part: &str, change: &dyn Fn(&mut Value)| {
+        let mut spoilt = fitted.clone();
+        change(&mut spoilt);
+        folder.file(name, spoilt.to_string());
+        let ran = run(name, "stripped");
+        refused(&ran, part);
+        assert!(ran.stderr.contains(name), "{}", ran.stderr);
+    };
+    spoil("schema.json", "drift.eval/1", &|file| file["schema"] = "drift.eval/1".into());
+    spoil("list.json", "is no result of `drift fit`", &|file| *file = Value::Array(Vec::new()));
+    spoil("none.json", "qwen-like, fixed; ", &|file| {
+        file["results"][stripped]["dialect"] = "fixed".into();
+    });
+    spoil("class.json", "classes are first", &|file| {
+        file["results"][stripped]["classes"][index]["classes"][0]["class"] = "last".into();
+    });
+    spoil("numbers.json", "give three numbers", &|file| {
+        file["results"][stripped]["classes"][index]["classes"][0]["placeholder"] = "0.0,0.0".into();
+    });
+    spoil("partition.json", "knows no classes by `mood`", &|file| {
+        file["results"][stripped]["classes"][index]["partition"] = "mood".into();
+    });
+    refused(&run("missing.json", "stripped"), "missing.json");
+    refused(&run("fit", "stripped"), "give its file");
+}
+
+/// Characters of each block of a text.
+fn block_lengths(line: &Value) -> Vec<usize> {
+    let blocks = line["text"].as_str().unwrap().split('<').skip(1);
+    blocks.map(|block| block.split('>').next().unwrap().len()).collect()
+}
+
 #[test]
 fn the_same_seed_gives_the_same_texts_for_any_batch_and_threads() {
     let folder = Folder::new();
@@ -102,6 +216,27 @@ fn a_model_that_learned_holds_reference_conformers_likelier_than_chance() {
     assert!((0.5..2.0).contains(&nats), "{nats}");
     let ran = folder.drift(&["eval", "--samples", "3", "--likelihood", "--engine", "candle-transformers"]);
     refused(&ran, "--likelihood");
+}
+
+#[test]
+fn texts_or_the_trace_go_to_stdout_alone() {
+    let folder = Folder::new();
+    let eval = |more: &[&str]| {
+        folder.drift(&[&["eval", "--samples", "1", "--lp", "automaton", "--preset", "greedy"], more].concat())
+    };
+    eval(&["--texts", "texts.jsonl"]).good();
+    let printed = eval(&["--texts", "-", "--trace", "trace.json", "-o", "out"]).good();
+    assert_eq!(printed.stdout, folder.read("texts.jsonl"));
+    let trace = eval(&["--trace", "-"]).good().json();
+    assert!(!trace["traceEvents"].as_array().unwrap().is_empty());
+    assert!(!folder.path().join("-").exists() && folder.path().join("out/record.json").exists());
+    for (two, second) in [
+        (&["--texts", "-", "--trace", "-"][..], "--trace -: stdout is for --texts - already"),
+        (&["--texts", "-", "--json"], "--texts -: stdout is for --json already"),
+        (&["--trace", "-", "-o", "-"], "--trace -: stdout is for -o - already"),
+    ] {
+        refused(&eval(two), second);
+    }
 }
 
 #[test]

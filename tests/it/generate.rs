@@ -168,10 +168,11 @@ fn a_prompt_is_read_once_for_all_its_texts() {
     }
 }
 
-/// One row, one token at a time, without any of the engine.
-fn reference(decoder: &Decoder, prompt: &Prompt) -> (Vec<u32>, Vec<f32>) {
+/// One row, one token at a time, without any of the engine: tokens, log probabilities, and what is most likely at each.
+fn reference(decoder: &Decoder, prompt: &Prompt) -> (Vec<u32>, Vec<f32>, Vec<u32>) {
     let mut cache = decoder.cache(1, 90, Room::Static).unwrap();
     let (mut state, mut tokens, mut log) = (prompt.constraint.start(), Vec::new(), Vec::new());
+    let mut preferred = Vec::new();
     let mut feed = prompt.tokens.clone();
     loop {
         let hidden = decoder.forward(&[Feed { row: 0, tokens: &feed }], &mut cache, Output::Last).unwrap();
@@ -184,10 +185,11 @@ fn reference(decoder: &Decoder, prompt: &Prompt) -> (Vec<u32>, Vec<f32>) {
         };
         let best = |a: &u32, b: &u32| logits[*a as usize].total_cmp(&logits[*b as usize]).then(b.cmp(a));
         let token = allowed.into_iter().max_by(best).unwrap();
+        preferred.push((0..logits.len() as u32).max_by(best).unwrap());
         let sum: f64 = logits.iter().map(|x| f64::from(*x).exp()).sum();
         log.push((f64::from(logits[token as usize]) - sum.ln()) as f32);
         if prompt.constraint.is_over(&state, token) || tokens.len() == prompt.most_tokens {
-            return (tokens, log);
+            return (tokens, log, preferred);
         }
         prompt.constraint.advance(&mut state, token);
         tokens.push(token);
@@ -203,7 +205,7 @@ fn greedy_text_and_logged_probabilities_are_those_of_a_plain_loop() {
         let options = Options { log_probabilities: true, batch: 5, ..Options::default() };
         let found = run(&mut engine(name), &prompts, &options).samples;
         for sample in &found {
-            let (tokens, log) = reference(&decoder, &prompts[sample.prompt]);
+            let (tokens, log, _) = reference(&decoder, &prompts[sample.prompt]);
             assert_eq!(sample.tokens, tokens, "{name}");
             let logged = sample.log_probabilities.as_ref().unwrap();
             assert_eq!(logged.len(), tokens.len() + usize::from(sample.end == End::Eos));
@@ -228,6 +230,44 @@ fn greedy_text_and_logged_probabilities_are_those_of_a_plain_loop() {
         let (logged, plain): (Vec<_>, Vec<_>) =
             (texts(found), texts(run(&mut engine(name), &prompts, &Options::default()).samples));
         assert!(logged == plain, "{name}");
+    }
+}
+
+#[test]
+fn where_watched_tokens_are_forced_the_models_own_choice_is_kept() {
+    // About half of what the templates force; never the end of text.
+    let watched: Arc<[u32]> = (5..55).filter(|id| id % 2 == 0).collect();
+    let (name, batch) = ("qwen3-tied", 5);
+    let decoder = load(name);
+    for tells_runs in [true, false] {
+        let prompts = prompts(12, |i| match i % 4 {
+            0 => Arc::new(Free),
+            // Its last tokens are forced, and so is the end behind them.
+            1 => Arc::new(Template { positions: vec![vec![7, 9], vec![8], vec![6]], tells_runs }),
+            _ => Arc::new(template(i, tells_runs)),
+        });
+        let plain = run(&mut engine(name), &prompts, &Options { batch, ..Options::default() });
+        assert!(plain.samples.iter().all(|sample| sample.preferred.is_empty()));
+        let baseline = || Engine::candle_transformers(&model(name), &Device::cpu()).unwrap();
+        for (log_probabilities, mut engine) in
+            [(false, engine(name)), (true, engine(name)), (false, baseline()), (true, baseline())]
+        {
+            let options =
+                Options { watched: watched.clone(), log_probabilities, batch, ..Options::default() };
+            let found = run(&mut engine, &prompts, &options).samples;
+            assert_eq!(found.len(), plain.samples.len());
+            let mut overruled = 0;
+            for (sample, plain) in found.iter().zip(&plain.samples) {
+                let (tokens, _, likely) = reference(&decoder, &prompts[sample.prompt]);
+                assert_eq!((&sample.tokens, &plain.tokens, plain.end), (&tokens, &tokens, sample.end));
+                let asked = |at: &usize| sample.forced[*at] && watched.contains(&tokens[*at]);
+                let expected: Vec<(usize, u32)> =
+                    (0..tokens.len()).filter(asked).map(|at| (at, likely[at])).collect();
+                assert_eq!(sample.preferred, expected);
+                overruled += expected.iter().filter(|(at, token)| tokens[*at] != *token).count();
+            }
+            assert!(overruled > 20, "{overruled}");
+        }
     }
 }
 

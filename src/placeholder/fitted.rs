@@ -1,0 +1,163 @@
+//! Results of `drift fit`, read again: which placeholder for which tokenizer and dialect, and which for each class.
+
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::objective::{Harm, Objective};
+use super::partition::Partition;
+use super::report::SCHEMA;
+use crate::error::{Error, Result};
+use crate::io;
+use crate::job::InputHash;
+use crate::text::Dialect;
+use crate::tokenizer::Tokenizer;
+
+/// No result is larger.
+const LIMIT: u64 = 64 << 20;
+
+/// A file that `drift fit -o` wrote.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FittedFile {
+    /// Name, size and hash.
+    pub source: InputHash,
+    /// Where it lies, for messages.
+    place: String,
+    results: Vec<Fitted>,
+}
+
+/// What was fitted for one tokenizer and dialect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fitted {
+    tokenizer: String,
+    tokenizer_sha256: String,
+    dialect: Dialect,
+    /// The placeholder of least harm for all blocks, without brackets.
+    pub placeholder: String,
+    /// Of the partitions of significant gain the one that harms least; none if there is no such partition.
+    pub classes: Option<FittedClasses>,
+}
+
+/// A placeholder for each class of block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FittedClasses {
+    /// How blocks are classed.
+    pub partition: Partition,
+    /// Classes and their placeholders.
+    pub placeholders: Vec<(String, String)>,
+}
+
+/// The fields of [`super::FitReport`] that count here.
+#[derive(Deserialize)]
+struct Report {
+    schema: String,
+    objective: Objective,
+    results: Vec<ReportedResult>,
+}
+
+#[derive(Deserialize)]
+struct ReportedResult {
+    tokenizer: String,
+    tokenizer_sha256: String,
+    dialect: Dialect,
+    placeholder: String,
+    classes: Vec<ReportedPartition>,
+}
+
+#[derive(Deserialize)]
+struct ReportedPartition {
+    partition: String,
+    classes: Vec<ReportedClass>,
+    certificate: ReportedCertificate,
+    significant: bool,
+}
+
+#[derive(Deserialize)]
+struct ReportedCertificate {
+    objective: [f64; 3],
+}
+
+#[derive(Deserialize)]
+struct ReportedClass {
+    class: String,
+    placeholder: String,
+}
+
+impl FittedFile {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// If it cannot be read or is no result of `drift fit`.
+    pub fn read(path: &Path) -> Result<Self> {
+        if path.is_dir() {
+            return Err(Error::input(path.display(), "is a folder", "give its file for the tokenizer"));
+        }
+        let bytes = io::read_to_limit(path, LIMIT)?;
+        let refused = |problem: String| {
+            let remedy = "give a file that `drift fit -o` wrote for a tokenizer";
+            Error::input(path.display(), problem, remedy)
+        };
+        let report: Report = serde_json::from_slice(&bytes)
+            .map_err(|e| refused(format!("is no result of `drift fit`: {e}")))?;
+        if report.schema != SCHEMA {
+            return Err(refused(format!("its schema is {}, not {SCHEMA}", report.schema)));
+        }
+        let fitted = |result: ReportedResult| {
+            Ok(Fitted {
+                classes: best_classes(&report.objective, result.classes).map_err(refused)?,
+                tokenizer: result.tokenizer,
+                tokenizer_sha256: result.tokenizer_sha256,
+                dialect: result.dialect,
+                placeholder: result.placeholder,
+            })
+        };
+        Ok(FittedFile {
+            results: report.results.into_iter().map(fitted).collect::<Result<_>>()?,
+            source: io::hash_file(path)?,
+            place: path.display().to_string(),
+        })
+    }
+
+    /// What was fitted for a tokenizer, told by its file's hash or else by its name.
+    ///
+    /// # Errors
+    /// If nothing was.
+    pub fn of(&self, tokenizer: &Tokenizer, dialect: Dialect) -> Result<&Fitted> {
+        let own = || self.results.iter().filter(|result| result.dialect == dialect);
+        let by_hash = own().find(|result| result.tokenizer_sha256 == tokenizer.source.sha256);
+        by_hash.or_else(|| own().find(|result| result.tokenizer == tokenizer.name)).ok_or_else(|| {
+            let held =
+                self.results.iter().map(|result| format!("{}, {}", result.tokenizer, result.dialect.name()));
+            let held: Vec<String> = held.collect();
+            let problem = format!(
+                "holds no placeholder for {}, {} dialect, but for {}",
+                tokenizer.name,
+                dialect.name(),
+                if held.is_empty() { "none".to_owned() } else { held.join("; ") }
+            );
+            Error::input(&self.place, problem, "run `drift fit` with this tokenizer and dialect")
+        })
+    }
+
+    /// Where it lies, for messages.
+    pub fn place(&self) -> &str {
+        &self.place
+    }
+}
+
+/// The partition of least harm among those whose gain is significant; what is wrong if there is no such partition.
+fn best_classes(
+    objective: &Objective,
+    reported: Vec<ReportedPartition>,
+) -> Result<Option<FittedClasses>, String> {
+    let harm = |reported: &ReportedPartition| {
+        let [unparsable, excess_rmsd, junk] = reported.certificate.objective;
+        Harm { unparsable, excess_rmsd, junk }
+    };
+    let significant = reported.into_iter().filter(|partition| partition.significant);
+    let Some(best) = significant.min_by(|a, b| objective.compare(harm(a), harm(b))) else { return Ok(None) };
+    let partition = Partition::ALL.into_iter().find(|known| known.name() == best.partition);
+    let partition = partition.ok_or_else(|| format!("knows no classes by `{}`", best.partition))?;
+    let placeholders = best.classes.into_iter().map(|class| (class.class, class.placeholder)).collect();
+    Ok(Some(FittedClasses { partition, placeholders }))
+}
