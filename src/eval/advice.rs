@@ -83,7 +83,11 @@ fn harm(run: &RunReport, pair: &Comparison) -> Option<String> {
         (run.outcome.truncated_blocks.unwrap_or(0), "of blocks lose digits"),
         (run.outcome.invented_blocks, "of blocks get invented digits"),
     ];
-    harms.extend(counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{:.1} % {what}", share(*n))));
+    let some = counts.iter().filter(|(n, _)| *n > 0);
+    harms.extend(some.map(|(n, what)| match share(*n) {
+        share if share < 0.1 => format!("fewer than 0.1 % {what}"),
+        share => format!("{share:.1} % {what}"),
+    }));
     if let Some(bond) = pair
         .bond_error_difference_angstrom
         .filter(|bond| bond.interval.is_some_and(|interval| interval.low > 0.0))

@@ -20,6 +20,15 @@ pub fn peak_memory_bytes() -> Option<u64> {
     peak.strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kibibytes| kibibytes * 1024)
 }
 
+/// CPU seconds of this process so far, all threads, user and system; Linux tells them, in its 100 ticks a second.
+pub fn cpu_seconds() -> Option<f64> {
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // After the name, which may hold spaces, comes field 3; user and system time are fields 14 and 15 (proc(5)).
+    let fields = stat.rsplit(')').next()?.split_whitespace().skip(11).take(2);
+    let ticks: u64 = fields.map(|field| field.parse::<u64>().ok()).sum::<Option<u64>>()?;
+    Some(ticks as f64 / 100.0)
+}
+
 /// The value of the first line `key: value` of a file.
 fn field(path: &str, key: &str) -> Option<String> {
     let text = std::fs::read_to_string(path).ok()?;
@@ -35,6 +44,20 @@ mod tests {
     fn dates_are_days() {
         let date = Environment::here().date;
         assert!(date.len() == 10 && date.split('-').count() == 3 && date.starts_with("20"), "{date}");
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn work_takes_cpu_seconds() {
+        let before = cpu_seconds().unwrap();
+        let start = std::time::Instant::now();
+        let mut sum = 0u64;
+        while start.elapsed().as_millis() < 300 {
+            sum = sum.wrapping_mul(31).wrapping_add(1);
+        }
+        std::hint::black_box(sum);
+        // A busy machine gives less than the clock says; other tests run in this process too.
+        assert!(cpu_seconds().unwrap() > before);
     }
 
     #[test]

@@ -58,7 +58,7 @@ fn comparison(
         bond_error_difference_angstrom: difference(|m| m.bond_length_error_angstrom),
         mat_precision_difference_angstrom: difference(|m| m.coverage.mat_precision_angstrom),
         mat_recall_difference_angstrom: difference(|m| m.coverage.mat_recall_angstrom),
-        speed_ratio: conformers_per_second(run) / conformers_per_second(without),
+        speed_ratio: speed_ratio(run, without),
     }
 }
 
@@ -76,6 +76,16 @@ fn pairs<'r>(a: &'r Run, b: &'r Run) -> impl Iterator<Item = (&'r Judged, &'r Ju
         place.ok().map(|place| &b.judged[place])
     };
     a.judged.iter().filter_map(move |judged| Some((judged, find(judged)?)))
+}
+
+/// How many times as fast `run` was.
+fn speed_ratio(run: &Run, without: &Run) -> f64 {
+    let per_cpu_second =
+        |run: &Run| Some(run.judged.len() as f64 / run.cpu_seconds.filter(|cpu| *cpu > 0.0)?);
+    match (per_cpu_second(run), per_cpu_second(without)) {
+        (Some(run), Some(without)) => run / without,
+        _ => conformers_per_second(run) / conformers_per_second(without),
+    }
 }
 
 /// Texts per second of wall time, templates included.

@@ -141,6 +141,8 @@ pub struct Cost {
     pub characters_per_second: f64,
     /// Texts written per second.
     pub conformers_per_second: f64,
+    /// CPU seconds of generating, all threads; none on a GPU, or where the system doesn't tell.
+    pub cpu_seconds: Option<f64>,
     /// Where the time went, in seconds.
     pub seconds: Seconds,
     /// The most memory that the process held so far, in bytes; none where the system doesn't tell.
@@ -234,7 +236,8 @@ pub struct Comparison {
     pub mat_precision_difference_angstrom: Option<Mean>,
     /// MAT-R less the one without, in Å, paired in the same way.
     pub mat_recall_difference_angstrom: Option<Mean>,
-    /// Conformers per second by those without.
+    /// Texts per CPU second by those without, so that other work on the machine counts little; by the clock where CPU seconds
+    /// are not known.
     pub speed_ratio: f64,
 }
 

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::advice::advice;
 use super::checkpoint::Checkpoint;
+use super::environment::cpu_seconds;
 use super::fillings::{Filling, fillings};
 use super::judged::{Judged, judge_all};
 use super::likelihood::likelihood;
@@ -75,6 +76,8 @@ pub(super) struct Run {
     pub generated: Generated,
     pub judged: Vec<Judged>,
     pub templates_seconds: f64,
+    /// CPU seconds of generating; none on a GPU, or where the system doesn't tell.
+    pub cpu_seconds: Option<f64>,
 }
 
 /// Generates for all molecules under all logit processors of all models, and measures.
@@ -241,7 +244,10 @@ fn run(
         watched: closing(processor, checkpoint),
         trace: plan.trace,
     };
+    let before = cpu_seconds();
     let generated = checkpoint.engine.generate(&prompts, &options, job)?;
+    let on_cpu = plan.device.name() == "cpu";
+    let cpu_seconds = before.zip(cpu_seconds()).map(|(before, after)| after - before).filter(|_| on_cpu);
     let judged = judge_all(checkpoint, subjects, (placeholder, plan.strip_junk), &generated)?;
     Ok(Run {
         processor,
@@ -250,6 +256,7 @@ fn run(
         generated,
         judged,
         templates_seconds,
+        cpu_seconds,
     })
 }
 

@@ -85,6 +85,7 @@ fn cost(run: &Run) -> Cost {
         tokens_per_second: per_second(counts.generated_tokens),
         characters_per_second: per_second(characters),
         conformers_per_second: conformers_per_second(run),
+        cpu_seconds: run.cpu_seconds,
         seconds: Seconds {
             total,
             prefill: timing.prefill,

@@ -95,7 +95,7 @@ pub fn comparison_table(report: &EvalReport) -> Table {
     }
     table.note(
         "Differences over the molecules whose texts pass both ways, 95 % bootstrap; same text: of those that are \
-         well formed without.",
+         well formed without; speed: texts per CPU second by those without.",
     );
     table
 }
