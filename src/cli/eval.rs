@@ -73,6 +73,9 @@ pub struct Args {
     /// cpu or cuda:N
     #[arg(long, default_value = "cpu")]
     device: String,
+    /// Numbers of weights and cache; f32 on the CPU, bf16 on a GPU by default
+    #[arg(long, value_enum)]
+    dtype: Option<DtypeArg>,
     /// Whose decoders compute
     #[arg(long, value_enum, default_value = "drift")]
     engine: EngineArg,
@@ -127,6 +130,12 @@ enum LpArg {
 enum DialectArg {
     Fixed,
     Stripped,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum DtypeArg {
+    F32,
+    Bf16,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -224,7 +233,7 @@ fn plan(args: &Args) -> anyhow::Result<EvalPlan> {
         preset: args.preset.clone(),
         sampling: Sampling::preset(&args.preset)?,
         seed: args.seed,
-        device: Device::parse(&args.device)?,
+        device: device(args)?,
         engine: match args.engine {
             EngineArg::Drift => EngineChoice::Drift,
             EngineArg::CandleTransformers => EngineChoice::CandleTransformers,
@@ -257,6 +266,19 @@ fn placeholder(text: &str) -> Result<PlaceholderChoice, Error> {
             Err(Error::input("--placeholder", problem, remedy))
         }
         Err(error) => Err(error),
+    }
+}
+
+/// The device, in the type that was asked for.
+fn device(args: &Args) -> anyhow::Result<Device> {
+    let device = Device::parse(&args.device)?;
+    match args.dtype {
+        Some(DtypeArg::F32) => Ok(device.in_f32()),
+        Some(DtypeArg::Bf16) if device.name() == "cpu" => {
+            let remedy = "leave it out, or give --device cuda:0";
+            Err(Error::input("--dtype", "the CPU computes in f32", remedy).into())
+        }
+        _ => Ok(device),
     }
 }
 

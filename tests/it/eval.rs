@@ -239,6 +239,38 @@ fn texts_or_the_trace_go_to_stdout_alone() {
     }
 }
 
+/// What `eval` reports of a checkpoint in the repository: 8 molecules, 2 texts each.
+fn shipped(name: &str, lps: &str) -> Value {
+    let folder = Folder::new();
+    let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("eval").join(name);
+    let arguments =
+        ["eval", "--model", model.to_str().unwrap(), "--samples", "8", "--generations", "2", "--json"];
+    folder.drift(&[&arguments[..], &["--lp", lps]].concat()).good().json()
+}
+
+#[test]
+fn reference_checkpoints_copy_alone_and_the_automaton_changes_nothing_legal() {
+    for (name, least) in [("qwen-like", 6), ("llama-like", 1), ("qwen-like-separate", 10)] {
+        let report = shipped(name, "none,automaton");
+        let runs = runs(&report);
+        assert!(count(runs["none"], "passed") >= least, "{name}: {}", runs["none"]["passed"]);
+        assert_eq!(count(runs["automaton"], "passed"), 16, "{name}");
+        let pair = &report["comparisons"][0];
+        let (same, legal) = (count(pair, "identical"), count(pair, "well_formed_without"));
+        assert!(legal >= least && same * 10 >= legal * 9, "{name}: {same} of {legal}");
+    }
+}
+
+#[test]
+fn under_a_tokenizer_without_drift_position_templates_do_no_harm() {
+    let report = shipped("qwen-like-separate", "generic,qwen38,qwen39,targeted,allowlist,truncating");
+    for (lp, run) in runs(&report) {
+        for field in ["junk_blocks_strict", "truncated_blocks", "invented_blocks", "graph_mismatch"] {
+            assert_eq!(count(run, field), 0, "{lp}: {field}");
+        }
+    }
+}
+
 #[test]
 fn a_trace_opens_and_sums_to_the_time() {
     let folder = Folder::new();
@@ -280,6 +312,7 @@ fn what_cannot_work_is_one_line_with_its_remedy() {
     refused(&eval(&["--placeholder", "0.0,0.0"]), "three numbers");
     refused(&eval(&["--preset", "hot"]), "no preset");
     refused(&eval(&["--device", "cuda:0"]), "--device");
+    refused(&eval(&["--dtype", "bf16"]), "--dtype");
     refused(&eval(&["--smiles", "missing.smi"]), "missing.smi");
     folder.file("bad.smi", "C(\nnothing here\n");
     refused(&eval(&["--smiles", "bad.smi"]), "line 1");

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# What needs a GPU, in one go: bash eval/gpu.sh DRIFT OUT, where DRIFT was built with --features cuda.
+# Texts in f32 against those of the CPU, the tables of the reference checkpoints in bf16, and the speed of random weights of
+# the users' shapes. DEVICE=cpu tries the script itself; SAMPLES and GENERATIONS make it shorter.
+set -euo pipefail
+drift=$(realpath "${1:?usage: eval/gpu.sh DRIFT OUT}")
+mkdir -p "${2:?usage: eval/gpu.sh DRIFT OUT}"
+out=$(realpath "$2")
+cd "$(dirname "$0")/.."
+device=${DEVICE:-cuda:0} samples=${SAMPLES:-201} generations=${GENERATIONS:-5}
+
+for model in qwen-like llama-like qwen-like-separate; do
+    for where in cpu "$device"; do
+        "$drift" eval --quiet --model eval/$model --samples "$samples" --preset greedy --lp none,automaton \
+            --device "$where" --dtype f32 --texts "$out/$model-${where%:*}.jsonl" >/dev/null
+    done
+    if cmp "$out/$model-cpu.jsonl" "$out/$model-${device%:*}.jsonl"; then
+        echo "$model: greedy texts in f32 are those of the CPU"
+    else
+        echo "$model: greedy texts in f32 DIFFER from those of the CPU"
+    fi
+done
+for model in qwen-like llama-like; do
+    "$drift" eval --quiet --model eval/$model --samples "$samples" --generations "$generations" --device "$device" \
+        --likelihood --placeholder 0.0000,0.0000,0.0000 --placeholder 0.000,0.000,0.000 -o "$out/$model"
+done
+for shape in ${SHAPES-qwen3-0.6b llama-380m}; do
+    "$drift" eval --quiet --synthetic $shape --samples "$samples" --lp none,allowlist,automaton --device "$device" \
+        -o "$out/$shape"
+done
