@@ -262,13 +262,24 @@ fn reference_checkpoints_copy_alone_and_the_automaton_changes_nothing_legal() {
 }
 
 #[test]
-fn under_a_tokenizer_without_drift_position_templates_do_no_harm() {
-    let report = shipped("qwen-like-separate", "generic,qwen38,qwen39,targeted,allowlist,truncating");
-    for (lp, run) in runs(&report) {
-        for field in ["junk_blocks_strict", "truncated_blocks", "invented_blocks", "graph_mismatch"] {
-            assert_eq!(count(run, field), 0, "{lp}: {field}");
-        }
+fn under_a_tokenizer_without_drift_position_templates_change_no_legal_text() {
+    let report = shipped("qwen-like-separate", "none,generic,qwen38,qwen39,targeted,allowlist,truncating");
+    let runs = runs(&report);
+    let junk = |lp: &str| count(runs[lp], "junk_blocks_strict");
+    for pair in report["comparisons"].as_array().unwrap() {
+        let lp = pair["lp"].as_str().unwrap();
+        let (same, legal) = (count(pair, "identical"), count(pair, "well_formed_without"));
+        // Sets of tokens are cut before top-k and top-p, so that those processors may change a draw.
+        assert!(legal >= 10 && same * 10 >= legal * 9, "{lp}: {same} of {legal}");
+        assert_eq!(count(runs[lp], "graph_mismatch"), 0, "{lp}");
+        assert!(
+            junk(lp) <= junk("none") + 2 && count(runs[lp], "passed") >= count(runs["none"], "passed"),
+            "{lp}"
+        );
     }
+    // All blocks that are three numbers take as many tokens as the placeholder.
+    let drift = runs["generic"]["drift"].as_object().unwrap();
+    assert!(drift.keys().eq(["0"]) && drift["0"].as_u64().unwrap() > 100, "{drift:?}");
 }
 
 #[test]

@@ -549,7 +549,8 @@ fn the_verb_writes_a_checkpoint_that_others_read() {
 fn a_tokenizer_without_an_end_and_a_corpus_without_conformers_are_refused() {
     let folder = Folder::new();
     let (_, json) = Tokenizer::load_with_json("qwen-like".as_ref()).unwrap();
-    let json = String::from_utf8(json).unwrap().replace("<|endoftext|>", "<|nothing|>");
+    let json = String::from_utf8(json).unwrap();
+    let json = json.replace("<|endoftext|>", "<|nothing|>").replace("<|im_end|>", "<|no_end|>");
     folder.file("endless/tokenizer.json", json);
     let run = |arguments: &str| folder.drift(&arguments.split(' ').collect::<Vec<_>>());
     let ran = run("train-model --tokenizer endless --arch qwen3 --steps 1 -o out");
