@@ -92,7 +92,7 @@ pub struct Args {
     #[arg(long)]
     probabilities: bool,
     /// Also score the reference conformers: nats a conformer, summed over its tokens, so that tokenizers compare
-    #[arg(long)]
+    #[arg(long, conflicts_with = "smiles")]
     likelihood: bool,
     /// A file for every text: {smiles, generation, lp, placeholder, model, text} a line; `-` prints them instead of tables
     #[arg(long, value_name = "FILE.jsonl")]
