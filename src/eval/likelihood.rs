@@ -9,7 +9,8 @@ use crate::error::Result;
 use crate::generate::Text;
 use crate::job::Job;
 use crate::stats::bootstrap::Mean;
-use crate::text::{SMILES_CLOSE, SMILES_OPEN, tagged, write};
+use crate::text::{tagged, write};
+use crate::train::prompt;
 
 /// Measures it; none without reference conformers.
 pub(super) fn likelihood(
@@ -30,10 +31,7 @@ pub(super) fn likelihood(
         let answer = tagged(&write(&molecule.skeleton, conformer, checkpoint.dialect));
         let mut answer = tokenizer.ids(&answer)?;
         answer.push(checkpoint.specials.eos);
-        Ok(Text {
-            prompt: tokenizer.prompt_ids(&format!("{SMILES_OPEN}{}{SMILES_CLOSE}", molecule.smiles))?,
-            answer,
-        })
+        Ok(Text { prompt: tokenizer.prompt_ids(&prompt(&molecule.smiles))?, answer })
     };
     let texts = conformers.par_iter().map(text).collect::<Result<Vec<Text>>>()?;
     let nats = checkpoint.engine.nats(&texts, job)?;

@@ -21,4 +21,5 @@ pub mod record;
 mod run;
 mod tally;
 
+pub use environment::cpu_seconds;
 pub use run::{Evaluation, TextRecord, evaluate};

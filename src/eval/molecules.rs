@@ -4,8 +4,6 @@ use std::collections::HashMap;
 use std::io::BufRead;
 use std::path::Path;
 
-use crate::audit::geometry::Conformation;
-use crate::audit::in_angstrom;
 use crate::corpus::{AtomOrder, Conformers, Part, SKIPPED_LISTED, Skipped};
 use crate::error::{Error, Result};
 use crate::io;
@@ -20,9 +18,7 @@ pub struct Molecule {
     pub smiles: String,
     /// Its text with every block emptied.
     pub skeleton: String,
-    /// Reference conformers, atoms in the order of the skeleton; may be none.
-    pub references: Vec<Conformation>,
-    /// The same as they are written, in 10⁻⁴ Å.
+    /// Reference conformers in 10⁻⁴ Å, atoms in the order of the skeleton; may be none.
     pub conformers: Vec<Vec<[Fixed; 3]>>,
 }
 
@@ -62,10 +58,9 @@ impl Molecules {
                     let own = Spelling::of(&conformer.skeleton);
                     spelling = Some(spelling.map_or(own, |known| known.join(own)));
                     let (smiles, skeleton) = (smiles(&conformer.skeleton), conformer.skeleton.to_string());
-                    found.push(Molecule { smiles, skeleton, references: Vec::new(), conformers: Vec::new() });
+                    found.push(Molecule { smiles, skeleton, conformers: Vec::new() });
                     found.len() - 1
                 });
-                found[place].references.push(in_angstrom(&conformer.coordinates));
                 found[place].conformers.push(conformer.coordinates.clone());
             }
             Ok(())
@@ -130,7 +125,7 @@ impl Molecules {
 /// A molecule that the user names; why it is none.
 fn molecule(smiles: &str) -> std::result::Result<Molecule, String> {
     let skeleton = from_smiles(smiles).map_err(|e| e.to_string())?;
-    Ok(Molecule { smiles: smiles.to_owned(), skeleton, references: Vec::new(), conformers: Vec::new() })
+    Ok(Molecule { smiles: smiles.to_owned(), skeleton, conformers: Vec::new() })
 }
 
 /// At most `most` of `all`, spread evenly, in order.
@@ -152,8 +147,8 @@ mod tests {
         assert!((150..300).contains(&all.molecules.len()), "{}", all.molecules.len());
         for molecule in &all.molecules {
             let atoms = geometry::Molecule::new(&molecule.skeleton).unwrap().atoms();
-            assert!(!molecule.references.is_empty());
-            assert!(molecule.references.iter().all(|points| points.len() == atoms));
+            assert!(!molecule.conformers.is_empty());
+            assert!(molecule.conformers.iter().all(|points| points.len() == atoms));
         }
         let some = Molecules::of_corpus(&Embedded, "the embedded corpus", Some(7), &Job::default()).unwrap();
         assert_eq!(some.molecules.len(), 7);

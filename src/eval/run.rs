@@ -19,14 +19,15 @@ use super::record::{
     ClassPlaceholder, Comparison, Environment, EvalReport, Likelihood, Protocol, RunReport, SCHEMA, label,
 };
 use super::tally::run_report;
-use crate::audit::{Reference, geometry};
+use crate::audit::{Reference, geometry, in_angstrom};
 use crate::constraint::vocabulary::Vocabulary;
 use crate::constraint::{Constraint, LogitProcessor, LpKind};
 use crate::error::{Error, Result};
 use crate::generate::{Generated, Options, Prompt, Span};
 use crate::job::{InputHash, Job, Provenance};
-use crate::text::{Dialect, SMILES_CLOSE, SMILES_OPEN, skeleton, tagged};
+use crate::text::{Dialect, skeleton, tagged};
 use crate::tokenizer::Tokenizer;
+use crate::train;
 
 /// The widest block: a negative number of two digits before the point on each axis.
 const WIDEST: &str = "-10.0001,-10.0001,-10.0001";
@@ -177,11 +178,11 @@ impl Gathered {
 fn subjects(molecules: &[Molecule]) -> Result<Vec<Subject>> {
     let subject = |molecule: &Molecule| {
         let mut subject = Subject { molecule: molecule.clone(), reference: None };
-        if !molecule.references.is_empty() {
+        if !molecule.conformers.is_empty() {
             let geometry = geometry::Molecule::new(&molecule.skeleton)
                 .map_err(|e| Error::input(&molecule.smiles, e, "leave this molecule out"))?;
-            subject.reference =
-                Some(Reference { molecule: geometry, conformers: molecule.references.clone() });
+            let conformers = molecule.conformers.iter().map(|conformer| in_angstrom(conformer)).collect();
+            subject.reference = Some(Reference { molecule: geometry, conformers });
         }
         Ok(subject)
     };
@@ -280,7 +281,7 @@ fn prompts_of(
         let Molecule { smiles, skeleton, .. } = &subject.molecule;
         let longest = tokenizer.ids(&tagged(&skeleton::fill(skeleton, WIDEST)))?.len();
         Ok(Prompt {
-            tokens: tokenizer.prompt_ids(&format!("{SMILES_OPEN}{smiles}{SMILES_CLOSE}"))?,
+            tokens: tokenizer.prompt_ids(&train::prompt(smiles))?,
             generations: plan.generations,
             constraint: constraint.clone(),
             most_tokens: plan.max_new_tokens.unwrap_or(longest * 3 / 2 + 16),

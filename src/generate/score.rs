@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use super::Engine;
+use super::sample::log_probability;
 use crate::error::{Error, Result};
 use crate::job::{Job, Unit};
 use crate::model::{Decoder, Feed, Output, Room};
@@ -59,18 +60,10 @@ fn nats(decoder: &Decoder, text: &Text) -> Result<f64> {
         for row in logits {
             at += 1;
             if at > first {
-                total += surprise(&row, all[at] as usize)?;
+                total -= f64::from(log_probability(&row, all[at]));
             }
         }
     }
-    Ok(total)
-}
-
-/// Minus the log of the softmax at `id`.
-fn surprise(logits: &[f32], id: usize) -> Result<f64> {
-    let most = f64::from(logits.iter().copied().fold(f32::NEG_INFINITY, f32::max));
-    let sum: f64 = logits.iter().map(|logit| (f64::from(*logit) - most).exp()).sum();
-    let nats = most + sum.ln() - f64::from(logits[id]);
     let problem = "the model gives logits that are no numbers";
-    if nats.is_finite() { Ok(nats) } else { Err(Error::input("the model", problem, "check its weights")) }
+    if total.is_finite() { Ok(total) } else { Err(Error::input("the model", problem, "check its weights")) }
 }

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use candle_core::{DType, Device as CandleDevice, Tensor};
 use drift::constraint::{Constraint, Mask, State};
 use drift::corpus::{Conformers, Embedded};
+use drift::eval::cpu_seconds;
 use drift::generate::{Engine, Generated, Options, Prompt, Sampling};
 use drift::job::Job;
 use drift::model::{Config, Device};
@@ -89,19 +90,13 @@ impl Speed {
     }
 }
 
-/// CPU seconds of this process and all its threads.
-fn cpu_seconds() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // After the name, which may hold spaces: state is field 3, user and system time are 14 and 15, in 1/100 s.
-    let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
-    fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / 100.0
-}
-
 /// Runs once.
 fn measure(name: &str, engine: &mut Engine, prompts: &[Prompt], options: &Options) -> Speed {
-    let cpu = cpu_seconds();
+    // Not a number where the system doesn't tell: then the clock alone counts.
+    let cpu_now = || cpu_seconds().unwrap_or(f64::NAN);
+    let cpu = cpu_now();
     let done: Generated = engine.generate(prompts, options, &Job::default()).expect("generates");
-    let cpu = cpu_seconds() - cpu;
+    let cpu = cpu_now() - cpu;
     let (timing, counts) = (done.timing, done.counts);
     let texts = done.samples.len() as f64;
     let speed = Speed { clock: texts / timing.total(), cpu: texts / cpu };
