@@ -1,237 +1,121 @@
-//! The proof that no assignment of tokens to classes does less harm: branch and bound over integer vectors.
-//!
-//! One placeholder is the case of one class. Given to every class an option (F by left group), harm is
-//! `u = Σ unparsable / blocks`, `j = Σ junk / blocks` and `r` from the mean over conformers of
-//! `sqrt(Σ_class error² / atoms)`. Each grows with each class's own share, so a partial assignment with the other
-//! classes at their least u and j and at no error bounds every completion from below.
+//! That nothing better exists: least harm reached, least harm possible, and why no string lies between them.
 
 use serde::Serialize;
 
-use super::evidence::rmsd_angstrom;
-use super::objective::{Harm, Objective};
-use super::options::Options;
-use super::replay::BlockReplay;
+use super::attainable::Attainable;
+use super::counts::{Damage, OPTIONS};
+use super::objective::Objective;
 
 /// Least harm reached, least harm possible, and the difference.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Certificate {
-    /// `[u, r, j]` of the chosen placeholder.
+    /// `[u, r, j]` of the chosen placeholder: a share of blocks, Å, tokens per block.
     pub objective: [f64; 3],
-    /// `[u, r, j]` below which nothing goes: the least over all integer numbers of FREE tokens.
+    /// `[u, r, j]` below which nothing goes: the least over all numbers of FREE tokens, whether a string comes to them or
+    /// not.
     pub lower_bound: [f64; 3],
-    /// The largest difference of the two.
-    pub gap: f64,
+    /// `objective - lower_bound`, by component.
+    pub gap: [f64; 3],
+    /// Where the bound is not reached: which numbers of FREE tokens would do less harm, and why no string comes to them.
+    pub proof: Option<String>,
 }
 
 impl Certificate {
     /// Compares what was reached with what is possible.
-    pub fn new(reached: Harm, bound: Harm) -> Self {
-        let (objective, lower_bound) = (reached.parts(), bound.parts());
-        let gap = objective.iter().zip(lower_bound).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-        Certificate { objective, lower_bound, gap }
-    }
-}
-
-/// One conformer's blocks: (class, left group, replay).
-pub type ClassifiedConformer = Vec<(u8, u8, BlockReplay)>;
-
-/// Costs of every option in every class.
-pub struct ClassProblem {
-    blocks: f64,
-    /// Atoms of each conformer.
-    atoms: Vec<f64>,
-    classes: Vec<Vec<Cost>>,
-}
-
-/// What an option does to the blocks of one class.
-#[derive(Debug, Clone)]
-struct Cost {
-    option: usize,
-    unparsable: u64,
-    junk: u64,
-    /// Squared error by conformer, in (10⁻⁴ Å)².
-    errors: Vec<u64>,
-    /// Conformers with an unparsable block of this class.
-    lost: Vec<bool>,
-}
-
-impl ClassProblem {
-    /// Tabulates conformers whose blocks were sorted into `class_count` classes.
-    pub fn new(options: &Options, conformers: &[ClassifiedConformer], class_count: usize) -> Self {
-        let blocks: usize = conformers.iter().map(Vec::len).sum();
-        let classes = (0..class_count).map(|class| {
-            let mut costs: Vec<Cost> = Vec::with_capacity(options.list.len());
-            for (option, placeholders) in options.list.iter().enumerate() {
-                costs.push(Cost::tabulate(option, &placeholders.vector, conformers, class as u8));
-            }
-            costs
-        });
-        ClassProblem {
-            blocks: blocks as f64,
-            atoms: conformers.iter().map(|c| c.len() as f64).collect(),
-            classes: classes.collect(),
-        }
+    pub fn new(objective: &Objective, reached: &Damage, bound: &Damage, proof: Option<String>) -> Self {
+        let [reached, lower_bound] = [reached, bound].map(|damage| objective.harm(damage).parts());
+        let gap = std::array::from_fn(|part| reached[part] - lower_bound[part]);
+        Certificate { objective: reached, lower_bound, gap, proof }
     }
 
-    /// The harm of an assignment: an option for each class.
-    pub fn harm(&self, objective: &Objective, assignment: &[usize]) -> Harm {
-        let chosen: Vec<&Cost> =
-            assignment.iter().zip(&self.classes).map(|(&option, costs)| &costs[option]).collect();
-        self.harm_of(objective, &chosen)
-    }
-
-    fn harm_of(&self, objective: &Objective, chosen: &[&Cost]) -> Harm {
-        let unparsable: u64 = chosen.iter().map(|c| c.unparsable).sum();
-        let junk: u64 = chosen.iter().map(|c| c.junk).sum();
-        let rmsds: Vec<f64> = self.rmsds(chosen).into_iter().flatten().collect();
-        let mean = if rmsds.is_empty() { 0.0 } else { rmsds.iter().sum::<f64>() / rmsds.len() as f64 };
-        objective.harm(unparsable as f64 / self.blocks, mean, junk as f64 / self.blocks)
-    }
-
-    /// RMSD of each conformer in Å; none where a block is unparsable.
-    fn rmsds(&self, chosen: &[&Cost]) -> Vec<Option<f64>> {
-        let one = |conformer: usize| {
-            if chosen.iter().any(|cost| cost.lost[conformer]) {
-                return None;
-            }
-            let sum = chosen.iter().map(|cost| cost.errors[conformer]).fold(0, u64::saturating_add);
-            Some(rmsd_angstrom(sum, self.atoms[conformer]))
-        };
-        (0..self.atoms.len()).map(one).collect()
-    }
-
-    /// RMSD (Å; zero where unparsable) and junk tokens per block of each conformer are not additive over classes, so
-    /// comparisons of two assignments are made on RMSDs by conformer.
-    pub fn rmsd_by_conformer(&self, assignment: &[usize]) -> Vec<f64> {
-        let chosen: Vec<&Cost> =
-            assignment.iter().zip(&self.classes).map(|(&option, costs)| &costs[option]).collect();
-        self.rmsds(&chosen).into_iter().map(|rmsd| rmsd.unwrap_or(0.0)).collect()
-    }
-
-    /// The assignment of least harm among the options that `allowed` lets through, by exhaustive branch and bound.
-    pub fn solve(
-        &self,
+    /// The certificate of one placeholder.
+    pub fn of_one(
         objective: &Objective,
-        allowed: impl Fn(usize) -> bool,
-    ) -> Option<(Vec<usize>, Harm)> {
-        let lists: Vec<Vec<&Cost>> =
-            self.classes.iter().map(|costs| self.undominated(objective, costs, &allowed)).collect();
-        let mut search = BranchAndBound { problem: self, objective, lists: &lists, best: None };
-        search.descend(&mut Vec::with_capacity(lists.len()));
-        search.best.map(|(chosen, harm)| (chosen.iter().map(|cost| cost.option).collect(), harm))
-    }
-
-    /// The options of a class that can be part of a best assignment, least junk first.
-    fn undominated<'a>(
-        &self,
-        objective: &Objective,
-        costs: &'a [Cost],
-        allowed: &impl Fn(usize) -> bool,
-    ) -> Vec<&'a Cost> {
-        let mut list: Vec<&Cost> = costs.iter().filter(|cost| allowed(cost.option)).collect();
-        if matches!(objective, Objective::Lexicographic { .. }) {
-            // u comes first and classes add up in it, so each class must reach its own least.
-            let least = list.iter().map(|cost| cost.unparsable).min().unwrap_or(0);
-            list.retain(|cost| cost.unparsable == least);
-        }
-        list.sort_by_key(|cost| (cost.junk, cost.total_error(), cost.option));
-        let mut kept: Vec<&Cost> = Vec::new();
-        for cost in list {
-            if !kept.iter().any(|other| other.dominates(cost)) {
-                kept.push(cost);
+        reached: &Damage,
+        damage: impl Fn(u8) -> Damage,
+        attainable: &Attainable,
+    ) -> Self {
+        let mut bound = *reached;
+        let mut better = Vec::new();
+        for free in 0..OPTIONS as u8 {
+            let damage = damage(free);
+            if objective.compare(&damage, reached).is_lt() {
+                better.push(free);
+            }
+            if objective.compare(&damage, &bound).is_lt() {
+                bound = damage;
             }
         }
-        kept
+        let proof = (!better.is_empty()).then(|| why_not(&better, attainable));
+        Certificate::new(objective, reached, &bound, proof)
+    }
+
+    /// Whether the bound is reached.
+    pub fn is_tight(&self) -> bool {
+        self.gap == [0.0; 3]
     }
 }
 
-impl Cost {
-    fn tabulate(option: usize, vector: &[u8], conformers: &[ClassifiedConformer], class: u8) -> Self {
-        let mut cost = Cost {
-            option,
-            unparsable: 0,
-            junk: 0,
-            errors: Vec::with_capacity(conformers.len()),
-            lost: Vec::new(),
+/// Why no string comes to these numbers of FREE tokens.
+fn why_not(better: &[u8], attainable: &Attainable) -> String {
+    let wanted = format!("{} FREE tokens would do less harm", list(better));
+    match &attainable.complete {
+        Ok(how) => {
+            let taken: Vec<u8> = attainable.best.keys().copied().collect();
+            format!("{wanted}, but three numbers of the dialect take {}: {how}", list(&taken))
+        }
+        Err(why) => format!("{wanted}, and that no string takes so many is not proved: {why}"),
+    }
+}
+
+/// `3, 5 to 9 or 12`.
+fn list(numbers: &[u8]) -> String {
+    let mut runs: Vec<(u8, u8)> = Vec::new();
+    for &number in numbers {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => runs.push((number, number)),
+        }
+    }
+    let shown: Vec<String> = runs
+        .iter()
+        .map(|(first, last)| if first == last { first.to_string() } else { format!("{first} to {last}") })
+        .collect();
+    match shown.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        _ => shown.concat(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    /// Junk above 5 tokens, unparsable blocks below.
+    fn damage(free: u8) -> Damage {
+        Damage {
+            conformers: 1,
+            blocks: 4,
+            junk_tokens: u64::from(free.saturating_sub(5)),
+            unparsable_blocks: u64::from(5u8.saturating_sub(free)),
+            ..Damage::default()
+        }
+    }
+
+    #[test]
+    fn a_bound_that_no_string_reaches_is_explained() {
+        let objective = Objective::default();
+        let attainable = Attainable {
+            best: BTreeMap::from([(3, String::new()), (8, String::new()), (9, String::new())]),
+            complete: Ok("all were counted".to_owned()),
         };
-        for conformer in conformers {
-            let (mut sum, mut lost) = (0u64, false);
-            for (_, group, block) in conformer.iter().filter(|(c, _, _)| *c == class) {
-                let f = vector[usize::from(*group)];
-                cost.junk += u64::from(f.saturating_sub(block.tokens));
-                match block.error(f) {
-                    Some(error) => {
-                        sum = sum.saturating_add(u64::from(error).saturating_mul(u64::from(error)))
-                    }
-                    None => {
-                        lost = true;
-                        cost.unparsable += 1;
-                    }
-                }
-            }
-            cost.errors.push(sum);
-            cost.lost.push(lost);
-        }
-        cost
-    }
-
-    fn total_error(&self) -> u128 {
-        self.errors.iter().map(|e| u128::from(*e)).sum()
-    }
-
-    /// Never worse in anything, for no conformer. The same conformers must be lost: RMSD is a mean over the others,
-    /// which falls when a bad one is lost.
-    fn dominates(&self, other: &Cost) -> bool {
-        self.unparsable <= other.unparsable
-            && self.junk <= other.junk
-            && self.lost == other.lost
-            && self.errors.iter().zip(&other.errors).all(|(a, b)| a <= b)
-    }
-}
-
-struct BranchAndBound<'a> {
-    problem: &'a ClassProblem,
-    objective: &'a Objective,
-    lists: &'a [Vec<&'a Cost>],
-    best: Option<(Vec<&'a Cost>, Harm)>,
-}
-
-impl<'a> BranchAndBound<'a> {
-    fn descend(&mut self, chosen: &mut Vec<&'a Cost>) {
-        let depth = chosen.len();
-        let harm = self.bound(chosen);
-        if let Some((_, best)) = &self.best
-            && self.objective.compare(harm, *best).is_ge()
-        {
-            return;
-        }
-        if depth == self.lists.len() {
-            self.best = Some((chosen.clone(), harm));
-            return;
-        }
-        for cost in &self.lists[depth] {
-            chosen.push(cost);
-            self.descend(chosen);
-            chosen.pop();
-        }
-    }
-
-    /// At most the harm of any completion of `chosen`; the harm itself where nothing is left to choose.
-    fn bound(&self, chosen: &[&Cost]) -> Harm {
-        let mut harm = self.problem.harm_of(self.objective, chosen);
-        let rest = &self.lists[chosen.len()..];
-        if rest.is_empty() {
-            return harm;
-        }
-        let least = |part: fn(&Cost) -> u64| -> u64 {
-            rest.iter().filter_map(|costs| costs.iter().map(|c| part(c)).min()).sum()
-        };
-        harm.unparsable += least(|c| c.unparsable) as f64 / self.problem.blocks;
-        harm.junk += least(|c| c.junk) as f64 / self.problem.blocks;
-        // The mean is over parsable conformers only: where the rest may lose some, it may fall.
-        if rest.iter().flatten().any(|cost| cost.unparsable > 0) {
-            harm.excess_rmsd = 0.0;
-        }
-        harm
+        let certificate = Certificate::of_one(&objective, &damage(8), damage, &attainable);
+        assert_eq!((certificate.gap, certificate.is_tight()), ([0.0, 0.0, 0.75], false));
+        let proof = "5 to 7 FREE tokens would do less harm, but three numbers of the dialect take 3 or 8 to 9: all were \
+                     counted";
+        assert_eq!(certificate.proof.as_deref(), Some(proof));
+        let tight = Certificate::of_one(&objective, &damage(5), damage, &attainable);
+        assert_eq!((tight.is_tight(), tight.proof), (true, None));
     }
 }

@@ -1,19 +1,24 @@
 //! A placeholder for each class of block, where the gain is real.
+//!
+//! Molecules are split in halves by seed. The placeholders are chosen on one half and judged on the other, so that what is
+//! called a gain is none of chance.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::certificate::{Certificate, ClassProblem, ClassifiedConformer};
-use super::grammar::Space;
-use super::objective::{Harm, Objective};
-use super::options::Options;
+use super::assignment::{ClassProblem, ClassifiedConformer};
+use super::certificate::Certificate;
+use super::counts::{Damage, OPTIONS};
+use super::grammar::{Numbers, Space};
+use super::objective::Objective;
 use super::partition::Partition;
 use super::replay::BlockReplay;
+use super::sample::key_of_text;
 use super::search::{SearchSettings, search};
 use crate::error::{Error, Result};
-use crate::stats::interval::{Paired, paired};
+use crate::stats::interval::{LEVEL, Paired, paired};
 
 /// A conformer of the sample that classes are judged on.
 pub struct Sampled {
@@ -21,8 +26,8 @@ pub struct Sampled {
     pub molecule: Arc<str>,
     /// Its skeleton, of which classes are functions.
     pub skeleton: Arc<str>,
-    /// Left group and replay of each block.
-    pub blocks: Vec<(u8, BlockReplay)>,
+    /// The replay of each block.
+    pub blocks: Vec<BlockReplay>,
 }
 
 /// What one way to class blocks would gain.
@@ -32,18 +37,31 @@ pub struct PartitionReport {
     pub partition: &'static str,
     /// The classes that occur, with the placeholder of each.
     pub classes: Vec<ClassReport>,
-    /// Of this assignment.
+    /// Of this assignment, on the half of molecules that it was chosen on.
     pub certificate: Certificate,
-    /// `[u, r, j]` of the best single placeholder on the same conformers.
+    /// `[u, r, j]` of the best single placeholder on the same half.
     pub single: [f64; 3],
+    /// On the other half.
+    pub judged: Judged,
     /// Whether argmin's search reached the bound by itself.
     pub search_reached_bound: bool,
-    /// The part of harm that is compared: the first one that differs.
+    /// The part of harm that is compared: the first one that differs on the other half.
     pub compared: &'static str,
-    /// Single placeholder minus classes, by molecule; none if nothing differs.
+    /// Single placeholder minus classes on the other half, by molecule; none if nothing differs.
     pub gain: Option<Paired>,
     /// Whether the gain is positive and significant: p < 0.01 over the number of partitions tried (Bonferroni).
     pub significant: bool,
+}
+
+/// What was chosen on one half of the molecules does on the other.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Judged {
+    /// Conformers of that half.
+    pub conformers: u64,
+    /// `[u, r, j]` of the single placeholder.
+    pub single: [f64; 3],
+    /// `[u, r, j]` of one placeholder per class.
+    pub classes: [f64; 3],
 }
 
 /// One class and its placeholder.
@@ -57,67 +75,123 @@ pub struct ClassReport {
     pub placeholder: String,
 }
 
+/// What there is to choose from and how it is judged.
+pub struct ClassPlan<'a> {
+    /// The dialect's strings, which the search goes through.
+    pub space: Space,
+    /// Numbers of FREE tokens with their placeholders, best first by the order of ties.
+    pub choices: &'a [(u8, String)],
+    /// F of a placeholder.
+    pub free_tokens: &'a dyn Fn(&Numbers) -> Result<u8>,
+    /// What harm means.
+    pub objective: &'a Objective,
+    /// Of the search; its seed splits the molecules too.
+    pub settings: SearchSettings,
+}
+
 /// Tries every partition on a sample.
 ///
 /// # Errors
-/// If argmin refuses its settings.
-pub fn analyse(
-    space: Space,
-    options: &Options,
-    objective: &Objective,
-    sample: &[Sampled],
-    settings: SearchSettings,
-) -> Result<Vec<PartitionReport>> {
-    Partition::ALL
-        .iter()
-        .map(|&partition| analyse_one(space, partition, options, objective, sample, settings))
-        .collect()
+/// If a placeholder cannot be counted, or argmin refuses its settings.
+pub fn analyse(plan: &ClassPlan<'_>, sample: &[Sampled]) -> Result<Vec<PartitionReport>> {
+    Partition::ALL.iter().map(|&partition| analyse_one(plan, partition, sample)).collect()
 }
 
-fn analyse_one(
-    space: Space,
-    partition: Partition,
-    options: &Options,
-    objective: &Objective,
-    sample: &[Sampled],
-    settings: SearchSettings,
-) -> Result<PartitionReport> {
+fn analyse_one(plan: &ClassPlan<'_>, partition: Partition, sample: &[Sampled]) -> Result<PartitionReport> {
+    let objective = plan.objective;
     let (labels, conformers) = classify(partition, sample);
-    let problem = ClassProblem::new(options, &conformers, labels.len());
-    let attainable = |option: usize| options.list[option].best.is_some();
-    // An empty list of options cannot be: the search space has 8,000 placeholders.
-    let (assignment, harm) = problem
-        .solve(objective, attainable)
-        .ok_or_else(|| Error::input(partition.name(), "no placeholder to choose from", ""))?;
-    let (_, bound) = problem.solve(objective, |_| true).unwrap_or((Vec::new(), harm));
-    let (single, single_harm) = best_single(&problem, options, objective, labels.len());
-    let found = search(space, labels.len(), objective, settings, |shapes| {
-        let chosen: Vec<usize> = shapes.iter().map(|shape| options.of_shape(*shape)).collect();
-        problem.harm(objective, &chosen)
-    })
-    .map_err(|e| Error::input("search", e, ""))?;
-    let (compared, differences) =
-        differences(&problem, options, &conformers, (&single, single_harm), (&assignment, harm));
-    let gain = differences.and_then(|by_conformer| paired(&by_molecule(sample, &by_conformer), 0.95));
-    let significant = gain.is_some_and(|g| g.mean > 0.0 && g.p_value < 0.01 / Partition::ALL.len() as f64);
+    let halves = Halves::new(plan.settings.seed, sample, conformers);
+    let problem = ClassProblem::new(&halves.chosen_on, labels.len());
+    let allowed: Vec<u8> = plan.choices.iter().map(|(free, _)| *free).collect();
+    let nothing = || Error::input(partition.name(), "no placeholder to choose from", "");
+    let single = best_single(&problem, objective, &allowed, labels.len()).ok_or_else(nothing)?;
+    let (mut assignment, _) = problem.solve(objective, &allowed).ok_or_else(nothing)?;
+    // A class without blocks in this half says nothing.
+    for class in (0..labels.len()).filter(|class| !problem.has_blocks(*class)) {
+        assignment[class] = single[class];
+    }
+    let all: Vec<u8> = (0..OPTIONS as u8).collect();
+    let (_, bound) = problem.solve(objective, &all).ok_or_else(nothing)?;
+    let found = search_classes(plan, &problem, labels.len())?;
+    let other = ClassProblem::new(&halves.judged_on, labels.len());
+    let (compared, differences) = differences(objective, &other, &halves.judged_on, &single, &assignment);
+    let gain = differences.and_then(|all| paired(&by_molecule(&halves.judged_molecules, &all), LEVEL));
+    let harm = |problem: &ClassProblem, assignment: &[u8]| objective.harm(&problem.damage(assignment)).parts();
+    let blocks = |class: usize| {
+        let all = halves.chosen_on.iter().chain(&halves.judged_on).flatten();
+        all.filter(|(c, _)| usize::from(*c) == class).count() as u64
+    };
     let classes = labels.iter().enumerate().map(|(class, &label)| ClassReport {
         class: label,
-        blocks: conformers.iter().flatten().filter(|(c, _, _)| usize::from(*c) == class).count() as u64,
-        placeholder: options.list[assignment[class]]
-            .best
-            .as_ref()
-            .map_or_else(String::new, |best| best.1.clone()),
+        blocks: blocks(class),
+        placeholder: placeholder(plan.choices, assignment[class]),
     });
     Ok(PartitionReport {
         partition: partition.name(),
         classes: classes.collect(),
-        certificate: Certificate::new(harm, bound),
-        single: single_harm.parts(),
-        search_reached_bound: objective.compare(found.harm, bound).is_le(),
+        certificate: Certificate::new(objective, &problem.damage(&assignment), &bound, None),
+        single: harm(&problem, &single),
+        judged: Judged {
+            conformers: halves.judged_on.len() as u64,
+            single: harm(&other, &single),
+            classes: harm(&other, &assignment),
+        },
+        search_reached_bound: objective.compare(&found, &bound).is_le(),
         compared,
+        significant: gain.is_some_and(|g| g.mean > 0.0 && g.p_value < 0.01 / Partition::ALL.len() as f64),
         gain,
-        significant,
     })
+}
+
+fn placeholder(choices: &[(u8, String)], free: u8) -> String {
+    choices.iter().find(|(f, _)| *f == free).map_or_else(String::new, |(_, text)| text.clone())
+}
+
+/// What argmin finds by itself.
+fn search_classes(plan: &ClassPlan<'_>, problem: &ClassProblem, classes: usize) -> Result<Damage> {
+    let known: std::cell::RefCell<HashMap<Numbers, u8>> = std::cell::RefCell::default();
+    let free = |numbers: &Numbers| -> Result<u8> {
+        if let Some(free) = known.borrow().get(numbers) {
+            return Ok(*free);
+        }
+        let free = (plan.free_tokens)(numbers)?;
+        known.borrow_mut().insert(*numbers, free);
+        Ok(free)
+    };
+    let found = search(plan.space, classes, plan.objective, plan.settings, |placeholders| {
+        let assignment: Vec<u8> = placeholders.iter().map(free).collect::<Result<_>>()?;
+        Ok(problem.damage(&assignment))
+    })?;
+    Ok(found.damage)
+}
+
+/// The sample in halves of its molecules.
+struct Halves {
+    chosen_on: Vec<ClassifiedConformer>,
+    judged_on: Vec<ClassifiedConformer>,
+    /// The molecule of each conformer that is judged.
+    judged_molecules: Vec<Arc<str>>,
+}
+
+impl Halves {
+    fn new(seed: u64, sample: &[Sampled], conformers: Vec<ClassifiedConformer>) -> Self {
+        let mut halves =
+            Halves { chosen_on: Vec::new(), judged_on: Vec::new(), judged_molecules: Vec::new() };
+        for (sampled, conformer) in sample.iter().zip(conformers) {
+            if key_of_text(seed, &sampled.molecule) % 2 == 0 {
+                halves.chosen_on.push(conformer);
+            } else {
+                halves.judged_on.push(conformer);
+                halves.judged_molecules.push(sampled.molecule.clone());
+            }
+        }
+        // Of one molecule there are no halves.
+        if halves.chosen_on.is_empty() {
+            std::mem::swap(&mut halves.chosen_on, &mut halves.judged_on);
+            halves.judged_molecules.clear();
+        }
+        halves
+    }
 }
 
 /// Sorts the blocks of a sample; classes that do not occur are left out.
@@ -134,59 +208,49 @@ fn classify(partition: Partition, sample: &[Sampled]) -> (Vec<&'static str>, Vec
     present.values_mut().enumerate().for_each(|(index, slot)| *slot = index as u8);
     let conformers = sample.iter().zip(raw).map(|(sampled, classes)| {
         let blocks = classes.iter().zip(&sampled.blocks);
-        blocks.map(|(class, (group, block))| (present[class], *group, *block)).collect()
+        blocks.map(|(class, block)| (present[class], *block)).collect()
     });
     (labels, conformers.collect())
 }
 
-/// The best option for all classes together.
+/// The best number of FREE tokens for all classes together.
 fn best_single(
     problem: &ClassProblem,
-    options: &Options,
     objective: &Objective,
+    allowed: &[u8],
     classes: usize,
-) -> (Vec<usize>, Harm) {
-    options
-        .attainable()
-        .map(|(option, _)| {
-            let assignment = vec![option; classes];
-            let harm = problem.harm(objective, &assignment);
-            (assignment, harm)
-        })
-        .min_by(|a, b| objective.compare(a.1, b.1))
-        .unwrap_or_else(|| (Vec::new(), objective.harm(1.0, 0.0, 0.0)))
+) -> Option<Vec<u8>> {
+    let damages = allowed.iter().map(|&free| (problem.damage(&vec![free; classes]), free));
+    // The first of equal ones.
+    let best = damages.reduce(|best, next| if objective.compare(&next.0, &best.0).is_lt() { next } else { best });
+    best.map(|(_, free)| vec![free; classes])
 }
 
 /// Single minus classes, by conformer, in the first part of harm that differs.
 fn differences(
+    objective: &Objective,
     problem: &ClassProblem,
-    options: &Options,
     conformers: &[ClassifiedConformer],
-    single: (&[usize], Harm),
-    classes: (&[usize], Harm),
+    single: &[u8],
+    classes: &[u8],
 ) -> (&'static str, Option<Vec<f64>>) {
     let subtract = |a: Vec<f64>, b: Vec<f64>| Some(a.iter().zip(&b).map(|(a, b)| a - b).collect());
     let counts = |cost: fn(u8, &BlockReplay) -> f64| {
-        let by_conformer = |assignment: &[usize]| -> Vec<f64> {
+        let by_conformer = |assignment: &[u8]| -> Vec<f64> {
             let one = |blocks: &ClassifiedConformer| {
-                let sum: f64 = blocks
-                    .iter()
-                    .map(|(class, group, block)| {
-                        let vector = &options.list[assignment[usize::from(*class)]].vector;
-                        cost(vector[usize::from(*group)], block)
-                    })
-                    .sum();
+                let sum: f64 = blocks.iter().map(|(c, block)| cost(assignment[usize::from(*c)], block)).sum();
                 sum / blocks.len() as f64
             };
             conformers.iter().map(one).collect()
         };
-        subtract(by_conformer(single.0), by_conformer(classes.0))
+        subtract(by_conformer(single), by_conformer(classes))
     };
-    if single.1.unparsable != classes.1.unparsable {
+    let [one, many] = [single, classes].map(|assignment| objective.harm(&problem.damage(assignment)));
+    if one.unparsable != many.unparsable {
         ("unparsable_blocks", counts(|f, block| f64::from(u8::from(block.error(f).is_none()))))
-    } else if single.1.excess_rmsd != classes.1.excess_rmsd {
-        ("rmsd_angstrom", subtract(problem.rmsd_by_conformer(single.0), problem.rmsd_by_conformer(classes.0)))
-    } else if single.1.junk != classes.1.junk {
+    } else if one.excess_rmsd != many.excess_rmsd {
+        ("rmsd_angstrom", subtract(problem.rmsd_by_conformer(single), problem.rmsd_by_conformer(classes)))
+    } else if one.junk != many.junk {
         ("junk_tokens_per_block", counts(|f, block| f64::from(f.saturating_sub(block.tokens))))
     } else {
         ("nothing differs", None)
@@ -194,12 +258,12 @@ fn differences(
 }
 
 /// The mean of each molecule's conformers: they are not independent of each other.
-fn by_molecule(sample: &[Sampled], by_conformer: &[f64]) -> Vec<f64> {
-    let mut molecules: BTreeMap<&str, (f64, u32)> = BTreeMap::new();
-    for (sampled, value) in sample.iter().zip(by_conformer) {
-        let entry = molecules.entry(&sampled.molecule).or_default();
+pub fn by_molecule(molecules: &[Arc<str>], by_conformer: &[f64]) -> Vec<f64> {
+    let mut means: BTreeMap<&str, (f64, u32)> = BTreeMap::new();
+    for (molecule, value) in molecules.iter().zip(by_conformer) {
+        let entry = means.entry(molecule).or_default();
         entry.0 += value;
         entry.1 += 1;
     }
-    molecules.values().map(|(sum, count)| sum / f64::from(*count)).collect()
+    means.values().map(|(sum, count)| sum / f64::from(*count)).collect()
 }

@@ -1,6 +1,9 @@
-//! The placeholders that the search looks through: three numbers as a writer could spell them.
+//! The placeholders that there are: three numbers of a dialect, digit by digit.
 
 use std::fmt::Write as _;
+use std::ops::RangeInclusive;
+
+use rand::Rng;
 
 use crate::text::Dialect;
 
@@ -13,100 +16,181 @@ pub const USERS_PLACEHOLDERS: [(&str, &str); 5] = [
     ("1.23,-4.56,7.89", "proposed"),
 ];
 
-/// How one number of a placeholder is spelled. Its digits are the smallest that the dialect allows: zeros, a leading
-/// `1` before the point where there are two digits, a last `1` behind it in the stripped dialect.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct NumberShape {
+/// The most digits before the point of a placeholder's number: those of the runs that counting tables hold.
+pub const MAX_INTEGER_DIGITS: u32 = 4;
+
+/// Integer parts are below this.
+pub const INTEGERS: u16 = 10u16.pow(MAX_INTEGER_DIGITS);
+
+/// One number of a placeholder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Number {
     /// A `-` in front.
     pub negative: bool,
-    /// One or two digits before the point.
-    pub integer_digits: u8,
-    /// Zero (no point) to four digits after it; four in the fixed dialect.
+    /// The digits before the point, as a number below [`INTEGERS`].
+    pub integer: u16,
+    /// How many digits stand behind the point; without any there is no point.
     pub decimals: u8,
+    /// These digits, as a number.
+    pub fraction: u16,
 }
 
-/// A placeholder of the search: three number shapes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Shape(pub [NumberShape; 3]);
+/// The numbers of a placeholder.
+pub type Numbers = [Number; 3];
 
-/// The placeholders that a writer of a dialect could write: fixed `-?(0|[1-9]\d?)\.\d{4}`, 64 shapes; stripped
-/// `-?(0|[1-9]\d?)(\.\d{0,3}[1-9])?`, 8,000.
+/// All strings of three numbers that a writer of a dialect could write: fixed `-?(0|[1-9]\d{0,3})\.\d{4}`; stripped
+/// `-?(0|[1-9]\d{0,3})(\.\d{0,3}[1-9])?`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Space(pub Dialect);
 
 impl Space {
-    /// The decimals that a number may have.
-    pub fn decimals(self) -> std::ops::RangeInclusive<u8> {
+    /// How many decimals a number may have.
+    pub fn decimals(self) -> RangeInclusive<u8> {
         match self.0 {
             Dialect::Fixed => 4..=4,
             Dialect::Stripped => 0..=4,
         }
     }
 
+    /// The fractions of `decimals` digits, in order.
+    pub fn fractions(self, decimals: u8) -> impl Iterator<Item = u16> {
+        let fixed = self.0 == Dialect::Fixed;
+        (0..10u16.pow(decimals.into())).filter(move |value| fixed || decimals == 0 || value % 10 != 0)
+    }
+
+    /// How many strings there are.
+    pub fn size(self) -> u128 {
+        let fractions: u128 = self.decimals().map(|decimals| self.fractions(decimals).count() as u128).sum();
+        (2 * u128::from(INTEGERS) * fractions).pow(3)
+    }
+
     /// Where searches start: single digits, four decimals, no sign.
-    pub fn start(self) -> Shape {
-        Shape([NumberShape { negative: false, integer_digits: 1, decimals: 4 }; 3])
+    pub fn start(self) -> Numbers {
+        let fraction = u16::from(self.0 == Dialect::Stripped);
+        [Number { negative: false, integer: 0, decimals: 4, fraction }; 3]
     }
 
-    /// Every shape of a number.
-    fn numbers(self) -> impl Iterator<Item = NumberShape> + Clone {
-        self.decimals().flat_map(|decimals| {
-            (0..4).map(move |n| NumberShape { negative: n % 2 == 1, integer_digits: 1 + n / 2, decimals })
+    /// Any of them: number of digits first, then the digits, so that no shape is rare.
+    pub fn random(self, random: &mut impl Rng) -> Numbers {
+        std::array::from_fn(|_| {
+            let decimals = random.random_range(self.decimals());
+            Number {
+                negative: random.random(),
+                integer: random_integer(random),
+                decimals,
+                fraction: self.random_fraction(decimals, random),
+            }
         })
     }
 
-    /// Every shape of a placeholder.
-    pub fn all(self) -> impl Iterator<Item = Shape> {
-        self.numbers().flat_map(move |x| {
-            self.numbers().flat_map(move |y| self.numbers().map(move |z| Shape([x, y, z])))
-        })
-    }
-
-    /// The placeholder of a shape, without brackets.
-    pub fn text(self, shape: Shape) -> String {
-        let last = match self.0 {
-            Dialect::Fixed => 0,
-            Dialect::Stripped => 1,
-        };
-        let mut out = String::with_capacity(26);
-        for (axis, number) in shape.0.iter().enumerate() {
-            if axis > 0 {
-                out.push(',');
+    /// One step away: another sign, integer part, number of decimals, or digit of one number.
+    pub fn vary(self, numbers: &Numbers, random: &mut impl Rng) -> Numbers {
+        let mut next = *numbers;
+        let number = &mut next[random.random_range(0..3)];
+        match random.random_range(0..4) {
+            0 => number.negative = !number.negative,
+            1 => number.integer = random_integer(random),
+            2 => {
+                number.decimals = random.random_range(self.decimals());
+                number.fraction = self.random_fraction(number.decimals, random);
             }
-            if number.negative {
-                out.push('-');
-            }
-            out.push_str(if number.integer_digits == 2 { "10" } else { "0" });
-            if number.decimals > 0 {
-                // Writing to a string cannot fail.
-                let _ = write!(out, ".{last:0width$}", width = usize::from(number.decimals));
-            }
+            _ => number.fraction = self.other_digit(*number, random),
         }
-        out
+        next
+    }
+
+    /// The fraction of a number with one digit drawn anew.
+    fn other_digit(self, number: Number, random: &mut impl Rng) -> u16 {
+        if number.decimals == 0 {
+            return 0;
+        }
+        let place = random.random_range(0..u32::from(number.decimals));
+        let unit = 10u16.pow(place);
+        let lowest = u16::from(place == 0 && self.0 == Dialect::Stripped);
+        let old = number.fraction / unit % 10;
+        number.fraction - old * unit + random.random_range(lowest..10) * unit
+    }
+
+    fn random_fraction(self, decimals: u8, random: &mut impl Rng) -> u16 {
+        if decimals == 0 {
+            return 0;
+        }
+        let head = random.random_range(0..10u16.pow(u32::from(decimals) - 1));
+        head * 10 + random.random_range(u16::from(self.0 == Dialect::Stripped)..10)
     }
 }
 
-/// The order of ties: fewest characters, then smallest bytes.
-pub fn tie_key(placeholder: &str) -> (usize, &str) {
-    (placeholder.len(), placeholder)
+fn random_integer(random: &mut impl Rng) -> u16 {
+    match random.random_range(1..=MAX_INTEGER_DIGITS) {
+        1 => random.random_range(0..10),
+        digits => random.random_range(10u16.pow(digits - 1)..10u16.pow(digits)),
+    }
+}
+
+/// A number, `-12.0500`.
+pub fn number_text(number: Number) -> String {
+    let sign = if number.negative { "-" } else { "" };
+    let mut out = format!("{sign}{}", number.integer);
+    if number.decimals > 0 {
+        // Writing to a string cannot fail.
+        let _ = write!(out, ".{:0width$}", number.fraction, width = usize::from(number.decimals));
+    }
+    out
+}
+
+/// A placeholder, without brackets.
+pub fn text(numbers: &Numbers) -> String {
+    numbers.map(number_text).join(",")
+}
+
+/// Whether a text is three numbers `-?digits[.[digits]]` between commas: what replay takes for a block that can be read.
+pub fn three_numbers(text: &str) -> bool {
+    let number = |part: &str| {
+        let digits = part.strip_prefix('-').unwrap_or(part);
+        let (integer, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+        let all_digits = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
+        !integer.is_empty() && all_digits(integer) && all_digits(fraction)
+    };
+    text.split(',').count() == 3 && text.split(',').all(number)
+}
+
+/// The order of ties: a placeholder that is in use or was asked for, then fewest characters, then smallest bytes.
+pub fn tie_key(in_use: bool, placeholder: &str) -> (bool, usize, &str) {
+    (!in_use, placeholder.len(), placeholder)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rand::SeedableRng;
 
     #[test]
-    fn shapes_are_distinct_blocks_of_their_dialect() {
-        for (dialect, count) in [(Dialect::Fixed, 64), (Dialect::Stripped, 8_000)] {
+    fn every_string_of_the_space_is_a_block_of_its_dialect() {
+        let mut random = rand_chacha::ChaCha8Rng::seed_from_u64(1);
+        for dialect in Dialect::ALL {
             let space = Space(dialect);
-            let texts: std::collections::HashSet<String> = space.all().map(|s| space.text(s)).collect();
-            assert_eq!(texts.len(), count);
-            for text in &texts {
-                let (_, written) = crate::text::parse_block(text.as_bytes()).unwrap();
-                assert!(if dialect == Dialect::Fixed { written.fixed } else { written.stripped }, "{text}");
+            let mut numbers = space.start();
+            for _ in 0..2_000 {
+                for numbers in [numbers, space.random(&mut random)] {
+                    let text = text(&numbers);
+                    let (_, written) = crate::text::parse_block(text.as_bytes()).unwrap();
+                    let right = if dialect == Dialect::Fixed { written.fixed } else { written.stripped };
+                    assert!(right && three_numbers(&text), "{text}");
+                }
+                numbers = space.vary(&numbers, &mut random);
             }
-            assert!(texts.contains(&space.text(space.start())));
         }
-        assert_eq!(Space(Dialect::Fixed).text(Space(Dialect::Fixed).start()), "0.0000,0.0000,0.0000");
+        assert_eq!(text(&Space(Dialect::Fixed).start()), "0.0000,0.0000,0.0000");
+        assert_eq!(Space(Dialect::Fixed).size(), 8_000_000_000_000_000_000_000_000);
+    }
+
+    #[test]
+    fn three_numbers_and_nothing_else() {
+        for good in ["0,0,0", "-1.,0.5,12", "0.0000,0.0000,0.0000"] {
+            assert!(three_numbers(good), "{good}");
+        }
+        for bad in ["", "abc", "0,0", "0,0,0,0", ".5,0,0", "0,-,0", "0,0,1e2", "0, 0,0", "<0,0,0>"] {
+            assert!(!three_numbers(bad), "{bad}");
+        }
     }
 }

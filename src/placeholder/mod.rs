@@ -1,33 +1,49 @@
 //! Which placeholder harms least, how much harm is left, and the proof that nothing better exists.
 //!
-//! A position template forces COPY tokens and leaves F FREE slots per block; real blocks take T tokens. For every
-//! placeholder, [`replay()`] says what the difference does to each real block; [`Evidence`] sums that over a corpus;
-//! [`search()`] finds the placeholder of least [`Harm`] by annealing; [`Certificate`] compares it with the least harm
-//! over all integers F. [`fit()`] is the way through.
+//! A position template forces COPY tokens and leaves F FREE slots per block; real blocks take T tokens. [`borders()`] says
+//! for which tokenizers that is the whole truth; others are refused. [`replay()`] says what F does to each real block;
+//! [`ReplayCounts`] sums that over a corpus for every F; [`Attainable`] constructs a placeholder for every F that one
+//! comes to; [`search()`] looks for the least [`Harm`] by annealing digit strings; [`Certificate`] compares what was
+//! reached with the least harm over all F. [`fit()`] is the way through.
 
+mod assignment;
+mod attainable;
+mod borders;
 mod certificate;
 mod classes;
-mod evidence;
+mod counts;
 mod fit;
 mod fitted;
+mod front;
 mod grammar;
+mod intervals;
 mod objective;
-mod options;
 mod partition;
+mod parts;
 mod replay;
 mod report;
+mod sample;
 mod search;
+mod statement;
 mod survey;
+mod task;
 
-pub use certificate::{Certificate, ClassProblem, ClassifiedConformer};
-pub use classes::{ClassReport, PartitionReport};
-pub use evidence::{Evidence, Measures};
+pub use assignment::{ClassProblem, ClassifiedConformer};
+pub use attainable::{Attainable, free_tokens};
+pub use borders::{Borders, Crossing, Inside, borders, inside};
+pub use certificate::Certificate;
+pub use classes::{ClassReport, Judged, PartitionReport};
+pub use counts::{Damage, Measures, ReplayCounts};
 pub use fit::{DialectChoice, FitPlan, fit};
 pub use fitted::{Fitted, FittedClasses, FittedFile};
-pub use grammar::{NumberShape, Shape, Space, USERS_PLACEHOLDERS, tie_key};
+pub use front::front;
+pub use grammar::{Number, Numbers, Space, USERS_PLACEHOLDERS, number_text, text, three_numbers, tie_key};
+pub use intervals::Intervals;
 pub use objective::{Harm, Objective};
-pub use options::Options;
 pub use partition::Partition;
 pub use replay::{BlockReplay, replay};
-pub use report::{CandidateReport, CorpusReport, FitReport, FitResult, SCHEMA, SearchReport, TokenCount};
+pub use report::{
+    Alternative, CandidateReport, Conditions, CorpusReport, FitReport, FitResult, Refused, SCHEMA,
+    SearchReport, TokenCount,
+};
 pub use search::{Assignment, Found, SearchSettings, search};

@@ -1,9 +1,12 @@
 //! Harm of a placeholder, and how harms compare.
 
-use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 
-/// The harm that a placeholder does in replay: `[u, r, j]`.
+use serde::{Deserialize, Serialize};
+
+use super::counts::{Damage, PICO};
+
+/// The harm that a placeholder does in replay, `[u, r, j]`, for reports: it is compared before it is divided.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Harm {
     /// u: share of blocks that cannot be parsed, 0 to 1.
@@ -54,13 +57,38 @@ impl Objective {
         }
     }
 
-    /// The harm of these measures.
-    pub fn harm(&self, unparsable: f64, rmsd_angstrom: f64, junk: f64) -> Harm {
-        Harm { unparsable, excess_rmsd: (rmsd_angstrom - self.tolerance_angstrom()).max(0.0), junk }
+    /// The same without a tolerance: every lost digit counts.
+    pub fn without_tolerance(self) -> Self {
+        match self {
+            Objective::Lexicographic { .. } => Objective::Lexicographic { tolerance_angstrom: 0.0 },
+            Objective::Weighted { weights, .. } => Objective::Weighted { tolerance_angstrom: 0.0, weights },
+        }
     }
 
-    /// Less harm is less.
-    pub fn compare(&self, a: Harm, b: Harm) -> Ordering {
+    /// The harm of a damage. Without a readable conformer u says it all; r is then 0.
+    pub fn harm(&self, damage: &Damage) -> Harm {
+        let rmsd = damage.rmsd_angstrom().unwrap_or(0.0);
+        Harm {
+            unparsable: damage.share(damage.unparsable_blocks),
+            excess_rmsd: (rmsd - self.tolerance_angstrom()).max(0.0),
+            junk: damage.share(damage.junk_tokens),
+        }
+    }
+
+    /// Less harm is less. Of damages to the same blocks; the order u, r, j compares integers, not quotients.
+    pub fn compare(&self, a: &Damage, b: &Damage) -> Ordering {
+        match self {
+            Objective::Lexicographic { .. } => a
+                .unparsable_blocks
+                .cmp(&b.unparsable_blocks)
+                .then_with(|| self.compare_excess(a, b))
+                .then(a.junk_tokens.cmp(&b.junk_tokens)),
+            Objective::Weighted { .. } => self.compare_harms(self.harm(a), self.harm(b)),
+        }
+    }
+
+    /// The same of harms that were read from a report.
+    pub fn compare_harms(&self, a: Harm, b: Harm) -> Ordering {
         match self {
             Objective::Lexicographic { .. } => a
                 .unparsable
@@ -74,6 +102,17 @@ impl Objective {
         }
     }
 
+    /// Compares `max(0, sum / n - tolerance)` as `max(0, sum - tolerance · n) / n`, cross-multiplied.
+    fn compare_excess(&self, a: &Damage, b: &Damage) -> Ordering {
+        let tolerance = (self.tolerance_angstrom() * PICO).round() as u128;
+        let excess = |damage: &Damage| {
+            let readable = u128::from(damage.readable_conformers());
+            (damage.rmsd_pico.saturating_sub(tolerance.saturating_mul(readable)), readable.max(1))
+        };
+        let ((a, over_a), (b, over_b)) = (excess(a), excess(b));
+        a.saturating_mul(over_b).cmp(&b.saturating_mul(over_a))
+    }
+
     /// One number for annealing, which needs a sum: u outweighs any r that matters, and r any j. Results are compared
     /// by [`Objective::compare`], never by this.
     pub fn scalar(&self, harm: Harm) -> f64 {
@@ -83,5 +122,31 @@ impl Objective {
             }
             Objective::Weighted { weights, .. } => harm.parts().iter().zip(weights).map(|(p, w)| p * w).sum(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `1/3 + 1/3 + 1/3` of a mean is not always a third of the sum in floats; integers do not mind.
+    #[test]
+    fn equal_means_are_equal_whatever_they_are_means_of() {
+        let damage = |unparsable_conformers, rmsd_pico| Damage {
+            conformers: 12,
+            blocks: 120,
+            unparsable_conformers,
+            rmsd_pico,
+            ..Damage::default()
+        };
+        let objective = Objective::Lexicographic { tolerance_angstrom: 1e-3 };
+        // Means of 0.01 Å over 11 and over 7 conformers.
+        let (a, b) = (damage(1, 110_000_000_000), damage(5, 70_000_000_000));
+        assert_eq!(objective.compare(&a, &b), Ordering::Equal);
+        assert_eq!(objective.compare(&damage(1, 110_000_000_001), &b), Ordering::Greater);
+        // Below the tolerance all are alike; without it they are not.
+        let (a, b) = (damage(0, 11_000_000_000), damage(0, 1));
+        assert_eq!(objective.compare(&a, &b), Ordering::Equal);
+        assert_eq!(objective.without_tolerance().compare(&a, &b), Ordering::Greater);
     }
 }

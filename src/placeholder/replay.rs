@@ -30,6 +30,12 @@ impl BlockReplay {
             survive.checked_sub(self.parsable_from).map(|cut| self.errors[usize::from(cut)])
         }
     }
+
+    /// The square of that error, in (10⁻⁴ Å)²; 0 if what survives is unparsable.
+    pub fn squared_error(&self, survive: u8) -> u64 {
+        let error = u64::from(self.error(survive).unwrap_or(0));
+        error.saturating_mul(error)
+    }
 }
 
 /// Replays one block: `inside` is its text between the brackets, `z` its third value.

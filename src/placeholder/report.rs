@@ -4,7 +4,8 @@ use serde::Serialize;
 
 use super::certificate::Certificate;
 use super::classes::PartitionReport;
-use super::evidence::Measures;
+use super::counts::Measures;
+use super::intervals::Intervals;
 use super::objective::Objective;
 use super::search::SearchSettings;
 use crate::corpus::Skipped;
@@ -12,7 +13,7 @@ use crate::job::Provenance;
 use crate::text::Dialect;
 
 /// The schema of [`FitReport`].
-pub const SCHEMA: &str = "drift.fit/1";
+pub const SCHEMA: &str = "drift.fit/2";
 
 /// What `drift fit` found.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -27,6 +28,27 @@ pub struct FitReport {
     pub objective: Objective,
     /// One per tokenizer and dialect.
     pub results: Vec<FitResult>,
+    /// Tokenizers that no position template can be used with, by dialect.
+    pub refused: Vec<Refused>,
+}
+
+/// A tokenizer that no position template can be used with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Refused {
+    /// The tokenizer's name.
+    pub tokenizer: String,
+    /// SHA-256 of its file.
+    pub tokenizer_sha256: String,
+    /// The dialect.
+    pub dialect: Dialect,
+    /// Tokens that hold characters of a block and of the text around it; the first ones.
+    pub tokens: Vec<String>,
+    /// How many there are.
+    pub token_count: u64,
+    /// Why that rules templates out, in a clause.
+    pub reason: String,
+    /// What to use instead.
+    pub instead: &'static str,
 }
 
 /// The corpus of a fit.
@@ -61,19 +83,30 @@ pub struct FitResult {
     pub placeholder: String,
     /// Its FREE tokens.
     pub free_tokens: u32,
-    /// That nothing better exists.
-    pub certificate: Certificate,
+    /// That nothing better exists; none if a condition of the proof does not hold.
+    pub certificate: Option<Certificate>,
+    /// What the certificate says, over which data, in which order, with which tolerance; or why there is none.
+    pub statement: String,
+    /// What the proof rests on.
+    pub conditions: Conditions,
+    /// 95 % intervals of what the chosen placeholder does, by molecule.
+    pub intervals: Intervals,
+    /// The placeholder to use if every lost digit counts.
+    pub without_tolerance: Alternative,
     /// The users' placeholders, the ones asked for, and the chosen one, least harm first.
     pub candidates: Vec<CandidateReport>,
+    /// Placeholders of which none is better in all of: unparsable blocks, RMSD, junk slots, truncated blocks; by FREE
+    /// tokens.
+    pub front: Vec<CandidateReport>,
     /// Blocks by T.
     pub token_distribution: Vec<TokenCount>,
-    /// Whether every count is exact.
+    /// Whether all conditions hold, so that every count is exact.
     pub exact: bool,
     /// How blocks were counted.
     pub counted_by: String,
     /// How the search went.
     pub search: SearchReport,
-    /// Conformers that classes of block were judged on: the first ones of the corpus; 0 if they were not tried.
+    /// Conformers of the sample that intervals come from, and classes of block: a seeded sample of the whole corpus.
     pub class_conformers: u64,
     /// Placeholders per class of block; empty if they were not tried.
     pub classes: Vec<PartitionReport>,
@@ -95,21 +128,54 @@ pub struct CandidateReport {
     pub placeholder: String,
     /// Where it stands, for the users' own.
     pub source: String,
-    /// F after the most common kind of atom.
+    /// F.
     pub free_tokens: u32,
     /// In replay.
     #[serde(flatten)]
     pub measures: Measures,
 }
 
-/// The search for one placeholder.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+/// What the proof rests on, as far as it is looked at and not proved once for all tokenizers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Conditions {
+    /// Atoms of the corpus behind which blocks were encoded: no COPY token holds a character of a block, and each block
+    /// takes the same tokens behind all of them.
+    pub atoms: u64,
+    /// Templates, of a seeded sample of the corpus's skeletons, whose FREE tokens were compared with the encoder's.
+    pub templates: u64,
+    /// The first that does not hold; none if all do.
+    pub broken: Option<String>,
+}
+
+/// The placeholder to use if harm is something else.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Alternative {
+    /// Without brackets.
+    pub placeholder: String,
+    /// F.
+    pub free_tokens: u32,
+    /// That nothing better exists; none if a condition of the proof does not hold.
+    pub certificate: Option<Certificate>,
+}
+
+/// The search for one placeholder, by argmin, which knows nothing of the construction.
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SearchReport {
     /// Seed and steps.
     #[serde(flatten)]
     pub settings: SearchSettings,
-    /// Placeholders judged.
+    /// Strings that there are: three numbers of the dialect.
+    pub strings: f64,
+    /// Strings judged.
     pub evaluations: u64,
+    /// How many of them until nothing less harmful came.
+    pub evaluations_to_best: u64,
+    /// The best of them.
+    pub placeholder: String,
+    /// `[u, r, j]` of it.
+    pub objective: [f64; 3],
     /// Whether argmin reached the bound by itself.
     pub reached_bound: bool,
+    /// Whether it found something no worse than what was constructed.
+    pub reached_chosen: bool,
 }

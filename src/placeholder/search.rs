@@ -1,4 +1,4 @@
-//! The search for placeholders: argmin's simulated annealing over placeholder strings, one per class of block.
+//! The search for placeholders: argmin's simulated annealing over digit strings, one per class of block.
 
 use std::cell::RefCell;
 
@@ -8,11 +8,13 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 
-use super::grammar::{Shape, Space, tie_key};
-use super::objective::{Harm, Objective};
+use super::counts::Damage;
+use super::grammar::{Numbers, Space, text, tie_key};
+use super::objective::Objective;
+use crate::error::{Error, Result};
 
 /// A placeholder for each class of block.
-pub type Assignment = Vec<Shape>;
+pub type Assignment = Vec<Numbers>;
 
 /// How long to search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -29,31 +31,49 @@ pub struct Found {
     /// A placeholder per class.
     pub assignment: Assignment,
     /// What it does.
-    pub harm: Harm,
+    pub damage: Damage,
     /// How many assignments were judged.
     pub evaluations: u64,
+    /// How many of them until nothing less harmful came.
+    pub evaluations_to_best: u64,
 }
 
 /// Anneals from the plain placeholder in every one of `classes` classes, judging by `evaluate`.
 ///
 /// # Errors
-/// If argmin refuses its settings (it does not for a positive number of iterations).
+/// Of `evaluate`, or if argmin refuses its settings (it does not for a positive number of iterations).
 pub fn search(
     space: Space,
     classes: usize,
     objective: &Objective,
     settings: SearchSettings,
-    evaluate: impl Fn(&[Shape]) -> Harm,
-) -> Result<Found, ArgminError> {
+    evaluate: impl Fn(&[Numbers]) -> Result<Damage>,
+) -> Result<Found> {
     let start = vec![space.start(); classes];
-    let harm = evaluate(&start);
+    let damage = evaluate(&start)?;
     let problem = Problem {
         space,
         objective,
         evaluate: &evaluate,
         random: RefCell::new(ChaCha8Rng::seed_from_u64(settings.seed)),
-        best: RefCell::new(Found { assignment: start.clone(), harm, evaluations: 0 }),
+        best: RefCell::new(Found {
+            assignment: start.clone(),
+            damage,
+            evaluations: 0,
+            evaluations_to_best: 0,
+        }),
     };
+    anneal(problem, start, settings).map_err(|e| match e.downcast::<Error>() {
+        Ok(own) => own,
+        Err(other) => Error::input("search", other, ""),
+    })
+}
+
+fn anneal<E: Fn(&[Numbers]) -> Result<Damage>>(
+    problem: Problem<'_, E>,
+    start: Assignment,
+    settings: SearchSettings,
+) -> std::result::Result<Found, ArgminError> {
     let random = ChaCha8Rng::seed_from_u64(settings.seed ^ 0x5eed);
     // The temperature starts where any move passes and ends where only gains do.
     let solver =
@@ -75,48 +95,51 @@ struct Problem<'a, E> {
     best: RefCell<Found>,
 }
 
-impl<E: Fn(&[Shape]) -> Harm> CostFunction for Problem<'_, E> {
+impl<E: Fn(&[Numbers]) -> Result<Damage>> CostFunction for Problem<'_, E> {
     type Param = Assignment;
     type Output = f64;
 
-    fn cost(&self, assignment: &Assignment) -> Result<f64, ArgminError> {
-        let harm = (self.evaluate)(assignment);
+    fn cost(&self, assignment: &Assignment) -> std::result::Result<f64, ArgminError> {
+        let damage = (self.evaluate)(assignment)?;
         let mut best = self.best.borrow_mut();
         best.evaluations += 1;
-        let better = self.objective.compare(harm, best.harm);
-        if better.then_with(|| compare_ties(self.space, assignment, &best.assignment)).is_lt() {
+        let better = self.objective.compare(&damage, &best.damage);
+        if better.is_lt() {
+            best.evaluations_to_best = best.evaluations;
+        }
+        if better.then_with(|| compare_ties(assignment, &best.assignment)).is_lt() {
             best.assignment.clone_from(assignment);
-            best.harm = harm;
+            best.damage = damage;
         }
         // A little per character draws ties to short placeholders.
-        let characters: usize = assignment.iter().map(|shape| self.space.text(*shape).len()).sum();
+        let characters: usize = assignment.iter().map(|numbers| text(numbers).len()).sum();
+        let harm = self.objective.harm(&damage);
         Ok(self.objective.scalar(harm) + characters as f64 * 1e-4 / assignment.len() as f64)
     }
 }
 
-impl<E: Fn(&[Shape]) -> Harm> Anneal for Problem<'_, E> {
+impl<E: Fn(&[Numbers]) -> Result<Damage>> Anneal for Problem<'_, E> {
     type Param = Assignment;
     type Output = Assignment;
     type Float = f64;
 
     /// Changes one feature of one number of one class's placeholder.
-    fn anneal(&self, assignment: &Assignment, _extent: f64) -> Result<Assignment, ArgminError> {
+    fn anneal(
+        &self,
+        assignment: &Assignment,
+        _extent: f64,
+    ) -> std::result::Result<Assignment, ArgminError> {
         let mut random = self.random.borrow_mut();
         let mut next = assignment.clone();
         let class = random.random_range(0..next.len());
-        let number = &mut next[class].0[random.random_range(0..3)];
-        match random.random_range(0..4) {
-            0 => number.negative = !number.negative,
-            1 => number.integer_digits = 3 - number.integer_digits,
-            _ => number.decimals = random.random_range(self.space.decimals()),
-        }
+        next[class] = self.space.vary(&next[class], &mut *random);
         Ok(next)
     }
 }
 
 /// The order of ties over classes: fewest characters in all, then smallest bytes.
-fn compare_ties(space: Space, a: &[Shape], b: &[Shape]) -> std::cmp::Ordering {
-    let text = |shapes: &[Shape]| shapes.iter().map(|s| space.text(*s)).collect::<Vec<_>>().join("\n");
-    let (a, b) = (text(a), text(b));
-    tie_key(&a).cmp(&tie_key(&b))
+fn compare_ties(a: &[Numbers], b: &[Numbers]) -> std::cmp::Ordering {
+    let all = |placeholders: &[Numbers]| placeholders.iter().map(text).collect::<Vec<_>>().join("\n");
+    let (a, b) = (all(a), all(b));
+    tie_key(false, &a).cmp(&tie_key(false, &b))
 }

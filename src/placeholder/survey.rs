@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::sample::{Reservoir, key_of_place, key_of_text};
 use crate::corpus::{AtomOrder, Conformer, Conformers, Emit, ReadSummary};
 use crate::error::Result;
 use crate::job::Job;
@@ -11,8 +12,11 @@ use crate::text::skeleton::atoms;
 /// Corpora of up to this many blocks are kept in memory (about 20 bytes each); larger ones are read again.
 const KEPT_BLOCKS: u64 = 4_000_000;
 
-/// Distinct skeletons that tables are checked on.
-const SAMPLE: usize = 64;
+/// Distinct skeletons that tables and templates are checked on.
+const SKELETONS: usize = 64;
+
+/// Conformers that intervals and classes of block are judged on.
+const CONFORMERS: usize = 10_000;
 
 /// What the first pass over a corpus found.
 pub struct Survey {
@@ -24,25 +28,45 @@ pub struct Survey {
     pub in_file_order: u64,
     /// Every distinct atom, `[C@@H]`.
     pub atoms: BTreeSet<Box<str>>,
-    /// The first few distinct skeletons.
+    /// A sample of the corpus's distinct skeletons.
     pub skeletons: Vec<Arc<str>>,
+    /// Which conformers are in the sample.
+    pub sample: Sample,
     /// All conformers, if they are few enough.
     kept: Option<Vec<Conformer>>,
 }
 
+/// A sample of conformers, by their place in the corpus.
+#[derive(Debug, Clone, Copy)]
+pub struct Sample {
+    seed: u64,
+    limit: u64,
+}
+
+impl Sample {
+    /// Whether the conformer at a place is in it.
+    pub fn holds(self, place: u64) -> bool {
+        key_of_place(self.seed, place) <= self.limit
+    }
+}
+
 impl Survey {
-    /// Reads the corpus once.
+    /// Reads the corpus once; samples are drawn by `seed`.
     ///
     /// # Errors
     /// As [`Conformers::read`].
-    pub fn of(corpus: &dyn Conformers, job: &Job) -> Result<Self> {
+    pub fn of(corpus: &dyn Conformers, seed: u64, job: &Job) -> Result<Self> {
         let mut kept = Some(Vec::new());
         let (mut blocks, mut in_file_order) = (0u64, 0u64);
         let mut found = BTreeSet::new();
-        let mut skeletons: Vec<Arc<str>> = Vec::new();
+        let mut skeletons: Reservoir<Arc<str>> = Reservoir::new(SKELETONS);
+        let mut sample = Reservoir::new(CONFORMERS);
+        let mut place = 0u64;
         let mut last: Option<Arc<str>> = None;
         let summary = corpus.read(job, &mut |batch| {
             for conformer in &batch.conformers {
+                sample.offer(key_of_place(seed, place), ());
+                place += 1;
                 blocks += conformer.coordinates.len() as u64;
                 in_file_order += u64::from(conformer.order == AtomOrder::File);
                 // Conformers of one molecule follow each other.
@@ -53,9 +77,8 @@ impl Survey {
                             found.insert(atom.into());
                         }
                     }
-                    if skeletons.len() < SAMPLE {
-                        skeletons.push(conformer.skeleton.clone());
-                    }
+                    skeletons
+                        .offer(key_of_text(seed, &conformer.skeleton), conformer.skeleton.clone());
                 }
             }
             if blocks > KEPT_BLOCKS {
@@ -66,7 +89,9 @@ impl Survey {
             }
             Ok(())
         })?;
-        Ok(Survey { summary, blocks, in_file_order, atoms: found, skeletons, kept })
+        let skeletons = skeletons.into_items();
+        let sample = Sample { seed, limit: sample.limit() };
+        Ok(Survey { summary, blocks, in_file_order, atoms: found, skeletons, sample, kept })
     }
 
     /// Hands the corpus out again, from memory or from where it came.

@@ -1,0 +1,41 @@
+//! The front: placeholders of which none is better in everything, so that a user sees what the order of harm decided.
+
+use super::counts::Damage;
+
+/// Which of these damages no other one dominates, in (unparsable blocks, RMSD, junk slots, truncated blocks). Of equal
+/// ones the first.
+pub fn front(damages: &[Damage]) -> Vec<usize> {
+    let beaten = |(index, one): (usize, &Damage)| {
+        damages.iter().enumerate().any(|(other_index, other)| {
+            dominates(other, one) && (!dominates(one, other) || other_index < index)
+        })
+    };
+    (0..damages.len()).filter(|&index| !beaten((index, &damages[index]))).collect()
+}
+
+/// Nowhere worse.
+fn dominates(a: &Damage, b: &Damage) -> bool {
+    a.unparsable_blocks <= b.unparsable_blocks
+        && a.compare_rmsd(b).is_le()
+        && a.junk_tokens <= b.junk_tokens
+        && a.truncated_blocks <= b.truncated_blocks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_nowhere_better_is_left_out() {
+        let damage = |junk_tokens, truncated_blocks, unparsable_blocks| Damage {
+            conformers: 2,
+            blocks: 10,
+            junk_tokens,
+            truncated_blocks,
+            unparsable_blocks,
+            ..Damage::default()
+        };
+        let all = [damage(0, 5, 0), damage(5, 0, 0), damage(5, 5, 0), damage(0, 5, 0), damage(0, 9, 1)];
+        assert_eq!(front(&all), [0, 1]);
+    }
+}

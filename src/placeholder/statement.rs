@@ -1,0 +1,45 @@
+//! What a certificate says, in words: over what data, in which order, with which tolerance, and what replay does not see.
+
+use super::attainable::Attainable;
+use super::certificate::Certificate;
+use super::counts::ReplayCounts;
+use super::objective::Objective;
+use super::report::Conditions;
+
+/// What was proved of the chosen placeholder, or why nothing was.
+pub fn statement(
+    counts: &ReplayCounts,
+    objective: &Objective,
+    certificate: Option<&Certificate>,
+    attainable: &Attainable,
+    conditions: &Conditions,
+) -> String {
+    let data = format!("in replay of {} blocks of {} conformers", counts.blocks, counts.conformers);
+    let Some(certificate) = certificate else {
+        let broken = conditions.broken.as_deref().unwrap_or("a condition does not hold");
+        return format!("The least harm that was found {data}; not proved: {broken}.");
+    };
+    let order = order(objective);
+    let unseen = "Replay does not see what a model makes of junk or of its own clipped numbers: `drift eval` does.";
+    match (&certificate.proof, &attainable.complete) {
+        (None, _) => format!(
+            "No number of FREE tokens, so no placeholder at all, does less harm {data}, by {order}. {unseen}"
+        ),
+        (Some(proof), Ok(_)) => {
+            format!("No three numbers of the dialect do less harm {data}, by {order}: {proof}. {unseen}")
+        }
+        (Some(proof), Err(_)) => format!("The least harm that was found {data}, by {order}: {proof}. {unseen}"),
+    }
+}
+
+fn order(objective: &Objective) -> String {
+    match objective {
+        Objective::Lexicographic { tolerance_angstrom } => format!(
+            "unparsable blocks first, then induced RMSD above {tolerance_angstrom} Å, then junk slots (truncated blocks \
+             count through their RMSD alone)"
+        ),
+        Objective::Weighted { tolerance_angstrom, weights: [u, r, j] } => format!(
+            "the sum of {u} x unparsable blocks, {r} x induced RMSD above {tolerance_angstrom} Å and {j} x junk slots"
+        ),
+    }
+}

@@ -1,0 +1,383 @@
+//! One tokenizer in one dialect: its replay of the corpus, and what follows from it.
+
+use rayon::prelude::*;
+
+use super::attainable::{Attainable, free_tokens};
+use super::borders::{Crossing, borders, inside};
+use super::certificate::Certificate;
+use super::classes::{ClassPlan, Sampled, analyse};
+use super::counts::ReplayCounts;
+use super::fit::FitPlan;
+use super::front::front;
+use super::grammar::{Numbers, Space, USERS_PLACEHOLDERS, text as placeholder_text, tie_key};
+use super::intervals::Intervals;
+use super::objective::Objective;
+use super::replay::{BlockReplay, replay};
+use super::report::{
+    Alternative, CandidateReport, Conditions, FitResult, Refused, SearchReport, TokenCount,
+};
+use super::search::{SearchSettings, search};
+use super::statement::statement;
+use super::survey::{Sample, Survey};
+use crate::corpus::Conformer;
+use crate::error::Result;
+use crate::text::{self, Dialect, skeleton};
+use crate::tokenizer::{BlockTokens, Counter, Method, Tokenizer, block_ranges};
+
+/// Conformers replayed by one piece of work.
+const CHUNK: usize = 256;
+
+/// Tokens that a refusal lists.
+const LISTED: usize = 20;
+
+/// Annealing steps for one placeholder, and for one per class.
+const STEPS: [u64; 2] = [4_000, 2_000];
+
+/// A placeholder that may be chosen.
+struct Choice {
+    placeholder: String,
+    /// Where it stands; none if it was constructed.
+    source: Option<&'static str>,
+    /// F.
+    free: u8,
+}
+
+impl Choice {
+    fn tie_key(&self) -> (bool, usize, &str) {
+        tie_key(self.source.is_some(), &self.placeholder)
+    }
+}
+
+/// One tokenizer in one dialect.
+pub struct Task<'t> {
+    counter: Counter<'t>,
+    dialect: Dialect,
+    attainable: Attainable,
+    /// Candidates first, then what was constructed.
+    choices: Vec<Choice>,
+    counts: ReplayCounts,
+    sample: Vec<Sampled>,
+    /// An atom that changes the tokens of the block behind it.
+    depends_on: Option<Box<str>>,
+    /// Tokens of the corpus that cross a bracket.
+    crossing: Crossing,
+}
+
+/// What a part of the corpus says.
+#[derive(Default)]
+struct Part {
+    counts: ReplayCounts,
+    sample: Vec<Sampled>,
+    crossing: Crossing,
+}
+
+impl<'t> Task<'t> {
+    /// Looks at a tokenizer; a refusal if its tokens cross the brackets of blocks.
+    ///
+    /// # Errors
+    /// If the tokenizer cannot encode the corpus's atoms or a candidate.
+    pub fn new(
+        plan: &FitPlan,
+        tokenizer: &'t Tokenizer,
+        dialect: Dialect,
+        survey: &Survey,
+    ) -> Result<std::result::Result<Self, Refused>> {
+        let borders = borders(tokenizer, &survey.atoms, dialect)?;
+        if !borders.crossing.is_empty() {
+            return Ok(Err(refused(tokenizer, dialect, &borders.crossing)));
+        }
+        let counter = Counter::new(tokenizer, survey.skeletons.iter().map(|s| &**s))?;
+        let attainable = Attainable::of(&counter, Space(dialect))?;
+        let mut choices = Vec::new();
+        for (placeholder, source) in candidates(plan) {
+            let free = free_tokens(&counter, &placeholder)?;
+            choices.push(Choice { placeholder, source: Some(source), free });
+        }
+        let constructed = attainable.best.iter();
+        choices.extend(constructed.map(|(&free, text)| Choice {
+            placeholder: text.clone(),
+            source: None,
+            free,
+        }));
+        let (counts, sample, crossing) = (ReplayCounts::default(), Vec::new(), Crossing::new());
+        let depends_on = borders.depends_on;
+        Ok(Ok(Task { counter, dialect, attainable, choices, counts, sample, depends_on, crossing }))
+    }
+
+    /// Replays conformers, the first of which stands at `place` in the corpus; returns the number of blocks.
+    ///
+    /// # Errors
+    /// If the tokenizer cannot encode one.
+    pub fn replay(&mut self, conformers: &[Conformer], place: u64, sample: Sample) -> Result<u64> {
+        let before = self.counts.blocks;
+        let parts: Vec<Part> = conformers
+            .par_chunks(CHUNK)
+            .enumerate()
+            .map(|(chunk, conformers)| self.part(conformers, place + (chunk * CHUNK) as u64, sample))
+            .collect::<Result<_>>()?;
+        for part in parts {
+            self.counts.merge(&part.counts);
+            self.sample.extend(part.sample);
+            self.crossing.extend(part.crossing);
+        }
+        Ok(self.counts.blocks - before)
+    }
+
+    fn part(&self, conformers: &[Conformer], place: u64, sample: Sample) -> Result<Part> {
+        let mut part = Part::default();
+        let mut text = String::new();
+        let mut tokens = Vec::new();
+        for (place, conformer) in (place..).zip(conformers) {
+            let blocks = self.blocks(conformer, &mut text, &mut tokens, &mut part.crossing)?;
+            part.counts.add(&blocks);
+            if sample.holds(place) {
+                let (molecule, skeleton) = (conformer.molecule.clone(), conformer.skeleton.clone());
+                part.sample.push(Sampled { molecule, skeleton, blocks });
+            }
+        }
+        Ok(part)
+    }
+
+    /// The replay of each block of a conformer, counted in its whole text; `text` and `tokens` are reused.
+    fn blocks(
+        &self,
+        conformer: &Conformer,
+        text: &mut String,
+        tokens: &mut Vec<BlockTokens>,
+        crossing: &mut Crossing,
+    ) -> Result<Vec<BlockReplay>> {
+        text.clear();
+        tokens.clear();
+        text.push_str(text::CONFORMER_OPEN);
+        text::append(&conformer.skeleton, &conformer.coordinates, self.dialect, text);
+        text.push_str(text::CONFORMER_CLOSE);
+        match self.counter.method() {
+            Method::Tables { .. } => self.counter.tokens(text, tokens)?,
+            // Without tables nothing is known of a token but what the encoder says of each text.
+            Method::Encode { .. } => {
+                let found = inside(self.counter.tokenizer(), text)?;
+                tokens.extend(found.blocks);
+                crossing.extend(found.crossing);
+            }
+        }
+        let blocks = block_ranges(text).into_iter().zip(&*tokens).zip(&conformer.coordinates);
+        Ok(blocks.map(|((range, tokens), values)| replay(&text.as_bytes()[range], values[2], tokens)).collect())
+    }
+
+    /// Chooses, proves and reports; or refuses the tokenizer after all.
+    ///
+    /// # Errors
+    /// If the tokenizer cannot encode a placeholder.
+    pub fn finish(self, plan: &FitPlan, survey: &Survey) -> Result<std::result::Result<FitResult, Refused>> {
+        let tokenizer = self.counter.tokenizer();
+        let objective = &plan.objective;
+        let chosen = self.choose(objective);
+        let strict = objective.without_tolerance();
+        let alternative = self.choose(&strict);
+        let front = self.front();
+        let candidates = self.candidates(objective, chosen);
+        let (conditions, mut crossing) = self.conditions(&candidates, alternative, &front, survey)?;
+        crossing.extend(self.crossing.iter().cloned());
+        if !crossing.is_empty() {
+            return Ok(Err(refused(tokenizer, self.dialect, &crossing)));
+        }
+        let certificate = |objective: &Objective, choice: &Choice| {
+            let damage = |free| self.counts.damage(free);
+            let certificate = Certificate::of_one(objective, &damage(choice.free), damage, &self.attainable);
+            conditions.broken.is_none().then_some(certificate)
+        };
+        let (certified, strict) = (certificate(objective, chosen), certificate(&strict, alternative));
+        Ok(Ok(FitResult {
+            tokenizer: tokenizer.name.clone(),
+            tokenizer_sha256: tokenizer.source.sha256.clone(),
+            dialect: self.dialect,
+            conformers: self.counts.conformers,
+            blocks: self.counts.blocks,
+            placeholder: chosen.placeholder.clone(),
+            free_tokens: u32::from(chosen.free),
+            statement: statement(&self.counts, objective, certified.as_ref(), &self.attainable, &conditions),
+            certificate: certified,
+            intervals: Intervals::of(&self.sample, chosen.free),
+            without_tolerance: Alternative {
+                placeholder: alternative.placeholder.clone(),
+                free_tokens: u32::from(alternative.free),
+                certificate: strict,
+            },
+            candidates,
+            front,
+            token_distribution: self.distribution(),
+            exact: conditions.broken.is_none(),
+            conditions,
+            counted_by: match self.counter.method() {
+                Method::Tables { verified_blocks } => {
+                    format!("tables, equal to the tokenizer on {verified_blocks} blocks before use")
+                }
+                Method::Encode { reason } => format!("encoding every text: {reason}"),
+            },
+            search: self.search(objective, plan.seed, chosen)?,
+            class_conformers: self.sample.len() as u64,
+            classes: if plan.classes { self.classes(objective, plan.seed)? } else { Vec::new() },
+        }))
+    }
+
+    fn distribution(&self) -> Vec<TokenCount> {
+        self.counts.distribution().into_iter().map(|(tokens, blocks)| TokenCount { tokens, blocks }).collect()
+    }
+
+    /// The choice of least harm, ties by [`tie_key`].
+    fn choose(&self, objective: &Objective) -> &Choice {
+        let order = |a: &&Choice, b: &&Choice| {
+            let (one, other) = (self.counts.damage(a.free), self.counts.damage(b.free));
+            objective.compare(&one, &other).then_with(|| a.tie_key().cmp(&b.tie_key()))
+        };
+        // The users' own are always there.
+        self.choices.iter().min_by(order).unwrap_or(&self.choices[0])
+    }
+
+    /// The best choice by ties of each number of FREE tokens, best first.
+    fn best_by_tokens(&self) -> Vec<&Choice> {
+        let mut best: Vec<&Choice> = Vec::new();
+        let mut sorted: Vec<&Choice> = self.choices.iter().collect();
+        sorted.sort_by(|a, b| a.tie_key().cmp(&b.tie_key()));
+        for choice in sorted {
+            if best.iter().all(|known| known.free != choice.free) {
+                best.push(choice);
+            }
+        }
+        best
+    }
+
+    fn front(&self) -> Vec<CandidateReport> {
+        let choices = self.best_by_tokens();
+        let damages: Vec<_> = choices.iter().map(|choice| self.counts.damage(choice.free)).collect();
+        let mut front: Vec<_> =
+            front(&damages).into_iter().map(|index| self.candidate(choices[index])).collect();
+        front.sort_by_key(|candidate| candidate.free_tokens);
+        front
+    }
+
+    fn candidate(&self, choice: &Choice) -> CandidateReport {
+        CandidateReport {
+            placeholder: choice.placeholder.clone(),
+            source: choice.source.unwrap_or("fitted").to_owned(),
+            free_tokens: u32::from(choice.free),
+            measures: self.counts.damage(choice.free).measures(),
+        }
+    }
+
+    /// The users' placeholders, the plan's own and the chosen one, least harm first.
+    fn candidates(&self, objective: &Objective, chosen: &Choice) -> Vec<CandidateReport> {
+        let mut list: Vec<&Choice> = self.choices.iter().filter(|choice| choice.source.is_some()).collect();
+        if chosen.source.is_none() {
+            list.push(chosen);
+        }
+        list.sort_by(|a, b| {
+            let (one, other) = (self.counts.damage(a.free), self.counts.damage(b.free));
+            objective.compare(&one, &other).then_with(|| a.tie_key().cmp(&b.tie_key()))
+        });
+        list.into_iter().map(|choice| self.candidate(choice)).collect()
+    }
+
+    /// Whether F holds in whole texts, by the reference: every placeholder that the report names, in the sampled
+    /// skeletons. Also the tokens of these templates that cross a bracket.
+    fn conditions(
+        &self,
+        candidates: &[CandidateReport],
+        alternative: &Choice,
+        front: &[CandidateReport],
+        survey: &Survey,
+    ) -> Result<(Conditions, Crossing)> {
+        let named = candidates.iter().chain(front).map(|c| (&*c.placeholder, c.free_tokens));
+        let mut named: Vec<(&str, u32)> = named.collect();
+        named.push((&alternative.placeholder, u32::from(alternative.free)));
+        named.sort_unstable();
+        named.dedup();
+        let pairs: Vec<(&str, u32, &str)> = named
+            .iter()
+            .flat_map(|(text, free)| survey.skeletons.iter().map(|skeleton| (*text, *free, &**skeleton)))
+            .collect();
+        let looked: Vec<(bool, Crossing)> = pairs
+            .par_iter()
+            .map(|(placeholder, free, skeleton)| {
+                let found =
+                    inside(self.counter.tokenizer(), &text::tagged(&skeleton::fill(skeleton, placeholder)))?;
+                Ok((found.blocks.iter().all(|block| u32::from(block.free) == *free), found.crossing))
+            })
+            .collect::<Result<_>>()?;
+        let differs = pairs.iter().zip(&looked).find(|(_, (holds, _))| !holds);
+        let broken = match (&self.depends_on, differs) {
+            (Some(atom), _) => Some(format!("a block takes other tokens after `{atom}` than after `[C]`")),
+            (None, Some(((placeholder, _, skeleton), _))) => {
+                Some(format!("`{placeholder}` takes other tokens in `{skeleton}`"))
+            }
+            (None, None) => None,
+        };
+        let conditions = Conditions {
+            atoms: survey.atoms.len() as u64,
+            templates: pairs.len() as u64,
+            broken,
+        };
+        Ok((conditions, looked.into_iter().flat_map(|(_, crossing)| crossing).collect()))
+    }
+
+    fn search(&self, objective: &Objective, seed: u64, chosen: &Choice) -> Result<SearchReport> {
+        let settings = SearchSettings { seed, iterations: STEPS[0] };
+        let space = Space(self.dialect);
+        let found = search(space, 1, objective, settings, |placeholders| {
+            Ok(self.counts.damage(self.free_tokens(&placeholders[0])?))
+        })?;
+        let reached = |free| objective.compare(&found.damage, &self.counts.damage(free)).is_le();
+        Ok(SearchReport {
+            settings,
+            strings: space.size() as f64,
+            evaluations: found.evaluations,
+            evaluations_to_best: found.evaluations_to_best,
+            placeholder: placeholder_text(&found.assignment[0]),
+            objective: objective.harm(&found.damage).parts(),
+            reached_bound: (0..super::counts::OPTIONS as u8).all(reached),
+            reached_chosen: reached(chosen.free),
+        })
+    }
+
+    fn free_tokens(&self, numbers: &Numbers) -> Result<u8> {
+        free_tokens(&self.counter, &placeholder_text(numbers))
+    }
+
+    fn classes(&self, objective: &Objective, seed: u64) -> Result<Vec<super::PartitionReport>> {
+        let choices: Vec<(u8, String)> =
+            self.best_by_tokens().into_iter().map(|choice| (choice.free, choice.placeholder.clone())).collect();
+        let plan = ClassPlan {
+            space: Space(self.dialect),
+            choices: &choices,
+            free_tokens: &|numbers| self.free_tokens(numbers),
+            objective,
+            settings: SearchSettings { seed, iterations: STEPS[1] },
+        };
+        analyse(&plan, &self.sample)
+    }
+}
+
+/// The users' placeholders, then the plan's own, once each.
+fn candidates(plan: &FitPlan) -> Vec<(String, &'static str)> {
+    let mut list: Vec<(String, &'static str)> =
+        USERS_PLACEHOLDERS.iter().map(|(text, source)| ((*text).to_owned(), *source)).collect();
+    for candidate in &plan.candidates {
+        if !list.iter().any(|(text, _)| text == candidate) {
+            list.push((candidate.clone(), "asked for"));
+        }
+    }
+    list
+}
+
+fn refused(tokenizer: &Tokenizer, dialect: Dialect, crossing: &Crossing) -> Refused {
+    Refused {
+        tokenizer: tokenizer.name.clone(),
+        tokenizer_sha256: tokenizer.source.sha256.clone(),
+        dialect,
+        tokens: crossing.iter().take(LISTED).cloned().collect(),
+        token_count: crossing.len() as u64,
+        reason: "a template would force the digits or signs that these tokens share with the text around a block"
+            .to_owned(),
+        instead: "the automaton (`drift eval --lp automaton`): it follows the text and needs no placeholder",
+    }
+}
