@@ -8,7 +8,8 @@ use crate::error::Error;
 use crate::io::write_all_atomic;
 use crate::job::Job;
 use crate::placeholder::{DialectChoice, FitPlan, FitReport, Objective, fit};
-use crate::report::fit_page::{classes_table, fit_page, table, verdict};
+use crate::report::fit_page::fit_page;
+use crate::report::fit_view::{classes_table, classes_verdict, lead, refusal, refusal_reason, table};
 use crate::report::format::thousands;
 use crate::text::Dialect;
 use crate::tokenizer::Tokenizer;
@@ -26,7 +27,7 @@ pub struct Args {
     /// it does not say)
     #[arg(long, value_enum, default_value = "auto")]
     dialect: DialectArg,
-    /// A placeholder to judge beside the users' own, such as 0.0000,0.0000,0.0000
+    /// A placeholder to judge, and to choose from, beside the users' own, such as 0.0000,0.0000,0.0000
     #[arg(long, value_name = "P", allow_hyphen_values = true)]
     candidate: Vec<String>,
     /// Induced RMSD up to this is no harm, in Å
@@ -35,12 +36,15 @@ pub struct Args {
     /// Weights of unparsable blocks, RMSD in Å and junk slots per block, summed, instead of their order
     #[arg(long, value_names = ["U", "R", "J"], num_args = 3)]
     weights: Option<Vec<f64>>,
-    /// The seed of the search
+    /// The seed of the search and of the samples
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Do not try placeholders per class of block
     #[arg(long)]
     no_classes: bool,
+    /// Show what a placeholder per class of block would gain, class by class
+    #[arg(long)]
+    verbose: bool,
     /// A folder for <tokenizer>.json and fit.html; `-` prints the JSON
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
@@ -62,6 +66,10 @@ pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
         return Err(Error::input(file.display(), "is a file", "give the name of a folder").into());
     }
     let report = fit(&plan, &*corpus, job)?;
+    if let ([], Some(refused)) = (report.results.as_slice(), report.refused.first()) {
+        let problem = format!("no placeholder fits: {}", refusal_reason(refused));
+        return Err(Error::input(&refused.tokenizer, problem, format!("use {}", refused.instead)).into());
+    }
     let json = output.json || args.output.as_deref().is_some_and(|path| path.as_os_str() == "-");
     if let Some(folder) = folder {
         write_folder(folder, &report)?;
@@ -69,7 +77,7 @@ pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     if json {
         return output.document(&report);
     }
-    output.text(&render(&report, output))?;
+    output.text(&render(&report, args.verbose, output))?;
     if let Some(folder) = folder {
         output.note(&format!("wrote {} and the results beside it", folder.join("fit.html").display()));
     }
@@ -83,10 +91,6 @@ fn plan(args: &Args) -> anyhow::Result<FitPlan> {
     } else {
         args.tokenizer.iter().map(|path| Tokenizer::load(path)).collect::<Result<_, _>>()?
     };
-    if let Some(candidate) = args.candidate.iter().find(|candidate| candidate.contains(['<', '>'])) {
-        let problem = format!("`{candidate}` holds a bracket");
-        return Err(Error::input("--candidate", problem, "give the inside of a block").into());
-    }
     let mut names = BTreeSet::new();
     if let Some(twice) = tokenizers.iter().find(|tokenizer| !names.insert(tokenizer.name.as_str())) {
         let problem = format!("two tokenizers are named {}", twice.name);
@@ -133,25 +137,36 @@ fn write_folder(folder: &Path, report: &FitReport) -> anyhow::Result<()> {
     Ok(write_all_atomic(&files)?)
 }
 
-fn render(report: &FitReport, output: &Output) -> String {
+/// The answers first, a line each; then the tables behind them.
+fn render(report: &FitReport, verbose: bool, output: &Output) -> String {
     let mut out = String::new();
     for result in &report.results {
+        out.push_str(&lead(result, &report.objective));
+        out.push('\n');
+    }
+    for refused in &report.refused {
+        out.push_str(&refusal(refused));
+        out.push('\n');
+    }
+    for result in &report.results {
+        out.push('\n');
         out.push_str(&table(result).render(output.terminal()));
+        out.push_str(&result.statement);
+        out.push('\n');
         if result.classes.iter().any(|partition| partition.significant) {
-            out.push('\n');
-            out.push_str(&classes_table(result).render(output.terminal()));
+            if verbose {
+                out.push('\n');
+                out.push_str(&classes_table(result).render(output.terminal()));
+            } else {
+                out.push_str("A placeholder per class of block. ");
+                out.push_str(&classes_verdict(&result.classes));
+                out.push('\n');
+            }
         }
-        out.push_str(&verdict(result));
-        if !result.exact {
-            out.push_str(
-                " Not all counts are exact: this tokenizer merges a placeholder with the text around it.",
-            );
-        }
-        out.push_str("\n\n");
     }
     let corpus = &report.corpus;
     out.push_str(&format!(
-        "Replayed {} conformers, {} blocks; {} records skipped.\n",
+        "\nReplayed {} conformers, {} blocks; {} records skipped.\n",
         thousands(corpus.conformers),
         thousands(corpus.blocks),
         thousands(corpus.skipped)

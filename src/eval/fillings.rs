@@ -79,6 +79,10 @@ fn fitted(checkpoint: &Checkpoint, seed: u64, job: &Job) -> Result<String> {
         classes: false,
     };
     let report = fit(&plan, &Embedded, job)?;
+    if let Some(refused) = report.refused.first() {
+        let problem = format!("{} has none: {}", refused.tokenizer, refused.reason);
+        return Err(Error::input("--placeholder fitted", problem, format!("use {}", refused.instead)));
+    }
     let result = report.results.into_iter().next();
     result
         .map(|result| result.placeholder)

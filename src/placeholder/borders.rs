@@ -52,12 +52,7 @@ pub fn inside(tokenizer: &Tokenizer, text: &str) -> Result<Inside> {
     Ok(found)
 }
 
-fn push(
-    block: &mut BlockTokens,
-    token: &Token,
-    range: &Range<usize>,
-    tokenizer: &Tokenizer,
-) -> Result<()> {
+fn push(block: &mut BlockTokens, token: &Token, range: &Range<usize>, tokenizer: &Tokenizer) -> Result<()> {
     let free = usize::from(block.free);
     let (Some(slot), Ok(end)) = (block.ends.get_mut(free), u8::try_from(token.end - range.start)) else {
         let problem = format!("a block takes more than {MAX_BLOCK_TOKENS} tokens");
@@ -79,9 +74,12 @@ pub struct Borders {
 /// Blocks with and without a sign, as writers write them.
 fn probes(dialect: Dialect) -> [&'static str; 4] {
     match dialect {
-        Dialect::Fixed => {
-            ["0.1234,5.6789,0.0120", "-0.1234,-5.6789,-10.0120", "12.3400,0.0000,-1.0000", "-0.0000,0.0000,0.0000"]
-        }
+        Dialect::Fixed => [
+            "0.1234,5.6789,0.0120",
+            "-0.1234,-5.6789,-10.0120",
+            "12.3400,0.0000,-1.0000",
+            "-0.0000,0.0000,0.0000",
+        ],
         Dialect::Stripped => ["0.1234,5.6789,0.012", "-0.1234,-5.6,-10", "12.34,0,-1", "-1,0,0"],
     }
 }
@@ -98,7 +96,8 @@ pub fn borders(tokenizer: &Tokenizer, atoms: &BTreeSet<Box<str>>, dialect: Diale
     let free = |found: &Inside| found.blocks.iter().map(|block| block.free).collect::<Vec<_>>();
     let usual = inside(tokenizer, &text("[C]"))?;
     let atoms: Vec<&Box<str>> = atoms.iter().collect();
-    let looked: Vec<Inside> = atoms.par_iter().map(|atom| inside(tokenizer, &text(atom))).collect::<Result<_>>()?;
+    let looked: Vec<Inside> =
+        atoms.par_iter().map(|atom| inside(tokenizer, &text(atom))).collect::<Result<_>>()?;
     let depends_on = atoms.iter().zip(&looked).find(|(_, found)| free(found) != free(&usual));
     let depends_on = depends_on.map(|(atom, _)| (*atom).clone());
     let mut crossing = usual.crossing;

@@ -116,7 +116,8 @@ fn analyse_one(plan: &ClassPlan<'_>, partition: Partition, sample: &[Sampled]) -
     let other = ClassProblem::new(&halves.judged_on, labels.len());
     let (compared, differences) = differences(objective, &other, &halves.judged_on, &single, &assignment);
     let gain = differences.and_then(|all| paired(&by_molecule(&halves.judged_molecules, &all), LEVEL));
-    let harm = |problem: &ClassProblem, assignment: &[u8]| objective.harm(&problem.damage(assignment)).parts();
+    let harm =
+        |problem: &ClassProblem, assignment: &[u8]| objective.harm(&problem.damage(assignment)).parts();
     let blocks = |class: usize| {
         let all = halves.chosen_on.iter().chain(&halves.judged_on).flatten();
         all.filter(|(c, _)| usize::from(*c) == class).count() as u64
@@ -222,7 +223,8 @@ fn best_single(
 ) -> Option<Vec<u8>> {
     let damages = allowed.iter().map(|&free| (problem.damage(&vec![free; classes]), free));
     // The first of equal ones.
-    let best = damages.reduce(|best, next| if objective.compare(&next.0, &best.0).is_lt() { next } else { best });
+    let best =
+        damages.reduce(|best, next| if objective.compare(&next.0, &best.0).is_lt() { next } else { best });
     best.map(|(_, free)| vec![free; classes])
 }
 

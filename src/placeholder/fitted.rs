@@ -155,7 +155,9 @@ fn best_classes(
         Harm { unparsable, excess_rmsd, junk }
     };
     let significant = reported.into_iter().filter(|partition| partition.significant);
-    let Some(best) = significant.min_by(|a, b| objective.compare_harms(harm(a), harm(b))) else { return Ok(None) };
+    let Some(best) = significant.min_by(|a, b| objective.compare_harms(harm(a), harm(b))) else {
+        return Ok(None);
+    };
     let partition = Partition::ALL.into_iter().find(|known| known.name() == best.partition);
     let partition = partition.ok_or_else(|| format!("knows no classes by `{}`", best.partition))?;
     let placeholders = best.classes.into_iter().map(|class| (class.class, class.placeholder)).collect();

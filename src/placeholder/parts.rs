@@ -168,7 +168,8 @@ impl<'a> Parts<'a> {
                     class: self.class_of[usize::from(number.integer)],
                     decimals: number.decimals,
                 });
-                Ok(cuts(self.tokenizer, &text(numbers))? == cuts(self.tokenizer, &text(&self.smallest(kinds)))?)
+                Ok(cuts(self.tokenizer, &text(numbers))?
+                    == cuts(self.tokenizer, &text(&self.smallest(kinds)))?)
             })
             .collect::<Result<_>>()?;
         Ok(alike.into_iter().all(|alike| alike))
@@ -208,7 +209,9 @@ impl<'a> Parts<'a> {
             if kind.decimals > 0 {
                 slots.push(Slot::Literal('.'));
             }
-            slots.extend((1..=kind.decimals).map(|at| Slot::Fraction { digits: 1, last: at == kind.decimals }));
+            slots.extend(
+                (1..=kind.decimals).map(|at| Slot::Fraction { digits: 1, last: at == kind.decimals }),
+            );
         }
         slots
     }
@@ -231,7 +234,8 @@ impl<'a> Parts<'a> {
             if texts.len() * fillings.len() > MAX_FILLINGS {
                 return None;
             }
-            texts = texts.iter().flat_map(|head| fillings.iter().map(move |f| format!("{head}{f}"))).collect();
+            texts =
+                texts.iter().flat_map(|head| fillings.iter().map(move |f| format!("{head}{f}"))).collect();
         }
         let mut counted = Spellings::new();
         for text in texts {

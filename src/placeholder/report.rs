@@ -85,6 +85,8 @@ pub struct FitResult {
     pub free_tokens: u32,
     /// That nothing better exists; none if a condition of the proof does not hold.
     pub certificate: Option<Certificate>,
+    /// Whether it is proved that no placeholder does less harm in replay, by the order and tolerance of the objective.
+    pub proved: bool,
     /// What the certificate says, over which data, in which order, with which tolerance; or why there is none.
     pub statement: String,
     /// What the proof rests on.

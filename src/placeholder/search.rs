@@ -124,11 +124,7 @@ impl<E: Fn(&[Numbers]) -> Result<Damage>> Anneal for Problem<'_, E> {
     type Float = f64;
 
     /// Changes one feature of one number of one class's placeholder.
-    fn anneal(
-        &self,
-        assignment: &Assignment,
-        _extent: f64,
-    ) -> std::result::Result<Assignment, ArgminError> {
+    fn anneal(&self, assignment: &Assignment, _extent: f64) -> std::result::Result<Assignment, ArgminError> {
         let mut random = self.random.borrow_mut();
         let mut next = assignment.clone();
         let class = random.random_range(0..next.len());

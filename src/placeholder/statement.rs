@@ -20,7 +20,8 @@ pub fn statement(
         return format!("The least harm that was found {data}; not proved: {broken}.");
     };
     let order = order(objective);
-    let unseen = "Replay does not see what a model makes of junk or of its own clipped numbers: `drift eval` does.";
+    let unseen =
+        "Replay does not see what a model makes of junk or of its own clipped numbers: `drift eval` does.";
     match (&certificate.proof, &attainable.complete) {
         (None, _) => format!(
             "No number of FREE tokens, so no placeholder at all, does less harm {data}, by {order}. {unseen}"
@@ -28,7 +29,9 @@ pub fn statement(
         (Some(proof), Ok(_)) => {
             format!("No three numbers of the dialect do less harm {data}, by {order}: {proof}. {unseen}")
         }
-        (Some(proof), Err(_)) => format!("The least harm that was found {data}, by {order}: {proof}. {unseen}"),
+        (Some(proof), Err(_)) => {
+            format!("The least harm that was found {data}, by {order}: {proof}. {unseen}")
+        }
     }
 }
 

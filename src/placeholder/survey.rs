@@ -77,8 +77,7 @@ impl Survey {
                             found.insert(atom.into());
                         }
                     }
-                    skeletons
-                        .offer(key_of_text(seed, &conformer.skeleton), conformer.skeleton.clone());
+                    skeletons.offer(key_of_text(seed, &conformer.skeleton), conformer.skeleton.clone());
                 }
             }
             if blocks > KEPT_BLOCKS {

@@ -13,9 +13,7 @@ use super::grammar::{Numbers, Space, USERS_PLACEHOLDERS, text as placeholder_tex
 use super::intervals::Intervals;
 use super::objective::Objective;
 use super::replay::{BlockReplay, replay};
-use super::report::{
-    Alternative, CandidateReport, Conditions, FitResult, Refused, SearchReport, TokenCount,
-};
+use super::report::{Alternative, CandidateReport, Conditions, FitResult, Refused, SearchReport, TokenCount};
 use super::search::{SearchSettings, search};
 use super::statement::statement;
 use super::survey::{Sample, Survey};
@@ -161,7 +159,9 @@ impl<'t> Task<'t> {
             }
         }
         let blocks = block_ranges(text).into_iter().zip(&*tokens).zip(&conformer.coordinates);
-        Ok(blocks.map(|((range, tokens), values)| replay(&text.as_bytes()[range], values[2], tokens)).collect())
+        Ok(blocks
+            .map(|((range, tokens), values)| replay(&text.as_bytes()[range], values[2], tokens))
+            .collect())
     }
 
     /// Chooses, proves and reports; or refuses the tokenizer after all.
@@ -196,6 +196,7 @@ impl<'t> Task<'t> {
             placeholder: chosen.placeholder.clone(),
             free_tokens: u32::from(chosen.free),
             statement: statement(&self.counts, objective, certified.as_ref(), &self.attainable, &conditions),
+            proved: certified.as_ref().is_some_and(|c| c.proof.is_none() || self.attainable.complete.is_ok()),
             certificate: certified,
             intervals: Intervals::of(&self.sample, chosen.free),
             without_tolerance: Alternative {
@@ -312,11 +313,8 @@ impl<'t> Task<'t> {
             }
             (None, None) => None,
         };
-        let conditions = Conditions {
-            atoms: survey.atoms.len() as u64,
-            templates: pairs.len() as u64,
-            broken,
-        };
+        let conditions =
+            Conditions { atoms: survey.atoms.len() as u64, templates: pairs.len() as u64, broken };
         Ok((conditions, looked.into_iter().flat_map(|(_, crossing)| crossing).collect()))
     }
 
@@ -344,8 +342,11 @@ impl<'t> Task<'t> {
     }
 
     fn classes(&self, objective: &Objective, seed: u64) -> Result<Vec<super::PartitionReport>> {
-        let choices: Vec<(u8, String)> =
-            self.best_by_tokens().into_iter().map(|choice| (choice.free, choice.placeholder.clone())).collect();
+        let choices: Vec<(u8, String)> = self
+            .best_by_tokens()
+            .into_iter()
+            .map(|choice| (choice.free, choice.placeholder.clone()))
+            .collect();
         let plan = ClassPlan {
             space: Space(self.dialect),
             choices: &choices,
@@ -376,8 +377,9 @@ fn refused(tokenizer: &Tokenizer, dialect: Dialect, crossing: &Crossing) -> Refu
         dialect,
         tokens: crossing.iter().take(LISTED).cloned().collect(),
         token_count: crossing.len() as u64,
-        reason: "a template would force the digits or signs that these tokens share with the text around a block"
-            .to_owned(),
+        reason:
+            "a template would force the digits or signs that these tokens share with the text around a block"
+                .to_owned(),
         instead: "the automaton (`drift eval --lp automaton`): it follows the text and needs no placeholder",
     }
 }

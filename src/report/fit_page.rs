@@ -1,118 +1,31 @@
-//! The result of `drift fit` as a table and as a page.
+//! The result of `drift fit` as a page.
 //!
 //! Views of [`FitReport`] and its parts. Shares are fractions of 1.
 
-use super::format::{angstrom, number, percent, thousands};
+use super::fit_view::{certificate_table, classes_table, lead, refusal, table};
+use super::format::{angstrom, percent, thousands};
 use super::html::{Page, Section};
-use super::plot::{Bar, BarChart, Columns, Scale, Value, bars, columns};
+use super::plot::{Bar, BarChart, Columns, Scale, Scatter, ScatterPoint, Value, bars, columns, scatter};
 use super::table::Table;
-use crate::placeholder::{CandidateReport, Certificate, FitReport, FitResult, PartitionReport};
-
-fn chosen(result: &FitResult) -> Option<&CandidateReport> {
-    result.candidates.iter().find(|candidate| candidate.placeholder == result.placeholder)
-}
-
-/// Which placeholder to use, what harm is left, and whether that is proved; placeholders in backticks.
-pub fn verdict(result: &FitResult) -> String {
-    let mut out =
-        format!("Use `{}` with {} ({} dialect)", result.placeholder, result.tokenizer, result.dialect.name());
-    if let Some(candidate) = chosen(result) {
-        out.push_str(&format!(": {}", harm(candidate)));
-    }
-    out.push_str(". ");
-    let same = |other: &&CandidateReport| {
-        other.placeholder != result.placeholder
-            && chosen(result).is_some_and(|best| best.measures == other.measures)
-    };
-    if let Some(other) = result.candidates.iter().find(same) {
-        out.push_str(&format!("`{}` ({}) does the same. ", other.placeholder, other.source));
-    }
-    out.push_str(&if result.certificate.gap <= 0.0 {
-        "No placeholder does better: the lower bound is reached.".to_owned()
-    } else {
-        format!("None better was found; the lower bound leaves a gap of {}.", number(result.certificate.gap))
-    });
-    out
-}
-
-/// The candidates, the chosen one in bold.
-pub fn table(result: &FitResult) -> Table {
-    let sources = result.candidates.iter().any(|candidate| !candidate.source.is_empty());
-    let mut table = Table::new(format!("{}, {} dialect", result.tokenizer, result.dialect.name()))
-        .code("placeholder")
-        .number("FREE\ntokens")
-        .number("blocks with\njunk slots")
-        .number("junk slots\nper block")
-        .number("blocks\ntruncated")
-        .number("blocks\nunparsable")
-        .number("conformers\nunparsable")
-        .number("induced\nRMSD, Å");
-    if sources {
-        table = table.text("where it stands");
-    }
-    for candidate in &result.candidates {
-        let chosen = candidate.placeholder == result.placeholder;
-        let mut cells = cells(candidate);
-        if sources {
-            cells.push(candidate.source.clone());
-        }
-        if chosen {
-            table.strong_row(cells)
-        } else {
-            table.row(cells)
-        };
-    }
-    table.note(format!(
-        "Shares of {} blocks; the placeholder to use is `{}`.",
-        thousands(result.blocks),
-        result.placeholder
-    ));
-    table
-}
-
-/// What a placeholder does to real blocks, in a clause.
-fn harm(candidate: &CandidateReport) -> String {
-    let parts = [
-        (candidate.measures.unparsable_blocks, "become unparsable"),
-        (candidate.measures.truncated_blocks, "lose their last tokens"),
-        (candidate.measures.junk_blocks, "have slots left over for junk"),
-    ];
-    let clauses: Vec<String> = parts
-        .iter()
-        .filter(|(share, _)| *share > 0.0)
-        .map(|(share, what)| format!("{} of blocks {what}", percent(*share)))
-        .collect();
-    let rmsd = match candidate.measures.rmsd_angstrom {
-        Some(rmsd) if rmsd > 0.0 => format!(", {} Å RMSD on average", angstrom(rmsd)),
-        _ => String::new(),
-    };
-    if clauses.is_empty() { "every block fits".to_owned() } else { clauses.join(", ") + &rmsd }
-}
-
-fn cells(candidate: &CandidateReport) -> Vec<String> {
-    vec![
-        candidate.placeholder.clone(),
-        candidate.free_tokens.to_string(),
-        percent(candidate.measures.junk_blocks),
-        format!("{:.2}", candidate.measures.junk_tokens_per_block),
-        percent(candidate.measures.truncated_blocks),
-        percent(candidate.measures.unparsable_blocks),
-        percent(candidate.measures.unparsable_conformers),
-        candidate.measures.rmsd_angstrom.map_or_else(|| "-".to_owned(), angstrom),
-    ]
-}
+use crate::placeholder::{CandidateReport, FitReport, FitResult, Objective};
 
 /// A page of all results.
 pub fn fit_page(report: &FitReport) -> Page {
-    let results = &report.results;
-    let lead = match results.as_slice() {
-        [only] => verdict(only),
+    let (results, objective) = (&report.results, &report.objective);
+    let first = match results.as_slice() {
+        [only] => lead(only, objective),
         _ => format!("The least harmful placeholder of {} tokenizers and dialects.", results.len()),
     };
-    let mut page = Page::new("Placeholders that fit", lead);
+    let mut page = Page::new("Placeholders that fit", first);
+    if results.len() + report.refused.len() > 1 {
+        page = page.section("Answers", |section| {
+            let all = results.iter().map(|result| lead(result, objective));
+            section.list(all.chain(report.refused.iter().map(refusal)));
+        });
+    }
     for result in results {
         page = page.section(&format!("{}, {} dialect", result.tokenizer, result.dialect.name()), |section| {
-            result_section(section, result, results.len() > 1);
+            result_section(section, result, objective);
         });
     }
     page.section("Method", |section| method(section, report)).section("Provenance", |section| {
@@ -120,103 +33,80 @@ pub fn fit_page(report: &FitReport) -> Page {
     })
 }
 
-fn result_section(section: &mut Section, result: &FitResult, with_verdict: bool) {
-    if with_verdict {
-        section.paragraph(&verdict(result));
-    }
+fn result_section(section: &mut Section, result: &FitResult, objective: &Objective) {
     section
+        .paragraph(&lead(result, objective))
         .svg(&distribution_plot(result), "How many FREE tokens a real block takes in its context (T). A template gives every block the same number (F), so each other column drifts.")
         .svg(&drift_plot(result), "Drift by placeholder. Junk slots: T < F, the model must fill positions that the coordinate does not need. Truncated: T > F, the last tokens are lost.")
         .svg(&harm_plot(result), "What truncation does, by replay: mean RMSD of the clipped coordinates over the conformers that can still be read, on a logarithmic scale. Junk slots are not in it.")
         .table(&table(result))
+        .heading("The front")
+        .paragraph(FRONT)
+        .svg(&front_plot(result), "Junk slots against truncated blocks: each point is the best that some placeholder does. Hollow: some blocks can no longer be read.")
+        .table(&front_table(result))
+        .paragraph(&format!(
+            "If every lost digit counts (tolerance 0): `{}`.",
+            result.without_tolerance.placeholder
+        ))
         .heading("Certificate")
-        .table(&certificate_table(&result.certificate))
-        .paragraph(&format!("Blocks were counted by {}.", result.counted_by));
+        .paragraph(&result.statement);
+    if let Some(certificate) = &result.certificate {
+        section.table(&certificate_table(certificate));
+    }
+    section.paragraph(&format!(
+        "Blocks were counted by {}. Borders of blocks were looked at behind {} atoms, {} templates compared with the encoder.",
+        result.counted_by,
+        thousands(result.conditions.atoms),
+        thousands(result.conditions.templates)
+    ));
     if !result.classes.is_empty() {
         section.heading("A placeholder per class of block").paragraph(CLASSES).table(&classes_table(result));
     }
 }
 
+const FRONT: &str = "No placeholder is better than one of these in all of: unparsable blocks, induced RMSD, junk slots, \
+    truncated blocks. Which of them is best is a matter of order and tolerance.";
+
 const CLASSES: &str = "A template may use another placeholder for each class of block, as long as the class follows \
-    from the skeleton. Each row is the best assignment for one way to class blocks, proved by branch and bound.";
+    from the skeleton. Each row is the best assignment for one way to class blocks, by branch and bound.";
 
-/// What placeholders per class of block would gain.
-pub fn classes_table(result: &FitResult) -> Table {
-    let mut table = Table::new(format!("{}, {}, per class", result.tokenizer, result.dialect.name()))
-        .text("classes by")
-        .number("classes")
-        .text("what differs")
-        .number("one\nplaceholder")
-        .number("one per\nclass")
-        .number("gain by molecule,\n95 % interval")
-        .number("gap")
-        .text("significant");
-    for partition in &result.classes {
-        let part = COMPARED.iter().position(|name| *name == partition.compared);
-        let shown = |harm: [f64; 3]| part.map_or_else(|| "-".to_owned(), |part| number(harm[part]));
+/// The placeholders of the front.
+pub fn front_table(result: &FitResult) -> Table {
+    let mut table = Table::new("")
+        .code("placeholder")
+        .number("FREE\ntokens")
+        .number("junk slots\nper block")
+        .number("blocks\ntruncated")
+        .number("blocks\nunparsable")
+        .number("induced\nRMSD, Å");
+    for candidate in &result.front {
+        let measures = &candidate.measures;
         table.row([
-            partition.partition.to_owned(),
-            partition.classes.len().to_string(),
-            partition.compared.replace('_', " "),
-            shown(partition.single),
-            shown(partition.certificate.objective),
-            partition.gain.map_or_else(
-                || "-".to_owned(),
-                |gain| format!("{:+.4} to {:+.4}", gain.interval.low, gain.interval.high),
-            ),
-            number(partition.certificate.gap),
-            if partition.significant { "yes" } else { "no" }.to_owned(),
+            candidate.placeholder.clone(),
+            candidate.free_tokens.to_string(),
+            format!("{:.2}", measures.junk_tokens_per_block),
+            percent(measures.truncated_blocks),
+            percent(measures.unparsable_blocks),
+            measures.rmsd_angstrom.map_or_else(|| "-".to_owned(), angstrom),
         ]);
     }
-    table.note(format!("Judged on the first {} conformers.", thousands(result.class_conformers)));
-    table.note(classes_verdict(&result.classes));
     table
 }
 
-/// The parts of harm, in their order, as [`PartitionReport::compared`] names them.
-const COMPARED: [&str; 3] = ["unparsable_blocks", "rmsd_angstrom", "junk_tokens_per_block"];
-
-/// Whether classes of block are worth it, in a sentence.
-fn classes_verdict(partitions: &[PartitionReport]) -> String {
-    let significant = partitions.iter().filter(|partition| partition.significant);
-    let least = |a: &&PartitionReport, b: &&PartitionReport| {
-        let (a, b) = (a.certificate.objective, b.certificate.objective);
-        a.partial_cmp(&b).unwrap_or(std::cmp::Ordering::Equal)
+/// Junk slots against truncated blocks along the front.
+pub fn front_plot(result: &FitResult) -> String {
+    let point = |candidate: &CandidateReport| ScatterPoint {
+        name: candidate.placeholder.clone(),
+        at: (candidate.measures.junk_tokens_per_block, 100.0 * candidate.measures.truncated_blocks),
+        hollow: candidate.measures.unparsable_blocks > 0.0,
+        strong: candidate.placeholder == result.placeholder,
     };
-    match significant.min_by(least) {
-        None => "No way to class blocks gains anything significant: one placeholder is enough.".to_owned(),
-        Some(best) => {
-            let list: Vec<String> = best
-                .classes
-                .iter()
-                .map(|class| format!("{}: `{}`", class.class, class.placeholder))
-                .collect();
-            format!("By {}: {}.", best.partition, list.join(", "))
-        }
-    }
-}
-
-fn certificate_table(certificate: &Certificate) -> Table {
-    let mut table = Table::new("").text("in this order").number("reached").number("lower bound");
-    let names =
-        ["share of blocks unparsable", "induced RMSD beyond the tolerance, Å", "junk slots per block"];
-    for (index, name) in names.into_iter().enumerate() {
-        let shown = |value: f64| match index {
-            0 => percent(value),
-            1 => angstrom(value),
-            _ => number(value),
-        };
-        table.row([
-            name.to_owned(),
-            shown(certificate.objective[index]),
-            shown(certificate.lower_bound[index]),
-        ]);
-    }
-    table.note(match certificate.gap {
-        gap if gap <= 0.0 => "Gap 0: no placeholder does better on these blocks.".to_owned(),
-        gap => format!("Gap {}: a better placeholder is not excluded.", number(gap)),
-    });
-    table
+    scatter(&Scatter {
+        title: format!("Front of placeholders, {}, {} dialect", result.tokenizer, result.dialect.name()),
+        x_label: "junk slots per block".to_owned(),
+        y_label: "blocks truncated, %".to_owned(),
+        points: result.front.iter().map(point).collect(),
+    })
 }
 
 /// The distribution of T.

@@ -11,8 +11,10 @@ mod frame;
 mod lines;
 pub mod palette;
 mod points;
+mod scatter;
 
 pub use bars::{Bar, BarChart, Scale, Value, bars};
 pub use columns::{Columns, columns};
 pub use lines::{Line, Lines, lines};
 pub use points::{Points, points};
+pub use scatter::{Scatter, ScatterPoint, scatter};

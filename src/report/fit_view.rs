@@ -1,0 +1,239 @@
+//! The result of `drift fit` in the terminal: the answer in a line, the tables behind it.
+//!
+//! Views of [`FitResult`] and its parts. Shares are fractions of 1.
+
+use super::format::{angstrom, number, percent, percent_interval, thousands};
+use super::table::Table;
+use crate::placeholder::{CandidateReport, Certificate, FitResult, Objective, PartitionReport, Refused};
+use crate::stats::interval::Interval;
+
+/// The row of the chosen placeholder.
+pub fn chosen(result: &FitResult) -> Option<&CandidateReport> {
+    result.candidates.iter().find(|candidate| candidate.placeholder == result.placeholder)
+}
+
+/// Which placeholder to use, what it does, and whether that is proved, in one line; placeholders in backticks.
+pub fn lead(result: &FitResult, objective: &Objective) -> String {
+    let mut out =
+        format!("{}, {} dialect: use `{}`", result.tokenizer, result.dialect.name(), result.placeholder);
+    if let Some(candidate) = chosen(result) {
+        out.push_str(&format!(": {}", harm(candidate)));
+    }
+    out.push_str(&match &result.certificate {
+        None => "; not proved to be the best".to_owned(),
+        Some(_) if result.proved => {
+            format!("; proved: none does less harm in replay, by {}", order(objective))
+        }
+        Some(_) => "; none better was found, and none is excluded".to_owned(),
+    });
+    if result.without_tolerance.placeholder != result.placeholder {
+        out.push_str(&format!("; if every lost digit counts: `{}`", result.without_tolerance.placeholder));
+    }
+    out.push('.');
+    out
+}
+
+fn order(objective: &Objective) -> String {
+    let tolerance = angstrom(objective.tolerance_angstrom());
+    match objective {
+        Objective::Lexicographic { .. } => {
+            format!("unparsable blocks, then RMSD above {tolerance} Å, then junk slots")
+        }
+        Objective::Weighted { .. } => {
+            format!("the weighted sum of unparsable blocks, RMSD above {tolerance} Å and junk slots")
+        }
+    }
+}
+
+/// Why a tokenizer has no placeholder, and what to use, in one line.
+pub fn refusal(refused: &Refused) -> String {
+    format!(
+        "{}, {} dialect: no placeholder: {}; use {}.",
+        refused.tokenizer,
+        refused.dialect.name(),
+        refusal_reason(refused),
+        refused.instead
+    )
+}
+
+/// The tokens that rule templates out, in a clause.
+pub fn refusal_reason(refused: &Refused) -> String {
+    let shown: Vec<String> =
+        refused.tokens.iter().take(3).map(|token| format!("`{}`", token.escape_debug())).collect();
+    let others = match refused.token_count.saturating_sub(shown.len() as u64) {
+        0 => String::new(),
+        others => format!(" and {} others", thousands(others)),
+    };
+    format!(
+        "{}{others} hold characters of a block and of the text around it, and {}",
+        shown.join(", "),
+        refused.reason
+    )
+}
+
+/// The candidates, the chosen one in bold.
+pub fn table(result: &FitResult) -> Table {
+    let sources = result.candidates.iter().any(|candidate| !candidate.source.is_empty());
+    let mut table = Table::new(format!("{}, {} dialect", result.tokenizer, result.dialect.name()))
+        .code("placeholder")
+        .number("FREE\ntokens")
+        .number("blocks with\njunk slots")
+        .number("junk slots\nper block")
+        .number("blocks\ntruncated")
+        .number("blocks\nunparsable")
+        .number("conformers\nunparsable")
+        .number("induced\nRMSD, Å");
+    if sources {
+        table = table.text("where it stands");
+    }
+    for candidate in &result.candidates {
+        let chosen = candidate.placeholder == result.placeholder;
+        let mut cells = cells(candidate);
+        if sources {
+            cells.push(candidate.source.clone());
+        }
+        if chosen {
+            table.strong_row(cells)
+        } else {
+            table.row(cells)
+        };
+    }
+    table.note(format!(
+        "Shares of {} blocks; the placeholder to use is `{}`.",
+        thousands(result.blocks),
+        result.placeholder
+    ));
+    let conformers = thousands(result.intervals.conformers);
+    let intervals = intervals(result);
+    if !intervals.is_empty() {
+        table.note(format!(
+            "95 % intervals by molecule, from a sample of {conformers} conformers: {intervals}."
+        ));
+    }
+    table
+}
+
+/// What the sample leaves open of the chosen placeholder.
+fn intervals(result: &FitResult) -> String {
+    let share = |name: &str, interval: Option<Interval>| {
+        interval.map(|interval| format!("{name} {}", percent_interval(interval)))
+    };
+    let of = &result.intervals;
+    let rmsd =
+        of.rmsd_angstrom.map(|i| format!("RMSD [{}, {}] Å", angstrom(i.low.max(0.0)), angstrom(i.high)));
+    let junk = of.junk_tokens_per_block.map(|i| format!("junk slots [{:.2}, {:.2}]", i.low.max(0.0), i.high));
+    let all =
+        [share("truncated", of.truncated_blocks), share("unparsable", of.unparsable_blocks), junk, rmsd];
+    all.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// What a placeholder does to real blocks, in a clause.
+fn harm(candidate: &CandidateReport) -> String {
+    let parts = [
+        (candidate.measures.unparsable_blocks, "become unparsable"),
+        (candidate.measures.truncated_blocks, "lose their last tokens"),
+        (candidate.measures.junk_blocks, "have slots left over for junk"),
+    ];
+    let clauses: Vec<String> = parts
+        .iter()
+        .filter(|(share, _)| *share > 0.0)
+        .map(|(share, what)| format!("{} of blocks {what}", percent(*share)))
+        .collect();
+    let rmsd = match candidate.measures.rmsd_angstrom {
+        Some(rmsd) if rmsd > 0.0 => format!(", {} Å RMSD on average", angstrom(rmsd)),
+        _ => String::new(),
+    };
+    if clauses.is_empty() { "every block fits".to_owned() } else { clauses.join(", ") + &rmsd }
+}
+
+fn cells(candidate: &CandidateReport) -> Vec<String> {
+    vec![
+        candidate.placeholder.clone(),
+        candidate.free_tokens.to_string(),
+        percent(candidate.measures.junk_blocks),
+        format!("{:.2}", candidate.measures.junk_tokens_per_block),
+        percent(candidate.measures.truncated_blocks),
+        percent(candidate.measures.unparsable_blocks),
+        percent(candidate.measures.unparsable_conformers),
+        candidate.measures.rmsd_angstrom.map_or_else(|| "-".to_owned(), angstrom),
+    ]
+}
+
+/// What placeholders per class of block would gain.
+pub fn classes_table(result: &FitResult) -> Table {
+    let mut table = Table::new(format!("{}, {}, per class", result.tokenizer, result.dialect.name()))
+        .text("classes by")
+        .number("classes")
+        .text("what differs")
+        .number("one\nplaceholder")
+        .number("one per\nclass")
+        .number("gain by molecule,\n95 % interval")
+        .text("significant");
+    for partition in &result.classes {
+        let part = COMPARED.iter().position(|name| *name == partition.compared);
+        let shown = |harm: [f64; 3]| part.map_or_else(|| "-".to_owned(), |part| number(harm[part]));
+        table.row([
+            partition.partition.to_owned(),
+            partition.classes.len().to_string(),
+            partition.compared.replace('_', " "),
+            shown(partition.judged.single),
+            shown(partition.judged.classes),
+            partition.gain.map_or_else(
+                || "-".to_owned(),
+                |gain| format!("{:+.4} to {:+.4}", gain.interval.low, gain.interval.high),
+            ),
+            if partition.significant { "yes" } else { "no" }.to_owned(),
+        ]);
+    }
+    let judged = result.classes.first().map_or(0, |partition| partition.judged.conformers);
+    table.note(format!(
+        "Of a sample of {} conformers: chosen on one half of the molecules, judged on the {} conformers of the other.",
+        thousands(result.class_conformers),
+        thousands(judged)
+    ));
+    table.note(classes_verdict(&result.classes));
+    table
+}
+
+/// The parts of harm, in their order, as [`PartitionReport::compared`] names them.
+const COMPARED: [&str; 3] = ["unparsable_blocks", "rmsd_angstrom", "junk_tokens_per_block"];
+
+/// Whether classes of block are worth it, in a sentence.
+pub fn classes_verdict(partitions: &[PartitionReport]) -> String {
+    let significant = partitions.iter().filter(|partition| partition.significant);
+    let least = |a: &&PartitionReport, b: &&PartitionReport| {
+        let (a, b) = (a.judged.classes, b.judged.classes);
+        a.partial_cmp(&b).unwrap_or(std::cmp::Ordering::Equal)
+    };
+    match significant.min_by(least) {
+        None => "No way to class blocks gains anything significant: one placeholder is enough.".to_owned(),
+        Some(best) => {
+            let list: Vec<String> = best
+                .classes
+                .iter()
+                .map(|class| format!("{}: `{}`", class.class, class.placeholder))
+                .collect();
+            format!("By {}: {}.", best.partition, list.join(", "))
+        }
+    }
+}
+
+/// Harm reached and harm possible.
+pub fn certificate_table(certificate: &Certificate) -> Table {
+    let mut table = Table::new("").text("in this order").number("reached").number("lower bound");
+    let names =
+        ["share of blocks unparsable", "induced RMSD beyond the tolerance, Å", "junk slots per block"];
+    for (index, name) in names.into_iter().enumerate() {
+        let shown = |value: f64| match index {
+            0 => percent(value),
+            1 => angstrom(value),
+            _ => number(value),
+        };
+        table.row([
+            name.to_owned(),
+            shown(certificate.objective[index]),
+            shown(certificate.lower_bound[index]),
+        ]);
+    }
+    table
+}

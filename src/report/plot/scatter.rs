@@ -1,0 +1,88 @@
+//! Points with names over two linear axes that begin at zero.
+
+use plotters::element::Circle;
+use plotters::style::Color;
+
+use super::frame::{Anchor, Face, Frame, WIDTH, canvas, line, ticks, write};
+use super::palette;
+
+/// A scatter plot.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scatter {
+    /// What it shows, for those who cannot see it.
+    pub title: String,
+    /// Below the axis.
+    pub x_label: String,
+    /// Beside the axis.
+    pub y_label: String,
+    /// What is drawn.
+    pub points: Vec<ScatterPoint>,
+}
+
+/// A point.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScatterPoint {
+    /// Written beside it.
+    pub name: String,
+    /// Where it lies; not negative.
+    pub at: (f64, f64),
+    /// Drawn as a ring.
+    pub hollow: bool,
+    /// Drawn in the second colour, its name in bold.
+    pub strong: bool,
+}
+
+/// Draws the points. Names that would lie on each other are moved down.
+pub fn scatter(plot: &Scatter) -> String {
+    let largest = |axis: fn(&ScatterPoint) -> f64| plot.points.iter().map(axis).fold(0.0, f64::max);
+    let upper = |value: f64| if value > 0.0 { value * 1.05 } else { 1.0 };
+    let (x, y) = (upper(largest(|p| p.at.0)), upper(largest(|p| p.at.1)));
+    let frame = Frame { left: 84, right: WIDTH - 16, top: 24, bottom: 330, x: (0.0, x), y: (0.0, y) };
+    canvas(frame.bottom + 50, &plot.title, |area| {
+        let labelled = |ticks: Vec<f64>| ticks.into_iter().map(|tick| (tick, format!("{tick}"))).collect();
+        let (x_ticks, y_ticks): (Vec<_>, Vec<_>) = (labelled(ticks(0.0, x, 8)), labelled(ticks(0.0, y, 5)));
+        frame.y_axis(area, &y_ticks, &plot.y_label)?;
+        frame.x_axis(area, &x_ticks, &plot.x_label, true)?;
+        let mut names: Vec<(i32, i32)> = Vec::new();
+        for point in &plot.points {
+            let at = (frame.x_pixel(point.at.0), frame.y_pixel(point.at.1));
+            let color = palette::series(usize::from(point.strong));
+            let style = if point.hollow { color.stroke_width(2) } else { color.filled() };
+            area.draw(&Circle::new(at, 5, style))?;
+            let right = at.0 > (frame.left + frame.right) / 2;
+            let (x, anchor) = if right { (at.0 - 12, Anchor::Right) } else { (at.0 + 12, Anchor::Left) };
+            let mut y = at.1;
+            while names.iter().any(|(other, used)| (other - x).abs() < 200 && (used - y).abs() < 15) {
+                y += 15;
+            }
+            names.push((x, y));
+            write(area, &point.name, (x, y), anchor, Face { bold: point.strong, ..Face::CODE })?;
+        }
+        line(area, (frame.left, frame.bottom), (frame.right, frame.bottom), palette::INK_RGB)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn draws_whatever_it_is_given() {
+        let point =
+            |x, y| ScatterPoint { name: "<0>".to_owned(), at: (x, y), hollow: x > 1.0, strong: y > 1.0 };
+        for points in
+            [vec![], vec![point(0.0, 0.0)], vec![point(0.0, 50.1), point(0.5, 0.1), point(9.0, 0.0)]]
+        {
+            let names = points.len();
+            let plot = Scatter {
+                title: "t".to_owned(),
+                x_label: "junk".to_owned(),
+                y_label: "lost".to_owned(),
+                points,
+            };
+            let svg = scatter(&plot);
+            assert!(svg.ends_with("</svg>\n"));
+            assert_eq!(svg.matches("&lt;0&gt;").count(), names);
+        }
+    }
+}
