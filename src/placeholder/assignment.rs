@@ -35,12 +35,10 @@ struct Cost {
 impl ClassProblem {
     /// Tabulates conformers whose blocks were sorted into `class_count` classes.
     pub fn new(conformers: &[ClassifiedConformer], class_count: usize) -> Self {
-        let classes = (0..class_count)
-            .map(|class| (0..OPTIONS).map(|f| Cost::tabulate(f as u8, conformers, class as u8)).collect());
         ClassProblem {
             blocks: conformers.iter().map(Vec::len).sum::<usize>() as u64,
             atoms: conformers.iter().map(Vec::len).collect(),
-            classes: classes.collect(),
+            classes: (0..class_count).map(|class| tabulate(conformers, class as u8)).collect(),
         }
     }
 
@@ -123,31 +121,38 @@ fn undominated<'a>(objective: &Objective, costs: &'a [Cost], allowed: &[u8]) -> 
     kept
 }
 
-impl Cost {
-    fn tabulate(free: u8, conformers: &[ClassifiedConformer], class: u8) -> Self {
-        let mut cost = Cost {
-            free,
-            unparsable: 0,
-            junk: 0,
-            errors: Vec::with_capacity(conformers.len()),
-            lost: Vec::with_capacity(conformers.len()),
-        };
-        for conformer in conformers {
-            let (mut sum, mut lost) = (0u64, false);
-            for (_, block) in conformer.iter().filter(|(c, _)| *c == class) {
-                cost.junk += u64::from(free.saturating_sub(block.tokens));
-                if block.error(free).is_none() {
-                    lost = true;
-                    cost.unparsable += 1;
-                }
-                sum = sum.saturating_add(block.squared_error(free));
+/// The costs of one class, by F.
+fn tabulate(conformers: &[ClassifiedConformer], class: u8) -> Vec<Cost> {
+    let empty = |free: usize| Cost {
+        free: free as u8,
+        unparsable: 0,
+        junk: 0,
+        errors: Vec::with_capacity(conformers.len()),
+        lost: Vec::with_capacity(conformers.len()),
+    };
+    let mut costs: Vec<Cost> = (0..OPTIONS).map(empty).collect();
+    for conformer in conformers {
+        let (mut errors, mut readable_from) = ([0u64; OPTIONS], 0);
+        for (_, block) in conformer.iter().filter(|(c, _)| *c == class) {
+            let (from, tokens) = (usize::from(block.parsable_from), usize::from(block.tokens));
+            readable_from = readable_from.max(from);
+            costs[..from].iter_mut().for_each(|cost| cost.unparsable += 1);
+            for survive in from..tokens {
+                errors[survive] = errors[survive].saturating_add(block.squared_error(survive as u8));
             }
-            cost.errors.push(sum);
-            cost.lost.push(lost);
+            for (junk, cost) in (1..).zip(costs.iter_mut().skip(tokens + 1)) {
+                cost.junk += junk;
+            }
         }
-        cost
+        for (free, (cost, error)) in costs.iter_mut().zip(errors).enumerate() {
+            cost.errors.push(error);
+            cost.lost.push(free < readable_from);
+        }
     }
+    costs
+}
 
+impl Cost {
     fn total_error(&self) -> u128 {
         self.errors.iter().map(|e| u128::from(*e)).sum()
     }

@@ -159,9 +159,12 @@ fn search_classes(plan: &ClassPlan<'_>, problem: &ClassProblem, classes: usize) 
         known.borrow_mut().insert(*numbers, free);
         Ok(free)
     };
+    // Many strings come to few numbers.
+    let damages: std::cell::RefCell<HashMap<Vec<u8>, Damage>> = std::cell::RefCell::default();
     let found = search(plan.space, classes, plan.objective, plan.settings, |placeholders| {
         let assignment: Vec<u8> = placeholders.iter().map(free).collect::<Result<_>>()?;
-        Ok(problem.damage(&assignment))
+        let mut damages = damages.borrow_mut();
+        Ok(*damages.entry(assignment).or_insert_with_key(|assignment| problem.damage(assignment)))
     })?;
     Ok(found.damage)
 }

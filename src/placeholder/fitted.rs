@@ -68,13 +68,13 @@ struct ReportedResult {
 struct ReportedPartition {
     partition: String,
     classes: Vec<ReportedClass>,
-    certificate: ReportedCertificate,
+    judged: ReportedJudgement,
     significant: bool,
 }
 
 #[derive(Deserialize)]
-struct ReportedCertificate {
-    objective: [f64; 3],
+struct ReportedJudgement {
+    classes: [f64; 3],
 }
 
 #[derive(Deserialize)]
@@ -151,7 +151,7 @@ fn best_classes(
     reported: Vec<ReportedPartition>,
 ) -> Result<Option<FittedClasses>, String> {
     let harm = |reported: &ReportedPartition| {
-        let [unparsable, excess_rmsd, junk] = reported.certificate.objective;
+        let [unparsable, excess_rmsd, junk] = reported.judged.classes;
         Harm { unparsable, excess_rmsd, junk }
     };
     let significant = reported.into_iter().filter(|partition| partition.significant);

@@ -199,89 +199,21 @@ fn method(section: &mut Section, report: &FitReport) {
 mod tests {
     use super::*;
     use crate::job::Provenance;
-    use crate::placeholder::{
-        CorpusReport, Measures, Objective, SCHEMA, SearchReport, SearchSettings, TokenCount,
-    };
-    use crate::report::table::Terminal;
+    use crate::placeholder::{CorpusReport, Refused, SCHEMA};
+    use crate::report::fit_view::tests::sample;
     use crate::text::Dialect;
-
-    /// Figures of the shape that Qwen3's tokenizer gives.
-    fn sample() -> FitResult {
-        let candidate = |placeholder: &str, free_tokens, junk, truncated, unparsable, rmsd| CandidateReport {
-            placeholder: placeholder.to_owned(),
-            source: String::new(),
-            free_tokens,
-            measures: Measures {
-                junk_blocks: junk,
-                junk_tokens_per_block: junk,
-                truncated_blocks: truncated,
-                unparsable_blocks: unparsable,
-                unparsable_conformers: unparsable,
-                rmsd_angstrom: rmsd,
-            },
-        };
-        let distribution = [(20, 9_542), (21, 9_400), (22, 178), (23, 3)];
-        FitResult {
-            tokenizer: "qwen3-custom".to_owned(),
-            tokenizer_sha256: String::new(),
-            dialect: Dialect::Fixed,
-            conformers: 800,
-            blocks: 19_123,
-            placeholder: "0.0000,0.0000,0.0000".to_owned(),
-            free_tokens: 20,
-            certificate: Certificate { objective: [0.0; 3], lower_bound: [0.0; 3], gap: 0.0 },
-            candidates: vec![
-                candidate("0.0000,0.0000,0.0000", 20, 0.0, 0.501, 0.0, Some(0.0004)),
-                candidate("-0.0000,0.0000,0.0000", 21, 0.499, 0.0, 0.0, Some(0.0)),
-                candidate("0.000,0.000,0.000", 17, 0.0, 1.0, 0.0, Some(0.325)),
-                candidate("1.23,-4.56,7.89", 14, 0.0, 1.0, 1.0, None),
-            ],
-            token_distribution: distribution.map(|(tokens, blocks)| TokenCount { tokens, blocks }).to_vec(),
-            exact: true,
-            counted_by: "tables".to_owned(),
-            search: SearchReport {
-                settings: SearchSettings { seed: 0, iterations: 1 },
-                evaluations: 1,
-                reached_bound: true,
-            },
-            class_conformers: 0,
-            classes: Vec::new(),
-        }
-    }
-
-    #[test]
-    fn the_verdict_says_what_to_do() {
-        let mut view = sample();
-        assert_eq!(
-            verdict(&view),
-            "Use `0.0000,0.0000,0.0000` with qwen3-custom (fixed dialect): 50.1 % of blocks lose their last tokens, \
-             0.0004 Å RMSD on average. No placeholder does better: the lower bound is reached."
-        );
-        view.certificate.gap = 0.25;
-        assert!(verdict(&view).ends_with("the lower bound leaves a gap of 0.250."));
-        view.candidates.clear();
-        assert!(verdict(&view).starts_with("Use `0.0000,0.0000,0.0000` with qwen3-custom (fixed dialect). "));
-    }
-
-    #[test]
-    fn the_table_of_candidates() {
-        let got = table(&sample()).render(Terminal::default());
-        let want = "\
-qwen3-custom, fixed dialect
-placeholder              FREE  blocks with  junk slots     blocks      blocks  conformers  induced
-                       tokens   junk slots   per block  truncated  unparsable  unparsable  RMSD, Å
-──────────────────────────────────────────────────────────────────────────────────────────────────
-0.0000,0.0000,0.0000       20          0 %        0.00     50.1 %         0 %         0 %   0.0004
--0.0000,0.0000,0.0000      21       49.9 %        0.50        0 %         0 %         0 %        0
-0.000,0.000,0.000          17          0 %        0.00      100 %         0 %         0 %    0.325
-1.23,-4.56,7.89            14          0 %        0.00      100 %       100 %       100 %        -
-Shares of 19,123 blocks; the placeholder to use is `0.0000,0.0000,0.0000`.
-";
-        assert_eq!(got, want, "\n{got}");
-    }
 
     #[test]
     fn the_page_holds_everything_and_loads_nothing() {
+        let refused = Refused {
+            tokenizer: "fused".to_owned(),
+            tokenizer_sha256: String::new(),
+            dialect: Dialect::Fixed,
+            tokens: vec!["<-0.".to_owned()],
+            token_count: 1,
+            reason: "templates would force it".to_owned(),
+            instead: "the automaton",
+        };
         let html = fit_page(&FitReport {
             schema: SCHEMA,
             provenance: Provenance::of(vec![]),
@@ -294,12 +226,15 @@ Shares of 19,123 blocks; the placeholder to use is `0.0000,0.0000,0.0000`.
             },
             objective: Objective::default(),
             results: vec![sample()],
+            refused: vec![refused],
         })
         .render();
-        for text in ["qwen3-custom", "800 conformers", "<svg", "Certificate", "generation judges"] {
+        let texts =
+            ["qwen3-custom", "800 conformers", "<svg", "Certificate", "generation judges", "The front"];
+        for text in texts.into_iter().chain(["&lt;-0.", "use the automaton"]) {
             assert!(html.contains(text), "{text}");
         }
         assert!(!html.contains("http"), "an address");
-        assert_eq!(html.matches("<svg").count(), 3);
+        assert_eq!(html.matches("<svg").count(), 4);
     }
 }

@@ -22,7 +22,7 @@ pub fn lead(result: &FitResult, objective: &Objective) -> String {
     out.push_str(&match &result.certificate {
         None => "; not proved to be the best".to_owned(),
         Some(_) if result.proved => {
-            format!("; proved: none does less harm in replay, by {}", order(objective))
+            format!("; proved least in replay, by {}", order(objective))
         }
         Some(_) => "; none better was found, and none is excluded".to_owned(),
     });
@@ -34,10 +34,10 @@ pub fn lead(result: &FitResult, objective: &Objective) -> String {
 }
 
 fn order(objective: &Objective) -> String {
-    let tolerance = angstrom(objective.tolerance_angstrom());
+    let tolerance = objective.tolerance_angstrom();
     match objective {
         Objective::Lexicographic { .. } => {
-            format!("unparsable blocks, then RMSD above {tolerance} Å, then junk slots")
+            format!("unparsable blocks, RMSD above {tolerance} Å, junk slots, in this order")
         }
         Objective::Weighted { .. } => {
             format!("the weighted sum of unparsable blocks, RMSD above {tolerance} Å and junk slots")
@@ -236,4 +236,118 @@ pub fn certificate_table(certificate: &Certificate) -> Table {
         ]);
     }
     table
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::placeholder::{
+        Alternative, Conditions, Intervals, Measures, SearchReport, SearchSettings, TokenCount,
+    };
+    use crate::report::table::Terminal;
+    use crate::text::Dialect;
+
+    fn certificate() -> Certificate {
+        Certificate { objective: [0.0; 3], lower_bound: [0.0; 3], gap: [0.0; 3], proof: None }
+    }
+
+    /// Figures of the shape that Qwen3's tokenizer gives.
+    pub(crate) fn sample() -> FitResult {
+        let candidate = |placeholder: &str, free_tokens, junk, truncated, unparsable, rmsd| CandidateReport {
+            placeholder: placeholder.to_owned(),
+            source: String::new(),
+            free_tokens,
+            measures: Measures {
+                junk_blocks: junk,
+                junk_tokens_per_block: junk,
+                truncated_blocks: truncated,
+                unparsable_blocks: unparsable,
+                unparsable_conformers: unparsable,
+                rmsd_angstrom: rmsd,
+            },
+        };
+        let distribution = [(20, 9_542), (21, 9_400), (22, 178), (23, 3)];
+        let candidates = vec![
+            candidate("0.0000,0.0000,0.0000", 20, 0.0, 0.501, 0.0, Some(0.0004)),
+            candidate("-0.0000,0.0000,0.0000", 21, 0.499, 0.0, 0.0, Some(0.0)),
+            candidate("0.000,0.000,0.000", 17, 0.0, 1.0, 0.0, Some(0.325)),
+            candidate("1.23,-4.56,7.89", 14, 0.0, 1.0, 1.0, None),
+        ];
+        FitResult {
+            tokenizer: "qwen3-custom".to_owned(),
+            tokenizer_sha256: String::new(),
+            dialect: Dialect::Fixed,
+            conformers: 800,
+            blocks: 19_123,
+            placeholder: "0.0000,0.0000,0.0000".to_owned(),
+            free_tokens: 20,
+            certificate: Some(certificate()),
+            proved: true,
+            statement: "No number of FREE tokens does less harm.".to_owned(),
+            conditions: Conditions { atoms: 39, templates: 448, broken: None },
+            intervals: Intervals {
+                molecules: 400,
+                conformers: 800,
+                unparsable_blocks: None,
+                truncated_blocks: None,
+                junk_tokens_per_block: None,
+                rmsd_angstrom: None,
+            },
+            without_tolerance: Alternative {
+                placeholder: "-0.0000,0.0000,0.0000".to_owned(),
+                free_tokens: 21,
+                certificate: Some(certificate()),
+            },
+            front: candidates[..2].to_vec(),
+            candidates,
+            token_distribution: distribution.map(|(tokens, blocks)| TokenCount { tokens, blocks }).to_vec(),
+            exact: true,
+            counted_by: "tables".to_owned(),
+            search: SearchReport {
+                settings: SearchSettings { seed: 0, iterations: 1 },
+                strings: 8e24,
+                evaluations: 1,
+                evaluations_to_best: 0,
+                placeholder: String::new(),
+                objective: [0.0; 3],
+                reached_bound: true,
+                reached_chosen: true,
+            },
+            class_conformers: 0,
+            classes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_first_line_says_what_to_do() {
+        let objective = Objective::default();
+        let mut view = sample();
+        assert_eq!(
+            lead(&view, &objective),
+            "qwen3-custom, fixed dialect: use `0.0000,0.0000,0.0000`: 50.1 % of blocks lose their last tokens, 0.0004 Å RMSD \
+             on average; proved least in replay, by unparsable blocks, RMSD above 0.001 Å, junk slots, in this order; if every lost digit counts: `-0.0000,0.0000,0.0000`."
+        );
+        view.proved = false;
+        assert!(lead(&view, &objective).contains("; none better was found, and none is excluded; "));
+        view.certificate = None;
+        view.without_tolerance.placeholder.clone_from(&view.placeholder);
+        assert!(lead(&view, &objective).ends_with("; not proved to be the best."));
+    }
+
+    #[test]
+    fn the_table_of_candidates() {
+        let got = table(&sample()).render(Terminal::default());
+        let want = "\
+qwen3-custom, fixed dialect
+placeholder              FREE  blocks with  junk slots     blocks      blocks  conformers  induced
+                       tokens   junk slots   per block  truncated  unparsable  unparsable  RMSD, Å
+──────────────────────────────────────────────────────────────────────────────────────────────────
+0.0000,0.0000,0.0000       20          0 %        0.00     50.1 %         0 %         0 %   0.0004
+-0.0000,0.0000,0.0000      21       49.9 %        0.50        0 %         0 %         0 %        0
+0.000,0.000,0.000          17          0 %        0.00      100 %         0 %         0 %    0.325
+1.23,-4.56,7.89            14          0 %        0.00      100 %       100 %       100 %        -
+Shares of 19,123 blocks; the placeholder to use is `0.0000,0.0000,0.0000`.
+";
+        assert_eq!(got, want, "\n{got}");
+    }
 }

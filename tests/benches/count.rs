@@ -122,10 +122,10 @@ fn growth(blocks: u64) {
     let report = fit(&plan, &Generated { blocks }, &Job::default()).expect("fits");
     let elapsed = begun.elapsed().as_secs_f64();
     println!(
-        "fit of {:>11} generated blocks: {elapsed:.2} s, {:.0} ns a block, gap {}, peak memory {}",
+        "fit of {:>11} generated blocks: {elapsed:.2} s, {:.0} ns a block, proved: {}, peak memory {}",
         report.corpus.blocks,
         elapsed * 1e9 / report.corpus.blocks as f64,
-        report.results[0].certificate.gap,
+        report.results[0].proved,
         peak_memory()
     );
 }

@@ -340,7 +340,11 @@ fn outputs_that_cannot_be_written_are_refused_before_the_work() {
         ),
         (
             vec!["fit", "--corpus", "rows.jsonl", "--candidate", "<1,2,3>"],
-            "--candidate: `<1,2,3>` holds a bracket; give the inside of a block",
+            "--candidate: `<1,2,3>` is not three numbers; give the inside of a block: 0.0000,0.0000,0.0000",
+        ),
+        (
+            vec!["fit", "--corpus", "rows.jsonl", "--candidate", "abc"],
+            "--candidate: `abc` is not three numbers; give the inside of a block: 0.0000,0.0000,0.0000",
         ),
     ] {
         assert_eq!(refused(&folder, &arguments), line);

@@ -186,15 +186,16 @@ fn fit_as_json() {
         assert_has(result, &["tokenizer", "dialect", "blocks", "placeholder", "certificate", "candidates"]);
         assert_eq!((&result["dialect"], &result["blocks"]), (&"fixed".into(), &48_000.into()));
         let certificate = &result["certificate"];
-        assert_eq!(fields(certificate), ["objective", "lower_bound", "gap"]);
+        assert_eq!(fields(certificate), ["objective", "lower_bound", "gap", "proof"]);
         let three = |field: &str| -> Vec<f64> {
             certificate[field].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect()
         };
         let (objective, bound) = (three("objective"), three("lower_bound"));
         assert_eq!((objective.len(), bound.len()), (3, 3));
         assert!(bound <= objective, "{bound:?} {objective:?}");
-        let gap = objective.iter().zip(&bound).map(|(o, b)| o - b).fold(0.0, f64::max);
-        assert_eq!(certificate["gap"], gap);
+        let gap: Vec<f64> = objective.iter().zip(&bound).map(|(o, b)| o - b).collect();
+        assert_eq!(three("gap"), gap);
+        assert!(certificate["proof"].is_null() && result["proved"] == true);
         let candidates = result["candidates"].as_array().unwrap();
         for candidate in candidates {
             assert_has(candidate, &["placeholder", "free_tokens", "junk_blocks", "junk_tokens_per_block"]);
