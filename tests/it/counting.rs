@@ -179,5 +179,7 @@ fn copy_tokens_with_parts_of_coordinates_are_named() {
     assert_eq!(copied(&fixture_tokenizer("border-bracket-minus")), ["]<-", "]<-"]);
     assert_eq!(copied(&fixture_tokenizer("border-open-minus")), ["<-", "<-"]);
     assert_eq!(copied(&fixture_tokenizer("gpt2-like")), ["]<-", "<-"]);
-    assert!(!embedded("qwen-like-fused").is_empty());
+    let fused = Tokenizer::load(std::path::Path::new("qwen-like-fused")).unwrap();
+    let found = fused.copied_from_blocks("[C]<-1.2345,-0.5000,3.0000>").unwrap();
+    assert_eq!(found.iter().map(|token| &*token.text).collect::<Vec<_>>(), ["<-1.", "00>"]);
 }

@@ -40,6 +40,7 @@ pub use follow::Follow;
 
 use crate::error::{Error, Result};
 use crate::text::Dialect;
+use crate::tokenizer::cuts::Cuts;
 use crate::tokenizer::{Tokenizer, tables};
 
 /// Where an edge leads that ends a block, plus the [`Mode`].
@@ -54,6 +55,8 @@ pub struct Automaton {
     modes: Vec<Mode>,
     /// Some isolated block; empty if there is none.
     isolated_block: String,
+    /// Where texts fall apart; none if blocks are isolated.
+    cuts: Option<Cuts>,
     /// States of a block that begins as usual, without those for unusual borders.
     size: usize,
 }
@@ -76,9 +79,10 @@ impl Automaton {
     /// If the tokenizer is of no kind for which that is exact; the message names it.
     pub fn new(tokenizer: &Tokenizer, dialect: Dialect) -> Result<Self> {
         let isolation = Isolation::learn(tokenizer, dialect)?;
-        if isolation.is_none() {
-            tables::separates_digits(tokenizer).map_err(|why| refuse(tokenizer, why))?;
-        }
+        let cuts = match isolation {
+            Some(_) => None,
+            None => Some(tables::separated(tokenizer).map_err(|why| refuse(tokenizer, why))?),
+        };
         let pieces = Pieces::learn(tokenizer)?;
         let vocabulary = tokenizer.vocabulary();
         let id = |text: &str| vocabulary.get(text).copied();
@@ -88,6 +92,7 @@ impl Automaton {
             .ok_or_else(ambiguous)?;
         let entries = entries(&mut states, &starts, &id).ok_or_else(ambiguous)?;
         let mut automaton = Automaton::compact(&states, entries, &starts, id("-"));
+        automaton.cuts = cuts;
         automaton.isolated_block = isolation.map(|isolation| isolation.sample).unwrap_or_default();
         Ok(automaton)
     }
@@ -153,7 +158,14 @@ impl Automaton {
         let modes = [(Mode::Plain, starts.plain), (Mode::Isolated, starts.isolated)];
         let modes = modes.into_iter().filter(|(_, start)| start.is_some()).map(|(mode, _)| mode);
         let entries = entries.into_iter().map(|(entry, id)| (entry, target(id))).collect();
-        Automaton { states: compact, entries, modes: modes.collect(), isolated_block: String::new(), size }
+        Automaton {
+            states: compact,
+            entries,
+            modes: modes.collect(),
+            isolated_block: String::new(),
+            cuts: None,
+            size,
+        }
     }
 }
 
