@@ -4,7 +4,7 @@
 //! conformers of `sqrt(Σ_class error² / atoms)`. Each grows with each class's own share, so a partial assignment with the
 //! other classes at their least u and j and at no error bounds every completion from below.
 
-use super::counts::{Damage, OPTIONS, rmsd_pico};
+use super::counts::{Damage, OPTIONS, add_errors, rmsd_pico};
 use super::objective::Objective;
 use super::replay::BlockReplay;
 
@@ -137,9 +137,7 @@ fn tabulate(conformers: &[ClassifiedConformer], class: u8) -> Vec<Cost> {
             let (from, tokens) = (usize::from(block.parsable_from), usize::from(block.tokens));
             readable_from = readable_from.max(from);
             costs[..from].iter_mut().for_each(|cost| cost.unparsable += 1);
-            for survive in from..tokens {
-                errors[survive] = errors[survive].saturating_add(block.squared_error(survive as u8));
-            }
+            add_errors(&mut errors, block);
             for (junk, cost) in (1..).zip(costs.iter_mut().skip(tokens + 1)) {
                 cost.junk += junk;
             }

@@ -182,7 +182,7 @@ impl Halves {
         let mut halves =
             Halves { chosen_on: Vec::new(), judged_on: Vec::new(), judged_molecules: Vec::new() };
         for (sampled, conformer) in sample.iter().zip(conformers) {
-            if key_of_text(seed, &sampled.molecule) % 2 == 0 {
+            if key_of_text(seed, &sampled.molecule).is_multiple_of(2) {
                 halves.chosen_on.push(conformer);
             } else {
                 halves.judged_on.push(conformer);

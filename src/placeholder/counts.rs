@@ -137,9 +137,7 @@ impl ReplayCounts {
             self.parsable_from[from] += 1;
             readable = readable.max(from);
             whole = whole.max(tokens);
-            for survive in from..tokens {
-                errors[survive] = errors[survive].saturating_add(block.squared_error(survive as u8));
-            }
+            add_errors(&mut errors, block);
         }
         self.conformers += 1;
         self.blocks += blocks.len() as u64;
@@ -192,6 +190,14 @@ impl ReplayCounts {
         let first = self.tokens.iter().position(|n| *n > 0).unwrap_or(0);
         let last = self.tokens.iter().rposition(|n| *n > 0).unwrap_or(0);
         (first..=last).map(|t| (t as u32, self.tokens[t])).collect()
+    }
+}
+
+/// Adds the squared errors of a block at every F that cuts it and leaves it readable, in (10⁻⁴ Å)².
+pub fn add_errors(errors: &mut [u64; OPTIONS], block: &BlockReplay) {
+    for free in block.parsable_from..block.tokens {
+        let sum = &mut errors[usize::from(free)];
+        *sum = sum.saturating_add(block.squared_error(free));
     }
 }
 

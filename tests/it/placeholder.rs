@@ -15,6 +15,7 @@ use rayon::prelude::*;
 use serde_json::Value;
 use tokenizers::Tokenizer as HfTokenizer;
 
+use crate::counting::fixture_tokenizer as fixture;
 use crate::support::{SHARED_TOKENIZERS, drift as run, shared, shared_texts};
 
 fn plan(tokenizers: Vec<Tokenizer>, dialect: Dialect, classes: bool) -> FitPlan {
@@ -324,15 +325,17 @@ fn committed_placeholders_are_what_fit_finds() {
     }
 }
 
-/// A fixture tokenizer of a kind that people train.
-pub fn fixture(name: &str) -> Tokenizer {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tokenizers");
-    Tokenizer::load(&folder.join(name)).unwrap()
-}
-
 /// Fixtures that position templates can be used with.
-const TEMPLATE_FIXTURES: [&str; 5] =
-    ["gpt2-like", "gemma-like", "llama-2-like", "o200k-like", "unigram-like"];
+const TEMPLATE_FIXTURES: [&str; 8] = [
+    "gpt2-like",
+    "gemma-like",
+    "llama-2-like",
+    "llama-2-like-untagged",
+    "mistral-v3-like",
+    "o200k-like",
+    "unigram-like",
+    "unigram-digits-like",
+];
 
 /// F of a placeholder in every block of some texts, by the reference; they must be alike.
 fn reference_free(tokenizer: &HfTokenizer, texts: &[String], placeholder: &str) -> usize {
@@ -481,7 +484,6 @@ fn tokenizers_whose_tokens_cross_a_bracket_are_refused() {
         (load("qwen-like-fused"), Dialect::Stripped, &["<-0."]),
         (fixture("border-bracket-minus"), Dialect::Fixed, &["]<-"]),
         (fixture("border-open-minus"), Dialect::Stripped, &["<-"]),
-        (fixture("mistral-v3-like"), Dialect::Fixed, &["]<-"]),
     ] {
         let name = tokenizer.name.clone();
         let report =
