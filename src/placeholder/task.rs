@@ -371,11 +371,13 @@ fn candidates(plan: &FitPlan) -> Vec<(String, &'static str)> {
 }
 
 fn refused(tokenizer: &Tokenizer, dialect: Dialect, crossing: &Crossing) -> Refused {
+    // Those that open a block first: they hold the sign.
+    let (open, close): (Vec<&String>, Vec<&String>) = crossing.iter().partition(|token| token.contains('<'));
     Refused {
         tokenizer: tokenizer.name.clone(),
         tokenizer_sha256: tokenizer.source.sha256.clone(),
         dialect,
-        tokens: crossing.iter().take(LISTED).cloned().collect(),
+        tokens: open.into_iter().chain(close).take(LISTED).cloned().collect(),
         token_count: crossing.len() as u64,
         reason:
             "a template would force the digits or signs that these tokens share with the text around a block"

@@ -395,29 +395,29 @@ fn no_random_string_is_better(tokenizer: Tokenizer, dialect: Dialect, texts: &[S
     let place = format!("{} {dialect:?}", result.tokenizer);
     assert!(result.exact && result.proved, "{place}: {}", result.statement);
     let places = &texts[..2];
-    for (tolerance, chosen) in [(1e-3, &result.placeholder), (0.0, &result.without_tolerance.placeholder)] {
-        let harms = reference_harms(&hf, texts, tolerance);
-        let chosen_harm = harms[reference_free(&hf, places, chosen)];
-        // A little slack for sums of floats.
-        let better = |free: usize| {
-            let (one, other) = (harms[free], chosen_harm);
-            (one.0, one.1 + 1e-12, one.2) < other
-                && (one.0 < other.0 || one.1 + 1e-12 < other.1 || one.2 < other.2)
-        };
-        for candidate in &result.candidates {
-            assert!(
-                !better(candidate.free_tokens as usize),
-                "{place}: {} beats {chosen}",
-                candidate.placeholder
-            );
+    let rules = [(1e-3, &result.placeholder), (0.0, &result.without_tolerance.placeholder)].map(
+        |(tolerance, chosen)| {
+            let harms = reference_harms(&hf, texts, tolerance);
+            let least = harms[reference_free(&hf, places, chosen)];
+            (harms, least, chosen)
+        },
+    );
+    // A little slack for sums of floats.
+    let no_better = |string: &str, free: usize| {
+        for (harms, least, chosen) in &rules {
+            let one = harms[free];
+            let less = (one.0, one.1 + 1e-12, one.2) < *least;
+            assert!(!less, "{place}: {string} of {free} tokens, {one:?}, beats {chosen}, {least:?}");
         }
-        (0..strings).into_par_iter().for_each(|seed| {
-            let mut random = ChaCha8Rng::seed_from_u64(seed);
-            let string = placeholder_text(&Space(dialect).random(&mut random));
-            let free = reference_free(&hf, places, &string);
-            assert!(!better(free), "{place}: {string} of {free} tokens beats {chosen}");
-        });
+    };
+    for candidate in &result.candidates {
+        no_better(&candidate.placeholder, candidate.free_tokens as usize);
     }
+    (0..strings).into_par_iter().for_each(|seed| {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let string = placeholder_text(&Space(dialect).random(&mut random));
+        no_better(&string, reference_free(&hf, places, &string));
+    });
 }
 
 /// How many strings: a few, or as many as the environment asks for.
