@@ -2,20 +2,21 @@
 //!
 //! # Which tokens count
 //! A model's tokens, and every symbol that BPE has on its way to them, are contiguous parts of the text. So a token that
-//! a text cannot contain never comes up in it, and need not be looked at. In every text that is counted or generated, a
-//! `<` opens a block: only digits, points, commas and signs stand between it and the next `>`. Tokens with anything else
-//! behind a `<` (`<h1>`, `<unused7>`, `<0x0A>`) are therefore left out, and so are added tokens that no text holds
-//! (`[control_135]`). All others count; it is asked of them only which characters of ASCII they join (` 155` none that
-//! matter). Byte-level vocabularies write printable ASCII as itself
-//! and everything else in other letters; SentencePiece's write a space as `▁`; so a pair of ASCII characters in a token is
-//! the same pair in the text, as long as the normalizer leaves ASCII alone, which is checked.
+//! a text cannot contain never comes up in it, and need not be looked at. In every text that is counted by tables or
+//! generated, a `<` opens a block: only digits, points, commas and signs stand between it and the next `>`. Tokens with
+//! anything else behind a `<` (`<h1>`, `<unused7>`, `<0x0A>`) are therefore left out, and so are added tokens that no text
+//! holds (`[control_135]`). All others count; it is asked of them only which characters of ASCII they join: GPT-2's ` 155`
+//! joins none that matter.
 //!
-//! Characters without a token of their own are unknown, and unknown ones side by side may be one token: such pairs
-//! count as joined.
+//! Byte-level vocabularies write printable ASCII as itself and everything else in other letters, SentencePiece's write a
+//! space as `▁`; so a pair of ASCII characters in a token is the same pair in the text, as long as the normalizer leaves
+//! ASCII alone, which is checked. Characters without a token of their own are unknown, and unknown ones side by side may be
+//! one token: such pairs count as joined.
 //!
-//! Between two characters that nothing joins, BPE merges nothing, whatever stands around them, and the ranks of other
-//! merges do not depend on it: the parts are tokenised as if each were alone. Unigram takes the way of the highest sum of
-//! scores; between such characters the sum is one of two independent ones. But sums are rounded, so two ways that
+//! # Why texts fall apart
+//! Between two characters that nothing joins, BPE merges nothing, whatever stands around them, and the order of the other
+//! merges does not depend on it: the parts are tokenised as if each were alone. Unigram takes the way of the highest sum of
+//! scores; between such characters it is the sum of two independent ones. But sums are rounded, so two ways that
 //! score alike may be ordered by what stands before them: [`Scores::margin`] says by how much the best way is ahead.
 
 use std::collections::{HashMap, HashSet};
@@ -179,7 +180,7 @@ impl Cuts {
 }
 
 /// SentencePiece's space.
-const SPACE: &str = "\u{2581}";
+pub const SPACE: &str = "\u{2581}";
 
 /// What the best way has to be ahead by. A text's sum of scores is below 10⁸ in magnitude, where doubles are 10⁻⁸ apart, and
 /// two ways through a part differ in fewer than a hundred additions.

@@ -5,7 +5,7 @@ use crate::design::Range;
 use crate::design::scheme::{Slot, size};
 use crate::error::{Error, Result};
 use crate::text::{CONFORMER_CLOSE, CONFORMER_OPEN, Dialect};
-use crate::tokenizer::cuts::Cuts;
+use crate::tokenizer::cuts::{Cuts, SPACE};
 use crate::tokenizer::{SOME_PROMPT, Token, Tokenizer};
 
 /// The longest run of digits of a block.
@@ -201,7 +201,8 @@ fn cuts(tokenizer: &Tokenizer, slots: &[(Slot, bool)], integer: usize) -> Result
     let mut borders = std::collections::BTreeSet::from([0]);
     let mut at = 0;
     for piece in &pieces {
-        at += piece.len();
+        // A space that the tokenizer puts before a text is no part of it.
+        at += if at == 0 { piece.trim_start_matches(SPACE).len() } else { piece.len() };
         borders.insert(at);
     }
     let mut starts = Vec::new();
