@@ -236,6 +236,8 @@ fn every_kind_is_counted_and_equals_tokenizers() {
         }
         let blocks = compare(&tokenizer, &counter, &texts);
         eprintln!("{name}: {blocks} block counts compared, 0 differences");
+        let reaches_in = |text: &String| !tokenizer.copied_from_blocks(&tagged(text)).unwrap().is_empty();
+        assert_eq!(texts.par_iter().any(reaches_in), name.starts_with("border-"), "{name}");
         // Longer runs of digits than the tables hold are encoded.
         compare(&tokenizer, &counter, &["[C]<12345.6789,0.12345,-1>[N+]<0,1,2>".to_owned()]);
     }
