@@ -2,22 +2,24 @@
 //!
 //! # Which tokens count
 //! A model's tokens, and every symbol that BPE has on its way to them, are contiguous parts of the text. So a token that
-//! a text cannot contain never comes up in it, and need not be looked at. In every text that is counted or generated, a
-//! `<` opens a block: only digits, points, commas and signs stand between it and the next `>`. Tokens with anything else
-//! behind a `<` (`<h1>`, `<unused7>`, `<0x0A>`) are therefore left out. All others count, also those that no SMILES could hold; it is
-//! asked of them only whether they join two characters of ASCII. Byte-level vocabularies write printable ASCII as itself
-//! and everything else in other letters; SentencePiece's write a space as `▁`; so a pair of ASCII characters in a token is
-//! the same pair in the text, as long as the normalizer leaves ASCII alone, which is checked.
+//! a text cannot contain never comes up in it, and need not be looked at. In every text that is counted by tables or
+//! generated, a `<` opens a block: only digits, points, commas and signs stand between it and the next `>`. Tokens with
+//! anything else behind a `<` (`<h1>`, `<unused7>`, `<0x0A>`) are therefore left out, and so are added tokens that no text
+//! holds (`[control_135]`). All others count; it is asked of them only which characters of ASCII they join: GPT-2's ` 155`
+//! joins none that matter.
 //!
-//! Characters without a token of their own are unknown, and unknown ones side by side may be one token: such pairs
-//! count as joined.
+//! Byte-level vocabularies write printable ASCII as itself and everything else in other letters, SentencePiece's write a
+//! space as `▁`; so a pair of ASCII characters in a token is the same pair in the text, as long as the normalizer leaves
+//! ASCII alone, which is checked. Characters without a token of their own are unknown, and unknown ones side by side may be
+//! one token: such pairs count as joined.
 //!
-//! Between two characters that nothing joins, BPE merges nothing, whatever stands around them, and the ranks of other
-//! merges do not depend on it: the parts are tokenised as if each were alone. Unigram takes the way of the highest sum of
-//! scores; between such characters the sum is one of two independent ones. But sums are rounded, so two ways that
+//! # Why texts fall apart
+//! Between two characters that nothing joins, BPE merges nothing, whatever stands around them, and the order of the other
+//! merges does not depend on it: the parts are tokenised as if each were alone. Unigram takes the way of the highest sum of
+//! scores; between such characters it is the sum of two independent ones. But sums are rounded, so two ways that
 //! score alike may be ordered by what stands before them: [`Scores::margin`] says by how much the best way is ahead.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use tokenizers::ModelWrapper;
 use tokenizers::models::unigram::Unigram;
@@ -59,15 +61,13 @@ impl Cuts {
         };
         keeps_ascii(tokenizer)?;
         let mut cuts = Cuts { joined: vec![false; 128 * 128], crossing: None, watched: Vec::new(), scores };
-        let vocabulary = tokenizer.inner().get_vocab(false);
-        for token in vocabulary.keys().filter(|token| may_come_up(token)) {
-            cuts.add(token);
-        }
-        let falls_back = matches!(tokenizer.inner().get_model(), ModelWrapper::BPE(bpe) if bpe.byte_fallback);
-        cuts.add_unknown(&vocabulary, falls_back);
+        // The text of an added token never reaches the model, so no token of the model holds one that no text holds.
+        let mut never = HashSet::new();
         for added in tokenizer.inner().get_added_tokens_decoder().values() {
             match role(&added.content) {
-                Role::Never => {}
+                Role::Never => {
+                    never.insert(added.content.clone());
+                }
                 Role::NoAtom => cuts.watched.push(added.content.as_bytes().into()),
                 Role::Text => {
                     return Err(format!(
@@ -77,6 +77,12 @@ impl Cuts {
                 }
             }
         }
+        let vocabulary = tokenizer.inner().get_vocab(false);
+        for token in vocabulary.keys().filter(|token| may_come_up(token) && !never.contains(*token)) {
+            cuts.add(token);
+        }
+        let falls_back = matches!(tokenizer.inner().get_model(), ModelWrapper::BPE(bpe) if bpe.byte_fallback);
+        cuts.add_unknown(&vocabulary, falls_back);
         Ok(cuts)
     }
 
@@ -117,6 +123,11 @@ impl Cuts {
     /// Whether some token may hold `a` before `b`.
     pub fn joins(&self, a: u8, b: u8) -> bool {
         a >= 128 || b >= 128 || self.joined[usize::from(a) * 128 + usize::from(b)]
+    }
+
+    /// Whether a text falls apart somewhere.
+    pub fn falls_apart(&self, text: &str) -> bool {
+        text.as_bytes().windows(2).any(|pair| !self.joins(pair[0], pair[1]))
     }
 
     /// Whether a text falls apart at both ends of every run of digits in a block.
@@ -169,7 +180,7 @@ impl Cuts {
 }
 
 /// SentencePiece's space.
-const SPACE: &str = "\u{2581}";
+pub const SPACE: &str = "\u{2581}";
 
 /// What the best way has to be ahead by. A text's sum of scores is below 10⁸ in magnitude, where doubles are 10⁻⁸ apart, and
 /// two ways through a part differ in fewer than a hundred additions.

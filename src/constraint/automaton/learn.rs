@@ -5,8 +5,8 @@ use crate::design::Range;
 use crate::design::scheme::{Slot, size};
 use crate::error::{Error, Result};
 use crate::text::{CONFORMER_CLOSE, CONFORMER_OPEN, Dialect};
-use crate::tokenizer::cuts::Cuts;
-use crate::tokenizer::{Token, Tokenizer};
+use crate::tokenizer::cuts::{Cuts, SPACE};
+use crate::tokenizer::{SOME_PROMPT, Token, Tokenizer};
 
 /// The longest run of digits of a block.
 pub const MAX_DIGITS: usize = 4;
@@ -201,7 +201,8 @@ fn cuts(tokenizer: &Tokenizer, slots: &[(Slot, bool)], integer: usize) -> Result
     let mut borders = std::collections::BTreeSet::from([0]);
     let mut at = 0;
     for piece in &pieces {
-        at += piece.len();
+        // A space that the tokenizer puts before a text is no part of it.
+        at += if at == 0 { piece.trim_start_matches(SPACE).len() } else { piece.len() };
         borders.insert(at);
     }
     let mut starts = Vec::new();
@@ -285,6 +286,9 @@ impl Copier<'_> {
     fn is_decided(&self, copied: &str, begins: bool) -> bool {
         let Some(cuts) = self.cuts else { return true };
         let tag = |text: &str| self.tokenizer.is_added(text);
+        if begins && !tag(CONFORMER_OPEN) {
+            return cuts.is_decided(self.tokenizer, &format!("{SOME_PROMPT}{copied}"), true);
+        }
         let inner = copied.strip_prefix(CONFORMER_OPEN).filter(|_| tag(CONFORMER_OPEN)).unwrap_or(copied);
         let inner = inner.strip_suffix(CONFORMER_CLOSE).filter(|_| tag(CONFORMER_CLOSE)).unwrap_or(inner);
         inner.is_empty() || cuts.is_decided(self.tokenizer, inner, begins)
