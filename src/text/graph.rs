@@ -40,6 +40,11 @@ pub fn same_graph(a: &str, b: &str) -> Result<SameGraph, SmilesError> {
     Ok(if same { SameGraph::Equivalent } else { SameGraph::Different })
 }
 
+/// Whether two SMILES are one molecular graph; what RDKit would refuse is none.
+pub fn same_molecule(a: &str, b: &str) -> bool {
+    matches!(same_graph(a, b), Ok(SameGraph::Identical | SameGraph::Equivalent))
+}
+
 /// The canonical non-isomeric SMILES, in aromatic form. Comparable only with itself: not RDKit's string.
 ///
 /// # Errors
@@ -58,12 +63,28 @@ pub fn molecule(smiles: &str) -> Result<Checked, SmilesError> {
     checked.map_err(|problem| SmilesError { smiles: smiles.to_owned(), reason: problem.to_string() })
 }
 
+/// By atom, whether RDKit holds it for aromatic, in whatever form it is written.
+///
+/// # Errors
+/// If RDKit would refuse `smiles`.
+pub fn aromatic_atoms(smiles: &str) -> Result<Vec<bool>, SmilesError> {
+    let graph = plain(smiles, &molecule(smiles)?)?;
+    let mut aromatic = vec![false; graph.nodes().len()];
+    graph.aromaticity_assignment().atom_ids().iter().for_each(|atom| aromatic[*atom] = true);
+    Ok(aromatic)
+}
+
+/// A molecule as `smiles-rs` has it, without stereo and mass numbers; an error names `smiles`.
+fn plain(smiles: &str, molecule: &Checked) -> Result<Smiles, SmilesError> {
+    match parse(&molecule.spelled()) {
+        Ok(graph) => Ok(graph.non_isomeric()),
+        Err(error) => Err(SmilesError { smiles: smiles.to_owned(), ..error }),
+    }
+}
+
 /// The canonical form of a molecule; an error names `smiles`.
 fn by_smiles_rs(smiles: &str, molecule: &Checked) -> Result<String, SmilesError> {
-    let graph = match parse(&molecule.spelled()) {
-        Ok(graph) => graph.non_isomeric(),
-        Err(error) => return Err(SmilesError { smiles: smiles.to_owned(), ..error }),
-    };
+    let graph = plain(smiles, molecule)?;
     // Kekulé structures that differ in nothing but where an aromatic ring has its double bonds meet here; a graph that cannot be
     // perceived keeps its own.
     let graph = match graph.perceive_aromaticity() {

@@ -12,6 +12,7 @@ pub mod graph;
 pub mod number;
 pub mod skeleton;
 pub mod smiles;
+pub mod spelling;
 
 pub use enriched::{Enriched, TextError, Written, append, parse, parse_block, write};
 pub use graph::{SameGraph, same_graph};

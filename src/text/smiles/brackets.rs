@@ -32,7 +32,7 @@ pub(super) fn bracket(text: &[u8]) -> Result<(Atom, usize), &'static str> {
     let mut atom = reader.element().ok_or("no element in brackets")?;
     atom.isotope = isotope.unwrap_or(0);
     if atom.element != 1 || !atom.bracket {
-        reader.chirality()?;
+        atom.chiral = reader.chirality()?;
     }
     atom.bracket = true;
     if reader.take("H") {
@@ -75,6 +75,7 @@ impl Reader<'_> {
             hydrogens: 0,
             bracket: element == 1,
             aromatic,
+            chiral: false,
             map: 0,
         };
         if self.take("*") {
@@ -101,11 +102,12 @@ impl Reader<'_> {
         None
     }
 
-    fn chirality(&mut self) -> Result<(), &'static str> {
-        if self.take("@") && !self.take("@") && CLASSES.iter().any(|class| self.take(class)) {
+    fn chirality(&mut self) -> Result<bool, &'static str> {
+        let chiral = self.take("@");
+        if chiral && !self.take("@") && CLASSES.iter().any(|class| self.take(class)) {
             self.number()?;
         }
-        Ok(())
+        Ok(chiral)
     }
 
     /// `+`, `++`, `+2`, and the same with `-`.

@@ -29,6 +29,31 @@ impl Graph {
         graph
     }
 
+    /// The atoms whose brackets say no more than the bare symbol: `[OH]` of an alcohol, `[C]` never.
+    pub(in crate::text) fn implied_brackets(&self) -> impl Iterator<Item = usize> {
+        let neighbours = self.neighbours();
+        (0..self.atoms.len()).filter(move |at| self.is_implied(*at, &neighbours))
+    }
+
+    fn is_implied(&self, at: usize, neighbours: &[Vec<usize>]) -> bool {
+        let atom = &self.atoms[at];
+        let plain = (atom.charge, atom.isotope, atom.map, atom.chiral) == (0, 0, 0, false);
+        let organic = matches!(atom.element, 5..=9 | 15..=17 | 35 | 53);
+        if !atom.bracket || !plain || !organic || self.has_metal(at, neighbours) {
+            return false;
+        }
+        let mut bare = Graph { atoms: self.atoms.clone(), bonds: self.bonds.clone() };
+        bare.atoms[at] = Atom { bracket: false, hydrogens: 0, ..*atom };
+        bare.hydrogens(at, &neighbours[at]) == Some(atom.hydrogens)
+    }
+
+    /// The number of B, C, N, O, P and S in such brackets with hydrogens.
+    pub(in crate::text) fn needless_brackets(&self) -> usize {
+        let counted =
+            |at: &usize| matches!(self.atoms[*at].element, 5..=8 | 15 | 16) && self.atoms[*at].hydrogens > 0;
+        self.implied_brackets().filter(counted).count()
+    }
+
     fn is_needless(&self, at: usize, neighbours: &[Vec<usize>]) -> bool {
         let atom = &self.atoms[at];
         let [bond] = neighbours[at][..] else { return false };

@@ -83,7 +83,7 @@ impl Graph {
     }
 
     /// By bond, whether it lies in a ring: whether its atoms stay connected without it.
-    fn ring_bonds(&self, neighbours: &[Vec<usize>]) -> Vec<bool> {
+    pub(in crate::text) fn ring_bonds(&self, neighbours: &[Vec<usize>]) -> Vec<bool> {
         let n = self.atoms.len();
         let mut in_ring = vec![true; self.bonds.len()];
         // Tarjan's bridges, without recursion: `found` is the order of discovery, `low` the first atom reached from below.

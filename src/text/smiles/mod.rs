@@ -31,6 +31,8 @@ pub struct Atom {
     pub bracket: bool,
     /// Whether it is written in small letters.
     pub aromatic: bool,
+    /// Whether it is written with `@`.
+    pub chiral: bool,
     /// The number of an atom map; 0 if none is written.
     pub map: u32,
 }
@@ -63,6 +65,8 @@ pub struct Bond {
     pub order: Order,
     /// Whether it is written `/` or `\`.
     pub directed: bool,
+    /// Whether its symbol is written.
+    pub explicit: bool,
 }
 
 impl Bond {

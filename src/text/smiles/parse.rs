@@ -186,7 +186,8 @@ impl<'t> Parser<'t> {
             Some(Symbol::Is(order)) => ([first, second], order),
             Some(Symbol::Backward) => ([second, first], Order::Dative),
         };
-        self.graph.bonds.push(Bond { atoms, order, directed: symbol == Some(Symbol::Directed) });
+        let directed = symbol == Some(Symbol::Directed);
+        self.graph.bonds.push(Bond { atoms, order, directed, explicit: symbol.is_some() && !directed });
     }
 
     fn ring(&mut self) -> Result<(), Problem> {
@@ -225,7 +226,7 @@ impl<'t> Parser<'t> {
 }
 
 fn bare(element: u8, aromatic: bool) -> Atom {
-    Atom { element, isotope: 0, charge: 0, hydrogens: 0, bracket: false, aromatic, map: 0 }
+    Atom { element, isotope: 0, charge: 0, hydrogens: 0, bracket: false, aromatic, chiral: false, map: 0 }
 }
 
 /// The bond symbol that a text begins with, and its length.

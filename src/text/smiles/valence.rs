@@ -67,7 +67,7 @@ impl Graph {
     }
 
     /// The hydrogens of an atom, written and implied; `None` if its valence is too high.
-    fn hydrogens(&self, at: usize, bonds: &[usize]) -> Option<u32> {
+    pub(in crate::text) fn hydrogens(&self, at: usize, bonds: &[usize]) -> Option<u32> {
         let atom = &self.atoms[at];
         let explicit = self.explicit_valence(at, bonds);
         let own = valences(atom.element);
@@ -185,6 +185,11 @@ impl Graph {
                 self.bonds[bond].order = Order::Dative;
             }
         }
+    }
+
+    /// Whether an atom is bonded to a metal.
+    pub(in crate::text) fn has_metal(&self, at: usize, neighbours: &[Vec<usize>]) -> bool {
+        neighbours[at].iter().any(|bond| is_metal(self.atoms[self.bonds[*bond].other(at)].element))
     }
 
     fn is_hypervalent(&self, at: usize, bonds: &[usize]) -> bool {
