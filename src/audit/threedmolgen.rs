@@ -24,29 +24,24 @@ const ORGANIC: [&str; 16] =
 /// Their verdict on a text, in their order: no conformer between the tags, another molecule than the prompt, a text that
 /// cannot be decoded.
 ///
-/// A text without a SMILES of its own is taken to stand behind its prompt. Without a prompt, which their code always has, no
-/// molecules are compared.
+/// The prompt is the text's own if none is given. Without any, which their code always has, no molecules are compared. That the
+/// prompt stands in the text letter by letter, which their smoke script asks too, holds of whatever it generates, and is not
+/// asked here.
 pub fn judge_as_3dmolgen(prompt: Option<&str>, text: &str) -> Outcome {
     let text = without_special(text);
     let conformer = match between(&text, CONFORMER_OPEN, CONFORMER_CLOSE) {
         None | Some("") => return Outcome::NoEos,
         Some(conformer) => conformer,
     };
-    let own =
-        text.contains(SMILES_OPEN).then(|| between(&text, SMILES_OPEN, SMILES_CLOSE).unwrap_or_default());
-    let asked = prompt.or(own);
-    let copied = own.is_none_or(|own| !own.is_empty() && asked == Some(own));
     let generated = strip_smiles(conformer);
-    let same = match asked {
+    let same = match prompt.or_else(|| between(&text, SMILES_OPEN, SMILES_CLOSE)) {
         Some(asked) => same_molecule(rdkit_field(asked), &generated),
         None => same_molecule(&generated, &generated),
     };
-    if !copied || !same {
-        Outcome::GraphMismatch
-    } else if decodes(conformer) {
-        Outcome::Pass
-    } else {
-        Outcome::ParseFailure
+    match (same, decodes(conformer)) {
+        (false, _) => Outcome::GraphMismatch,
+        (true, false) => Outcome::ParseFailure,
+        (true, true) => Outcome::Pass,
     }
 }
 
@@ -263,8 +258,8 @@ mod tests {
         assert_eq!(judge_as_3dmolgen(Some("CO"), &text), Outcome::Pass);
         assert_eq!(judge_as_3dmolgen(None, &text), Outcome::Pass);
         assert_eq!(judge_as_3dmolgen(None, answer), Outcome::Pass);
-        // The smoke script wants the prompt back letter by letter.
-        assert_eq!(judge_as_3dmolgen(Some("OC"), &text), Outcome::GraphMismatch);
+        assert_eq!(judge_as_3dmolgen(Some("OC"), &text), Outcome::Pass);
+        assert_eq!(judge_as_3dmolgen(Some("CN"), &text), Outcome::GraphMismatch);
         assert_eq!(judge_as_3dmolgen(Some("CO"), &answer.replace("[CONFORMER]", "")), Outcome::NoEos);
         assert_eq!(judge_as_3dmolgen(Some("CO"), "[C]<1,2,3>[O]<4,5,6>"), Outcome::NoEos);
         assert_eq!(judge_as_3dmolgen(Some("CO"), &answer.replace("[/CONFORMER]", "")), Outcome::NoEos);

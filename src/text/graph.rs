@@ -163,10 +163,13 @@ mod tests {
             ("c1ccccc1c1ccccc1", "c1ccccc1-c1ccccc1"),
             ("C1:C:C:C:C:C1", "c1ccccc1"),
             ("C1.C1", "CC"),
+            ("Cc1ccccc1", "C:c1ccccc1"),
         ] {
             assert_eq!(verdict(a, b), SameGraph::Equivalent, "{a} {b}");
         }
-        for (a, b) in [("[2H]C", "C"), ("[CH2]C", "CC"), ("[CH3:1]C", "CC"), ("[H]/N=C/C", "N=CC")] {
+        for (a, b) in
+            [("[2H]C", "C"), ("[CH2]C", "CC"), ("[CH3:1]C", "CC"), ("[H]/N=C/C", "N=CC"), ("CS([H])C", "CSC")]
+        {
             assert_eq!(verdict(a, b), SameGraph::Different, "{a} {b}");
         }
     }
@@ -203,6 +206,8 @@ mod tests {
             "C[H]C",
             "[C@@@H](F)(Cl)Br",
             "C<",
+            "CC=O[H]",
+            "c1cco2C=COC2c1",
             "\u{441}",
         ] {
             assert!(same_graph(smiles, smiles).is_err(), "{smiles}");

@@ -18,9 +18,8 @@ impl Graph {
             places[at] = graph.atoms.len();
             let lost =
                 neighbours[at].iter().filter(|bond| removed[self.bonds[**bond].other(at)]).count() as u32;
-            // A bare atom is implied its hydrogens again, but for aromatic ones other than carbon.
-            let counts = atom.bracket || atom.aromatic && atom.element != 6;
-            graph.atoms.push(Atom { hydrogens: atom.hydrogens + if counts { lost } else { 0 }, ..*atom });
+            // They stay bonds to the valence: a hydrogen too many is implied no less.
+            graph.atoms.push(Atom { hydrogens: atom.hydrogens + lost, ..*atom });
         }
         let kept = self.bonds.iter().filter(|bond| bond.atoms.iter().all(|atom| !removed[*atom]));
         graph

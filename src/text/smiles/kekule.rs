@@ -5,7 +5,7 @@ use super::matching::matching;
 use super::{Graph, Order, Problem};
 
 impl Graph {
-    /// Gives every aromatic bond of a ring, and every one between aromatic atoms, an order.
+    /// Gives every aromatic bond that a ring atom has an order.
     pub(super) fn kekulize(&mut self, neighbours: &[Vec<usize>], hydrogens: &[u32]) -> Result<(), Problem> {
         let aromatic: Vec<bool> =
             neighbours.iter().enumerate().map(|(atom, bonds)| self.is_aromatic(atom, bonds)).collect();
@@ -25,7 +25,11 @@ impl Graph {
                 && self.takes_double_bond(atom, &neighbours[atom], hydrogens[atom])
         };
         let candidates: Vec<bool> = (0..self.atoms.len()).map(takes).collect();
-        let usable = |bond: &usize| in_ring[*bond] && self.bonds[*bond].order == Order::Aromatic;
+        // A bond to `*` may be double however it is written.
+        let to_any = |bond: &super::Bond| bond.atoms.iter().any(|atom| self.atoms[*atom].element == 0);
+        let usable = |bond: &usize| {
+            in_ring[*bond] && (self.bonds[*bond].order == Order::Aromatic || to_any(&self.bonds[*bond]))
+        };
         let edges: Vec<[usize; 2]> =
             (0..self.bonds.len()).filter(usable).map(|bond| self.bonds[bond].atoms).collect();
         let mates = matching(self.atoms.len(), &edges, &candidates);
@@ -35,14 +39,21 @@ impl Graph {
         if (0..self.atoms.len()).any(unmatched) {
             return Err(Problem::Kekule);
         }
-        for (bond, in_ring) in self.bonds.iter_mut().zip(in_ring) {
+        let ring_atoms: Vec<bool> = (0..self.atoms.len()).map(is_ring_atom).collect();
+        for bond in self.bonds.iter_mut().filter(|bond| bond.order == Order::Aromatic) {
             let [a, b] = bond.atoms;
-            if bond.order == Order::Aromatic && (in_ring || self.atoms[a].aromatic && self.atoms[b].aromatic)
-            {
-                bond.order = if in_ring && mates[a] == Some(b) { Order::Double } else { Order::Single };
+            // Without a ring at either end it stays what it is.
+            if ring_atoms[a] || ring_atoms[b] {
+                bond.order = if mates[a] == Some(b) { Order::Double } else { Order::Single };
             }
         }
-        Ok(())
+        // Aromatic bonds may have hidden a bond too many.
+        match (0..self.atoms.len())
+            .find(|atom| aromatic[*atom] && self.exceeds(*atom, &neighbours[*atom], hydrogens[*atom]))
+        {
+            Some(atom) => Err(Problem::Valence(atom)),
+            None => Ok(()),
+        }
     }
 
     /// Whether an aromatic atom must have a double bond in its ring: it has room for one, and for no more than one.

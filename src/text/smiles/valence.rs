@@ -77,8 +77,7 @@ impl Graph {
             allowed = own;
             used -= atom.charge;
         }
-        let most = if (atom.element, atom.charge) == (1, -1) { 2 } else { *allowed.last()? };
-        if most >= 0 && *own.last()? >= 0 && used > most {
+        if is_too_high(atom, explicit) {
             return None;
         }
         if atom.bracket || atom.element == 0 {
@@ -100,6 +99,12 @@ impl Graph {
                 .map_or(0, |v| v - used)
         };
         Some(atom.hydrogens + implied as u32)
+    }
+
+    /// Whether an atom whose bonds are all single, double or triple has more of them than its element takes, with all its
+    /// hydrogens.
+    pub(super) fn exceeds(&self, at: usize, bonds: &[usize], hydrogens: u32) -> bool {
+        is_too_high(&self.atoms[at], (self.twice_order(at, bonds) + 1) / 2 + hydrogens as i32)
     }
 
     /// `N(=O)=O` becomes `[N+](=O)[O-]`, and so on: nitrogen of valence 5, halogens with oxygen alone, phosphorus with one
@@ -206,6 +211,20 @@ impl Graph {
             _ => false,
         }
     }
+}
+
+/// Whether an atom takes less than a valence.
+fn is_too_high(atom: &Atom, valence: i32) -> bool {
+    let own = valences(atom.element);
+    let (allowed, used) = match is_hypervalent_anion(atom) {
+        true => (own, valence - atom.charge),
+        false => (valences(isoelectronic(atom)), valence),
+    };
+    // Lists are never empty.
+    let highest = |list: &[i32]| list.last().copied().unwrap_or(-1);
+    // RDKit has always taken hydride with two bonds.
+    let most = if (atom.element, atom.charge) == (1, -1) { 2 } else { highest(allowed) };
+    most >= 0 && highest(own) >= 0 && used > most
 }
 
 /// The element with as many electrons, whose valences an ion takes: N+ bonds as carbon. Elements without a valence of their
