@@ -19,6 +19,7 @@ pub mod read;
 mod references;
 mod run;
 mod sample;
+mod smoke;
 mod symmetry;
 mod threedmolgen;
 
@@ -27,8 +28,7 @@ pub use counts::{Counts, DriftHistogram};
 pub use dialect::{Evidence, dialect_of};
 pub use flaws::{Flaw, Mark, marks, readable};
 pub use references::{GeometryReport, MoleculeGeometry, Reference, References};
-pub use run::{
-    AuditPlan, AuditReport, Example, FileReport, ForeignPrompt, Recounted, SCHEMA, TheirReport, audit,
-};
+pub use run::{AuditPlan, AuditReport, DialectFrom, Example, FileReport, SCHEMA, audit};
 pub use sample::{Judged, Outcome, Sample, Split, coordinates, in_angstrom, judge, split};
+pub use smoke::{ForeignPrompt, Recounted, TheirReport};
 pub use threedmolgen::judge_as_3dmolgen;

@@ -10,15 +10,15 @@ use super::block::BlockVerdict;
 use super::counts::{Counts, DriftHistogram};
 use super::dialect::Evidence;
 use super::geometry::Conformation;
-use super::read::{self, FileRecords, Record, SmokeHead};
+use super::read::{self, FileRecords, Record};
 use super::references::{GeometryReport, References};
 use super::sample::{Judged, Outcome, Sample, coordinates, judge, split};
+use super::smoke::{ForeignPrompt, TheirReport, foreign_prompts, their_report, warnings};
 use crate::corpus::{Conformers, Files, ReadOptions, SKIPPED_LISTED, Skipped};
 use crate::error::{Error, Result};
 use crate::job::{InputHash, Job, Provenance, Unit};
 use crate::stats::interval::{Interval, LEVEL, wilson};
 use crate::text::skeleton::fill;
-use crate::text::spelling::foreign;
 use crate::text::{Dialect, Written, skeleton};
 use crate::tokenizer::{Tokenizer, block_ranges};
 
@@ -97,51 +97,6 @@ pub enum DialectFrom {
     Texts,
     /// The reference conformers, where the texts do not tell.
     References,
-}
-
-/// What a smoke report says of itself, and what its texts come to here.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct TheirReport {
-    /// The file.
-    pub file: String,
-    /// The version of the logit processor, or `none`.
-    pub version: Option<String>,
-    /// The kind of the logit processor.
-    pub processor_type: Option<String>,
-    /// Molecules whose first text passed.
-    pub num_passed: Option<u64>,
-    /// The others.
-    pub num_failed: Option<u64>,
-    /// Of them, those that could not be decoded.
-    pub parse_failures: Option<u64>,
-    /// The same by drift, with their rules: the first text of each molecule.
-    pub recounted: Recounted,
-    /// Texts of the same molecules that they do not validate.
-    pub further_generations: u64,
-}
-
-/// First texts by their rules.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct Recounted {
-    /// Texts judged.
-    pub samples: u64,
-    /// Those that pass.
-    pub num_passed: u64,
-    /// Those of another molecule.
-    pub graph_mismatch: u64,
-    /// Those that cannot be decoded.
-    pub parse_failures: u64,
-    /// Those without a conformer between its tags.
-    pub no_eos: u64,
-}
-
-/// A prompt that RDKit would write otherwise.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ForeignPrompt {
-    /// The prompt.
-    pub smiles: String,
-    /// What RDKit never writes.
-    pub reason: &'static str,
 }
 
 /// The samples of one file, or of one logit processor in it.
@@ -339,67 +294,6 @@ fn references_dialect(plan: &AuditPlan, job: &Job) -> Result<Option<Dialect>> {
         Written { fixed: false, stripped: true } => Some(Dialect::Stripped),
         _ => None,
     })
-}
-
-/// What a report says of itself, beside its first texts by the same rules.
-fn their_report(file: &str, head: &SmokeHead, (first, further): (Counts, u64)) -> TheirReport {
-    TheirReport {
-        file: file.to_owned(),
-        version: head.version.clone(),
-        processor_type: head.processor_type.clone(),
-        num_passed: head.num_passed,
-        num_failed: head.num_failed,
-        parse_failures: head.parse_failures,
-        recounted: Recounted {
-            samples: first.samples,
-            num_passed: first.passed_by_3dmolgen,
-            graph_mismatch: first.graph_mismatch_by_3dmolgen,
-            parse_failures: first.parse_failures_by_3dmolgen,
-            no_eos: first.no_eos_by_3dmolgen,
-        },
-        further_generations: further,
-    }
-}
-
-/// The number of distinct prompts, and those that RDKit would write otherwise, in order.
-fn foreign_prompts(files: &[FileRecords]) -> (u64, Vec<ForeignPrompt>) {
-    let mut seen = HashSet::new();
-    let prompts = files.iter().flat_map(|file| &file.records).filter_map(|record| record.prompt.as_deref());
-    let distinct: Vec<&str> = prompts.filter(|prompt| seen.insert(*prompt)).collect();
-    let foreign =
-        |smiles: &&str| Some(ForeignPrompt { smiles: (*smiles).to_owned(), reason: foreign(smiles)? });
-    (distinct.len() as u64, distinct.par_iter().filter_map(foreign).collect())
-}
-
-/// What a reader of the shares should know.
-fn warnings(files: &[FileRecords], theirs: &[TheirReport]) -> Vec<String> {
-    let mut warnings = Vec::new();
-    for file in files {
-        let listed = || file.records.iter().filter_map(|record| record.listed);
-        let all_of_passes = listed().any(|listed| listed.in_passes && listed.generation > 0);
-        if all_of_passes && listed().any(|listed| !listed.in_passes && !listed.with_all) {
-            warnings.push(format!(
-                "{}: holds all texts of molecules whose first text passed, but the first one alone of those that failed, so \
-                 shares over all texts are too high; `recounted` has the first texts alone",
-                file.input.name
-            ));
-        }
-    }
-    for report in theirs {
-        let own = [report.num_passed, report.num_failed];
-        let recounted = [report.recounted.num_passed, report.recounted.samples - report.recounted.num_passed];
-        if own.iter().zip(recounted).any(|(own, recounted)| own.is_some_and(|own| own != recounted)) {
-            warnings.push(format!(
-                "{}: says that {} passed and {} failed; its texts come to {} and {} by the same rules",
-                report.file,
-                report.num_passed.map_or_else(|| "?".to_owned(), |count| count.to_string()),
-                report.num_failed.map_or_else(|| "?".to_owned(), |count| count.to_string()),
-                recounted[0],
-                recounted[1],
-            ));
-        }
-    }
-    warnings
 }
 
 /// What came of a file.

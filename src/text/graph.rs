@@ -164,6 +164,7 @@ mod tests {
             ("C1:C:C:C:C:C1", "c1ccccc1"),
             ("C1.C1", "CC"),
             ("Cc1ccccc1", "C:c1ccccc1"),
+            ("C1C[nH](C)CC1", "C1CN(C)CC1"),
         ] {
             assert_eq!(verdict(a, b), SameGraph::Equivalent, "{a} {b}");
         }

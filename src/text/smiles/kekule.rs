@@ -6,7 +6,11 @@ use super::{Graph, Order, Problem};
 
 impl Graph {
     /// Gives every aromatic bond that a ring atom has an order.
-    pub(super) fn kekulize(&mut self, neighbours: &[Vec<usize>], hydrogens: &[u32]) -> Result<(), Problem> {
+    pub(super) fn kekulize(
+        &mut self,
+        neighbours: &[Vec<usize>],
+        hydrogens: &mut [u32],
+    ) -> Result<(), Problem> {
         let aromatic: Vec<bool> =
             neighbours.iter().enumerate().map(|(atom, bonds)| self.is_aromatic(atom, bonds)).collect();
         if !aromatic.contains(&true) {
@@ -47,13 +51,28 @@ impl Graph {
                 bond.order = if mates[a] == Some(b) { Order::Double } else { Order::Single };
             }
         }
-        // Aromatic bonds may have hidden a bond too many.
-        match (0..self.atoms.len())
-            .find(|atom| aromatic[*atom] && self.exceeds(*atom, &neighbours[*atom], hydrogens[*atom]))
-        {
-            Some(atom) => Err(Problem::Valence(atom)),
-            None => Ok(()),
+        (0..self.atoms.len()).filter(|atom| aromatic[*atom]).try_for_each(|atom| {
+            hydrogens[atom] =
+                self.settled(atom, &neighbours[atom], hydrogens[atom]).ok_or(Problem::Valence(atom))?;
+            Ok(())
+        })
+    }
+
+    /// The hydrogens of an atom whose aromatic bonds have got their orders; `None` if these come to more than it takes.
+    fn settled(&mut self, at: usize, bonds: &[usize], before: u32) -> Option<u32> {
+        let atom = self.atoms[at];
+        // A written hydrogen of nitrogen or phosphorus is forgotten, and implied again where there is room.
+        let is_pyrrolic =
+            atom.aromatic && matches!(atom.element, 7 | 15) && (atom.charge, atom.hydrogens) == (0, 1);
+        if is_pyrrolic {
+            self.atoms[at] = super::Atom { bracket: false, hydrogens: 0, ..atom };
         }
+        let is_single = bonds.iter().all(|bond| self.bonds[*bond].order == Order::Single);
+        let hydrogens = match is_pyrrolic || !atom.bracket && !atom.aromatic {
+            true => self.hydrogens(at, bonds)?,
+            false => before,
+        };
+        (!is_single || !self.exceeds(at, bonds, hydrogens)).then_some(hydrogens)
     }
 
     /// Whether an aromatic atom must have a double bond in its ring: it has room for one, and for no more than one.

@@ -22,10 +22,10 @@ impl Graph {
         let neighbours = graph.neighbours();
         graph.set_charges_apart(&neighbours);
         graph.make_dative(&neighbours);
-        let hydrogens = (0..graph.atoms.len())
+        let mut hydrogens = (0..graph.atoms.len())
             .map(|atom| graph.hydrogens(atom, &neighbours[atom]).ok_or(Problem::Valence(atom)))
             .collect::<Result<Vec<u32>, Problem>>()?;
-        graph.kekulize(&neighbours, &hydrogens)?;
+        graph.kekulize(&neighbours, &mut hydrogens)?;
         Ok(Checked { graph, hydrogens })
     }
 
@@ -101,8 +101,7 @@ impl Graph {
         Some(atom.hydrogens + implied as u32)
     }
 
-    /// Whether an atom whose bonds are all single, double or triple has more of them than its element takes, with all its
-    /// hydrogens.
+    /// Whether an atom without aromatic bonds has more bonds than its element takes, with all its hydrogens.
     pub(super) fn exceeds(&self, at: usize, bonds: &[usize], hydrogens: u32) -> bool {
         is_too_high(&self.atoms[at], (self.twice_order(at, bonds) + 1) / 2 + hydrogens as i32)
     }
