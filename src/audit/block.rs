@@ -1,5 +1,6 @@
 //! Judging one generated block, the text between `<` and `>`.
 
+use super::threedmolgen::is_junk;
 use crate::text::Dialect;
 
 /// Decimals of the format.
@@ -10,8 +11,10 @@ pub(super) const DECIMALS: usize = 4;
 pub struct BlockVerdict {
     /// It is not exactly three numbers, `-?digits[.[digits]]` between commas.
     pub junk_strict: bool,
-    /// It holds a letter.
+    /// It holds one of the letters `a` to `z`, small or capital.
     pub junk_letters: bool,
+    /// It is not three floats in the users' sense, who take `0.` for none.
+    pub junk_by_3dmolgen: bool,
     /// Fixed dialect: a number is missing or has fewer than four decimals. `None` in the stripped dialect, where fewer
     /// decimals may be meant: only who saw the model write can tell, by [`goes_on`].
     pub truncated: Option<bool>,
@@ -28,7 +31,8 @@ pub fn judge_block(inside: &str, dialect: Dialect) -> BlockVerdict {
     let parts: Vec<Part> = inside.split(',').map(Part::of).collect();
     let mut verdict = BlockVerdict {
         junk_strict: parts.len() != 3 || parts.iter().any(|part| !part.is_number()),
-        junk_letters: inside.chars().any(char::is_alphabetic),
+        junk_letters: inside.bytes().any(|byte| byte.is_ascii_alphabetic()),
+        junk_by_3dmolgen: is_junk(inside),
         ..BlockVerdict::default()
     };
     let present = parts.iter().filter(|part| part.has_digits);
@@ -97,26 +101,8 @@ impl Part {
         Part { has_digits, decimals, trailing_zeros: zeros, rest: text.len() - end }
     }
 
-    fn is_number(&self) -> bool {
+    pub fn is_number(&self) -> bool {
         self.has_digits && self.rest == 0
-    }
-}
-
-/// Which dialect the blocks of some texts are in, by their first numbers, which a position template never cuts off: four
-/// decimals with a trailing zero are fixed alone, fewer than four stripped alone. `None` if neither occurs more often.
-pub fn dialect_of<'t>(blocks: impl IntoIterator<Item = &'t str>) -> Option<Dialect> {
-    let (mut fixed, mut stripped) = (0u64, 0u64);
-    for block in blocks {
-        let first = Part::of(block.split(',').next().unwrap_or_default());
-        if first.is_number() {
-            fixed += u64::from(first.decimals == DECIMALS && first.trailing_zeros > 0);
-            stripped += u64::from(first.decimals < DECIMALS);
-        }
-    }
-    match fixed.cmp(&stripped) {
-        std::cmp::Ordering::Greater => Some(Dialect::Fixed),
-        std::cmp::Ordering::Less => Some(Dialect::Stripped),
-        std::cmp::Ordering::Equal => None,
     }
 }
 
@@ -135,6 +121,7 @@ mod tests {
         assert_eq!(fixed("1.2345,-0.0000,-12.3456"), (false, false, false, false, 0, 0));
         assert_eq!(fixed("1.2345,0.0000,0.9587abra"), (true, true, false, false, 0, 0));
         assert_eq!(fixed("1.2345,0.0000,0.33 \u{ff08}C"), (true, true, true, false, 2, 0));
+        assert_eq!(fixed("1.2345,0.0000,0.33 \u{ff08}\u{441}"), (true, false, true, false, 2, 0));
         assert_eq!(fixed("-10.4289,-0.243592"), (true, false, true, true, 4, 2));
         assert_eq!(fixed("1.2345,0.0000,0."), (false, false, true, false, 4, 0));
         assert_eq!(fixed("1.2345,0.0000,0"), (false, false, true, false, 4, 0));
@@ -191,12 +178,5 @@ mod tests {
         ] {
             assert!(!goes_on(written, next), "{written} {next}");
         }
-    }
-
-    #[test]
-    fn dialects_are_told_by_first_numbers() {
-        assert_eq!(dialect_of(["1.2340,0.1,0.", "1.2345,0.1,0."]), Some(Dialect::Fixed));
-        assert_eq!(dialect_of(["1.2345,0.1,0", "-1,2,3"]), Some(Dialect::Stripped));
-        assert_eq!(dialect_of(["1.2345,0.1,0", "junk,2,3"]), None);
     }
 }

@@ -23,14 +23,24 @@ pub struct Counts {
     pub parse_failures: u64,
     /// [`Outcome::NoEos`].
     pub no_eos: u64,
+    /// [`Outcome::Pass`] by the rules of 3DMolGen: their `num_passed`, over all samples.
+    pub passed_by_3dmolgen: u64,
+    /// [`Outcome::GraphMismatch`] by their rules: `smiles_mismatch` of their inference.
+    pub graph_mismatch_by_3dmolgen: u64,
+    /// [`Outcome::ParseFailure`] by their rules: `mol_parse_fail` of their inference.
+    pub parse_failures_by_3dmolgen: u64,
+    /// [`Outcome::NoEos`] by their rules: `no_eos` of their inference.
+    pub no_eos_by_3dmolgen: u64,
     /// Samples without a prompt, whose graph was not compared.
     pub without_prompt: u64,
     /// Coordinate blocks.
     pub blocks: u64,
     /// Blocks that are not exactly three numbers.
     pub junk_blocks_strict: u64,
-    /// Blocks that hold a letter.
+    /// Blocks that hold one of the letters `a` to `z`, small or capital.
     pub junk_blocks_letters: u64,
+    /// Blocks that are not three floats in 3DMolGen's sense, where `0.` is none.
+    pub junk_blocks_strict_by_3dmolgen: u64,
     /// Blocks in which digits are missing. In the stripped dialect a text does not show it: none in `audit`; in `eval`
     /// blocks that the logit processor closed where the unmasked model would most likely have written on
     /// ([`super::goes_on`]), so 0 where it forces nothing, as `none`, or only what the format leaves no choice, as
@@ -54,10 +64,15 @@ impl Counts {
             graph_mismatch: 0,
             parse_failures: 0,
             no_eos: 0,
+            passed_by_3dmolgen: 0,
+            graph_mismatch_by_3dmolgen: 0,
+            parse_failures_by_3dmolgen: 0,
+            no_eos_by_3dmolgen: 0,
             without_prompt: 0,
             blocks: 0,
             junk_blocks_strict: 0,
             junk_blocks_letters: 0,
+            junk_blocks_strict_by_3dmolgen: 0,
             truncated_blocks: shown,
             invented_blocks: 0,
             lost_digits: shown,
@@ -75,6 +90,12 @@ impl Counts {
             Outcome::ParseFailure => &mut self.parse_failures,
             Outcome::NoEos => &mut self.no_eos,
         } += 1;
+        *match judged.by_3dmolgen {
+            Outcome::Pass => &mut self.passed_by_3dmolgen,
+            Outcome::GraphMismatch => &mut self.graph_mismatch_by_3dmolgen,
+            Outcome::ParseFailure => &mut self.parse_failures_by_3dmolgen,
+            Outcome::NoEos => &mut self.no_eos_by_3dmolgen,
+        } += 1;
         judged.blocks.iter().for_each(|block| self.add_block(block));
     }
 
@@ -82,6 +103,7 @@ impl Counts {
         self.blocks += 1;
         self.junk_blocks_strict += u64::from(block.junk_strict);
         self.junk_blocks_letters += u64::from(block.junk_letters);
+        self.junk_blocks_strict_by_3dmolgen += u64::from(block.junk_by_3dmolgen);
         self.invented_blocks += u64::from(block.invented);
         self.invented_digits += u64::from(block.invented_digits);
         if let Some(truncated) = block.truncated {
@@ -99,10 +121,15 @@ impl Counts {
         self.graph_mismatch += other.graph_mismatch;
         self.parse_failures += other.parse_failures;
         self.no_eos += other.no_eos;
+        self.passed_by_3dmolgen += other.passed_by_3dmolgen;
+        self.graph_mismatch_by_3dmolgen += other.graph_mismatch_by_3dmolgen;
+        self.parse_failures_by_3dmolgen += other.parse_failures_by_3dmolgen;
+        self.no_eos_by_3dmolgen += other.no_eos_by_3dmolgen;
         self.without_prompt += other.without_prompt;
         self.blocks += other.blocks;
         self.junk_blocks_strict += other.junk_blocks_strict;
         self.junk_blocks_letters += other.junk_blocks_letters;
+        self.junk_blocks_strict_by_3dmolgen += other.junk_blocks_strict_by_3dmolgen;
         self.truncated_blocks = self.truncated_blocks.zip(other.truncated_blocks).map(|(a, b)| a + b);
         self.invented_blocks += other.invented_blocks;
         self.lost_digits = self.lost_digits.zip(other.lost_digits).map(|(a, b)| a + b);

@@ -1,8 +1,9 @@
 //! Judging generated text: junk, lost digits, validity, geometry. Pure functions of strings and coordinates; only
 //! [`read`] opens files.
 //!
-//! - [`judge_block`] judges what stands between `<` and `>`, [`judge`] a whole answer against its prompt; [`Counts`]
-//!   sums both over samples, [`DriftHistogram`] drift.
+//! - [`judge_block`] judges what stands between `<` and `>`, [`judge`] a whole answer against its prompt,
+//!   [`judge_as_3dmolgen`] the same by the users' own rules; [`Counts`] sums all over samples, [`DriftHistogram`] drift.
+//! - [`Evidence`] tells the dialects apart.
 //! - [`marks`] shows where in an answer something is wrong, [`readable`] what its blocks say without that.
 //! - [`geometry`] compares conformers of one molecule: bond lengths, deviation after alignment, coverage;
 //!   [`References`] does so over molecules.
@@ -11,17 +12,23 @@
 pub mod align;
 mod block;
 mod counts;
+mod dialect;
 mod flaws;
 pub mod geometry;
 pub mod read;
 mod references;
 mod run;
 mod sample;
+mod smoke;
 mod symmetry;
+mod threedmolgen;
 
-pub use block::{BlockVerdict, dialect_of, goes_on, judge_block};
+pub use block::{BlockVerdict, goes_on, judge_block};
 pub use counts::{Counts, DriftHistogram};
+pub use dialect::{Evidence, dialect_of};
 pub use flaws::{Flaw, Mark, marks, readable};
 pub use references::{GeometryReport, MoleculeGeometry, Reference, References};
-pub use run::{AuditPlan, AuditReport, Example, FileReport, SCHEMA, audit};
+pub use run::{AuditPlan, AuditReport, DialectFrom, Example, FileReport, SCHEMA, audit};
 pub use sample::{Judged, Outcome, Sample, Split, coordinates, in_angstrom, judge, split};
+pub use smoke::{ForeignPrompt, Recounted, TheirReport};
+pub use threedmolgen::judge_as_3dmolgen;

@@ -8,7 +8,7 @@
 //! | lines that hold enriched text or its tags | each line |
 //!
 //! The text of an object is its `decoded_text`, `text`, `completion`, `generated_text`, `embedded_smiles` or
-//! `embedded_smiles_stripped`; its prompt `prompt_smiles`, `smiles` or `canonical_smiles`, else what stands between the
+//! `embedded_smiles_stripped`, the last two being what stands between the conformer tags; its prompt `prompt_smiles`, `smiles` or `canonical_smiles`, else what stands between the
 //! SMILES tags of the text.
 
 use std::path::Path;
@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::io;
 use crate::job::InputHash;
 use crate::text::graph::implicit_hydrogens;
-use crate::text::{CONFORMER_OPEN, SMILES_OPEN};
+use crate::text::{CONFORMER_OPEN, SMILES_OPEN, tagged};
 
 /// The largest file that is read, decompressed: files are read whole.
 pub const MAX_FILE_BYTES: u64 = 1 << 30;
@@ -47,6 +47,35 @@ pub struct Record {
     pub text: String,
     /// The logit processor, where the record names one.
     pub lp: Option<String>,
+    /// The lists of a smoke report that its molecule stands in, and which of its texts it is, the first being the one that
+    /// 3DMolGen validates.
+    pub listed: Option<Listed>,
+}
+
+/// Where a text stands in a smoke report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Listed {
+    /// Whether its molecule is among the passes.
+    pub in_passes: bool,
+    /// Which of the molecule's texts it is, from 0.
+    pub generation: usize,
+    /// Whether the report holds all texts of the molecule.
+    pub with_all: bool,
+}
+
+/// What a smoke report says of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SmokeHead {
+    /// `metadata.version`: the logit processor's, or `none`.
+    pub version: Option<String>,
+    /// `metadata.processor_type`.
+    pub processor_type: Option<String>,
+    /// `num_passed`.
+    pub num_passed: Option<u64>,
+    /// `num_failed`.
+    pub num_failed: Option<u64>,
+    /// `summary.parse_failures`.
+    pub parse_failures: Option<u64>,
 }
 
 /// What was read of a file.
@@ -58,6 +87,8 @@ pub struct FileRecords {
     pub records: Vec<Record>,
     /// The others.
     pub skipped: Vec<Skipped>,
+    /// Of a smoke report.
+    pub head: Option<SmokeHead>,
 }
 
 /// Reads a file. Records that hold no text, or a prompt that is no SMILES, are skipped and listed.
@@ -66,7 +97,8 @@ pub struct FileRecords {
 /// If the file cannot be read, is damaged or larger than [`MAX_FILE_BYTES`], or holds nothing of the above.
 pub fn read(path: &Path) -> Result<FileRecords> {
     let bytes = io::read_to_limit(path, MAX_FILE_BYTES)?;
-    let mut file = Reader { name: path.display().to_string(), records: Vec::new(), skipped: Vec::new() };
+    let mut file =
+        Reader { name: path.display().to_string(), records: Vec::new(), skipped: Vec::new(), head: None };
     let content = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
     if !file.document(content)? {
         file.lines(content);
@@ -86,13 +118,33 @@ pub fn read(path: &Path) -> Result<FileRecords> {
         };
         return Err(Error::input(&file.name, problem, KNOWN));
     }
-    Ok(FileRecords { input: io::hash_file(path)?, records: file.records, skipped: file.skipped })
+    Ok(FileRecords {
+        input: io::hash_file(path)?,
+        records: file.records,
+        skipped: file.skipped,
+        head: file.head,
+    })
 }
 
 struct Reader {
     name: String,
     records: Vec<Record>,
     skipped: Vec<Skipped>,
+    head: Option<SmokeHead>,
+}
+
+impl SmokeHead {
+    fn of(report: &serde_json::Map<String, Value>) -> Self {
+        let string = |field: &str| Some(report.get("metadata")?.get(field)?.as_str()?.to_owned());
+        let count = |field: &str| report.get(field)?.as_u64();
+        SmokeHead {
+            version: string("version"),
+            processor_type: string("processor_type"),
+            num_passed: count("num_passed"),
+            num_failed: count("num_failed"),
+            parse_failures: report.get("summary").and_then(|summary| summary.get("parse_failures")?.as_u64()),
+        }
+    }
 }
 
 impl Reader {
@@ -122,6 +174,7 @@ impl Reader {
         match document {
             Value::Array(rows) => self.rows("record", rows),
             Value::Object(mut fields) => {
+                self.head = Some(SmokeHead::of(&fields));
                 for list in ["passes", "failures"] {
                     match fields.remove(list) {
                         Some(Value::Array(rows)) => self.rows(list, rows),
@@ -139,7 +192,7 @@ impl Reader {
 
     fn rows(&mut self, list: &str, rows: Vec<Value>) {
         for (index, row) in rows.iter().enumerate() {
-            self.object(&format!("{list}[{index}]"), row);
+            self.object(&format!("{list}[{index}]"), (list != "record").then_some(list == "passes"), row);
         }
     }
 
@@ -157,41 +210,48 @@ impl Reader {
             match std::str::from_utf8(line) {
                 Err(e) => self.skip(place, format!("byte {}: not UTF-8", e.valid_up_to())),
                 Ok(line) if line.starts_with('{') => match serde_json::from_str(line) {
-                    Ok(row) => self.object(&place, &row),
+                    Ok(row) => self.object(&place, None, &row),
                     Err(e) => self.skip(place, format!("not JSON: column {}", e.column())),
                 },
-                Ok(line) => self.add(place, None, line, None),
+                Ok(line) => self.add(place, None, line.to_owned(), (None, None)),
             }
         }
     }
 
-    /// Adds the text or texts of an object.
-    fn object(&mut self, place: &str, row: &Value) {
+    /// Adds the text or texts of an object; `in_passes` says in which list of a smoke report it stands.
+    fn object(&mut self, place: &str, in_passes: Option<bool>, row: &Value) {
         if !row.is_object() {
             return self.skip(place.to_owned(), "not a JSON object".to_owned());
         }
         let string = |fields: &[&str]| fields.iter().find_map(|field| row.get(field)?.as_str());
         let (prompt, lp) = (string(&PROMPT_FIELDS), string(&["lp"]));
+        let listed =
+            |generation, with_all| in_passes.map(|in_passes| Listed { in_passes, generation, with_all });
         if let Some(all) = row.get("all_generations").and_then(Value::as_array).filter(|all| !all.is_empty())
         {
             for (index, one) in all.iter().enumerate() {
                 let place = format!("{place}.all_generations[{index}]");
-                let nested = TEXT_FIELDS.iter().find_map(|field| one.get(field)?.as_str());
-                match one.as_str().or(nested) {
-                    Some(text) => self.add(place, prompt, text, lp),
+                match one.as_str().map(str::to_owned).or_else(|| text_of(one)) {
+                    Some(text) => self.add(place, prompt, text, (lp, listed(index, true))),
                     None => self.skip(place, "holds no text".to_owned()),
                 }
             }
             return;
         }
-        match string(&TEXT_FIELDS) {
-            Some(text) => self.add(place.to_owned(), prompt, text, lp),
+        match text_of(row) {
+            Some(text) => self.add(place.to_owned(), prompt, text, (lp, listed(0, false))),
             None => self.skip(place.to_owned(), format!("holds none of {}", TEXT_FIELDS.join(", "))),
         }
     }
 
-    fn add(&mut self, place: String, prompt: Option<&str>, text: &str, lp: Option<&str>) {
-        let prompt = prompt.or(split(text).prompt);
+    fn add(
+        &mut self,
+        place: String,
+        prompt: Option<&str>,
+        text: String,
+        (lp, listed): (Option<&str>, Option<Listed>),
+    ) {
+        let prompt = prompt.or(split(&text).prompt);
         if prompt.is_none()
             && !text.contains(CONFORMER_OPEN)
             && !text.contains(SMILES_OPEN)
@@ -203,10 +263,17 @@ impl Reader {
             return self.skip(place, format!("prompt: {error}"));
         }
         let (prompt, lp) = (prompt.map(str::to_owned), lp.map(str::to_owned));
-        self.records.push(Record { place, prompt, text: text.to_owned(), lp });
+        self.records.push(Record { place, prompt, text, lp, listed });
     }
 
     fn skip(&mut self, record: String, reason: String) {
         self.skipped.push(Skipped { file: self.name.clone(), record, reason });
     }
+}
+
+/// The text of an object; tags are put around one that is known to stand between them.
+fn text_of(row: &Value) -> Option<String> {
+    let (field, text) = TEXT_FIELDS.iter().find_map(|field| Some((field, row.get(field)?.as_str()?)))?;
+    let is_inside = field.starts_with("embedded_smiles") && !text.contains(CONFORMER_OPEN);
+    Some(if is_inside { tagged(text) } else { text.to_owned() })
 }

@@ -6,18 +6,20 @@ use std::path::PathBuf;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::block::{BlockVerdict, dialect_of};
+use super::block::BlockVerdict;
 use super::counts::{Counts, DriftHistogram};
+use super::dialect::Evidence;
 use super::geometry::Conformation;
-use super::read::{self, Record};
+use super::read::{self, FileRecords, Record};
 use super::references::{GeometryReport, References};
 use super::sample::{Judged, Outcome, Sample, coordinates, judge, split};
-use crate::corpus::{Files, ReadOptions, SKIPPED_LISTED, Skipped};
-use crate::error::Result;
+use super::smoke::{ForeignPrompt, TheirReport, foreign_prompts, their_report, warnings};
+use crate::corpus::{Conformers, Files, ReadOptions, SKIPPED_LISTED, Skipped};
+use crate::error::{Error, Result};
 use crate::job::{InputHash, Job, Provenance, Unit};
 use crate::stats::interval::{Interval, LEVEL, wilson};
 use crate::text::skeleton::fill;
-use crate::text::{Dialect, skeleton};
+use crate::text::{Dialect, Written, skeleton};
 use crate::tokenizer::{Tokenizer, block_ranges};
 
 /// The schema of [`AuditReport`].
@@ -33,8 +35,10 @@ const CHUNK: usize = 256;
 pub struct AuditPlan {
     /// Files of generated text.
     pub files: Vec<PathBuf>,
-    /// How numbers should be written; told from the texts if not given.
+    /// How numbers should be written; told from the recipe, the texts or the references if not given.
     pub dialect: Option<Dialect>,
+    /// The dialect that the model was trained on, where its recipe says so.
+    pub recipe: Option<Dialect>,
     /// For drift.
     pub tokenizer: Option<Tokenizer>,
     /// What drift is counted against, without brackets.
@@ -64,6 +68,17 @@ pub struct AuditReport {
     pub total: FileReport,
     /// The first faults of each kind.
     pub examples: Vec<Example>,
+    /// What 3DMolGen's smoke reports say of themselves, beside the same counted here.
+    pub reports_by_3dmolgen: Vec<TheirReport>,
+    /// Distinct prompts.
+    pub prompts: u64,
+    /// Of them, those that RDKit, and so 3DMolGen's encoder, certainly does not write like this: their template has another
+    /// text than the prompt. A prompt that is not counted may still be none of theirs.
+    pub prompts_not_in_their_spelling: u64,
+    /// The first of them.
+    pub foreign_prompts: Vec<ForeignPrompt>,
+    /// What makes the figures above mean less than they seem to.
+    pub warnings: Vec<String>,
     /// Records that could not be judged.
     pub skipped: u64,
     /// The first of them.
@@ -76,10 +91,12 @@ pub struct AuditReport {
 pub enum DialectFrom {
     /// The user.
     Given,
-    /// The first numbers of the blocks.
+    /// The recipe of the model.
+    Recipe,
+    /// Blocks that only one dialect has.
     Texts,
-    /// Nothing told the dialects apart.
-    Assumed,
+    /// The reference conformers, where the texts do not tell.
+    References,
 }
 
 /// The samples of one file, or of one logit processor in it.
@@ -158,28 +175,31 @@ impl Group {
 /// Reads and judges.
 ///
 /// # Errors
-/// If a file cannot be read or holds no text, the tokenizer cannot encode one, the references hold none of the molecules,
-/// or the job was cancelled.
+/// If a file cannot be read or holds no text, nothing tells the dialect, the tokenizer cannot encode a text, the references
+/// hold none of the molecules, or the job was cancelled.
 pub fn audit(plan: &AuditPlan, job: &Job) -> Result<AuditReport> {
     let mut skipped = Vec::new();
     let files = read_files(plan, &mut skipped, job)?;
-    let (dialect, dialect_from) = dialect(plan, &files);
-    let samples = files.iter().map(|(_, records)| records.len() as u64).sum();
-    let mut groups = Vec::new();
+    let (dialect, dialect_from) = dialect(plan, &files, job)?;
+    let samples = files.iter().map(|file| file.records.len() as u64).sum();
+    let (mut groups, mut theirs) = (Vec::new(), Vec::new());
     let mut examples = Vec::new();
     job.observer().begin("judging", Some(samples), Unit::Items);
-    for (input, records) in &files {
-        groups.extend(judge_file(plan, dialect, &input.name, records, &mut examples, job)?);
+    for file in &files {
+        let judged = judge_file(plan, dialect, file, &mut examples, job)?;
+        groups.extend(judged.groups);
+        theirs.extend(file.head.as_ref().map(|head| their_report(&file.input.name, head, judged.listed)));
     }
     job.observer().end();
     let mut total = Group::new("total", None, plan, dialect);
     groups.iter().for_each(|group| total.merge(group));
     let mut skipped_in_all = skipped.len() as u64;
-    let mut inputs: Vec<InputHash> = files.into_iter().map(|(input, _)| input).collect();
+    let (prompts, foreign_prompts) = foreign_prompts(&files);
+    let warnings = warnings(&files, &theirs);
+    let mut inputs: Vec<InputHash> = files.into_iter().map(|file| file.input).collect();
     if !plan.references.is_empty() {
-        let corpus = Files { inputs: plan.references.clone(), options: ReadOptions::default() };
         let wanted: HashSet<&str> = total.generated.keys().map(|skeleton| &**skeleton).collect();
-        let (references, summary) = References::read(&corpus, &wanted, job)?;
+        let (references, summary) = References::read(&corpus(plan), &wanted, job)?;
         inputs.extend(summary.inputs);
         skipped_in_all += summary.skipped;
         skipped.extend(summary.skipped_records);
@@ -197,13 +217,19 @@ pub fn audit(plan: &AuditPlan, job: &Job) -> Result<AuditReport> {
         files: groups.into_iter().map(|group| group.report).collect(),
         total: total.report,
         examples,
+        reports_by_3dmolgen: theirs,
+        prompts,
+        prompts_not_in_their_spelling: foreign_prompts.len() as u64,
+        foreign_prompts: foreign_prompts.into_iter().take(EXAMPLES).collect(),
+        warnings,
         skipped: skipped_in_all,
         skipped_records: skipped.into_iter().take(SKIPPED_LISTED).collect(),
     })
 }
 
-/// The records of a file.
-type FileRecords = (InputHash, Vec<Record>);
+fn corpus(plan: &AuditPlan) -> Files {
+    Files { inputs: plan.references.clone(), options: ReadOptions::default() }
+}
 
 /// The records of all files; adds those that cannot be judged to `skipped`.
 fn read_files(plan: &AuditPlan, skipped: &mut Vec<Skipped>, job: &Job) -> Result<Vec<FileRecords>> {
@@ -211,71 +237,125 @@ fn read_files(plan: &AuditPlan, skipped: &mut Vec<Skipped>, job: &Job) -> Result
     let mut files = Vec::new();
     for path in &plan.files {
         job.check()?;
-        let file = read::read(path)?;
-        skipped.extend(file.skipped);
-        files.push((file.input, file.records));
+        let mut file = read::read(path)?;
+        skipped.append(&mut file.skipped);
+        files.push(file);
         job.observer().advance(1);
     }
     job.observer().end();
     Ok(files)
 }
 
-/// The dialect of a run.
-fn dialect(plan: &AuditPlan, files: &[FileRecords]) -> (Dialect, DialectFrom) {
+/// The dialect of a run; an error where nothing tells it, rather than a guess.
+fn dialect(plan: &AuditPlan, files: &[FileRecords], job: &Job) -> Result<(Dialect, DialectFrom)> {
     if let Some(dialect) = plan.dialect {
-        return (dialect, DialectFrom::Given);
+        return Ok((dialect, DialectFrom::Given));
     }
-    let answers = files.iter().flat_map(|(_, records)| records).map(|record| split(&record.text).answer);
-    let blocks = answers.flat_map(|answer| block_ranges(answer).into_iter().map(move |range| &answer[range]));
-    match dialect_of(blocks) {
-        Some(dialect) => (dialect, DialectFrom::Texts),
-        None => (Dialect::Fixed, DialectFrom::Assumed),
+    if let Some(dialect) = plan.recipe {
+        return Ok((dialect, DialectFrom::Recipe));
     }
+    let evidence = |record: &Record| {
+        let answer = split(&record.text).answer;
+        Evidence::of(block_ranges(answer).into_iter().map(|range| &answer[range]))
+    };
+    let records = files.iter().flat_map(|file| &file.records);
+    let found = records.map(evidence).fold(Evidence::default(), Evidence::join);
+    if let Some(dialect) = found.dialect() {
+        return Ok((dialect, DialectFrom::Texts));
+    }
+    if !plan.references.is_empty()
+        && let Some(dialect) = references_dialect(plan, job)?
+    {
+        return Ok((dialect, DialectFrom::References));
+    }
+    let problem = match found {
+        Evidence { fixed: 0, stripped: 0 } => {
+            "the texts do not tell fixed from stripped: no whole block is of one \
+             dialect alone"
+                .to_owned()
+        }
+        Evidence { fixed, stripped } => {
+            format!("the texts tell both dialects: {fixed} blocks are fixed alone, {stripped} stripped alone")
+        }
+    };
+    let remedy = "give --dialect fixed or --dialect stripped, as the model was trained; files of both, one after the other";
+    Err(Error::input("--dialect auto", problem, remedy))
+}
+
+/// The dialect that the references are written in; none if both fit, or neither.
+fn references_dialect(plan: &AuditPlan, job: &Job) -> Result<Option<Dialect>> {
+    let mut written = Written::ANY;
+    corpus(plan).read(job, &mut |batch| {
+        written = batch.conformers.iter().fold(written, |written, conformer| written.join(conformer.written));
+        Ok(())
+    })?;
+    Ok(match written {
+        Written { fixed: true, stripped: false } => Some(Dialect::Fixed),
+        Written { fixed: false, stripped: true } => Some(Dialect::Stripped),
+        _ => None,
+    })
+}
+
+/// What came of a file.
+struct JudgedFile {
+    groups: Vec<Group>,
+    /// The first texts of a smoke report's molecules, and the number of further ones.
+    listed: (Counts, u64),
 }
 
 /// The groups of a file, by logit processor.
 fn judge_file(
     plan: &AuditPlan,
     dialect: Dialect,
-    file: &str,
-    records: &[Record],
+    file: &FileRecords,
     examples: &mut Vec<Example>,
     job: &Job,
-) -> Result<Vec<Group>> {
-    let parts: Vec<Part> = records
+) -> Result<JudgedFile> {
+    let name = &*file.input.name;
+    let parts: Vec<Part> = file
+        .records
         .par_chunks(CHUNK)
         .map(|chunk| {
             job.check()?;
-            let part = judge_records(plan, dialect, file, chunk)?;
+            let part = judge_records(plan, dialect, name, chunk)?;
             job.observer().advance(chunk.len() as u64);
             Ok(part)
         })
         .collect::<Result<_>>()?;
     let mut groups: BTreeMap<Option<&str>, Group> = BTreeMap::new();
+    let mut listed = (Counts::new(dialect), 0);
     for part in &parts {
+        listed.0.merge(&part.listed.0);
+        listed.1 += part.listed.1;
         for (lp, found) in &part.by_lp {
             let lp = lp.as_deref();
-            groups.entry(lp).or_insert_with(|| Group::new(file, lp, plan, dialect)).merge(found);
+            groups.entry(lp).or_insert_with(|| Group::new(name, lp, plan, dialect)).merge(found);
         }
         part.examples.iter().for_each(|example| keep(examples, example.clone()));
     }
-    Ok(groups.into_values().collect())
+    Ok(JudgedFile { groups: groups.into_values().collect(), listed })
 }
 
 /// What was found in a part of a file, by logit processor.
 struct Part {
     by_lp: BTreeMap<Option<String>, Group>,
+    /// As of [`JudgedFile`].
+    listed: (Counts, u64),
     examples: Vec<Example>,
 }
 
 fn judge_records(plan: &AuditPlan, dialect: Dialect, file: &str, records: &[Record]) -> Result<Part> {
-    let mut part = Part { by_lp: BTreeMap::new(), examples: Vec::new() };
+    let listed = (Counts::new(dialect), 0);
+    let mut part = Part { by_lp: BTreeMap::new(), listed, examples: Vec::new() };
     for record in records {
-        let Record { place, prompt, text, lp } = record;
+        let Record { place, prompt, text, lp, listed } = record;
         let answer = split(text);
-        let sample =
-            Sample { prompt: prompt.as_deref(), answer: answer.answer, ended: answer.ended, dialect };
-        let judged = judge(&sample);
+        let judged = judge(&Sample { prompt: prompt.as_deref(), answer: text, ended: true, dialect });
+        match listed {
+            Some(listed) if listed.generation == 0 => part.listed.0.add(&judged, prompt.is_some()),
+            Some(_) => part.listed.1 += 1,
+            None => {}
+        }
         let group =
             part.by_lp.entry(lp.clone()).or_insert_with(|| Group::new(file, lp.as_deref(), plan, dialect));
         group.report.counts.add(&judged, prompt.is_some());

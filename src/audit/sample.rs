@@ -3,23 +3,27 @@
 use serde::Serialize;
 
 use super::block::{BlockVerdict, judge_block};
+use super::threedmolgen::judge_as_3dmolgen;
+use crate::text::graph::same_molecule;
 use crate::text::skeleton::smiles;
-use crate::text::{
-    CONFORMER_CLOSE, CONFORMER_OPEN, Dialect, Fixed, SMILES_CLOSE, SMILES_OPEN, SameGraph, same_graph,
-};
+use crate::text::{CONFORMER_CLOSE, CONFORMER_OPEN, Dialect, Fixed, SMILES_CLOSE, SMILES_OPEN};
 use crate::tokenizer::block_ranges;
 
 /// What became of a sample: the first of these that holds, in this order.
+///
+/// 3DMolGen's own validation has the same four, but looks for another molecule before it looks at blocks; see
+/// [`super::judge_as_3dmolgen`] and `docs/audit.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// The text did not end.
+    /// The text did not end, or has nothing between its conformer tags, or no such tags.
     NoEos,
-    /// There is no block, some block is not exactly three numbers, a bracket is left over, or the closing tag is missing.
+    /// An atom without a block or a block without an atom, a block that is not exactly three numbers, a bracket that is left
+    /// over, or a character that has no place between atoms.
     ParseFailure,
-    /// Another molecular graph than the prompt's, or none; stereo and isotopes are ignored.
+    /// Another molecular graph than the prompt's, or none that RDKit would take; stereo and isotopes are ignored.
     GraphMismatch,
-    /// The prompt's molecule, with three numbers in every block.
+    /// The prompt's molecule, with three numbers behind every atom. Passes 3DMolGen's validation too.
     Pass,
 }
 
@@ -28,7 +32,7 @@ pub enum Outcome {
 pub struct Sample<'a> {
     /// The SMILES of the prompt; without it graphs are not compared.
     pub prompt: Option<&'a str>,
-    /// What was generated, without the prompt: [`split`] takes it off.
+    /// What was generated, tags included; may hold the prompt too.
     pub answer: &'a str,
     /// Whether generation ended by itself.
     pub ended: bool,
@@ -41,6 +45,8 @@ pub struct Sample<'a> {
 pub struct Judged {
     /// What became of it.
     pub outcome: Outcome,
+    /// What becomes of it by the rules of 3DMolGen.
+    pub by_3dmolgen: Outcome,
     /// The text with its blocks emptied.
     pub skeleton: String,
     /// By block, in text order.
@@ -88,27 +94,37 @@ pub fn judge(sample: &Sample<'_>) -> Judged {
         copied = range.end;
     }
     skeleton.push_str(&answer[copied..]);
-    // The model ended before it closed its answer.
-    let unclosed = sample.answer.contains(CONFORMER_OPEN) && !sample.answer.contains(CONFORMER_CLOSE);
-    let outcome = if !sample.ended {
+    let by_3dmolgen = judge_as_3dmolgen(sample.prompt, sample.answer);
+    let malformed = blocks.iter().any(|block| block.junk_strict) || !is_skeleton(&skeleton);
+    let outcome = if !sample.ended || by_3dmolgen == Outcome::NoEos {
         Outcome::NoEos
-    } else if unclosed
-        || blocks.is_empty()
-        || blocks.iter().any(|block| block.junk_strict)
-        || skeleton.replace("<>", "").contains(['<', '>'])
-    {
+    } else if malformed || by_3dmolgen == Outcome::ParseFailure {
         Outcome::ParseFailure
-    } else if sample.prompt.is_none_or(|prompt| same_molecule(prompt, &smiles(&skeleton))) {
+    } else if by_3dmolgen == Outcome::Pass && is_asked_for(sample.prompt, &skeleton) {
         Outcome::Pass
     } else {
         Outcome::GraphMismatch
     };
-    Judged { outcome, skeleton, blocks }
+    Judged { outcome, by_3dmolgen, skeleton, blocks }
 }
 
-/// Whether two SMILES are one molecular graph; what is no SMILES is none.
-fn same_molecule(prompt: &str, generated: &str) -> bool {
-    matches!(same_graph(prompt, generated), Ok(SameGraph::Identical | SameGraph::Equivalent))
+/// Whether atoms in brackets, each with a block, stand between bonds, branches, ring numbers and dots, and nothing else.
+fn is_skeleton(skeleton: &str) -> bool {
+    let mut rest = skeleton;
+    while let Some(place) = rest.find(|c: char| !(c.is_ascii_digit() || "=#:/\\-()%.".contains(c))) {
+        let atom = rest[place..].strip_prefix('[').and_then(|rest| rest.split_once(']'));
+        match atom.and_then(|(inside, rest)| Some((inside, rest.strip_prefix("<>")?))) {
+            Some((inside, behind)) if !inside.contains(['[', '<', '>']) => rest = behind,
+            _ => return false,
+        }
+    }
+    !skeleton.is_empty()
+}
+
+/// Whether a skeleton, its decorative hydrogens kept, is the prompt's molecule; any molecule where there is no prompt.
+fn is_asked_for(prompt: Option<&str>, skeleton: &str) -> bool {
+    let generated = smiles(skeleton);
+    same_molecule(prompt.unwrap_or(&generated), &generated)
 }
 
 /// The coordinates of an answer that passes, in Å, numbers as [`judge`] reads them: `0.` is 0.
@@ -149,12 +165,43 @@ mod tests {
         assert_eq!(outcome("OC", good, true), Outcome::Pass);
         assert_eq!(outcome("CN", good, true), Outcome::GraphMismatch);
         assert_eq!(outcome("CO", good, false), Outcome::NoEos);
-        assert_eq!(outcome("CO", "[C]<1.0,2.0>[O]<4.0,5.0,6.0>", true), Outcome::ParseFailure);
-        assert_eq!(outcome("CO", "", true), Outcome::ParseFailure);
-        assert_eq!(outcome("CO", &good.replace("[/CONFORMER]", ""), true), Outcome::ParseFailure);
-        assert_eq!(outcome("CO", "[C]<1,2,3>[O]<4,5,6", true), Outcome::ParseFailure);
-        // No SMILES at all is another graph.
-        assert_eq!(outcome("CO", "[C]<1,2,3>[O]<4,5,6>(", true), Outcome::GraphMismatch);
+        for untagged in ["", "[C]<1,2,3>[O]<4,5,6>", "[CONFORMER][/CONFORMER]"] {
+            assert_eq!(outcome("CO", untagged, true), Outcome::NoEos, "{untagged}");
+        }
+        assert_eq!(outcome("CO", &good.replace("[/CONFORMER]", ""), true), Outcome::NoEos);
+        assert_eq!(outcome("CO", &good.replace("[CONFORMER]", ""), true), Outcome::NoEos);
+        for (answer, expected) in [
+            ("[C]<1.0,2.0>[O]<4.0,5.0,6.0>", Outcome::ParseFailure),
+            ("[C]<1,2,3>[O]<4,5,6", Outcome::ParseFailure),
+            // An atom without a block, a block without an atom, letters without brackets.
+            ("[C]<0,0,0>[O]", Outcome::ParseFailure),
+            ("[C]<0,0,0><0,0,0>", Outcome::ParseFailure),
+            ("C<0,0,0>O<0,0,0>", Outcome::ParseFailure),
+            ("<0,0,0>", Outcome::ParseFailure),
+            ("[C]<1,2,3> [O]<4,5,6>", Outcome::ParseFailure),
+            // No SMILES at all is another graph, and so is what RDKit would refuse.
+            ("[C]<1,2,3>[O]<4,5,6>(", Outcome::GraphMismatch),
+            ("[CH5]<1,2,3>[O]<4,5,6>", Outcome::ParseFailure),
+            // Their comparison takes the hydrogens off carbon; the molecule that is written is a radical.
+            ("[CH2]<1,2,3>[O]<4,5,6>", Outcome::GraphMismatch),
+            ("[CH3]<1,2,3>[OH]<4,5,6>", Outcome::Pass),
+        ] {
+            assert_eq!(
+                outcome("CO", &format!("[CONFORMER]{answer}[/CONFORMER]"), true),
+                expected,
+                "{answer}"
+            );
+        }
+    }
+
+    #[test]
+    fn molecules_that_rdkit_refuses_never_pass() {
+        for smiles in ["C(2CC1)", "C(N=)", "C(C)(C)(C)(C)C", "c1cccc1"] {
+            let written =
+                smiles.replace('C', "[C]<1,2,3>").replace('N', "[N]<1,2,3>").replace('c', "[c]<1,2,3>");
+            let answer = format!("[CONFORMER]{written}[/CONFORMER]");
+            assert_eq!(outcome(smiles, &answer, true), Outcome::GraphMismatch, "{smiles}");
+        }
     }
 
     #[test]

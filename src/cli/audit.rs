@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use super::output::Output;
 use crate::audit::{AuditPlan, AuditReport, audit};
 use crate::error::Error;
+use crate::eval::recipe_dialect;
 use crate::job::Job;
-use crate::report::audit_view::{audit_table, drift_table, examples_table, geometry_table};
+use crate::report::audit_view::{audit_table, drift_table, examples_table, geometry_table, their_table};
 use crate::report::format::thousands;
 use crate::text::{Dialect, parse_block};
 use crate::tokenizer::Tokenizer;
@@ -17,9 +18,13 @@ pub struct Args {
     /// Generated text, known by content: 3DMolGen's smoke reports, JSON Lines, plain text; each also gzipped
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// How numbers should be written; `auto` tells it from the texts
+    /// How numbers should be written; `auto` takes it from the model's recipe, else tells it from whole blocks of the texts,
+    /// else from the references, and stops where nothing tells
     #[arg(long, value_enum, default_value = "auto")]
     dialect: DialectArg,
+    /// The folder of the model that wrote the texts, whose recipe.json says the dialect
+    #[arg(long, value_name = "DIR")]
+    model: Option<PathBuf>,
     /// Count drift too, with this tokenizer: a tokenizer.json, plain or gzipped, a model folder, or an embedded name
     #[arg(long, value_name = "TOKENIZER")]
     tokenizer: Option<PathBuf>,
@@ -44,6 +49,15 @@ pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
         let remedy = "give three numbers, for example 0.0000,0.0000,0.0000";
         return Err(Error::input("--placeholder", problem, remedy).into());
     }
+    if let Some(folder) = args.model.as_ref().filter(|folder| !folder.is_dir()) {
+        return Err(Error::input(
+            folder.display(),
+            "is no folder",
+            "give the folder of a model, or leave --model out",
+        )
+        .into());
+    }
+    let folders = [&args.model, &args.tokenizer];
     let plan = AuditPlan {
         files: args.files,
         dialect: match args.dialect {
@@ -51,6 +65,7 @@ pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
             DialectArg::Stripped => Some(Dialect::Stripped),
             DialectArg::Auto => None,
         },
+        recipe: folders.into_iter().flatten().find_map(|folder| recipe_dialect(folder)),
         tokenizer: args.tokenizer.as_deref().map(Tokenizer::load).transpose()?,
         placeholder: args.placeholder,
         references: args.references,
@@ -66,6 +81,7 @@ pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
         let all = thousands(report.skipped);
         output.note(&format!("skipped: {all} records in all; --json lists the first 1,000"));
     }
+    report.warnings.iter().for_each(|warning| output.note(&format!("warning: {warning}")));
     output.text(&render(&report, output))
 }
 
@@ -73,8 +89,13 @@ pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
 const SHOWN: usize = 10;
 
 fn render(report: &AuditReport, output: &Output) -> String {
-    let tables =
-        [Some(audit_table(report)), geometry_table(report), drift_table(report), examples_table(report)];
+    let tables = [
+        Some(audit_table(report)),
+        Some(their_table(report)),
+        geometry_table(report),
+        drift_table(report),
+        examples_table(report),
+    ];
     let shown: Vec<String> =
         tables.into_iter().flatten().map(|table| table.render(output.terminal())).collect();
     shown.join("\n")

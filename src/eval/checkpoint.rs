@@ -7,12 +7,14 @@ use serde_json::Value;
 
 use super::plan::{EngineChoice, EvalPlan, ModelChoice, Synthetic};
 use crate::constraint::Specials;
+use crate::corpus::{Conformers, Embedded};
 use crate::error::{Error, Result};
 use crate::generate::Engine;
 use crate::io;
-use crate::job::InputHash;
+use crate::job::{InputHash, Job};
 use crate::model::{Config, Decoder, end_of_text};
 use crate::text::Dialect;
+use crate::text::skeleton::Spelling;
 use crate::tokenizer::Tokenizer;
 
 /// The files of the reference checkpoint that comes with drift.
@@ -43,6 +45,8 @@ pub struct Checkpoint {
     pub specials: Specials,
     /// How decimals are written.
     pub dialect: Dialect,
+    /// How its training text spells hydrogens, where that is known: of what was trained on the embedded corpus.
+    pub spelling: Option<Spelling>,
     /// Whether the weights are random.
     pub synthetic: Option<Synthetic>,
     /// Tokenizer and weights.
@@ -81,7 +85,8 @@ impl Checkpoint {
         let mut inputs = vec![tokenizer.source.clone()];
         inputs.extend(weights(folder)?);
         let specials = specials(ends, &config);
-        Ok(Checkpoint { name, specials, tokenizer, engine, dialect, synthetic: None, inputs })
+        let spelling = recipe_spelling(folder)?;
+        Ok(Checkpoint { name, specials, tokenizer, engine, dialect, spelling, synthetic: None, inputs })
     }
 
     fn random(shape: Synthetic, plan: &EvalPlan) -> Result<Self> {
@@ -107,6 +112,7 @@ impl Checkpoint {
             tokenizer,
             engine: Engine::Drift(Box::new(decoder)),
             dialect: plan.dialect.unwrap_or(Dialect::Fixed),
+            spelling: None,
             synthetic: Some(shape),
         })
     }
@@ -128,12 +134,25 @@ fn recipe(folder: &Path, pointer: &str) -> Option<Value> {
     serde_json::from_slice::<Value>(&bytes).ok()?.pointer(pointer).cloned()
 }
 
-fn recipe_dialect(folder: &Path) -> Option<Dialect> {
+/// The dialect that a model was trained on, where the recipe in its folder says so.
+pub fn recipe_dialect(folder: &Path) -> Option<Dialect> {
     serde_json::from_value(recipe(folder, "/recipe/dialect")?).ok()
 }
 
 fn recipe_tokenizer(folder: &Path) -> Option<String> {
     serde_json::from_value(recipe(folder, "/recipe/tokenizer")?).ok()
+}
+
+/// How the training text spells hydrogens, where it was the embedded corpus, by its hash.
+fn recipe_spelling(folder: &Path) -> Result<Option<Spelling>> {
+    let Some(Value::Array(inputs)) = recipe(folder, "/recipe/inputs") else { return Ok(None) };
+    let mut spelling = Spelling::default();
+    let summary = Embedded.read(&Job::default(), &mut |batch| {
+        spelling = batch.conformers.iter().fold(spelling, |sum, one| sum.join(Spelling::of(&one.skeleton)));
+        Ok(())
+    })?;
+    let is_embedded = |input: &Value| summary.inputs.iter().any(|own| input["sha256"] == *own.sha256);
+    Ok(inputs.iter().any(is_embedded).then_some(spelling))
 }
 
 /// The hashes of a folder's weights, by name.

@@ -21,5 +21,6 @@ pub mod record;
 mod run;
 mod tally;
 
+pub use checkpoint::recipe_dialect;
 pub use environment::cpu_seconds;
 pub use run::{Evaluation, TextRecord, evaluate};

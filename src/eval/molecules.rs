@@ -4,12 +4,15 @@ use std::collections::HashMap;
 use std::io::BufRead;
 use std::path::Path;
 
+use rayon::prelude::*;
+
 use crate::corpus::{AtomOrder, Conformers, Part, SKIPPED_LISTED, Skipped};
 use crate::error::{Error, Result};
 use crate::io;
 use crate::job::{InputHash, Job};
 use crate::text::Fixed;
 use crate::text::skeleton::{Spelling, from_smiles, smiles};
+use crate::text::spelling::foreign;
 
 /// One molecule.
 #[derive(Debug, Clone, PartialEq)]
@@ -111,6 +114,11 @@ impl Molecules {
         }
         out.inputs.push(io::hash_file(path)?);
         Ok(out)
+    }
+
+    /// Molecules whose SMILES RDKit certainly writes otherwise.
+    pub fn foreign_prompts(&self) -> usize {
+        self.molecules.par_iter().filter(|molecule| foreign(&molecule.smiles).is_some()).count()
     }
 
     fn skip(&mut self, path: &Path, line: usize, reason: String) {

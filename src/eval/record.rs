@@ -70,6 +70,8 @@ pub struct Protocol {
     pub kv_cache: String,
     /// Whether junk was taken off numbers before the texts were judged.
     pub strip_junk: bool,
+    /// Molecules whose prompt RDKit, and so 3DMolGen's encoder, certainly writes otherwise: their template has another text.
+    pub prompts_not_in_their_spelling: usize,
     /// Set for random weights: throughput only, the texts mean nothing.
     pub synthetic: Option<String>,
 }

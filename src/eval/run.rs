@@ -14,7 +14,7 @@ use super::judged::{Judged, judge_all};
 use super::likelihood::likelihood;
 use super::molecules::{Molecule, Molecules};
 use super::paired::compare;
-use super::plan::{EvalPlan, PlaceholderChoice};
+use super::plan::{EvalPlan, ModelChoice, PlaceholderChoice};
 use super::record::{
     ClassPlaceholder, Comparison, Environment, EvalReport, Likelihood, Protocol, RunReport, SCHEMA, label,
 };
@@ -24,6 +24,7 @@ use crate::constraint::vocabulary::Vocabulary;
 use crate::constraint::{Constraint, LogitProcessor, LpKind};
 use crate::error::{Error, Result};
 use crate::generate::{Generated, Options, Prompt, Span};
+use crate::io;
 use crate::job::{InputHash, Job, Provenance};
 use crate::text::{Dialect, skeleton, tagged};
 use crate::tokenizer::Tokenizer;
@@ -88,8 +89,10 @@ pub(super) struct Run {
 /// # Errors
 /// If a model cannot be loaded, a processor cannot be built for its tokenizer, or the device fails.
 pub fn evaluate(plan: &EvalPlan, molecules: &Molecules, job: &Job) -> Result<Evaluation> {
+    distinct_names(&plan.models)?;
     let environment = Environment::here();
     let subjects = subjects(&molecules.molecules)?;
+    let corpus = molecules.spelling;
     let mut gathered = Gathered { inputs: molecules.inputs.clone(), ..Gathered::default() };
     gathered.inputs.extend(plan.placeholders.iter().filter_map(|choice| match choice {
         PlaceholderChoice::File(file) => Some(file.source.clone()),
@@ -97,7 +100,9 @@ pub fn evaluate(plan: &EvalPlan, molecules: &Molecules, job: &Job) -> Result<Eva
     }));
     for choice in &plan.models {
         if !gathered.interrupted {
-            gathered.add(plan, Checkpoint::load(choice, plan)?, &subjects, job)?;
+            let mut checkpoint = Checkpoint::load(choice, plan)?;
+            checkpoint.spelling = checkpoint.spelling.or(corpus);
+            gathered.add(plan, checkpoint, &subjects, job)?;
         }
     }
     let Gathered { runs, comparisons, likelihoods, texts, spans, inputs, interrupted, synthetic } = gathered;
@@ -116,6 +121,26 @@ pub fn evaluate(plan: &EvalPlan, molecules: &Molecules, job: &Job) -> Result<Eva
     Ok(Evaluation { report, texts, spans })
 }
 
+/// Rows of two models of one name could not be told apart.
+fn distinct_names(models: &[ModelChoice]) -> Result<()> {
+    let folders = || {
+        models.iter().filter_map(|choice| match choice {
+            ModelChoice::Folder(folder) => Some(folder),
+            _ => None,
+        })
+    };
+    for (at, folder) in folders().enumerate() {
+        let name = io::file_name(folder);
+        if let Some(other) = folders().take(at).find(|other| io::file_name(other) == name) {
+            let problem =
+                format!("two models are called `{name}`: {} and {}", other.display(), folder.display());
+            let remedy = "their rows would be mixed: rename one folder, or evaluate one after the other";
+            return Err(Error::input("--model", problem, remedy));
+        }
+    }
+    Ok(())
+}
+
 fn protocol(plan: &EvalPlan, molecules: &Molecules, synthetic: Option<String>) -> Protocol {
     Protocol {
         molecules_from: molecules.source.clone(),
@@ -128,6 +153,7 @@ fn protocol(plan: &EvalPlan, molecules: &Molecules, synthetic: Option<String>) -
         engine: plan.engine.name().to_owned(),
         kv_cache: plan.kv_cache().to_owned(),
         strip_junk: plan.strip_junk,
+        prompts_not_in_their_spelling: molecules.foreign_prompts(),
         synthetic,
     }
 }
@@ -227,8 +253,13 @@ fn run(
     let placeholder = filling.map(|filling| &filling.placeholder);
     let (constraints, prompts);
     {
-        let Checkpoint { tokenizer, dialect, specials, .. } = &*checkpoint;
-        let processor = LogitProcessor::new(processor, tokenizer, *dialect, placeholder, specials.clone())?;
+        let Checkpoint { tokenizer, dialect, specials, spelling, .. } = &*checkpoint;
+        let mut processor =
+            LogitProcessor::new(processor, tokenizer, *dialect, placeholder, specials.clone())?;
+        // Without a logit processor no text is forced, so that any spelling may be asked for.
+        if let Some(trained) = spelling.filter(|_| processor.kind() != LpKind::None) {
+            processor = processor.spelled_as(trained);
+        }
         constraints = subjects
             .par_iter()
             .map(|subject| processor.constraint(&subject.molecule.skeleton))

@@ -46,12 +46,72 @@ pub fn audit_table(report: &AuditReport) -> Table {
     table
 }
 
-fn row(file: &FileReport) -> Vec<String> {
+/// The counts by 3DMolGen's own rules, one row per file and logit processor, beside what their reports say.
+pub fn their_table(report: &AuditReport) -> Table {
+    let mut table = Table::new("The same texts by the rules of 3DMolGen's validation")
+        .code("file")
+        .code("processor")
+        .number("samples")
+        .number("pass")
+        .number("graph\nmismatch")
+        .number("parse\nfailures")
+        .number("no\nEOS")
+        .number("not three\nfloats");
+    if report.files.len() == 1 {
+        table.row(their_row(&report.files[0]));
+    } else {
+        report.files.iter().for_each(|file| _ = table.row(their_row(file)));
+        table.strong_row(their_row(&report.total));
+    }
+    for theirs in &report.reports_by_3dmolgen {
+        let count = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), thousands);
+        let recounted = &theirs.recounted;
+        table.note(format!(
+            "{}, version {}: says {} passed, {} failed; first texts here: {} and {}",
+            theirs.file,
+            theirs.version.as_deref().unwrap_or("unknown"),
+            count(theirs.num_passed),
+            count(theirs.num_failed),
+            thousands(recounted.num_passed),
+            thousands(recounted.samples - recounted.num_passed),
+        ));
+    }
+    if let Some(first) = report.foreign_prompts.first() {
+        table.note(format!(
+            "{} of {} prompts are not what their encoder writes, so their template has another text: {} ({})",
+            thousands(report.prompts_not_in_their_spelling),
+            thousands(report.prompts),
+            first.smiles,
+            first.reason
+        ));
+    }
+    table
+}
+
+fn their_row(file: &FileReport) -> Vec<String> {
     let counts = &file.counts;
-    let share = |count: u64, of: u64| match (count, of) {
+    vec![
+        file.file.clone(),
+        file.lp.clone().unwrap_or_default(),
+        thousands(counts.samples),
+        share(counts.passed_by_3dmolgen, counts.samples),
+        thousands(counts.graph_mismatch_by_3dmolgen),
+        thousands(counts.parse_failures_by_3dmolgen),
+        thousands(counts.no_eos_by_3dmolgen),
+        share(counts.junk_blocks_strict_by_3dmolgen, counts.blocks),
+    ]
+}
+
+/// A count with its share, unless it is 0.
+fn share(count: u64, of: u64) -> String {
+    match (count, of) {
         (0, _) => "0".to_owned(),
         _ => format!("{} ({})", thousands(count), percent(count as f64 / of as f64)),
-    };
+    }
+}
+
+fn row(file: &FileReport) -> Vec<String> {
+    let counts = &file.counts;
     vec![
         file.file.clone(),
         file.lp.clone().unwrap_or_default(),

@@ -3,7 +3,7 @@
 //! - [`parse`] splits a text into its *skeleton* (the text with every block emptied to `<>`) and its coordinates;
 //!   [`write()`] is the inverse.
 //! - [`number`] holds the fixed-point arithmetic of coordinates, [`skeleton`] what can be done without coordinates,
-//!   [`graph`] the comparison of molecular graphs.
+//!   [`graph`] the comparison of molecular graphs, [`smiles`] the reading of SMILES as RDKit reads them.
 //!
 //! The format is that of 3DMolGen: heavy atoms only, bare atoms bracketed, four decimals truncated toward zero.
 
@@ -11,6 +11,8 @@ pub mod enriched;
 pub mod graph;
 pub mod number;
 pub mod skeleton;
+pub mod smiles;
+pub mod spelling;
 
 pub use enriched::{Enriched, TextError, Written, append, parse, parse_block, write};
 pub use graph::{SameGraph, same_graph};

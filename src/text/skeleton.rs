@@ -1,6 +1,7 @@
 //! Skeletons: enriched SMILES without coordinates, `[C]<>[C]<>=[O]<>`.
 
 use super::graph::{SmilesError, implicit_hydrogens};
+use super::smiles::Graph;
 
 /// Puts `placeholder` (without its brackets) into every block.
 pub fn fill(skeleton: &str, placeholder: &str) -> String {
@@ -105,13 +106,16 @@ pub struct Spelling {
 }
 
 impl Spelling {
-    /// Counts both spellings in a skeleton.
+    /// Counts both spellings in a skeleton. Hydrogens that are fewer or more than the implied ones, as of a radical, are not
+    /// needless.
     pub fn of(skeleton: &str) -> Self {
         let mut spelling = Spelling::default();
+        if atoms(skeleton).any(|atom| needless_hydrogens(atom).is_some()) {
+            spelling.with_hydrogens =
+                Graph::parse(&smiles(skeleton)).map_or(0, |graph| graph.needless_brackets());
+        }
         for atom in atoms(skeleton) {
-            if needless_hydrogens(atom).is_some() {
-                spelling.with_hydrogens += 1;
-            } else if matches!(bare(atom), Some("N" | "O" | "P" | "S" | "B")) {
+            if matches!(bare(atom), Some("N" | "O" | "P" | "S" | "B")) {
                 spelling.bare += 1;
             }
         }

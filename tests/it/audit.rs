@@ -62,6 +62,29 @@ fn check_smoke(report: &Value) {
         assert_eq!(&report["total"][field], value, "{field}: {report:#}");
     }
     assert_eq!((&report["dialect"], &report["dialect_from"]), (&json!("fixed"), &json!("texts")));
+    let theirs = json!({
+        "passed_by_3dmolgen": 4, "graph_mismatch_by_3dmolgen": 1, "parse_failures_by_3dmolgen": 1, "no_eos_by_3dmolgen": 1,
+        "junk_blocks_strict_by_3dmolgen": 3,
+    });
+    for (field, value) in theirs.as_object().unwrap() {
+        assert_eq!(&report["total"][field], value, "{field}: {report:#}");
+    }
+    let own = json!({
+        "version": "v4.3_allowlist_smart", "processor_type": "qwen", "num_passed": 2, "num_failed": 3, "parse_failures": null,
+        "recounted": {"samples": 6, "num_passed": 3, "graph_mismatch": 1, "parse_failures": 1, "no_eos": 1},
+        "further_generations": 1,
+    });
+    for (field, value) in own.as_object().unwrap() {
+        assert_eq!(&report["reports_by_3dmolgen"][0][field], value, "{field}: {report:#}");
+    }
+    let warnings: Vec<&str> =
+        report["warnings"].as_array().unwrap().iter().map(|w| w.as_str().unwrap()).collect();
+    assert!(warnings[0].contains("shares over all texts are too high"), "{warnings:?}");
+    assert!(
+        warnings[1].contains("says that 2 passed and 3 failed; its texts come to 3 and 3"),
+        "{warnings:?}"
+    );
+    assert_eq!((&report["prompts"], &report["prompts_not_in_their_spelling"]), (&json!(3), &json!(0)));
     assert_eq!(report["skipped"], 2);
     let reasons: Vec<&str> =
         report["skipped_records"].as_array().unwrap().iter().map(|r| r["reason"].as_str().unwrap()).collect();
@@ -100,6 +123,73 @@ fn smoke_reports_are_read_plain_in_one_line_and_gzipped() {
     {
         assert!(ran.text().contains(shown), "{shown}: {}", ran.text());
     }
+}
+
+#[test]
+fn the_dialect_is_told_by_evidence_or_asked_for() {
+    let folder = Folder::new();
+    // Blocks as a fixed model writes them under a template that clips z: the second begins with what was cut off.
+    let clipped = decoded(["1.2345,-0.5111,0.1", "234,1.2345,-0.5"]);
+    folder.file("clipped.txt", &clipped);
+    let ran = folder.drift(&["audit", "--json", "clipped.txt"]);
+    assert_eq!((ran.code, ran.stdout.len(), ran.stderr.lines().count()), (Some(2), 0, 1), "{}", ran.stderr);
+    assert!(ran.stderr.contains("do not tell fixed from stripped"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("--dialect fixed or --dialect stripped"), "{}", ran.stderr);
+    let both = [decoded(GOOD), decoded(["1.234,0.5,0.1", GOOD[1]])].join("\n");
+    folder.file("both.txt", both);
+    let ran = folder.drift(&["audit", "--json", "both.txt"]);
+    assert!(
+        ran.code == Some(2) && ran.stderr.contains("2 blocks are fixed alone, 1 stripped alone"),
+        "{}",
+        ran.stderr
+    );
+    let told = |arguments: &[&str]| {
+        let report = folder.drift(&[&["audit", "--json", "clipped.txt"], arguments].concat()).good().json();
+        (report["dialect"].clone(), report["dialect_from"].clone())
+    };
+    assert_eq!(told(&["--dialect", "stripped"]), (json!("stripped"), json!("given")));
+    folder.file("model/recipe.json", r#"{"recipe": {"dialect": "stripped"}}"#);
+    assert_eq!(told(&["--model", "model"]), (json!("stripped"), json!("recipe")));
+    folder.file(
+        "references.jsonl",
+        json!({"embedded_smiles": "[C]<1.2340,0.0000,1.0000>[O]<1.0000,2.0000,3.0000>"}).to_string(),
+    );
+    assert_eq!(told(&["--references", "references.jsonl"]), (json!("fixed"), json!("references")));
+    let ran = folder.drift(&["audit", "clipped.txt", "--model", "absent"]);
+    assert!(ran.code == Some(2) && ran.stderr.contains("is no folder"), "{}", ran.stderr);
+}
+
+#[test]
+fn texts_of_a_data_set_stand_between_tags_and_others_do_not() {
+    let folder = Folder::new();
+    let text = "[C]<1.2340,0.0000,1.0000>[O]<1.0000,2.0000,3.0000>";
+    let rows = [
+        json!({"canonical_smiles": "CO", "embedded_smiles": text}),
+        json!({"canonical_smiles": "CO", "text": text}),
+        json!({"canonical_smiles": "CO", "text": format!("[CONFORMER]{text}")}),
+        json!({"canonical_smiles": "CO", "text": "[CONFORMER][C]<0.0000,0.1230,0.0000>[O][/CONFORMER]"}),
+    ];
+    folder.file("rows.jsonl", rows.map(|row| row.to_string()).join("\n"));
+    let total = folder.drift(&["audit", "--json", "rows.jsonl"]).good().json()["total"].clone();
+    let counts = |suffix: &str| {
+        ["passed", "no_eos", "parse_failures"]
+            .map(|field| total[format!("{field}{suffix}")].as_u64().unwrap())
+    };
+    assert_eq!((counts(""), counts("_by_3dmolgen")), ([1, 2, 1], [1, 2, 1]));
+}
+
+#[test]
+fn prompts_in_another_spelling_are_counted() {
+    let folder = Folder::new();
+    let row = |prompt: &str| json!({"smiles": prompt, "text": answer(GOOD)}).to_string();
+    folder.file("rows.jsonl", [row("CO"), row("C[OH]"), row("[CH3]O"), row("C-O"), row("C-O")].join("\n"));
+    let report = folder.drift(&["audit", "--json", "rows.jsonl"]).good().json();
+    assert_eq!((&report["prompts"], &report["prompts_not_in_their_spelling"]), (&json!(4), &json!(3)));
+    assert_eq!(report["foreign_prompts"][2]["reason"], "a single bond that is implied");
+    // They are the same molecule all the same.
+    assert_eq!((&report["total"]["passed"], &report["total"]["passed_by_3dmolgen"]), (&json!(5), &json!(5)));
+    let shown = folder.drift(&["audit", "rows.jsonl"]).good();
+    assert!(shown.text().contains("3 of 4 prompts"), "{}", shown.text());
 }
 
 #[test]
@@ -235,6 +325,7 @@ fn true_texts_are_without_fault() {
         let clean = Counts {
             samples: counts.samples,
             passed: counts.samples,
+            passed_by_3dmolgen: counts.samples,
             blocks: counts.blocks,
             ..Counts::new(dialect)
         };

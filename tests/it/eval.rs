@@ -392,3 +392,59 @@ fn what_was_finished_before_an_interrupt_is_kept() {
     assert_eq!(count(&report["runs"][0], "passed"), samples);
     assert!(folder.listing().keys().any(|path| path.ends_with("record.json")));
 }
+
+#[test]
+fn two_models_of_one_name_are_refused() {
+    let folder = Folder::new();
+    folder.file("a/x/config.json", "{}");
+    folder.file("b/x/config.json", "{}");
+    let ran = folder.drift(&["eval", "--model", "a/x", "--model", "b/x", "--json"]);
+    assert_eq!((ran.code, ran.stdout.len()), (Some(2), 0));
+    assert!(ran.stderr.contains("two models are called `x`: a/x and b/x"), "{}", ran.stderr);
+    assert_eq!(ran.stderr.lines().count(), 1);
+}
+
+#[test]
+fn a_skeleton_that_the_model_never_saw_is_not_forced() {
+    let folder = Folder::new();
+    folder.file("spelled.smi", "CC[OH]\n");
+    let arguments = ["eval", "--smiles", "spelled.smi", "--json", "--max-new-tokens", "8", "--lp"];
+    let ran = folder.drift(&[&arguments[..], &["automaton"]].concat());
+    assert_eq!((ran.code, ran.stdout.len()), (Some(2), 0), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("1 atoms are spelled like [OH]; the corpus spells them like [O]"),
+        "{}",
+        ran.stderr
+    );
+    assert!(ran.stderr.contains("the same writer as the training text"), "{}", ran.stderr);
+    // Without a logit processor nothing is forced; a radical's hydrogens are not needless.
+    let free = folder.drift(&[&arguments[..], &["none"]].concat()).good().json();
+    assert_eq!(free["protocol"]["prompts_not_in_their_spelling"], 1);
+    assert_eq!(free["runs"][0]["no_eos_by_3dmolgen"], 1);
+    folder.file("spelled.smi", "CC[NH]\n");
+    assert_eq!(folder.drift(&[&arguments[..], &["automaton"]].concat()).code, Some(0));
+}
+
+#[test]
+fn the_dialect_of_clipped_texts_is_told() {
+    let folder = Folder::new();
+    let arguments = [
+        "eval",
+        "--samples",
+        "24",
+        "--lp",
+        "generic,targeted,allowlist",
+        "--placeholder",
+        "0.000,0.000,0.000",
+    ];
+    folder.drift(&[&arguments[..], &["--texts", "texts.jsonl", "-o", "out"]].concat());
+    let lines = texts(&folder, "texts.jsonl");
+    for lp in ["generic", "targeted", "allowlist"] {
+        let own: Vec<String> = lines.iter().filter(|line| line["lp"] == lp).map(Value::to_string).collect();
+        assert_eq!(own.len(), 24);
+        folder.file("own.jsonl", own.join("\n"));
+        let report = folder.drift(&["audit", "own.jsonl", "--json"]).good().json();
+        assert_eq!((&report["dialect"], &report["dialect_from"]), (&"fixed".into(), &"texts".into()), "{lp}");
+        assert!(count(&report["total"], "truncated_blocks") > 0, "{lp}");
+    }
+}

@@ -1,0 +1,74 @@
+//! Hydrogens that are written as atoms of their own, `[H]O`, and mean no more than those that are implied.
+
+use super::{Atom, Graph, Order};
+
+impl Graph {
+    /// The graph without hydrogen atoms that a count says as well: those with one bond, to an element other than hydrogen, that
+    /// have neither a mass number nor a charge and fix no double bond's stereo.
+    pub fn without_hydrogens(&self) -> Graph {
+        let neighbours = self.neighbours();
+        let removed: Vec<bool> =
+            (0..self.atoms.len()).map(|atom| self.is_needless(atom, &neighbours)).collect();
+        if !removed.contains(&true) {
+            return self.clone();
+        }
+        let mut graph = Graph::default();
+        let mut places = vec![usize::MAX; self.atoms.len()];
+        for (at, atom) in self.atoms.iter().enumerate().filter(|(at, _)| !removed[*at]) {
+            places[at] = graph.atoms.len();
+            let lost =
+                neighbours[at].iter().filter(|bond| removed[self.bonds[**bond].other(at)]).count() as u32;
+            // They stay bonds to the valence: a hydrogen too many is implied no less.
+            graph.atoms.push(Atom { hydrogens: atom.hydrogens + lost, ..*atom });
+        }
+        let kept = self.bonds.iter().filter(|bond| bond.atoms.iter().all(|atom| !removed[*atom]));
+        graph
+            .bonds
+            .extend(kept.map(|bond| super::Bond { atoms: bond.atoms.map(|atom| places[atom]), ..*bond }));
+        graph
+    }
+
+    /// The atoms whose brackets say no more than the bare symbol: `[OH]` of an alcohol, `[C]` never.
+    pub(in crate::text) fn implied_brackets(&self) -> impl Iterator<Item = usize> {
+        let neighbours = self.neighbours();
+        (0..self.atoms.len()).filter(move |at| self.is_implied(*at, &neighbours))
+    }
+
+    fn is_implied(&self, at: usize, neighbours: &[Vec<usize>]) -> bool {
+        let atom = &self.atoms[at];
+        let plain = (atom.charge, atom.isotope, atom.map, atom.chiral) == (0, 0, 0, false);
+        let organic = matches!(atom.element, 5..=9 | 15..=17 | 35 | 53);
+        if !atom.bracket || !plain || !organic || self.has_metal(at, neighbours) {
+            return false;
+        }
+        let mut bare = Graph { atoms: self.atoms.clone(), bonds: self.bonds.clone() };
+        bare.atoms[at] = Atom { bracket: false, hydrogens: 0, ..*atom };
+        bare.hydrogens(at, &neighbours[at]) == Some(atom.hydrogens)
+    }
+
+    /// The number of B, C, N, O, P and S in such brackets with hydrogens.
+    pub(in crate::text) fn needless_brackets(&self) -> usize {
+        let counted =
+            |at: &usize| matches!(self.atoms[*at].element, 5..=8 | 15 | 16) && self.atoms[*at].hydrogens > 0;
+        self.implied_brackets().filter(counted).count()
+    }
+
+    fn is_needless(&self, at: usize, neighbours: &[Vec<usize>]) -> bool {
+        let atom = &self.atoms[at];
+        let [bond] = neighbours[at][..] else { return false };
+        let heavy = self.bonds[bond].other(at);
+        atom.element == 1
+            && (atom.isotope, atom.charge, atom.hydrogens) == (0, 0, 0)
+            && !matches!(self.atoms[heavy].element, 0 | 1)
+            && !(self.bonds[bond].directed && self.fixes_stereo(heavy, bond, neighbours))
+    }
+
+    /// Whether `bond` is the only one beside a double bond on this side, and the other side has a direction too.
+    fn fixes_stereo(&self, heavy: usize, bond: usize, neighbours: &[Vec<usize>]) -> bool {
+        let [a, b] = neighbours[heavy][..] else { return false };
+        let double = if a == bond { b } else { a };
+        let far = self.bonds[double].other(heavy);
+        self.bonds[double].order == Order::Double
+            && neighbours[far].iter().any(|bond| self.bonds[*bond].directed)
+    }
+}

@@ -1,0 +1,265 @@
+//! The grammar of RDKit's SMILES parser.
+
+use std::collections::HashMap;
+
+use super::{Atom, Bond, Graph, Order, Problem};
+
+/// The organic subset, two letters first.
+const BARE: [(&str, u8, bool); 17] = [
+    ("Cl", 17, false),
+    ("Br", 35, false),
+    ("B", 5, false),
+    ("C", 6, false),
+    ("N", 7, false),
+    ("O", 8, false),
+    ("P", 15, false),
+    ("S", 16, false),
+    ("F", 9, false),
+    ("I", 53, false),
+    ("b", 5, true),
+    ("c", 6, true),
+    ("n", 7, true),
+    ("o", 8, true),
+    ("p", 15, true),
+    ("s", 16, true),
+    ("*", 0, false),
+];
+
+/// A bond symbol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Symbol {
+    /// The order is as written.
+    Is(Order),
+    /// `/` or `\`: single or aromatic.
+    Directed,
+    /// `<-`: dative, toward the atom before.
+    Backward,
+}
+
+/// A ring bond that was opened.
+struct Open {
+    atom: usize,
+    symbol: Option<Symbol>,
+}
+
+/// What stands before the place that is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Before {
+    /// Nothing, or `.`: an atom must follow.
+    Start,
+    /// An atom, a ring number or `)`: anything may follow, or the end.
+    Complete,
+    /// `(`: a bond or an atom must follow.
+    Opened,
+    /// A bond behind `(`: an atom must follow.
+    OpenedBond(Symbol),
+    /// A bond: an atom or a ring number must follow.
+    Bond(Symbol),
+}
+
+struct Parser<'t> {
+    text: &'t str,
+    at: usize,
+    graph: Graph,
+    /// The atom that the next one is bonded to; none behind nothing.
+    active: Option<usize>,
+    branches: Vec<usize>,
+    rings: HashMap<u32, Open>,
+    before: Before,
+}
+
+impl Graph {
+    /// Reads a SMILES, the empty one too.
+    ///
+    /// # Errors
+    /// [`Problem::Syntax`], at the first place that breaks the grammar.
+    pub fn parse(smiles: &str) -> Result<Self, Problem> {
+        let mut parser = Parser {
+            text: smiles,
+            at: 0,
+            graph: Graph::default(),
+            active: None,
+            branches: Vec::new(),
+            rings: HashMap::new(),
+            before: Before::Start,
+        };
+        while parser.at < smiles.len() {
+            parser.step()?;
+        }
+        parser.end()
+    }
+}
+
+impl<'t> Parser<'t> {
+    fn error<T>(&self, what: &'static str) -> Result<T, Problem> {
+        Err(Problem::Syntax { at: self.at, what })
+    }
+
+    fn rest(&self) -> &'t [u8] {
+        &self.text.as_bytes()[self.at..]
+    }
+
+    fn end(self) -> Result<Graph, Problem> {
+        if self.before != Before::Complete && !self.text.is_empty() {
+            return self.error("ends where an atom must follow");
+        }
+        if !self.branches.is_empty() {
+            return self.error("unclosed `(`");
+        }
+        if !self.rings.is_empty() {
+            return self.error("unclosed ring");
+        }
+        Ok(self.graph)
+    }
+
+    /// Reads one atom, bond, ring number, branch or dot.
+    fn step(&mut self) -> Result<(), Problem> {
+        let rest = self.rest();
+        match rest[0] {
+            b'0'..=b'9' | b'%' => self.ring(),
+            b'(' if self.before == Before::Complete => {
+                // There is an active atom wherever the text is complete.
+                self.branches.extend(self.active);
+                self.pass(1, Before::Opened)
+            }
+            b')' if self.before == Before::Complete => match self.branches.pop() {
+                Some(atom) => {
+                    self.active = Some(atom);
+                    self.pass(1, Before::Complete)
+                }
+                None => self.error("`)` without `(`"),
+            },
+            b'.' if self.before == Before::Complete => {
+                self.active = None;
+                self.pass(1, Before::Start)
+            }
+            _ => match symbol(rest) {
+                Some((symbol, length)) => self.bond(symbol, length),
+                None => self.atom(),
+            },
+        }
+    }
+
+    fn pass(&mut self, bytes: usize, before: Before) -> Result<(), Problem> {
+        self.at += bytes;
+        self.before = before;
+        Ok(())
+    }
+
+    fn bond(&mut self, symbol: Symbol, length: usize) -> Result<(), Problem> {
+        match self.before {
+            Before::Complete => self.pass(length, Before::Bond(symbol)),
+            Before::Opened => self.pass(length, Before::OpenedBond(symbol)),
+            _ => self.error("bond without an atom before it"),
+        }
+    }
+
+    fn atom(&mut self) -> Result<(), Problem> {
+        let (atom, length) = if self.rest()[0] == b'[' {
+            super::brackets::bracket(self.rest()).map_err(|what| Problem::Syntax { at: self.at, what })?
+        } else {
+            let rest = self.rest();
+            match BARE.iter().find(|(symbol, ..)| rest.starts_with(symbol.as_bytes())) {
+                Some((symbol, element, aromatic)) => (bare(*element, *aromatic), symbol.len()),
+                None => return self.error("no atom, bond or ring number"),
+            }
+        };
+        let symbol = match self.before {
+            Before::Bond(symbol) | Before::OpenedBond(symbol) => Some(symbol),
+            _ => None,
+        };
+        let new = self.graph.atoms.len();
+        self.graph.atoms.push(atom);
+        if let Some(active) = self.active {
+            self.join(active, new, symbol);
+        }
+        self.active = Some(new);
+        self.pass(length, Before::Complete)
+    }
+
+    /// Adds the bond between an atom and a later one.
+    fn join(&mut self, first: usize, second: usize, symbol: Option<Symbol>) {
+        let aromatic = self.graph.atoms[first].aromatic && self.graph.atoms[second].aromatic;
+        let implied = if aromatic { Order::Aromatic } else { Order::Single };
+        let (atoms, order) = match symbol {
+            None | Some(Symbol::Directed) => ([first, second], implied),
+            Some(Symbol::Is(order)) => ([first, second], order),
+            Some(Symbol::Backward) => ([second, first], Order::Dative),
+        };
+        let directed = symbol == Some(Symbol::Directed);
+        self.graph.bonds.push(Bond { atoms, order, directed, explicit: symbol.is_some() && !directed });
+    }
+
+    fn ring(&mut self) -> Result<(), Problem> {
+        let symbol = match self.before {
+            Before::Complete => None,
+            Before::Bond(symbol) => Some(symbol),
+            _ => return self.error("ring number without an atom before it"),
+        };
+        let Some((number, length)) = ring_number(self.rest()) else {
+            return self.error("no ring number");
+        };
+        let Some(active) = self.active else {
+            return self.error("ring number without an atom before it");
+        };
+        match self.rings.remove(&number) {
+            None => _ = self.rings.insert(number, Open { atom: active, symbol }),
+            Some(open) => self.close(&open, active, symbol)?,
+        }
+        self.pass(length, Before::Complete)
+    }
+
+    fn close(&mut self, open: &Open, atom: usize, symbol: Option<Symbol>) -> Result<(), Problem> {
+        let joined = |bond: &Bond| bond.atoms.contains(&open.atom) && bond.atoms.contains(&atom);
+        if open.atom == atom || self.graph.bonds.iter().any(joined) {
+            return self.error("ring bond between atoms that are bonded already");
+        }
+        // Whichever end says what the bond is; the first one if both do.
+        let symbol = match (open.symbol, symbol) {
+            (Some(Symbol::Is(order)), _) => Some(Symbol::Is(order)),
+            (_, Some(Symbol::Is(order))) => Some(Symbol::Is(order)),
+            (a, b) => a.or(b),
+        };
+        self.join(open.atom, atom, symbol);
+        Ok(())
+    }
+}
+
+fn bare(element: u8, aromatic: bool) -> Atom {
+    Atom { element, isotope: 0, charge: 0, hydrogens: 0, bracket: false, aromatic, chiral: false, map: 0 }
+}
+
+/// The bond symbol that a text begins with, and its length.
+fn symbol(text: &[u8]) -> Option<(Symbol, usize)> {
+    let two = text.get(1).copied();
+    Some(match text[0] {
+        b'-' if two == Some(b'>') => (Symbol::Is(Order::Dative), 2),
+        b'-' => (Symbol::Is(Order::Single), 1),
+        b'<' if two == Some(b'-') => (Symbol::Backward, 2),
+        b'=' => (Symbol::Is(Order::Double), 1),
+        b'#' => (Symbol::Is(Order::Triple), 1),
+        b'$' => (Symbol::Is(Order::Quadruple), 1),
+        b':' => (Symbol::Is(Order::Aromatic), 1),
+        b'~' => (Symbol::Is(Order::Any), 1),
+        b'/' => (Symbol::Directed, 1),
+        b'\\' if two == Some(b'\\') => (Symbol::Directed, 2),
+        b'\\' => (Symbol::Directed, 1),
+        _ => return None,
+    })
+}
+
+/// The ring number that a text begins with: `1`, `%12`, `%(5)` to `%(12345)`; and its length.
+fn ring_number(text: &[u8]) -> Option<(u32, usize)> {
+    let digit = |at: usize| text.get(at).filter(|b| b.is_ascii_digit()).map(|b| u32::from(b - b'0'));
+    if text[0] != b'%' {
+        return Some((digit(0)?, 1));
+    }
+    if text.get(1) != Some(&b'(') {
+        let tens = digit(1).filter(|tens| *tens > 0)?;
+        return Some((tens * 10 + digit(2)?, 3));
+    }
+    let digits = (2..7).map_while(digit).collect::<Vec<_>>();
+    let number = digits.iter().fold(0, |number, digit| number * 10 + digit);
+    let closed = text.get(2 + digits.len()) == Some(&b')');
+    (closed && !digits.is_empty()).then_some((number, digits.len() + 3))
+}
