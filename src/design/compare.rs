@@ -10,7 +10,7 @@ use super::bpe::{Limits, Word, learn};
 use super::extend::{Extended, append_tokens, extend, without_cut};
 use super::grammar::Grammar;
 use super::measure::{BlockTokens, Measured};
-use super::merges::{Joinable, MergesPlan, append_merges, merge, merges_of, pretty};
+use super::merges::{Joinable, MergesPlan, append_merges, learns_apart, merge, merges_of, pretty};
 use super::sample::{Sample, conformer_text};
 use super::scheme::{Range, Scheme};
 use super::scratch::{LEAST, SPECIAL, Scratch};
@@ -154,6 +154,7 @@ pub fn compare(
     job: &Job,
 ) -> Result<Comparison> {
     never_extended(plan.base_json, &plan.base.name)?;
+    learns_apart(plan.base_json, &plan.base.name, "--compare")?;
     let sample = Sample::read(corpus, job)?;
     let mut entries = Vec::new();
     if let Some(designed) = designed {
@@ -225,7 +226,7 @@ fn in_whole_blocks(plan: MergesPlan<'_>, sample: &Sample, job: &Job) -> Result<E
     let joinable = Joinable::of(base, base_json);
     let scheme = Scheme::fixed(range, all_cuts());
     let (tokenizer, new_tokens) = learned(plan, counts, &|text| joinable.allows(text), job, &|new| {
-        let Extended { json, new_tokens } = extend(base_json, &base.name, &scheme, new)?;
+        let Extended { json, new_tokens } = extend(base_json, &base.name, &scheme, new, None)?;
         Ok((without_cut(json), new_tokens))
     })?;
     Ok(Entry { method: Method::ContinuedInBlocks, tokenizer, new_tokens, proved: None, from_nothing: false })
