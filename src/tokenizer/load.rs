@@ -172,6 +172,26 @@ impl Tokenizer {
         }
         Ok(ends)
     }
+
+    /// The COPY tokens of a text that hold a character from inside a block: a digit, a sign, a comma or a point. Where
+    /// there is one (`]<-`, or a bracket with digits), a template would force a part of the coordinate itself.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::tokens`].
+    pub fn copied_from_blocks(&self, text: &str) -> Result<Vec<Token>> {
+        let blocks = block_ranges(text);
+        let mut tokens = self.tokens(text)?;
+        let mut next = 0;
+        tokens.retain(|token| {
+            while next < blocks.len() && blocks[next].end <= token.start {
+                next += 1;
+            }
+            let reaches_in =
+                blocks.get(next).is_some_and(|block| block.start.max(token.start) < block.end.min(token.end));
+            reaches_in && token.class == Class::Copy
+        });
+        Ok(tokens)
+    }
 }
 
 /// The tokenizer file of a model folder.

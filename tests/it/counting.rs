@@ -4,13 +4,14 @@ use drift::corpus::{Conformers, Embedded};
 use drift::io::hash_bytes;
 use drift::job::Job;
 use drift::text::{Dialect, tagged, write};
-use drift::tokenizer::{Counter, Method, Tokenizer};
+use drift::tokenizer::{Class, Counter, Method, Tokenizer};
 use rayon::prelude::*;
 use tokenizers::TokenizerBuilder;
 use tokenizers::models::bpe::{BPE, BpeTrainerBuilder};
 use tokenizers::normalizers::NFC;
 use tokenizers::pre_tokenizers::byte_level::ByteLevel;
 
+use crate::common::fixture;
 use crate::support::{SHARED_TOKENIZERS, shared, shared_texts};
 
 /// Compares fast and reference counts and ends on texts; returns the number of blocks.
@@ -132,4 +133,51 @@ fn unigram_models_are_counted_by_tables() {
     let counter = Counter::new(&tokenizer, []).unwrap();
     assert!(matches!(counter.method(), Method::Tables { .. }), "{:?}", counter.method());
     compare(&tokenizer, &counter, &embedded_texts(400));
+}
+
+/// The tokenizers of `tests/fixtures/make_tokenizers.py`, one of every kind.
+pub const FIXTURES: [&str; 9] = [
+    "gpt2-like",
+    "o200k-like",
+    "llama-2-like",
+    "llama-2-like-untagged",
+    "mistral-v3-like",
+    "gemma-like",
+    "unigram-like",
+    "border-bracket-minus",
+    "border-open-minus",
+];
+
+/// A tokenizer of [`FIXTURES`].
+pub fn fixture_tokenizer(name: &str) -> Tokenizer {
+    Tokenizer::load(&fixture("tokenizers").join(name)).unwrap()
+}
+
+#[test]
+fn copy_tokens_with_parts_of_coordinates_are_named() {
+    let text = tagged("[C]<-1.5,-2.5,3>=[O]<0.25,1,-7>[O-]<-0.5,1,2>");
+    let copied = |tokenizer: &Tokenizer| -> Vec<String> {
+        let found = tokenizer.copied_from_blocks(&text).unwrap();
+        // Again, from the text alone: a token is one if some character strictly inside a block is in it, but not all of it.
+        let inside: Vec<bool> = (0..text.len())
+            .map(|at| {
+                let open = text[..at].rfind('<');
+                open > text[..at].rfind('>') && !matches!(text.as_bytes()[at], b'<' | b'>')
+            })
+            .collect();
+        let all = tokenizer.tokens(&text).unwrap();
+        let expected = all.into_iter().filter(|token| {
+            let inside = &inside[token.start..token.end];
+            inside.iter().any(|is| *is) && !inside.iter().all(|is| *is)
+        });
+        assert_eq!(found, expected.collect::<Vec<_>>(), "{}", tokenizer.name);
+        assert!(found.iter().all(|token| token.class == Class::Copy));
+        found.into_iter().map(|token| token.text).collect()
+    };
+    let embedded = |name: &str| copied(&Tokenizer::load(std::path::Path::new(name)).unwrap());
+    assert!(embedded("qwen-like").is_empty() && embedded("llama-like-separate").is_empty());
+    assert_eq!(copied(&fixture_tokenizer("border-bracket-minus")), ["]<-", "]<-"]);
+    assert_eq!(copied(&fixture_tokenizer("border-open-minus")), ["<-", "<-"]);
+    assert_eq!(copied(&fixture_tokenizer("gpt2-like")), ["]<-", "<-"]);
+    assert!(!embedded("qwen-like-fused").is_empty());
 }
