@@ -94,11 +94,11 @@ pub(super) fn check_pieces(
     let alphabet = Alphabet::of(base_json);
     let check = Check { base, extended, scheme, contexts, alphabet, place: &base.name };
     let unchanged_tokens = check.vocabulary(new_tokens)?;
+    check.normalizer()?;
     let plain_text = match alphabet {
         Alphabet::Bytes => check.plain_pieces(base_json, new_tokens)?,
         Alphabet::Text => check.plain_sections(base_json)?,
     };
-    check.normalizer()?;
     let run = check.numbers(pieces, new_tokens, job)?;
     let fallbacks = check.fallbacks(new_tokens)?;
     let (plain_texts, plain_bytes) = check.plain_texts(job)?;

@@ -226,7 +226,7 @@ fn in_whole_blocks(plan: MergesPlan<'_>, sample: &Sample, job: &Job) -> Result<E
     let joinable = Joinable::of(base, base_json);
     let scheme = Scheme::fixed(range, all_cuts());
     let (tokenizer, new_tokens) = learned(plan, counts, &|text| joinable.allows(text), job, &|new| {
-        let Extended { json, new_tokens } = extend(base_json, &base.name, &scheme, new, None)?;
+        let Extended { json, new_tokens } = extend(base_json, &base.name, &scheme, new)?;
         Ok((without_cut(json), new_tokens))
     })?;
     Ok(Entry { method: Method::ContinuedInBlocks, tokenizer, new_tokens, proved: None, from_nothing: false })

@@ -15,6 +15,7 @@ use super::cut::{CUT_MARK, cut_pattern};
 use super::layout::Layout;
 use super::scheme::Scheme;
 use crate::error::{Error, Result};
+use crate::tokenizer::Tokenizer;
 
 /// A base with a scheme written into it.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,12 +29,19 @@ pub struct Extended {
 /// What can be extended.
 const REMEDY: &str = "give the tokenizer.json of a BPE model, byte-level or of SentencePiece";
 
-/// Writes `scheme` into a base; `new` are the pieces that its vocabulary lacks, `guard` is the expression that keeps them
-/// out of all other texts, if one is needed: see [`super::guard`].
+/// Writes `scheme` into a base; `new` are the pieces that its vocabulary lacks.
 ///
 /// # Errors
 /// If the base is no BPE model, or has a pre-tokenizer that cannot be kept from cutting blocks.
-pub fn extend(
+pub fn extend(base: &Value, place: &str, scheme: &Scheme, new: &[String]) -> Result<Extended> {
+    extend_guarded(base, place, scheme, new, None)
+}
+
+/// As [`extend`]; `guard` is the expression that keeps the new pieces out of all other texts: see [`super::guard`].
+///
+/// # Errors
+/// As [`extend`].
+pub fn extend_guarded(
     base: &Value,
     place: &str,
     scheme: &Scheme,
@@ -98,6 +106,18 @@ pub(super) fn append_tokens(json: &mut Value, place: &str, new: &[String]) -> Re
 pub(super) fn without_cut(mut json: Value) -> Value {
     if let Some(list) = json["pre_tokenizer"]["pretokenizers"].as_array_mut() {
         list.retain(|member| !regex(member).is_some_and(|regex| regex.starts_with(CUT_MARK)));
+    }
+    json
+}
+
+/// A base's JSON with the ids that `tokenizers` gives its added tokens. Those that the model does not list are numbered
+/// from the size of its vocabulary, whatever the file says: cl100k's, which leaves an id out, begin one earlier.
+pub fn as_read(base: &Tokenizer, mut json: Value) -> Value {
+    let ids = base.vocabulary();
+    for token in json["added_tokens"].as_array_mut().into_iter().flatten() {
+        if let Some(id) = token["content"].as_str().and_then(|content| ids.get(content)) {
+            token["id"] = (*id).into();
+        }
     }
     json
 }

@@ -11,6 +11,8 @@
 use serde_json::{Value, json};
 
 use super::extend::{regex, split, splits};
+use crate::error::Result;
+use crate::tokenizer::Tokenizer;
 
 /// The expression of `ByteLevel`: GPT-2's.
 pub const GPT2: &str = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
@@ -48,7 +50,7 @@ impl Layout {
     ///
     /// # Errors
     /// If one of its pre-tokenizers cannot be kept from cutting blocks, or there is none where bytes need one.
-    pub fn of(base: &Value) -> Result<Self, String> {
+    pub fn of(base: &Value) -> std::result::Result<Self, String> {
         let (before, own, after) = Default::default();
         let mut layout = Layout { before, own, after };
         for member in splits(&base["pre_tokenizer"]) {
@@ -61,7 +63,7 @@ impl Layout {
         Ok(layout)
     }
 
-    fn add(&mut self, member: &Value, alphabet: Alphabet) -> Result<(), String> {
+    fn add(&mut self, member: &Value, alphabet: Alphabet) -> std::result::Result<(), String> {
         match member["type"].as_str() {
             Some("Split") if self.after.is_empty() => self.own.push(own_split(member, alphabet)?),
             Some("ByteLevel") if member["add_prefix_space"] != false => {
@@ -103,7 +105,7 @@ impl Layout {
 }
 
 /// A split that can be told to leave blocks alone, or does so by itself: where it cuts by a text that no block holds.
-fn own_split(split: &Value, alphabet: Alphabet) -> Result<Value, String> {
+fn own_split(split: &Value, alphabet: Alphabet) -> std::result::Result<Value, String> {
     let foreign = |text: &str| text.bytes().any(|byte| !b"<>-.,0123456789".contains(&byte));
     if split["pattern"]["String"].as_str().is_some_and(foreign) {
         return Ok(split.clone());
@@ -113,6 +115,19 @@ fn own_split(split: &Value, alphabet: Alphabet) -> Result<Value, String> {
         (false, _) => Err("has a split by something else than an isolating expression".into()),
         (true, Alphabet::Text) => Err("has a split by an expression, but no tokens of bytes".into()),
         (true, Alphabet::Bytes) => Ok(split.clone()),
+    }
+}
+
+/// The ids of a part of a block inside a text: at its beginning a base may put `▁` before it.
+///
+/// # Errors
+/// If the base cannot encode it.
+pub(super) fn ids_inside(base: &Tokenizer, text: &str) -> Result<Vec<u32>> {
+    let whole = base.ids("0")?;
+    let marks = base.model_ids("0").filter(|ids| *ids != whole);
+    match marks.and_then(|_| base.model_ids(text)) {
+        Some(ids) => Ok(ids),
+        None => base.ids(text),
     }
 }
 

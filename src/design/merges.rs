@@ -156,7 +156,7 @@ pub fn train_merges(
     };
     Ok(Trained {
         tokenizer_json: merged.json,
-        new_tokens: list(base, Alphabet::Bytes, &merged.new_tokens)?,
+        new_tokens: list(base, &merged.new_tokens)?,
         report,
         unchanged: false,
     })
@@ -180,7 +180,7 @@ pub fn merge(plan: MergesPlan<'_>, sample: &Sample, job: &Job) -> Result<Merged>
     let best = known.best(plan, sample, job)?;
     let lengths = best.lengths();
     let new: Vec<String> = best.learned.tokens.iter().map(|(_, text)| text.clone()).collect();
-    let Extended { mut json, new_tokens } = extend(base_json, &base.name, &best.scheme, &new, None)?;
+    let Extended { mut json, new_tokens } = extend(base_json, &base.name, &best.scheme, &new)?;
     append_merges(&mut json, known.merges(&best.learned));
     let bytes = pretty(&json)?;
     let source = crate::io::hash_bytes("tokenizer.json", &bytes);
@@ -233,7 +233,7 @@ struct Known<'p> {
 ///
 /// # Errors
 /// If the base has none.
-pub(super) fn learns_apart(base_json: &Value, place: &str, option: &str) -> Result<()> {
+pub fn learns_apart(base_json: &Value, place: &str, option: &str) -> Result<()> {
     if Alphabet::of(base_json) == Alphabet::Bytes {
         return Ok(());
     }
@@ -299,7 +299,7 @@ impl<'p> Known<'p> {
         let MergesPlan { base, base_json, kind, range, .. } = plan;
         // Refuses what cannot be extended at all, before any work.
         never_extended(base_json, &base.name)?;
-        extend(base_json, &base.name, &Scheme::fixed(range, all_cuts()), &[], None)?;
+        extend(base_json, &base.name, &Scheme::fixed(range, all_cuts()), &[])?;
         learns_apart(base_json, &base.name, "--merges")?;
         let tokens = base.vocabulary();
         let space = Space::new(kind, range, &Base::of(base, Alphabet::Bytes));

@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 
 use super::check::check;
 use super::designs::{Designs, ITERATIONS};
-use super::extend::{Extended, extend};
+use super::extend::{Extended, extend, extend_guarded};
 use super::front::{self, Front, TokenizerPoint};
 use super::guard::guard;
-use super::layout::Alphabet;
+use super::layout::{Alphabet, ids_inside};
 use super::measure::Measured;
 use super::report::{DesignReport, EmbeddingReport, SCHEMA, SearchReport};
 use super::scheme::{Kind, Range, SLOTS, Scheme};
@@ -36,7 +36,7 @@ pub enum Aim {
 pub struct Plan {
     /// The tokenizer to extend.
     pub base: Tokenizer,
-    /// Its JSON.
+    /// Its JSON, [as it is read](super::extend::as_read).
     pub base_json: Value,
     /// Which tokens are allowed.
     pub kind: Kind,
@@ -112,7 +112,7 @@ pub fn train(plan: &Plan, corpus: &dyn Conformers, job: &Job) -> Result<Trained>
 fn extended(plan: &Plan, corpus: &dyn Conformers, job: &Job) -> Result<Trained> {
     let Plan { base, base_json, kind, range, .. } = plan;
     // Refuses what cannot be extended at all, before any work.
-    extend(base_json, &base.name, &Scheme::fixed(*range, all_cuts()), &[], None)?;
+    extend(base_json, &base.name, &Scheme::fixed(*range, all_cuts()), &[])?;
     let known = Base::of(base, Alphabet::of(base_json));
     let designs = Designs::new(*kind, *range, (plan.dialect, plan.fewest_decimals), &known)?;
     let Optimum { scheme, new_tokens } = reach(plan, &designs, &known)?;
@@ -122,7 +122,7 @@ fn extended(plan: &Plan, corpus: &dyn Conformers, job: &Job) -> Result<Trained> 
     let new: Vec<String> = scheme.strings().into_iter().filter(|s| !known.holds(s)).collect();
     let guard = guard(base, base_json, &new)?;
     let Extended { json, new_tokens: added } =
-        extend(base_json, &base.name, &scheme, &new, guard.as_deref())?;
+        extend_guarded(base_json, &base.name, &scheme, &new, guard.as_deref())?;
     let mut bytes = serde_json::to_vec_pretty(&json).map_err(|e| Error::input("tokenizer.json", e, ""))?;
     bytes.push(b'\n');
     let source = crate::io::hash_bytes("tokenizer.json", &bytes);
@@ -179,12 +179,7 @@ fn extended(plan: &Plan, corpus: &dyn Conformers, job: &Job) -> Result<Trained> 
         guarantees,
         comparison: None,
     };
-    Ok(Trained {
-        tokenizer_json: bytes,
-        new_tokens: list(base, known.alphabet, &added)?,
-        report,
-        unchanged: false,
-    })
+    Ok(Trained { tokenizer_json: bytes, new_tokens: list(base, &added)?, report, unchanged: false })
 }
 
 /// A cut before every slot that may begin a piece.
@@ -226,14 +221,10 @@ fn reach(plan: &Plan, designs: &Designs<'_, Base<'_>>, known: &Base<'_>) -> Resu
 }
 
 /// New tokens with the base's ids of their texts, as they are inside a text.
-pub(super) fn list(base: &Tokenizer, alphabet: Alphabet, added: &[(u32, String)]) -> Result<NewTokens> {
-    let ids = |text: &str| match alphabet {
-        Alphabet::Bytes => base.ids(text),
-        Alphabet::Text => Ok(base.model_ids(text).unwrap_or_default()),
-    };
+pub(super) fn list(base: &Tokenizer, added: &[(u32, String)]) -> Result<NewTokens> {
     let new_tokens: Result<Vec<NewToken>> = added
         .iter()
-        .map(|(id, text)| Ok(NewToken { id: *id, text: text.clone(), base_ids: ids(text)? }))
+        .map(|(id, text)| Ok(NewToken { id: *id, text: text.clone(), base_ids: ids_inside(base, text)? }))
         .collect();
     Ok(NewTokens { schema: "drift.new-tokens/1", base: base.name.clone(), new_tokens: new_tokens? })
 }
