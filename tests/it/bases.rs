@@ -8,6 +8,8 @@ use drift::design::guard::GUARD_MARK;
 use drift::design::layout::GPT2;
 use drift::design::mixed::mixed_text;
 use drift::design::texts::PLAIN;
+use drift::design::train::tokenizer_config;
+use drift::design::undo::undo;
 use drift::design::{Aim, Kind, MergesPlan, Plan, Range, Trained, train, train_merges};
 use drift::job::Job;
 use drift::text::{self, Dialect};
@@ -166,41 +168,46 @@ fn block_tokens_where<'t>(
     Vec::new()
 }
 
-/// Bases, kinds, dialects, tokens a block; new tokens.
-const CASES: [(&str, Kind, Dialect, usize, u64); 9] = [
-    ("gpt2-like", Kind::Fused, Dialect::Fixed, 9, 54),
-    ("gpt2-like", Kind::Separate, Dialect::Stripped, 11, 10),
-    ("o200k-like", Kind::Separate, Dialect::Fixed, 11, 0),
-    ("llama-2-like", Kind::Fused, Dialect::Fixed, 9, 154),
-    ("llama-2-like-untagged", Kind::Separate, Dialect::Fixed, 11, 0),
-    ("llama-2-like", Kind::Fused, Dialect::Stripped, 9, 0),
-    ("gemma-like", Kind::Fused, Dialect::Fixed, 9, 154),
-    ("gemma-like", Kind::Separate, Dialect::Stripped, 11, 0),
-    ("mistral-v3-like", Kind::Separate, Dialect::Fixed, 11, 0),
+/// Bases, kinds, dialects, tokens a block; new tokens; whether the same is asked of the result.
+const CASES: [(&str, Kind, Dialect, usize, u64, bool); 6] = [
+    ("gpt2-like", Kind::Fused, Dialect::Fixed, 9, 54, true),
+    ("gpt2-like", Kind::Separate, Dialect::Stripped, 11, 10, false),
+    ("o200k-like", Kind::Separate, Dialect::Fixed, 11, 8, false),
+    ("llama-2-like", Kind::Fused, Dialect::Stripped, 9, 155, true),
+    ("gemma-like", Kind::Fused, Dialect::Fixed, 9, 154, false),
+    ("mistral-v3-like", Kind::Separate, Dialect::Fixed, 11, 108, true),
 ];
 
 #[test]
 fn every_kind_of_base_is_extended_with_constant_blocks() {
-    let mut costs = Vec::new();
-    for (name, kind, dialect, tokens, new) in CASES {
+    for (name, kind, dialect, tokens, new, twice) in CASES {
         let plan = plan(name, kind, dialect, tokens);
         let trained = run(&plan);
         let report = &trained.report;
         check(&plan, &trained);
         assert_eq!((report.drift, report.tokens_per_block), (0, tokens as u64), "{name}");
-        costs.push((name, new, report.new_tokens));
-        assert_eq!(report.least_in_space, report.new_tokens);
+        assert_eq!((report.new_tokens, report.least_in_space), (new, new), "{name}");
         assert!(report.lower_bound <= report.new_tokens, "{name}");
         assert_eq!(json!(report.guarantees.plain_text), "proved", "{name}");
-        // The same request of the result changes nothing.
-        let source = drift::io::hash_bytes("tokenizer.json", &trained.tokenizer_json);
-        let base = Tokenizer::from_bytes("extended", source, &trained.tokenizer_json).unwrap();
-        let base_json = serde_json::from_slice(&trained.tokenizer_json).unwrap();
-        let again = run(&Plan { base, base_json, ..plan });
-        assert!(again.unchanged && !trained.unchanged && again.tokenizer_json == trained.tokenizer_json);
-        assert_eq!(again.new_tokens.new_tokens, trained.new_tokens.new_tokens, "{name}");
+        // What was put in is taken out again: all that the base holds is there, and no token more.
+        let base_json: Value = serde_json::from_slice(&trained.tokenizer_json).unwrap();
+        let undone = undo(&base_json).unwrap();
+        let mut vocabulary = plan.base_json["model"]["vocab"].as_object().unwrap().clone();
+        for token in plan.base_json["added_tokens"].as_array().unwrap() {
+            vocabulary.insert(token["content"].as_str().unwrap().to_owned(), token["id"].clone());
+        }
+        assert_eq!(undone["model"]["vocab"], Value::Object(vocabulary), "{name}");
+        assert!(undo(&plan.base_json).is_none());
+        if twice {
+            // The same request of the result changes nothing.
+            let source = drift::io::hash_bytes("tokenizer.json", &trained.tokenizer_json);
+            let base = Tokenizer::from_bytes("extended", source, &trained.tokenizer_json).unwrap();
+            let again = run(&Plan { base, base_json, ..plan });
+            assert!(again.unchanged && !trained.unchanged);
+            assert!(again.tokenizer_json == trained.tokenizer_json, "{name}");
+            assert_eq!(again.new_tokens.new_tokens, trained.new_tokens.new_tokens, "{name}");
+        }
     }
-    assert!(costs.iter().all(|(_, expected, found)| expected == found), "{costs:?}");
 }
 
 #[test]
@@ -243,8 +250,11 @@ fn digits_that_merge_before_one_another_are_listed_one_by_one() {
     let plan = changed(plan("gemma-like", Kind::Fused, Dialect::Fixed, 12), &with_pair);
     let trained = run(&plan);
     check(&plan, &trained);
-    let guard = String::from_utf8(trained.tokenizer_json).unwrap();
-    assert!(guard.contains("10(?=(?:"), "cut after the token of two digits");
+    let json: Value = serde_json::from_slice(&trained.tokenizer_json).unwrap();
+    let splits = json["pre_tokenizer"]["pretokenizers"].as_array().unwrap();
+    let mut patterns = splits.iter().filter_map(|split| split["pattern"]["Regex"].as_str());
+    let guard = patterns.find(|pattern| pattern.starts_with(GUARD_MARK)).unwrap();
+    assert!(guard.contains("1(?=(?:") && !guard.contains("[0-9]"), "{guard}");
 }
 
 /// The pieces of a pre-tokenizer.
@@ -363,13 +373,12 @@ fn python_gives_the_same_ids() {
     let json = lines(all.iter().map(|text| Value::from(text.as_str()).to_string()).collect());
     folder.file("texts", json);
     let mut arguments = Vec::new();
-    for name in ["gpt2-like", "llama-2-like-untagged", "gemma-like", "mistral-v3-like"] {
-        let base = fixture(name);
-        let arguments_of = ["train-tokenizer", "--base", base.to_str().unwrap(), "--tokens-per-block", "9"];
-        let more = ["--range", "2", "--quiet", "--json", "-o", name];
-        let corpus = folder.file("one.txt", "[C]<0.5000,-1.2000,0.0000>[O]<-0.0712,0.9000,1.2345>\n");
-        let corpus = ["--corpus", corpus.to_str().unwrap()];
-        folder.drift(&[&arguments_of[..], &more, &corpus].concat()).good();
+    for name in ["gpt2-like", "llama-2-like-untagged", "mistral-v3-like"] {
+        let trained = run(&plan(name, Kind::Fused, Dialect::Fixed, 9));
+        let config = std::fs::read(fixture(name).join("tokenizer_config.json")).unwrap();
+        let config = tokenizer_config(Some(&serde_json::from_slice(&config).unwrap()));
+        folder.file(&format!("{name}/tokenizer_config.json"), config.to_string());
+        folder.file(&format!("{name}/tokenizer.json"), &trained.tokenizer_json);
         let tokenizer = Tokenizer::load(&folder.path().join(name)).unwrap();
         let ids = all.par_iter().map(|text| format!("{:?}", tokenizer.ids(text).unwrap())).collect();
         folder.file(&format!("{name}-ids"), lines(ids));
@@ -381,5 +390,5 @@ fn python_gives_the_same_ids() {
     let output = output.unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let said = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(said.lines().filter(|line| line.contains(" texts agree")).count(), 4, "{said}");
+    assert_eq!(said.lines().filter(|line| line.contains(" texts agree")).count(), 3, "{said}");
 }
