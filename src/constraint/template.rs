@@ -38,7 +38,7 @@ impl Template {
         skeleton: &str,
     ) -> Result<Self> {
         let text = tagged(&placeholder.fill(skeleton));
-        let tokens = tokenizer.tokens(&text)?;
+        let tokens = tokenizer.answer_tokens(&text)?;
         let blocks = block_ranges(&text);
         let mixes = |start: usize, end: usize| {
             blocks.iter().any(|block| {

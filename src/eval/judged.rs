@@ -61,7 +61,7 @@ fn judged(
     (placeholder, strips): (Option<&Placeholder>, bool),
     sample: &Sample,
 ) -> Result<Judged> {
-    let written = checkpoint.tokenizer.decode(&sample.tokens)?;
+    let written = checkpoint.tokenizer.answer_text(&sample.tokens)?;
     let wasted_tokens = wasted(&checkpoint.tokenizer, sample, &audit::marks(&written, checkpoint.dialect));
     let text = if strips { strip_junk(&written, checkpoint.dialect) } else { written };
     let prompt = Some(&*subject.molecule.smiles);

@@ -29,7 +29,7 @@ pub(super) fn likelihood(
         .collect();
     let text = |(molecule, conformer): &(&super::molecules::Molecule, &Vec<_>)| {
         let answer = tagged(&write(&molecule.skeleton, conformer, checkpoint.dialect));
-        let mut answer = tokenizer.ids(&answer)?;
+        let mut answer = tokenizer.answer_ids(&answer)?;
         answer.push(checkpoint.specials.eos);
         Ok(Text { prompt: tokenizer.prompt_ids(&prompt(&molecule.smiles))?, answer })
     };

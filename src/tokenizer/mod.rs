@@ -8,13 +8,16 @@
 //! - [`Counter`] counts the FREE tokens of each block, by [`tables`] learned from the tokenizer and checked against
 //!   the reference, or by the reference itself where tables cannot be proved.
 
+mod answer;
 mod counter;
+pub mod cuts;
 pub mod learn;
 mod load;
 mod parts;
 mod special;
 pub mod tables;
 
+pub use answer::SOME_PROMPT;
 pub use counter::{BUILT_IN_SKELETONS, BlockTokens, Counter, MAX_BLOCK_TOKENS, Method};
 pub use load::{EMBEDDED, EXTENDED, EmbeddedTokenizer, Tokenizer};
 pub use special::{Named, USUAL_ENDS, config_beside};

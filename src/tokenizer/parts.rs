@@ -31,6 +31,11 @@ impl Tokenizer {
         self.inner().get_vocab(true)
     }
 
+    /// Whether a text is one added token.
+    pub fn is_added(&self, text: &str) -> bool {
+        self.inner().get_added_vocabulary().get_vocab().contains_key(text)
+    }
+
     /// What the normalizer makes of a text.
     ///
     /// # Errors

@@ -68,20 +68,6 @@ impl Tokenizer {
         let text = special(config?, "bos_token")?;
         Some(Named { text: text.to_owned(), id: self.inner().token_to_id(text)? })
     }
-
-    /// The ids of a prompt: as [`Tokenizer::ids`], after whatever the post-processor puts before a text (Llama's
-    /// beginning of text, nothing for Qwen).
-    ///
-    /// # Errors
-    /// As [`Tokenizer::ids`].
-    pub fn prompt_ids(&self, prompt: &str) -> Result<Vec<u32>> {
-        let ids = self.ids(prompt)?;
-        let encoding = self.inner().encode_fast(prompt, true);
-        let whole = encoding.map_err(|e| Error::input(&self.name, e, ""))?.get_ids().to_vec();
-        // What stands after the text would end it before the answer.
-        let before = whole.windows(ids.len().max(1)).position(|window| window == ids).unwrap_or(0);
-        Ok([&whole[..before], &ids[..]].concat())
-    }
 }
 
 /// A special token of a config: a string, or an object with its content.

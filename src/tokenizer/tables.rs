@@ -1,24 +1,27 @@
 //! Counting FREE tokens by tables learned from a tokenizer.
 //!
 //! # Why it is exact
-//! 1. BPE and Unigram models only ever produce vocabulary tokens. If no vocabulary token holds a digit beside a
-//!    non-digit, no token crosses the border between them, so a text falls apart into digit runs and non-digit runs.
-//! 2. A digit run of a block stands between non-digits, so its tokens depend on its digits alone: all 11,110 runs of
-//!    one to four digits are encoded once, and their cuts stored.
-//! 3. The non-digit runs inside a block are `.`, `,` and `,-`: encoded once. The run before a block ends in `]<` or
+//! 1. BPE and Unigram models only ever produce vocabulary tokens, each a part of the text. If none that a text can contain
+//!    holds a digit beside what may stand beside it in a block (`<`, `>`, `-`, `.`, `,`), no token crosses the border
+//!    between them, so a text falls apart there ([`super::cuts`]). Tokens with digits that no text can contain (`<h1>`) or that
+//!    cross no such border (` 155` of GPT-2, `[control_135]` of Mistral) do not matter.
+//! 2. A digit run of a block stands between two such borders, so its tokens depend on its digits alone: all 11,110 runs of
+//!    one to four digits are encoded once, and their cuts stored. So it is for runs that merge by content (GPT-2), by length
+//!    (Llama 3), not at all (Qwen, SentencePiece), and for Unigram if no two ways to cut a run score alike.
+//! 3. The other parts inside a block are `.`, `,` and `,-`: encoded once. The text before a block ends in `]<` or
 //!    `]<-`; FREE in it is at most the `-`, and only if it does not merge with `<`. Where no vocabulary token holds
-//!    the character before `]` together with `]`, that is a property of this character alone, else of the atom.
-//! 4. The run after a block starts with `>`: nothing in it is FREE.
+//!    the character before `]` together with `]`, that is a property of this character alone, else of the atom, if it
+//!    holds two characters that no token joins; else the whole text is encoded.
+//! 4. The text after a block starts with `>`: nothing in it is FREE, up to the next block.
 //!
-//! What is *not* proved from the vocabulary is that the pre-tokenizer, a regular expression, cuts a run in a text as it
+//! What is *not* proved from the vocabulary is that the pre-tokenizer, a regular expression, cuts a part in a text as it
 //! cuts it alone; therefore [`super::Counter`] compares the tables with the reference on whole texts before use.
 
 use std::collections::HashMap;
 use std::sync::RwLock;
 
-use tokenizers::ModelWrapper;
-
 use super::counter::{BlockTokens, MAX_BLOCK_TOKENS};
+use super::cuts::Cuts as Borders;
 use super::load::Tokenizer;
 use crate::error::Result;
 
@@ -40,6 +43,8 @@ pub struct Tables {
     minus_is_free: [Option<bool>; 128],
     /// The same by atom, filled as atoms come.
     by_atom: RwLock<HashMap<Box<[u8]>, bool>>,
+    /// Where texts fall apart.
+    borders: Borders,
 }
 
 impl Tables {
@@ -48,8 +53,8 @@ impl Tables {
     /// # Errors
     /// If the tokenizer cannot encode digits at all.
     pub fn learn(tokenizer: &Tokenizer) -> Result<std::result::Result<Tables, String>> {
-        let vocabulary = match digit_pure(tokenizer) {
-            Ok(pairs) => pairs,
+        let borders = match separated(tokenizer) {
+            Ok(borders) => borders,
             Err(why) => return Ok(Err(why)),
         };
         let Some(runs) = learn_runs(tokenizer)? else {
@@ -71,12 +76,12 @@ impl Tables {
         }
         let mut minus_is_free = [None; 128];
         for byte in (0..128u8).filter(u8::is_ascii_alphanumeric) {
-            if !vocabulary.contains(byte, b']') {
+            if !borders.joins(byte, b']') && borders.is_decided(tokenizer, "]<-", false) {
                 minus_is_free[usize::from(byte)] = minus_after(tokenizer, &[b'[', byte, b']'])?;
             }
         }
         let by_atom = RwLock::new(HashMap::new());
-        Ok(Ok(Tables { runs, uniform, comma_minus_is_one, minus_is_free, by_atom }))
+        Ok(Ok(Tables { runs, uniform, comma_minus_is_one, minus_is_free, by_atom, borders }))
     }
 
     /// Counts the FREE tokens of every block of a text, appending to `out`; `None` if the text is not plain enriched
@@ -91,6 +96,9 @@ impl Tables {
     }
 
     fn scan<S: Sink>(&self, tokenizer: &Tokenizer, text: &[u8], mut each: impl FnMut(S)) -> Option<()> {
+        if self.borders.is_watched(text) {
+            return None;
+        }
         let mut at = 0;
         while let Some(open) = memchr::memchr(b'<', &text[at..]) {
             let start = at + open + 1;
@@ -166,15 +174,18 @@ impl Tables {
     #[cold]
     fn minus_free_after_atom(&self, tokenizer: &Tokenizer, before: &[u8]) -> Option<bool> {
         let atom = &before[memchr::memrchr(b'[', before)?..];
-        // A letter or digit in the atom separates its end from what stands before it.
-        if !atom.iter().any(u8::is_ascii_alphanumeric) {
-            return None;
-        }
         // The lock is only poisoned if another thread panicked; then this one may as well fall back.
         if let Some(&free) = self.by_atom.read().ok()?.get(atom) {
             return Some(free);
         }
-        let free = minus_after(tokenizer, atom).ok()??;
+        // Where the atom falls apart, its end is separate from what stands before it.
+        let cut = (1..atom.len()).rfind(|at| !self.borders.joins(atom[at - 1], atom[*at]))?;
+        let tail = format!("{}<-", std::str::from_utf8(&atom[cut..]).ok()?);
+        let free = if self.borders.is_decided(tokenizer, &tail, false) {
+            minus_after(tokenizer, atom).ok()??
+        } else {
+            return None;
+        };
         self.by_atom.write().ok()?.insert(atom.into(), free);
         Some(free)
     }
@@ -247,77 +258,16 @@ impl Sink for BlockTokens {
     }
 }
 
-/// Whether a text falls apart into digit runs and other runs, each tokenised by itself (the first step of the proof
-/// above); if not, why.
+/// Where a text falls apart, if it does so around every run of digits in a block, each tokenised by itself (the first two
+/// steps of the proof above); if not, why.
 ///
 /// # Errors
-/// A sentence that names a token which crosses their border.
-pub fn separates_digits(tokenizer: &Tokenizer) -> std::result::Result<(), String> {
-    digit_pure(tokenizer).map(drop)
-}
-
-/// The pairs of ASCII characters that stand side by side in some vocabulary token.
-struct Pairs(Vec<bool>);
-
-impl Pairs {
-    fn contains(&self, a: u8, b: u8) -> bool {
-        self.0[usize::from(a) * 128 + usize::from(b)]
-    }
-}
-
-/// The character pairs of the vocabulary, if no token holds a digit beside a non-digit; else why not.
-fn digit_pure(tokenizer: &Tokenizer) -> std::result::Result<Pairs, String> {
-    match tokenizer.inner().get_model() {
-        ModelWrapper::BPE(bpe) => {
-            let affixes = [bpe.get_continuing_subword_prefix(), &bpe.end_of_word_suffix];
-            if affixes.into_iter().flatten().any(|affix| !affix.is_empty()) {
-                return Err("a BPE model with word prefixes or suffixes".into());
-            }
-        }
-        ModelWrapper::Unigram(_) => {}
-        _ => return Err("neither a BPE nor a Unigram model".into()),
-    }
-    let mut pairs = Pairs(vec![false; 128 * 128]);
-    for token in tokenizer.inner().get_vocab(false).keys() {
-        // Byte-fallback tokens stand for one byte each, whatever their names hold.
-        if token.len() == 6 && token.starts_with("<0x") && token.ends_with('>') {
-            continue;
-        }
-        for pair in token.as_bytes().windows(2) {
-            let (a, b) = (pair[0], pair[1]);
-            if a.is_ascii_digit() != b.is_ascii_digit() {
-                return Err(format!(
-                    "token `{}` holds a digit beside another character",
-                    token.escape_debug()
-                ));
-            }
-            if a < 128 && b < 128 {
-                pairs.0[usize::from(a) * 128 + usize::from(b)] = true;
-            }
-        }
-    }
-    for added in tokenizer.inner().get_added_tokens_decoder().values() {
-        if may_stand_in_text(&added.content) {
-            return Err(format!("added token `{}` may stand in a text", added.content.escape_debug()));
-        }
-    }
-    Ok(pairs)
-}
-
-/// Whether an added token could match inside enriched text between the tags: tags of capital letters cannot, nor
-/// anything with a character that the format lacks, nor a `<` before a letter.
-fn may_stand_in_text(content: &str) -> bool {
-    let tag = content.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).is_some_and(|name| {
-        let name = name.trim_start_matches('/');
-        name.len() >= 3 && name.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
-    });
-    let foreign =
-        content.chars().any(|c| !c.is_ascii_graphic() || matches!(c, '|' | '_' | '{' | '}' | '!' | '"'));
-    let word = content
-        .as_bytes()
-        .windows(2)
-        .any(|pair| pair[0] == b'<' && (pair[1].is_ascii_alphabetic() || pair[1] == b'/'));
-    !(tag || foreign || word)
+/// A sentence that names what is not separate.
+pub fn separated(tokenizer: &Tokenizer) -> std::result::Result<Borders, String> {
+    let borders = Borders::learn(tokenizer)?;
+    borders.separate_digits()?;
+    borders.decide_numbers(tokenizer, MAX_RUN)?;
+    Ok(borders)
 }
 
 /// Encodes `<inside>` in a neutral context and returns the ends of its FREE tokens.

@@ -47,7 +47,7 @@ impl Document {
         let mut tokens = tokenizer.prompt_ids(&prompt(&skeleton::smiles(&conformer.skeleton)))?;
         let prompt = tokens.len();
         let answer = text::tagged(&text::write(&conformer.skeleton, &conformer.coordinates, dialect));
-        let answer = tokenizer.tokens(&answer)?;
+        let answer = tokenizer.answer_tokens(&answer)?;
         let copy = answer.iter().map(|token| token.class == Class::Copy).chain([true]).collect();
         tokens.extend(answer.iter().map(|token| token.id).chain([end.id]));
         Ok(Document { tokens, prompt, copy })

@@ -1,7 +1,7 @@
 //! The automaton allows canonical tokens of legal texts and nothing else.
 
 use std::path::Path;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use drift::constraint::{Constraint, LogitProcessor, LpKind, Mask};
 use drift::corpus::{Conformers, Embedded};
@@ -9,15 +9,16 @@ use drift::design::extend::extend;
 use drift::design::{Range, Scheme};
 use drift::io::hash_bytes;
 use drift::job::Job;
-use drift::text::skeleton::{Spelling, with_hydrogens};
+use drift::text::skeleton::{Spelling, smiles, with_hydrogens};
 use drift::text::{Dialect, Fixed, tagged, write};
 use drift::tokenizer::Tokenizer;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-use crate::counting::{embedded_texts, trained};
-use crate::support::shared;
+use crate::common::fixture;
+use crate::counting::{FIXTURES, embedded_texts, fixture_tokenizer, is_asked_for, trained, whole};
+use crate::support::{SHARED_TOKENIZERS, shared, shared_texts};
 
 /// An id that no vocabulary has.
 const EOS: u32 = u32::MAX - 7;
@@ -63,9 +64,12 @@ fn tokenizers() -> Vec<Tokenizer> {
         extended("llama-like", &FUSED),
         extended("llama-like", &SEPARATE),
     ]);
+    // Two ways to cut `111` score alike in it: refused.
+    list.extend(FIXTURES.into_iter().filter(|name| *name != "unigram-like").map(fixture_tokenizer));
     if let Some(shared) = shared("the automaton of the real tokenizers") {
         // The others are these with a few tokens more or less.
-        for name in ["qwen3-custom", "llama-3.2-chem", "cl100k", "mistral-v1"] {
+        let few = ["qwen3-custom", "llama-3.2-chem", "cl100k", "mistral-v1"];
+        for name in if whole() { &SHARED_TOKENIZERS[..] } else { &few } {
             list.push(Tokenizer::load(&shared.join("tokenizers").join(name)).unwrap());
         }
     }
@@ -79,9 +83,28 @@ fn number(random: &mut ChaCha8Rng) -> Fixed {
     random.random_range(-limit..=limit) / step * step
 }
 
-/// The tokens by the encoder of `tokenizers` itself.
-fn encoded(tokenizer: &Tokenizer, text: &str) -> Vec<u32> {
-    tokenizer.inner().encode(text, false).unwrap().get_ids().to_vec()
+/// The tokens of an answer by the encoder of `tokenizers` itself, of prompt and answer as one text: those that end behind
+/// the prompt. The others are the prompt's.
+fn encoded_behind(tokenizer: &Tokenizer, prompt: &str, answer: &str) -> Vec<u32> {
+    let whole = tokenizer.inner().encode(format!("{prompt}{answer}"), false).unwrap();
+    let own = whole.get_offsets().iter().position(|(_, end)| *end > prompt.len()).unwrap();
+    let (before, ids) = whole.get_ids().split_at(own);
+    let prompted = tokenizer.prompt_ids(prompt).unwrap();
+    assert!(prompted.ends_with(before), "{}: {prompt}{answer}", tokenizer.name);
+    assert!(prompted.len() <= before.len() + 1, "more than a beginning of text before the prompt");
+    ids.to_vec()
+}
+
+fn encoded(tokenizer: &Tokenizer, answer: &str) -> Vec<u32> {
+    encoded_behind(tokenizer, "[SMILES]CC=O[/SMILES]", answer)
+}
+
+/// The text of an answer's tokens, without the end of the prompt that the first may hold, and without the space that a
+/// tokenizer puts behind a tag.
+fn decoded(tokenizer: &Tokenizer, ids: &[u32]) -> String {
+    let text = tokenizer.inner().decode(ids, false).unwrap().replace(' ', "");
+    assert!("[/SMILES]".ends_with(text.split("[CONFORMER]").next().unwrap()), "{}: {text}", tokenizer.name);
+    text[text.find("[CONFORMER]").unwrap()..].to_owned()
 }
 
 /// How many of `ids` are legal one after another; more than all of them if the text is over behind them.
@@ -149,32 +172,73 @@ fn walk(constraint: &dyn Constraint, random: &mut ChaCha8Rng) -> Vec<u32> {
     }
 }
 
-/// Both ways between automaton and encoder, on `rounds` random molecules.
-fn check(tokenizer: &Tokenizer, dialect: Dialect, rounds: u64) {
+/// The constraint of a skeleton, unless a part of it can be cut in two ways of the same likelihood, as Unigram has them.
+fn constraint_of(processor: &LogitProcessor, skeleton: &str) -> Option<Arc<dyn Constraint>> {
+    match processor.constraint(skeleton) {
+        Ok(constraint) => Some(constraint),
+        Err(error) => {
+            assert!(error.to_string().contains("are equally likely"), "{error}");
+            None
+        }
+    }
+}
+
+/// Both ways between automaton and encoder: a random answer of a skeleton in the encoder's tokens, and a random walk. How
+/// many skeletons were refused.
+fn check(tokenizer: &Tokenizer, dialect: Dialect, rounds: u64) -> u64 {
     let processor = LogitProcessor::new(LpKind::Automaton, tokenizer, dialect, None, EOS).unwrap();
-    (0..rounds).into_par_iter().for_each(|seed| {
+    let refused = (0..rounds).into_par_iter().filter(|&seed| {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let skeleton = &SKELETONS[random.random_range(0..SKELETONS.len())];
-        let constraint = processor.constraint(skeleton).unwrap();
+        let Some(constraint) = constraint_of(&processor, skeleton) else { return true };
+        let prompt = format!("[SMILES]{}[/SMILES]", smiles(skeleton));
         let blocks = skeleton.matches("<>").count();
         let coordinates: Vec<[Fixed; 3]> =
             (0..blocks).map(|_| std::array::from_fn(|_| number(&mut random))).collect();
         let text = tagged(&write(skeleton, &coordinates, dialect));
-        let ids = encoded(tokenizer, &text);
+        let ids = encoded_behind(tokenizer, &prompt, &text);
         assert_eq!(accepted(&*constraint, &ids), ids.len() + 1, "{}: {text}", tokenizer.name);
 
         let walked = walk(&*constraint, &mut random);
-        let text = tokenizer.inner().decode(&walked, false).unwrap();
+        let text = decoded(tokenizer, &walked);
         assert!(is_legal(&text, skeleton, dialect), "{}: {text}", tokenizer.name);
-        assert_eq!(encoded(tokenizer, &text), walked, "{}: {text}", tokenizer.name);
+        assert_eq!(encoded_behind(tokenizer, &prompt, &text), walked, "{}: {text}", tokenizer.name);
+        false
     });
+    refused.count() as u64
+}
+
+/// Texts of real conformers are followed. How many, and how many skeletons were refused.
+fn check_texts(tokenizer: &Tokenizer, dialect: Dialect, texts: &[String]) -> (usize, usize) {
+    let processor = LogitProcessor::new(LpKind::Automaton, tokenizer, dialect, None, EOS).unwrap();
+    let refused = texts.par_iter().filter(|text| {
+        let skeleton = drift::text::parse(text).unwrap().skeleton;
+        let Some(constraint) = constraint_of(&processor, &skeleton) else { return true };
+        let prompt = format!("[SMILES]{}[/SMILES]", smiles(&skeleton));
+        let ids = encoded_behind(tokenizer, &prompt, &tagged(text));
+        assert_eq!(accepted(&*constraint, &ids), ids.len() + 1, "{}: {text}", tokenizer.name);
+        false
+    });
+    (texts.len(), refused.count())
 }
 
 #[test]
 fn true_texts_are_followed_and_what_is_followed_is_canonical() {
-    for tokenizer in tokenizers() {
-        for dialect in Dialect::ALL {
-            check(&tokenizer, dialect, 40);
+    let shared = if whole() { shared("the automaton on all shared texts") } else { None };
+    for tokenizer in tokenizers().into_iter().filter(|tokenizer| is_asked_for(&tokenizer.name)) {
+        for (dialect, field) in Dialect::ALL.into_iter().zip(["embedded_smiles", "embedded_smiles_stripped"])
+        {
+            let rounds = if whole() { 10_000 } else { 40 };
+            let refused = check(&tokenizer, dialect, rounds);
+            let texts = shared.as_ref().map(|shared| shared_texts(shared, field)).unwrap_or_default();
+            let (followed, refused_texts) = check_texts(&tokenizer, dialect, &texts);
+            eprintln!(
+                "{}, {}: {rounds} random texts both ways ({refused} refused), {followed} real ones ({refused_texts} refused)",
+                tokenizer.name,
+                dialect.name()
+            );
+            let is_unigram = tokenizer.name.starts_with("unigram");
+            assert!(is_unigram || refused == 0 && refused_texts == 0, "{}", tokenizer.name);
         }
     }
 }
@@ -194,6 +258,19 @@ fn the_grammar_has_few_states_and_few_legal_tokens() {
     // Digits in threes: start, point, three decimals, the fourth, comma. 10 + 90 + 1,000 runs, `.`, `,`, `,-`, `-`.
     assert_eq!(size("llama-like", Dialect::Fixed), (16, 1_104));
     assert_eq!(size("llama-like", Dialect::Stripped), (19, 1_113));
+    // Digits merge by content: a state for what is left of a run.
+    let fixture_size =
+        |name: &str, dialect| size(fixture("tokenizers").join(name).to_str().unwrap(), dialect);
+    assert_eq!(fixture_size("gpt2-like", Dialect::Fixed), (604, 1_207));
+    assert_eq!(fixture_size("gpt2-like", Dialect::Stripped), (598, 1_244));
+    assert_eq!(fixture_size("o200k-like", Dialect::Fixed), (16, 1_104));
+    assert_eq!(fixture_size("o200k-like", Dialect::Stripped), (19, 1_113));
+    for name in
+        FIXTURES.into_iter().filter(|name| !["gpt2-like", "o200k-like", "unigram-like"].contains(name))
+    {
+        assert_eq!(fixture_size(name, Dialect::Fixed), (25, 14), "{name}");
+        assert_eq!(fixture_size(name, Dialect::Stripped), (34, 14), "{name}");
+    }
 }
 
 #[test]
@@ -250,6 +327,27 @@ fn tokenizers_without_a_proof_are_refused_by_name() {
     let message = error.to_string();
     assert!(message.starts_with("trained: the automaton cannot be proved"), "{message}");
     assert!(message.contains("holds a digit beside another character"), "{message}");
+    let tokenizer = fixture_tokenizer("unigram-like");
+    let error = LogitProcessor::new(LpKind::Automaton, &tokenizer, Dialect::Fixed, None, EOS).err().unwrap();
+    let expected = "unigram-like: the automaton cannot be proved for this tokenizer: two ways to cut `111` are equally likely";
+    assert!(error.to_string().starts_with(expected), "{error}");
+}
+
+#[test]
+fn a_prompt_that_shares_a_token_with_its_answer_leaves_it_to_the_answer() {
+    let tokenizer = fixture_tokenizer("llama-2-like-untagged");
+    let prompt = "[SMILES]CC=O[/SMILES]";
+    let answer = "[CONFORMER][C]<-1.5,0,2>[/CONFORMER]";
+    let whole = tokenizer.ids(&format!("{prompt}{answer}")).unwrap();
+    let prompted = tokenizer.prompt_ids(prompt).unwrap();
+    let ids = tokenizer.answer_ids(answer).unwrap();
+    let bos = tokenizer.vocabulary()["<s>"];
+    assert_eq!([&[bos], &whole[..]].concat(), [&prompted[..], &ids[..]].concat());
+    assert_eq!(tokenizer.answer_tokens(answer).unwrap()[0].text, "][");
+    // Alone, either has other tokens.
+    assert_ne!(tokenizer.ids(answer).unwrap(), ids);
+    assert_eq!(tokenizer.decode(&ids).unwrap(), format!("]{answer}"));
+    assert_eq!(tokenizer.answer_text(&ids).unwrap(), answer);
 }
 
 #[test]

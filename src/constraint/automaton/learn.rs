@@ -4,8 +4,9 @@ use super::states::Mode;
 use crate::design::Range;
 use crate::design::scheme::{Slot, size};
 use crate::error::{Error, Result};
-use crate::text::Dialect;
-use crate::tokenizer::{Token, Tokenizer};
+use crate::text::{CONFORMER_CLOSE, CONFORMER_OPEN, Dialect};
+use crate::tokenizer::cuts::{Cuts, SPACE};
+use crate::tokenizer::{SOME_PROMPT, Token, Tokenizer};
 
 /// The longest run of digits of a block.
 pub const MAX_DIGITS: usize = 4;
@@ -45,13 +46,18 @@ pub fn refuse(tokenizer: &Tokenizer, problem: impl std::fmt::Display) -> Error {
 }
 
 /// The ids of the tokens that cover exactly the bytes from `start` to `end`; `None` if a token crosses a border.
+///
+/// Tokens may share a place: a space that the tokenizer puts before a text is held to be where the text begins.
 pub fn covering(tokens: &[Token], start: usize, end: usize) -> Option<Vec<u32>> {
     let first = tokens.iter().position(|token| token.start >= start)?;
     let count = tokens[first..].iter().take_while(|token| token.end <= end).count();
     let covered = &tokens[first..first + count];
     let whole = covered.first()?.start == start
         && covered.last()?.end == end
-        && covered.windows(2).all(|pair| pair[0].end == pair[1].start);
+        && covered.windows(2).all(|pair| pair[1].start <= pair[0].end)
+        // Nor does one that begins before reach in, or one that begins within reach out.
+        && tokens[..first].last().is_none_or(|before| before.end <= start)
+        && tokens.get(first + count).is_none_or(|behind| behind.start >= end);
     whole.then(|| covered.iter().map(|token| token.id).collect())
 }
 
@@ -195,7 +201,8 @@ fn cuts(tokenizer: &Tokenizer, slots: &[(Slot, bool)], integer: usize) -> Result
     let mut borders = std::collections::BTreeSet::from([0]);
     let mut at = 0;
     for piece in &pieces {
-        at += piece.len();
+        // A space that the tokenizer puts before a text is no part of it.
+        at += if at == 0 { piece.trim_start_matches(SPACE).len() } else { piece.len() };
         borders.insert(at);
     }
     let mut starts = Vec::new();
@@ -222,57 +229,68 @@ pub enum Side {
     Block(Mode, bool),
 }
 
-/// The tokens of a copied text between two blocks, with those brackets and that sign that are tokenised with it.
-///
-/// `isolated_block` is some block that the tokenizer isolates, if it does.
-///
-/// # Errors
-/// If a token crosses the border between them and a digit.
-pub fn copied(
-    tokenizer: &Tokenizer,
-    isolated_block: &str,
-    before: Side,
-    text: &str,
-    after: Side,
-) -> Result<Vec<u32>> {
-    let mut whole = String::new();
-    let start = match before {
-        Side::End => 0,
-        Side::Block(Mode::Plain, _) => {
-            whole.push_str("[C]<");
-            whole.push_str(PLAIN_BLOCK);
-            whole.len()
-        }
-        Side::Block(Mode::Isolated, _) => {
-            whole.push_str("[C]");
-            whole.push_str(isolated_block);
-            whole.len()
-        }
-    };
-    if let Side::Block(Mode::Plain, _) = before {
-        whole.push('>');
-    }
-    whole.push_str(text);
-    let end = match after {
-        Side::End => whole.len(),
-        Side::Block(Mode::Isolated, _) => {
-            let end = whole.len();
-            whole.push_str(isolated_block);
-            end
-        }
-        Side::Block(Mode::Plain, negative) => {
-            whole.push_str(if negative { "<-" } else { "<" });
-            let end = whole.len();
-            whole.push_str(PLAIN_BLOCK);
+/// What copied texts are asked with.
+pub struct Copier<'a> {
+    /// The tokenizer.
+    pub tokenizer: &'a Tokenizer,
+    /// Some block that the tokenizer isolates, if it does.
+    pub isolated_block: &'a str,
+    /// Where texts fall apart; none for a tokenizer that isolates blocks.
+    pub cuts: Option<&'a Cuts>,
+}
+
+impl Copier<'_> {
+    /// The tokens of a copied text between two blocks, with those brackets and that sign that are tokenised with it.
+    ///
+    /// # Errors
+    /// If a token crosses the border between them and a digit, or two ways to cut them are equally likely.
+    pub fn tokens(&self, before: Side, text: &str, after: Side) -> Result<Vec<u32>> {
+        let mut whole = match before {
+            Side::End => String::new(),
+            Side::Block(Mode::Plain, _) => format!("[C]<{PLAIN_BLOCK}"),
+            Side::Block(Mode::Isolated, _) => format!("[C]{}", self.isolated_block),
+        };
+        let start = whole.len();
+        if let Side::Block(Mode::Plain, _) = before {
             whole.push('>');
-            end
         }
-    };
-    if start == end {
-        return Ok(Vec::new());
+        whole.push_str(text);
+        if let Side::Block(Mode::Plain, negative) = after {
+            whole.push_str(if negative { "<-" } else { "<" });
+        }
+        let end = whole.len();
+        match after {
+            Side::End => {}
+            Side::Block(Mode::Plain, _) => whole.extend([PLAIN_BLOCK, ">"]),
+            Side::Block(Mode::Isolated, _) => whole.push_str(self.isolated_block),
+        }
+        if start == end {
+            return Ok(Vec::new());
+        }
+        let copied = &whole[start..end];
+        if !self.is_decided(copied, before == Side::End) {
+            return Err(refuse(self.tokenizer, format!("two ways to cut `{copied}` are equally likely")));
+        }
+        // An answer's first token may begin in the prompt.
+        let tokens = if before == Side::End {
+            self.tokenizer.answer_tokens(&whole)?
+        } else {
+            self.tokenizer.tokens(&whole)?
+        };
+        covering(&tokens, start, end).ok_or_else(|| {
+            refuse(self.tokenizer, format!("`{copied}` is not cut apart from the digits beside it"))
+        })
     }
-    let tokens = tokenizer.tokens(&whole)?;
-    covering(&tokens, start, end).ok_or_else(|| {
-        refuse(tokenizer, format!("`{}` is not cut apart from the digits beside it", &whole[start..end]))
-    })
+
+    /// Whether the tokens of a copied text depend on nothing else. Tags that are tokens are no part of it.
+    fn is_decided(&self, copied: &str, begins: bool) -> bool {
+        let Some(cuts) = self.cuts else { return true };
+        let tag = |text: &str| self.tokenizer.is_added(text);
+        if begins && !tag(CONFORMER_OPEN) {
+            return cuts.is_decided(self.tokenizer, &format!("{SOME_PROMPT}{copied}"), true);
+        }
+        let inner = copied.strip_prefix(CONFORMER_OPEN).filter(|_| tag(CONFORMER_OPEN)).unwrap_or(copied);
+        let inner = inner.strip_suffix(CONFORMER_CLOSE).filter(|_| tag(CONFORMER_CLOSE)).unwrap_or(inner);
+        inner.is_empty() || cuts.is_decided(self.tokenizer, inner, begins)
+    }
 }

@@ -1,8 +1,8 @@
 //! The automaton: legal texts in their canonical tokens, and nothing else.
 //!
 //! A legal answer is the molecule's text with a coordinate in every block. Its *canonical* tokens are those that the
-//! tokenizer itself makes of the whole answer, so a model under this processor never reads a sequence of tokens that it
-//! did not see in training.
+//! tokenizer itself makes of prompt and answer as one text ([`Tokenizer::answer_tokens`]), so a model under this processor
+//! never reads a sequence of tokens that it did not see in training.
 //!
 //! - [`states`] holds languages of token sequences with each state once; [`grammar`] builds the coordinates', once per
 //!   tokenizer and dialect, from what [`learn`] learned of the encoder.
@@ -11,15 +11,20 @@
 //! - [`verify`] compares with the encoder, both ways, before a tokenizer is accepted.
 //!
 //! # Why it is exact
-//! Two kinds of tokenizer are accepted. In the first no token holds a digit beside another character
-//! ([`crate::tokenizer::tables`] says why a text then falls apart into digit runs and other runs, each tokenised by
-//! itself): tokens of a digit run depend on its digits, those of the runs between blocks on the skeleton and on whether
-//! the next number has a sign. Digit runs, `.`, `,` and `,-` are learned one by one, all of them; runs between blocks
-//! when they are first seen. In the second, drift's extended tokenizers, blocks of the range are cut out of the text and
+//! Two kinds of tokenizer are accepted. In the first no token that a legal text can hold joins a digit with what may stand
+//! beside it in a block ([`crate::tokenizer::cuts`] says which tokens count, and why a text then falls apart there). So an
+//! answer is a row of parts, each tokenised by itself: digit runs, whose tokens depend on their digits; `.`, `,` and `,-`; and
+//! what stands from the last digit of a block to the first of the next, which depends on the skeleton and on whether the next
+//! number has a sign. The first are learned one by one, all of them; the last when they are first seen. Tags that are no tokens
+//! make the first part reach into the prompt; it ends in the closing tag before, which must fall apart. Unigram models
+//! must be decided: of no part may two ways score alike, or rounding, and so the text before, would choose.
+//!
+//! In the second, drift's extended tokenizers, blocks of the range are cut out of the text and
 //! into pieces by their signs, points and numbers of digits alone; the tokens of each piece are asked of the model, for
-//! every text of a piece. All other blocks are tokenised as by the base, which is of the first kind. That the
-//! pre-tokenizer, a regular expression, does to a run in a text what it does to it alone, is not proved but checked, on
-//! random texts, both ways.
+//! every text of a piece. All other blocks are tokenised as by the base, which is of the first kind.
+//!
+//! That the pre-tokenizer, a regular expression, does to a part in a text what it does to it alone, is not proved but
+//! checked, on random texts, both ways.
 
 mod follow;
 mod grammar;
@@ -39,7 +44,8 @@ use states::{Mode, Path, StateId, States};
 pub use follow::Follow;
 
 use crate::error::{Error, Result};
-use crate::text::Dialect;
+use crate::text::{Dialect, SMILES_CLOSE};
+use crate::tokenizer::cuts::Cuts;
 use crate::tokenizer::{Tokenizer, tables};
 
 /// Where an edge leads that ends a block, plus the [`Mode`].
@@ -54,6 +60,8 @@ pub struct Automaton {
     modes: Vec<Mode>,
     /// Some isolated block; empty if there is none.
     isolated_block: String,
+    /// Where texts fall apart; none if blocks are isolated.
+    cuts: Option<Cuts>,
     /// States of a block that begins as usual, without those for unusual borders.
     size: usize,
 }
@@ -76,8 +84,18 @@ impl Automaton {
     /// If the tokenizer is of no kind for which that is exact; the message names it.
     pub fn new(tokenizer: &Tokenizer, dialect: Dialect) -> Result<Self> {
         let isolation = Isolation::learn(tokenizer, dialect)?;
-        if isolation.is_none() {
-            tables::separates_digits(tokenizer).map_err(|why| refuse(tokenizer, why))?;
+        let cuts = match isolation {
+            Some(_) => None,
+            None => Some(tables::separated(tokenizer).map_err(|why| refuse(tokenizer, why))?),
+        };
+        if cuts
+            .as_ref()
+            .is_some_and(|cuts| !tokenizer.is_added(SMILES_CLOSE) && !cuts.falls_apart(SMILES_CLOSE))
+        {
+            return Err(refuse(
+                tokenizer,
+                format!("a token may reach over `{SMILES_CLOSE}` into the prompt"),
+            ));
         }
         let pieces = Pieces::learn(tokenizer)?;
         let vocabulary = tokenizer.vocabulary();
@@ -88,6 +106,7 @@ impl Automaton {
             .ok_or_else(ambiguous)?;
         let entries = entries(&mut states, &starts, &id).ok_or_else(ambiguous)?;
         let mut automaton = Automaton::compact(&states, entries, &starts, id("-"));
+        automaton.cuts = cuts;
         automaton.isolated_block = isolation.map(|isolation| isolation.sample).unwrap_or_default();
         Ok(automaton)
     }
@@ -153,7 +172,14 @@ impl Automaton {
         let modes = [(Mode::Plain, starts.plain), (Mode::Isolated, starts.isolated)];
         let modes = modes.into_iter().filter(|(_, start)| start.is_some()).map(|(mode, _)| mode);
         let entries = entries.into_iter().map(|(entry, id)| (entry, target(id))).collect();
-        Automaton { states: compact, entries, modes: modes.collect(), isolated_block: String::new(), size }
+        Automaton {
+            states: compact,
+            entries,
+            modes: modes.collect(),
+            isolated_block: String::new(),
+            cuts: None,
+            size,
+        }
     }
 }
 

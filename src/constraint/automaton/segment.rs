@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Automaton;
-use super::learn::{Side, copied, refuse};
+use super::learn::{Copier, Side, refuse};
 use super::states::Mode;
 use crate::error::Result;
 use crate::text::{CONFORMER_CLOSE, CONFORMER_OPEN};
@@ -74,20 +74,19 @@ impl Segments<'_> {
     /// Adds all ways through a text; returns where they begin.
     fn tree(&self, segment: &mut Segment, before: Side, text: &str, last: bool) -> Result<u32> {
         let mut ways: Vec<Way> = Vec::new();
-        let isolated = &self.automaton.isolated_block;
+        let automaton = self.automaton;
+        let copier = Copier {
+            tokenizer: self.tokenizer,
+            isolated_block: &automaton.isolated_block,
+            cuts: automaton.cuts.as_ref(),
+        };
         if last {
-            ways.push((copied(self.tokenizer, isolated, before, text, Side::End)?, None));
+            ways.push((copier.tokens(before, text, Side::End)?, None));
         } else {
-            for &mode in &self.automaton.modes {
-                ways.push((
-                    copied(self.tokenizer, isolated, before, text, Side::Block(mode, false))?,
-                    Some(mode),
-                ));
+            for &mode in &automaton.modes {
+                ways.push((copier.tokens(before, text, Side::Block(mode, false))?, Some(mode)));
                 if mode == Mode::Plain {
-                    ways.push((
-                        copied(self.tokenizer, isolated, before, text, Side::Block(mode, true))?,
-                        Some(mode),
-                    ));
+                    ways.push((copier.tokens(before, text, Side::Block(mode, true))?, Some(mode)));
                 }
             }
         }

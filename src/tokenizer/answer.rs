@@ -1,0 +1,77 @@
+//! Prompt and answer as tokens: those of the one text that they make together.
+//!
+//! A model is trained on whole texts, `[SMILES]…[/SMILES][CONFORMER]…[/CONFORMER]`. Where the tags are added tokens, prompt
+//! and answer can be encoded apart. Where they are not, a token may cross the border (`][`), and a tokenizer that puts a space
+//! before every text would put one before the answer. So the answer's tokens are those of the whole text that end behind the
+//! prompt, and the prompt's are those before: a token that crosses the border is the answer's first.
+
+use super::load::Tokenizer;
+use super::{Class, Token};
+use crate::error::{Error, Result};
+use crate::text::CONFORMER_OPEN;
+
+/// What stands before an answer, as far as its tokens may depend on it.
+pub const SOME_PROMPT: &str = "[SMILES]C[/SMILES]";
+
+impl Tokenizer {
+    /// The tokens of an answer behind a prompt. Places count from the answer's begin; a first token that begins in the
+    /// prompt is held to begin with the answer.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::tokens`].
+    pub fn answer_tokens(&self, answer: &str) -> Result<Vec<Token>> {
+        let before = SOME_PROMPT.len();
+        let mut tokens = self.tokens(&format!("{SOME_PROMPT}{answer}"))?;
+        tokens.retain(|token| token.end > before);
+        for token in &mut tokens {
+            debug_assert!(token.start >= before || token.class == Class::Copy);
+            token.start = token.start.saturating_sub(before);
+            token.end -= before;
+        }
+        Ok(tokens)
+    }
+
+    /// The ids of [`Tokenizer::answer_tokens`].
+    ///
+    /// # Errors
+    /// As [`Tokenizer::tokens`].
+    pub fn answer_ids(&self, answer: &str) -> Result<Vec<u32>> {
+        Ok(self.answer_tokens(answer)?.into_iter().map(|token| token.id).collect())
+    }
+
+    /// The ids of a prompt that an answer follows, after whatever the post-processor puts before a text (Llama's
+    /// beginning of text, nothing for Qwen).
+    ///
+    /// # Errors
+    /// As [`Tokenizer::ids`].
+    pub fn prompt_ids(&self, prompt: &str) -> Result<Vec<u32>> {
+        let ids = self.ids(prompt)?;
+        let encoding = self.inner().encode_fast(prompt, true);
+        let whole = encoding.map_err(|e| Error::input(&self.name, e, ""))?.get_ids().to_vec();
+        // What stands after the text would end it before the answer.
+        let before = whole.windows(ids.len().max(1)).position(|window| window == ids).unwrap_or(0);
+        let mut tokens = self.tokens(&format!("{prompt}{CONFORMER_OPEN}[C]<"))?;
+        tokens.retain(|token| token.end <= prompt.len());
+        Ok(whole[..before].iter().copied().chain(tokens.iter().map(|token| token.id)).collect())
+    }
+
+    /// The text of an answer's ids, special tokens kept, without what a first token holds of the prompt.
+    ///
+    /// # Errors
+    /// If the tokenizer's decoder refuses them.
+    pub fn answer_text(&self, ids: &[u32]) -> Result<String> {
+        let text = self.decode(ids)?;
+        let of_prompt = self.held_of_prompt()?;
+        Ok(match text.strip_prefix(&*of_prompt) {
+            Some(answer) => answer.to_owned(),
+            None => text,
+        })
+    }
+
+    /// What the first token of an answer holds of the prompt: nothing where the tags are tokens.
+    fn held_of_prompt(&self) -> Result<String> {
+        let tokens = self.tokens(&format!("{SOME_PROMPT}{CONFORMER_OPEN}[C]<"))?;
+        let first = tokens.iter().find(|token| token.end > SOME_PROMPT.len());
+        Ok(first.map_or("", |token| &SOME_PROMPT[token.start.min(SOME_PROMPT.len())..]).to_owned())
+    }
+}
