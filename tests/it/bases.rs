@@ -303,8 +303,10 @@ fn added_tokens_keep_the_ids_that_they_are_read_with() {
 #[test]
 fn what_cannot_be_extended_is_refused_with_the_reason() {
     let fused = |base: &str| plan(base, Kind::Fused, Dialect::Fixed, 9);
-    let message = refused(&fused("unigram-like"));
-    assert!(message.contains("Unigram model, which takes a new token in every text"), "{message}");
+    for unigram in ["unigram-like", "unigram-digits-like"] {
+        let message = refused(&fused(unigram));
+        assert!(message.contains("Unigram model, which takes a new token in every text"), "{message}");
+    }
     let pre_tokenizer =
         |base: &str, pre: Value| refused(&changed(fused(base), &|json| json["pre_tokenizer"] = pre.clone()));
     let roberta =
@@ -336,6 +338,21 @@ fn what_cannot_be_extended_is_refused_with_the_reason() {
             ran.stderr
         );
         assert!(folder.listing().is_empty());
+    }
+}
+
+#[test]
+fn automata_of_extended_tokenizers_are_proved() {
+    for (name, kind, dialect, tokens) in [
+        ("gpt2-like", Kind::Separate, Dialect::Stripped, 11),
+        ("llama-2-like", Kind::Fused, Dialect::Fixed, 9),
+        ("gemma-like", Kind::Fused, Dialect::Stripped, 9),
+        ("mistral-v3-like", Kind::Separate, Dialect::Fixed, 11),
+    ] {
+        let trained = run(&plan(name, kind, dialect, tokens));
+        let source = drift::io::hash_bytes("tokenizer.json", &trained.tokenizer_json);
+        let tokenizer = Tokenizer::from_bytes(name, source, &trained.tokenizer_json).unwrap();
+        assert!(crate::automaton::check(&tokenizer, dialect, 20) > 0, "{name}");
     }
 }
 
