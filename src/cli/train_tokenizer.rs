@@ -8,6 +8,8 @@ use super::extension::{Beside, Made, write_folder};
 use super::output::Output;
 use crate::corpus::Conformers;
 use crate::design::compare::{Designed, compare, compare_with_design};
+use crate::design::extend::as_read;
+use crate::design::merges::learns_apart;
 use crate::design::rows::Rows;
 use crate::design::scratch::scratch_config;
 use crate::design::texts::ALL_CONTEXTS;
@@ -147,6 +149,11 @@ pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     }
     let Some(base) = &args.base else { return scratch(&args, (kind, range), &*corpus, job, output) };
     let plan = plan(&args, base, kind, range)?;
+    for (option, _) in
+        [("--merges", args.merges.is_some()), ("--compare", args.compare)].iter().filter(|o| o.1)
+    {
+        learns_apart(&plan.base_json, &plan.base.name, option)?;
+    }
     let beside = Beside::of(base, &plan.base, args.model.as_deref())?;
     match args.merges {
         Some(tokens) => merges(&args, (plan, tokens.into()), &beside, &*corpus, job, output),
@@ -247,6 +254,7 @@ fn plan(args: &Args, base: &Path, kind: Kind, range: Range) -> anyhow::Result<Pl
     };
     let (base, bytes) = Tokenizer::load_with_json(base)?;
     let base_json = serde_json::from_slice(&bytes).map_err(|e| Error::input(&base.name, e, ""))?;
+    let base_json = as_read(&base, base_json);
     let (dialect, fewest_decimals) = (args.dialect.into(), args.fewest_decimals.map(usize::from));
     let (seed, contexts) = (args.seed, ALL_CONTEXTS);
     Ok(Plan { base, base_json, kind, dialect, fewest_decimals, range, aim, seed, contexts })

@@ -6,9 +6,10 @@ use rayon::prelude::*;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::around::around;
 use super::blocks::{block, numbers, shape, shapes};
-use super::extend::{longest_digits, patterns};
 use super::grammar::Decimals;
+use super::layout::{Alphabet, Layout, longest_digits};
 use super::mixed::{MIXED_TEXTS, mixed_text};
 use super::scheme::Scheme;
 use super::texts::{ALL_CONTEXTS, CONTEXTS, HEADS, PLAIN};
@@ -47,9 +48,9 @@ pub struct Guarantees {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PlainText {
-    /// From the base's expressions and its whole vocabulary.
+    /// From the base's expressions or normalizers and its whole vocabulary.
     Proved,
-    /// The base has an expression that drift does not know.
+    /// The base has an expression or a normalizer that drift does not know.
     Tried,
 }
 
@@ -90,10 +91,14 @@ pub(super) fn check_pieces(
     job: &Job,
 ) -> Result<Guarantees> {
     let contexts = &CONTEXTS[..contexts.clamp(1, ALL_CONTEXTS)];
-    let check = Check { base, extended, scheme, contexts, place: &base.name };
+    let alphabet = Alphabet::of(base_json);
+    let check = Check { base, extended, scheme, contexts, alphabet, place: &base.name };
     let unchanged_tokens = check.vocabulary(new_tokens)?;
-    let plain_text = check.plain_text(base_json, new_tokens)?;
     check.normalizer()?;
+    let plain_text = match alphabet {
+        Alphabet::Bytes => check.plain_pieces(base_json, new_tokens)?,
+        Alphabet::Text => check.plain_sections(base_json)?,
+    };
     let run = check.numbers(pieces, new_tokens, job)?;
     let fallbacks = check.fallbacks(new_tokens)?;
     let (plain_texts, plain_bytes) = check.plain_texts(job)?;
@@ -117,6 +122,7 @@ pub(super) struct Check<'t> {
     pub(super) extended: &'t Tokenizer,
     pub(super) scheme: &'t Scheme,
     pub(super) contexts: &'static [&'static str],
+    pub(super) alphabet: Alphabet,
     pub(super) place: &'t str,
 }
 
@@ -153,7 +159,7 @@ impl Check<'_> {
 
     /// Two things could change texts without blocks. `ignore_merges`: not if each old token is what merges make of its
     /// own text. A new token that equals a whole pre-token: not if no pre-token can be like it.
-    fn plain_text(&self, base_json: &Value, new_tokens: &[(u32, String)]) -> Result<PlainText> {
+    fn plain_pieces(&self, base_json: &Value, new_tokens: &[(u32, String)]) -> Result<PlainText> {
         let added = base_json["added_tokens"].as_array().map_or(&[][..], Vec::as_slice);
         let added: HashSet<&str> = added.iter().filter_map(|token| token["content"].as_str()).collect();
         for content in &added {
@@ -180,7 +186,7 @@ impl Check<'_> {
                 }
             }
         }
-        let longest = patterns(base_json).and_then(|all| longest_digits(&all));
+        let longest = Layout::of(base_json).ok().and_then(|layout| longest_digits(layout.patterns()));
         let apart = |text: &str| {
             let digits = text.bytes().filter(u8::is_ascii_digit).count();
             longest.is_some_and(|longest| digits > 0 && (digits < text.len() || digits > longest))
@@ -189,13 +195,41 @@ impl Check<'_> {
         Ok(if proved { PlainText::Proved } else { PlainText::Tried })
     }
 
+    /// Without splits, a piece is a section between added tokens or blocks. Lookups change it only if it is a token: so
+    /// every token is run as a whole section, and as all that follows a block.
+    fn plain_sections(&self, base_json: &Value) -> Result<PlainText> {
+        let block = self.some_block();
+        let before = self.extended.ids(&block)?;
+        self.extended.vocabulary().par_iter().try_for_each(|(text, _)| {
+            self.same_ids(text)?;
+            let text = format!("{block}{text}");
+            let mut expected = before.clone();
+            expected.extend(around(self.base, &text, &block)?.pop().unwrap_or_default());
+            if self.extended.ids(&text)? == expected {
+                return Ok(());
+            }
+            let text = crate::error::excerpt(&text.as_bytes()[block.len()..]);
+            Err(self.broken(&format!("{text} after a block would take other tokens")))
+        })?;
+        let known = marks_spaces(&base_json["normalizer"]);
+        Ok(if known { PlainText::Proved } else { PlainText::Tried })
+    }
+
+    /// Some block of the range.
+    fn some_block(&self) -> String {
+        block(self.scheme.grammar, &numbers(self.scheme.grammar, 0)).0
+    }
+
     /// The normalizer leaves blocks alone, whatever stands around them.
     fn normalizer(&self) -> Result<()> {
         let blocks = "<-0.1234,5.6789,-1.0000>";
         for context in CONTEXTS {
             let text = format!("[C]{blocks}{context}{blocks}");
             let normalized = self.base.normalized(&text)?;
-            if normalized != text {
+            let marked = text.replace(' ', "▁");
+            let marks = self.alphabet == Alphabet::Text
+                && (normalized == marked || normalized.strip_prefix('▁') == Some(&*marked));
+            if normalized != text && !marks {
                 return Err(self.broken("its normalizer rewrites blocks or the text around them"));
             }
         }
@@ -212,8 +246,9 @@ impl Check<'_> {
         let tasks: Vec<(usize, u64)> = (0..self.contexts.len())
             .flat_map(|context| (0..chunks).map(move |chunk| (context, chunk)))
             .collect();
-        let glued: Vec<Vec<u32>> = self.contexts.iter().map(|glue| self.kept(glue)).collect::<Result<_>>()?;
-        let heads: Vec<Vec<u32>> = HEADS.iter().map(|head| self.kept(head)).collect::<Result<_>>()?;
+        let glued: Vec<Vec<u32>> =
+            self.contexts.iter().map(|glue| self.between(glue)).collect::<Result<_>>()?;
+        let heads: Vec<Vec<u32>> = HEADS.iter().map(|head| self.before(head)).collect::<Result<_>>()?;
         job.observer().begin("checking", Some(tasks.len() as u64), Unit::Items);
         let outcome = tasks
             .par_iter()
@@ -248,7 +283,7 @@ impl Check<'_> {
                     )));
                 }
                 if context == 0 {
-                    if self.extended.decode(&expected)? != text {
+                    if !self.decodes(&expected, &text)? {
                         return Err(self.broken("blocks are not decoded to themselves"));
                     }
                     run.decoded_bytes = text.len() as u64;
@@ -272,6 +307,29 @@ impl Check<'_> {
         match new_tokens.iter().find(|(id, _)| !run.reached.contains(id)) {
             Some((id, text)) => Err(self.broken(&format!("no block reaches new token {id}, {text:?}"))),
             None => Ok(run),
+        }
+    }
+
+    /// The ids of what stands before the first block of a text.
+    fn before(&self, head: &str) -> Result<Vec<u32>> {
+        match self.alphabet {
+            Alphabet::Bytes => self.kept(head),
+            Alphabet::Text => {
+                let block = self.some_block();
+                Ok(around(self.base, &format!("{head}{block}"), &block)?.swap_remove(0))
+            }
+        }
+    }
+
+    /// The ids of what stands between two blocks.
+    fn between(&self, glue: &str) -> Result<Vec<u32>> {
+        let kept = self.kept(glue)?;
+        match self.alphabet {
+            Alphabet::Bytes => Ok(kept),
+            Alphabet::Text => {
+                let block = self.some_block();
+                Ok(around(self.base, &format!("[C]{block}{glue}{block}"), &block)?.swap_remove(1))
+            }
         }
     }
 
@@ -366,11 +424,22 @@ impl Check<'_> {
     /// The ids of a text, which must be the base's and lose nothing: a base without a token for a character drops it.
     fn kept(&self, text: &str) -> Result<Vec<u32>> {
         let ids = self.same_ids(text)?;
-        if self.extended.decode(&ids)? == text {
+        if self.decodes(&ids, text)? {
             Ok(ids)
         } else {
             Err(self.broken(&format!("it loses a part of {text:?}")))
         }
+    }
+
+    /// Whether ids are decoded to their text. Bases that mark the beginnings of sections decode a space after each added
+    /// token, before as after.
+    fn decodes(&self, ids: &[u32], text: &str) -> Result<bool> {
+        let decoded = self.extended.decode(ids)?;
+        if decoded == text || self.alphabet == Alphabet::Bytes {
+            return Ok(decoded == text);
+        }
+        let as_before = decoded == self.base.decode(&self.base.ids(text)?)?;
+        Ok(as_before && decoded.replace(' ', "") == text.replace(' ', ""))
     }
 
     /// The ids of a text, which must be the base's.
@@ -381,5 +450,20 @@ impl Check<'_> {
         }
         let text = crate::error::excerpt(text.as_bytes());
         Err(self.broken(&format!("text without a block, {text}, would take other tokens")))
+    }
+}
+
+/// Whether a normalizer only marks spaces and the beginnings of sections, or composes characters: no text without blocks
+/// comes out of it with one.
+fn marks_spaces(normalizer: &Value) -> bool {
+    match normalizer["type"].as_str() {
+        None => normalizer.is_null(),
+        Some("NFC") => true,
+        Some("Prepend") => normalizer["prepend"] == "▁",
+        Some("Replace") => normalizer["pattern"]["String"] == " " && normalizer["content"] == "▁",
+        Some("Sequence") => {
+            normalizer["normalizers"].as_array().is_some_and(|all| all.iter().all(marks_spaces))
+        }
+        Some(_) => false,
     }
 }

@@ -10,7 +10,7 @@ use super::bpe::{Limits, Word, learn};
 use super::extend::{Extended, append_tokens, extend, without_cut};
 use super::grammar::Grammar;
 use super::measure::{BlockTokens, Measured};
-use super::merges::{Joinable, MergesPlan, append_merges, merge, merges_of, pretty};
+use super::merges::{Joinable, MergesPlan, append_merges, learns_apart, merge, merges_of, pretty};
 use super::sample::{Sample, conformer_text};
 use super::scheme::{Range, Scheme};
 use super::scratch::{LEAST, SPECIAL, Scratch};
@@ -154,6 +154,7 @@ pub fn compare(
     job: &Job,
 ) -> Result<Comparison> {
     never_extended(plan.base_json, &plan.base.name)?;
+    learns_apart(plan.base_json, &plan.base.name, "--compare")?;
     let sample = Sample::read(corpus, job)?;
     let mut entries = Vec::new();
     if let Some(designed) = designed {

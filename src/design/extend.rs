@@ -3,16 +3,19 @@
 //! 1. `model.vocab`: new pieces get ids after all others. Added tokens that the model did not list are listed with the
 //!    ids that they have: `tokenizers` numbers unlisted ones anew from the size of the vocabulary.
 //! 2. `model.ignore_merges`: true, so that a pre-token that is in the vocabulary is one token. For a base in which it was
-//!    false, [`super::check`] proves from the whole vocabulary that this changes nothing else.
+//!    false, [`super::check`] proves from the whole vocabulary that this changes nothing else, or a split that
+//!    [`super::guard`] writes keeps it from doing so.
 //! 3. `pre_tokenizer`: a split before the base's own isolates blocks in the range; each of the base's own splits leaves
-//!    alone what is exactly a block; a split after them cuts blocks into pieces.
+//!    alone what is exactly a block; a split after them cuts blocks into pieces. See [`super::layout`].
 //! 4. `model.merges` stays as it is: no merge makes a new token, and none is needed.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::cut::{CUT_MARK, cut_pattern};
+use super::layout::Layout;
 use super::scheme::Scheme;
 use crate::error::{Error, Result};
+use crate::tokenizer::Tokenizer;
 
 /// A base with a scheme written into it.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,22 +26,38 @@ pub struct Extended {
     pub new_tokens: Vec<(u32, String)>,
 }
 
+/// What can be extended.
+const REMEDY: &str = "give the tokenizer.json of a BPE model, byte-level or of SentencePiece";
+
 /// Writes `scheme` into a base; `new` are the pieces that its vocabulary lacks.
 ///
 /// # Errors
 /// If the base is no BPE model, or has a pre-tokenizer that cannot be kept from cutting blocks.
 pub fn extend(base: &Value, place: &str, scheme: &Scheme, new: &[String]) -> Result<Extended> {
-    let refuse =
-        |problem: &str| Error::input(place, problem, "give the tokenizer.json of a byte-level BPE model");
+    extend_guarded(base, place, scheme, new, None)
+}
+
+/// As [`extend`]; `guard` is the expression that keeps the new pieces out of all other texts: see [`super::guard`].
+///
+/// # Errors
+/// As [`extend`].
+pub fn extend_guarded(
+    base: &Value,
+    place: &str,
+    scheme: &Scheme,
+    new: &[String],
+    guard: Option<&str>,
+) -> Result<Extended> {
+    let refuse = |problem: &str| Error::input(place, problem, REMEDY);
     let mut json = base.clone();
     let added = added_tokens(base);
     if let Some((_, content)) = added.iter().find(|(_, content)| may_touch_a_block(content)) {
         return Err(refuse(&format!("the added token `{content}` can be a part of a block")));
     }
-    let pre_tokenizer = pre_tokenizer(&base["pre_tokenizer"], scheme).map_err(|problem| refuse(&problem))?;
+    let layout = Layout::of(base).map_err(|problem| refuse(&problem))?;
     let new_tokens = append_tokens(&mut json, place, new)?;
     json["model"]["ignore_merges"] = true.into();
-    json["pre_tokenizer"] = pre_tokenizer;
+    json["pre_tokenizer"] = pre_tokenizer(&layout, scheme, guard);
     Ok(Extended { json, new_tokens })
 }
 
@@ -48,9 +67,14 @@ pub fn extend(base: &Value, place: &str, scheme: &Scheme, new: &[String]) -> Res
 /// # Errors
 /// If there is no BPE model, its tokens mark the beginnings or ends of words, or an added token has two ids.
 pub(super) fn append_tokens(json: &mut Value, place: &str, new: &[String]) -> Result<Vec<(u32, String)>> {
-    let refuse =
-        |problem: &str| Error::input(place, problem, "give the tokenizer.json of a byte-level BPE model");
+    let refuse = |problem: &str| Error::input(place, problem, REMEDY);
     let added = added_tokens(json);
+    if json["model"]["type"] == "Unigram" {
+        return Err(refuse(
+            "is a Unigram model, which takes a new token in every text that holds it, so that texts without blocks \
+             would change",
+        ));
+    }
     let model = json["model"].as_object_mut().ok_or_else(|| refuse("has no model"))?;
     if model.get("type").and_then(Value::as_str) != Some("BPE") {
         return Err(refuse("is no BPE model"));
@@ -86,24 +110,16 @@ pub(super) fn without_cut(mut json: Value) -> Value {
     json
 }
 
-/// The patterns of the base's own splits; `None` if one is no expression.
-pub fn patterns(base: &Value) -> Option<Vec<&str>> {
-    let all = splits(&base["pre_tokenizer"]);
-    all.into_iter().filter(|split| split["type"] == "Split").map(regex).collect()
-}
-
-/// The longest run of digits that a pre-token can hold under expressions that put digits with nothing else.
-pub(super) fn longest_digits(patterns: &[&str]) -> Option<usize> {
-    const HEAD: &str = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|";
-    const TAIL: &str = "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
-    match patterns {
-        [one] => match one.strip_prefix(HEAD)?.strip_suffix(TAIL)? {
-            "\\p{N}" => Some(1),
-            "\\p{N}{1,3}" => Some(3),
-            _ => None,
-        },
-        _ => None,
+/// A base's JSON with the ids that `tokenizers` gives its added tokens. Those that the model does not list are numbered
+/// from the size of its vocabulary, whatever the file says: cl100k's, which leaves an id out, begin one earlier.
+pub fn as_read(base: &Tokenizer, mut json: Value) -> Value {
+    let ids = base.vocabulary();
+    for token in json["added_tokens"].as_array_mut().into_iter().flatten() {
+        if let Some(id) = token["content"].as_str().and_then(|content| ids.get(content)) {
+            token["id"] = (*id).into();
+        }
     }
+    json
 }
 
 /// Ids and contents of added tokens, by id.
@@ -145,37 +161,19 @@ pub(super) fn regex(split: &Value) -> Option<&str> {
 }
 
 /// The base's pre-tokenizer around the scheme's.
-fn pre_tokenizer(base: &Value, scheme: &Scheme) -> std::result::Result<Value, String> {
+fn pre_tokenizer(layout: &Layout, scheme: &Scheme, guard: Option<&str>) -> Value {
     let block = scheme.grammar.block_pattern();
-    if base.is_null() {
-        return Err("has no pre-tokenizer, so that merges run across the borders of blocks".into());
-    }
-    let mut list = vec![split(&block)];
-    let mut after = Vec::new();
-    for member in splits(base) {
-        match member["type"].as_str() {
-            Some("Split") if after.is_empty() => {
-                let own =
-                    regex(member).filter(|_| member["behavior"] == "Isolated" && member["invert"] == false);
-                let own = own.ok_or("has a split by something else than an isolating expression")?;
-                let mut guarded: Map<String, Value> = member.as_object().cloned().unwrap_or_default();
-                guarded.insert("pattern".into(), json!({ "Regex": format!("\\A{block}\\z|{own}") }));
-                list.push(Value::Object(guarded));
-            }
-            Some("ByteLevel") if member["use_regex"] == false && member["add_prefix_space"] == false => {
-                after.push(member.clone());
-            }
-            Some(other) => return Err(format!("has a pre-tokenizer, {other}, that may cut blocks")),
-            None => return Err("has a pre-tokenizer of no kind".into()),
-        }
-    }
+    let mut list = layout.before.clone();
+    list.push(split(&block));
+    list.extend(layout.guarded(&block));
+    list.extend(guard.map(split));
     list.push(split(&cut_pattern(scheme)));
-    list.extend(after);
-    Ok(json!({ "type": "Sequence", "pretokenizers": list }))
+    list.extend(layout.after.iter().cloned());
+    json!({ "type": "Sequence", "pretokenizers": list })
 }
 
 /// A split that isolates an expression.
-fn split(pattern: &str) -> Value {
+pub(super) fn split(pattern: &str) -> Value {
     json!({ "type": "Split", "pattern": { "Regex": pattern }, "behavior": "Isolated", "invert": false })
 }
 

@@ -19,8 +19,9 @@ use serde_json::{Value, json};
 use super::bound::{Usable, counting_bound};
 use super::bpe::{Learned, Limits, Step, Word, learn};
 use super::check::{Pieces, check_pieces};
-use super::extend::{Extended, extend, longest_digits, patterns};
+use super::extend::{Extended, extend};
 use super::grammar::{Grammar, MAX_DECIMALS};
+use super::layout::{Alphabet, Layout, longest_digits};
 use super::learned::{LearnedFrom, LearnedReport, Promises, Way};
 use super::measure::{BlockTokens, Histogram, Measured};
 use super::pieces::{Filled, PieceTable};
@@ -228,6 +229,20 @@ struct Known<'p> {
     joinable: Joinable<'p>,
 }
 
+/// Refuses a base without splits: merges, unlike lookups of whole pieces, would act on every text.
+///
+/// # Errors
+/// If the base has none.
+pub fn learns_apart(base_json: &Value, place: &str, option: &str) -> Result<()> {
+    if Alphabet::of(base_json) == Alphabet::Bytes {
+        return Ok(());
+    }
+    let problem = format!(
+        "{option} learns merges, which would act on every text: this base has no splits that keep them in blocks"
+    );
+    Err(Error::input(place, problem, "give --tokens-per-block or --budget alone"))
+}
+
 /// Texts that no pre-token of the base can hold.
 pub(super) struct Joinable<'p> {
     base: &'p Tokenizer,
@@ -239,7 +254,7 @@ pub(super) struct Joinable<'p> {
 
 impl<'p> Joinable<'p> {
     pub(super) fn of(base: &'p Tokenizer, base_json: &Value) -> Self {
-        let longest = patterns(base_json).and_then(|all| longest_digits(&all));
+        let longest = Layout::of(base_json).ok().and_then(|layout| longest_digits(layout.patterns()));
         Joinable { base, longest, masks: Mutex::default() }
     }
 
@@ -285,8 +300,9 @@ impl<'p> Known<'p> {
         // Refuses what cannot be extended at all, before any work.
         never_extended(base_json, &base.name)?;
         extend(base_json, &base.name, &Scheme::fixed(range, all_cuts()), &[])?;
+        learns_apart(base_json, &base.name, "--merges")?;
         let tokens = base.vocabulary();
-        let space = Space::new(kind, range, &Base::of(base));
+        let space = Space::new(kind, range, &Base::of(base, Alphabet::Bytes));
         let schemes: Vec<Scheme> = space
             .tokens()
             .filter_map(|tokens| space.optimum(tokens, MAX_NEW_TOKENS))

@@ -4,7 +4,7 @@
 //! - [`space`] and [`stripped`] say what every scheme of a dialect costs and which costs least, [`designs`] chooses
 //!   between them, [`search`] looks for the same by argmin; [`bound`] and [`kinds`] count what no tokenizer can do without;
 //!   [`front`] sets the designs beside each other.
-//! - [`extend`] writes the scheme into a base's `tokenizer.json`, [`mod@undo`] takes it out again; [`check`] runs what it promises, and nothing is
+//! - [`layout`] says what kinds of bases there are. [`extend`] writes the scheme into a base's `tokenizer.json`, [`mod@undo`] takes it out again; [`check`] runs what it promises, and nothing is
 //!   written unless all of it holds.
 //! - [`rows`] makes rows to begin with for the new tokens from a model's [`weights`]; [`mixed`] makes text without blocks.
 //! - [`train`](mod@train) is the way through, [`report`] what it says.
@@ -20,6 +20,7 @@
 //! 4. Each piece is then looked up in the vocabulary by itself. So the pieces of one number do not depend on the other
 //!    two, and it is enough to run every number in every position, not every block.
 
+mod around;
 mod blocks;
 pub mod bound;
 pub mod bpe;
@@ -30,7 +31,9 @@ pub mod designs;
 pub mod extend;
 pub mod front;
 pub mod grammar;
+pub mod guard;
 pub mod kinds;
+pub mod layout;
 pub mod learned;
 pub mod measure;
 pub mod merges;

@@ -26,6 +26,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use safetensors::tensor::{Dtype, TensorView, serialize};
 use serde::Serialize;
 
+use super::layout::ids_inside;
 use super::train::NewTokens;
 use super::weights::{Model, REMEDY, Table};
 use crate::error::{Error, Result};
@@ -221,13 +222,15 @@ fn digits(text: &str, base: &Tokenizer) -> Result<Recipe> {
         if between < at {
             // Without digits there is nothing to weigh: all pieces are alike.
             let weight = whole.max(1);
-            base.ids(&text[between..at])?.into_iter().for_each(|id| *recipe.entry(id).or_default() += weight);
+            ids_inside(base, &text[between..at])?
+                .into_iter()
+                .for_each(|id| *recipe.entry(id).or_default() += weight);
         }
         between = at + 1;
         if at < text.len() {
             digits += 1;
             let weight = count as u64 * (1 << (count - digits));
-            let &[id] = base.ids(&text[at..=at])?.as_slice() else {
+            let &[id] = ids_inside(base, &text[at..=at])?.as_slice() else {
                 let problem = format!("has no token for the digit {}", char::from(byte));
                 return Err(Error::input(&base.name, problem, "give a base that has one for every digit"));
             };

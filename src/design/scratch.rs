@@ -20,6 +20,7 @@ use super::check::{Check, Pieces};
 use super::compare::compare_scratch;
 use super::cut::cut_pattern;
 use super::grammar::MAX_DECIMALS;
+use super::layout::Alphabet;
 use super::learned::{LearnedFrom, LearnedReport, Promises, ScratchPromises, Way};
 use super::measure::{Histogram, Measured};
 use super::merges::pretty;
@@ -104,6 +105,7 @@ pub fn train_scratch(
         extended: tokenizer,
         scheme: &made.scheme,
         contexts,
+        alphabet: Alphabet::Bytes,
         place: &tokenizer.name,
     };
     let run = check.numbers(&pieces, &[], job)?;

@@ -8,8 +8,10 @@ use serde_json::{Value, json};
 
 use super::check::check;
 use super::designs::{Designs, ITERATIONS};
-use super::extend::{Extended, extend};
+use super::extend::{Extended, extend, extend_guarded};
 use super::front::{self, Front, TokenizerPoint};
+use super::guard::guard;
+use super::layout::{Alphabet, ids_inside};
 use super::measure::Measured;
 use super::report::{DesignReport, EmbeddingReport, SCHEMA, SearchReport};
 use super::scheme::{Kind, Range, SLOTS, Scheme};
@@ -34,7 +36,7 @@ pub enum Aim {
 pub struct Plan {
     /// The tokenizer to extend.
     pub base: Tokenizer,
-    /// Its JSON.
+    /// Its JSON, [as it is read](super::extend::as_read).
     pub base_json: Value,
     /// Which tokens are allowed.
     pub kind: Kind,
@@ -111,14 +113,16 @@ fn extended(plan: &Plan, corpus: &dyn Conformers, job: &Job) -> Result<Trained> 
     let Plan { base, base_json, kind, range, .. } = plan;
     // Refuses what cannot be extended at all, before any work.
     extend(base_json, &base.name, &Scheme::fixed(*range, all_cuts()), &[])?;
-    let known = Base::of(base);
+    let known = Base::of(base, Alphabet::of(base_json));
     let designs = Designs::new(*kind, *range, (plan.dialect, plan.fewest_decimals), &known)?;
     let Optimum { scheme, new_tokens } = reach(plan, &designs, &known)?;
     let tokens = scheme.tokens_per_block();
     job.check()?;
     let found = designs.search(tokens, plan.seed)?;
     let new: Vec<String> = scheme.strings().into_iter().filter(|s| !known.holds(s)).collect();
-    let Extended { json, new_tokens: added } = extend(base_json, &base.name, &scheme, &new)?;
+    let guard = guard(base, base_json, &new)?;
+    let Extended { json, new_tokens: added } =
+        extend_guarded(base_json, &base.name, &scheme, &new, guard.as_deref())?;
     let mut bytes = serde_json::to_vec_pretty(&json).map_err(|e| Error::input("tokenizer.json", e, ""))?;
     bytes.push(b'\n');
     let source = crate::io::hash_bytes("tokenizer.json", &bytes);
@@ -216,11 +220,11 @@ fn reach(plan: &Plan, designs: &Designs<'_, Base<'_>>, known: &Base<'_>) -> Resu
     }
 }
 
-/// New tokens with the base's ids of their texts.
+/// New tokens with the base's ids of their texts, as they are inside a text.
 pub(super) fn list(base: &Tokenizer, added: &[(u32, String)]) -> Result<NewTokens> {
     let new_tokens: Result<Vec<NewToken>> = added
         .iter()
-        .map(|(id, text)| Ok(NewToken { id: *id, text: text.clone(), base_ids: base.ids(text)? }))
+        .map(|(id, text)| Ok(NewToken { id: *id, text: text.clone(), base_ids: ids_inside(base, text)? }))
         .collect();
     Ok(NewTokens { schema: "drift.new-tokens/1", base: base.name.clone(), new_tokens: new_tokens? })
 }
@@ -228,14 +232,15 @@ pub(super) fn list(base: &Tokenizer, added: &[(u32, String)]) -> Result<NewToken
 /// A base's vocabulary.
 pub(super) struct Base<'t> {
     tokenizer: &'t Tokenizer,
+    alphabet: Alphabet,
     pub(super) tokens: HashMap<String, u32>,
     /// Whether strings that are equal but for their digits come out of the pre-tokenizer as one piece.
     masks: RefCell<HashMap<String, bool>>,
 }
 
 impl<'t> Base<'t> {
-    pub(super) fn of(tokenizer: &'t Tokenizer) -> Self {
-        Base { tokenizer, tokens: tokenizer.vocabulary(), masks: RefCell::default() }
+    pub(super) fn of(tokenizer: &'t Tokenizer, alphabet: Alphabet) -> Self {
+        Base { tokenizer, alphabet, tokens: tokenizer.vocabulary(), masks: RefCell::default() }
     }
 
     fn texts(&self) -> impl Iterator<Item = &str> + Clone {
@@ -249,6 +254,10 @@ impl Vocabulary for Base<'_> {
     }
 
     fn may_not_be_added(&self, string: &str) -> bool {
+        // A guard keeps any text out of what is no block.
+        if self.alphabet == Alphabet::Text {
+            return false;
+        }
         let mask = string.replace(|c: char| c.is_ascii_digit(), "0");
         if let Some(known) = self.masks.borrow().get(&mask) {
             return *known;

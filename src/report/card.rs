@@ -115,8 +115,8 @@ fn guarantees(card: &mut String, report: &DesignReport) -> std::fmt::Result {
         thousands(run.fallbacks)
     )?;
     let how = match run.plain_text {
-        PlainText::Proved => "proved from the base's expressions and vocabulary, and run",
-        PlainText::Tried => "not proved for this base's expressions, but run",
+        PlainText::Proved => "proved from the base's pre-tokenizers and vocabulary, and run",
+        PlainText::Tried => "not proved for this base's pre-tokenizers, but run",
     };
     writeln!(
         card,

@@ -81,8 +81,8 @@ pub fn by_size(report: &DesignReport) -> Table {
 pub fn checked(report: &DesignReport) -> String {
     let run = &report.guarantees;
     let plain = match run.plain_text {
-        PlainText::Proved => "proved from the base's expressions and vocabulary, and equal on",
-        PlainText::Tried => "not proved for this base's expressions, but equal on",
+        PlainText::Proved => "proved from the base's pre-tokenizers and vocabulary, and equal on",
+        PlainText::Tried => "not proved for this base's pre-tokenizers, but equal on",
     };
     format!(
         "Blocks are cut like {}.\n\

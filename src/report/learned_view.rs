@@ -53,8 +53,8 @@ fn checked(report: &LearnedReport) -> String {
     match &report.guarantees {
         Promises::Extension(run) => {
             let plain = match run.plain_text {
-                PlainText::Proved => "proved from the base's expressions and vocabulary, and equal on",
-                PlainText::Tried => "not proved for this base's expressions, but equal on",
+                PlainText::Proved => "proved from the base's pre-tokenizers and vocabulary, and equal on",
+                PlainText::Tried => "not proved for this base's pre-tokenizers, but equal on",
             };
             text.push_str(&format!(
                 "Every one of {} numbers was encoded in all three positions and {} contexts, {} blocks: {range} tokens.\n\

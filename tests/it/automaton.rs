@@ -185,7 +185,7 @@ fn constraint_of(processor: &LogitProcessor, skeleton: &str) -> Option<Arc<dyn C
 
 /// Both ways between automaton and encoder: a random answer of a skeleton in the encoder's tokens, and a random walk. How
 /// many skeletons were refused.
-fn check(tokenizer: &Tokenizer, dialect: Dialect, rounds: u64) -> u64 {
+pub fn check(tokenizer: &Tokenizer, dialect: Dialect, rounds: u64) -> u64 {
     let processor = LogitProcessor::new(LpKind::Automaton, tokenizer, dialect, None, EOS).unwrap();
     let refused = (0..rounds).into_par_iter().filter(|&seed| {
         let mut random = ChaCha8Rng::seed_from_u64(seed);

@@ -4,6 +4,7 @@ mod architecture;
 mod audit;
 mod automaton;
 mod bad_input;
+mod bases;
 mod cli;
 mod common;
 mod compare;

@@ -1,0 +1,411 @@
+//! Tokenizer design on every kind of base: GPT-2's, o200k, SentencePiece BPE of three ways to mark spaces; Unigram is refused.
+
+use std::path::{Path, PathBuf};
+
+use drift::corpus::{Conformers, Embedded, Emit, ReadSummary};
+use drift::design::extend::as_read;
+use drift::design::guard::GUARD_MARK;
+use drift::design::layout::GPT2;
+use drift::design::mixed::mixed_text;
+use drift::design::texts::PLAIN;
+use drift::design::train::tokenizer_config;
+use drift::design::undo::undo;
+use drift::design::{Aim, Kind, MergesPlan, Plan, Range, Trained, train, train_merges};
+use drift::job::Job;
+use drift::text::{self, Dialect};
+use drift::tokenizer::Tokenizer;
+use rayon::prelude::*;
+use serde_json::{Value, json};
+use tokenizers::tokenizer::{OffsetReferential, OffsetType, PreTokenizer};
+use tokenizers::{PreTokenizedString, PreTokenizerWrapper, Tokenizer as HfTokenizer};
+
+use crate::support::{Folder, python_with};
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tokenizers").join(name)
+}
+
+/// Numbers below 2 Å, every number run in one context.
+fn plan(base: &str, kind: Kind, dialect: Dialect, tokens: usize) -> Plan {
+    let (base, json) = Tokenizer::load_with_json(&fixture(base)).unwrap();
+    let base_json = serde_json::from_slice(&json).unwrap();
+    let (range, aim) = (Range::new(2).unwrap(), Aim::TokensPerBlock(tokens));
+    Plan { base, base_json, kind, dialect, fewest_decimals: None, range, aim, seed: 0, contexts: 1 }
+}
+
+/// The first conformers of the embedded corpus: what is made does not depend on what it is measured on.
+struct Few;
+
+impl Conformers for Few {
+    fn read(&self, job: &Job, emit: &mut Emit<'_>) -> drift::Result<ReadSummary> {
+        let mut left = 50;
+        Embedded.read(job, &mut |mut batch| {
+            batch.conformers.truncate(left);
+            left -= batch.conformers.len();
+            emit(batch)
+        })
+    }
+}
+
+fn run(plan: &Plan) -> Trained {
+    train(plan, &Few, &Job::default()).unwrap()
+}
+
+/// The message with which a plan is refused.
+fn refused(plan: &Plan) -> String {
+    train(plan, &Few, &Job::default()).unwrap_err().to_string()
+}
+
+/// The same plan for a base that was changed.
+fn changed(mut plan: Plan, change: &dyn Fn(&mut Value)) -> Plan {
+    change(&mut plan.base_json);
+    let bytes = serde_json::to_vec(&plan.base_json).unwrap();
+    plan.base = Tokenizer::from_bytes("changed", drift::io::hash_bytes("changed", &bytes), &bytes).unwrap();
+    plan
+}
+
+fn loaded(json: &Value) -> HfTokenizer {
+    HfTokenizer::from_bytes(serde_json::to_vec(json).unwrap()).unwrap()
+}
+
+fn ids(tokenizer: &HfTokenizer, text: &str) -> Vec<u32> {
+    tokenizer.encode(text, false).unwrap().get_ids().to_vec()
+}
+
+/// Tagged texts of the embedded corpus with every coordinate brought below 2 Å.
+fn texts(dialect: Dialect) -> Vec<String> {
+    let mut texts = Vec::new();
+    Embedded
+        .read(&Job::default(), &mut |batch| {
+            for conformer in batch.conformers.iter().step_by(40) {
+                let near: Vec<_> = conformer.coordinates.iter().map(|c| c.map(|x| x % 20_000)).collect();
+                texts.push(text::tagged(&text::write(&conformer.skeleton, &near, dialect)));
+            }
+            Ok(())
+        })
+        .unwrap();
+    texts
+}
+
+/// Tokens of every block from `<` to `>`, none of which may reach out of it, straight from `tokenizers`.
+fn block_tokens(tokenizer: &HfTokenizer, text: &str) -> Vec<usize> {
+    let encoding = tokenizer.encode(text, false).unwrap();
+    let opens = text.match_indices('<').map(|(at, _)| at);
+    opens
+        .map(|open| {
+            let close = open + text[open..].find('>').unwrap() + 1;
+            let touch = |(start, end): &&(usize, usize)| *start < close && *end > open;
+            let touching: Vec<_> = encoding.get_offsets().iter().filter(touch).collect();
+            assert!(touching.iter().all(|(start, end)| *start >= open && *end <= close), "{text}");
+            touching.len()
+        })
+        .collect()
+}
+
+/// What holds of every extension, by JSON and `tokenizers` alone.
+fn check(plan: &Plan, trained: &Trained) {
+    let json: Value = serde_json::from_slice(&trained.tokenizer_json).unwrap();
+    let mut undone = json.clone();
+    undone["pre_tokenizer"] = plan.base_json["pre_tokenizer"].clone();
+    undone["model"]["ignore_merges"] = plan.base_json["model"]["ignore_merges"].clone();
+    let (before, after) = (loaded(&plan.base_json), loaded(&json));
+    let old = before.get_vocab(true);
+    undone["model"]["vocab"]
+        .as_object_mut()
+        .unwrap()
+        .retain(|text, _| plan.base_json["model"]["vocab"].get(text).is_some());
+    assert_eq!(undone, plan.base_json);
+    let new = after.get_vocab(true);
+    assert!(old.iter().all(|(text, id)| new[text] == *id));
+    assert_eq!(new.len(), old.len() + trained.new_tokens.new_tokens.len());
+    let texts = texts(plan.dialect);
+    let inside = |block: &str| {
+        let decimals = |n: &str| n.split_once('.').map_or(0, |(_, d)| d.len() as u64);
+        block.split(',').all(|n| decimals(n) >= trained.report.fewest_decimals)
+    };
+    let mut taken = std::collections::HashSet::new();
+    for text in &texts {
+        let blocks: Vec<&str> = text.split('<').skip(1).map(|b| &b[..b.find('>').unwrap()]).collect();
+        for (count, block) in block_tokens_where(&after, text, &blocks, &inside) {
+            assert_eq!(count as u64, trained.report.tokens_per_block, "{block}");
+        }
+        let encoded = |text: &str| ids(&before, text);
+        let ids = ids(&after, text);
+        taken.extend(ids.iter().copied().filter(|id| *id >= old.len() as u32));
+        // Where a base decodes a space after each tag, it does so with the blocks too.
+        let decoded = after.decode(&ids, false).unwrap();
+        assert!(decoded == *text || decoded == before.decode(&encoded(text), false).unwrap());
+        assert_eq!(decoded.replace(' ', ""), *text);
+    }
+    assert!(!taken.is_empty());
+    let mut plain: Vec<String> = PLAIN.iter().map(|text| text.to_string()).collect();
+    plain.extend((0..200).map(mixed_text));
+    // A new token by itself, after a tag, and as the end of a word: what a lookup of whole pieces could take it for.
+    for token in &trained.new_tokens.new_tokens {
+        plain.extend(["", "[CONFORMER]", "</s>", " ", "a"].map(|before| format!("{before}{}", token.text)));
+    }
+    for text in ["<0x0A>", "<0x37>", "[control_8]", "<unused3>", "<|endoftext|>", "▁", "▁▁▁▁", "1", "12", ""]
+    {
+        plain.push(text.into());
+    }
+    for text in plain {
+        assert_eq!(ids(&before, &text), ids(&after, &text), "{text:?}");
+    }
+}
+
+/// The blocks that a test is about, with their tokens.
+fn block_tokens_where<'t>(
+    tokenizer: &HfTokenizer,
+    text: &str,
+    blocks: &[&'t str],
+    wanted: &dyn Fn(&str) -> bool,
+) -> Vec<(usize, &'t str)> {
+    if blocks.iter().all(|block| wanted(block)) {
+        let counts = block_tokens(tokenizer, text);
+        assert_eq!(counts.len(), blocks.len());
+        return counts.into_iter().zip(blocks.iter().copied()).collect();
+    }
+    Vec::new()
+}
+
+/// Bases, kinds, dialects, tokens a block; new tokens; whether the same is asked of the result.
+const CASES: [(&str, Kind, Dialect, usize, u64, bool); 6] = [
+    ("gpt2-like", Kind::Fused, Dialect::Fixed, 9, 54, true),
+    ("gpt2-like", Kind::Separate, Dialect::Stripped, 11, 10, false),
+    ("o200k-like", Kind::Separate, Dialect::Fixed, 11, 8, false),
+    ("llama-2-like", Kind::Fused, Dialect::Stripped, 9, 155, true),
+    ("gemma-like", Kind::Fused, Dialect::Fixed, 9, 154, false),
+    ("mistral-v3-like", Kind::Separate, Dialect::Fixed, 11, 108, true),
+];
+
+#[test]
+fn every_kind_of_base_is_extended_with_constant_blocks() {
+    for (name, kind, dialect, tokens, new, twice) in CASES {
+        let plan = plan(name, kind, dialect, tokens);
+        let trained = run(&plan);
+        let report = &trained.report;
+        check(&plan, &trained);
+        assert_eq!((report.drift, report.tokens_per_block), (0, tokens as u64), "{name}");
+        assert_eq!((report.new_tokens, report.least_in_space), (new, new), "{name}");
+        assert!(report.lower_bound <= report.new_tokens, "{name}");
+        assert_eq!(json!(report.guarantees.plain_text), "proved", "{name}");
+        // What was put in is taken out again: all that the base holds is there, and no token more.
+        let base_json: Value = serde_json::from_slice(&trained.tokenizer_json).unwrap();
+        let undone = undo(&base_json).unwrap();
+        let mut vocabulary = plan.base_json["model"]["vocab"].as_object().unwrap().clone();
+        for token in plan.base_json["added_tokens"].as_array().unwrap() {
+            vocabulary.insert(token["content"].as_str().unwrap().to_owned(), token["id"].clone());
+        }
+        assert_eq!(undone["model"]["vocab"], Value::Object(vocabulary), "{name}");
+        assert!(undo(&plan.base_json).is_none());
+        if twice {
+            // The same request of the result changes nothing.
+            let source = drift::io::hash_bytes("tokenizer.json", &trained.tokenizer_json);
+            let base = Tokenizer::from_bytes("extended", source, &trained.tokenizer_json).unwrap();
+            let again = run(&Plan { base, base_json, ..plan });
+            assert!(again.unchanged && !trained.unchanged);
+            assert!(again.tokenizer_json == trained.tokenizer_json, "{name}");
+            assert_eq!(again.new_tokens.new_tokens, trained.new_tokens.new_tokens, "{name}");
+        }
+    }
+}
+
+#[test]
+fn tokens_that_merges_do_not_make_are_kept_out_of_plain_text() {
+    let plan = plan("gemma-like", Kind::Fused, Dialect::Fixed, 12);
+    let trained = run(&plan);
+    let json: Value = serde_json::from_slice(&trained.tokenizer_json).unwrap();
+    let mut without = json.clone();
+    let guard =
+        |split: &Value| split["pattern"]["Regex"].as_str().is_some_and(|regex| regex.starts_with(GUARD_MARK));
+    without["pre_tokenizer"]["pretokenizers"].as_array_mut().unwrap().retain(|split| !guard(split));
+    assert_ne!(json, without);
+    let [before, after, without] = [&plan.base_json, &json, &without].map(loaded);
+    // A text that a lookup of whole pieces takes for a token: of a byte, and of a block.
+    let new = &trained.new_tokens.new_tokens;
+    let new = new.iter().map(|token| token.text.as_str());
+    for text in new.chain(["<0x0A>", "<0x37>"]) {
+        assert_eq!(ids(&before, text), ids(&after, text), "{text}");
+        assert_ne!(ids(&before, text), ids(&without, text), "{text}");
+        // Nor is it one where it is all that follows a block.
+        let block = "[C]<0.1234,-1.5678,1.0000>";
+        let follows = ids(&after, &format!("{block}{text}")).split_off(ids(&after, block).len());
+        assert_eq!(follows, ids(&before, text), "{text}");
+    }
+}
+
+#[test]
+fn digits_that_merge_before_one_another_are_listed_one_by_one() {
+    // A base with a token of two digits, so that what a text is cut into depends on which digits it has.
+    let with_pair = |json: &mut Value| {
+        let added = json["added_tokens"].as_array().unwrap().clone();
+        let vocabulary = json["model"]["vocab"].as_object_mut().unwrap();
+        for token in added {
+            vocabulary.insert(token["content"].as_str().unwrap().to_owned(), token["id"].clone());
+        }
+        let id = vocabulary.len();
+        vocabulary.insert("10".to_owned(), id.into());
+        json["model"]["merges"].as_array_mut().unwrap().insert(0, json!(["1", "0"]));
+    };
+    let plan = changed(plan("gemma-like", Kind::Fused, Dialect::Fixed, 12), &with_pair);
+    let trained = run(&plan);
+    check(&plan, &trained);
+    let json: Value = serde_json::from_slice(&trained.tokenizer_json).unwrap();
+    let splits = json["pre_tokenizer"]["pretokenizers"].as_array().unwrap();
+    let mut patterns = splits.iter().filter_map(|split| split["pattern"]["Regex"].as_str());
+    let guard = patterns.find(|pattern| pattern.starts_with(GUARD_MARK)).unwrap();
+    assert!(guard.contains("1(?=(?:") && !guard.contains("[0-9]"), "{guard}");
+}
+
+/// The pieces of a pre-tokenizer.
+fn pieces(pre_tokenizer: &PreTokenizerWrapper, text: &str) -> Vec<String> {
+    let mut pieces = PreTokenizedString::from(text);
+    pre_tokenizer.pre_tokenize(&mut pieces).unwrap();
+    let splits = pieces.get_splits(OffsetReferential::Original, OffsetType::Byte);
+    splits.into_iter().map(|(piece, ..)| piece.to_owned()).collect()
+}
+
+#[test]
+fn the_expression_of_byte_level_is_the_same_as_a_split() {
+    let bytes = |regex: bool| json!({ "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": regex });
+    let split =
+        json!({ "type": "Split", "pattern": { "Regex": GPT2 }, "behavior": "Isolated", "invert": false });
+    let sequence = json!({ "type": "Sequence", "pretokenizers": [split, bytes(false)] });
+    let [own, rewritten]: [PreTokenizerWrapper; 2] =
+        [bytes(true), sequence].map(|json| serde_json::from_value(json).unwrap());
+    let same = |text: &str| assert_eq!(pieces(&own, text), pieces(&rewritten, text), "{text:?}");
+    PLAIN.iter().for_each(|text| same(text));
+    texts(Dialect::Stripped).iter().for_each(|text| same(text));
+    (0..2_000u64).into_par_iter().for_each(|index| same(&mixed_text(index)));
+    // Every fifth character, beside a letter, a digit, a sign and spaces.
+    (0..=0x10_ffff / 5u32).into_par_iter().filter_map(|n| char::from_u32(n * 5)).for_each(|c| {
+        same(&format!("a{c}1{c}.{c}  {c}{c}\n{c}'s"));
+    });
+}
+
+#[test]
+fn added_tokens_keep_the_ids_that_they_are_read_with() {
+    // As cl100k's: the file leaves an id out before the added tokens, which `tokenizers` does not.
+    let later = |json: &mut Value| {
+        let listed = json["model"]["vocab"].as_object().unwrap().clone();
+        json["added_tokens"].as_array_mut().unwrap().iter_mut().for_each(|token| {
+            if !listed.contains_key(token["content"].as_str().unwrap()) {
+                token["id"] = (token["id"].as_u64().unwrap() + 1).into();
+            }
+        });
+    };
+    let mut plan = changed(plan("o200k-like", Kind::Separate, Dialect::Fixed, 12), &later);
+    assert!(refused(&plan).contains("would change"));
+    plan.base_json = as_read(&plan.base, plan.base_json);
+    check(&plan, &run(&plan));
+}
+
+#[test]
+fn what_cannot_be_extended_is_refused_with_the_reason() {
+    let fused = |base: &str| plan(base, Kind::Fused, Dialect::Fixed, 9);
+    for unigram in ["unigram-like", "unigram-digits-like"] {
+        let message = refused(&fused(unigram));
+        assert!(message.contains("Unigram model, which takes a new token in every text"), "{message}");
+    }
+    let pre_tokenizer =
+        |base: &str, pre: Value| refused(&changed(fused(base), &|json| json["pre_tokenizer"] = pre.clone()));
+    let roberta =
+        json!({ "type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true });
+    let message = pre_tokenizer("gpt2-like", roberta);
+    assert!(message.contains("puts a space before every piece"), "{message}");
+    let split =
+        json!({ "type": "Split", "pattern": { "Regex": "[0-9]" }, "behavior": "Isolated", "invert": false });
+    let message = pre_tokenizer("gemma-like", split);
+    assert!(message.contains("but no tokens of bytes"), "{message}");
+    let message = pre_tokenizer("llama-2-like", json!({ "type": "Punctuation", "behavior": "Isolated" }));
+    assert!(message.contains("Punctuation, that may cut blocks"), "{message}");
+    let lowercase = json!({ "type": "Replace", "pattern": { "String": "7" }, "content": "seven" });
+    let message = refused(&changed(fused("gemma-like"), &|json| json["normalizer"] = lowercase.clone()));
+    assert!(message.contains("normalizer rewrites blocks"), "{message}");
+    for (option, value) in [("--merges", Some("40")), ("--compare", None)] {
+        let folder = Folder::new();
+        let base = fixture("mistral-v3-like");
+        let aim: Vec<&str> = match value {
+            Some(value) => vec![option, value],
+            None => vec![option, "--tokens-per-block", "9"],
+        };
+        let all = [&["train-tokenizer", "--base", base.to_str().unwrap(), "-o", "out"], &aim[..]].concat();
+        let ran = folder.drift(&all);
+        assert_eq!(ran.code, Some(2));
+        assert!(
+            ran.stderr.contains(&format!("{option} learns merges, which would act on every text")),
+            "{}",
+            ran.stderr
+        );
+        assert!(folder.listing().is_empty());
+    }
+}
+
+#[test]
+fn automata_of_extended_tokenizers_are_proved() {
+    for (name, kind, dialect, tokens) in [
+        ("gpt2-like", Kind::Separate, Dialect::Stripped, 11),
+        ("llama-2-like", Kind::Fused, Dialect::Fixed, 9),
+        ("gemma-like", Kind::Fused, Dialect::Stripped, 9),
+        ("mistral-v3-like", Kind::Separate, Dialect::Fixed, 11),
+    ] {
+        let trained = run(&plan(name, kind, dialect, tokens));
+        let source = drift::io::hash_bytes("tokenizer.json", &trained.tokenizer_json);
+        let tokenizer = Tokenizer::from_bytes(name, source, &trained.tokenizer_json).unwrap();
+        assert!(crate::automaton::check(&tokenizer, dialect, 20) > 0, "{name}");
+    }
+}
+
+#[test]
+fn merges_are_learned_on_gpt2() {
+    let plan = plan("gpt2-like", Kind::Fused, Dialect::Fixed, 9);
+    let trained = train_merges(MergesPlan::of(&plan, 30), &Few, &Job::default()).unwrap();
+    let report = &trained.report;
+    assert!((1..=30).contains(&report.new_tokens) && report.drift == 0, "{report:?}");
+    assert_eq!(json!(report.guarantees)["plain_text"], "proved");
+    let after = loaded(&serde_json::from_slice(&trained.tokenizer_json).unwrap());
+    let before = loaded(&plan.base_json);
+    for text in PLAIN.iter().map(|text| text.to_string()).chain((0..500).map(mixed_text)) {
+        assert_eq!(ids(&before, &text), ids(&after, &text), "{text:?}");
+    }
+    let most = report.most_tokens_per_block as usize;
+    let fewest = report.fewest_tokens_per_block as usize;
+    for text in texts(Dialect::Fixed) {
+        assert!(block_tokens(&after, &text).iter().all(|tokens| (fewest..=most).contains(tokens)), "{text}");
+    }
+}
+
+#[test]
+fn python_gives_the_same_ids() {
+    let Some(python) = python_with("tokenizers, transformers", "ids of extended tokenizers of other kinds")
+    else {
+        return;
+    };
+    let folder = Folder::new();
+    let mut all = texts(Dialect::Fixed);
+    all.extend(texts(Dialect::Stripped));
+    all.extend((0..400).map(mixed_text));
+    all.extend(["<0x0A>", "12", "1234", " 1.", "a  b", ""].map(String::from));
+    let lines = |lines: Vec<String>| lines.join("\n") + "\n";
+    let json = lines(all.iter().map(|text| Value::from(text.as_str()).to_string()).collect());
+    folder.file("texts", json);
+    let mut arguments = Vec::new();
+    for name in ["gpt2-like", "llama-2-like-untagged", "mistral-v3-like"] {
+        let trained = run(&plan(name, Kind::Fused, Dialect::Fixed, 9));
+        let config = std::fs::read(fixture(name).join("tokenizer_config.json")).unwrap();
+        let config = tokenizer_config(Some(&serde_json::from_slice(&config).unwrap()));
+        folder.file(&format!("{name}/tokenizer_config.json"), config.to_string());
+        folder.file(&format!("{name}/tokenizer.json"), &trained.tokenizer_json);
+        let tokenizer = Tokenizer::load(&folder.path().join(name)).unwrap();
+        let ids = all.par_iter().map(|text| format!("{:?}", tokenizer.ids(text).unwrap())).collect();
+        folder.file(&format!("{name}-ids"), lines(ids));
+        arguments.extend([name.to_owned(), "texts".into(), format!("{name}-ids")]);
+    }
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/python/ids.py");
+    let output =
+        std::process::Command::new(python).arg(script).args(&arguments).current_dir(folder.path()).output();
+    let output = output.unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(said.lines().filter(|line| line.contains(" texts agree")).count(), 3, "{said}");
+}
