@@ -36,8 +36,8 @@ pub(super) fn matching(n: usize, edges: &[[usize; 2]], allowed: &[bool]) -> Vec<
         queue: VecDeque::new(),
         is_outer: Vec::new(),
     };
-    for root in 0..n {
-        if search.mate[root].is_none() && !lists[root].is_empty() {
+    for (root, edges) in lists.iter().enumerate() {
+        if search.mate[root].is_none() && !edges.is_empty() {
             search.augment(root);
         }
     }
