@@ -244,7 +244,7 @@ fn every_kind_is_counted_and_equals_tokenizers() {
 }
 
 /// A fixture after a change to its JSON.
-pub fn changed(name: &str, change: impl FnOnce(&mut serde_json::Value)) -> Tokenizer {
+fn changed(name: &str, change: impl FnOnce(&mut serde_json::Value)) -> Tokenizer {
     let (_, json) = Tokenizer::load_with_json(&fixture("tokenizers").join(name)).unwrap();
     let mut json = serde_json::from_slice(&json).unwrap();
     change(&mut json);
