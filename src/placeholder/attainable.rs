@@ -15,11 +15,14 @@ use crate::tokenizer::{Counter, MAX_BLOCK_TOKENS, Method};
 
 /// Numbers of FREE tokens and the placeholders that come to them.
 pub struct Attainable {
-    /// By F, the placeholder of fewest characters, then smallest bytes.
+    /// By F, the placeholder of fewest characters, then smallest bytes, of those below [`USUAL`] if there is one.
     pub best: BTreeMap<u8, String>,
     /// Why these are all; or why others are not excluded.
     pub complete: std::result::Result<String, String>,
 }
+
+/// Å. Writers never write more, so placeholders hold more only where that takes a number of tokens that no other does.
+pub(super) const USUAL: u16 = 100;
 
 /// The smallest spelling by tokens and characters. Of two texts of the same length the smaller one stays smaller
 /// whatever follows both.
@@ -89,25 +92,20 @@ pub fn free_tokens(counter: &Counter<'_>, placeholder: &str) -> Result<u8> {
 fn of_tables(counter: &Counter<'_>, space: Space) -> Result<Attainable> {
     let zeros = i32::from(free_tokens(counter, "0,0,0")?);
     let more = |text: &str| Ok::<i32, Error>(i32::from(free_tokens(counter, text)?) - zeros);
+    let fractions = fractions(space, &more)?;
+    let signs = [more("-0,0,0")? as u16, more("0,-0,0")? as u16];
     let mut integers = Spellings::new();
-    for integer in 0..INTEGERS {
+    let mut found = BTreeMap::new();
+    for (integer, largest) in
+        (0..INTEGERS).map(|integer| (integer, [USUAL - 1, INTEGERS - 1].contains(&integer)))
+    {
         // One `0` is one token, or there would be no tables.
         keep(&mut integers, 1 + more(&format!("{integer},0,0"))? as u16, integer.to_string());
-    }
-    let unsigned = joined(&integers, &fractions(space, &more)?);
-    let signed = |sign_tokens: i32| {
-        let mut all = unsigned.clone();
-        for ((tokens, _), text) in &unsigned {
-            keep(&mut all, tokens + sign_tokens as u16, format!("-{text}"));
+        if largest {
+            fill(&mut found, best(sums(&joined(&integers, &fractions), signs)));
         }
-        all
-    };
-    let first = signed(more("-0,0,0")?);
-    let later = signed(more("0,-0,0")?);
-    let comma = Spellings::from([((1, 1), ",".to_owned())]);
-    let next = joined(&comma, &later);
-    let best = best(joined(&joined(&first, &next), &next));
-    for (&tokens, text) in &best {
+    }
+    for (&tokens, text) in &found {
         if free_tokens(counter, text)? != tokens {
             let problem = format!("`{text}` does not take the {tokens} tokens of its parts");
             return Err(Error::input(&counter.tokenizer().name, problem, "report this as a bug"));
@@ -115,7 +113,28 @@ fn of_tables(counter: &Counter<'_>, space: Space) -> Result<Attainable> {
     }
     let all = "the tokens of a block are the sum of those of its digit runs, points, commas and signs, all of which were \
                counted";
-    Ok(Attainable { best, complete: Ok(all.to_owned()) })
+    Ok(Attainable { best: found, complete: Ok(all.to_owned()) })
+}
+
+/// All sums of three numbers, each with or without a sign, which takes `signs` tokens more on x and on y and z.
+fn sums(unsigned: &Spellings, signs: [u16; 2]) -> Spellings {
+    let [first, later] = signs.map(|sign_tokens| {
+        let mut all = unsigned.clone();
+        for ((tokens, _), text) in unsigned {
+            keep(&mut all, tokens + sign_tokens, format!("-{text}"));
+        }
+        all
+    });
+    let comma = Spellings::from([((1, 1), ",".to_owned())]);
+    let next = joined(&comma, &later);
+    joined(&joined(&first, &next), &next)
+}
+
+/// Takes what is not there yet.
+pub(super) fn fill(found: &mut BTreeMap<u8, String>, more: BTreeMap<u8, String>) {
+    for (tokens, text) in more {
+        found.entry(tokens).or_insert(text);
+    }
 }
 
 /// What may stand behind an integer part, with the tokens of its point and digits.

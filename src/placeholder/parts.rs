@@ -13,7 +13,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-use super::attainable::{Attainable, Spellings, best, free_tokens, joined, keep};
+use super::attainable::{Attainable, Spellings, USUAL, best, fill, free_tokens, joined, keep};
 use super::grammar::{INTEGERS, Number, Numbers, Space, text};
 use crate::error::Result;
 use crate::tokenizer::{Counter, Tokenizer};
@@ -63,8 +63,8 @@ struct Parts<'a> {
 /// If the tokenizer cannot encode a placeholder.
 pub fn of_parts(counter: &Counter<'_>, space: Space) -> Result<Attainable> {
     match Parts::learn(counter.tokenizer(), space)? {
-        Some(parts) => match parts.all()? {
-            Ok(found) => verified(counter, best(found)),
+        Some(parts) => match parts.both()? {
+            Ok(found) => verified(counter, found),
             Err(why) => probed(counter, space, why),
         },
         None => probed(counter, space, "its pre-tokenizer does not cut a block into parts"),
@@ -88,11 +88,17 @@ fn verified(counter: &Counter<'_>, best: BTreeMap<u8, String>) -> Result<Attaina
 /// What random strings of every shape come to: not all there is.
 fn probed(counter: &Counter<'_>, space: Space, why: impl Into<String>) -> Result<Attainable> {
     let mut random = ChaCha8Rng::seed_from_u64(0);
-    let mut found = Spellings::new();
-    let texts: Vec<String> = (0..TRIED).map(|_| text(&space.random(&mut random))).collect();
-    let counts: Vec<u8> = texts.par_iter().map(|text| free_tokens(counter, text)).collect::<Result<_>>()?;
-    counts.into_iter().zip(texts).for_each(|(tokens, text)| keep(&mut found, tokens.into(), text));
-    Ok(Attainable { best: best(found), complete: Err(why.into()) })
+    let mut found = BTreeMap::new();
+    for limit in [USUAL, INTEGERS] {
+        let below = |number: Number| Number { integer: number.integer % limit, ..number };
+        let texts: Vec<String> = (0..TRIED).map(|_| text(&space.random(&mut random).map(below))).collect();
+        let counts: Vec<u8> =
+            texts.par_iter().map(|text| free_tokens(counter, text)).collect::<Result<_>>()?;
+        let mut drawn = Spellings::new();
+        counts.into_iter().zip(texts).for_each(|(tokens, text)| keep(&mut drawn, tokens.into(), text));
+        fill(&mut found, best(drawn));
+    }
+    Ok(Attainable { best: found, complete: Err(why.into()) })
 }
 
 impl<'a> Parts<'a> {
@@ -118,12 +124,24 @@ impl<'a> Parts<'a> {
         Ok(Some(Parts { tokenizer, space, classes, class_of, known: RwLock::default() }))
     }
 
-    /// All sums of all shapes; or why they cannot be told.
-    fn all(&self) -> Result<std::result::Result<Spellings, &'static str>> {
+    /// The best of all shapes, usual integer parts first; or why they cannot be told.
+    fn both(&self) -> Result<std::result::Result<BTreeMap<u8, String>, &'static str>> {
         if !self.shape_decides()? {
             return Ok(Err("its pre-tokenizer cuts blocks of one shape differently"));
         }
-        let kinds = self.kinds();
+        let mut found = BTreeMap::new();
+        for limit in [USUAL, INTEGERS] {
+            match self.all(limit)? {
+                Ok(all) => fill(&mut found, best(all)),
+                Err(why) => return Ok(Err(why)),
+            }
+        }
+        Ok(Ok(found))
+    }
+
+    /// All sums of all shapes with integer parts below `limit`.
+    fn all(&self, limit: u16) -> Result<std::result::Result<Spellings, &'static str>> {
+        let kinds = self.kinds(limit);
         let firsts: Vec<(Kind, Kind)> = kinds.iter().flat_map(|x| kinds.iter().map(|y| (*x, *y))).collect();
         let sums: Vec<Option<Spellings>> = firsts
             .par_iter()
@@ -146,9 +164,10 @@ impl<'a> Parts<'a> {
         Ok(Ok(all))
     }
 
-    fn kinds(&self) -> Vec<Kind> {
+    /// Classes hold integer parts of one length, so a class is below `limit` or not.
+    fn kinds(&self, limit: u16) -> Vec<Kind> {
         let mut kinds = Vec::new();
-        for class in 0..self.classes.len() {
+        for class in (0..self.classes.len()).filter(|class| self.classes[*class][0] < limit) {
             for decimals in self.space.decimals() {
                 kinds.extend([false, true].map(|negative| Kind { negative, class, decimals }));
             }
