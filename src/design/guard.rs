@@ -11,13 +11,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rayon::prelude::*;
-use serde_json::Value;
-use tokenizers::tokenizer::Model;
-
 use super::layout::Alphabet;
 use crate::error::{Error, Result};
 use crate::tokenizer::Tokenizer;
+use rayon::prelude::*;
+use serde_json::Value;
 
 /// How every guard begins, by which it is known. It cuts nothing after the end of a piece.
 pub const GUARD_MARK: &str = "\\G(?!\\z)(?:";
@@ -75,8 +73,7 @@ fn merges_digits(text: &str) -> bool {
 
 /// Adds the cut of a text after its first token.
 fn add(base: &Tokenizer, cuts: &mut Cuts, text: &str, write: &dyn Fn(&str) -> String) -> Result<()> {
-    let tokens = base.inner().get_model().tokenize(text).unwrap_or_default();
-    let mut ends = tokens.iter().map(|token| token.offsets.1);
+    let mut ends = base.model_ends(text).into_iter();
     let Some(end) = ends.find(|end| *end < text.len() && text.is_char_boundary(*end)) else {
         let problem = format!("its merges make no border in {text:?}, which it would become as a whole");
         return Err(Error::input(&base.name, problem, "nothing was written"));

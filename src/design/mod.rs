@@ -39,6 +39,7 @@ pub mod measure;
 pub mod merges;
 pub mod mixed;
 pub mod pieces;
+pub mod plain;
 pub mod report;
 pub mod rows;
 pub mod sample;

@@ -27,7 +27,9 @@ pub fn statement(
             "No number of FREE tokens, so no placeholder at all, does less harm {data}, by {order}. {unseen}"
         ),
         (Some(proof), Ok(_)) => {
-            format!("No three numbers of the dialect do less harm {data}, by {order}: {proof}. {unseen}")
+            format!(
+                "No three numbers of the dialect, and no candidate, do less harm {data}, by {order}: {proof}. {unseen}"
+            )
         }
         (Some(proof), Err(_)) => {
             format!("The least harm that was found {data}, by {order}: {proof}. {unseen}")

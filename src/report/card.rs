@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::format::{hundredths, hundredths_or_dash, percent, thousands};
-use crate::design::check::PlainText;
+use crate::design::plain::PlainText;
 use crate::design::report::EmbeddingReport;
 use crate::design::rows::RowsReport;
 use crate::design::{DesignReport, Kind};

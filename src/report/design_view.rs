@@ -5,7 +5,7 @@ use super::format::{hundredths, hundredths_or_dash, percent, thousands};
 use super::learned_view::comparison_table;
 use super::table::{Table, Terminal};
 use crate::design::report::DesignReport;
-use crate::design::{Kind, check::PlainText, designs::BoundBy};
+use crate::design::{Kind, designs::BoundBy, plain::PlainText};
 use crate::stats::size::SIZE_CLASSES;
 use crate::text::Dialect;
 

@@ -4,9 +4,9 @@ use super::card::training;
 use super::design_view::advice;
 use super::format::{hundredths, percent, percent_or_dash, thousands};
 use super::table::{Table, Terminal};
-use crate::design::check::PlainText;
 use crate::design::compare::{Comparison, Method, Row};
 use crate::design::learned::{LearnedReport, Promises, Way};
+use crate::design::plain::PlainText;
 
 /// What `drift train-tokenizer --merges` and `--vocab-size` show in a terminal.
 pub fn learned_table(report: &LearnedReport, terminal: Terminal) -> String {

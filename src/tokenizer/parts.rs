@@ -8,6 +8,15 @@ use tokenizers::{NormalizedString, PreTokenizedString};
 use super::load::Tokenizer;
 use crate::error::{Error, Result};
 
+/// A part of a text as the model is given it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Section {
+    /// The ids of added tokens.
+    Added(Vec<u32>),
+    /// A pre-token, in the alphabet of the model.
+    Piece(String),
+}
+
 impl Tokenizer {
     /// The ids of a text, without special tokens that a post-processor would add.
     ///
@@ -59,6 +68,32 @@ impl Tokenizer {
         }
         let splits = pieces.get_splits(OffsetReferential::Original, OffsetType::Byte);
         Ok(splits.into_iter().map(|(piece, ..)| piece.to_owned()).collect())
+    }
+
+    /// A text as the model is given it: added tokens taken out, the rest normalised and pre-tokenised.
+    ///
+    /// # Errors
+    /// If the pre-tokenizer refuses it.
+    pub fn sections(&self, text: &str) -> Result<Vec<Section>> {
+        let inner = self.inner();
+        let mut pieces = inner.get_added_vocabulary().extract_and_normalize(inner.get_normalizer(), text);
+        if let Some(pre_tokenizer) = inner.get_pre_tokenizer() {
+            pre_tokenizer.pre_tokenize(&mut pieces).map_err(|e| self.refuse("pre-tokenise", text, &e))?;
+        }
+        let splits = pieces.get_splits(OffsetReferential::Original, OffsetType::Byte);
+        let section = |tokens: &[tokenizers::Token]| Section::Added(tokens.iter().map(|t| t.id).collect());
+        Ok(splits
+            .into_iter()
+            .map(|(piece, _, tokens)| {
+                tokens.as_deref().map_or_else(|| Section::Piece(piece.to_owned()), section)
+            })
+            .collect())
+    }
+
+    /// Where the tokens end that the model alone makes of one pre-token, in bytes; none if it cannot.
+    pub fn model_ends(&self, piece: &str) -> Vec<usize> {
+        let tokens = self.inner().get_model().tokenize(piece).unwrap_or_default();
+        tokens.into_iter().map(|token| token.offsets.1).collect()
     }
 
     /// What the model alone makes of one pre-token; `None` if it cannot.

@@ -471,6 +471,27 @@ fn the_choice_ranges_over_candidates_too() {
     assert_eq!(result.candidates[0].free_tokens, result.free_tokens);
 }
 
+/// A block beyond the range of an extended tokenizer wants 21 tokens, the others 9; no string takes what would suit best.
+#[test]
+fn where_no_string_reaches_the_bound_the_proof_says_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut texts = embedded_texts(Dialect::Fixed, 20);
+    texts.push("[C]<25.1234,0.1234,0.1234>[O]<1.0000,2.0000,3.0000>".to_owned());
+    let load = || Tokenizer::load(Path::new("qwen-like-separate")).unwrap();
+    let report =
+        fit(&plan(vec![load()], Dialect::Fixed, false), &corpus_of(folder.path(), &texts), &Job::default());
+    let result = report.unwrap().results.remove(0);
+    let certificate = result.certificate.as_ref().unwrap();
+    assert!(certificate.gap[..2] == [0.0; 2] && certificate.gap[2] > 0.0, "{certificate:?}");
+    let proof = certificate.proof.as_ref().unwrap();
+    assert!(
+        proof
+            .contains("20 FREE tokens would do less harm, but three numbers of the dialect take 9 or 21 to ")
+    );
+    assert!(result.proved && result.statement.contains(proof.as_str()), "{}", result.statement);
+    no_random_string_is_better(load(), Dialect::Fixed, &texts, strings());
+}
+
 /// Tokens that share characters of a block with the text around it would be forced.
 #[test]
 fn tokenizers_whose_tokens_cross_a_bracket_are_refused() {

@@ -3,7 +3,7 @@
 use plotters::element::Circle;
 use plotters::style::Color;
 
-use super::frame::{Anchor, Face, Frame, WIDTH, canvas, line, ticks, write};
+use super::frame::{Anchor, Face, Frame, WIDTH, canvas, line, text_width, ticks, write};
 use super::palette;
 
 /// A scatter plot.
@@ -22,7 +22,7 @@ pub struct Scatter {
 /// A point.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScatterPoint {
-    /// Written beside it.
+    /// Written beside it, unless it is hollow.
     pub name: String,
     /// Where it lies; not negative.
     pub at: (f64, f64),
@@ -32,7 +32,7 @@ pub struct ScatterPoint {
     pub strong: bool,
 }
 
-/// Draws the points. Names that would lie on each other are moved down.
+/// Draws the points, and the names of those that are not hollow, apart from each other.
 pub fn scatter(plot: &Scatter) -> String {
     let largest = |axis: fn(&ScatterPoint) -> f64| plot.points.iter().map(axis).fold(0.0, f64::max);
     let upper = |value: f64| if value > 0.0 { value * 1.05 } else { 1.0 };
@@ -43,19 +43,27 @@ pub fn scatter(plot: &Scatter) -> String {
         let (x_ticks, y_ticks): (Vec<_>, Vec<_>) = (labelled(ticks(0.0, x, 8)), labelled(ticks(0.0, y, 5)));
         frame.y_axis(area, &y_ticks, &plot.y_label)?;
         frame.x_axis(area, &x_ticks, &plot.x_label, true)?;
-        let mut names: Vec<(i32, i32)> = Vec::new();
+        let mut taken: Vec<(i32, i32, i32)> = Vec::new();
         for point in &plot.points {
             let at = (frame.x_pixel(point.at.0), frame.y_pixel(point.at.1));
             let color = palette::series(usize::from(point.strong));
             let style = if point.hollow { color.stroke_width(2) } else { color.filled() };
             area.draw(&Circle::new(at, 5, style))?;
-            let right = at.0 > (frame.left + frame.right) / 2;
-            let (x, anchor) = if right { (at.0 - 12, Anchor::Right) } else { (at.0 + 12, Anchor::Left) };
-            let mut y = at.1;
-            while names.iter().any(|(other, used)| (other - x).abs() < 200 && (used - y).abs() < 15) {
-                y += 15;
+            if point.hollow {
+                continue;
             }
-            names.push((x, y));
+            let width = text_width(&point.name);
+            let right = at.0 > (frame.left + frame.right) / 2;
+            let (x, anchor) = if right { (at.0 - 10, Anchor::Right) } else { (at.0 + 10, Anchor::Left) };
+            let (from, to) = if right { (x - width, x) } else { (x, x + width) };
+            // Upwards from the lower half, downwards from the upper one.
+            let low = at.1 > (frame.top + frame.bottom) / 2;
+            let step = if low { -15 } else { 15 };
+            let mut y = at.1 + if low { -12 } else { 0 };
+            while taken.iter().any(|(a, b, used)| from < *b && *a < to && (used - y).abs() < 15) {
+                y += step;
+            }
+            taken.push((from, to, y));
             write(area, &point.name, (x, y), anchor, Face { bold: point.strong, ..Face::CODE })?;
         }
         line(area, (frame.left, frame.bottom), (frame.right, frame.bottom), palette::INK_RGB)
@@ -73,7 +81,7 @@ mod tests {
         for points in
             [vec![], vec![point(0.0, 0.0)], vec![point(0.0, 50.1), point(0.5, 0.1), point(9.0, 0.0)]]
         {
-            let names = points.len();
+            let names = points.iter().filter(|point| !point.hollow).count();
             let plot = Scatter {
                 title: "t".to_owned(),
                 x_label: "junk".to_owned(),
