@@ -109,6 +109,7 @@ mod tests {
         let attainable = Attainable {
             best: BTreeMap::from([(3, String::new()), (8, String::new()), (9, String::new())]),
             complete: Ok("all were counted".to_owned()),
+            proved: true,
         };
         let certificate = Certificate::of_one(&objective, &damage(8), damage, &attainable);
         assert_eq!((certificate.gap, certificate.is_tight()), ([0.0, 0.0, 0.75], false));

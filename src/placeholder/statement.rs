@@ -22,19 +22,17 @@ pub fn statement(
     let order = order(objective);
     let unseen =
         "Replay does not see what a model makes of junk or of its own clipped numbers: `drift eval` does.";
-    match (&certificate.proof, &attainable.complete) {
-        (None, _) => format!(
+    let Some(proof) = &certificate.proof else {
+        return format!(
             "No number of FREE tokens, so no placeholder at all, does less harm {data}, by {order}. {unseen}"
-        ),
-        (Some(proof), Ok(_)) => {
-            format!(
-                "No three numbers of the dialect, and no candidate, do less harm {data}, by {order}: {proof}. {unseen}"
-            )
-        }
-        (Some(proof), Err(_)) => {
-            format!("The least harm that was found {data}, by {order}: {proof}. {unseen}")
-        }
-    }
+        );
+    };
+    let who = if attainable.proved {
+        "No three numbers of the dialect, and no candidate, do less harm"
+    } else {
+        "The least harm that was found"
+    };
+    format!("{who} {data}, by {order}: {proof}. {unseen}")
 }
 
 fn order(objective: &Objective) -> String {

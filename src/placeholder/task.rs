@@ -196,7 +196,7 @@ impl<'t> Task<'t> {
             placeholder: chosen.placeholder.clone(),
             free_tokens: u32::from(chosen.free),
             statement: statement(&self.counts, objective, certified.as_ref(), &self.attainable, &conditions),
-            proved: certified.as_ref().is_some_and(|c| c.proof.is_none() || self.attainable.complete.is_ok()),
+            proved: certified.as_ref().is_some_and(|c| c.proof.is_none() || self.attainable.proved),
             certificate: certified,
             intervals: Intervals::of(&self.sample, chosen.free),
             without_tolerance: Alternative {

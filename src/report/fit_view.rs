@@ -24,7 +24,7 @@ pub fn lead(result: &FitResult, objective: &Objective) -> String {
         Some(_) if result.proved => {
             format!("; proved least in replay, by {}", order(objective))
         }
-        Some(_) => "; none better was found, and none is excluded".to_owned(),
+        Some(_) => "; the least that was found, not proved to be the best".to_owned(),
     });
     if result.without_tolerance.placeholder != result.placeholder {
         out.push_str(&format!("; if every lost digit counts: `{}`", result.without_tolerance.placeholder));
@@ -328,7 +328,7 @@ pub(super) mod tests {
              on average; proved least in replay, by unparsable blocks, RMSD above 0.001 Å, junk slots, in this order; if every lost digit counts: `-0.0000,0.0000,0.0000`."
         );
         view.proved = false;
-        assert!(lead(&view, &objective).contains("; none better was found, and none is excluded; "));
+        assert!(lead(&view, &objective).contains("; the least that was found, not proved to be the best; "));
         view.certificate = None;
         view.without_tolerance.placeholder.clone_from(&view.placeholder);
         assert!(lead(&view, &objective).ends_with("; not proved to be the best."));

@@ -385,7 +385,12 @@ fn reference_harms(tokenizer: &HfTokenizer, texts: &[String], tolerance: f64) ->
 
 /// Fits, then draws random strings of every shape: none may do less harm than the chosen placeholder, as the reference
 /// tokenises and replays both.
-fn no_random_string_is_better(tokenizer: Tokenizer, dialect: Dialect, texts: &[String], strings: u64) {
+fn no_random_string_is_better(
+    tokenizer: Tokenizer,
+    dialect: Dialect,
+    texts: &[String],
+    strings: u64,
+) -> FitResult {
     let folder = tempfile::tempdir().unwrap();
     let hf = tokenizer.inner().clone();
     let mut plan = plan(vec![tokenizer], dialect, false);
@@ -393,7 +398,7 @@ fn no_random_string_is_better(tokenizer: Tokenizer, dialect: Dialect, texts: &[S
     let report = fit(&plan, &corpus_of(folder.path(), texts), &Job::default()).unwrap();
     let result = &report.results[0];
     let place = format!("{} {dialect:?}", result.tokenizer);
-    assert!(result.exact && result.proved, "{place}: {}", result.statement);
+    assert!(result.exact, "{place}: {}", result.statement);
     let places = &texts[..2];
     let rules = [(1e-3, &result.placeholder), (0.0, &result.without_tolerance.placeholder)].map(
         |(tolerance, chosen)| {
@@ -418,6 +423,7 @@ fn no_random_string_is_better(tokenizer: Tokenizer, dialect: Dialect, texts: &[S
         let string = placeholder_text(&Space(dialect).random(&mut random));
         no_better(&string, reference_free(&hf, places, &string));
     });
+    result.clone()
 }
 
 /// How many strings: a few, or as many as the environment asks for.
@@ -435,7 +441,8 @@ fn no_random_string_beats_the_chosen_placeholder() {
             tokenizers.push(Tokenizer::load(Path::new(name)).unwrap());
         }
         for tokenizer in tokenizers {
-            no_random_string_is_better(tokenizer, dialect, &texts, strings());
+            let result = no_random_string_is_better(tokenizer, dialect, &texts, strings());
+            assert!(result.proved, "{} {dialect:?}: {}", result.tokenizer, result.statement);
         }
     }
 }
@@ -449,7 +456,8 @@ fn no_random_string_beats_the_chosen_placeholder_of_a_shared_tokenizer() {
         let texts: Vec<String> = eight_hundred(&shared, field).into_iter().step_by(16).collect();
         for name in SHARED_TOKENIZERS {
             let tokenizer = Tokenizer::load(&shared.join("tokenizers").join(name)).unwrap();
-            no_random_string_is_better(tokenizer, dialect, &texts, strings() / 4);
+            let result = no_random_string_is_better(tokenizer, dialect, &texts, strings() / 4);
+            assert!(result.proved, "{} {dialect:?}: {}", result.tokenizer, result.statement);
         }
     }
 }
@@ -488,7 +496,9 @@ fn where_no_string_reaches_the_bound_the_proof_says_why() {
         proof
             .contains("20 FREE tokens would do less harm, but three numbers of the dialect take 9 or 21 to ")
     );
-    assert!(result.proved && result.statement.contains(proof.as_str()), "{}", result.statement);
+    // Its pre-tokenizer cuts blocks by their shape; that is tried, and said.
+    assert!(proof.contains("not proved") && !result.proved, "{proof}");
+    assert!(result.statement.contains(proof.as_str()), "{}", result.statement);
     no_random_string_is_better(load(), Dialect::Fixed, &texts, strings());
 }
 
