@@ -67,12 +67,13 @@ impl Graph {
         if is_pyrrolic {
             self.atoms[at] = super::Atom { bracket: false, hydrogens: 0, ..atom };
         }
-        let is_single = bonds.iter().all(|bond| self.bonds[*bond].order == Order::Single);
+        let is_plain =
+            bonds.iter().all(|bond| matches!(self.bonds[*bond].order, Order::Single | Order::Double));
         let hydrogens = match is_pyrrolic || !atom.bracket && !atom.aromatic {
             true => self.hydrogens(at, bonds)?,
             false => before,
         };
-        (!is_single || !self.exceeds(at, bonds, hydrogens)).then_some(hydrogens)
+        (!is_plain || !self.exceeds(at, bonds, hydrogens)).then_some(hydrogens)
     }
 
     /// Whether an aromatic atom must have a double bond in its ring: it has room for one, and for no more than one.
