@@ -7,7 +7,7 @@ use super::format::{angstrom, percent, thousands};
 use super::html::{Page, Section};
 use super::plot::{Bar, BarChart, Columns, Scale, Scatter, ScatterPoint, Value, bars, columns, scatter};
 use super::table::Table;
-use crate::placeholder::{CandidateReport, FitReport, FitResult, Objective};
+use crate::placeholder::{CandidateReport, FitReport, FitResult, Objective, SearchReport};
 
 /// A page of all results.
 pub fn fit_page(report: &FitReport) -> Page {
@@ -59,9 +59,23 @@ fn result_section(section: &mut Section, result: &FitResult, objective: &Objecti
         thousands(result.conditions.atoms),
         thousands(result.conditions.templates)
     ));
+    section.paragraph(&search(&result.search));
     if !result.classes.is_empty() {
         section.heading("A placeholder per class of block").paragraph(CLASSES).table(&classes_table(result));
     }
+}
+
+/// How far argmin came by itself.
+fn search(search: &SearchReport) -> String {
+    let outcome = match search.reached_chosen {
+        true => format!("came to the same harm after {}", thousands(search.evaluations_to_best)),
+        false => format!("came to no less harm than `{}`", search.placeholder),
+    };
+    format!(
+        "argmin's annealing over digit strings, {:.0e} of them, which knows nothing of the construction, {outcome} in {} strings.",
+        search.strings,
+        thousands(search.evaluations)
+    )
 }
 
 const FRONT: &str = "No placeholder is better than one of these in all of: unparsable blocks, induced RMSD, junk slots, \
@@ -229,8 +243,15 @@ mod tests {
             refused: vec![refused],
         })
         .render();
-        let texts =
-            ["qwen3-custom", "800 conformers", "<svg", "Certificate", "generation judges", "The front"];
+        let texts = [
+            "qwen3-custom",
+            "800 conformers",
+            "<svg",
+            "Certificate",
+            "generation judges",
+            "The front",
+            "argmin",
+        ];
         for text in texts.into_iter().chain(["&lt;-0.", "use the automaton"]) {
             assert!(html.contains(text), "{text}");
         }
