@@ -60,6 +60,12 @@ pub fn hash_file(path: &Path) -> Result<InputHash> {
     Ok(InputHash { name: file_name(path), bytes, sha256: hex(&hasher.finalize()) })
 }
 
+/// A number that a text stands for, the same on every machine: the first 64 bits of the SHA-256 of some bytes in a row.
+pub fn hash_number(parts: &[&[u8]]) -> u64 {
+    let digest = parts.iter().fold(Sha256::new(), |hasher, part| hasher.chain_update(part)).finalize();
+    digest.iter().take(8).fold(0, |value, byte| value << 8 | u64::from(*byte))
+}
+
 /// Name, size and SHA-256 of bytes in memory.
 pub fn hash_bytes(name: &str, bytes: &[u8]) -> InputHash {
     InputHash { name: name.to_owned(), bytes: bytes.len() as u64, sha256: hex(&Sha256::digest(bytes)) }

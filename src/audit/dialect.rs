@@ -69,11 +69,6 @@ impl Evidence {
     }
 }
 
-/// Which dialect the blocks of one text are in; `None` where nothing tells.
-pub fn dialect_of<'t>(blocks: impl IntoIterator<Item = &'t str>) -> Option<Dialect> {
-    Evidence::of(blocks).dialect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

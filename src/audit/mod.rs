@@ -25,7 +25,7 @@ mod threedmolgen;
 
 pub use block::{BlockVerdict, goes_on, judge_block};
 pub use counts::{Counts, DriftHistogram};
-pub use dialect::{Evidence, dialect_of};
+pub use dialect::Evidence;
 pub use flaws::{Flaw, Mark, marks, readable};
 pub use references::{GeometryReport, MoleculeGeometry, Reference, References};
 pub use run::{AuditPlan, AuditReport, DialectFrom, Example, FileReport, SCHEMA, audit};

@@ -9,7 +9,7 @@ use crate::io::write_all_atomic;
 use crate::job::Job;
 use crate::placeholder::{DialectChoice, FitPlan, FitReport, Objective, fit};
 use crate::report::fit_page::fit_page;
-use crate::report::fit_view::{classes_table, classes_verdict, lead, refusal, refusal_reason, table};
+use crate::report::fit_view::{classes_table, classes_verdict, lead, refusal, table};
 use crate::report::format::thousands;
 use crate::text::Dialect;
 use crate::tokenizer::Tokenizer;
@@ -67,7 +67,7 @@ pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     }
     let report = fit(&plan, &*corpus, job)?;
     if let ([], Some(refused)) = (report.results.as_slice(), report.refused.first()) {
-        let problem = format!("no placeholder fits: {}", refusal_reason(refused));
+        let problem = format!("no placeholder fits: {}", refused.why());
         return Err(Error::input(&refused.tokenizer, problem, format!("use {}", refused.instead)).into());
     }
     let json = output.json || args.output.as_deref().is_some_and(|path| path.as_os_str() == "-");

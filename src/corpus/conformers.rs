@@ -7,7 +7,7 @@ use super::read::ReadSummary;
 use super::{Context, Emit, ReadOptions, Source, jsonl, read};
 use crate::error::Result;
 use crate::io;
-use crate::job::{Job, Unit};
+use crate::job::{InputHash, Job, Unit};
 use crate::text::Written;
 
 /// A source of conformers that can be read again and gives the same ones in the same order.
@@ -40,6 +40,13 @@ impl Conformers for Files {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Embedded;
 
+impl Embedded {
+    /// Name, size and hash of its file.
+    pub fn source() -> InputHash {
+        io::hash_bytes("default.jsonl.gz", EMBEDDED)
+    }
+}
+
 /// The bytes of the embedded corpus.
 const EMBEDDED: &[u8] = include_bytes!("../../corpora/default.jsonl.gz");
 
@@ -59,7 +66,7 @@ impl Conformers for Embedded {
         });
         job.observer().end();
         outcome?;
-        summary.inputs.push(io::hash_bytes("default.jsonl.gz", EMBEDDED));
+        summary.inputs.push(Self::source());
         summary.written = Written::ANY;
         Ok(summary)
     }

@@ -1,9 +1,9 @@
 //! Which molecules a model may see: a split by SMILES that needs no list, so that training and evaluation agree.
 
 use serde::Serialize;
-use sha2::{Digest, Sha256};
 
 use super::Conformer;
+use crate::io;
 use crate::text::skeleton::{smiles, without_needless_hydrogens};
 
 /// Of a thousand molecules, how many are for tests.
@@ -26,10 +26,8 @@ pub enum Part {
 impl Part {
     /// The part of a molecule, by the SHA-256 of its SMILES: the same in every corpus and every version of drift.
     pub fn of_smiles(smiles: &str) -> Part {
-        let digest = Sha256::digest(smiles.as_bytes());
         // A share of 2⁶⁴ as near to a thousandth as any corpus could tell.
-        let first = digest.iter().take(8).fold(0u64, |value, byte| value << 8 | u64::from(*byte));
-        match first % 1000 {
+        match io::hash_number(&[smiles.as_bytes()]) % 1000 {
             n if n < TEST_PER_MILLE => Part::Test,
             n if n < TEST_PER_MILLE + VALIDATION_PER_MILLE => Part::Validation,
             _ => Part::Train,

@@ -86,6 +86,11 @@ impl Layout {
         Ok(())
     }
 
+    /// The longest run of digits that a piece of a base's splits can hold, by [`longest_digits`].
+    pub fn longest_digits(base: &Value) -> Option<usize> {
+        longest_digits(Layout::of(base).ok()?.patterns())
+    }
+
     /// The expressions of its own splits.
     pub fn patterns(&self) -> impl Iterator<Item = &str> {
         self.own.iter().filter_map(regex)
@@ -133,7 +138,7 @@ pub(super) fn ids_inside(base: &Tokenizer, text: &str) -> Result<Vec<u32>> {
 
 /// The longest run of digits that a piece of these splits can hold, if one of them puts digits with nothing else but a
 /// space before them; none if that is not known.
-pub(super) fn longest_digits<'p>(patterns: impl Iterator<Item = &'p str>) -> Option<usize> {
+fn longest_digits<'p>(patterns: impl Iterator<Item = &'p str>) -> Option<usize> {
     patterns.filter_map(longest_in).min()
 }
 

@@ -21,7 +21,7 @@ use super::bpe::{Learned, Limits, Step, Word, learn};
 use super::check::{Pieces, check_pieces};
 use super::extend::{Extended, extend};
 use super::grammar::{Grammar, MAX_DECIMALS};
-use super::layout::{Alphabet, Layout, longest_digits};
+use super::layout::{Alphabet, Layout};
 use super::learned::{LearnedFrom, LearnedReport, Promises, Way};
 use super::measure::{BlockTokens, Histogram, Measured};
 use super::pieces::{Filled, PieceTable};
@@ -254,7 +254,7 @@ pub(super) struct Joinable<'p> {
 
 impl<'p> Joinable<'p> {
     pub(super) fn of(base: &'p Tokenizer, base_json: &Value) -> Self {
-        let longest = Layout::of(base_json).ok().and_then(|layout| longest_digits(layout.patterns()));
+        let longest = Layout::longest_digits(base_json);
         Joinable { base, longest, masks: Mutex::default() }
     }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::around::around;
 use super::check::Check;
-use super::layout::{Layout, longest_digits};
+use super::layout::Layout;
 use super::mixed::{MIXED_TEXTS, mixed_text};
 use super::texts::{ALL_CONTEXTS, PLAIN};
 use crate::error::Result;
@@ -54,7 +54,7 @@ impl Check<'_> {
                 }
             }
         }
-        let longest = Layout::of(base_json).ok().and_then(|layout| longest_digits(layout.patterns()));
+        let longest = Layout::longest_digits(base_json);
         let apart = |text: &str| {
             let digits = text.bytes().filter(u8::is_ascii_digit).count();
             longest.is_some_and(|longest| digits > 0 && (digits < text.len() || digits > longest))

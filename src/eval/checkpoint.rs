@@ -146,13 +146,16 @@ fn recipe_tokenizer(folder: &Path) -> Option<String> {
 /// How the training text spells hydrogens, where it was the embedded corpus, by its hash.
 fn recipe_spelling(folder: &Path) -> Result<Option<Spelling>> {
     let Some(Value::Array(inputs)) = recipe(folder, "/recipe/inputs") else { return Ok(None) };
+    let own = Embedded::source();
+    if !inputs.iter().any(|input| input["sha256"] == *own.sha256) {
+        return Ok(None);
+    }
     let mut spelling = Spelling::default();
-    let summary = Embedded.read(&Job::default(), &mut |batch| {
+    Embedded.read(&Job::default(), &mut |batch| {
         spelling = batch.conformers.iter().fold(spelling, |sum, one| sum.join(Spelling::of(&one.skeleton)));
         Ok(())
     })?;
-    let is_embedded = |input: &Value| summary.inputs.iter().any(|own| input["sha256"] == *own.sha256);
-    Ok(inputs.iter().any(is_embedded).then_some(spelling))
+    Ok(Some(spelling))
 }
 
 /// The hashes of a folder's weights, by name.

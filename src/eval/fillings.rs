@@ -80,7 +80,7 @@ fn fitted(checkpoint: &Checkpoint, seed: u64, job: &Job) -> Result<String> {
     };
     let report = fit(&plan, &Embedded, job)?;
     if let Some(refused) = report.refused.first() {
-        let problem = format!("{} has none: {}", refused.tokenizer, refused.reason);
+        let problem = format!("{} has none: {}", refused.tokenizer, refused.why());
         return Err(Error::input("--placeholder fitted", problem, format!("use {}", refused.instead)));
     }
     let result = report.results.into_iter().next();

@@ -38,6 +38,11 @@ pub(super) fn keep(spellings: &mut Spellings, tokens: u16, text: String) {
     }
 }
 
+/// Keeps the smaller of all spellings of the same tokens and length.
+pub(super) fn keep_all(spellings: &mut Spellings, more: Spellings) {
+    more.into_iter().for_each(|((tokens, _), text)| keep(spellings, tokens, text));
+}
+
 /// The sums of two parts that stand side by side.
 pub(super) fn joined(heads: &Spellings, tails: &Spellings) -> Spellings {
     let mut out = Spellings::new();
@@ -96,26 +101,30 @@ fn of_tables(counter: &Counter<'_>, space: Space) -> Result<Attainable> {
     let more = |text: &str| Ok::<i32, Error>(i32::from(free_tokens(counter, text)?) - zeros);
     let fractions = fractions(space, &more)?;
     let signs = [more("-0,0,0")? as u16, more("0,-0,0")? as u16];
-    let mut integers = Spellings::new();
-    let mut found = BTreeMap::new();
-    for (integer, largest) in
-        (0..INTEGERS).map(|integer| (integer, [USUAL - 1, INTEGERS - 1].contains(&integer)))
-    {
-        // One `0` is one token, or there would be no tables.
-        keep(&mut integers, 1 + more(&format!("{integer},0,0"))? as u16, integer.to_string());
-        if largest {
-            fill(&mut found, best(sums(&joined(&integers, &fractions), signs)));
+    let (mut integers, mut found) = (Spellings::new(), BTreeMap::new());
+    for range in [0..USUAL, USUAL..INTEGERS] {
+        for integer in range {
+            // One `0` is one token, or there would be no tables.
+            keep(&mut integers, 1 + more(&format!("{integer},0,0"))? as u16, integer.to_string());
         }
+        fill(&mut found, best(sums(&joined(&integers, &fractions), signs)));
     }
-    for (&tokens, text) in &found {
-        if free_tokens(counter, text)? != tokens {
-            let problem = format!("`{text}` does not take the {tokens} tokens of its parts");
-            return Err(Error::input(&counter.tokenizer().name, problem, "report this as a bug"));
-        }
+    if let Some(problem) = misfit(counter, &found)? {
+        return Err(Error::input(&counter.tokenizer().name, problem, "report this as a bug"));
     }
     let all = "the tokens of a block are the sum of those of its digit runs, points, commas and signs, all of which were \
                counted";
     Ok(Attainable { best: found, complete: Ok(all.to_owned()), proved: true })
+}
+
+/// What the counter says against placeholders by their parts' tokens; none if it agrees.
+pub(super) fn misfit(counter: &Counter<'_>, found: &BTreeMap<u8, String>) -> Result<Option<String>> {
+    for (&tokens, text) in found {
+        if free_tokens(counter, text)? != tokens {
+            return Ok(Some(format!("`{text}` does not take the {tokens} tokens of its parts")));
+        }
+    }
+    Ok(None)
 }
 
 /// All sums of three numbers, each with or without a sign, which takes `signs` tokens more on x and on y and z.

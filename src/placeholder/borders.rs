@@ -8,13 +8,12 @@
 //! compared after every atom of the corpus, and in whole texts.
 
 use std::collections::BTreeSet;
-use std::ops::Range;
 
 use rayon::prelude::*;
 
 use crate::error::Result;
 use crate::text::Dialect;
-use crate::tokenizer::{BlockTokens, Class, MAX_BLOCK_TOKENS, Token, Tokenizer, block_ranges};
+use crate::tokenizer::{BlockTokens, InBlocks, Tokenizer};
 
 /// Tokens that hold characters of a block and others; in order, each once.
 pub type Crossing = BTreeSet<String>;
@@ -30,37 +29,11 @@ pub struct Inside {
 /// Encodes a text and looks at its blocks.
 ///
 /// # Errors
-/// If the tokenizer cannot encode the text, or a block has more than [`MAX_BLOCK_TOKENS`].
+/// If the tokenizer cannot encode the text, or a block has more tokens than a record holds.
 pub fn inside(tokenizer: &Tokenizer, text: &str) -> Result<Inside> {
-    let ranges = block_ranges(text);
-    let mut found = Inside { blocks: vec![BlockTokens::default(); ranges.len()], crossing: Crossing::new() };
-    let mut next = 0;
-    for token in &tokenizer.tokens(text)? {
-        while next < ranges.len() && ranges[next].end <= token.start {
-            next += 1;
-        }
-        match token.class {
-            Class::Free => push(&mut found.blocks[next], token, &ranges[next], tokenizer)?,
-            Class::Copy => {
-                let overlaps = |range: &Range<usize>| token.start < range.end && range.start < token.end;
-                if ranges[next.min(ranges.len())..].iter().take(2).any(overlaps) {
-                    found.crossing.insert(token.text.clone());
-                }
-            }
-        }
-    }
-    Ok(found)
-}
-
-fn push(block: &mut BlockTokens, token: &Token, range: &Range<usize>, tokenizer: &Tokenizer) -> Result<()> {
-    let free = usize::from(block.free);
-    let (Some(slot), Ok(end)) = (block.ends.get_mut(free), u8::try_from(token.end - range.start)) else {
-        let problem = format!("a block takes more than {MAX_BLOCK_TOKENS} tokens");
-        return Err(crate::Error::input(&tokenizer.name, problem, "blocks hold three numbers below 10⁵ Å"));
-    };
-    *slot = end;
-    block.free += 1;
-    Ok(())
+    let InBlocks { ends, copied } = tokenizer.in_blocks(text)?;
+    let blocks = ends.iter().map(|ends| BlockTokens::of(ends, tokenizer)).collect::<Result<_>>()?;
+    Ok(Inside { blocks, crossing: copied.into_iter().map(|token| token.text).collect() })
 }
 
 /// What the borders of blocks look like behind every atom of a corpus.

@@ -49,11 +49,6 @@ impl Certificate {
         let proof = (!better.is_empty()).then(|| why_not(&better, attainable));
         Certificate::new(objective, reached, &bound, proof)
     }
-
-    /// Whether the bound is reached.
-    pub fn is_tight(&self) -> bool {
-        self.gap == [0.0; 3]
-    }
 }
 
 /// Why no string comes to these numbers of FREE tokens.
@@ -112,11 +107,11 @@ mod tests {
             proved: true,
         };
         let certificate = Certificate::of_one(&objective, &damage(8), damage, &attainable);
-        assert_eq!((certificate.gap, certificate.is_tight()), ([0.0, 0.0, 0.75], false));
+        assert_eq!(certificate.gap, [0.0, 0.0, 0.75]);
         let proof = "5 to 7 FREE tokens would do less harm, but three numbers of the dialect take 3 or 8 to 9: all were \
                      counted";
         assert_eq!(certificate.proof.as_deref(), Some(proof));
         let tight = Certificate::of_one(&objective, &damage(5), damage, &attainable);
-        assert_eq!((tight.is_tight(), tight.proof), (true, None));
+        assert_eq!((tight.gap, tight.proof), ([0.0; 3], None));
     }
 }

@@ -13,9 +13,12 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-use super::attainable::{Attainable, Spellings, USUAL, best, fill, free_tokens, joined, keep};
+use super::attainable::{
+    Attainable, Spellings, USUAL, best, fill, free_tokens, joined, keep, keep_all, misfit,
+};
 use super::grammar::{INTEGERS, Number, Numbers, Space, text};
 use crate::error::Result;
+use crate::text::Dialect;
 use crate::tokenizer::{Counter, Tokenizer};
 
 /// A part with more fillings than this is not gone through.
@@ -42,8 +45,17 @@ enum Slot {
     Literal(char),
     /// The digits `from..to` of an integer part of this class.
     Integer { class: usize, from: usize, to: usize },
-    /// So many digits of a fraction; `last` if its last one, which is no zero in the stripped dialect.
-    Fraction { digits: u8, last: bool },
+    /// A digit of a fraction.
+    Fraction,
+    /// The last one in the stripped dialect.
+    NotZero,
+}
+
+/// All sums of some shapes. A class holds integer parts of one length, so all of them are below [`USUAL`] or none.
+#[derive(Default)]
+struct Sums {
+    usual: Spellings,
+    other: Spellings,
 }
 
 struct Parts<'a> {
@@ -62,28 +74,24 @@ struct Parts<'a> {
 /// # Errors
 /// If the tokenizer cannot encode a placeholder.
 pub fn of_parts(counter: &Counter<'_>, space: Space) -> Result<Attainable> {
-    match Parts::learn(counter.tokenizer(), space)? {
-        Some(parts) => match parts.both()? {
-            Ok(found) => verified(counter, found),
-            Err(why) => probed(counter, space, why),
+    let best = match Parts::learn(counter.tokenizer(), space)? {
+        Some(parts) => parts.best()?,
+        None => Err("its pre-tokenizer does not cut a block into parts"),
+    };
+    match best {
+        Ok(best) => match misfit(counter, &best)? {
+            None => Ok(Attainable { best, complete: Ok(counted()), proved: false }),
+            Some(why) => probed(counter, space, why),
         },
-        None => probed(counter, space, "its pre-tokenizer does not cut a block into parts"),
+        Err(why) => probed(counter, space, why),
     }
 }
 
-/// Keeps what the encoder confirms.
-fn verified(counter: &Counter<'_>, best: BTreeMap<u8, String>) -> Result<Attainable> {
-    for (&tokens, text) in &best {
-        if free_tokens(counter, text)? != tokens {
-            let why = format!("`{text}` does not take the {tokens} tokens of its parts");
-            return Ok(Attainable { best: BTreeMap::new(), complete: Err(why), proved: false });
-        }
-    }
-    let all = format!(
+fn counted() -> String {
+    format!(
         "blocks are cut into parts by their shape alone (tried on {TRIED} random strings, not proved), and all parts were \
          counted"
-    );
-    Ok(Attainable { best, complete: Ok(all), proved: false })
+    )
 }
 
 /// What random strings of every shape come to: not all there is.
@@ -126,49 +134,40 @@ impl<'a> Parts<'a> {
     }
 
     /// The best of all shapes, usual integer parts first; or why they cannot be told.
-    fn both(&self) -> Result<std::result::Result<BTreeMap<u8, String>, &'static str>> {
+    fn best(&self) -> Result<std::result::Result<BTreeMap<u8, String>, &'static str>> {
         if !self.shape_decides()? {
             return Ok(Err("its pre-tokenizer cuts blocks of one shape differently"));
         }
-        let mut found = BTreeMap::new();
-        for limit in [USUAL, INTEGERS] {
-            match self.all(limit)? {
-                Ok(all) => fill(&mut found, best(all)),
-                Err(why) => return Ok(Err(why)),
-            }
-        }
-        Ok(Ok(found))
-    }
-
-    /// All sums of all shapes with integer parts below `limit`.
-    fn all(&self, limit: u16) -> Result<std::result::Result<Spellings, &'static str>> {
-        let kinds = self.kinds(limit);
+        let kinds = self.kinds();
         let firsts: Vec<(Kind, Kind)> = kinds.iter().flat_map(|x| kinds.iter().map(|y| (*x, *y))).collect();
-        let sums: Vec<Option<Spellings>> = firsts
+        let sums: Vec<Option<Sums>> = firsts
             .par_iter()
             .map(|&(x, y)| {
-                let mut sums = Spellings::new();
+                let mut sums = Sums::default();
                 for &z in &kinds {
                     let Some(spellings) = self.shape([x, y, z])? else { return Ok(None) };
-                    spellings.into_iter().for_each(|((tokens, _), text)| keep(&mut sums, tokens, text));
+                    let usual = [x, y, z].iter().all(|kind| self.classes[kind.class][0] < USUAL);
+                    keep_all(if usual { &mut sums.usual } else { &mut sums.other }, spellings);
                 }
                 Ok(Some(sums))
             })
             .collect::<Result<_>>()?;
-        let mut all = Spellings::new();
+        let mut all = Sums::default();
         for sums in sums {
             let Some(sums) = sums else {
                 return Ok(Err("a part of a block has too many fillings, or a token crosses a bracket"));
             };
-            sums.into_iter().for_each(|((tokens, _), text)| keep(&mut all, tokens, text));
+            keep_all(&mut all.usual, sums.usual);
+            keep_all(&mut all.other, sums.other);
         }
-        Ok(Ok(all))
+        let mut found = best(all.usual);
+        fill(&mut found, best(all.other));
+        Ok(Ok(found))
     }
 
-    /// Classes hold integer parts of one length, so a class is below `limit` or not.
-    fn kinds(&self, limit: u16) -> Vec<Kind> {
+    fn kinds(&self) -> Vec<Kind> {
         let mut kinds = Vec::new();
-        for class in (0..self.classes.len()).filter(|class| self.classes[*class][0] < limit) {
+        for class in 0..self.classes.len() {
             for decimals in self.space.decimals() {
                 kinds.extend([false, true].map(|negative| Kind { negative, class, decimals }));
             }
@@ -229,9 +228,11 @@ impl<'a> Parts<'a> {
             if kind.decimals > 0 {
                 slots.push(Slot::Literal('.'));
             }
-            slots.extend(
-                (1..=kind.decimals).map(|at| Slot::Fraction { digits: 1, last: at == kind.decimals }),
-            );
+            slots.extend((0..kind.decimals).map(|_| Slot::Fraction));
+            if kind.decimals > 0 && self.space.0 == Dialect::Stripped {
+                slots.pop();
+                slots.push(Slot::NotZero);
+            }
         }
         slots
     }
@@ -275,17 +276,13 @@ impl<'a> Parts<'a> {
                 all.dedup();
                 all
             }
-            Slot::Fraction { digits, last } => {
-                let width = usize::from(digits);
-                let not_zero = last && self.space.decimals() != (4..=4);
-                let all = (0..10u32.pow(digits.into())).filter(|value| !not_zero || value % 10 != 0);
-                all.map(|value| format!("{value:0width$}")).collect()
-            }
+            Slot::Fraction => (0..10).map(|digit| digit.to_string()).collect(),
+            Slot::NotZero => (1..10).map(|digit| digit.to_string()).collect(),
         }
     }
 }
 
-/// The slots of a part; neighbouring digits of one number together.
+/// The slots of a part; neighbouring digits of an integer part together, for they are not all of any digits.
 fn part_slots(slots: &[Slot], start: usize, end: usize) -> Vec<Slot> {
     let mut part: Vec<Slot> = Vec::new();
     for slot in &slots[start..end] {
@@ -294,10 +291,6 @@ fn part_slots(slots: &[Slot], start: usize, end: usize) -> Vec<Slot> {
                 if *class == *same && *to == *from =>
             {
                 *to = *next;
-            }
-            (Some(Slot::Fraction { digits, last }), Slot::Fraction { last: is_last, .. }) => {
-                *digits += 1;
-                *last = *is_last;
             }
             _ => part.push(slot.clone()),
         }

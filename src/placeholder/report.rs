@@ -51,6 +51,20 @@ pub struct Refused {
     pub instead: &'static str,
 }
 
+impl Refused {
+    /// The tokens that rule templates out, and why, in a clause.
+    pub fn why(&self) -> String {
+        let shown: Vec<String> =
+            self.tokens.iter().take(3).map(|token| format!("`{}`", token.escape_debug())).collect();
+        let others = match self.token_count.saturating_sub(shown.len() as u64) {
+            0 => String::new(),
+            others => format!(" and {others} others"),
+        };
+        let shown = shown.join(", ");
+        format!("{shown}{others} hold characters of a block and of the text around it, and {}", self.reason)
+    }
+}
+
 /// The corpus of a fit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CorpusReport {

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use sha2::{Digest, Sha256};
+use crate::io;
 
 /// The items of the smallest keys so far.
 #[derive(Debug, Clone)]
@@ -20,7 +20,7 @@ impl<T: Ord> Reservoir<T> {
     }
 
     /// Whether an item of this key would be kept.
-    pub fn takes(&self, key: u64) -> bool {
+    fn takes(&self, key: u64) -> bool {
         self.kept.len() < self.capacity || self.kept.last().is_some_and(|(last, _)| key < *last)
     }
 
@@ -56,8 +56,7 @@ pub fn key_of_place(seed: u64, place: u64) -> u64 {
 
 /// The key of a text.
 pub fn key_of_text(seed: u64, text: &str) -> u64 {
-    let digest = Sha256::new().chain_update(seed.to_le_bytes()).chain_update(text).finalize();
-    digest.iter().take(8).fold(0, |value, byte| value << 8 | u64::from(*byte))
+    io::hash_number(&[&seed.to_le_bytes(), text.as_bytes()])
 }
 
 #[cfg(test)]

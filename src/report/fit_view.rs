@@ -51,23 +51,8 @@ pub fn refusal(refused: &Refused) -> String {
         "{}, {} dialect: no placeholder: {}; use {}.",
         refused.tokenizer,
         refused.dialect.name(),
-        refusal_reason(refused),
+        refused.why(),
         refused.instead
-    )
-}
-
-/// The tokens that rule templates out, in a clause.
-pub fn refusal_reason(refused: &Refused) -> String {
-    let shown: Vec<String> =
-        refused.tokens.iter().take(3).map(|token| format!("`{}`", token.escape_debug())).collect();
-    let others = match refused.token_count.saturating_sub(shown.len() as u64) {
-        0 => String::new(),
-        others => format!(" and {} others", thousands(others)),
-    };
-    format!(
-        "{}{others} hold characters of a block and of the text around it, and {}",
-        shown.join(", "),
-        refused.reason
     )
 }
 

@@ -114,12 +114,22 @@ impl<'t> Counter<'t> {
         }
         out.truncate(before);
         for ends in self.tokenizer.free_ends(text)? {
-            out.push(block_tokens(&ends).ok_or_else(|| {
-                let problem = format!("a block takes {} tokens", ends.len());
-                crate::Error::input(&self.tokenizer.name, problem, "blocks hold three numbers below 10⁵ Å")
-            })?);
+            out.push(BlockTokens::of(&ends, self.tokenizer)?);
         }
         Ok(())
+    }
+}
+
+impl BlockTokens {
+    /// The record of a block's ends, as in [`super::InBlocks`].
+    ///
+    /// # Errors
+    /// If there are more than [`MAX_BLOCK_TOKENS`]; the message names the tokenizer.
+    pub fn of(ends: &[usize], tokenizer: &Tokenizer) -> Result<Self> {
+        block_tokens(ends).ok_or_else(|| {
+            let problem = format!("a block takes {} tokens", ends.len());
+            crate::Error::input(&tokenizer.name, problem, "blocks hold three numbers below 10⁵ Å")
+        })
     }
 }
 

@@ -51,6 +51,16 @@ pub struct Tokenizer {
     inner: HfTokenizer,
 }
 
+/// The tokens of a text's blocks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InBlocks {
+    /// By block, in text order: where its FREE tokens end, in bytes behind its `<`.
+    pub ends: Vec<Vec<usize>>,
+    /// COPY tokens that hold a character from inside a block: a digit, a sign, a comma or a point. Where there is one
+    /// (`]<-`, or a bracket with digits), a template would force a part of the coordinate itself.
+    pub copied: Vec<Token>,
+}
+
 /// What every corpus is written with.
 const ALPHABET: &str = "[C]<-0.1234,5.6789,-10>=[O]<0,0,0>";
 
@@ -155,42 +165,38 @@ impl Tokenizer {
         Ok(tokens.collect())
     }
 
-    /// The number of tokens of a text and the byte ranges of its FREE ones, per block, in text order. The same as
-    /// [`Tokenizer::tokens`] without the strings.
+    /// What a text's tokens are inside its blocks.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::tokens`].
+    pub fn in_blocks(&self, text: &str) -> Result<InBlocks> {
+        let blocks = block_ranges(text);
+        let mut found = InBlocks { ends: vec![Vec::new(); blocks.len()], copied: Vec::new() };
+        let mut next = 0;
+        for token in self.tokens(text)? {
+            // A token without characters belongs to the block that ends there.
+            let first = token.start + usize::from(token.start < token.end);
+            while next < blocks.len() && blocks[next].end < first {
+                next += 1;
+            }
+            let Some(block) = blocks.get(next) else { break };
+            match token.class {
+                Class::Free => found.ends[next].push(token.end - block.start),
+                Class::Copy if block.start.max(token.start) < block.end.min(token.end) => {
+                    found.copied.push(token);
+                }
+                Class::Copy => {}
+            }
+        }
+        Ok(found)
+    }
+
+    /// The ends of the FREE tokens of each block, as in [`InBlocks`].
     ///
     /// # Errors
     /// As [`Tokenizer::tokens`].
     pub fn free_ends(&self, text: &str) -> Result<Vec<Vec<usize>>> {
-        let blocks = block_ranges(text);
-        let mut ends = vec![Vec::new(); blocks.len()];
-        let mut next = 0;
-        for token in self.tokens(text)?.iter().filter(|t| t.class == Class::Free) {
-            while blocks[next].end < token.end {
-                next += 1;
-            }
-            ends[next].push(token.end - blocks[next].start);
-        }
-        Ok(ends)
-    }
-
-    /// The COPY tokens of a text that hold a character from inside a block: a digit, a sign, a comma or a point. Where
-    /// there is one (`]<-`, or a bracket with digits), a template would force a part of the coordinate itself.
-    ///
-    /// # Errors
-    /// As [`Tokenizer::tokens`].
-    pub fn copied_from_blocks(&self, text: &str) -> Result<Vec<Token>> {
-        let blocks = block_ranges(text);
-        let mut tokens = self.tokens(text)?;
-        let mut next = 0;
-        tokens.retain(|token| {
-            while next < blocks.len() && blocks[next].end <= token.start {
-                next += 1;
-            }
-            let reaches_in =
-                blocks.get(next).is_some_and(|block| block.start.max(token.start) < block.end.min(token.end));
-            reaches_in && token.class == Class::Copy
-        });
-        Ok(tokens)
+        Ok(self.in_blocks(text)?.ends)
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use drift::audit::align::aligned_rmsd;
 use drift::audit::geometry::{Molecule, coverage};
-use drift::audit::{Counts, DriftHistogram, Outcome, Sample, dialect_of, in_angstrom, judge, split};
+use drift::audit::{Counts, DriftHistogram, Evidence, Outcome, Sample, in_angstrom, judge, split};
 use drift::corpus::{Conformer, Conformers, Embedded};
 use drift::job::Job;
 use drift::text::{Dialect, skeleton, tagged, write};
@@ -332,7 +332,7 @@ fn true_texts_are_without_fault() {
         assert_eq!(counts, clean);
         assert_eq!(drift.0.values().sum::<u64>(), counts.blocks);
         let blocks = texts.iter().flat_map(|text| block_ranges(text).into_iter().map(|range| &text[range]));
-        assert_eq!(dialect_of(blocks), Some(dialect));
+        assert_eq!(Evidence::of(blocks).dialect(), Some(dialect));
     }
 }
 

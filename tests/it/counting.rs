@@ -170,7 +170,7 @@ pub fn fixture_tokenizer(name: &str) -> Tokenizer {
 fn copy_tokens_with_parts_of_coordinates_are_named() {
     let text = tagged("[C]<-1.5,-2.5,3>=[O]<0.25,1,-7>[O-]<-0.5,1,2>");
     let copied = |tokenizer: &Tokenizer| -> Vec<String> {
-        let found = tokenizer.copied_from_blocks(&text).unwrap();
+        let found = tokenizer.in_blocks(&text).unwrap().copied;
         // Again, from the text alone: a token is one if some character strictly inside a block is in it, but not all of it.
         let inside: Vec<bool> = (0..text.len())
             .map(|at| {
@@ -193,7 +193,7 @@ fn copy_tokens_with_parts_of_coordinates_are_named() {
     assert_eq!(copied(&fixture_tokenizer("border-open-minus")), ["<-", "<-"]);
     assert!(copied(&fixture_tokenizer("gpt2-like")).is_empty());
     let fused = Tokenizer::load(std::path::Path::new("qwen-like-fused")).unwrap();
-    let found = fused.copied_from_blocks("[C]<-1.2345,-0.5000,3.0000>").unwrap();
+    let found = fused.in_blocks("[C]<-1.2345,-0.5000,3.0000>").unwrap().copied;
     assert_eq!(found.iter().map(|token| &*token.text).collect::<Vec<_>>(), ["<-1.", "00>"]);
 }
 
@@ -236,7 +236,7 @@ fn every_kind_is_counted_and_equals_tokenizers() {
         }
         let blocks = compare(&tokenizer, &counter, &texts);
         eprintln!("{name}: {blocks} block counts compared, 0 differences");
-        let reaches_in = |text: &String| !tokenizer.copied_from_blocks(&tagged(text)).unwrap().is_empty();
+        let reaches_in = |text: &String| !tokenizer.in_blocks(&tagged(text)).unwrap().copied.is_empty();
         assert_eq!(texts.par_iter().any(reaches_in), name.starts_with("border-"), "{name}");
         // Longer runs of digits than the tables hold are encoded.
         compare(&tokenizer, &counter, &["[C]<12345.6789,0.12345,-1>[N+]<0,1,2>".to_owned()]);
