@@ -22,7 +22,7 @@ use crate::report::card::model_card;
 use crate::report::design_page::design_page;
 use crate::report::design_view::design_table;
 use crate::report::learned_view::{learned_card, learned_table};
-use crate::text::Dialect;
+use crate::text::{Dialect, Reading};
 use crate::tokenizer::Tokenizer;
 
 /// The command line of `drift train-tokenizer`.
@@ -109,8 +109,8 @@ impl From<KindArg> for Kind {
 impl From<DialectArg> for Dialect {
     fn from(dialect: DialectArg) -> Self {
         match dialect {
-            DialectArg::Fixed => Dialect::Fixed,
-            DialectArg::Stripped => Dialect::Stripped,
+            DialectArg::Fixed => Dialect::FIXED,
+            DialectArg::Stripped => Dialect::STRIPPED,
         }
     }
 }
@@ -135,7 +135,7 @@ fn refuse_stripped(args: &Args) -> anyhow::Result<()> {
 
 /// Designs or learns, checks, writes, shows.
 pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
-    let corpus = super::corpus(&args.corpus);
+    let corpus = super::corpus(&args.corpus, Reading::default());
     let (range, kind) = (Range::new(args.range)?, args.kind.into());
     refuse_stripped(&args)?;
     for (what, path) in [("base", &args.base), ("model", &args.model)] {

@@ -220,7 +220,7 @@ fn in_whole_blocks(plan: MergesPlan<'_>, sample: &Sample, job: &Job) -> Result<E
     let inside = |numbers: &&[i32; 3]| super::pieces::Filled::of(numbers, range).is_some();
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     for numbers in sample.numbers().filter(inside).take(WHOLE_BLOCKS) {
-        let text = text::write("[C]<>", &[*numbers], Dialect::Fixed);
+        let text = text::write("[C]<>", &[*numbers], Dialect::FIXED);
         *counts.entry(text["[C]".len()..].to_owned()).or_default() += 1;
     }
     let joinable = Joinable::of(base, base_json);

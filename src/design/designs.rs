@@ -13,7 +13,7 @@ use super::search::{Found, search};
 use super::space::{Optimum, Space, Vocabulary};
 use super::stripped::StrippedSpace;
 use crate::error::{Error, Result};
-use crate::text::Dialect;
+use crate::text::{Dialect, TrailingZeros};
 
 /// Steps of the search by argmin.
 pub const ITERATIONS: u64 = 20_000;
@@ -51,12 +51,12 @@ impl<'v, V: Vocabulary> Designs<'v, V> {
         (dialect, fewest_decimals): (Dialect, Option<usize>),
         vocabulary: &'v V,
     ) -> Result<Self> {
-        match (dialect, fewest_decimals) {
-            (Dialect::Fixed, Some(_)) => {
+        match (dialect.zeros(), fewest_decimals) {
+            (TrailingZeros::Kept, Some(_)) => {
                 let problem = "numbers of the fixed dialect have four decimals";
                 return Err(Error::input("--fewest-decimals", problem, "give it with --dialect stripped"));
             }
-            (Dialect::Stripped, Some(fewest)) => drop(Grammar::stripped(range, fewest)?),
+            (TrailingZeros::Removed, Some(fewest)) => drop(Grammar::stripped(range, fewest)?),
             (_, None) => {}
         }
         let (fixed, stripped) = Default::default();
@@ -65,10 +65,10 @@ impl<'v, V: Vocabulary> Designs<'v, V> {
 
     /// The blocks that have as many tokens.
     pub fn grammar(&self, tokens: usize) -> Grammar {
-        match (self.dialect, self.fewest_decimals) {
-            (Dialect::Fixed, _) => Grammar::fixed(self.range),
-            (Dialect::Stripped, None) => Grammar::widest(self.range, tokens),
-            (Dialect::Stripped, Some(fewest)) => {
+        match (self.dialect.zeros(), self.fewest_decimals) {
+            (TrailingZeros::Kept, _) => Grammar::fixed(self.range),
+            (TrailingZeros::Removed, None) => Grammar::widest(self.range, tokens),
+            (TrailingZeros::Removed, Some(fewest)) => {
                 Grammar { range: self.range, decimals: Decimals::From(fewest) }
             }
         }
@@ -76,9 +76,9 @@ impl<'v, V: Vocabulary> Designs<'v, V> {
 
     /// The fewest and the most tokens that schemes can have.
     pub fn tokens(&self) -> RangeInclusive<usize> {
-        match self.dialect {
-            Dialect::Fixed => self.fixed().tokens(),
-            Dialect::Stripped => {
+        match self.dialect.zeros() {
+            TrailingZeros::Kept => self.fixed().tokens(),
+            TrailingZeros::Removed => {
                 *self.stripped(MAX_TOKENS).tokens().start()..=self.grammar(MAX_TOKENS).most_tokens()
             }
         }
@@ -86,9 +86,9 @@ impl<'v, V: Vocabulary> Designs<'v, V> {
 
     /// The scheme of exactly `tokens` tokens with the fewest new ones, if it has at most `limit`.
     pub fn optimum(&self, tokens: usize, limit: u64) -> Option<Optimum> {
-        match self.dialect {
-            Dialect::Fixed => self.fixed().optimum(tokens, limit),
-            Dialect::Stripped => self.stripped(tokens).optimum(tokens, limit),
+        match self.dialect.zeros() {
+            TrailingZeros::Kept => self.fixed().optimum(tokens, limit),
+            TrailingZeros::Removed => self.stripped(tokens).optimum(tokens, limit),
         }
     }
 
@@ -97,9 +97,9 @@ impl<'v, V: Vocabulary> Designs<'v, V> {
     /// # Errors
     /// See [`search`].
     pub fn search(&self, tokens: usize, seed: u64) -> Result<Found> {
-        let found = match self.dialect {
-            Dialect::Fixed => search(self.fixed(), tokens, seed, ITERATIONS),
-            Dialect::Stripped => search(self.stripped(tokens), tokens, seed, ITERATIONS),
+        let found = match self.dialect.zeros() {
+            TrailingZeros::Kept => search(self.fixed(), tokens, seed, ITERATIONS),
+            TrailingZeros::Removed => search(self.stripped(tokens), tokens, seed, ITERATIONS),
         };
         found.map_err(|e| Error::input("search", e, ""))
     }

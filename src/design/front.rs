@@ -11,8 +11,7 @@ use super::scheme::{Kind, Range};
 use super::space::{MAX_NEW_TOKENS, Vocabulary};
 use crate::error::Result;
 use crate::job::Job;
-use crate::text::number::{UNITS_PER_ANGSTROM, decimals_stripped};
-use crate::text::{Dialect, Fixed};
+use crate::text::{Dialect, Fixed, Precision};
 
 /// Ranges beside that of the plan, in Å.
 const RANGES: [u32; 2] = [10, 20];
@@ -86,10 +85,15 @@ impl Default for Reach {
 impl Reach {
     /// Adds a block.
     pub fn add(&mut self, numbers: &[Fixed; 3]) {
-        let integer = |number: &Fixed| (number.unsigned_abs() / UNITS_PER_ANGSTROM.unsigned_abs()) as usize;
+        let integer = |number: &Fixed| {
+            (number.unsigned_abs() / Precision::FOUR.units_per_angstrom().unsigned_abs()) as usize
+        };
         let largest = numbers.iter().map(integer).max().unwrap_or(0).min(BEYOND);
-        let dropped =
-            numbers.iter().map(|number| decimals_stripped(number.unsigned_abs())).max().unwrap_or(0);
+        let dropped = numbers
+            .iter()
+            .map(|number| Precision::FOUR.trailing_zeros(number.unsigned_abs()))
+            .max()
+            .unwrap_or(0);
         self.0[largest][MAX_DECIMALS - dropped] += 1;
     }
 

@@ -5,8 +5,7 @@ use std::ops::RangeInclusive;
 
 use super::scheme::{BLOCK, Range, SLOTS, Slot, pattern};
 use crate::error::{Error, Result};
-use crate::text::number::{UNITS_PER_ANGSTROM, decimals_stripped};
-use crate::text::{Dialect, Fixed};
+use crate::text::{Dialect, Fixed, Precision};
 
 /// Decimals of a number at most.
 pub const MAX_DECIMALS: usize = 4;
@@ -73,8 +72,8 @@ impl Grammar {
     /// The dialect of the blocks.
     pub fn dialect(self) -> Dialect {
         match self.decimals {
-            Decimals::Four => Dialect::Fixed,
-            Decimals::From(_) => Dialect::Stripped,
+            Decimals::Four => Dialect::FIXED,
+            Decimals::From(_) => Dialect::STRIPPED,
         }
     }
 
@@ -125,7 +124,7 @@ impl Grammar {
         } as u32;
         let decimals = match self.decimals {
             Decimals::Four => MAX_DECIMALS,
-            Decimals::From(_) => MAX_DECIMALS - decimals_stripped(fraction),
+            Decimals::From(_) => MAX_DECIMALS - Precision::FOUR.trailing_zeros(fraction),
         };
         Number { negative, integer, fraction, decimals }
     }
@@ -133,14 +132,14 @@ impl Grammar {
     /// Whether it has a spelling of this coordinate.
     pub fn holds(self, coordinate: Fixed) -> bool {
         let magnitude = coordinate.unsigned_abs();
-        let decimals = MAX_DECIMALS - decimals_stripped(magnitude);
+        let decimals = MAX_DECIMALS - Precision::FOUR.trailing_zeros(magnitude);
         let written = self.decimals == Decimals::Four || decimals >= self.fewest_decimals();
-        written && magnitude / UNITS_PER_ANGSTROM.unsigned_abs() < self.range.angstrom()
+        written && magnitude / Precision::FOUR.units_per_angstrom().unsigned_abs() < self.range.angstrom()
     }
 
     /// The slots of a block whose numbers have these decimals; a slot that it lacks is none.
     pub fn slots(self, decimals: [usize; 3]) -> [Option<Slot>; SLOTS] {
-        let stripped = self.dialect() == Dialect::Stripped;
+        let stripped = self.dialect().is_stripped();
         std::array::from_fn(|slot| {
             let (axis, place) = place(slot);
             let count = decimals[axis.min(2)];
@@ -184,7 +183,7 @@ impl Grammar {
     /// The expression of the last decimals of a number, in one of these counts.
     fn digits(self, counts: &BTreeSet<usize>) -> String {
         let run = |count: usize| {
-            let stripped = self.dialect() == Dialect::Stripped;
+            let stripped = self.dialect().is_stripped();
             let mut slots = vec![Slot::Digit; count];
             if let Some(last) = slots.last_mut().filter(|_| stripped) {
                 *last = Slot::Last;
@@ -219,7 +218,7 @@ pub fn place(slot: usize) -> (usize, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::number::{Digits, parse_number};
+    use crate::text::number::Number as Parsed;
 
     fn range() -> Range {
         Range::new(15).unwrap()
@@ -237,12 +236,13 @@ mod tests {
                 if number.decimals > 0 {
                     text += &format!(".{}", &digits[..number.decimals]);
                 }
-                let (_, written) = parse_number(text.as_bytes()).unwrap();
-                assert!(matches!(written, Digits::Both | Digits::Stripped), "{text}");
+                let parsed = Parsed::parse(text.as_bytes(), Precision::FOUR, false).unwrap();
+                assert!(parsed.written.stripped, "{text}");
                 assert!(number.decimals >= fewest && number.integer < 15, "{text}");
                 assert!(seen.insert(text));
             }
-            let all = (0..10_000u32).filter(|fraction| MAX_DECIMALS - decimals_stripped(*fraction) >= fewest);
+            let all = (0..10_000u32)
+                .filter(|fraction| MAX_DECIMALS - Precision::FOUR.trailing_zeros(*fraction) >= fewest);
             assert_eq!(seen.len(), 30 * all.count());
         }
         assert!(Grammar::stripped(range(), 5).is_err());

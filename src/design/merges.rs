@@ -129,7 +129,7 @@ pub fn train_merges(
         way: Way::Merges,
         base: Some(base.name.clone()),
         kind,
-        dialect: Dialect::Fixed,
+        dialect: Dialect::FIXED,
         range_angstrom: range,
         new_tokens,
         merges: merged.merges,

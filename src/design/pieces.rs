@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::grammar::MAX_DECIMALS;
 use super::scheme::{BLOCK, Range, SLOTS, Scheme, Slot, strings};
-use crate::text::{Fixed, number::UNITS_PER_ANGSTROM};
+use crate::text::{Fixed, Precision};
 
 /// What stands in the slots of one block: signs as 0 or 1, integer parts, digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +16,7 @@ impl Filled {
         let mut slots = [0; SLOTS];
         for (axis, number) in numbers.iter().enumerate() {
             let magnitude = number.unsigned_abs();
-            let integer = magnitude / UNITS_PER_ANGSTROM.unsigned_abs();
+            let integer = magnitude / Precision::FOUR.units_per_angstrom().unsigned_abs();
             if integer >= range.angstrom() {
                 return None;
             }
@@ -109,7 +109,7 @@ mod tests {
                 assert_eq!(pieces.len(), starts.len());
                 assert_eq!(
                     format!("[C]{}", pieces.concat()),
-                    text::write("[C]<>", &[numbers], Dialect::Fixed)
+                    text::write("[C]<>", &[numbers], Dialect::FIXED)
                 );
             }
             let ones = vec![1; table.strings.len()];

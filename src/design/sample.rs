@@ -40,7 +40,7 @@ impl Sample {
             }
             Ok(())
         })?;
-        written_in(Dialect::Fixed, summary.written)?;
+        written_in(Dialect::FIXED, summary.written)?;
         sample.inputs = summary.inputs;
         Ok(sample)
     }
@@ -65,14 +65,10 @@ impl Sample {
 /// # Errors
 /// If it is.
 pub fn written_in(dialect: Dialect, written: Written) -> Result<()> {
-    let (own, other) = match dialect {
-        Dialect::Fixed => (written.fixed, written.stripped),
-        Dialect::Stripped => (written.stripped, written.fixed),
-    };
-    if own || !other {
+    if written.agrees_with(dialect) || !written.agrees_with(dialect.other()) {
         return Ok(());
     }
-    let other = Dialect::ALL[usize::from(dialect == Dialect::ALL[0])].name();
+    let other = dialect.other().name();
     let dialect = dialect.name();
     let problem =
         format!("is written in the {other} dialect; blocks of the {dialect} dialect are what changes");
@@ -81,5 +77,5 @@ pub fn written_in(dialect: Dialect, written: Written) -> Result<()> {
 
 /// A conformer as a model writes it, in the fixed dialect.
 pub fn conformer_text(conformer: &Conformer) -> String {
-    text::write(&conformer.skeleton, &conformer.coordinates, Dialect::Fixed)
+    text::write(&conformer.skeleton, &conformer.coordinates, Dialect::FIXED)
 }

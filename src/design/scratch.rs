@@ -134,7 +134,7 @@ pub fn train_scratch(
         way: Way::VocabSize,
         base: None,
         kind,
-        dialect: Dialect::Fixed,
+        dialect: Dialect::FIXED,
         range_angstrom: range,
         new_tokens,
         merges: new_tokens,

@@ -8,7 +8,7 @@ use crate::design::report::EmbeddingReport;
 use crate::design::rows::RowsReport;
 use crate::design::{DesignReport, Kind};
 use crate::stats::size::SIZE_CLASSES;
-use crate::text::Dialect;
+use crate::text::{Dialect, TrailingZeros};
 
 /// What `MODEL_CARD.md` says: what was made from what, what was checked, and how to go on training.
 pub fn model_card(report: &DesignReport) -> String {
@@ -60,10 +60,10 @@ fn head(card: &mut String, report: &DesignReport) -> std::fmt::Result {
 
 /// How many decimals a number of a changed block has.
 fn decimals(dialect: Dialect, fewest: u64) -> String {
-    match (dialect, fewest) {
-        (Dialect::Fixed, _) => "exactly four decimals".to_owned(),
-        (Dialect::Stripped, 0) => "at most four decimals, without trailing zeros".to_owned(),
-        (Dialect::Stripped, _) => format!("{fewest} to 4 decimals, without trailing zeros"),
+    match (dialect.zeros(), fewest) {
+        (TrailingZeros::Kept, _) => "exactly four decimals".to_owned(),
+        (TrailingZeros::Removed, 0) => "at most four decimals, without trailing zeros".to_owned(),
+        (TrailingZeros::Removed, _) => format!("{fewest} to 4 decimals, without trailing zeros"),
     }
 }
 
@@ -77,10 +77,10 @@ fn kind(kind: Kind) -> &'static str {
 fn processor(report: &DesignReport) -> String {
     match report.kind {
         Kind::Separate => {
-            let number = match (report.dialect, report.fewest_decimals) {
-                (Dialect::Fixed, _) => "0.0000".to_owned(),
-                (Dialect::Stripped, 0) => "0".to_owned(),
-                (Dialect::Stripped, fewest) => format!("0.{}1", "0".repeat(fewest as usize - 1)),
+            let number = match (report.dialect.zeros(), report.fewest_decimals) {
+                (TrailingZeros::Kept, _) => "0.0000".to_owned(),
+                (TrailingZeros::Removed, 0) => "0".to_owned(),
+                (TrailingZeros::Removed, fewest) => format!("0.{}1", "0".repeat(fewest as usize - 1)),
             };
             format!(
                 "a position template, whose placeholder may be any block in the range, such as \

@@ -8,7 +8,7 @@ use super::table::Table;
 use crate::design::front::{DesignPoint, Front};
 use crate::design::report::DesignReport;
 use crate::design::{Kind, Range};
-use crate::text::Dialect;
+use crate::text::{Dialect, TrailingZeros};
 
 /// The designs of the front, the written one in bold, and the tokenizers that there are.
 pub fn front_table(report: &DesignReport) -> Table {
@@ -50,8 +50,8 @@ pub fn front_table(report: &DesignReport) -> Table {
 }
 
 fn name(dialect: Dialect, point: &DesignPoint) -> String {
-    match (dialect, point.fewest_decimals) {
-        (Dialect::Fixed, _) | (_, 0) => point.kind.name().to_owned(),
+    match (dialect.zeros(), point.fewest_decimals) {
+        (TrailingZeros::Kept, _) | (_, 0) => point.kind.name().to_owned(),
         (_, fewest) => format!("{}, {fewest} or more decimals", point.kind.name()),
     }
 }

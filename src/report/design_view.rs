@@ -7,7 +7,7 @@ use super::table::{Table, Terminal};
 use crate::design::report::DesignReport;
 use crate::design::{Kind, designs::BoundBy, plain::PlainText};
 use crate::stats::size::SIZE_CLASSES;
-use crate::text::Dialect;
+use crate::text::TrailingZeros;
 
 /// What `drift train-tokenizer` shows in a terminal.
 pub fn design_table(report: &DesignReport, terminal: Terminal) -> String {
@@ -25,8 +25,8 @@ pub fn facts(report: &DesignReport) -> Table {
         report.kind.name(),
         report.dialect.name(),
         report.range_angstrom.angstrom(),
-        match (report.dialect, report.fewest_decimals) {
-            (Dialect::Fixed, _) | (_, 0) => String::new(),
+        match (report.dialect.zeros(), report.fewest_decimals) {
+            (TrailingZeros::Kept, _) | (_, 0) => String::new(),
             (_, 1) => ", 1 decimal or more".to_owned(),
             (_, fewest) => format!(", {fewest} decimals or more"),
         }

@@ -27,7 +27,7 @@ fn main() -> anyhow::Result<()> {
     let blocks = given.unwrap_or(if check { 4_000 } else { 1_000_000 });
     let conformers = conformers(blocks)?;
     let bodies: Vec<String> =
-        conformers.iter().map(|c| text::write(&c.skeleton, &c.coordinates, Dialect::Fixed)).collect();
+        conformers.iter().map(|c| text::write(&c.skeleton, &c.coordinates, Dialect::FIXED)).collect();
     let texts: Vec<String> = conformers.iter().map(whole_text).collect();
     let total: usize = conformers.iter().map(|c| c.coordinates.len()).sum();
     println!("{} conformers, {total} blocks, {} threads", conformers.len(), rayon::current_num_threads());
@@ -65,7 +65,7 @@ fn own(bodies: &[String], vocab_size: usize) -> anyhow::Result<Tokenizer> {
     let conformers: Vec<Conformer> = bodies
         .par_iter()
         .map(|body| {
-            let parsed = text::parse(body)?;
+            let parsed = text::parse(body, Default::default())?;
             Ok(Conformer {
                 molecule: "".into(),
                 skeleton: parsed.skeleton.into(),
@@ -85,7 +85,7 @@ fn own(bodies: &[String], vocab_size: usize) -> anyhow::Result<Tokenizer> {
 /// The embedded conformers again and again, moved by up to half an Å, until there are enough blocks.
 fn conformers(blocks: usize) -> anyhow::Result<Vec<Conformer>> {
     let mut patterns = Vec::new();
-    Embedded.read(&Job::default(), &mut |batch| {
+    Embedded::default().read(&Job::default(), &mut |batch| {
         patterns.extend(batch.conformers);
         Ok(())
     })?;

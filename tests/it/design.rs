@@ -28,7 +28,7 @@ fn plan(name: &Path, kind: Kind, aim: Aim) -> Plan {
         base,
         base_json,
         kind,
-        dialect: Dialect::Fixed,
+        dialect: Dialect::FIXED,
         fewest_decimals: None,
         range: Range::new(15).unwrap(),
         aim,
@@ -38,12 +38,12 @@ fn plan(name: &Path, kind: Kind, aim: Aim) -> Plan {
 }
 
 fn run(plan: &Plan) -> Trained {
-    train(plan, &Embedded, &Job::default()).unwrap()
+    train(plan, &Embedded::default(), &Job::default()).unwrap()
 }
 
 /// The message with which a plan is refused.
 fn refused(plan: &Plan) -> String {
-    match train(plan, &Embedded, &Job::default()) {
+    match train(plan, &Embedded::default(), &Job::default()) {
         Err(error @ drift::Error::Input { .. }) => error.to_string(),
         other => panic!("{other:?}"),
     }
@@ -51,7 +51,7 @@ fn refused(plan: &Plan) -> String {
 
 fn embedded_texts(dialect: Dialect) -> Vec<(String, usize)> {
     let mut texts = Vec::new();
-    Embedded
+    Embedded::default()
         .read(&Job::default(), &mut |batch| {
             for conformer in batch.conformers.iter().step_by(10) {
                 let text = text::write(&conformer.skeleton, &conformer.coordinates, dialect);
@@ -126,7 +126,7 @@ fn check(plan: &Plan, trained: &Trained, texts: &[(String, usize)]) {
     // Texts without blocks.
     let smiles = texts.iter().map(|(text, _)| {
         let bare = text.trim_start_matches(text::CONFORMER_OPEN).trim_end_matches(text::CONFORMER_CLOSE);
-        skeleton::smiles(&text::parse(bare).unwrap().skeleton)
+        skeleton::smiles(&text::parse(bare, Default::default()).unwrap().skeleton)
     });
     let documents = [
         include_str!("../../src/design/space.rs"),
@@ -148,7 +148,7 @@ const PROSE: &str = "Das Gewicht ist -1.2345 kg, 12 < 13 > 11.\n\nЭто 42 ст
 
 #[test]
 fn embedded_tokenizers_are_extended_with_constant_blocks() {
-    let texts = embedded_texts(Dialect::Fixed);
+    let texts = embedded_texts(Dialect::FIXED);
     let cases = [
         ("qwen-like", Kind::Fused, 9, 260),
         ("qwen-like", Kind::Separate, 11, 160),
@@ -180,7 +180,7 @@ fn embedded_tokenizers_are_extended_with_constant_blocks() {
 
 #[test]
 fn blocks_of_the_stripped_dialect_take_as_many_tokens_whatever_their_decimals() {
-    let texts = embedded_texts(Dialect::Stripped);
+    let texts = embedded_texts(Dialect::STRIPPED);
     let cases = [
         ("qwen-like", Kind::Fused, 9, 1, 259),
         ("qwen-like", Kind::Separate, 11, 1, 180),
@@ -188,7 +188,7 @@ fn blocks_of_the_stripped_dialect_take_as_many_tokens_whatever_their_decimals() 
     ];
     for (name, kind, tokens, fewest, new) in cases {
         let plan =
-            Plan { dialect: Dialect::Stripped, ..plan(Path::new(name), kind, Aim::TokensPerBlock(tokens)) };
+            Plan { dialect: Dialect::STRIPPED, ..plan(Path::new(name), kind, Aim::TokensPerBlock(tokens)) };
         let trained = run(&plan);
         let report = &trained.report;
         assert!(report.tokens_per_block == tokens as u64 && report.new_tokens <= new, "{name}");
@@ -224,13 +224,13 @@ fn fit_finds_no_drift_in_the_separate_kind() {
     assert!(trained.report.coverage == 1.0 && trained.report.free_tokens_per_block == 9);
     let fitted = FitPlan {
         tokenizers: vec![extended(&trained).0],
-        dialects: DialectChoice::Only(Dialect::Fixed),
+        dialects: DialectChoice::Only(Dialect::FIXED),
         candidates: Vec::new(),
         objective: Objective::default(),
         seed: 0,
         classes: false,
     };
-    let report = fit(&fitted, &Embedded, &Job::default()).unwrap();
+    let report = fit(&fitted, &Embedded::default(), &Job::default()).unwrap();
     let result = &report.results[0];
     assert!(result.exact && result.counted_by.starts_with("encoding every text"), "{}", result.counted_by);
     assert_eq!((result.placeholder.as_str(), result.free_tokens), ("0.0000,0.0000,0.0000", 9));
@@ -286,7 +286,7 @@ fn what_cannot_be_made_is_refused() {
     let message = refused(&fused(Aim::TokensPerBlock(23)));
     assert!(message.contains("give 3 to 22"), "{message}");
     let stripped = |kind, tokens| Plan {
-        dialect: Dialect::Stripped,
+        dialect: Dialect::STRIPPED,
         ..plan(Path::new("qwen-like"), kind, Aim::TokensPerBlock(tokens))
     };
     // The integer 0 is one character, so that one number at least would be one token.

@@ -26,7 +26,7 @@ struct First(usize);
 impl Conformers for First {
     fn read(&self, job: &Job, emit: &mut Emit<'_>) -> drift::Result<ReadSummary> {
         let mut left = self.0;
-        Embedded.read(job, &mut |mut batch| {
+        Embedded::default().read(job, &mut |mut batch| {
             batch.conformers.truncate(left);
             left -= batch.conformers.len();
             emit(Batch { conformers: batch.conformers, skipped: Vec::new() })
@@ -42,7 +42,7 @@ fn plan(name: &str, kind: Kind, angstrom: u32, budget: u64) -> Plan {
         base,
         base_json,
         kind,
-        dialect: Dialect::Fixed,
+        dialect: Dialect::FIXED,
         fewest_decimals: None,
         range,
         aim: Aim::Budget(budget),
@@ -278,7 +278,7 @@ fn the_learning_command_writes_and_refuses() {
     First(60)
         .read(&Job::default(), &mut |batch| {
             for conformer in batch.conformers {
-                let text = text::write(&conformer.skeleton, &conformer.coordinates, Dialect::Fixed);
+                let text = text::write(&conformer.skeleton, &conformer.coordinates, Dialect::FIXED);
                 lines += &format!("{{\"embedded_smiles\": {}}}\n", serde_json::to_string(&text).unwrap());
             }
             Ok(())
