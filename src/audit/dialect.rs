@@ -17,17 +17,17 @@ const MAJORITY: u64 = 4;
 
 /// Blocks that can be of one dialect alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Evidence {
+pub struct DialectCounts {
     /// Of the fixed dialect.
     pub fixed: u64,
     /// Of the stripped dialect.
     pub stripped: u64,
 }
 
-impl Evidence {
+impl DialectCounts {
     /// What the blocks of one text say, in text order, without their brackets.
     pub fn of<'t>(blocks: impl IntoIterator<Item = &'t str>) -> Self {
-        let mut evidence = Evidence::default();
+        let mut evidence = DialectCounts::default();
         let mut uncut = true;
         for block in blocks {
             let parts: Vec<Part> = block.split(',').map(Part::of).collect();
@@ -52,13 +52,13 @@ impl Evidence {
     }
 
     /// The sum of both.
-    pub fn join(self, other: Evidence) -> Self {
-        Evidence { fixed: self.fixed + other.fixed, stripped: self.stripped + other.stripped }
+    pub fn join(self, other: DialectCounts) -> Self {
+        DialectCounts { fixed: self.fixed + other.fixed, stripped: self.stripped + other.stripped }
     }
 
     /// The dialect; none where nothing tells, or both are told.
     pub fn dialect(self) -> Option<Dialect> {
-        let Evidence { fixed, stripped } = self;
+        let DialectCounts { fixed, stripped } = self;
         if fixed > 0 && fixed >= MAJORITY * stripped {
             Some(Dialect::Fixed)
         } else if stripped > 0 && stripped >= MAJORITY * fixed {
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     fn dialect(blocks: &[&str]) -> Option<Dialect> {
-        Evidence::of(blocks.iter().copied()).dialect()
+        DialectCounts::of(blocks.iter().copied()).dialect()
     }
 
     #[test]
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_contradiction_is_no_answer() {
-        let of = |fixed, stripped| Evidence { fixed, stripped }.dialect();
+        let of = |fixed, stripped| DialectCounts { fixed, stripped }.dialect();
         assert_eq!(of(8, 2), Some(Dialect::Fixed));
         assert_eq!(of(2, 8), Some(Dialect::Stripped));
         assert_eq!(of(7, 2), None);

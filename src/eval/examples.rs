@@ -2,7 +2,7 @@
 
 use super::judged::Judged;
 use super::record::Example;
-use super::run::Subject;
+use super::subject::Subject;
 use crate::audit::{Flaw, Outcome};
 
 /// How many are kept of a run.

@@ -154,7 +154,7 @@ mod tests {
         let all = Molecules::of_corpus(&Embedded, "the embedded corpus", None, &Job::default()).unwrap();
         assert!((150..300).contains(&all.molecules.len()), "{}", all.molecules.len());
         for molecule in &all.molecules {
-            let atoms = geometry::Molecule::new(&molecule.skeleton).unwrap().atoms();
+            let atoms = geometry::Topology::new(&molecule.skeleton).unwrap().atoms();
             assert!(!molecule.conformers.is_empty());
             assert!(molecule.conformers.iter().all(|points| points.len() == atoms));
         }

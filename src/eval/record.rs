@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::audit::{Counts, DriftHistogram, GeometryReport};
+use crate::audit::{DriftHistogram, GeometryReport, SampleCounts};
 use crate::job::Provenance;
 use crate::stats::Interval;
 use crate::stats::bootstrap::Mean;
@@ -27,7 +27,7 @@ pub struct EvalReport {
     /// One per model, logit processor and placeholder.
     pub runs: Vec<RunReport>,
     /// Each run against the one without logit processor on the same model, in the paired form.
-    pub comparisons: Vec<Comparison>,
+    pub comparisons: Vec<PairedComparison>,
     /// How likely each model holds the reference conformers, if asked for.
     pub likelihoods: Vec<Likelihood>,
     /// What to do, in words.
@@ -101,7 +101,7 @@ pub struct RunReport {
     pub dialect: Dialect,
     /// What became of the texts.
     #[serde(flatten)]
-    pub outcome: Counts,
+    pub outcome: SampleCounts,
     /// The 95 % interval of the share that passed, over molecules.
     pub passed_interval: Option<Interval>,
     /// What it took.
@@ -219,7 +219,7 @@ pub struct Example {
 
 /// A run against the run of the same model without logit processor: same molecules, same random numbers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Comparison {
+pub struct PairedComparison {
     /// The model's name.
     pub model: String,
     /// The logit processor.
@@ -250,7 +250,7 @@ impl RunReport {
     }
 }
 
-impl Comparison {
+impl PairedComparison {
     /// The logit processor with its placeholder.
     pub fn label(&self) -> String {
         label(self.lp, self.placeholder.as_deref())

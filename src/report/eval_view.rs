@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::format::{number, percent, rate, seconds, thousands};
 use super::table::Table;
 use crate::audit::GeometryReport;
-use crate::eval::record::{Comparison, EvalReport, RunReport};
+use crate::eval::record::{EvalReport, PairedComparison, RunReport};
 use crate::stats::Interval;
 use crate::stats::bootstrap::Mean;
 
@@ -235,7 +235,7 @@ pub fn fastest(report: &EvalReport) -> Option<String> {
     Some(format!("`{}` is fastest: {}.", best.label(), rate(speed(&best), "conformers")))
 }
 
-fn same_text(pair: &Comparison) -> String {
+fn same_text(pair: &PairedComparison) -> String {
     format!("{} of {}", thousands(pair.identical), thousands(pair.well_formed_without))
 }
 
