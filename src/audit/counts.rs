@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::block::BlockVerdict;
 use super::outcome::Outcome;
@@ -12,7 +12,7 @@ use crate::text::{Dialect, tagged};
 use crate::tokenizer::Tokenizer;
 
 /// What was found in some samples. Counts of samples add up: `samples` is the sum of the four outcomes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SampleCounts {
     /// Texts judged.
     pub samples: u64,
@@ -139,7 +139,7 @@ impl SampleCounts {
 }
 
 /// How many blocks have which drift, F - T.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct DriftHistogram(pub BTreeMap<i64, u64>);
 

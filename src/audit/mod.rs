@@ -30,7 +30,7 @@ pub use dialect::DialectCounts;
 pub use flaws::{Flaw, Mark, marks, readable};
 pub use outcome::Outcome;
 pub use references::{GeometryReport, MoleculeGeometry, Reference, References};
-pub use run::{AuditPlan, AuditReport, DialectFrom, FaultyBlock, FileReport, SCHEMA, audit};
+pub use run::{AuditPlan, AuditReport, DialectFrom, Fault, FaultyBlock, FileReport, SCHEMA, audit};
 pub use sample::{Split, TextSample, TextVerdict, coordinates, in_angstrom, judge, split};
 pub use smoke::{ForeignPrompt, Recounted, TheirReport};
 pub use threedmolgen::judge_as_3dmolgen;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use rayon::prelude::*;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::geometry::{COVERAGE_THRESHOLD_ANGSTROM, Conformation, Coverage, Topology, coverage};
 use super::sample::in_angstrom;
@@ -40,7 +40,7 @@ pub struct MoleculeGeometry {
 }
 
 /// Geometry over molecules; every estimate is a mean over those that have the value.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GeometryReport {
     /// Molecules with references that were asked for.
     pub molecules: u64,

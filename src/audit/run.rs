@@ -127,8 +127,34 @@ pub struct FaultyBlock {
     pub record: String,
     /// The text between the brackets.
     pub block: String,
-    /// What is wrong: `letters`, `junk`, `truncated` or `invented`.
-    pub fault: &'static str,
+    /// What is wrong.
+    pub fault: Fault,
+}
+
+/// What is wrong with a block, the worst first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Fault {
+    /// It holds a letter.
+    Letters,
+    /// It is not exactly three numbers.
+    Junk,
+    /// Digits are missing.
+    Truncated,
+    /// It has digits that the format does not have.
+    Invented,
+}
+
+impl Fault {
+    /// As reports have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Fault::Letters => "letters",
+            Fault::Junk => "junk",
+            Fault::Truncated => "truncated",
+            Fault::Invented => "invented",
+        }
+    }
 }
 
 /// The samples of one row of the report.
@@ -379,12 +405,12 @@ fn judge_records(plan: &AuditPlan, dialect: Dialect, file: &str, records: &[Reco
 }
 
 /// The worst fault of a block.
-fn fault(verdict: &BlockVerdict) -> Option<&'static str> {
+fn fault(verdict: &BlockVerdict) -> Option<Fault> {
     let faults = [
-        (verdict.junk_letters, "letters"),
-        (verdict.junk_strict, "junk"),
-        (verdict.truncated == Some(true), "truncated"),
-        (verdict.invented, "invented"),
+        (verdict.junk_letters, Fault::Letters),
+        (verdict.junk_strict, Fault::Junk),
+        (verdict.truncated == Some(true), Fault::Truncated),
+        (verdict.invented, Fault::Invented),
     ];
     faults.into_iter().find(|(found, _)| *found).map(|(_, fault)| fault)
 }

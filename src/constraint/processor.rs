@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::automaton::AutomatonProcessor;
 use super::placeholder::Placeholder;
@@ -17,7 +17,7 @@ use crate::text::skeleton::{Spelling, spelling_conflict};
 use crate::tokenizer::Tokenizer;
 
 /// Which logit processor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LpKind {
     /// No processor: everything is allowed.
@@ -51,7 +51,7 @@ impl LpKind {
         LpKind::Automaton,
     ];
 
-    /// As it is written on the command line.
+    /// As it is written on the command line and in records.
     pub fn name(self) -> &'static str {
         match self {
             LpKind::None => "none",
@@ -68,6 +68,12 @@ impl LpKind {
     /// Whether it needs a placeholder.
     pub fn takes_placeholder(self) -> bool {
         !matches!(self, LpKind::None | LpKind::Automaton)
+    }
+}
+
+impl std::fmt::Display for LpKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
     }
 }
 

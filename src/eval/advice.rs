@@ -1,6 +1,7 @@
 //! What to do, in words, from the numbers of an evaluation.
 
 use super::record::{PairedComparison, RunReport};
+use crate::constraint::LpKind;
 use crate::stats::Interval;
 use crate::stats::bootstrap::Mean;
 
@@ -24,10 +25,10 @@ pub fn advice(runs: &[RunReport], comparisons: &[PairedComparison]) -> Vec<Strin
 
 fn of_model(model: &str, runs: &[&RunReport], pairs: &[&PairedComparison]) -> Vec<String> {
     let mut out = Vec::new();
-    let without = runs.iter().find(|run| run.lp == "none");
-    let exact = runs.iter().find(|run| run.lp == "automaton");
+    let without = runs.iter().find(|run| run.lp == LpKind::None);
+    let exact = runs.iter().find(|run| run.lp == LpKind::Automaton);
     if let (Some(without), Some(exact)) = (without, exact) {
-        let pair = pairs.iter().find(|pair| pair.lp == "automaton");
+        let pair = pairs.iter().find(|pair| pair.lp == LpKind::Automaton);
         out.push(whether(model, without, exact, pair.copied()));
     } else if let Some(best) = runs.iter().max_by_key(|run| run.outcome.passed) {
         let (passed, samples) = (best.outcome.passed, best.outcome.samples);
@@ -36,7 +37,7 @@ fn of_model(model: &str, runs: &[&RunReport], pairs: &[&PairedComparison]) -> Ve
     }
     let harmful: Vec<String> = pairs
         .iter()
-        .filter(|pair| pair.lp != "automaton")
+        .filter(|pair| pair.lp != LpKind::Automaton)
         .filter_map(|pair| {
             let run = runs.iter().find(|run| run.lp == pair.lp && run.placeholder == pair.placeholder)?;
             harm(run, pair)

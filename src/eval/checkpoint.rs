@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use serde_json::Value;
 
-use super::plan::{EngineChoice, EvalPlan, ModelChoice, Synthetic};
+use super::plan::{EngineChoice, EvalPlan, ModelChoice};
 use crate::constraint::Specials;
 use crate::corpus::{Conformers, Embedded};
 use crate::error::{Error, Result};
 use crate::generate::Engine;
 use crate::io;
 use crate::job::{InputHash, Job};
-use crate::model::{Config, Decoder, end_of_text};
+use crate::model::{Config, Decoder, Synthetic, end_of_text};
 use crate::text::Dialect;
 use crate::text::skeleton::Spelling;
 use crate::tokenizer::Tokenizer;
@@ -101,7 +101,7 @@ impl Checkpoint {
             return Err(Error::input("--synthetic", problem, "leave --engine out"));
         }
         let tokenizer = Tokenizer::load(&path)?;
-        let config = Config::synthetic(shape.name())?;
+        let config = Config::synthetic(shape);
         let ends = end_of_text(&path, &config, &tokenizer)?;
         config.check_vocabulary(&tokenizer)?;
         let decoder = Decoder::random(config, plan.seed, &plan.device)?;

@@ -16,10 +16,12 @@ use super::record::{
 use super::run::{Run, run};
 use super::subject::Subject;
 use super::tally::run_report;
+use crate::constraint::LpKind;
 use crate::error::{Error, Result};
 use crate::generate::Span;
 use crate::io;
 use crate::job::{InputHash, Job, Provenance};
+use crate::model::Synthetic;
 
 /// What an evaluation gives.
 #[derive(Debug)]
@@ -40,7 +42,7 @@ pub struct TextRecord {
     /// Which of the molecule's texts.
     pub generation: usize,
     /// The logit processor.
-    pub lp: &'static str,
+    pub lp: LpKind,
     /// Its placeholder.
     pub placeholder: Option<String>,
     /// The model's name.
@@ -75,7 +77,7 @@ pub fn evaluate(plan: &EvalPlan, molecules: &Molecules, job: &Job) -> Result<Eva
     let Gathered { runs, comparisons, likelihoods, texts, spans, inputs, interrupted, synthetic } = gathered;
     let advice = if synthetic.is_some() { Vec::new() } else { advice(&runs, &comparisons) };
     let report = EvalReport {
-        schema: SCHEMA,
+        schema: SCHEMA.to_owned(),
         provenance: Provenance::of(inputs),
         environment,
         protocol: protocol(plan, molecules, synthetic),
@@ -108,7 +110,7 @@ fn distinct_names(models: &[ModelChoice]) -> Result<()> {
     Ok(())
 }
 
-fn protocol(plan: &EvalPlan, molecules: &Molecules, synthetic: Option<String>) -> Protocol {
+fn protocol(plan: &EvalPlan, molecules: &Molecules, synthetic: Option<Synthetic>) -> Protocol {
     Protocol {
         molecules_from: molecules.source.clone(),
         molecules: molecules.molecules.len(),
@@ -117,8 +119,8 @@ fn protocol(plan: &EvalPlan, molecules: &Molecules, synthetic: Option<String>) -
         preset: plan.preset.clone(),
         seed: plan.seed,
         max_new_tokens: plan.max_new_tokens,
-        engine: plan.engine.name().to_owned(),
-        kv_cache: plan.kv_cache().to_owned(),
+        engine: plan.engine,
+        kv_cache: plan.room,
         strip_junk: plan.strip_junk,
         prompts_not_in_their_spelling: molecules.foreign_prompts(),
         synthetic,
@@ -135,7 +137,7 @@ struct Gathered {
     spans: Vec<(String, Vec<Span>)>,
     inputs: Vec<InputHash>,
     interrupted: bool,
-    synthetic: Option<String>,
+    synthetic: Option<Synthetic>,
 }
 
 impl Gathered {
@@ -148,7 +150,7 @@ impl Gathered {
         job: &Job,
     ) -> Result<()> {
         self.inputs.append(&mut checkpoint.inputs);
-        self.synthetic = checkpoint.synthetic.map(|shape| shape.name().to_owned());
+        self.synthetic = checkpoint.synthetic;
         if plan.likelihood {
             match likelihood(&checkpoint, subjects, plan.seed, job) {
                 Err(Error::Interrupted) => self.interrupted = true,
@@ -161,7 +163,7 @@ impl Gathered {
         for run in done {
             let record = |judged: &Judged| text_record(&checkpoint, subjects, &run, judged);
             self.texts.extend(run.judged.iter().map(record));
-            let label = label(run.processor.name(), run.placeholder.as_deref());
+            let label = label(run.processor, run.placeholder.as_deref());
             self.spans.push((format!("{} {label}", checkpoint.name), run.generated.spans));
         }
         Ok(())
@@ -199,7 +201,7 @@ fn text_record(checkpoint: &Checkpoint, subjects: &[Subject], run: &Run, judged:
     TextRecord {
         smiles: subjects[judged.subject].molecule.smiles.clone(),
         generation: judged.generation,
-        lp: run.processor.name(),
+        lp: run.processor,
         placeholder: run.placeholder.clone(),
         model: checkpoint.name.clone(),
         text: judged.text.clone(),

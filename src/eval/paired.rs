@@ -50,7 +50,7 @@ fn comparison(
     };
     PairedComparison {
         model: checkpoint.name.clone(),
-        lp: run.processor.name(),
+        lp: run.processor,
         placeholder: run.placeholder.clone(),
         passed_difference: passed(run) - passed(without),
         well_formed_without: well_formed.count() as u64,

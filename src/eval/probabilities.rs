@@ -29,7 +29,7 @@ pub(super) fn probabilities(checkpoint: &Checkpoint, run: &Run) -> Vec<ClassProb
     let report = |(class, sum): (TextClass, Sum)| {
         let mean = |total: f64| total / sum.tokens as f64;
         ClassProbability {
-            class: class.name().to_owned(),
+            class,
             tokens: sum.tokens,
             forced: sum.forced,
             mean_probability: mean(sum.probability),

@@ -33,7 +33,7 @@ pub(super) fn run_report(
         drift.merge(&judged.drift);
     }
     RunReport {
-        lp: run.processor.name(),
+        lp: run.processor,
         placeholder: run.placeholder.clone(),
         placeholder_classes: run.classes.clone(),
         tokenizer: checkpoint.tokenizer.name.clone(),

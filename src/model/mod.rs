@@ -24,6 +24,7 @@ pub use config::{Architecture, Config, Ids, Llama3Scaling};
 pub use decoder::{Decoder, HiddenStates};
 pub use device::Device;
 pub use eos::end_of_text;
+pub use synthetic::Synthetic;
 
 use std::collections::HashMap;
 use std::path::Path;

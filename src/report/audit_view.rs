@@ -198,7 +198,7 @@ pub fn examples_table(report: &AuditReport) -> Option<Table> {
         let block: String = format!("<{}>", example.block).chars().flat_map(char::escape_debug).collect();
         let cut: String = block.chars().take(48).collect();
         let block = if cut.len() < block.len() { cut + "…" } else { block };
-        table.row([example.fault.to_owned(), block, example.file.clone(), example.record.clone()]);
+        table.row([example.fault.name().to_owned(), block, example.file.clone(), example.record.clone()]);
     }
     Some(table)
 }

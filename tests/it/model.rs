@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use candle_core::Tensor;
 use drift::generate::Baseline;
-use drift::model::{Cache, Config, Decoder, Device, Feed, HiddenStates, Room, check_cache_fits, end_of_text};
+use drift::model::{
+    Cache, Config, Decoder, Device, Feed, HiddenStates, Room, Synthetic, check_cache_fits, end_of_text,
+};
 use drift::tokenizer::Tokenizer;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -428,13 +430,13 @@ fn devices_that_are_not_there_are_refused() {
 
 #[test]
 fn synthetic_shapes_have_the_sizes_of_their_names() {
-    let parameters = |name: &str| {
-        let config = Config::synthetic(name).unwrap();
+    let parameters = |shape: Synthetic| {
+        let config = Config::synthetic(shape);
         let heads = 2 * config.num_attention_heads + 2 * config.num_key_value_heads;
         let layer = config.hidden_size * (heads * config.head_dim + 3 * config.intermediate_size);
         (config.vocab_size * config.hidden_size + config.num_hidden_layers * layer) as f64
     };
-    assert!((parameters("qwen3-0.6b") / 0.596e9 - 1.0).abs() < 0.01);
-    assert!((parameters("llama-380m") / 380e6 - 1.0).abs() < 0.03, "{}", parameters("llama-380m"));
-    assert!(Config::synthetic("gpt").unwrap_err().to_string().contains("--synthetic"));
+    assert!((parameters(Synthetic::Qwen3Small) / 0.596e9 - 1.0).abs() < 0.01);
+    let llama = parameters(Synthetic::Llama380M);
+    assert!((llama / 380e6 - 1.0).abs() < 0.03, "{llama}");
 }
