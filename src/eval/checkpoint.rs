@@ -1,6 +1,7 @@
 //! The models that are evaluated, with what belongs to them.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rayon::prelude::*;
 use serde_json::Value;
@@ -38,7 +39,7 @@ pub struct Checkpoint {
     /// Its name in reports: the folder's.
     pub name: String,
     /// Its tokenizer.
-    pub tokenizer: Tokenizer,
+    pub tokenizer: Arc<Tokenizer>,
     /// What computes.
     pub engine: Engine,
     /// What ends a text, and what never stands in one.
@@ -86,6 +87,7 @@ impl Checkpoint {
         inputs.extend(weights(folder)?);
         let specials = specials(ends, &config);
         let spelling = recipe_spelling(folder)?;
+        let tokenizer = tokenizer.into();
         Ok(Checkpoint { name, specials, tokenizer, engine, dialect, spelling, synthetic: None, inputs })
     }
 
@@ -109,7 +111,7 @@ impl Checkpoint {
             name: shape.name().to_owned(),
             specials: specials(ends, decoder.config()),
             inputs: vec![tokenizer.source.clone()],
-            tokenizer,
+            tokenizer: tokenizer.into(),
             engine: Engine::Drift(Box::new(decoder)),
             dialect: plan.dialect.unwrap_or(Dialect::Fixed),
             spelling: None,

@@ -79,7 +79,7 @@ pub(super) fn placeholders(
 
 fn fitted(checkpoint: &Checkpoint, seed: u64, job: &Job) -> Result<String> {
     let plan = FitPlan {
-        tokenizers: vec![checkpoint.tokenizer.clone()],
+        tokenizers: vec![(*checkpoint.tokenizer).clone()],
         dialects: DialectChoice::Only(checkpoint.dialect),
         candidates: Vec::new(),
         objective: Objective::default(),

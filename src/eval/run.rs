@@ -68,7 +68,7 @@ pub(super) fn run(
     {
         let Checkpoint { tokenizer, dialect, specials, spelling, .. } = &*checkpoint;
         let mut processor =
-            LogitProcessor::new(processor, tokenizer, *dialect, placeholder, specials.clone())?;
+            LogitProcessor::new(processor, tokenizer.clone(), *dialect, placeholder, specials.clone())?;
         // Without a logit processor no text is forced, so that any spelling may be asked for.
         if let Some(trained) = spelling.filter(|_| processor.kind() != LpKind::None) {
             processor = processor.spelled_as(trained);
