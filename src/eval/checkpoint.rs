@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use serde_json::Value;
 
 use super::plan::{EngineChoice, EvalPlan, ModelChoice};
+use crate::checkpoint::{ModelFolder, RECIPE};
 use crate::constraint::Specials;
 use crate::corpus::{Conformers, Embedded};
 use crate::error::{Error, Result};
@@ -30,9 +31,6 @@ const EMBEDDED: [(&str, &[u8]); 6] = [
 
 /// The name of the reference checkpoint that comes with drift.
 const EMBEDDED_NAME: &str = "qwen-like";
-
-/// A settings file is at most this large.
-const MAX_SETTINGS_BYTES: u64 = 1 << 26;
 
 /// A model, ready to generate.
 pub struct Checkpoint {
@@ -132,8 +130,8 @@ fn unpacked() -> Result<tempfile::TempDir> {
 
 /// A field of the recipe that `drift train-model` leaves beside its weights.
 fn recipe(folder: &Path, pointer: &str) -> Option<Value> {
-    let bytes = io::read_to_limit(&folder.join("recipe.json"), MAX_SETTINGS_BYTES).ok()?;
-    serde_json::from_slice::<Value>(&bytes).ok()?.pointer(pointer).cloned()
+    let recipe: Value = ModelFolder::new(folder).json(RECIPE, |e| (e.to_string(), "")).ok()??;
+    recipe.pointer(pointer).cloned()
 }
 
 /// The dialect that a model was trained on, where the recipe in its folder says so.
@@ -162,11 +160,7 @@ fn recipe_spelling(folder: &Path) -> Result<Option<Spelling>> {
 
 /// The hashes of a folder's weights, by name.
 fn weights(folder: &Path) -> Result<Vec<InputHash>> {
-    let entries = std::fs::read_dir(folder).map_err(|e| Error::io(folder, e))?;
-    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-    paths.retain(|path| path.extension().is_some_and(|extension| extension == "safetensors"));
-    paths.sort();
-    paths.par_iter().map(|path| io::hash_file(path)).collect()
+    ModelFolder::new(folder).safetensors()?.par_iter().map(|path| io::hash_file(path)).collect()
 }
 
 fn specials(ends: Vec<u32>, config: &Config) -> Specials {
