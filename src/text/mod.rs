@@ -2,11 +2,12 @@
 //!
 //! - [`parse`] splits a text into its *skeleton* (the text with every block emptied to `<>`) and its coordinates;
 //!   [`write()`] is the inverse.
-//! - [`number`] holds the fixed-point arithmetic of coordinates, [`skeleton`] what can be done without coordinates,
+//! - [`elements`] are symbols and numbers, [`number`] holds the fixed-point arithmetic of coordinates, [`skeleton`] what can be done without coordinates,
 //!   [`graph`] the comparison of molecular graphs, [`smiles`] the reading of SMILES as RDKit reads them.
 //!
 //! The format is that of 3DMolGen: heavy atoms only, bare atoms bracketed, four decimals truncated toward zero.
 
+pub mod elements;
 pub mod enriched;
 pub mod graph;
 pub mod number;
