@@ -1,6 +1,6 @@
 //! drift finds, proves and ends *token drift* in language models that write 3D molecules as text.
 //!
-//! Data flows text → corpus → stats → tokenizer → placeholder → design → constraint → audit → model → train →
+//! Data flows text → corpus → stats → checkpoint → tokenizer → placeholder → design → constraint → audit → model → train →
 //! generate → eval → report → cli; a module imports only from those
 //! before it (`tests/it/architecture.rs` holds that). See ARCHITECTURE.md for the map.
 
@@ -13,6 +13,8 @@ pub mod text;
 pub mod corpus;
 
 pub mod stats;
+
+pub mod checkpoint;
 
 pub mod tokenizer;
 

@@ -17,18 +17,18 @@ const MAJORITY: u64 = 4;
 
 /// Blocks that can be of one dialect alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Evidence {
+pub struct DialectCounts {
     /// Of the fixed dialect.
     pub fixed: u64,
     /// Of the stripped dialect.
     pub stripped: u64,
 }
 
-impl Evidence {
+impl DialectCounts {
     /// What the blocks of one text say, in text order, without their brackets. `like` says how many decimals numbers have
     /// and what separates them.
     pub fn of<'t>(blocks: impl IntoIterator<Item = &'t str>, like: Dialect) -> Self {
-        let mut evidence = Evidence::default();
+        let mut evidence = DialectCounts::default();
         let mut uncut = true;
         for block in blocks {
             let parts = block.split(like.separator().character());
@@ -54,13 +54,13 @@ impl Evidence {
     }
 
     /// The sum of both.
-    pub fn join(self, other: Evidence) -> Self {
-        Evidence { fixed: self.fixed + other.fixed, stripped: self.stripped + other.stripped }
+    pub fn join(self, other: DialectCounts) -> Self {
+        DialectCounts { fixed: self.fixed + other.fixed, stripped: self.stripped + other.stripped }
     }
 
     /// The dialect, of the decimals and separator of `like`; none where nothing tells, or both are told.
     pub fn dialect(self, like: Dialect) -> Option<Dialect> {
-        let Evidence { fixed, stripped } = self;
+        let DialectCounts { fixed, stripped } = self;
         if fixed > 0 && fixed >= MAJORITY * stripped {
             Some(like.with_zeros(TrailingZeros::Kept))
         } else if stripped > 0 && stripped >= MAJORITY * fixed {
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     fn dialect(blocks: &[&str]) -> Option<Dialect> {
-        Evidence::of(blocks.iter().copied(), Dialect::FIXED).dialect(Dialect::FIXED)
+        DialectCounts::of(blocks.iter().copied(), Dialect::FIXED).dialect(Dialect::FIXED)
     }
 
     #[test]
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_contradiction_is_no_answer() {
-        let of = |fixed, stripped| Evidence { fixed, stripped }.dialect(Dialect::FIXED);
+        let of = |fixed, stripped| DialectCounts { fixed, stripped }.dialect(Dialect::FIXED);
         assert_eq!(of(8, 2), Some(Dialect::FIXED));
         assert_eq!(of(2, 8), Some(Dialect::STRIPPED));
         assert_eq!(of(7, 2), None);

@@ -7,12 +7,13 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::block::BlockVerdict;
-use super::counts::{Counts, DriftHistogram};
-use super::dialect::Evidence;
+use super::counts::{DriftHistogram, SampleCounts};
+use super::dialect::DialectCounts;
 use super::geometry::Conformation;
+use super::outcome::Outcome;
 use super::read::{self, FileRecords, Record};
 use super::references::{GeometryReport, References};
-use super::sample::{Judged, Outcome, Sample, coordinates, judge, split};
+use super::sample::{TextSample, TextVerdict, coordinates, judge, split};
 use super::smoke::{ForeignPrompt, TheirReport, foreign_prompts, their_report, warnings};
 use crate::corpus::{Conformers, Files, ReadOptions, SKIPPED_LISTED, Skipped};
 use crate::error::{Error, Result};
@@ -69,7 +70,7 @@ pub struct AuditReport {
     /// Of all files.
     pub total: FileReport,
     /// The first faults of each kind.
-    pub examples: Vec<Example>,
+    pub examples: Vec<FaultyBlock>,
     /// What 3DMolGen's smoke reports say of themselves, beside the same counted here.
     pub reports_by_3dmolgen: Vec<TheirReport>,
     /// Distinct prompts.
@@ -110,7 +111,7 @@ pub struct FileReport {
     pub lp: Option<String>,
     /// What was found.
     #[serde(flatten)]
-    pub counts: Counts,
+    pub counts: SampleCounts,
     /// The interval of the share that passed, Wilson's at 95 %.
     pub pass_interval: Option<Interval>,
     /// Blocks by drift, F - T; none without a tokenizer.
@@ -121,15 +122,41 @@ pub struct FileReport {
 
 /// A faulty block.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Example {
+pub struct FaultyBlock {
     /// The file.
     pub file: String,
     /// Where in it.
     pub record: String,
     /// The text between the brackets.
     pub block: String,
-    /// What is wrong: `letters`, `junk`, `truncated` or `invented`.
-    pub fault: &'static str,
+    /// What is wrong.
+    pub fault: Fault,
+}
+
+/// What is wrong with a block, the worst first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Fault {
+    /// It holds a letter.
+    Letters,
+    /// It is not exactly three numbers.
+    Junk,
+    /// Digits are missing.
+    Truncated,
+    /// It has digits that the format does not have.
+    Invented,
+}
+
+impl Fault {
+    /// As reports have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Fault::Letters => "letters",
+            Fault::Junk => "junk",
+            Fault::Truncated => "truncated",
+            Fault::Invented => "invented",
+        }
+    }
 }
 
 /// The samples of one row of the report.
@@ -145,7 +172,7 @@ impl Group {
         let report = FileReport {
             file: file.to_owned(),
             lp: lp.map(str::to_owned),
-            counts: Counts::new(dialect),
+            counts: SampleCounts::new(dialect),
             pass_interval: None,
             drift: plan.tokenizer.is_some().then(DriftHistogram::default),
             geometry: None,
@@ -154,7 +181,7 @@ impl Group {
     }
 
     /// Keeps the conformer of a sample that passes in the atom order of its prompt.
-    fn keep_conformer(&mut self, prompt: &str, answer: &str, judged: &Judged) {
+    fn keep_conformer(&mut self, prompt: &str, answer: &str, judged: &TextVerdict) {
         // Prompts were parsed when they were read.
         let Ok(key) = skeleton::from_smiles(prompt) else { return };
         let usable = judged.outcome == Outcome::Pass && judged.skeleton == key;
@@ -262,10 +289,10 @@ fn dialect(plan: &AuditPlan, files: &[FileRecords], job: &Job) -> Result<(Dialec
     }
     let evidence = |record: &Record| {
         let answer = split(&record.text).answer;
-        Evidence::of(block_ranges(answer).into_iter().map(|range| &answer[range]), plan.like)
+        DialectCounts::of(block_ranges(answer).into_iter().map(|range| &answer[range]), plan.like)
     };
     let records = files.iter().flat_map(|file| &file.records);
-    let found = records.map(evidence).fold(Evidence::default(), Evidence::join);
+    let found = records.map(evidence).fold(DialectCounts::default(), DialectCounts::join);
     if let Some(dialect) = found.dialect(plan.like) {
         return Ok((dialect, DialectFrom::Texts));
     }
@@ -275,12 +302,12 @@ fn dialect(plan: &AuditPlan, files: &[FileRecords], job: &Job) -> Result<(Dialec
         return Ok((dialect, DialectFrom::References));
     }
     let problem = match found {
-        Evidence { fixed: 0, stripped: 0 } => {
+        DialectCounts { fixed: 0, stripped: 0 } => {
             "the texts do not tell fixed from stripped: no whole block is of one \
              dialect alone"
                 .to_owned()
         }
-        Evidence { fixed, stripped } => {
+        DialectCounts { fixed, stripped } => {
             format!("the texts tell both dialects: {fixed} blocks are fixed alone, {stripped} stripped alone")
         }
     };
@@ -306,7 +333,7 @@ fn references_dialect(plan: &AuditPlan, job: &Job) -> Result<Option<Dialect>> {
 struct JudgedFile {
     groups: Vec<Group>,
     /// The first texts of a smoke report's molecules, and the number of further ones.
-    listed: (Counts, u64),
+    listed: (SampleCounts, u64),
 }
 
 /// The groups of a file, by logit processor.
@@ -314,7 +341,7 @@ fn judge_file(
     plan: &AuditPlan,
     dialect: Dialect,
     file: &FileRecords,
-    examples: &mut Vec<Example>,
+    examples: &mut Vec<FaultyBlock>,
     job: &Job,
 ) -> Result<JudgedFile> {
     let name = &*file.input.name;
@@ -329,7 +356,7 @@ fn judge_file(
         })
         .collect::<Result<_>>()?;
     let mut groups: BTreeMap<Option<&str>, Group> = BTreeMap::new();
-    let mut listed = (Counts::new(dialect), 0);
+    let mut listed = (SampleCounts::new(dialect), 0);
     for part in &parts {
         listed.0.merge(&part.listed.0);
         listed.1 += part.listed.1;
@@ -346,17 +373,17 @@ fn judge_file(
 struct Part {
     by_lp: BTreeMap<Option<String>, Group>,
     /// As of [`JudgedFile`].
-    listed: (Counts, u64),
-    examples: Vec<Example>,
+    listed: (SampleCounts, u64),
+    examples: Vec<FaultyBlock>,
 }
 
 fn judge_records(plan: &AuditPlan, dialect: Dialect, file: &str, records: &[Record]) -> Result<Part> {
-    let listed = (Counts::new(dialect), 0);
+    let listed = (SampleCounts::new(dialect), 0);
     let mut part = Part { by_lp: BTreeMap::new(), listed, examples: Vec::new() };
     for record in records {
         let Record { place, prompt, text, lp, listed } = record;
         let answer = split(text);
-        let judged = judge(&Sample { prompt: prompt.as_deref(), answer: text, ended: true, dialect });
+        let judged = judge(&TextSample { prompt: prompt.as_deref(), answer: text, ended: true, dialect });
         match listed {
             Some(listed) if listed.generation == 0 => part.listed.0.add(&judged, prompt.is_some()),
             Some(_) => part.listed.1 += 1,
@@ -375,7 +402,7 @@ fn judge_records(plan: &AuditPlan, dialect: Dialect, file: &str, records: &[Reco
         for (verdict, range) in judged.blocks.iter().zip(block_ranges(answer.answer)) {
             if let Some(fault) = fault(verdict) {
                 let block = answer.answer[range].to_owned();
-                let example = Example { file: file.to_owned(), record: place.clone(), block, fault };
+                let example = FaultyBlock { file: file.to_owned(), record: place.clone(), block, fault };
                 keep(&mut part.examples, example);
             }
         }
@@ -384,18 +411,18 @@ fn judge_records(plan: &AuditPlan, dialect: Dialect, file: &str, records: &[Reco
 }
 
 /// The worst fault of a block.
-fn fault(verdict: &BlockVerdict) -> Option<&'static str> {
+fn fault(verdict: &BlockVerdict) -> Option<Fault> {
     let faults = [
-        (verdict.junk_letters, "letters"),
-        (verdict.junk_strict, "junk"),
-        (verdict.truncated == Some(true), "truncated"),
-        (verdict.invented, "invented"),
+        (verdict.junk_letters, Fault::Letters),
+        (verdict.junk_strict, Fault::Junk),
+        (verdict.truncated == Some(true), Fault::Truncated),
+        (verdict.invented, Fault::Invented),
     ];
     faults.into_iter().find(|(found, _)| *found).map(|(_, fault)| fault)
 }
 
 /// Keeps an example if there are few of its kind.
-fn keep(examples: &mut Vec<Example>, example: Example) {
+fn keep(examples: &mut Vec<FaultyBlock>, example: FaultyBlock) {
     if examples.iter().filter(|known| known.fault == example.fault).count() < EXAMPLES {
         examples.push(example);
     }

@@ -1,8 +1,7 @@
 //! Judging one generated text against its prompt.
 
-use serde::Serialize;
-
 use super::block::{BlockVerdict, judge_block};
+use super::outcome::Outcome;
 use super::threedmolgen::judge_as_3dmolgen;
 use crate::text::graph::same_molecule;
 use crate::text::skeleton::smiles;
@@ -11,27 +10,9 @@ use crate::text::{
 };
 use crate::tokenizer::block_ranges;
 
-/// What became of a sample: the first of these that holds, in this order.
-///
-/// 3DMolGen's own validation has the same four, but looks for another molecule before it looks at blocks; see
-/// [`super::judge_as_3dmolgen`] and `docs/audit.md`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// The text did not end, or has nothing between its conformer tags, or no such tags.
-    NoEos,
-    /// An atom without a block or a block without an atom, a block that is not exactly three numbers, a bracket that is left
-    /// over, or a character that has no place between atoms.
-    ParseFailure,
-    /// Another molecular graph than the prompt's, or none that RDKit would take; stereo and isotopes are ignored.
-    GraphMismatch,
-    /// The prompt's molecule, with three numbers behind every atom. Passes 3DMolGen's validation too.
-    Pass,
-}
-
 /// A generated text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sample<'a> {
+pub struct TextSample<'a> {
     /// The SMILES of the prompt; without it graphs are not compared.
     pub prompt: Option<&'a str>,
     /// What was generated, tags included; may hold the prompt too.
@@ -44,7 +25,7 @@ pub struct Sample<'a> {
 
 /// What is found in a sample.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Judged {
+pub struct TextVerdict {
     /// What became of it.
     pub outcome: Outcome,
     /// What becomes of it by the rules of 3DMolGen.
@@ -84,7 +65,7 @@ pub fn split(text: &str) -> Split<'_> {
 }
 
 /// Judges a sample.
-pub fn judge(sample: &Sample<'_>) -> Judged {
+pub fn judge(sample: &TextSample<'_>) -> TextVerdict {
     let answer = split(sample.answer).answer;
     let ranges = block_ranges(answer);
     let blocks: Vec<BlockVerdict> =
@@ -107,7 +88,7 @@ pub fn judge(sample: &Sample<'_>) -> Judged {
     } else {
         Outcome::GraphMismatch
     };
-    Judged { outcome, by_3dmolgen, skeleton, blocks }
+    TextVerdict { outcome, by_3dmolgen, skeleton, blocks }
 }
 
 /// Whether atoms in brackets, each with a block, stand between bonds, branches, ring numbers and dots, and nothing else.
@@ -158,7 +139,7 @@ mod tests {
     use super::*;
 
     fn outcome(prompt: &str, answer: &str, ended: bool) -> Outcome {
-        judge(&Sample { prompt: Some(prompt), answer, ended, dialect: Dialect::FIXED }).outcome
+        judge(&TextSample { prompt: Some(prompt), answer, ended, dialect: Dialect::FIXED }).outcome
     }
 
     #[test]

@@ -10,11 +10,11 @@ use crate::report::train_view::train_table;
 use crate::text::{Dialect, Reading};
 use crate::tokenizer::{Tokenizer, config_beside};
 use crate::train::documents::Loss;
-use crate::train::{Plan, Schedule, Shape, train};
+use crate::train::{Schedule, Shape, TrainPlan, train};
 
 /// The command line of `drift train-model`.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     /// A tokenizer.json, plain or gzipped, or a model folder; also qwen-like and llama-like, which come with drift
     #[arg(long, value_name = "TOKENIZER")]
     tokenizer: PathBuf,
@@ -121,7 +121,7 @@ enum DialectArg {
 }
 
 /// Trains, writes, shows.
-pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
+pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     let corpus = super::corpus(&args.corpus, Reading::default());
     let plan = plan(args)?;
     let report = train(&plan, &*corpus, job)?;
@@ -134,7 +134,7 @@ pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
 }
 
 /// What the user wrote, complete.
-fn plan(args: Args) -> anyhow::Result<Plan> {
+fn plan(args: Args) -> anyhow::Result<TrainPlan> {
     let (tokenizer, tokenizer_json) = Tokenizer::load_with_json(&args.tokenizer)?;
     let tokenizer_config = config_beside(&args.tokenizer)?;
     let ShapeArgs { hidden, layers, heads, kv_heads, head_dim, intermediate, context } = args.shape;
@@ -163,7 +163,7 @@ fn plan(args: Args) -> anyhow::Result<Plan> {
         )
         .into());
     }
-    Ok(Plan {
+    Ok(TrainPlan {
         shape: Shape { architecture, hidden, layers, heads, kv_heads, head_dim, intermediate, context },
         schedule,
         loss,

@@ -6,20 +6,9 @@
 use std::sync::Arc;
 
 use super::{AtomOrder, Conformer, Frame, ReadOptions, frame};
+use crate::text::elements::of_symbol_in_any_case;
 use crate::text::number::{NumberError, truncate_decimal, truncate_f32, truncate_f64};
 use crate::text::{Fixed, Precision, Written};
-
-/// Symbols of the elements 1 to 118 (IUPAC).
-#[rustfmt::skip]
-const SYMBOLS: [&str; 118] = [
-    "H", "He", "Li", "Be", "B", "C", "N", "O", "F", "Ne", "Na", "Mg", "Al", "Si", "P", "S", "Cl", "Ar", "K", "Ca",
-    "Sc", "Ti", "V", "Cr", "Mn", "Fe", "Co", "Ni", "Cu", "Zn", "Ga", "Ge", "As", "Se", "Br", "Kr", "Rb", "Sr", "Y",
-    "Zr", "Nb", "Mo", "Tc", "Ru", "Rh", "Pd", "Ag", "Cd", "In", "Sn", "Sb", "Te", "I", "Xe", "Cs", "Ba", "La", "Ce",
-    "Pr", "Nd", "Pm", "Sm", "Eu", "Gd", "Tb", "Dy", "Ho", "Er", "Tm", "Yb", "Lu", "Hf", "Ta", "W", "Re", "Os", "Ir",
-    "Pt", "Au", "Hg", "Tl", "Pb", "Bi", "Po", "At", "Rn", "Fr", "Ra", "Ac", "Th", "Pa", "U", "Np", "Pu", "Am", "Cm",
-    "Bk", "Cf", "Es", "Fm", "Md", "No", "Lr", "Rf", "Db", "Sg", "Bh", "Hs", "Mt", "Ds", "Rg", "Cn", "Nh", "Fl", "Mc",
-    "Lv", "Ts", "Og",
-];
 
 /// Standard atomic weights in dalton (IUPAC 2021, abridged); the mass number of the longest-lived isotope for
 /// elements without one.
@@ -36,21 +25,17 @@ const WEIGHTS_DALTON: [f64; 118] = [
     293.0, 294.0, 294.0,
 ];
 
+pub use crate::text::elements::symbol;
+
 /// The atomic number of hydrogen, the one element that is not heavy.
 pub const HYDROGEN: u8 = 1;
-
-/// The symbol of an element, `None` beyond 1 to 118.
-pub fn symbol(number: u8) -> Option<&'static str> {
-    SYMBOLS.get(usize::from(number).checked_sub(1)?).copied()
-}
 
 /// The atomic number of a symbol in any case (`C`, `CL`, `cl`); `D` and `T` are hydrogen.
 pub fn atomic_number(symbol: &str) -> Option<u8> {
     if symbol.eq_ignore_ascii_case("D") || symbol.eq_ignore_ascii_case("T") {
         return Some(HYDROGEN);
     }
-    // At most 118, so the cast cannot cut.
-    SYMBOLS.iter().position(|s| s.eq_ignore_ascii_case(symbol)).map(|at| at as u8 + 1)
+    of_symbol_in_any_case(symbol)
 }
 
 /// The atomic weight of an element in dalton, `None` beyond 1 to 118.

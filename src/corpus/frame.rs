@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use super::atoms::{self, angstrom, fixed};
+use super::eigen::{Rounding, diagonalise, turn_rows};
 use super::{Conformer, Frame, ReadOptions};
 
 type Vector = [f64; 3];
@@ -81,41 +82,14 @@ fn inertia(masses: &[f64], positions: &[Vector]) -> Matrix {
     tensor
 }
 
-/// The eigenvectors of a symmetric matrix as rows, by ascending eigenvalue, by cyclic Jacobi rotations (Golub and
-/// Van Loan, Matrix Computations, 8.5). A diagonal matrix gives the unit vectors, so ties keep the file's axes.
+/// The eigenvectors of a symmetric matrix as rows, by ascending eigenvalue. A diagonal matrix gives the unit vectors, so ties
+/// keep the file's axes.
 fn principal_axes(mut a: Matrix) -> Matrix {
-    const MAX_SWEEPS: usize = 50;
     let mut vectors: Matrix = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
-    let scale = a.iter().flatten().fold(0.0, |m: f64, x| m.max(x.abs()));
-    for _ in 0..MAX_SWEEPS {
-        if a[0][1].abs().max(a[0][2].abs()).max(a[1][2].abs()) <= 1e-15 * scale {
-            break;
-        }
-        for (p, q) in [(0, 1), (0, 2), (1, 2)] {
-            if a[p][q] != 0.0 {
-                rotate(&mut a, &mut vectors, p, q);
-            }
-        }
-    }
+    diagonalise(&mut a, Rounding::Hypot, |p, q, cosine, sine| turn_rows(&mut vectors, p, q, cosine, sine));
     let mut order = [0, 1, 2];
     order.sort_by(|&i, &j| a[i][i].partial_cmp(&a[j][j]).unwrap_or(Ordering::Equal));
     order.map(|i| vectors[i])
-}
-
-/// One Jacobi rotation in the plane (p, q), which zeroes `a[p][q]`; `vectors` collects the rotations as rows.
-fn rotate(a: &mut Matrix, vectors: &mut Matrix, p: usize, q: usize) {
-    let theta = (a[q][q] - a[p][p]) / (2.0 * a[p][q]);
-    let tangent = theta.signum() / (theta.abs() + theta.hypot(1.0));
-    let cosine = 1.0 / tangent.hypot(1.0);
-    let sine = tangent * cosine;
-    for row in a.iter_mut() {
-        (row[p], row[q]) = (cosine * row[p] - sine * row[q], sine * row[p] + cosine * row[q]);
-    }
-    for matrix in [a, vectors] {
-        let (x, y) = (matrix[p], matrix[q]);
-        matrix[p] = std::array::from_fn(|k| cosine * x[k] - sine * y[k]);
-        matrix[q] = std::array::from_fn(|k| sine * x[k] + cosine * y[k]);
-    }
 }
 
 /// Of the four proper rotations with these rows, up to sign, the one with the largest trace.

@@ -12,6 +12,7 @@
 
 use crate::corpus::pickle::{NodeId, Object, Pickle, Role, Value};
 use crate::corpus::rdkit::{self, Molecule, RdkitError};
+use crate::error::escaped;
 
 /// A molecule in a pickle.
 #[derive(Debug, Clone, PartialEq)]
@@ -184,7 +185,7 @@ impl<'p, 'a> Walk<'p, 'a> {
             Step::Key(key) => match (&self.pickle[key], self.text(key)) {
                 (Value::Int(number), _) => format!("[{number}]"),
                 (_, Some(text)) => {
-                    let shown: String = text.chars().take(SHOWN_KEY).flat_map(char::escape_debug).collect();
+                    let shown = escaped(&text.chars().take(SHOWN_KEY).collect::<String>());
                     format!("['{shown}']")
                 }
                 _ => "[?]".to_owned(),

@@ -1,8 +1,7 @@
 //! A model's safetensors: its embedding and its LM head, of which single rows are read and nothing else.
 //!
-//! A safetensors file begins with the length of its header (8 bytes, little-endian) and the header, a JSON object of
-//! names, types, shapes and offsets. Rows of a table are contiguous, so a row is one seek and one read: a model of many
-//! gigabytes costs no more than its header and the rows that are wanted.
+//! Rows of a table are contiguous, so a row is one seek and one read: a model of many gigabytes costs no more than its header
+//! and the rows that are wanted.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -10,17 +9,12 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use half::{bf16, f16};
-use safetensors::tensor::{Dtype, Metadata};
+use safetensors::tensor::Dtype;
 use serde_json::Value;
 
+use crate::checkpoint::{CONFIG, Header, ModelFolder, WeightFiles, is_tied};
 use crate::error::{Error, Result};
-use crate::io::{self, read_to_limit};
-
-/// The longest header that the format allows.
-const MAX_HEADER_BYTES: u64 = 100_000_000;
-
-/// An index or a configuration is at most this large.
-const MAX_JSON_BYTES: u64 = 1 << 26;
+use crate::io;
 
 /// How the name of the input embedding ends, in the layouts of transformers.
 const EMBEDDING: &str = "embed_tokens.weight";
@@ -159,14 +153,10 @@ impl Model {
     /// # Errors
     /// If there is none, a file is damaged, or a table is missing, not of floats, or of another width than the other.
     pub fn open(path: &Path) -> Result<Self> {
-        let (file, folder) = located(path)?;
-        let config = config(&folder)?;
-        let tensors = if file.extension().is_some_and(|extension| extension == "json") {
-            indexed(&file, &folder)?
-        } else {
-            names(&file)?.into_iter().map(|name| (name, file.clone())).collect()
-        };
-        let tied = config.as_ref().and_then(tied);
+        let file = located(path)?;
+        let config = config(&ModelFolder::around(path))?;
+        let tensors = WeightFiles::of(&file, "give a sound model folder")?.tensors()?;
+        let tied = config.as_ref().and_then(is_tied);
         let found = |ending: &str| only(&tensors, ending, &file);
         let (name, shard) = found(EMBEDDING)?.ok_or_else(|| missing(&file, EMBEDDING))?;
         let embedding = table(&shard, name)?;
@@ -188,19 +178,23 @@ impl Model {
     }
 }
 
-/// The file to begin with, and its folder.
-fn located(path: &Path) -> Result<(PathBuf, PathBuf)> {
+/// The file to begin with.
+fn located(path: &Path) -> Result<PathBuf> {
     if !path.is_dir() {
-        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-        return Ok((path.to_owned(), folder));
+        return Ok(path.to_owned());
     }
-    let names = ["model.safetensors.index.json", "model.safetensors"];
-    let file = names.iter().map(|name| path.join(name)).find(|file| file.is_file());
-    let file = file.ok_or_else(|| {
+    ModelFolder::new(path).weights().ok_or_else(|| {
         let problem = "holds neither model.safetensors nor model.safetensors.index.json";
         Error::input(path.display(), problem, "give a model folder or a safetensors file")
-    })?;
-    Ok((file, path.to_owned()))
+    })
+}
+
+/// The `config.json` of a model folder, if it has one.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn config(folder: &ModelFolder) -> Result<Option<Value>> {
+    folder.json(CONFIG, |e| (format!("is not JSON: {e}"), "give a sound model folder"))
 }
 
 /// `…/Qwen3-0.6B/model.safetensors` is `Qwen3-0.6B`; `mine.safetensors` is `mine`.
@@ -209,47 +203,6 @@ fn model_name(file: &Path) -> String {
     let stem = name.trim_end_matches(".index.json").trim_end_matches(".safetensors");
     let folder = file.canonicalize().ok().and_then(|full| Some(io::file_name(full.parent()?)));
     folder.filter(|_| stem == "model").unwrap_or_else(|| stem.to_owned())
-}
-
-/// A JSON file.
-fn json(file: &Path) -> Result<Value> {
-    let bytes = read_to_limit(file, MAX_JSON_BYTES)?;
-    serde_json::from_slice(&bytes)
-        .map_err(|e| Error::input(file.display(), format!("is not JSON: {e}"), "give a sound model folder"))
-}
-
-/// The `config.json` of a model folder, if it has one.
-///
-/// # Errors
-/// If it cannot be read.
-pub fn config(folder: &Path) -> Result<Option<Value>> {
-    let file = folder.join("config.json");
-    if file.is_file() { json(&file).map(Some) } else { Ok(None) }
-}
-
-/// Whether a configuration says that the LM head is the embedding. Models of several parts keep their text part's apart.
-fn tied(config: &Value) -> Option<bool> {
-    let said = |config: &Value| config["tie_word_embeddings"].as_bool();
-    said(config).or_else(|| said(&config["text_config"]))
-}
-
-/// Rows of the embedding as a configuration has them.
-pub fn configured_rows(config: &Value) -> Option<u64> {
-    config["vocab_size"].as_u64().or_else(|| config["text_config"]["vocab_size"].as_u64())
-}
-
-/// Tensors and their files, from an index of shards.
-fn indexed(index: &Path, folder: &Path) -> Result<BTreeMap<String, PathBuf>> {
-    let refuse = |problem: String| Error::input(index.display(), problem, "give a sound model folder");
-    let json = json(index)?;
-    let map = json["weight_map"].as_object().ok_or_else(|| refuse("has no weight_map".into()))?;
-    let entry = |(name, file): (&String, &Value)| {
-        // A name, not a path: an index does not lead out of its folder.
-        let plain = file.as_str().filter(|file| Path::new(file).file_name() == Some(file.as_ref()));
-        let file = plain.ok_or_else(|| refuse(format!("{name} is in {file}, which is no file name")))?;
-        Ok((name.clone(), folder.join(file)))
-    };
-    map.iter().map(entry).collect()
 }
 
 /// The one tensor whose name ends so; none if there is none.
@@ -275,38 +228,11 @@ fn missing(file: &Path, ending: &str) -> Error {
     Error::input(file.display(), problem, "give the whole model, in the layout of transformers")
 }
 
-/// The names in a file's header.
-fn names(file: &Path) -> Result<Vec<String>> {
-    header(file).map(|(_, header)| header.offset_keys())
-}
-
-/// A file's header, and where its data begins.
-fn header(path: &Path) -> Result<(u64, Metadata)> {
-    let refuse = |problem: String| Error::input(path.display(), problem, "give a sound safetensors file");
-    let mut file = File::open(path).map_err(|e| Error::io(path, e))?;
-    let total = file.metadata().map_err(|e| Error::io(path, e))?.len();
-    let mut length = [0; 8];
-    file.read_exact(&mut length).map_err(|_| refuse("is not safetensors: it has no header".into()))?;
-    let length = u64::from_le_bytes(length);
-    if length > MAX_HEADER_BYTES.min(total.saturating_sub(8)) {
-        return Err(refuse(format!("is not safetensors: a header of {length} bytes does not fit in it")));
-    }
-    let mut bytes = Vec::new();
-    file.take(length).read_to_end(&mut bytes).map_err(|e| Error::io(path, e))?;
-    let header: Metadata = serde_json::from_slice(&bytes)
-        .map_err(|e| refuse(format!("is not safetensors: its header is damaged: {e}")))?;
-    let expected = 8 + length + header.data_len() as u64;
-    if total != expected {
-        return Err(refuse(format!("has {total} bytes, but its header speaks of {expected}")));
-    }
-    Ok((8 + length, header))
-}
-
 /// A tensor as a table.
 fn table(file: &Path, name: &str) -> Result<Table> {
     let place = format!("{}: {name}", file.display());
-    let (start, header) = header(file)?;
-    let info = header.info(name).ok_or_else(|| {
+    let Header { data_start, tensors } = Header::read(file)?;
+    let info = tensors.info(name).ok_or_else(|| {
         Error::input(&place, "is not in the file, though the index says so", "fetch the shard again")
     })?;
     let element = Element::of(info.dtype).ok_or_else(|| {
@@ -323,6 +249,6 @@ fn table(file: &Path, name: &str) -> Result<Table> {
         element,
         rows: rows as u64,
         hidden,
-        offset: start + info.data_offsets.0 as u64,
+        offset: data_start + info.data_offsets.0 as u64,
     })
 }

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::checkpoint::Checkpoint;
 use super::record::Likelihood;
-use super::run::Subject;
+use super::subject::Subject;
 use crate::error::Result;
 use crate::generate::Text;
 use crate::job::Job;

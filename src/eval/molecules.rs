@@ -158,7 +158,7 @@ mod tests {
             Molecules::of_corpus(&Embedded::default(), "the embedded corpus", None, &Job::default()).unwrap();
         assert!((150..300).contains(&all.molecules.len()), "{}", all.molecules.len());
         for molecule in &all.molecules {
-            let atoms = geometry::Molecule::new(&molecule.skeleton).unwrap().atoms();
+            let atoms = geometry::Topology::new(&molecule.skeleton).unwrap().atoms();
             assert!(!molecule.conformers.is_empty());
             assert!(molecule.conformers.iter().all(|points| points.len() == atoms));
         }

@@ -7,6 +7,7 @@ use super::eval_view::{
 use super::html::{Page, Section};
 use super::plot::{Bar, BarChart, Columns, Scale, Value, bars, columns};
 use super::table::Table;
+use crate::constraint::LpKind;
 use crate::eval::record::{EvalReport, RunReport};
 
 /// A self-contained page: what each logit processor costs, what goes wrong, where the time goes.
@@ -72,7 +73,7 @@ fn harm_plot(report: &EvalReport) -> String {
     };
     let bar = |run: &RunReport| Bar {
         label: name(report, run),
-        strong: run.lp == "automaton",
+        strong: run.lp == LpKind::Automaton,
         values: vec![
             share(run, Some(run.outcome.junk_blocks_strict)),
             share(run, run.outcome.truncated_blocks),
@@ -97,7 +98,7 @@ fn time_plot(report: &EvalReport) -> String {
         };
         Bar {
             label: name(report, run),
-            strong: run.lp == "automaton",
+            strong: run.lp == LpKind::Automaton,
             values: [time.prefill, time.forward, time.lp, time.sampling].map(part).to_vec(),
         }
     };
@@ -130,7 +131,7 @@ fn examples_section(section: &mut Section, report: &EvalReport) {
     for run in report.runs.iter().filter(|run| !run.examples.is_empty()) {
         section.heading(&format!("`{}`", name(report, run)));
         for example in &run.examples {
-            section.paragraph(&format!("`{}`: {}", example.smiles, example.problem));
+            section.paragraph(&format!("`{}`: {}", example.smiles, example.problem.name()));
             section.marked(&example.text, &example.marks);
         }
     }
@@ -157,7 +158,7 @@ fn method(section: &mut Section, report: &EvalReport) {
                 || "half more tokens than the molecule's longest text takes, and 16,".to_owned(),
                 |most| format!("{most} tokens"),
             ),
-            protocol.kv_cache,
+            protocol.kv_cache.name(),
             protocol.preset
         ),
     ]);

@@ -3,13 +3,14 @@
 //! - [`parse`] splits a text into its *skeleton* (the text with every block emptied to `<>`) and its coordinates;
 //!   [`write()`] is the inverse.
 //! - [`block`] is the grammar of what stands between `<` and `>`, in every [`Dialect`].
-//! - [`number`] holds the fixed-point arithmetic of coordinates, [`skeleton`] what can be done without coordinates,
+//! - [`elements`] are symbols and numbers, [`number`] holds the fixed-point arithmetic of coordinates, [`skeleton`] what can be done without coordinates,
 //!   [`graph`] the comparison of molecular graphs, [`smiles`] the reading of SMILES as RDKit reads them.
 //!
 //! The format is that of 3DMolGen: heavy atoms only, bare atoms bracketed, decimals (four, by default)
 //! truncated toward zero.
 
 pub mod block;
+pub mod elements;
 pub mod enriched;
 pub mod graph;
 pub mod number;

@@ -21,7 +21,7 @@ pub use answer::SOME_PROMPT;
 pub use counter::{BUILT_IN_SKELETONS, BlockTokens, Counter, MAX_BLOCK_TOKENS, Method};
 pub use load::{EMBEDDED, EXTENDED, EmbeddedTokenizer, InBlocks, Tokenizer};
 pub use parts::Section;
-pub use special::{Named, USUAL_ENDS, config_beside};
+pub use special::{Named, config_beside};
 
 use serde::Serialize;
 

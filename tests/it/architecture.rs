@@ -6,13 +6,14 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 /// The modules of the crate. Each imports only from itself and from those before it.
-const ORDER: [&str; 17] = [
+const ORDER: [&str; 18] = [
     "error",
     "job",
     "io",
     "text",
     "corpus",
     "stats",
+    "checkpoint",
     "tokenizer",
     "placeholder",
     "design",
@@ -37,7 +38,7 @@ const KNOWN_TO_FEW: [(&str, &[&str]); 12] = [
     ("plotters", &["report"]),
     ("pulp", &["model"]),
     ("rust_hdf5", &["corpus"]),
-    ("safetensors", &["design", "model", "train"]),
+    ("safetensors", &["checkpoint", "design", "model", "train"]),
     ("smiles_rs", &["text"]),
     ("tokenizers", &["tokenizer"]),
 ];

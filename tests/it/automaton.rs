@@ -191,7 +191,7 @@ fn constraint_of(processor: &LogitProcessor, skeleton: &str) -> Option<Arc<dyn C
 /// Both ways between automaton and encoder: a random answer of a skeleton in the encoder's tokens, and a random walk. How
 /// many skeletons were refused.
 pub fn check(tokenizer: &Tokenizer, dialect: Dialect, rounds: u64) -> u64 {
-    let processor = LogitProcessor::new(LpKind::Automaton, tokenizer, dialect, None, EOS).unwrap();
+    let processor = LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), dialect, None, EOS).unwrap();
     let refused = (0..rounds).into_par_iter().filter(|&seed| {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let skeleton = &SKELETONS[random.random_range(0..SKELETONS.len())];
@@ -215,7 +215,7 @@ pub fn check(tokenizer: &Tokenizer, dialect: Dialect, rounds: u64) -> u64 {
 
 /// Texts of real conformers are followed. How many, and how many skeletons were refused.
 fn check_texts(tokenizer: &Tokenizer, dialect: Dialect, texts: &[String]) -> (usize, usize) {
-    let processor = LogitProcessor::new(LpKind::Automaton, tokenizer, dialect, None, EOS).unwrap();
+    let processor = LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), dialect, None, EOS).unwrap();
     let refused = texts.par_iter().filter(|text| {
         let skeleton = drift::text::parse(text, Reading::default()).unwrap().skeleton;
         let Some(constraint) = constraint_of(&processor, &skeleton) else { return true };
@@ -271,7 +271,8 @@ fn other_decimals_and_separators_are_followed_too() {
 fn the_grammar_has_few_states_and_few_legal_tokens() {
     let size = |name: &str, dialect| {
         let tokenizer = Tokenizer::load(Path::new(name)).unwrap();
-        let processor = LogitProcessor::new(LpKind::Automaton, &tokenizer, dialect, None, EOS).unwrap();
+        let processor =
+            LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), dialect, None, EOS).unwrap();
         let automaton = processor.automaton().unwrap().automaton();
         (automaton.size(), automaton.alphabet())
     };
@@ -300,7 +301,8 @@ fn the_grammar_has_few_states_and_few_legal_tokens() {
 #[test]
 fn other_spellings_of_legal_texts_are_not_legal() {
     let tokenizer = Tokenizer::load(Path::new("qwen-like")).unwrap();
-    let processor = LogitProcessor::new(LpKind::Automaton, &tokenizer, Dialect::FIXED, None, EOS).unwrap();
+    let processor =
+        LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), Dialect::FIXED, None, EOS).unwrap();
     let constraint = processor.constraint("[C]<>[O]<>").unwrap();
     let vocabulary = tokenizer.vocabulary();
     let canonical =
@@ -330,7 +332,8 @@ fn other_spellings_of_legal_texts_are_not_legal() {
 #[test]
 fn forced_runs_are_what_is_forced() {
     let tokenizer = Tokenizer::load(Path::new("qwen-like")).unwrap();
-    let processor = LogitProcessor::new(LpKind::Automaton, &tokenizer, Dialect::FIXED, None, EOS).unwrap();
+    let processor =
+        LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), Dialect::FIXED, None, EOS).unwrap();
     let constraint = processor.constraint("[C]<>").unwrap();
     let mut run = Vec::new();
     constraint.forced_run(&constraint.start(), &mut run);
@@ -347,12 +350,14 @@ fn forced_runs_are_what_is_forced() {
 #[test]
 fn tokenizers_without_a_proof_are_refused_by_name() {
     let tokenizer = trained(&embedded_texts(200), false);
-    let error = LogitProcessor::new(LpKind::Automaton, &tokenizer, Dialect::FIXED, None, EOS).err().unwrap();
+    let error =
+        LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), Dialect::FIXED, None, EOS).err().unwrap();
     let message = error.to_string();
     assert!(message.starts_with("trained: the automaton cannot be proved"), "{message}");
     assert!(message.contains("holds a digit beside another character"), "{message}");
     let tokenizer = fixture_tokenizer("unigram-like");
-    let error = LogitProcessor::new(LpKind::Automaton, &tokenizer, Dialect::FIXED, None, EOS).err().unwrap();
+    let error =
+        LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), Dialect::FIXED, None, EOS).err().unwrap();
     let expected = "unigram-like: the automaton cannot be proved for this tokenizer: two ways to cut `111` are equally likely";
     assert!(error.to_string().starts_with(expected), "{error}");
 }
@@ -377,7 +382,8 @@ fn a_prompt_that_shares_a_token_with_its_answer_leaves_it_to_the_answer() {
 #[test]
 fn molecules_that_can_be_cut_in_two_equally_likely_ways_are_refused() {
     let tokenizer = fixture_tokenizer("unigram-digits-like");
-    let processor = LogitProcessor::new(LpKind::Automaton, &tokenizer, Dialect::FIXED, None, EOS).unwrap();
+    let processor =
+        LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), Dialect::FIXED, None, EOS).unwrap();
     assert!(processor.constraint("[C]<>[C@@H]<>").is_ok());
     // `@@` and `@`, or `@` and `@@`.
     let error = processor.constraint("[C]<>[C@@@H]<>").err().unwrap().to_string();
@@ -387,7 +393,8 @@ fn molecules_that_can_be_cut_in_two_equally_likely_ways_are_refused() {
 #[test]
 fn skeletons_that_the_model_never_saw_are_refused() {
     let tokenizer = Tokenizer::load(Path::new("qwen-like")).unwrap();
-    let processor = LogitProcessor::new(LpKind::Automaton, &tokenizer, Dialect::FIXED, None, EOS).unwrap();
+    let processor =
+        LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), Dialect::FIXED, None, EOS).unwrap();
     let corpus = SKELETONS.iter().map(|s| Spelling::of(s)).fold(Spelling::default(), Spelling::join);
     let processor = processor.spelled_as(corpus);
     assert!(processor.constraint("[C]<>[O]<>").is_ok());

@@ -151,7 +151,7 @@ fn pair(seed: u64) -> (Arc<dyn Constraint>, Slow, Tokenizer, ChaCha8Rng, Dialect
     let specials = Specials { eos: 0, others: vec![random.random_range(0..500)] };
     let placeholder = Placeholder::new(&text).unwrap();
     let processor =
-        LogitProcessor::new(kind, &tokenizer, dialect, Some(&placeholder), specials.clone()).unwrap();
+        LogitProcessor::new(kind, tokenizer.clone(), dialect, Some(&placeholder), specials.clone()).unwrap();
     let constraint = processor.constraint(SKELETON).unwrap();
     let filled = format!("[CONFORMER]{}[/CONFORMER]", SKELETON.replace("<>", &format!("<{text}>")));
     let slow = Slow::new(&tokenizer, kind, lookahead, &filled, &specials);
@@ -235,7 +235,8 @@ fn complete_coordinates_end_their_block() {
     let placeholder = Placeholder::new("-10.0000,-10.0000,-10.0000").unwrap();
     for (dialect, block) in [(Dialect::FIXED, "1.2345,0.0000,9.8765"), (Dialect::STRIPPED, "1.2,0,9.8")] {
         let processor =
-            LogitProcessor::new(LpKind::Truncating, &tokenizer, dialect, Some(&placeholder), 0).unwrap();
+            LogitProcessor::new(LpKind::Truncating, tokenizer.clone(), dialect, Some(&placeholder), 0)
+                .unwrap();
         let constraint = processor.constraint("[C]<>[O]<>").unwrap();
         assert_eq!(constraint.wants_argmax(), dialect.is_stripped());
         let text = format!("[CONFORMER][C]<{block}>[O]<{block}>[/CONFORMER]");
@@ -267,7 +268,8 @@ fn each_class_of_block_has_its_own_placeholder() {
     let placeholder =
         Placeholder::per_class(Partition::Index, &[("first", "0.0000,0.0000,0.0000")], "0,0,0").unwrap();
     let processor =
-        LogitProcessor::new(LpKind::Allowlist, &tokenizer, Dialect::FIXED, Some(&placeholder), 0).unwrap();
+        LogitProcessor::new(LpKind::Allowlist, tokenizer.clone(), Dialect::FIXED, Some(&placeholder), 0)
+            .unwrap();
     let constraint = processor.constraint("[C]<>[O]<>").unwrap();
     let mut state = constraint.start();
     let mut free = String::new();
@@ -287,7 +289,7 @@ fn each_class_of_block_has_its_own_placeholder() {
 #[test]
 fn nothing_is_masked_without_a_processor() {
     let tokenizer = Tokenizer::load(Path::new("qwen-like")).unwrap();
-    let processor = LogitProcessor::new(LpKind::None, &tokenizer, Dialect::FIXED, None, 5).unwrap();
+    let processor = LogitProcessor::new(LpKind::None, tokenizer.clone(), Dialect::FIXED, None, 5).unwrap();
     let constraint = processor.constraint("[C]<>").unwrap();
     let state = constraint.start();
     assert_eq!(constraint.mask(&state), Mask::Any);
@@ -297,7 +299,8 @@ fn nothing_is_masked_without_a_processor() {
 #[test]
 fn what_a_template_cannot_do_is_refused() {
     let tokenizer = Tokenizer::load(Path::new("qwen-like")).unwrap();
-    let error = LogitProcessor::new(LpKind::Generic, &tokenizer, Dialect::FIXED, None, 0).err().unwrap();
+    let error =
+        LogitProcessor::new(LpKind::Generic, tokenizer.clone(), Dialect::FIXED, None, 0).err().unwrap();
     assert!(error.to_string().starts_with("--placeholder: the processor `generic` needs one"), "{error}");
     let error = "allow-list".parse::<LpKind>().unwrap_err().to_string();
     assert!(error.contains("there is no `allow-list`") && error.contains("allowlist"), "{error}");
@@ -305,12 +308,13 @@ fn what_a_template_cannot_do_is_refused() {
     let fused = extended("qwen-like", &FUSED);
     let placeholder = Placeholder::new("0.0000,0.0000,0.0000").unwrap();
     let processor =
-        LogitProcessor::new(LpKind::Allowlist, &fused, Dialect::FIXED, Some(&placeholder), 0).unwrap();
+        LogitProcessor::new(LpKind::Allowlist, fused.clone(), Dialect::FIXED, Some(&placeholder), 0).unwrap();
     let error = processor.constraint("[C]<>").err().unwrap().to_string();
     assert!(error.contains(": token `<0.` holds a bracket and digits"), "{error}");
 
     let separate = extended("qwen-like", &SEPARATE);
     let processor =
-        LogitProcessor::new(LpKind::Allowlist, &separate, Dialect::FIXED, Some(&placeholder), 0).unwrap();
+        LogitProcessor::new(LpKind::Allowlist, separate.clone(), Dialect::FIXED, Some(&placeholder), 0)
+            .unwrap();
     assert!(processor.constraint("[C]<>").is_ok());
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use drift::audit::{Judged, Outcome, Sample, judge, judge_as_3dmolgen};
+use drift::audit::{Outcome, TextSample, TextVerdict, judge, judge_as_3dmolgen};
 use drift::text::graph::same_molecule;
 use drift::text::spelling::foreign;
 use drift::text::{Dialect, tagged};
@@ -38,8 +38,8 @@ fn name(outcome: Outcome) -> &'static str {
     }
 }
 
-fn judged(one: &Edited) -> Judged {
-    judge(&Sample { prompt: Some(&one.prompt), answer: &one.text, ended: true, dialect: Dialect::FIXED })
+fn judged(one: &Edited) -> TextVerdict {
+    judge(&TextSample { prompt: Some(&one.prompt), answer: &one.text, ended: true, dialect: Dialect::FIXED })
 }
 
 /// How many texts of each kind: more with DRIFT_EDITS, for a long run.
@@ -51,7 +51,7 @@ fn each() -> usize {
 fn the_users_verdict_is_what_rdkit_says_on_every_kind_of_edit() {
     const { assert!(KINDS >= 20) };
     let edited = edited(each(), 7);
-    let ours: Vec<Judged> = edited.iter().map(judged).collect();
+    let ours: Vec<TextVerdict> = edited.iter().map(judged).collect();
     for (one, verdict) in edited.iter().zip(&ours) {
         assert!(
             verdict.outcome != Outcome::Pass || verdict.by_3dmolgen == Outcome::Pass,
@@ -163,7 +163,7 @@ fn verdicts_that_need_no_python() {
     for (text, theirs, ours) in table {
         let text = tagged(&text);
         let judged =
-            judge(&Sample { prompt: Some("CO"), answer: &text, ended: true, dialect: Dialect::FIXED });
+            judge(&TextSample { prompt: Some("CO"), answer: &text, ended: true, dialect: Dialect::FIXED });
         assert_eq!((name(judged.by_3dmolgen), name(judged.outcome)), (theirs, ours), "{text}");
     }
     for text in

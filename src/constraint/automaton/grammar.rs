@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use super::learn::{Isolation, Piece, Pieces};
+use super::learn::{Isolation, Pieces, PreToken};
 use super::states::{Mode, Path, StateId, States};
 use crate::design::Range;
 use crate::design::scheme::strings;
@@ -125,7 +125,7 @@ impl Grammar<'_> {
 
 /// The states of isolated blocks: each piece takes the tokens that the model makes of it, by itself.
 fn isolated(states: &mut States, isolation: &Isolation, tokenizer: &Tokenizer) -> Option<StateId> {
-    let mut tokens: HashMap<&Piece, Vec<Vec<u32>>> = HashMap::new();
+    let mut tokens: HashMap<&PreToken, Vec<Vec<u32>>> = HashMap::new();
     for piece in isolation.ways.iter().flatten() {
         if !tokens.contains_key(piece) {
             let all = texts(piece, isolation.range);
@@ -148,7 +148,7 @@ fn isolated(states: &mut States, isolation: &Isolation, tokenizer: &Tokenizer) -
 }
 
 /// Every text of a piece.
-fn texts(piece: &Piece, range: Range) -> Vec<String> {
+fn texts(piece: &PreToken, range: Range) -> Vec<String> {
     let mut texts = vec![String::new()];
     for (slot, not_zero) in piece {
         let mut options = strings(&[*slot], range);

@@ -28,13 +28,13 @@ pub struct Isolation {
     /// How many decimals their numbers may have, in order.
     pub decimals: Vec<usize>,
     /// How blocks are cut, by the decimals of their three numbers.
-    pub ways: Vec<Vec<Piece>>,
+    pub ways: Vec<Vec<PreToken>>,
     /// Some isolated block.
     pub sample: String,
 }
 
 /// A pre-token of an isolated block: its slots. A last decimal of the stripped dialect is marked, for it is not zero.
-pub type Piece = Vec<(Slot, bool)>;
+pub type PreToken = Vec<(Slot, bool)>;
 
 /// An error that names the tokenizer.
 pub fn refuse(tokenizer: &Tokenizer, problem: impl std::fmt::Display) -> Error {
@@ -165,12 +165,12 @@ impl Isolation {
 const MAX_SPELLINGS: u64 = 400_000;
 
 /// How many texts a piece stands for.
-fn spellings(piece: &Piece, range: Range) -> u64 {
+fn spellings(piece: &PreToken, range: Range) -> u64 {
     size(&piece.iter().map(|(slot, _)| *slot).collect::<Vec<_>>(), range)
 }
 
 /// The slots of a block whose numbers have so many decimals; a number without decimals has no point.
-fn slots(decimals: [usize; 3], dialect: Dialect) -> Piece {
+fn slots(decimals: [usize; 3], dialect: Dialect) -> PreToken {
     let mut slots = vec![(Slot::Open, false)];
     for (axis, count) in decimals.into_iter().enumerate() {
         slots.extend([(Slot::Sign, false), (Slot::Integer, false)]);

@@ -225,23 +225,24 @@ fn entries(
 }
 
 /// The automaton with the texts between blocks, for one tokenizer and dialect.
-pub struct AutomatonProcessor<'t> {
-    tokenizer: &'t Tokenizer,
+pub struct AutomatonProcessor {
+    tokenizer: Arc<Tokenizer>,
     automaton: Arc<Automaton>,
     segments: RwLock<HashMap<Box<str>, Arc<Segment>>>,
     exits: KnownExits,
     eos: u32,
 }
 
-impl<'t> AutomatonProcessor<'t> {
+impl AutomatonProcessor {
     /// Builds the automaton and compares it with the encoder on random texts.
     ///
     /// # Errors
     /// If the tokenizer is of no kind for which the automaton is exact, or a comparison fails.
-    pub fn new(tokenizer: &'t Tokenizer, dialect: Dialect, eos: u32) -> Result<Self> {
+    pub fn new(tokenizer: Arc<Tokenizer>, dialect: Dialect, eos: u32) -> Result<Self> {
+        let automaton = Arc::new(Automaton::new(&tokenizer, dialect)?);
         let processor = AutomatonProcessor {
             tokenizer,
-            automaton: Arc::new(Automaton::new(tokenizer, dialect)?),
+            automaton,
             segments: RwLock::default(),
             exits: KnownExits::default(),
             eos,
@@ -285,7 +286,7 @@ impl<'t> AutomatonProcessor<'t> {
             return Ok(known.clone());
         }
         let segment = Arc::new(
-            Segments { tokenizer: self.tokenizer, automaton: &self.automaton, exits: &self.exits }
+            Segments { tokenizer: &self.tokenizer, automaton: &self.automaton, exits: &self.exits }
                 .make(key)?,
         );
         self.segments.write().unwrap_or_else(PoisonError::into_inner).insert(key.into(), segment.clone());

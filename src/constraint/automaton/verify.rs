@@ -19,8 +19,8 @@ const ROUNDS: usize = 6;
 ///
 /// # Errors
 /// The first text that differs.
-pub fn verify(processor: &AutomatonProcessor<'_>, dialect: Dialect) -> Result<()> {
-    let tokenizer = processor.tokenizer;
+pub fn verify(processor: &AutomatonProcessor, dialect: Dialect) -> Result<()> {
+    let tokenizer = &*processor.tokenizer;
     let mut random = ChaCha8Rng::seed_from_u64(0);
     for skeleton in BUILT_IN_SKELETONS {
         let follow = processor.follow(skeleton)?;

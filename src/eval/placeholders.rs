@@ -12,7 +12,7 @@ use crate::text::Reading;
 
 /// A placeholder with its name in reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Filling {
+pub(super) struct NamedPlaceholder {
     /// The placeholder itself, or how blocks are classed and in which file.
     pub label: String,
     pub placeholder: Placeholder,
@@ -20,9 +20,13 @@ pub(super) struct Filling {
     pub classes: Vec<ClassPlaceholder>,
 }
 
-impl Filling {
+impl NamedPlaceholder {
     fn of_text(text: &str) -> Result<Self> {
-        Ok(Filling { label: text.to_owned(), placeholder: Placeholder::new(text)?, classes: Vec::new() })
+        Ok(NamedPlaceholder {
+            label: text.to_owned(),
+            placeholder: Placeholder::new(text)?,
+            classes: Vec::new(),
+        })
     }
 
     /// What a file says for the tokenizer of a checkpoint: one per class of block where that gains something.
@@ -30,7 +34,7 @@ impl Filling {
         let fitted = file.of(&checkpoint.tokenizer, checkpoint.dialect)?;
         let in_file = |error: Error| Error::input(file.place(), error, "");
         let Some(FittedClasses { partition, placeholders }) = &fitted.classes else {
-            return Filling::of_text(&fitted.placeholder).map_err(in_file);
+            return NamedPlaceholder::of_text(&fitted.placeholder).map_err(in_file);
         };
         let pairs: Vec<(&str, &str)> = placeholders.iter().map(|(class, text)| (&**class, &**text)).collect();
         let placeholder = Placeholder::per_class(*partition, &pairs, &fitted.placeholder).map_err(in_file)?;
@@ -38,7 +42,7 @@ impl Filling {
             class: (*class).to_owned(),
             placeholder: (*placeholder).to_owned(),
         };
-        Ok(Filling {
+        Ok(NamedPlaceholder {
             label: format!("{placeholder} of {}", file.source.name),
             classes: pairs.iter().map(class).collect(),
             placeholder,
@@ -47,32 +51,36 @@ impl Filling {
 }
 
 /// A plan's placeholders for one checkpoint, each once.
-pub(super) fn fillings(plan: &EvalPlan, checkpoint: &Checkpoint, job: &Job) -> Result<Vec<Filling>> {
-    let mut fillings: Vec<Filling> = Vec::new();
+pub(super) fn placeholders(
+    plan: &EvalPlan,
+    checkpoint: &Checkpoint,
+    job: &Job,
+) -> Result<Vec<NamedPlaceholder>> {
+    let mut all: Vec<NamedPlaceholder> = Vec::new();
     if !plan.processors.iter().any(|processor| processor.takes_placeholder()) {
-        return Ok(fillings);
+        return Ok(all);
     }
     for choice in &plan.placeholders {
-        let filling = match choice {
-            PlaceholderChoice::Text(text) => Filling::of_text(text)?,
-            PlaceholderChoice::Fitted => Filling::of_text(&fitted(checkpoint, plan.seed, job)?)?,
-            PlaceholderChoice::File(file) => Filling::of_file(file, checkpoint)?,
+        let named = match choice {
+            PlaceholderChoice::Text(text) => NamedPlaceholder::of_text(text)?,
+            PlaceholderChoice::Fitted => NamedPlaceholder::of_text(&fitted(checkpoint, plan.seed, job)?)?,
+            PlaceholderChoice::File(file) => NamedPlaceholder::of_file(file, checkpoint)?,
         };
-        match fillings.iter().find(|known| known.label == filling.label) {
-            None => fillings.push(filling),
-            Some(known) if *known == filling => {}
+        match all.iter().find(|known| known.label == named.label) {
+            None => all.push(named),
+            Some(known) if *known == named => {}
             Some(_) => {
-                let problem = format!("two files have placeholders {}", filling.label);
+                let problem = format!("two files have placeholders {}", named.label);
                 return Err(Error::input("--placeholder", problem, "rename one of them"));
             }
         }
     }
-    Ok(fillings)
+    Ok(all)
 }
 
 fn fitted(checkpoint: &Checkpoint, seed: u64, job: &Job) -> Result<String> {
     let plan = FitPlan {
-        tokenizers: vec![checkpoint.tokenizer.clone()],
+        tokenizers: vec![(*checkpoint.tokenizer).clone()],
         dialects: DialectChoice::Only(checkpoint.dialect),
         candidates: Vec::new(),
         objective: Objective::default(),
