@@ -14,6 +14,8 @@ pub mod corpus;
 
 pub mod stats;
 
+pub mod mine;
+
 pub mod tokenizer;
 
 pub mod placeholder;
@@ -24,16 +26,23 @@ pub mod constraint;
 
 pub mod audit;
 
+#[cfg(feature = "generate")]
 pub mod model;
 
+#[cfg(feature = "generate")]
 pub mod train;
 
+#[cfg(feature = "generate")]
 pub mod generate;
 
+#[cfg(feature = "generate")]
 pub mod eval;
 
+#[cfg(feature = "report")]
 pub mod report;
 
+#[cfg(feature = "cli")]
+#[allow(clippy::disallowed_methods, reason = "the only place that prints")]
 pub mod cli;
 
 pub use error::{Error, Result};

@@ -14,6 +14,7 @@ mod collect;
 mod conformers;
 pub mod frame;
 pub mod geom_pickle;
+#[cfg(feature = "hdf5")]
 pub mod hdf5;
 mod jsonl;
 mod lines;
@@ -26,6 +27,7 @@ mod read;
 mod sdf;
 mod source;
 pub mod split;
+#[cfg(feature = "hdf5")]
 pub mod store;
 mod walk;
 mod xyz;

@@ -13,6 +13,7 @@ const ORDER: [&str; 17] = [
     "text",
     "corpus",
     "stats",
+    "mine",
     "tokenizer",
     "placeholder",
     "design",
