@@ -5,9 +5,10 @@ use std::path::Path;
 use std::process::Command;
 
 /// Modules of Python that tests need, and the names under which they ask for them.
-const MODULES: [(&str, &[&str]); 3] = [
+const MODULES: [(&str, &[&str]); 4] = [
     ("has_h5py", &["h5py"]),
     ("has_rdkit", &["rdkit"]),
+    ("has_safetensors", &["numpy", "safetensors"]),
     ("has_transformers", &["tokenizers", "transformers"]),
 ];
 

@@ -26,6 +26,14 @@ impl Baseline {
         match self.0 {}
     }
 
+    /// The logits of the last token of each row.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn forward(&mut self, _: &[Vec<u32>], _: usize) -> Result<Vec<Vec<f32>>> {
+        match self.0 {}
+    }
+
     /// Generates for all prompts.
     pub fn generate(&mut self, _: &[Prompt], _: &Options, _: &Job) -> Result<Generated> {
         match self.0 {}
