@@ -15,7 +15,7 @@ use crate::tokenizer::Tokenizer;
 
 /// The command line of `drift audit`.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     /// Generated text, known by content: 3DMolGen's smoke reports, JSON Lines, plain text; each also gzipped
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -45,7 +45,7 @@ enum DialectArg {
 }
 
 /// Reads and judges.
-pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
+pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     if let Err(problem) = parse_block(args.placeholder.as_bytes()) {
         let remedy = "give three numbers, for example 0.0000,0.0000,0.0000";
         return Err(Error::input("--placeholder", problem, remedy).into());

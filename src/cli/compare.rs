@@ -8,7 +8,7 @@ use crate::report::compare_view::tables;
 
 /// The command line of `drift compare`.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     /// A record of `drift eval`, or a Chrome trace; .json or .gz
     #[arg(value_name = "A")]
     first: PathBuf,
@@ -18,7 +18,7 @@ pub struct Args {
 }
 
 /// Reads, matches, shows.
-pub fn run(args: &Args, output: &Output) -> anyhow::Result<()> {
+pub(super) fn run(args: &Args, output: &Output) -> anyhow::Result<()> {
     let report = compare([&args.first, &args.second])?;
     if output.json {
         return output.document(&report);

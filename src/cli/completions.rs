@@ -6,13 +6,13 @@ use super::output::Output;
 
 /// The command line of `drift completions`.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     /// The shell
     shell: Shell,
 }
 
 /// Prints the script.
-pub fn run(args: Args, command: &mut clap::Command, output: &Output) -> anyhow::Result<()> {
+pub(super) fn run(args: Args, command: &mut clap::Command, output: &Output) -> anyhow::Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, command, "drift", &mut script);
     output.text(&String::from_utf8(script)?)

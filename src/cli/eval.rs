@@ -29,7 +29,7 @@ const PLACEHOLDER: &str = "0.0000,0.0000,0.0000";
 
 /// The command line of `drift eval`.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     /// A model folder (config.json, safetensors, tokenizer.json); the embedded reference checkpoint by default
     #[arg(long, value_name = "DIR")]
     model: Vec<PathBuf>,
@@ -151,7 +151,7 @@ enum CacheArg {
 }
 
 /// Reads, generates, judges, writes, shows.
-pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
+pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     let plan = plan(&args)?;
     let printed = Printed::of(&args, output)?;
     let folder = args.output.as_deref().filter(|path| !is_stdout(path));

@@ -16,7 +16,7 @@ use crate::tokenizer::Tokenizer;
 
 /// The command line of `drift fit`.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     /// Conformers to replay: whatever `drift mine` reads, and its stores; the embedded corpus by default
     #[arg(long, value_name = "INPUT", num_args = 1..)]
     corpus: Vec<PathBuf>,
@@ -58,7 +58,7 @@ enum DialectArg {
 }
 
 /// Reads, fits, writes, shows.
-pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
+pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     let corpus = super::corpus(&args.corpus);
     let plan = plan(&args)?;
     let folder = args.output.as_deref().filter(|path| path.as_os_str() != "-");

@@ -15,7 +15,7 @@ use crate::tokenizer::{Class, Token, Tokenizer, block_ranges};
 
 /// The command line of `drift inspect`.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     /// A tokenizer.json, plain or gzipped, a model folder, or an embedded name: qwen-like, llama-like, and each of them
     /// extended, with -separate or -fused behind it
     #[arg(long, value_name = "TOKENIZER", default_value = "qwen-like")]
@@ -52,7 +52,7 @@ struct Block {
 }
 
 /// Tokenises and shows.
-pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
+pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     if args.placeholder.contains(['<', '>']) {
         let problem = format!("`{}` holds a bracket", args.placeholder);
         return Err(Error::input("--placeholder", problem, "give the inside of a block").into());

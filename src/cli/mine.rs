@@ -12,7 +12,7 @@ use crate::report::stats_view::{stats_page, stats_table};
 
 /// The command line of `drift mine`.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     /// Files and folders, known by content: JSONL, enriched text, SDF, XYZ, GEOM msgpack, RDKit pickles, HDF5; each
     /// also gzipped or in a .tar(.gz)
     #[arg(required = true, value_name = "INPUT")]
@@ -35,7 +35,7 @@ enum FrameArg {
 }
 
 /// Reads, counts, stores, shows.
-pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
+pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     let frame = match args.frame {
         FrameArg::Keep => Frame::Keep,
         FrameArg::Principal => Frame::Principal,

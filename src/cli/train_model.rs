@@ -14,7 +14,7 @@ use crate::train::{Plan, Schedule, Shape, train};
 
 /// The command line of `drift train-model`.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     /// A tokenizer.json, plain or gzipped, or a model folder; also qwen-like and llama-like, which come with drift
     #[arg(long, value_name = "TOKENIZER")]
     tokenizer: PathBuf,
@@ -121,7 +121,7 @@ enum DialectArg {
 }
 
 /// Trains, writes, shows.
-pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
+pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     let corpus = super::corpus(&args.corpus);
     let plan = plan(args)?;
     let report = train(&plan, &*corpus, job)?;

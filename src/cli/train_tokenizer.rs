@@ -28,7 +28,7 @@ use crate::tokenizer::Tokenizer;
 /// The command line of `drift train-tokenizer`.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("aim").required(true))]
-pub struct Args {
+pub(super) struct Args {
     /// The tokenizer to extend: a tokenizer.json, plain or gzipped, or a model folder; also qwen-like and llama-like,
     /// which come with drift
     #[arg(
@@ -134,7 +134,7 @@ fn refuse_stripped(args: &Args) -> anyhow::Result<()> {
 }
 
 /// Designs or learns, checks, writes, shows.
-pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
+pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     let corpus = super::corpus(&args.corpus);
     let (range, kind) = (Range::new(args.range)?, args.kind.into());
     refuse_stripped(&args)?;
