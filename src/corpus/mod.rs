@@ -34,7 +34,7 @@ mod xyz;
 
 use std::sync::Arc;
 
-pub use conformers::{Conformers, Embedded, Files};
+pub use conformers::{Conformers, Embedded, Files, Texts};
 pub use lines::MAX_LINE_BYTES;
 pub use read::{ReadSummary, SKIPPED_LISTED, read};
 pub use source::Format;

@@ -97,7 +97,7 @@ impl ReadSummary {
         self.written = batch.conformers.iter().fold(self.written, |all, c| all.join(c.written));
     }
 
-    fn refuse_if_empty(&self, inputs: &[PathBuf]) -> Result<()> {
+    pub(super) fn refuse_if_empty(&self, inputs: &[PathBuf]) -> Result<()> {
         if self.conformers > 0 {
             return Ok(());
         }

@@ -190,7 +190,7 @@ fn some_crates_are_known_to_few_modules() {
     let files = library();
     for (name, owners) in KNOWN_TO_FEW {
         let users: BTreeSet<&str> =
-            files.iter().filter(|file| file.code.crates.contains(name)).map(Source::top).collect();
+            files.iter().filter(|file| file.code.crates.contains(name)).map(|file| file.top()).collect();
         assert!(users.iter().all(|user| owners.contains(user)), "{name} is for {owners:?} alone: {users:?}");
         assert!(!users.is_empty(), "nobody uses {name}");
     }
