@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use super::output::Output;
 use crate::audit::{AuditPlan, AuditReport, audit};
 use crate::error::Error;
+#[cfg(feature = "generate")]
 use crate::eval::recipe_dialect;
 use crate::job::Job;
 use crate::report::audit_view::{audit_table, drift_table, examples_table, geometry_table, their_table};
@@ -84,6 +85,12 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
     }
     report.warnings.iter().for_each(|warning| output.note(&format!("warning: {warning}")));
     output.text(&render(&report, output))
+}
+
+/// Recipes are read where models are.
+#[cfg(not(feature = "generate"))]
+fn recipe_dialect(_: &std::path::Path) -> Option<Dialect> {
+    None
 }
 
 /// Skipped records that a terminal shows.

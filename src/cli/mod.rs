@@ -2,8 +2,10 @@
 
 mod audit;
 mod blocks;
+#[cfg(feature = "generate")]
 mod compare;
 mod completions;
+#[cfg(feature = "generate")]
 mod eval;
 mod extension;
 mod fit;
@@ -11,6 +13,7 @@ mod inspect;
 mod mine;
 mod output;
 mod progress;
+#[cfg(feature = "generate")]
 mod train_model;
 mod train_tokenizer;
 
@@ -61,14 +64,17 @@ enum Verb {
     /// Extend a tokenizer so that every coordinate block takes the same, small number of tokens, proved
     TrainTokenizer(train_tokenizer::Args),
     /// Train a small Qwen3 or Llama model on a corpus, as a Hugging Face checkpoint
+    #[cfg(feature = "generate")]
     TrainModel(train_model::Args),
     /// Judge generated text: junk, lost digits, validity, drift
     Audit(audit::Args),
     /// Show the tokens of texts, which of them a template leaves free, and their drift
     Inspect(inspect::Args),
     /// Generate with a real model under every logit processor, and measure what each costs
+    #[cfg(feature = "generate")]
     Eval(Box<eval::Args>),
     /// Set two records of `drift eval`, or two Chrome traces, side by side
+    #[cfg(feature = "generate")]
     Compare(compare::Args),
     /// Print a completion script for a shell
     Completions(completions::Args),
@@ -102,8 +108,11 @@ fn run(cli: Cli, output: &Output) -> anyhow::Result<()> {
         Verb::Audit(args) => audit::run(args, &job, output),
         Verb::Inspect(args) => inspect::run(args, &job, output),
         Verb::TrainTokenizer(args) => train_tokenizer::run(args, &job, output),
+        #[cfg(feature = "generate")]
         Verb::Eval(args) => eval::run(*args, &job, output),
+        #[cfg(feature = "generate")]
         Verb::Compare(args) => compare::run(&args, output),
+        #[cfg(feature = "generate")]
         Verb::TrainModel(args) => train_model::run(args, &job, output),
         Verb::Completions(args) => completions::run(args, &mut Cli::command(), output),
     }

@@ -4,7 +4,7 @@ use std::io::Cursor;
 use std::path::PathBuf;
 
 use super::read::ReadSummary;
-use super::{Context, Emit, ReadOptions, Source, jsonl, read};
+use super::{Context, Emit, ReadOptions, Source, jsonl, plain, read};
 use crate::error::Result;
 use crate::io;
 use crate::job::{InputHash, Job, Unit};
@@ -67,28 +67,15 @@ impl Conformers for Embedded {
         let name = "corpora/default.jsonl.gz";
         if self.reading.precision > Precision::FOUR {
             let problem = format!("has four decimals, not {}", self.reading.precision.in_words());
-            return Err(crate::Error::input(
-                "the built-in corpus",
-                problem,
-                "give --corpus with conformers of your own",
-            ));
+            let remedy = "give --corpus with conformers of your own";
+            return Err(crate::Error::input("the built-in corpus", problem, remedy));
         }
-        let mut summary = ReadSummary::new();
-        let mut reader = io::decompressed(Cursor::new(EMBEDDED))
-            .map_err(|e| crate::Error::input(name, e, "the build is damaged"))?;
-        job.observer().begin("reading", None, Unit::Items);
         // Its file has commas, whatever its blocks are to be written with.
         let reading = Reading { precision: self.reading.precision, cut: true, ..Reading::default() };
-        let options = ReadOptions { reading, ..ReadOptions::default() };
-        let context = Context { options, job };
+        let mut reader = io::decompressed(Cursor::new(EMBEDDED))
+            .map_err(|e| crate::Error::input(name, e, "the build is damaged"))?;
         let source = Source { name: name.to_owned(), reader: &mut *reader };
-        let outcome = jsonl::read(source, context, &mut |batch| {
-            job.check()?;
-            summary.count(&batch);
-            emit(batch)
-        });
-        job.observer().end();
-        outcome?;
+        let mut summary = read_from(jsonl::read, source, reading, job, emit)?;
         summary.inputs.push(Self::source());
         summary.written = Written::ANY;
         Ok(summary)
@@ -97,4 +84,43 @@ impl Conformers for Embedded {
     fn reading(&self) -> Reading {
         self.reading
     }
+}
+
+/// Enriched SMILES in memory, one a line.
+#[derive(Debug, Clone, Copy)]
+pub struct Texts<'t>(pub &'t str);
+
+impl Conformers for Texts<'_> {
+    fn read(&self, job: &Job, emit: &mut Emit<'_>) -> Result<ReadSummary> {
+        let name = "texts";
+        let source = Source { name: name.to_owned(), reader: &mut self.0.as_bytes() };
+        let mut summary = read_from(plain::read, source, Reading::default(), job, emit)?;
+        summary.refuse_if_empty(&[name.into()])?;
+        summary.inputs.push(io::hash_bytes(name, self.0.as_bytes()));
+        Ok(summary)
+    }
+}
+
+/// The reader of a format.
+type Reader = fn(Source<'_>, Context<'_>, &mut Emit<'_>) -> Result<()>;
+
+/// Reads what is in memory.
+fn read_from(
+    reader: Reader,
+    source: Source<'_>,
+    reading: Reading,
+    job: &Job,
+    emit: &mut Emit<'_>,
+) -> Result<ReadSummary> {
+    let mut summary = ReadSummary::new();
+    job.observer().begin("reading", None, Unit::Items);
+    let context = Context { options: ReadOptions { reading, ..ReadOptions::default() }, job };
+    let outcome = reader(source, context, &mut |batch| {
+        job.check()?;
+        summary.count(&batch);
+        emit(batch)
+    });
+    job.observer().end();
+    outcome?;
+    Ok(summary)
 }

@@ -15,6 +15,7 @@ mod conformers;
 pub mod eigen;
 pub mod frame;
 pub mod geom_pickle;
+#[cfg(feature = "hdf5")]
 pub mod hdf5;
 mod jsonl;
 mod lines;
@@ -27,13 +28,14 @@ mod read;
 mod sdf;
 mod source;
 pub mod split;
+#[cfg(feature = "hdf5")]
 pub mod store;
 mod walk;
 mod xyz;
 
 use std::sync::Arc;
 
-pub use conformers::{Conformers, Embedded, Files};
+pub use conformers::{Conformers, Embedded, Files, Texts};
 pub use lines::MAX_LINE_BYTES;
 pub use read::{ReadSummary, SKIPPED_LISTED, read};
 pub use source::Format;

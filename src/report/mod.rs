@@ -12,10 +12,13 @@
 
 pub mod audit_view;
 pub mod card;
+#[cfg(feature = "generate")]
 pub mod compare_view;
 pub mod design_page;
 pub mod design_view;
+#[cfg(feature = "generate")]
 pub mod eval_page;
+#[cfg(feature = "generate")]
 pub mod eval_view;
 pub mod fit_page;
 pub mod fit_view;
@@ -26,7 +29,9 @@ pub mod plot;
 pub mod stats_view;
 pub mod table;
 pub mod tokens_view;
+#[cfg(feature = "generate")]
 pub mod trace;
+#[cfg(feature = "generate")]
 pub mod train_view;
 
 pub use html::Page;

@@ -4,6 +4,13 @@
 //! `cargo bench --bench count` prints ratios; `-- --check` only compares counts; `-- --blocks 100000000` sets the size
 //! of the generated corpus. The shared tokenizers are used too where `../shared` (or `DRIFT_SHARED`) is present.
 
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    reason = "prints what it measures"
+)]
+
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 

@@ -2,6 +2,13 @@
 //!
 //! `cargo bench --bench extended [-- TOKENIZER…]`: the embedded tokenizers by default. Ratios below 1 are faster.
 
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    reason = "prints what it measures"
+)]
+
 use std::path::Path;
 use std::time::Instant;
 

@@ -4,6 +4,13 @@
 //! `cargo bench --bench lp` prints shares; `-- --check` only compares masks with dense ones. Qwen3's own tokenizer is used
 //! where `../shared` (or `DRIFT_SHARED`) is present, else the embedded one, with logits for Qwen3's vocabulary.
 
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    reason = "prints what it measures"
+)]
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};

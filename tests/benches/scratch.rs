@@ -4,6 +4,13 @@
 //! and times nothing. The peer is given texts, which it cuts by GPT-2's expression and counts; drift is given the same
 //! texts, which it parses. Both end in a tokenizer that is loaded.
 
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    reason = "prints what it measures"
+)]
+
 use std::time::Instant;
 
 use drift::corpus::{AtomOrder, Conformer, Conformers, Embedded};

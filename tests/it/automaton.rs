@@ -18,7 +18,7 @@ use rayon::prelude::*;
 
 use crate::common::fixture;
 use crate::counting::{FIXTURES, embedded_texts, fixture_tokenizer, is_asked_for, trained, whole};
-use crate::support::{SHARED_TOKENIZERS, shared, shared_texts};
+use crate::support::{SHARED_TOKENIZERS, more, shared, shared_texts};
 
 /// An id that no vocabulary has.
 const EOS: u32 = u32::MAX - 7;
@@ -66,14 +66,15 @@ fn tokenizers() -> Vec<Tokenizer> {
     ]);
     // Two ways to cut `111` score alike in it: refused.
     list.extend(FIXTURES.into_iter().filter(|name| *name != "unigram-like").map(fixture_tokenizer));
-    if let Some(shared) = shared("the automaton of the real tokenizers") {
-        // The others are these with a few tokens more or less.
-        let few = ["qwen3-custom", "llama-3.2-chem", "cl100k", "mistral-v1"];
-        for name in if whole() { &SHARED_TOKENIZERS[..] } else { &few } {
-            list.push(Tokenizer::load(&shared.join("tokenizers").join(name)).unwrap());
-        }
-    }
     list
+}
+
+/// The real ones.
+fn shared_tokenizers() -> Vec<Tokenizer> {
+    // The others are these with a few tokens more or less.
+    let few = ["qwen3-custom", "llama-3.2-chem", "cl100k", "mistral-v1"];
+    let names = if whole() { &SHARED_TOKENIZERS[..] } else { &few };
+    names.iter().map(|name| Tokenizer::load(&shared().join("tokenizers").join(name)).unwrap()).collect()
 }
 
 /// Numbers of every magnitude and length.
@@ -229,8 +230,18 @@ fn check_texts(tokenizer: &Tokenizer, dialect: Dialect, texts: &[String]) -> (us
 
 #[test]
 fn true_texts_are_followed_and_what_is_followed_is_canonical() {
-    let shared = if whole() { shared("the automaton on all shared texts") } else { None };
-    for tokenizer in tokenizers().into_iter().filter(|tokenizer| is_asked_for(&tokenizer.name)) {
+    check_both_ways(tokenizers());
+}
+
+#[test]
+#[cfg_attr(not(has_shared), ignore = "needs ../shared or DRIFT_SHARED")]
+fn texts_of_the_shared_tokenizers_are_followed_and_canonical() {
+    check_both_ways(shared_tokenizers());
+}
+
+fn check_both_ways(tokenizers: Vec<Tokenizer>) {
+    let shared = if whole() { more() } else { None };
+    for tokenizer in tokenizers.into_iter().filter(|tokenizer| is_asked_for(&tokenizer.name)) {
         for (dialect, field) in Dialect::ALL.into_iter().zip(["embedded_smiles", "embedded_smiles_stripped"])
         {
             let rounds = if whole() { 10_000 } else { 40 };

@@ -358,8 +358,9 @@ fn a_corpus_in_the_stripped_dialect_is_refused() {
 }
 
 #[test]
+#[cfg_attr(not(has_shared), ignore = "needs ../shared or DRIFT_SHARED")]
 fn real_tokenizers_keep_within_their_spare_rows() {
-    let Some(shared) = shared("extension of the real tokenizers") else { return };
+    let shared = shared();
     let texts: Vec<(String, usize)> = shared_texts(&shared, "embedded_smiles")
         .iter()
         .step_by(20)

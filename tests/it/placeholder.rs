@@ -282,8 +282,9 @@ fn argmin_reaches_what_was_constructed_from_twenty_seeds() {
 }
 
 #[test]
+#[cfg_attr(not(has_shared), ignore = "needs ../shared or DRIFT_SHARED")]
 fn the_design_table_comes_out_and_equals_the_reference() {
-    let Some(shared) = shared("the drift table on real tokenizers") else { return };
+    let shared = shared();
     let folder = tempfile::tempdir().unwrap();
     // Tokenizer, field, placeholder, junk blocks, junk per block, truncated, unparsable, RMSD: DESIGN section 2.
     type Row = (&'static str, &'static str, &'static str, f64, f64, f64, f64, Option<f64>);
@@ -325,8 +326,9 @@ fn the_design_table_comes_out_and_equals_the_reference() {
 }
 
 #[test]
+#[cfg_attr(not(has_shared), ignore = "needs ../shared or DRIFT_SHARED")]
 fn every_certificate_of_the_shared_tokenizers_closes() {
-    let Some(shared) = shared("certificates of the real tokenizers") else { return };
+    let shared = shared();
     let folder = tempfile::tempdir().unwrap();
     let corpus = corpus_of(folder.path(), &eight_hundred(&shared, "embedded_smiles"));
     for dialect in Dialect::ALL {
@@ -491,8 +493,9 @@ fn no_random_string_beats_the_chosen_placeholder() {
 }
 
 #[test]
+#[cfg_attr(not(has_shared), ignore = "needs ../shared or DRIFT_SHARED")]
 fn no_random_string_beats_the_chosen_placeholder_of_a_shared_tokenizer() {
-    let Some(shared) = shared("random strings on the real tokenizers") else { return };
+    let shared = shared();
     for (dialect, field) in
         [(Dialect::FIXED, "embedded_smiles"), (Dialect::STRIPPED, "embedded_smiles_stripped")]
     {

@@ -41,8 +41,9 @@ fn the_embedded_corpus_is_what_its_smiles_say() {
 }
 
 #[test]
+#[cfg_attr(not(has_shared), ignore = "needs ../shared or DRIFT_SHARED")]
 fn shared_texts_are_what_their_smiles_say() {
-    let Some(shared) = shared("texts of the shared conformers against their SMILES") else { return };
+    let shared = shared();
     let files = ["geom_conformers.jsonl", "xtb_moses_aq.jsonl.gz", "etkdg_drugs_test.jsonl.gz"];
     let inputs = files.map(|file| shared.join("geom").join(file)).to_vec();
     let report = check(&conformers(&Files { inputs, options: ReadOptions::default() }));
