@@ -5,9 +5,10 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::design::rows::{Rows, belongs, rows};
-use crate::design::train::{NewTokens, tokenizer_config};
-use crate::design::weights::{Model, config, configured_rows};
+use crate::design::extension::config::tokenizer_config;
+use crate::design::extension::new_tokens::NewTokens;
+use crate::design::rows::initial::{Rows, belongs, rows};
+use crate::design::rows::weights::{Model, config, configured_rows};
 use crate::error::Error;
 use crate::io::{read_to_limit, write_atomic};
 use crate::tokenizer::{Tokenizer, config_beside};

@@ -8,13 +8,14 @@ use super::extension::{Beside, Made, write_folder};
 use super::output::Output;
 use crate::corpus::Conformers;
 use crate::design::compare::{Designed, compare, compare_with_design};
-use crate::design::extend::as_read;
-use crate::design::merges::learns_apart;
-use crate::design::rows::Rows;
-use crate::design::scratch::scratch_config;
-use crate::design::texts::ALL_CONTEXTS;
+use crate::design::extension::extend::as_read;
+use crate::design::extension::texts::ALL_CONTEXTS;
+use crate::design::learned::merges::learns_apart;
+use crate::design::rows::initial::Rows;
+use crate::design::train_scratch::scratch_config;
 use crate::design::{
-    Aim, Kind, MergesPlan, Plan, Range, ScratchPlan, Trained, train, train_merges, train_scratch,
+    Aim, ExtensionPlan, MergesPlan, Range, SchemeKind, ScratchPlan, Trained, train, train_merges,
+    train_scratch,
 };
 use crate::error::Error;
 use crate::job::Job;
@@ -97,11 +98,11 @@ enum DialectArg {
     Stripped,
 }
 
-impl From<KindArg> for Kind {
+impl From<KindArg> for SchemeKind {
     fn from(kind: KindArg) -> Self {
         match kind {
-            KindArg::Separate => Kind::Separate,
-            KindArg::Fused => Kind::Fused,
+            KindArg::Separate => SchemeKind::Separate,
+            KindArg::Fused => SchemeKind::Fused,
         }
     }
 }
@@ -164,7 +165,7 @@ pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
 /// The smallest extension, or the best within a budget.
 fn design(
     args: &Args,
-    plan: &Plan,
+    plan: &ExtensionPlan,
     beside: &Beside,
     corpus: &dyn Conformers,
     job: &Job,
@@ -172,7 +173,7 @@ fn design(
 ) -> anyhow::Result<()> {
     let mut trained = train(plan, corpus, job)?;
     let rows = beside.rows(&plan.base, &trained.new_tokens)?;
-    trained.report.for_model(beside.model_rows(), rows.as_ref().map(|rows| rows.report.clone()));
+    trained.report.vocabulary.for_model(beside.model_rows(), rows.as_ref().map(|rows| rows.report.clone()));
     if args.compare {
         let merges = MergesPlan::of(plan, trained.report.new_tokens);
         trained.report.comparison = Some(compare(merges, Some(Designed::of(&trained)), corpus, job)?);
@@ -188,7 +189,7 @@ fn design(
 /// Continued BPE.
 fn merges(
     args: &Args,
-    (plan, tokens): (Plan, u64),
+    (plan, tokens): (ExtensionPlan, u64),
     beside: &Beside,
     corpus: &dyn Conformers,
     job: &Job,
@@ -196,10 +197,10 @@ fn merges(
 ) -> anyhow::Result<()> {
     let mut trained = train_merges(MergesPlan::of(&plan, tokens), corpus, job)?;
     let rows = beside.rows(&plan.base, &trained.new_tokens)?;
-    trained.report.for_model(beside.model_rows(), rows.as_ref().map(|rows| rows.report.clone()));
+    trained.report.vocabulary.for_model(beside.model_rows(), rows.as_ref().map(|rows| rows.report.clone()));
     if args.compare {
         // The design is a row of a table here, not what is written.
-        let plan = Plan { contexts: 1, ..plan };
+        let plan = ExtensionPlan { contexts: 1, ..plan };
         let merges = MergesPlan::of(&plan, tokens);
         trained.report.comparison = Some(compare_with_design(&plan, merges, corpus, job)?);
     }
@@ -210,7 +211,7 @@ fn merges(
 /// BPE from nothing.
 fn scratch(
     args: &Args,
-    (kind, range): (Kind, Range),
+    (kind, range): (SchemeKind, Range),
     corpus: &dyn Conformers,
     job: &Job,
     output: &Output,
@@ -246,7 +247,7 @@ fn show(args: &Args, output: &Output, report: &impl Serialize, table: &str) -> a
 }
 
 /// What the user wrote of a base, complete and checked.
-fn plan(args: &Args, base: &Path, kind: Kind, range: Range) -> anyhow::Result<Plan> {
+fn plan(args: &Args, base: &Path, kind: SchemeKind, range: Range) -> anyhow::Result<ExtensionPlan> {
     // Merges are compared with the best design of as many tokens.
     let aim = match (args.tokens_per_block, args.budget.or(args.merges)) {
         (Some(tokens), _) => Aim::TokensPerBlock(tokens.into()),
@@ -257,5 +258,5 @@ fn plan(args: &Args, base: &Path, kind: Kind, range: Range) -> anyhow::Result<Pl
     let base_json = as_read(&base, base_json);
     let (dialect, fewest_decimals) = (args.dialect.into(), args.fewest_decimals.map(usize::from));
     let (seed, contexts) = (args.seed, ALL_CONTEXTS);
-    Ok(Plan { base, base_json, kind, dialect, fewest_decimals, range, aim, seed, contexts })
+    Ok(ExtensionPlan { base, base_json, kind, dialect, fewest_decimals, range, aim, seed, contexts })
 }

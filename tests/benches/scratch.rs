@@ -7,10 +7,9 @@
 use std::time::Instant;
 
 use drift::corpus::{AtomOrder, Conformer, Conformers, Embedded};
-use drift::design::compare::whole_text;
-use drift::design::sample::Sample;
-use drift::design::scratch::{SPECIAL, scratch};
-use drift::design::{Kind, Range, ScratchPlan};
+use drift::design::learned::scratch::{SPECIAL, scratch};
+use drift::design::measured::sample::{LearningSample, whole_text};
+use drift::design::{Range, SchemeKind, ScratchPlan};
 use drift::job::Job;
 use drift::text::{self, Dialect};
 use drift::tokenizer::Tokenizer;
@@ -76,9 +75,9 @@ fn own(bodies: &[String], vocab_size: usize) -> anyhow::Result<Tokenizer> {
         })
         .collect::<Result<_, text::TextError>>()?;
     let blocks = conformers.iter().map(|c| c.coordinates.len() as u64).sum();
-    let sample = Sample { conformers, blocks, left_out: 0, inputs: Vec::new() };
+    let sample = LearningSample { conformers, blocks, left_out: 0, inputs: Vec::new() };
     let range = Range::new(15)?;
-    let plan = ScratchPlan { vocab_size, kind: Kind::Fused, range, contexts: 1, compare: false };
+    let plan = ScratchPlan { vocab_size, kind: SchemeKind::Fused, range, contexts: 1, compare: false };
     Ok(scratch(plan, &sample, &Job::default())?.tokenizer)
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use drift::constraint::{Constraint, LogitProcessor, LpKind, Mask};
 use drift::corpus::{Conformers, Embedded};
-use drift::design::extend::extend;
+use drift::design::extension::extend::extend;
 use drift::design::{Range, Scheme};
 use drift::io::hash_bytes;
 use drift::job::Job;
