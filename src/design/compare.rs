@@ -21,12 +21,12 @@ use super::report::trained::Trained;
 use super::scheme::counting_bound::Proved;
 use super::scheme::cuts::Scheme;
 use super::scheme::grammar::Grammar;
-use super::scheme::slots::Range;
+use super::scheme::pieces::Filled;
 use super::train::train;
 use crate::corpus::Conformers;
 use crate::error::{Error, Result};
 use crate::job::Job;
-use crate::text::{self, Dialect};
+use crate::text::{self, Dialect, Fixed};
 use crate::tokenizer::Tokenizer;
 use crate::tokenizer::learn::{BYTES, learn_plain};
 
@@ -127,8 +127,8 @@ pub fn compare(
     let texts: Vec<String> = sample.conformers.par_iter().map(conformer_text).collect();
     let tags = [text::CONFORMER_OPEN, text::CONFORMER_CLOSE];
     entries.push(plain(BYTES + tags.len() + plan.tokens as usize, &tags, &texts)?);
-    let others = other_texts(plan.base)?;
-    let rows = rows((Some((plan.base, &others)), plan.range), &entries, corpus, job)?;
+    let others = other_texts(plan.base, plan.grammar())?;
+    let rows = rows((Some((plan.base, &others)), plan.grammar()), &entries, corpus, job)?;
     Ok(MethodComparison { new_tokens: plan.tokens, other_texts: others.len() as u64, rows })
 }
 
@@ -163,15 +163,15 @@ fn continued(plan: MergesPlan<'_>, sample: &LearningSample, job: &Job) -> Result
 
 /// Continued BPE with every block as one word.
 fn in_whole_blocks(plan: MergesPlan<'_>, sample: &LearningSample, job: &Job) -> Result<Entry> {
-    let MergesPlan { base, base_json, range, .. } = plan;
-    let inside = |numbers: &&[i32; 3]| super::scheme::pieces::Filled::of(numbers, range).is_some();
+    let MergesPlan { base, base_json, .. } = plan;
+    let inside = |numbers: &&[Fixed; 3]| Filled::of(numbers, plan.grammar()).is_some();
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     for numbers in sample.numbers().filter(inside).take(WHOLE_BLOCKS) {
         let text = text::write("[C]<>", &[*numbers], Dialect::Fixed);
         *counts.entry(text["[C]".len()..].to_owned()).or_default() += 1;
     }
     let joinable = Joinable::of(base, base_json);
-    let scheme = Scheme::finest(range);
+    let scheme = Scheme::finest(plan.grammar());
     let (tokenizer, new_tokens) = learned(plan, counts, &|text| joinable.allows(text), job, &|new| {
         let Extended { json, new_tokens } = extend(base_json, &base.name, &scheme, new)?;
         Ok((without_cut(json), new_tokens))
@@ -235,7 +235,7 @@ fn load(name: &str, bytes: &[u8]) -> Result<Tokenizer> {
 
 /// All entries on the corpus, after the base if there is one.
 fn rows(
-    (base, range): (Option<(&Tokenizer, &[Encoded])>, Range),
+    (base, grammar): (Option<(&Tokenizer, &[Encoded])>, Grammar),
     entries: &[Entry],
     corpus: &dyn Conformers,
     job: &Job,
@@ -243,7 +243,7 @@ fn rows(
     let first = base.map(|(tokenizer, _)| tokenizer);
     let tokenizers: Vec<&Tokenizer> =
         first.into_iter().chain(entries.iter().map(|entry| &entry.tokenizer)).collect();
-    let measured = Measured::of(&tokenizers, Grammar::fixed(range), corpus, job)?;
+    let measured = Measured::of(&tokenizers, grammar, corpus, job)?;
     let mut rows: Vec<MethodRow> = first.iter().map(|_| base_row(&measured)).collect();
     for (index, entry) in (rows.len()..).zip(entries) {
         let total = measured.total(index);
@@ -291,10 +291,10 @@ fn digits(text: &str) -> usize {
 }
 
 /// Texts without blocks, with the base's ids: some of several kinds, and every token of the base alone.
-fn other_texts(base: &Tokenizer) -> Result<Vec<Encoded>> {
+fn other_texts(base: &Tokenizer, grammar: Grammar) -> Result<Vec<Encoded>> {
     let mut ids: Vec<u32> = base.vocabulary().into_values().collect();
     ids.sort_unstable();
-    let mut texts: Vec<String> = PLAIN.iter().map(|text| (*text).to_owned()).collect();
+    let mut texts: Vec<String> = PLAIN.iter().map(|text| grammar.without_blocks(text)).collect();
     texts.extend(ids.par_iter().map(|id| base.decode(&[*id])).collect::<Result<Vec<String>>>()?);
     texts.into_par_iter().map(|text| Ok((text.clone(), base.ids(&text)?))).collect()
 }
@@ -305,7 +305,6 @@ fn other_texts(base: &Tokenizer) -> Result<Vec<Encoded>> {
 /// If the trainer fails, the corpus cannot be read, or the job was cancelled.
 pub(in crate::design) fn compare_scratch(
     made: &Scratch,
-    range: Range,
     proved: Proved,
     (corpus, sample): (&dyn Conformers, &LearningSample),
     job: &Job,
@@ -319,6 +318,6 @@ pub(in crate::design) fn compare_scratch(
     };
     let texts: Vec<String> = sample.conformers.par_iter().map(whole_text).collect();
     let plain = plain(LEAST + made.new_tokens.len(), &SPECIAL, &texts)?;
-    let rows = rows((None, range), &[plain, entry], corpus, job)?;
+    let rows = rows((None, made.scheme.grammar), &[plain, entry], corpus, job)?;
     Ok(MethodComparison { new_tokens: made.new_tokens.len() as u64, other_texts: 0, rows })
 }

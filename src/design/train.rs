@@ -18,6 +18,7 @@ use super::report::front::{Front, TokenizerPoint};
 use super::report::trained::Trained;
 use super::report::vocabulary::{SCHEMA, VocabularyReport};
 use super::scheme::cuts::Scheme;
+use super::scheme::grammar::{Grammar, decimals};
 use super::scheme::search::Annealed;
 use super::scheme::space::{BaseTokens, MAX_NEW_TOKENS, Optimum};
 use super::scheme::spaces::DesignSpaces;
@@ -48,7 +49,7 @@ pub fn train(plan: &ExtensionPlan, corpus: &dyn Conformers, job: &Job) -> Result
 fn extended(plan: &ExtensionPlan, corpus: &dyn Conformers, job: &Job) -> Result<Trained> {
     let ExtensionPlan { base, base_json, kind, range, .. } = plan;
     // Refuses what cannot be extended at all, before any work.
-    extend(base_json, &base.name, &Scheme::finest(*range), &[])?;
+    extend(base_json, &base.name, &Scheme::finest(Grammar::fixed(*range, decimals(plan.dialect))), &[])?;
     let known = BaseVocabulary::of(base, Alphabet::of(base_json));
     let spaces = DesignSpaces::new(*kind, *range, (plan.dialect, plan.fewest_decimals), &known)?;
     let Optimum { scheme, .. } = reach(plan, &spaces, &known)?;

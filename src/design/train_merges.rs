@@ -8,11 +8,9 @@ use super::measured::sample::LearningSample;
 use super::report::learned::{LearnedFrom, LearnedReport, Promises, Way};
 use super::report::trained::Trained;
 use super::report::vocabulary::{SCHEMA, VocabularyReport};
-use super::scheme::grammar::MAX_DECIMALS;
 use crate::corpus::Conformers;
 use crate::error::{Error, Result};
 use crate::job::{Job, Provenance};
-use crate::text::Dialect;
 
 /// Learns, checks, measures.
 ///
@@ -64,7 +62,7 @@ fn report(
         way: Way::Merges,
         base: Some(base.name.clone()),
         kind,
-        dialect: Dialect::Fixed,
+        dialect: merged.scheme.grammar.dialect(),
         range_angstrom: range,
         new_tokens,
         merges: merged.merges,
@@ -76,7 +74,7 @@ fn report(
         blocks: total.all.tokens(),
         lower_bound: proved.lower_bound,
         gap: new_tokens.saturating_sub(proved.lower_bound),
-        example: merged.scheme.example(MAX_DECIMALS),
+        example: merged.scheme.example(merged.scheme.grammar.decimals()),
         vocabulary: VocabularyReport::of(&merged.tokenizer, &merged.new_tokens, &total, Some(&base_total)),
         learned_from: LearnedFrom::of(sample),
         corpus: measured.report(0, Some(1), blocks.usual),

@@ -16,12 +16,10 @@ use super::report::trained::Trained;
 use super::report::vocabulary::{SCHEMA, VocabularyReport};
 use super::scheme::counting_bound::{Proved, Usable};
 use super::scheme::cuts::SchemeKind;
-use super::scheme::grammar::MAX_DECIMALS;
 use super::scheme::pieces::PieceTable;
 use crate::corpus::Conformers;
 use crate::error::Result;
 use crate::job::{Job, Provenance};
-use crate::text::Dialect;
 
 /// The configuration beside it that `transformers` expects.
 pub fn scratch_config() -> Value {
@@ -47,11 +45,8 @@ pub fn train_scratch(
     let promises = promises(&made, &pieces, plan.contexts, &sample, job)?;
     let measured = Measured::of(&[&made.tokenizer], made.scheme.grammar, corpus, job)?;
     let proved = proved(plan.kind, &made, &pieces);
-    let comparison = if plan.compare {
-        Some(compare_scratch(&made, plan.range, proved, (corpus, &sample), job)?)
-    } else {
-        None
-    };
+    let comparison =
+        if plan.compare { Some(compare_scratch(&made, proved, (corpus, &sample), job)?) } else { None };
     let report = LearnedReport { comparison, ..report(plan, &made, proved, (&measured, &sample), promises) };
     let new_tokens = made.list();
     Ok(Trained { tokenizer_json: made.json, new_tokens, report, unchanged: false })
@@ -112,7 +107,7 @@ fn report(
         way: Way::VocabSize,
         base: None,
         kind: plan.kind,
-        dialect: Dialect::Fixed,
+        dialect: made.scheme.grammar.dialect(),
         range_angstrom: plan.range,
         new_tokens,
         merges: new_tokens,
@@ -124,7 +119,7 @@ fn report(
         blocks: total.all.tokens(),
         lower_bound: proved.lower_bound,
         gap: new_tokens.saturating_sub(proved.lower_bound),
-        example: made.scheme.example(MAX_DECIMALS),
+        example: made.scheme.example(made.scheme.grammar.decimals()),
         vocabulary: VocabularyReport::of(&made.tokenizer, &made.new_tokens, &total, None),
         learned_from: LearnedFrom::of(sample),
         corpus: measured.report(0, None, blocks.usual),

@@ -9,7 +9,6 @@ use super::checker::Checker;
 use super::layout::Alphabet;
 use super::texts::HEADS;
 use crate::design::scheme::blocks::{block, numbers, shape, shapes};
-use crate::design::scheme::grammar::Decimals;
 use crate::error::Result;
 use crate::job::{Job, Unit};
 
@@ -58,7 +57,7 @@ impl Checker<'_> {
         let grammar = self.scheme.grammar;
         // Numbers of few decimals are rare: in the stripped dialect every shape of block is run beside.
         let shapes = shapes(grammar).pow(3);
-        let blocks = grammar.numbers() + if grammar.decimals == Decimals::Four { 0 } else { shapes };
+        let blocks = grammar.numbers() + if grammar.is_stripped() { shapes } else { 0 };
         let chunks = blocks.div_ceil(CHUNK);
         let tasks: Vec<(usize, u64)> = (0..self.contexts.len())
             .flat_map(|context| (0..chunks).map(move |chunk| (context, chunk)))

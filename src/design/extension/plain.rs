@@ -92,7 +92,8 @@ impl Checker<'_> {
     pub(in crate::design) fn plain_texts(&self, job: &Job) -> Result<(u64, u64)> {
         let mut tokens: Vec<u32> = self.base.vocabulary().into_values().collect();
         tokens.sort_unstable();
-        let mut texts: Vec<String> = PLAIN.iter().map(|text| (*text).to_owned()).collect();
+        let grammar = self.scheme.grammar;
+        let mut texts: Vec<String> = PLAIN.iter().map(|text| grammar.without_blocks(text)).collect();
         let alone: Vec<String> =
             tokens.par_iter().map(|id| self.base.decode(&[*id])).collect::<Result<_>>()?;
         // A walk by a step that shares no factor with most sizes strings neighbours together that never met.
@@ -117,7 +118,7 @@ impl Checker<'_> {
         let share = MIXED_TEXTS * self.contexts.len() as u64 / ALL_CONTEXTS as u64;
         let mixed = (0..share).into_par_iter().map(|index| {
             job.check()?;
-            let text = mixed_text(index);
+            let text = grammar.without_blocks(&mixed_text(index));
             self.same_ids(&text).map(|_| text.len() as u64)
         });
         let bytes = texts.iter().map(|text| text.len() as u64).sum::<u64>();

@@ -8,8 +8,8 @@ use super::guard::GUARD_MARK;
 use super::json::{added_tokens, regex, splits};
 use crate::design::scheme::counting_bound::occurs_in_a_block;
 use crate::design::scheme::expression::CUT_MARK;
-use crate::design::scheme::grammar::{Decimals, Grammar};
-use crate::design::scheme::slots::Range;
+use crate::design::scheme::grammar::Grammar;
+use crate::design::scheme::slots::{MOST_DECIMALS, Range};
 use crate::error::{Error, Result};
 
 /// A base as it was before drift extended it; none if it was not. Tokens at the end of the vocabulary that can be parts of
@@ -42,7 +42,7 @@ pub fn strip_extension(extended: &Value) -> Option<Value> {
         json["model"]["ignore_merges"] = false.into();
     }
     let kept = kept_tokens(extended);
-    let any = Grammar { range: Range::new(100).ok()?, decimals: Decimals::From(0) };
+    let any = Grammar::stripped(Range::new(100).ok()?, MOST_DECIMALS, 0).ok()?;
     let vocabulary = json["model"]["vocab"].as_object_mut()?;
     let mut ids: Vec<(u64, String)> =
         vocabulary.iter().filter_map(|(text, id)| Some((id.as_u64()?, text.clone()))).collect();

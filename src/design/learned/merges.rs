@@ -70,6 +70,13 @@ impl<'p> MergesPlan<'p> {
     }
 }
 
+impl MergesPlan<'_> {
+    /// The blocks that change.
+    pub fn grammar(&self) -> Grammar {
+        Grammar::fixed(self.range, 4)
+    }
+}
+
 /// A tokenizer with merges learned inside blocks.
 pub struct Merged {
     /// Where blocks are cut before merges.
@@ -95,7 +102,7 @@ pub struct Merged {
 /// # Errors
 /// If the base cannot be extended, or the job was cancelled.
 pub fn merge(plan: MergesPlan<'_>, sample: &LearningSample, job: &Job) -> Result<Merged> {
-    let MergesPlan { base, base_json, kind, range, .. } = plan;
+    let MergesPlan { base, base_json, kind, .. } = plan;
     let known = Known::of(plan)?;
     let best = known.best(plan, sample, job)?;
     let lengths = best.lengths();
@@ -107,11 +114,11 @@ pub fn merge(plan: MergesPlan<'_>, sample: &LearningSample, job: &Job) -> Result
     let strings = best.table.strings.iter().cloned();
     let pieces = strings.zip(best.learned.words.iter().map(|word| word.symbols.clone())).collect();
     let extremes = best.table.extremes(&lengths);
-    let usable = Usable::of(Grammar::fixed(range), known.tokens.keys().map(String::as_str));
+    let usable = Usable::of(plan.grammar(), known.tokens.keys().map(String::as_str));
     Ok(Merged {
         merges: best.learned.tokens.iter().filter(|(step, _)| matches!(step, Step::Merge(..))).count() as u64,
         replaced: best.banned.len() as u64,
-        proved: Proved::of(kind, Grammar::fixed(range), extremes, usable),
+        proved: Proved::of(kind, plan.grammar(), extremes, usable),
         scheme: best.scheme,
         tokenizer,
         json: bytes,
@@ -204,13 +211,13 @@ impl Candidate {
 
 impl<'p> Known<'p> {
     fn of(plan: MergesPlan<'p>) -> Result<Self> {
-        let MergesPlan { base, base_json, kind, range, .. } = plan;
+        let MergesPlan { base, base_json, kind, .. } = plan;
         // Refuses what cannot be extended at all, before any work.
         never_extended(base_json, &base.name)?;
-        extend(base_json, &base.name, &Scheme::finest(range), &[])?;
+        extend(base_json, &base.name, &Scheme::finest(plan.grammar()), &[])?;
         learns_apart(base_json, &base.name, "--merges")?;
         let tokens = base.vocabulary();
-        let space = FixedSpace::new(kind, range, &BaseVocabulary::of(base, Alphabet::Bytes));
+        let space = FixedSpace::new(kind, plan.grammar(), &BaseVocabulary::of(base, Alphabet::Bytes));
         let schemes: Vec<Scheme> = space
             .tokens()
             .filter_map(|tokens| space.optimum(tokens, MAX_NEW_TOKENS))
@@ -225,9 +232,9 @@ impl<'p> Known<'p> {
     }
 
     /// What the base makes of the strings of a table, with their weights in the sample.
-    fn words(&self, table: &PieceTable, range: Range, sample: &LearningSample) -> Result<Vec<Word>> {
+    fn words(&self, table: &PieceTable, sample: &LearningSample) -> Result<Vec<Word>> {
         let mut weights = vec![1; table.strings.len()];
-        for block in sample.numbers().filter_map(|numbers| Filled::of(numbers, range)) {
+        for block in sample.numbers().filter_map(|numbers| Filled::of(numbers, table.grammar)) {
             table.of_block(&block).for_each(|string| weights[string] += BLOCK_WEIGHT);
         }
         let words = table.strings.iter().zip(weights).map(|(string, weight)| {
@@ -251,7 +258,7 @@ impl<'p> Known<'p> {
         job: &Job,
     ) -> Result<Option<Candidate>> {
         let table = PieceTable::of(scheme);
-        let words = self.words(&table, plan.range, sample)?;
+        let words = self.words(&table, sample)?;
         let mut texts: HashMap<u32, String> = HashMap::new();
         for id in words.iter().flat_map(|word| &word.symbols) {
             texts.entry(*id).or_insert_with(|| self.texts[id].clone());
@@ -266,7 +273,7 @@ impl<'p> Known<'p> {
             let steps: Vec<String> = learned.unused(self.first_id).into_iter().map(String::from).collect();
             if steps.is_empty() {
                 let mut counts = Histogram::EMPTY;
-                for block in sample.numbers().filter_map(|numbers| Filled::of(numbers, plan.range)) {
+                for block in sample.numbers().filter_map(|numbers| Filled::of(numbers, plan.grammar())) {
                     let length = |string: usize| learned.words[string].symbols.len();
                     counts.count(table.of_block(&block).map(length).sum());
                 }

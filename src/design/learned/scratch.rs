@@ -23,6 +23,7 @@ use crate::design::measured::sample::{LearningSample, conformer_text};
 use crate::design::scheme::cuts::{Scheme, SchemeKind};
 use crate::design::scheme::expression::cut_pattern;
 use crate::design::scheme::fixed_space::FixedSpace;
+use crate::design::scheme::grammar::Grammar;
 use crate::design::scheme::pieces::{Filled, PieceTable};
 use crate::design::scheme::slots::Range;
 use crate::design::scheme::space::{BaseTokens, MAX_NEW_TOKENS};
@@ -58,6 +59,13 @@ pub struct ScratchPlan {
     pub compare: bool,
 }
 
+impl ScratchPlan {
+    /// The blocks that are cut by a scheme.
+    pub fn grammar(&self) -> Grammar {
+        Grammar::fixed(self.range, 4)
+    }
+}
+
 /// A tokenizer from nothing.
 pub struct Scratch {
     /// Where blocks are cut before merges.
@@ -88,7 +96,7 @@ pub fn scratch(plan: ScratchPlan, sample: &LearningSample, job: &Job) -> Result<
     job.check()?;
     let table = PieceTable::of(&scheme);
     let mut words = gaps;
-    for (string, count) in table.strings.iter().zip(counts(&table, plan.range, sample)) {
+    for (string, count) in table.strings.iter().zip(counts(&table, sample)) {
         *words.entry(string.clone()).or_default() += count;
     }
     let mut molecules: HashMap<&str, u64> = HashMap::new();
@@ -109,9 +117,9 @@ pub fn scratch(plan: ScratchPlan, sample: &LearningSample, job: &Job) -> Result<
 }
 
 /// How often each string of a table is a piece of a block, and once more.
-fn counts(table: &PieceTable, range: Range, sample: &LearningSample) -> Vec<u64> {
+fn counts(table: &PieceTable, sample: &LearningSample) -> Vec<u64> {
     let mut counts = vec![1; table.strings.len()];
-    for block in sample.numbers().filter_map(|numbers| Filled::of(numbers, range)) {
+    for block in sample.numbers().filter_map(|numbers| Filled::of(numbers, table.grammar)) {
         table.of_block(&block).for_each(|string| counts[string] += 1);
     }
     counts
@@ -137,7 +145,7 @@ fn choose(
     gaps: &BTreeMap<String, u64>,
     job: &Job,
 ) -> Result<Scheme> {
-    let space = FixedSpace::new(plan.kind, plan.range, &Bytes);
+    let space = FixedSpace::new(plan.kind, plan.grammar(), &Bytes);
     let schemes = space.tokens().filter_map(|tokens| space.optimum(tokens, MAX_NEW_TOKENS));
     let schemes: Vec<Scheme> = schemes.map(|optimum| optimum.scheme).collect();
     let texts: HashMap<u32, String> = (0..128u8).map(|b| (u32::from(b), char::from(b).to_string())).collect();
@@ -148,13 +156,13 @@ fn choose(
     };
     let judged = schemes.into_par_iter().map(|scheme| {
         let table = PieceTable::of(&scheme);
-        let pieces = table.strings.iter().zip(counts(&table, plan.range, sample));
+        let pieces = table.strings.iter().zip(counts(&table, sample));
         let words = pieces.map(|(string, count)| word(string, count));
         let words = words.chain(gaps.iter().map(|(gap, count)| word(gap, *count))).collect();
         let limits = Limits { tokens: plan.vocab_size - LEAST, first_id: 256, allows: &|_| true };
         let learned = learn(words, texts.clone(), &limits, job)?;
         let mut blocks = Histogram::EMPTY;
-        for block in sample.numbers().filter_map(|numbers| Filled::of(numbers, plan.range)) {
+        for block in sample.numbers().filter_map(|numbers| Filled::of(numbers, plan.grammar())) {
             blocks.count(table.of_block(&block).map(|string| learned.words[string].symbols.len()).sum());
         }
         let blocks = blocks.tokens();

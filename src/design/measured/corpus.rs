@@ -90,7 +90,7 @@ impl Measured {
     ) -> Result<Self> {
         let mut tallies = vec![[CorpusTally::EMPTY; SIZE_CLASSES.len()]; tokenizers.len()];
         let mut seen = vec![HashSet::new(); tokenizers.len()];
-        let mut reach = Reach::default();
+        let mut reach = Reach::of(grammar);
         let summary = corpus.read(job, &mut |batch| {
             for ((tokenizer, tallies), seen) in tokenizers.iter().zip(&mut tallies).zip(&mut seen) {
                 job.check()?;

@@ -1,7 +1,7 @@
 //! Blocks to run: every number in every position, and every shape.
 
-use super::grammar::{Grammar, MAX_DECIMALS, SpelledNumber};
-use super::slots::{BlockSlot, SLOTS};
+use super::grammar::{Grammar, SpelledNumber, power};
+use super::slots::{BlockSlot, MOST_SLOTS};
 
 /// How many shapes a number has: sign, one or two integer digits, decimals.
 pub fn shapes(grammar: Grammar) -> u64 {
@@ -34,16 +34,16 @@ pub fn numbers(grammar: Grammar, index: u64) -> [SpelledNumber; 3] {
         let range = grammar.range.angstrom();
         let one = (index % u64::from(range.min(10))) as u32;
         let integer = if rest / 2 == 0 { one } else { 10 + one % (range - 10) };
-        let step = 10u32.pow((MAX_DECIMALS - decimals) as u32);
-        let fraction = if decimals == 0 { 0 } else { (index as u32 % 999 * 10 + 7) * step % 10_000 };
+        let step = power(grammar.decimals() - decimals);
+        let fraction = if decimals == 0 { 0 } else { (index as u32 % 999 * 10 + 7) * step % grammar.units() };
         SpelledNumber { negative: rest % 2 == 1, integer, fraction, decimals }
     })
 }
 
 /// The text of a block, with the byte at which each slot begins.
-pub fn block(grammar: Grammar, numbers: &[SpelledNumber; 3]) -> (String, [usize; SLOTS]) {
-    let mut text = String::with_capacity(28);
-    let mut starts = [0; SLOTS];
+pub fn block(grammar: Grammar, numbers: &[SpelledNumber; 3]) -> (String, [usize; MOST_SLOTS]) {
+    let mut text = String::with_capacity(16 + 3 * grammar.decimals());
+    let mut starts = [0; MOST_SLOTS];
     let (mut axis, mut decimals) = (0, 0);
     let slots = grammar.slots(numbers.map(|number| number.decimals));
     for (slot, start) in slots.iter().zip(&mut starts) {
@@ -56,7 +56,7 @@ pub fn block(grammar: Grammar, numbers: &[SpelledNumber; 3]) -> (String, [usize;
             BlockSlot::Sign => {}
             BlockSlot::Integer => {
                 text.push_str(&number.integer.to_string());
-                decimals = 1_000;
+                decimals = grammar.units() / 10;
             }
             BlockSlot::Point => text.push('.'),
             BlockSlot::Digit | BlockSlot::Last => {

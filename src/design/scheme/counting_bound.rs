@@ -13,8 +13,8 @@
 //! text, also where they are cut inside an integer part.
 
 use super::cuts::SchemeKind;
-use super::grammar::{Grammar, MAX_DECIMALS};
-use super::slots::{BLOCK, BlockSlot, place};
+use super::grammar::Grammar;
+use super::slots::BlockSlot;
 
 /// Tokens that can occur in a block, by where.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -102,17 +102,17 @@ impl Proved {
 /// that end in zero.
 pub(in crate::design) fn occurs_in_a_block(grammar: Grammar, string: &str) -> bool {
     // What a place takes, and how many places on one may go instead.
-    let fewest = grammar.fewest_decimals();
+    let (fewest, decimals, row) = (grammar.fewest_decimals(), grammar.decimals(), grammar.row());
     let mut slots: Vec<(u8, usize)> = Vec::new();
-    for (slot, known) in BLOCK.iter().enumerate() {
-        let to_end = MAX_DECIMALS + 3 - place(slot).1.min(MAX_DECIMALS + 3);
+    for (slot, known) in row.iter().enumerate() {
+        let to_end = decimals + 3 - row.place(slot).1.min(decimals + 3);
         match known {
             BlockSlot::Open => slots.push((b'<', 0)),
             BlockSlot::Sign => slots.push((b'-', 1)),
             BlockSlot::Integer => slots.extend([(b'd', 1), (b'd', 0)]),
             BlockSlot::Point => slots.push((b'.', if fewest == 0 { to_end } else { 0 })),
             BlockSlot::Digit | BlockSlot::Last => {
-                let decimal = MAX_DECIMALS + 1 - to_end;
+                let decimal = decimals + 1 - to_end;
                 slots.push((b'd', if decimal > fewest.max(1) { to_end } else { 0 }));
             }
             BlockSlot::Comma => slots.push((b',', 0)),
@@ -149,24 +149,24 @@ mod tests {
     #[test]
     fn parts_of_blocks_are_known() {
         let range = Range::new(15).unwrap();
-        let fixed = Grammar::fixed(range);
+        let fixed = Grammar::fixed(range, 4);
         for part in ["<", "<-", "<-12.", ",-", "1234,", "34>", ".0", "1234", "4,-12.3456,7"] {
             assert!(occurs_in_a_block(fixed, part), "{part}");
         }
         for other in ["", "--", ">1", "]<", ".,", "12345", "a", ",,", "1<", "..", "->", "1,2,", ".12,"] {
             assert!(!occurs_in_a_block(fixed, other), "{other}");
         }
-        let two = Grammar::stripped(range, 2).unwrap();
+        let two = Grammar::stripped(range, 4, 2).unwrap();
         assert!(occurs_in_a_block(two, ".12,") && occurs_in_a_block(two, "<1.123,4.56,-7.1234>"));
         assert!(!occurs_in_a_block(two, ".1,") && !occurs_in_a_block(two, "<1,"));
-        let all = Grammar::stripped(range, 0).unwrap();
+        let all = Grammar::stripped(range, 4, 0).unwrap();
         assert!(occurs_in_a_block(all, "<1,2.5,-3>") && occurs_in_a_block(all, ".1,"));
         assert!(!occurs_in_a_block(all, ".,") && !occurs_in_a_block(all, ".12345"));
     }
 
     #[test]
     fn bounds_are_the_least_numbers_that_pass_the_inequality() {
-        let range = Grammar::fixed(Range::new(15).unwrap());
+        let range = Grammar::fixed(Range::new(15).unwrap(), 4);
         // 9 tokens from nothing: the least of all a + b + c, by trying them.
         let base = Usable { first: 1, last: 1, inner: 1 };
         let passes = |a: u128, b: u128, c: u128| a * b * c.pow(7) >= 27_000_000_000_000_000;

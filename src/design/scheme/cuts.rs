@@ -1,7 +1,7 @@
 //! Schemes: how a block is cut into tokens.
 //!
-//! A block is a row of 25 *slots*: `<`, then three times sign, integer part, point and four decimals, with `,` between
-//! and `>` at the end. A *scheme* cuts the row into pieces. A sign may be absent, so a piece that is a sign alone would
+//! A block is a row of *slots*: `<`, then three times sign, integer part, point and decimals, with `,` between and `>` at
+//! the end. A *scheme* cuts the row into pieces. A sign may be absent, so a piece that is a sign alone would
 //! be missing from some blocks: no scheme has one. In the fixed dialect all other slots are never empty, hence every
 //! block has as many pieces as the scheme, whatever its numbers are. In the stripped dialect a block lacks the slots of
 //! the decimals that it does not write; where a number is cut depends on how many it has, and always into as many
@@ -11,8 +11,8 @@ use std::collections::HashSet;
 
 use serde::Serialize;
 
-use super::grammar::{Grammar, MAX_DECIMALS};
-use super::slots::{BlockSlot, Range, SLOTS, strings};
+use super::grammar::Grammar;
+use super::slots::{BlockSlot, MOST_DECIMALS, strings};
 
 /// What a piece may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -50,19 +50,22 @@ pub struct Scheme {
 }
 
 /// First slots of pieces, by axis and decimals of its number.
-pub type SchemeCuts = [[Vec<usize>; MAX_DECIMALS + 1]; 3];
+pub type SchemeCuts = [[Vec<usize>; MOST_DECIMALS + 1]; 3];
 
 impl Scheme {
-    /// A scheme of the fixed dialect: the first slot of every piece, in order, beginning with 0.
-    pub fn fixed(range: Range, starts: Vec<usize>) -> Self {
+    /// A scheme of a grammar of the fixed dialect: the first slot of every piece, in order, beginning with 0.
+    pub fn fixed(grammar: Grammar, starts: Vec<usize>) -> Self {
         let mut cuts = SchemeCuts::default();
-        cuts[0][MAX_DECIMALS] = starts;
-        Scheme { grammar: Grammar::fixed(range), cuts }
+        cuts[0][grammar.decimals()] = starts;
+        Scheme { grammar, cuts }
     }
 
-    /// The scheme of the fixed dialect that has a cut before every slot that may begin a piece.
-    pub fn finest(range: Range) -> Self {
-        Scheme::fixed(range, (0..SLOTS).filter(|slot| !matches!(slot, 2 | 10 | 18)).collect())
+    /// The scheme of a grammar of the fixed dialect that has a cut before every slot that may begin a piece.
+    pub fn finest(grammar: Grammar) -> Self {
+        let row = grammar.row();
+        // A sign is never a piece by itself.
+        let starts = (0..row.len()).filter(|slot| row.place(*slot).1 != 1);
+        Scheme::fixed(grammar, starts.collect())
     }
 
     /// A scheme whose cuts depend on decimals.
@@ -82,14 +85,14 @@ impl Scheme {
 
     /// Tokens of every block, brackets included.
     pub fn tokens_per_block(&self) -> usize {
-        self.starts([MAX_DECIMALS; 3]).len()
+        self.starts([self.grammar.decimals(); 3]).len()
     }
 
     /// The slots of each piece of a block whose numbers have these decimals.
     pub fn pieces(&self, decimals: [usize; 3]) -> Vec<Vec<BlockSlot>> {
         let slots = self.grammar.slots(decimals);
         let starts = self.starts(decimals);
-        let ends = starts.iter().skip(1).copied().chain([SLOTS]);
+        let ends = starts.iter().skip(1).copied().chain([self.grammar.row().len()]);
         starts
             .iter()
             .zip(ends)
@@ -117,18 +120,26 @@ impl Scheme {
 
     /// A block of as many decimals in all its numbers, with `|` where it is cut.
     pub fn example(&self, decimals: usize) -> String {
-        let filled =
-            ["<", "-", "1", ".", "2", "3", "4", "5", ",", "", "6", ".", "7", "8", "9", "1", ",", "-"];
-        let filled: Vec<&str> = filled.into_iter().chain(["0", ".", "1", "2", "3", "4", ">"]).collect();
+        let numbers = [("-", "1", "234567"), ("", "6", "789123"), ("-", "0", "123456")];
         let starts = self.starts([decimals; 3]);
         let mut out = String::new();
-        for (slot, known) in self.grammar.slots([decimals; 3]).iter().enumerate() {
-            if slot > 0 && starts.contains(&slot) {
+        let row = self.grammar.row();
+        for (at, slot) in self.grammar.slots([decimals; 3]).iter().enumerate() {
+            if at > 0 && starts.contains(&at) {
                 out.push('|');
             }
-            if known.is_some() {
-                out.push_str(filled[slot]);
-            }
+            let Some(slot) = slot else { continue };
+            let (axis, place) = row.place(at);
+            let (sign, integer, digits) = numbers[axis];
+            out.push_str(match slot {
+                BlockSlot::Open => "<",
+                BlockSlot::Sign => sign,
+                BlockSlot::Integer => integer,
+                BlockSlot::Point => ".",
+                BlockSlot::Digit | BlockSlot::Last => &digits[place - 3..place - 2],
+                BlockSlot::Comma => ",",
+                BlockSlot::Close => ">",
+            });
         }
         out
     }
@@ -138,21 +149,31 @@ impl Scheme {
         let bracket = |slots: &&Vec<BlockSlot>| {
             slots.iter().any(|slot| matches!(slot, BlockSlot::Open | BlockSlot::Close))
         };
-        self.pieces([MAX_DECIMALS; 3]).iter().filter(bracket).count()
+        self.pieces([self.grammar.decimals(); 3]).iter().filter(bracket).count()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::design::scheme::slots::{BLOCK, size};
+    use crate::design::scheme::slots::{Range, size};
 
     #[test]
     fn a_block_has_the_slots_of_the_format() {
         let range = Range::new(15).unwrap();
-        let scheme = Scheme::fixed(range, vec![0, 4, 6, 8, 12, 14, 16, 20, 22]);
+        let scheme = Scheme::fixed(Grammar::fixed(range, 4), vec![0, 4, 6, 8, 12, 14, 16, 20, 22]);
         assert_eq!(scheme.example(4), "<-1.|23|45|,6.|78|91|,-0.|12|34>");
         assert_eq!((scheme.strings().len(), scheme.brackets()), (30 + 100 + 30 + 100, 2));
-        assert_eq!(size(&BLOCK, range), Grammar::fixed(range).numbers().pow(3));
+        let scheme = Scheme::fixed(Grammar::fixed(range, 3), vec![0, 4, 6, 7, 11, 13, 14, 18, 20]);
+        assert_eq!(scheme.example(3), "<-1.|23|4|,6.|78|9|,-0.|12|3>");
+        for decimals in 1..=MOST_DECIMALS {
+            let grammar = Grammar::fixed(range, decimals);
+            assert_eq!(size(&grammar.row(), range), grammar.numbers().saturating_pow(3));
+            assert_eq!(Scheme::finest(grammar).tokens_per_block(), grammar.row().most_tokens());
+        }
+        assert_eq!(
+            Scheme::finest(Grammar::fixed(range, 4)).example(4),
+            "<|-1|.|2|3|4|5|,|6|.|7|8|9|1|,|-0|.|1|2|3|4|>"
+        );
     }
 }

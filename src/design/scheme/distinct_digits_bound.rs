@@ -21,7 +21,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::cuts::SchemeKind;
-use super::grammar::{Decimals, Grammar};
+use super::grammar::Grammar;
 
 /// The most kinds that are looked at, and the most tokens that are tried at once.
 const MOST_KINDS: usize = 2;
@@ -41,14 +41,14 @@ pub fn distinct_digits_bound<'v>(
     tokens: usize,
     base: impl Iterator<Item = &'v str>,
 ) -> u64 {
-    let zero = u64::from(grammar.decimals != Decimals::Four);
+    let zero = u64::from(grammar.is_stripped());
     let digits = u64::from(grammar.range.angstrom().min(10)).saturating_sub(zero);
     let known: HashSet<Vec<u8>> =
         base.filter(|token| token.len() <= 32).filter_map(|t| renamed(t.as_bytes())).collect();
     (1..=MOST_KINDS.min(digits as usize))
         .map(|kinds| {
             let sets = (0..kinds as u64).fold(1, |sets, n| sets * (digits - n) / (n + 1));
-            sets * Universe::new(kind, kinds, tokens, &known).fewest() as u64
+            sets * Universe::new(kind, kinds, (grammar.decimals(), tokens), &known).fewest() as u64
         })
         .sum()
 }
@@ -91,10 +91,15 @@ struct Universe<'b> {
 }
 
 impl<'b> Universe<'b> {
-    fn new(kind: SchemeKind, kinds: usize, tokens: usize, base: &'b HashSet<Vec<u8>>) -> Self {
+    fn new(
+        kind: SchemeKind,
+        kinds: usize,
+        (decimals, tokens): (usize, usize),
+        base: &'b HashSet<Vec<u8>>,
+    ) -> Self {
         let mut universe =
             Universe { kind, kinds, tokens, base, blocks: Vec::new(), free: Vec::new(), tries: 0 };
-        let mut drawn: Vec<(usize, Vec<u8>)> = (sample(kinds).into_iter())
+        let mut drawn: Vec<(usize, Vec<u8>)> = (sample(kinds, 1 + decimals).into_iter())
             .map(|block| (universe.length(&block, &universe.free_parts(&block), &[]), block))
             .collect();
         drawn.sort_by(|a, b| b.cmp(a));
@@ -192,12 +197,13 @@ impl<'b> Universe<'b> {
     }
 }
 
-/// Blocks of the first few digits: all whose numbers are alike, and some at random.
-fn sample(kinds: usize) -> Vec<Vec<u8>> {
-    let all = (kinds as u32).pow(5);
+/// Blocks of the first few digits, `length` of them a number: all whose numbers are alike, and some at random.
+fn sample(kinds: usize, length: usize) -> Vec<Vec<u8>> {
+    let all = (kinds as u32).pow(length as u32);
     let number = |index: u32, negative: bool| {
-        let digits: Vec<u8> =
-            (0..5).map(|at| b'0' + (index / (kinds as u32).pow(at) % kinds as u32) as u8).collect();
+        let digits: Vec<u8> = (0..length as u32)
+            .map(|at| b'0' + (index / (kinds as u32).pow(at) % kinds as u32) as u8)
+            .collect();
         let sign = if negative { &b"-"[..] } else { b"" };
         [sign, &digits[..1], b".", &digits[1..]].concat()
     };
@@ -215,7 +221,7 @@ mod tests {
     use crate::design::scheme::slots::Range;
 
     fn bound(kind: SchemeKind, tokens: usize, base: &[&str]) -> u64 {
-        distinct_digits_bound(kind, Grammar::fixed(Range::new(15).unwrap()), tokens, base.iter().copied())
+        distinct_digits_bound(kind, Grammar::fixed(Range::new(15).unwrap(), 4), tokens, base.iter().copied())
     }
 
     #[test]
@@ -234,7 +240,7 @@ mod tests {
     fn a_set_that_is_enough_is_never_ruled_out() {
         // All pairs of two digits with and without `>`, and heads: the scheme of 9 tokens.
         let known = HashSet::new();
-        let mut universe = Universe::new(SchemeKind::Fused, 2, 9, &known);
+        let mut universe = Universe::new(SchemeKind::Fused, 2, (4, 9), &known);
         let mut pairs: Vec<Vec<u8>> =
             ["01", "10", "01>", "10>"].map(|pair| pair.as_bytes().to_vec()).to_vec();
         assert!(universe.enough(&mut pairs, 0));

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::cuts::Scheme;
-use super::grammar::{Decimals, Grammar, MAX_DECIMALS};
-use super::slots::{BLOCK, BlockSlot, Range, SLOTS, pattern, place};
+use super::grammar::Grammar;
+use super::slots::{BlockSlot, Range, pattern};
 
 /// How every cut pattern begins, by which an extended tokenizer is known.
 pub const CUT_MARK: &str = "\\G(?:";
@@ -15,23 +15,20 @@ pub const CUT_MARK: &str = "\\G(?:";
 /// other pieces must begin where a match ended (`\G`, and not at the beginning), so they match only after the first did,
 /// in a block.
 pub fn cut_pattern(scheme: &Scheme) -> String {
-    let (first, later) = match scheme.grammar.decimals {
-        Decimals::Four => fixed(scheme),
-        Decimals::From(_) => stripped(scheme),
-    };
+    let (first, later) = if scheme.grammar.is_stripped() { stripped(scheme) } else { fixed(scheme) };
     format!("{CUT_MARK}{first}|(?!\\A)(?:{}))", later.join("|"))
 }
 
 /// First and later pieces of the fixed dialect. Longer pieces are tried first; where that alone does not tell pieces
 /// apart, each is also known by what is left of the block, which is slower.
 fn fixed(scheme: &Scheme) -> (String, Vec<String>) {
-    let range = scheme.grammar.range;
-    let starts = scheme.starts([MAX_DECIMALS; 3]);
-    let ends: Vec<usize> = starts.iter().skip(1).copied().chain([SLOTS]).collect();
-    let left = |end: usize| pattern(&BLOCK[end..], range);
+    let (range, row) = (scheme.grammar.range, scheme.grammar.row());
+    let starts = scheme.starts([scheme.grammar.decimals(); 3]);
+    let ends: Vec<usize> = starts.iter().skip(1).copied().chain([row.len()]).collect();
+    let left = |end: usize| pattern(&row[end..], range);
     let mut later: Vec<(&[BlockSlot], Vec<String>)> = Vec::new();
     for (&start, &end) in starts.iter().zip(&ends).skip(1) {
-        let piece = &BLOCK[start..end];
+        let piece = &row[start..end];
         match later.iter_mut().find(|(known, _)| *known == piece) {
             Some((_, lefts)) => lefts.push(left(end)),
             None => later.push((piece, vec![left(end)])),
@@ -39,25 +36,27 @@ fn fixed(scheme: &Scheme) -> (String, Vec<String>) {
     }
     later.sort_by_key(|(piece, _)| std::cmp::Reverse(piece.len()));
     let pieces: Vec<&[BlockSlot]> = later.iter().map(|(piece, _)| *piece).collect();
-    let simple = told_apart(&starts, range, &pieces);
+    let simple = told_apart(&starts, scheme.grammar, &pieces);
     let later = later.into_iter().map(|(piece, lefts)| {
         let piece = pattern(piece, range);
         if simple { piece } else { format!("{piece}(?=(?:{})\\z)", lefts.join("|")) }
     });
-    let first = format!("\\A{}(?={}\\z)", pattern(&BLOCK[..ends[0]], range), left(ends[0]));
+    let first = format!("\\A{}(?={}\\z)", pattern(&row[..ends[0]], range), left(ends[0]));
     (first, later.collect())
 }
 
 /// Whether trying `pieces` in their order cuts blocks as the scheme does, on blocks of every shape and many digits.
 /// Not a proof: the check of every number is.
-fn told_apart(starts: &[usize], range: Range, pieces: &[&[BlockSlot]]) -> bool {
+fn told_apart(starts: &[usize], grammar: Grammar, pieces: &[&[BlockSlot]]) -> bool {
+    let (range, all) = (grammar.range, grammar.decimals());
     let integers = (0..range.angstrom()).flat_map(|integer| [(integer, ""), (integer, "-")]);
     let numbers: Vec<[String; 3]> = integers
         .flat_map(|(integer, sign)| {
-            ["0000", "1111", "1414", "0990", "9019"].map(|d| [sign.into(), integer.to_string(), d.into()])
+            ["000000", "111111", "141414", "099009", "901990"]
+                .map(|d| [sign.into(), integer.to_string(), d[..all].into()])
         })
         .collect();
-    let plain = [String::new(), "0".to_owned(), "1040".to_owned()];
+    let plain = [String::new(), "0".to_owned(), "104010"[..all].to_owned()];
     (0..3).all(|axis| {
         numbers.iter().all(|number| {
             let mut block = vec!["<".to_owned()];
@@ -67,7 +66,7 @@ fn told_apart(starts: &[usize], range: Range, pieces: &[&[BlockSlot]]) -> bool {
                 block.extend(decimals.chars().map(String::from));
                 block.push(if at < 2 { "," } else { ">" }.to_owned());
             }
-            let ends = starts.iter().skip(1).copied().chain([SLOTS]);
+            let ends = starts.iter().skip(1).copied().chain([grammar.row().len()]);
             starts.iter().zip(ends).skip(1).all(|(&start, end)| {
                 let rest = block[start..].concat();
                 let length = pieces.iter().find_map(|piece| matched(piece, &rest, range));
@@ -103,7 +102,7 @@ fn matched(slots: &[BlockSlot], text: &str, range: Range) -> Option<usize> {
 /// A piece of the stripped dialect: its expression, and that of what must stand before it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Rule {
-    behind: &'static str,
+    behind: String,
     piece: String,
 }
 
@@ -114,28 +113,28 @@ type Uses = BTreeMap<(usize, usize), BTreeSet<usize>>;
 /// where it begins (digits by how many stand between them and the point) and by what is left of the block after it, which
 /// says which number it is in and how many decimals that has.
 fn stripped(scheme: &Scheme) -> (String, Vec<String>) {
-    let grammar = scheme.grammar;
+    let (grammar, row) = (scheme.grammar, scheme.grammar.row());
     let mut first: BTreeMap<(String, usize), BTreeSet<usize>> = BTreeMap::new();
     let mut later: BTreeMap<Rule, Uses> = BTreeMap::new();
     for (axis, decimals) in (0..3).flat_map(|axis| grammar.counts().map(move |decimals| (axis, decimals))) {
         let starts = scheme.cuts(axis, decimals);
-        let next = if axis < 2 { scheme.cuts(axis + 1, MAX_DECIMALS)[0] } else { SLOTS };
+        let next = if axis < 2 { scheme.cuts(axis + 1, grammar.decimals())[0] } else { row.len() };
         let slots = grammar.slots([decimals; 3]);
         for (&start, end) in starts.iter().zip(starts.iter().skip(1).copied().chain([next])) {
-            let row: Vec<BlockSlot> = slots[start..end].iter().flatten().copied().collect();
-            let piece = pattern(&row, grammar.range);
+            let present: Vec<BlockSlot> = slots[start..end].iter().flatten().copied().collect();
+            let piece = pattern(&present, grammar.range);
             if start == 0 {
                 first.entry((piece, end)).or_default().insert(decimals);
                 continue;
             }
-            let (_, from) = place(start);
-            let uses = later.entry(Rule { behind: behind(from), piece }).or_default();
+            let behind = behind(row.place(start).1, grammar.decimals());
+            let uses = later.entry(Rule { behind, piece }).or_default();
             uses.entry((axis, end)).or_default().insert(decimals);
         }
     }
     let firsts = first.iter().map(|((piece, end), counts)| {
         let left = rest_of_block(grammar, (0, *end), counts);
-        if *end == SLOTS { piece.clone() } else { format!("{piece}(?={left})") }
+        if *end == row.len() { piece.clone() } else { format!("{piece}(?={left})") }
     });
     let firsts: Vec<String> = firsts.collect();
     let mut later: Vec<(Rule, Uses)> = later.into_iter().collect();
@@ -148,21 +147,20 @@ fn stripped(scheme: &Scheme) -> (String, Vec<String>) {
     (format!("\\A(?:{})", firsts.join("|")), later.collect())
 }
 
-/// What stands before a piece that begins at this place of a number.
-fn behind(place: usize) -> &'static str {
+/// What stands before a piece that begins at this place of a number of so many decimals.
+fn behind(place: usize, decimals: usize) -> String {
     match place {
-        0 | 1 => "(?<![.0-9])",
-        3 => "(?<=\\.)",
-        4 => "(?<=\\.[0-9])",
-        5 => "(?<=\\.[0-9]{2})",
-        6 => "(?<=\\.[0-9]{3})",
-        _ => "",
+        0 | 1 => "(?<![.0-9])".to_owned(),
+        3 => "(?<=\\.)".to_owned(),
+        4 if decimals > 1 => "(?<=\\.[0-9])".to_owned(),
+        5.. if place < 3 + decimals => format!("(?<=\\.[0-9]{{{}}})", place - 3),
+        _ => String::new(),
     }
 }
 
 /// Looks at what is left of the block after a piece.
 fn rest_of_blocks(grammar: Grammar, uses: &Uses) -> String {
-    let rests = uses.iter().filter(|((_, end), _)| *end < SLOTS);
+    let rests = uses.iter().filter(|((_, end), _)| *end < grammar.row().len());
     let rests: Vec<String> = rests.map(|(end, counts)| rest_of_block(grammar, *end, counts)).collect();
     if rests.is_empty() { String::new() } else { format!("(?={})", rests.join("|")) }
 }
@@ -170,7 +168,7 @@ fn rest_of_blocks(grammar: Grammar, uses: &Uses) -> String {
 /// The expression of what is left of a block after a piece of an axis, whose number has one of these counts of decimals.
 fn rest_of_block(grammar: Grammar, (owner, end): (usize, usize), counts: &BTreeSet<usize>) -> String {
     let any: BTreeSet<usize> = grammar.counts().collect();
-    let (axis, from) = place(end);
+    let (axis, from) = grammar.row().place(end);
     let mut out = grammar.rest(from, if axis == owner { counts } else { &any });
     for axis in axis..3 {
         out.push(if axis < 2 { ',' } else { '>' });
@@ -188,7 +186,7 @@ mod tests {
 
     #[test]
     fn pieces_are_told_apart_by_place_and_decimals() {
-        let grammar = Grammar::stripped(Range::new(10).unwrap(), 1).unwrap();
+        let grammar = Grammar::stripped(Range::new(10).unwrap(), 4, 1).unwrap();
         let number = |first: usize| {
             let point = first + 3;
             [
@@ -197,11 +195,13 @@ mod tests {
                 vec![first, point + 1, point + 2],
                 vec![first, point + 1, point + 3],
                 vec![first, point + 1, point + 3],
+                vec![],
+                vec![],
             ]
         };
         let mut cuts = [number(0), number(8), number(16)];
         let with_close = |starts: &mut Vec<usize>| starts.push(24);
-        cuts[2].iter_mut().skip(1).for_each(with_close);
+        cuts[2].iter_mut().filter(|starts| !starts.is_empty()).for_each(with_close);
         let scheme = Scheme::stripped(grammar, cuts);
         assert_eq!(scheme.example(1), "<-1|.|2|,6|.|7|,-0|.|1|>");
         assert_eq!(scheme.example(2), "<-1.|2|3|,6.|7|8|,-0.|1|2|>");

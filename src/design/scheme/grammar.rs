@@ -3,30 +3,20 @@
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
-use super::slots::{BLOCK, BlockSlot, Range, SLOTS, pattern, place};
+use super::slots::{BlockSlot, MOST_DECIMALS, MOST_SLOTS, Range, SlotRow, pattern};
 use crate::error::{Error, Result};
-use crate::text::number::{UNITS_PER_ANGSTROM, decimals_stripped};
 use crate::text::{Dialect, Fixed};
-
-/// Decimals of a number at most.
-pub const MAX_DECIMALS: usize = 4;
-
-/// How the decimals of numbers are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Decimals {
-    /// Exactly four: the fixed dialect.
-    Four,
-    /// At least this many, at most four, the last not zero; without any there is no point: the stripped dialect.
-    From(usize),
-}
 
 /// The blocks that a scheme is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grammar {
     /// Their numbers are smaller.
     pub range: Range,
-    /// Decimals of their numbers.
-    pub decimals: Decimals,
+    dialect: Dialect,
+    /// The most decimals of a number; in the fixed dialect every number has as many.
+    decimals: usize,
+    /// The fewest.
+    fewest: usize,
 }
 
 /// One number of a grammar.
@@ -36,73 +26,91 @@ pub struct SpelledNumber {
     pub negative: bool,
     /// Its integer part.
     pub integer: u32,
-    /// Its decimals as four digits.
+    /// Its decimals as a number, as if all of them were written.
     pub fraction: u32,
     /// How many of them are written.
     pub decimals: usize,
 }
 
 impl Grammar {
-    /// Blocks of exactly four decimals.
-    pub fn fixed(range: Range) -> Self {
-        Grammar { range, decimals: Decimals::Four }
+    /// Blocks of exactly so many decimals.
+    pub fn fixed(range: Range, decimals: usize) -> Self {
+        Grammar { range, dialect: Dialect::Fixed, decimals, fewest: decimals }
     }
 
-    /// Blocks of the stripped dialect whose numbers have `fewest` decimals or more.
+    /// Blocks of the stripped dialect whose numbers have `fewest` decimals or more, up to `decimals`.
     ///
     /// # Errors
     /// If numbers cannot have as many.
-    pub fn stripped(range: Range, fewest: usize) -> Result<Self> {
-        if fewest <= MAX_DECIMALS {
-            return Ok(Grammar { range, decimals: Decimals::From(fewest) });
+    pub fn stripped(range: Range, decimals: usize, fewest: usize) -> Result<Self> {
+        if fewest <= decimals {
+            return Ok(Grammar { range, dialect: Dialect::Stripped, decimals, fewest });
         }
         let problem = format!("no number has {fewest} decimals");
-        Err(Error::input("--fewest-decimals", problem, "give 0 to 4"))
+        Err(Error::input("--fewest-decimals", problem, format!("give 0 to {decimals}")))
     }
 
     /// Blocks of the stripped dialect, as many of them as can have `tokens` tokens.
     ///
     /// A token has a character at least, so `<0,0,0>` has at most 7 tokens. Numbers of one decimal have two characters
     /// more, a point and the decimal, those of k decimals k + 1 more.
-    pub fn widest(range: Range, tokens: usize) -> Self {
-        let all = (0..MAX_DECIMALS).map(|fewest| Grammar { range, decimals: Decimals::From(fewest) });
-        let holds = |grammar: &Grammar| grammar.most_tokens() >= tokens;
-        all.into_iter().find(holds).unwrap_or(Grammar { range, decimals: Decimals::From(MAX_DECIMALS) })
+    pub fn widest(range: Range, decimals: usize, tokens: usize) -> Self {
+        let of = |fewest| Grammar { range, dialect: Dialect::Stripped, decimals, fewest };
+        (0..decimals).map(of).find(|grammar| grammar.most_tokens() >= tokens).unwrap_or(of(decimals))
     }
 
     /// The dialect of the blocks.
     pub fn dialect(self) -> Dialect {
-        match self.decimals {
-            Decimals::Four => Dialect::Fixed,
-            Decimals::From(_) => Dialect::Stripped,
-        }
+        self.dialect
+    }
+
+    /// Whether numbers lack their trailing zeros.
+    pub fn is_stripped(self) -> bool {
+        self.dialect == Dialect::Stripped
+    }
+
+    /// The most decimals of a number.
+    pub fn decimals(self) -> usize {
+        self.decimals
     }
 
     /// The fewest decimals of a number.
     pub fn fewest_decimals(self) -> usize {
-        match self.decimals {
-            Decimals::Four => MAX_DECIMALS,
-            Decimals::From(fewest) => fewest,
-        }
+        self.fewest
     }
 
     /// How many decimals numbers have.
     pub fn counts(self) -> RangeInclusive<usize> {
-        self.fewest_decimals()..=MAX_DECIMALS
+        self.fewest..=self.decimals
+    }
+
+    /// The slots of a block whose numbers have all their decimals.
+    pub fn row(self) -> SlotRow {
+        SlotRow::of(self.decimals)
+    }
+
+    /// Units of a coordinate in one Å.
+    pub fn units(self) -> u32 {
+        power(self.decimals)
+    }
+
+    /// How many decimals of a magnitude are written where trailing zeros are not.
+    pub fn decimals_of(self, magnitude: u32) -> usize {
+        (0..self.decimals)
+            .find(|count| magnitude.is_multiple_of(power(self.decimals - count)))
+            .unwrap_or(self.decimals)
     }
 
     /// The most tokens that every block can have: the characters of the shortest.
     pub fn most_tokens(self) -> usize {
-        let fewest = self.fewest_decimals();
-        7 + 3 * if fewest == 0 { 0 } else { fewest + 1 }
+        7 + 3 * if self.fewest == 0 { 0 } else { self.fewest + 1 }
     }
 
     /// How many fractions there are.
     fn fractions(self) -> u64 {
-        match self.decimals {
-            Decimals::Four | Decimals::From(0) => 10_000,
-            Decimals::From(fewest) => 10_000 - 10u64.pow(fewest as u32 - 1),
-        }
+        let all = u64::from(self.units());
+        let shorter = if self.is_stripped() && self.fewest > 0 { power(self.fewest - 1) } else { 0 };
+        all - u64::from(shorter)
     }
 
     /// How many spellings of one number there are: signs, integer parts, decimals. Zero with a sign is one of them.
@@ -114,43 +122,81 @@ impl Grammar {
     pub fn number(self, index: u64) -> SpelledNumber {
         let half = self.numbers() / 2;
         let (negative, index) = (index >= half, index % half);
-        let (integer, fraction) = ((index / self.fractions()) as u32, index % self.fractions());
-        let fraction = match self.decimals {
-            Decimals::Four | Decimals::From(0) => fraction,
+        let (integer, fraction) = ((index / self.fractions()) as u32, (index % self.fractions()) as u32);
+        if !self.is_stripped() {
+            return SpelledNumber { negative, integer, fraction, decimals: self.decimals };
+        }
+        let fraction = if self.fewest == 0 {
+            fraction
+        } else {
             // The multiples of `step`, which have fewer decimals, are passed over.
-            Decimals::From(fewest) => {
-                let step = 10u64.pow((MAX_DECIMALS + 1 - fewest) as u32);
-                fraction / (step - 1) * step + fraction % (step - 1) + 1
-            }
-        } as u32;
-        let decimals = match self.decimals {
-            Decimals::Four => MAX_DECIMALS,
-            Decimals::From(_) => MAX_DECIMALS - decimals_stripped(fraction),
+            let step = power(self.decimals + 1 - self.fewest);
+            fraction / (step - 1) * step + fraction % (step - 1) + 1
         };
-        SpelledNumber { negative, integer, fraction, decimals }
+        SpelledNumber { negative, integer, fraction, decimals: self.decimals_of(fraction) }
     }
 
     /// Whether it has a spelling of this coordinate.
     pub fn holds(self, coordinate: Fixed) -> bool {
         let magnitude = coordinate.unsigned_abs();
-        let decimals = MAX_DECIMALS - decimals_stripped(magnitude);
-        let written = self.decimals == Decimals::Four || decimals >= self.fewest_decimals();
-        written && magnitude / UNITS_PER_ANGSTROM.unsigned_abs() < self.range.angstrom()
+        let written = !self.is_stripped() || self.decimals_of(magnitude) >= self.fewest;
+        written && magnitude / self.units() < self.range.angstrom()
+    }
+
+    /// Whether a text is exactly one of its blocks.
+    pub fn has_block(self, text: &str) -> bool {
+        let inside = text.strip_prefix('<').and_then(|text| text.strip_suffix('>'));
+        let numbers: Vec<&str> = inside.map(|inside| inside.split(',').collect()).unwrap_or_default();
+        numbers.len() == 3 && numbers.into_iter().all(|number| self.has_number(number))
+    }
+
+    /// Whether a text is a number of one of its blocks.
+    fn has_number(self, text: &str) -> bool {
+        let text = text.strip_prefix('-').unwrap_or(text);
+        let (integer, decimals) = text.split_once('.').unwrap_or((text, ""));
+        let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        let point = decimals.is_empty() == (integer.len() == text.len());
+        let zero = self.is_stripped() && decimals.ends_with('0');
+        digits(integer)
+            && digits(decimals)
+            && point
+            && !zero
+            && self.counts().contains(&decimals.len())
+            && (integer == "0" || !integer.starts_with('0'))
+            && integer.parse().is_ok_and(|integer: u32| integer < self.range.angstrom())
+    }
+
+    /// A text without its blocks: a space after each `<` of one.
+    pub fn without_blocks(self, text: &str) -> String {
+        let mut out = String::with_capacity(text.len());
+        for (at, part) in text.split('<').enumerate() {
+            if at > 0 {
+                out.push('<');
+                let end = part.find('>').map(|end| &part[..=end]);
+                if end.is_some_and(|block| self.has_block(&format!("<{block}"))) {
+                    out.push(' ');
+                }
+            }
+            out.push_str(part);
+        }
+        out
     }
 
     /// The slots of a block whose numbers have these decimals; a slot that it lacks is none.
-    pub fn slots(self, decimals: [usize; 3]) -> [Option<BlockSlot>; SLOTS] {
-        let stripped = self.dialect() == Dialect::Stripped;
-        std::array::from_fn(|slot| {
-            let (axis, place) = place(slot);
-            let count = decimals[axis.min(2)];
-            match BLOCK[slot] {
+    pub fn slots(self, decimals: [usize; 3]) -> [Option<BlockSlot>; MOST_SLOTS] {
+        let row = self.row();
+        let mut slots = [None; MOST_SLOTS];
+        for (at, (&known, slot)) in row.iter().zip(&mut slots).enumerate() {
+            let (axis, place) = row.place(at);
+            let count = decimals[axis];
+            *slot = match known {
                 BlockSlot::Point if count == 0 => None,
                 BlockSlot::Digit if place - 3 >= count => None,
-                BlockSlot::Digit if stripped && place - 2 == count => Some(BlockSlot::Last),
+                BlockSlot::Digit if self.is_stripped() && place - 2 == count => Some(BlockSlot::Last),
                 known => Some(known),
-            }
-        })
+            };
+        }
+        slots
     }
 
     /// The expression of a whole block. It has no anchors and looks at nothing around it, so a block is found in every
@@ -161,14 +207,14 @@ impl Grammar {
     }
 
     /// The expression of what is left of a number from a place on, if it has one of these counts of decimals. Places are
-    /// sign, integer part, point, four decimals, end: 0 to 7.
+    /// sign, integer part, point, decimals, end, from 0 on.
     pub fn rest(self, place: usize, counts: &BTreeSet<usize>) -> String {
         let head = match place {
             0 => pattern(&[BlockSlot::Sign, BlockSlot::Integer], self.range),
             1 => pattern(&[BlockSlot::Integer], self.range),
             _ => String::new(),
         };
-        if place >= 3 || self.decimals == Decimals::Four {
+        if place >= 3 || !self.is_stripped() {
             let left = counts.iter().map(|count| count.saturating_sub(place.max(3) - 3)).collect();
             let point = if place < 3 { "\\." } else { "" };
             return format!("{head}{point}{}", self.digits(&left));
@@ -184,9 +230,8 @@ impl Grammar {
     /// The expression of the last decimals of a number, in one of these counts.
     fn digits(self, counts: &BTreeSet<usize>) -> String {
         let run = |count: usize| {
-            let stripped = self.dialect() == Dialect::Stripped;
             let mut slots = vec![BlockSlot::Digit; count];
-            if let Some(last) = slots.last_mut().filter(|_| stripped) {
+            if let Some(last) = slots.last_mut().filter(|_| self.is_stripped()) {
                 *last = BlockSlot::Last;
             }
             pattern(&slots, self.range)
@@ -208,65 +253,151 @@ impl Grammar {
     }
 }
 
+/// Decimals of a dialect.
+pub(in crate::design) fn decimals(_: Dialect) -> usize {
+    4
+}
+
+/// Whether a dialect lacks trailing zeros.
+pub(in crate::design) fn is_stripped(dialect: Dialect) -> bool {
+    dialect == Dialect::Stripped
+}
+
+/// So many decimals, in words.
+pub fn in_words(decimals: usize) -> &'static str {
+    [
+        "no decimals",
+        "one decimal",
+        "two decimals",
+        "three decimals",
+        "four decimals",
+        "five decimals",
+        "six decimals",
+    ][decimals.min(MOST_DECIMALS)]
+}
+
+/// A power of ten.
+pub(super) fn power(decimals: usize) -> u32 {
+    10u32.pow(decimals as u32)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::number::{Digits, parse_number};
 
     fn range() -> Range {
         Range::new(15).unwrap()
     }
 
+    /// The text of a number.
+    fn spelled(grammar: Grammar, number: SpelledNumber) -> String {
+        let digits = format!("{:01$}", number.fraction, grammar.decimals());
+        let mut text = format!("{}{}", if number.negative { "-" } else { "" }, number.integer);
+        if number.decimals > 0 {
+            text += &format!(".{}", &digits[..number.decimals]);
+        }
+        text
+    }
+
     #[test]
     fn numbers_are_those_of_the_dialect_each_once() {
-        for fewest in 0..=MAX_DECIMALS {
-            let grammar = Grammar::stripped(range(), fewest).unwrap();
+        for (decimals, fewest) in (1..=4).flat_map(|most| (0..=most).map(move |fewest| (most, fewest))) {
+            let grammar = Grammar::stripped(range(), decimals, fewest).unwrap();
             let mut seen = std::collections::HashSet::new();
             for index in 0..grammar.numbers() {
                 let number = grammar.number(index);
-                let digits = format!("{:04}", number.fraction);
-                let mut text = format!("{}{}", if number.negative { "-" } else { "" }, number.integer);
-                if number.decimals > 0 {
-                    text += &format!(".{}", &digits[..number.decimals]);
-                }
-                let (_, written) = parse_number(text.as_bytes()).unwrap();
-                assert!(matches!(written, Digits::Both | Digits::Stripped), "{text}");
-                assert!(number.decimals >= fewest && number.integer < 15, "{text}");
+                let text = spelled(grammar, number);
+                assert!(!text.contains('.') || !text.ends_with('0'), "{text}");
+                assert!((fewest..=decimals).contains(&number.decimals) && number.integer < 15, "{text}");
+                assert!(text.parse::<f64>().unwrap().abs() < 15.0, "{text}");
                 assert!(seen.insert(text));
             }
-            let all = (0..10_000u32).filter(|fraction| MAX_DECIMALS - decimals_stripped(*fraction) >= fewest);
+            // Of all fractions, those that are long enough without their trailing zeros.
+            let fractions = (0..power(decimals)).map(|fraction| format!("{fraction:0decimals$}"));
+            let all = fractions.filter(|digits| digits.trim_end_matches('0').len() >= fewest);
             assert_eq!(seen.len(), 30 * all.count());
         }
-        assert!(Grammar::stripped(range(), 5).is_err());
+        assert!(Grammar::stripped(range(), 4, 5).is_err() && Grammar::stripped(range(), 3, 4).is_err());
+    }
+
+    #[test]
+    fn fixed_numbers_have_all_their_decimals() {
+        for decimals in 1..=4 {
+            let grammar = Grammar::fixed(range(), decimals);
+            let numbers: std::collections::HashSet<String> =
+                (0..grammar.numbers()).map(|index| spelled(grammar, grammar.number(index))).collect();
+            assert_eq!(numbers.len() as u64, 30 * u64::from(power(decimals)));
+            assert!(numbers.iter().all(|text| text.split('.').nth(1).is_some_and(|d| d.len() == decimals)));
+        }
+    }
+
+    #[test]
+    fn coordinates_are_held_by_range_and_decimals() {
+        let held = |grammar: Grammar, coordinates: [Fixed; 4]| coordinates.map(|c| grammar.holds(c));
+        let three = Grammar::fixed(range(), 3);
+        assert_eq!(held(three, [0, -14_999, 15_000, 14_000]), [true, true, false, true]);
+        let two = Grammar::stripped(range(), 3, 2).unwrap();
+        assert_eq!(held(two, [1_230, 1_234, -1_200, 15_234]), [true, true, false, false]);
+        assert_eq!([0, 1_000, 1_200, 1_230, 1_234].map(|c| two.decimals_of(c)), [0, 0, 1, 2, 3]);
     }
 
     #[test]
     fn the_widest_grammar_has_blocks_of_as_many_characters() {
-        let fewest = |tokens| Grammar::widest(range(), tokens).fewest_decimals();
+        let fewest = |tokens| Grammar::widest(range(), 4, tokens).fewest_decimals();
         assert_eq!([7, 8, 13, 14, 16, 17, 19, 20, 22].map(fewest), [0, 1, 1, 2, 2, 3, 3, 4, 4]);
-        assert_eq!(Grammar::fixed(range()).most_tokens(), 22);
+        assert_eq!(Grammar::fixed(range(), 4).most_tokens(), 22);
+        let fewest = |tokens| Grammar::widest(range(), 3, tokens).fewest_decimals();
+        assert_eq!([7, 8, 16, 17, 19, 25].map(fewest), [0, 1, 2, 3, 3, 3]);
+        assert_eq!(Grammar::fixed(range(), 3).most_tokens(), 19);
     }
 
     #[test]
     fn expressions_are_those_of_the_dialect() {
-        let pattern = |fewest| Grammar::stripped(Range::new(10).unwrap(), fewest).unwrap().block_pattern();
+        let ten = Range::new(10).unwrap();
+        let pattern = |most, fewest| Grammar::stripped(ten, most, fewest).unwrap().block_pattern();
         let blocks = |number: &str| format!("<{number},{number},{number}>");
-        assert_eq!(pattern(0), blocks("-?[0-9](?:\\.[0-9]{0,3}[1-9])?"));
-        assert_eq!(pattern(1), blocks("-?[0-9]\\.[0-9]{0,3}[1-9]"));
-        assert_eq!(pattern(4), blocks("-?[0-9]\\.[0-9]{3}[1-9]"));
-        let fixed = Grammar::fixed(Range::new(10).unwrap());
-        assert_eq!(fixed.block_pattern(), blocks("-?[0-9]\\.[0-9]{4}"));
+        assert_eq!(pattern(4, 0), blocks("-?[0-9](?:\\.[0-9]{0,3}[1-9])?"));
+        assert_eq!(pattern(4, 1), blocks("-?[0-9]\\.[0-9]{0,3}[1-9]"));
+        assert_eq!(pattern(4, 4), blocks("-?[0-9]\\.[0-9]{3}[1-9]"));
+        assert_eq!(pattern(3, 0), blocks("-?[0-9](?:\\.[0-9]{0,2}[1-9])?"));
+        assert_eq!(pattern(1, 0), blocks("-?[0-9](?:\\.[1-9])?"));
+        assert_eq!(pattern(6, 2), blocks("-?[0-9]\\.[0-9]{1,5}[1-9]"));
+        let fixed = |decimals| Grammar::fixed(ten, decimals).block_pattern();
+        assert_eq!(fixed(4), blocks("-?[0-9]\\.[0-9]{4}"));
+        assert_eq!((fixed(3), fixed(1)), (blocks("-?[0-9]\\.[0-9]{3}"), blocks("-?[0-9]\\.[0-9]")));
+    }
+
+    #[test]
+    fn blocks_are_told_from_other_texts() {
+        let three = Grammar::fixed(range(), 3);
+        assert_eq!(three.without_blocks("a<1.000,2.000,-3.000><b<"), "a< 1.000,2.000,-3.000><b<");
+        for other in
+            ["<1.0000,2.0000,3.0000>", "<1.000,2.000>", "<15.000,2.000,3.000>", "<01.000,2.000,3.000>"]
+        {
+            assert_eq!(three.without_blocks(other), other);
+        }
+        for (decimals, fewest) in [(1, 0), (3, 0), (3, 2)] {
+            let grammar = Grammar::stripped(range(), decimals, fewest).unwrap();
+            for index in 0..grammar.numbers() {
+                let number = spelled(grammar, grammar.number(index));
+                assert!(grammar.has_block(&format!("<{number},{number},{number}>")), "{number}");
+                assert!(!grammar.has_block(&format!("<{number},{number},{number}0>")), "{number}");
+            }
+        }
     }
 
     #[test]
     fn slots_are_there_as_numbers_have_decimals() {
-        let grammar = Grammar::stripped(range(), 0).unwrap();
-        let row: Vec<BlockSlot> = grammar.slots([0, 1, 2]).into_iter().flatten().collect();
         use BlockSlot::{Close, Comma, Digit, Integer, Last, Open, Point, Sign};
         let expected =
             [Open, Sign, Integer, Comma, Sign, Integer, Point, Last, Comma, Sign, Integer, Point, Digit];
-        assert_eq!(row, [&expected[..], &[Last, Close]].concat());
-        let fixed = Grammar::fixed(range());
-        assert_eq!(fixed.slots([4; 3]).map(Option::unwrap), BLOCK);
+        for decimals in 2..=MOST_DECIMALS {
+            let grammar = Grammar::stripped(range(), decimals, 0).unwrap();
+            let row: Vec<BlockSlot> = grammar.slots([0, 1, 2]).into_iter().flatten().collect();
+            assert_eq!(row, [&expected[..], &[Last, Close]].concat());
+            let fixed = Grammar::fixed(range(), decimals);
+            let all: Vec<BlockSlot> = fixed.slots([decimals; 3]).into_iter().flatten().collect();
+            assert_eq!((&*all, all.len()), (&*fixed.row(), 13 + 3 * decimals));
+        }
     }
 }

@@ -3,30 +3,30 @@
 use std::collections::HashMap;
 
 use super::cuts::Scheme;
-use super::grammar::MAX_DECIMALS;
-use super::slots::{BLOCK, BlockSlot, Range, SLOTS, strings};
+use super::grammar::{Grammar, power};
+use super::slots::{BlockSlot, MOST_SLOTS, Range, strings};
 use crate::text::Fixed;
-use crate::text::number::UNITS_PER_ANGSTROM;
 
 /// What stands in the slots of one block: signs as 0 or 1, integer parts, digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Filled([u32; SLOTS]);
+pub struct Filled([u32; MOST_SLOTS]);
 
 impl Filled {
     /// The slots of a block; `None` if a number is beyond the range.
-    pub fn of(numbers: &[Fixed; 3], range: Range) -> Option<Self> {
-        let mut slots = [0; SLOTS];
+    pub fn of(numbers: &[Fixed; 3], grammar: Grammar) -> Option<Self> {
+        let (units, decimals) = (grammar.units(), grammar.decimals());
+        let mut slots = [0; MOST_SLOTS];
         for (axis, number) in numbers.iter().enumerate() {
             let magnitude = number.unsigned_abs();
-            let integer = magnitude / UNITS_PER_ANGSTROM.unsigned_abs();
-            if integer >= range.angstrom() {
+            let integer = magnitude / units;
+            if integer >= grammar.range.angstrom() {
                 return None;
             }
-            let first = 1 + 8 * axis;
+            let first = 1 + axis * (4 + decimals);
             slots[first] = u32::from(*number < 0);
             slots[first + 1] = integer;
-            for (place, unit) in [1_000, 100, 10, 1].into_iter().enumerate() {
-                slots[first + 3 + place] = magnitude / unit % 10;
+            for place in 0..decimals {
+                slots[first + 3 + place] = magnitude / power(decimals - 1 - place) % 10;
             }
         }
         Some(Filled(slots))
@@ -35,6 +35,8 @@ impl Filled {
 
 /// See the module's documentation.
 pub struct PieceTable {
+    /// The blocks that are cut.
+    pub grammar: Grammar,
     /// Every string that a piece can be, each once.
     pub strings: Vec<String>,
     pieces: Vec<Piece>,
@@ -51,11 +53,12 @@ impl PieceTable {
     pub fn of(scheme: &Scheme) -> Self {
         let mut known: HashMap<String, u32> = HashMap::new();
         let mut all = Vec::new();
-        let (range, starts) = (scheme.grammar.range, scheme.cuts(0, MAX_DECIMALS));
-        let ends = starts.iter().skip(1).copied().chain([SLOTS]);
+        let (range, row) = (scheme.grammar.range, scheme.grammar.row());
+        let starts = scheme.cuts(0, scheme.grammar.decimals());
+        let ends = starts.iter().skip(1).copied().chain([row.len()]);
         let pieces = starts.iter().zip(ends).map(|(&start, end)| {
-            let options = (start..end).map(|slot| (slot, options(BLOCK[slot], range)));
-            let strings = strings(&BLOCK[start..end], range).into_iter().map(|string| {
+            let options = (start..end).map(|slot| (slot, options(row[slot], range)));
+            let strings = strings(&row[start..end], range).into_iter().map(|string| {
                 *known.entry(string).or_insert_with_key(|string| {
                     all.push(string.clone());
                     (all.len() - 1) as u32
@@ -64,7 +67,7 @@ impl PieceTable {
             Piece { strings: strings.collect(), slots: options.filter(|(_, options)| *options > 1).collect() }
         });
         let pieces = pieces.collect();
-        PieceTable { strings: all, pieces }
+        PieceTable { grammar: scheme.grammar, strings: all, pieces }
     }
 
     /// The index of the string of each piece of a block.
@@ -102,11 +105,11 @@ mod tests {
 
     #[test]
     fn pieces_of_blocks_are_their_text() {
-        let range = Range::new(15).unwrap();
-        for starts in [vec![0, 4, 6, 8, 12, 14, 16, 20, 22], (0..SLOTS).filter(|s| s % 8 != 1).collect()] {
-            let table = PieceTable::of(&Scheme::fixed(range, starts.clone()));
+        let grammar = Grammar::fixed(Range::new(15).unwrap(), 4);
+        for starts in [vec![0, 4, 6, 8, 12, 14, 16, 20, 22], (0..25).filter(|s| s % 8 != 1).collect()] {
+            let table = PieceTable::of(&Scheme::fixed(grammar, starts.clone()));
             for numbers in [[0, -1, 10_000], [-149_999, 99_999, -100_000], [12_345, -67_890, 140_099]] {
-                let filled = Filled::of(&numbers, range).unwrap();
+                let filled = Filled::of(&numbers, grammar).unwrap();
                 let pieces: Vec<&str> = table.of_block(&filled).map(|at| &*table.strings[at]).collect();
                 assert_eq!(pieces.len(), starts.len());
                 assert_eq!(
@@ -117,6 +120,19 @@ mod tests {
             let ones = vec![1; table.strings.len()];
             assert_eq!(table.extremes(&ones), (starts.len(), starts.len()));
         }
-        assert_eq!(Filled::of(&[0, 0, -150_000], range), None);
+        assert_eq!(Filled::of(&[0, 0, -150_000], grammar), None);
+    }
+
+    #[test]
+    fn numbers_of_other_decimals_have_units_of_their_own() {
+        let numbers = [[0, -1, 10_000], [-14_999, 9_999, -10_000], [1_234, -6_789, 14_099]];
+        let texts = ["<0.000,-0.001,10.000>", "<-14.999,9.999,-10.000>", "<1.234,-6.789,14.099>"];
+        let grammar = Grammar::fixed(Range::new(15).unwrap(), 3);
+        let table = PieceTable::of(&Scheme::fixed(grammar, vec![0, 4, 6, 7, 11, 13, 14, 18, 20]));
+        for (numbers, text) in numbers.iter().zip(texts) {
+            let filled = Filled::of(numbers, grammar).unwrap();
+            assert_eq!(table.of_block(&filled).map(|at| &*table.strings[at]).collect::<String>(), text);
+        }
+        assert_eq!(Filled::of(&[0, 0, -15_000], grammar), None);
     }
 }

@@ -8,7 +8,6 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::fixed_space::FixedSpace;
-use super::slots::SLOTS;
 use super::stripped_space::{SchemePoint, StrippedSpace};
 use crate::error::Result;
 
@@ -92,12 +91,13 @@ impl Landscape for FixedSpace {
 
     /// Cuts spread over the block as evenly as can be, beside those that the kind demands.
     fn start(&self, tokens: usize, _: &mut ChaCha8Rng) -> Option<Vec<usize>> {
+        let slots = self.row().len();
         let mut starts = self.fixed_starts().to_vec();
         while starts.len() < tokens {
             starts.sort_unstable();
-            let ends = starts.iter().skip(1).copied().chain([SLOTS]);
+            let ends = starts.iter().skip(1).copied().chain([slots]);
             let widest =
-                starts.iter().copied().zip(ends).max_by_key(|(start, end)| (end - start, SLOTS - start));
+                starts.iter().copied().zip(ends).max_by_key(|(start, end)| (end - start, slots - start));
             let (start, end) = widest.filter(|(start, end)| end - start > 1)?;
             starts.push((start + end) / 2);
         }
@@ -114,7 +114,7 @@ impl Landscape for FixedSpace {
         let fixed = self.fixed_starts();
         let mut next = starts.clone();
         let movable: Vec<usize> = (0..next.len()).filter(|at| !fixed.contains(&next[*at])).collect();
-        let free: Vec<usize> = (1..SLOTS).filter(|slot| !next.contains(slot)).collect();
+        let free: Vec<usize> = (1..self.row().len()).filter(|slot| !next.contains(slot)).collect();
         if !movable.is_empty() && !free.is_empty() {
             let at = movable[random.random_range(0..movable.len())];
             // A step to a neighbour half of the time, else anywhere.

@@ -1,7 +1,10 @@
 //! The slots of a block: the parts that no scheme cuts.
 //!
-//! A block is a row of 25 slots: `<`, then three times sign, integer part, point and four decimals, with `,` between and
-//! `>` at the end. A row of slots stands for strings: their expression, their number, and all of them.
+//! A block is a row of slots: `<`, then three times sign, integer part, point and decimals, with `,` between and `>` at the
+//! end; 25 of them where numbers have four decimals. A row of slots stands for strings: their expression, their number, and
+//! all of them.
+
+use std::ops::Deref;
 
 use serde::Serialize;
 
@@ -28,32 +31,58 @@ pub enum BlockSlot {
     Close,
 }
 
-/// Slots of a block.
-pub const SLOTS: usize = 25;
+/// The most decimals that a number can have.
+pub const MOST_DECIMALS: usize = 6;
 
-/// The most tokens that a block can have: a piece per slot, but signs.
-pub const MAX_TOKENS: usize = SLOTS - 3;
+/// The most slots of a block.
+pub const MOST_SLOTS: usize = 13 + 3 * MOST_DECIMALS;
 
-/// The slots of every block.
-pub const BLOCK: [BlockSlot; SLOTS] = {
-    let mut block = [BlockSlot::Digit; SLOTS];
-    block[0] = BlockSlot::Open;
-    let mut axis = 0;
-    while axis < 3 {
-        block[1 + 8 * axis] = BlockSlot::Sign;
-        block[2 + 8 * axis] = BlockSlot::Integer;
-        block[3 + 8 * axis] = BlockSlot::Point;
-        block[8 + 8 * axis] = if axis < 2 { BlockSlot::Comma } else { BlockSlot::Close };
-        axis += 1;
+/// The slots of every block whose numbers have so many decimals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SlotRow {
+    slots: [BlockSlot; MOST_SLOTS],
+    decimals: usize,
+}
+
+impl SlotRow {
+    /// Of numbers of `decimals` decimals, at most [`MOST_DECIMALS`].
+    pub fn of(decimals: usize) -> Self {
+        let mut row = SlotRow { slots: [BlockSlot::Digit; MOST_SLOTS], decimals };
+        row.slots[0] = BlockSlot::Open;
+        for axis in 0..3 {
+            let first = row.first(axis);
+            row.slots[first] = BlockSlot::Sign;
+            row.slots[first + 1] = BlockSlot::Integer;
+            row.slots[first + 2] = BlockSlot::Point;
+            row.slots[first + 3 + decimals] = if axis < 2 { BlockSlot::Comma } else { BlockSlot::Close };
+        }
+        row
     }
-    block
-};
 
-/// The axis of a slot and its place there: sign, integer part, point, four decimals, end. `<` has none.
-pub fn place(slot: usize) -> (usize, usize) {
-    match slot {
-        0 => (0, usize::MAX),
-        _ => ((slot - 1) / 8, (slot - 1) % 8),
+    /// The first slot of a number, its sign. The slot before the one after is what ends it.
+    pub fn first(&self, axis: usize) -> usize {
+        1 + axis * (4 + self.decimals)
+    }
+
+    /// The axis of a slot and its place there: sign, integer part, point, decimals, end. `<` has none.
+    pub fn place(&self, slot: usize) -> (usize, usize) {
+        match slot {
+            0 => (0, usize::MAX),
+            _ => ((slot - 1) / (4 + self.decimals), (slot - 1) % (4 + self.decimals)),
+        }
+    }
+
+    /// The most tokens that a block can have: a piece per slot, but signs.
+    pub fn most_tokens(&self) -> usize {
+        self.len() - 3
+    }
+}
+
+impl Deref for SlotRow {
+    type Target = [BlockSlot];
+
+    fn deref(&self) -> &[BlockSlot] {
+        &self.slots[..13 + 3 * self.decimals]
     }
 }
 

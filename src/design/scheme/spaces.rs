@@ -9,9 +9,9 @@ use super::counting_bound::{Usable, counting_bound};
 use super::cuts::SchemeKind;
 use super::distinct_digits_bound::distinct_digits_bound;
 use super::fixed_space::FixedSpace;
-use super::grammar::{Decimals, Grammar, MAX_DECIMALS};
+use super::grammar::{Grammar, decimals, in_words, is_stripped};
 use super::search::{Annealed, search};
-use super::slots::{MAX_TOKENS, Range};
+use super::slots::{MOST_DECIMALS, Range};
 use super::space::{BaseTokens, Optimum};
 use super::stripped_space::StrippedSpace;
 use crate::error::{Error, Result};
@@ -39,7 +39,7 @@ pub struct DesignSpaces<'v, V> {
     fewest_decimals: Option<usize>,
     vocabulary: &'v V,
     fixed: OnceCell<FixedSpace>,
-    stripped: [OnceCell<StrippedSpace>; MAX_DECIMALS + 1],
+    stripped: [OnceCell<StrippedSpace>; MOST_DECIMALS + 1],
 }
 
 impl<'v, V: BaseTokens> DesignSpaces<'v, V> {
@@ -54,13 +54,12 @@ impl<'v, V: BaseTokens> DesignSpaces<'v, V> {
         (dialect, fewest_decimals): (Dialect, Option<usize>),
         vocabulary: &'v V,
     ) -> Result<Self> {
-        match (dialect, fewest_decimals) {
-            (Dialect::Fixed, Some(_)) => {
-                let problem = "numbers of the fixed dialect have four decimals";
+        if let Some(fewest) = fewest_decimals {
+            if !is_stripped(dialect) {
+                let problem = format!("numbers of the fixed dialect have {}", in_words(decimals(dialect)));
                 return Err(Error::input("--fewest-decimals", problem, "give it with --dialect stripped"));
             }
-            (Dialect::Stripped, Some(fewest)) => drop(Grammar::stripped(range, fewest)?),
-            (_, None) => {}
+            Grammar::stripped(range, decimals(dialect), fewest)?;
         }
         let (fixed, stripped) = Default::default();
         Ok(DesignSpaces { kind, range, dialect, fewest_decimals, vocabulary, fixed, stripped })
@@ -68,30 +67,30 @@ impl<'v, V: BaseTokens> DesignSpaces<'v, V> {
 
     /// The blocks that have as many tokens.
     pub fn grammar(&self, tokens: usize) -> Grammar {
-        match (self.dialect, self.fewest_decimals) {
-            (Dialect::Fixed, _) => Grammar::fixed(self.range),
-            (Dialect::Stripped, None) => Grammar::widest(self.range, tokens),
-            (Dialect::Stripped, Some(fewest)) => {
-                Grammar { range: self.range, decimals: Decimals::From(fewest) }
-            }
+        let decimals = decimals(self.dialect);
+        if !is_stripped(self.dialect) {
+            return Grammar::fixed(self.range, decimals);
         }
+        let fewest =
+            self.fewest_decimals.and_then(|fewest| Grammar::stripped(self.range, decimals, fewest).ok());
+        fewest.unwrap_or_else(|| Grammar::widest(self.range, decimals, tokens))
     }
 
     /// The fewest and the most tokens that schemes can have.
     pub fn tokens(&self) -> RangeInclusive<usize> {
-        match self.dialect {
-            Dialect::Fixed => self.fixed().tokens(),
-            Dialect::Stripped => {
-                *self.stripped(MAX_TOKENS).tokens().start()..=self.grammar(MAX_TOKENS).most_tokens()
-            }
+        if !is_stripped(self.dialect) {
+            return self.fixed().tokens();
         }
+        // Blocks of the most decimals have the most tokens.
+        *self.stripped(usize::MAX).tokens().start()..=self.grammar(usize::MAX).most_tokens()
     }
 
     /// The scheme of exactly `tokens` tokens with the fewest new ones, if it has at most `limit`.
     pub fn optimum(&self, tokens: usize, limit: u64) -> Option<Optimum> {
-        match self.dialect {
-            Dialect::Fixed => self.fixed().optimum(tokens, limit),
-            Dialect::Stripped => self.stripped(tokens).optimum(tokens, limit),
+        if is_stripped(self.dialect) {
+            self.stripped(tokens).optimum(tokens, limit)
+        } else {
+            self.fixed().optimum(tokens, limit)
         }
     }
 
@@ -100,9 +99,10 @@ impl<'v, V: BaseTokens> DesignSpaces<'v, V> {
     /// # Errors
     /// See [`search`].
     pub fn search(&self, tokens: usize, seed: u64) -> Result<Annealed> {
-        let found = match self.dialect {
-            Dialect::Fixed => search(self.fixed(), tokens, seed, ITERATIONS),
-            Dialect::Stripped => search(self.stripped(tokens), tokens, seed, ITERATIONS),
+        let found = if is_stripped(self.dialect) {
+            search(self.stripped(tokens), tokens, seed, ITERATIONS)
+        } else {
+            search(self.fixed(), tokens, seed, ITERATIONS)
         };
         found.map_err(|e| Error::input("search", e, ""))
     }
@@ -116,7 +116,7 @@ impl<'v, V: BaseTokens> DesignSpaces<'v, V> {
     }
 
     fn fixed(&self) -> &FixedSpace {
-        self.fixed.get_or_init(|| FixedSpace::new(self.kind, self.range, self.vocabulary))
+        self.fixed.get_or_init(|| FixedSpace::new(self.kind, self.grammar(0), self.vocabulary))
     }
 
     fn stripped(&self, tokens: usize) -> &StrippedSpace {

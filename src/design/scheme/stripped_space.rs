@@ -17,7 +17,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::cuts::{Scheme, SchemeCuts, SchemeKind};
 use super::grammar::Grammar;
-use super::slots::{BlockSlot, SLOTS, size, strings};
+use super::slots::{BlockSlot, SlotRow, size, strings};
 use super::space::{BaseTokens, FORBIDDEN, MAX_NEW_TOKENS, Optimum};
 
 /// A set of cells, in order; those that cost nothing may be left out.
@@ -30,12 +30,17 @@ struct Choice {
     cells: Cells,
 }
 
-/// Units by their first slot and the slot after their last.
-const UNITS: [&[(usize, usize)]; 3] = [
-    &[(0, 8), (0, 9), (0, 10)],
-    &[(8, 16), (8, 17), (8, 18), (9, 16), (9, 17), (9, 18), (10, 16), (10, 17), (10, 18)],
-    &[(16, SLOTS), (17, SLOTS), (18, SLOTS)],
-];
+/// A unit: its first slot and the slot after its last.
+type Unit = (usize, usize);
+
+/// The units of each number: a block is cut before the comma, after it, or after the sign that follows it.
+fn units(row: &SlotRow) -> [Vec<Unit>; 3] {
+    let between = |axis: usize| [0, 1, 2].map(|more| row.first(axis) - 1 + more);
+    let of = |starts: &[usize], ends: &[usize]| {
+        starts.iter().flat_map(|start| ends.iter().map(move |end| (*start, *end))).collect()
+    };
+    [of(&[0], &between(1)), of(&between(1), &between(2)), of(&between(2), &[row.len()])]
+}
 
 /// See the module's documentation.
 pub struct StrippedSpace {
@@ -44,11 +49,12 @@ pub struct StrippedSpace {
     /// New strings of each cell.
     cells: Vec<u64>,
     /// Choices by unit, decimals and pieces.
-    choices: HashMap<((usize, usize), usize, usize), Vec<Choice>>,
+    choices: HashMap<(Unit, usize, usize), Vec<Choice>>,
+    units: [Vec<Unit>; 3],
 }
 
 /// Units and how many pieces each has.
-pub type UnitPieces = [((usize, usize), usize); 3];
+pub type UnitPieces = [(Unit, usize); 3];
 
 /// A scheme as a search sees it: a frame, and the number of a choice for each axis and count of decimals.
 pub type SchemePoint = (UnitPieces, Vec<usize>);
@@ -56,11 +62,12 @@ pub type SchemePoint = (UnitPieces, Vec<usize>);
 impl StrippedSpace {
     /// Counts the cells of every piece.
     pub fn new(kind: SchemeKind, grammar: Grammar, vocabulary: &impl BaseTokens) -> Self {
-        let mut space = StrippedSpace { kind, grammar, cells: Vec::new(), choices: HashMap::new() };
+        let (units, cells, choices) = (units(&grammar.row()), Vec::new(), HashMap::new());
+        let mut space = StrippedSpace { kind, grammar, cells, choices, units: units.clone() };
         let mut counter =
             Counter { space: &mut space, ids: HashMap::new(), known: HashMap::new(), vocabulary };
         let mut choices = HashMap::new();
-        for &unit in UNITS.into_iter().flatten() {
+        for &unit in units.iter().flatten() {
             for decimals in grammar.counts() {
                 for choice in counter.choices(unit, decimals) {
                     let key = (unit, decimals, choice.starts.len());
@@ -81,9 +88,10 @@ impl StrippedSpace {
 
     /// Every frame of schemes of `tokens` tokens that has choices for every count of decimals.
     fn frames(&self, tokens: usize) -> Vec<UnitPieces> {
+        let [xs, ys, zs] = &self.units;
         let mut frames = Vec::new();
-        for (&x, &y) in UNITS[0].iter().flat_map(|x| UNITS[1].iter().map(move |y| (x, y))) {
-            let Some(&z) = UNITS[2].iter().find(|z| x.1 == y.0 && z.0 == y.1) else { continue };
+        for (&x, &y) in xs.iter().flat_map(|x| ys.iter().map(move |y| (x, y))) {
+            let Some(&z) = zs.iter().find(|z| x.1 == y.0 && z.0 == y.1) else { continue };
             for first in 1..tokens.saturating_sub(1) {
                 for second in 1..tokens - first {
                     let frame = [(x, first), (y, second), (z, tokens - first - second)];
@@ -96,7 +104,7 @@ impl StrippedSpace {
     }
 
     /// The keys of the choices that a scheme of a frame makes, by axis, then by decimals.
-    fn groups(&self, frame: &UnitPieces) -> impl Iterator<Item = ((usize, usize), usize, usize)> {
+    fn groups(&self, frame: &UnitPieces) -> impl Iterator<Item = (Unit, usize, usize)> {
         let counts = self.grammar.counts();
         frame
             .map(|(unit, pieces)| counts.clone().map(move |decimals| (unit, decimals, pieces)))
@@ -127,7 +135,7 @@ impl StrippedSpace {
     }
 
     /// The choices of a group that cost less than `bound`, with their numbers.
-    fn below(&self, key: &((usize, usize), usize, usize), bound: u64) -> Vec<(usize, &Choice)> {
+    fn below(&self, key: &(Unit, usize, usize), bound: u64) -> Vec<(usize, &Choice)> {
         self.choices[key].iter().enumerate().filter(|(_, choice)| self.sum(&choice.cells) < bound).collect()
     }
 

@@ -3,7 +3,6 @@ use std::collections::HashSet;
 use rand::SeedableRng;
 
 use super::*;
-use crate::design::scheme::grammar::MAX_DECIMALS;
 use crate::design::scheme::slots::Range;
 
 /// A base with these tokens.
@@ -27,20 +26,24 @@ fn base() -> Known {
 fn costs_are_unions_of_strings() {
     let base = base();
     let mut random = ChaCha8Rng::seed_from_u64(0);
-    for (kind, angstrom, fewest, tokens) in
-        [(SchemeKind::Fused, 15, 1, 9), (SchemeKind::Fused, 3, 0, 7), (SchemeKind::Separate, 12, 2, 14)]
-    {
-        let grammar = Grammar::stripped(Range::new(angstrom).unwrap(), fewest).unwrap();
+    for (kind, angstrom, (decimals, fewest), tokens) in [
+        (SchemeKind::Fused, 15, (4, 1), 9),
+        (SchemeKind::Fused, 3, (4, 0), 7),
+        (SchemeKind::Separate, 12, (4, 2), 14),
+        (SchemeKind::Fused, 15, (3, 0), 7),
+        (SchemeKind::Separate, 12, (3, 1), 11),
+    ] {
+        let grammar = Grammar::stripped(Range::new(angstrom).unwrap(), decimals, fewest).unwrap();
         let space = StrippedSpace::new(kind, grammar, &base);
         let mut point = space.random(tokens, &mut random).unwrap();
         for _ in 0..60 {
             point = space.neighbour(&point, &mut random);
             let scheme = space.scheme(&point);
             let new = scheme.strings().iter().filter(|string| !base.holds(string)).count();
-            assert_eq!(space.cost(&point), new as u64, "{}", scheme.example(4));
+            assert_eq!(space.cost(&point), new as u64, "{}", scheme.example(grammar.decimals()));
             let counts = grammar.counts();
-            for decimals in counts.clone() {
-                assert_eq!(scheme.starts([decimals, MAX_DECIMALS, *counts.start()]).len(), tokens);
+            for count in counts.clone() {
+                assert_eq!(scheme.starts([count, decimals, *counts.start()]).len(), tokens);
             }
         }
     }
@@ -50,9 +53,9 @@ fn costs_are_unions_of_strings() {
 fn the_walk_finds_what_brute_force_finds() {
     let base = base();
     // Few choices: numbers of three or four decimals, and few pieces or as many as can be.
-    let grammar = Grammar::stripped(Range::new(1).unwrap(), 3).unwrap();
-    let space = StrippedSpace::new(SchemeKind::Fused, grammar, &base);
-    for tokens in [4, 5, 19] {
+    let of = |decimals, fewest| Grammar::stripped(Range::new(1).unwrap(), decimals, fewest).unwrap();
+    for (grammar, tokens) in [(of(4, 3), 4), (of(4, 3), 5), (of(4, 3), 19), (of(3, 2), 5), (of(3, 2), 16)] {
+        let space = StrippedSpace::new(SchemeKind::Fused, grammar, &base);
         let mut least = u64::MAX;
         for frame in space.frames(tokens) {
             let sizes: Vec<usize> = space.groups(&frame).map(|key| space.choices[&key].len()).collect();
@@ -68,7 +71,7 @@ fn the_walk_finds_what_brute_force_finds() {
             }
         }
         let found = space.optimum(tokens, u64::MAX).unwrap();
-        assert_eq!(found.new_tokens, least, "{tokens} tokens: {}", found.scheme.example(4));
+        assert_eq!(found.new_tokens, least, "{tokens} tokens: {}", found.scheme.example(grammar.decimals()));
         assert!(space.optimum(tokens, least.saturating_sub(1)).is_none() || least == 0);
     }
 }
