@@ -381,7 +381,8 @@ mod tests {
             for index in 0..grammar.numbers() {
                 let number = spelled(grammar, grammar.number(index));
                 assert!(grammar.has_block(&format!("<{number},{number},{number}>")), "{number}");
-                assert!(!grammar.has_block(&format!("<{number},{number},{number}0>")), "{number}");
+                let longer = format!("<{number},{number},{number}0>");
+                assert!(!number.contains('.') || !grammar.has_block(&longer), "{longer}");
             }
         }
     }
