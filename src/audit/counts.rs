@@ -57,7 +57,7 @@ pub struct Counts {
 impl Counts {
     /// Nothing, in a dialect.
     pub fn new(dialect: Dialect) -> Self {
-        let shown = (dialect == Dialect::Fixed).then_some(0);
+        let shown = (dialect.is_fixed()).then_some(0);
         Counts {
             samples: 0,
             passed: 0,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use rayon::prelude::*;
 use serde::Serialize;
 
+use super::blocks::BlockArgs;
 use super::output::Output;
 use crate::corpus::store::StoreWriter;
 use crate::corpus::{Conformers, Files, Frame, ReadOptions, Skipped};
@@ -27,6 +28,8 @@ pub struct Args {
     /// The frame of coordinates: as in the file, or centre of mass at the origin and principal axes on x, y, z
     #[arg(long, value_enum, default_value = "keep")]
     frame: FrameArg,
+    #[command(flatten)]
+    blocks: BlockArgs,
     /// A page with the statistics, readable offline
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -58,19 +61,20 @@ pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
         FrameArg::Keep => Frame::Keep,
         FrameArg::Principal => Frame::Principal,
     };
-    let files = Files { inputs: args.inputs, options: ReadOptions { frame } };
+    let files = Files { inputs: args.inputs, options: ReadOptions { frame, reading: args.blocks.reading() } };
+    let precision = files.reading().precision;
     let to_stdout = args.output.as_deref().is_some_and(|path| path.as_os_str() == "-");
     let spool = if to_stdout { Some(tempfile::tempdir()?) } else { None };
     let target = spool.as_ref().map(|folder| folder.path().join("corpus.h5")).or(args.output);
-    let mut writer = target.as_deref().map(StoreWriter::create).transpose()?;
+    let mut writer = target.as_deref().map(|path| StoreWriter::create(path, precision)).transpose()?;
     let mut page = args.html.as_deref().map(AtomicFile::create).transpose()?;
-    let (mut stats, mut texts) = (CoordinateStats::default(), TextStats::default());
+    let (mut stats, mut texts) = (CoordinateStats::new(precision), TextStats::default());
     let summary = files.read(job, &mut |batch| {
         let parts: Vec<(CoordinateStats, TextStats)> = batch
             .conformers
             .par_chunks(CHUNK)
             .map(|chunk| {
-                let mut part = (CoordinateStats::default(), TextStats::default());
+                let mut part = (CoordinateStats::new(precision), TextStats::default());
                 for conformer in chunk {
                     part.0.add(conformer);
                     part.1.add(conformer);

@@ -23,7 +23,7 @@ use crate::report::card::model_card;
 use crate::report::design_page::design_page;
 use crate::report::design_view::design_table;
 use crate::report::learned_view::{learned_card, learned_table};
-use crate::text::Dialect;
+use crate::text::{Dialect, Precision, Reading};
 use crate::tokenizer::Tokenizer;
 
 /// The command line of `drift train-tokenizer`.
@@ -63,6 +63,10 @@ pub struct Args {
     /// The dialect whose blocks change
     #[arg(long, value_enum, default_value = "fixed")]
     dialect: DialectArg,
+    /// Decimals of the numbers, 1 to 6; coordinates of the corpus with more are cut, toward zero. Without it four, and more
+    /// are refused
+    #[arg(long, value_name = "N")]
+    decimals: Option<Precision>,
     /// With --dialect stripped: blocks of numbers with at least so many decimals change; by default as few as
     /// leave every block a character a token
     #[arg(long, value_name = "M")]
@@ -92,7 +96,7 @@ enum KindArg {
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum DialectArg {
-    /// Exactly four decimals
+    /// Exactly four decimals, or as many as --decimals says
     Fixed,
     /// Trailing zeros, and a trailing point, removed
     Stripped,
@@ -110,9 +114,16 @@ impl From<KindArg> for SchemeKind {
 impl From<DialectArg> for Dialect {
     fn from(dialect: DialectArg) -> Self {
         match dialect {
-            DialectArg::Fixed => Dialect::Fixed,
-            DialectArg::Stripped => Dialect::Stripped,
+            DialectArg::Fixed => Dialect::FIXED,
+            DialectArg::Stripped => Dialect::STRIPPED,
         }
+    }
+}
+
+impl Args {
+    /// The decimals that were asked for, or four.
+    fn precision(&self) -> Precision {
+        self.decimals.unwrap_or_default()
     }
 }
 
@@ -136,7 +147,8 @@ fn refuse_stripped(args: &Args) -> anyhow::Result<()> {
 
 /// Designs or learns, checks, writes, shows.
 pub fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
-    let corpus = super::corpus(&args.corpus);
+    let reading = Reading { precision: args.precision(), cut: args.decimals.is_some(), ..Reading::default() };
+    let corpus = super::corpus(&args.corpus, reading);
     let (range, kind) = (Range::new(args.range)?, args.kind.into());
     refuse_stripped(&args)?;
     for (what, path) in [("base", &args.base), ("model", &args.model)] {
@@ -217,7 +229,8 @@ fn scratch(
     output: &Output,
 ) -> anyhow::Result<()> {
     let vocab_size = args.vocab_size.unwrap_or(0) as usize;
-    let plan = ScratchPlan { vocab_size, kind, range, contexts: ALL_CONTEXTS, compare: args.compare };
+    let (precision, compare) = (args.precision(), args.compare);
+    let plan = ScratchPlan { vocab_size, kind, range, precision, contexts: ALL_CONTEXTS, compare };
     let trained = train_scratch(plan, corpus, job)?;
     let beside = Beside::configured(scratch_config());
     write(args, &trained, (learned_card(&trained.report), None), None, &beside)?;
@@ -256,7 +269,8 @@ fn plan(args: &Args, base: &Path, kind: SchemeKind, range: Range) -> anyhow::Res
     let (base, bytes) = Tokenizer::load_with_json(base)?;
     let base_json = serde_json::from_slice(&bytes).map_err(|e| Error::input(&base.name, e, ""))?;
     let base_json = as_read(&base, base_json);
-    let (dialect, fewest_decimals) = (args.dialect.into(), args.fewest_decimals.map(usize::from));
+    let dialect = Dialect::from(args.dialect).with_precision(args.precision());
+    let fewest_decimals = args.fewest_decimals.map(usize::from);
     let (seed, contexts) = (args.seed, ALL_CONTEXTS);
     Ok(ExtensionPlan { base, base_json, kind, dialect, fewest_decimals, range, aim, seed, contexts })
 }

@@ -5,10 +5,9 @@
 
 use std::sync::Arc;
 
-use super::{AtomOrder, Conformer, Frame, frame};
-use crate::text::Fixed;
-use crate::text::Written;
+use super::{AtomOrder, Conformer, Frame, ReadOptions, frame};
 use crate::text::number::{NumberError, truncate_decimal, truncate_f32, truncate_f64};
+use crate::text::{Fixed, Precision, Written};
 
 /// Symbols of the elements 1 to 118 (IUPAC).
 #[rustfmt::skip]
@@ -97,15 +96,17 @@ pub fn from_elements(
 #[derive(Debug)]
 pub struct Atoms {
     frame: Frame,
+    precision: Precision,
     numbers: Vec<u8>,
     fixed: Vec<[Fixed; 3]>,
     angstrom: Vec<[f64; 3]>,
 }
 
 impl Atoms {
-    /// No atoms yet; molecules come out in `frame`.
-    pub fn new(frame: Frame) -> Self {
-        Atoms { frame, numbers: Vec::new(), fixed: Vec::new(), angstrom: Vec::new() }
+    /// No atoms yet; molecules come out in the frame and with the decimals of `options`.
+    pub fn new(options: ReadOptions) -> Self {
+        let (frame, precision) = (options.frame, options.reading.precision);
+        Atoms { frame, precision, numbers: Vec::new(), fixed: Vec::new(), angstrom: Vec::new() }
     }
 
     /// How many atoms there are, with hydrogens.
@@ -133,17 +134,19 @@ impl Atoms {
     /// Adds an atom whose position, in Å, was written as decimal text.
     ///
     /// # Errors
-    /// A reason: not a number, not finite, or beyond 99,999.9999 Å.
+    /// A reason: not a number, not finite, or or beyond the range.
     pub fn push_text(&mut self, number: u8, xyz: [&str; 3]) -> Result<(), String> {
         let at = |text: &str| {
-            truncate_decimal(text).map_err(|e| format!("{}: {e}", crate::error::excerpt(text.as_bytes())))
+            truncate_decimal(text, self.precision)
+                .map_err(|e| format!("{}: {e}", crate::error::excerpt(text.as_bytes())))
         };
         let fixed = [at(xyz[0])?, at(xyz[1])?, at(xyz[2])?];
         if self.frame == Frame::Keep {
             self.fixed.push(fixed);
         } else {
-            // Rust's own parser takes what `truncate_decimal` takes; the fallback loses less than 10⁻⁴ Å.
-            let exact = |axis: usize| xyz[axis].trim().parse().unwrap_or(angstrom(fixed[axis]));
+            // Rust's own parser takes what `truncate_decimal` takes; the fallback loses less than the last decimal.
+            let exact =
+                |axis: usize| xyz[axis].trim().parse().unwrap_or(angstrom(fixed[axis], self.precision));
             self.angstrom.push([exact(0), exact(1), exact(2)]);
         }
         self.numbers.push(number);
@@ -153,17 +156,17 @@ impl Atoms {
     /// Adds an atom with a position in Å.
     ///
     /// # Errors
-    /// A reason: not finite, or beyond 99,999.9999 Å.
+    /// A reason: not finite, or or beyond the range.
     pub fn push_f32(&mut self, number: u8, xyz: [f32; 3]) -> Result<(), String> {
-        self.push(number, xyz.map(f64::from), xyz.map(truncate_f32))
+        self.push(number, xyz.map(f64::from), xyz.map(|x| truncate_f32(x, self.precision)))
     }
 
     /// Adds an atom with a position in Å.
     ///
     /// # Errors
-    /// A reason: not finite, or beyond 99,999.9999 Å.
+    /// A reason: not finite, or or beyond the range.
     pub fn push_f64(&mut self, number: u8, xyz: [f64; 3]) -> Result<(), String> {
-        self.push(number, xyz, xyz.map(truncate_f64))
+        self.push(number, xyz, xyz.map(|x| truncate_f64(x, self.precision)))
     }
 
     fn push(
@@ -199,7 +202,7 @@ impl Atoms {
         if self.frame == Frame::Principal {
             frame::principal(&self.numbers, &mut self.angstrom);
             for position in &self.angstrom {
-                self.fixed.push(fixed(*position)?);
+                self.fixed.push(fixed(*position, self.precision)?);
             }
         }
         Ok(())
@@ -207,13 +210,13 @@ impl Atoms {
 }
 
 /// A fixed-point coordinate in Å.
-pub(super) fn angstrom(value: Fixed) -> f64 {
-    f64::from(value) / f64::from(crate::text::number::UNITS_PER_ANGSTROM)
+pub(super) fn angstrom(value: Fixed, precision: Precision) -> f64 {
+    f64::from(value) / f64::from(precision.units_per_angstrom())
 }
 
 /// A position in Å, truncated.
-pub(super) fn fixed(position: [f64; 3]) -> Result<[Fixed; 3], String> {
-    let at = |x: f64| truncate_f64(x).map_err(|e| format!("{x}: {e}"));
+pub(super) fn fixed(position: [f64; 3], precision: Precision) -> Result<[Fixed; 3], String> {
+    let at = |x: f64| truncate_f64(x, precision).map_err(|e| format!("{x}: {e}"));
     Ok([at(position[0])?, at(position[1])?, at(position[2])?])
 }
 
@@ -246,7 +249,7 @@ mod tests {
 
     #[test]
     fn the_builder_truncates_each_kind_its_own_way() {
-        let mut atoms = Atoms::new(Frame::Keep);
+        let mut atoms = Atoms::new(ReadOptions::default());
         atoms.push_text(6, ["1.12829", "-0.00009", "1e1"]).unwrap();
         // The float32 nearest to 1.3 lies below it.
         atoms.push_f32(6, [1.3, 0.0, -2.5]).unwrap();

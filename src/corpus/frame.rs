@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::atoms::{self, angstrom, fixed};
-use super::{Conformer, Frame};
+use super::{Conformer, Frame, ReadOptions};
 
 type Vector = [f64; 3];
 type Matrix = [Vector; 3];
@@ -34,19 +34,21 @@ pub fn principal(numbers: &[u8], positions: &mut [[f64; 3]]) {
     }
 }
 
-/// `conformer` in `frame`; the text gives no hydrogens but a few, so its heavy atoms are what is weighed.
+/// `conformer` in the frame of `options`; the text gives no hydrogens but a few, so its heavy atoms are what is weighed.
 ///
 /// # Errors
 /// A reason: an atom of the skeleton has no element, or a coordinate leaves the range.
-pub(super) fn turn(conformer: &mut Conformer, frame: Frame) -> Result<(), String> {
-    if frame == Frame::Keep {
+pub(super) fn turn(conformer: &mut Conformer, options: ReadOptions) -> Result<(), String> {
+    if options.frame == Frame::Keep {
         return Ok(());
     }
+    let precision = options.reading.precision;
     let numbers = elements(&conformer.skeleton)?;
-    let mut positions: Vec<Vector> = conformer.coordinates.iter().map(|c| c.map(angstrom)).collect();
+    let mut positions: Vec<Vector> =
+        conformer.coordinates.iter().map(|c| c.map(|value| angstrom(value, precision))).collect();
     principal(&numbers, &mut positions);
     for (coordinate, position) in conformer.coordinates.iter_mut().zip(positions) {
-        *coordinate = fixed(position)?;
+        *coordinate = fixed(position, precision)?;
     }
     Ok(())
 }

@@ -40,7 +40,7 @@ pub use split::Part;
 
 use serde::Serialize;
 
-use crate::text::{Fixed, Written};
+use crate::text::{Fixed, Reading, Written};
 
 /// One conformer: the coordinates of its heavy atoms and the text around them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +49,8 @@ pub struct Conformer {
     pub molecule: Arc<str>,
     /// Enriched SMILES with every block emptied, `[C]<>[C]<>=[O]<>`.
     pub skeleton: Arc<str>,
-    /// One entry per block of the skeleton, in 10⁻⁴ Å, truncated toward zero.
+    /// One entry per block of the skeleton, in units of the last decimal (10⁻⁴ Å, unless read otherwise), truncated toward
+    /// zero.
     pub coordinates: Vec<[Fixed; 3]>,
     /// Where the order of atoms comes from.
     pub order: AtomOrder,
@@ -102,6 +103,8 @@ pub enum Frame {
 pub struct ReadOptions {
     /// The frame of the result.
     pub frame: Frame,
+    /// The decimals of the result, and how the blocks of texts are read.
+    pub reading: Reading,
 }
 
 /// One stream to read: a file or a member of an archive, already decompressed.

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 /// If a pickle is damaged or names a class that drift does not read, the job was cancelled, or `emit` fails.
 pub(crate) fn read(bytes: &[u8], name: &str, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
     let mut collector = Collector::new(name.to_owned(), context, emit);
-    let mut atoms = Atoms::new(context.options.frame);
+    let mut atoms = Atoms::new(context.options);
     let mut rest = bytes;
     while !rest.is_empty() {
         let pickle = Pickle::parse(rest).map_err(|e| {

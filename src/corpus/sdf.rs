@@ -28,7 +28,7 @@ const MAX_V30_BYTES: usize = 64 << 10;
 pub(crate) fn read(source: Source<'_>, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
     let place = source.name.clone();
     let mut collector = Collector::new(source.name, context, emit);
-    let mut atoms = Atoms::new(context.options.frame);
+    let mut atoms = Atoms::new(context.options);
     let mut records = Records { lines: Lines::new(source.reader), end: End::No };
     for number in 1u64.. {
         let record = records.next(number, &mut atoms).map_err(|e| read_error(&place, e))?;

@@ -26,7 +26,7 @@ const MAX_NAME_CHARS: usize = 256;
 pub(crate) fn read(source: Source<'_>, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
     let place = source.name.clone();
     let mut collector = Collector::new(source.name, context, emit);
-    let mut atoms = Atoms::new(context.options.frame);
+    let mut atoms = Atoms::new(context.options);
     let mut frames = Frames { lines: Lines::new(source.reader), next_count: None };
     for number in 1u64.. {
         let frame = frames.next(number, &mut atoms).map_err(|e| read_error(&place, e))?;

@@ -26,7 +26,7 @@ use super::train::train;
 use crate::corpus::Conformers;
 use crate::error::{Error, Result};
 use crate::job::Job;
-use crate::text::{self, Dialect, Fixed};
+use crate::text::{self, Fixed};
 use crate::tokenizer::Tokenizer;
 use crate::tokenizer::learn::{BYTES, learn_plain};
 
@@ -102,7 +102,7 @@ pub fn compare(
 ) -> Result<MethodComparison> {
     never_extended(plan.base_json, &plan.base.name)?;
     learns_apart(plan.base_json, &plan.base.name, "--compare")?;
-    let sample = LearningSample::read(corpus, job)?;
+    let sample = LearningSample::read(corpus, plan.grammar().dialect(), job)?;
     let mut entries = Vec::new();
     if let Some(designed) = designed {
         let tokens = designed.tokens_per_block as usize;
@@ -124,7 +124,9 @@ pub fn compare(
         proved: Some(merged.proved),
         from_nothing: false,
     });
-    let texts: Vec<String> = sample.conformers.par_iter().map(conformer_text).collect();
+    let dialect = plan.grammar().dialect();
+    let texts: Vec<String> = sample.conformers.par_iter().map(|c| conformer_text(c, dialect)).collect();
+
     let tags = [text::CONFORMER_OPEN, text::CONFORMER_CLOSE];
     entries.push(plain(BYTES + tags.len() + plan.tokens as usize, &tags, &texts)?);
     let others = other_texts(plan.base, plan.grammar())?;
@@ -142,7 +144,7 @@ fn continued(plan: MergesPlan<'_>, sample: &LearningSample, job: &Job) -> Result
             job.check()?;
             let mut counts: HashMap<String, u64> = HashMap::new();
             for conformer in part {
-                for piece in base.pre_tokens(&conformer_text(conformer))? {
+                for piece in base.pre_tokens(&conformer_text(conformer, plan.grammar().dialect()))? {
                     *counts.entry(piece).or_default() += 1;
                 }
             }
@@ -167,7 +169,7 @@ fn in_whole_blocks(plan: MergesPlan<'_>, sample: &LearningSample, job: &Job) -> 
     let inside = |numbers: &&[Fixed; 3]| Filled::of(numbers, plan.grammar()).is_some();
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     for numbers in sample.numbers().filter(inside).take(WHOLE_BLOCKS) {
-        let text = text::write("[C]<>", &[*numbers], Dialect::Fixed);
+        let text = text::write("[C]<>", &[*numbers], plan.grammar().dialect());
         *counts.entry(text["[C]".len()..].to_owned()).or_default() += 1;
     }
     let joinable = Joinable::of(base, base_json);
@@ -316,7 +318,8 @@ pub(in crate::design) fn compare_scratch(
         proved: Some(proved),
         from_nothing: true,
     };
-    let texts: Vec<String> = sample.conformers.par_iter().map(whole_text).collect();
+    let dialect = made.scheme.grammar.dialect();
+    let texts: Vec<String> = sample.conformers.par_iter().map(|c| whole_text(c, dialect)).collect();
     let plain = plain(LEAST + made.new_tokens.len(), &SPECIAL, &texts)?;
     let rows = rows((None, made.scheme.grammar), &[plain, entry], corpus, job)?;
     Ok(MethodComparison { new_tokens: made.new_tokens.len() as u64, other_texts: 0, rows })

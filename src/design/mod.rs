@@ -14,8 +14,8 @@
 //!    ([`extension::extend`] and [`extension::check`] refuse bases where one could).
 //! 2. The base's own pre-tokenizers leave a text alone that is exactly one block, and do to all others what they did.
 //! 3. The last expression cuts a block by its slots. Where it cuts depends on the spelling's shape alone: sign or not,
-//!    one or two integer digits, and in the stripped dialect the count of decimals, three times; at most 8,000 shapes, all
-//!    of which are run.
+//!    one or two integer digits, and in the stripped dialect the count of decimals, three times: with four decimals
+//!    at most 8,000 shapes. All of them are run.
 //! 4. Each piece is then looked up in the vocabulary by itself. So the pieces of one number do not depend on the other
 //!    two, and it is enough to run every number in every position, not every block.
 

@@ -13,12 +13,13 @@ use super::extension::plan::{Aim, ExtensionPlan};
 use super::extension::strip::{another_way, strip_extension};
 use super::front::designs;
 use super::measured::corpus::Measured;
+use super::measured::sample::read_as;
 use super::report::designed::{AnnealingReport, DesignReport};
 use super::report::front::{Front, TokenizerPoint};
 use super::report::trained::Trained;
 use super::report::vocabulary::{SCHEMA, VocabularyReport};
 use super::scheme::cuts::Scheme;
-use super::scheme::grammar::{Grammar, decimals};
+use super::scheme::grammar::Grammar;
 use super::scheme::search::Annealed;
 use super::scheme::space::{BaseTokens, MAX_NEW_TOKENS, Optimum};
 use super::scheme::spaces::DesignSpaces;
@@ -48,8 +49,9 @@ pub fn train(plan: &ExtensionPlan, corpus: &dyn Conformers, job: &Job) -> Result
 /// The same for a base that was not extended before.
 fn extended(plan: &ExtensionPlan, corpus: &dyn Conformers, job: &Job) -> Result<Trained> {
     let ExtensionPlan { base, base_json, kind, range, .. } = plan;
-    // Refuses what cannot be extended at all, before any work.
-    extend(base_json, &base.name, &Scheme::finest(Grammar::fixed(*range, decimals(plan.dialect))), &[])?;
+    // Refuses what cannot be extended or measured at all, before any work.
+    read_as(plan.dialect, corpus)?;
+    extend(base_json, &base.name, &Scheme::finest(Grammar::fixed(*range, plan.dialect.precision())), &[])?;
     let known = BaseVocabulary::of(base, Alphabet::of(base_json));
     let spaces = DesignSpaces::new(*kind, *range, (plan.dialect, plan.fewest_decimals), &known)?;
     let Optimum { scheme, .. } = reach(plan, &spaces, &known)?;

@@ -22,7 +22,7 @@ pub fn train_merges(
     corpus: &dyn Conformers,
     job: &Job,
 ) -> Result<Trained<LearnedReport>> {
-    let sample = LearningSample::read(corpus, job)?;
+    let sample = LearningSample::read(corpus, plan.grammar().dialect(), job)?;
     let MergesPlan { base, base_json, .. } = plan;
     let merged = merge(plan, &sample, job)?;
     let measured = Measured::of(&[&merged.tokenizer, base], merged.scheme.grammar, corpus, job)?;

@@ -39,7 +39,7 @@ pub fn train_scratch(
     corpus: &dyn Conformers,
     job: &Job,
 ) -> Result<Trained<LearnedReport>> {
-    let sample = LearningSample::read(corpus, job)?;
+    let sample = LearningSample::read(corpus, plan.grammar().dialect(), job)?;
     let made = scratch(plan, &sample, job)?;
     let pieces = made.pieces()?;
     let promises = promises(&made, &pieces, plan.contexts, &sample, job)?;

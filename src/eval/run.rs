@@ -26,7 +26,7 @@ use crate::error::{Error, Result};
 use crate::generate::{Generated, Options, Prompt, Span};
 use crate::io;
 use crate::job::{InputHash, Job, Provenance};
-use crate::text::{Dialect, skeleton, tagged};
+use crate::text::{skeleton, tagged};
 use crate::tokenizer::Tokenizer;
 use crate::train;
 
@@ -207,7 +207,11 @@ fn subjects(molecules: &[Molecule]) -> Result<Vec<Subject>> {
         if !molecule.conformers.is_empty() {
             let geometry = geometry::Molecule::new(&molecule.skeleton)
                 .map_err(|e| Error::input(&molecule.smiles, e, "leave this molecule out"))?;
-            let conformers = molecule.conformers.iter().map(|conformer| in_angstrom(conformer)).collect();
+            let conformers = molecule
+                .conformers
+                .iter()
+                .map(|conformer| in_angstrom(conformer, molecule.precision))
+                .collect();
             subject.reference = Some(Reference { molecule: geometry, conformers });
         }
         Ok(subject)
@@ -295,7 +299,7 @@ fn run(
 /// Tokens that close a number, where whether a block was cut off shows in nothing but what the model would have written:
 /// under position templates in the stripped dialect.
 fn closing(processor: LpKind, checkpoint: &Checkpoint) -> Arc<[u32]> {
-    if !processor.takes_placeholder() || checkpoint.dialect == Dialect::Fixed {
+    if !processor.takes_placeholder() || checkpoint.dialect.is_fixed() {
         return Arc::default();
     }
     Vocabulary::of(&checkpoint.tokenizer).ids(|token| token.starts_with([',', '>'])).into()

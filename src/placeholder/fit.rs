@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 
-use super::grammar::three_numbers;
 use super::objective::Objective;
 use super::report::{CorpusReport, FitReport, SCHEMA};
 use super::survey::Survey;
@@ -10,7 +9,7 @@ use super::task::Task;
 use crate::corpus::Conformers;
 use crate::error::{Error, Result};
 use crate::job::{InputHash, Job, Provenance, Unit};
-use crate::text::Dialect;
+use crate::text::{Dialect, Reading, TrailingZeros, is_three_numbers};
 use crate::tokenizer::Tokenizer;
 
 /// Which dialects to fit for.
@@ -19,7 +18,7 @@ use crate::tokenizer::Tokenizer;
 pub enum DialectChoice {
     /// The corpus's own; both where it agrees with both or with neither.
     Auto,
-    /// This one.
+    /// This one, with the decimals and the separator of the corpus.
     Only(Dialect),
 }
 
@@ -45,6 +44,8 @@ pub struct FitPlan {
 /// If the corpus cannot be read, a tokenizer cannot encode it, a candidate is not the inside of one block, or the job
 /// was cancelled.
 pub fn fit(plan: &FitPlan, corpus: &dyn Conformers, job: &Job) -> Result<FitReport> {
+    let reading = corpus.reading();
+    let three_numbers = |text: &String| is_three_numbers(text, reading.separator);
     if let Some(candidate) = plan.candidates.iter().find(|candidate| !three_numbers(candidate)) {
         let problem = format!("`{candidate}` is not three numbers");
         return Err(Error::input("--candidate", problem, "give the inside of a block: 0.0000,0.0000,0.0000"));
@@ -53,7 +54,7 @@ pub fn fit(plan: &FitPlan, corpus: &dyn Conformers, job: &Job) -> Result<FitRepo
     let mut refused = Vec::new();
     let mut tasks = Vec::new();
     for tokenizer in &plan.tokenizers {
-        for dialect in dialects(plan.dialects, &survey) {
+        for dialect in dialects(plan.dialects, reading, &survey) {
             job.check()?;
             match Task::new(plan, tokenizer, dialect, &survey)? {
                 Ok(task) => tasks.push(task),
@@ -108,11 +109,12 @@ fn replay(tasks: &mut [Task<'_>], survey: &Survey, corpus: &dyn Conformers, job:
     outcome
 }
 
-fn dialects(choice: DialectChoice, survey: &Survey) -> Vec<Dialect> {
+fn dialects(choice: DialectChoice, reading: Reading, survey: &Survey) -> Vec<Dialect> {
+    let both = [TrailingZeros::Kept, TrailingZeros::Removed].map(|zeros| reading.dialect(zeros));
     match (choice, survey.summary.written.fixed, survey.summary.written.stripped) {
-        (DialectChoice::Only(dialect), ..) => vec![dialect],
-        (DialectChoice::Auto, true, false) => vec![Dialect::Fixed],
-        (DialectChoice::Auto, false, true) => vec![Dialect::Stripped],
-        (DialectChoice::Auto, ..) => Dialect::ALL.to_vec(),
+        (DialectChoice::Only(dialect), ..) => vec![reading.dialect(dialect.zeros())],
+        (DialectChoice::Auto, true, false) => vec![both[0]],
+        (DialectChoice::Auto, false, true) => vec![both[1]],
+        (DialectChoice::Auto, ..) => both.to_vec(),
     }
 }

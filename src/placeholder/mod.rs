@@ -37,7 +37,7 @@ pub use counts::{Damage, Measures, ReplayCounts};
 pub use fit::{DialectChoice, FitPlan, fit};
 pub use fitted::{Fitted, FittedClasses, FittedFile};
 pub use front::front;
-pub use grammar::{Number, Numbers, Space, USERS_PLACEHOLDERS, number_text, text, three_numbers, tie_key};
+pub use grammar::{Number, Numbers, Space, USERS_PLACEHOLDERS, number_text, text, tie_key};
 pub use intervals::Intervals;
 pub use objective::{Harm, Objective};
 pub use partition::Partition;

@@ -6,9 +6,10 @@ use super::format::{hundredths, hundredths_or_dash, percent, thousands};
 use crate::design::extension::plain::PlainText;
 use crate::design::report::vocabulary::EmbeddingReport;
 use crate::design::rows::initial::RowsReport;
+use crate::design::scheme::grammar::in_words;
 use crate::design::{DesignReport, SchemeKind};
 use crate::stats::size::SIZE_CLASSES;
-use crate::text::Dialect;
+use crate::text::{Dialect, Precision, TrailingZeros};
 
 /// What `MODEL_CARD.md` says: what was made from what, what was checked, and how to go on training.
 pub fn model_card(report: &DesignReport) -> String {
@@ -62,10 +63,11 @@ fn head(card: &mut String, report: &DesignReport) -> std::fmt::Result {
 
 /// How many decimals a number of a changed block has.
 fn decimals(dialect: Dialect, fewest: u64) -> String {
-    match (dialect, fewest) {
-        (Dialect::Fixed, _) => "exactly four decimals".to_owned(),
-        (Dialect::Stripped, 0) => "at most four decimals, without trailing zeros".to_owned(),
-        (Dialect::Stripped, _) => format!("{fewest} to 4 decimals, without trailing zeros"),
+    let (precision, words) = (dialect.precision(), in_words(dialect.precision()));
+    match (dialect.zeros(), fewest) {
+        (TrailingZeros::Kept, _) => format!("exactly {words}"),
+        (TrailingZeros::Removed, 0) => format!("at most {words}, without trailing zeros"),
+        (TrailingZeros::Removed, _) => format!("{fewest} to {precision} decimals, without trailing zeros"),
     }
 }
 
@@ -79,10 +81,10 @@ fn kind(kind: SchemeKind) -> &'static str {
 fn processor(report: &DesignReport) -> String {
     match report.kind {
         SchemeKind::Separate => {
-            let number = match (report.dialect, report.fewest_decimals) {
-                (Dialect::Fixed, _) => "0.0000".to_owned(),
-                (Dialect::Stripped, 0) => "0".to_owned(),
-                (Dialect::Stripped, fewest) => format!("0.{}1", "0".repeat(fewest as usize - 1)),
+            let number = match (report.dialect.zeros(), report.fewest_decimals) {
+                (TrailingZeros::Kept, decimals) => format!("0.{}", "0".repeat(decimals as usize)),
+                (TrailingZeros::Removed, 0) => "0".to_owned(),
+                (TrailingZeros::Removed, fewest) => format!("0.{}1", "0".repeat(fewest as usize - 1)),
             };
             format!(
                 "a position template, whose placeholder may be any block in the range, such as \
@@ -243,9 +245,12 @@ pub(super) fn rows_needed(embedding: &EmbeddingReport, needed: u64) -> String {
 fn provenance(card: &mut String, report: &DesignReport) -> std::fmt::Result {
     let model =
         report.vocabulary.rows.as_ref().map_or(String::new(), |rows| format!(" --model {}", rows.model));
+    let precision = report.dialect.precision();
+    let decimals =
+        if precision == Precision::FOUR { String::new() } else { format!(" --decimals {precision}") };
     writeln!(
         card,
-        "\n### Made by\n\n    drift train-tokenizer --base {} --kind {} --tokens-per-block {} --range {}{model} -o DIR\n",
+        "\n### Made by\n\n    drift train-tokenizer --base {} --kind {} --tokens-per-block {} --range {}{decimals}{model} -o DIR\n",
         report.base,
         report.kind.name(),
         report.tokens_per_block,

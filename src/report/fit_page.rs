@@ -222,7 +222,7 @@ mod tests {
         let refused = Refused {
             tokenizer: "fused".to_owned(),
             tokenizer_sha256: String::new(),
-            dialect: Dialect::Fixed,
+            dialect: Dialect::FIXED,
             tokens: vec!["<-0.".to_owned()],
             token_count: 1,
             reason: "templates would force it".to_owned(),

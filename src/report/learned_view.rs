@@ -11,7 +11,8 @@ use crate::design::report::learned::{LearnedReport, Promises, Way};
 pub fn learned_table(report: &LearnedReport, terminal: Terminal) -> String {
     let name = report.base.as_deref().unwrap_or("from nothing");
     let range = report.range_angstrom.angstrom();
-    let mut table = Table::new(format!("{name}, {}, fixed dialect, below {range} Å", report.kind.name()));
+    let (kind, dialect) = (report.kind.name(), report.dialect.name());
+    let mut table = Table::new(format!("{name}, {kind}, {dialect} dialect, below {range} Å"));
     table = table.text("").number("");
     let mut row = |name: &str, value: String| {
         table.row([name.to_owned(), value]);

@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use super::load::Tokenizer;
 use super::tables::Tables;
 use crate::error::Result;
-use crate::text::{self, Dialect, Fixed};
+use crate::text::{self, Dialect, Fixed, Precision, Separator};
 
 /// The most FREE tokens that a block's record holds: more than a legal block has characters.
 pub const MAX_BLOCK_TOKENS: usize = 40;
@@ -56,16 +56,32 @@ impl<'t> Counter<'t> {
     /// # Errors
     /// If the tokenizer cannot encode the format's characters.
     pub fn new<'s>(tokenizer: &'t Tokenizer, skeletons: impl IntoIterator<Item = &'s str>) -> Result<Self> {
-        let tables = match Tables::learn(tokenizer)? {
+        Counter::for_dialect(tokenizer, Dialect::FIXED, skeletons)
+    }
+
+    /// The same for the decimals and the separator of a dialect.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn for_dialect<'s>(
+        tokenizer: &'t Tokenizer,
+        dialect: Dialect,
+        skeletons: impl IntoIterator<Item = &'s str>,
+    ) -> Result<Self> {
+        let encode = |reason| Counter { tokenizer, tables: None, method: Method::Encode { reason } };
+        if dialect.separator() != Separator::Comma {
+            return Ok(encode("tables are of blocks with commas".into()));
+        }
+        let tables = match Tables::learn(tokenizer, dialect.precision())? {
             Ok(tables) => tables,
-            Err(reason) => return Ok(Counter { tokenizer, tables: None, method: Method::Encode { reason } }),
+            Err(reason) => return Ok(encode(reason)),
         };
         let skeletons = BUILT_IN_SKELETONS.iter().copied().chain(skeletons);
-        Ok(match verify(tokenizer, &tables, skeletons)? {
+        Ok(match verify(tokenizer, &tables, dialect.precision(), skeletons)? {
             Ok(verified_blocks) => {
                 Counter { tokenizer, tables: Some(tables), method: Method::Tables { verified_blocks } }
             }
-            Err(reason) => Counter { tokenizer, tables: None, method: Method::Encode { reason } },
+            Err(reason) => encode(reason),
         })
     }
 
@@ -160,6 +176,7 @@ const VERIFIED_BLOCKS: u64 = 4_000;
 fn verify<'s>(
     tokenizer: &Tokenizer,
     tables: &Tables,
+    precision: Precision,
     skeletons: impl Iterator<Item = &'s str>,
 ) -> Result<std::result::Result<u64, String>> {
     let skeletons: Vec<&str> = skeletons.take(200).collect();
@@ -171,8 +188,9 @@ fn verify<'s>(
         round += 1;
         for skeleton in &skeletons {
             let count = skeleton.matches("<>").count();
-            let coordinates: Vec<[Fixed; 3]> = (0..count).map(|_| random_block(&mut random)).collect();
-            for dialect in Dialect::ALL {
+            let coordinates: Vec<[Fixed; 3]> =
+                (0..count).map(|_| random_block(precision, &mut random)).collect();
+            for dialect in Dialect::both(precision) {
                 let text = text::tagged(&text::write(skeleton, &coordinates, dialect));
                 let expected: Option<Vec<BlockTokens>> =
                     tokenizer.free_ends(&text)?.iter().map(|ends| block_tokens(ends)).collect();
@@ -189,9 +207,9 @@ fn verify<'s>(
 }
 
 /// Coordinates of every magnitude, both signs, with and without trailing zeros.
-fn random_block(random: &mut ChaCha8Rng) -> [Fixed; 3] {
+fn random_block(precision: Precision, random: &mut ChaCha8Rng) -> [Fixed; 3] {
     std::array::from_fn(|_| {
-        let limit = [9_999, 99_999, 999_999, 9_999_999][random.random_range(0..4)];
+        let limit = precision.units_per_angstrom() * [1, 10, 100, 1_000][random.random_range(0..4)] - 1;
         let step = [1, 1, 1, 10, 100, 1_000, 10_000][random.random_range(0..7)];
         random.random_range(-limit..=limit) / step * step
     })

@@ -17,9 +17,9 @@ fn main() -> anyhow::Result<()> {
         names = vec!["qwen-like".into(), "llama-like".into()];
     }
     let mut texts = Vec::new();
-    Embedded.read(&Job::default(), &mut |batch| {
+    Embedded::default().read(&Job::default(), &mut |batch| {
         texts.extend(batch.conformers.iter().map(|conformer| {
-            text::tagged(&text::write(&conformer.skeleton, &conformer.coordinates, Dialect::Fixed))
+            text::tagged(&text::write(&conformer.skeleton, &conformer.coordinates, Dialect::FIXED))
         }));
         Ok(())
     })?;
@@ -34,14 +34,14 @@ fn main() -> anyhow::Result<()> {
                 base,
                 base_json,
                 kind,
-                dialect: Dialect::Fixed,
+                dialect: Dialect::FIXED,
                 fewest_decimals: None,
                 range: Range::new(15)?,
                 aim,
                 seed: 0,
                 contexts: 1,
             };
-            let trained = train(&plan, &Embedded, &Job::default())?;
+            let trained = train(&plan, &Embedded::default(), &Job::default())?;
             let source = drift::io::hash_bytes("extended", &trained.tokenizer_json);
             let extended = Tokenizer::from_bytes("extended", source, &trained.tokenizer_json)?;
             let (mut before, mut after) = (f64::INFINITY, f64::INFINITY);

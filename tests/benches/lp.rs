@@ -188,7 +188,7 @@ fn template(processor: &LogitProcessor<'_>, skeletons: &[String]) -> f64 {
 /// Some skeletons of the embedded corpus.
 fn skeletons() -> Vec<String> {
     let mut skeletons = Vec::new();
-    Embedded
+    Embedded::default()
         .read(&Job::default(), &mut |batch| {
             skeletons.extend(batch.conformers.iter().map(|c| c.skeleton.to_string()));
             Ok(())

@@ -9,8 +9,10 @@ use drift::job::Job;
 use drift::placeholder::{DialectChoice, FitPlan, Objective, fit};
 use drift::report::card::model_card;
 use drift::report::design_page::design_page;
-use drift::text::{self, Dialect, skeleton};
+use drift::text::{self, Dialect, Precision, Reading, TrailingZeros, skeleton};
 use drift::tokenizer::Tokenizer;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 use tokenizers::Tokenizer as HfTokenizer;
 
@@ -28,7 +30,7 @@ fn plan(name: &Path, kind: SchemeKind, aim: Aim) -> ExtensionPlan {
         base,
         base_json,
         kind,
-        dialect: Dialect::Fixed,
+        dialect: Dialect::FIXED,
         fewest_decimals: None,
         range: Range::new(15).unwrap(),
         aim,
@@ -38,12 +40,12 @@ fn plan(name: &Path, kind: SchemeKind, aim: Aim) -> ExtensionPlan {
 }
 
 fn run(plan: &ExtensionPlan) -> Trained {
-    train(plan, &Embedded, &Job::default()).unwrap()
+    train(plan, &Embedded::default(), &Job::default()).unwrap()
 }
 
 /// The message with which a plan is refused.
 fn refused(plan: &ExtensionPlan) -> String {
-    match train(plan, &Embedded, &Job::default()) {
+    match train(plan, &Embedded::default(), &Job::default()) {
         Err(error @ drift::Error::Input { .. }) => error.to_string(),
         other => panic!("{other:?}"),
     }
@@ -51,7 +53,7 @@ fn refused(plan: &ExtensionPlan) -> String {
 
 fn embedded_texts(dialect: Dialect) -> Vec<(String, usize)> {
     let mut texts = Vec::new();
-    Embedded
+    Embedded::default()
         .read(&Job::default(), &mut |batch| {
             for conformer in batch.conformers.iter().step_by(10) {
                 let text = text::write(&conformer.skeleton, &conformer.coordinates, dialect);
@@ -126,7 +128,7 @@ fn check(plan: &ExtensionPlan, trained: &Trained, texts: &[(String, usize)]) {
     // Texts without blocks.
     let smiles = texts.iter().map(|(text, _)| {
         let bare = text.trim_start_matches(text::CONFORMER_OPEN).trim_end_matches(text::CONFORMER_CLOSE);
-        skeleton::smiles(&text::parse(bare).unwrap().skeleton)
+        skeleton::smiles(&text::parse(bare, Default::default()).unwrap().skeleton)
     });
     let documents = [
         include_str!("../../src/design/scheme/fixed_space.rs"),
@@ -148,7 +150,7 @@ const PROSE: &str = "Das Gewicht ist -1.2345 kg, 12 < 13 > 11.\n\nЭто 42 ст
 
 #[test]
 fn embedded_tokenizers_are_extended_with_constant_blocks() {
-    let texts = embedded_texts(Dialect::Fixed);
+    let texts = embedded_texts(Dialect::FIXED);
     let cases = [
         ("qwen-like", SchemeKind::Fused, 9, 260),
         ("qwen-like", SchemeKind::Separate, 11, 160),
@@ -182,7 +184,7 @@ fn embedded_tokenizers_are_extended_with_constant_blocks() {
 
 #[test]
 fn blocks_of_the_stripped_dialect_take_as_many_tokens_whatever_their_decimals() {
-    let texts = embedded_texts(Dialect::Stripped);
+    let texts = embedded_texts(Dialect::STRIPPED);
     let cases = [
         ("qwen-like", SchemeKind::Fused, 9, 1, 259),
         ("qwen-like", SchemeKind::Separate, 11, 1, 180),
@@ -190,7 +192,7 @@ fn blocks_of_the_stripped_dialect_take_as_many_tokens_whatever_their_decimals() 
     ];
     for (name, kind, tokens, fewest, new) in cases {
         let plan = ExtensionPlan {
-            dialect: Dialect::Stripped,
+            dialect: Dialect::STRIPPED,
             ..plan(Path::new(name), kind, Aim::TokensPerBlock(tokens))
         };
         let trained = run(&plan);
@@ -228,13 +230,13 @@ fn fit_finds_no_drift_in_the_separate_kind() {
     assert!(trained.report.vocabulary.coverage == 1.0 && trained.report.free_tokens_per_block == 9);
     let fitted = FitPlan {
         tokenizers: vec![extended(&trained).0],
-        dialects: DialectChoice::Only(Dialect::Fixed),
+        dialects: DialectChoice::Only(Dialect::FIXED),
         candidates: Vec::new(),
         objective: Objective::default(),
         seed: 0,
         classes: false,
     };
-    let report = fit(&fitted, &Embedded, &Job::default()).unwrap();
+    let report = fit(&fitted, &Embedded::default(), &Job::default()).unwrap();
     let result = &report.results[0];
     assert!(result.exact && result.counted_by.starts_with("encoding every text"), "{}", result.counted_by);
     assert_eq!((result.placeholder.as_str(), result.free_tokens), ("0.0000,0.0000,0.0000", 9));
@@ -282,6 +284,82 @@ fn the_command_writes_a_folder_that_other_verbs_read() {
     assert_eq!(inspected[0]["free"].as_u64().unwrap() + 2, report["tokens_per_block"].as_u64().unwrap());
 }
 
+/// Random blocks of numbers below 15 Å with as many decimals as `written` says, in texts of ten.
+fn random_texts(
+    written: &mut dyn FnMut(&mut ChaCha8Rng, u32) -> String,
+    random: &mut ChaCha8Rng,
+) -> Vec<String> {
+    let atoms = ["[C]", "[nH]", "[C@@H]", "=[O]", "([N+]", ")[O-]"];
+    let mut number = |random: &mut ChaCha8Rng| {
+        let sign = if random.random_bool(0.5) { "-" } else { "" };
+        let (integer, fraction) = (random.random_range(0..15), random.random_range(0..1_000));
+        format!("{sign}{integer}{}", written(random, fraction))
+    };
+    let mut block = |random: &mut ChaCha8Rng| {
+        let atom = atoms[random.random_range(0..atoms.len())];
+        format!("{atom}<{},{},{}>", number(random), number(random), number(random))
+    };
+    (0..2_000).map(|_| (0..10).map(|_| block(random)).collect()).collect()
+}
+
+#[test]
+fn the_command_makes_constant_blocks_of_three_decimals() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("three");
+    let arguments = ["train-tokenizer", "--base", "qwen-like", "--tokens-per-block", "9", "--decimals", "3"];
+    let report = drift(&[&arguments[..], &["--quiet", "--json", "-o", out.to_str().unwrap()]].concat());
+    let report = report.good().json();
+    assert_eq!((&report["dialect"], &report["fewest_decimals"]), (&json!("fixed-3"), &json!(3)));
+    assert_eq!((&report["drift"], &report["guarantees"]["numbers"]), (&json!(0), &json!(30_000)));
+    assert!(report["coverage"].as_f64().unwrap() > 0.999 && report["new_tokens"].as_u64() < Some(200));
+    let bytes = std::fs::read(out.join("tokenizer.json")).unwrap();
+    let tokenizer = HfTokenizer::from_bytes(&bytes).unwrap();
+    let mut random = ChaCha8Rng::seed_from_u64(3);
+    for text in random_texts(&mut |_, fraction| format!(".{fraction:03}"), &mut random) {
+        assert_eq!(block_tokens(&tokenizer, &text), [9; 10], "{text}");
+        let ids = tokenizer.encode(text.as_str(), false).unwrap();
+        assert_eq!(tokenizer.decode(ids.get_ids(), false).unwrap(), text);
+    }
+    // Blocks of four decimals are other text now.
+    let before =
+        HfTokenizer::from_bytes(serde_json::to_vec(&base(Path::new("qwen-like")).1).unwrap()).unwrap();
+    for text in embedded_texts(Dialect::FIXED).iter().step_by(50).map(|(text, _)| text.as_str()) {
+        let ids = |tokenizer: &HfTokenizer| tokenizer.encode(text, false).unwrap().get_ids().to_vec();
+        assert_eq!(ids(&tokenizer), ids(&before));
+    }
+    let card = std::fs::read_to_string(out.join("MODEL_CARD.md")).unwrap();
+    assert!(card.contains("exactly three decimals") && card.contains("--range 15 --decimals 3 -o DIR"));
+}
+
+#[test]
+fn stripped_blocks_of_three_decimals_are_constant_too() {
+    let reading = Reading { precision: Precision::new(3).unwrap(), cut: true, ..Reading::default() };
+    let corpus = Embedded { reading };
+    let plan = ExtensionPlan {
+        dialect: reading.dialect(TrailingZeros::Removed),
+        fewest_decimals: Some(1),
+        ..plan(Path::new("qwen-like"), SchemeKind::Fused, Aim::TokensPerBlock(9))
+    };
+    let trained = train(&plan, &corpus, &Job::default()).unwrap();
+    assert_eq!((trained.report.drift, trained.report.fewest_decimals), (0, 1));
+    let tokenizer = HfTokenizer::from_bytes(&trained.tokenizer_json).unwrap();
+    let mut random = ChaCha8Rng::seed_from_u64(4);
+    let mut stripped = |random: &mut ChaCha8Rng, fraction: u32| {
+        let digits = format!("{fraction:03}");
+        let digits = digits[..random.random_range(1..4)].trim_end_matches('0');
+        if digits.is_empty() { ".5".to_owned() } else { format!(".{digits}") }
+    };
+    for text in random_texts(&mut stripped, &mut random) {
+        assert_eq!(block_tokens(&tokenizer, &text), [9; 10], "{text}");
+    }
+    // A corpus that is read with other decimals would be measured in the wrong units.
+    let message = match train(&plan, &Embedded::default(), &Job::default()) {
+        Err(error) => error.to_string(),
+        Ok(_) => panic!("was trained"),
+    };
+    assert!(message.contains("is read with four decimals, not three decimals"), "{message}");
+}
+
 #[test]
 fn what_cannot_be_made_is_refused() {
     let fused = |aim| plan(Path::new("qwen-like"), SchemeKind::Fused, aim);
@@ -290,7 +368,7 @@ fn what_cannot_be_made_is_refused() {
     let message = refused(&fused(Aim::TokensPerBlock(23)));
     assert!(message.contains("give 3 to 22"), "{message}");
     let stripped = |kind, tokens| ExtensionPlan {
-        dialect: Dialect::Stripped,
+        dialect: Dialect::STRIPPED,
         ..plan(Path::new("qwen-like"), kind, Aim::TokensPerBlock(tokens))
     };
     // The integer 0 is one character, so that one number at least would be one token.

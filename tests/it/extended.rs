@@ -49,7 +49,7 @@ fn they_are_what_the_program_makes() {
             base,
             base_json,
             kind,
-            dialect: Dialect::Fixed,
+            dialect: Dialect::FIXED,
             fewest_decimals: None,
             range,
             aim,
@@ -75,7 +75,7 @@ fn conformers(dialect: Dialect) -> Vec<String> {
         texts.extend(batch.conformers.iter().map(write));
         Ok(())
     };
-    Embedded.read(&Job::default(), &mut emit).unwrap();
+    Embedded::default().read(&Job::default(), &mut emit).unwrap();
     texts
 }
 
@@ -114,11 +114,11 @@ fn mixed_text_is_mixed_and_holds_no_block() {
 
 #[test]
 fn ten_megabytes_of_text_without_blocks_take_the_tokens_of_the_base() {
-    let smiles: Vec<String> = conformers(Dialect::Fixed)
+    let smiles: Vec<String> = conformers(Dialect::FIXED)
         .iter()
         .map(|text| {
             let bare = text.trim_start_matches(text::CONFORMER_OPEN).trim_end_matches(text::CONFORMER_CLOSE);
-            skeleton::smiles(&text::parse(bare).unwrap().skeleton)
+            skeleton::smiles(&text::parse(bare, Default::default()).unwrap().skeleton)
         })
         .collect();
     // All of it with one of them, a part with another.
@@ -143,8 +143,8 @@ fn python_gives_the_same_ids_to_ten_thousand_texts() {
     let Some(python) = python_with("tokenizers, transformers", "ids of tokenizers and transformers") else {
         return;
     };
-    let mut texts = conformers(Dialect::Fixed);
-    texts.extend(conformers(Dialect::Stripped).into_iter().step_by(2));
+    let mut texts = conformers(Dialect::FIXED);
+    texts.extend(conformers(Dialect::STRIPPED).into_iter().step_by(2));
     let missing = 10_000usize.saturating_sub(texts.len()).max(500);
     texts.extend((0..missing as u64).map(mixed_text));
     assert!(texts.len() >= 10_000);

@@ -13,7 +13,7 @@ use drift::design::{
     train_merges, train_scratch,
 };
 use drift::job::Job;
-use drift::text::{self, Dialect};
+use drift::text::{self, Dialect, Precision};
 use drift::tokenizer::Tokenizer;
 use drift::tokenizer::learn::learn_plain;
 use serde_json::Value;
@@ -27,7 +27,7 @@ struct First(usize);
 impl Conformers for First {
     fn read(&self, job: &Job, emit: &mut Emit<'_>) -> drift::Result<ReadSummary> {
         let mut left = self.0;
-        Embedded.read(job, &mut |mut batch| {
+        Embedded::default().read(job, &mut |mut batch| {
             batch.conformers.truncate(left);
             left -= batch.conformers.len();
             emit(Batch { conformers: batch.conformers, skipped: Vec::new() })
@@ -43,7 +43,7 @@ fn plan(name: &str, kind: SchemeKind, angstrom: u32, budget: u64) -> ExtensionPl
         base,
         base_json,
         kind,
-        dialect: Dialect::Fixed,
+        dialect: Dialect::FIXED,
         fewest_decimals: None,
         range,
         aim: Aim::Budget(budget),
@@ -233,8 +233,9 @@ fn ways_to_add_tokens_are_compared() {
 
 #[test]
 fn bpe_from_nothing_takes_no_more_tokens_than_the_plain_trainer() {
-    let sample = LearningSample::read(&First(400), &Job::default()).unwrap();
-    let texts: Vec<String> = sample.conformers.iter().map(whole_text).collect();
+    let sample = LearningSample::read(&First(400), Dialect::FIXED, &Job::default()).unwrap();
+    let texts: Vec<String> =
+        sample.conformers.iter().map(|conformer| whole_text(conformer, Dialect::FIXED)).collect();
     for (vocab_size, kind) in [
         (300, SchemeKind::Fused),
         (600, SchemeKind::Fused),
@@ -242,7 +243,8 @@ fn bpe_from_nothing_takes_no_more_tokens_than_the_plain_trainer() {
         (600, SchemeKind::Separate),
     ] {
         let range = Range::new(15).unwrap();
-        let plan = ScratchPlan { vocab_size, kind, range, contexts: 1, compare: false };
+        let plan =
+            ScratchPlan { vocab_size, kind, range, precision: Precision::FOUR, contexts: 1, compare: false };
         let made = scratch(plan, &sample, &Job::default()).unwrap();
         assert!(made.json == scratch(plan, &sample, &Job::default()).unwrap().json, "not the same twice");
         let own = HfTokenizer::from_bytes(&made.json).unwrap();
@@ -268,7 +270,14 @@ fn bpe_from_nothing_takes_no_more_tokens_than_the_plain_trainer() {
 #[test]
 fn from_nothing_every_block_is_run_and_reported() {
     let range = Range::new(1).unwrap();
-    let plan = ScratchPlan { vocab_size: 900, kind: SchemeKind::Fused, range, contexts: 1, compare: true };
+    let plan = ScratchPlan {
+        vocab_size: 900,
+        kind: SchemeKind::Fused,
+        range,
+        precision: Precision::FOUR,
+        contexts: 1,
+        compare: true,
+    };
     let trained = train_scratch(plan, &First(100), &Job::default()).unwrap();
     let report = &trained.report;
     assert_eq!(
@@ -303,7 +312,7 @@ fn the_learning_command_writes_and_refuses() {
     First(60)
         .read(&Job::default(), &mut |batch| {
             for conformer in batch.conformers {
-                let text = text::write(&conformer.skeleton, &conformer.coordinates, Dialect::Fixed);
+                let text = text::write(&conformer.skeleton, &conformer.coordinates, Dialect::FIXED);
                 lines += &format!("{{\"embedded_smiles\": {}}}\n", serde_json::to_string(&text).unwrap());
             }
             Ok(())

@@ -336,7 +336,7 @@ fn trained() -> Trained {
         base,
         base_json,
         kind,
-        dialect: Dialect::Fixed,
+        dialect: Dialect::FIXED,
         fewest_decimals: None,
         range,
         aim,

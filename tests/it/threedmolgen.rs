@@ -39,7 +39,7 @@ fn name(outcome: Outcome) -> &'static str {
 }
 
 fn judged(one: &Edited) -> Judged {
-    judge(&Sample { prompt: Some(&one.prompt), answer: &one.text, ended: true, dialect: Dialect::Fixed })
+    judge(&Sample { prompt: Some(&one.prompt), answer: &one.text, ended: true, dialect: Dialect::FIXED })
 }
 
 /// How many texts of each kind: more with DRIFT_EDITS, for a long run.
@@ -163,7 +163,7 @@ fn verdicts_that_need_no_python() {
     for (text, theirs, ours) in table {
         let text = tagged(&text);
         let judged =
-            judge(&Sample { prompt: Some("CO"), answer: &text, ended: true, dialect: Dialect::Fixed });
+            judge(&Sample { prompt: Some("CO"), answer: &text, ended: true, dialect: Dialect::FIXED });
         assert_eq!((name(judged.by_3dmolgen), name(judged.outcome)), (theirs, ours), "{text}");
     }
     for text in

@@ -147,6 +147,7 @@ mod tests {
     use crate::design::scheme::slots::Range;
     use crate::design::scheme::space::{BaseTokens, MAX_NEW_TOKENS};
     use crate::design::scheme::stripped_space::StrippedSpace;
+    use crate::text::Precision;
 
     /// The best scheme of so many tokens on top of an embedded base, extended and checked in one context.
     fn checked(grammar: Grammar, tokens: usize) -> Guarantees {
@@ -169,27 +170,27 @@ mod tests {
     #[test]
     fn numbers_of_other_decimals_are_checked_like_those_of_four() {
         let range = Range::new(3).unwrap();
-        let run = checked(Grammar::fixed(range, 3), 9);
+        let run = checked(Grammar::fixed(range, Precision::new(3).unwrap()), 9);
         assert_eq!((run.numbers, run.blocks, run.shapes), (6_000, 6_000, 8));
-        let run = checked(Grammar::fixed(range, 2), 6);
+        let run = checked(Grammar::fixed(range, Precision::new(2).unwrap()), 6);
         assert_eq!((run.numbers, run.shapes), (600, 8));
-        let run = checked(Grammar::stripped(range, 3, 1).unwrap(), 9);
+        let run = checked(Grammar::stripped(range, Precision::new(3).unwrap(), 1).unwrap(), 9);
         assert_eq!((run.numbers, run.blocks, run.shapes), (2 * 3 * 999, 2 * 3 * 999 + 216, 216));
         // Signs, and no decimals to three.
-        let run = checked(Grammar::stripped(range, 3, 0).unwrap(), 7);
+        let run = checked(Grammar::stripped(range, Precision::new(3).unwrap(), 0).unwrap(), 7);
         assert_eq!((run.numbers, run.shapes), (6_000, 512));
     }
 
     #[test]
     fn six_decimals_are_as_many_as_can_be() {
         let range = Range::new(1).unwrap();
-        let grammar = Grammar::stripped(range, 6, 6).unwrap();
+        let grammar = Grammar::stripped(range, Precision::MOST, 6).unwrap();
         // Only the bound and the scheme: a million numbers are run by the program, not here.
         let (base, _) = Tokenizer::load_with_json(Path::new("qwen-like")).unwrap();
         let known = BaseVocabulary::of(&base, Alphabet::Bytes);
         let optimum = StrippedSpace::new(SchemeKind::Fused, grammar, &known).optimum(12, MAX_NEW_TOKENS);
         assert_eq!(optimum.unwrap().scheme.tokens_per_block(), 12);
-        let fixed = FixedSpace::new(SchemeKind::Fused, Grammar::fixed(range, 6), &known);
+        let fixed = FixedSpace::new(SchemeKind::Fused, Grammar::fixed(range, Precision::MOST), &known);
         assert_eq!(fixed.tokens(), 3..=28);
         assert_eq!(fixed.optimum(12, MAX_NEW_TOKENS).unwrap().scheme.tokens_per_block(), 12);
     }

@@ -90,13 +90,15 @@ fn wrong(grammar: Grammar) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::design::scheme::slots::Range;
+    use crate::text::Precision;
 
     #[test]
     fn numbers_are_right_or_wrong_for_every_count_of_decimals() {
         let range = Range::new(15).unwrap();
         for decimals in 1..=6 {
-            let stripped = (0..=decimals).map(|fewest| Grammar::stripped(range, decimals, fewest).unwrap());
-            for grammar in stripped.chain([Grammar::fixed(range, decimals)]) {
+            let stripped = (0..=decimals)
+                .map(|fewest| Grammar::stripped(range, Precision::new(decimals).unwrap(), fewest).unwrap());
+            for grammar in stripped.chain([Grammar::fixed(range, Precision::new(decimals).unwrap())]) {
                 let whole = |number: &str| grammar.has_block(&format!("<{number},{number},{number}>"));
                 assert!(right(grammar).iter().all(|number| whole(number)), "{grammar:?}");
                 for number in wrong(grammar) {

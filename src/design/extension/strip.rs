@@ -9,8 +9,9 @@ use super::json::{added_tokens, regex, splits};
 use crate::design::scheme::counting_bound::occurs_in_a_block;
 use crate::design::scheme::expression::CUT_MARK;
 use crate::design::scheme::grammar::Grammar;
-use crate::design::scheme::slots::{MOST_DECIMALS, Range};
+use crate::design::scheme::slots::Range;
 use crate::error::{Error, Result};
+use crate::text::Precision;
 
 /// A base as it was before drift extended it; none if it was not. Tokens at the end of the vocabulary that can be parts of
 /// blocks are taken to be new: whether they are shows when the result is extended again.
@@ -42,7 +43,7 @@ pub fn strip_extension(extended: &Value) -> Option<Value> {
         json["model"]["ignore_merges"] = false.into();
     }
     let kept = kept_tokens(extended);
-    let any = Grammar::stripped(Range::new(100).ok()?, MOST_DECIMALS, 0).ok()?;
+    let any = Grammar::stripped(Range::new(100).ok()?, Precision::MOST, 0).ok()?;
     let vocabulary = json["model"]["vocab"].as_object_mut()?;
     let mut ids: Vec<(u64, String)> =
         vocabulary.iter().filter_map(|(text, id)| Some((id.as_u64()?, text.clone()))).collect();

@@ -35,6 +35,7 @@ use crate::design::scheme::slots::Range;
 use crate::design::scheme::space::MAX_NEW_TOKENS;
 use crate::error::{Error, Result};
 use crate::job::Job;
+use crate::text::Precision;
 use crate::tokenizer::Tokenizer;
 
 /// A block of the corpus weighs this much; each number that the range allows weighs one more, so that merges which no
@@ -55,6 +56,8 @@ pub struct MergesPlan<'p> {
     pub kind: SchemeKind,
     /// Which blocks change.
     pub range: Range,
+    /// The decimals of their numbers, all of which are written.
+    pub precision: Precision,
     /// How many tokens to add.
     pub tokens: u64,
     /// In how many contexts every number is run: [`ALL_CONTEXTS`](crate::design::extension::texts::ALL_CONTEXTS) unless
@@ -66,14 +69,15 @@ impl<'p> MergesPlan<'p> {
     /// As a design's plan, but for `tokens` new tokens.
     pub fn of(plan: &'p ExtensionPlan, tokens: u64) -> Self {
         let ExtensionPlan { base, base_json, kind, range, contexts, .. } = plan;
-        MergesPlan { base, base_json, kind: *kind, range: *range, tokens, contexts: *contexts }
+        let precision = plan.dialect.precision();
+        MergesPlan { base, base_json, kind: *kind, range: *range, precision, tokens, contexts: *contexts }
     }
 }
 
 impl MergesPlan<'_> {
     /// The blocks that change.
     pub fn grammar(&self) -> Grammar {
-        Grammar::fixed(self.range, 4)
+        Grammar::fixed(self.range, self.precision)
     }
 }
 

@@ -29,7 +29,7 @@ use crate::design::scheme::slots::Range;
 use crate::design::scheme::space::{BaseTokens, MAX_NEW_TOKENS};
 use crate::error::{Error, Result};
 use crate::job::Job;
-use crate::text::{self, skeleton};
+use crate::text::{self, Precision, skeleton};
 use crate::tokenizer::Tokenizer;
 use crate::tokenizer::learn::{BYTES, byte_level_json, learn_bpe, model_vocabulary};
 
@@ -52,6 +52,8 @@ pub struct ScratchPlan {
     pub kind: SchemeKind,
     /// Which blocks are cut by a scheme.
     pub range: Range,
+    /// The decimals of their numbers, all of which are written.
+    pub precision: Precision,
     /// In how many contexts every number is run: [`ALL_CONTEXTS`](crate::design::extension::texts::ALL_CONTEXTS) unless
     /// time is short.
     pub contexts: usize,
@@ -62,7 +64,7 @@ pub struct ScratchPlan {
 impl ScratchPlan {
     /// The blocks that are cut by a scheme.
     pub fn grammar(&self) -> Grammar {
-        Grammar::fixed(self.range, 4)
+        Grammar::fixed(self.range, self.precision)
     }
 }
 
@@ -191,7 +193,10 @@ impl Scratch {
 
     /// Texts without blocks and the sample's come back as they were; the number of them.
     pub(in crate::design) fn decoded(&self, sample: &LearningSample, job: &Job) -> Result<u64> {
-        let corpus = sample.conformers.par_iter().map(|c| text::tagged(&conformer_text(c)));
+        let corpus = sample
+            .conformers
+            .par_iter()
+            .map(|c| text::tagged(&conformer_text(c, self.scheme.grammar.dialect())));
         let all = corpus.chain(PLAIN.par_iter().map(|text| (*text).to_owned()));
         all.map(|text| {
             job.check()?;

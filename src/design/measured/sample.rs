@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::corpus::{Conformer, Conformers};
+use crate::design::scheme::grammar::in_words;
 use crate::error::{Error, Result};
 use crate::job::{InputHash, Job};
 use crate::text::{self, Dialect, Fixed, Written, skeleton};
@@ -23,11 +24,12 @@ pub struct LearningSample {
 }
 
 impl LearningSample {
-    /// Reads a corpus once.
+    /// Reads a corpus once, as it is written in a dialect.
     ///
     /// # Errors
-    /// If it cannot be read, holds no conformer, or is written in the stripped dialect.
-    pub fn read(corpus: &dyn Conformers, job: &Job) -> Result<Self> {
+    /// If it cannot be read, holds no conformer, or is written in another dialect.
+    pub fn read(corpus: &dyn Conformers, dialect: Dialect, job: &Job) -> Result<Self> {
+        read_as(dialect, corpus)?;
         let mut sample =
             LearningSample { conformers: Vec::new(), blocks: 0, left_out: 0, inputs: Vec::new() };
         let summary = corpus.read(job, &mut |batch| {
@@ -41,7 +43,7 @@ impl LearningSample {
             }
             Ok(())
         })?;
-        written_in(Dialect::Fixed, summary.written)?;
+        written_in(dialect, summary.written)?;
         sample.inputs = summary.inputs;
         Ok(sample)
     }
@@ -61,32 +63,46 @@ impl LearningSample {
     }
 }
 
+/// Refuses a corpus whose coordinates are read with other decimals than those of the blocks that change.
+///
+/// # Errors
+/// If they are.
+pub fn read_as(dialect: Dialect, corpus: &dyn Conformers) -> Result<()> {
+    let (read, own) = (corpus.reading().precision, dialect.precision());
+    if read == own {
+        return Ok(());
+    }
+    let problem = format!("is read with {}, not {}", in_words(read), in_words(own));
+    Err(Error::input("--corpus", problem, "read it with the decimals of the blocks that change"))
+}
+
 /// Refuses a corpus whose blocks are all of the dialect that does not change.
 ///
 /// # Errors
-/// If it is.
+/// If they are.
 pub fn written_in(dialect: Dialect, written: Written) -> Result<()> {
-    let (own, other) = match dialect {
-        Dialect::Fixed => (written.fixed, written.stripped),
-        Dialect::Stripped => (written.stripped, written.fixed),
-    };
-    if own || !other {
+    if written.agrees_with(dialect) || !written.agrees_with(dialect.other()) {
         return Ok(());
     }
-    let other = Dialect::ALL[usize::from(dialect == Dialect::ALL[0])].name();
+    let other = dialect.other().name();
     let dialect = dialect.name();
     let problem =
         format!("is written in the {other} dialect; blocks of the {dialect} dialect are what changes");
     Err(Error::input("--corpus", problem, format!("give a corpus in the {dialect} dialect")))
 }
 
-/// A conformer as a model writes it, in the fixed dialect.
-pub fn conformer_text(conformer: &Conformer) -> String {
-    text::write(&conformer.skeleton, &conformer.coordinates, Dialect::Fixed)
+/// A conformer as a model writes it.
+pub fn conformer_text(conformer: &Conformer, dialect: Dialect) -> String {
+    text::write(&conformer.skeleton, &conformer.coordinates, dialect)
 }
 
 /// A conformer with its prompt: what tokenizers from nothing are learned on.
-pub fn whole_text(conformer: &Conformer) -> String {
+pub fn whole_text(conformer: &Conformer, dialect: Dialect) -> String {
     let smiles = skeleton::smiles(&conformer.skeleton);
-    format!("{}{smiles}{}{}", text::SMILES_OPEN, text::SMILES_CLOSE, text::tagged(&conformer_text(conformer)))
+    format!(
+        "{}{smiles}{}{}",
+        text::SMILES_OPEN,
+        text::SMILES_CLOSE,
+        text::tagged(&conformer_text(conformer, dialect))
+    )
 }

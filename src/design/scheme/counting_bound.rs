@@ -145,28 +145,29 @@ pub(in crate::design) fn occurs_in_a_block(grammar: Grammar, string: &str) -> bo
 mod tests {
     use super::*;
     use crate::design::scheme::slots::Range;
+    use crate::text::Precision;
 
     #[test]
     fn parts_of_blocks_are_known() {
         let range = Range::new(15).unwrap();
-        let fixed = Grammar::fixed(range, 4);
+        let fixed = Grammar::fixed(range, Precision::FOUR);
         for part in ["<", "<-", "<-12.", ",-", "1234,", "34>", ".0", "1234", "4,-12.3456,7"] {
             assert!(occurs_in_a_block(fixed, part), "{part}");
         }
         for other in ["", "--", ">1", "]<", ".,", "12345", "a", ",,", "1<", "..", "->", "1,2,", ".12,"] {
             assert!(!occurs_in_a_block(fixed, other), "{other}");
         }
-        let two = Grammar::stripped(range, 4, 2).unwrap();
+        let two = Grammar::stripped(range, Precision::FOUR, 2).unwrap();
         assert!(occurs_in_a_block(two, ".12,") && occurs_in_a_block(two, "<1.123,4.56,-7.1234>"));
         assert!(!occurs_in_a_block(two, ".1,") && !occurs_in_a_block(two, "<1,"));
-        let all = Grammar::stripped(range, 4, 0).unwrap();
+        let all = Grammar::stripped(range, Precision::FOUR, 0).unwrap();
         assert!(occurs_in_a_block(all, "<1,2.5,-3>") && occurs_in_a_block(all, ".1,"));
         assert!(!occurs_in_a_block(all, ".,") && !occurs_in_a_block(all, ".12345"));
     }
 
     #[test]
     fn bounds_are_the_least_numbers_that_pass_the_inequality() {
-        let range = Grammar::fixed(Range::new(15).unwrap(), 4);
+        let range = Grammar::fixed(Range::new(15).unwrap(), Precision::FOUR);
         // 9 tokens from nothing: the least of all a + b + c, by trying them.
         let base = Usable { first: 1, last: 1, inner: 1 };
         let passes = |a: u128, b: u128, c: u128| a * b * c.pow(7) >= 27_000_000_000_000_000;

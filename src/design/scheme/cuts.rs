@@ -157,22 +157,27 @@ impl Scheme {
 mod tests {
     use super::*;
     use crate::design::scheme::slots::{Range, size};
+    use crate::text::Precision;
 
     #[test]
     fn a_block_has_the_slots_of_the_format() {
         let range = Range::new(15).unwrap();
-        let scheme = Scheme::fixed(Grammar::fixed(range, 4), vec![0, 4, 6, 8, 12, 14, 16, 20, 22]);
+        let scheme =
+            Scheme::fixed(Grammar::fixed(range, Precision::FOUR), vec![0, 4, 6, 8, 12, 14, 16, 20, 22]);
         assert_eq!(scheme.example(4), "<-1.|23|45|,6.|78|91|,-0.|12|34>");
         assert_eq!((scheme.strings().len(), scheme.brackets()), (30 + 100 + 30 + 100, 2));
-        let scheme = Scheme::fixed(Grammar::fixed(range, 3), vec![0, 4, 6, 7, 11, 13, 14, 18, 20]);
+        let scheme = Scheme::fixed(
+            Grammar::fixed(range, Precision::new(3).unwrap()),
+            vec![0, 4, 6, 7, 11, 13, 14, 18, 20],
+        );
         assert_eq!(scheme.example(3), "<-1.|23|4|,6.|78|9|,-0.|12|3>");
         for decimals in 1..=MOST_DECIMALS {
-            let grammar = Grammar::fixed(range, decimals);
+            let grammar = Grammar::fixed(range, Precision::new(decimals).unwrap());
             assert_eq!(size(&grammar.row(), range), grammar.numbers().saturating_pow(3));
             assert_eq!(Scheme::finest(grammar).tokens_per_block(), grammar.row().most_tokens());
         }
         assert_eq!(
-            Scheme::finest(Grammar::fixed(range, 4)).example(4),
+            Scheme::finest(Grammar::fixed(range, Precision::FOUR)).example(4),
             "<|-1|.|2|3|4|5|,|6|.|7|8|9|1|,|-0|.|1|2|3|4|>"
         );
     }

@@ -219,9 +219,15 @@ fn sample(kinds: usize, length: usize) -> Vec<Vec<u8>> {
 mod tests {
     use super::*;
     use crate::design::scheme::slots::Range;
+    use crate::text::Precision;
 
     fn bound(kind: SchemeKind, tokens: usize, base: &[&str]) -> u64 {
-        distinct_digits_bound(kind, Grammar::fixed(Range::new(15).unwrap(), 4), tokens, base.iter().copied())
+        distinct_digits_bound(
+            kind,
+            Grammar::fixed(Range::new(15).unwrap(), Precision::FOUR),
+            tokens,
+            base.iter().copied(),
+        )
     }
 
     #[test]

@@ -183,10 +183,11 @@ fn rest_of_block(grammar: Grammar, (owner, end): (usize, usize), counts: &BTreeS
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::Precision;
 
     #[test]
     fn pieces_are_told_apart_by_place_and_decimals() {
-        let grammar = Grammar::stripped(Range::new(10).unwrap(), 4, 1).unwrap();
+        let grammar = Grammar::stripped(Range::new(10).unwrap(), Precision::FOUR, 1).unwrap();
         let number = |first: usize| {
             let point = first + 3;
             [

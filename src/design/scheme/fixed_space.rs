@@ -185,6 +185,7 @@ fn cell(string: &str, range: Range) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::Precision;
     use std::collections::HashSet;
 
     /// A base with these tokens.
@@ -215,7 +216,7 @@ mod tests {
             (SchemeKind::Fused, 15, 3),
             (SchemeKind::Separate, 12, 6),
         ] {
-            let grammar = Grammar::fixed(Range::new(angstrom).unwrap(), decimals);
+            let grammar = Grammar::fixed(Range::new(angstrom).unwrap(), Precision::new(decimals).unwrap());
             let space = FixedSpace::new(kind, grammar, &base);
             let mut judged = 0;
             for seed in 0..4_000u64 {
@@ -236,7 +237,7 @@ mod tests {
     fn the_walk_finds_what_brute_force_finds() {
         let base = Known(["<", ">", ",", ".", ",-", "0", "1"].into_iter().collect());
         for (decimals, several) in [(4, [6, 8, 20, 21]), (3, [6, 9, 11, 18])] {
-            let grammar = Grammar::fixed(Range::new(12).unwrap(), decimals);
+            let grammar = Grammar::fixed(Range::new(12).unwrap(), Precision::new(decimals).unwrap());
             let slots = grammar.row().len();
             let space = FixedSpace::new(SchemeKind::Fused, grammar, &base);
             for tokens in several {

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
-use super::slots::{BlockSlot, MOST_DECIMALS, MOST_SLOTS, Range, SlotRow, pattern};
+use super::slots::{BlockSlot, MOST_SLOTS, Range, SlotRow, pattern};
 use crate::error::{Error, Result};
-use crate::text::{Dialect, Fixed};
+use crate::text::{Dialect, Fixed, Precision, Reading, TrailingZeros, parse_block};
 
 /// The blocks that a scheme is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,9 +13,7 @@ pub struct Grammar {
     /// Their numbers are smaller.
     pub range: Range,
     dialect: Dialect,
-    /// The most decimals of a number; in the fixed dialect every number has as many.
-    decimals: usize,
-    /// The fewest.
+    /// The fewest decimals of a number; in the fixed dialect all that there are.
     fewest: usize,
 }
 
@@ -33,30 +31,33 @@ pub struct SpelledNumber {
 }
 
 impl Grammar {
-    /// Blocks of exactly so many decimals.
-    pub fn fixed(range: Range, decimals: usize) -> Self {
-        Grammar { range, dialect: Dialect::Fixed, decimals, fewest: decimals }
+    /// Blocks of the fixed dialect.
+    pub fn fixed(range: Range, precision: Precision) -> Self {
+        let dialect = Dialect::new(TrailingZeros::Kept, precision);
+        Grammar { range, dialect, fewest: precision.decimals() }
     }
 
-    /// Blocks of the stripped dialect whose numbers have `fewest` decimals or more, up to `decimals`.
+    /// Blocks of the stripped dialect whose numbers have `fewest` decimals or more.
     ///
     /// # Errors
     /// If numbers cannot have as many.
-    pub fn stripped(range: Range, decimals: usize, fewest: usize) -> Result<Self> {
-        if fewest <= decimals {
-            return Ok(Grammar { range, dialect: Dialect::Stripped, decimals, fewest });
+    pub fn stripped(range: Range, precision: Precision, fewest: usize) -> Result<Self> {
+        if fewest <= precision.decimals() {
+            return Ok(Grammar { range, dialect: Dialect::new(TrailingZeros::Removed, precision), fewest });
         }
         let problem = format!("no number has {fewest} decimals");
-        Err(Error::input("--fewest-decimals", problem, format!("give 0 to {decimals}")))
+        Err(Error::input("--fewest-decimals", problem, format!("give 0 to {precision}")))
     }
 
     /// Blocks of the stripped dialect, as many of them as can have `tokens` tokens.
     ///
     /// A token has a character at least, so `<0,0,0>` has at most 7 tokens. Numbers of one decimal have two characters
     /// more, a point and the decimal, those of k decimals k + 1 more.
-    pub fn widest(range: Range, decimals: usize, tokens: usize) -> Self {
-        let of = |fewest| Grammar { range, dialect: Dialect::Stripped, decimals, fewest };
-        (0..decimals).map(of).find(|grammar| grammar.most_tokens() >= tokens).unwrap_or(of(decimals))
+    pub fn widest(range: Range, precision: Precision, tokens: usize) -> Self {
+        let dialect = Dialect::new(TrailingZeros::Removed, precision);
+        let of = |fewest| Grammar { range, dialect, fewest };
+        let most = precision.decimals();
+        (0..most).map(of).find(|grammar| grammar.most_tokens() >= tokens).unwrap_or(of(most))
     }
 
     /// The dialect of the blocks.
@@ -66,12 +67,12 @@ impl Grammar {
 
     /// Whether numbers lack their trailing zeros.
     pub fn is_stripped(self) -> bool {
-        self.dialect == Dialect::Stripped
+        self.dialect.is_stripped()
     }
 
-    /// The most decimals of a number.
+    /// The most decimals of a number; in the fixed dialect every number has as many.
     pub fn decimals(self) -> usize {
-        self.decimals
+        self.dialect.decimals()
     }
 
     /// The fewest decimals of a number.
@@ -81,24 +82,22 @@ impl Grammar {
 
     /// How many decimals numbers have.
     pub fn counts(self) -> RangeInclusive<usize> {
-        self.fewest..=self.decimals
+        self.fewest..=self.decimals()
     }
 
     /// The slots of a block whose numbers have all their decimals.
     pub fn row(self) -> SlotRow {
-        SlotRow::of(self.decimals)
+        SlotRow::of(self.decimals())
     }
 
     /// Units of a coordinate in one Å.
     pub fn units(self) -> u32 {
-        power(self.decimals)
+        self.dialect.precision().units_per_angstrom().unsigned_abs()
     }
 
     /// How many decimals of a magnitude are written where trailing zeros are not.
     pub fn decimals_of(self, magnitude: u32) -> usize {
-        (0..self.decimals)
-            .find(|count| magnitude.is_multiple_of(power(self.decimals - count)))
-            .unwrap_or(self.decimals)
+        self.decimals() - self.dialect.precision().trailing_zeros(magnitude)
     }
 
     /// The most tokens that every block can have: the characters of the shortest.
@@ -124,13 +123,13 @@ impl Grammar {
         let (negative, index) = (index >= half, index % half);
         let (integer, fraction) = ((index / self.fractions()) as u32, (index % self.fractions()) as u32);
         if !self.is_stripped() {
-            return SpelledNumber { negative, integer, fraction, decimals: self.decimals };
+            return SpelledNumber { negative, integer, fraction, decimals: self.decimals() };
         }
         let fraction = if self.fewest == 0 {
             fraction
         } else {
             // The multiples of `step`, which have fewer decimals, are passed over.
-            let step = power(self.decimals + 1 - self.fewest);
+            let step = power(self.decimals() + 1 - self.fewest);
             fraction / (step - 1) * step + fraction % (step - 1) + 1
         };
         SpelledNumber { negative, integer, fraction, decimals: self.decimals_of(fraction) }
@@ -146,24 +145,10 @@ impl Grammar {
     /// Whether a text is exactly one of its blocks.
     pub fn has_block(self, text: &str) -> bool {
         let inside = text.strip_prefix('<').and_then(|text| text.strip_suffix('>'));
-        let numbers: Vec<&str> = inside.map(|inside| inside.split(',').collect()).unwrap_or_default();
-        numbers.len() == 3 && numbers.into_iter().all(|number| self.has_number(number))
-    }
-
-    /// Whether a text is a number of one of its blocks.
-    fn has_number(self, text: &str) -> bool {
-        let text = text.strip_prefix('-').unwrap_or(text);
-        let (integer, decimals) = text.split_once('.').unwrap_or((text, ""));
-        let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-        let point = decimals.is_empty() == (integer.len() == text.len());
-        let zero = self.is_stripped() && decimals.ends_with('0');
-        digits(integer)
-            && digits(decimals)
-            && point
-            && !zero
-            && self.counts().contains(&decimals.len())
-            && (integer == "0" || !integer.starts_with('0'))
-            && integer.parse().is_ok_and(|integer: u32| integer < self.range.angstrom())
+        let block = inside.and_then(|inside| parse_block(inside.as_bytes(), Reading::of(self.dialect)).ok());
+        block.is_some_and(|(numbers, written)| {
+            written.agrees_with(self.dialect) && numbers.into_iter().all(|number| self.holds(number))
+        })
     }
 
     /// A text without its blocks: a space after each `<` of one.
@@ -253,27 +238,10 @@ impl Grammar {
     }
 }
 
-/// Decimals of a dialect.
-pub(in crate::design) fn decimals(_: Dialect) -> usize {
-    4
-}
-
-/// Whether a dialect lacks trailing zeros.
-pub(in crate::design) fn is_stripped(dialect: Dialect) -> bool {
-    dialect == Dialect::Stripped
-}
-
 /// So many decimals, in words.
-pub fn in_words(decimals: usize) -> &'static str {
-    [
-        "no decimals",
-        "one decimal",
-        "two decimals",
-        "three decimals",
-        "four decimals",
-        "five decimals",
-        "six decimals",
-    ][decimals.min(MOST_DECIMALS)]
+pub fn in_words(precision: Precision) -> String {
+    let plural = if precision.decimals() == 1 { "" } else { "s" };
+    format!("{} decimal{plural}", precision.in_words())
 }
 
 /// A power of ten.
@@ -284,9 +252,14 @@ pub(super) fn power(decimals: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::design::scheme::slots::MOST_DECIMALS;
 
     fn range() -> Range {
         Range::new(15).unwrap()
+    }
+
+    fn precision(decimals: usize) -> Precision {
+        Precision::new(decimals).unwrap()
     }
 
     /// The text of a number.
@@ -302,7 +275,7 @@ mod tests {
     #[test]
     fn numbers_are_those_of_the_dialect_each_once() {
         for (decimals, fewest) in (1..=4).flat_map(|most| (0..=most).map(move |fewest| (most, fewest))) {
-            let grammar = Grammar::stripped(range(), decimals, fewest).unwrap();
+            let grammar = Grammar::stripped(range(), precision(decimals), fewest).unwrap();
             let mut seen = std::collections::HashSet::new();
             for index in 0..grammar.numbers() {
                 let number = grammar.number(index);
@@ -317,13 +290,16 @@ mod tests {
             let all = fractions.filter(|digits| digits.trim_end_matches('0').len() >= fewest);
             assert_eq!(seen.len(), 30 * all.count());
         }
-        assert!(Grammar::stripped(range(), 4, 5).is_err() && Grammar::stripped(range(), 3, 4).is_err());
+        assert!(
+            Grammar::stripped(range(), precision(4), 5).is_err()
+                && Grammar::stripped(range(), precision(3), 4).is_err()
+        );
     }
 
     #[test]
     fn fixed_numbers_have_all_their_decimals() {
         for decimals in 1..=4 {
-            let grammar = Grammar::fixed(range(), decimals);
+            let grammar = Grammar::fixed(range(), precision(decimals));
             let numbers: std::collections::HashSet<String> =
                 (0..grammar.numbers()).map(|index| spelled(grammar, grammar.number(index))).collect();
             assert_eq!(numbers.len() as u64, 30 * u64::from(power(decimals)));
@@ -334,27 +310,27 @@ mod tests {
     #[test]
     fn coordinates_are_held_by_range_and_decimals() {
         let held = |grammar: Grammar, coordinates: [Fixed; 4]| coordinates.map(|c| grammar.holds(c));
-        let three = Grammar::fixed(range(), 3);
+        let three = Grammar::fixed(range(), precision(3));
         assert_eq!(held(three, [0, -14_999, 15_000, 14_000]), [true, true, false, true]);
-        let two = Grammar::stripped(range(), 3, 2).unwrap();
+        let two = Grammar::stripped(range(), precision(3), 2).unwrap();
         assert_eq!(held(two, [1_230, 1_234, -1_200, 15_234]), [true, true, false, false]);
         assert_eq!([0, 1_000, 1_200, 1_230, 1_234].map(|c| two.decimals_of(c)), [0, 0, 1, 2, 3]);
     }
 
     #[test]
     fn the_widest_grammar_has_blocks_of_as_many_characters() {
-        let fewest = |tokens| Grammar::widest(range(), 4, tokens).fewest_decimals();
+        let fewest = |tokens| Grammar::widest(range(), precision(4), tokens).fewest_decimals();
         assert_eq!([7, 8, 13, 14, 16, 17, 19, 20, 22].map(fewest), [0, 1, 1, 2, 2, 3, 3, 4, 4]);
-        assert_eq!(Grammar::fixed(range(), 4).most_tokens(), 22);
-        let fewest = |tokens| Grammar::widest(range(), 3, tokens).fewest_decimals();
+        assert_eq!(Grammar::fixed(range(), precision(4)).most_tokens(), 22);
+        let fewest = |tokens| Grammar::widest(range(), precision(3), tokens).fewest_decimals();
         assert_eq!([7, 8, 16, 17, 19, 25].map(fewest), [0, 1, 2, 3, 3, 3]);
-        assert_eq!(Grammar::fixed(range(), 3).most_tokens(), 19);
+        assert_eq!(Grammar::fixed(range(), precision(3)).most_tokens(), 19);
     }
 
     #[test]
     fn expressions_are_those_of_the_dialect() {
         let ten = Range::new(10).unwrap();
-        let pattern = |most, fewest| Grammar::stripped(ten, most, fewest).unwrap().block_pattern();
+        let pattern = |most, fewest| Grammar::stripped(ten, precision(most), fewest).unwrap().block_pattern();
         let blocks = |number: &str| format!("<{number},{number},{number}>");
         assert_eq!(pattern(4, 0), blocks("-?[0-9](?:\\.[0-9]{0,3}[1-9])?"));
         assert_eq!(pattern(4, 1), blocks("-?[0-9]\\.[0-9]{0,3}[1-9]"));
@@ -362,14 +338,14 @@ mod tests {
         assert_eq!(pattern(3, 0), blocks("-?[0-9](?:\\.[0-9]{0,2}[1-9])?"));
         assert_eq!(pattern(1, 0), blocks("-?[0-9](?:\\.[1-9])?"));
         assert_eq!(pattern(6, 2), blocks("-?[0-9]\\.[0-9]{1,5}[1-9]"));
-        let fixed = |decimals| Grammar::fixed(ten, decimals).block_pattern();
+        let fixed = |decimals| Grammar::fixed(ten, precision(decimals)).block_pattern();
         assert_eq!(fixed(4), blocks("-?[0-9]\\.[0-9]{4}"));
         assert_eq!((fixed(3), fixed(1)), (blocks("-?[0-9]\\.[0-9]{3}"), blocks("-?[0-9]\\.[0-9]")));
     }
 
     #[test]
     fn blocks_are_told_from_other_texts() {
-        let three = Grammar::fixed(range(), 3);
+        let three = Grammar::fixed(range(), precision(3));
         assert_eq!(three.without_blocks("a<1.000,2.000,-3.000><b<"), "a< 1.000,2.000,-3.000><b<");
         for other in
             ["<1.0000,2.0000,3.0000>", "<1.000,2.000>", "<15.000,2.000,3.000>", "<01.000,2.000,3.000>"]
@@ -377,7 +353,7 @@ mod tests {
             assert_eq!(three.without_blocks(other), other);
         }
         for (decimals, fewest) in [(1, 0), (3, 0), (3, 2)] {
-            let grammar = Grammar::stripped(range(), decimals, fewest).unwrap();
+            let grammar = Grammar::stripped(range(), precision(decimals), fewest).unwrap();
             for index in 0..grammar.numbers() {
                 let number = spelled(grammar, grammar.number(index));
                 assert!(grammar.has_block(&format!("<{number},{number},{number}>")), "{number}");
@@ -393,10 +369,10 @@ mod tests {
         let expected =
             [Open, Sign, Integer, Comma, Sign, Integer, Point, Last, Comma, Sign, Integer, Point, Digit];
         for decimals in 2..=MOST_DECIMALS {
-            let grammar = Grammar::stripped(range(), decimals, 0).unwrap();
+            let grammar = Grammar::stripped(range(), precision(decimals), 0).unwrap();
             let row: Vec<BlockSlot> = grammar.slots([0, 1, 2]).into_iter().flatten().collect();
             assert_eq!(row, [&expected[..], &[Last, Close]].concat());
-            let fixed = Grammar::fixed(range(), decimals);
+            let fixed = Grammar::fixed(range(), precision(decimals));
             let all: Vec<BlockSlot> = fixed.slots([decimals; 3]).into_iter().flatten().collect();
             assert_eq!((&*all, all.len()), (&*fixed.row(), 13 + 3 * decimals));
         }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::cuts::Scheme;
-use super::grammar::{Grammar, power};
+use super::grammar::Grammar;
 use super::slots::{BlockSlot, MOST_SLOTS, Range, strings};
 use crate::text::Fixed;
 
@@ -14,20 +14,20 @@ pub struct Filled([u32; MOST_SLOTS]);
 impl Filled {
     /// The slots of a block; `None` if a number is beyond the range.
     pub fn of(numbers: &[Fixed; 3], grammar: Grammar) -> Option<Self> {
-        let (units, decimals) = (grammar.units(), grammar.decimals());
+        let decimals = grammar.decimals();
         let mut slots = [0; MOST_SLOTS];
         for (axis, number) in numbers.iter().enumerate() {
-            let magnitude = number.unsigned_abs();
-            let integer = magnitude / units;
-            if integer >= grammar.range.angstrom() {
+            let first = 1 + axis * (4 + decimals);
+            let mut left = number.unsigned_abs();
+            for place in (0..decimals).rev() {
+                slots[first + 3 + place] = left % 10;
+                left /= 10;
+            }
+            if left >= grammar.range.angstrom() {
                 return None;
             }
-            let first = 1 + axis * (4 + decimals);
             slots[first] = u32::from(*number < 0);
-            slots[first + 1] = integer;
-            for place in 0..decimals {
-                slots[first + 3 + place] = magnitude / power(decimals - 1 - place) % 10;
-            }
+            slots[first + 1] = left;
         }
         Some(Filled(slots))
     }
@@ -101,11 +101,12 @@ fn options(slot: BlockSlot, range: Range) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::Precision;
     use crate::text::{self, Dialect};
 
     #[test]
     fn pieces_of_blocks_are_their_text() {
-        let grammar = Grammar::fixed(Range::new(15).unwrap(), 4);
+        let grammar = Grammar::fixed(Range::new(15).unwrap(), Precision::FOUR);
         for starts in [vec![0, 4, 6, 8, 12, 14, 16, 20, 22], (0..25).filter(|s| s % 8 != 1).collect()] {
             let table = PieceTable::of(&Scheme::fixed(grammar, starts.clone()));
             for numbers in [[0, -1, 10_000], [-149_999, 99_999, -100_000], [12_345, -67_890, 140_099]] {
@@ -114,7 +115,7 @@ mod tests {
                 assert_eq!(pieces.len(), starts.len());
                 assert_eq!(
                     format!("[C]{}", pieces.concat()),
-                    text::write("[C]<>", &[numbers], Dialect::Fixed)
+                    text::write("[C]<>", &[numbers], Dialect::FIXED)
                 );
             }
             let ones = vec![1; table.strings.len()];
@@ -127,7 +128,7 @@ mod tests {
     fn numbers_of_other_decimals_have_units_of_their_own() {
         let numbers = [[0, -1, 10_000], [-14_999, 9_999, -10_000], [1_234, -6_789, 14_099]];
         let texts = ["<0.000,-0.001,10.000>", "<-14.999,9.999,-10.000>", "<1.234,-6.789,14.099>"];
-        let grammar = Grammar::fixed(Range::new(15).unwrap(), 3);
+        let grammar = Grammar::fixed(Range::new(15).unwrap(), Precision::new(3).unwrap());
         let table = PieceTable::of(&Scheme::fixed(grammar, vec![0, 4, 6, 7, 11, 13, 14, 18, 20]));
         for (numbers, text) in numbers.iter().zip(texts) {
             let filled = Filled::of(numbers, grammar).unwrap();

@@ -9,6 +9,7 @@ use std::ops::Deref;
 use serde::Serialize;
 
 use crate::error::{Error, Result};
+use crate::text::Precision;
 
 /// A part of a block that no scheme cuts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -32,7 +33,7 @@ pub enum BlockSlot {
 }
 
 /// The most decimals that a number can have.
-pub const MOST_DECIMALS: usize = 6;
+pub const MOST_DECIMALS: usize = Precision::MOST.decimals();
 
 /// The most slots of a block.
 pub const MOST_SLOTS: usize = 13 + 3 * MOST_DECIMALS;

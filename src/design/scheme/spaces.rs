@@ -9,7 +9,7 @@ use super::counting_bound::{Usable, counting_bound};
 use super::cuts::SchemeKind;
 use super::distinct_digits_bound::distinct_digits_bound;
 use super::fixed_space::FixedSpace;
-use super::grammar::{Grammar, decimals, in_words, is_stripped};
+use super::grammar::{Grammar, in_words};
 use super::search::{Annealed, search};
 use super::slots::{MOST_DECIMALS, Range};
 use super::space::{BaseTokens, Optimum};
@@ -55,11 +55,11 @@ impl<'v, V: BaseTokens> DesignSpaces<'v, V> {
         vocabulary: &'v V,
     ) -> Result<Self> {
         if let Some(fewest) = fewest_decimals {
-            if !is_stripped(dialect) {
-                let problem = format!("numbers of the fixed dialect have {}", in_words(decimals(dialect)));
+            if !dialect.is_stripped() {
+                let problem = format!("numbers of the fixed dialect have {}", in_words(dialect.precision()));
                 return Err(Error::input("--fewest-decimals", problem, "give it with --dialect stripped"));
             }
-            Grammar::stripped(range, decimals(dialect), fewest)?;
+            Grammar::stripped(range, dialect.precision(), fewest)?;
         }
         let (fixed, stripped) = Default::default();
         Ok(DesignSpaces { kind, range, dialect, fewest_decimals, vocabulary, fixed, stripped })
@@ -67,18 +67,18 @@ impl<'v, V: BaseTokens> DesignSpaces<'v, V> {
 
     /// The blocks that have as many tokens.
     pub fn grammar(&self, tokens: usize) -> Grammar {
-        let decimals = decimals(self.dialect);
-        if !is_stripped(self.dialect) {
-            return Grammar::fixed(self.range, decimals);
+        let precision = self.dialect.precision();
+        if !self.dialect.is_stripped() {
+            return Grammar::fixed(self.range, precision);
         }
         let fewest =
-            self.fewest_decimals.and_then(|fewest| Grammar::stripped(self.range, decimals, fewest).ok());
-        fewest.unwrap_or_else(|| Grammar::widest(self.range, decimals, tokens))
+            self.fewest_decimals.and_then(|fewest| Grammar::stripped(self.range, precision, fewest).ok());
+        fewest.unwrap_or_else(|| Grammar::widest(self.range, precision, tokens))
     }
 
     /// The fewest and the most tokens that schemes can have.
     pub fn tokens(&self) -> RangeInclusive<usize> {
-        if !is_stripped(self.dialect) {
+        if !self.dialect.is_stripped() {
             return self.fixed().tokens();
         }
         // Blocks of the most decimals have the most tokens.
@@ -87,7 +87,7 @@ impl<'v, V: BaseTokens> DesignSpaces<'v, V> {
 
     /// The scheme of exactly `tokens` tokens with the fewest new ones, if it has at most `limit`.
     pub fn optimum(&self, tokens: usize, limit: u64) -> Option<Optimum> {
-        if is_stripped(self.dialect) {
+        if self.dialect.is_stripped() {
             self.stripped(tokens).optimum(tokens, limit)
         } else {
             self.fixed().optimum(tokens, limit)
@@ -99,7 +99,7 @@ impl<'v, V: BaseTokens> DesignSpaces<'v, V> {
     /// # Errors
     /// See [`search`].
     pub fn search(&self, tokens: usize, seed: u64) -> Result<Annealed> {
-        let found = if is_stripped(self.dialect) {
+        let found = if self.dialect.is_stripped() {
             search(self.stripped(tokens), tokens, seed, ITERATIONS)
         } else {
             search(self.fixed(), tokens, seed, ITERATIONS)

@@ -4,6 +4,7 @@ use rand::SeedableRng;
 
 use super::*;
 use crate::design::scheme::slots::Range;
+use crate::text::Precision;
 
 /// A base with these tokens.
 struct Known(HashSet<String>);
@@ -33,7 +34,9 @@ fn costs_are_unions_of_strings() {
         (SchemeKind::Fused, 15, (3, 0), 7),
         (SchemeKind::Separate, 12, (3, 1), 11),
     ] {
-        let grammar = Grammar::stripped(Range::new(angstrom).unwrap(), decimals, fewest).unwrap();
+        let grammar =
+            Grammar::stripped(Range::new(angstrom).unwrap(), Precision::new(decimals).unwrap(), fewest)
+                .unwrap();
         let space = StrippedSpace::new(kind, grammar, &base);
         let mut point = space.random(tokens, &mut random).unwrap();
         for _ in 0..60 {
@@ -53,7 +56,9 @@ fn costs_are_unions_of_strings() {
 fn the_walk_finds_what_brute_force_finds() {
     let base = base();
     // Few choices: numbers of three or four decimals, and few pieces or as many as can be.
-    let of = |decimals, fewest| Grammar::stripped(Range::new(1).unwrap(), decimals, fewest).unwrap();
+    let of = |decimals, fewest| {
+        Grammar::stripped(Range::new(1).unwrap(), Precision::new(decimals).unwrap(), fewest).unwrap()
+    };
     for (grammar, tokens) in [(of(4, 3), 4), (of(4, 3), 5), (of(4, 3), 19), (of(3, 2), 5), (of(3, 2), 16)] {
         let space = StrippedSpace::new(SchemeKind::Fused, grammar, &base);
         let mut least = u64::MAX;
