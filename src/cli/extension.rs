@@ -6,9 +6,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::checkpoint::{GENERATION_CONFIG, ModelFolder, configured_rows};
-use crate::design::rows::{Rows, belongs, rows};
-use crate::design::train::{NewTokens, tokenizer_config};
-use crate::design::weights::{Model, config};
+use crate::design::extension::config::tokenizer_config;
+use crate::design::extension::new_tokens::NewTokens;
+use crate::design::rows::initial::{Rows, belongs, rows};
+use crate::design::rows::weights::{Model, config};
 use crate::error::Error;
 use crate::io::write_atomic;
 use crate::tokenizer::{Tokenizer, config_beside};

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use drift::corpus::{Conformers, Embedded};
-use drift::design::{Aim, Kind, Plan, Range, train};
+use drift::design::{Aim, ExtensionPlan, Range, SchemeKind, train};
 use drift::job::Job;
 use drift::text::{self, Dialect};
 use drift::tokenizer::Tokenizer;
@@ -33,11 +33,11 @@ fn main() -> anyhow::Result<()> {
     let bytes: usize = texts.iter().map(String::len).sum();
     println!("{} texts, {bytes} bytes, one thread, best of 5", texts.len());
     for name in names {
-        for (kind, tokens) in [(Kind::Fused, 9), (Kind::Fused, 6), (Kind::Separate, 11)] {
+        for (kind, tokens) in [(SchemeKind::Fused, 9), (SchemeKind::Fused, 6), (SchemeKind::Separate, 11)] {
             let (base, json) = Tokenizer::load_with_json(Path::new(&name))?;
             let base_json = serde_json::from_slice(&json)?;
             let aim = Aim::TokensPerBlock(tokens);
-            let plan = Plan {
+            let plan = ExtensionPlan {
                 base,
                 base_json,
                 kind,

@@ -5,8 +5,8 @@ use std::sync::{Arc, LazyLock};
 
 use drift::constraint::{Constraint, LogitProcessor, LpKind, Mask};
 use drift::corpus::{Conformers, Embedded};
-use drift::design::extend::extend;
-use drift::design::{Range, Scheme};
+use drift::design::extension::extend::extend;
+use drift::design::{Grammar, Range, Scheme};
 use drift::io::hash_bytes;
 use drift::job::Job;
 use drift::text::skeleton::{Spelling, smiles, with_hydrogens};
@@ -38,7 +38,7 @@ static SKELETONS: LazyLock<Vec<String>> = LazyLock::new(|| {
 /// A tokenizer of drift's own design, blocks below 15 Å cut at `starts`; without the checks of `drift train-tokenizer`.
 pub fn extended(base: &str, starts: &[usize]) -> Tokenizer {
     let (base, json) = Tokenizer::load_with_json(Path::new(base)).unwrap();
-    let scheme = Scheme::fixed(Range::new(15).unwrap(), starts.to_vec());
+    let scheme = Scheme::fixed(Grammar::fixed(Range::new(15).unwrap(), Precision::FOUR), starts.to_vec());
     let vocabulary = base.vocabulary();
     let new: Vec<String> =
         scheme.strings().into_iter().filter(|piece| !vocabulary.contains_key(piece)).collect();

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use drift::corpus::{Conformers, Embedded, Files, ReadOptions};
-use drift::design::mixed::{MIXED_TEXTS, mixed_text};
-use drift::design::train::tokenizer_config;
-use drift::design::{Aim, Kind, Plan, Range, train};
+use drift::design::extension::config::tokenizer_config;
+use drift::design::extension::mixed::{MIXED_TEXTS, mixed_text};
+use drift::design::{Aim, ExtensionPlan, Range, SchemeKind, train};
 use drift::job::Job;
 use drift::text::{self, Dialect, skeleton};
 use drift::tokenizer::{EXTENDED, Tokenizer, block_ranges};
@@ -17,11 +17,11 @@ use tokenizers::Tokenizer as HfTokenizer;
 
 use crate::support::{Folder, python_with};
 
-const READY_MADE: [(&str, &str, Kind, usize); 4] = [
-    ("qwen-like-separate", "qwen-like", Kind::Separate, 11),
-    ("qwen-like-fused", "qwen-like", Kind::Fused, 9),
-    ("llama-like-separate", "llama-like", Kind::Separate, 11),
-    ("llama-like-fused", "llama-like", Kind::Fused, 9),
+const READY_MADE: [(&str, &str, SchemeKind, usize); 4] = [
+    ("qwen-like-separate", "qwen-like", SchemeKind::Separate, 11),
+    ("qwen-like-fused", "qwen-like", SchemeKind::Fused, 9),
+    ("llama-like-separate", "llama-like", SchemeKind::Separate, 11),
+    ("llama-like-fused", "llama-like", SchemeKind::Fused, 9),
 ];
 
 /// A folder of `tokenizers`.
@@ -45,7 +45,7 @@ fn they_are_what_the_program_makes() {
         let (base, json) = Tokenizer::load_with_json(Path::new(base)).unwrap();
         let base_json = serde_json::from_slice(&json).unwrap();
         let (range, aim) = (Range::new(20).unwrap(), Aim::TokensPerBlock(tokens));
-        let plan = Plan {
+        let plan = ExtensionPlan {
             base,
             base_json,
             kind,

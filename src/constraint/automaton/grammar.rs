@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use super::learn::{Isolation, Pieces, PreToken};
 use super::states::{Mode, Path, StateId, States};
 use crate::design::Range;
-use crate::design::scheme::strings;
+use crate::design::scheme::slots::strings;
 use crate::text::Dialect;
 use crate::tokenizer::Tokenizer;
 

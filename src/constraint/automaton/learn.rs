@@ -2,7 +2,7 @@
 
 use super::states::Mode;
 use crate::design::Range;
-use crate::design::scheme::{Slot, size};
+use crate::design::scheme::slots::{BlockSlot, size};
 use crate::error::{Error, Result};
 use crate::text::{CONFORMER_CLOSE, CONFORMER_OPEN, Dialect, Separator};
 use crate::tokenizer::cuts::{Cuts, SPACE};
@@ -34,7 +34,7 @@ pub struct Isolation {
 }
 
 /// A pre-token of an isolated block: its slots. A last decimal of the stripped dialect is marked, for it is not zero.
-pub type PreToken = Vec<(Slot, bool)>;
+pub type PreToken = Vec<(BlockSlot, bool)>;
 
 /// An error that names the tokenizer.
 pub fn refuse(tokenizer: &Tokenizer, problem: impl std::fmt::Display) -> Error {
@@ -171,36 +171,36 @@ fn spellings(piece: &PreToken, range: Range) -> u64 {
 
 /// The slots of a block whose numbers have so many decimals; a number without decimals has no point.
 fn slots(decimals: [usize; 3], dialect: Dialect) -> PreToken {
-    let mut slots = vec![(Slot::Open, false)];
+    let mut slots = vec![(BlockSlot::Open, false)];
     for (axis, count) in decimals.into_iter().enumerate() {
-        slots.extend([(Slot::Sign, false), (Slot::Integer, false)]);
+        slots.extend([(BlockSlot::Sign, false), (BlockSlot::Integer, false)]);
         if count > 0 {
-            slots.push((Slot::Point, false));
+            slots.push((BlockSlot::Point, false));
             let last = |place| dialect.is_stripped() && place + 1 == count;
-            slots.extend((0..count).map(|place| (Slot::Digit, last(place))));
+            slots.extend((0..count).map(|place| (BlockSlot::Digit, last(place))));
         }
-        slots.push((if axis < 2 { Slot::Comma } else { Slot::Close }, false));
+        slots.push((if axis < 2 { BlockSlot::Comma } else { BlockSlot::Close }, false));
     }
     slots
 }
 
 /// A block of these slots, with all signs, and with this integer part in x.
-fn filled(slots: &[(Slot, bool)], integer: usize) -> Vec<String> {
+fn filled(slots: &[(BlockSlot, bool)], integer: usize) -> Vec<String> {
     let mut integers = [integer, 0, 0].into_iter();
-    let text = |slot: &(Slot, bool)| match slot.0 {
-        Slot::Open => "<".to_owned(),
-        Slot::Sign => "-".to_owned(),
-        Slot::Integer => integers.next().unwrap_or(0).to_string(),
-        Slot::Point => ".".to_owned(),
-        Slot::Digit | Slot::Last => "7".to_owned(),
-        Slot::Comma => ",".to_owned(),
-        Slot::Close => ">".to_owned(),
+    let text = |slot: &(BlockSlot, bool)| match slot.0 {
+        BlockSlot::Open => "<".to_owned(),
+        BlockSlot::Sign => "-".to_owned(),
+        BlockSlot::Integer => integers.next().unwrap_or(0).to_string(),
+        BlockSlot::Point => ".".to_owned(),
+        BlockSlot::Digit | BlockSlot::Last => "7".to_owned(),
+        BlockSlot::Comma => ",".to_owned(),
+        BlockSlot::Close => ">".to_owned(),
     };
     slots.iter().map(text).collect()
 }
 
 /// The first slots of a block's pre-tokens; `None` if one crosses its brackets, or is cut inside a slot.
-fn cuts(tokenizer: &Tokenizer, slots: &[(Slot, bool)], integer: usize) -> Result<Option<Vec<usize>>> {
+fn cuts(tokenizer: &Tokenizer, slots: &[(BlockSlot, bool)], integer: usize) -> Result<Option<Vec<usize>>> {
     let filled = filled(slots, integer);
     let pieces = tokenizer.pre_tokens(&format!("[C]{}[C]", filled.concat()))?;
     let mut borders = std::collections::BTreeSet::from([0]);
