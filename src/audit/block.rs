@@ -1,7 +1,7 @@
 //! Judging one generated block, the text between `<` and `>`.
 
 use super::threedmolgen::is_junk;
-use crate::text::{Dialect, block::Prefix, scan_prefix};
+use crate::text::{Dialect, number::NumberPrefix, scan_prefix};
 
 /// What is wrong with a block; nothing, by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -26,7 +26,7 @@ pub struct BlockVerdict {
 /// Judges a block.
 pub fn judge_block(inside: &str, dialect: Dialect) -> BlockVerdict {
     let decimals = dialect.decimals();
-    let parts: Vec<Prefix> =
+    let parts: Vec<NumberPrefix> =
         inside.split(dialect.separator().character()).map(|part| scan_prefix(part.as_bytes())).collect();
     let mut verdict = BlockVerdict {
         junk_strict: parts.len() != 3 || parts.iter().any(|part| !part.is_number()),

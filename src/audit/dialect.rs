@@ -9,7 +9,7 @@
 //! Of such blocks, one with a trailing zero at the fourth decimal of x or y is fixed, for the stripped dialect has no such
 //! number; one with fewer than four decimals there, and no trailing zero, is stripped, for the fixed dialect has no such number.
 
-use crate::text::block::Prefix;
+use crate::text::number::NumberPrefix;
 use crate::text::{Dialect, TrailingZeros, scan_prefix};
 
 /// How many times more evidence one dialect needs than the other: a model of no great skill errs in a block now and then.
@@ -32,7 +32,7 @@ impl DialectCounts {
         let mut uncut = true;
         for block in blocks {
             let parts = block.split(like.separator().character());
-            let parts: Vec<Prefix> = parts.map(|part| scan_prefix(part.as_bytes())).collect();
+            let parts: Vec<NumberPrefix> = parts.map(|part| scan_prefix(part.as_bytes())).collect();
             let [x, y, z] = &parts[..] else {
                 uncut = false;
                 continue;
@@ -45,9 +45,9 @@ impl DialectCounts {
         evidence
     }
 
-    fn add(&mut self, [x, y]: [&Prefix; 2], decimals: usize) {
-        let padded = |part: &Prefix| part.decimals == decimals && part.trailing_zeros > 0;
-        let short = |part: &Prefix| part.decimals < decimals && part.trailing_zeros == 0;
+    fn add(&mut self, [x, y]: [&NumberPrefix; 2], decimals: usize) {
+        let padded = |part: &NumberPrefix| part.decimals == decimals && part.trailing_zeros > 0;
+        let short = |part: &NumberPrefix| part.decimals < decimals && part.trailing_zeros == 0;
         let (fixed, stripped) = (padded(x) || padded(y), short(x) || short(y));
         self.fixed += u64::from(fixed && !stripped);
         self.stripped += u64::from(stripped && !fixed);

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::text::block::Prefix;
+use crate::text::number::NumberPrefix;
 use crate::text::number::truncate_decimal;
 use crate::text::{Dialect, Fixed, scan_prefix};
 use crate::tokenizer::block_ranges;
@@ -50,7 +50,7 @@ pub fn marks(answer: &str, dialect: Dialect) -> Vec<Mark> {
     marks
 }
 
-fn number_marks(part: &Prefix, range: Range<usize>, dialect: Dialect, marks: &mut Vec<Mark>) {
+fn number_marks(part: &NumberPrefix, range: Range<usize>, dialect: Dialect, marks: &mut Vec<Mark>) {
     let mut mark = |flaw, range: Range<usize>| marks.push(Mark { flaw, range });
     let end = range.end - part.rest;
     if !part.has_digits() {

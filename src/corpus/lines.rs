@@ -12,7 +12,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 
 use memchr::{memchr, memchr_iter, memrchr};
 
-use super::source::read_error;
+use super::damage::read_error;
 use super::{Batch, Conformer, Context, Emit, ReadOptions, Skipped, Source, frame};
 use crate::error::Result;
 use crate::text::Reading;

@@ -12,6 +12,7 @@ mod archive;
 pub mod atoms;
 mod collect;
 mod conformers;
+mod damage;
 pub mod eigen;
 pub mod frame;
 pub mod geom_pickle;

@@ -6,12 +6,13 @@
 use std::borrow::Cow;
 use std::io;
 
-use super::atoms::{Atoms, atomic_number};
+use super::atoms::Atoms;
 use super::collect::Collector;
+use super::damage::read_error;
 use super::lines::Lines;
-use super::source::read_error;
 use super::{Conformer, Context, Emit, Source};
 use crate::error::{Result, excerpt};
+use crate::text::elements::atomic_number;
 
 /// The data items that name a molecule, best first.
 const NAMES: [&str; 3] = ["canonical_smiles", "smiles", "SMILES"];

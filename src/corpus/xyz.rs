@@ -6,12 +6,13 @@
 use std::borrow::Cow;
 use std::io;
 
-use super::atoms::{Atoms, atomic_number, symbol};
+use super::atoms::Atoms;
 use super::collect::Collector;
+use super::damage::read_error;
 use super::lines::Lines;
-use super::source::read_error;
 use super::{Conformer, Context, Emit, Source};
 use crate::error::{Result, excerpt};
+use crate::text::elements::{atomic_number, symbol};
 
 /// The most atoms that a frame may announce.
 const MAX_ATOMS: usize = 1_000_000;

@@ -1,8 +1,6 @@
 //! The way through: corpus and tokenizers in, report out.
 
-use serde::Serialize;
-
-use super::objective::Objective;
+use super::plan::{DialectChoice, FitPlan};
 use super::report::{CorpusReport, FitReport, SCHEMA};
 use super::survey::Survey;
 use super::task::Task;
@@ -10,33 +8,6 @@ use crate::corpus::Conformers;
 use crate::error::{Error, Result};
 use crate::job::{InputHash, Job, Provenance, Unit};
 use crate::text::{Dialect, Reading, TrailingZeros, is_three_numbers};
-use crate::tokenizer::Tokenizer;
-
-/// Which dialects to fit for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum DialectChoice {
-    /// The corpus's own; both where it agrees with both or with neither.
-    Auto,
-    /// This one, with the decimals and the separator of the corpus.
-    Only(Dialect),
-}
-
-/// What to fit.
-pub struct FitPlan {
-    /// For each of these.
-    pub tokenizers: Vec<Tokenizer>,
-    /// In these dialects.
-    pub dialects: DialectChoice,
-    /// Judged beside the users' own, and chosen from like them; three numbers each.
-    pub candidates: Vec<String>,
-    /// What harm means.
-    pub objective: Objective,
-    /// The seed of the search and of the samples.
-    pub seed: u64,
-    /// Whether to try placeholders per class of block.
-    pub classes: bool,
-}
 
 /// Fits a placeholder for every tokenizer and dialect of the plan.
 ///

@@ -7,15 +7,16 @@ use super::borders::{Crossing, borders, inside};
 use super::certificate::Certificate;
 use super::classes::{ClassPlan, Sampled, analyse};
 use super::counts::ReplayCounts;
-use super::fit::FitPlan;
 use super::front::front;
 use super::grammar::{Numbers, Space, USERS_PLACEHOLDERS, tie_key};
 use super::intervals::Intervals;
 use super::objective::Objective;
+use super::plan::FitPlan;
 use super::replay::{BlockReplay, replay};
 use super::report::{Alternative, CandidateReport, Conditions, FitResult, Refused, SearchReport, TokenCount};
 use super::search::{SearchSettings, search};
 use super::statement::statement;
+use super::strings::attainable;
 use super::survey::{Sample, Survey};
 use crate::corpus::Conformer;
 use crate::error::Result;
@@ -85,13 +86,13 @@ impl<'t> Task<'t> {
             return Ok(Err(refused(tokenizer, dialect, &borders.crossing)));
         }
         let counter = Counter::for_dialect(tokenizer, dialect, survey.skeletons.iter().map(|s| &**s))?;
-        let attainable = Attainable::of(&counter, Space(dialect))?;
+        let strings = attainable(&counter, Space(dialect))?;
         let mut choices = Vec::new();
         for (placeholder, source) in candidates(plan, dialect) {
             let free = free_tokens(&counter, &placeholder)?;
             choices.push(Choice { placeholder, source: Some(source), free });
         }
-        let constructed = attainable.best.iter();
+        let constructed = strings.best.iter();
         choices.extend(constructed.map(|(&free, text)| Choice {
             placeholder: text.clone(),
             source: None,
@@ -99,7 +100,7 @@ impl<'t> Task<'t> {
         }));
         let (counts, sample, crossing) = (ReplayCounts::default(), Vec::new(), Crossing::new());
         let depends_on = borders.depends_on;
-        Ok(Ok(Task { counter, dialect, attainable, choices, counts, sample, depends_on, crossing }))
+        Ok(Ok(Task { counter, dialect, attainable: strings, choices, counts, sample, depends_on, crossing }))
     }
 
     /// Replays conformers, the first of which stands at `place` in the corpus; returns the number of blocks.

@@ -1,7 +1,7 @@
 //! Parsing and writing enriched SMILES.
 
-use super::block::{BlockError, Dialect, Reading, Written, parse_block, write_block};
-use super::number::Fixed;
+use super::block::{BlockError, parse_block, write_block};
+use super::dialect::{Dialect, Fixed, Reading, Written};
 
 /// What a text is made of.
 #[derive(Debug, Clone, PartialEq, Eq)]

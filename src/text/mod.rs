@@ -2,7 +2,7 @@
 //!
 //! - [`parse`] splits a text into its *skeleton* (the text with every block emptied to `<>`) and its coordinates;
 //!   [`write()`] is the inverse.
-//! - [`block`] is the grammar of what stands between `<` and `>`, in every [`Dialect`].
+//! - [`block`] is the grammar of what stands between `<` and `>`, [`number`] of the numbers in it, in every [`Dialect`].
 //! - [`elements`] are symbols and numbers, [`number`] holds the fixed-point arithmetic of coordinates, [`skeleton`] what can be done without coordinates,
 //!   [`graph`] the comparison of molecular graphs, [`smiles`] the reading of SMILES as RDKit reads them.
 //!
@@ -10,6 +10,7 @@
 //! truncated toward zero.
 
 pub mod block;
+pub mod dialect;
 pub mod elements;
 pub mod enriched;
 pub mod graph;
@@ -18,14 +19,12 @@ pub mod skeleton;
 pub mod smiles;
 pub mod spelling;
 
-pub use block::{
-    Dialect, Precision, Reading, Separator, TrailingZeros, Written, is_three_numbers, parse_block,
-    scan_prefix,
-};
+pub use block::{is_three_numbers, parse_block};
+pub use dialect::{Dialect, Fixed, Precision, Reading, Separator, TrailingZeros, Written};
 pub use enriched::{Enriched, TextError, append, parse, write};
 pub use graph::{SameGraph, same_graph};
 
-pub use number::Fixed;
+pub use number::scan_prefix;
 
 /// The tag before a conformer's text.
 pub const CONFORMER_OPEN: &str = "[CONFORMER]";

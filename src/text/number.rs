@@ -1,12 +1,75 @@
-//! Coordinates as fixed-point integers, parsed and written without floats.
+//! The numbers of blocks, `-?(0|[1-9]\d*)(\.\d+)?`: scanned, parsed and written, as fixed-point integers, without floats.
+//!
+//! All who read numbers read them with [`scan_prefix`]; what they make of a number that is not whole is theirs.
 //!
 //! The users' `trunc(x * 10000) / 10000` in floating point loses 0.0001 on about 7 % of four-decimal numbers;
 //! decimal text is cut here digit by digit instead.
 
-use super::block::{Dialect, Precision, Written, scan_prefix};
+use super::dialect::{Dialect, Fixed, Precision, Written};
 
-/// A coordinate in units of its last decimal: of 10⁻⁴ Å with four decimals ([`Precision`]).
-pub type Fixed = i32;
+/// The number that a text begins with, `-?\d*(\.\d*)?`, as far as it goes; a point counts only behind a digit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NumberPrefix {
+    /// It begins with `-`.
+    pub negative: bool,
+    /// Digits before the point.
+    pub integer_digits: usize,
+    /// There is a point.
+    pub point: bool,
+    /// Digits behind the point.
+    pub decimals: usize,
+    /// Zeros at the end of the decimals.
+    pub trailing_zeros: usize,
+    /// Bytes of the number.
+    pub length: usize,
+    /// Bytes behind it.
+    pub rest: usize,
+}
+
+impl NumberPrefix {
+    /// Whether there is a digit.
+    pub fn has_digits(&self) -> bool {
+        self.integer_digits > 0
+    }
+
+    /// Whether the text is a number and nothing else, `-?\d+(\.\d*)?`: what replay takes for one that can be read.
+    pub fn is_number(&self) -> bool {
+        self.has_digits() && self.rest == 0
+    }
+
+    /// The digits before the point, of the text that was scanned.
+    pub fn integer<'t>(&self, text: &'t [u8]) -> &'t [u8] {
+        let start = usize::from(self.negative);
+        &text[start..start + self.integer_digits]
+    }
+
+    /// The digits behind the point, of the text that was scanned.
+    pub fn fraction<'t>(&self, text: &'t [u8]) -> &'t [u8] {
+        &text[self.length - self.decimals..self.length]
+    }
+}
+
+/// Scans the number that `text` begins with.
+pub fn scan_prefix(text: &[u8]) -> NumberPrefix {
+    let digits = |from: usize| text[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let negative = text.first() == Some(&b'-');
+    let start = usize::from(negative);
+    let integer_digits = digits(start);
+    let mut length = start + integer_digits;
+    let point = integer_digits > 0 && text.get(length) == Some(&b'.');
+    let decimals = if point { digits(length + 1) } else { 0 };
+    length += usize::from(point) + decimals;
+    let trailing_zeros = text[length - decimals..length].iter().rev().take_while(|b| **b == b'0').count();
+    NumberPrefix {
+        negative,
+        integer_digits,
+        point,
+        decimals,
+        trailing_zeros,
+        length,
+        rest: text.len() - length,
+    }
+}
 
 /// Why a number was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -35,14 +98,14 @@ fn largest(precision: Precision) -> String {
 
 /// A number of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Number {
+pub struct ParsedNumber {
     /// In units of the last decimal.
     pub value: Fixed,
     /// Which dialects it agrees with.
     pub written: Written,
 }
 
-impl Number {
+impl ParsedNumber {
     /// Parses a number of the block grammar, `-?(0|[1-9]\d*)(\.\d+)?`, of at most so many decimals; with `cut`, more are
     /// dropped.
     ///
@@ -61,7 +124,7 @@ impl Number {
             return Err(NumberError::TooManyDecimals(precision));
         }
         let magnitude = magnitude(integer, prefix.fraction(text), precision)?;
-        Ok(Number {
+        Ok(ParsedNumber {
             value: if prefix.negative { -magnitude } else { magnitude },
             written: Written {
                 fixed: prefix.decimals >= precision.decimals(),
@@ -208,6 +271,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_prefix_is_scanned_as_far_as_it_goes() {
+        let scan = |text: &str| {
+            let p = scan_prefix(text.as_bytes());
+            (p.negative, p.integer_digits, p.point, p.decimals, p.trailing_zeros, p.rest)
+        };
+        assert_eq!(scan("-12.500x"), (true, 2, true, 3, 2, 1));
+        assert_eq!(scan("0."), (false, 1, true, 0, 0, 0));
+        assert_eq!(scan("7"), (false, 1, false, 0, 0, 0));
+        assert_eq!(scan("-"), (true, 0, false, 0, 0, 0));
+        assert_eq!(scan(".5"), (false, 0, false, 0, 0, 2));
+        assert_eq!(scan("--1"), (true, 0, false, 0, 0, 2));
+        assert_eq!(scan(""), (false, 0, false, 0, 0, 0));
+        assert_eq!(scan("1.0.0"), (false, 1, true, 1, 1, 2));
+    }
+
+    #[test]
     fn truncation_is_exact_where_floats_are_not() {
         // 1.1282 * 10000 is 11281.999… in binary floating point.
         let truncate_decimal = |text| super::truncate_decimal(text, Precision::FOUR);
@@ -232,7 +311,8 @@ mod tests {
 
     #[test]
     fn writes_both_dialects() {
-        let parse = |text: &str| Number::parse(text.as_bytes(), Precision::FOUR, false).map(|n| n.value);
+        let parse =
+            |text: &str| ParsedNumber::parse(text.as_bytes(), Precision::FOUR, false).map(|n| n.value);
         let spell = |v, d| {
             let mut s = String::new();
             write_number(v, d, &mut s);

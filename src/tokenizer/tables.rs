@@ -20,7 +20,7 @@
 use std::collections::HashMap;
 use std::sync::RwLock;
 
-use super::counter::{BlockTokens, MAX_BLOCK_TOKENS};
+use super::block_tokens::{BlockTokens, MAX_BLOCK_TOKENS};
 use super::cuts::Cuts as Borders;
 use super::load::Tokenizer;
 use crate::error::Result;

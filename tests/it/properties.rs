@@ -4,7 +4,7 @@
 
 use drift::corpus::{Conformers, Files, ReadOptions};
 use drift::job::Job;
-use drift::text::number::{Number, write_number};
+use drift::text::number::{ParsedNumber, write_number};
 use drift::text::{Dialect, Enriched, Fixed, Precision, Reading, TextError, parse_block, skeleton, write};
 use proptest::prelude::*;
 
@@ -166,14 +166,14 @@ mod text {
             let zeros = "0".repeat(usize::try_from(shift.max(0)).unwrap());
             let scaled = format!("{digits}{more}{zeros}E{}", -places - exponent.max(0));
             prop_assert_eq!(truncate_decimal(&scaled), Ok(value));
-            prop_assert_eq!(Number::parse(number.as_bytes(), Precision::FOUR, false).map(|number| number.value), Ok(value));
+            prop_assert_eq!(ParsedNumber::parse(number.as_bytes(), Precision::FOUR, false).map(|number| number.value), Ok(value));
         }
 
         #[test]
         fn numbers_are_read_or_refused(text in prop_oneof!["[-+0-9.eE]{0,24}", "[0-9]{1,9}e-?[0-9]{1,25}", any::<String>()]) {
             for decimals in 1..=6 {
                 let precision = Precision::new(decimals).unwrap();
-                let _ = Number::parse(text.as_bytes(), precision, text.len() % 2 == 0);
+                let _ = ParsedNumber::parse(text.as_bytes(), precision, text.len() % 2 == 0);
             }
             // Within the range Rust's own parser agrees, up to the cut.
             if let (Ok(cut), Ok(exact)) = (truncate_decimal(&text), text.trim().parse::<f64>()) {

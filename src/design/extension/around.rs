@@ -2,7 +2,7 @@
 //! extension is checked against.
 
 use crate::error::{Error, Result};
-use crate::tokenizer::{Section, Tokenizer};
+use crate::tokenizer::{TextPart, Tokenizer};
 
 /// The ids of what stands before, between and after the places of `block` in a text, if each is a piece of its own: added
 /// tokens are taken out, the rest is normalised and marked for spaces, and the model encodes what is between blocks.
@@ -24,8 +24,8 @@ pub(super) fn around(base: &Tokenizer, text: &str, block: &str) -> Result<Vec<Ve
     };
     for section in base.sections(text)? {
         match section {
-            Section::Added(ids) => put(ids, false),
-            Section::Piece(piece) => {
+            TextPart::Added(ids) => put(ids, false),
+            TextPart::Piece(piece) => {
                 for (at, text) in piece.split(block).enumerate() {
                     let ids = if text.is_empty() { Some(Vec::new()) } else { base.model_ids(text) };
                     put(ids.ok_or_else(refuse)?, at > 0);
