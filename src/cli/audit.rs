@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::output::Output;
+use super::values::{DialectOrAuto, check_placeholder};
 use crate::audit::{AuditPlan, AuditReport, audit};
 use crate::error::Error;
 #[cfg(feature = "generate")]
@@ -10,7 +11,6 @@ use crate::eval::recipe_dialect;
 use crate::job::Job;
 use crate::report::audit_view::{audit_table, drift_table, examples_table, geometry_table, their_table};
 use crate::report::format::thousands;
-use crate::text::{Dialect, parse_block};
 use crate::tokenizer::Tokenizer;
 
 /// The command line of `drift audit`.
@@ -22,7 +22,7 @@ pub(super) struct Args {
     /// How numbers should be written; `auto` takes it from the model's recipe, else tells it from whole blocks of the texts,
     /// else from the references, and stops where nothing tells
     #[arg(long, value_enum, default_value = "auto")]
-    dialect: DialectArg,
+    dialect: DialectOrAuto,
     /// The folder of the model that wrote the texts, whose recipe.json says the dialect
     #[arg(long, value_name = "DIR")]
     model: Option<PathBuf>,
@@ -37,19 +37,9 @@ pub(super) struct Args {
     references: Vec<PathBuf>,
 }
 
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum DialectArg {
-    Fixed,
-    Stripped,
-    Auto,
-}
-
 /// Reads and judges.
 pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
-    if let Err(problem) = parse_block(args.placeholder.as_bytes()) {
-        let remedy = "give three numbers, for example 0.0000,0.0000,0.0000";
-        return Err(Error::input("--placeholder", problem, remedy).into());
-    }
+    check_placeholder(&args.placeholder)?;
     if let Some(folder) = args.model.as_ref().filter(|folder| !folder.is_dir()) {
         return Err(Error::input(
             folder.display(),
@@ -61,11 +51,7 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
     let folders = [&args.model, &args.tokenizer];
     let plan = AuditPlan {
         files: args.files,
-        dialect: match args.dialect {
-            DialectArg::Fixed => Some(Dialect::Fixed),
-            DialectArg::Stripped => Some(Dialect::Stripped),
-            DialectArg::Auto => None,
-        },
+        dialect: args.dialect.asked(),
         recipe: folders.into_iter().flatten().find_map(|folder| recipe_dialect(folder)),
         tokenizer: args.tokenizer.as_deref().map(Tokenizer::load).transpose()?,
         placeholder: args.placeholder,
@@ -88,7 +74,7 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
 
 /// Recipes are read where models are.
 #[cfg(not(feature = "generate"))]
-fn recipe_dialect(_: &std::path::Path) -> Option<Dialect> {
+fn recipe_dialect(_: &std::path::Path) -> Option<crate::text::Dialect> {
     None
 }
 

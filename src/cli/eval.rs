@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 
 use super::output::Output;
+use super::values::{DialectArg, check_folder, is_stdout};
 use crate::constraint::{LpKind, Placeholder};
 use crate::error::Error;
 use crate::eval::molecules::Molecules;
@@ -126,12 +127,6 @@ enum LpArg {
     Automaton,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum DialectArg {
-    Fixed,
-    Stripped,
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum DtypeArg {
     F32,
@@ -155,9 +150,7 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
     let plan = plan(&args)?;
     let printed = Printed::of(&args, output)?;
     let folder = args.output.as_deref().filter(|path| !is_stdout(path));
-    if let Some(file) = folder.filter(|path| path.exists() && !path.is_dir()) {
-        return Err(Error::input(file.display(), "is a file", "give the name of a folder").into());
-    }
+    folder.map_or(Ok(()), check_folder)?;
     let molecules = molecules(&args, job)?;
     if molecules.skipped > 0 {
         output.note(&skipped(&molecules));
@@ -207,10 +200,6 @@ impl Printed {
     }
 }
 
-fn is_stdout(path: &Path) -> bool {
-    path.as_os_str() == "-"
-}
-
 /// What the user wrote, complete and checked.
 fn plan(args: &Args) -> anyhow::Result<EvalPlan> {
     let models = match args.synthetic {
@@ -224,10 +213,7 @@ fn plan(args: &Args) -> anyhow::Result<EvalPlan> {
         tokenizer: args.tokenizer.clone(),
         processors: processors(&args.lp),
         placeholders: args.placeholder.iter().map(|text| placeholder(text)).collect::<Result<_, _>>()?,
-        dialect: args.dialect.map(|dialect| match dialect {
-            DialectArg::Fixed => Dialect::Fixed,
-            DialectArg::Stripped => Dialect::Stripped,
-        }),
+        dialect: args.dialect.map(Dialect::from),
         generations: args.generations as usize,
         batch: args.batch as usize,
         preset: args.preset.clone(),

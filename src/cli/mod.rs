@@ -15,6 +15,7 @@ mod progress;
 #[cfg(feature = "generate")]
 mod train_model;
 mod train_tokenizer;
+mod values;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

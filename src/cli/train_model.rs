@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use super::output::Output;
+use super::values::DialectArg;
 use crate::error::Error;
 use crate::job::Job;
 use crate::model::Architecture;
 use crate::report::train_view::train_table;
-use crate::text::Dialect;
 use crate::tokenizer::{Tokenizer, config_beside};
 use crate::train::documents::Loss;
 use crate::train::{Plan, Schedule, Shape, train};
@@ -114,12 +114,6 @@ enum Arch {
     Llama,
 }
 
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum DialectArg {
-    Fixed,
-    Stripped,
-}
-
 /// Trains, writes, shows.
 pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     let corpus = super::corpus(&args.corpus);
@@ -167,10 +161,7 @@ fn plan(args: Args) -> anyhow::Result<Plan> {
         shape: Shape { architecture, hidden, layers, heads, kv_heads, head_dim, intermediate, context },
         schedule,
         loss,
-        dialect: match args.dialect {
-            DialectArg::Fixed => Dialect::Fixed,
-            DialectArg::Stripped => Dialect::Stripped,
-        },
+        dialect: args.dialect.into(),
         seed: args.seed,
         tokenizer,
         tokenizer_json,

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::extension::{Beside, Made, write_folder};
 use super::output::Output;
+use super::values::DialectArg;
 use crate::corpus::Conformers;
 use crate::design::compare::{Designed, compare, compare_with_design};
 use crate::design::extend::as_read;
@@ -16,13 +17,12 @@ use crate::design::texts::ALL_CONTEXTS;
 use crate::design::{
     Aim, Kind, MergesPlan, Plan, Range, ScratchPlan, Trained, train, train_merges, train_scratch,
 };
-use crate::error::Error;
+use crate::error::{Error, Parameter};
 use crate::job::Job;
 use crate::report::card::model_card;
 use crate::report::design_page::design_page;
 use crate::report::design_view::design_table;
 use crate::report::learned_view::{learned_card, learned_table};
-use crate::text::Dialect;
 use crate::tokenizer::Tokenizer;
 
 /// The command line of `drift train-tokenizer`.
@@ -89,28 +89,11 @@ enum KindArg {
     Fused,
 }
 
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum DialectArg {
-    /// Exactly four decimals
-    Fixed,
-    /// Trailing zeros, and a trailing point, removed
-    Stripped,
-}
-
 impl From<KindArg> for Kind {
     fn from(kind: KindArg) -> Self {
         match kind {
             KindArg::Separate => Kind::Separate,
             KindArg::Fused => Kind::Fused,
-        }
-    }
-}
-
-impl From<DialectArg> for Dialect {
-    fn from(dialect: DialectArg) -> Self {
-        match dialect {
-            DialectArg::Fixed => Dialect::Fixed,
-            DialectArg::Stripped => Dialect::Stripped,
         }
     }
 }
@@ -149,10 +132,11 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
     }
     let Some(base) = &args.base else { return scratch(&args, (kind, range), &*corpus, job, output) };
     let plan = plan(&args, base, kind, range)?;
-    for (option, _) in
-        [("--merges", args.merges.is_some()), ("--compare", args.compare)].iter().filter(|o| o.1)
+    for (option, _) in [(Parameter::Merges, args.merges.is_some()), (Parameter::Compare, args.compare)]
+        .iter()
+        .filter(|o| o.1)
     {
-        learns_apart(&plan.base_json, &plan.base.name, option)?;
+        learns_apart(&plan.base_json, &plan.base.name, *option)?;
     }
     let beside = Beside::of(base, &plan.base, args.model.as_deref())?;
     match args.merges {

@@ -54,7 +54,7 @@ impl Conformers for Embedded {
     fn read(&self, job: &Job, emit: &mut Emit<'_>) -> Result<ReadSummary> {
         let name = "corpora/default.jsonl.gz";
         let mut reader = io::decompressed(Cursor::new(EMBEDDED))
-            .map_err(|e| crate::Error::input(name, e, "the build is damaged"))?;
+            .map_err(|e| crate::Error::internal(name, format!("{e}; the build is damaged")))?;
         let source = Source { name: name.to_owned(), reader: &mut *reader };
         let mut summary = read_from(jsonl::read, source, job, emit)?;
         summary.inputs.push(Self::source());

@@ -18,7 +18,7 @@ use super::texts::PLAIN;
 use super::train::{NewToken, Plan, Trained, all_cuts, train};
 use super::undo::never_extended;
 use crate::corpus::{Conformer, Conformers};
-use crate::error::{Error, Result};
+use crate::error::{Error, Parameter, Result};
 use crate::job::Job;
 use crate::text::{self, Dialect, skeleton};
 use crate::tokenizer::Tokenizer;
@@ -137,7 +137,7 @@ pub fn compare_with_design(
 ) -> Result<Comparison> {
     let designed = match train(design, corpus, job) {
         Ok(designed) => Some(designed),
-        Err(Error::Input { place, .. }) if place == "--budget" => None,
+        Err(Error::Parameter { parameter: Parameter::Budget, .. }) => None,
         Err(error) => return Err(error),
     };
     compare(plan, designed.as_ref().map(Designed::of), corpus, job)
@@ -154,7 +154,7 @@ pub fn compare(
     job: &Job,
 ) -> Result<Comparison> {
     never_extended(plan.base_json, &plan.base.name)?;
-    learns_apart(plan.base_json, &plan.base.name, "--compare")?;
+    learns_apart(plan.base_json, &plan.base.name, Parameter::Compare)?;
     let sample = Sample::read(corpus, job)?;
     let mut entries = Vec::new();
     if let Some(designed) = designed {

@@ -12,7 +12,7 @@ use super::scheme::{Kind, MAX_TOKENS, Range};
 use super::search::{Found, search};
 use super::space::{Optimum, Space, Vocabulary};
 use super::stripped::StrippedSpace;
-use crate::error::{Error, Result};
+use crate::error::{Error, Parameter, Result};
 use crate::text::Dialect;
 
 /// Steps of the search by argmin.
@@ -54,7 +54,11 @@ impl<'v, V: Vocabulary> Designs<'v, V> {
         match (dialect, fewest_decimals) {
             (Dialect::Fixed, Some(_)) => {
                 let problem = "numbers of the fixed dialect have four decimals";
-                return Err(Error::input("--fewest-decimals", problem, "give it with --dialect stripped"));
+                return Err(Error::parameter(
+                    Parameter::FewestDecimals,
+                    problem,
+                    format!("give it with {} stripped", Parameter::Dialect),
+                ));
             }
             (Dialect::Stripped, Some(fewest)) => drop(Grammar::stripped(range, fewest)?),
             (_, None) => {}
@@ -101,7 +105,7 @@ impl<'v, V: Vocabulary> Designs<'v, V> {
             Dialect::Fixed => search(self.fixed(), tokens, seed, ITERATIONS),
             Dialect::Stripped => search(self.stripped(tokens), tokens, seed, ITERATIONS),
         };
-        found.map_err(|e| Error::input("search", e, ""))
+        found.map_err(|e| Error::internal("search", e))
     }
 
     /// A number of new tokens that no tokenizer with as many tokens a block does without, and how it is known.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use super::scheme::{BLOCK, Range, SLOTS, Slot, pattern};
-use crate::error::{Error, Result};
+use crate::error::{Error, Parameter, Result};
 use crate::text::number::{UNITS_PER_ANGSTROM, decimals_stripped};
 use crate::text::{Dialect, Fixed};
 
@@ -57,7 +57,7 @@ impl Grammar {
             return Ok(Grammar { range, decimals: Decimals::From(fewest) });
         }
         let problem = format!("no number has {fewest} decimals");
-        Err(Error::input("--fewest-decimals", problem, "give 0 to 4"))
+        Err(Error::parameter(Parameter::FewestDecimals, problem, "give 0 to 4"))
     }
 
     /// Blocks of the stripped dialect, as many of them as can have `tokens` tokens.

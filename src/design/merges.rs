@@ -32,7 +32,7 @@ use super::space::{MAX_NEW_TOKENS, Space};
 use super::train::{Base, Plan, Trained, all_cuts, list};
 use super::undo::never_extended;
 use crate::corpus::Conformers;
-use crate::error::{Error, Result};
+use crate::error::{Error, Parameter, Result};
 use crate::job::{Job, Provenance};
 use crate::text::Dialect;
 use crate::tokenizer::Tokenizer;
@@ -107,7 +107,7 @@ pub fn train_merges(
     let (total, base_total) = (measured.total(0), measured.total(1));
     if total.tokens >= base_total.tokens {
         let problem = format!("with {} new tokens, blocks by themselves save nothing", plan.tokens);
-        return Err(Error::input("--merges", problem, "give more"));
+        return Err(Error::parameter(Parameter::Merges, problem, "give more"));
     }
     let guarantees = check_pieces(
         (base, base_json),
@@ -207,7 +207,7 @@ pub fn merge(plan: MergesPlan<'_>, sample: &Sample, job: &Job) -> Result<Merged>
 
 /// A document as it is written to a file.
 pub(super) fn pretty(json: &Value) -> Result<Vec<u8>> {
-    let mut bytes = serde_json::to_vec_pretty(json).map_err(|e| Error::input("tokenizer.json", e, ""))?;
+    let mut bytes = serde_json::to_vec_pretty(json).map_err(|e| Error::internal("tokenizer.json", e))?;
     bytes.push(b'\n');
     Ok(bytes)
 }
@@ -233,14 +233,15 @@ struct Known<'p> {
 ///
 /// # Errors
 /// If the base has none.
-pub fn learns_apart(base_json: &Value, place: &str, option: &str) -> Result<()> {
+pub fn learns_apart(base_json: &Value, place: &str, option: Parameter) -> Result<()> {
     if Alphabet::of(base_json) == Alphabet::Bytes {
         return Ok(());
     }
     let problem = format!(
         "{option} learns merges, which would act on every text: this base has no splits that keep them in blocks"
     );
-    Err(Error::input(place, problem, "give --tokens-per-block or --budget alone"))
+    let remedy = format!("give {} or {} alone", Parameter::TokensPerBlock, Parameter::Budget);
+    Err(Error::input(place, problem, remedy))
 }
 
 /// Texts that no pre-token of the base can hold.
@@ -300,7 +301,7 @@ impl<'p> Known<'p> {
         // Refuses what cannot be extended at all, before any work.
         never_extended(base_json, &base.name)?;
         extend(base_json, &base.name, &Scheme::fixed(range, all_cuts()), &[])?;
-        learns_apart(base_json, &base.name, "--merges")?;
+        learns_apart(base_json, &base.name, Parameter::Merges)?;
         let tokens = base.vocabulary();
         let space = Space::new(kind, range, &Base::of(base, Alphabet::Bytes));
         let schemes: Vec<Scheme> = space

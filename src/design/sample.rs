@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::corpus::{Conformer, Conformers};
-use crate::error::{Error, Result};
+use crate::error::{Error, Parameter, Result};
 use crate::job::{InputHash, Job};
 use crate::text::{self, Dialect, Fixed, Written};
 
@@ -76,7 +76,7 @@ pub fn written_in(dialect: Dialect, written: Written) -> Result<()> {
     let dialect = dialect.name();
     let problem =
         format!("is written in the {other} dialect; blocks of the {dialect} dialect are what changes");
-    Err(Error::input("--corpus", problem, format!("give a corpus in the {dialect} dialect")))
+    Err(Error::parameter(Parameter::Corpus, problem, format!("give a corpus in the {dialect} dialect")))
 }
 
 /// A conformer as a model writes it, in the fixed dialect.

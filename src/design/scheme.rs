@@ -12,7 +12,7 @@ use std::collections::HashSet;
 use serde::Serialize;
 
 use super::grammar::{Grammar, MAX_DECIMALS};
-use crate::error::{Error, Result};
+use crate::error::{Error, Parameter, Result};
 
 /// A part of a block that no scheme cuts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -71,7 +71,11 @@ impl Range {
             return Ok(Range(angstrom));
         }
         let problem = format!("the format cannot hold a range of {angstrom} Å");
-        Err(Error::input("--range", problem, "integer parts have one or two digits: give 1 to 100"))
+        Err(Error::parameter(
+            Parameter::Range,
+            problem,
+            "integer parts have one or two digits: give 1 to 100",
+        ))
     }
 
     /// In Å.

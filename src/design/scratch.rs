@@ -32,7 +32,7 @@ use super::space::{MAX_NEW_TOKENS, Space, Vocabulary};
 use super::texts::{ALL_CONTEXTS, CONTEXTS, PLAIN};
 use super::train::{NewToken, NewTokens, Trained, tokenizer_config};
 use crate::corpus::Conformers;
-use crate::error::{Error, Result};
+use crate::error::{Error, Parameter, Result};
 use crate::job::{Job, Provenance};
 use crate::text::{self, Dialect, skeleton};
 use crate::tokenizer::Tokenizer;
@@ -182,7 +182,7 @@ pub fn scratch(plan: ScratchPlan, sample: &Sample, job: &Job) -> Result<Scratch>
             plan.vocab_size,
             SPECIAL.len()
         );
-        return Err(Error::input("--vocab-size", problem, format!("give at least {LEAST}")));
+        return Err(Error::parameter(Parameter::VocabSize, problem, format!("give at least {LEAST}")));
     }
     let gaps = sample.gaps();
     let scheme = choose(plan, sample, &gaps, job)?;
@@ -265,7 +265,7 @@ fn choose(plan: ScratchPlan, sample: &Sample, gaps: &BTreeMap<String, u64>, job:
     });
     let judged: Vec<(f64, Scheme)> = judged.collect::<Result<_>>()?;
     let best = judged.into_iter().min_by(|(a, _), (b, _)| a.total_cmp(b));
-    best.map(|(_, scheme)| scheme).ok_or_else(|| Error::input("--kind", "has no scheme", ""))
+    best.map(|(_, scheme)| scheme).ok_or_else(|| Error::internal("kind", "has no scheme"))
 }
 
 /// A split that isolates an expression.
@@ -277,7 +277,7 @@ impl Scratch {
     /// What each string of the scheme is encoded to by itself.
     fn pieces(&self) -> Result<Pieces> {
         let strings = self.scheme.strings().into_iter().map(|string| {
-            let problem = || Error::input("training", format!("no tokens for {string:?}"), "");
+            let problem = || Error::internal("training", format!("no tokens for {string:?}"));
             let ids = self.tokenizer.model_ids(&string).ok_or_else(problem)?;
             Ok((string, ids))
         });

@@ -18,7 +18,7 @@ use super::scheme::{Kind, Range, SLOTS, Scheme};
 use super::space::{MAX_NEW_TOKENS, Optimum, Vocabulary};
 use super::undo::{another_way, undo};
 use crate::corpus::Conformers;
-use crate::error::{Error, Result};
+use crate::error::{Error, Parameter, Result};
 use crate::job::{Job, Provenance};
 use crate::text::Dialect;
 use crate::tokenizer::Tokenizer;
@@ -97,7 +97,7 @@ pub struct NewToken {
 /// cannot be read or is written in another dialect, or the job was cancelled.
 pub fn train(plan: &Plan, corpus: &dyn Conformers, job: &Job) -> Result<Trained> {
     let Some(before) = undo(&plan.base_json) else { return extended(plan, corpus, job) };
-    let bytes = serde_json::to_vec(&before).map_err(|e| Error::input(&plan.base.name, e, ""))?;
+    let bytes = serde_json::to_vec(&before).map_err(|e| Error::internal(&plan.base.name, e))?;
     // What is left of a base that was extended otherwise need not be a tokenizer.
     let base = Tokenizer::from_bytes(&plan.base.name, plan.base.source.clone(), &bytes)
         .map_err(|_| another_way(&plan.base.name))?;
@@ -123,7 +123,7 @@ fn extended(plan: &Plan, corpus: &dyn Conformers, job: &Job) -> Result<Trained> 
     let guard = guard(base, base_json, &new)?;
     let Extended { json, new_tokens: added } =
         extend_guarded(base_json, &base.name, &scheme, &new, guard.as_deref())?;
-    let mut bytes = serde_json::to_vec_pretty(&json).map_err(|e| Error::input("tokenizer.json", e, ""))?;
+    let mut bytes = serde_json::to_vec_pretty(&json).map_err(|e| Error::internal("tokenizer.json", e))?;
     bytes.push(b'\n');
     let source = crate::io::hash_bytes("tokenizer.json", &bytes);
     let extended = Tokenizer::from_bytes(&format!("{}-{}-{tokens}", base.name, kind.name()), source, &bytes)?;
@@ -193,7 +193,7 @@ fn reach(plan: &Plan, designs: &Designs<'_, Base<'_>>, known: &Base<'_>) -> Resu
     match plan.aim {
         Aim::TokensPerBlock(tokens) if !(fewest..=most).contains(&tokens) => {
             let problem = format!("no {} scheme has {tokens} tokens a block", plan.kind.name());
-            Err(Error::input("--tokens-per-block", problem, format!("give {fewest} to {most}")))
+            Err(Error::parameter(Parameter::TokensPerBlock, problem, format!("give {fewest} to {most}")))
         }
         Aim::TokensPerBlock(tokens) => designs.optimum(tokens, MAX_NEW_TOKENS).ok_or_else(|| {
             let (bound, _) = designs.lower_bound(tokens, known.texts());
@@ -201,7 +201,7 @@ fn reach(plan: &Plan, designs: &Designs<'_, Base<'_>>, known: &Base<'_>) -> Resu
                 "no scheme with at most {MAX_NEW_TOKENS} new tokens has {tokens} tokens a block; at least {bound} \
                  would be needed"
             );
-            Error::input("--tokens-per-block", problem, "give more tokens a block or a smaller range")
+            Error::parameter(Parameter::TokensPerBlock, problem, "give more tokens a block or a smaller range")
         }),
         Aim::Budget(budget) => {
             let best = (fewest..=most).find_map(|tokens| designs.optimum(tokens, budget));
@@ -214,7 +214,7 @@ fn reach(plan: &Plan, designs: &Designs<'_, Base<'_>>, known: &Base<'_>) -> Resu
                     format!("the least is {} new tokens, for {tokens} tokens a block", least.new_tokens)
                 });
                 let problem = format!("no scheme does with {budget} new tokens");
-                Error::input("--budget", problem, remedy)
+                Error::parameter(Parameter::Budget, problem, remedy)
             })
         }
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::plan::{EngineChoice, EvalPlan, ModelChoice, Synthetic};
 use crate::constraint::Specials;
 use crate::corpus::{Conformers, Embedded};
-use crate::error::{Error, Result};
+use crate::error::{Error, Parameter, Result};
 use crate::generate::Engine;
 use crate::io;
 use crate::job::{InputHash, Job};
@@ -98,7 +98,11 @@ impl Checkpoint {
         });
         if plan.engine == EngineChoice::CandleTransformers {
             let problem = "random weights are for drift's own engine";
-            return Err(Error::input("--synthetic", problem, "leave --engine out"));
+            return Err(Error::parameter(
+                Parameter::Synthetic,
+                problem,
+                format!("leave {} out", Parameter::Engine),
+            ));
         }
         let tokenizer = Tokenizer::load(&path)?;
         let config = Config::synthetic(shape.name())?;

@@ -22,7 +22,7 @@ use super::tally::run_report;
 use crate::audit::{Reference, geometry, in_angstrom};
 use crate::constraint::vocabulary::Vocabulary;
 use crate::constraint::{Constraint, LogitProcessor, LpKind};
-use crate::error::{Error, Result};
+use crate::error::{Error, Parameter, Result};
 use crate::generate::{Generated, Options, Prompt, Span};
 use crate::io;
 use crate::job::{InputHash, Job, Provenance};
@@ -135,7 +135,7 @@ fn distinct_names(models: &[ModelChoice]) -> Result<()> {
             let problem =
                 format!("two models are called `{name}`: {} and {}", other.display(), folder.display());
             let remedy = "their rows would be mixed: rename one folder, or evaluate one after the other";
-            return Err(Error::input("--model", problem, remedy));
+            return Err(Error::parameter(Parameter::Model, problem, remedy));
         }
     }
     Ok(())

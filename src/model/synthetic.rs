@@ -1,7 +1,7 @@
 //! Shapes of published models, for measuring speed with random weights.
 
 use super::config::{Architecture, Config};
-use crate::error::{Error, Result};
+use crate::error::{Error, Parameter, Result};
 
 impl Config {
     /// `qwen3-0.6b`, as published, or `llama-380m`, 3DMolGen's, of which the layers and the MLP are assumed from its size.
@@ -48,7 +48,7 @@ impl Config {
             }),
             _ => {
                 let problem = format!("there is no shape `{name}`");
-                Err(Error::input("--synthetic", problem, "give qwen3-0.6b or llama-380m"))
+                Err(Error::parameter(Parameter::Synthetic, problem, "give qwen3-0.6b or llama-380m"))
             }
         }
     }

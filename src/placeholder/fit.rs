@@ -8,7 +8,7 @@ use super::report::{CorpusReport, FitReport, SCHEMA};
 use super::survey::Survey;
 use super::task::Task;
 use crate::corpus::Conformers;
-use crate::error::{Error, Result};
+use crate::error::{Error, Parameter, Result};
 use crate::job::{InputHash, Job, Provenance, Unit};
 use crate::text::Dialect;
 use crate::tokenizer::Tokenizer;
@@ -47,7 +47,11 @@ pub struct FitPlan {
 pub fn fit(plan: &FitPlan, corpus: &dyn Conformers, job: &Job) -> Result<FitReport> {
     if let Some(candidate) = plan.candidates.iter().find(|candidate| !three_numbers(candidate)) {
         let problem = format!("`{candidate}` is not three numbers");
-        return Err(Error::input("--candidate", problem, "give the inside of a block: 0.0000,0.0000,0.0000"));
+        return Err(Error::parameter(
+            Parameter::Candidate,
+            problem,
+            "give the inside of a block: 0.0000,0.0000,0.0000",
+        ));
     }
     let survey = Survey::of(corpus, plan.seed, job)?;
     let mut refused = Vec::new();

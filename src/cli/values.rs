@@ -1,0 +1,108 @@
+//! What several verbs take, read once: dialects, placeholders, `-` for stdout. And how the library's parameters are called
+//! on the command line.
+
+use std::path::Path;
+
+use crate::error::{Error, Parameter};
+use crate::text::{Dialect, parse_block};
+
+/// How numbers are written.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub(super) enum DialectArg {
+    /// Exactly four decimals
+    Fixed,
+    /// Trailing zeros, and a trailing point, removed
+    Stripped,
+}
+
+impl From<DialectArg> for Dialect {
+    fn from(dialect: DialectArg) -> Self {
+        match dialect {
+            DialectArg::Fixed => Dialect::Fixed,
+            DialectArg::Stripped => Dialect::Stripped,
+        }
+    }
+}
+
+/// How numbers are written, or that the data says so.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub(super) enum DialectOrAuto {
+    Fixed,
+    Stripped,
+    Auto,
+}
+
+impl DialectOrAuto {
+    /// The dialect that was asked for.
+    pub fn asked(self) -> Option<Dialect> {
+        match self {
+            DialectOrAuto::Fixed => Some(Dialect::Fixed),
+            DialectOrAuto::Stripped => Some(Dialect::Stripped),
+            DialectOrAuto::Auto => None,
+        }
+    }
+}
+
+/// Refuses what is not the inside of a block.
+pub(super) fn check_placeholder(text: &str) -> Result<(), Error> {
+    let remedy = "give three numbers, for example 0.0000,0.0000,0.0000";
+    match parse_block(text.as_bytes()) {
+        Ok(_) => Ok(()),
+        Err(problem) => Err(Error::parameter(Parameter::Placeholder, problem, remedy)),
+    }
+}
+
+/// Whether a file is stdout.
+pub(super) fn is_stdout(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// Refuses a file where a folder is to be written.
+pub(super) fn check_folder(path: &Path) -> Result<(), Error> {
+    if path.exists() && !path.is_dir() {
+        return Err(Error::input(path.display(), "is a file", "give the name of a folder"));
+    }
+    Ok(())
+}
+
+/// A message of the library in which parameters are called as on the command line.
+pub(super) fn in_flags(message: &str) -> String {
+    Parameter::ALL
+        .iter()
+        .fold(message.to_owned(), |text, parameter| text.replace(&parameter.to_string(), &flag(*parameter)))
+}
+
+/// `--tokens-per-block`.
+fn flag(parameter: Parameter) -> String {
+    match parameter {
+        Parameter::Lp => "--lp".to_owned(),
+        other => format!("--{}", other.name().replace(' ', "-")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn parameters_are_called_by_their_flags() {
+        let error = Error::parameter(Parameter::TokensPerBlock, "too few", "give a smaller ‘range’");
+        assert_eq!(in_flags(&error.to_string()), "--tokens-per-block: too few; give a smaller --range");
+    }
+
+    #[cfg(feature = "generate")]
+    #[test]
+    fn every_parameter_has_a_flag() {
+        let command = super::super::Cli::command();
+        let flags: Vec<String> = command
+            .get_subcommands()
+            .flat_map(|verb| verb.get_arguments().filter_map(|argument| argument.get_long()))
+            .map(|name| format!("--{name}"))
+            .collect();
+        for parameter in Parameter::ALL {
+            assert!(flags.contains(&flag(*parameter)), "{parameter}");
+        }
+    }
+}
