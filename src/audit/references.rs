@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::geometry::{COVERAGE_THRESHOLD_ANGSTROM, Conformation, Coverage, Topology, coverage};
 use super::sample::in_angstrom;
 use crate::corpus::{AtomOrder, Conformers, ReadSummary};
-use crate::error::{Error, Result};
+use crate::error::{Error, Parameter, Result};
 use crate::job::Job;
 use crate::stats::bootstrap::Mean;
 
@@ -85,7 +85,7 @@ impl References {
         if found.is_empty() {
             let problem = "hold none of the molecules that were generated";
             let remedy = "give the conformers of the prompts, as enriched text in the same atom order";
-            return Err(Error::input("--references", problem, remedy));
+            return Err(Error::parameter(Parameter::References, problem, remedy));
         }
         let molecules = found.into_iter().filter_map(|(skeleton, conformers)| {
             // A skeleton whose SMILES is none has no bonds to compare.

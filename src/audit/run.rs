@@ -16,7 +16,7 @@ use super::references::{GeometryReport, References};
 use super::sample::{TextSample, TextVerdict, coordinates, judge, split};
 use super::smoke::{ForeignPrompt, TheirReport, foreign_prompts, their_report, warnings};
 use crate::corpus::{Conformers, Files, ReadOptions, SKIPPED_LISTED, Skipped};
-use crate::error::{Error, Result};
+use crate::error::{Error, Parameter, Result};
 use crate::job::{InputHash, Job, Provenance, Unit};
 use crate::stats::interval::{Interval, LEVEL, wilson};
 use crate::text::skeleton::fill;
@@ -311,8 +311,11 @@ fn dialect(plan: &AuditPlan, files: &[FileRecords], job: &Job) -> Result<(Dialec
             format!("the texts tell both dialects: {fixed} blocks are fixed alone, {stripped} stripped alone")
         }
     };
-    let remedy = "give --dialect fixed or --dialect stripped, as the model was trained; files of both, one after the other";
-    Err(Error::input("--dialect auto", problem, remedy))
+    let dialect = Parameter::Dialect;
+    let remedy = format!(
+        "give {dialect} fixed or {dialect} stripped, as the model was trained; files of both, one after the other"
+    );
+    Err(Error::input(format!("{dialect} auto"), problem, remedy))
 }
 
 /// The dialect that the references are written in; none if both fit, or neither.

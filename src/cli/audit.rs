@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::output::Output;
+use super::values::{BlockArgs, DialectOrAuto, check_placeholder};
 use crate::audit::{AuditPlan, AuditReport, audit};
 use crate::error::Error;
 #[cfg(feature = "generate")]
@@ -10,7 +11,7 @@ use crate::eval::recipe_dialect;
 use crate::job::Job;
 use crate::report::audit_view::{audit_table, drift_table, examples_table, geometry_table, their_table};
 use crate::report::format::thousands;
-use crate::text::{Dialect, Reading, parse_block};
+use crate::text::Dialect;
 use crate::tokenizer::Tokenizer;
 
 /// The command line of `drift audit`.
@@ -22,7 +23,9 @@ pub(super) struct Args {
     /// How numbers should be written; `auto` takes it from the model's recipe, else tells it from whole blocks of the texts,
     /// else from the references, and stops where nothing tells
     #[arg(long, value_enum, default_value = "auto")]
-    dialect: DialectArg,
+    dialect: DialectOrAuto,
+    #[command(flatten)]
+    blocks: BlockArgs,
     /// The folder of the model that wrote the texts, whose recipe.json says the dialect
     #[arg(long, value_name = "DIR")]
     model: Option<PathBuf>,
@@ -37,19 +40,9 @@ pub(super) struct Args {
     references: Vec<PathBuf>,
 }
 
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum DialectArg {
-    Fixed,
-    Stripped,
-    Auto,
-}
-
 /// Reads and judges.
 pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
-    if let Err(problem) = parse_block(args.placeholder.as_bytes(), Reading::default()) {
-        let remedy = "give three numbers, for example 0.0000,0.0000,0.0000";
-        return Err(Error::input("--placeholder", problem, remedy).into());
-    }
+    check_placeholder(&args.placeholder, args.blocks.reading())?;
     if let Some(folder) = args.model.as_ref().filter(|folder| !folder.is_dir()) {
         return Err(Error::input(
             folder.display(),
@@ -59,15 +52,14 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
         .into());
     }
     let folders = [&args.model, &args.tokenizer];
+    let recipe = folders.into_iter().flatten().find_map(|folder| recipe_dialect(folder));
+    let asked = args.blocks.asked(None);
+    let like = asked.over(recipe.unwrap_or(Dialect::FIXED));
     let plan = AuditPlan {
         files: args.files,
-        dialect: match args.dialect {
-            DialectArg::Fixed => Some(Dialect::FIXED),
-            DialectArg::Stripped => Some(Dialect::STRIPPED),
-            DialectArg::Auto => None,
-        },
-        recipe: folders.into_iter().flatten().find_map(|folder| recipe_dialect(folder)),
-        like: Dialect::FIXED,
+        dialect: args.dialect.asked().map(|zeros| like.with_zeros(zeros)),
+        recipe: recipe.map(|recipe| asked.over(recipe)),
+        like,
         tokenizer: args.tokenizer.as_deref().map(Tokenizer::load).transpose()?,
         placeholder: args.placeholder,
         references: args.references,
@@ -89,7 +81,7 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
 
 /// Recipes are read where models are.
 #[cfg(not(feature = "generate"))]
-fn recipe_dialect(_: &std::path::Path) -> Option<Dialect> {
+fn recipe_dialect(_: &std::path::Path) -> Option<crate::text::Dialect> {
     None
 }
 

@@ -6,6 +6,7 @@ use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::output::Output;
+use super::values::{BlockArgs, DialectArg, check_folder, is_stdout};
 use crate::constraint::{LpKind, Placeholder};
 use crate::error::Error;
 use crate::eval::molecules::Molecules;
@@ -23,7 +24,6 @@ use crate::report::eval_view::{
     setting,
 };
 use crate::report::trace::chrome_trace;
-use crate::text::{Dialect, Reading};
 
 /// The placeholder of the users' version 3, and the one that `drift fit` finds for most tokenizers.
 const PLACEHOLDER: &str = "0.0000,0.0000,0.0000";
@@ -47,9 +47,11 @@ pub(super) struct Args {
     /// -o` wrote for the tokenizer: one placeholder for each class of block where that gains something, else one for all
     #[arg(long, value_name = "P", allow_hyphen_values = true, default_value = PLACEHOLDER)]
     placeholder: Vec<String>,
-    /// How decimals are written; as the model's recipe says by default, else fixed
+    /// How numbers are written; as the model's recipe says by default, else fixed
     #[arg(long, value_enum)]
     dialect: Option<DialectArg>,
+    #[command(flatten)]
+    blocks: BlockArgs,
     /// A file with one SMILES a line; the test molecules of the corpus by default
     #[arg(long, value_name = "FILE")]
     smiles: Option<PathBuf>,
@@ -134,12 +136,6 @@ fn lp_arg() -> impl TypedValueParser<Value = LpArg> {
     })
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum DialectArg {
-    Fixed,
-    Stripped,
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum DtypeArg {
     F32,
@@ -151,9 +147,7 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
     let plan = plan(&args)?;
     let printed = Printed::of(&args, output)?;
     let folder = args.output.as_deref().filter(|path| !is_stdout(path));
-    if let Some(file) = folder.filter(|path| path.exists() && !path.is_dir()) {
-        return Err(Error::input(file.display(), "is a file", "give the name of a folder").into());
-    }
+    folder.map_or(Ok(()), check_folder)?;
     let molecules = molecules(&args, job)?;
     if molecules.skipped > 0 {
         output.note(&skipped(&molecules));
@@ -203,10 +197,6 @@ impl Printed {
     }
 }
 
-fn is_stdout(path: &Path) -> bool {
-    path.as_os_str() == "-"
-}
-
 /// What the user wrote, complete and checked.
 fn plan(args: &Args) -> anyhow::Result<EvalPlan> {
     let models = match args.synthetic {
@@ -219,10 +209,7 @@ fn plan(args: &Args) -> anyhow::Result<EvalPlan> {
         tokenizer: args.tokenizer.clone(),
         processors: processors(&args.lp),
         placeholders: args.placeholder.iter().map(|text| placeholder(text)).collect::<Result<_, _>>()?,
-        dialect: args.dialect.map(|dialect| match dialect {
-            DialectArg::Fixed => Dialect::FIXED,
-            DialectArg::Stripped => Dialect::STRIPPED,
-        }),
+        dialect: args.blocks.asked(args.dialect.map(Into::into)),
         generations: args.generations as usize,
         batch: args.batch as usize,
         preset: args.preset.clone(),
@@ -288,7 +275,7 @@ fn molecules(args: &Args, job: &Job) -> anyhow::Result<Molecules> {
         [one] => crate::io::file_name(one),
         several => format!("{} inputs", several.len()),
     };
-    Ok(Molecules::of_corpus(&*super::corpus(&args.corpus, Reading::default()), &name, most, job)?)
+    Ok(Molecules::of_corpus(&*super::corpus(&args.corpus, args.blocks.reading()), &name, most, job)?)
 }
 
 fn skipped(molecules: &Molecules) -> String {

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::blocks::BlockArgs;
 use super::output::Output;
+use super::values::{BlockArgs, DialectOrAuto, check_folder, is_stdout};
 use crate::error::Error;
 use crate::io::write_all_atomic;
 use crate::job::Job;
@@ -12,7 +12,6 @@ use crate::placeholder::{DialectChoice, FitPlan, FitReport, Objective, fit};
 use crate::report::fit_page::fit_page;
 use crate::report::fit_view::{classes_table, classes_verdict, lead, refusal, table};
 use crate::report::format::thousands;
-use crate::text::Dialect;
 use crate::tokenizer::Tokenizer;
 
 /// The command line of `drift fit`.
@@ -27,7 +26,7 @@ pub(super) struct Args {
     /// The dialect of numbers: all decimals, trailing zeros stripped, or as the corpus is written (both where
     /// it does not say)
     #[arg(long, value_enum, default_value = "auto")]
-    dialect: DialectArg,
+    dialect: DialectOrAuto,
     #[command(flatten)]
     blocks: BlockArgs,
     /// A placeholder to judge, and to choose from, beside the users' own, such as 0.0000,0.0000,0.0000
@@ -53,27 +52,18 @@ pub(super) struct Args {
     output: Option<PathBuf>,
 }
 
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum DialectArg {
-    Fixed,
-    Stripped,
-    Auto,
-}
-
 /// Reads, fits, writes, shows.
 pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     let corpus = super::corpus(&args.corpus, args.blocks.reading());
     let plan = plan(&args)?;
-    let folder = args.output.as_deref().filter(|path| path.as_os_str() != "-");
-    if let Some(file) = folder.filter(|path| path.exists() && !path.is_dir()) {
-        return Err(Error::input(file.display(), "is a file", "give the name of a folder").into());
-    }
+    let folder = args.output.as_deref().filter(|path| !is_stdout(path));
+    folder.map_or(Ok(()), check_folder)?;
     let report = fit(&plan, &*corpus, job)?;
     if let ([], Some(refused)) = (report.results.as_slice(), report.refused.first()) {
         let problem = format!("no placeholder fits: {}", refused.why());
         return Err(Error::input(&refused.tokenizer, problem, format!("use {}", refused.instead)).into());
     }
-    let json = output.json || args.output.as_deref().is_some_and(|path| path.as_os_str() == "-");
+    let json = output.json || args.output.as_deref().is_some_and(is_stdout);
     if let Some(folder) = folder {
         write_folder(folder, &report)?;
     }
@@ -112,10 +102,9 @@ fn plan(args: &Args) -> anyhow::Result<FitPlan> {
     };
     Ok(FitPlan {
         tokenizers,
-        dialects: match args.dialect {
-            DialectArg::Fixed => DialectChoice::Only(Dialect::FIXED),
-            DialectArg::Stripped => DialectChoice::Only(Dialect::STRIPPED),
-            DialectArg::Auto => DialectChoice::Auto,
+        dialects: match args.dialect.asked() {
+            Some(zeros) => DialectChoice::Only(args.blocks.reading().dialect(zeros)),
+            None => DialectChoice::Auto,
         },
         candidates: args.candidate.clone(),
         objective,

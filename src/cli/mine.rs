@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::blocks::BlockArgs;
 use super::output::Output;
+use super::values::{BlockArgs, is_stdout};
 use crate::corpus::{Frame, ReadOptions};
 use crate::io::AtomicFile;
 use crate::job::Job;
@@ -43,7 +43,7 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
         FrameArg::Keep => Frame::Keep,
         FrameArg::Principal => Frame::Principal,
     };
-    let to_stdout = args.output.as_deref().is_some_and(|path| path.as_os_str() == "-");
+    let to_stdout = args.output.as_deref().is_some_and(is_stdout);
     let spool = if to_stdout { Some(tempfile::tempdir()?) } else { None };
     let store = spool.as_ref().map(|folder| folder.path().join("corpus.h5")).or(args.output);
     let mut page = args.html.as_deref().map(AtomicFile::create).transpose()?;

@@ -1,7 +1,6 @@
 //! The command line: one file per verb, each `Args` → plan → run → render. The only place that prints.
 
 mod audit;
-mod blocks;
 #[cfg(feature = "generate")]
 mod compare;
 mod completions;
@@ -16,6 +15,7 @@ mod progress;
 #[cfg(feature = "generate")]
 mod train_model;
 mod train_tokenizer;
+mod values;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

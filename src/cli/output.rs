@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use super::values::in_flags;
 use crate::error::Error;
 use crate::report::Terminal;
 
@@ -61,7 +62,7 @@ impl Output {
     pub fn error(&self, error: &anyhow::Error) {
         // Our own errors are one line that says it all; of others the whole chain is wanted.
         let text = match error.downcast_ref::<Error>() {
-            Some(error) => error.to_string(),
+            Some(error) => in_flags(&error.to_string()),
             None => format!("{error:#}"),
         };
         let line = text.replace(['\n', '\r'], " ");

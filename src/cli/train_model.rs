@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use super::output::Output;
+use super::values::{BlockArgs, DialectArg};
 use crate::error::Error;
 use crate::job::Job;
 use crate::model::Architecture;
 use crate::report::train_view::train_table;
-use crate::text::{Dialect, Reading};
 use crate::tokenizer::{Tokenizer, config_beside};
 use crate::train::documents::Loss;
 use crate::train::{Schedule, Shape, TrainPlan, train};
@@ -31,6 +31,8 @@ pub(super) struct Args {
     /// How coordinates are written
     #[arg(long, value_enum, default_value = "fixed")]
     dialect: DialectArg,
+    #[command(flatten)]
+    blocks: BlockArgs,
     #[command(flatten)]
     shape: ShapeArgs,
     #[command(flatten)]
@@ -114,15 +116,9 @@ enum Arch {
     Llama,
 }
 
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum DialectArg {
-    Fixed,
-    Stripped,
-}
-
 /// Trains, writes, shows.
 pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
-    let corpus = super::corpus(&args.corpus, Reading::default());
+    let corpus = super::corpus(&args.corpus, args.blocks.reading());
     let plan = plan(args)?;
     let report = train(&plan, &*corpus, job)?;
     if output.json {
@@ -167,10 +163,7 @@ fn plan(args: Args) -> anyhow::Result<TrainPlan> {
         shape: Shape { architecture, hidden, layers, heads, kv_heads, head_dim, intermediate, context },
         schedule,
         loss,
-        dialect: match args.dialect {
-            DialectArg::Fixed => Dialect::FIXED,
-            DialectArg::Stripped => Dialect::STRIPPED,
-        },
+        dialect: args.blocks.reading().dialect(args.dialect.into()),
         seed: args.seed,
         tokenizer,
         tokenizer_json,

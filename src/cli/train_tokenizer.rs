@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::extension::{Beside, Made, write_folder};
 use super::output::Output;
+use super::values::DialectArg;
 use crate::corpus::Conformers;
 use crate::design::compare::{Designed, compare, compare_with_design};
 use crate::design::extension::extend::as_read;
@@ -17,13 +18,13 @@ use crate::design::{
     Aim, ExtensionPlan, MergesPlan, Range, SchemeKind, ScratchPlan, Trained, train, train_merges,
     train_scratch,
 };
-use crate::error::Error;
+use crate::error::{Error, Parameter};
 use crate::job::Job;
 use crate::report::card::model_card;
 use crate::report::design_page::design_page;
 use crate::report::design_view::design_table;
 use crate::report::learned_view::{learned_card, learned_table};
-use crate::text::{Dialect, Precision, Reading};
+use crate::text::{Precision, Reading};
 use crate::tokenizer::Tokenizer;
 
 /// The command line of `drift train-tokenizer`.
@@ -94,14 +95,6 @@ enum KindArg {
     Fused,
 }
 
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum DialectArg {
-    /// Exactly four decimals, or as many as --decimals says
-    Fixed,
-    /// Trailing zeros, and a trailing point, removed
-    Stripped,
-}
-
 impl From<KindArg> for SchemeKind {
     fn from(kind: KindArg) -> Self {
         match kind {
@@ -111,20 +104,9 @@ impl From<KindArg> for SchemeKind {
     }
 }
 
-impl From<DialectArg> for Dialect {
-    fn from(dialect: DialectArg) -> Self {
-        match dialect {
-            DialectArg::Fixed => Dialect::FIXED,
-            DialectArg::Stripped => Dialect::STRIPPED,
-        }
-    }
-}
-
-impl Args {
-    /// The decimals that were asked for, or four.
-    fn precision(&self) -> Precision {
-        self.decimals.unwrap_or_default()
-    }
+/// How the corpus is read: blocks that change have commas.
+fn reading(decimals: Option<Precision>) -> Reading {
+    Reading { precision: decimals.unwrap_or_default(), cut: decimals.is_some(), ..Reading::default() }
 }
 
 /// Merges are learned, and ways compared, in the fixed dialect alone.
@@ -147,7 +129,7 @@ fn refuse_stripped(args: &Args) -> anyhow::Result<()> {
 
 /// Designs or learns, checks, writes, shows.
 pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
-    let reading = Reading { precision: args.precision(), cut: args.decimals.is_some(), ..Reading::default() };
+    let reading = reading(args.decimals);
     let corpus = super::corpus(&args.corpus, reading);
     let (range, kind) = (Range::new(args.range)?, args.kind.into());
     refuse_stripped(&args)?;
@@ -162,10 +144,11 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
     }
     let Some(base) = &args.base else { return scratch(&args, (kind, range), &*corpus, job, output) };
     let plan = plan(&args, base, kind, range)?;
-    for (option, _) in
-        [("--merges", args.merges.is_some()), ("--compare", args.compare)].iter().filter(|o| o.1)
+    for (option, _) in [(Parameter::Merges, args.merges.is_some()), (Parameter::Compare, args.compare)]
+        .iter()
+        .filter(|o| o.1)
     {
-        learns_apart(&plan.base_json, &plan.base.name, option)?;
+        learns_apart(&plan.base_json, &plan.base.name, *option)?;
     }
     let beside = Beside::of(base, &plan.base, args.model.as_deref())?;
     match args.merges {
@@ -229,7 +212,7 @@ fn scratch(
     output: &Output,
 ) -> anyhow::Result<()> {
     let vocab_size = args.vocab_size.unwrap_or(0) as usize;
-    let (precision, compare) = (args.precision(), args.compare);
+    let (precision, compare) = (reading(args.decimals).precision, args.compare);
     let plan = ScratchPlan { vocab_size, kind, range, precision, contexts: ALL_CONTEXTS, compare };
     let trained = train_scratch(plan, corpus, job)?;
     let beside = Beside::configured(scratch_config());
@@ -269,7 +252,7 @@ fn plan(args: &Args, base: &Path, kind: SchemeKind, range: Range) -> anyhow::Res
     let (base, bytes) = Tokenizer::load_with_json(base)?;
     let base_json = serde_json::from_slice(&bytes).map_err(|e| Error::input(&base.name, e, ""))?;
     let base_json = as_read(&base, base_json);
-    let dialect = Dialect::from(args.dialect).with_precision(args.precision());
+    let dialect = reading(args.decimals).dialect(args.dialect.into());
     let fewest_decimals = args.fewest_decimals.map(usize::from);
     let (seed, contexts) = (args.seed, ALL_CONTEXTS);
     Ok(ExtensionPlan { base, base_json, kind, dialect, fewest_decimals, range, aim, seed, contexts })

@@ -11,7 +11,7 @@ use super::template::Template;
 use super::truncating::Truncating;
 use super::vocabulary::NumberTokens;
 use super::{Constraint, Mask, State};
-use crate::error::{Error, Result};
+use crate::error::{Error, Parameter, Result};
 use crate::text::Dialect;
 use crate::text::skeleton::{Spelling, spelling_conflict};
 use crate::tokenizer::Tokenizer;
@@ -83,7 +83,11 @@ impl std::str::FromStr for LpKind {
     fn from_str(name: &str) -> Result<Self> {
         LpKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
             let names: Vec<&str> = LpKind::ALL.iter().map(|kind| kind.name()).collect();
-            Error::input("--lp", format!("there is no `{name}`"), format!("give {}", names.join(", ")))
+            Error::parameter(
+                Parameter::Lp,
+                format!("there is no `{name}`"),
+                format!("give {}", names.join(", ")),
+            )
         })
     }
 }
@@ -146,7 +150,7 @@ impl LogitProcessor {
         let placeholder = || {
             let problem = format!("the processor `{}` needs one", kind.name());
             let remedy = "give three numbers, for example 0.0000,0.0000,0.0000";
-            placeholder.cloned().ok_or_else(|| Error::input("--placeholder", problem, remedy))
+            placeholder.cloned().ok_or_else(|| Error::parameter(Parameter::Placeholder, problem, remedy))
         };
         let way = match (kind, FreeSets::new(kind, &tokenizer, &specials)?) {
             (LpKind::Automaton, _) => {

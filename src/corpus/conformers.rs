@@ -67,13 +67,13 @@ impl Conformers for Embedded {
         let name = "corpora/default.jsonl.gz";
         if self.reading.precision > Precision::FOUR {
             let problem = format!("has four decimals, not {}", self.reading.precision.in_words());
-            let remedy = "give --corpus with conformers of your own";
+            let remedy = format!("give {} with conformers of your own", crate::error::Parameter::Corpus);
             return Err(crate::Error::input("the built-in corpus", problem, remedy));
         }
         // Its file has commas, whatever its blocks are to be written with.
         let reading = Reading { precision: self.reading.precision, cut: true, ..Reading::default() };
         let mut reader = io::decompressed(Cursor::new(EMBEDDED))
-            .map_err(|e| crate::Error::input(name, e, "the build is damaged"))?;
+            .map_err(|e| crate::Error::internal(name, format!("{e}; the build is damaged")))?;
         let source = Source { name: name.to_owned(), reader: &mut *reader };
         let mut summary = read_from(jsonl::read, source, reading, job, emit)?;
         summary.inputs.push(Self::source());

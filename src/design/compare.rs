@@ -24,7 +24,7 @@ use super::scheme::grammar::Grammar;
 use super::scheme::pieces::Filled;
 use super::train::train;
 use crate::corpus::Conformers;
-use crate::error::{Error, Result};
+use crate::error::{Error, Parameter, Result};
 use crate::job::Job;
 use crate::text::{self, Fixed};
 use crate::tokenizer::Tokenizer;
@@ -84,7 +84,7 @@ pub fn compare_with_design(
 ) -> Result<MethodComparison> {
     let designed = match train(design, corpus, job) {
         Ok(designed) => Some(designed),
-        Err(Error::Input { place, .. }) if place == "--budget" => None,
+        Err(Error::Parameter { parameter: Parameter::Budget, .. }) => None,
         Err(error) => return Err(error),
     };
     compare(plan, designed.as_ref().map(Designed::of), corpus, job)
@@ -101,7 +101,7 @@ pub fn compare(
     job: &Job,
 ) -> Result<MethodComparison> {
     never_extended(plan.base_json, &plan.base.name)?;
-    learns_apart(plan.base_json, &plan.base.name, "--compare")?;
+    learns_apart(plan.base_json, &plan.base.name, Parameter::Compare)?;
     let sample = LearningSample::read(corpus, plan.grammar().dialect(), job)?;
     let mut entries = Vec::new();
     if let Some(designed) = designed {

@@ -24,7 +24,7 @@ use super::scheme::search::Annealed;
 use super::scheme::space::{BaseTokens, MAX_NEW_TOKENS, Optimum};
 use super::scheme::spaces::DesignSpaces;
 use crate::corpus::Conformers;
-use crate::error::{Error, Result};
+use crate::error::{Error, Parameter, Result};
 use crate::job::{Job, Provenance};
 use crate::tokenizer::Tokenizer;
 
@@ -35,7 +35,7 @@ use crate::tokenizer::Tokenizer;
 /// cannot be read or is written in another dialect, or the job was cancelled.
 pub fn train(plan: &ExtensionPlan, corpus: &dyn Conformers, job: &Job) -> Result<Trained> {
     let Some(before) = strip_extension(&plan.base_json) else { return extended(plan, corpus, job) };
-    let bytes = serde_json::to_vec(&before).map_err(|e| Error::input(&plan.base.name, e, ""))?;
+    let bytes = serde_json::to_vec(&before).map_err(|e| Error::internal(&plan.base.name, e))?;
     // What is left of a base that was extended otherwise need not be a tokenizer.
     let base = Tokenizer::from_bytes(&plan.base.name, plan.base.source.clone(), &bytes)
         .map_err(|_| another_way(&plan.base.name))?;
@@ -141,7 +141,7 @@ fn reach(
     match plan.aim {
         Aim::TokensPerBlock(tokens) if !(fewest..=most).contains(&tokens) => {
             let problem = format!("no {} scheme has {tokens} tokens a block", plan.kind.name());
-            Err(Error::input("--tokens-per-block", problem, format!("give {fewest} to {most}")))
+            Err(Error::parameter(Parameter::TokensPerBlock, problem, format!("give {fewest} to {most}")))
         }
         Aim::TokensPerBlock(tokens) => designs.optimum(tokens, MAX_NEW_TOKENS).ok_or_else(|| {
             let (bound, _) = designs.lower_bound(tokens, known.texts());
@@ -149,7 +149,7 @@ fn reach(
                 "no scheme with at most {MAX_NEW_TOKENS} new tokens has {tokens} tokens a block; at least {bound} \
                  would be needed"
             );
-            Error::input("--tokens-per-block", problem, "give more tokens a block or a smaller range")
+            Error::parameter(Parameter::TokensPerBlock, problem, "give more tokens a block or a smaller range")
         }),
         Aim::Budget(budget) => {
             let best = (fewest..=most).find_map(|tokens| designs.optimum(tokens, budget));
@@ -162,7 +162,7 @@ fn reach(
                     format!("the least is {} new tokens, for {tokens} tokens a block", least.new_tokens)
                 });
                 let problem = format!("no scheme does with {budget} new tokens");
-                Error::input("--budget", problem, remedy)
+                Error::parameter(Parameter::Budget, problem, remedy)
             })
         }
     }

@@ -9,7 +9,7 @@ use super::report::learned::{LearnedFrom, LearnedReport, Promises, Way};
 use super::report::trained::Trained;
 use super::report::vocabulary::{SCHEMA, VocabularyReport};
 use crate::corpus::Conformers;
-use crate::error::{Error, Result};
+use crate::error::{Error, Parameter, Result};
 use crate::job::{Job, Provenance};
 
 /// Learns, checks, measures.
@@ -28,7 +28,7 @@ pub fn train_merges(
     let measured = Measured::of(&[&merged.tokenizer, base], merged.scheme.grammar, corpus, job)?;
     if measured.total(0).tokens >= measured.total(1).tokens {
         let problem = format!("with {} new tokens, blocks by themselves save nothing", plan.tokens);
-        return Err(Error::input("--merges", problem, "give more"));
+        return Err(Error::parameter(Parameter::Merges, problem, "give more"));
     }
     let guarantees = check_pieces(
         (base, base_json),

@@ -10,7 +10,7 @@ use super::plan::{EngineChoice, EvalPlan, ModelChoice};
 use crate::checkpoint::{ModelFolder, RECIPE};
 use crate::constraint::Specials;
 use crate::corpus::{Conformers, Embedded};
-use crate::error::{Error, Result};
+use crate::error::{Error, Parameter, Result};
 use crate::generate::Engine;
 use crate::io;
 use crate::job::{InputHash, Job};
@@ -80,7 +80,7 @@ impl Checkpoint {
             EngineChoice::CandleTransformers => Engine::candle_transformers(folder, &plan.device)?,
         };
         config.check_vocabulary(&tokenizer)?;
-        let dialect = plan.dialect.or_else(|| recipe_dialect(folder)).unwrap_or(Dialect::FIXED);
+        let dialect = plan.dialect.over(recipe_dialect(folder).unwrap_or(Dialect::FIXED));
         let mut inputs = vec![tokenizer.source.clone()];
         inputs.extend(weights(folder)?);
         let specials = specials(ends, &config);
@@ -98,7 +98,11 @@ impl Checkpoint {
         });
         if plan.engine == EngineChoice::CandleTransformers {
             let problem = "random weights are for drift's own engine";
-            return Err(Error::input("--synthetic", problem, "leave --engine out"));
+            return Err(Error::parameter(
+                Parameter::Synthetic,
+                problem,
+                format!("leave {} out", Parameter::Engine),
+            ));
         }
         let tokenizer = Tokenizer::load(&path)?;
         let config = Config::synthetic(shape);
@@ -111,7 +115,7 @@ impl Checkpoint {
             inputs: vec![tokenizer.source.clone()],
             tokenizer: tokenizer.into(),
             engine: Engine::Drift(Box::new(decoder)),
-            dialect: plan.dialect.unwrap_or(Dialect::FIXED),
+            dialect: plan.dialect.over(Dialect::FIXED),
             spelling: None,
             synthetic: Some(shape),
         })

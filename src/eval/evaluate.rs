@@ -17,7 +17,7 @@ use super::run::{Run, run};
 use super::subject::Subject;
 use super::tally::run_report;
 use crate::constraint::LpKind;
-use crate::error::{Error, Result};
+use crate::error::{Error, Parameter, Result};
 use crate::generate::Span;
 use crate::io;
 use crate::job::{InputHash, Job, Provenance};
@@ -104,7 +104,7 @@ fn distinct_names(models: &[ModelChoice]) -> Result<()> {
             let problem =
                 format!("two models are called `{name}`: {} and {}", other.display(), folder.display());
             let remedy = "their rows would be mixed: rename one folder, or evaluate one after the other";
-            return Err(Error::input("--model", problem, remedy));
+            return Err(Error::parameter(Parameter::Model, problem, remedy));
         }
     }
     Ok(())

@@ -7,7 +7,7 @@ use std::path::Path;
 use rayon::prelude::*;
 
 use crate::corpus::{AtomOrder, Conformers, Part, SKIPPED_LISTED, Skipped};
-use crate::error::{Error, Result};
+use crate::error::{Error, Parameter, Result};
 use crate::io;
 use crate::job::{InputHash, Job};
 use crate::text::skeleton::{Spelling, from_smiles, smiles};
@@ -73,7 +73,11 @@ impl Molecules {
         })?;
         if found.is_empty() {
             let problem = "holds no test molecule";
-            return Err(Error::input(name, problem, "give more molecules, or SMILES with --smiles"));
+            return Err(Error::input(
+                name,
+                problem,
+                format!("give more molecules, or SMILES with {}", Parameter::Smiles),
+            ));
         }
         Ok(Molecules {
             source: format!("the test part of {name}"),

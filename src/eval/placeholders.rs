@@ -5,7 +5,7 @@ use super::plan::{EvalPlan, PlaceholderChoice};
 use super::record::ClassPlaceholder;
 use crate::constraint::Placeholder;
 use crate::corpus::Embedded;
-use crate::error::{Error, Result};
+use crate::error::{Error, Parameter, Result};
 use crate::job::Job;
 use crate::placeholder::{DialectChoice, FitPlan, FittedClasses, FittedFile, Objective, fit};
 use crate::text::Reading;
@@ -71,7 +71,7 @@ pub(super) fn placeholders(
             Some(known) if *known == named => {}
             Some(_) => {
                 let problem = format!("two files have placeholders {}", named.label);
-                return Err(Error::input("--placeholder", problem, "rename one of them"));
+                return Err(Error::parameter(Parameter::Placeholder, problem, "rename one of them"));
             }
         }
     }
@@ -90,10 +90,14 @@ fn fitted(checkpoint: &Checkpoint, seed: u64, job: &Job) -> Result<String> {
     let report = fit(&plan, &Embedded { reading: Reading::of(checkpoint.dialect) }, job)?;
     if let Some(refused) = report.refused.first() {
         let problem = format!("{} has none: {}", refused.tokenizer, refused.why());
-        return Err(Error::input("--placeholder fitted", problem, format!("use {}", refused.instead)));
+        return Err(Error::input(
+            format!("{} fitted", Parameter::Placeholder),
+            problem,
+            format!("use {}", refused.instead),
+        ));
     }
     let result = report.results.into_iter().next();
-    result
-        .map(|result| result.placeholder)
-        .ok_or_else(|| Error::input("--placeholder", "nothing was fitted", "give the placeholder itself"))
+    result.map(|result| result.placeholder).ok_or_else(|| {
+        Error::parameter(Parameter::Placeholder, "nothing was fitted", "give the placeholder itself")
+    })
 }

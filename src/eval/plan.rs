@@ -8,7 +8,7 @@ use crate::constraint::LpKind;
 use crate::generate::Sampling;
 use crate::model::{Device, Room, Synthetic};
 use crate::placeholder::FittedFile;
-use crate::text::Dialect;
+use crate::text::AskedDialect;
 
 /// A complete, checked order.
 #[derive(Debug, Clone)]
@@ -21,8 +21,8 @@ pub struct EvalPlan {
     pub processors: Vec<LpKind>,
     /// Placeholders of those that take one.
     pub placeholders: Vec<PlaceholderChoice>,
-    /// How decimals are written; as the model's recipe says by default, else fixed.
-    pub dialect: Option<Dialect>,
+    /// How blocks are written; as the model's recipe says by default, else fixed.
+    pub dialect: AskedDialect,
     /// Texts for each molecule.
     pub generations: usize,
     /// Rows of a batch.

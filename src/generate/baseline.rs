@@ -13,7 +13,7 @@ use super::sample::{Candidates, draw, log_probability, most_likely};
 use super::schedule::{Item, groups_of_equal_length};
 use super::{Generated, GeneratedText, Options, Prompt, WorkCounts};
 use crate::constraint::Mask;
-use crate::error::{Error, Result};
+use crate::error::{Error, Parameter, Result};
 use crate::job::Job;
 use crate::model::{Architecture, Config, Device, check_cache_fits, failed, load_tensors};
 
@@ -44,7 +44,7 @@ impl Baseline {
         let heads = config.num_attention_heads * config.head_dim;
         if config.architecture == Architecture::Llama && heads != config.hidden_size {
             let problem = "candle-transformers' Llama takes no head_dim of its own";
-            return Err(Error::input(dir.display(), problem, "use --engine drift"));
+            return Err(Error::input(dir.display(), problem, format!("use {} drift", Parameter::Engine)));
         }
         let tensors = load_tensors(dir, device)?;
         let (dtype, inner) = (device.dtype(), device.inner());

@@ -29,7 +29,7 @@ pub use presets::Sampling;
 pub use score::Text;
 
 use crate::constraint::Constraint;
-use crate::error::{Error, Result};
+use crate::error::{Error, Parameter, Result};
 use crate::job::Job;
 use crate::model::{Config, Decoder, Device, Room};
 
@@ -212,7 +212,7 @@ impl Engine {
 /// Refuses what cannot work, before anything is computed.
 fn check(prompts: &[Prompt], options: &Options, config: &Config) -> Result<()> {
     if options.batch == 0 {
-        return Err(Error::input("--batch", "a batch of 0 rows", "give at least 1"));
+        return Err(Error::parameter(Parameter::Batch, "a batch of 0 rows", "give at least 1"));
     }
     options.sampling.check()?;
     let (context, vocab) = (config.max_position_embeddings, config.vocab_size);

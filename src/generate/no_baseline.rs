@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::path::Path;
 
 use super::{Generated, Options, Prompt};
-use crate::error::{Error, Result};
+use crate::error::{Error, Parameter, Result};
 use crate::job::Job;
 use crate::model::{Config, Device};
 
@@ -18,7 +18,7 @@ impl Baseline {
     /// Always.
     pub fn load(_: &Path, _: &Device) -> Result<Self> {
         let problem = "this drift was built without candle-transformers";
-        Err(Error::input("--engine", problem, "build it with --features baseline"))
+        Err(Error::parameter(Parameter::Engine, problem, "build it with --features baseline"))
     }
 
     /// The model's shape.

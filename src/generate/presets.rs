@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Parameter, Result};
 
 /// What is done to the logits that a logit processor left, in this order, as transformers does: temperature, top-k,
 /// top-p, min-p. The rest is renormalised and drawn from.
@@ -51,7 +51,7 @@ impl Sampling {
         };
         let sampling = parsed.ok_or_else(|| {
             let remedy = "give greedy, qwen3, top-p-P-tT or min-p-P-tT, such as top-p-0.8-t1.2";
-            Error::input("--preset", format!("there is no preset `{name}`"), remedy)
+            Error::parameter(Parameter::Preset, format!("there is no preset `{name}`"), remedy)
         })?;
         sampling.check().map(|()| sampling)
     }
@@ -85,9 +85,11 @@ impl Sampling {
             ("min-p", !is_share(self.min_p), "a share above 0, at most 1"),
         ];
         match wrong.iter().find(|(_, wrong, _)| *wrong) {
-            Some((name, _, remedy)) => {
-                Err(Error::input("--preset", format!("{name} is out of range"), format!("give {remedy}")))
-            }
+            Some((name, _, remedy)) => Err(Error::parameter(
+                Parameter::Preset,
+                format!("{name} is out of range"),
+                format!("give {remedy}"),
+            )),
             None => Ok(()),
         }
     }

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::Engine;
 use super::sample::log_probability;
-use crate::error::{Error, Result};
+use crate::error::{Error, Parameter, Result};
 use crate::job::{Job, Unit};
 use crate::model::{Decoder, Feed, HiddenStates, Room};
 
@@ -29,7 +29,11 @@ impl Engine {
     pub fn nats(&self, texts: &[Text], job: &Job) -> Result<Vec<f64>> {
         let Engine::Drift(decoder) = self else {
             let problem = "candle-transformers gives the logits of the last token alone";
-            return Err(Error::input("--likelihood", problem, "leave --engine out"));
+            return Err(Error::parameter(
+                Parameter::Likelihood,
+                problem,
+                format!("leave {} out", Parameter::Engine),
+            ));
         };
         job.observer().begin("scoring", Some(texts.len() as u64), Unit::Items);
         let one = |text: &Text| {

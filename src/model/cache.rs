@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::config::Config;
 use super::failed;
-use crate::error::{Error, Result};
+use crate::error::{Error, Parameter, Result};
 
 /// How much room a cache takes from the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -99,7 +99,7 @@ pub fn check_cache_fits(
         0 => "not even a batch of 1 fits; allow fewer tokens".to_owned(),
         fits => format!("a batch of {fits} would fit"),
     };
-    Err(Error::input("--batch", problem, remedy))
+    Err(Error::parameter(Parameter::Batch, problem, remedy))
 }
 
 impl Cache {

@@ -2,7 +2,7 @@
 
 use candle_core::{DType, Device as CandleDevice};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Parameter, Result};
 
 /// A device and the type of weights and cache on it: f32 on the CPU, bf16 on CUDA.
 #[derive(Debug, Clone)]
@@ -28,14 +28,19 @@ impl Device {
         }
         let number = name.strip_prefix("cuda:").and_then(|number| number.parse().ok());
         let Some(number) = number else {
-            return Err(Error::input("--device", format!("`{name}` is no device"), "give cpu or cuda:0"));
+            return Err(Error::parameter(
+                Parameter::Device,
+                format!("`{name}` is no device"),
+                "give cpu or cuda:0",
+            ));
         };
         if !candle_core::utils::cuda_is_available() {
             let remedy = "build it with --features cuda";
-            return Err(Error::input("--device", "this drift was built without CUDA", remedy));
+            return Err(Error::parameter(Parameter::Device, "this drift was built without CUDA", remedy));
         }
-        let inner = CandleDevice::new_cuda(number)
-            .map_err(|e| Error::input("--device", format!("{name}: {e}"), "is there such a GPU?"))?;
+        let inner = CandleDevice::new_cuda(number).map_err(|e| {
+            Error::parameter(Parameter::Device, format!("{name}: {e}"), "is there such a GPU?")
+        })?;
         Ok(Device { name: name.to_owned(), inner, dtype: DType::BF16 })
     }
 

@@ -5,7 +5,7 @@ use super::report::{CorpusReport, FitReport, SCHEMA};
 use super::survey::Survey;
 use super::task::Task;
 use crate::corpus::Conformers;
-use crate::error::{Error, Result};
+use crate::error::{Error, Parameter, Result};
 use crate::job::{InputHash, Job, Provenance, Unit};
 use crate::text::{Dialect, Reading, TrailingZeros, is_three_numbers};
 
@@ -19,7 +19,11 @@ pub fn fit(plan: &FitPlan, corpus: &dyn Conformers, job: &Job) -> Result<FitRepo
     let three_numbers = |text: &String| is_three_numbers(text, reading.separator);
     if let Some(candidate) = plan.candidates.iter().find(|candidate| !three_numbers(candidate)) {
         let problem = format!("`{candidate}` is not three numbers");
-        return Err(Error::input("--candidate", problem, "give the inside of a block: 0.0000,0.0000,0.0000"));
+        return Err(Error::parameter(
+            Parameter::Candidate,
+            problem,
+            "give the inside of a block: 0.0000,0.0000,0.0000",
+        ));
     }
     let survey = Survey::of(corpus, plan.seed, job)?;
     let mut refused = Vec::new();

@@ -65,7 +65,7 @@ pub fn search(
     };
     anneal(problem, start, settings).map_err(|e| match e.downcast::<Error>() {
         Ok(own) => own,
-        Err(other) => Error::input("search", other, ""),
+        Err(other) => Error::internal("search", other),
     })
 }
 

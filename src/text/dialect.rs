@@ -264,6 +264,34 @@ impl<'de> Deserialize<'de> for Dialect {
     }
 }
 
+/// What of a dialect was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct AskedDialect {
+    /// What becomes of trailing zeros.
+    pub zeros: Option<TrailingZeros>,
+    /// How many decimals there are.
+    pub precision: Option<Precision>,
+    /// What stands between numbers.
+    pub separator: Option<Separator>,
+}
+
+impl AskedDialect {
+    /// `dialect`, but for what was asked for.
+    pub fn over(self, dialect: Dialect) -> Dialect {
+        Dialect {
+            zeros: self.zeros.unwrap_or(dialect.zeros),
+            precision: self.precision.unwrap_or(dialect.precision),
+            separator: self.separator.unwrap_or(dialect.separator),
+        }
+    }
+}
+
+impl From<Dialect> for AskedDialect {
+    fn from(Dialect { zeros, precision, separator }: Dialect) -> Self {
+        AskedDialect { zeros: Some(zeros), precision: Some(precision), separator: Some(separator) }
+    }
+}
+
 /// Which dialects a text agrees with; both hold for a text without trailing zeros in any number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Written {

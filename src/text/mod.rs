@@ -20,7 +20,7 @@ pub mod smiles;
 pub mod spelling;
 
 pub use block::{is_three_numbers, parse_block};
-pub use dialect::{Dialect, Fixed, Precision, Reading, Separator, TrailingZeros, Written};
+pub use dialect::{AskedDialect, Dialect, Fixed, Precision, Reading, Separator, TrailingZeros, Written};
 pub use enriched::{Enriched, TextError, append, parse, write};
 pub use graph::{SameGraph, same_graph};
 

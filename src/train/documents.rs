@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::network::{Pack, Target};
 use crate::corpus::{AtomOrder, Conformer, Conformers, Part, ReadSummary};
-use crate::error::{Error, Result};
+use crate::error::{Error, Parameter, Result};
 use crate::job::Job;
 use crate::text::{self, Dialect, SMILES_CLOSE, SMILES_OPEN, skeleton};
 use crate::tokenizer::{Class, Named, Tokenizer};
@@ -195,10 +195,10 @@ impl Writer<'_> {
         documents.sizes.skipped = documents.summary.skipped;
         if documents.train.is_empty() {
             let problem = format!("holds no conformer to learn from ({})", documents.sizes.left_out());
-            return Err(Error::input(
-                "--corpus",
+            return Err(Error::parameter(
+                Parameter::Corpus,
                 problem,
-                "give more conformers with SMILES, or a longer --context",
+                format!("give more conformers with SMILES, or a longer {}", Parameter::Context),
             ));
         }
         Ok(documents)

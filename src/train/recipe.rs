@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::documents::Loss;
-use crate::error::{Error, Result};
+use crate::error::{Error, Parameter, Result};
 use crate::job::InputHash;
 use crate::model::{Architecture, Config};
 use crate::text::Dialect;
@@ -55,8 +55,11 @@ impl Shape {
             torch_dtype: Some("bfloat16".into()),
         };
         // Reading is what checks.
-        serde_json::from_str(&config.to_json())
-            .map_err(|e| Error::input("the model's shape", e, "change --heads, --kv-heads or --head-dim"))
+        serde_json::from_str(&config.to_json()).map_err(|e| {
+            let [heads, kv_heads, head_dim] = [Parameter::Heads, Parameter::KvHeads, Parameter::HeadDim];
+            let remedy = format!("change {heads}, {kv_heads} or {head_dim}");
+            Error::input("the model's shape", e, remedy)
+        })
     }
 }
 
@@ -99,18 +102,18 @@ impl Schedule {
     /// # Errors
     /// If nothing would be learned, or what would be is not defined.
     pub fn check(&self) -> Result<()> {
-        let positive = |name: &str, value: f64| {
+        let positive = |parameter: Parameter, value: f64| {
             let fine = value.is_finite() && value > 0.0;
             let problem = format!("is {value}");
-            if fine { Ok(()) } else { Err(Error::input(name, problem, "give a number above 0")) }
+            if fine { Ok(()) } else { Err(Error::parameter(parameter, problem, "give a number above 0")) }
         };
-        positive("--steps", self.steps as f64)?;
-        positive("--batch-tokens", self.batch_tokens as f64)?;
-        positive("--learning-rate", self.learning_rate)?;
-        positive("--clip", self.clip)?;
+        positive(Parameter::Steps, self.steps as f64)?;
+        positive(Parameter::BatchTokens, self.batch_tokens as f64)?;
+        positive(Parameter::LearningRate, self.learning_rate)?;
+        positive(Parameter::Clip, self.clip)?;
         if !(self.weight_decay.is_finite() && self.weight_decay >= 0.0) {
-            return Err(Error::input(
-                "--weight-decay",
+            return Err(Error::parameter(
+                Parameter::WeightDecay,
                 format!("is {}", self.weight_decay),
                 "give 0 or more",
             ));

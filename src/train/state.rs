@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::optimizer::Weighted;
 use super::recipe::Recipe;
 use super::report::{CurvePoint, Validation};
-use crate::error::{Error, Result};
+use crate::error::{Error, Parameter, Result};
 use crate::io::{read_to_limit, write_atomic};
 
 /// The file's name in the output folder.
@@ -56,7 +56,7 @@ impl TrainingState {
     pub fn save(&self, folder: &Path, recipe: &Recipe) -> Result<()> {
         let file = folder.join(FILE);
         let fault =
-            |e: &dyn std::fmt::Display| Error::input(file.display(), format!("cannot be made: {e}"), "");
+            |e: &dyn std::fmt::Display| Error::internal(file.display(), format!("cannot be made: {e}"));
         let metadata = Metadata {
             recipe: serde_json::to_value(recipe).map_err(|e| fault(&e))?,
             step: self.weighted.step,
@@ -81,10 +81,18 @@ impl TrainingState {
     pub fn load(folder: &Path, recipe: &Recipe, size: usize) -> Result<Self> {
         let file = folder.join(FILE);
         if !file.is_file() {
-            return Err(Error::input(file.display(), "is not there", "train without --resume first"));
+            return Err(Error::input(
+                file.display(),
+                "is not there",
+                format!("train without {} first", Parameter::Resume),
+            ));
         }
         let damaged = |e: &dyn std::fmt::Display| {
-            Error::input(file.display(), format!("is no training state: {e}"), "train anew, without --resume")
+            Error::input(
+                file.display(),
+                format!("is no training state: {e}"),
+                format!("train anew, without {}", Parameter::Resume),
+            )
         };
         let bytes = read_to_limit(&file, MAX_BYTES)?;
         let (_, header) = SafeTensors::read_metadata(&bytes).map_err(|e| damaged(&e))?;

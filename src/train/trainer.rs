@@ -15,7 +15,7 @@ use super::recipe::{Recipe, Schedule, Shape};
 use super::report::{CurvePoint, SCHEMA, TrainReport, Validation};
 use super::state::{self, Past, TrainingState};
 use crate::corpus::Conformers;
-use crate::error::{Error, Result};
+use crate::error::{Error, Parameter, Result};
 use crate::job::{Job, Provenance, Unit};
 use crate::model::Config;
 use crate::text::Dialect;
@@ -108,7 +108,8 @@ impl Run<'_> {
         if matches!(outcome, Err(Error::Interrupted)) {
             state.save(&plan.output, &self.recipe)?;
             let (done, steps) = (state.weighted.step, plan.schedule.steps);
-            let kept = format!("the state after {done} of {steps} steps was kept; go on with --resume");
+            let kept =
+                format!("the state after {done} of {steps} steps was kept; go on with {}", Parameter::Resume);
             return Err(Error::Stopped { kept });
         }
         outcome
@@ -157,7 +158,11 @@ impl Run<'_> {
         let weight: f64 = parts.iter().map(|(_, weight, _)| weight).sum();
         if !loss.is_finite() {
             let problem = format!("the loss is no number after {} steps", state.weighted.step);
-            return Err(Error::input("training", problem, "give a lower --learning-rate"));
+            return Err(Error::input(
+                "training",
+                problem,
+                format!("give a lower {}", Parameter::LearningRate),
+            ));
         }
         let gradient = sum(parts.into_iter().map(|(.., gradient)| gradient).collect());
         let (layout, schedule) = (&self.network.layout, &self.plan.schedule);
@@ -271,7 +276,7 @@ fn sum(gradients: Vec<Vec<f32>>) -> Vec<f32> {
 
 /// A refusal of candle: shapes that cannot be.
 fn candle(error: candle_core::Error) -> Error {
-    Error::input("training", error, "")
+    Error::internal("training", error)
 }
 
 /// Sums over the answer of one document.

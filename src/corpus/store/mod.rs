@@ -154,7 +154,7 @@ impl StoreWriter {
             column.set_rows(rows).map_err(fail)?;
         }
         let provenance = serde_json::to_string(&Provenance::of(inputs))
-            .map_err(|e| Error::input(self.target.display(), format!("provenance: {e}"), ""))?;
+            .map_err(|e| Error::internal(self.target.display(), format!("provenance: {e}")))?;
         if let Some(file) = self.file.take() {
             file.set_attr_string("schema", layout::SCHEMA).map_err(fail)?;
             file.set_attr_string("unit", &layout::unit(self.precision)).map_err(fail)?;

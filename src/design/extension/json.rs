@@ -40,7 +40,7 @@ pub(in crate::design) fn split(pattern: &str) -> Value {
 
 /// A document as it is written to a file.
 pub(in crate::design) fn pretty(json: &Value) -> Result<Vec<u8>> {
-    let mut bytes = serde_json::to_vec_pretty(json).map_err(|e| Error::input("tokenizer.json", e, ""))?;
+    let mut bytes = serde_json::to_vec_pretty(json).map_err(|e| Error::internal("tokenizer.json", e))?;
     bytes.push(b'\n');
     Ok(bytes)
 }

@@ -33,7 +33,7 @@ use crate::design::scheme::grammar::Grammar;
 use crate::design::scheme::pieces::{Filled, PieceTable};
 use crate::design::scheme::slots::Range;
 use crate::design::scheme::space::MAX_NEW_TOKENS;
-use crate::error::{Error, Result};
+use crate::error::{Error, Parameter, Result};
 use crate::job::Job;
 use crate::text::Precision;
 use crate::tokenizer::Tokenizer;
@@ -152,14 +152,15 @@ struct Known<'p> {
 ///
 /// # Errors
 /// If the base has none.
-pub fn learns_apart(base_json: &Value, place: &str, option: &str) -> Result<()> {
+pub fn learns_apart(base_json: &Value, place: &str, option: Parameter) -> Result<()> {
     if Alphabet::of(base_json) == Alphabet::Bytes {
         return Ok(());
     }
     let problem = format!(
         "{option} learns merges, which would act on every text: this base has no splits that keep them in blocks"
     );
-    Err(Error::input(place, problem, "give --tokens-per-block or --budget alone"))
+    let remedy = format!("give {} or {} alone", Parameter::TokensPerBlock, Parameter::Budget);
+    Err(Error::input(place, problem, remedy))
 }
 
 /// Texts that no pre-token of the base can hold.
@@ -219,7 +220,7 @@ impl<'p> Known<'p> {
         // Refuses what cannot be extended at all, before any work.
         never_extended(base_json, &base.name)?;
         extend(base_json, &base.name, &Scheme::finest(plan.grammar()), &[])?;
-        learns_apart(base_json, &base.name, "--merges")?;
+        learns_apart(base_json, &base.name, Parameter::Merges)?;
         let tokens = base.vocabulary();
         let space = FixedSpace::new(kind, plan.grammar(), &BaseVocabulary::of(base, Alphabet::Bytes));
         let schemes: Vec<Scheme> = space

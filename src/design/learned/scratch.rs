@@ -27,7 +27,7 @@ use crate::design::scheme::grammar::Grammar;
 use crate::design::scheme::pieces::{Filled, PieceTable};
 use crate::design::scheme::slots::Range;
 use crate::design::scheme::space::{BaseTokens, MAX_NEW_TOKENS};
-use crate::error::{Error, Result};
+use crate::error::{Error, Parameter, Result};
 use crate::job::Job;
 use crate::text::{self, Precision, skeleton};
 use crate::tokenizer::Tokenizer;
@@ -91,7 +91,7 @@ pub fn scratch(plan: ScratchPlan, sample: &LearningSample, job: &Job) -> Result<
             plan.vocab_size,
             SPECIAL.len()
         );
-        return Err(Error::input("--vocab-size", problem, format!("give at least {LEAST}")));
+        return Err(Error::parameter(Parameter::VocabSize, problem, format!("give at least {LEAST}")));
     }
     let gaps = sample.gaps();
     let scheme = choose(plan, sample, &gaps, job)?;
@@ -177,14 +177,14 @@ fn choose(
     });
     let judged: Vec<(f64, Scheme)> = judged.collect::<Result<_>>()?;
     let best = judged.into_iter().min_by(|(a, _), (b, _)| a.total_cmp(b));
-    best.map(|(_, scheme)| scheme).ok_or_else(|| Error::input("--kind", "has no scheme", ""))
+    best.map(|(_, scheme)| scheme).ok_or_else(|| Error::internal("kind", "has no scheme"))
 }
 
 impl Scratch {
     /// What each string of the scheme is encoded to by itself.
     pub(in crate::design) fn pieces(&self) -> Result<Pieces> {
         let strings = self.scheme.strings().into_iter().map(|string| {
-            let problem = || Error::input("training", format!("no tokens for {string:?}"), "");
+            let problem = || Error::internal("training", format!("no tokens for {string:?}"));
             let ids = self.tokenizer.model_ids(&string).ok_or_else(problem)?;
             Ok((string, ids))
         });

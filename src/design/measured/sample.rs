@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::corpus::{Conformer, Conformers};
 use crate::design::scheme::grammar::in_words;
-use crate::error::{Error, Result};
+use crate::error::{Error, Parameter, Result};
 use crate::job::{InputHash, Job};
 use crate::text::{self, Dialect, Fixed, Written, skeleton};
 
@@ -73,7 +73,7 @@ pub fn read_as(dialect: Dialect, corpus: &dyn Conformers) -> Result<()> {
         return Ok(());
     }
     let problem = format!("is read with {}, not {}", in_words(read), in_words(own));
-    Err(Error::input("--corpus", problem, "read it with the decimals of the blocks that change"))
+    Err(Error::parameter(Parameter::Corpus, problem, "read it with the decimals of the blocks that change"))
 }
 
 /// Refuses a corpus whose blocks are all of the dialect that does not change.
@@ -88,7 +88,7 @@ pub fn written_in(dialect: Dialect, written: Written) -> Result<()> {
     let dialect = dialect.name();
     let problem =
         format!("is written in the {other} dialect; blocks of the {dialect} dialect are what changes");
-    Err(Error::input("--corpus", problem, format!("give a corpus in the {dialect} dialect")))
+    Err(Error::parameter(Parameter::Corpus, problem, format!("give a corpus in the {dialect} dialect")))
 }
 
 /// A conformer as a model writes it.

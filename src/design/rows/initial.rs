@@ -174,7 +174,7 @@ pub fn rows(model: &Model, base: &Tokenizer, new: &NewTokens) -> Result<Rows> {
 
 /// The bytes of a safetensors file with the report as its metadata.
 fn file(tensors: &[(String, Dtype, Vec<usize>, Vec<u8>)], report: &RowsReport) -> Result<Vec<u8>> {
-    let refuse = |e: &dyn std::fmt::Display| Error::input("embedding_rows.safetensors", e, "");
+    let refuse = |e: &dyn std::fmt::Display| Error::internal("embedding_rows.safetensors", e);
     let metadata = serde_json::to_string(report).map_err(|e| refuse(&e))?;
     let views: Vec<(&str, TensorView<'_>)> = tensors
         .iter()

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use super::slots::{BlockSlot, MOST_SLOTS, Range, SlotRow, pattern};
-use crate::error::{Error, Result};
+use crate::error::{Error, Parameter, Result};
 use crate::text::{Dialect, Fixed, Precision, Reading, TrailingZeros, parse_block};
 
 /// The blocks that a scheme is for.
@@ -46,7 +46,7 @@ impl Grammar {
             return Ok(Grammar { range, dialect: Dialect::new(TrailingZeros::Removed, precision), fewest });
         }
         let problem = format!("no number has {fewest} decimals");
-        Err(Error::input("--fewest-decimals", problem, format!("give 0 to {precision}")))
+        Err(Error::parameter(Parameter::FewestDecimals, problem, format!("give 0 to {precision}")))
     }
 
     /// Blocks of the stripped dialect, as many of them as can have `tokens` tokens.

@@ -8,7 +8,7 @@ use std::ops::Deref;
 
 use serde::Serialize;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Parameter, Result};
 use crate::text::Precision;
 
 /// A part of a block that no scheme cuts.
@@ -102,7 +102,11 @@ impl Range {
             return Ok(Range(angstrom));
         }
         let problem = format!("the format cannot hold a range of {angstrom} Å");
-        Err(Error::input("--range", problem, "integer parts have one or two digits: give 1 to 100"))
+        Err(Error::parameter(
+            Parameter::Range,
+            problem,
+            "integer parts have one or two digits: give 1 to 100",
+        ))
     }
 
     /// In Å.

@@ -14,7 +14,7 @@ use super::search::{Annealed, search};
 use super::slots::{MOST_DECIMALS, Range};
 use super::space::{BaseTokens, Optimum};
 use super::stripped_space::StrippedSpace;
-use crate::error::{Error, Result};
+use crate::error::{Error, Parameter, Result};
 use crate::text::Dialect;
 
 /// Steps of the search by argmin.
@@ -57,7 +57,11 @@ impl<'v, V: BaseTokens> DesignSpaces<'v, V> {
         if let Some(fewest) = fewest_decimals {
             if !dialect.is_stripped() {
                 let problem = format!("numbers of the fixed dialect have {}", in_words(dialect.precision()));
-                return Err(Error::input("--fewest-decimals", problem, "give it with --dialect stripped"));
+                return Err(Error::parameter(
+                    Parameter::FewestDecimals,
+                    problem,
+                    format!("give it with {} stripped", Parameter::Dialect),
+                ));
             }
             Grammar::stripped(range, dialect.precision(), fewest)?;
         }
@@ -104,7 +108,7 @@ impl<'v, V: BaseTokens> DesignSpaces<'v, V> {
         } else {
             search(self.fixed(), tokens, seed, ITERATIONS)
         };
-        found.map_err(|e| Error::input("search", e, ""))
+        found.map_err(|e| Error::internal("search", e))
     }
 
     /// A number of new tokens that no tokenizer with as many tokens a block does without, and how it is known.

@@ -1,0 +1,148 @@
+//! What several verbs take, read once: dialects, placeholders, `-` for stdout. And how the library's parameters are called
+//! on the command line.
+
+use std::path::Path;
+
+use crate::error::{Error, Parameter};
+use crate::text::{AskedDialect, Precision, Reading, Separator, TrailingZeros, parse_block};
+
+/// How numbers are written.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub(super) enum DialectArg {
+    /// All decimals: four, or as many as --decimals says
+    Fixed,
+    /// Trailing zeros, and a trailing point, removed
+    Stripped,
+}
+
+impl From<DialectArg> for TrailingZeros {
+    fn from(dialect: DialectArg) -> Self {
+        match dialect {
+            DialectArg::Fixed => TrailingZeros::Kept,
+            DialectArg::Stripped => TrailingZeros::Removed,
+        }
+    }
+}
+
+/// How numbers are written, or that the data says so.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub(super) enum DialectOrAuto {
+    Fixed,
+    Stripped,
+    Auto,
+}
+
+impl DialectOrAuto {
+    /// The dialect that was asked for.
+    pub(super) fn asked(self) -> Option<TrailingZeros> {
+        match self {
+            DialectOrAuto::Fixed => Some(TrailingZeros::Kept),
+            DialectOrAuto::Stripped => Some(TrailingZeros::Removed),
+            DialectOrAuto::Auto => None,
+        }
+    }
+}
+
+/// Decimals and separator of blocks.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(super) struct BlockArgs {
+    /// Decimals of the coordinates, 1 to 6; numbers with more are cut, toward zero. Without it four, and more are refused
+    #[arg(long, value_name = "N")]
+    decimals: Option<Precision>,
+    /// What stands between the numbers of a block [default: comma]
+    #[arg(long, value_enum)]
+    separator: Option<SeparatorArg>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum SeparatorArg {
+    Comma,
+    Space,
+}
+
+impl BlockArgs {
+    /// How texts are read, and coordinates without text taken.
+    pub(super) fn reading(self) -> Reading {
+        Reading {
+            precision: self.decimals.unwrap_or_default(),
+            cut: self.decimals.is_some(),
+            separator: self.separator().unwrap_or_default(),
+        }
+    }
+
+    /// These, and a dialect.
+    pub(super) fn asked(self, zeros: Option<TrailingZeros>) -> AskedDialect {
+        AskedDialect { zeros, precision: self.decimals, separator: self.separator() }
+    }
+
+    fn separator(self) -> Option<Separator> {
+        self.separator.map(|separator| match separator {
+            SeparatorArg::Comma => Separator::Comma,
+            SeparatorArg::Space => Separator::Space,
+        })
+    }
+}
+
+/// Refuses what is not the inside of a block.
+pub(super) fn check_placeholder(text: &str, reading: Reading) -> Result<(), Error> {
+    let remedy = "give three numbers, for example 0.0000,0.0000,0.0000";
+    match parse_block(text.as_bytes(), reading) {
+        Ok(_) => Ok(()),
+        Err(problem) => Err(Error::parameter(Parameter::Placeholder, problem, remedy)),
+    }
+}
+
+/// Whether a file is stdout.
+pub(super) fn is_stdout(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// Refuses a file where a folder is to be written.
+pub(super) fn check_folder(path: &Path) -> Result<(), Error> {
+    if path.exists() && !path.is_dir() {
+        return Err(Error::input(path.display(), "is a file", "give the name of a folder"));
+    }
+    Ok(())
+}
+
+/// A message of the library in which parameters are called as on the command line.
+pub(super) fn in_flags(message: &str) -> String {
+    Parameter::ALL
+        .iter()
+        .fold(message.to_owned(), |text, parameter| text.replace(&parameter.to_string(), &flag(*parameter)))
+}
+
+/// `--tokens-per-block`.
+fn flag(parameter: Parameter) -> String {
+    match parameter {
+        Parameter::Lp => "--lp".to_owned(),
+        other => format!("--{}", other.name().replace(' ', "-")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn parameters_are_called_by_their_flags() {
+        let error = Error::parameter(Parameter::TokensPerBlock, "too few", "give a smaller ‘range’");
+        assert_eq!(in_flags(&error.to_string()), "--tokens-per-block: too few; give a smaller --range");
+    }
+
+    #[cfg(feature = "generate")]
+    #[test]
+    fn every_parameter_has_a_flag() {
+        let command = super::super::Cli::command();
+        let flags: Vec<String> = command
+            .get_subcommands()
+            .flat_map(|verb| verb.get_arguments().filter_map(|argument| argument.get_long()))
+            .map(|name| format!("--{name}"))
+            .collect();
+        for parameter in Parameter::ALL {
+            assert!(flags.contains(&flag(*parameter)), "{parameter}");
+        }
+    }
+}
