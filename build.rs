@@ -1,25 +1,65 @@
-//! Hands the git revision to the crate, for the provenance of results; `unknown` outside a checkout.
+//! Hands the git revision to the crate, for the provenance of results; `unknown` outside a checkout. Tells the tests what
+//! there is on this machine, so that those that need what is absent report themselves as ignored.
 
+use std::path::Path;
 use std::process::Command;
+
+/// Modules of Python that tests need, and the names under which they ask for them.
+const MODULES: [(&str, &[&str]); 4] = [
+    ("has_h5py", &["h5py"]),
+    ("has_rdkit", &["rdkit"]),
+    ("has_safetensors", &["numpy", "safetensors"]),
+    ("has_transformers", &["tokenizers", "transformers"]),
+];
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
-    if let Some(revision) = git(&["rev-parse", "--short=12", "HEAD"]) {
+    revision();
+    shared();
+    python();
+}
+
+fn revision() {
+    if let Some(revision) = output("git", &["rev-parse", "--short=12", "HEAD"]) {
         println!("cargo:rustc-env=DRIFT_REVISION={revision}");
     }
     // HEAD names a branch; its tip moves in the branch's own file, or in packed-refs.
-    let branch = git(&["symbolic-ref", "-q", "HEAD"]);
+    let branch = output("git", &["symbolic-ref", "-q", "HEAD"]);
     for name in ["HEAD", "packed-refs"].into_iter().chain(branch.as_deref()) {
-        if let Some(path) = git(&["rev-parse", "--git-path", name])
-            && std::path::Path::new(&path).exists()
+        if let Some(path) = output("git", &["rev-parse", "--git-path", name])
+            && Path::new(&path).exists()
         {
             println!("cargo:rerun-if-changed={path}");
         }
     }
 }
 
-fn git(arguments: &[&str]) -> Option<String> {
-    let output = Command::new("git").args(arguments).output().ok()?;
+/// `has_shared`: the shared development data, in `$DRIFT_SHARED`, else in `../shared`.
+fn shared() {
+    println!("cargo:rustc-check-cfg=cfg(has_shared)");
+    println!("cargo:rerun-if-env-changed=DRIFT_SHARED");
+    let folder = std::env::var("DRIFT_SHARED").unwrap_or_else(|_| "../shared".to_owned());
+    if Path::new(&folder).join("tokenizers").is_dir() {
+        println!("cargo:rustc-cfg=has_shared");
+    }
+}
+
+/// The modules that `$DRIFT_PYTHON`, else `python3`, can import.
+fn python() {
+    println!("cargo:rerun-if-env-changed=DRIFT_PYTHON");
+    let python = std::env::var("DRIFT_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    for (name, modules) in MODULES {
+        println!("cargo:rustc-check-cfg=cfg({name})");
+        let found = format!("import importlib.util as u; print(all(map(u.find_spec, {modules:?})))");
+        if output(&python, &["-c", &found]).as_deref() == Some("True") {
+            println!("cargo:rustc-cfg={name}");
+        }
+    }
+}
+
+/// What a program prints, if it succeeds and prints something.
+fn output(program: &str, arguments: &[&str]) -> Option<String> {
+    let output = Command::new(program).args(arguments).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?.trim().to_owned();
     (output.status.success() && !text.is_empty()).then_some(text)
 }

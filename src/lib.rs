@@ -1,6 +1,126 @@
-//! drift finds, proves and ends *token drift* in language models that write 3D molecules as text.
+//! drift finds, proves and ends *token drift* in language models that write 3D molecules as text: a SMILES with a block of
+//! coordinates behind each atom.
 //!
-//! Data flows text → corpus → stats → checkpoint → tokenizer → placeholder → design → constraint → audit → model → train →
+//! A position template leaves as many tokens to every block as its placeholder takes. A real block takes T tokens, the
+//! placeholder F, and F - T is drift: junk where it is positive, lost digits where it is negative.
+//!
+//! # Ways through
+//!
+//! | to | take |
+//! | --- | --- |
+//! | read conformers of any format, their statistics, a store | [`corpus`], [`mine()`] |
+//! | count the tokens of blocks | [`Tokenizer`], [`tokenizer::Counter`] |
+//! | find the placeholder of least harm, with its proof | [`fit()`] |
+//! | extend a tokenizer so that every block takes the same number of tokens | [`design`] |
+//! | hold a model to legal text without drift | [`LogitProcessor`] |
+//! | judge generated text | [`audit()`] |
+//!
+//! Generation, training and evaluation come with the feature `generate`, on candle; drift's store and other HDF5 with
+//! `hdf5`; tables, plots and pages with `report`; the program with `cli`. All of these are on by default. Without default
+//! features there is the core, which is enough for everything on this page.
+//!
+//! Whatever takes long takes a [`Job`], which carries progress and cancellation down and nothing else.
+//!
+//! # Counting blocks
+//!
+//! ```
+//! use drift::Tokenizer;
+//!
+//! // A model folder, a tokenizer.json, or one of those that come with drift.
+//! let tokenizer = Tokenizer::load("qwen-like".as_ref())?;
+//! let text = "[C]<4.0182,1.0374,-0.0007>=[O]<2.0988,-0.4840,-0.6413>";
+//! let blocks = tokenizer.free_ends(text)?;
+//! let tokens: Vec<usize> = blocks.iter().map(Vec::len).collect();
+//! assert_eq!(tokens, [20, 20]);
+//! # Ok::<(), drift::Error>(())
+//! ```
+//!
+//! # The placeholder of least harm
+//!
+//! ```
+//! use drift::corpus::Texts;
+//! use drift::{DialectChoice, FitPlan, Job, Objective, Tokenizer, fit};
+//!
+//! let plan = FitPlan {
+//!     tokenizers: vec![Tokenizer::load("qwen-like".as_ref())?],
+//!     dialects: DialectChoice::Auto,
+//!     candidates: vec!["1.23,-4.56,7.89".to_owned()],
+//!     objective: Objective::Lexicographic { tolerance_angstrom: 1e-3 },
+//!     seed: 0,
+//!     classes: false,
+//! };
+//! // `Files` reads files and folders; `Embedded` is the corpus that comes with drift.
+//! let corpus = Texts("[C]<0.5170,1.2034,0.0131>[O]<1.2218,0.0415,0.1142>\n[N]<1.0441,0.1274,0.3005>#[C]<0.0127,2.1406,1.7711>");
+//! let report = fit(&plan, &corpus, &Job::default())?;
+//! let result = &report.results[0];
+//! assert_eq!((report.corpus.blocks, &*result.placeholder), (4, "0.0000,0.0000,0.0000"));
+//! # Ok::<(), drift::Error>(())
+//! ```
+//!
+//! # A logit processor without drift
+//!
+//! It knows tokens and masks alone, and works with any engine.
+//!
+//! ```
+//! use drift::text::skeleton;
+//! use drift::{Dialect, Legal, LogitProcessor, LpKind, Tokenizer};
+//!
+//! let tokenizer = Tokenizer::load("qwen-like".as_ref())?;
+//! let vocabulary = tokenizer.vocabulary();
+//! let end = vocabulary["<|im_end|>"];
+//! let processor = LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), Dialect::FIXED, None, end)?;
+//! let skeleton = skeleton::from_smiles("C=O").expect("a SMILES");
+//! let constraint = processor.constraint(&skeleton)?;
+//!
+//! let (mut state, mut listed, mut answer) = (constraint.start(), Vec::new(), Vec::new());
+//! loop {
+//!     // What a model would say to `answer`: here, that high ids are good.
+//!     let mut logits: Vec<f32> = (0..vocabulary.len()).map(|id| ((id * 37) % 101) as f32).collect();
+//!     let legal = constraint.mask(&state).apply(&mut logits, &mut listed);
+//!     let Legal::Listed(legal) = legal else { unreachable!("the automaton lists what it allows") };
+//!     let (token, _) = *legal.iter().max_by(|a, b| a.1.total_cmp(&b.1)).expect("something is allowed");
+//!     if constraint.is_over(&state, token) {
+//!         break;
+//!     }
+//!     constraint.advance(&mut state, token);
+//!     answer.push(token);
+//! }
+//! let text = tokenizer.answer_text(&answer)?;
+//! let text = text.trim_start_matches("[CONFORMER]").trim_end_matches("[/CONFORMER]");
+//! assert_eq!(drift::text::parse(text, Default::default()).expect("legal").skeleton, "[C]<>=[O]<>");
+//! # Ok::<(), drift::Error>(())
+//! ```
+//!
+//! # The same number of tokens for every block
+//!
+//! ```
+//! use drift::corpus::Texts;
+//! use drift::design::{Aim, Kind, Plan, Range, train};
+//! use drift::{Dialect, Job, Tokenizer};
+//!
+//! let (base, json) = Tokenizer::load_with_json("qwen-like".as_ref())?;
+//! let plan = Plan {
+//!     base_json: serde_json::from_slice(&json).expect("JSON"),
+//!     base,
+//!     kind: Kind::Fused,
+//!     dialect: Dialect::FIXED,
+//!     fewest_decimals: None,
+//!     range: Range::new(1)?, // numbers below 1 Å, so that this page is checked in no time
+//!     aim: Aim::TokensPerBlock(12),
+//!     seed: 0,
+//!     contexts: 1,
+//! };
+//! let extended = train(&plan, &Texts("[C]<0.5170,0.2034,0.0131>[O]<0.2218,0.0415,0.1142>"), &Job::default())?;
+//! let source = drift::io::hash_bytes("tokenizer.json", &extended.tokenizer_json);
+//! let tokenizer = Tokenizer::from_bytes("extended", source, &extended.tokenizer_json)?;
+//! let tokens = tokenizer.tokens("<0.1234,-0.5000,0.9999>")?;
+//! assert_eq!(tokens.len(), 12);
+//! # Ok::<(), drift::Error>(())
+//! ```
+//!
+//! # Order
+//!
+//! Data flows text → corpus → stats → mine → checkpoint → tokenizer → placeholder → design → constraint → audit → model → train →
 //! generate → eval → report → cli; a module imports only from those
 //! before it (`tests/it/architecture.rs` holds that). See ARCHITECTURE.md for the map.
 
@@ -16,6 +136,8 @@ pub mod stats;
 
 pub mod checkpoint;
 
+pub mod mine;
+
 pub mod tokenizer;
 
 pub mod placeholder;
@@ -26,16 +148,31 @@ pub mod constraint;
 
 pub mod audit;
 
+#[cfg(feature = "generate")]
 pub mod model;
 
+#[cfg(feature = "generate")]
 pub mod train;
 
+#[cfg(feature = "generate")]
 pub mod generate;
 
+#[cfg(feature = "generate")]
 pub mod eval;
 
+#[cfg(feature = "report")]
 pub mod report;
 
+#[cfg(feature = "cli")]
+#[allow(clippy::disallowed_methods, reason = "the only place that prints")]
 pub mod cli;
 
+pub use audit::{AuditPlan, AuditReport, audit};
+pub use constraint::{Constraint, Legal, LogitProcessor, LpKind, Mask};
+pub use corpus::{Conformer, Conformers, Embedded, Files};
 pub use error::{Error, Result};
+pub use job::Job;
+pub use mine::{MinePlan, MineReport, mine};
+pub use placeholder::{DialectChoice, FitPlan, FitReport, Objective, fit};
+pub use text::Dialect;
+pub use tokenizer::Tokenizer;

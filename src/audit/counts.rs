@@ -58,7 +58,7 @@ pub struct SampleCounts {
 impl SampleCounts {
     /// Nothing, in a dialect.
     pub fn new(dialect: Dialect) -> Self {
-        let shown = (dialect == Dialect::Fixed).then_some(0);
+        let shown = (dialect.is_fixed()).then_some(0);
         SampleCounts {
             samples: 0,
             passed: 0,

@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::job::{InputHash, Job, Provenance, Unit};
 use crate::stats::interval::{Interval, LEVEL, wilson};
 use crate::text::skeleton::fill;
-use crate::text::{Dialect, Written, skeleton};
+use crate::text::{Dialect, Reading, TrailingZeros, Written, skeleton};
 use crate::tokenizer::{Tokenizer, block_ranges};
 
 /// The schema of [`AuditReport`].
@@ -37,6 +37,8 @@ pub struct AuditPlan {
     pub dialect: Option<Dialect>,
     /// The dialect that the model was trained on, where its recipe says so.
     pub recipe: Option<Dialect>,
+    /// Decimals and separator where the dialect is told from texts.
+    pub like: Dialect,
     /// For drift.
     pub tokenizer: Option<Tokenizer>,
     /// What drift is counted against, without brackets.
@@ -117,6 +119,7 @@ pub struct FileReport {
 
 /// The samples of one row of the report.
 struct Group {
+    dialect: Dialect,
     report: FileReport,
     /// Conformers that can be compared, by skeleton of the prompt; empty lists for prompts without.
     generated: BTreeMap<Box<str>, Vec<Conformation>>,
@@ -132,7 +135,7 @@ impl Group {
             drift: plan.tokenizer.is_some().then(DriftHistogram::default),
             geometry: None,
         };
-        Group { report, generated: BTreeMap::new() }
+        Group { dialect, report, generated: BTreeMap::new() }
     }
 
     /// Keeps the conformer of a sample that passes in the atom order of its prompt.
@@ -141,7 +144,7 @@ impl Group {
         let Ok(key) = skeleton::from_smiles(prompt) else { return };
         let usable = judged.outcome == Outcome::Pass && judged.skeleton == key;
         let conformers = self.generated.entry(key.into()).or_default();
-        conformers.extend(coordinates(answer).filter(|_| usable));
+        conformers.extend(coordinates(answer, self.dialect).filter(|_| usable));
     }
 
     fn merge(&mut self, other: &Group) {
@@ -213,7 +216,10 @@ pub fn audit(plan: &AuditPlan, job: &Job) -> Result<AuditReport> {
 }
 
 fn corpus(plan: &AuditPlan) -> Files {
-    Files { inputs: plan.references.clone(), options: ReadOptions::default() }
+    Files {
+        inputs: plan.references.clone(),
+        options: ReadOptions { reading: Reading::of(plan.like), ..ReadOptions::default() },
+    }
 }
 
 /// The records of all files; adds those that cannot be judged to `skipped`.
@@ -241,11 +247,11 @@ fn dialect(plan: &AuditPlan, files: &[FileRecords], job: &Job) -> Result<(Dialec
     }
     let evidence = |record: &Record| {
         let answer = split(&record.text).answer;
-        DialectCounts::of(block_ranges(answer).into_iter().map(|range| &answer[range]))
+        DialectCounts::of(block_ranges(answer).into_iter().map(|range| &answer[range]), plan.like)
     };
     let records = files.iter().flat_map(|file| &file.records);
     let found = records.map(evidence).fold(DialectCounts::default(), DialectCounts::join);
-    if let Some(dialect) = found.dialect() {
+    if let Some(dialect) = found.dialect(plan.like) {
         return Ok((dialect, DialectFrom::Texts));
     }
     if !plan.references.is_empty()
@@ -275,8 +281,8 @@ fn references_dialect(plan: &AuditPlan, job: &Job) -> Result<Option<Dialect>> {
         Ok(())
     })?;
     Ok(match written {
-        Written { fixed: true, stripped: false } => Some(Dialect::Fixed),
-        Written { fixed: false, stripped: true } => Some(Dialect::Stripped),
+        Written { fixed: true, stripped: false } => Some(plan.like.with_zeros(TrailingZeros::Kept)),
+        Written { fixed: false, stripped: true } => Some(plan.like.with_zeros(TrailingZeros::Removed)),
         _ => None,
     })
 }

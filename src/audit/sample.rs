@@ -5,7 +5,9 @@ use super::outcome::Outcome;
 use super::threedmolgen::judge_as_3dmolgen;
 use crate::text::graph::same_molecule;
 use crate::text::skeleton::smiles;
-use crate::text::{CONFORMER_CLOSE, CONFORMER_OPEN, Dialect, Fixed, SMILES_CLOSE, SMILES_OPEN};
+use crate::text::{
+    CONFORMER_CLOSE, CONFORMER_OPEN, Dialect, Fixed, Precision, SMILES_CLOSE, SMILES_OPEN, is_three_numbers,
+};
 use crate::tokenizer::block_ranges;
 
 /// A generated text.
@@ -110,24 +112,25 @@ fn is_asked_for(prompt: Option<&str>, skeleton: &str) -> bool {
 
 /// The coordinates of an answer that passes, in Å, numbers as [`judge`] reads them: `0.` is 0.
 ///
-/// `None` if some block is not three numbers.
-pub fn coordinates(answer: &str) -> Option<Vec<[f64; 3]>> {
+/// `None` if some block is not three numbers of the dialect's separator.
+pub fn coordinates(answer: &str, dialect: Dialect) -> Option<Vec<[f64; 3]>> {
     let answer = split(answer).answer;
     let mut all = Vec::new();
     for range in block_ranges(answer) {
         let inside = &answer[range];
-        if judge_block(inside, Dialect::Fixed).junk_strict {
+        if !is_three_numbers(inside, dialect.separator()) {
             return None;
         }
-        let mut numbers = inside.split(',').map(|part| part.trim_end_matches('.').parse::<f64>().ok());
+        let parts = inside.split(dialect.separator().character());
+        let mut numbers = parts.map(|part| part.trim_end_matches('.').parse::<f64>().ok());
         all.push([numbers.next()??, numbers.next()??, numbers.next()??]);
     }
     Some(all)
 }
 
-/// Coordinates of the format in Å.
-pub fn in_angstrom(coordinates: &[[Fixed; 3]]) -> Vec<[f64; 3]> {
-    let units = f64::from(crate::text::number::UNITS_PER_ANGSTROM);
+/// Coordinates of so many decimals in Å.
+pub fn in_angstrom(coordinates: &[[Fixed; 3]], precision: Precision) -> Vec<[f64; 3]> {
+    let units = f64::from(precision.units_per_angstrom());
     coordinates.iter().map(|block| block.map(|value| f64::from(value) / units)).collect()
 }
 
@@ -136,7 +139,7 @@ mod tests {
     use super::*;
 
     fn outcome(prompt: &str, answer: &str, ended: bool) -> Outcome {
-        judge(&TextSample { prompt: Some(prompt), answer, ended, dialect: Dialect::Fixed }).outcome
+        judge(&TextSample { prompt: Some(prompt), answer, ended, dialect: Dialect::FIXED }).outcome
     }
 
     #[test]
@@ -200,8 +203,8 @@ mod tests {
 
     #[test]
     fn coordinates_are_read_as_judged() {
-        assert_eq!(coordinates("[C]<1.5,-2,0.>").unwrap(), [[1.5, -2.0, 0.0]]);
-        assert_eq!(coordinates("[C]<1.5,-2>"), None);
-        assert_eq!(in_angstrom(&[[10_000, -5, 0]]), [[1.0, -0.0005, 0.0]]);
+        assert_eq!(coordinates("[C]<1.5,-2,0.>", Dialect::STRIPPED).unwrap(), [[1.5, -2.0, 0.0]]);
+        assert_eq!(coordinates("[C]<1.5,-2>", Dialect::STRIPPED), None);
+        assert_eq!(in_angstrom(&[[10_000, -5, 0]], Precision::FOUR), [[1.0, -0.0005, 0.0]]);
     }
 }

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use super::output::Output;
 use crate::audit::{AuditPlan, AuditReport, audit};
 use crate::error::Error;
+#[cfg(feature = "generate")]
 use crate::eval::recipe_dialect;
 use crate::job::Job;
 use crate::report::audit_view::{audit_table, drift_table, examples_table, geometry_table, their_table};
 use crate::report::format::thousands;
-use crate::text::{Dialect, parse_block};
+use crate::text::{Dialect, Reading, parse_block};
 use crate::tokenizer::Tokenizer;
 
 /// The command line of `drift audit`.
@@ -45,7 +46,7 @@ enum DialectArg {
 
 /// Reads and judges.
 pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
-    if let Err(problem) = parse_block(args.placeholder.as_bytes()) {
+    if let Err(problem) = parse_block(args.placeholder.as_bytes(), Reading::default()) {
         let remedy = "give three numbers, for example 0.0000,0.0000,0.0000";
         return Err(Error::input("--placeholder", problem, remedy).into());
     }
@@ -61,11 +62,12 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
     let plan = AuditPlan {
         files: args.files,
         dialect: match args.dialect {
-            DialectArg::Fixed => Some(Dialect::Fixed),
-            DialectArg::Stripped => Some(Dialect::Stripped),
+            DialectArg::Fixed => Some(Dialect::FIXED),
+            DialectArg::Stripped => Some(Dialect::STRIPPED),
             DialectArg::Auto => None,
         },
         recipe: folders.into_iter().flatten().find_map(|folder| recipe_dialect(folder)),
+        like: Dialect::FIXED,
         tokenizer: args.tokenizer.as_deref().map(Tokenizer::load).transpose()?,
         placeholder: args.placeholder,
         references: args.references,
@@ -83,6 +85,12 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
     }
     report.warnings.iter().for_each(|warning| output.note(&format!("warning: {warning}")));
     output.text(&render(&report, output))
+}
+
+/// Recipes are read where models are.
+#[cfg(not(feature = "generate"))]
+fn recipe_dialect(_: &std::path::Path) -> Option<Dialect> {
+    None
 }
 
 /// Skipped records that a terminal shows.

@@ -23,7 +23,7 @@ use crate::report::eval_view::{
     setting,
 };
 use crate::report::trace::chrome_trace;
-use crate::text::Dialect;
+use crate::text::{Dialect, Reading};
 
 /// The placeholder of the users' version 3, and the one that `drift fit` finds for most tokenizers.
 const PLACEHOLDER: &str = "0.0000,0.0000,0.0000";
@@ -220,8 +220,8 @@ fn plan(args: &Args) -> anyhow::Result<EvalPlan> {
         processors: processors(&args.lp),
         placeholders: args.placeholder.iter().map(|text| placeholder(text)).collect::<Result<_, _>>()?,
         dialect: args.dialect.map(|dialect| match dialect {
-            DialectArg::Fixed => Dialect::Fixed,
-            DialectArg::Stripped => Dialect::Stripped,
+            DialectArg::Fixed => Dialect::FIXED,
+            DialectArg::Stripped => Dialect::STRIPPED,
         }),
         generations: args.generations as usize,
         batch: args.batch as usize,
@@ -288,7 +288,7 @@ fn molecules(args: &Args, job: &Job) -> anyhow::Result<Molecules> {
         [one] => crate::io::file_name(one),
         several => format!("{} inputs", several.len()),
     };
-    Ok(Molecules::of_corpus(&*super::corpus(&args.corpus), &name, most, job)?)
+    Ok(Molecules::of_corpus(&*super::corpus(&args.corpus, Reading::default()), &name, most, job)?)
 }
 
 fn skipped(molecules: &Molecules) -> String {

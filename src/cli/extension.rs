@@ -6,9 +6,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::checkpoint::{GENERATION_CONFIG, ModelFolder, configured_rows};
-use crate::design::rows::{Rows, belongs, rows};
-use crate::design::train::{NewTokens, tokenizer_config};
-use crate::design::weights::{Model, config};
+use crate::design::extension::config::tokenizer_config;
+use crate::design::extension::new_tokens::NewTokens;
+use crate::design::rows::initial::{Rows, belongs, rows};
+use crate::design::rows::weights::{Model, config};
 use crate::error::Error;
 use crate::io::write_atomic;
 use crate::tokenizer::{Tokenizer, config_beside};
@@ -25,7 +26,7 @@ const KEPT: [&str; 5] = [
 
 /// What a base has beside its `tokenizer.json`.
 #[derive(Default)]
-pub struct Beside {
+pub(super) struct Beside {
     /// Its `tokenizer_config.json`.
     config: Option<Value>,
     /// Names and bytes of [`KEPT`].
@@ -77,7 +78,7 @@ impl Beside {
 }
 
 /// What goes into the folder beside what [`Beside`] hands on.
-pub struct Made<'m, R> {
+pub(super) struct Made<'m, R> {
     /// `tokenizer.json`.
     pub tokenizer_json: &'m [u8],
     /// `new_tokens.json`.
@@ -93,7 +94,11 @@ pub struct Made<'m, R> {
 }
 
 /// Writes the folder; the tokenizer last, so that it stands for the whole.
-pub fn write_folder(folder: &Path, made: &Made<'_, impl Serialize>, beside: &Beside) -> anyhow::Result<()> {
+pub(super) fn write_folder(
+    folder: &Path,
+    made: &Made<'_, impl Serialize>,
+    beside: &Beside,
+) -> anyhow::Result<()> {
     std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
     let write = |name: &str, bytes: &[u8]| write_atomic(&folder.join(name), bytes);
     let lines = |json: String| (json + "\n").into_bytes();

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use super::blocks::BlockArgs;
 use super::output::Output;
 use crate::error::Error;
 use crate::io::write_all_atomic;
@@ -23,10 +24,12 @@ pub(super) struct Args {
     /// A tokenizer.json, plain or gzipped, or a model folder; the embedded qwen-like and llama-like by default
     #[arg(long, value_name = "TOKENIZER")]
     tokenizer: Vec<PathBuf>,
-    /// The dialect of numbers: exactly four decimals, trailing zeros stripped, or as the corpus is written (both where
+    /// The dialect of numbers: all decimals, trailing zeros stripped, or as the corpus is written (both where
     /// it does not say)
     #[arg(long, value_enum, default_value = "auto")]
     dialect: DialectArg,
+    #[command(flatten)]
+    blocks: BlockArgs,
     /// A placeholder to judge, and to choose from, beside the users' own, such as 0.0000,0.0000,0.0000
     #[arg(long, value_name = "P", allow_hyphen_values = true)]
     candidate: Vec<String>,
@@ -59,7 +62,7 @@ enum DialectArg {
 
 /// Reads, fits, writes, shows.
 pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
-    let corpus = super::corpus(&args.corpus);
+    let corpus = super::corpus(&args.corpus, args.blocks.reading());
     let plan = plan(&args)?;
     let folder = args.output.as_deref().filter(|path| path.as_os_str() != "-");
     if let Some(file) = folder.filter(|path| path.exists() && !path.is_dir()) {
@@ -110,8 +113,8 @@ fn plan(args: &Args) -> anyhow::Result<FitPlan> {
     Ok(FitPlan {
         tokenizers,
         dialects: match args.dialect {
-            DialectArg::Fixed => DialectChoice::Only(Dialect::Fixed),
-            DialectArg::Stripped => DialectChoice::Only(Dialect::Stripped),
+            DialectArg::Fixed => DialectChoice::Only(Dialect::FIXED),
+            DialectArg::Stripped => DialectChoice::Only(Dialect::STRIPPED),
             DialectArg::Auto => DialectChoice::Auto,
         },
         candidates: args.candidate.clone(),

@@ -2,17 +2,14 @@
 
 use std::path::PathBuf;
 
-use rayon::prelude::*;
-use serde::Serialize;
-
+use super::blocks::BlockArgs;
 use super::output::Output;
-use crate::corpus::store::StoreWriter;
-use crate::corpus::{Conformers, Files, Frame, ReadOptions, Skipped};
+use crate::corpus::{Frame, ReadOptions};
 use crate::io::AtomicFile;
-use crate::job::{Job, Provenance};
+use crate::job::Job;
+use crate::mine::{MinePlan, mine};
 use crate::report::format::thousands;
 use crate::report::stats_view::{stats_page, stats_table};
-use crate::stats::{CoordinateStats, StatsReport, TextReport, TextStats};
 
 /// The command line of `drift mine`.
 #[derive(Debug, clap::Args)]
@@ -27,6 +24,8 @@ pub(super) struct Args {
     /// The frame of coordinates: as in the file, or centre of mass at the origin and principal axes on x, y, z
     #[arg(long, value_enum, default_value = "keep")]
     frame: FrameArg,
+    #[command(flatten)]
+    blocks: BlockArgs,
     /// A page with the statistics, readable offline
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -38,64 +37,24 @@ enum FrameArg {
     Principal,
 }
 
-/// What `drift mine` found.
-#[derive(Debug, Serialize)]
-struct MineReport {
-    #[serde(flatten)]
-    stats: StatsReport,
-    texts: TextReport,
-    skipped: u64,
-    skipped_records: Vec<Skipped>,
-    provenance: Provenance,
-}
-
-/// Conformers that one task counts.
-const CHUNK: usize = 512;
-
-/// Reads, counts, stores.
+/// Reads, counts, stores, shows.
 pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     let frame = match args.frame {
         FrameArg::Keep => Frame::Keep,
         FrameArg::Principal => Frame::Principal,
     };
-    let files = Files { inputs: args.inputs, options: ReadOptions { frame } };
     let to_stdout = args.output.as_deref().is_some_and(|path| path.as_os_str() == "-");
     let spool = if to_stdout { Some(tempfile::tempdir()?) } else { None };
-    let target = spool.as_ref().map(|folder| folder.path().join("corpus.h5")).or(args.output);
-    let mut writer = target.as_deref().map(StoreWriter::create).transpose()?;
+    let store = spool.as_ref().map(|folder| folder.path().join("corpus.h5")).or(args.output);
     let mut page = args.html.as_deref().map(AtomicFile::create).transpose()?;
-    let (mut stats, mut texts) = (CoordinateStats::default(), TextStats::default());
-    let summary = files.read(job, &mut |batch| {
-        let parts: Vec<(CoordinateStats, TextStats)> = batch
-            .conformers
-            .par_chunks(CHUNK)
-            .map(|chunk| {
-                let mut part = (CoordinateStats::default(), TextStats::default());
-                for conformer in chunk {
-                    part.0.add(conformer);
-                    part.1.add(conformer);
-                }
-                part
-            })
-            .collect();
-        for part in &parts {
-            stats.merge(&part.0);
-            texts.merge(&part.1);
-        }
-        writer.as_mut().map_or(Ok(()), |writer| writer.push(&batch.conformers))
-    })?;
-    let report = MineReport {
-        stats: stats.report(),
-        texts: texts.report(),
-        skipped: summary.skipped,
-        skipped_records: summary.skipped_records,
-        provenance: Provenance::of(summary.inputs.clone()),
+    let plan = MinePlan {
+        inputs: args.inputs,
+        options: ReadOptions { frame, reading: args.blocks.reading() },
+        store,
     };
+    let report = mine(&plan, job)?;
     if let Some(page) = &mut page {
         page.put(stats_page(&report.stats, &report.provenance).render().as_bytes())?;
-    }
-    if let Some(writer) = writer {
-        writer.finish(summary.inputs, summary.skipped)?;
     }
     page.map_or(Ok(()), AtomicFile::commit)?;
     for skipped in report.skipped_records.iter().take(SHOWN).filter(|_| !output.json) {
@@ -110,7 +69,7 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
     for warning in report.texts.warnings().iter().filter(|_| !output.json) {
         output.note(&format!("note: {warning}"));
     }
-    match target.filter(|_| to_stdout) {
+    match plan.store.filter(|_| to_stdout) {
         Some(path) => output.file(&path),
         None if output.json => output.document(&report),
         None => output.text(&stats_table(&report.stats, output.terminal())),

@@ -1,8 +1,11 @@
 //! The command line: one file per verb, each `Args` → plan → run → render. The only place that prints.
 
 mod audit;
+mod blocks;
+#[cfg(feature = "generate")]
 mod compare;
 mod completions;
+#[cfg(feature = "generate")]
 mod eval;
 mod extension;
 mod fit;
@@ -10,6 +13,7 @@ mod inspect;
 mod mine;
 mod output;
 mod progress;
+#[cfg(feature = "generate")]
 mod train_model;
 mod train_tokenizer;
 
@@ -24,6 +28,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use crate::corpus::{Conformers, Embedded, Files, ReadOptions};
 use crate::error::Error;
 use crate::job::Job;
+use crate::text::Reading;
 use output::Output;
 
 /// Finds, proves and ends token drift in language models that write 3D molecules as text.
@@ -59,14 +64,17 @@ enum Verb {
     /// Extend a tokenizer so that every coordinate block takes the same, small number of tokens, proved
     TrainTokenizer(train_tokenizer::Args),
     /// Train a small Qwen3 or Llama model on a corpus, as a Hugging Face checkpoint
+    #[cfg(feature = "generate")]
     TrainModel(train_model::Args),
     /// Judge generated text: junk, lost digits, validity, drift
     Audit(audit::Args),
     /// Show the tokens of texts, which of them a template leaves free, and their drift
     Inspect(inspect::Args),
     /// Generate with a real model under every logit processor, and measure what each costs
+    #[cfg(feature = "generate")]
     Eval(Box<eval::Args>),
     /// Set two records of `drift eval`, or two Chrome traces, side by side
+    #[cfg(feature = "generate")]
     Compare(compare::Args),
     /// Print a completion script for a shell
     Completions(completions::Args),
@@ -100,19 +108,23 @@ fn run(cli: Cli, output: &Output) -> anyhow::Result<()> {
         Verb::Audit(args) => audit::run(args, &job, output),
         Verb::Inspect(args) => inspect::run(args, &job, output),
         Verb::TrainTokenizer(args) => train_tokenizer::run(args, &job, output),
+        #[cfg(feature = "generate")]
         Verb::Eval(args) => eval::run(*args, &job, output),
+        #[cfg(feature = "generate")]
         Verb::Compare(args) => compare::run(&args, output),
+        #[cfg(feature = "generate")]
         Verb::TrainModel(args) => train_model::run(args, &job, output),
         Verb::Completions(args) => completions::run(args, &mut Cli::command(), output),
     }
 }
 
 /// The conformers of `--corpus`: the files given, or the embedded corpus.
-fn corpus(inputs: &[PathBuf]) -> Box<dyn Conformers> {
+fn corpus(inputs: &[PathBuf], reading: Reading) -> Box<dyn Conformers> {
     if inputs.is_empty() {
-        Box::new(Embedded)
+        Box::new(Embedded { reading })
     } else {
-        Box::new(Files { inputs: inputs.to_vec(), options: ReadOptions::default() })
+        let options = ReadOptions { reading, ..ReadOptions::default() };
+        Box::new(Files { inputs: inputs.to_vec(), options })
     }
 }
 

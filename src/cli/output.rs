@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::report::Terminal;
 
 /// How results are shown.
-pub struct Output {
+pub(super) struct Output {
     /// One JSON document instead of tables.
     pub json: bool,
     terminal: Terminal,

@@ -12,7 +12,7 @@ use crate::job::{Observer, Silent, Unit};
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// An observer for this process.
-pub fn observer(quiet: bool) -> Arc<dyn Observer> {
+pub(super) fn observer(quiet: bool) -> Arc<dyn Observer> {
     if quiet || !std::io::stderr().is_terminal() { Arc::new(Silent) } else { Arc::new(Bar::default()) }
 }
 

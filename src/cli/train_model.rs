@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::job::Job;
 use crate::model::Architecture;
 use crate::report::train_view::train_table;
-use crate::text::Dialect;
+use crate::text::{Dialect, Reading};
 use crate::tokenizer::{Tokenizer, config_beside};
 use crate::train::documents::Loss;
 use crate::train::{Schedule, Shape, TrainPlan, train};
@@ -122,7 +122,7 @@ enum DialectArg {
 
 /// Trains, writes, shows.
 pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
-    let corpus = super::corpus(&args.corpus);
+    let corpus = super::corpus(&args.corpus, Reading::default());
     let plan = plan(args)?;
     let report = train(&plan, &*corpus, job)?;
     if output.json {
@@ -168,8 +168,8 @@ fn plan(args: Args) -> anyhow::Result<TrainPlan> {
         schedule,
         loss,
         dialect: match args.dialect {
-            DialectArg::Fixed => Dialect::Fixed,
-            DialectArg::Stripped => Dialect::Stripped,
+            DialectArg::Fixed => Dialect::FIXED,
+            DialectArg::Stripped => Dialect::STRIPPED,
         },
         seed: args.seed,
         tokenizer,

@@ -2,9 +2,11 @@
 
 use std::cmp::Ordering;
 
-use super::atoms::{self, angstrom, fixed};
 use super::eigen::{Rounding, diagonalise, turn_rows};
-use super::{Conformer, Frame};
+use super::{Conformer, Frame, ReadOptions};
+use crate::text::elements::{atomic_number, weight_dalton};
+use crate::text::number::truncate_f64;
+use crate::text::{Fixed, Precision};
 
 type Vector = [f64; 3];
 type Matrix = [Vector; 3];
@@ -20,7 +22,7 @@ type Matrix = [Vector; 3];
 /// the balance that they have in the file: a rule on the molecule itself, such as a positive third moment, makes
 /// 52.5 to 54 % of the coordinates negative (xtb_moses_aq, etkdg_drugs_test), and the sign is what drift is about.
 pub fn principal(numbers: &[u8], positions: &mut [[f64; 3]]) {
-    let masses: Vec<f64> = numbers.iter().map(|&n| atoms::weight_dalton(n).unwrap_or(0.0)).collect();
+    let masses: Vec<f64> = numbers.iter().map(|&n| weight_dalton(n).unwrap_or(0.0)).collect();
     let total: f64 = masses.iter().sum();
     if total <= 0.0 || masses.len() != positions.len() {
         return;
@@ -35,19 +37,21 @@ pub fn principal(numbers: &[u8], positions: &mut [[f64; 3]]) {
     }
 }
 
-/// `conformer` in `frame`; the text gives no hydrogens but a few, so its heavy atoms are what is weighed.
+/// `conformer` in the frame of `options`; the text gives no hydrogens but a few, so its heavy atoms are what is weighed.
 ///
 /// # Errors
 /// A reason: an atom of the skeleton has no element, or a coordinate leaves the range.
-pub(super) fn turn(conformer: &mut Conformer, frame: Frame) -> Result<(), String> {
-    if frame == Frame::Keep {
+pub(super) fn turn(conformer: &mut Conformer, options: ReadOptions) -> Result<(), String> {
+    if options.frame == Frame::Keep {
         return Ok(());
     }
+    let precision = options.reading.precision;
     let numbers = elements(&conformer.skeleton)?;
-    let mut positions: Vec<Vector> = conformer.coordinates.iter().map(|c| c.map(angstrom)).collect();
+    let mut positions: Vec<Vector> =
+        conformer.coordinates.iter().map(|c| c.map(|value| angstrom(value, precision))).collect();
     principal(&numbers, &mut positions);
     for (coordinate, position) in conformer.coordinates.iter_mut().zip(positions) {
-        *coordinate = fixed(position)?;
+        *coordinate = fixed(position, precision)?;
     }
     Ok(())
 }
@@ -62,8 +66,8 @@ fn elements(skeleton: &str) -> Result<Vec<u8>, String> {
 fn element(atom: &str) -> Option<u8> {
     let atom = atom.trim_start_matches(|c: char| c.is_ascii_digit());
     let second = atom.as_bytes().get(1).is_some_and(u8::is_ascii_lowercase);
-    let two = if second { atom.get(..2).and_then(atoms::atomic_number) } else { None };
-    two.or_else(|| atom.get(..1).and_then(atoms::atomic_number))
+    let two = if second { atom.get(..2).and_then(atomic_number) } else { None };
+    two.or_else(|| atom.get(..1).and_then(atomic_number))
 }
 
 /// The inertia tensor about the origin, in dalton Å².
@@ -113,6 +117,17 @@ fn cross(a: Vector, b: Vector) -> Vector {
     [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }
 
+/// A fixed-point coordinate in Å.
+pub(super) fn angstrom(value: Fixed, precision: Precision) -> f64 {
+    f64::from(value) / f64::from(precision.units_per_angstrom())
+}
+
+/// A position in Å, truncated.
+pub(super) fn fixed(position: [f64; 3], precision: Precision) -> Result<[Fixed; 3], String> {
+    let at = |x: f64| truncate_f64(x, precision).map_err(|e| format!("{x}: {e}"));
+    Ok([at(position[0])?, at(position[1])?, at(position[2])?])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,7 +144,7 @@ mod tests {
     fn centre_axes_distances_and_handedness() {
         let mut turned = POSITIONS;
         principal(&NUMBERS, &mut turned);
-        let masses = NUMBERS.map(|n| atoms::weight_dalton(n).unwrap());
+        let masses = NUMBERS.map(|n| weight_dalton(n).unwrap());
         for axis in 0..3 {
             let centre: f64 = masses.iter().zip(&turned).map(|(m, p)| m * p[axis]).sum();
             assert!(centre.abs() < 1e-9);

@@ -1,14 +1,13 @@
 //! Reading corpora: inputs to files, files to streams, streams to the reader of their format.
 
 use std::io::{BufRead, Cursor, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::archive::{self, Member};
-use super::source::{self, Format, KNOWN_FORMATS, read_error};
+use super::damage::read_error;
+use super::source::{self, Format, KNOWN_FORMATS};
 use super::walk::{self, InputFile};
-use super::{
-    Batch, Context, Emit, ReadOptions, Skipped, Source, hdf5, jsonl, msgpack, pickles, plain, sdf, xyz,
-};
+use super::{Batch, Context, Emit, ReadOptions, Skipped, Source, jsonl, msgpack, pickles, plain, sdf, xyz};
 use crate::error::{Error, Result};
 use crate::job::{InputHash, Job, Unit};
 use crate::text::Written;
@@ -99,7 +98,7 @@ impl ReadSummary {
         self.written = batch.conformers.iter().fold(self.written, |all, c| all.join(c.written));
     }
 
-    fn refuse_if_empty(&self, inputs: &[PathBuf]) -> Result<()> {
+    pub(super) fn refuse_if_empty(&self, inputs: &[PathBuf]) -> Result<()> {
         if self.conformers > 0 {
             return Ok(());
         }
@@ -124,7 +123,7 @@ fn read_file(file: &InputFile, context: Context<'_>, emit: &mut Emit<'_>) -> Res
     if format == Some(Format::Hdf5) && file.regular && !opened.compressed() {
         // HDF5 is read from its path; this pass only hashes.
         let hash = opened.finish(&place, file.name(), context.job)?;
-        hdf5::read(&file.path, &place, context, emit)?;
+        read_hdf5(&file.path, &place, context, emit)?;
         return Ok(hash);
     }
     let is_tar = source::is_tar(&prefix);
@@ -188,9 +187,20 @@ fn read_format(format: Format, source: Source<'_>, context: Context<'_>, emit: &
         }
         Format::Hdf5 => {
             let spooled = spool(source.reader, &source.name, context.job)?;
-            hdf5::read(spooled.path(), &source.name, context, emit)
+            read_hdf5(spooled.path(), &source.name, context, emit)
         }
     }
+}
+
+#[cfg(feature = "hdf5")]
+fn read_hdf5(path: &Path, name: &str, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+    super::hdf5::read(path, name, context, emit)
+}
+
+/// Without its library HDF5 is known, but cannot be read.
+#[cfg(not(feature = "hdf5"))]
+fn read_hdf5(_: &Path, name: &str, _: Context<'_>, _: &mut Emit<'_>) -> Result<()> {
+    Err(Error::input(name, "is HDF5, which this drift was built without", "build it with --features hdf5"))
 }
 
 /// The whole of a stream, of at most [`MAX_PICKLE_BYTES`].

@@ -80,7 +80,7 @@ impl Checkpoint {
             EngineChoice::CandleTransformers => Engine::candle_transformers(folder, &plan.device)?,
         };
         config.check_vocabulary(&tokenizer)?;
-        let dialect = plan.dialect.or_else(|| recipe_dialect(folder)).unwrap_or(Dialect::Fixed);
+        let dialect = plan.dialect.or_else(|| recipe_dialect(folder)).unwrap_or(Dialect::FIXED);
         let mut inputs = vec![tokenizer.source.clone()];
         inputs.extend(weights(folder)?);
         let specials = specials(ends, &config);
@@ -111,7 +111,7 @@ impl Checkpoint {
             inputs: vec![tokenizer.source.clone()],
             tokenizer: tokenizer.into(),
             engine: Engine::Drift(Box::new(decoder)),
-            dialect: plan.dialect.unwrap_or(Dialect::Fixed),
+            dialect: plan.dialect.unwrap_or(Dialect::FIXED),
             spelling: None,
             synthetic: Some(shape),
         })
@@ -151,7 +151,7 @@ fn recipe_spelling(folder: &Path) -> Result<Option<Spelling>> {
         return Ok(None);
     }
     let mut spelling = Spelling::default();
-    Embedded.read(&Job::default(), &mut |batch| {
+    Embedded::default().read(&Job::default(), &mut |batch| {
         spelling = batch.conformers.iter().fold(spelling, |sum, one| sum.join(Spelling::of(&one.skeleton)));
         Ok(())
     })?;

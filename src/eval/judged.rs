@@ -68,15 +68,15 @@ fn judged(
     let prompt = Some(&*subject.molecule.smiles);
     let (ended, dialect) = (sample.end == End::Eos, checkpoint.dialect);
     let mut verdict = audit::judge(&audit::TextSample { prompt, answer: &text, ended, dialect });
-    if dialect == Dialect::Stripped {
-        let cut = cut_off(&checkpoint.tokenizer, sample);
+    if dialect.is_stripped() {
+        let cut = cut_off(&checkpoint.tokenizer, sample, dialect);
         for (at, block) in verdict.blocks.iter_mut().enumerate() {
             block.truncated = Some(cut.contains(&at));
         }
     }
     let copied = verdict.skeleton == subject.molecule.skeleton;
     // Another spelling of the molecule may have its atoms in another order.
-    let points = audit::coordinates(&text).filter(|_| verdict.outcome == Outcome::Pass && copied);
+    let points = audit::coordinates(&text, dialect).filter(|_| verdict.outcome == Outcome::Pass && copied);
     let marks = audit::marks(&text, dialect);
     let mut drift = DriftHistogram::default();
     if let Some(placeholder) = placeholder.filter(|_| copied) {
@@ -104,7 +104,7 @@ fn add_drift(
     skeleton: &str,
     drift: &mut DriftHistogram,
 ) -> Result<()> {
-    let blocks = audit::readable(text);
+    let blocks = audit::readable(text, checkpoint.dialect);
     let coordinates: Vec<_> = blocks.iter().map(|block| block.unwrap_or_default()).collect();
     let mended = write(skeleton, &coordinates, checkpoint.dialect);
     let template = placeholder.fill(skeleton);
@@ -114,7 +114,7 @@ fn add_drift(
 }
 
 /// The blocks that were closed by force where the model would have written on.
-fn cut_off(tokenizer: &Tokenizer, sample: &GeneratedText) -> BTreeSet<usize> {
+fn cut_off(tokenizer: &Tokenizer, sample: &GeneratedText, dialect: Dialect) -> BTreeSet<usize> {
     if sample.preferred.is_empty() {
         return BTreeSet::new();
     }
@@ -125,7 +125,7 @@ fn cut_off(tokenizer: &Tokenizer, sample: &GeneratedText) -> BTreeSet<usize> {
         let at = texts[..*place].iter().map(String::len).sum::<usize>();
         let block = blocks.iter().position(|block| block.start <= at && at <= block.end)?;
         let next = tokenizer.decode(&[*token]).unwrap_or_default();
-        audit::goes_on(&text[blocks[block].start..at], &next).then_some(block)
+        audit::goes_on(&text[blocks[block].start..at], &next, dialect).then_some(block)
     };
     sample.preferred.iter().filter_map(is_cut).collect()
 }

@@ -8,6 +8,7 @@ use crate::corpus::Embedded;
 use crate::error::{Error, Result};
 use crate::job::Job;
 use crate::placeholder::{DialectChoice, FitPlan, FittedClasses, FittedFile, Objective, fit};
+use crate::text::Reading;
 
 /// A placeholder with its name in reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,7 +87,7 @@ fn fitted(checkpoint: &Checkpoint, seed: u64, job: &Job) -> Result<String> {
         seed,
         classes: false,
     };
-    let report = fit(&plan, &Embedded, job)?;
+    let report = fit(&plan, &Embedded { reading: Reading::of(checkpoint.dialect) }, job)?;
     if let Some(refused) = report.refused.first() {
         let problem = format!("{} has none: {}", refused.tokenizer, refused.why());
         return Err(Error::input("--placeholder fitted", problem, format!("use {}", refused.instead)));

@@ -18,7 +18,7 @@ use crate::constraint::{Constraint, LogitProcessor, LpKind};
 use crate::error::Result;
 use crate::generate::{Generated, Options, Prompt};
 use crate::job::Job;
-use crate::text::{Dialect, skeleton, tagged};
+use crate::text::{skeleton, tagged};
 use crate::tokenizer::Tokenizer;
 use crate::train;
 
@@ -108,7 +108,7 @@ pub(super) fn run(
 /// Tokens that close a number, where whether a block was cut off shows in nothing but what the model would have written:
 /// under position templates in the stripped dialect.
 fn closing(processor: LpKind, checkpoint: &Checkpoint) -> Arc<[u32]> {
-    if !processor.takes_placeholder() || checkpoint.dialect == Dialect::Fixed {
+    if !processor.takes_placeholder() || checkpoint.dialect.is_fixed() {
         return Arc::default();
     }
     Vocabulary::of(&checkpoint.tokenizer).ids(|token| token.starts_with([',', '>'])).into()

@@ -28,7 +28,11 @@ impl Subject {
         if !molecule.conformers.is_empty() {
             let topology = Topology::new(&molecule.skeleton)
                 .map_err(|e| Error::input(&molecule.smiles, e, "leave this molecule out"))?;
-            let conformers = molecule.conformers.iter().map(|conformer| in_angstrom(conformer)).collect();
+            let conformers = molecule
+                .conformers
+                .iter()
+                .map(|conformer| in_angstrom(conformer, molecule.precision))
+                .collect();
             subject.reference = Some(Reference { topology, conformers });
         }
         Ok(subject)

@@ -4,6 +4,10 @@
 //! and number of generations; get the [`GeneratedText`]s in the same order. With the same seed a sample is the same whatever
 //! the batch, the order and the number of threads (on the CPU, in f32).
 
+#[cfg(feature = "baseline")]
+mod baseline;
+#[cfg(not(feature = "baseline"))]
+#[path = "no_baseline.rs"]
 mod baseline;
 mod clock;
 mod decode;

@@ -23,6 +23,7 @@ pub(super) fn longest_first(prompts: &[Prompt]) -> VecDeque<Item> {
 }
 
 /// Groups of at most `batch` texts of equal prompt length, longest first.
+#[cfg(feature = "baseline")]
 pub(super) fn groups_of_equal_length(prompts: &[Prompt], batch: usize) -> Vec<Vec<Item>> {
     let mut by_length = std::collections::BTreeMap::<usize, Vec<Item>>::new();
     for item in longest_first(prompts) {

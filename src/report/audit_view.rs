@@ -5,7 +5,6 @@ use super::table::Table;
 use crate::audit::{AuditReport, FileReport};
 use crate::error::escaped;
 use crate::stats::bootstrap::Mean;
-use crate::text::Dialect;
 
 /// One row per file and logit processor.
 pub fn audit_table(report: &AuditReport) -> Table {
@@ -41,7 +40,7 @@ pub fn audit_table(report: &AuditReport) -> Table {
         let without = thousands(total.counts.without_prompt);
         table.note(format!("{without} samples have no prompt: their molecular graph was not compared"));
     }
-    if report.dialect == Dialect::Stripped {
+    if report.dialect.is_stripped() {
         table.note("lost digits do not show in the stripped dialect");
     }
     table

@@ -5,7 +5,7 @@ use super::eval_view::{
     probability_table, setting,
 };
 use super::html::{Page, Section};
-use super::plot::{Bar, BarChart, Columns, Scale, Value, bars, columns};
+use super::plot::{Bar, BarChart, BarValue, Columns, Scale, bars, columns};
 use super::table::Table;
 use crate::constraint::LpKind;
 use crate::eval::record::{EvalReport, RunReport};
@@ -69,7 +69,7 @@ fn name(report: &EvalReport, run: &RunReport) -> String {
 fn harm_plot(report: &EvalReport) -> String {
     let share = |run: &RunReport, count: Option<u64>| {
         let value = count.map(|count| count as f64 / run.outcome.blocks.max(1) as f64);
-        Value { value, text: super::format::percent_or_dash(value) }
+        BarValue { value, text: super::format::percent_or_dash(value) }
     };
     let bar = |run: &RunReport| Bar {
         label: name(report, run),
@@ -94,7 +94,7 @@ fn time_plot(report: &EvalReport) -> String {
         let time = &run.cost.seconds;
         let part = |seconds: f64| {
             let value = Some(seconds / time.total.max(f64::MIN_POSITIVE));
-            Value { value, text: super::format::percent_or_dash(value) }
+            BarValue { value, text: super::format::percent_or_dash(value) }
         };
         Bar {
             label: name(report, run),

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::parameters::ParameterLayout;
 use super::report::TrainReport;
-use crate::design::train::tokenizer_config;
+use crate::design::extension::config::tokenizer_config;
 use crate::error::{Error, Result};
 use crate::io::write_atomic;
 use crate::model::Config;

@@ -4,6 +4,13 @@
 //! `cargo bench --bench count` prints ratios; `-- --check` only compares counts; `-- --blocks 100000000` sets the size
 //! of the generated corpus. The shared tokenizers are used too where `../shared` (or `DRIFT_SHARED`) is present.
 
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    reason = "prints what it measures"
+)]
+
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -112,7 +119,7 @@ fn best_of(runs: usize, mut work: impl FnMut() -> usize) -> Duration {
 fn growth(blocks: u64) {
     let plan = FitPlan {
         tokenizers: vec![Tokenizer::load(Path::new("qwen-like")).expect("embedded")],
-        dialects: DialectChoice::Only(Dialect::Fixed),
+        dialects: DialectChoice::Only(Dialect::FIXED),
         candidates: Vec::new(),
         objective: Objective::default(),
         seed: 0,
@@ -147,7 +154,7 @@ struct Generated {
 impl Conformers for Generated {
     fn read(&self, job: &Job, emit: &mut Emit<'_>) -> drift::Result<ReadSummary> {
         let mut patterns = Vec::new();
-        let mut summary = Embedded.read(job, &mut |batch| {
+        let mut summary = Embedded::default().read(job, &mut |batch| {
             patterns.extend(batch.conformers.into_iter().map(|c| (c.molecule, c.skeleton)));
             Ok(())
         })?;
@@ -188,7 +195,7 @@ fn generate(patterns: &[(std::sync::Arc<str>, std::sync::Arc<str>)], seed: u64) 
 fn texts(dialect: Dialect) -> Vec<String> {
     let mut texts = Vec::new();
     let text = |c: &Conformer| tagged(&write(&c.skeleton, &c.coordinates, dialect));
-    Embedded
+    Embedded::default()
         .read(&Job::default(), &mut |batch| {
             texts.extend(batch.conformers.iter().map(text));
             Ok(())

@@ -8,6 +8,13 @@
 //! `0.0000,0.0000,0.0000` with an allowlist: every engine writes texts of the same lengths. On a machine that others use
 //! too, CPU seconds (Linux) tell more than the clock.
 
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    reason = "prints what it measures"
+)]
+
 use std::collections::HashMap;
 use std::path::Path;
 use std::process::Command;
@@ -188,7 +195,7 @@ struct Work {
 impl Work {
     fn new(tokenizer: &Tokenizer, molecules: usize, generations: usize) -> Self {
         let mut skeletons = Vec::new();
-        Embedded
+        Embedded::default()
             .read(&Job::default(), &mut |batch| {
                 skeletons.extend(batch.conformers.into_iter().map(|conformer| conformer.skeleton));
                 Ok(())

@@ -4,6 +4,13 @@
 //! `cargo bench --bench lp` prints shares; `-- --check` only compares masks with dense ones. Qwen3's own tokenizer is used
 //! where `../shared` (or `DRIFT_SHARED`) is present, else the embedded one, with logits for Qwen3's vocabulary.
 
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    reason = "prints what it measures"
+)]
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -188,7 +195,7 @@ fn template(processor: &LogitProcessor, skeletons: &[String]) -> f64 {
 /// Some skeletons of the embedded corpus.
 fn skeletons() -> Vec<String> {
     let mut skeletons = Vec::new();
-    Embedded
+    Embedded::default()
         .read(&Job::default(), &mut |batch| {
             skeletons.extend(batch.conformers.iter().map(|c| c.skeleton.to_string()));
             Ok(())

@@ -294,7 +294,7 @@ fn drift_of_generated_blocks_is_counted() {
 
 fn embedded() -> Vec<Conformer> {
     let mut all = Vec::new();
-    Embedded
+    Embedded::default()
         .read(&Job::default(), &mut |batch| {
             all.extend(batch.conformers.into_iter().step_by(20));
             Ok(())
@@ -334,7 +334,7 @@ fn true_texts_are_without_fault() {
         assert_eq!(counts, clean);
         assert_eq!(drift.0.values().sum::<u64>(), counts.blocks);
         let blocks = texts.iter().flat_map(|text| block_ranges(text).into_iter().map(|range| &text[range]));
-        assert_eq!(DialectCounts::of(blocks).dialect(), Some(dialect));
+        assert_eq!(DialectCounts::of(blocks, dialect).dialect(dialect), Some(dialect));
     }
 }
 
@@ -343,7 +343,7 @@ fn geometry_is_compared_with_references() {
     let folder = Folder::new();
     let conformers: Vec<Conformer> = embedded().into_iter().take(12).collect();
     let prompt = |c: &Conformer| skeleton::smiles(&c.skeleton);
-    let text = |c: &Conformer| write(&c.skeleton, &c.coordinates, Dialect::Fixed);
+    let text = |c: &Conformer| write(&c.skeleton, &c.coordinates, Dialect::FIXED);
     let references: Vec<String> = conformers
         .iter()
         .map(|c| json!({"canonical_smiles": prompt(c), "embedded_smiles": text(c)}).to_string())
@@ -385,7 +385,7 @@ fn geometry_is_compared_with_references() {
 fn a_conformer_covers_itself() {
     for conformer in embedded().into_iter().take(40) {
         let molecule = Topology::new(&conformer.skeleton).unwrap();
-        let own = in_angstrom(&conformer.coordinates);
+        let own = in_angstrom(&conformer.coordinates, drift::text::Precision::FOUR);
         let turned: Vec<[f64; 3]> = own.iter().map(|[x, y, z]| [*z + 1.0, *x - 2.0, *y]).collect();
         let references = [own.clone()];
         assert!(molecule.bond_length_error(&turned, &references).unwrap() < 1e-9);

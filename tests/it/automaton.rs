@@ -5,12 +5,12 @@ use std::sync::{Arc, LazyLock};
 
 use drift::constraint::{Constraint, LogitProcessor, LpKind, Mask};
 use drift::corpus::{Conformers, Embedded};
-use drift::design::extend::extend;
-use drift::design::{Range, Scheme};
+use drift::design::extension::extend::extend;
+use drift::design::{Grammar, Range, Scheme};
 use drift::io::hash_bytes;
 use drift::job::Job;
 use drift::text::skeleton::{Spelling, smiles, with_hydrogens};
-use drift::text::{Dialect, Fixed, tagged, write};
+use drift::text::{Dialect, Fixed, Precision, Reading, Separator, TrailingZeros, tagged, write};
 use drift::tokenizer::Tokenizer;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -18,7 +18,7 @@ use rayon::prelude::*;
 
 use crate::common::fixture;
 use crate::counting::{FIXTURES, embedded_texts, fixture_tokenizer, is_asked_for, trained, whole};
-use crate::support::{SHARED_TOKENIZERS, shared, shared_texts};
+use crate::support::{SHARED_TOKENIZERS, more, shared, shared_texts};
 
 /// An id that no vocabulary has.
 const EOS: u32 = u32::MAX - 7;
@@ -26,7 +26,7 @@ const EOS: u32 = u32::MAX - 7;
 /// Skeletons of the embedded corpus, each once.
 static SKELETONS: LazyLock<Vec<String>> = LazyLock::new(|| {
     let mut all = std::collections::BTreeSet::new();
-    Embedded
+    Embedded::default()
         .read(&Job::default(), &mut |batch| {
             all.extend(batch.conformers.into_iter().map(|c| c.skeleton.to_string()));
             Ok(())
@@ -38,7 +38,7 @@ static SKELETONS: LazyLock<Vec<String>> = LazyLock::new(|| {
 /// A tokenizer of drift's own design, blocks below 15 Å cut at `starts`; without the checks of `drift train-tokenizer`.
 pub fn extended(base: &str, starts: &[usize]) -> Tokenizer {
     let (base, json) = Tokenizer::load_with_json(Path::new(base)).unwrap();
-    let scheme = Scheme::fixed(Range::new(15).unwrap(), starts.to_vec());
+    let scheme = Scheme::fixed(Grammar::fixed(Range::new(15).unwrap(), Precision::FOUR), starts.to_vec());
     let vocabulary = base.vocabulary();
     let new: Vec<String> =
         scheme.strings().into_iter().filter(|piece| !vocabulary.contains_key(piece)).collect();
@@ -66,19 +66,21 @@ fn tokenizers() -> Vec<Tokenizer> {
     ]);
     // Two ways to cut `111` score alike in it: refused.
     list.extend(FIXTURES.into_iter().filter(|name| *name != "unigram-like").map(fixture_tokenizer));
-    if let Some(shared) = shared("the automaton of the real tokenizers") {
-        // The others are these with a few tokens more or less.
-        let few = ["qwen3-custom", "llama-3.2-chem", "cl100k", "mistral-v1"];
-        for name in if whole() { &SHARED_TOKENIZERS[..] } else { &few } {
-            list.push(Tokenizer::load(&shared.join("tokenizers").join(name)).unwrap());
-        }
-    }
     list
 }
 
+/// The real ones.
+fn shared_tokenizers() -> Vec<Tokenizer> {
+    // The others are these with a few tokens more or less.
+    let few = ["qwen3-custom", "llama-3.2-chem", "cl100k", "mistral-v1"];
+    let names = if whole() { &SHARED_TOKENIZERS[..] } else { &few };
+    names.iter().map(|name| Tokenizer::load(&shared().join("tokenizers").join(name)).unwrap()).collect()
+}
+
 /// Numbers of every magnitude and length.
-fn number(random: &mut ChaCha8Rng) -> Fixed {
-    let limit = [9_999, 99_999, 150_500, 999_999][random.random_range(0..4)];
+fn number(precision: Precision, random: &mut ChaCha8Rng) -> Fixed {
+    let units = precision.units_per_angstrom();
+    let limit = [units, 10 * units, 15 * units + units / 20, 100 * units][random.random_range(0..4)] - 1;
     let step = [1, 1, 10, 100, 1_000, 10_000][random.random_range(0..6)];
     random.random_range(-limit..=limit) / step * step
 }
@@ -101,8 +103,12 @@ fn encoded(tokenizer: &Tokenizer, answer: &str) -> Vec<u32> {
 
 /// The text of an answer's tokens, without the end of the prompt that the first may hold, and without the space that a
 /// tokenizer puts behind a tag.
-fn decoded(tokenizer: &Tokenizer, ids: &[u32]) -> String {
-    let text = tokenizer.inner().decode(ids, false).unwrap().replace(' ', "");
+fn decoded(tokenizer: &Tokenizer, ids: &[u32], separator: Separator) -> String {
+    let text = tokenizer.inner().decode(ids, false).unwrap();
+    let text = match separator {
+        Separator::Comma => text.replace(' ', ""),
+        Separator::Space => text.trim_start().replace("] ", "]"),
+    };
     assert!("[/SMILES]".ends_with(text.split("[CONFORMER]").next().unwrap()), "{}: {text}", tokenizer.name);
     text[text.find("[CONFORMER]").unwrap()..].to_owned()
 }
@@ -119,7 +125,7 @@ fn accepted(constraint: &dyn Constraint, ids: &[u32]) -> usize {
     ids.len() + usize::from(constraint.mask(&state) == Mask::Forced(EOS))
 }
 
-/// The grammar again, character by character: fixed `-?(0|[1-9]\d?)\.\d{4}`, stripped
+/// The grammar again, character by character: with four decimals fixed `-?(0|[1-9]\d?)\.\d{4}`, stripped
 /// `-?(0|[1-9]\d?)(\.\d{0,3}[1-9])?`.
 fn is_number(text: &str, dialect: Dialect) -> bool {
     let text = text.strip_prefix('-').unwrap_or(text);
@@ -127,12 +133,12 @@ fn is_number(text: &str, dialect: Dialect) -> bool {
     let digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
     let integer_holds =
         digits(integer) && (integer.len() == 1 || (integer.len() == 2 && !integer.starts_with('0')));
-    let decimals_hold = match dialect {
-        Dialect::Fixed => decimals.len() == 4,
-        Dialect::Stripped if text.contains('.') => {
-            (1..=4).contains(&decimals.len()) && !decimals.ends_with('0')
+    let decimals_hold = match dialect.zeros() {
+        TrailingZeros::Kept => decimals.len() == dialect.decimals(),
+        TrailingZeros::Removed if text.contains('.') => {
+            (1..=dialect.decimals()).contains(&decimals.len()) && !decimals.ends_with('0')
         }
-        Dialect::Stripped => true,
+        TrailingZeros::Removed => true,
     };
     integer_holds && digits(decimals) && decimals_hold
 }
@@ -142,7 +148,7 @@ fn is_legal(text: &str, skeleton: &str, dialect: Dialect) -> bool {
     let mut emptied = String::new();
     while let Some((before, after)) = rest.split_once('<') {
         let (inside, behind) = after.split_once('>').unwrap();
-        let numbers: Vec<&str> = inside.split(',').collect();
+        let numbers: Vec<&str> = inside.split(dialect.separator().character()).collect();
         if numbers.len() != 3 || !numbers.iter().all(|number| is_number(number, dialect)) {
             return false;
         }
@@ -194,13 +200,13 @@ pub fn check(tokenizer: &Tokenizer, dialect: Dialect, rounds: u64) -> u64 {
         let prompt = format!("[SMILES]{}[/SMILES]", smiles(skeleton));
         let blocks = skeleton.matches("<>").count();
         let coordinates: Vec<[Fixed; 3]> =
-            (0..blocks).map(|_| std::array::from_fn(|_| number(&mut random))).collect();
+            (0..blocks).map(|_| std::array::from_fn(|_| number(dialect.precision(), &mut random))).collect();
         let text = tagged(&write(skeleton, &coordinates, dialect));
         let ids = encoded_behind(tokenizer, &prompt, &text);
         assert_eq!(accepted(&*constraint, &ids), ids.len() + 1, "{}: {text}", tokenizer.name);
 
         let walked = walk(&*constraint, &mut random);
-        let text = decoded(tokenizer, &walked);
+        let text = decoded(tokenizer, &walked, dialect.separator());
         assert!(is_legal(&text, skeleton, dialect), "{}: {text}", tokenizer.name);
         assert_eq!(encoded_behind(tokenizer, &prompt, &text), walked, "{}: {text}", tokenizer.name);
         false
@@ -212,7 +218,7 @@ pub fn check(tokenizer: &Tokenizer, dialect: Dialect, rounds: u64) -> u64 {
 fn check_texts(tokenizer: &Tokenizer, dialect: Dialect, texts: &[String]) -> (usize, usize) {
     let processor = LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), dialect, None, EOS).unwrap();
     let refused = texts.par_iter().filter(|text| {
-        let skeleton = drift::text::parse(text).unwrap().skeleton;
+        let skeleton = drift::text::parse(text, Reading::default()).unwrap().skeleton;
         let Some(constraint) = constraint_of(&processor, &skeleton) else { return true };
         let prompt = format!("[SMILES]{}[/SMILES]", smiles(&skeleton));
         let ids = encoded_behind(tokenizer, &prompt, &tagged(text));
@@ -224,8 +230,18 @@ fn check_texts(tokenizer: &Tokenizer, dialect: Dialect, texts: &[String]) -> (us
 
 #[test]
 fn true_texts_are_followed_and_what_is_followed_is_canonical() {
-    let shared = if whole() { shared("the automaton on all shared texts") } else { None };
-    for tokenizer in tokenizers().into_iter().filter(|tokenizer| is_asked_for(&tokenizer.name)) {
+    check_both_ways(tokenizers());
+}
+
+#[test]
+#[cfg_attr(not(has_shared), ignore = "needs ../shared or DRIFT_SHARED")]
+fn texts_of_the_shared_tokenizers_are_followed_and_canonical() {
+    check_both_ways(shared_tokenizers());
+}
+
+fn check_both_ways(tokenizers: Vec<Tokenizer>) {
+    let shared = if whole() { more() } else { None };
+    for tokenizer in tokenizers.into_iter().filter(|tokenizer| is_asked_for(&tokenizer.name)) {
         for (dialect, field) in Dialect::ALL.into_iter().zip(["embedded_smiles", "embedded_smiles_stripped"])
         {
             let rounds = if whole() { 10_000 } else { 40 };
@@ -244,6 +260,25 @@ fn true_texts_are_followed_and_what_is_followed_is_canonical() {
 }
 
 #[test]
+fn other_decimals_and_separators_are_followed_too() {
+    let mut list = Tokenizer::embedded().unwrap();
+    list.push(fixture_tokenizer("gpt2-like"));
+    for tokenizer in list {
+        for decimals in [1, 2, 3, 5] {
+            for dialect in Dialect::both(Precision::new(decimals).unwrap()) {
+                assert_eq!(check(&tokenizer, dialect, 20), 0, "{}, {}", tokenizer.name, dialect.name());
+            }
+        }
+        // GPT-2 merges a space with the digits behind it: no proof, and refused.
+        let spaced = !tokenizer.name.starts_with("gpt2");
+        for dialect in Dialect::both(Precision::new(3).unwrap()).into_iter().filter(|_| spaced) {
+            let dialect = dialect.separated_by(Separator::Space);
+            assert_eq!(check(&tokenizer, dialect, 20), 0, "{}, {}", tokenizer.name, dialect.name());
+        }
+    }
+}
+
+#[test]
 fn the_grammar_has_few_states_and_few_legal_tokens() {
     let size = |name: &str, dialect| {
         let tokenizer = Tokenizer::load(Path::new(name)).unwrap();
@@ -254,23 +289,23 @@ fn the_grammar_has_few_states_and_few_legal_tokens() {
     };
     // Per number: start, second digit or point, point, four decimals, comma; instead of the last comma an end. Before a
     // first sign: one more.
-    assert_eq!(size("qwen-like", Dialect::Fixed), (25, 14));
-    assert_eq!(size("qwen-like", Dialect::Stripped), (34, 14));
+    assert_eq!(size("qwen-like", Dialect::FIXED), (25, 14));
+    assert_eq!(size("qwen-like", Dialect::STRIPPED), (34, 14));
     // Digits in threes: start, point, three decimals, the fourth, comma. 10 + 90 + 1,000 runs, `.`, `,`, `,-`, `-`.
-    assert_eq!(size("llama-like", Dialect::Fixed), (16, 1_104));
-    assert_eq!(size("llama-like", Dialect::Stripped), (19, 1_113));
+    assert_eq!(size("llama-like", Dialect::FIXED), (16, 1_104));
+    assert_eq!(size("llama-like", Dialect::STRIPPED), (19, 1_113));
     // Digits merge by content: a state for what is left of a run.
     let fixture_size =
         |name: &str, dialect| size(fixture("tokenizers").join(name).to_str().unwrap(), dialect);
-    assert_eq!(fixture_size("gpt2-like", Dialect::Fixed), (604, 1_207));
-    assert_eq!(fixture_size("gpt2-like", Dialect::Stripped), (598, 1_244));
-    assert_eq!(fixture_size("o200k-like", Dialect::Fixed), (16, 1_104));
-    assert_eq!(fixture_size("o200k-like", Dialect::Stripped), (19, 1_113));
+    assert_eq!(fixture_size("gpt2-like", Dialect::FIXED), (604, 1_207));
+    assert_eq!(fixture_size("gpt2-like", Dialect::STRIPPED), (598, 1_244));
+    assert_eq!(fixture_size("o200k-like", Dialect::FIXED), (16, 1_104));
+    assert_eq!(fixture_size("o200k-like", Dialect::STRIPPED), (19, 1_113));
     for name in
         FIXTURES.into_iter().filter(|name| !["gpt2-like", "o200k-like", "unigram-like"].contains(name))
     {
-        assert_eq!(fixture_size(name, Dialect::Fixed), (25, 14), "{name}");
-        assert_eq!(fixture_size(name, Dialect::Stripped), (34, 14), "{name}");
+        assert_eq!(fixture_size(name, Dialect::FIXED), (25, 14), "{name}");
+        assert_eq!(fixture_size(name, Dialect::STRIPPED), (34, 14), "{name}");
     }
 }
 
@@ -278,7 +313,7 @@ fn the_grammar_has_few_states_and_few_legal_tokens() {
 fn other_spellings_of_legal_texts_are_not_legal() {
     let tokenizer = Tokenizer::load(Path::new("qwen-like")).unwrap();
     let processor =
-        LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), Dialect::Fixed, None, EOS).unwrap();
+        LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), Dialect::FIXED, None, EOS).unwrap();
     let constraint = processor.constraint("[C]<>[O]<>").unwrap();
     let vocabulary = tokenizer.vocabulary();
     let canonical =
@@ -309,7 +344,7 @@ fn other_spellings_of_legal_texts_are_not_legal() {
 fn forced_runs_are_what_is_forced() {
     let tokenizer = Tokenizer::load(Path::new("qwen-like")).unwrap();
     let processor =
-        LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), Dialect::Fixed, None, EOS).unwrap();
+        LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), Dialect::FIXED, None, EOS).unwrap();
     let constraint = processor.constraint("[C]<>").unwrap();
     let mut run = Vec::new();
     constraint.forced_run(&constraint.start(), &mut run);
@@ -327,13 +362,13 @@ fn forced_runs_are_what_is_forced() {
 fn tokenizers_without_a_proof_are_refused_by_name() {
     let tokenizer = trained(&embedded_texts(200), false);
     let error =
-        LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), Dialect::Fixed, None, EOS).err().unwrap();
+        LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), Dialect::FIXED, None, EOS).err().unwrap();
     let message = error.to_string();
     assert!(message.starts_with("trained: the automaton cannot be proved"), "{message}");
     assert!(message.contains("holds a digit beside another character"), "{message}");
     let tokenizer = fixture_tokenizer("unigram-like");
     let error =
-        LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), Dialect::Fixed, None, EOS).err().unwrap();
+        LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), Dialect::FIXED, None, EOS).err().unwrap();
     let expected = "unigram-like: the automaton cannot be proved for this tokenizer: two ways to cut `111` are equally likely";
     assert!(error.to_string().starts_with(expected), "{error}");
 }
@@ -359,7 +394,7 @@ fn a_prompt_that_shares_a_token_with_its_answer_leaves_it_to_the_answer() {
 fn molecules_that_can_be_cut_in_two_equally_likely_ways_are_refused() {
     let tokenizer = fixture_tokenizer("unigram-digits-like");
     let processor =
-        LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), Dialect::Fixed, None, EOS).unwrap();
+        LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), Dialect::FIXED, None, EOS).unwrap();
     assert!(processor.constraint("[C]<>[C@@H]<>").is_ok());
     // `@@` and `@`, or `@` and `@@`.
     let error = processor.constraint("[C]<>[C@@@H]<>").err().unwrap().to_string();
@@ -370,7 +405,7 @@ fn molecules_that_can_be_cut_in_two_equally_likely_ways_are_refused() {
 fn skeletons_that_the_model_never_saw_are_refused() {
     let tokenizer = Tokenizer::load(Path::new("qwen-like")).unwrap();
     let processor =
-        LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), Dialect::Fixed, None, EOS).unwrap();
+        LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), Dialect::FIXED, None, EOS).unwrap();
     let corpus = SKELETONS.iter().map(|s| Spelling::of(s)).fold(Spelling::default(), Spelling::join);
     let processor = processor.spelled_as(corpus);
     assert!(processor.constraint("[C]<>[O]<>").is_ok());

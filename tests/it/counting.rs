@@ -12,7 +12,7 @@ use tokenizers::normalizers::NFC;
 use tokenizers::pre_tokenizers::byte_level::ByteLevel;
 
 use crate::common::fixture;
-use crate::support::{SHARED_TOKENIZERS, shared, shared_texts};
+use crate::support::{SHARED_TOKENIZERS, more, shared, shared_texts};
 
 /// Compares fast and reference counts and ends on texts; returns the number of blocks.
 fn compare(tokenizer: &Tokenizer, counter: &Counter, texts: &[String]) -> usize {
@@ -37,8 +37,9 @@ fn compare(tokenizer: &Tokenizer, counter: &Counter, texts: &[String]) -> usize 
 }
 
 #[test]
+#[cfg_attr(not(has_shared), ignore = "needs ../shared or DRIFT_SHARED")]
 fn equals_tokenizers_on_all_shared_conformers() {
-    let Some(shared) = shared("equality with the real tokenizers on the shared conformers") else { return };
+    let shared = shared();
     let mut blocks = 0;
     for name in SHARED_TOKENIZERS {
         let tokenizer = Tokenizer::load(&shared.join("tokenizers").join(name)).unwrap();
@@ -55,7 +56,7 @@ fn equals_tokenizers_on_all_shared_conformers() {
 /// Embedded texts in both dialects, tagged by the caller.
 pub fn embedded_texts(limit: usize) -> Vec<String> {
     let mut texts = Vec::new();
-    Embedded
+    Embedded::default()
         .read(&Job::default(), &mut |batch| {
             for c in &batch.conformers {
                 texts.extend(Dialect::ALL.map(|d| write(&c.skeleton, &c.coordinates, d)));
@@ -220,7 +221,7 @@ fn reason(tokenizer: &Tokenizer) -> String {
 fn every_kind_is_counted_and_equals_tokenizers() {
     let mut texts = embedded_texts(if whole() { usize::MAX } else { 500 });
     if whole()
-        && let Some(shared) = shared("the whole comparison of counts")
+        && let Some(shared) = more()
     {
         for field in ["embedded_smiles", "embedded_smiles_stripped"] {
             texts.extend(shared_texts(&shared, field));

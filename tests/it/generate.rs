@@ -105,6 +105,14 @@ fn engine(name: &str) -> Engine {
     Engine::Drift(Box::new(load(name)))
 }
 
+/// Ours, and that of candle-transformers where drift was built with it.
+fn engines(name: &str) -> Vec<Engine> {
+    let baseline = || Engine::candle_transformers(&model(name), &Device::cpu()).unwrap();
+    let mut engines = vec![engine(name)];
+    engines.extend(cfg!(feature = "baseline").then(baseline));
+    engines
+}
+
 fn options() -> Options {
     let sampling =
         Sampling { temperature: Some(1.1), top_k: Some(30), top_p: Some(0.95), min_p: Some(0.001) };
@@ -250,10 +258,8 @@ fn where_watched_tokens_are_forced_the_models_own_choice_is_kept() {
         });
         let plain = run(&mut engine(name), &prompts, &Options { batch, ..Options::default() });
         assert!(plain.samples.iter().all(|sample| sample.preferred.is_empty()));
-        let baseline = || Engine::candle_transformers(&model(name), &Device::cpu()).unwrap();
-        for (log_probabilities, mut engine) in
-            [(false, engine(name)), (true, engine(name)), (false, baseline()), (true, baseline())]
-        {
+        let logging = |logs| engines(name).into_iter().map(move |engine| (logs, engine));
+        for (log_probabilities, mut engine) in logging(false).chain(logging(true)) {
             let options =
                 Options { watched: watched.clone(), log_probabilities, batch, ..Options::default() };
             let found = run(&mut engine, &prompts, &options).samples;
@@ -274,6 +280,7 @@ fn where_watched_tokens_are_forced_the_models_own_choice_is_kept() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "baseline"), ignore = "needs --features baseline")]
 fn the_baseline_writes_the_same_greedy_text() {
     for name in MODELS {
         let prompts = prompts(24, |i| if i % 4 == 0 { Arc::new(Free) } else { Arc::new(template(i, true)) });
@@ -405,8 +412,7 @@ impl Observer for CancelAfter {
 #[test]
 fn a_cancelled_job_keeps_what_is_finished() {
     let prompts = mixed_prompts();
-    let baseline = Engine::candle_transformers(&model("qwen3-tied"), &Device::cpu()).unwrap();
-    for mut engine in [engine("qwen3-tied"), baseline] {
+    for mut engine in engines("qwen3-tied") {
         let options = Options { batch: 3, ..Options::default() };
         let all = run(&mut engine, &prompts, &options);
         assert!(!all.interrupted);
@@ -545,8 +551,7 @@ impl Constraint for MostLikely {
 #[test]
 fn a_logit_processor_sees_the_most_likely_token_before_its_mask() {
     let greedy = run(&mut engine("llama-tied"), &prompts(6, |_| Arc::new(Free)), &Options::default());
-    let baseline = Engine::candle_transformers(&model("llama-tied"), &Device::cpu()).unwrap();
-    for mut engine in [engine("llama-tied"), baseline] {
+    for mut engine in engines("llama-tied") {
         let found = run(&mut engine, &prompts(6, |_| Arc::new(MostLikely)), &options());
         for (found, greedy) in found.samples.iter().zip(&greedy.samples) {
             assert_eq!((&found.tokens, found.end), (&greedy.tokens, greedy.end));

@@ -1,5 +1,7 @@
 //! The one integration binary: a module per subject, so that it links once.
 
+#![allow(clippy::print_stderr, reason = "some say how much they compared")]
+
 mod architecture;
 mod audit;
 mod automaton;

@@ -103,6 +103,7 @@ fn kernels_and_candle_operations_agree() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "baseline"), ignore = "needs --features baseline")]
 fn logits_are_those_of_candle_transformers() {
     for name in MODELS {
         let (tokens, _) = golden(name);

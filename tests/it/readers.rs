@@ -40,7 +40,7 @@ pub fn tar(members: &[(&str, &[u8])]) -> Vec<u8> {
 
 pub fn read_as(frame: Frame, inputs: &[PathBuf]) -> Result<(Vec<Conformer>, ReadSummary)> {
     let mut conformers = Vec::new();
-    let options = ReadOptions { frame };
+    let options = ReadOptions { frame, ..ReadOptions::default() };
     let summary = corpus::read(inputs, &options, &Job::default(), &mut |batch| {
         conformers.extend(batch.conformers);
         Ok(())
@@ -64,10 +64,9 @@ pub fn refusal(input: PathBuf) -> String {
 }
 
 #[test]
+#[cfg_attr(not(has_shared), ignore = "needs ../shared or DRIFT_SHARED")]
 fn real_conformers_agree_with_their_mol_blocks() {
-    let Some(geom) = shared("real conformers against their mol blocks").map(|s| s.join("geom")) else {
-        return;
-    };
+    let geom = shared().join("geom");
     let (texts, summary) = read(geom.join("geom_conformers.jsonl")).unwrap();
     let (blocks, _) = read(geom.join("geom_conformers.sdf")).unwrap();
     assert_eq!((texts.len(), blocks.len()), (13, 13));
@@ -85,8 +84,9 @@ fn real_conformers_agree_with_their_mol_blocks() {
 }
 
 #[test]
+#[cfg_attr(not(has_shared), ignore = "needs ../shared or DRIFT_SHARED")]
 fn the_shared_samples_are_read_whole() {
-    let Some(geom) = shared("the shared samples").map(|s| s.join("geom")) else { return };
+    let geom = shared().join("geom");
     for (file, conformers, atoms) in [
         ("xtb_moses_aq.jsonl.gz", 1_000, 21_725),
         ("xtb_moses_aq.sdf.gz", 1_000, 21_725),
@@ -100,8 +100,9 @@ fn the_shared_samples_are_read_whole() {
 }
 
 #[test]
+#[cfg_attr(not(has_shared), ignore = "needs ../shared or DRIFT_SHARED")]
 fn geom_conformers_lie_in_the_principal_frame() {
-    let Some(geom) = shared("the frame of GEOM's conformers").map(|s| s.join("geom")) else { return };
+    let geom = shared().join("geom");
     let input = [geom.join("geom_conformers.sdf")];
     let (kept, _) = read_as(Frame::Keep, &input).unwrap();
     let (turned, _) = read_as(Frame::Principal, &input).unwrap();
@@ -234,7 +235,7 @@ fn reading_on_a_thread_of_the_pool_does_not_wait_for_itself() {
 #[test]
 #[ignore = "a measurement"]
 fn throughput_of_jsonl() {
-    let Some(geom) = shared("throughput").map(|s| s.join("geom")) else { return };
+    let geom = shared().join("geom");
     let mut rows = Vec::new();
     drift::io::open(&geom.join("xtb_moses_aq.jsonl.gz")).unwrap().read_to_end(&mut rows).unwrap();
     let folder = Folder::new();

@@ -95,31 +95,26 @@ impl Folder {
     }
 }
 
-/// The folder of shared development data: `$DRIFT_SHARED`, else `../shared` beside the checkout. `None`, with a line
-/// that says what was skipped, where it is absent.
-pub fn shared(what: &str) -> Option<PathBuf> {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared");
-    let folder = std::env::var_os("DRIFT_SHARED").map_or_else(beside, PathBuf::from);
-    if folder.join("tokenizers").is_dir() {
-        Some(folder)
-    } else {
-        eprintln!("skipped: {what} (needs ../shared or DRIFT_SHARED)");
-        None
-    }
+/// The folder of shared development data: `$DRIFT_SHARED`, else `../shared` beside the checkout. Tests that need it are
+/// ignored where `build.rs` did not find it.
+pub fn shared() -> PathBuf {
+    more().expect("no shared data: set DRIFT_SHARED")
 }
 
-/// The Python that has these modules, if there is one: `$DRIFT_PYTHON`, else `python3`. `None`, with a line that says what
-/// was skipped, where there is none.
-pub fn python_with(modules: &str, what: &str) -> Option<String> {
+/// The same where it is present, for tests that only check more of the same with it.
+pub fn more() -> Option<PathBuf> {
+    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared");
+    let folder = std::env::var_os("DRIFT_SHARED").map_or_else(beside, PathBuf::from);
+    folder.join("tokenizers").is_dir().then_some(folder)
+}
+
+/// The Python that has these modules: `$DRIFT_PYTHON`, else `python3`. Tests that need it are ignored where `build.rs` did
+/// not find the modules.
+pub fn python_with(modules: &str) -> String {
     let python = std::env::var("DRIFT_PYTHON").unwrap_or_else(|_| "python3".to_owned());
-    let import = format!("import {modules}");
-    let works = Command::new(&python).args(["-c", &import]).output().is_ok_and(|o| o.status.success());
-    if works {
-        Some(python)
-    } else {
-        eprintln!("skipped: {what} (no Python with {modules}; set DRIFT_PYTHON to one)");
-        None
-    }
+    let output = Command::new(&python).args(["-c", &format!("import {modules}")]).output().unwrap();
+    assert!(output.status.success(), "{python} lacks {modules}: {}", String::from_utf8_lossy(&output.stderr));
+    python
 }
 
 /// The names of the shared tokenizers.

@@ -235,7 +235,7 @@ fn thinned_documents_keep_whole_blocks_more_and_more() {
 #[test]
 fn the_split_is_by_molecule_and_has_its_shares() {
     let mut parts = std::collections::HashMap::new();
-    Embedded
+    Embedded::default()
         .read(&Job::default(), &mut |batch| {
             for conformer in &batch.conformers {
                 let smiles = skeleton::smiles(&conformer.skeleton);
@@ -270,7 +270,7 @@ fn the_molecules_to_train_on_are_others_than_those_of_the_embedded_corpus() {
         }
         Ok(())
     };
-    Embedded.read(&Job::default(), gather).unwrap();
+    Embedded::default().read(&Job::default(), gather).unwrap();
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("corpora/training.jsonl.gz");
     let mut conformers = 0;
     let check = &mut |batch: drift::corpus::Batch| {
@@ -295,7 +295,7 @@ fn needless_hydrogens_do_not_move_a_molecule() {
         conformer = conformer.take().or(batch.conformers.into_iter().find(|c| c.skeleton.contains("[O]")));
         Ok(())
     };
-    Embedded.read(&Job::default(), emit).unwrap();
+    Embedded::default().read(&Job::default(), emit).unwrap();
     let bare = conformer.unwrap();
     let mut spelled = bare.clone();
     spelled.skeleton = skeleton::with_hydrogens(&bare.skeleton).unwrap().into();
@@ -311,7 +311,7 @@ fn documents_are_prompt_answer_and_end() {
     let corpus = small_corpus();
     let mut documents = Vec::new();
     let emit = &mut |batch: drift::corpus::Batch| {
-        let made = batch.conformers.iter().map(|c| Document::new(c, &tokenizer, &end, Dialect::Stripped));
+        let made = batch.conformers.iter().map(|c| Document::new(c, &tokenizer, &end, Dialect::STRIPPED));
         documents.extend(made.map(Result::unwrap));
         Ok(())
     };
@@ -383,7 +383,7 @@ fn plan(architecture: Architecture, steps: u64, output: std::path::PathBuf) -> T
             shortest_first: true,
         },
         loss: Loss { prompt: 0.0, copy: 1.0 },
-        dialect: Dialect::Fixed,
+        dialect: Dialect::FIXED,
         seed: 7,
         tokenizer,
         tokenizer_json,

@@ -1,4 +1,4 @@
-//! From the grammar of coordinates to states: fixed, `-?(0|[1-9]\d?)\.\d{4}`; stripped,
+//! From the grammar of coordinates ([`crate::text::block`]) to states: with four decimals, fixed, `-?(0|[1-9]\d?)\.\d{4}`; stripped,
 //! `-?(0|[1-9]\d?)(\.\d{0,3}[1-9])?`; three of them with commas between.
 //!
 //! A tokenizer that isolates blocks does so if all three numbers lie in its range and have so many decimals as it knows.
@@ -6,10 +6,10 @@
 
 use std::collections::HashMap;
 
-use super::learn::{Isolation, MAX_DIGITS, Pieces, PreToken};
+use super::learn::{Isolation, Pieces, PreToken};
 use super::states::{Mode, Path, StateId, States};
 use crate::design::Range;
-use crate::design::scheme::strings;
+use crate::design::scheme::slots::strings;
 use crate::text::Dialect;
 use crate::tokenizer::Tokenizer;
 
@@ -93,7 +93,7 @@ impl Grammar<'_> {
     /// The state behind an integer part.
     fn behind_integer(&mut self, known: Option<StateId>, other: Option<StateId>) -> Option<Option<StateId>> {
         let mut paths: Vec<Path> = Vec::new();
-        if self.dialect == Dialect::Stripped {
+        if self.dialect.is_stripped() {
             paths.extend(self.behind(0, known, other).map(|then| (Vec::new(), then)));
         }
         let decimals = self.decimals(known, other)?;
@@ -106,12 +106,13 @@ impl Grammar<'_> {
         if let Some(made) = self.decimals.get(&(known, other)) {
             return Some(*made);
         }
-        let fewest = if self.dialect == Dialect::Fixed { MAX_DIGITS } else { 1 };
+        let most = self.dialect.decimals();
+        let fewest = self.dialect.least_decimals().max(1);
         let mut paths = Vec::new();
-        for count in fewest..=MAX_DIGITS {
+        for count in fewest..=most {
             let Some(then) = self.behind(count, known, other) else { continue };
             for value in 0..10usize.pow(count as u32) {
-                if self.dialect == Dialect::Fixed || value % 10 != 0 {
+                if self.dialect.is_fixed() || value % 10 != 0 {
                     paths.push((self.pieces.run(count, value).to_vec(), then));
                 }
             }

@@ -86,7 +86,10 @@ impl Automaton {
         let isolation = Isolation::learn(tokenizer, dialect)?;
         let cuts = match isolation {
             Some(_) => None,
-            None => Some(tables::separated(tokenizer).map_err(|why| refuse(tokenizer, why))?),
+            None => Some(
+                tables::separated(tokenizer, tables::longest_run(dialect.precision()))
+                    .map_err(|why| refuse(tokenizer, why))?,
+            ),
         };
         if cuts
             .as_ref()
@@ -97,7 +100,7 @@ impl Automaton {
                 format!("a token may reach over `{SMILES_CLOSE}` into the prompt"),
             ));
         }
-        let pieces = Pieces::learn(tokenizer)?;
+        let pieces = Pieces::learn(tokenizer, dialect)?;
         let vocabulary = tokenizer.vocabulary();
         let id = |text: &str| vocabulary.get(text).copied();
         let mut states = States::default();

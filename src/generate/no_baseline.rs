@@ -1,0 +1,41 @@
+//! In place of the models of candle-transformers, where drift was built without them.
+
+use std::convert::Infallible;
+use std::path::Path;
+
+use super::{Generated, Options, Prompt};
+use crate::error::{Error, Result};
+use crate::job::Job;
+use crate::model::{Config, Device};
+
+/// A model of candle-transformers; there is none without the feature `baseline`.
+pub struct Baseline(Infallible);
+
+impl Baseline {
+    /// Refuses.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn load(_: &Path, _: &Device) -> Result<Self> {
+        let problem = "this drift was built without candle-transformers";
+        Err(Error::input("--engine", problem, "build it with --features baseline"))
+    }
+
+    /// The model's shape.
+    pub fn config(&self) -> &Config {
+        match self.0 {}
+    }
+
+    /// The logits of the last token of each row.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn forward(&mut self, _: &[Vec<u32>], _: usize) -> Result<Vec<Vec<f32>>> {
+        match self.0 {}
+    }
+
+    /// Generates for all prompts.
+    pub fn generate(&mut self, _: &[Prompt], _: &Options, _: &Job) -> Result<Generated> {
+        match self.0 {}
+    }
+}

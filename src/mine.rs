@@ -1,0 +1,139 @@
+//! Mining: conformers in; statistics, and a store if one is wanted, out.
+
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+use serde::Serialize;
+
+use crate::corpus::{Conformer, Conformers, Files, ReadOptions, Skipped};
+use crate::error::Result;
+use crate::job::{InputHash, Job, Provenance};
+use crate::stats::{CoordinateStats, StatsReport, TextReport, TextStats};
+use crate::text::Precision;
+
+/// What to read, how, and where to keep it.
+#[derive(Debug, Clone, Default)]
+pub struct MinePlan {
+    /// Files and folders.
+    pub inputs: Vec<PathBuf>,
+    /// How they are read.
+    pub options: ReadOptions,
+    /// The store to write, HDF5; none if only statistics are wanted.
+    pub store: Option<PathBuf>,
+}
+
+/// What was found.
+#[derive(Debug, Serialize)]
+pub struct MineReport {
+    /// Statistics of coordinates.
+    #[serde(flatten)]
+    pub stats: StatsReport,
+    /// Texts beside their SMILES.
+    pub texts: TextReport,
+    /// How many records could not be read.
+    pub skipped: u64,
+    /// The first of them.
+    pub skipped_records: Vec<Skipped>,
+    /// drift's version, and the inputs by name and hash.
+    pub provenance: Provenance,
+}
+
+/// Conformers that one task counts.
+const CHUNK: usize = 512;
+
+/// Reads, counts and stores, in one pass and in memory that does not grow with the corpus.
+///
+/// # Errors
+/// As [`corpus::read`](crate::corpus::read()); if the store cannot be written, or this drift was built without HDF5. Then
+/// there is no store.
+pub fn mine(plan: &MinePlan, job: &Job) -> Result<MineReport> {
+    let files = Files { inputs: plan.inputs.clone(), options: plan.options };
+    let precision = plan.options.reading.precision;
+    let mut store = plan.store.as_deref().map(|path| Store::create(path, precision)).transpose()?;
+    let mut counts = Counts::new(precision);
+    let summary = files.read(job, &mut |batch| {
+        counts.add(&batch.conformers);
+        store.as_mut().map_or(Ok(()), |store| store.push(&batch.conformers))
+    })?;
+    if let Some(store) = store {
+        store.finish(summary.inputs.clone(), summary.skipped)?;
+    }
+    Ok(MineReport {
+        stats: counts.coordinates.report(),
+        texts: counts.texts.report(),
+        skipped: summary.skipped,
+        skipped_records: summary.skipped_records,
+        provenance: Provenance::of(summary.inputs),
+    })
+}
+
+/// What is counted.
+struct Counts {
+    precision: Precision,
+    coordinates: CoordinateStats,
+    texts: TextStats,
+}
+
+impl Counts {
+    fn new(precision: Precision) -> Self {
+        Counts { precision, coordinates: CoordinateStats::new(precision), texts: TextStats::default() }
+    }
+
+    /// Counts conformers, on all threads.
+    fn add(&mut self, conformers: &[Conformer]) {
+        let parts: Vec<Counts> = conformers
+            .par_chunks(CHUNK)
+            .map(|chunk| {
+                let mut part = Counts::new(self.precision);
+                for conformer in chunk {
+                    part.coordinates.add(conformer);
+                    part.texts.add(conformer);
+                }
+                part
+            })
+            .collect();
+        for part in &parts {
+            self.coordinates.merge(&part.coordinates);
+            self.texts.merge(&part.texts);
+        }
+    }
+}
+
+/// The store, where drift was built with HDF5.
+#[cfg(feature = "hdf5")]
+struct Store(crate::corpus::store::StoreWriter);
+
+#[cfg(feature = "hdf5")]
+impl Store {
+    fn create(target: &Path, precision: Precision) -> Result<Self> {
+        Ok(Store(crate::corpus::store::StoreWriter::create(target, precision)?))
+    }
+
+    fn push(&mut self, conformers: &[Conformer]) -> Result<()> {
+        self.0.push(conformers)
+    }
+
+    fn finish(self, inputs: Vec<InputHash>, skipped: u64) -> Result<()> {
+        self.0.finish(inputs, skipped).map(|_| ())
+    }
+}
+
+/// No store.
+#[cfg(not(feature = "hdf5"))]
+struct Store(std::convert::Infallible);
+
+#[cfg(not(feature = "hdf5"))]
+impl Store {
+    fn create(target: &Path, _: Precision) -> Result<Self> {
+        let problem = "is a store of HDF5, which this drift was built without";
+        Err(crate::Error::input(target.display(), problem, "build it with --features hdf5"))
+    }
+
+    fn push(&mut self, _: &[Conformer]) -> Result<()> {
+        match self.0 {}
+    }
+
+    fn finish(self, _: Vec<InputHash>, _: u64) -> Result<()> {
+        match self.0 {}
+    }
+}
