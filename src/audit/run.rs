@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::block::BlockVerdict;
 use super::counts::{DriftHistogram, SampleCounts};
 use super::dialect::DialectCounts;
+use super::faults::{EXAMPLES, Fault, FaultyBlock, keep};
 use super::geometry::Conformation;
 use super::outcome::Outcome;
 use super::read::{self, FileRecords, Record};
@@ -25,9 +25,6 @@ use crate::tokenizer::{Tokenizer, block_ranges};
 
 /// The schema of [`AuditReport`].
 pub const SCHEMA: &str = "drift.audit/1";
-
-/// Examples of each kind of fault that a report holds.
-const EXAMPLES: usize = 5;
 
 /// Samples that one task judges.
 const CHUNK: usize = 256;
@@ -118,45 +115,6 @@ pub struct FileReport {
     pub drift: Option<DriftHistogram>,
     /// Geometry beside the references; none without references.
     pub geometry: Option<GeometryReport>,
-}
-
-/// A faulty block.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct FaultyBlock {
-    /// The file.
-    pub file: String,
-    /// Where in it.
-    pub record: String,
-    /// The text between the brackets.
-    pub block: String,
-    /// What is wrong.
-    pub fault: Fault,
-}
-
-/// What is wrong with a block, the worst first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Fault {
-    /// It holds a letter.
-    Letters,
-    /// It is not exactly three numbers.
-    Junk,
-    /// Digits are missing.
-    Truncated,
-    /// It has digits that the format does not have.
-    Invented,
-}
-
-impl Fault {
-    /// As reports have it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Fault::Letters => "letters",
-            Fault::Junk => "junk",
-            Fault::Truncated => "truncated",
-            Fault::Invented => "invented",
-        }
-    }
 }
 
 /// The samples of one row of the report.
@@ -403,7 +361,7 @@ fn judge_records(plan: &AuditPlan, dialect: Dialect, file: &str, records: &[Reco
             group.keep_conformer(prompt, answer.answer, &judged);
         }
         for (verdict, range) in judged.blocks.iter().zip(block_ranges(answer.answer)) {
-            if let Some(fault) = fault(verdict) {
+            if let Some(fault) = Fault::worst(verdict) {
                 let block = answer.answer[range].to_owned();
                 let example = FaultyBlock { file: file.to_owned(), record: place.clone(), block, fault };
                 keep(&mut part.examples, example);
@@ -411,22 +369,4 @@ fn judge_records(plan: &AuditPlan, dialect: Dialect, file: &str, records: &[Reco
         }
     }
     Ok(part)
-}
-
-/// The worst fault of a block.
-fn fault(verdict: &BlockVerdict) -> Option<Fault> {
-    let faults = [
-        (verdict.junk_letters, Fault::Letters),
-        (verdict.junk_strict, Fault::Junk),
-        (verdict.truncated == Some(true), Fault::Truncated),
-        (verdict.invented, Fault::Invented),
-    ];
-    faults.into_iter().find(|(found, _)| *found).map(|(_, fault)| fault)
-}
-
-/// Keeps an example if there are few of its kind.
-fn keep(examples: &mut Vec<FaultyBlock>, example: FaultyBlock) {
-    if examples.iter().filter(|known| known.fault == example.fault).count() < EXAMPLES {
-        examples.push(example);
-    }
 }

@@ -1,7 +1,7 @@
 //! Texts that show what goes wrong.
 
 use super::judged::Judged;
-use super::record::{Example, Problem};
+use super::record::{Example, ExampleProblem};
 use super::subject::Subject;
 use crate::audit::{Flaw, Outcome};
 
@@ -13,8 +13,11 @@ const AROUND: usize = 90;
 
 /// The first texts with each kind of flaw, or that did not pass.
 pub(super) fn examples(subjects: &[Subject], judged: &[Judged]) -> Vec<Example> {
-    let flaws =
-        [(Flaw::Junk, Problem::Junk), (Flaw::Lost, Problem::Lost), (Flaw::Invented, Problem::Invented)];
+    let flaws = [
+        (Flaw::Junk, ExampleProblem::Junk),
+        (Flaw::Lost, ExampleProblem::Lost),
+        (Flaw::Invented, ExampleProblem::Invented),
+    ];
     let mut out = Vec::new();
     for (flaw, problem) in flaws {
         let with = judged.iter().filter(|judged| judged.marks.iter().any(|mark| mark.flaw == flaw));
@@ -30,17 +33,17 @@ pub(super) fn examples(subjects: &[Subject], judged: &[Judged]) -> Vec<Example> 
     out
 }
 
-fn problem(outcome: Outcome) -> Problem {
+fn problem(outcome: Outcome) -> ExampleProblem {
     match outcome {
-        Outcome::NoEos => Problem::NoEnd,
-        Outcome::ParseFailure => Problem::Unreadable,
-        Outcome::GraphMismatch => Problem::OtherMolecule,
-        Outcome::Pass => Problem::Passes,
+        Outcome::NoEos => ExampleProblem::NoEnd,
+        Outcome::ParseFailure => ExampleProblem::Unreadable,
+        Outcome::GraphMismatch => ExampleProblem::OtherMolecule,
+        Outcome::Pass => ExampleProblem::Passes,
     }
 }
 
 /// The surroundings of the first such flaw, with all flaws in it marked.
-fn example(subjects: &[Subject], judged: &Judged, flaw: Flaw, problem: Problem) -> Example {
+fn example(subjects: &[Subject], judged: &Judged, flaw: Flaw, problem: ExampleProblem) -> Example {
     let marks = &judged.marks;
     let first = marks.iter().find(|mark| mark.flaw == flaw).map_or(0, |mark| mark.range.start);
     let start = floor(&judged.text, first.saturating_sub(AROUND));

@@ -209,7 +209,7 @@ pub struct Likelihood {
 
 /// What is wrong with a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Problem {
+pub enum ExampleProblem {
     /// What is no part of a number.
     #[serde(rename = "junk")]
     Junk,
@@ -233,17 +233,17 @@ pub enum Problem {
     Passes,
 }
 
-impl Problem {
+impl ExampleProblem {
     /// In words, as records have it.
     pub fn name(self) -> &'static str {
         match self {
-            Problem::Junk => "junk",
-            Problem::Lost => "lost digits",
-            Problem::Invented => "invented digits",
-            Problem::NoEnd => "no end",
-            Problem::Unreadable => "no enriched SMILES",
-            Problem::OtherMolecule => "another molecule",
-            Problem::Passes => "passes",
+            ExampleProblem::Junk => "junk",
+            ExampleProblem::Lost => "lost digits",
+            ExampleProblem::Invented => "invented digits",
+            ExampleProblem::NoEnd => "no end",
+            ExampleProblem::Unreadable => "no enriched SMILES",
+            ExampleProblem::OtherMolecule => "another molecule",
+            ExampleProblem::Passes => "passes",
         }
     }
 }
@@ -254,7 +254,7 @@ pub struct Example {
     /// The prompt's SMILES.
     pub smiles: String,
     /// What is wrong with it.
-    pub problem: Problem,
+    pub problem: ExampleProblem,
     /// The text, or the part of it around the problem.
     pub text: String,
     /// Where in `text` the problem stands, in bytes.
@@ -313,13 +313,13 @@ mod tests {
     #[test]
     fn names_are_those_of_records() {
         for (name, json) in [
-            Problem::Junk,
-            Problem::Lost,
-            Problem::Invented,
-            Problem::NoEnd,
-            Problem::Unreadable,
-            Problem::OtherMolecule,
-            Problem::Passes,
+            ExampleProblem::Junk,
+            ExampleProblem::Lost,
+            ExampleProblem::Invented,
+            ExampleProblem::NoEnd,
+            ExampleProblem::Unreadable,
+            ExampleProblem::OtherMolecule,
+            ExampleProblem::Passes,
         ]
         .map(|problem| (problem.name(), serde_json::to_value(problem).unwrap()))
         {
