@@ -44,7 +44,7 @@ fn run(plan: &Plan) -> Trained {
 /// The message with which a plan is refused.
 fn refused(plan: &Plan) -> String {
     match train(plan, &Embedded, &Job::default()) {
-        Err(error @ drift::Error::Input { .. }) => error.to_string(),
+        Err(error @ (drift::Error::Input { .. } | drift::Error::Parameter { .. })) => error.to_string(),
         other => panic!("{other:?}"),
     }
 }
@@ -297,7 +297,7 @@ fn what_cannot_be_made_is_refused() {
     let message = refused(&Plan { fewest_decimals: Some(5), ..stripped(Kind::Fused, 9) });
     assert!(message.contains("no number has 5 decimals"), "{message}");
     let message = refused(&Plan { fewest_decimals: Some(1), ..fused(Aim::TokensPerBlock(9)) });
-    assert!(message.contains("--dialect stripped"), "{message}");
+    assert!(message.contains("‘dialect’ stripped"), "{message}");
     let message = refused(&fused(Aim::Budget(1)));
     assert!(message.contains("the least is 5 new tokens"), "{message}");
     let (base, base_json) =

@@ -418,7 +418,7 @@ fn a_cache_that_does_not_fit_is_refused_with_the_batch_that_would() {
 fn devices_that_are_not_there_are_refused() {
     assert_eq!(Device::parse("cpu").unwrap().type_name(), "f32");
     for name in ["gpu", "cuda", "cuda:x"] {
-        assert!(Device::parse(name).unwrap_err().to_string().contains("--device"));
+        assert!(Device::parse(name).unwrap_err().to_string().contains("‘device’"));
     }
     if !cfg!(feature = "cuda") {
         assert!(Device::parse("cuda:0").unwrap_err().to_string().contains("--features cuda"));
@@ -435,5 +435,5 @@ fn synthetic_shapes_have_the_sizes_of_their_names() {
     };
     assert!((parameters("qwen3-0.6b") / 0.596e9 - 1.0).abs() < 0.01);
     assert!((parameters("llama-380m") / 380e6 - 1.0).abs() < 0.03, "{}", parameters("llama-380m"));
-    assert!(Config::synthetic("gpt").unwrap_err().to_string().contains("--synthetic"));
+    assert!(Config::synthetic("gpt").unwrap_err().to_string().contains("‘synthetic’"));
 }
