@@ -198,6 +198,11 @@ fn one_line(text: &str) -> String {
         .collect()
 }
 
+/// A text on one line, to be shown as it would be written in code: line breaks, quotes and what cannot be seen are escaped.
+pub fn escaped(text: &str) -> String {
+    text.chars().flat_map(char::escape_debug).collect()
+}
+
 /// A short, printable excerpt of input, for messages.
 pub fn excerpt(bytes: &[u8]) -> String {
     let shown = &bytes[..bytes.len().min(40)];

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
@@ -68,20 +68,20 @@ impl Job {
 }
 
 /// What made a result; no date and no thread count, so that data files are the same bytes again.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Provenance {
     /// Always `drift`.
-    pub program: &'static str,
+    pub program: String,
     /// The crate's version.
-    pub version: &'static str,
+    pub version: String,
     /// The git revision it was built from, or `unknown`.
-    pub revision: &'static str,
+    pub revision: String,
     /// The inputs, by name and SHA-256.
     pub inputs: Vec<InputHash>,
 }
 
 /// An input and what it held.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputHash {
     /// File name without folders, so that results do not depend on where a file lay.
     pub name: String,
@@ -95,9 +95,9 @@ impl Provenance {
     /// The provenance of something made from `inputs` by this build.
     pub fn of(inputs: Vec<InputHash>) -> Self {
         Provenance {
-            program: env!("CARGO_PKG_NAME"),
-            version: env!("CARGO_PKG_VERSION"),
-            revision: option_env!("DRIFT_REVISION").unwrap_or("unknown"),
+            program: env!("CARGO_PKG_NAME").to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            revision: option_env!("DRIFT_REVISION").unwrap_or("unknown").to_owned(),
             inputs,
         }
     }

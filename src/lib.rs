@@ -68,7 +68,7 @@
 //! let tokenizer = Tokenizer::load("qwen-like".as_ref())?;
 //! let vocabulary = tokenizer.vocabulary();
 //! let end = vocabulary["<|im_end|>"];
-//! let processor = LogitProcessor::new(LpKind::Automaton, &tokenizer, Dialect::Fixed, None, end)?;
+//! let processor = LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), Dialect::FIXED, None, end)?;
 //! let skeleton = skeleton::from_smiles("C=O").expect("a SMILES");
 //! let constraint = processor.constraint(&skeleton)?;
 //!
@@ -87,7 +87,7 @@
 //! }
 //! let text = tokenizer.answer_text(&answer)?;
 //! let text = text.trim_start_matches("[CONFORMER]").trim_end_matches("[/CONFORMER]");
-//! assert_eq!(drift::text::parse(text).expect("legal").skeleton, "[C]<>=[O]<>");
+//! assert_eq!(drift::text::parse(text, Default::default()).expect("legal").skeleton, "[C]<>=[O]<>");
 //! # Ok::<(), drift::Error>(())
 //! ```
 //!
@@ -103,7 +103,7 @@
 //!     base_json: serde_json::from_slice(&json).expect("JSON"),
 //!     base,
 //!     kind: Kind::Fused,
-//!     dialect: Dialect::Fixed,
+//!     dialect: Dialect::FIXED,
 //!     fewest_decimals: None,
 //!     range: Range::new(1)?, // numbers below 1 Å, so that this page is checked in no time
 //!     aim: Aim::TokensPerBlock(12),
@@ -120,7 +120,7 @@
 //!
 //! # Order
 //!
-//! Data flows text → corpus → stats → tokenizer → placeholder → design → constraint → audit → model → train →
+//! Data flows text → corpus → stats → mine → checkpoint → tokenizer → placeholder → design → constraint → audit → model → train →
 //! generate → eval → report → cli; a module imports only from those
 //! before it (`tests/it/architecture.rs` holds that). See ARCHITECTURE.md for the map.
 
@@ -133,6 +133,8 @@ pub mod text;
 pub mod corpus;
 
 pub mod stats;
+
+pub mod checkpoint;
 
 pub mod mine;
 

@@ -9,6 +9,7 @@ use crate::corpus::{Conformer, Conformers, Files, ReadOptions, Skipped};
 use crate::error::Result;
 use crate::job::{InputHash, Job, Provenance};
 use crate::stats::{CoordinateStats, StatsReport, TextReport, TextStats};
+use crate::text::Precision;
 
 /// What to read, how, and where to keep it.
 #[derive(Debug, Clone, Default)]
@@ -47,8 +48,9 @@ const CHUNK: usize = 512;
 /// there is no store.
 pub fn mine(plan: &MinePlan, job: &Job) -> Result<MineReport> {
     let files = Files { inputs: plan.inputs.clone(), options: plan.options };
-    let mut store = plan.store.as_deref().map(Store::create).transpose()?;
-    let mut counts = Counts::default();
+    let precision = plan.options.reading.precision;
+    let mut store = plan.store.as_deref().map(|path| Store::create(path, precision)).transpose()?;
+    let mut counts = Counts::new(precision);
     let summary = files.read(job, &mut |batch| {
         counts.add(&batch.conformers);
         store.as_mut().map_or(Ok(()), |store| store.push(&batch.conformers))
@@ -66,19 +68,23 @@ pub fn mine(plan: &MinePlan, job: &Job) -> Result<MineReport> {
 }
 
 /// What is counted.
-#[derive(Default)]
 struct Counts {
+    precision: Precision,
     coordinates: CoordinateStats,
     texts: TextStats,
 }
 
 impl Counts {
+    fn new(precision: Precision) -> Self {
+        Counts { precision, coordinates: CoordinateStats::new(precision), texts: TextStats::default() }
+    }
+
     /// Counts conformers, on all threads.
     fn add(&mut self, conformers: &[Conformer]) {
         let parts: Vec<Counts> = conformers
             .par_chunks(CHUNK)
             .map(|chunk| {
-                let mut part = Counts::default();
+                let mut part = Counts::new(self.precision);
                 for conformer in chunk {
                     part.coordinates.add(conformer);
                     part.texts.add(conformer);
@@ -99,8 +105,8 @@ struct Store(crate::corpus::store::StoreWriter);
 
 #[cfg(feature = "hdf5")]
 impl Store {
-    fn create(target: &Path) -> Result<Self> {
-        Ok(Store(crate::corpus::store::StoreWriter::create(target)?))
+    fn create(target: &Path, precision: Precision) -> Result<Self> {
+        Ok(Store(crate::corpus::store::StoreWriter::create(target, precision)?))
     }
 
     fn push(&mut self, conformers: &[Conformer]) -> Result<()> {
@@ -118,7 +124,7 @@ struct Store(std::convert::Infallible);
 
 #[cfg(not(feature = "hdf5"))]
 impl Store {
-    fn create(target: &Path) -> Result<Self> {
+    fn create(target: &Path, _: Precision) -> Result<Self> {
         let problem = "is a store of HDF5, which this drift was built without";
         Err(crate::Error::input(target.display(), problem, "build it with --features hdf5"))
     }

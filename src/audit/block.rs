@@ -1,54 +1,53 @@
 //! Judging one generated block, the text between `<` and `>`.
 
 use super::threedmolgen::is_junk;
-use crate::text::Dialect;
-
-/// Decimals of the format.
-pub(super) const DECIMALS: usize = 4;
+use crate::text::{Dialect, number::NumberPrefix, scan_prefix};
 
 /// What is wrong with a block; nothing, by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BlockVerdict {
-    /// It is not exactly three numbers, `-?digits[.[digits]]` between commas.
+    /// It is not exactly three numbers, `-?digits[.[digits]]` between separators.
     pub junk_strict: bool,
     /// It holds one of the letters `a` to `z`, small or capital.
     pub junk_letters: bool,
     /// It is not three floats in the users' sense, who take `0.` for none.
     pub junk_by_3dmolgen: bool,
-    /// Fixed dialect: a number is missing or has fewer than four decimals. `None` in the stripped dialect, where fewer
+    /// Fixed dialect: a number is missing or lacks decimals. `None` in the stripped dialect, where fewer
     /// decimals may be meant: only who saw the model write can tell, by [`goes_on`].
     pub truncated: Option<bool>,
-    /// A number has more than four decimals, or, in the stripped dialect, trailing zeros.
+    /// A number has more decimals than the dialect, or, in the stripped dialect, trailing zeros.
     pub invented: bool,
-    /// Fixed dialect: decimals that are missing to four in each of three numbers.
+    /// Fixed dialect: decimals that are missing in each of three numbers.
     pub lost_digits: u32,
-    /// Decimals beyond the fourth and, in the stripped dialect, trailing zeros before it.
+    /// Decimals beyond the last of the dialect and, in the stripped dialect, trailing zeros before it.
     pub invented_digits: u32,
 }
 
 /// Judges a block.
 pub fn judge_block(inside: &str, dialect: Dialect) -> BlockVerdict {
-    let parts: Vec<Part> = inside.split(',').map(Part::of).collect();
+    let decimals = dialect.decimals();
+    let parts: Vec<NumberPrefix> =
+        inside.split(dialect.separator().character()).map(|part| scan_prefix(part.as_bytes())).collect();
     let mut verdict = BlockVerdict {
         junk_strict: parts.len() != 3 || parts.iter().any(|part| !part.is_number()),
         junk_letters: inside.bytes().any(|byte| byte.is_ascii_alphabetic()),
         junk_by_3dmolgen: is_junk(inside),
         ..BlockVerdict::default()
     };
-    let present = parts.iter().filter(|part| part.has_digits);
+    let present = parts.iter().filter(|part| part.has_digits());
     for part in present.clone() {
-        verdict.invented_digits += part.decimals.saturating_sub(DECIMALS) as u32;
-        if dialect == Dialect::Stripped {
-            // Those among the first four; the others are counted already.
-            let kept = part.decimals.min(DECIMALS);
+        verdict.invented_digits += part.decimals.saturating_sub(decimals) as u32;
+        if dialect.is_stripped() {
+            // Those among the decimals of the dialect; the others are counted already.
+            let kept = part.decimals.min(decimals);
             verdict.invented_digits += part.trailing_zeros.saturating_sub(part.decimals - kept) as u32;
         }
     }
     verdict.invented = verdict.invented_digits > 0;
-    if dialect == Dialect::Fixed {
+    if dialect.is_fixed() {
         let numbers: Vec<usize> = present.map(|part| part.decimals).take(3).collect();
-        let lost = numbers.iter().map(|decimals| DECIMALS.saturating_sub(*decimals)).sum::<usize>()
-            + (3 - numbers.len()) * DECIMALS;
+        let lost = numbers.iter().map(|found| decimals.saturating_sub(*found)).sum::<usize>()
+            + (3 - numbers.len()) * decimals;
         verdict.lost_digits = lost as u32;
         verdict.truncated = Some(lost > 0);
     }
@@ -56,53 +55,22 @@ pub fn judge_block(inside: &str, dialect: Dialect) -> BlockVerdict {
 }
 
 /// Whether a model that would write `next` behind `written`, the beginning of a block, would go on with the block: with
-/// decimals up to the fourth, or with a number that is missing. Junk and a fifth decimal are none of that.
-pub fn goes_on(written: &str, next: &str) -> bool {
-    let numbers = written.split(',').count();
-    let last = written.rsplit(',').next().unwrap_or_default();
-    let part = Part::of(last);
-    if numbers > 3 || part.rest > 0 && last != "-" {
+/// decimals up to the last of the dialect, or with a number that is missing. Junk and a decimal more are none of that.
+pub fn goes_on(written: &str, next: &str, dialect: Dialect) -> bool {
+    let separator = dialect.separator().character();
+    let numbers = written.split(separator).count();
+    let last = written.rsplit(separator).next().unwrap_or_default();
+    let part = scan_prefix(last.as_bytes());
+    if numbers > 3 || part.rest > 0 {
         return false;
     }
     let mut characters = next.chars();
     match characters.next() {
-        Some('0'..='9') => part.decimals < DECIMALS,
-        Some('.') => {
-            part.has_digits && !last.contains('.') && characters.next().is_none_or(|c| c.is_ascii_digit())
-        }
-        Some(',') => part.has_digits && numbers < 3,
+        Some('0'..='9') => part.decimals < dialect.decimals(),
+        Some('.') => part.has_digits() && !part.point && characters.next().is_none_or(|c| c.is_ascii_digit()),
+        Some(next) if next == separator => part.has_digits() && numbers < 3,
         Some('-') => last.is_empty(),
         _ => false,
-    }
-}
-
-/// The number that a part of a block begins with.
-pub(super) struct Part {
-    pub has_digits: bool,
-    pub decimals: usize,
-    /// Among the decimals.
-    pub trailing_zeros: usize,
-    /// Bytes behind the number.
-    pub rest: usize,
-}
-
-impl Part {
-    pub fn of(text: &str) -> Self {
-        let digits = |from: usize| text.as_bytes()[from..].iter().take_while(|b| b.is_ascii_digit()).count();
-        let start = usize::from(text.starts_with('-'));
-        let mut end = start + digits(start);
-        let has_digits = end > start;
-        let mut decimals = 0;
-        if has_digits && text[end..].starts_with('.') {
-            decimals = digits(end + 1);
-            end += 1 + decimals;
-        }
-        let zeros = text[end - decimals..end].bytes().rev().take_while(|b| *b == b'0').count();
-        Part { has_digits, decimals, trailing_zeros: zeros, rest: text.len() - end }
-    }
-
-    pub fn is_number(&self) -> bool {
-        self.has_digits && self.rest == 0
     }
 }
 
@@ -112,7 +80,7 @@ mod tests {
 
     /// Junk strict, junk letters, truncated, invented, lost and invented digits.
     fn fixed(block: &str) -> (bool, bool, bool, bool, u32, u32) {
-        let v = judge_block(block, Dialect::Fixed);
+        let v = judge_block(block, Dialect::FIXED);
         (v.junk_strict, v.junk_letters, v.truncated.unwrap(), v.invented, v.lost_digits, v.invented_digits)
     }
 
@@ -136,7 +104,7 @@ mod tests {
     #[test]
     fn the_stripped_dialect() {
         let stripped = |block| {
-            let v = judge_block(block, Dialect::Stripped);
+            let v = judge_block(block, Dialect::STRIPPED);
             assert_eq!((v.truncated, v.lost_digits), (None, 0));
             (v.junk_strict, v.invented, v.invented_digits)
         };
@@ -160,7 +128,7 @@ mod tests {
             ("1.5,2", ",-"),
             ("", "1"),
         ] {
-            assert!(goes_on(written, next), "{written} {next}");
+            assert!(goes_on(written, next, Dialect::STRIPPED), "{written} {next}");
         }
         for (written, next) in [
             ("1.5,2,0.3", ">"),
@@ -176,7 +144,7 @@ mod tests {
             ("1.5,2,0.3", " 1"),
             ("1.5,2,0.3", ""),
         ] {
-            assert!(!goes_on(written, next), "{written} {next}");
+            assert!(!goes_on(written, next, Dialect::STRIPPED), "{written} {next}");
         }
     }
 }

@@ -1,18 +1,19 @@
-//! Counts over many samples.
+//! SampleCounts over many samples.
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::block::BlockVerdict;
-use super::sample::{Judged, Outcome};
+use super::outcome::Outcome;
+use super::sample::TextVerdict;
 use crate::error::Result;
 use crate::text::{Dialect, tagged};
 use crate::tokenizer::Tokenizer;
 
 /// What was found in some samples. Counts of samples add up: `samples` is the sum of the four outcomes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Counts {
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SampleCounts {
     /// Texts judged.
     pub samples: u64,
     /// [`Outcome::Pass`].
@@ -54,11 +55,11 @@ pub struct Counts {
     pub invented_digits: u64,
 }
 
-impl Counts {
+impl SampleCounts {
     /// Nothing, in a dialect.
     pub fn new(dialect: Dialect) -> Self {
-        let shown = (dialect == Dialect::Fixed).then_some(0);
-        Counts {
+        let shown = (dialect.is_fixed()).then_some(0);
+        SampleCounts {
             samples: 0,
             passed: 0,
             graph_mismatch: 0,
@@ -81,7 +82,7 @@ impl Counts {
     }
 
     /// Counts a sample.
-    pub fn add(&mut self, judged: &Judged, has_prompt: bool) {
+    pub fn add(&mut self, judged: &TextVerdict, has_prompt: bool) {
         self.samples += 1;
         self.without_prompt += u64::from(!has_prompt);
         *match judged.outcome {
@@ -115,7 +116,7 @@ impl Counts {
     }
 
     /// Adds what others counted, in the same dialect.
-    pub fn merge(&mut self, other: &Counts) {
+    pub fn merge(&mut self, other: &SampleCounts) {
         self.samples += other.samples;
         self.passed += other.passed;
         self.graph_mismatch += other.graph_mismatch;
@@ -138,7 +139,7 @@ impl Counts {
 }
 
 /// How many blocks have which drift, F - T.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct DriftHistogram(pub BTreeMap<i64, u64>);
 

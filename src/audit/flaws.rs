@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::block::{DECIMALS, Part};
+use crate::text::number::NumberPrefix;
 use crate::text::number::truncate_decimal;
-use crate::text::{Dialect, Fixed};
+use crate::text::{Dialect, Fixed, scan_prefix};
 use crate::tokenizer::block_ranges;
 
 /// What is wrong at a place.
@@ -33,35 +33,35 @@ pub fn marks(answer: &str, dialect: Dialect) -> Vec<Mark> {
     for block in block_ranges(answer) {
         let mut at = block.start;
         let mut numbers = 0;
-        for text in answer[block.clone()].split(',') {
+        for text in answer[block.clone()].split(dialect.separator().character()) {
             let end = at + text.len();
             numbers += 1;
             if numbers > 3 {
                 marks.push(Mark { flaw: Flaw::Junk, range: at - 1..end });
             } else {
-                number_marks(&Part::of(text), at..end, dialect, &mut marks);
+                number_marks(&scan_prefix(text.as_bytes()), at..end, dialect, &mut marks);
             }
             at = end + 1;
         }
-        if numbers < 3 && dialect == Dialect::Fixed {
+        if numbers < 3 && dialect.is_fixed() {
             marks.push(Mark { flaw: Flaw::Lost, range: block });
         }
     }
     marks
 }
 
-fn number_marks(part: &Part, range: Range<usize>, dialect: Dialect, marks: &mut Vec<Mark>) {
+fn number_marks(part: &NumberPrefix, range: Range<usize>, dialect: Dialect, marks: &mut Vec<Mark>) {
     let mut mark = |flaw, range: Range<usize>| marks.push(Mark { flaw, range });
     let end = range.end - part.rest;
-    if !part.has_digits {
+    if !part.has_digits() {
         mark(Flaw::Junk, range);
         return;
     }
-    if part.decimals < DECIMALS && dialect == Dialect::Fixed {
+    if part.decimals < dialect.decimals() && dialect.is_fixed() {
         mark(Flaw::Lost, range.start..end);
     }
-    let beyond = part.decimals.saturating_sub(DECIMALS);
-    let zeros = if dialect == Dialect::Stripped { part.trailing_zeros } else { 0 };
+    let beyond = part.decimals.saturating_sub(dialect.decimals());
+    let zeros = if dialect.is_stripped() { part.trailing_zeros } else { 0 };
     let invented = beyond.max(zeros);
     if invented > 0 {
         mark(Flaw::Invented, end - invented..end);
@@ -71,15 +71,16 @@ fn number_marks(part: &Part, range: Range<usize>, dialect: Dialect, marks: &mut 
     }
 }
 
-/// What each block says without junk, cut to four decimals, in 10⁻⁴ Å; none for a block that lacks a number.
-pub fn readable(answer: &str) -> Vec<Option<[Fixed; 3]>> {
+/// What each block says without junk, cut to the dialect's decimals, in units of the last; none for a block that lacks a
+/// number.
+pub fn readable(answer: &str, dialect: Dialect) -> Vec<Option<[Fixed; 3]>> {
     let number = |text: &str| {
-        let part = Part::of(text);
+        let part = scan_prefix(text.as_bytes());
         let number = text[..text.len() - part.rest].trim_end_matches('.');
-        if part.has_digits { truncate_decimal(number).ok() } else { None }
+        if part.has_digits() { truncate_decimal(number, dialect.precision()).ok() } else { None }
     };
     let block = |range: Range<usize>| {
-        let mut numbers = answer[range].split(',').map(number);
+        let mut numbers = answer[range].split(dialect.separator().character()).map(number);
         Some([numbers.next()??, numbers.next()??, numbers.next()??])
     };
     block_ranges(answer).into_iter().map(block).collect()
@@ -95,15 +96,15 @@ mod tests {
 
     #[test]
     fn marks_show_the_flaw() {
-        assert_eq!(shown("[C]<0.1234,-5.6789,10.0000>", Dialect::Fixed), []);
+        assert_eq!(shown("[C]<0.1234,-5.6789,10.0000>", Dialect::FIXED), []);
         assert_eq!(
-            shown("[C]<1.0000,2.00,3.00001abra>", Dialect::Fixed),
+            shown("[C]<1.0000,2.00,3.00001abra>", Dialect::FIXED),
             [(Flaw::Lost, "2.00"), (Flaw::Invented, "1"), (Flaw::Junk, "abra")]
         );
-        assert_eq!(shown("[C]<1.0000,x,3.0000,4>", Dialect::Fixed), [(Flaw::Junk, "x"), (Flaw::Junk, ",4")]);
-        assert_eq!(shown("[C]<1.0000,2.0000>", Dialect::Fixed), [(Flaw::Lost, "1.0000,2.0000")]);
+        assert_eq!(shown("[C]<1.0000,x,3.0000,4>", Dialect::FIXED), [(Flaw::Junk, "x"), (Flaw::Junk, ",4")]);
+        assert_eq!(shown("[C]<1.0000,2.0000>", Dialect::FIXED), [(Flaw::Lost, "1.0000,2.0000")]);
         assert_eq!(
-            shown("[C]<0.5,-2.0,10.12300>", Dialect::Stripped),
+            shown("[C]<0.5,-2.0,10.12300>", Dialect::STRIPPED),
             [(Flaw::Invented, "0"), (Flaw::Invented, "00")]
         );
     }
@@ -111,6 +112,6 @@ mod tests {
     #[test]
     fn blocks_are_read_as_far_as_they_go() {
         let answer = "[C]<0.1234x,1.,2.00009>[C]<1.0,x,2.0>[C]<1,2>";
-        assert_eq!(readable(answer), [Some([1_234, 10_000, 20_000]), None, None]);
+        assert_eq!(readable(answer, Dialect::FIXED), [Some([1_234, 10_000, 20_000]), None, None]);
     }
 }

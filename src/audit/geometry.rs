@@ -18,13 +18,13 @@ pub type Conformation = Vec<[f64; 3]>;
 
 /// What has to be known of a molecule to compare its conformers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Molecule {
+pub struct Topology {
     bonds: Vec<[usize; 2]>,
     symmetries: Vec<Vec<usize>>,
     atoms: usize,
 }
 
-impl Molecule {
+impl Topology {
     /// The molecule of a skeleton, [`crate::text::skeleton`].
     ///
     /// # Errors
@@ -33,7 +33,7 @@ impl Molecule {
         let bonds = bonds(&smiles(skeleton))?;
         let labels: Vec<&str> = atoms(skeleton).map(element).collect();
         let symmetries = symmetries(&labels, &bonds, MAX_SYMMETRIES);
-        Ok(Molecule { bonds, symmetries, atoms: labels.len() })
+        Ok(Topology { bonds, symmetries, atoms: labels.len() })
     }
 
     /// How many heavy atoms.
@@ -160,9 +160,9 @@ mod tests {
     #[test]
     fn bonds_and_symmetric_atoms() {
         // Propane lies the other way round: another order of atoms, the same molecule.
-        let propane = Molecule::new("[C]<>[C]<>[O]<>").unwrap();
+        let propane = Topology::new("[C]<>[C]<>[O]<>").unwrap();
         assert_eq!(propane.symmetries(), 1);
-        let propane = Molecule::new("[C]<>[C]<>[C]<>").unwrap();
+        let propane = Topology::new("[C]<>[C]<>[C]<>").unwrap();
         assert_eq!((propane.atoms(), propane.symmetries()), (3, 2));
         let a = vec![[0.0; 3], [1.5, 0.0, 0.0], [2.0, 1.2, 0.0]];
         let b: Vec<[f64; 3]> = a.iter().rev().copied().collect();

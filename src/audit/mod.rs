@@ -2,8 +2,8 @@
 //! [`read`] opens files.
 //!
 //! - [`judge_block`] judges what stands between `<` and `>`, [`judge`] a whole answer against its prompt,
-//!   [`judge_as_3dmolgen`] the same by the users' own rules; [`Counts`] sums all over samples, [`DriftHistogram`] drift.
-//! - [`Evidence`] tells the dialects apart.
+//!   [`judge_as_3dmolgen`] the same by the users' own rules; [`SampleCounts`] sums all over samples, [`DriftHistogram`] drift.
+//! - [`DialectCounts`] tells the dialects apart.
 //! - [`marks`] shows where in an answer something is wrong, [`readable`] what its blocks say without that.
 //! - [`geometry`] compares conformers of one molecule: bond lengths, deviation after alignment, coverage;
 //!   [`References`] does so over molecules.
@@ -13,8 +13,10 @@ pub mod align;
 mod block;
 mod counts;
 mod dialect;
+mod faults;
 mod flaws;
 pub mod geometry;
+mod outcome;
 pub mod read;
 mod references;
 mod run;
@@ -24,11 +26,13 @@ mod symmetry;
 mod threedmolgen;
 
 pub use block::{BlockVerdict, goes_on, judge_block};
-pub use counts::{Counts, DriftHistogram};
-pub use dialect::Evidence;
+pub use counts::{DriftHistogram, SampleCounts};
+pub use dialect::DialectCounts;
+pub use faults::{Fault, FaultyBlock};
 pub use flaws::{Flaw, Mark, marks, readable};
+pub use outcome::Outcome;
 pub use references::{GeometryReport, MoleculeGeometry, Reference, References};
-pub use run::{AuditPlan, AuditReport, DialectFrom, Example, FileReport, SCHEMA, audit};
-pub use sample::{Judged, Outcome, Sample, Split, coordinates, in_angstrom, judge, split};
+pub use run::{AuditPlan, AuditReport, DialectFrom, FileReport, SCHEMA, audit};
+pub use sample::{Split, TextSample, TextVerdict, coordinates, in_angstrom, judge, split};
 pub use smoke::{ForeignPrompt, Recounted, TheirReport};
 pub use threedmolgen::judge_as_3dmolgen;

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, HashSet};
 
 use rayon::prelude::*;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::geometry::{COVERAGE_THRESHOLD_ANGSTROM, Conformation, Coverage, Molecule, coverage};
+use super::geometry::{COVERAGE_THRESHOLD_ANGSTROM, Conformation, Coverage, Topology, coverage};
 use super::sample::in_angstrom;
 use crate::corpus::{AtomOrder, Conformers, ReadSummary};
 use crate::error::{Error, Parameter, Result};
@@ -24,8 +24,8 @@ pub struct References {
 /// The references of one molecule.
 #[derive(Debug)]
 pub struct Reference {
-    /// The molecule.
-    pub molecule: Molecule,
+    /// Its bonds and symmetries.
+    pub topology: Topology,
     /// Its conformers, in Å.
     pub conformers: Vec<Conformation>,
 }
@@ -33,14 +33,14 @@ pub struct Reference {
 /// What the generated conformers of one molecule are beside its references.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MoleculeGeometry {
-    /// The mean of [`Molecule::bond_length_error`] over the generated conformers, in Å.
+    /// The mean of [`Topology::bond_length_error`] over the generated conformers, in Å.
     pub bond_length_error_angstrom: Option<f64>,
     /// Coverage both ways.
     pub coverage: Coverage,
 }
 
 /// Geometry over molecules; every estimate is a mean over those that have the value.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GeometryReport {
     /// Molecules with references that were asked for.
     pub molecules: u64,
@@ -71,12 +71,13 @@ impl References {
     /// If the corpus cannot be read, the job was cancelled, or no wanted molecule is in it.
     pub fn read(corpus: &dyn Conformers, wanted: &HashSet<&str>, job: &Job) -> Result<(Self, ReadSummary)> {
         let mut found: BTreeMap<Box<str>, Vec<Conformation>> = BTreeMap::new();
+        let precision = corpus.reading().precision;
         let summary = corpus.read(job, &mut |batch| {
             for conformer in &batch.conformers {
                 // Without a text the order of atoms is not that of a SMILES.
                 if conformer.order == AtomOrder::Smiles && wanted.contains(&*conformer.skeleton) {
                     let conformers = found.entry((*conformer.skeleton).into()).or_default();
-                    conformers.push(in_angstrom(&conformer.coordinates));
+                    conformers.push(in_angstrom(&conformer.coordinates, precision));
                 }
             }
             Ok(())
@@ -88,8 +89,8 @@ impl References {
         }
         let molecules = found.into_iter().filter_map(|(skeleton, conformers)| {
             // A skeleton whose SMILES is none has no bonds to compare.
-            let molecule = Molecule::new(&skeleton).ok()?;
-            Some((skeleton, Reference { molecule, conformers }))
+            let topology = Topology::new(&skeleton).ok()?;
+            Some((skeleton, Reference { topology, conformers }))
         });
         Ok((References { molecules: molecules.collect() }, summary))
     }
@@ -136,10 +137,10 @@ impl GeometryReport {
 impl Reference {
     /// Compares the generated conformers of this molecule; `None` if the numbers of atoms differ.
     pub fn compare(&self, generated: &[Conformation]) -> Option<MoleculeGeometry> {
-        let deviations = self.molecule.deviations(generated, &self.conformers)?;
+        let deviations = self.topology.deviations(generated, &self.conformers)?;
         let errors: Vec<f64> = generated
             .iter()
-            .filter_map(|conformer| self.molecule.bond_length_error(conformer, &self.conformers))
+            .filter_map(|conformer| self.topology.bond_length_error(conformer, &self.conformers))
             .collect();
         let mean = errors.iter().sum::<f64>() / errors.len() as f64;
         Some(MoleculeGeometry {

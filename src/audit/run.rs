@@ -6,27 +6,25 @@ use std::path::PathBuf;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::block::BlockVerdict;
-use super::counts::{Counts, DriftHistogram};
-use super::dialect::Evidence;
+use super::counts::{DriftHistogram, SampleCounts};
+use super::dialect::DialectCounts;
+use super::faults::{EXAMPLES, Fault, FaultyBlock, keep};
 use super::geometry::Conformation;
+use super::outcome::Outcome;
 use super::read::{self, FileRecords, Record};
 use super::references::{GeometryReport, References};
-use super::sample::{Judged, Outcome, Sample, coordinates, judge, split};
+use super::sample::{TextSample, TextVerdict, coordinates, judge, split};
 use super::smoke::{ForeignPrompt, TheirReport, foreign_prompts, their_report, warnings};
 use crate::corpus::{Conformers, Files, ReadOptions, SKIPPED_LISTED, Skipped};
 use crate::error::{Error, Parameter, Result};
 use crate::job::{InputHash, Job, Provenance, Unit};
 use crate::stats::interval::{Interval, LEVEL, wilson};
 use crate::text::skeleton::fill;
-use crate::text::{Dialect, Written, skeleton};
+use crate::text::{Dialect, Reading, TrailingZeros, Written, skeleton};
 use crate::tokenizer::{Tokenizer, block_ranges};
 
 /// The schema of [`AuditReport`].
 pub const SCHEMA: &str = "drift.audit/1";
-
-/// Examples of each kind of fault that a report holds.
-const EXAMPLES: usize = 5;
 
 /// Samples that one task judges.
 const CHUNK: usize = 256;
@@ -39,6 +37,8 @@ pub struct AuditPlan {
     pub dialect: Option<Dialect>,
     /// The dialect that the model was trained on, where its recipe says so.
     pub recipe: Option<Dialect>,
+    /// Decimals and separator where the dialect is told from texts.
+    pub like: Dialect,
     /// For drift.
     pub tokenizer: Option<Tokenizer>,
     /// What drift is counted against, without brackets.
@@ -67,7 +67,7 @@ pub struct AuditReport {
     /// Of all files.
     pub total: FileReport,
     /// The first faults of each kind.
-    pub examples: Vec<Example>,
+    pub examples: Vec<FaultyBlock>,
     /// What 3DMolGen's smoke reports say of themselves, beside the same counted here.
     pub reports_by_3dmolgen: Vec<TheirReport>,
     /// Distinct prompts.
@@ -108,7 +108,7 @@ pub struct FileReport {
     pub lp: Option<String>,
     /// What was found.
     #[serde(flatten)]
-    pub counts: Counts,
+    pub counts: SampleCounts,
     /// The interval of the share that passed, Wilson's at 95 %.
     pub pass_interval: Option<Interval>,
     /// Blocks by drift, F - T; none without a tokenizer.
@@ -117,21 +117,9 @@ pub struct FileReport {
     pub geometry: Option<GeometryReport>,
 }
 
-/// A faulty block.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Example {
-    /// The file.
-    pub file: String,
-    /// Where in it.
-    pub record: String,
-    /// The text between the brackets.
-    pub block: String,
-    /// What is wrong: `letters`, `junk`, `truncated` or `invented`.
-    pub fault: &'static str,
-}
-
 /// The samples of one row of the report.
 struct Group {
+    dialect: Dialect,
     report: FileReport,
     /// Conformers that can be compared, by skeleton of the prompt; empty lists for prompts without.
     generated: BTreeMap<Box<str>, Vec<Conformation>>,
@@ -142,21 +130,21 @@ impl Group {
         let report = FileReport {
             file: file.to_owned(),
             lp: lp.map(str::to_owned),
-            counts: Counts::new(dialect),
+            counts: SampleCounts::new(dialect),
             pass_interval: None,
             drift: plan.tokenizer.is_some().then(DriftHistogram::default),
             geometry: None,
         };
-        Group { report, generated: BTreeMap::new() }
+        Group { dialect, report, generated: BTreeMap::new() }
     }
 
     /// Keeps the conformer of a sample that passes in the atom order of its prompt.
-    fn keep_conformer(&mut self, prompt: &str, answer: &str, judged: &Judged) {
+    fn keep_conformer(&mut self, prompt: &str, answer: &str, judged: &TextVerdict) {
         // Prompts were parsed when they were read.
         let Ok(key) = skeleton::from_smiles(prompt) else { return };
         let usable = judged.outcome == Outcome::Pass && judged.skeleton == key;
         let conformers = self.generated.entry(key.into()).or_default();
-        conformers.extend(coordinates(answer).filter(|_| usable));
+        conformers.extend(coordinates(answer, self.dialect).filter(|_| usable));
     }
 
     fn merge(&mut self, other: &Group) {
@@ -228,7 +216,10 @@ pub fn audit(plan: &AuditPlan, job: &Job) -> Result<AuditReport> {
 }
 
 fn corpus(plan: &AuditPlan) -> Files {
-    Files { inputs: plan.references.clone(), options: ReadOptions::default() }
+    Files {
+        inputs: plan.references.clone(),
+        options: ReadOptions { reading: Reading::of(plan.like), ..ReadOptions::default() },
+    }
 }
 
 /// The records of all files; adds those that cannot be judged to `skipped`.
@@ -256,11 +247,11 @@ fn dialect(plan: &AuditPlan, files: &[FileRecords], job: &Job) -> Result<(Dialec
     }
     let evidence = |record: &Record| {
         let answer = split(&record.text).answer;
-        Evidence::of(block_ranges(answer).into_iter().map(|range| &answer[range]))
+        DialectCounts::of(block_ranges(answer).into_iter().map(|range| &answer[range]), plan.like)
     };
     let records = files.iter().flat_map(|file| &file.records);
-    let found = records.map(evidence).fold(Evidence::default(), Evidence::join);
-    if let Some(dialect) = found.dialect() {
+    let found = records.map(evidence).fold(DialectCounts::default(), DialectCounts::join);
+    if let Some(dialect) = found.dialect(plan.like) {
         return Ok((dialect, DialectFrom::Texts));
     }
     if !plan.references.is_empty()
@@ -269,12 +260,12 @@ fn dialect(plan: &AuditPlan, files: &[FileRecords], job: &Job) -> Result<(Dialec
         return Ok((dialect, DialectFrom::References));
     }
     let problem = match found {
-        Evidence { fixed: 0, stripped: 0 } => {
+        DialectCounts { fixed: 0, stripped: 0 } => {
             "the texts do not tell fixed from stripped: no whole block is of one \
              dialect alone"
                 .to_owned()
         }
-        Evidence { fixed, stripped } => {
+        DialectCounts { fixed, stripped } => {
             format!("the texts tell both dialects: {fixed} blocks are fixed alone, {stripped} stripped alone")
         }
     };
@@ -293,8 +284,8 @@ fn references_dialect(plan: &AuditPlan, job: &Job) -> Result<Option<Dialect>> {
         Ok(())
     })?;
     Ok(match written {
-        Written { fixed: true, stripped: false } => Some(Dialect::Fixed),
-        Written { fixed: false, stripped: true } => Some(Dialect::Stripped),
+        Written { fixed: true, stripped: false } => Some(plan.like.with_zeros(TrailingZeros::Kept)),
+        Written { fixed: false, stripped: true } => Some(plan.like.with_zeros(TrailingZeros::Removed)),
         _ => None,
     })
 }
@@ -303,7 +294,7 @@ fn references_dialect(plan: &AuditPlan, job: &Job) -> Result<Option<Dialect>> {
 struct JudgedFile {
     groups: Vec<Group>,
     /// The first texts of a smoke report's molecules, and the number of further ones.
-    listed: (Counts, u64),
+    listed: (SampleCounts, u64),
 }
 
 /// The groups of a file, by logit processor.
@@ -311,7 +302,7 @@ fn judge_file(
     plan: &AuditPlan,
     dialect: Dialect,
     file: &FileRecords,
-    examples: &mut Vec<Example>,
+    examples: &mut Vec<FaultyBlock>,
     job: &Job,
 ) -> Result<JudgedFile> {
     let name = &*file.input.name;
@@ -326,7 +317,7 @@ fn judge_file(
         })
         .collect::<Result<_>>()?;
     let mut groups: BTreeMap<Option<&str>, Group> = BTreeMap::new();
-    let mut listed = (Counts::new(dialect), 0);
+    let mut listed = (SampleCounts::new(dialect), 0);
     for part in &parts {
         listed.0.merge(&part.listed.0);
         listed.1 += part.listed.1;
@@ -343,17 +334,17 @@ fn judge_file(
 struct Part {
     by_lp: BTreeMap<Option<String>, Group>,
     /// As of [`JudgedFile`].
-    listed: (Counts, u64),
-    examples: Vec<Example>,
+    listed: (SampleCounts, u64),
+    examples: Vec<FaultyBlock>,
 }
 
 fn judge_records(plan: &AuditPlan, dialect: Dialect, file: &str, records: &[Record]) -> Result<Part> {
-    let listed = (Counts::new(dialect), 0);
+    let listed = (SampleCounts::new(dialect), 0);
     let mut part = Part { by_lp: BTreeMap::new(), listed, examples: Vec::new() };
     for record in records {
         let Record { place, prompt, text, lp, listed } = record;
         let answer = split(text);
-        let judged = judge(&Sample { prompt: prompt.as_deref(), answer: text, ended: true, dialect });
+        let judged = judge(&TextSample { prompt: prompt.as_deref(), answer: text, ended: true, dialect });
         match listed {
             Some(listed) if listed.generation == 0 => part.listed.0.add(&judged, prompt.is_some()),
             Some(_) => part.listed.1 += 1,
@@ -370,30 +361,12 @@ fn judge_records(plan: &AuditPlan, dialect: Dialect, file: &str, records: &[Reco
             group.keep_conformer(prompt, answer.answer, &judged);
         }
         for (verdict, range) in judged.blocks.iter().zip(block_ranges(answer.answer)) {
-            if let Some(fault) = fault(verdict) {
+            if let Some(fault) = Fault::worst(verdict) {
                 let block = answer.answer[range].to_owned();
-                let example = Example { file: file.to_owned(), record: place.clone(), block, fault };
+                let example = FaultyBlock { file: file.to_owned(), record: place.clone(), block, fault };
                 keep(&mut part.examples, example);
             }
         }
     }
     Ok(part)
-}
-
-/// The worst fault of a block.
-fn fault(verdict: &BlockVerdict) -> Option<&'static str> {
-    let faults = [
-        (verdict.junk_letters, "letters"),
-        (verdict.junk_strict, "junk"),
-        (verdict.truncated == Some(true), "truncated"),
-        (verdict.invented, "invented"),
-    ];
-    faults.into_iter().find(|(found, _)| *found).map(|(_, fault)| fault)
-}
-
-/// Keeps an example if there are few of its kind.
-fn keep(examples: &mut Vec<Example>, example: Example) {
-    if examples.iter().filter(|known| known.fault == example.fault).count() < EXAMPLES {
-        examples.push(example);
-    }
 }

@@ -1,35 +1,18 @@
 //! Judging one generated text against its prompt.
 
-use serde::Serialize;
-
 use super::block::{BlockVerdict, judge_block};
+use super::outcome::Outcome;
 use super::threedmolgen::judge_as_3dmolgen;
 use crate::text::graph::same_molecule;
 use crate::text::skeleton::smiles;
-use crate::text::{CONFORMER_CLOSE, CONFORMER_OPEN, Dialect, Fixed, SMILES_CLOSE, SMILES_OPEN};
+use crate::text::{
+    CONFORMER_CLOSE, CONFORMER_OPEN, Dialect, Fixed, Precision, SMILES_CLOSE, SMILES_OPEN, is_three_numbers,
+};
 use crate::tokenizer::block_ranges;
-
-/// What became of a sample: the first of these that holds, in this order.
-///
-/// 3DMolGen's own validation has the same four, but looks for another molecule before it looks at blocks; see
-/// [`super::judge_as_3dmolgen`] and `docs/audit.md`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// The text did not end, or has nothing between its conformer tags, or no such tags.
-    NoEos,
-    /// An atom without a block or a block without an atom, a block that is not exactly three numbers, a bracket that is left
-    /// over, or a character that has no place between atoms.
-    ParseFailure,
-    /// Another molecular graph than the prompt's, or none that RDKit would take; stereo and isotopes are ignored.
-    GraphMismatch,
-    /// The prompt's molecule, with three numbers behind every atom. Passes 3DMolGen's validation too.
-    Pass,
-}
 
 /// A generated text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sample<'a> {
+pub struct TextSample<'a> {
     /// The SMILES of the prompt; without it graphs are not compared.
     pub prompt: Option<&'a str>,
     /// What was generated, tags included; may hold the prompt too.
@@ -42,7 +25,7 @@ pub struct Sample<'a> {
 
 /// What is found in a sample.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Judged {
+pub struct TextVerdict {
     /// What became of it.
     pub outcome: Outcome,
     /// What becomes of it by the rules of 3DMolGen.
@@ -82,7 +65,7 @@ pub fn split(text: &str) -> Split<'_> {
 }
 
 /// Judges a sample.
-pub fn judge(sample: &Sample<'_>) -> Judged {
+pub fn judge(sample: &TextSample<'_>) -> TextVerdict {
     let answer = split(sample.answer).answer;
     let ranges = block_ranges(answer);
     let blocks: Vec<BlockVerdict> =
@@ -105,7 +88,7 @@ pub fn judge(sample: &Sample<'_>) -> Judged {
     } else {
         Outcome::GraphMismatch
     };
-    Judged { outcome, by_3dmolgen, skeleton, blocks }
+    TextVerdict { outcome, by_3dmolgen, skeleton, blocks }
 }
 
 /// Whether atoms in brackets, each with a block, stand between bonds, branches, ring numbers and dots, and nothing else.
@@ -129,24 +112,25 @@ fn is_asked_for(prompt: Option<&str>, skeleton: &str) -> bool {
 
 /// The coordinates of an answer that passes, in Å, numbers as [`judge`] reads them: `0.` is 0.
 ///
-/// `None` if some block is not three numbers.
-pub fn coordinates(answer: &str) -> Option<Vec<[f64; 3]>> {
+/// `None` if some block is not three numbers of the dialect's separator.
+pub fn coordinates(answer: &str, dialect: Dialect) -> Option<Vec<[f64; 3]>> {
     let answer = split(answer).answer;
     let mut all = Vec::new();
     for range in block_ranges(answer) {
         let inside = &answer[range];
-        if judge_block(inside, Dialect::Fixed).junk_strict {
+        if !is_three_numbers(inside, dialect.separator()) {
             return None;
         }
-        let mut numbers = inside.split(',').map(|part| part.trim_end_matches('.').parse::<f64>().ok());
+        let parts = inside.split(dialect.separator().character());
+        let mut numbers = parts.map(|part| part.trim_end_matches('.').parse::<f64>().ok());
         all.push([numbers.next()??, numbers.next()??, numbers.next()??]);
     }
     Some(all)
 }
 
-/// Coordinates of the format in Å.
-pub fn in_angstrom(coordinates: &[[Fixed; 3]]) -> Vec<[f64; 3]> {
-    let units = f64::from(crate::text::number::UNITS_PER_ANGSTROM);
+/// Coordinates of so many decimals in Å.
+pub fn in_angstrom(coordinates: &[[Fixed; 3]], precision: Precision) -> Vec<[f64; 3]> {
+    let units = f64::from(precision.units_per_angstrom());
     coordinates.iter().map(|block| block.map(|value| f64::from(value) / units)).collect()
 }
 
@@ -155,7 +139,7 @@ mod tests {
     use super::*;
 
     fn outcome(prompt: &str, answer: &str, ended: bool) -> Outcome {
-        judge(&Sample { prompt: Some(prompt), answer, ended, dialect: Dialect::Fixed }).outcome
+        judge(&TextSample { prompt: Some(prompt), answer, ended, dialect: Dialect::FIXED }).outcome
     }
 
     #[test]
@@ -219,8 +203,8 @@ mod tests {
 
     #[test]
     fn coordinates_are_read_as_judged() {
-        assert_eq!(coordinates("[C]<1.5,-2,0.>").unwrap(), [[1.5, -2.0, 0.0]]);
-        assert_eq!(coordinates("[C]<1.5,-2>"), None);
-        assert_eq!(in_angstrom(&[[10_000, -5, 0]]), [[1.0, -0.0005, 0.0]]);
+        assert_eq!(coordinates("[C]<1.5,-2,0.>", Dialect::STRIPPED).unwrap(), [[1.5, -2.0, 0.0]]);
+        assert_eq!(coordinates("[C]<1.5,-2>", Dialect::STRIPPED), None);
+        assert_eq!(in_angstrom(&[[10_000, -5, 0]], Precision::FOUR), [[1.0, -0.0005, 0.0]]);
     }
 }

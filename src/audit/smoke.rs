@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::counts::Counts;
+use super::counts::SampleCounts;
 use super::read::{FileRecords, SmokeHead};
 use crate::text::spelling::foreign;
 
@@ -55,7 +55,11 @@ pub struct ForeignPrompt {
 }
 
 /// What a report says of itself, beside its first texts by the same rules.
-pub(super) fn their_report(file: &str, head: &SmokeHead, (first, further): (Counts, u64)) -> TheirReport {
+pub(super) fn their_report(
+    file: &str,
+    head: &SmokeHead,
+    (first, further): (SampleCounts, u64),
+) -> TheirReport {
     TheirReport {
         file: file.to_owned(),
         version: head.version.clone(),

@@ -9,7 +9,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::sample::Outcome;
+use super::outcome::Outcome;
 use crate::text::graph::same_molecule;
 use crate::text::smiles::Graph;
 use crate::text::{CONFORMER_CLOSE, CONFORMER_OPEN, SMILES_CLOSE, SMILES_OPEN};

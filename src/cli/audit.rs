@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::output::Output;
-use super::values::{DialectOrAuto, check_placeholder};
+use super::values::{BlockArgs, DialectOrAuto, check_placeholder};
 use crate::audit::{AuditPlan, AuditReport, audit};
 use crate::error::Error;
 #[cfg(feature = "generate")]
@@ -11,6 +11,7 @@ use crate::eval::recipe_dialect;
 use crate::job::Job;
 use crate::report::audit_view::{audit_table, drift_table, examples_table, geometry_table, their_table};
 use crate::report::format::thousands;
+use crate::text::Dialect;
 use crate::tokenizer::Tokenizer;
 
 /// The command line of `drift audit`.
@@ -23,6 +24,8 @@ pub(super) struct Args {
     /// else from the references, and stops where nothing tells
     #[arg(long, value_enum, default_value = "auto")]
     dialect: DialectOrAuto,
+    #[command(flatten)]
+    blocks: BlockArgs,
     /// The folder of the model that wrote the texts, whose recipe.json says the dialect
     #[arg(long, value_name = "DIR")]
     model: Option<PathBuf>,
@@ -39,7 +42,7 @@ pub(super) struct Args {
 
 /// Reads and judges.
 pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
-    check_placeholder(&args.placeholder)?;
+    check_placeholder(&args.placeholder, args.blocks.reading())?;
     if let Some(folder) = args.model.as_ref().filter(|folder| !folder.is_dir()) {
         return Err(Error::input(
             folder.display(),
@@ -49,10 +52,14 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
         .into());
     }
     let folders = [&args.model, &args.tokenizer];
+    let recipe = folders.into_iter().flatten().find_map(|folder| recipe_dialect(folder));
+    let asked = args.blocks.asked(None);
+    let like = asked.over(recipe.unwrap_or(Dialect::FIXED));
     let plan = AuditPlan {
         files: args.files,
-        dialect: args.dialect.asked(),
-        recipe: folders.into_iter().flatten().find_map(|folder| recipe_dialect(folder)),
+        dialect: args.dialect.asked().map(|zeros| like.with_zeros(zeros)),
+        recipe: recipe.map(|recipe| asked.over(recipe)),
+        like,
         tokenizer: args.tokenizer.as_deref().map(Tokenizer::load).transpose()?,
         placeholder: args.placeholder,
         references: args.references,

@@ -3,19 +3,20 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::output::Output;
-use super::values::{DialectArg, check_folder, is_stdout};
+use super::values::{BlockArgs, DialectArg, check_folder, is_stdout};
 use crate::constraint::{LpKind, Placeholder};
 use crate::error::Error;
 use crate::eval::molecules::Molecules;
-use crate::eval::plan::{EngineChoice, EvalPlan, ModelChoice, PlaceholderChoice, Synthetic};
+use crate::eval::plan::{EngineChoice, EvalPlan, ModelChoice, PlaceholderChoice};
 use crate::eval::record::EvalReport;
 use crate::eval::{Evaluation, evaluate};
 use crate::generate::Sampling;
 use crate::io::write_all_atomic;
 use crate::job::Job;
-use crate::model::{Device, Room};
+use crate::model::{Device, Room, Synthetic};
 use crate::placeholder::FittedFile;
 use crate::report::eval_page::eval_page;
 use crate::report::eval_view::{
@@ -23,7 +24,6 @@ use crate::report::eval_view::{
     setting,
 };
 use crate::report::trace::chrome_trace;
-use crate::text::Dialect;
 
 /// The placeholder of the users' version 3, and the one that `drift fit` finds for most tokenizers.
 const PLACEHOLDER: &str = "0.0000,0.0000,0.0000";
@@ -35,21 +35,23 @@ pub(super) struct Args {
     #[arg(long, value_name = "DIR")]
     model: Vec<PathBuf>,
     /// Random weights of a known shape instead of a model: for throughput alone
-    #[arg(long, value_enum, conflicts_with = "model")]
-    synthetic: Option<SyntheticArg>,
+    #[arg(long, value_parser = one_of(&Synthetic::ALL, Synthetic::name), conflicts_with = "model")]
+    synthetic: Option<Synthetic>,
     /// The tokenizer, if it is not beside the model: a tokenizer.json, plain or gzipped, or a model folder
     #[arg(long, value_name = "TOKENIZER")]
     tokenizer: Option<PathBuf>,
     /// Logit processors; all of them by default
-    #[arg(long, value_enum, value_delimiter = ',')]
+    #[arg(long, value_parser = lp_arg(), value_delimiter = ',')]
     lp: Vec<LpArg>,
     /// What position templates hold in their blocks, such as 0.0000,0.0000,0.0000; `fitted`; or a file that `drift fit
     /// -o` wrote for the tokenizer: one placeholder for each class of block where that gains something, else one for all
     #[arg(long, value_name = "P", allow_hyphen_values = true, default_value = PLACEHOLDER)]
     placeholder: Vec<String>,
-    /// How decimals are written; as the model's recipe says by default, else fixed
+    /// How numbers are written; as the model's recipe says by default, else fixed
     #[arg(long, value_enum)]
     dialect: Option<DialectArg>,
+    #[command(flatten)]
+    blocks: BlockArgs,
     /// A file with one SMILES a line; the test molecules of the corpus by default
     #[arg(long, value_name = "FILE")]
     smiles: Option<PathBuf>,
@@ -78,11 +80,11 @@ pub(super) struct Args {
     #[arg(long, value_enum)]
     dtype: Option<DtypeArg>,
     /// Whose decoders compute
-    #[arg(long, value_enum, default_value = "drift")]
-    engine: EngineArg,
+    #[arg(long, value_parser = one_of(&EngineChoice::ALL, EngineChoice::name), default_value = "drift")]
+    engine: EngineChoice,
     /// How the KV cache takes its memory
-    #[arg(long, value_enum, default_value = "static")]
-    kv_cache: CacheArg,
+    #[arg(long, value_parser = one_of(&Room::ALL, Room::name), default_value = "static")]
+    kv_cache: Room,
     /// The most tokens of a text; by default half more than the molecule's longest text takes
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_new_tokens: Option<u32>,
@@ -106,43 +108,38 @@ pub(super) struct Args {
     output: Option<PathBuf>,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum SyntheticArg {
-    #[value(name = "qwen3-0.6b")]
-    Qwen3Small,
-    #[value(name = "llama-380m")]
-    Llama380M,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+/// What `--lp` takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LpArg {
     All,
-    None,
-    Generic,
-    Qwen38,
-    Qwen39,
-    Targeted,
-    Allowlist,
-    Truncating,
-    Automaton,
+    One(LpKind),
+}
+
+/// Parses the name of one of a few things.
+fn one_of<T: Copy + Send + Sync>(
+    all: &'static [T],
+    name: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T> {
+    let names = PossibleValuesParser::new(all.iter().map(|one| name(*one)));
+    names.try_map(move |given| {
+        let found = all.iter().copied().find(|one| name(*one) == given);
+        found.ok_or_else(|| format!("there is no `{given}`"))
+    })
+}
+
+/// Parses `all`, or the name of a logit processor.
+fn lp_arg() -> impl TypedValueParser<Value = LpArg> {
+    let names = ["all"].into_iter().chain(LpKind::ALL.map(LpKind::name));
+    PossibleValuesParser::new(names).try_map(|given| match &*given {
+        "all" => Ok(LpArg::All),
+        name => name.parse().map(LpArg::One),
+    })
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum DtypeArg {
     F32,
     Bf16,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum EngineArg {
-    Drift,
-    CandleTransformers,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum CacheArg {
-    Static,
-    Growing,
 }
 
 /// Reads, generates, judges, writes, shows.
@@ -203,8 +200,7 @@ impl Printed {
 /// What the user wrote, complete and checked.
 fn plan(args: &Args) -> anyhow::Result<EvalPlan> {
     let models = match args.synthetic {
-        Some(SyntheticArg::Qwen3Small) => vec![ModelChoice::Synthetic(Synthetic::Qwen3Small)],
-        Some(SyntheticArg::Llama380M) => vec![ModelChoice::Synthetic(Synthetic::Llama380M)],
+        Some(shape) => vec![ModelChoice::Synthetic(shape)],
         None if args.model.is_empty() => vec![ModelChoice::Embedded],
         None => args.model.iter().cloned().map(ModelChoice::Folder).collect(),
     };
@@ -213,21 +209,15 @@ fn plan(args: &Args) -> anyhow::Result<EvalPlan> {
         tokenizer: args.tokenizer.clone(),
         processors: processors(&args.lp),
         placeholders: args.placeholder.iter().map(|text| placeholder(text)).collect::<Result<_, _>>()?,
-        dialect: args.dialect.map(Dialect::from),
+        dialect: args.blocks.asked(args.dialect.map(Into::into)),
         generations: args.generations as usize,
         batch: args.batch as usize,
         preset: args.preset.clone(),
         sampling: Sampling::preset(&args.preset)?,
         seed: args.seed,
         device: device(args)?,
-        engine: match args.engine {
-            EngineArg::Drift => EngineChoice::Drift,
-            EngineArg::CandleTransformers => EngineChoice::CandleTransformers,
-        },
-        room: match args.kv_cache {
-            CacheArg::Static => Room::Static,
-            CacheArg::Growing => Room::Growing,
-        },
+        engine: args.engine,
+        room: args.kv_cache,
         max_new_tokens: args.max_new_tokens.map(|most| most as usize),
         strip_junk: args.strip_junk,
         log_probabilities: args.probabilities,
@@ -271,11 +261,7 @@ fn device(args: &Args) -> anyhow::Result<Device> {
 /// Each processor once, in the order of reports.
 fn processors(asked: &[LpArg]) -> Vec<LpKind> {
     let all = asked.is_empty() || asked.contains(&LpArg::All);
-    let is_asked = |kind: &LpKind| {
-        all || asked
-            .iter()
-            .any(|lp| lp.to_possible_value().is_some_and(|value| value.get_name() == kind.name()))
-    };
+    let is_asked = |kind: &LpKind| all || asked.contains(&LpArg::One(*kind));
     LpKind::ALL.into_iter().filter(is_asked).collect()
 }
 
@@ -289,7 +275,7 @@ fn molecules(args: &Args, job: &Job) -> anyhow::Result<Molecules> {
         [one] => crate::io::file_name(one),
         several => format!("{} inputs", several.len()),
     };
-    Ok(Molecules::of_corpus(&*super::corpus(&args.corpus), &name, most, job)?)
+    Ok(Molecules::of_corpus(&*super::corpus(&args.corpus, args.blocks.reading()), &name, most, job)?)
 }
 
 fn skipped(molecules: &Molecules) -> String {

@@ -5,15 +5,14 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::design::rows::{Rows, belongs, rows};
-use crate::design::train::{NewTokens, tokenizer_config};
-use crate::design::weights::{Model, config, configured_rows};
+use crate::checkpoint::{GENERATION_CONFIG, ModelFolder, configured_rows};
+use crate::design::extension::config::tokenizer_config;
+use crate::design::extension::new_tokens::NewTokens;
+use crate::design::rows::initial::{Rows, belongs, rows};
+use crate::design::rows::weights::{Model, config};
 use crate::error::Error;
-use crate::io::{read_to_limit, write_atomic};
+use crate::io::write_atomic;
 use crate::tokenizer::{Tokenizer, config_beside};
-
-/// A configuration file is at most this large.
-const MAX_CONFIG_BYTES: u64 = 1 << 24;
 
 /// Files of a base's folder that hold for the extension as they are, since old tokens keep their ids. Not `vocab.json`
 /// and `merges.txt`, which lack the new tokens; nor `config.json`, whose `vocab_size` goes with the model's weights.
@@ -22,7 +21,7 @@ const KEPT: [&str; 5] = [
     "added_tokens.json",
     "chat_template.jinja",
     "chat_template.json",
-    "generation_config.json",
+    GENERATION_CONFIG,
 ];
 
 /// What a base has beside its `tokenizer.json`.
@@ -43,7 +42,7 @@ impl Beside {
     pub fn of(base: &Path, tokenizer: &Tokenizer, model: Option<&Path>) -> anyhow::Result<Self> {
         let mut beside = match Tokenizer::embedded_by_name(base) {
             Some(_) => Beside::default(),
-            None => Self::in_folder(if base.is_dir() { base } else { base.parent().unwrap_or(base) })?,
+            None => Self::in_folder(&ModelFolder::around(base))?,
         };
         beside.config = config_beside(base)?;
         beside.model = model.map(Model::open).transpose()?;
@@ -58,15 +57,11 @@ impl Beside {
         Beside { config: Some(config), ..Beside::default() }
     }
 
-    fn in_folder(folder: &Path) -> anyhow::Result<Self> {
-        let bytes = |name: &str| -> anyhow::Result<Option<Vec<u8>>> {
-            let file = folder.join(name);
-            Ok(if file.is_file() { Some(read_to_limit(&file, MAX_CONFIG_BYTES)?) } else { None })
-        };
+    fn in_folder(folder: &ModelFolder) -> anyhow::Result<Self> {
         let configured_rows = config(folder)?.as_ref().and_then(configured_rows);
         let mut beside = Beside { configured_rows, ..Beside::default() };
         for name in KEPT {
-            beside.kept.extend(bytes(name)?.map(|bytes| (name, bytes)));
+            beside.kept.extend(folder.bytes(name)?.map(|bytes| (name, bytes)));
         }
         Ok(beside)
     }

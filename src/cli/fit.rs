@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::output::Output;
-use super::values::{DialectOrAuto, check_folder, is_stdout};
+use super::values::{BlockArgs, DialectOrAuto, check_folder, is_stdout};
 use crate::error::Error;
 use crate::io::write_all_atomic;
 use crate::job::Job;
@@ -23,10 +23,12 @@ pub(super) struct Args {
     /// A tokenizer.json, plain or gzipped, or a model folder; the embedded qwen-like and llama-like by default
     #[arg(long, value_name = "TOKENIZER")]
     tokenizer: Vec<PathBuf>,
-    /// The dialect of numbers: exactly four decimals, trailing zeros stripped, or as the corpus is written (both where
+    /// The dialect of numbers: all decimals, trailing zeros stripped, or as the corpus is written (both where
     /// it does not say)
     #[arg(long, value_enum, default_value = "auto")]
     dialect: DialectOrAuto,
+    #[command(flatten)]
+    blocks: BlockArgs,
     /// A placeholder to judge, and to choose from, beside the users' own, such as 0.0000,0.0000,0.0000
     #[arg(long, value_name = "P", allow_hyphen_values = true)]
     candidate: Vec<String>,
@@ -52,7 +54,7 @@ pub(super) struct Args {
 
 /// Reads, fits, writes, shows.
 pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
-    let corpus = super::corpus(&args.corpus);
+    let corpus = super::corpus(&args.corpus, args.blocks.reading());
     let plan = plan(&args)?;
     let folder = args.output.as_deref().filter(|path| !is_stdout(path));
     folder.map_or(Ok(()), check_folder)?;
@@ -100,7 +102,10 @@ fn plan(args: &Args) -> anyhow::Result<FitPlan> {
     };
     Ok(FitPlan {
         tokenizers,
-        dialects: args.dialect.asked().map_or(DialectChoice::Auto, DialectChoice::Only),
+        dialects: match args.dialect.asked() {
+            Some(zeros) => DialectChoice::Only(args.blocks.reading().dialect(zeros)),
+            None => DialectChoice::Auto,
+        },
         candidates: args.candidate.clone(),
         objective,
         seed: args.seed,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::output::Output;
-use super::values::is_stdout;
+use super::values::{BlockArgs, is_stdout};
 use crate::corpus::{Frame, ReadOptions};
 use crate::io::AtomicFile;
 use crate::job::Job;
@@ -24,6 +24,8 @@ pub(super) struct Args {
     /// The frame of coordinates: as in the file, or centre of mass at the origin and principal axes on x, y, z
     #[arg(long, value_enum, default_value = "keep")]
     frame: FrameArg,
+    #[command(flatten)]
+    blocks: BlockArgs,
     /// A page with the statistics, readable offline
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -45,7 +47,11 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
     let spool = if to_stdout { Some(tempfile::tempdir()?) } else { None };
     let store = spool.as_ref().map(|folder| folder.path().join("corpus.h5")).or(args.output);
     let mut page = args.html.as_deref().map(AtomicFile::create).transpose()?;
-    let plan = MinePlan { inputs: args.inputs, options: ReadOptions { frame }, store };
+    let plan = MinePlan {
+        inputs: args.inputs,
+        options: ReadOptions { frame, reading: args.blocks.reading() },
+        store,
+    };
     let report = mine(&plan, job)?;
     if let Some(page) = &mut page {
         page.put(stats_page(&report.stats, &report.provenance).render().as_bytes())?;

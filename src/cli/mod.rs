@@ -28,6 +28,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use crate::corpus::{Conformers, Embedded, Files, ReadOptions};
 use crate::error::Error;
 use crate::job::Job;
+use crate::text::Reading;
 use output::Output;
 
 /// Finds, proves and ends token drift in language models that write 3D molecules as text.
@@ -118,11 +119,12 @@ fn run(cli: Cli, output: &Output) -> anyhow::Result<()> {
 }
 
 /// The conformers of `--corpus`: the files given, or the embedded corpus.
-fn corpus(inputs: &[PathBuf]) -> Box<dyn Conformers> {
+fn corpus(inputs: &[PathBuf], reading: Reading) -> Box<dyn Conformers> {
     if inputs.is_empty() {
-        Box::new(Embedded)
+        Box::new(Embedded { reading })
     } else {
-        Box::new(Files { inputs: inputs.to_vec(), options: ReadOptions::default() })
+        let options = ReadOptions { reading, ..ReadOptions::default() };
+        Box::new(Files { inputs: inputs.to_vec(), options })
     }
 }
 

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 
 use super::output::Output;
-use super::values::DialectArg;
+use super::values::{BlockArgs, DialectArg};
 use crate::error::Error;
 use crate::job::Job;
 use crate::model::Architecture;
 use crate::report::train_view::train_table;
 use crate::tokenizer::{Tokenizer, config_beside};
 use crate::train::documents::Loss;
-use crate::train::{Plan, Schedule, Shape, train};
+use crate::train::{Schedule, Shape, TrainPlan, train};
 
 /// The command line of `drift train-model`.
 #[derive(Debug, clap::Args)]
@@ -31,6 +31,8 @@ pub(super) struct Args {
     /// How coordinates are written
     #[arg(long, value_enum, default_value = "fixed")]
     dialect: DialectArg,
+    #[command(flatten)]
+    blocks: BlockArgs,
     #[command(flatten)]
     shape: ShapeArgs,
     #[command(flatten)]
@@ -116,7 +118,7 @@ enum Arch {
 
 /// Trains, writes, shows.
 pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
-    let corpus = super::corpus(&args.corpus);
+    let corpus = super::corpus(&args.corpus, args.blocks.reading());
     let plan = plan(args)?;
     let report = train(&plan, &*corpus, job)?;
     if output.json {
@@ -128,7 +130,7 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
 }
 
 /// What the user wrote, complete.
-fn plan(args: Args) -> anyhow::Result<Plan> {
+fn plan(args: Args) -> anyhow::Result<TrainPlan> {
     let (tokenizer, tokenizer_json) = Tokenizer::load_with_json(&args.tokenizer)?;
     let tokenizer_config = config_beside(&args.tokenizer)?;
     let ShapeArgs { hidden, layers, heads, kv_heads, head_dim, intermediate, context } = args.shape;
@@ -157,11 +159,11 @@ fn plan(args: Args) -> anyhow::Result<Plan> {
         )
         .into());
     }
-    Ok(Plan {
+    Ok(TrainPlan {
         shape: Shape { architecture, hidden, layers, heads, kv_heads, head_dim, intermediate, context },
         schedule,
         loss,
-        dialect: args.dialect.into(),
+        dialect: args.blocks.reading().dialect(args.dialect.into()),
         seed: args.seed,
         tokenizer,
         tokenizer_json,

@@ -9,13 +9,14 @@ use super::output::Output;
 use super::values::DialectArg;
 use crate::corpus::Conformers;
 use crate::design::compare::{Designed, compare, compare_with_design};
-use crate::design::extend::as_read;
-use crate::design::merges::learns_apart;
-use crate::design::rows::Rows;
-use crate::design::scratch::scratch_config;
-use crate::design::texts::ALL_CONTEXTS;
+use crate::design::extension::extend::as_read;
+use crate::design::extension::texts::ALL_CONTEXTS;
+use crate::design::learned::merges::learns_apart;
+use crate::design::rows::initial::Rows;
+use crate::design::train_scratch::scratch_config;
 use crate::design::{
-    Aim, Kind, MergesPlan, Plan, Range, ScratchPlan, Trained, train, train_merges, train_scratch,
+    Aim, ExtensionPlan, MergesPlan, Range, SchemeKind, ScratchPlan, Trained, train, train_merges,
+    train_scratch,
 };
 use crate::error::{Error, Parameter};
 use crate::job::Job;
@@ -23,6 +24,7 @@ use crate::report::card::model_card;
 use crate::report::design_page::design_page;
 use crate::report::design_view::design_table;
 use crate::report::learned_view::{learned_card, learned_table};
+use crate::text::{Precision, Reading};
 use crate::tokenizer::Tokenizer;
 
 /// The command line of `drift train-tokenizer`.
@@ -62,6 +64,10 @@ pub(super) struct Args {
     /// The dialect whose blocks change
     #[arg(long, value_enum, default_value = "fixed")]
     dialect: DialectArg,
+    /// Decimals of the numbers, 1 to 6; coordinates of the corpus with more are cut, toward zero. Without it four, and more
+    /// are refused
+    #[arg(long, value_name = "N")]
+    decimals: Option<Precision>,
     /// With --dialect stripped: blocks of numbers with at least so many decimals change; by default as few as
     /// leave every block a character a token
     #[arg(long, value_name = "M")]
@@ -89,13 +95,18 @@ enum KindArg {
     Fused,
 }
 
-impl From<KindArg> for Kind {
+impl From<KindArg> for SchemeKind {
     fn from(kind: KindArg) -> Self {
         match kind {
-            KindArg::Separate => Kind::Separate,
-            KindArg::Fused => Kind::Fused,
+            KindArg::Separate => SchemeKind::Separate,
+            KindArg::Fused => SchemeKind::Fused,
         }
     }
+}
+
+/// How the corpus is read: blocks that change have commas.
+fn reading(decimals: Option<Precision>) -> Reading {
+    Reading { precision: decimals.unwrap_or_default(), cut: decimals.is_some(), ..Reading::default() }
 }
 
 /// Merges are learned, and ways compared, in the fixed dialect alone.
@@ -118,7 +129,8 @@ fn refuse_stripped(args: &Args) -> anyhow::Result<()> {
 
 /// Designs or learns, checks, writes, shows.
 pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
-    let corpus = super::corpus(&args.corpus);
+    let reading = reading(args.decimals);
+    let corpus = super::corpus(&args.corpus, reading);
     let (range, kind) = (Range::new(args.range)?, args.kind.into());
     refuse_stripped(&args)?;
     for (what, path) in [("base", &args.base), ("model", &args.model)] {
@@ -148,7 +160,7 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
 /// The smallest extension, or the best within a budget.
 fn design(
     args: &Args,
-    plan: &Plan,
+    plan: &ExtensionPlan,
     beside: &Beside,
     corpus: &dyn Conformers,
     job: &Job,
@@ -156,7 +168,7 @@ fn design(
 ) -> anyhow::Result<()> {
     let mut trained = train(plan, corpus, job)?;
     let rows = beside.rows(&plan.base, &trained.new_tokens)?;
-    trained.report.for_model(beside.model_rows(), rows.as_ref().map(|rows| rows.report.clone()));
+    trained.report.vocabulary.for_model(beside.model_rows(), rows.as_ref().map(|rows| rows.report.clone()));
     if args.compare {
         let merges = MergesPlan::of(plan, trained.report.new_tokens);
         trained.report.comparison = Some(compare(merges, Some(Designed::of(&trained)), corpus, job)?);
@@ -172,7 +184,7 @@ fn design(
 /// Continued BPE.
 fn merges(
     args: &Args,
-    (plan, tokens): (Plan, u64),
+    (plan, tokens): (ExtensionPlan, u64),
     beside: &Beside,
     corpus: &dyn Conformers,
     job: &Job,
@@ -180,10 +192,10 @@ fn merges(
 ) -> anyhow::Result<()> {
     let mut trained = train_merges(MergesPlan::of(&plan, tokens), corpus, job)?;
     let rows = beside.rows(&plan.base, &trained.new_tokens)?;
-    trained.report.for_model(beside.model_rows(), rows.as_ref().map(|rows| rows.report.clone()));
+    trained.report.vocabulary.for_model(beside.model_rows(), rows.as_ref().map(|rows| rows.report.clone()));
     if args.compare {
         // The design is a row of a table here, not what is written.
-        let plan = Plan { contexts: 1, ..plan };
+        let plan = ExtensionPlan { contexts: 1, ..plan };
         let merges = MergesPlan::of(&plan, tokens);
         trained.report.comparison = Some(compare_with_design(&plan, merges, corpus, job)?);
     }
@@ -194,13 +206,14 @@ fn merges(
 /// BPE from nothing.
 fn scratch(
     args: &Args,
-    (kind, range): (Kind, Range),
+    (kind, range): (SchemeKind, Range),
     corpus: &dyn Conformers,
     job: &Job,
     output: &Output,
 ) -> anyhow::Result<()> {
     let vocab_size = args.vocab_size.unwrap_or(0) as usize;
-    let plan = ScratchPlan { vocab_size, kind, range, contexts: ALL_CONTEXTS, compare: args.compare };
+    let (precision, compare) = (reading(args.decimals).precision, args.compare);
+    let plan = ScratchPlan { vocab_size, kind, range, precision, contexts: ALL_CONTEXTS, compare };
     let trained = train_scratch(plan, corpus, job)?;
     let beside = Beside::configured(scratch_config());
     write(args, &trained, (learned_card(&trained.report), None), None, &beside)?;
@@ -230,7 +243,7 @@ fn show(args: &Args, output: &Output, report: &impl Serialize, table: &str) -> a
 }
 
 /// What the user wrote of a base, complete and checked.
-fn plan(args: &Args, base: &Path, kind: Kind, range: Range) -> anyhow::Result<Plan> {
+fn plan(args: &Args, base: &Path, kind: SchemeKind, range: Range) -> anyhow::Result<ExtensionPlan> {
     // Merges are compared with the best design of as many tokens.
     let aim = match (args.tokens_per_block, args.budget.or(args.merges)) {
         (Some(tokens), _) => Aim::TokensPerBlock(tokens.into()),
@@ -239,7 +252,8 @@ fn plan(args: &Args, base: &Path, kind: Kind, range: Range) -> anyhow::Result<Pl
     let (base, bytes) = Tokenizer::load_with_json(base)?;
     let base_json = serde_json::from_slice(&bytes).map_err(|e| Error::input(&base.name, e, ""))?;
     let base_json = as_read(&base, base_json);
-    let (dialect, fewest_decimals) = (args.dialect.into(), args.fewest_decimals.map(usize::from));
+    let dialect = reading(args.decimals).dialect(args.dialect.into());
+    let fewest_decimals = args.fewest_decimals.map(usize::from);
     let (seed, contexts) = (args.seed, ALL_CONTEXTS);
-    Ok(Plan { base, base_json, kind, dialect, fewest_decimals, range, aim, seed, contexts })
+    Ok(ExtensionPlan { base, base_json, kind, dialect, fewest_decimals, range, aim, seed, contexts })
 }

@@ -4,22 +4,22 @@
 use std::path::Path;
 
 use crate::error::{Error, Parameter};
-use crate::text::{Dialect, parse_block};
+use crate::text::{AskedDialect, Precision, Reading, Separator, TrailingZeros, parse_block};
 
 /// How numbers are written.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 pub(super) enum DialectArg {
-    /// Exactly four decimals
+    /// All decimals: four, or as many as --decimals says
     Fixed,
     /// Trailing zeros, and a trailing point, removed
     Stripped,
 }
 
-impl From<DialectArg> for Dialect {
+impl From<DialectArg> for TrailingZeros {
     fn from(dialect: DialectArg) -> Self {
         match dialect {
-            DialectArg::Fixed => Dialect::Fixed,
-            DialectArg::Stripped => Dialect::Stripped,
+            DialectArg::Fixed => TrailingZeros::Kept,
+            DialectArg::Stripped => TrailingZeros::Removed,
         }
     }
 }
@@ -34,19 +34,59 @@ pub(super) enum DialectOrAuto {
 
 impl DialectOrAuto {
     /// The dialect that was asked for.
-    pub fn asked(self) -> Option<Dialect> {
+    pub(super) fn asked(self) -> Option<TrailingZeros> {
         match self {
-            DialectOrAuto::Fixed => Some(Dialect::Fixed),
-            DialectOrAuto::Stripped => Some(Dialect::Stripped),
+            DialectOrAuto::Fixed => Some(TrailingZeros::Kept),
+            DialectOrAuto::Stripped => Some(TrailingZeros::Removed),
             DialectOrAuto::Auto => None,
         }
     }
 }
 
+/// Decimals and separator of blocks.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(super) struct BlockArgs {
+    /// Decimals of the coordinates, 1 to 6; numbers with more are cut, toward zero. Without it four, and more are refused
+    #[arg(long, value_name = "N")]
+    decimals: Option<Precision>,
+    /// What stands between the numbers of a block [default: comma]
+    #[arg(long, value_enum)]
+    separator: Option<SeparatorArg>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum SeparatorArg {
+    Comma,
+    Space,
+}
+
+impl BlockArgs {
+    /// How texts are read, and coordinates without text taken.
+    pub(super) fn reading(self) -> Reading {
+        Reading {
+            precision: self.decimals.unwrap_or_default(),
+            cut: self.decimals.is_some(),
+            separator: self.separator().unwrap_or_default(),
+        }
+    }
+
+    /// These, and a dialect.
+    pub(super) fn asked(self, zeros: Option<TrailingZeros>) -> AskedDialect {
+        AskedDialect { zeros, precision: self.decimals, separator: self.separator() }
+    }
+
+    fn separator(self) -> Option<Separator> {
+        self.separator.map(|separator| match separator {
+            SeparatorArg::Comma => Separator::Comma,
+            SeparatorArg::Space => Separator::Space,
+        })
+    }
+}
+
 /// Refuses what is not the inside of a block.
-pub(super) fn check_placeholder(text: &str) -> Result<(), Error> {
+pub(super) fn check_placeholder(text: &str, reading: Reading) -> Result<(), Error> {
     let remedy = "give three numbers, for example 0.0000,0.0000,0.0000";
-    match parse_block(text.as_bytes()) {
+    match parse_block(text.as_bytes(), reading) {
         Ok(_) => Ok(()),
         Err(problem) => Err(Error::parameter(Parameter::Placeholder, problem, remedy)),
     }

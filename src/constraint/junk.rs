@@ -1,18 +1,20 @@
 //! Taking junk off numbers after generation: `<5.799,-0.2748,-0.9587abra>` becomes `<5.799,-0.2748,-0.9587>`.
 
-use crate::text::Dialect;
+use crate::text::{Dialect, TrailingZeros, scan_prefix};
 use crate::tokenizer::block_ranges;
 
 /// Cuts each number of each block to the dialect's form: what follows the longest beginning that is a number is dropped,
-/// decimals beyond the fourth too, and in the stripped dialect trailing zeros. Nothing is added, so a number that lacks
+/// decimals beyond its last too, and in the stripped dialect trailing zeros. Nothing is added, so a number that lacks
 /// decimals keeps lacking them. A block whose first three numbers cannot be told stays as it is.
 pub fn strip_junk(text: &str, dialect: Dialect) -> String {
     let mut out = String::with_capacity(text.len());
     let mut copied = 0;
+    let separator = dialect.separator().character().to_string();
+    let separator = separator.as_str();
     for block in block_ranges(text) {
         if let Some(numbers) = cut_block(&text[block.clone()], dialect) {
             out.push_str(&text[copied..block.start]);
-            out.push_str(&numbers.join(","));
+            out.push_str(&numbers.join(separator));
             copied = block.end;
         }
     }
@@ -21,29 +23,25 @@ pub fn strip_junk(text: &str, dialect: Dialect) -> String {
 }
 
 fn cut_block(inside: &str, dialect: Dialect) -> Option<[&str; 3]> {
-    let mut parts = inside.split(',').map(|part| cut_number(part, dialect));
+    let separator = dialect.separator().character();
+    let mut parts = inside.split(separator).map(|part| cut_number(part, dialect));
     let numbers = [parts.next()??, parts.next()??, parts.next()??];
     Some(numbers)
 }
 
 /// The longest beginning of `text` that is a number of the dialect, but for missing decimals.
 fn cut_number(text: &str, dialect: Dialect) -> Option<&str> {
-    let digits = |from: usize| text.as_bytes()[from..].iter().take_while(|b| b.is_ascii_digit()).count();
-    let start = usize::from(text.starts_with('-'));
-    let integer = start + digits(start);
-    if integer == start {
+    let prefix = scan_prefix(text.as_bytes());
+    if !prefix.has_digits() {
         return None;
     }
-    if !text[integer..].starts_with('.') {
-        return Some(&text[..integer]);
-    }
-    let decimals = digits(integer + 1).min(4);
-    let number = &text[..integer + 1 + decimals];
-    match dialect {
-        Dialect::Fixed if decimals > 0 => Some(number),
-        Dialect::Fixed => Some(&text[..integer]),
-        Dialect::Stripped => Some(number.trim_end_matches('0').trim_end_matches('.')),
-    }
+    let decimals = prefix.decimals.min(dialect.decimals());
+    let number = &text[..prefix.length - (prefix.decimals - decimals)];
+    Some(match (prefix.point, dialect.zeros()) {
+        (true, TrailingZeros::Removed) => number.trim_end_matches('0').trim_end_matches('.'),
+        (true, TrailingZeros::Kept) if decimals == 0 => &number[..number.len() - 1],
+        _ => number,
+    })
 }
 
 #[cfg(test)]
@@ -52,12 +50,12 @@ mod tests {
 
     #[test]
     fn junk_of_the_users_reports_is_cut() {
-        let strip = |text| strip_junk(text, Dialect::Stripped);
+        let strip = |text| strip_junk(text, Dialect::STRIPPED);
         assert_eq!(strip("[C]<5.799,-0.2748,-0.9587abra>"), "[C]<5.799,-0.2748,-0.9587>");
         assert_eq!(strip("[C]<3.601,0.363,0.3325 \u{ff08}C>[O]<1,2,3>"), "[C]<3.601,0.363,0.3325>[O]<1,2,3>");
         assert_eq!(strip("[C]<3.0644,0.625,0.9841C>"), "[C]<3.0644,0.625,0.9841>");
         assert_eq!(strip("[C]<1.50000,2.0,-0.>"), "[C]<1.5,2,-0>");
-        let fixed = |text| strip_junk(text, Dialect::Fixed);
+        let fixed = |text| strip_junk(text, Dialect::FIXED);
         assert_eq!(fixed("[C]<1.23456,2.0000,-0.10001.>"), "[C]<1.2345,2.0000,-0.1000>");
         assert_eq!(fixed("[C]<1.2345,2.0000,3.0000,4>"), "[C]<1.2345,2.0000,3.0000>");
     }
@@ -65,7 +63,7 @@ mod tests {
     #[test]
     fn what_holds_no_three_numbers_is_left() {
         for text in ["[C]<-10.4289,-0.243592>", "[C]<,1,2>", "[C]<a,1,2>", "no blocks", "[C]<1,2"] {
-            assert_eq!(strip_junk(text, Dialect::Fixed), text);
+            assert_eq!(strip_junk(text, Dialect::FIXED), text);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::placeholder::Partition;
-use crate::text::parse_block;
+use crate::text::{Precision, Reading, Separator, parse_block};
 
 /// The inside of the blocks of a template: one for all, or one per class of block.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,8 +68,11 @@ impl std::fmt::Display for Placeholder {
     }
 }
 
+/// A template's numbers may have other decimals than the model's.
 fn checked(text: &str) -> Result<String> {
-    parse_block(text.as_bytes()).map_err(|problem| {
+    let separator = if text.contains(' ') { Separator::Space } else { Separator::Comma };
+    let reading = Reading { precision: Precision::MOST, separator, cut: false };
+    parse_block(text.as_bytes(), reading).map_err(|problem| {
         Error::input(
             "placeholder",
             format!("{}: {problem}", crate::error::excerpt(text.as_bytes())),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::automaton::AutomatonProcessor;
 use super::placeholder::Placeholder;
@@ -17,7 +17,7 @@ use crate::text::skeleton::{Spelling, spelling_conflict};
 use crate::tokenizer::Tokenizer;
 
 /// Which logit processor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LpKind {
     /// No processor: everything is allowed.
@@ -51,7 +51,7 @@ impl LpKind {
         LpKind::Automaton,
     ];
 
-    /// As it is written on the command line.
+    /// As it is written on the command line and in records.
     pub fn name(self) -> &'static str {
         match self {
             LpKind::None => "none",
@@ -68,6 +68,12 @@ impl LpKind {
     /// Whether it needs a placeholder.
     pub fn takes_placeholder(self) -> bool {
         !matches!(self, LpKind::None | LpKind::Automaton)
+    }
+}
+
+impl std::fmt::Display for LpKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
     }
 }
 
@@ -108,25 +114,26 @@ impl From<u32> for Specials {
     }
 }
 
-/// A logit processor for one tokenizer, dialect and placeholder; makes the constraints of molecules, on any thread.
-pub struct LogitProcessor<'t> {
+/// A logit processor for one tokenizer, dialect and placeholder; makes the constraints of molecules, on any thread. It owns what
+/// it needs, the tokenizer too, so that it can live anywhere.
+pub struct LogitProcessor {
     kind: LpKind,
-    tokenizer: &'t Tokenizer,
+    tokenizer: Arc<Tokenizer>,
     dialect: Dialect,
     eos: u32,
     spelling: Option<Spelling>,
-    way: Way<'t>,
+    way: Way,
 }
 
 /// What is shared by all molecules.
-enum Way<'t> {
+enum Way {
     None,
     Position(Arc<FreeSets>, Placeholder),
     Truncating(Arc<FreeSets>, Placeholder, Arc<NumberTokens>),
-    Automaton(Box<AutomatonProcessor<'t>>),
+    Automaton(Box<AutomatonProcessor>),
 }
 
-impl<'t> LogitProcessor<'t> {
+impl LogitProcessor {
     /// Prepares a processor. `placeholder` is for the kinds that take one.
     ///
     /// # Errors
@@ -134,24 +141,24 @@ impl<'t> LogitProcessor<'t> {
     /// automaton can be proved for.
     pub fn new(
         kind: LpKind,
-        tokenizer: &'t Tokenizer,
+        tokenizer: impl Into<Arc<Tokenizer>>,
         dialect: Dialect,
         placeholder: Option<&Placeholder>,
         specials: impl Into<Specials>,
     ) -> Result<Self> {
-        let specials = specials.into();
+        let (tokenizer, specials) = (tokenizer.into(), specials.into());
         let placeholder = || {
             let problem = format!("the processor `{}` needs one", kind.name());
             let remedy = "give three numbers, for example 0.0000,0.0000,0.0000";
             placeholder.cloned().ok_or_else(|| Error::parameter(Parameter::Placeholder, problem, remedy))
         };
-        let way = match (kind, FreeSets::new(kind, tokenizer, &specials)?) {
+        let way = match (kind, FreeSets::new(kind, &tokenizer, &specials)?) {
             (LpKind::Automaton, _) => {
-                Way::Automaton(Box::new(AutomatonProcessor::new(tokenizer, dialect, specials.eos)?))
+                Way::Automaton(Box::new(AutomatonProcessor::new(tokenizer.clone(), dialect, specials.eos)?))
             }
             (_, None) => Way::None,
             (LpKind::Truncating, Some(sets)) => {
-                let numbers = Arc::new(NumberTokens::of(tokenizer));
+                let numbers = Arc::new(NumberTokens::of(&tokenizer));
                 Way::Truncating(Arc::new(sets), placeholder()?, numbers)
             }
             (_, Some(sets)) => Way::Position(Arc::new(sets), placeholder()?),
@@ -171,7 +178,7 @@ impl<'t> LogitProcessor<'t> {
     }
 
     /// The automaton, if that is what it is.
-    pub fn automaton(&self) -> Option<&AutomatonProcessor<'t>> {
+    pub fn automaton(&self) -> Option<&AutomatonProcessor> {
         match &self.way {
             Way::Automaton(processor) => Some(processor),
             _ => None,
@@ -189,7 +196,7 @@ impl<'t> LogitProcessor<'t> {
         }
         let eos = self.eos;
         let template = |sets: &FreeSets, placeholder| {
-            Template::new(self.tokenizer, placeholder, sets.lookahead, skeleton)
+            Template::new(&self.tokenizer, placeholder, sets.lookahead, skeleton)
         };
         Ok(match &self.way {
             Way::None => Arc::new(Unconstrained { eos }),

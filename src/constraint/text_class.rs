@@ -1,9 +1,9 @@
 //! What a token of an answer says: an atom, a bond, a number, or only brackets. For logging the probability of each.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The class of a token's text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TextClass {
     /// `[`, `]`, `<`, `>` and nothing else.

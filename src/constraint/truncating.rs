@@ -1,7 +1,7 @@
 //! The truncating processor, which the users proposed and did not build: as the allowlist, but once a coordinate is
 //! complete, what follows the block is forced at once instead of the junk slots that are left.
 //!
-//! Fixed dialect: complete is a third number with four decimals. Stripped: the third number has a digit, and the model
+//! Fixed dialect: complete is a third number with all its decimals. Stripped: the third number has a digit, and the model
 //! itself, unmasked, would most likely not write on. A block that is not complete when its slots run out is cut off, as
 //! in every position template.
 
@@ -12,55 +12,31 @@ use super::position::FreeSets;
 use super::template::{Slot, Template};
 use super::vocabulary::NumberTokens;
 use super::{Constraint, State};
-use crate::text::Dialect;
+use crate::text::{Dialect, block};
 
 /// How far a block has come; packed into [`State::inner`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Progress {
-    /// Commas so far, at most 3.
-    commas: u32,
-    /// Whether the present number has a digit.
-    digit: bool,
-    /// 0 before the point, else 1 more than the decimals, at most 5.
-    point: u32,
-    /// Whether the model would write on, as [`Constraint::observe`] saw last.
+    block: block::Progress,
+    /// Whether the model would not write on, as [`Constraint::observe`] saw last.
     stops: bool,
 }
 
 impl Progress {
     fn of(state: &State) -> Self {
         let bits = state.inner;
-        Progress { commas: bits & 3, digit: bits & 4 != 0, point: bits >> 3 & 7, stops: bits & 64 != 0 }
+        let block = block::Progress { separators: bits & 3, digit: bits & 4 != 0, point: bits >> 3 & 7 };
+        Progress { block, stops: bits & 64 != 0 }
     }
 
     fn packed(self) -> u32 {
-        self.commas | u32::from(self.digit) << 2 | self.point << 3 | u32::from(self.stops) << 6
-    }
-
-    fn write(&mut self, text: &str) {
-        for byte in text.bytes() {
-            match byte {
-                b',' => {
-                    let commas = (self.commas + 1).min(3);
-                    *self = Progress { commas, ..Progress::default() };
-                }
-                b'.' => self.point = self.point.max(1),
-                b'0'..=b'9' => {
-                    self.digit = true;
-                    self.point = if self.point > 0 { (self.point + 1).min(5) } else { 0 };
-                }
-                _ => {}
-            }
-        }
+        let block::Progress { separators, digit, point } = self.block;
+        separators | u32::from(digit) << 2 | point << 3 | u32::from(self.stops) << 6
     }
 
     /// Whether the coordinate is complete.
     fn is_complete(self, dialect: Dialect) -> bool {
-        self.commas == 2
-            && match dialect {
-                Dialect::Fixed => self.point == 5,
-                Dialect::Stripped => self.digit && self.stops,
-            }
+        self.block.is_whole(dialect) && (dialect.is_fixed() || self.stops)
     }
 }
 
@@ -99,8 +75,8 @@ impl Constraint for Truncating {
         let at = self.position(state);
         let mut progress = Progress::default();
         if let Some(Slot::Free { .. }) = self.template.slots.get(at) {
-            progress = Progress { stops: false, ..Progress::of(state) };
-            progress.write(self.numbers.text(token));
+            progress.block = Progress::of(state).block;
+            progress.block.write(self.numbers.text(token), self.dialect.separator());
         }
         *state = State { at: at as u32 + 1, inner: progress.packed() };
     }
@@ -110,7 +86,7 @@ impl Constraint for Truncating {
     }
 
     fn wants_argmax(&self) -> bool {
-        self.dialect == Dialect::Stripped
+        self.dialect.is_stripped()
     }
 
     fn observe(&self, state: &mut State, argmax: u32) {
@@ -122,6 +98,7 @@ impl Constraint for Truncating {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::Separator;
 
     #[test]
     fn progress_follows_the_text_and_packs() {
@@ -134,14 +111,14 @@ mod tests {
             ("7.123", false),
             ("4", true),
         ] {
-            progress.write(text);
+            progress.block.write(text, Separator::Comma);
             let state = State { at: 0, inner: progress.packed() };
             assert_eq!(Progress::of(&state), progress);
-            assert_eq!(progress.is_complete(Dialect::Fixed), complete, "{text}");
+            assert_eq!(progress.is_complete(Dialect::FIXED), complete, "{text}");
         }
-        assert!(!progress.is_complete(Dialect::Stripped));
-        assert!(Progress { stops: true, ..progress }.is_complete(Dialect::Stripped));
-        progress.write(",");
-        assert!(!progress.is_complete(Dialect::Fixed));
+        assert!(!progress.is_complete(Dialect::STRIPPED));
+        assert!(Progress { stops: true, ..progress }.is_complete(Dialect::STRIPPED));
+        progress.block.write(",", Separator::Comma);
+        assert!(!progress.is_complete(Dialect::FIXED));
     }
 }

@@ -4,7 +4,8 @@ use std::io::{BufRead, BufReader, Read};
 
 use flate2::bufread::MultiGzDecoder;
 
-use super::source::{damaged, drain, printable, read_error};
+use super::damage::{damaged, read_error};
+use super::source::{drain, printable};
 use super::{Context, Skipped};
 use crate::error::Result;
 use crate::io::GZIP_MAGIC;

@@ -8,7 +8,7 @@ use super::{Context, Emit, ReadOptions, Source, jsonl, plain, read};
 use crate::error::Result;
 use crate::io;
 use crate::job::{InputHash, Job, Unit};
-use crate::text::Written;
+use crate::text::{Precision, Reading, Written};
 
 /// A source of conformers that can be read again and gives the same ones in the same order.
 pub trait Conformers: Sync {
@@ -17,6 +17,11 @@ pub trait Conformers: Sync {
     /// # Errors
     /// As [`read`](super::read()).
     fn read(&self, job: &Job, emit: &mut Emit<'_>) -> Result<ReadSummary>;
+
+    /// The decimals of its coordinates, and how its texts are read.
+    fn reading(&self) -> Reading {
+        Reading::default()
+    }
 }
 
 /// Files and folders.
@@ -32,13 +37,20 @@ impl Conformers for Files {
     fn read(&self, job: &Job, emit: &mut Emit<'_>) -> Result<ReadSummary> {
         read(&self.inputs, &self.options, job, emit)
     }
+
+    fn reading(&self) -> Reading {
+        self.options.reading
+    }
 }
 
 /// The corpus that comes with drift (`corpora/`): drug-like molecules of our own, GFN2-xTB geometries.
 ///
-/// Its coordinates stand for both dialects, so it agrees with both.
+/// Its coordinates stand for both dialects, so it agrees with both. They have four decimals; fewer are cut from them.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Embedded;
+pub struct Embedded {
+    /// At most four decimals; the separator says how its text is taken to be written.
+    pub reading: Reading,
+}
 
 impl Embedded {
     /// Name, size and hash of its file.
@@ -53,13 +65,24 @@ const EMBEDDED: &[u8] = include_bytes!("../../corpora/default.jsonl.gz");
 impl Conformers for Embedded {
     fn read(&self, job: &Job, emit: &mut Emit<'_>) -> Result<ReadSummary> {
         let name = "corpora/default.jsonl.gz";
+        if self.reading.precision > Precision::FOUR {
+            let problem = format!("has four decimals, not {}", self.reading.precision.in_words());
+            let remedy = format!("give {} with conformers of your own", crate::error::Parameter::Corpus);
+            return Err(crate::Error::input("the built-in corpus", problem, remedy));
+        }
+        // Its file has commas, whatever its blocks are to be written with.
+        let reading = Reading { precision: self.reading.precision, cut: true, ..Reading::default() };
         let mut reader = io::decompressed(Cursor::new(EMBEDDED))
             .map_err(|e| crate::Error::internal(name, format!("{e}; the build is damaged")))?;
         let source = Source { name: name.to_owned(), reader: &mut *reader };
-        let mut summary = read_from(jsonl::read, source, job, emit)?;
+        let mut summary = read_from(jsonl::read, source, reading, job, emit)?;
         summary.inputs.push(Self::source());
         summary.written = Written::ANY;
         Ok(summary)
+    }
+
+    fn reading(&self) -> Reading {
+        self.reading
     }
 }
 
@@ -71,7 +94,7 @@ impl Conformers for Texts<'_> {
     fn read(&self, job: &Job, emit: &mut Emit<'_>) -> Result<ReadSummary> {
         let name = "texts";
         let source = Source { name: name.to_owned(), reader: &mut self.0.as_bytes() };
-        let mut summary = read_from(plain::read, source, job, emit)?;
+        let mut summary = read_from(plain::read, source, Reading::default(), job, emit)?;
         summary.refuse_if_empty(&[name.into()])?;
         summary.inputs.push(io::hash_bytes(name, self.0.as_bytes()));
         Ok(summary)
@@ -82,10 +105,16 @@ impl Conformers for Texts<'_> {
 type Reader = fn(Source<'_>, Context<'_>, &mut Emit<'_>) -> Result<()>;
 
 /// Reads what is in memory.
-fn read_from(reader: Reader, source: Source<'_>, job: &Job, emit: &mut Emit<'_>) -> Result<ReadSummary> {
+fn read_from(
+    reader: Reader,
+    source: Source<'_>,
+    reading: Reading,
+    job: &Job,
+    emit: &mut Emit<'_>,
+) -> Result<ReadSummary> {
     let mut summary = ReadSummary::new();
     job.observer().begin("reading", None, Unit::Items);
-    let context = Context { options: ReadOptions::default(), job };
+    let context = Context { options: ReadOptions { reading, ..ReadOptions::default() }, job };
     let outcome = reader(source, context, &mut |batch| {
         job.check()?;
         summary.count(&batch);

@@ -2,8 +2,11 @@
 
 use std::cmp::Ordering;
 
-use super::atoms::{self, angstrom, fixed};
-use super::{Conformer, Frame};
+use super::eigen::{Rounding, diagonalise, turn_rows};
+use super::{Conformer, Frame, ReadOptions};
+use crate::text::elements::{atomic_number, weight_dalton};
+use crate::text::number::truncate_f64;
+use crate::text::{Fixed, Precision};
 
 type Vector = [f64; 3];
 type Matrix = [Vector; 3];
@@ -19,7 +22,7 @@ type Matrix = [Vector; 3];
 /// the balance that they have in the file: a rule on the molecule itself, such as a positive third moment, makes
 /// 52.5 to 54 % of the coordinates negative (xtb_moses_aq, etkdg_drugs_test), and the sign is what drift is about.
 pub fn principal(numbers: &[u8], positions: &mut [[f64; 3]]) {
-    let masses: Vec<f64> = numbers.iter().map(|&n| atoms::weight_dalton(n).unwrap_or(0.0)).collect();
+    let masses: Vec<f64> = numbers.iter().map(|&n| weight_dalton(n).unwrap_or(0.0)).collect();
     let total: f64 = masses.iter().sum();
     if total <= 0.0 || masses.len() != positions.len() {
         return;
@@ -34,19 +37,21 @@ pub fn principal(numbers: &[u8], positions: &mut [[f64; 3]]) {
     }
 }
 
-/// `conformer` in `frame`; the text gives no hydrogens but a few, so its heavy atoms are what is weighed.
+/// `conformer` in the frame of `options`; the text gives no hydrogens but a few, so its heavy atoms are what is weighed.
 ///
 /// # Errors
 /// A reason: an atom of the skeleton has no element, or a coordinate leaves the range.
-pub(super) fn turn(conformer: &mut Conformer, frame: Frame) -> Result<(), String> {
-    if frame == Frame::Keep {
+pub(super) fn turn(conformer: &mut Conformer, options: ReadOptions) -> Result<(), String> {
+    if options.frame == Frame::Keep {
         return Ok(());
     }
+    let precision = options.reading.precision;
     let numbers = elements(&conformer.skeleton)?;
-    let mut positions: Vec<Vector> = conformer.coordinates.iter().map(|c| c.map(angstrom)).collect();
+    let mut positions: Vec<Vector> =
+        conformer.coordinates.iter().map(|c| c.map(|value| angstrom(value, precision))).collect();
     principal(&numbers, &mut positions);
     for (coordinate, position) in conformer.coordinates.iter_mut().zip(positions) {
-        *coordinate = fixed(position)?;
+        *coordinate = fixed(position, precision)?;
     }
     Ok(())
 }
@@ -61,8 +66,8 @@ fn elements(skeleton: &str) -> Result<Vec<u8>, String> {
 fn element(atom: &str) -> Option<u8> {
     let atom = atom.trim_start_matches(|c: char| c.is_ascii_digit());
     let second = atom.as_bytes().get(1).is_some_and(u8::is_ascii_lowercase);
-    let two = if second { atom.get(..2).and_then(atoms::atomic_number) } else { None };
-    two.or_else(|| atom.get(..1).and_then(atoms::atomic_number))
+    let two = if second { atom.get(..2).and_then(atomic_number) } else { None };
+    two.or_else(|| atom.get(..1).and_then(atomic_number))
 }
 
 /// The inertia tensor about the origin, in dalton Å².
@@ -79,41 +84,14 @@ fn inertia(masses: &[f64], positions: &[Vector]) -> Matrix {
     tensor
 }
 
-/// The eigenvectors of a symmetric matrix as rows, by ascending eigenvalue, by cyclic Jacobi rotations (Golub and
-/// Van Loan, Matrix Computations, 8.5). A diagonal matrix gives the unit vectors, so ties keep the file's axes.
+/// The eigenvectors of a symmetric matrix as rows, by ascending eigenvalue. A diagonal matrix gives the unit vectors, so ties
+/// keep the file's axes.
 fn principal_axes(mut a: Matrix) -> Matrix {
-    const MAX_SWEEPS: usize = 50;
     let mut vectors: Matrix = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
-    let scale = a.iter().flatten().fold(0.0, |m: f64, x| m.max(x.abs()));
-    for _ in 0..MAX_SWEEPS {
-        if a[0][1].abs().max(a[0][2].abs()).max(a[1][2].abs()) <= 1e-15 * scale {
-            break;
-        }
-        for (p, q) in [(0, 1), (0, 2), (1, 2)] {
-            if a[p][q] != 0.0 {
-                rotate(&mut a, &mut vectors, p, q);
-            }
-        }
-    }
+    diagonalise(&mut a, Rounding::Hypot, |p, q, cosine, sine| turn_rows(&mut vectors, p, q, cosine, sine));
     let mut order = [0, 1, 2];
     order.sort_by(|&i, &j| a[i][i].partial_cmp(&a[j][j]).unwrap_or(Ordering::Equal));
     order.map(|i| vectors[i])
-}
-
-/// One Jacobi rotation in the plane (p, q), which zeroes `a[p][q]`; `vectors` collects the rotations as rows.
-fn rotate(a: &mut Matrix, vectors: &mut Matrix, p: usize, q: usize) {
-    let theta = (a[q][q] - a[p][p]) / (2.0 * a[p][q]);
-    let tangent = theta.signum() / (theta.abs() + theta.hypot(1.0));
-    let cosine = 1.0 / tangent.hypot(1.0);
-    let sine = tangent * cosine;
-    for row in a.iter_mut() {
-        (row[p], row[q]) = (cosine * row[p] - sine * row[q], sine * row[p] + cosine * row[q]);
-    }
-    for matrix in [a, vectors] {
-        let (x, y) = (matrix[p], matrix[q]);
-        matrix[p] = std::array::from_fn(|k| cosine * x[k] - sine * y[k]);
-        matrix[q] = std::array::from_fn(|k| sine * x[k] + cosine * y[k]);
-    }
 }
 
 /// Of the four proper rotations with these rows, up to sign, the one with the largest trace.
@@ -139,6 +117,17 @@ fn cross(a: Vector, b: Vector) -> Vector {
     [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }
 
+/// A fixed-point coordinate in Å.
+pub(super) fn angstrom(value: Fixed, precision: Precision) -> f64 {
+    f64::from(value) / f64::from(precision.units_per_angstrom())
+}
+
+/// A position in Å, truncated.
+pub(super) fn fixed(position: [f64; 3], precision: Precision) -> Result<[Fixed; 3], String> {
+    let at = |x: f64| truncate_f64(x, precision).map_err(|e| format!("{x}: {e}"));
+    Ok([at(position[0])?, at(position[1])?, at(position[2])?])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -155,7 +144,7 @@ mod tests {
     fn centre_axes_distances_and_handedness() {
         let mut turned = POSITIONS;
         principal(&NUMBERS, &mut turned);
-        let masses = NUMBERS.map(|n| atoms::weight_dalton(n).unwrap());
+        let masses = NUMBERS.map(|n| weight_dalton(n).unwrap());
         for axis in 0..3 {
             let centre: f64 = masses.iter().zip(&turned).map(|(m, p)| m * p[axis]).sum();
             assert!(centre.abs() < 1e-9);

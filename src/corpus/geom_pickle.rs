@@ -11,7 +11,8 @@
 //! holds it, the key under which a dictionary holds it if that key can be a SMILES, or its neighbour in a tuple.
 
 use crate::corpus::pickle::{NodeId, Object, Pickle, Role, Value};
-use crate::corpus::rdkit::{self, Molecule, RdkitError};
+use crate::corpus::rdkit::{self, RdkitError, RdkitMolecule};
+use crate::error::escaped;
 
 /// A molecule in a pickle.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,7 +20,7 @@ pub struct FoundMolecule {
     /// The SMILES that the pickle gives it.
     pub smiles: Option<String>,
     /// The molecule, or why it could not be read.
-    pub molecule: Result<Molecule, RdkitError>,
+    pub molecule: Result<RdkitMolecule, RdkitError>,
     /// Where it stands, as Python would write it: `['CCO'][2]`. A long path is cut at its front.
     pub place: String,
 }
@@ -184,7 +185,7 @@ impl<'p, 'a> Walk<'p, 'a> {
             Step::Key(key) => match (&self.pickle[key], self.text(key)) {
                 (Value::Int(number), _) => format!("[{number}]"),
                 (_, Some(text)) => {
-                    let shown: String = text.chars().take(SHOWN_KEY).flat_map(char::escape_debug).collect();
+                    let shown = escaped(&text.chars().take(SHOWN_KEY).collect::<String>());
                     format!("['{shown}']")
                 }
                 _ => "[?]".to_owned(),

@@ -11,6 +11,7 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Vis
 
 use super::{Conformer, Context, Emit, Source, lines, plain};
 use crate::error::Result;
+use crate::text::Reading;
 
 /// Reads a stream of one object a line.
 ///
@@ -20,18 +21,18 @@ pub(crate) fn read(source: Source<'_>, context: Context<'_>, emit: &mut Emit<'_>
     lines::read(source, context, emit, conformer)
 }
 
-fn conformer(line: &str) -> Result<Conformer, String> {
+fn conformer(line: &str, reading: Reading) -> Result<Conformer, String> {
     if !line.starts_with('{') {
         return Err(format!("not a JSON object: {}", crate::error::excerpt(line.as_bytes())));
     }
     let row: Row<'_> = serde_json::from_str(line).map_err(|e| json_reason(&e))?;
     let name = row.canonical_smiles.or(row.smiles);
     if let Some(text) = row.embedded_smiles.or(row.embedded_smiles_stripped) {
-        return plain::conformer(&text, name.as_deref());
+        return plain::conformer(&text, name.as_deref(), reading);
     }
     let mut reason = None;
     for (field, text) in row.others {
-        match plain::conformer(&text, name.as_deref()) {
+        match plain::conformer(&text, name.as_deref(), reading) {
             Ok(conformer) => return Ok(conformer),
             Err(problem) => _ = reason.get_or_insert_with(|| format!("field {field:?}: {problem}")),
         }
@@ -156,7 +157,7 @@ mod tests {
     fn fields_in_order_of_preference() {
         let both = r#"{"id": 1, "canonical_smiles": "C\\C", "x": [1, {"y": null}], "smiles": "no",
             "embedded_smiles_stripped": "[C]<1,2,3>", "embedded_smiles": "[C]<1.0000,2.0000,3.0000>"}"#;
-        let read = conformer(both).unwrap();
+        let read = conformer(both, Reading::default()).unwrap();
         assert_eq!((&*read.molecule, &*read.skeleton), ("C\\C", "[C]<>"));
         assert_eq!(read.written, Written { fixed: true, stripped: false });
         for (line, molecule) in [
@@ -164,7 +165,7 @@ mod tests {
             (r#"{"note": "a]<b", "text": "[SMILES]CC[/SMILES][CONFORMER][C]<1,2,3>[/CONFORMER]"}"#, "CC"),
             (r#"{"t\u0065xt": "[C]\u003c1,2,3>"}"#, "[C]<>"),
         ] {
-            let read = conformer(line).unwrap_or_else(|e| panic!("{line}: {e}"));
+            let read = conformer(line, Reading::default()).unwrap_or_else(|e| panic!("{line}: {e}"));
             assert_eq!(&*read.molecule, molecule, "{line}");
             assert_eq!(read.coordinates, [[10_000, 20_000, 30_000]], "{line}");
         }
@@ -180,7 +181,7 @@ mod tests {
             (r#"{"text": "[C]<1,2>"}"#, "field \"text\": byte 4: block holds 2 numbers, not three"),
             (r#"{"embedded_smiles": ""}"#, "byte 0: no atom"),
         ] {
-            assert_eq!(conformer(line).unwrap_err(), reason, "{line}");
+            assert_eq!(conformer(line, Reading::default()).unwrap_err(), reason, "{line}");
         }
     }
 }

@@ -12,15 +12,16 @@ use std::sync::mpsc::{Receiver, sync_channel};
 
 use memchr::{memchr, memchr_iter, memrchr};
 
-use super::source::read_error;
-use super::{Batch, Conformer, Context, Emit, Frame, Skipped, Source, frame};
+use super::damage::read_error;
+use super::{Batch, Conformer, Context, Emit, ReadOptions, Skipped, Source, frame};
 use crate::error::Result;
+use crate::text::Reading;
 
 /// The longest line that is read as a record, in bytes (16 MiB); longer ones are skipped without being held.
 pub const MAX_LINE_BYTES: usize = 16 << 20;
 
 /// Turns one line, without its end and not blank, into a record, or says why not.
-pub(super) type ParseLine = fn(&str) -> Result<Conformer, String>;
+pub(super) type ParseLine = fn(&str, Reading) -> Result<Conformer, String>;
 
 const BLOCK_BYTES: usize = 1 << 20;
 /// Bounds the list of skipped records that one block can turn into.
@@ -38,12 +39,11 @@ pub(super) fn read(
     parse: ParseLine,
 ) -> Result<()> {
     let file: Arc<str> = source.name.into();
-    let frame = context.options.frame;
     let mut blocks = Blocks { reader: source.reader, buffer: Vec::new(), line: 1 };
     let mut queue = Queue { tasks: VecDeque::new(), bytes: 0 };
     while let Some(block) = blocks.next().map_err(|e| read_error(&file, e))? {
         context.job.check()?;
-        let task = Task { block, file: file.clone(), parse, frame };
+        let task = Task { block, file: file.clone(), parse, options: context.options };
         queue.push(task);
         while queue.bytes > IN_FLIGHT_BYTES {
             queue.pop(emit)?;
@@ -174,7 +174,7 @@ struct Task {
     block: Block,
     file: Arc<str>,
     parse: ParseLine,
-    frame: Frame,
+    options: ReadOptions,
 }
 
 impl Task {
@@ -204,8 +204,8 @@ impl Task {
             return Err(too_long());
         }
         let text = std::str::from_utf8(record).map_err(|e| format!("byte {}: not UTF-8", e.valid_up_to()))?;
-        let mut conformer = (self.parse)(text)?;
-        frame::turn(&mut conformer, self.frame)?;
+        let mut conformer = (self.parse)(text, self.options.reading)?;
+        frame::turn(&mut conformer, self.options)?;
         Ok(conformer)
     }
 

@@ -12,6 +12,8 @@ mod archive;
 pub mod atoms;
 mod collect;
 mod conformers;
+mod damage;
+pub mod eigen;
 pub mod frame;
 pub mod geom_pickle;
 #[cfg(feature = "hdf5")]
@@ -42,7 +44,7 @@ pub use split::Part;
 
 use serde::Serialize;
 
-use crate::text::{Fixed, Written};
+use crate::text::{Fixed, Reading, Written};
 
 /// One conformer: the coordinates of its heavy atoms and the text around them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +53,8 @@ pub struct Conformer {
     pub molecule: Arc<str>,
     /// Enriched SMILES with every block emptied, `[C]<>[C]<>=[O]<>`.
     pub skeleton: Arc<str>,
-    /// One entry per block of the skeleton, in 10⁻⁴ Å, truncated toward zero.
+    /// One entry per block of the skeleton, in units of the last decimal (10⁻⁴ Å, unless read otherwise), truncated toward
+    /// zero.
     pub coordinates: Vec<[Fixed; 3]>,
     /// Where the order of atoms comes from.
     pub order: AtomOrder,
@@ -104,6 +107,8 @@ pub enum Frame {
 pub struct ReadOptions {
     /// The frame of the result.
     pub frame: Frame,
+    /// The decimals of the result, and how the blocks of texts are read.
+    pub reading: Reading,
 }
 
 /// One stream to read: a file or a member of an archive, already decompressed.

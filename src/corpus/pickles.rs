@@ -6,7 +6,7 @@ use super::atoms::Atoms;
 use super::collect::Collector;
 use super::geom_pickle::{self, FoundMolecule};
 use super::pickle::Pickle;
-use super::rdkit::{Molecule, Positions};
+use super::rdkit::{Positions, RdkitMolecule};
 use super::{Conformer, Context, Emit};
 use crate::error::{Error, Result};
 
@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 /// If a pickle is damaged or names a class that drift does not read, the job was cancelled, or `emit` fails.
 pub(crate) fn read(bytes: &[u8], name: &str, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
     let mut collector = Collector::new(name.to_owned(), context, emit);
-    let mut atoms = Atoms::new(context.options.frame);
+    let mut atoms = Atoms::new(context.options);
     let mut rest = bytes;
     while !rest.is_empty() {
         let pickle = Pickle::parse(rest).map_err(|e| {
@@ -45,7 +45,7 @@ pub(crate) fn read(bytes: &[u8], name: &str, context: Context<'_>, emit: &mut Em
 
 /// One conformer of a molecule, or why it has none.
 fn conformer(
-    molecule: &Molecule,
+    molecule: &RdkitMolecule,
     index: usize,
     key: &Arc<str>,
     atoms: &mut Atoms,

@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use super::{AtomOrder, Conformer, Context, Emit, Source, lines};
 use crate::error::{Result, excerpt};
-use crate::text::{self, CONFORMER_CLOSE, CONFORMER_OPEN, SMILES_CLOSE, SMILES_OPEN};
+use crate::text::{self, CONFORMER_CLOSE, CONFORMER_OPEN, Reading, SMILES_CLOSE, SMILES_OPEN};
 
 /// Reads a stream of one text a line.
 ///
 /// # Errors
 /// If the stream is damaged, the job was cancelled, or `emit` fails.
 pub(crate) fn read(source: Source<'_>, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
-    lines::read(source, context, emit, |line| conformer(line, None))
+    lines::read(source, context, emit, |line, reading| conformer(line, None, reading))
 }
 
 /// Whether a line begins with a tag or an atom, after special tokens.
@@ -24,9 +24,9 @@ pub(super) fn begins_like_text(line: &[u8]) -> bool {
 }
 
 /// The conformer of a text with or without tags; its molecule is `name`, else the tagged SMILES, else the skeleton.
-pub(super) fn conformer(text: &str, name: Option<&str>) -> Result<Conformer, String> {
+pub(super) fn conformer(text: &str, name: Option<&str>, reading: Reading) -> Result<Conformer, String> {
     let (smiles, body) = untag(text)?;
-    let parsed = text::parse(body).map_err(|e| e.to_string())?;
+    let parsed = text::parse(body, reading).map_err(|e| e.to_string())?;
     let skeleton: Arc<str> = parsed.skeleton.into();
     let molecule = name.or(smiles).map_or_else(|| skeleton.clone(), Arc::from);
     let (coordinates, written) = (parsed.coordinates, parsed.written);
@@ -99,12 +99,13 @@ mod tests {
             (format!("[SMILES]C=O[/SMILES]{body}"), "C=O"),
             (format!("[SMILES][/SMILES]{body}"), "[C]<>=[O]<>"),
         ] {
-            let conformer = conformer(&text, None).unwrap_or_else(|e| panic!("{text}: {e}"));
+            let conformer =
+                conformer(&text, None, Reading::default()).unwrap_or_else(|e| panic!("{text}: {e}"));
             assert_eq!((&*conformer.molecule, &*conformer.skeleton), (molecule, "[C]<>=[O]<>"), "{text}");
             assert_eq!(conformer.coordinates[1], [0, 0, -5_000]);
             assert!(begins_like_text(text.as_bytes()));
         }
-        assert_eq!(&*conformer(body, Some("name")).unwrap().molecule, "name");
+        assert_eq!(&*conformer(body, Some("name"), Reading::default()).unwrap().molecule, "name");
     }
 
     #[test]
@@ -117,7 +118,7 @@ mod tests {
             ("[C]<1,2>", "byte 4: block holds 2 numbers, not three"),
             ("[C]<1,2,nan>", "byte 4: number `nan`: not a number of the form -?digits[.digits]"),
         ] {
-            assert_eq!(conformer(text, None).unwrap_err(), reason, "{text}");
+            assert_eq!(conformer(text, None, Reading::default()).unwrap_err(), reason, "{text}");
         }
     }
 }

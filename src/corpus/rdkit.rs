@@ -58,20 +58,20 @@ const NEWEST: i32 = 16;
 
 /// A molecule.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Molecule {
+pub struct RdkitMolecule {
     /// The version of the format that it was stored in.
     pub version: Version,
     /// The atoms, hydrogens included where the molecule has them as atoms.
-    pub atoms: Vec<Atom>,
+    pub atoms: Vec<RdkitAtom>,
     /// The bonds.
-    pub bonds: Vec<Bond>,
+    pub bonds: Vec<RdkitBond>,
     /// The conformers; each has as many positions as there are atoms.
     pub conformers: Vec<RdConformer>,
 }
 
 /// An atom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Atom {
+pub struct RdkitAtom {
     /// The atomic number; 0 for a dummy.
     pub atomic_number: u8,
     /// The formal charge.
@@ -97,7 +97,7 @@ pub struct Atom {
 
 /// A bond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bond {
+pub struct RdkitBond {
     /// Index of the first atom.
     pub begin: u32,
     /// Index of the second atom.
@@ -179,7 +179,7 @@ impl Positions {
 ///
 /// # Errors
 /// The bytes are of another format or version, are cut short, or contradict themselves; see [`RdkitError`].
-pub fn parse(bytes: &[u8]) -> Result<Molecule, RdkitError> {
+pub fn parse(bytes: &[u8]) -> Result<RdkitMolecule, RdkitError> {
     section::molecule(&mut crate::corpus::pickle::cursor::Cursor::new(bytes), 0)
 }
 

@@ -4,7 +4,8 @@ use std::io::{BufRead, Cursor, Read, Write};
 use std::path::{Path, PathBuf};
 
 use super::archive::{self, Member};
-use super::source::{self, Format, KNOWN_FORMATS, read_error};
+use super::damage::read_error;
+use super::source::{self, Format, KNOWN_FORMATS};
 use super::walk::{self, InputFile};
 use super::{Batch, Context, Emit, ReadOptions, Skipped, Source, jsonl, msgpack, pickles, plain, sdf, xyz};
 use crate::error::{Error, Result};

@@ -6,12 +6,13 @@
 use std::borrow::Cow;
 use std::io;
 
-use super::atoms::{Atoms, atomic_number};
+use super::atoms::Atoms;
 use super::collect::Collector;
+use super::damage::read_error;
 use super::lines::Lines;
-use super::source::read_error;
 use super::{Conformer, Context, Emit, Source};
 use crate::error::{Result, excerpt};
+use crate::text::elements::atomic_number;
 
 /// The data items that name a molecule, best first.
 const NAMES: [&str; 3] = ["canonical_smiles", "smiles", "SMILES"];
@@ -28,7 +29,7 @@ const MAX_V30_BYTES: usize = 64 << 10;
 pub(crate) fn read(source: Source<'_>, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
     let place = source.name.clone();
     let mut collector = Collector::new(source.name, context, emit);
-    let mut atoms = Atoms::new(context.options.frame);
+    let mut atoms = Atoms::new(context.options);
     let mut records = Records { lines: Lines::new(source.reader), end: End::No };
     for number in 1u64.. {
         let record = records.next(number, &mut atoms).map_err(|e| read_error(&place, e))?;

@@ -7,8 +7,9 @@ use std::sync::{Arc, OnceLock};
 
 use sha2::{Digest, Sha256};
 
+use super::damage::read_error;
 use super::plain;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::io::{GZIP_MAGIC, ReadAhead, decompressed, hex};
 use crate::job::{InputHash, Job};
 
@@ -101,20 +102,6 @@ pub(super) fn prefix(reader: &mut dyn BufRead) -> io::Result<Vec<u8>> {
     let mut prefix = Vec::new();
     reader.take(PREFIX_BYTES).read_to_end(&mut prefix)?;
     Ok(prefix)
-}
-
-/// A failed read of `name`: damaged content is the input's fault, anything else the system's.
-pub(super) fn read_error(name: &str, error: io::Error) -> Error {
-    use io::ErrorKind::{InvalidData, InvalidInput, Other, UnexpectedEof};
-    match error.kind() {
-        UnexpectedEof | InvalidInput | InvalidData | Other => damaged(name, error),
-        _ => Error::Io { place: name.to_owned(), source: error },
-    }
-}
-
-/// The error of a broken container.
-pub(super) fn damaged(name: &str, detail: impl std::fmt::Display) -> Error {
-    Error::input(name, format!("the file is truncated or damaged ({detail})"), "fetch it again")
 }
 
 /// A file being read: decompressed and hashed ahead of the caller.

@@ -6,12 +6,13 @@
 use std::borrow::Cow;
 use std::io;
 
-use super::atoms::{Atoms, atomic_number, symbol};
+use super::atoms::Atoms;
 use super::collect::Collector;
+use super::damage::read_error;
 use super::lines::Lines;
-use super::source::read_error;
 use super::{Conformer, Context, Emit, Source};
 use crate::error::{Result, excerpt};
+use crate::text::elements::{atomic_number, symbol};
 
 /// The most atoms that a frame may announce.
 const MAX_ATOMS: usize = 1_000_000;
@@ -26,7 +27,7 @@ const MAX_NAME_CHARS: usize = 256;
 pub(crate) fn read(source: Source<'_>, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
     let place = source.name.clone();
     let mut collector = Collector::new(source.name, context, emit);
-    let mut atoms = Atoms::new(context.options.frame);
+    let mut atoms = Atoms::new(context.options);
     let mut frames = Frames { lines: Lines::new(source.reader), next_count: None };
     for number in 1u64.. {
         let frame = frames.next(number, &mut atoms).map_err(|e| read_error(&place, e))?;

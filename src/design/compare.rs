@@ -3,99 +3,46 @@
 use std::collections::{BTreeMap, HashMap};
 
 use rayon::prelude::*;
-use serde::Serialize;
 use serde_json::Value;
 
-use super::bpe::{Limits, Word, learn};
-use super::extend::{Extended, append_tokens, extend, without_cut};
-use super::grammar::Grammar;
-use super::measure::{BlockTokens, Measured};
-use super::merges::{Joinable, MergesPlan, append_merges, learns_apart, merge, merges_of, pretty};
-use super::sample::{Sample, conformer_text};
-use super::scheme::{Range, Scheme};
-use super::scratch::{LEAST, SPECIAL, Scratch};
-use super::texts::PLAIN;
-use super::train::{NewToken, Plan, Trained, all_cuts, train};
-use super::undo::never_extended;
-use crate::corpus::{Conformer, Conformers};
+use super::extension::extend::{Extended, append_tokens, extend, without_cut};
+use super::extension::json::pretty;
+use super::extension::new_tokens::NewToken;
+use super::extension::plan::ExtensionPlan;
+use super::extension::strip::never_extended;
+use super::extension::texts::PLAIN;
+use super::learned::bpe::{Limits, Word, learn};
+use super::learned::merges::{Joinable, MergesPlan, append_merges, learns_apart, merge, merges_of};
+use super::learned::scratch::{LEAST, SPECIAL, Scratch};
+use super::measured::corpus::Measured;
+use super::measured::sample::{LearningSample, conformer_text, whole_text};
+use super::report::comparison::{MethodComparison, MethodRow, TrainingMethod};
+use super::report::trained::Trained;
+use super::scheme::counting_bound::Proved;
+use super::scheme::cuts::Scheme;
+use super::scheme::grammar::Grammar;
+use super::scheme::pieces::Filled;
+use super::train::train;
+use crate::corpus::Conformers;
 use crate::error::{Error, Parameter, Result};
 use crate::job::Job;
-use crate::text::{self, Dialect, skeleton};
+use crate::text::{self, Fixed};
 use crate::tokenizer::Tokenizer;
 use crate::tokenizer::learn::{BYTES, learn_plain};
 
 /// Blocks that merges are learned on where each is one word: nearly all words differ, so the table does not shrink.
 const WHOLE_BLOCKS: usize = 1 << 17;
 
-/// A way to make a tokenizer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Method {
-    /// The base as it is.
-    Base,
-    /// A scheme of the design space.
-    Designed,
-    /// Continued BPE as published (arXiv 2512.03989): the base's splits, merges that act everywhere.
-    Continued,
-    /// Continued BPE with every block as one word.
-    ContinuedInBlocks,
-    /// Continued BPE in the pieces of a scheme: `--merges`.
-    Merges,
-    /// The trainer of `tokenizers` from nothing, with GPT-2's splits.
-    Plain,
-    /// The trainer of `tokenizers` from nothing, in the pieces of a scheme: `--vocab-size`.
-    VocabSize,
-}
-
-/// One way under the corpus.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Row {
-    /// How it was made.
-    pub method: Method,
-    /// Tokens that the base does not have; from nothing: tokens beside the 256 bytes and the tags.
-    pub new_tokens: u64,
-    /// Of them, those that hold two digits or more.
-    pub multi_digit: u64,
-    /// Of them, those that no text of the corpus takes.
-    pub unused: u64,
-    /// Tokens of the corpus's blocks, all of them.
-    pub blocks: BlockTokens,
-    /// Mean tokens of a conformer's text, with its tags.
-    pub tokens_per_conformer: f64,
-    /// Share of blocks in the range that it is made for, if it is made for one.
-    pub coverage: Option<f64>,
-    /// The largest difference between the tokens of two blocks of the range, if that is known of every block.
-    pub spread: Option<u64>,
-    /// No tokenizer does with fewer new tokens if every block of the range takes at most as many tokens as here; known
-    /// where the tokens of every block are.
-    pub lower_bound: Option<u64>,
-    /// `new_tokens` less `lower_bound`.
-    pub gap: Option<u64>,
-    /// Texts without blocks that take other tokens than with the base; none for tokenizers without a base.
-    pub other_texts_changed: Option<u64>,
-}
-
-/// A comparison.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Comparison {
-    /// How many tokens each way was given.
-    pub new_tokens: u64,
-    /// Texts without blocks that were encoded.
-    pub other_texts: u64,
-    /// The ways.
-    pub rows: Vec<Row>,
-}
-
 /// A text with its ids.
 type Encoded = (String, Vec<u32>);
 
 /// A tokenizer of a row, and what is known of it.
 struct Entry {
-    method: Method,
+    method: TrainingMethod,
     tokenizer: Tokenizer,
     new_tokens: Vec<(u32, String)>,
-    /// The fewest and the most tokens of any block in the range, and the bound that follows.
-    proved: Option<((usize, usize), u64)>,
+    /// What is known of every block in the range.
+    proved: Option<Proved>,
     from_nothing: bool,
 }
 
@@ -108,7 +55,7 @@ pub struct Designed<'d> {
     pub new_tokens: &'d [NewToken],
     /// Tokens of every block in the range.
     pub tokens_per_block: u64,
-    /// See [`super::report::DesignReport::lower_bound`].
+    /// See [`super::report::designed::DesignReport::lower_bound`].
     pub lower_bound: u64,
 }
 
@@ -130,11 +77,11 @@ impl<'d> Designed<'d> {
 /// # Errors
 /// As [`compare`].
 pub fn compare_with_design(
-    design: &Plan,
+    design: &ExtensionPlan,
     plan: MergesPlan<'_>,
     corpus: &dyn Conformers,
     job: &Job,
-) -> Result<Comparison> {
+) -> Result<MethodComparison> {
     let designed = match train(design, corpus, job) {
         Ok(designed) => Some(designed),
         Err(Error::Parameter { parameter: Parameter::Budget, .. }) => None,
@@ -152,18 +99,18 @@ pub fn compare(
     designed: Option<Designed<'_>>,
     corpus: &dyn Conformers,
     job: &Job,
-) -> Result<Comparison> {
+) -> Result<MethodComparison> {
     never_extended(plan.base_json, &plan.base.name)?;
     learns_apart(plan.base_json, &plan.base.name, Parameter::Compare)?;
-    let sample = Sample::read(corpus, job)?;
+    let sample = LearningSample::read(corpus, plan.grammar().dialect(), job)?;
     let mut entries = Vec::new();
     if let Some(designed) = designed {
         let tokens = designed.tokens_per_block as usize;
         entries.push(Entry {
-            method: Method::Designed,
+            method: TrainingMethod::Designed,
             tokenizer: load("designed", designed.json)?,
             new_tokens: designed.new_tokens.iter().map(|token| (token.id, token.text.clone())).collect(),
-            proved: Some(((tokens, tokens), designed.lower_bound)),
+            proved: Some(Proved { fewest: tokens, most: tokens, lower_bound: designed.lower_bound }),
             from_nothing: false,
         });
     }
@@ -171,22 +118,24 @@ pub fn compare(
     entries.push(in_whole_blocks(plan, &sample, job)?);
     let merged = merge(plan, &sample, job)?;
     entries.push(Entry {
-        method: Method::Merges,
+        method: TrainingMethod::Merges,
         tokenizer: merged.tokenizer,
         new_tokens: merged.new_tokens,
-        proved: Some((merged.extremes, merged.lower_bound)),
+        proved: Some(merged.proved),
         from_nothing: false,
     });
-    let texts: Vec<String> = sample.conformers.par_iter().map(conformer_text).collect();
+    let dialect = plan.grammar().dialect();
+    let texts: Vec<String> = sample.conformers.par_iter().map(|c| conformer_text(c, dialect)).collect();
+
     let tags = [text::CONFORMER_OPEN, text::CONFORMER_CLOSE];
     entries.push(plain(BYTES + tags.len() + plan.tokens as usize, &tags, &texts)?);
-    let others = other_texts(plan.base)?;
-    let rows = rows((Some((plan.base, &others)), plan.range), &entries, corpus, job)?;
-    Ok(Comparison { new_tokens: plan.tokens, other_texts: others.len() as u64, rows })
+    let others = other_texts(plan.base, plan.grammar())?;
+    let rows = rows((Some((plan.base, &others)), plan.grammar()), &entries, corpus, job)?;
+    Ok(MethodComparison { new_tokens: plan.tokens, other_texts: others.len() as u64, rows })
 }
 
 /// Continued BPE as published.
-fn continued(plan: MergesPlan<'_>, sample: &Sample, job: &Job) -> Result<Entry> {
+fn continued(plan: MergesPlan<'_>, sample: &LearningSample, job: &Job) -> Result<Entry> {
     let MergesPlan { base, base_json, .. } = plan;
     let counted: Vec<HashMap<String, u64>> = sample
         .conformers
@@ -195,7 +144,7 @@ fn continued(plan: MergesPlan<'_>, sample: &Sample, job: &Job) -> Result<Entry> 
             job.check()?;
             let mut counts: HashMap<String, u64> = HashMap::new();
             for conformer in part {
-                for piece in base.pre_tokens(&conformer_text(conformer))? {
+                for piece in base.pre_tokens(&conformer_text(conformer, plan.grammar().dialect()))? {
                     *counts.entry(piece).or_default() += 1;
                 }
             }
@@ -211,25 +160,31 @@ fn continued(plan: MergesPlan<'_>, sample: &Sample, job: &Job) -> Result<Entry> 
         let new_tokens = append_tokens(&mut json, &base.name, new)?;
         Ok((json, new_tokens))
     })?;
-    Ok(Entry { method: Method::Continued, tokenizer, new_tokens, proved: None, from_nothing: false })
+    Ok(Entry { method: TrainingMethod::Continued, tokenizer, new_tokens, proved: None, from_nothing: false })
 }
 
 /// Continued BPE with every block as one word.
-fn in_whole_blocks(plan: MergesPlan<'_>, sample: &Sample, job: &Job) -> Result<Entry> {
-    let MergesPlan { base, base_json, range, .. } = plan;
-    let inside = |numbers: &&[i32; 3]| super::pieces::Filled::of(numbers, range).is_some();
+fn in_whole_blocks(plan: MergesPlan<'_>, sample: &LearningSample, job: &Job) -> Result<Entry> {
+    let MergesPlan { base, base_json, .. } = plan;
+    let inside = |numbers: &&[Fixed; 3]| Filled::of(numbers, plan.grammar()).is_some();
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     for numbers in sample.numbers().filter(inside).take(WHOLE_BLOCKS) {
-        let text = text::write("[C]<>", &[*numbers], Dialect::Fixed);
+        let text = text::write("[C]<>", &[*numbers], plan.grammar().dialect());
         *counts.entry(text["[C]".len()..].to_owned()).or_default() += 1;
     }
     let joinable = Joinable::of(base, base_json);
-    let scheme = Scheme::fixed(range, all_cuts());
+    let scheme = Scheme::finest(plan.grammar());
     let (tokenizer, new_tokens) = learned(plan, counts, &|text| joinable.allows(text), job, &|new| {
         let Extended { json, new_tokens } = extend(base_json, &base.name, &scheme, new)?;
         Ok((without_cut(json), new_tokens))
     })?;
-    Ok(Entry { method: Method::ContinuedInBlocks, tokenizer, new_tokens, proved: None, from_nothing: false })
+    Ok(Entry {
+        method: TrainingMethod::ContinuedInBlocks,
+        tokenizer,
+        new_tokens,
+        proved: None,
+        from_nothing: false,
+    })
 }
 
 /// A base's JSON with new tokens, and their ids.
@@ -273,13 +228,7 @@ fn plain(size: usize, special: &[&str], texts: &[String]) -> Result<Entry> {
         .filter(|(id, _)| *id >= first)
         .collect();
     new_tokens.sort_unstable();
-    Ok(Entry { method: Method::Plain, tokenizer, new_tokens, proved: None, from_nothing: true })
-}
-
-/// A conformer with its prompt: what tokenizers from nothing are learned on.
-pub fn whole_text(conformer: &Conformer) -> String {
-    let smiles = skeleton::smiles(&conformer.skeleton);
-    format!("{}{smiles}{}{}", text::SMILES_OPEN, text::SMILES_CLOSE, text::tagged(&conformer_text(conformer)))
+    Ok(Entry { method: TrainingMethod::Plain, tokenizer, new_tokens, proved: None, from_nothing: true })
 }
 
 fn load(name: &str, bytes: &[u8]) -> Result<Tokenizer> {
@@ -288,23 +237,23 @@ fn load(name: &str, bytes: &[u8]) -> Result<Tokenizer> {
 
 /// All entries on the corpus, after the base if there is one.
 fn rows(
-    (base, range): (Option<(&Tokenizer, &[Encoded])>, Range),
+    (base, grammar): (Option<(&Tokenizer, &[Encoded])>, Grammar),
     entries: &[Entry],
     corpus: &dyn Conformers,
     job: &Job,
-) -> Result<Vec<Row>> {
+) -> Result<Vec<MethodRow>> {
     let first = base.map(|(tokenizer, _)| tokenizer);
     let tokenizers: Vec<&Tokenizer> =
         first.into_iter().chain(entries.iter().map(|entry| &entry.tokenizer)).collect();
-    let measured = Measured::of(&tokenizers, Grammar::fixed(range), corpus, job)?;
-    let mut rows: Vec<Row> = first.iter().map(|_| base_row(&measured)).collect();
+    let measured = Measured::of(&tokenizers, grammar, corpus, job)?;
+    let mut rows: Vec<MethodRow> = first.iter().map(|_| base_row(&measured)).collect();
     for (index, entry) in (rows.len()..).zip(entries) {
         let total = measured.total(index);
         let new_tokens = entry.new_tokens.len() as u64;
-        let lower_bound = entry.proved.map(|(_, bound)| bound);
+        let lower_bound = entry.proved.map(|proved| proved.lower_bound);
         let changed = |(text, ids): &&Encoded| entry.tokenizer.ids(text).is_ok_and(|other| other != *ids);
         let others = base.map(|(_, others)| others).filter(|_| !entry.from_nothing);
-        rows.push(Row {
+        rows.push(MethodRow {
             method: entry.method,
             new_tokens,
             multi_digit: entry.new_tokens.iter().filter(|(_, text)| digits(text) > 1).count() as u64,
@@ -312,7 +261,7 @@ fn rows(
             blocks: total.all.tokens(),
             tokens_per_conformer: total.tokens_per_conformer(),
             coverage: entry.proved.map(|_| total.coverage()),
-            spread: entry.proved.map(|((fewest, most), _)| (most - fewest) as u64),
+            spread: entry.proved.map(|proved| (proved.most - proved.fewest) as u64),
             lower_bound,
             gap: lower_bound.map(|bound| new_tokens.saturating_sub(bound)),
             other_texts_changed: others.map(|others| others.par_iter().filter(changed).count() as u64),
@@ -322,10 +271,10 @@ fn rows(
 }
 
 /// The base itself, measured first.
-fn base_row(measured: &Measured) -> Row {
+fn base_row(measured: &Measured) -> MethodRow {
     let total = measured.total(0);
-    Row {
-        method: Method::Base,
+    MethodRow {
+        method: TrainingMethod::Base,
         new_tokens: 0,
         multi_digit: 0,
         unused: 0,
@@ -344,10 +293,10 @@ fn digits(text: &str) -> usize {
 }
 
 /// Texts without blocks, with the base's ids: some of several kinds, and every token of the base alone.
-fn other_texts(base: &Tokenizer) -> Result<Vec<Encoded>> {
+fn other_texts(base: &Tokenizer, grammar: Grammar) -> Result<Vec<Encoded>> {
     let mut ids: Vec<u32> = base.vocabulary().into_values().collect();
     ids.sort_unstable();
-    let mut texts: Vec<String> = PLAIN.iter().map(|text| (*text).to_owned()).collect();
+    let mut texts: Vec<String> = PLAIN.iter().map(|text| grammar.without_blocks(text)).collect();
     texts.extend(ids.par_iter().map(|id| base.decode(&[*id])).collect::<Result<Vec<String>>>()?);
     texts.into_par_iter().map(|text| Ok((text.clone(), base.ids(&text)?))).collect()
 }
@@ -356,22 +305,22 @@ fn other_texts(base: &Tokenizer) -> Result<Vec<Encoded>> {
 ///
 /// # Errors
 /// If the trainer fails, the corpus cannot be read, or the job was cancelled.
-pub(super) fn compare_scratch(
+pub(in crate::design) fn compare_scratch(
     made: &Scratch,
-    range: Range,
-    (fewest, most, lower_bound): (u64, u64, u64),
-    (corpus, sample): (&dyn Conformers, &Sample),
+    proved: Proved,
+    (corpus, sample): (&dyn Conformers, &LearningSample),
     job: &Job,
-) -> Result<Comparison> {
+) -> Result<MethodComparison> {
     let entry = Entry {
-        method: Method::VocabSize,
+        method: TrainingMethod::VocabSize,
         tokenizer: load("vocab-size", &made.json)?,
         new_tokens: made.new_tokens.clone(),
-        proved: Some(((fewest as usize, most as usize), lower_bound)),
+        proved: Some(proved),
         from_nothing: true,
     };
-    let texts: Vec<String> = sample.conformers.par_iter().map(whole_text).collect();
+    let dialect = made.scheme.grammar.dialect();
+    let texts: Vec<String> = sample.conformers.par_iter().map(|c| whole_text(c, dialect)).collect();
     let plain = plain(LEAST + made.new_tokens.len(), &SPECIAL, &texts)?;
-    let rows = rows((None, range), &[plain, entry], corpus, job)?;
-    Ok(Comparison { new_tokens: made.new_tokens.len() as u64, other_texts: 0, rows })
+    let rows = rows((None, made.scheme.grammar), &[plain, entry], corpus, job)?;
+    Ok(MethodComparison { new_tokens: made.new_tokens.len() as u64, other_texts: 0, rows })
 }

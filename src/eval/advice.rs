@@ -1,6 +1,7 @@
 //! What to do, in words, from the numbers of an evaluation.
 
-use super::record::{Comparison, RunReport};
+use super::record::{PairedComparison, RunReport};
+use crate::constraint::LpKind;
 use crate::stats::Interval;
 use crate::stats::bootstrap::Mean;
 
@@ -9,25 +10,25 @@ const NEGLIGIBLE_ANGSTROM: f64 = 0.02;
 
 /// Sentences for each model: which logit processor, whether to use one at all, what it costs and saves, and what to
 /// stay away from. Names of logit processors and placeholders are in backticks.
-pub fn advice(runs: &[RunReport], comparisons: &[Comparison]) -> Vec<String> {
+pub fn advice(runs: &[RunReport], comparisons: &[PairedComparison]) -> Vec<String> {
     let mut models: Vec<(&str, &str)> = runs.iter().map(|run| (&*run.model, &*run.tokenizer)).collect();
     models.dedup();
     let mut out = Vec::new();
     for (model, tokenizer) in models {
         let own: Vec<&RunReport> =
             runs.iter().filter(|run| run.model == model && run.tokenizer == tokenizer).collect();
-        let pairs: Vec<&Comparison> = comparisons.iter().filter(|pair| pair.model == model).collect();
+        let pairs: Vec<&PairedComparison> = comparisons.iter().filter(|pair| pair.model == model).collect();
         out.extend(of_model(model, &own, &pairs));
     }
     out
 }
 
-fn of_model(model: &str, runs: &[&RunReport], pairs: &[&Comparison]) -> Vec<String> {
+fn of_model(model: &str, runs: &[&RunReport], pairs: &[&PairedComparison]) -> Vec<String> {
     let mut out = Vec::new();
-    let without = runs.iter().find(|run| run.lp == "none");
-    let exact = runs.iter().find(|run| run.lp == "automaton");
+    let without = runs.iter().find(|run| run.lp == LpKind::None);
+    let exact = runs.iter().find(|run| run.lp == LpKind::Automaton);
     if let (Some(without), Some(exact)) = (without, exact) {
-        let pair = pairs.iter().find(|pair| pair.lp == "automaton");
+        let pair = pairs.iter().find(|pair| pair.lp == LpKind::Automaton);
         out.push(whether(model, without, exact, pair.copied()));
     } else if let Some(best) = runs.iter().max_by_key(|run| run.outcome.passed) {
         let (passed, samples) = (best.outcome.passed, best.outcome.samples);
@@ -36,7 +37,7 @@ fn of_model(model: &str, runs: &[&RunReport], pairs: &[&Comparison]) -> Vec<Stri
     }
     let harmful: Vec<String> = pairs
         .iter()
-        .filter(|pair| pair.lp != "automaton")
+        .filter(|pair| pair.lp != LpKind::Automaton)
         .filter_map(|pair| {
             let run = runs.iter().find(|run| run.lp == pair.lp && run.placeholder == pair.placeholder)?;
             harm(run, pair)
@@ -47,7 +48,7 @@ fn of_model(model: &str, runs: &[&RunReport], pairs: &[&Comparison]) -> Vec<Stri
 }
 
 /// Whether to use a logit processor at all.
-fn whether(model: &str, without: &RunReport, exact: &RunReport, pair: Option<&Comparison>) -> String {
+fn whether(model: &str, without: &RunReport, exact: &RunReport, pair: Option<&PairedComparison>) -> String {
     let (passed, samples) = (exact.outcome.passed, exact.outcome.samples);
     let alone = without.outcome.passed;
     let speed = pair.map_or(1.0, |pair| pair.speed_ratio);
@@ -75,7 +76,7 @@ fn whether(model: &str, without: &RunReport, exact: &RunReport, pair: Option<&Co
 }
 
 /// What a position template does to this model, if it does harm.
-fn harm(run: &RunReport, pair: &Comparison) -> Option<String> {
+fn harm(run: &RunReport, pair: &PairedComparison) -> Option<String> {
     let share = |count: u64| 100.0 * count as f64 / run.outcome.blocks.max(1) as f64;
     let mut harms = Vec::new();
     let counts = [
@@ -98,7 +99,7 @@ fn harm(run: &RunReport, pair: &Comparison) -> Option<String> {
 }
 
 /// The larger of the differences in geometry with its interval.
-fn worst(pair: &Comparison) -> Option<(Mean, Interval)> {
+fn worst(pair: &PairedComparison) -> Option<(Mean, Interval)> {
     let differences = [pair.bond_error_difference_angstrom, pair.mat_precision_difference_angstrom];
     let known = differences.into_iter().flatten().filter_map(|mean| Some((mean, mean.interval?)));
     known.max_by(|(a, _), (b, _)| a.mean.total_cmp(&b.mean))

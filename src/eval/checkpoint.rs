@@ -1,18 +1,20 @@
 //! The models that are evaluated, with what belongs to them.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rayon::prelude::*;
 use serde_json::Value;
 
-use super::plan::{EngineChoice, EvalPlan, ModelChoice, Synthetic};
+use super::plan::{EngineChoice, EvalPlan, ModelChoice};
+use crate::checkpoint::{ModelFolder, RECIPE};
 use crate::constraint::Specials;
 use crate::corpus::{Conformers, Embedded};
 use crate::error::{Error, Parameter, Result};
 use crate::generate::Engine;
 use crate::io;
 use crate::job::{InputHash, Job};
-use crate::model::{Config, Decoder, end_of_text};
+use crate::model::{Config, Decoder, Synthetic, end_of_text};
 use crate::text::Dialect;
 use crate::text::skeleton::Spelling;
 use crate::tokenizer::Tokenizer;
@@ -30,15 +32,12 @@ const EMBEDDED: [(&str, &[u8]); 6] = [
 /// The name of the reference checkpoint that comes with drift.
 const EMBEDDED_NAME: &str = "qwen-like";
 
-/// A settings file is at most this large.
-const MAX_SETTINGS_BYTES: u64 = 1 << 26;
-
 /// A model, ready to generate.
 pub struct Checkpoint {
     /// Its name in reports: the folder's.
     pub name: String,
     /// Its tokenizer.
-    pub tokenizer: Tokenizer,
+    pub tokenizer: Arc<Tokenizer>,
     /// What computes.
     pub engine: Engine,
     /// What ends a text, and what never stands in one.
@@ -81,11 +80,12 @@ impl Checkpoint {
             EngineChoice::CandleTransformers => Engine::candle_transformers(folder, &plan.device)?,
         };
         config.check_vocabulary(&tokenizer)?;
-        let dialect = plan.dialect.or_else(|| recipe_dialect(folder)).unwrap_or(Dialect::Fixed);
+        let dialect = plan.dialect.over(recipe_dialect(folder).unwrap_or(Dialect::FIXED));
         let mut inputs = vec![tokenizer.source.clone()];
         inputs.extend(weights(folder)?);
         let specials = specials(ends, &config);
         let spelling = recipe_spelling(folder)?;
+        let tokenizer = tokenizer.into();
         Ok(Checkpoint { name, specials, tokenizer, engine, dialect, spelling, synthetic: None, inputs })
     }
 
@@ -105,7 +105,7 @@ impl Checkpoint {
             ));
         }
         let tokenizer = Tokenizer::load(&path)?;
-        let config = Config::synthetic(shape.name())?;
+        let config = Config::synthetic(shape);
         let ends = end_of_text(&path, &config, &tokenizer)?;
         config.check_vocabulary(&tokenizer)?;
         let decoder = Decoder::random(config, plan.seed, &plan.device)?;
@@ -113,9 +113,9 @@ impl Checkpoint {
             name: shape.name().to_owned(),
             specials: specials(ends, decoder.config()),
             inputs: vec![tokenizer.source.clone()],
-            tokenizer,
+            tokenizer: tokenizer.into(),
             engine: Engine::Drift(Box::new(decoder)),
-            dialect: plan.dialect.unwrap_or(Dialect::Fixed),
+            dialect: plan.dialect.over(Dialect::FIXED),
             spelling: None,
             synthetic: Some(shape),
         })
@@ -134,8 +134,8 @@ fn unpacked() -> Result<tempfile::TempDir> {
 
 /// A field of the recipe that `drift train-model` leaves beside its weights.
 fn recipe(folder: &Path, pointer: &str) -> Option<Value> {
-    let bytes = io::read_to_limit(&folder.join("recipe.json"), MAX_SETTINGS_BYTES).ok()?;
-    serde_json::from_slice::<Value>(&bytes).ok()?.pointer(pointer).cloned()
+    let recipe: Value = ModelFolder::new(folder).json(RECIPE, |e| (e.to_string(), "")).ok()??;
+    recipe.pointer(pointer).cloned()
 }
 
 /// The dialect that a model was trained on, where the recipe in its folder says so.
@@ -155,7 +155,7 @@ fn recipe_spelling(folder: &Path) -> Result<Option<Spelling>> {
         return Ok(None);
     }
     let mut spelling = Spelling::default();
-    Embedded.read(&Job::default(), &mut |batch| {
+    Embedded::default().read(&Job::default(), &mut |batch| {
         spelling = batch.conformers.iter().fold(spelling, |sum, one| sum.join(Spelling::of(&one.skeleton)));
         Ok(())
     })?;
@@ -164,11 +164,7 @@ fn recipe_spelling(folder: &Path) -> Result<Option<Spelling>> {
 
 /// The hashes of a folder's weights, by name.
 fn weights(folder: &Path) -> Result<Vec<InputHash>> {
-    let entries = std::fs::read_dir(folder).map_err(|e| Error::io(folder, e))?;
-    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-    paths.retain(|path| path.extension().is_some_and(|extension| extension == "safetensors"));
-    paths.sort();
-    paths.par_iter().map(|path| io::hash_file(path)).collect()
+    ModelFolder::new(folder).safetensors()?.par_iter().map(|path| io::hash_file(path)).collect()
 }
 
 fn specials(ends: Vec<u32>, config: &Config) -> Specials {

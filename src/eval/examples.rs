@@ -1,8 +1,8 @@
 //! Texts that show what goes wrong.
 
 use super::judged::Judged;
-use super::record::Example;
-use super::run::Subject;
+use super::record::{Example, ExampleProblem};
+use super::subject::Subject;
 use crate::audit::{Flaw, Outcome};
 
 /// How many are kept of a run.
@@ -13,33 +13,37 @@ const AROUND: usize = 90;
 
 /// The first texts with each kind of flaw, or that did not pass.
 pub(super) fn examples(subjects: &[Subject], judged: &[Judged]) -> Vec<Example> {
-    let flaws = [(Flaw::Junk, "junk"), (Flaw::Lost, "lost digits"), (Flaw::Invented, "invented digits")];
+    let flaws = [
+        (Flaw::Junk, ExampleProblem::Junk),
+        (Flaw::Lost, ExampleProblem::Lost),
+        (Flaw::Invented, ExampleProblem::Invented),
+    ];
     let mut out = Vec::new();
-    for (flaw, name) in flaws {
+    for (flaw, problem) in flaws {
         let with = judged.iter().filter(|judged| judged.marks.iter().any(|mark| mark.flaw == flaw));
-        out.extend(with.take(KEPT / 3).map(|judged| example(subjects, judged, flaw, name)));
+        out.extend(with.take(KEPT / 3).map(|judged| example(subjects, judged, flaw, problem)));
     }
     let other = judged.iter().filter(|judged| judged.marks.is_empty() && !judged.passed());
     out.extend(other.take(KEPT / 3).map(|judged| Example {
         smiles: subjects[judged.subject].molecule.smiles.clone(),
-        problem: problem(judged.verdict.outcome).to_owned(),
+        problem: problem(judged.verdict.outcome),
         text: cut(&judged.text, 0, 4 * AROUND).to_owned(),
         marks: Vec::new(),
     }));
     out
 }
 
-fn problem(outcome: Outcome) -> &'static str {
+fn problem(outcome: Outcome) -> ExampleProblem {
     match outcome {
-        Outcome::NoEos => "no end",
-        Outcome::ParseFailure => "no enriched SMILES",
-        Outcome::GraphMismatch => "another molecule",
-        Outcome::Pass => "passes",
+        Outcome::NoEos => ExampleProblem::NoEnd,
+        Outcome::ParseFailure => ExampleProblem::Unreadable,
+        Outcome::GraphMismatch => ExampleProblem::OtherMolecule,
+        Outcome::Pass => ExampleProblem::Passes,
     }
 }
 
 /// The surroundings of the first such flaw, with all flaws in it marked.
-fn example(subjects: &[Subject], judged: &Judged, flaw: Flaw, name: &str) -> Example {
+fn example(subjects: &[Subject], judged: &Judged, flaw: Flaw, problem: ExampleProblem) -> Example {
     let marks = &judged.marks;
     let first = marks.iter().find(|mark| mark.flaw == flaw).map_or(0, |mark| mark.range.start);
     let start = floor(&judged.text, first.saturating_sub(AROUND));
@@ -59,7 +63,7 @@ fn example(subjects: &[Subject], judged: &Judged, flaw: Flaw, name: &str) -> Exa
         apart
     });
     let smiles = subjects[judged.subject].molecule.smiles.clone();
-    Example { smiles, problem: name.to_owned(), text: text.to_owned(), marks: inside }
+    Example { smiles, problem, text: text.to_owned(), marks: inside }
 }
 
 /// At most `len` bytes of `text` from `start` on.

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use rayon::prelude::*;
 
 use super::checkpoint::Checkpoint;
-use super::run::Subject;
+use super::subject::Subject;
 use crate::audit::geometry::Conformation;
-use crate::audit::{self, DriftHistogram, Flaw, Mark, Outcome};
+use crate::audit::{self, DriftHistogram, Flaw, Mark, Outcome, Reference};
 use crate::constraint::{Placeholder, strip_junk};
 use crate::error::Result;
-use crate::generate::{End, Generated, Sample};
+use crate::generate::{End, Generated, GeneratedText};
 use crate::text::{Dialect, write};
 use crate::tokenizer::{Tokenizer, block_ranges};
 
@@ -24,7 +24,7 @@ pub(super) struct Judged {
     /// What was written after the prompt.
     pub text: String,
     /// What became of it.
-    pub verdict: audit::Judged,
+    pub verdict: audit::TextVerdict,
     /// What is wrong, by bytes of the text.
     pub marks: Vec<Mark>,
     /// Whether the skeleton is that of the prompt, character by character.
@@ -51,7 +51,8 @@ pub(super) fn judge_all(
     (placeholder, strips): (Option<&Placeholder>, bool),
     generated: &Generated,
 ) -> Result<Vec<Judged>> {
-    let one = |sample: &Sample| judged(checkpoint, &subjects[sample.prompt], (placeholder, strips), sample);
+    let one =
+        |sample: &GeneratedText| judged(checkpoint, &subjects[sample.prompt], (placeholder, strips), sample);
     generated.samples.par_iter().map(one).collect()
 }
 
@@ -59,23 +60,23 @@ fn judged(
     checkpoint: &Checkpoint,
     subject: &Subject,
     (placeholder, strips): (Option<&Placeholder>, bool),
-    sample: &Sample,
+    sample: &GeneratedText,
 ) -> Result<Judged> {
     let written = checkpoint.tokenizer.answer_text(&sample.tokens)?;
     let wasted_tokens = wasted(&checkpoint.tokenizer, sample, &audit::marks(&written, checkpoint.dialect));
     let text = if strips { strip_junk(&written, checkpoint.dialect) } else { written };
     let prompt = Some(&*subject.molecule.smiles);
     let (ended, dialect) = (sample.end == End::Eos, checkpoint.dialect);
-    let mut verdict = audit::judge(&audit::Sample { prompt, answer: &text, ended, dialect });
-    if dialect == Dialect::Stripped {
-        let cut = cut_off(&checkpoint.tokenizer, sample);
+    let mut verdict = audit::judge(&audit::TextSample { prompt, answer: &text, ended, dialect });
+    if dialect.is_stripped() {
+        let cut = cut_off(&checkpoint.tokenizer, sample, dialect);
         for (at, block) in verdict.blocks.iter_mut().enumerate() {
             block.truncated = Some(cut.contains(&at));
         }
     }
     let copied = verdict.skeleton == subject.molecule.skeleton;
     // Another spelling of the molecule may have its atoms in another order.
-    let points = audit::coordinates(&text).filter(|_| verdict.outcome == Outcome::Pass && copied);
+    let points = audit::coordinates(&text, dialect).filter(|_| verdict.outcome == Outcome::Pass && copied);
     let marks = audit::marks(&text, dialect);
     let mut drift = DriftHistogram::default();
     if let Some(placeholder) = placeholder.filter(|_| copied) {
@@ -103,7 +104,7 @@ fn add_drift(
     skeleton: &str,
     drift: &mut DriftHistogram,
 ) -> Result<()> {
-    let blocks = audit::readable(text);
+    let blocks = audit::readable(text, checkpoint.dialect);
     let coordinates: Vec<_> = blocks.iter().map(|block| block.unwrap_or_default()).collect();
     let mended = write(skeleton, &coordinates, checkpoint.dialect);
     let template = placeholder.fill(skeleton);
@@ -113,7 +114,7 @@ fn add_drift(
 }
 
 /// The blocks that were closed by force where the model would have written on.
-fn cut_off(tokenizer: &Tokenizer, sample: &Sample) -> BTreeSet<usize> {
+fn cut_off(tokenizer: &Tokenizer, sample: &GeneratedText, dialect: Dialect) -> BTreeSet<usize> {
     if sample.preferred.is_empty() {
         return BTreeSet::new();
     }
@@ -124,13 +125,13 @@ fn cut_off(tokenizer: &Tokenizer, sample: &Sample) -> BTreeSet<usize> {
         let at = texts[..*place].iter().map(String::len).sum::<usize>();
         let block = blocks.iter().position(|block| block.start <= at && at <= block.end)?;
         let next = tokenizer.decode(&[*token]).unwrap_or_default();
-        audit::goes_on(&text[blocks[block].start..at], &next).then_some(block)
+        audit::goes_on(&text[blocks[block].start..at], &next, dialect).then_some(block)
     };
     sample.preferred.iter().filter_map(is_cut).collect()
 }
 
 /// Tokens that lie inside what is junk or invented.
-fn wasted(tokenizer: &Tokenizer, sample: &Sample, marks: &[Mark]) -> u64 {
+fn wasted(tokenizer: &Tokenizer, sample: &GeneratedText, marks: &[Mark]) -> u64 {
     let flawed: Vec<&Mark> = marks.iter().filter(|mark| mark.flaw != Flaw::Lost).collect();
     if flawed.is_empty() {
         return 0;
@@ -142,6 +143,18 @@ fn wasted(tokenizer: &Tokenizer, sample: &Sample, marks: &[Mark]) -> u64 {
         flawed.iter().any(|mark| mark.range.start <= start && end <= mark.range.end)
     };
     token_texts(tokenizer, &sample.tokens).into_iter().map(|text| u64::from(is_wasted(&text))).sum()
+}
+
+/// The usable conformers of each molecule that has references, in order; those of a molecule may be none.
+pub(super) fn by_molecule<'s>(
+    subjects: &'s [Subject],
+    judged: &[&Judged],
+) -> Vec<(&'s Reference, Vec<Conformation>)> {
+    let of_molecule = |texts: &[&Judged]| {
+        let reference = subjects[texts[0].subject].reference.as_ref()?;
+        Some((reference, texts.iter().filter_map(|judged| judged.points.clone()).collect()))
+    };
+    judged.chunk_by(|a, b| a.subject == b.subject).filter_map(of_molecule).collect()
 }
 
 /// The text of each token.

@@ -4,12 +4,12 @@ use rayon::prelude::*;
 
 use super::checkpoint::Checkpoint;
 use super::record::Likelihood;
-use super::run::Subject;
+use super::subject::Subject;
 use crate::error::Result;
 use crate::generate::Text;
 use crate::job::Job;
 use crate::stats::bootstrap::Mean;
-use crate::text::{tagged, write};
+use crate::text::{Fixed, tagged, write};
 use crate::train::prompt;
 
 /// Measures it; none without reference conformers.
@@ -27,8 +27,11 @@ pub(super) fn likelihood(
             molecule.conformers.iter().map(move |conformer| (molecule, conformer))
         })
         .collect();
-    let text = |(molecule, conformer): &(&super::molecules::Molecule, &Vec<_>)| {
-        let answer = tagged(&write(&molecule.skeleton, conformer, checkpoint.dialect));
+    let text = |(molecule, conformer): &(&super::molecules::Molecule, &Vec<[Fixed; 3]>)| {
+        let own = checkpoint.dialect.precision();
+        let conformer: Vec<[Fixed; 3]> =
+            conformer.iter().map(|block| block.map(|value| own.convert(value, molecule.precision))).collect();
+        let answer = tagged(&write(&molecule.skeleton, &conformer, checkpoint.dialect));
         let mut answer = tokenizer.answer_ids(&answer)?;
         answer.push(checkpoint.specials.eos);
         Ok(Text { prompt: tokenizer.prompt_ids(&prompt(&molecule.smiles))?, answer })

@@ -10,9 +10,9 @@ use crate::corpus::{AtomOrder, Conformers, Part, SKIPPED_LISTED, Skipped};
 use crate::error::{Error, Parameter, Result};
 use crate::io;
 use crate::job::{InputHash, Job};
-use crate::text::Fixed;
 use crate::text::skeleton::{Spelling, from_smiles, smiles};
 use crate::text::spelling::foreign;
+use crate::text::{Fixed, Precision};
 
 /// One molecule.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,7 +21,9 @@ pub struct Molecule {
     pub smiles: String,
     /// Its text with every block emptied.
     pub skeleton: String,
-    /// Reference conformers in 10⁻⁴ Å, atoms in the order of the skeleton; may be none.
+    /// The decimals of its conformers.
+    pub precision: Precision,
+    /// Reference conformers in units of the last decimal, atoms in the order of the skeleton; may be none.
     pub conformers: Vec<Vec<[Fixed; 3]>>,
 }
 
@@ -52,6 +54,7 @@ impl Molecules {
         let mut places: HashMap<std::sync::Arc<str>, usize> = HashMap::new();
         let mut found: Vec<Molecule> = Vec::new();
         let mut spelling: Option<Spelling> = None;
+        let precision = corpus.reading().precision;
         let summary = corpus.read(job, &mut |batch| {
             for conformer in &batch.conformers {
                 if conformer.order == AtomOrder::File || Part::of(conformer) != Part::Test {
@@ -61,7 +64,7 @@ impl Molecules {
                     let own = Spelling::of(&conformer.skeleton);
                     spelling = Some(spelling.map_or(own, |known| known.join(own)));
                     let (smiles, skeleton) = (smiles(&conformer.skeleton), conformer.skeleton.to_string());
-                    found.push(Molecule { smiles, skeleton, conformers: Vec::new() });
+                    found.push(Molecule { smiles, skeleton, precision, conformers: Vec::new() });
                     found.len() - 1
                 });
                 found[place].conformers.push(conformer.coordinates.clone());
@@ -137,7 +140,7 @@ impl Molecules {
 /// A molecule that the user names; why it is none.
 fn molecule(smiles: &str) -> std::result::Result<Molecule, String> {
     let skeleton = from_smiles(smiles).map_err(|e| e.to_string())?;
-    Ok(Molecule { smiles: smiles.to_owned(), skeleton, conformers: Vec::new() })
+    Ok(Molecule { smiles: smiles.to_owned(), skeleton, precision: Precision::FOUR, conformers: Vec::new() })
 }
 
 /// At most `most` of `all`, spread evenly, in order.
@@ -155,18 +158,22 @@ mod tests {
 
     #[test]
     fn test_molecules_of_the_embedded_corpus() {
-        let all = Molecules::of_corpus(&Embedded, "the embedded corpus", None, &Job::default()).unwrap();
+        let all =
+            Molecules::of_corpus(&Embedded::default(), "the embedded corpus", None, &Job::default()).unwrap();
         assert!((150..300).contains(&all.molecules.len()), "{}", all.molecules.len());
         for molecule in &all.molecules {
-            let atoms = geometry::Molecule::new(&molecule.skeleton).unwrap().atoms();
+            let atoms = geometry::Topology::new(&molecule.skeleton).unwrap().atoms();
             assert!(!molecule.conformers.is_empty());
             assert!(molecule.conformers.iter().all(|points| points.len() == atoms));
         }
-        let some = Molecules::of_corpus(&Embedded, "the embedded corpus", Some(7), &Job::default()).unwrap();
+        let some =
+            Molecules::of_corpus(&Embedded::default(), "the embedded corpus", Some(7), &Job::default())
+                .unwrap();
         assert_eq!(some.molecules.len(), 7);
         assert!(some.molecules.iter().all(|molecule| all.molecules.contains(molecule)));
         let more =
-            Molecules::of_corpus(&Embedded, "the embedded corpus", Some(9999), &Job::default()).unwrap();
+            Molecules::of_corpus(&Embedded::default(), "the embedded corpus", Some(9999), &Job::default())
+                .unwrap();
         assert_eq!(more.molecules, all.molecules);
     }
 

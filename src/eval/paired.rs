@@ -3,10 +3,10 @@
 use rayon::prelude::*;
 
 use super::checkpoint::Checkpoint;
-use super::judged::Judged;
-use super::record::Comparison;
-use super::run::{Run, Subject};
-use super::tally::by_molecule;
+use super::judged::{Judged, by_molecule};
+use super::record::PairedComparison;
+use super::run::Run;
+use super::subject::Subject;
 use crate::audit::MoleculeGeometry;
 use crate::constraint::LpKind;
 use crate::stats::bootstrap::Mean;
@@ -17,7 +17,7 @@ pub(super) fn compare(
     subjects: &[Subject],
     runs: &[Run],
     seed: u64,
-) -> Vec<Comparison> {
+) -> Vec<PairedComparison> {
     let Some(without) = runs.iter().find(|run| run.processor == LpKind::None) else { return Vec::new() };
     let others = runs.iter().filter(|run| run.processor != LpKind::None);
     others.map(|run| comparison(checkpoint, subjects, without, run, seed)).collect()
@@ -29,7 +29,7 @@ fn comparison(
     without: &Run,
     run: &Run,
     seed: u64,
-) -> Comparison {
+) -> PairedComparison {
     let passed = |run: &Run| run.judged.iter().filter(|judged| judged.passed()).count() as i64;
     let pairs: Vec<(&Judged, &Judged)> = pairs(without, run).collect();
     let well_formed = pairs.iter().filter(|(before, _)| before.copied && before.marks.is_empty());
@@ -48,9 +48,9 @@ fn comparison(
         let both = both.filter_map(|(a, b)| Some(figure(b.as_ref()?)? - figure(a.as_ref()?)?));
         Mean::of(&both.collect::<Vec<f64>>(), seed)
     };
-    Comparison {
+    PairedComparison {
         model: checkpoint.name.clone(),
-        lp: run.processor.name(),
+        lp: run.processor,
         placeholder: run.placeholder.clone(),
         passed_difference: passed(run) - passed(without),
         well_formed_without: well_formed.count() as u64,
@@ -84,16 +84,6 @@ fn speed_ratio(run: &Run, without: &Run) -> f64 {
         |run: &Run| Some(run.judged.len() as f64 / run.cpu_seconds.filter(|cpu| *cpu > 0.0)?);
     match (per_cpu_second(run), per_cpu_second(without)) {
         (Some(run), Some(without)) => run / without,
-        _ => conformers_per_second(run) / conformers_per_second(without),
+        _ => run.conformers_per_second() / without.conformers_per_second(),
     }
-}
-
-/// Texts per second of wall time, templates included.
-pub(super) fn conformers_per_second(run: &Run) -> f64 {
-    run.judged.len() as f64 / total_seconds(run).max(f64::MIN_POSITIVE)
-}
-
-/// The wall time of a run, in seconds, templates included.
-pub(super) fn total_seconds(run: &Run) -> f64 {
-    run.generated.timing.total() + run.templates_seconds
 }

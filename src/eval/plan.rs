@@ -2,11 +2,13 @@
 
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 use crate::constraint::LpKind;
 use crate::generate::Sampling;
-use crate::model::{Device, Room};
+use crate::model::{Device, Room, Synthetic};
 use crate::placeholder::FittedFile;
-use crate::text::Dialect;
+use crate::text::AskedDialect;
 
 /// A complete, checked order.
 #[derive(Debug, Clone)]
@@ -19,8 +21,8 @@ pub struct EvalPlan {
     pub processors: Vec<LpKind>,
     /// Placeholders of those that take one.
     pub placeholders: Vec<PlaceholderChoice>,
-    /// How decimals are written; as the model's recipe says by default, else fixed.
-    pub dialect: Option<Dialect>,
+    /// How blocks are written; as the model's recipe says by default, else fixed.
+    pub dialect: AskedDialect,
     /// Texts for each molecule.
     pub generations: usize,
     /// Rows of a batch.
@@ -49,16 +51,6 @@ pub struct EvalPlan {
     pub trace: bool,
 }
 
-impl EvalPlan {
-    /// How the KV cache takes its memory, as it is written on the command line.
-    pub fn kv_cache(&self) -> &'static str {
-        match self.room {
-            Room::Static => "static",
-            Room::Growing => "growing",
-        }
-    }
-}
-
 /// Where a model comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ModelChoice {
@@ -68,25 +60,6 @@ pub enum ModelChoice {
     Folder(PathBuf),
     /// Random weights of a known shape, for throughput alone; needs a tokenizer.
     Synthetic(Synthetic),
-}
-
-/// Shapes of the users' models.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Synthetic {
-    /// Qwen3 0.6B as published.
-    Qwen3Small,
-    /// The users' LLaMA 380M; layers and MLP assumed from its size.
-    Llama380M,
-}
-
-impl Synthetic {
-    /// As it is written on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Synthetic::Qwen3Small => "qwen3-0.6b",
-            Synthetic::Llama380M => "llama-380m",
-        }
-    }
 }
 
 /// What a position template holds in its blocks.
@@ -101,7 +74,8 @@ pub enum PlaceholderChoice {
 }
 
 /// Whose decoders compute.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum EngineChoice {
     /// drift's own.
     Drift,
@@ -110,7 +84,10 @@ pub enum EngineChoice {
 }
 
 impl EngineChoice {
-    /// As it is written on the command line.
+    /// Both, the default first.
+    pub const ALL: [EngineChoice; 2] = [EngineChoice::Drift, EngineChoice::CandleTransformers];
+
+    /// As it is written on the command line and in records.
     pub fn name(self) -> &'static str {
         match self {
             EngineChoice::Drift => "drift",

@@ -5,7 +5,7 @@ use super::judged::token_texts;
 use super::record::ClassProbability;
 use super::run::Run;
 use crate::constraint::{TextClass, byte_classes, token_class};
-use crate::generate::Sample;
+use crate::generate::GeneratedText;
 
 /// A token that the model gave less than this is one that it would hardly have written itself.
 const UNLIKELY: f64 = 0.01;
@@ -29,7 +29,7 @@ pub(super) fn probabilities(checkpoint: &Checkpoint, run: &Run) -> Vec<ClassProb
     let report = |(class, sum): (TextClass, Sum)| {
         let mean = |total: f64| total / sum.tokens as f64;
         ClassProbability {
-            class: class.name().to_owned(),
+            class,
             tokens: sum.tokens,
             forced: sum.forced,
             mean_probability: mean(sum.probability),
@@ -40,7 +40,12 @@ pub(super) fn probabilities(checkpoint: &Checkpoint, run: &Run) -> Vec<ClassProb
     TextClass::ALL.into_iter().zip(sums).filter(|(_, sum)| sum.tokens > 0).map(report).collect()
 }
 
-fn add(checkpoint: &Checkpoint, sample: &Sample, logs: &[f32], sums: &mut [Sum; TextClass::ALL.len()]) {
+fn add(
+    checkpoint: &Checkpoint,
+    sample: &GeneratedText,
+    logs: &[f32],
+    sums: &mut [Sum; TextClass::ALL.len()],
+) {
     let texts = token_texts(&checkpoint.tokenizer, &sample.tokens);
     let bytes = byte_classes(&texts.concat());
     let mut at = 0;

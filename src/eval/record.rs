@@ -1,9 +1,12 @@
 //! The record of an evaluation: what was run, on what, and what came out.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::audit::{Counts, DriftHistogram, GeometryReport};
+use super::plan::EngineChoice;
+use crate::audit::{DriftHistogram, GeometryReport, SampleCounts};
+use crate::constraint::{LpKind, TextClass};
 use crate::job::Provenance;
+use crate::model::{Room, Synthetic};
 use crate::stats::Interval;
 use crate::stats::bootstrap::Mean;
 use crate::text::Dialect;
@@ -12,10 +15,10 @@ use crate::text::Dialect;
 pub const SCHEMA: &str = "drift.eval/1";
 
 /// What `drift eval` measured.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EvalReport {
     /// [`SCHEMA`].
-    pub schema: &'static str,
+    pub schema: String,
     /// What made it, from what.
     pub provenance: Provenance,
     /// When and where.
@@ -27,7 +30,7 @@ pub struct EvalReport {
     /// One per model, logit processor and placeholder.
     pub runs: Vec<RunReport>,
     /// Each run against the one without logit processor on the same model, in the paired form.
-    pub comparisons: Vec<Comparison>,
+    pub comparisons: Vec<PairedComparison>,
     /// How likely each model holds the reference conformers, if asked for.
     pub likelihoods: Vec<Likelihood>,
     /// What to do, in words.
@@ -35,7 +38,7 @@ pub struct EvalReport {
 }
 
 /// When and where an evaluation ran.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Environment {
     /// The day it began, UTC, `2026-11-20`.
     pub date: String,
@@ -48,7 +51,7 @@ pub struct Environment {
 }
 
 /// What was asked for.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Protocol {
     /// Where the molecules come from.
     pub molecules_from: String,
@@ -64,28 +67,28 @@ pub struct Protocol {
     pub seed: u64,
     /// The most tokens of a text; none where the molecule decides.
     pub max_new_tokens: Option<usize>,
-    /// `drift` or `candle-transformers`.
-    pub engine: String,
-    /// `growing` or `static`.
-    pub kv_cache: String,
+    /// Whose decoders computed.
+    pub engine: EngineChoice,
+    /// How the KV cache took its memory.
+    pub kv_cache: Room,
     /// Whether junk was taken off numbers before the texts were judged.
     pub strip_junk: bool,
     /// Molecules whose prompt RDKit, and so 3DMolGen's encoder, certainly writes otherwise: their template has another text.
     pub prompts_not_in_their_spelling: usize,
     /// Set for random weights: throughput only, the texts mean nothing.
-    pub synthetic: Option<String>,
+    pub synthetic: Option<Synthetic>,
 }
 
 /// One model under one logit processor.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunReport {
-    /// The logit processor's name.
-    pub lp: &'static str,
+    /// The logit processor.
+    pub lp: LpKind,
     /// Its placeholder, without brackets; how blocks are classed, and in which file, where each class has its own; none
     /// where it needs none.
     pub placeholder: Option<String>,
     /// The placeholder of each class of block, if they are classed.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub placeholder_classes: Vec<ClassPlaceholder>,
     /// The tokenizer's name.
     pub tokenizer: String,
@@ -101,7 +104,7 @@ pub struct RunReport {
     pub dialect: Dialect,
     /// What became of the texts.
     #[serde(flatten)]
-    pub outcome: Counts,
+    pub outcome: SampleCounts,
     /// The 95 % interval of the share that passed, over molecules.
     pub passed_interval: Option<Interval>,
     /// What it took.
@@ -118,7 +121,7 @@ pub struct RunReport {
 }
 
 /// What the blocks of one class hold in a template.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClassPlaceholder {
     /// The class.
     pub class: String,
@@ -127,7 +130,7 @@ pub struct ClassPlaceholder {
 }
 
 /// What a run took.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Cost {
     /// Tokens written after the prompts.
     pub generated_tokens: u64,
@@ -152,7 +155,7 @@ pub struct Cost {
 }
 
 /// Seconds by phase.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Seconds {
     /// All of it.
     pub total: f64,
@@ -171,10 +174,10 @@ pub struct Seconds {
 }
 
 /// The probability that the model gave the tokens of a class before any mask.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClassProbability {
-    /// `atom`, `bond`, `bracket` or `number`.
-    pub class: String,
+    /// What they say.
+    pub class: TextClass,
     /// Tokens of the class.
     pub tokens: u64,
     /// Of them, tokens that the logit processor forced.
@@ -189,7 +192,7 @@ pub struct ClassProbability {
 
 /// How likely a model holds the reference conformers: what a tokenizer costs the model, since nats of whole texts compare
 /// where those of tokens do not.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Likelihood {
     /// The model's name.
     pub model: String,
@@ -204,13 +207,54 @@ pub struct Likelihood {
     pub nats_per_conformer: Mean,
 }
 
+/// What is wrong with a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ExampleProblem {
+    /// What is no part of a number.
+    #[serde(rename = "junk")]
+    Junk,
+    /// A number lacks decimals, or a block numbers.
+    #[serde(rename = "lost digits")]
+    Lost,
+    /// Digits beyond the format.
+    #[serde(rename = "invented digits")]
+    Invented,
+    /// It did not end.
+    #[serde(rename = "no end")]
+    NoEnd,
+    /// It is no enriched SMILES.
+    #[serde(rename = "no enriched SMILES")]
+    Unreadable,
+    /// It is another molecule than the prompt's.
+    #[serde(rename = "another molecule")]
+    OtherMolecule,
+    /// Nothing: it passes.
+    #[serde(rename = "passes")]
+    Passes,
+}
+
+impl ExampleProblem {
+    /// In words, as records have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            ExampleProblem::Junk => "junk",
+            ExampleProblem::Lost => "lost digits",
+            ExampleProblem::Invented => "invented digits",
+            ExampleProblem::NoEnd => "no end",
+            ExampleProblem::Unreadable => "no enriched SMILES",
+            ExampleProblem::OtherMolecule => "another molecule",
+            ExampleProblem::Passes => "passes",
+        }
+    }
+}
+
 /// A text that shows what goes wrong.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Example {
     /// The prompt's SMILES.
     pub smiles: String,
     /// What is wrong with it.
-    pub problem: String,
+    pub problem: ExampleProblem,
     /// The text, or the part of it around the problem.
     pub text: String,
     /// Where in `text` the problem stands, in bytes.
@@ -218,12 +262,12 @@ pub struct Example {
 }
 
 /// A run against the run of the same model without logit processor: same molecules, same random numbers.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Comparison {
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PairedComparison {
     /// The model's name.
     pub model: String,
     /// The logit processor.
-    pub lp: &'static str,
+    pub lp: LpKind,
     /// Its placeholder.
     pub placeholder: Option<String>,
     /// Texts that passed here less those that passed without.
@@ -250,7 +294,7 @@ impl RunReport {
     }
 }
 
-impl Comparison {
+impl PairedComparison {
     /// The logit processor with its placeholder.
     pub fn label(&self) -> String {
         label(self.lp, self.placeholder.as_deref())
@@ -258,6 +302,40 @@ impl Comparison {
 }
 
 /// A logit processor with its placeholder.
-pub(super) fn label(lp: &str, placeholder: Option<&str>) -> String {
-    placeholder.map_or_else(|| lp.to_owned(), |placeholder| format!("{lp} {placeholder}"))
+pub(super) fn label(lp: LpKind, placeholder: Option<&str>) -> String {
+    placeholder.map_or_else(|| lp.to_string(), |placeholder| format!("{lp} {placeholder}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_records() {
+        for (name, json) in [
+            ExampleProblem::Junk,
+            ExampleProblem::Lost,
+            ExampleProblem::Invented,
+            ExampleProblem::NoEnd,
+            ExampleProblem::Unreadable,
+            ExampleProblem::OtherMolecule,
+            ExampleProblem::Passes,
+        ]
+        .map(|problem| (problem.name(), serde_json::to_value(problem).unwrap()))
+        {
+            assert_eq!(json, name);
+        }
+        for kind in LpKind::ALL {
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
+        }
+        for shape in Synthetic::ALL {
+            assert_eq!(serde_json::to_value(shape).unwrap(), shape.name());
+        }
+        for engine in EngineChoice::ALL {
+            assert_eq!(serde_json::to_value(engine).unwrap(), engine.name());
+        }
+        for room in Room::ALL {
+            assert_eq!(serde_json::to_value(room).unwrap(), room.name());
+        }
+    }
 }

@@ -1,72 +1,29 @@
-//! Generating under each logit processor, and judging what comes out.
+//! Generating under one logit processor.
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use rayon::prelude::*;
-use serde::Serialize;
 
-use super::advice::advice;
 use super::checkpoint::Checkpoint;
 use super::environment::cpu_seconds;
-use super::fillings::{Filling, fillings};
 use super::judged::{Judged, judge_all};
-use super::likelihood::likelihood;
-use super::molecules::{Molecule, Molecules};
-use super::paired::compare;
-use super::plan::{EvalPlan, ModelChoice, PlaceholderChoice};
-use super::record::{
-    ClassPlaceholder, Comparison, Environment, EvalReport, Likelihood, Protocol, RunReport, SCHEMA, label,
-};
-use super::tally::run_report;
-use crate::audit::{Reference, geometry, in_angstrom};
+use super::molecules::Molecule;
+use super::placeholders::NamedPlaceholder;
+use super::plan::EvalPlan;
+use super::record::ClassPlaceholder;
+use super::subject::Subject;
 use crate::constraint::vocabulary::Vocabulary;
 use crate::constraint::{Constraint, LogitProcessor, LpKind};
-use crate::error::{Error, Parameter, Result};
-use crate::generate::{Generated, Options, Prompt, Span};
-use crate::io;
-use crate::job::{InputHash, Job, Provenance};
-use crate::text::{Dialect, skeleton, tagged};
+use crate::error::Result;
+use crate::generate::{Generated, Options, Prompt};
+use crate::job::Job;
+use crate::text::{skeleton, tagged};
 use crate::tokenizer::Tokenizer;
 use crate::train;
 
 /// The widest block: a negative number of two digits before the point on each axis.
 const WIDEST: &str = "-10.0001,-10.0001,-10.0001";
-
-/// What an evaluation gives.
-#[derive(Debug)]
-pub struct Evaluation {
-    /// The record.
-    pub report: EvalReport,
-    /// Every text, by run, molecule and generation.
-    pub texts: Vec<TextRecord>,
-    /// The phases of each run, if asked for.
-    pub spans: Vec<(String, Vec<Span>)>,
-}
-
-/// One generated text.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct TextRecord {
-    /// The prompt's SMILES.
-    pub smiles: String,
-    /// Which of the molecule's texts.
-    pub generation: usize,
-    /// The logit processor.
-    pub lp: &'static str,
-    /// Its placeholder.
-    pub placeholder: Option<String>,
-    /// The model's name.
-    pub model: String,
-    /// What was written after the prompt, special tokens kept, the end of text dropped.
-    pub text: String,
-}
-
-/// A molecule with what its texts are judged by.
-pub(super) struct Subject {
-    pub molecule: Molecule,
-    /// None without reference conformers.
-    pub reference: Option<Reference>,
-}
 
 /// A run that is over.
 pub(super) struct Run {
@@ -82,180 +39,36 @@ pub(super) struct Run {
     pub cpu_seconds: Option<f64>,
 }
 
-/// Generates for all molecules under all logit processors of all models, and measures.
-///
-/// A cancelled job is no error: the record then holds what was finished.
+impl Run {
+    /// The wall time, in seconds, templates included.
+    pub(super) fn total_seconds(&self) -> f64 {
+        self.generated.timing.total() + self.templates_seconds
+    }
+
+    /// Texts per second of wall time, templates included.
+    pub(super) fn conformers_per_second(&self) -> f64 {
+        self.judged.len() as f64 / self.total_seconds().max(f64::MIN_POSITIVE)
+    }
+}
+
+/// Generates for all molecules under one logit processor, and judges the texts.
 ///
 /// # Errors
-/// If a model cannot be loaded, a processor cannot be built for its tokenizer, or the device fails.
-pub fn evaluate(plan: &EvalPlan, molecules: &Molecules, job: &Job) -> Result<Evaluation> {
-    distinct_names(&plan.models)?;
-    let environment = Environment::here();
-    let subjects = subjects(&molecules.molecules)?;
-    let corpus = molecules.spelling;
-    let mut gathered = Gathered { inputs: molecules.inputs.clone(), ..Gathered::default() };
-    gathered.inputs.extend(plan.placeholders.iter().filter_map(|choice| match choice {
-        PlaceholderChoice::File(file) => Some(file.source.clone()),
-        _ => None,
-    }));
-    for choice in &plan.models {
-        if !gathered.interrupted {
-            let mut checkpoint = Checkpoint::load(choice, plan)?;
-            checkpoint.spelling = checkpoint.spelling.or(corpus);
-            gathered.add(plan, checkpoint, &subjects, job)?;
-        }
-    }
-    let Gathered { runs, comparisons, likelihoods, texts, spans, inputs, interrupted, synthetic } = gathered;
-    let advice = if synthetic.is_some() { Vec::new() } else { advice(&runs, &comparisons) };
-    let report = EvalReport {
-        schema: SCHEMA,
-        provenance: Provenance::of(inputs),
-        environment,
-        protocol: protocol(plan, molecules, synthetic),
-        interrupted,
-        runs,
-        comparisons,
-        likelihoods,
-        advice,
-    };
-    Ok(Evaluation { report, texts, spans })
-}
-
-/// Rows of two models of one name could not be told apart.
-fn distinct_names(models: &[ModelChoice]) -> Result<()> {
-    let folders = || {
-        models.iter().filter_map(|choice| match choice {
-            ModelChoice::Folder(folder) => Some(folder),
-            _ => None,
-        })
-    };
-    for (at, folder) in folders().enumerate() {
-        let name = io::file_name(folder);
-        if let Some(other) = folders().take(at).find(|other| io::file_name(other) == name) {
-            let problem =
-                format!("two models are called `{name}`: {} and {}", other.display(), folder.display());
-            let remedy = "their rows would be mixed: rename one folder, or evaluate one after the other";
-            return Err(Error::parameter(Parameter::Model, problem, remedy));
-        }
-    }
-    Ok(())
-}
-
-fn protocol(plan: &EvalPlan, molecules: &Molecules, synthetic: Option<String>) -> Protocol {
-    Protocol {
-        molecules_from: molecules.source.clone(),
-        molecules: molecules.molecules.len(),
-        generations: plan.generations,
-        batch: plan.batch,
-        preset: plan.preset.clone(),
-        seed: plan.seed,
-        max_new_tokens: plan.max_new_tokens,
-        engine: plan.engine.name().to_owned(),
-        kv_cache: plan.kv_cache().to_owned(),
-        strip_junk: plan.strip_junk,
-        prompts_not_in_their_spelling: molecules.foreign_prompts(),
-        synthetic,
-    }
-}
-
-/// What the models have given so far.
-#[derive(Default)]
-struct Gathered {
-    runs: Vec<RunReport>,
-    comparisons: Vec<Comparison>,
-    likelihoods: Vec<Likelihood>,
-    texts: Vec<TextRecord>,
-    spans: Vec<(String, Vec<Span>)>,
-    inputs: Vec<InputHash>,
-    interrupted: bool,
-    synthetic: Option<String>,
-}
-
-impl Gathered {
-    /// Adds all runs of one model.
-    fn add(
-        &mut self,
-        plan: &EvalPlan,
-        mut checkpoint: Checkpoint,
-        subjects: &[Subject],
-        job: &Job,
-    ) -> Result<()> {
-        self.inputs.append(&mut checkpoint.inputs);
-        self.synthetic = checkpoint.synthetic.map(|shape| shape.name().to_owned());
-        if plan.likelihood {
-            match likelihood(&checkpoint, subjects, plan.seed, job) {
-                Err(Error::Interrupted) => self.interrupted = true,
-                scored => self.likelihoods.extend(scored?),
-            }
-        }
-        let done = of_model(plan, &mut checkpoint, subjects, job, &mut self.interrupted)?;
-        self.runs.extend(done.iter().map(|run| run_report(plan, &checkpoint, subjects, run)));
-        self.comparisons.extend(compare(&checkpoint, subjects, &done, plan.seed));
-        for run in done {
-            let record = |judged: &Judged| text_record(&checkpoint, subjects, &run, judged);
-            self.texts.extend(run.judged.iter().map(record));
-            let label = label(run.processor.name(), run.placeholder.as_deref());
-            self.spans.push((format!("{} {label}", checkpoint.name), run.generated.spans));
-        }
-        Ok(())
-    }
-}
-
-fn subjects(molecules: &[Molecule]) -> Result<Vec<Subject>> {
-    let subject = |molecule: &Molecule| {
-        let mut subject = Subject { molecule: molecule.clone(), reference: None };
-        if !molecule.conformers.is_empty() {
-            let geometry = geometry::Molecule::new(&molecule.skeleton)
-                .map_err(|e| Error::input(&molecule.smiles, e, "leave this molecule out"))?;
-            let conformers = molecule.conformers.iter().map(|conformer| in_angstrom(conformer)).collect();
-            subject.reference = Some(Reference { molecule: geometry, conformers });
-        }
-        Ok(subject)
-    };
-    molecules.par_iter().map(subject).collect()
-}
-
-/// All runs of one model.
-fn of_model(
+/// If the processor cannot be built for the tokenizer, or the device fails.
+pub(super) fn run(
     plan: &EvalPlan,
     checkpoint: &mut Checkpoint,
     subjects: &[Subject],
-    job: &Job,
-    interrupted: &mut bool,
-) -> Result<Vec<Run>> {
-    let fillings = fillings(plan, checkpoint, job)?;
-    let mut done = Vec::new();
-    for &processor in &plan.processors {
-        let fillings: Vec<Option<&Filling>> = match processor.takes_placeholder() {
-            true => fillings.iter().map(Some).collect(),
-            false => vec![None],
-        };
-        for filling in fillings {
-            if *interrupted {
-                return Ok(done);
-            }
-            let run = run(plan, checkpoint, subjects, (processor, filling), job)?;
-            *interrupted = run.generated.interrupted;
-            done.push(run);
-        }
-    }
-    Ok(done)
-}
-
-fn run(
-    plan: &EvalPlan,
-    checkpoint: &mut Checkpoint,
-    subjects: &[Subject],
-    (processor, filling): (LpKind, Option<&Filling>),
+    (processor, named): (LpKind, Option<&NamedPlaceholder>),
     job: &Job,
 ) -> Result<Run> {
     let begin = Instant::now();
-    let placeholder = filling.map(|filling| &filling.placeholder);
+    let placeholder = named.map(|named| &named.placeholder);
     let (constraints, prompts);
     {
         let Checkpoint { tokenizer, dialect, specials, spelling, .. } = &*checkpoint;
         let mut processor =
-            LogitProcessor::new(processor, tokenizer, *dialect, placeholder, specials.clone())?;
+            LogitProcessor::new(processor, tokenizer.clone(), *dialect, placeholder, specials.clone())?;
         // Without a logit processor no text is forced, so that any spelling may be asked for.
         if let Some(trained) = spelling.filter(|_| processor.kind() != LpKind::None) {
             processor = processor.spelled_as(trained);
@@ -283,8 +96,8 @@ fn run(
     let judged = judge_all(checkpoint, subjects, (placeholder, plan.strip_junk), &generated)?;
     Ok(Run {
         processor,
-        placeholder: filling.map(|filling| filling.label.clone()),
-        classes: filling.map(|filling| filling.classes.clone()).unwrap_or_default(),
+        placeholder: named.map(|named| named.label.clone()),
+        classes: named.map(|named| named.classes.clone()).unwrap_or_default(),
         generated,
         judged,
         templates_seconds,
@@ -295,7 +108,7 @@ fn run(
 /// Tokens that close a number, where whether a block was cut off shows in nothing but what the model would have written:
 /// under position templates in the stripped dialect.
 fn closing(processor: LpKind, checkpoint: &Checkpoint) -> Arc<[u32]> {
-    if !processor.takes_placeholder() || checkpoint.dialect == Dialect::Fixed {
+    if !processor.takes_placeholder() || checkpoint.dialect.is_fixed() {
         return Arc::default();
     }
     Vocabulary::of(&checkpoint.tokenizer).ids(|token| token.starts_with([',', '>'])).into()
@@ -320,15 +133,4 @@ fn prompts_of(
         })
     };
     subjects.par_iter().zip(constraints).map(prompt).collect()
-}
-
-fn text_record(checkpoint: &Checkpoint, subjects: &[Subject], run: &Run, judged: &Judged) -> TextRecord {
-    TextRecord {
-        smiles: subjects[judged.subject].molecule.smiles.clone(),
-        generation: judged.generation,
-        lp: run.processor.name(),
-        placeholder: run.placeholder.clone(),
-        model: checkpoint.name.clone(),
-        text: judged.text.clone(),
-    }
 }

@@ -3,14 +3,13 @@
 use super::checkpoint::Checkpoint;
 use super::environment::peak_memory_bytes;
 use super::examples::examples;
-use super::judged::Judged;
-use super::paired::{conformers_per_second, total_seconds};
+use super::judged::{Judged, by_molecule};
 use super::plan::EvalPlan;
 use super::probabilities::probabilities;
 use super::record::{Cost, RunReport, Seconds};
-use super::run::{Run, Subject};
-use crate::audit::geometry::Conformation;
-use crate::audit::{Counts, DriftHistogram, GeometryReport, Reference};
+use super::run::Run;
+use super::subject::Subject;
+use crate::audit::{DriftHistogram, GeometryReport, SampleCounts};
 use crate::stats::interval::{ClusterSums, LEVEL};
 
 /// The figures of a run.
@@ -25,7 +24,7 @@ pub(super) fn run_report(
     for texts in run.judged.chunk_by(|a, b| a.subject == b.subject) {
         passed.add(texts.iter().filter(|judged| judged.passed()).count() as i64, texts.len() as u64);
     }
-    let mut counts = Counts::new(checkpoint.dialect);
+    let mut counts = SampleCounts::new(checkpoint.dialect);
     // A run says how many even if there is no block.
     counts.truncated_blocks.get_or_insert(0);
     let mut drift = DriftHistogram::default();
@@ -34,7 +33,7 @@ pub(super) fn run_report(
         drift.merge(&judged.drift);
     }
     RunReport {
-        lp: run.processor.name(),
+        lp: run.processor,
         placeholder: run.placeholder.clone(),
         placeholder_classes: run.classes.clone(),
         tokenizer: checkpoint.tokenizer.name.clone(),
@@ -53,18 +52,6 @@ pub(super) fn run_report(
     }
 }
 
-/// The usable conformers of each molecule that has references, in order; those of a molecule may be none.
-pub(super) fn by_molecule<'s>(
-    subjects: &'s [Subject],
-    judged: &[&Judged],
-) -> Vec<(&'s Reference, Vec<Conformation>)> {
-    let of_molecule = |texts: &[&Judged]| {
-        let reference = subjects[texts[0].subject].reference.as_ref()?;
-        Some((reference, texts.iter().filter_map(|judged| judged.points.clone()).collect()))
-    };
-    judged.chunk_by(|a, b| a.subject == b.subject).filter_map(of_molecule).collect()
-}
-
 /// The geometry of a run; none without reference conformers.
 fn geometry(subjects: &[Subject], judged: &[&Judged]) -> Option<GeometryReport> {
     let molecules = by_molecule(subjects, judged);
@@ -74,7 +61,7 @@ fn geometry(subjects: &[Subject], judged: &[&Judged]) -> Option<GeometryReport> 
 
 fn cost(run: &Run) -> Cost {
     let (counts, timing) = (&run.generated.counts, &run.generated.timing);
-    let total = total_seconds(run);
+    let total = run.total_seconds();
     let per_second = |count: u64| count as f64 / total.max(f64::MIN_POSITIVE);
     let characters = run.judged.iter().map(|judged| judged.text.chars().count() as u64).sum();
     Cost {
@@ -84,7 +71,7 @@ fn cost(run: &Run) -> Cost {
         wasted_tokens: run.judged.iter().map(|judged| judged.wasted_tokens).sum(),
         tokens_per_second: per_second(counts.generated_tokens),
         characters_per_second: per_second(characters),
-        conformers_per_second: conformers_per_second(run),
+        conformers_per_second: run.conformers_per_second(),
         cpu_seconds: run.cpu_seconds,
         seconds: Seconds {
             total,

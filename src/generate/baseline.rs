@@ -11,7 +11,7 @@ use super::clock::{Clock, Phase};
 use super::row::Row;
 use super::sample::{Candidates, draw, log_probability, most_likely};
 use super::schedule::{Item, groups_of_equal_length};
-use super::{Counts, Generated, Options, Prompt, Sample};
+use super::{Generated, GeneratedText, Options, Prompt, WorkCounts};
 use crate::constraint::Mask;
 use crate::error::{Error, Parameter, Result};
 use crate::job::Job;
@@ -126,9 +126,9 @@ impl Baseline {
 struct Group<'a> {
     baseline: &'a mut Baseline,
     options: &'a Options,
-    counts: &'a mut Counts,
+    counts: &'a mut WorkCounts,
     clock: &'a mut Clock,
-    samples: &'a mut Vec<Sample>,
+    samples: &'a mut Vec<GeneratedText>,
 }
 
 impl Group<'_> {

@@ -11,10 +11,10 @@ use super::head::{Choice, Logits, Want, lasts, most_likely_after, pick};
 use super::row::Row;
 use super::sample::{Candidates, draw, log_probability, most_likely};
 use super::schedule::{Item, longest_first};
-use super::{Counts, Generated, Options, Prompt, Sample};
+use super::{Generated, GeneratedText, Options, Prompt, WorkCounts};
 use crate::error::{Error, Result};
 use crate::job::Job;
-use crate::model::{Cache, Decoder, Feed, Output, Prefix};
+use crate::model::{Cache, Decoder, Feed, HiddenStates, Prefix};
 
 /// Generates for all prompts.
 pub(super) fn generate(
@@ -38,7 +38,7 @@ pub(super) fn generate(
         rows: Vec::new(),
         held: None,
         samples: Vec::new(),
-        counts: Counts::default(),
+        counts: WorkCounts::default(),
         clock,
     };
     let interrupted = run.all(job)?;
@@ -66,8 +66,8 @@ struct Run<'a> {
     rows: Vec<Row<'a>>,
     /// What later generations of this prompt will need.
     held: Option<(usize, Prefix)>,
-    samples: Vec<Sample>,
-    counts: Counts,
+    samples: Vec<GeneratedText>,
+    counts: WorkCounts,
     clock: Clock,
 }
 
@@ -127,7 +127,7 @@ impl<'a> Run<'a> {
             }
         }
         if !feeds.is_empty() {
-            self.decoder.forward(&feeds, &mut self.cache, Output::None)?;
+            self.decoder.forward(&feeds, &mut self.cache, HiddenStates::None)?;
             self.counts.prefill_passes += 1;
             self.counts.prompt_tokens += self.count_fed(&feeds);
         }
@@ -169,7 +169,7 @@ impl<'a> Run<'a> {
             pending.iter().enumerate().map(|(row, tokens)| Feed { row, tokens }).collect();
         let logs = self.options.log_probabilities;
         let asked = self.asked();
-        let output = if logs || !asked.is_empty() { Output::All } else { Output::Last };
+        let output = if logs || !asked.is_empty() { HiddenStates::All } else { HiddenStates::Last };
         let hidden = self.decoder.forward(&feeds, &mut self.cache, output)?;
         self.count_fed(&feeds);
         self.counts.decode_steps += 1;
@@ -179,7 +179,7 @@ impl<'a> Run<'a> {
         self.clock.lap(Phase::LogitProcessor, rows);
         let logits = match (logs, output) {
             (true, _) => Logits::all(self.decoder, &hidden, &feeds)?,
-            (false, Output::All) => {
+            (false, HiddenStates::All) => {
                 let last = lasts(&feeds).into_iter().map(|at| at as u32).collect();
                 Logits::last(self.decoder, &pick(&hidden, last)?, &wants)?
             }

@@ -1,7 +1,7 @@
 //! Batched generation under logit processors.
 //!
 //! Give an [`Engine`] the [`Prompt`]s, one per molecule, each with its [`Constraint`](crate::constraint::Constraint)
-//! and number of generations; get the [`Sample`]s in the same order. With the same seed a sample is the same whatever
+//! and number of generations; get the [`GeneratedText`]s in the same order. With the same seed a sample is the same whatever
 //! the batch, the order and the number of threads (on the CPU, in f32).
 
 #[cfg(feature = "baseline")]
@@ -61,7 +61,7 @@ pub struct Options {
     pub room: Room,
     /// Whether to log the probability that the model gives to each token; costs the whole LM head at each token.
     pub log_probabilities: bool,
-    /// Sorted ids: where one of them is forced, [`Sample::preferred`] says what the model itself would have written;
+    /// Sorted ids: where one of them is forced, [`GeneratedText::preferred`] says what the model itself would have written;
     /// costs the whole LM head there.
     pub watched: Arc<[u32]>,
     /// Whether to keep a [`Span`] for each phase of each step.
@@ -94,7 +94,7 @@ pub enum End {
 
 /// One generated text.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Sample {
+pub struct GeneratedText {
     /// Index of the prompt.
     pub prompt: usize,
     /// Which of its generations.
@@ -115,7 +115,7 @@ pub struct Sample {
 
 /// How much work it was.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Counts {
+pub struct WorkCounts {
     /// Forward passes over prompts.
     pub prefill_passes: u64,
     /// Prompt tokens that were computed.
@@ -140,9 +140,9 @@ pub struct Counts {
 #[derive(Debug, Clone, Default)]
 pub struct Generated {
     /// Finished texts, by prompt and generation.
-    pub samples: Vec<Sample>,
+    pub samples: Vec<GeneratedText>,
     /// How much work it was.
-    pub counts: Counts,
+    pub counts: WorkCounts,
     /// Where the time went.
     pub timing: Timing,
     /// Phases of steps, if asked for.

@@ -2,7 +2,7 @@
 
 use super::sample::Noise;
 use super::schedule::Item;
-use super::{End, Options, Prompt, Sample};
+use super::{End, GeneratedText, Options, Prompt};
 use crate::constraint::State;
 
 /// A text that is being written.
@@ -149,8 +149,8 @@ impl<'p> Row<'p> {
     }
 
     /// The finished text.
-    pub fn finish(self, end: End) -> Sample {
-        Sample {
+    pub fn finish(self, end: End) -> GeneratedText {
+        GeneratedText {
             prompt: self.item.prompt,
             generation: self.item.generation,
             tokens: self.tokens,

@@ -6,7 +6,7 @@ use super::Engine;
 use super::sample::log_probability;
 use crate::error::{Error, Parameter, Result};
 use crate::job::{Job, Unit};
-use crate::model::{Decoder, Feed, Output, Room};
+use crate::model::{Decoder, Feed, HiddenStates, Room};
 
 /// Logits that are held at a time, as numbers.
 const LOGITS: usize = 1 << 24;
@@ -59,7 +59,7 @@ fn nats(decoder: &Decoder, text: &Text) -> Result<f64> {
     let width = (LOGITS / decoder.config().vocab_size).max(1);
     let (mut total, mut at) = (0.0, 0);
     for tokens in fed.chunks(width) {
-        let hidden = decoder.forward(&[Feed { row: 0, tokens }], &mut cache, Output::All)?;
+        let hidden = decoder.forward(&[Feed { row: 0, tokens }], &mut cache, HiddenStates::All)?;
         let logits = decoder.logits(&hidden)?.to_vec2::<f32>().map_err(crate::model::failed)?;
         for row in logits {
             at += 1;

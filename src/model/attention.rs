@@ -20,7 +20,7 @@ pub(super) struct Heads {
     /// Query heads.
     pub queries: usize,
     /// Key and value heads.
-    pub keys: usize,
+    pub kv_heads: usize,
     /// Size of one.
     pub dim: usize,
 }
@@ -28,11 +28,11 @@ pub(super) struct Heads {
 impl Heads {
     /// Columns of queries, keys and values side by side.
     pub fn columns(self) -> usize {
-        (self.queries + 2 * self.keys) * self.dim
+        (self.queries + 2 * self.kv_heads) * self.dim
     }
 
     fn group(self) -> usize {
-        self.queries / self.keys
+        self.queries / self.kv_heads
     }
 }
 
@@ -103,7 +103,7 @@ impl PassTensors {
             sin: table(|rope, at| rope.at(at).1)?,
             mask: mask.to_dtype(dtype)?,
             picked: if in_order { None } else { Some(Tensor::from_vec(picked, rows, device)?) },
-            slots: slots.broadcast_as((rows, heads.keys, width, heads.dim))?.contiguous()?,
+            slots: slots.broadcast_as((rows, heads.kv_heads, width, heads.dim))?.contiguous()?,
             width,
             length,
         })
@@ -121,10 +121,10 @@ pub(super) fn attention(
         return attention_of_tensors(qkv, norms, cache, pass, tensors);
     }
     let (q_norm, k_norm) = (norms.map(|norms| &norms.0), norms.map(|norms| &norms.1));
-    let Heads { queries, keys, dim } = pass.heads;
+    let Heads { queries, kv_heads, dim } = pass.heads;
     let append = Append { pass, norm: k_norm, column: queries * dim, is_key: true };
     cache.keys.inplace_op2(qkv, &append)?;
-    let append = Append { pass, norm: None, column: (queries + keys) * dim, is_key: false };
+    let append = Append { pass, norm: None, column: (queries + kv_heads) * dim, is_key: false };
     cache.values.inplace_op2(qkv, &append)?;
     qkv.apply_op3_no_bwd(&cache.keys, &cache.values, &Attend { pass, norm: q_norm })
 }
@@ -136,7 +136,7 @@ fn attention_of_tensors(
     pass: &Pass<'_>,
     tensors: &PassTensors,
 ) -> Result<Tensor> {
-    let Heads { queries, keys, dim } = pass.heads;
+    let Heads { queries, kv_heads, dim } = pass.heads;
     let (width, rows) = (tensors.width, pass.batch.spans.len());
     // (rows, heads, width, dim)
     let cut = |column: usize, heads: usize| {
@@ -148,15 +148,15 @@ fn attention_of_tensors(
         rope(&x, &tensors.cos, &tensors.sin)
     };
     let q = turned(cut(0, queries)?, norms.map(|norms| &norms.0))?;
-    let k = turned(cut(queries, keys)?, norms.map(|norms| &norms.1))?;
-    let v = cut(queries + keys, keys)?;
+    let k = turned(cut(queries, kv_heads)?, norms.map(|norms| &norms.1))?;
+    let v = cut(queries + kv_heads, kv_heads)?;
     let k = append_tensor(&cache.keys, &k, pass.batch, tensors)?;
     let v = append_tensor(&cache.values, &v, pass.batch, tensors)?;
     // The heads of a group are rows of one product, so that keys and values are read where they lie.
-    let q = (q.reshape((rows, keys, pass.heads.group() * width, dim))? * (1.0 / (dim as f64).sqrt()))?;
+    let q = (q.reshape((rows, kv_heads, pass.heads.group() * width, dim))? * (1.0 / (dim as f64).sqrt()))?;
     let scores = q.matmul(&k.t()?)?.reshape((rows, queries, width, tensors.length))?;
     let shares = softmax_last_dim(&scores.broadcast_add(&tensors.mask)?)?;
-    let shares = shares.reshape((rows, keys, pass.heads.group() * width, tensors.length))?;
+    let shares = shares.reshape((rows, kv_heads, pass.heads.group() * width, tensors.length))?;
     let mixed = shares.matmul(&v)?.reshape((rows, queries, width, dim))?;
     mixed.transpose(1, 2)?.contiguous()?.reshape((rows * width, queries * dim))
 }
@@ -203,7 +203,7 @@ impl InplaceOp2 for Append<'_> {
         qkv: &CpuStorage,
         qkv_layout: &Layout,
     ) -> Result<()> {
-        let Heads { keys, dim, .. } = self.pass.heads;
+        let Heads { kv_heads, dim, .. } = self.pass.heads;
         let capacity = cache_layout.dims()[2];
         let qkv = numbers(qkv, qkv_layout)?;
         let CpuStorage::F32(cache) = cache else { bail!("a cache that is not f32") };
@@ -214,8 +214,8 @@ impl InplaceOp2 for Append<'_> {
                 for (i, token) in tokens.enumerate() {
                     let (row, at) = (self.pass.batch.rows[i], self.pass.batch.positions[i]);
                     let (cos, sin) = self.pass.rope.at(at);
-                    for (head, new) in token[self.column..].chunks_exact(dim).take(keys).enumerate() {
-                        let start = ((row * keys + head) * capacity + at) * dim;
+                    for (head, new) in token[self.column..].chunks_exact(dim).take(kv_heads).enumerate() {
+                        let start = ((row * kv_heads + head) * capacity + at) * dim;
                         let slot = &mut cache[start..start + dim];
                         slot.copy_from_slice(new);
                         if let Some(norm) = self.norm {
@@ -252,7 +252,7 @@ impl CustomOp3 for Attend<'_> {
         cached_values: &CpuStorage,
         values_layout: &Layout,
     ) -> Result<(CpuStorage, Shape)> {
-        let Heads { queries, keys, dim } = self.pass.heads;
+        let Heads { queries, kv_heads, dim } = self.pass.heads;
         let capacity = keys_layout.dims()[2];
         let qkv = numbers(qkv, qkv_layout)?;
         let (cached_keys, cached_values) =
@@ -261,9 +261,9 @@ impl CustomOp3 for Attend<'_> {
         let mut out = vec![0f32; tokens * queries * dim];
         let group = self.pass.heads.group() * dim;
         out.par_chunks_mut(group).enumerate().for_each_init(Vec::new, |scratch, (task, out)| {
-            let (token, head) = (task / keys, task % keys);
+            let (token, head) = (task / kv_heads, task % kv_heads);
             let (row, at) = (self.pass.batch.rows[token], self.pass.batch.positions[token]);
-            let start = (row * keys + head) * capacity * dim;
+            let start = (row * kv_heads + head) * capacity * dim;
             let seen = start..start + (at + 1) * dim;
             let query = &qkv[token * self.pass.heads.columns() + head * group..][..group];
             self.attend(query, at, &cached_keys[seen.clone()], &cached_values[seen], scratch, out);

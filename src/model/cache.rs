@@ -1,19 +1,34 @@
 //! Keys and values of the rows of a batch: `[rows, kv heads, capacity, dim]` per layer, written in place.
 
 use candle_core::{DType, Device, Result as CandleResult, Tensor};
+use serde::{Deserialize, Serialize};
 
 use super::config::Config;
 use super::failed;
 use crate::error::{Error, Parameter, Result};
 
 /// How much room a cache takes from the start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Room {
     /// All of it, so that nothing is ever copied.
     #[default]
     Static,
     /// As much as the rows need now; enlarged by copying.
     Growing,
+}
+
+impl Room {
+    /// Both, the default first.
+    pub const ALL: [Room; 2] = [Room::Static, Room::Growing];
+
+    /// As it is written on the command line and in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Room::Static => "static",
+            Room::Growing => "growing",
+        }
+    }
 }
 
 /// A growing cache grows by this many positions at a time, or by half.

@@ -5,12 +5,9 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::checkpoint::{CONFIG, ModelFolder};
 use crate::error::{Error, Result};
-use crate::io;
 use crate::tokenizer::Tokenizer;
-
-/// No real config is larger.
-const CONFIG_LIMIT: u64 = 16 << 20;
 
 /// The decoder families that drift runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,11 +98,8 @@ impl Config {
     /// # Errors
     /// If it cannot be read, is no config, or of a model that drift does not run.
     pub fn load(dir: &Path) -> Result<Self> {
-        let path = dir.join("config.json");
-        let bytes = io::read_to_limit(&path, CONFIG_LIMIT)?;
-        serde_json::from_slice(&bytes).map_err(|e| {
-            Error::input(path.display(), e, "drift runs Qwen3 and Llama decoders as transformers writes them")
-        })
+        let remedy = "drift runs Qwen3 and Llama decoders as transformers writes them";
+        ModelFolder::new(dir).needed_json(CONFIG, |e| (e.to_string(), remedy))
     }
 
     /// Query heads per key and value head.

@@ -43,7 +43,7 @@ struct Layer {
 
 /// Which of the tokens that are fed give a hidden state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Output {
+pub enum HiddenStates {
     /// None: keys and values are all that is wanted.
     None,
     /// The last of each feed.
@@ -123,7 +123,7 @@ impl Decoder {
     ///
     /// # Errors
     /// If a token or a row is out of range, the cache is full, or the device fails.
-    pub fn forward(&self, feeds: &[Feed<'_>], cache: &mut Cache, output: Output) -> Result<Tensor> {
+    pub fn forward(&self, feeds: &[Feed<'_>], cache: &mut Cache, output: HiddenStates) -> Result<Tensor> {
         self.run(feeds, cache, output, self.is_ragged()).map_err(failed)
     }
 
@@ -135,7 +135,7 @@ impl Decoder {
         &self,
         feeds: &[Feed<'_>],
         cache: &mut Cache,
-        output: Output,
+        output: HiddenStates,
     ) -> Result<Tensor> {
         self.run(feeds, cache, output, false).map_err(failed)
     }
@@ -144,7 +144,7 @@ impl Decoder {
         &self,
         feeds: &[Feed<'_>],
         cache: &mut Cache,
-        output: Output,
+        output: HiddenStates,
         kernels: bool,
     ) -> CandleResult<Tensor> {
         let device = &self.device.inner;
@@ -170,9 +170,11 @@ impl Decoder {
             cache.advance(feed.row, feed.tokens.len());
         }
         let wanted: Vec<u32> = match output {
-            Output::None => return x.narrow(0, 0, 0),
-            Output::Last => batch.spans.iter().map(|span| span.end as u32 - 1).collect(),
-            Output::All => batch.spans.iter().flat_map(|span| span.start as u32..span.end as u32).collect(),
+            HiddenStates::None => return x.narrow(0, 0, 0),
+            HiddenStates::Last => batch.spans.iter().map(|span| span.end as u32 - 1).collect(),
+            HiddenStates::All => {
+                batch.spans.iter().flat_map(|span| span.start as u32..span.end as u32).collect()
+            }
         };
         if wanted.len() < batch.tokens.len() {
             x = x.index_select(&Tensor::new(wanted, device)?, 0)?;
@@ -183,7 +185,7 @@ impl Decoder {
     fn heads(&self) -> Heads {
         Heads {
             queries: self.config.num_attention_heads,
-            keys: self.config.num_key_value_heads,
+            kv_heads: self.config.num_key_value_heads,
             dim: self.config.head_dim,
         }
     }

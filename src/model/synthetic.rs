@@ -1,16 +1,38 @@
 //! Shapes of published models, for measuring speed with random weights.
 
+use serde::{Deserialize, Serialize};
+
 use super::config::{Architecture, Config};
-use crate::error::{Error, Parameter, Result};
+
+/// Shapes of the users' models.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Synthetic {
+    /// Qwen3 0.6B as published.
+    #[serde(rename = "qwen3-0.6b")]
+    Qwen3Small,
+    /// The users' LLaMA 380M; layers and MLP assumed from its size.
+    #[serde(rename = "llama-380m")]
+    Llama380M,
+}
+
+impl Synthetic {
+    /// All shapes.
+    pub const ALL: [Synthetic; 2] = [Synthetic::Qwen3Small, Synthetic::Llama380M];
+
+    /// As it is written on the command line and in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Synthetic::Qwen3Small => "qwen3-0.6b",
+            Synthetic::Llama380M => "llama-380m",
+        }
+    }
+}
 
 impl Config {
-    /// `qwen3-0.6b`, as published, or `llama-380m`, 3DMolGen's, of which the layers and the MLP are assumed from its size.
-    ///
-    /// # Errors
-    /// If there is no such shape.
-    pub fn synthetic(name: &str) -> Result<Self> {
-        match name {
-            "qwen3-0.6b" => Ok(Config {
+    /// A known shape.
+    pub fn synthetic(shape: Synthetic) -> Self {
+        match shape {
+            Synthetic::Qwen3Small => Config {
                 architecture: Architecture::Qwen3,
                 vocab_size: 151_936,
                 hidden_size: 1024,
@@ -27,8 +49,8 @@ impl Config {
                 bos_token_id: None,
                 eos_token_ids: Vec::new(),
                 torch_dtype: Some("bfloat16".into()),
-            }),
-            "llama-380m" => Ok(Config {
+            },
+            Synthetic::Llama380M => Config {
                 architecture: Architecture::Llama,
                 vocab_size: 128_330,
                 hidden_size: 1024,
@@ -45,11 +67,7 @@ impl Config {
                 bos_token_id: None,
                 eos_token_ids: Vec::new(),
                 torch_dtype: Some("bfloat16".into()),
-            }),
-            _ => {
-                let problem = format!("there is no shape `{name}`");
-                Err(Error::parameter(Parameter::Synthetic, problem, "give qwen3-0.6b or llama-380m"))
-            }
+            },
         }
     }
 }

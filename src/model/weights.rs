@@ -1,20 +1,16 @@
 //! Weights by name: from the safetensors of a checkpoint, or drawn at random for a shape without one.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use candle_core::{DType, Device, Tensor};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
-use serde::Deserialize;
 
 use super::failed;
+use crate::checkpoint::{ModelFolder, WeightFiles};
 use crate::error::{Error, Result};
-use crate::io;
-
-/// An index names a few thousand tensors.
-const INDEX_LIMIT: u64 = 64 << 20;
 
 /// Standard deviation of transformers' initial weights.
 const INITIAL_DEVIATION: f32 = 0.02;
@@ -31,12 +27,6 @@ enum Source {
     /// Tensors that nobody took yet, by name.
     Files(HashMap<String, Tensor>),
     Random(Box<ChaCha8Rng>),
-}
-
-/// `model.safetensors.index.json`
-#[derive(Deserialize)]
-struct Index {
-    weight_map: BTreeMap<String, String>,
 }
 
 impl Weights {
@@ -126,27 +116,19 @@ impl Weights {
 
 /// The safetensors files of a checkpoint.
 fn shards(dir: &Path) -> Result<Vec<PathBuf>> {
-    let index = dir.join("model.safetensors.index.json");
-    let whole = dir.join("model.safetensors");
-    if !index.exists() {
-        if whole.exists() {
-            return Ok(vec![whole]);
-        }
+    let Some(file) = ModelFolder::new(dir).weights() else {
         let problem = "there is neither model.safetensors nor model.safetensors.index.json";
         return Err(Error::input(dir.display(), problem, "give the folder of a Hugging Face checkpoint"));
-    }
-    let bytes = io::read_to_limit(&index, INDEX_LIMIT)?;
-    let parsed: Index = serde_json::from_slice(&bytes)
-        .map_err(|e| Error::input(index.display(), e, "give the index that came with the shards"))?;
-    let names: BTreeSet<String> = parsed.weight_map.into_values().collect();
-    let paths: Vec<PathBuf> = names.iter().map(|name| dir.join(name)).collect();
+    };
+    let weights = WeightFiles::of(&file, "give the index that came with the shards")?;
+    let paths = weights.files();
     match paths.iter().find(|path| !path.is_file()) {
         Some(missing) => Err(Error::input(
             missing.display(),
             "the index lists this shard, and it is not there",
             "fetch it",
         )),
-        None => Ok(paths),
+        None => Ok(paths.into_iter().map(Path::to_owned).collect()),
     }
 }
 

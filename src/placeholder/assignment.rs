@@ -4,9 +4,10 @@
 //! conformers of `sqrt(Σ_class error² / atoms)`. Each grows with each class's own share, so a partial assignment with the
 //! other classes at their least u and j and at no error bounds every completion from below.
 
-use super::counts::{Damage, OPTIONS, add_errors, rmsd_pico};
+use super::counts::{Damage, OPTIONS, add_errors, precision_of, rmsd_pico};
 use super::objective::Objective;
 use super::replay::BlockReplay;
+use crate::text::Precision;
 
 /// One conformer's blocks: class and replay.
 pub type ClassifiedConformer = Vec<(u8, BlockReplay)>;
@@ -16,6 +17,8 @@ pub struct ClassProblem {
     blocks: u64,
     /// Atoms of each conformer.
     atoms: Vec<usize>,
+    /// Of all numbers.
+    precision: Precision,
     /// By class, then by F.
     classes: Vec<Vec<Cost>>,
 }
@@ -26,7 +29,7 @@ struct Cost {
     free: u8,
     unparsable: u64,
     junk: u64,
-    /// Squared error by conformer, in (10⁻⁴ Å)².
+    /// Squared error by conformer, in squares of the last decimal.
     errors: Vec<u64>,
     /// Conformers with an unparsable block of this class.
     lost: Vec<bool>,
@@ -38,6 +41,7 @@ impl ClassProblem {
         ClassProblem {
             blocks: conformers.iter().map(Vec::len).sum::<usize>() as u64,
             atoms: conformers.iter().map(Vec::len).collect(),
+            precision: precision_of(conformers.iter().flatten().map(|(_, block)| block)),
             classes: (0..class_count).map(|class| tabulate(conformers, class as u8)).collect(),
         }
     }
@@ -81,7 +85,7 @@ impl ClassProblem {
                 return None;
             }
             let sum = chosen.iter().map(|cost| cost.errors[conformer]).fold(0, u64::saturating_add);
-            Some(rmsd_pico(sum, self.atoms[conformer]))
+            Some(rmsd_pico(sum, self.atoms[conformer], self.precision))
         })
     }
 

@@ -1,17 +1,10 @@
-//! Which numbers of FREE tokens a placeholder can come to, with the best placeholder for each.
-//!
-//! Where counting tables are proved ([`crate::tokenizer::tables`]), a block falls apart into digit runs, points, commas
-//! and signs, and its tokens are the sum of theirs. So of each number only two things matter: its tokens and its length.
-//! All numbers of the dialect are sorted by them, each kept once in its smallest spelling, and all sums of three are
-//! gone through: what is not among them, no string comes to. Other tokenizers are asked shape by shape
-//! ([`super::parts`]).
+//! Numbers of FREE tokens that a placeholder can come to, with the best placeholder for each; and the spellings that they are
+//! put together from.
 
 use std::collections::BTreeMap;
 
-use super::grammar::{INTEGERS, Space, number_text};
-use super::parts;
 use crate::error::{Error, Result};
-use crate::tokenizer::{Counter, MAX_BLOCK_TOKENS, Method};
+use crate::tokenizer::{Counter, MAX_BLOCK_TOKENS};
 
 /// Numbers of FREE tokens and the placeholders that come to them.
 pub struct Attainable {
@@ -66,19 +59,6 @@ pub(super) fn best(spellings: Spellings) -> BTreeMap<u8, String> {
     best
 }
 
-impl Attainable {
-    /// Goes through all placeholders of a space.
-    ///
-    /// # Errors
-    /// If the tokenizer cannot encode a placeholder.
-    pub fn of(counter: &Counter<'_>, space: Space) -> Result<Self> {
-        match counter.method() {
-            Method::Tables { .. } => of_tables(counter, space),
-            Method::Encode { .. } => parts::of_parts(counter, space),
-        }
-    }
-}
-
 /// F of a placeholder, by the counter, in the middle of a text.
 ///
 /// # Errors
@@ -96,27 +76,6 @@ pub fn free_tokens(counter: &Counter<'_>, placeholder: &str) -> Result<u8> {
     }
 }
 
-fn of_tables(counter: &Counter<'_>, space: Space) -> Result<Attainable> {
-    let zeros = i32::from(free_tokens(counter, "0,0,0")?);
-    let more = |text: &str| Ok::<i32, Error>(i32::from(free_tokens(counter, text)?) - zeros);
-    let fractions = fractions(space, &more)?;
-    let signs = [more("-0,0,0")? as u16, more("0,-0,0")? as u16];
-    let (mut integers, mut found) = (Spellings::new(), BTreeMap::new());
-    for range in [0..USUAL, USUAL..INTEGERS] {
-        for integer in range {
-            // One `0` is one token, or there would be no tables.
-            keep(&mut integers, 1 + more(&format!("{integer},0,0"))? as u16, integer.to_string());
-        }
-        fill(&mut found, best(sums(&joined(&integers, &fractions), signs)));
-    }
-    if let Some(problem) = misfit(counter, &found)? {
-        return Err(Error::input(&counter.tokenizer().name, problem, "report this as a bug"));
-    }
-    let all = "the tokens of a block are the sum of those of its digit runs, points, commas and signs, all of which were \
-               counted";
-    Ok(Attainable { best: found, complete: Ok(all.to_owned()), proved: true })
-}
-
 /// What the counter says against placeholders by their parts' tokens; none if it agrees.
 pub(super) fn misfit(counter: &Counter<'_>, found: &BTreeMap<u8, String>) -> Result<Option<String>> {
     for (&tokens, text) in found {
@@ -127,36 +86,9 @@ pub(super) fn misfit(counter: &Counter<'_>, found: &BTreeMap<u8, String>) -> Res
     Ok(None)
 }
 
-/// All sums of three numbers, each with or without a sign, which takes `signs` tokens more on x and on y and z.
-fn sums(unsigned: &Spellings, signs: [u16; 2]) -> Spellings {
-    let [first, later] = signs.map(|sign_tokens| {
-        let mut all = unsigned.clone();
-        for ((tokens, _), text) in unsigned {
-            keep(&mut all, tokens + sign_tokens, format!("-{text}"));
-        }
-        all
-    });
-    let comma = Spellings::from([((1, 1), ",".to_owned())]);
-    let next = joined(&comma, &later);
-    joined(&joined(&first, &next), &next)
-}
-
 /// Takes what is not there yet.
 pub(super) fn fill(found: &mut BTreeMap<u8, String>, more: BTreeMap<u8, String>) {
     for (tokens, text) in more {
         found.entry(tokens).or_insert(text);
     }
-}
-
-/// What may stand behind an integer part, with the tokens of its point and digits.
-fn fractions(space: Space, more: &impl Fn(&str) -> Result<i32>) -> Result<Spellings> {
-    let mut out = Spellings::new();
-    for decimals in space.decimals() {
-        for fraction in space.fractions(decimals) {
-            let number = super::grammar::Number { negative: false, integer: 0, decimals, fraction };
-            let text = number_text(number);
-            keep(&mut out, more(&format!("{text},0,0"))? as u16, text[1..].to_owned());
-        }
-    }
-    Ok(out)
 }

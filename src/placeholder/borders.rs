@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use rayon::prelude::*;
 
 use crate::error::Result;
-use crate::text::Dialect;
+use crate::text::{Dialect, TrailingZeros};
 use crate::tokenizer::{BlockTokens, InBlocks, Tokenizer};
 
 /// Tokens that hold characters of a block and others; in order, each once.
@@ -45,16 +45,30 @@ pub struct Borders {
 }
 
 /// Blocks with and without a sign, as writers write them.
-fn probes(dialect: Dialect) -> [&'static str; 4] {
-    match dialect {
-        Dialect::Fixed => [
-            "0.1234,5.6789,0.0120",
-            "-0.1234,-5.6789,-10.0120",
-            "12.3400,0.0000,-1.0000",
-            "-0.0000,0.0000,0.0000",
-        ],
-        Dialect::Stripped => ["0.1234,5.6789,0.012", "-0.1234,-5.6,-10", "12.34,0,-1", "-1,0,0"],
-    }
+fn probes(dialect: Dialect) -> [String; 4] {
+    // The last of them is what models write, writers never.
+    let cut = |decimals: &str| match dialect.zeros() {
+        TrailingZeros::Kept => format!(".{}", &format!("{decimals:0<6}")[..dialect.decimals()]),
+        TrailingZeros::Removed => {
+            let digits = decimals[..decimals.len().min(dialect.decimals())].trim_end_matches('0');
+            if digits.is_empty() { String::new() } else { format!(".{digits}") }
+        }
+    };
+    let block = |numbers: [(&str, &str); 3]| {
+        let separator = dialect.separator().character().to_string();
+        numbers.map(|(integer, decimals)| format!("{integer}{}", cut(decimals))).join(&separator)
+    };
+    let (fixed, z, whole) = (dialect.is_fixed(), ("0", "0"), ("-1", "0"));
+    [
+        block([("0", "1234"), ("5", "6789"), ("0", "012")]),
+        block([
+            ("-0", "1234"),
+            ("-5", if fixed { "6789" } else { "6" }),
+            ("-10", if fixed { "012" } else { "0" }),
+        ]),
+        block([("12", "34"), z, whole]),
+        block([if fixed { ("-0", "0") } else { whole }, z, z]),
+    ]
 }
 
 /// Looks at a block after every atom.
@@ -62,9 +76,10 @@ fn probes(dialect: Dialect) -> [&'static str; 4] {
 /// # Errors
 /// If the tokenizer cannot encode an atom.
 pub fn borders(tokenizer: &Tokenizer, atoms: &BTreeSet<Box<str>>, dialect: Dialect) -> Result<Borders> {
+    let probes = probes(dialect);
     let text = |atom: &str| -> String {
-        let blocks = probes(dialect).map(|probe| format!("{atom}<{probe}>"));
-        format!("[C]<{}>{}[C]<{}>", probes(dialect)[0], blocks.concat(), probes(dialect)[0])
+        let blocks = probes.each_ref().map(|probe| format!("{atom}<{probe}>"));
+        format!("[C]<{}>{}[C]<{}>", probes[0], blocks.concat(), probes[0])
     };
     let free = |found: &Inside| found.blocks.iter().map(|block| block.free).collect::<Vec<_>>();
     let usual = inside(tokenizer, &text("[C]"))?;

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use serde::Serialize;
 
 use super::replay::BlockReplay;
+use crate::text::Precision;
 use crate::tokenizer::MAX_BLOCK_TOKENS;
 
 /// How many values F can take: 0 to [`MAX_BLOCK_TOKENS`].
@@ -130,6 +131,7 @@ impl ReplayCounts {
     /// Adds one conformer.
     pub fn add(&mut self, blocks: &[BlockReplay]) {
         let (mut readable, mut whole) = (0usize, 0usize);
+        let precision = precision_of(blocks.iter());
         let mut errors = [0u64; OPTIONS];
         for block in blocks {
             let (from, tokens) = (usize::from(block.parsable_from), usize::from(block.tokens));
@@ -143,7 +145,7 @@ impl ReplayCounts {
         self.blocks += blocks.len() as u64;
         self.readable_from[readable] += 1;
         for (sum, errors) in self.rmsd_pico[readable..whole].iter_mut().zip(&errors[readable..whole]) {
-            *sum += rmsd_pico(*errors, blocks.len());
+            *sum += rmsd_pico(*errors, blocks.len(), precision);
         }
     }
 
@@ -193,7 +195,12 @@ impl ReplayCounts {
     }
 }
 
-/// Adds the squared errors of a block at every F that cuts it and leaves it readable, in (10⁻⁴ Å)².
+/// The decimals of a conformer's blocks, which are all written alike.
+pub fn precision_of<'b>(mut blocks: impl Iterator<Item = &'b BlockReplay>) -> Precision {
+    blocks.next().map_or(Precision::FOUR, |block| block.precision)
+}
+
+/// Adds the squared errors of a block at every F that cuts it and leaves it readable, in squares of units.
 pub fn add_errors(errors: &mut [u64; OPTIONS], block: &BlockReplay) {
     for free in block.parsable_from..block.tokens {
         let sum = &mut errors[usize::from(free)];
@@ -201,7 +208,8 @@ pub fn add_errors(errors: &mut [u64; OPTIONS], block: &BlockReplay) {
     }
 }
 
-/// RMSD = sqrt(Σ error² / atoms) in 10⁻¹² Å, rounded; squared errors in (10⁻⁴ Å)².
-pub fn rmsd_pico(squared_errors: u64, atoms: usize) -> u128 {
-    ((squared_errors as f64 / atoms as f64).sqrt() * 1e-4 * PICO).round() as u128
+/// RMSD = sqrt(Σ error² / atoms) in 10⁻¹² Å, rounded; squared errors in squares of the last decimal.
+pub fn rmsd_pico(squared_errors: u64, atoms: usize, precision: Precision) -> u128 {
+    let unit_angstrom = 1.0 / f64::from(precision.units_per_angstrom());
+    ((squared_errors as f64 / atoms as f64).sqrt() * unit_angstrom * PICO).round() as u128
 }

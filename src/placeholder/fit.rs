@@ -1,43 +1,13 @@
 //! The way through: corpus and tokenizers in, report out.
 
-use serde::Serialize;
-
-use super::grammar::three_numbers;
-use super::objective::Objective;
+use super::plan::{DialectChoice, FitPlan};
 use super::report::{CorpusReport, FitReport, SCHEMA};
 use super::survey::Survey;
 use super::task::Task;
 use crate::corpus::Conformers;
 use crate::error::{Error, Parameter, Result};
 use crate::job::{InputHash, Job, Provenance, Unit};
-use crate::text::Dialect;
-use crate::tokenizer::Tokenizer;
-
-/// Which dialects to fit for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum DialectChoice {
-    /// The corpus's own; both where it agrees with both or with neither.
-    Auto,
-    /// This one.
-    Only(Dialect),
-}
-
-/// What to fit.
-pub struct FitPlan {
-    /// For each of these.
-    pub tokenizers: Vec<Tokenizer>,
-    /// In these dialects.
-    pub dialects: DialectChoice,
-    /// Judged beside the users' own, and chosen from like them; three numbers each.
-    pub candidates: Vec<String>,
-    /// What harm means.
-    pub objective: Objective,
-    /// The seed of the search and of the samples.
-    pub seed: u64,
-    /// Whether to try placeholders per class of block.
-    pub classes: bool,
-}
+use crate::text::{Dialect, Reading, TrailingZeros, is_three_numbers};
 
 /// Fits a placeholder for every tokenizer and dialect of the plan.
 ///
@@ -45,6 +15,8 @@ pub struct FitPlan {
 /// If the corpus cannot be read, a tokenizer cannot encode it, a candidate is not the inside of one block, or the job
 /// was cancelled.
 pub fn fit(plan: &FitPlan, corpus: &dyn Conformers, job: &Job) -> Result<FitReport> {
+    let reading = corpus.reading();
+    let three_numbers = |text: &String| is_three_numbers(text, reading.separator);
     if let Some(candidate) = plan.candidates.iter().find(|candidate| !three_numbers(candidate)) {
         let problem = format!("`{candidate}` is not three numbers");
         return Err(Error::parameter(
@@ -57,7 +29,7 @@ pub fn fit(plan: &FitPlan, corpus: &dyn Conformers, job: &Job) -> Result<FitRepo
     let mut refused = Vec::new();
     let mut tasks = Vec::new();
     for tokenizer in &plan.tokenizers {
-        for dialect in dialects(plan.dialects, &survey) {
+        for dialect in dialects(plan.dialects, reading, &survey) {
             job.check()?;
             match Task::new(plan, tokenizer, dialect, &survey)? {
                 Ok(task) => tasks.push(task),
@@ -112,11 +84,12 @@ fn replay(tasks: &mut [Task<'_>], survey: &Survey, corpus: &dyn Conformers, job:
     outcome
 }
 
-fn dialects(choice: DialectChoice, survey: &Survey) -> Vec<Dialect> {
+fn dialects(choice: DialectChoice, reading: Reading, survey: &Survey) -> Vec<Dialect> {
+    let both = [TrailingZeros::Kept, TrailingZeros::Removed].map(|zeros| reading.dialect(zeros));
     match (choice, survey.summary.written.fixed, survey.summary.written.stripped) {
-        (DialectChoice::Only(dialect), ..) => vec![dialect],
-        (DialectChoice::Auto, true, false) => vec![Dialect::Fixed],
-        (DialectChoice::Auto, false, true) => vec![Dialect::Stripped],
-        (DialectChoice::Auto, ..) => Dialect::ALL.to_vec(),
+        (DialectChoice::Only(dialect), ..) => vec![reading.dialect(dialect.zeros())],
+        (DialectChoice::Auto, true, false) => vec![both[0]],
+        (DialectChoice::Auto, false, true) => vec![both[1]],
+        (DialectChoice::Auto, ..) => both.to_vec(),
     }
 }

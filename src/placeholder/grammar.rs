@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use rand::Rng;
 
-use crate::text::Dialect;
+use crate::text::{Dialect, Separator};
 
 /// Placeholders that the users have or proposed, with where they stand.
 pub const USERS_PLACEHOLDERS: [(&str, &str); 5] = [
@@ -32,30 +32,32 @@ pub struct Number {
     /// How many digits stand behind the point; without any there is no point.
     pub decimals: u8,
     /// These digits, as a number.
-    pub fraction: u16,
+    pub fraction: u32,
 }
 
 /// The numbers of a placeholder.
 pub type Numbers = [Number; 3];
 
-/// All strings of three numbers that a writer of a dialect could write: fixed `-?(0|[1-9]\d{0,3})\.\d{4}`; stripped
-/// `-?(0|[1-9]\d{0,3})(\.\d{0,3}[1-9])?`.
+/// All strings of three numbers that a writer of a dialect could write: with four decimals, fixed
+/// `-?(0|[1-9]\d{0,3})\.\d{4}`; stripped `-?(0|[1-9]\d{0,3})(\.\d{0,3}[1-9])?`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Space(pub Dialect);
 
 impl Space {
     /// How many decimals a number may have.
     pub fn decimals(self) -> RangeInclusive<u8> {
-        match self.0 {
-            Dialect::Fixed => 4..=4,
-            Dialect::Stripped => 0..=4,
-        }
+        self.0.least_decimals() as u8..=self.0.decimals() as u8
     }
 
     /// The fractions of `decimals` digits, in order.
-    pub fn fractions(self, decimals: u8) -> impl Iterator<Item = u16> {
-        let fixed = self.0 == Dialect::Fixed;
-        (0..10u16.pow(decimals.into())).filter(move |value| fixed || decimals == 0 || value % 10 != 0)
+    pub fn fractions(self, decimals: u8) -> impl Iterator<Item = u32> {
+        let fixed = self.0.is_fixed();
+        (0..10u32.pow(decimals.into())).filter(move |value| fixed || decimals == 0 || value % 10 != 0)
+    }
+
+    /// A placeholder of the space, without brackets.
+    pub fn text(self, numbers: &Numbers) -> String {
+        text(numbers, self.0.separator())
     }
 
     /// How many strings there are.
@@ -64,10 +66,10 @@ impl Space {
         (2 * u128::from(INTEGERS) * fractions).pow(3)
     }
 
-    /// Where searches start: single digits, four decimals, no sign.
+    /// Where searches start: single digits, all decimals, no sign.
     pub fn start(self) -> Numbers {
-        let fraction = u16::from(self.0 == Dialect::Stripped);
-        [Number { negative: false, integer: 0, decimals: 4, fraction }; 3]
+        let fraction = u32::from(self.0.is_stripped());
+        [Number { negative: false, integer: 0, decimals: self.0.decimals() as u8, fraction }; 3]
     }
 
     /// Any of them: number of digits first, then the digits, so that no shape is rare.
@@ -100,23 +102,23 @@ impl Space {
     }
 
     /// The fraction of a number with one digit drawn anew.
-    fn other_digit(self, number: Number, random: &mut impl Rng) -> u16 {
+    fn other_digit(self, number: Number, random: &mut impl Rng) -> u32 {
         if number.decimals == 0 {
             return 0;
         }
         let place = random.random_range(0..u32::from(number.decimals));
-        let unit = 10u16.pow(place);
-        let lowest = u16::from(place == 0 && self.0 == Dialect::Stripped);
+        let unit = 10u32.pow(place);
+        let lowest = u32::from(place == 0 && self.0.is_stripped());
         let old = number.fraction / unit % 10;
         number.fraction - old * unit + random.random_range(lowest..10) * unit
     }
 
-    fn random_fraction(self, decimals: u8, random: &mut impl Rng) -> u16 {
+    fn random_fraction(self, decimals: u8, random: &mut impl Rng) -> u32 {
         if decimals == 0 {
             return 0;
         }
-        let head = random.random_range(0..10u16.pow(u32::from(decimals) - 1));
-        head * 10 + random.random_range(u16::from(self.0 == Dialect::Stripped)..10)
+        let head = random.random_range(0..10u32.pow(u32::from(decimals) - 1));
+        head * 10 + random.random_range(u32::from(self.0.is_stripped())..10)
     }
 }
 
@@ -139,19 +141,8 @@ pub fn number_text(number: Number) -> String {
 }
 
 /// A placeholder, without brackets.
-pub fn text(numbers: &Numbers) -> String {
-    numbers.map(number_text).join(",")
-}
-
-/// Whether a text is three numbers `-?digits[.[digits]]` between commas: what replay takes for a block that can be read.
-pub fn three_numbers(text: &str) -> bool {
-    let number = |part: &str| {
-        let digits = part.strip_prefix('-').unwrap_or(part);
-        let (integer, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-        let all_digits = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
-        !integer.is_empty() && all_digits(integer) && all_digits(fraction)
-    };
-    text.split(',').count() == 3 && text.split(',').all(number)
+pub fn text(numbers: &Numbers, separator: Separator) -> String {
+    numbers.map(number_text).join(separator.character().to_string().as_str())
 }
 
 /// The order of ties: a placeholder that is in use or was asked for, then fewest characters, then smallest bytes.
@@ -162,35 +153,28 @@ pub fn tie_key(in_use: bool, placeholder: &str) -> (bool, usize, &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::{Precision, Reading, is_three_numbers, parse_block};
     use rand::SeedableRng;
 
     #[test]
     fn every_string_of_the_space_is_a_block_of_its_dialect() {
         let mut random = rand_chacha::ChaCha8Rng::seed_from_u64(1);
-        for dialect in Dialect::ALL {
+        // Six decimals leave three digits before the point, and placeholders may have four.
+        let dialects = (1..=5).filter_map(Precision::new).flat_map(Dialect::both);
+        for dialect in dialects.flat_map(|d| [d, d.separated_by(Separator::Space)]) {
             let space = Space(dialect);
             let mut numbers = space.start();
             for _ in 0..2_000 {
                 for numbers in [numbers, space.random(&mut random)] {
-                    let text = text(&numbers);
-                    let (_, written) = crate::text::parse_block(text.as_bytes()).unwrap();
-                    let right = if dialect == Dialect::Fixed { written.fixed } else { written.stripped };
-                    assert!(right && three_numbers(&text), "{text}");
+                    let text = space.text(&numbers);
+                    let (_, written) = parse_block(text.as_bytes(), Reading::of(dialect)).unwrap();
+                    assert!(written.agrees_with(dialect), "{text}");
+                    assert!(is_three_numbers(&text, dialect.separator()), "{text}");
                 }
                 numbers = space.vary(&numbers, &mut random);
             }
         }
-        assert_eq!(text(&Space(Dialect::Fixed).start()), "0.0000,0.0000,0.0000");
-        assert_eq!(Space(Dialect::Fixed).size(), 8_000_000_000_000_000_000_000_000);
-    }
-
-    #[test]
-    fn three_numbers_and_nothing_else() {
-        for good in ["0,0,0", "-1.,0.5,12", "0.0000,0.0000,0.0000"] {
-            assert!(three_numbers(good), "{good}");
-        }
-        for bad in ["", "abc", "0,0", "0,0,0,0", ".5,0,0", "0,-,0", "0,0,1e2", "0, 0,0", "<0,0,0>"] {
-            assert!(!three_numbers(bad), "{bad}");
-        }
+        assert_eq!(Space(Dialect::FIXED).text(&Space(Dialect::FIXED).start()), "0.0000,0.0000,0.0000");
+        assert_eq!(Space(Dialect::FIXED).size(), 8_000_000_000_000_000_000_000_000);
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::classes::{Sampled, by_molecule};
-use super::counts::{PICO, rmsd_pico};
+use super::counts::{PICO, precision_of, rmsd_pico};
 use super::replay::BlockReplay;
 use crate::stats::interval::{ClusterSums, Interval, LEVEL, paired};
 
@@ -64,7 +64,10 @@ fn rmsd(sample: &[Sampled], free: u8) -> Option<Interval> {
     let (molecules, rmsds): (Vec<Arc<str>>, Vec<f64>) = readable
         .map(|sampled| {
             let squares = sampled.blocks.iter().map(|b| b.squared_error(free)).fold(0, u64::saturating_add);
-            (sampled.molecule.clone(), rmsd_pico(squares, sampled.blocks.len()) as f64 / PICO)
+            (
+                sampled.molecule.clone(),
+                rmsd_pico(squares, sampled.blocks.len(), precision_of(sampled.blocks.iter())) as f64 / PICO,
+            )
         })
         .unzip();
     paired(&by_molecule(&molecules, &rmsds), LEVEL).map(|mean| mean.interval)

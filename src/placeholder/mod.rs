@@ -2,7 +2,7 @@
 //!
 //! A position template forces COPY tokens and leaves F FREE slots per block; real blocks take T tokens. [`borders()`] says
 //! for which tokenizers that is the whole truth; others are refused. [`replay()`] says what F does to each real block;
-//! [`ReplayCounts`] sums that over a corpus for every F; [`Attainable`] constructs a placeholder for every F that one
+//! [`ReplayCounts`] sums that over a corpus for every F; [`attainable`] constructs a placeholder for every F that one
 //! comes to; [`search()`] looks for the least [`Harm`] by annealing digit strings; [`Certificate`] compares what was
 //! reached with the least harm over all F. [`fit()`] is the way through.
 
@@ -20,11 +20,13 @@ mod intervals;
 mod objective;
 mod partition;
 mod parts;
+mod plan;
 mod replay;
 mod report;
 mod sample;
 mod search;
 mod statement;
+mod strings;
 mod survey;
 mod task;
 
@@ -34,16 +36,18 @@ pub use borders::{Borders, Crossing, Inside, borders, inside};
 pub use certificate::Certificate;
 pub use classes::{ClassReport, Judged, PartitionReport};
 pub use counts::{Damage, Measures, ReplayCounts};
-pub use fit::{DialectChoice, FitPlan, fit};
+pub use fit::fit;
 pub use fitted::{Fitted, FittedClasses, FittedFile};
 pub use front::front;
-pub use grammar::{Number, Numbers, Space, USERS_PLACEHOLDERS, number_text, text, three_numbers, tie_key};
+pub use grammar::{Number, Numbers, Space, USERS_PLACEHOLDERS, number_text, text, tie_key};
 pub use intervals::Intervals;
 pub use objective::{Harm, Objective};
 pub use partition::Partition;
+pub use plan::{DialectChoice, FitPlan};
 pub use replay::{BlockReplay, replay};
 pub use report::{
     Alternative, CandidateReport, Conditions, CorpusReport, FitReport, FitResult, Refused, SCHEMA,
     SearchReport, TokenCount,
 };
 pub use search::{Assignment, Found, SearchSettings, search};
+pub use strings::attainable;

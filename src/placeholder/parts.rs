@@ -16,9 +16,8 @@ use rayon::prelude::*;
 use super::attainable::{
     Attainable, Spellings, USUAL, best, fill, free_tokens, joined, keep, keep_all, misfit,
 };
-use super::grammar::{INTEGERS, Number, Numbers, Space, text};
+use super::grammar::{INTEGERS, Number, Numbers, Space};
 use crate::error::Result;
-use crate::text::Dialect;
 use crate::tokenizer::{Counter, Tokenizer};
 
 /// A part with more fillings than this is not gone through.
@@ -100,7 +99,8 @@ fn probed(counter: &Counter<'_>, space: Space, why: impl Into<String>) -> Result
     let mut found = BTreeMap::new();
     for limit in [USUAL, INTEGERS] {
         let below = |number: Number| Number { integer: number.integer % limit, ..number };
-        let texts: Vec<String> = (0..TRIED).map(|_| text(&space.random(&mut random).map(below))).collect();
+        let texts: Vec<String> =
+            (0..TRIED).map(|_| space.text(&space.random(&mut random).map(below))).collect();
         let counts: Vec<u8> =
             texts.par_iter().map(|text| free_tokens(counter, text)).collect::<Result<_>>()?;
         let mut drawn = Spellings::new();
@@ -114,7 +114,7 @@ impl<'a> Parts<'a> {
     /// Cuts every integer part; `None` if the pre-tokenizer rewrites blocks or does not cut them.
     fn learn(tokenizer: &'a Tokenizer, space: Space) -> Result<Option<Self>> {
         let signature = |integer: u16| -> Result<Option<Vec<Cuts>>> {
-            space.decimals().map(|decimals| cuts(tokenizer, &text(&like(integer, decimals)))).collect()
+            space.decimals().map(|decimals| cuts(tokenizer, &space.text(&like(integer, decimals)))).collect()
         };
         let signatures: Vec<Option<Vec<Cuts>>> =
             (0..INTEGERS).into_par_iter().map(signature).collect::<Result<_>>()?;
@@ -187,8 +187,8 @@ impl<'a> Parts<'a> {
                     class: self.class_of[usize::from(number.integer)],
                     decimals: number.decimals,
                 });
-                Ok(cuts(self.tokenizer, &text(numbers))?
-                    == cuts(self.tokenizer, &text(&self.smallest(kinds)))?)
+                Ok(cuts(self.tokenizer, &self.space.text(numbers))?
+                    == cuts(self.tokenizer, &self.space.text(&self.smallest(kinds)))?)
             })
             .collect::<Result<_>>()?;
         Ok(alike.into_iter().all(|alike| alike))
@@ -199,13 +199,15 @@ impl<'a> Parts<'a> {
             negative: kind.negative,
             integer: self.classes[kind.class][0],
             decimals: kind.decimals,
-            fraction: u16::from(kind.decimals > 0),
+            fraction: u32::from(kind.decimals > 0),
         })
     }
 
     /// The sums of one shape; `None` if they cannot be told.
     fn shape(&self, kinds: [Kind; 3]) -> Result<Option<Spellings>> {
-        let Some(cuts) = cuts(self.tokenizer, &text(&self.smallest(kinds)))? else { return Ok(None) };
+        let Some(cuts) = cuts(self.tokenizer, &self.space.text(&self.smallest(kinds)))? else {
+            return Ok(None);
+        };
         let slots = self.slots(kinds);
         let mut sums = Spellings::from([((0, 0), String::new())]);
         let mut start = 0;
@@ -221,7 +223,7 @@ impl<'a> Parts<'a> {
     fn slots(&self, kinds: [Kind; 3]) -> Vec<Slot> {
         let mut slots = Vec::with_capacity(32);
         for (axis, kind) in kinds.into_iter().enumerate() {
-            slots.extend((axis > 0).then_some(Slot::Literal(',')));
+            slots.extend((axis > 0).then_some(Slot::Literal(self.space.0.separator().character())));
             slots.extend(kind.negative.then_some(Slot::Literal('-')));
             let digits = self.classes[kind.class][0].to_string().len();
             slots.extend((0..digits).map(|at| Slot::Integer { class: kind.class, from: at, to: at + 1 }));
@@ -229,7 +231,7 @@ impl<'a> Parts<'a> {
                 slots.push(Slot::Literal('.'));
             }
             slots.extend((0..kind.decimals).map(|_| Slot::Fraction));
-            if kind.decimals > 0 && self.space.0 == Dialect::Stripped {
+            if kind.decimals > 0 && self.space.0.is_stripped() {
                 slots.pop();
                 slots.push(Slot::NotZero);
             }
@@ -300,7 +302,7 @@ fn part_slots(slots: &[Slot], start: usize, end: usize) -> Vec<Slot> {
 
 /// A placeholder with an integer part on x, of so many decimals.
 fn like(integer: u16, decimals: u8) -> Numbers {
-    let fraction = u16::from(decimals > 0);
+    let fraction = u32::from(decimals > 0);
     let number = |integer| Number { negative: false, integer, decimals, fraction };
     [number(integer), number(0), number(0)]
 }

@@ -3,10 +3,10 @@
 //! The first F tokens of the block survive. If F < T, digits are lost (*truncation*); if F > T, F - T slots are left
 //! over (*junk slots*). What survives is parsed as three numbers `-?digits[.[digits]]`.
 
-use crate::text::Fixed;
+use crate::text::{Dialect, Fixed, Precision, scan_prefix};
 use crate::tokenizer::BlockTokens;
 
-/// The most cuts of a block that leave three numbers but not all of it: z has at most ten characters.
+/// The most cuts of a block that leave three numbers but not all of it: z has at most eleven characters.
 const MAX_CUTS: usize = 12;
 
 /// What is left of one block at every F.
@@ -16,13 +16,15 @@ pub struct BlockReplay {
     pub tokens: u8,
     /// The smallest F that leaves three numbers; T if only the whole block does.
     pub parsable_from: u8,
-    /// `errors[F - parsable_from]`: how far z is off, in 10⁻⁴ Å, for `parsable_from` ≤ F < T. Only z can be: a cut
+    /// The decimals of its numbers, which errors are in units of.
+    pub precision: Precision,
+    /// `errors[F - parsable_from]`: how far z is off, in units of its last decimal, for `parsable_from` ≤ F < T. Only z can be: a cut
     /// before it leaves no third number.
     pub errors: [u32; MAX_CUTS],
 }
 
 impl BlockReplay {
-    /// The error of z in 10⁻⁴ Å if F tokens survive; `None` if that is unparsable.
+    /// The error of z, in units of its last decimal, if F tokens survive; `None` if that is unparsable.
     pub fn error(&self, survive: u8) -> Option<u32> {
         if survive >= self.tokens {
             Some(0)
@@ -31,22 +33,28 @@ impl BlockReplay {
         }
     }
 
-    /// The square of that error, in (10⁻⁴ Å)²; 0 if what survives is unparsable.
+    /// The square of that error, in squares of that unit; 0 if what survives is unparsable.
     pub fn squared_error(&self, survive: u8) -> u64 {
         let error = u64::from(self.error(survive).unwrap_or(0));
         error.saturating_mul(error)
     }
 }
 
-/// Replays one block: `inside` is its text between the brackets, `z` its third value.
-pub fn replay(inside: &[u8], z: Fixed, tokens: &BlockTokens) -> BlockReplay {
-    let z_start = memchr::memrchr(b',', inside).map_or(0, |comma| comma + 1);
-    let mut out = BlockReplay { tokens: tokens.free, parsable_from: tokens.free, errors: [0; MAX_CUTS] };
+/// Replays one block: `inside` is its text between the brackets, in `dialect`, `z` its third value.
+pub fn replay(inside: &[u8], z: Fixed, tokens: &BlockTokens, dialect: Dialect) -> BlockReplay {
+    let z_start = memchr::memrchr(dialect.separator().byte(), inside).map_or(0, |comma| comma + 1);
+    let mut out = BlockReplay {
+        tokens: tokens.free,
+        parsable_from: tokens.free,
+        precision: dialect.precision(),
+        errors: [0; MAX_CUTS],
+    };
+    let left_over = |text| left_over_number(text, dialect.precision());
     let mut found = [0u32; MAX_CUTS];
     let mut count = 0;
     for survive in (1..tokens.free).rev() {
         let end = usize::from(tokens.ends[usize::from(survive) - 1]);
-        let Some(left) = inside.get(z_start..end).and_then(left_over_number) else { break };
+        let Some(left) = inside.get(z_start..end).and_then(left_over) else { break };
         let Some(slot) = found.get_mut(count) else { break };
         *slot = left.abs_diff(z);
         count += 1;
@@ -57,28 +65,17 @@ pub fn replay(inside: &[u8], z: Fixed, tokens: &BlockTokens) -> BlockReplay {
     out
 }
 
-/// A cut number, `-?digits[.[digits]]`, of at most four decimals; `None` if no digit is left.
-fn left_over_number(text: &[u8]) -> Option<Fixed> {
-    let (negative, digits) = match text {
-        [b'-', rest @ ..] => (true, rest),
-        _ => (false, text),
-    };
-    let mut value: Fixed = 0;
-    let mut decimals = None;
-    for &byte in digits {
-        match byte {
-            b'.' => decimals = Some(0),
-            _ => {
-                value = value * 10 + Fixed::from(byte - b'0');
-                decimals = decimals.map(|n| n + 1);
-            }
-        }
-    }
-    if !digits.first()?.is_ascii_digit() {
+/// A cut number, `-?digits[.[digits]]`, of at most so many decimals, in units of the last one; `None` if no digit is left.
+fn left_over_number(text: &[u8], precision: Precision) -> Option<Fixed> {
+    let prefix = scan_prefix(text);
+    if !prefix.has_digits() {
         return None;
     }
-    let value = value * [10_000, 1_000, 100, 10, 1][decimals.unwrap_or(0).min(4)];
-    Some(if negative { -value } else { value })
+    let digits = prefix.integer(text).iter().chain(prefix.fraction(text));
+    let value = digits.fold(0, |value: Fixed, digit| value * 10 + Fixed::from(digit - b'0'));
+    let missing = precision.decimals().saturating_sub(prefix.decimals);
+    let value = value * (10 as Fixed).pow(missing as u32);
+    Some(if prefix.negative { -value } else { value })
 }
 
 #[cfg(test)]
@@ -95,7 +92,8 @@ mod tests {
     fn losing_digits_of_z_is_an_error_and_losing_z_is_unparsable() {
         let inside = b"0.5,1,-2.9876";
         // One token a character, but `,-` together.
-        let replayed = replay(inside, -29_876, &tokens(&[1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12, 13]));
+        let replayed =
+            replay(inside, -29_876, &tokens(&[1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12, 13]), Dialect::STRIPPED);
         assert_eq!((replayed.tokens, replayed.parsable_from), (12, 7));
         let errors: Vec<_> = (6..14).map(|f| replayed.error(f)).collect();
         assert_eq!(errors, [None, Some(9_876), Some(9_876), Some(876), Some(76), Some(6), Some(0), Some(0)]);

@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 
 use super::counts::Damage;
-use super::grammar::{Numbers, Space, text, tie_key};
+use super::grammar::{Numbers, Space, tie_key};
 use super::objective::Objective;
 use crate::error::{Error, Result};
 
@@ -107,12 +107,12 @@ impl<E: Fn(&[Numbers]) -> Result<Damage>> CostFunction for Problem<'_, E> {
         if better.is_lt() {
             best.evaluations_to_best = best.evaluations;
         }
-        if better.then_with(|| compare_ties(assignment, &best.assignment)).is_lt() {
+        if better.then_with(|| compare_ties(self.space, assignment, &best.assignment)).is_lt() {
             best.assignment.clone_from(assignment);
             best.damage = damage;
         }
         // A little per character draws ties to short placeholders.
-        let characters: usize = assignment.iter().map(|numbers| text(numbers).len()).sum();
+        let characters: usize = assignment.iter().map(|numbers| self.space.text(numbers).len()).sum();
         let harm = self.objective.harm(&damage);
         Ok(self.objective.scalar(harm) + characters as f64 * 1e-4 / assignment.len() as f64)
     }
@@ -134,8 +134,10 @@ impl<E: Fn(&[Numbers]) -> Result<Damage>> Anneal for Problem<'_, E> {
 }
 
 /// The order of ties over classes: fewest characters in all, then smallest bytes.
-fn compare_ties(a: &[Numbers], b: &[Numbers]) -> std::cmp::Ordering {
-    let all = |placeholders: &[Numbers]| placeholders.iter().map(text).collect::<Vec<_>>().join("\n");
+fn compare_ties(space: Space, a: &[Numbers], b: &[Numbers]) -> std::cmp::Ordering {
+    let all = |placeholders: &[Numbers]| {
+        placeholders.iter().map(|numbers| space.text(numbers)).collect::<Vec<_>>().join("\n")
+    };
     let (a, b) = (all(a), all(b));
     tie_key(false, &a).cmp(&tie_key(false, &b))
 }

@@ -7,15 +7,16 @@ use super::borders::{Crossing, borders, inside};
 use super::certificate::Certificate;
 use super::classes::{ClassPlan, Sampled, analyse};
 use super::counts::ReplayCounts;
-use super::fit::FitPlan;
 use super::front::front;
-use super::grammar::{Numbers, Space, USERS_PLACEHOLDERS, text as placeholder_text, tie_key};
+use super::grammar::{Numbers, Space, USERS_PLACEHOLDERS, tie_key};
 use super::intervals::Intervals;
 use super::objective::Objective;
+use super::plan::FitPlan;
 use super::replay::{BlockReplay, replay};
 use super::report::{Alternative, CandidateReport, Conditions, FitResult, Refused, SearchReport, TokenCount};
 use super::search::{SearchSettings, search};
 use super::statement::statement;
+use super::strings::attainable;
 use super::survey::{Sample, Survey};
 use crate::corpus::Conformer;
 use crate::error::Result;
@@ -84,14 +85,14 @@ impl<'t> Task<'t> {
         if !borders.crossing.is_empty() {
             return Ok(Err(refused(tokenizer, dialect, &borders.crossing)));
         }
-        let counter = Counter::new(tokenizer, survey.skeletons.iter().map(|s| &**s))?;
-        let attainable = Attainable::of(&counter, Space(dialect))?;
+        let counter = Counter::for_dialect(tokenizer, dialect, survey.skeletons.iter().map(|s| &**s))?;
+        let strings = attainable(&counter, Space(dialect))?;
         let mut choices = Vec::new();
-        for (placeholder, source) in candidates(plan) {
+        for (placeholder, source) in candidates(plan, dialect) {
             let free = free_tokens(&counter, &placeholder)?;
             choices.push(Choice { placeholder, source: Some(source), free });
         }
-        let constructed = attainable.best.iter();
+        let constructed = strings.best.iter();
         choices.extend(constructed.map(|(&free, text)| Choice {
             placeholder: text.clone(),
             source: None,
@@ -99,7 +100,7 @@ impl<'t> Task<'t> {
         }));
         let (counts, sample, crossing) = (ReplayCounts::default(), Vec::new(), Crossing::new());
         let depends_on = borders.depends_on;
-        Ok(Ok(Task { counter, dialect, attainable, choices, counts, sample, depends_on, crossing }))
+        Ok(Ok(Task { counter, dialect, attainable: strings, choices, counts, sample, depends_on, crossing }))
     }
 
     /// Replays conformers, the first of which stands at `place` in the corpus; returns the number of blocks.
@@ -160,7 +161,7 @@ impl<'t> Task<'t> {
         }
         let blocks = block_ranges(text).into_iter().zip(&*tokens).zip(&conformer.coordinates);
         Ok(blocks
-            .map(|((range, tokens), values)| replay(&text.as_bytes()[range], values[2], tokens))
+            .map(|((range, tokens), values)| replay(&text.as_bytes()[range], values[2], tokens, self.dialect))
             .collect())
     }
 
@@ -330,7 +331,7 @@ impl<'t> Task<'t> {
             strings: space.size() as f64,
             evaluations: found.evaluations,
             evaluations_to_best: found.evaluations_to_best,
-            placeholder: placeholder_text(&found.assignment[0]),
+            placeholder: space.text(&found.assignment[0]),
             objective: objective.harm(&found.damage).parts(),
             reached_bound: (0..super::counts::OPTIONS as u8).all(reached),
             reached_chosen: reached(chosen.free),
@@ -338,7 +339,7 @@ impl<'t> Task<'t> {
     }
 
     fn free_tokens(&self, numbers: &Numbers) -> Result<u8> {
-        free_tokens(&self.counter, &placeholder_text(numbers))
+        free_tokens(&self.counter, &Space(self.dialect).text(numbers))
     }
 
     fn classes(&self, objective: &Objective, seed: u64) -> Result<Vec<super::PartitionReport>> {
@@ -358,10 +359,12 @@ impl<'t> Task<'t> {
     }
 }
 
-/// The users' placeholders, then the plan's own, once each.
-fn candidates(plan: &FitPlan) -> Vec<(String, &'static str)> {
+/// The users' placeholders, with the separator of the dialect, then the plan's own, once each.
+fn candidates(plan: &FitPlan, dialect: Dialect) -> Vec<(String, &'static str)> {
+    let separator = dialect.separator().character().to_string();
+    let in_dialect = |text: &str| text.replace(',', &separator);
     let mut list: Vec<(String, &'static str)> =
-        USERS_PLACEHOLDERS.iter().map(|(text, source)| ((*text).to_owned(), *source)).collect();
+        USERS_PLACEHOLDERS.iter().map(|(text, source)| (in_dialect(text), *source)).collect();
     for candidate in &plan.candidates {
         if !list.iter().any(|(text, _)| text == candidate) {
             list.push((candidate.clone(), "asked for"));

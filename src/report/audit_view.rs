@@ -3,8 +3,8 @@
 use super::format::{angstrom, percent, percent_interval, thousands};
 use super::table::Table;
 use crate::audit::{AuditReport, FileReport};
+use crate::error::escaped;
 use crate::stats::bootstrap::Mean;
-use crate::text::Dialect;
 
 /// One row per file and logit processor.
 pub fn audit_table(report: &AuditReport) -> Table {
@@ -40,7 +40,7 @@ pub fn audit_table(report: &AuditReport) -> Table {
         let without = thousands(total.counts.without_prompt);
         table.note(format!("{without} samples have no prompt: their molecular graph was not compared"));
     }
-    if report.dialect == Dialect::Stripped {
+    if report.dialect.is_stripped() {
         table.note("lost digits do not show in the stripped dialect");
     }
     table
@@ -195,10 +195,10 @@ pub fn examples_table(report: &AuditReport) -> Option<Table> {
     }
     let mut table = Table::new("Examples").text("fault").code("block").code("file").code("record");
     for example in &report.examples {
-        let block: String = format!("<{}>", example.block).chars().flat_map(char::escape_debug).collect();
+        let block = escaped(&format!("<{}>", example.block));
         let cut: String = block.chars().take(48).collect();
         let block = if cut.len() < block.len() { cut + "…" } else { block };
-        table.row([example.fault.to_owned(), block, example.file.clone(), example.record.clone()]);
+        table.row([example.fault.name().to_owned(), block, example.file.clone(), example.record.clone()]);
     }
     Some(table)
 }

@@ -3,12 +3,13 @@
 use std::fmt::Write;
 
 use super::format::{hundredths, hundredths_or_dash, percent, thousands};
-use crate::design::plain::PlainText;
-use crate::design::report::EmbeddingReport;
-use crate::design::rows::RowsReport;
-use crate::design::{DesignReport, Kind};
+use crate::design::extension::plain::PlainText;
+use crate::design::report::vocabulary::EmbeddingReport;
+use crate::design::rows::initial::RowsReport;
+use crate::design::scheme::grammar::in_words;
+use crate::design::{DesignReport, SchemeKind};
 use crate::stats::size::SIZE_CLASSES;
-use crate::text::Dialect;
+use crate::text::{Dialect, Precision, TrailingZeros};
 
 /// What `MODEL_CARD.md` says: what was made from what, what was checked, and how to go on training.
 pub fn model_card(report: &DesignReport) -> String {
@@ -18,8 +19,8 @@ pub fn model_card(report: &DesignReport) -> String {
         .and_then(|()| guarantees(&mut card, report))
         .and_then(|()| drift(&mut card, report))
         .and_then(|()| {
-            let rows = (report.embedding_rows, report.new_tokens, report.rows.as_ref());
-            training(&mut card, &report.embedding, rows)
+            let rows = (report.vocabulary.embedding_rows, report.new_tokens, report.vocabulary.rows.as_ref());
+            training(&mut card, &report.vocabulary.embedding, rows)
         })
         .and_then(|()| provenance(&mut card, report));
     card
@@ -34,8 +35,10 @@ fn head(card: &mut String, report: &DesignReport) -> std::fmt::Result {
         thousands(report.new_tokens),
         report.tokens_per_block
     )?;
-    let last =
-        report.first_new_id.map(|first| (first, u64::from(first) + report.new_tokens.saturating_sub(1)));
+    let last = report
+        .vocabulary
+        .first_new_id
+        .map(|first| (first, u64::from(first) + report.new_tokens.saturating_sub(1)));
     writeln!(card, "| | |\n| --- | --- |")?;
     writeln!(card, "| base | `{}` |", report.base)?;
     writeln!(card, "| kind | {}: {} |", report.kind.name(), kind(report.kind))?;
@@ -60,34 +63,35 @@ fn head(card: &mut String, report: &DesignReport) -> std::fmt::Result {
 
 /// How many decimals a number of a changed block has.
 fn decimals(dialect: Dialect, fewest: u64) -> String {
-    match (dialect, fewest) {
-        (Dialect::Fixed, _) => "exactly four decimals".to_owned(),
-        (Dialect::Stripped, 0) => "at most four decimals, without trailing zeros".to_owned(),
-        (Dialect::Stripped, _) => format!("{fewest} to 4 decimals, without trailing zeros"),
+    let (precision, words) = (dialect.precision(), in_words(dialect.precision()));
+    match (dialect.zeros(), fewest) {
+        (TrailingZeros::Kept, _) => format!("exactly {words}"),
+        (TrailingZeros::Removed, 0) => format!("at most {words}, without trailing zeros"),
+        (TrailingZeros::Removed, _) => format!("{fewest} to {precision} decimals, without trailing zeros"),
     }
 }
 
-fn kind(kind: Kind) -> &'static str {
+fn kind(kind: SchemeKind) -> &'static str {
     match kind {
-        Kind::Separate => "no token mixes a bracket with anything else",
-        Kind::Fused => "brackets may share a token with digits",
+        SchemeKind::Separate => "no token mixes a bracket with anything else",
+        SchemeKind::Fused => "brackets may share a token with digits",
     }
 }
 
 fn processor(report: &DesignReport) -> String {
     match report.kind {
-        Kind::Separate => {
-            let number = match (report.dialect, report.fewest_decimals) {
-                (Dialect::Fixed, _) => "0.0000".to_owned(),
-                (Dialect::Stripped, 0) => "0".to_owned(),
-                (Dialect::Stripped, fewest) => format!("0.{}1", "0".repeat(fewest as usize - 1)),
+        SchemeKind::Separate => {
+            let number = match (report.dialect.zeros(), report.fewest_decimals) {
+                (TrailingZeros::Kept, decimals) => format!("0.{}", "0".repeat(decimals as usize)),
+                (TrailingZeros::Removed, 0) => "0".to_owned(),
+                (TrailingZeros::Removed, fewest) => format!("0.{}1", "0".repeat(fewest as usize - 1)),
             };
             format!(
                 "a position template, whose placeholder may be any block in the range, such as \
                  `{number},{number},{number}`; or an automaton over the text"
             )
         }
-        Kind::Fused => {
+        SchemeKind::Fused => {
             "an automaton over the text; a position template cannot be used, since tokens mix brackets and digits"
                 .to_owned()
         }
@@ -154,8 +158,11 @@ fn drift(card: &mut String, report: &DesignReport) -> std::fmt::Result {
             class.map_or("", |class| class.label)
         )?;
     }
-    let (own, base) = (hundredths(report.tokens_per_conformer), hundredths(report.base_tokens_per_conformer));
-    let (conformers, coverage) = (thousands(report.corpus.conformers), percent(report.coverage));
+    let (own, base) = (
+        hundredths(report.vocabulary.tokens_per_conformer),
+        hundredths_or_dash(report.vocabulary.base_tokens_per_conformer),
+    );
+    let (conformers, coverage) = (thousands(report.corpus.conformers), percent(report.vocabulary.coverage));
     writeln!(card, "| all | {conformers} | {coverage} | {own} | {base} |")
 }
 
@@ -236,10 +243,14 @@ pub(super) fn rows_needed(embedding: &EmbeddingReport, needed: u64) -> String {
 }
 
 fn provenance(card: &mut String, report: &DesignReport) -> std::fmt::Result {
-    let model = report.rows.as_ref().map_or(String::new(), |rows| format!(" --model {}", rows.model));
+    let model =
+        report.vocabulary.rows.as_ref().map_or(String::new(), |rows| format!(" --model {}", rows.model));
+    let precision = report.dialect.precision();
+    let decimals =
+        if precision == Precision::FOUR { String::new() } else { format!(" --decimals {precision}") };
     writeln!(
         card,
-        "\n### Made by\n\n    drift train-tokenizer --base {} --kind {} --tokens-per-block {} --range {}{model} -o DIR\n",
+        "\n### Made by\n\n    drift train-tokenizer --base {} --kind {} --tokens-per-block {} --range {}{decimals}{model} -o DIR\n",
         report.base,
         report.kind.name(),
         report.tokens_per_block,

@@ -1,60 +1,12 @@
-//! A tokenizer design among its neighbours: the front of new tokens and tokens a block, as a table and as a page.
+//! A tokenizer design among its neighbours, as a page.
 
-use super::design_view::{advice, by_size, checked, facts};
-use super::format::{hundredths, percent, thousands};
+use super::design_view::{by_size, checked, facts, front_table};
+use super::format::thousands;
 use super::html::Page;
 use super::plot::{Points, points};
-use super::table::Table;
-use crate::design::front::{DesignPoint, Front};
-use crate::design::report::DesignReport;
-use crate::design::{Kind, Range};
-use crate::text::Dialect;
-
-/// The designs of the front, the written one in bold, and the tokenizers that there are.
-pub fn front_table(report: &DesignReport) -> Table {
-    let mut table = Table::new("New tokens and tokens a block")
-        .text("tokenizer")
-        .number("range, Å")
-        .number("tokens\na block")
-        .number("new\ntokens")
-        .number("drift")
-        .number("blocks of\nthe corpus");
-    for tokenizer in &report.front.tokenizers {
-        table.row([
-            tokenizer.name.clone(),
-            report.range_angstrom.angstrom().to_string(),
-            hundredths(tokenizer.tokens_per_block),
-            thousands(tokenizer.new_tokens),
-            thousands(tokenizer.drift),
-            percent(report.coverage),
-        ]);
-    }
-    for point in &report.front.designs {
-        let cells = [
-            name(report.dialect, point),
-            point.range_angstrom.angstrom().to_string(),
-            thousands(point.tokens_per_block),
-            thousands(point.new_tokens),
-            "0".to_owned(),
-            percent(point.coverage),
-        ];
-        if point.written {
-            table.strong_row(cells)
-        } else {
-            table.row(cells)
-        };
-    }
-    table.note("Designs are the best of all schemes, found by the search; only the one in bold was checked and written.");
-    table.note("Drift: most less fewest tokens of a block in the range; of tokenizers that there are, on the corpus.");
-    table
-}
-
-fn name(dialect: Dialect, point: &DesignPoint) -> String {
-    match (dialect, point.fewest_decimals) {
-        (Dialect::Fixed, _) | (_, 0) => point.kind.name().to_owned(),
-        (_, fewest) => format!("{}, {fewest} or more decimals", point.kind.name()),
-    }
-}
+use super::promises_view::advice;
+use crate::design::report::front::Front;
+use crate::design::{DesignReport, Range, SchemeKind};
 
 /// The page: the design, the front, and what was checked.
 pub fn design_page(report: &DesignReport) -> Page {
@@ -86,7 +38,7 @@ pub fn design_page(report: &DesignReport) -> Page {
 }
 
 fn plot(front: &Front, range: Range) -> Points {
-    let series = [Kind::Separate, Kind::Fused].map(|kind| {
+    let series = [SchemeKind::Separate, SchemeKind::Fused].map(|kind| {
         let here = front.designs.iter().filter(|point| point.kind == kind && point.range_angstrom == range);
         let points = here.map(|point| (point.tokens_per_block as f64, point.new_tokens as f64));
         (kind.name().to_owned(), points.collect())

@@ -1,13 +1,14 @@
 //! A tokenizer design as a table and what was proved of it.
 
-use super::design_page::front_table;
+use super::comparison_view::comparison_table;
 use super::format::{hundredths, hundredths_or_dash, percent, thousands};
-use super::learned_view::comparison_table;
+use super::promises_view::{advice, extension_run};
 use super::table::{Table, Terminal};
-use crate::design::report::DesignReport;
-use crate::design::{Kind, designs::BoundBy, plain::PlainText};
+use crate::design::DesignReport;
+use crate::design::report::front::DesignPoint;
+use crate::design::scheme::spaces::BoundBy;
 use crate::stats::size::SIZE_CLASSES;
-use crate::text::Dialect;
+use crate::text::{Dialect, TrailingZeros};
 
 /// What `drift train-tokenizer` shows in a terminal.
 pub fn design_table(report: &DesignReport, terminal: Terminal) -> String {
@@ -25,8 +26,8 @@ pub fn facts(report: &DesignReport) -> Table {
         report.kind.name(),
         report.dialect.name(),
         report.range_angstrom.angstrom(),
-        match (report.dialect, report.fewest_decimals) {
-            (Dialect::Fixed, _) | (_, 0) => String::new(),
+        match (report.dialect.zeros(), report.fewest_decimals) {
+            (TrailingZeros::Kept, _) | (_, 0) => String::new(),
             (_, 1) => ", 1 decimal or more".to_owned(),
             (_, fewest) => format!(", {fewest} decimals or more"),
         }
@@ -42,21 +43,21 @@ pub fn facts(report: &DesignReport) -> Table {
     row("least of all schemes", thousands(report.least_in_space));
     let bound = match report.lower_bound_by {
         BoundBy::Counting => "least of any tokens, by counting",
-        BoundBy::Kinds => "least of any tokens, by kinds of digits",
+        BoundBy::DistinctDigits => "least of any tokens, by kinds of digits",
     };
     row(bound, format!("at least {}", thousands(report.lower_bound)));
-    row("rows of the embedding", thousands(report.embedding_rows));
-    if let Some(spare) = report.embedding.spare_rows {
+    row("rows of the embedding", thousands(report.vocabulary.embedding_rows));
+    if let Some(spare) = report.vocabulary.embedding.spare_rows {
         row("rows that the model has to spare", thousands(spare));
     }
-    if report.embedding.fits != Some(true) {
-        let resize = report.embedding.resize_to;
+    if report.vocabulary.embedding.fits != Some(true) {
+        let resize = report.vocabulary.embedding.resize_to;
         let rows = format!("{} or {}", thousands(resize.multiple_of_64), thousands(resize.multiple_of_128));
         row("rows to resize to, by 64 or 128", rows);
     }
-    row("blocks of the corpus in the range", percent(report.coverage));
-    row("tokens a conformer", hundredths(report.tokens_per_conformer));
-    row("tokens a conformer, base", hundredths(report.base_tokens_per_conformer));
+    row("blocks of the corpus in the range", percent(report.vocabulary.coverage));
+    row("tokens a conformer", hundredths(report.vocabulary.tokens_per_conformer));
+    row("tokens a conformer, base", hundredths_or_dash(report.vocabulary.base_tokens_per_conformer));
     table
 }
 
@@ -79,35 +80,56 @@ pub fn by_size(report: &DesignReport) -> Table {
 
 /// What was run.
 pub fn checked(report: &DesignReport) -> String {
-    let run = &report.guarantees;
-    let plain = match run.plain_text {
-        PlainText::Proved => "proved from the base's pre-tokenizers and vocabulary, and equal on",
-        PlainText::Tried => "not proved for this base's pre-tokenizers, but equal on",
-    };
+    let tokens = format!("always {}", thousands(report.tokens_per_block));
     format!(
-        "Blocks are cut like {}.\n\
-         Every one of {} numbers was encoded in all three positions and {} contexts, {} blocks: always {} tokens.\n\
-         {} old tokens keep id and text; each new token is reached; blocks decode to themselves.\n\
-         Text without blocks takes the same tokens as before: {plain} {} texts.\n",
+        "Blocks are cut like {}.\n{}",
         report.examples.join("  "),
-        thousands(run.numbers),
-        thousands(run.contexts),
-        thousands(run.blocks),
-        thousands(report.tokens_per_block),
-        thousands(run.unchanged_tokens),
-        thousands(run.plain_texts + run.fallbacks),
+        extension_run(&report.guarantees, &tokens)
     )
 }
 
-/// Which logit processor goes with a kind.
-pub fn advice(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Separate => {
-            "A position template works with it: use any placeholder that is a block in the range."
-        }
-        Kind::Fused => {
-            "Tokens mix brackets and digits, so a position template cannot be used; a logit processor must follow the \
-             text."
-        }
+/// The designs of the front, the written one in bold, and the tokenizers that there are.
+pub fn front_table(report: &DesignReport) -> Table {
+    let mut table = Table::new("New tokens and tokens a block")
+        .text("tokenizer")
+        .number("range, Å")
+        .number("tokens\na block")
+        .number("new\ntokens")
+        .number("drift")
+        .number("blocks of\nthe corpus");
+    for tokenizer in &report.front.tokenizers {
+        table.row([
+            tokenizer.name.clone(),
+            report.range_angstrom.angstrom().to_string(),
+            hundredths(tokenizer.tokens_per_block),
+            thousands(tokenizer.new_tokens),
+            thousands(tokenizer.drift),
+            percent(report.vocabulary.coverage),
+        ]);
+    }
+    for point in &report.front.designs {
+        let cells = [
+            design_name(report.dialect, point),
+            point.range_angstrom.angstrom().to_string(),
+            thousands(point.tokens_per_block),
+            thousands(point.new_tokens),
+            "0".to_owned(),
+            percent(point.coverage),
+        ];
+        if point.written {
+            table.strong_row(cells)
+        } else {
+            table.row(cells)
+        };
+    }
+    table.note("Designs are the best of all schemes, found by the search; only the one in bold was checked and written.");
+    table.note("Drift: most less fewest tokens of a block in the range; of tokenizers that there are, on the corpus.");
+    table
+}
+
+fn design_name(dialect: Dialect, point: &DesignPoint) -> String {
+    match (dialect.zeros(), point.fewest_decimals) {
+        (TrailingZeros::Kept, _) | (_, 0) => point.kind.name().to_owned(),
+        (_, fewest) => format!("{}, {fewest} or more decimals", point.kind.name()),
     }
 }

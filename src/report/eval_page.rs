@@ -5,8 +5,9 @@ use super::eval_view::{
     probability_table, setting,
 };
 use super::html::{Page, Section};
-use super::plot::{Bar, BarChart, Columns, Scale, Value, bars, columns};
+use super::plot::{Bar, BarChart, BarValue, Columns, Scale, bars, columns};
 use super::table::Table;
+use crate::constraint::LpKind;
 use crate::eval::record::{EvalReport, RunReport};
 
 /// A self-contained page: what each logit processor costs, what goes wrong, where the time goes.
@@ -68,11 +69,11 @@ fn name(report: &EvalReport, run: &RunReport) -> String {
 fn harm_plot(report: &EvalReport) -> String {
     let share = |run: &RunReport, count: Option<u64>| {
         let value = count.map(|count| count as f64 / run.outcome.blocks.max(1) as f64);
-        Value { value, text: super::format::percent_or_dash(value) }
+        BarValue { value, text: super::format::percent_or_dash(value) }
     };
     let bar = |run: &RunReport| Bar {
         label: name(report, run),
-        strong: run.lp == "automaton",
+        strong: run.lp == LpKind::Automaton,
         values: vec![
             share(run, Some(run.outcome.junk_blocks_strict)),
             share(run, run.outcome.truncated_blocks),
@@ -93,11 +94,11 @@ fn time_plot(report: &EvalReport) -> String {
         let time = &run.cost.seconds;
         let part = |seconds: f64| {
             let value = Some(seconds / time.total.max(f64::MIN_POSITIVE));
-            Value { value, text: super::format::percent_or_dash(value) }
+            BarValue { value, text: super::format::percent_or_dash(value) }
         };
         Bar {
             label: name(report, run),
-            strong: run.lp == "automaton",
+            strong: run.lp == LpKind::Automaton,
             values: [time.prefill, time.forward, time.lp, time.sampling].map(part).to_vec(),
         }
     };
@@ -130,7 +131,7 @@ fn examples_section(section: &mut Section, report: &EvalReport) {
     for run in report.runs.iter().filter(|run| !run.examples.is_empty()) {
         section.heading(&format!("`{}`", name(report, run)));
         for example in &run.examples {
-            section.paragraph(&format!("`{}`: {}", example.smiles, example.problem));
+            section.paragraph(&format!("`{}`: {}", example.smiles, example.problem.name()));
             section.marked(&example.text, &example.marks);
         }
     }
@@ -157,7 +158,7 @@ fn method(section: &mut Section, report: &EvalReport) {
                 || "half more tokens than the molecule's longest text takes, and 16,".to_owned(),
                 |most| format!("{most} tokens"),
             ),
-            protocol.kv_cache,
+            protocol.kv_cache.name(),
             protocol.preset
         ),
     ]);

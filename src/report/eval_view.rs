@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use super::format::{number, percent, rate, seconds, thousands};
 use super::table::Table;
 use crate::audit::GeometryReport;
-use crate::eval::record::{Comparison, EvalReport, RunReport};
+use crate::constraint::LpKind;
+use crate::eval::record::{EvalReport, PairedComparison, RunReport};
 use crate::stats::Interval;
 use crate::stats::bootstrap::Mean;
 
@@ -44,7 +45,7 @@ pub fn outcome_table(report: &EvalReport) -> Table {
             geometry(|geometry| geometry.bond_length_error_angstrom),
             geometry(|geometry| geometry.mat_precision_angstrom),
         ]);
-        add(&mut table, run.lp == "automaton", cells);
+        add(&mut table, run.lp == LpKind::Automaton, cells);
     }
     table.note("Blocks in percent of all blocks; bond error and MAT-P over the texts that pass.");
     table
@@ -91,7 +92,7 @@ pub fn comparison_table(report: &EvalReport) -> Table {
             difference(pair.mat_recall_difference_angstrom),
             format!("{:.2}", pair.speed_ratio),
         ]);
-        add(&mut table, pair.lp == "automaton", cells);
+        add(&mut table, pair.lp == LpKind::Automaton, cells);
     }
     table.note(
         "Differences over the molecules whose texts pass both ways, 95 % bootstrap; same text: of those that are \
@@ -137,7 +138,7 @@ pub fn cost_table(report: &EvalReport) -> Table {
             share(time.templates),
             share(time.other),
         ]);
-        add(&mut table, run.lp == "automaton", cells);
+        add(&mut table, run.lp == LpKind::Automaton, cells);
     }
     table
 }
@@ -158,7 +159,7 @@ pub fn probability_table(report: &EvalReport) -> Table {
             let mut cells = model_cells(report, &run.model);
             cells.extend([
                 run.label(),
-                class.class.clone(),
+                class.class.name().to_owned(),
                 thousands(class.tokens),
                 percent(class.forced as f64 / class.tokens.max(1) as f64),
                 format!("{:.3}", class.mean_probability),
@@ -212,11 +213,14 @@ pub fn setting(report: &EvalReport) -> String {
         protocol.preset,
         protocol.seed,
         protocol.batch,
-        protocol.engine,
+        protocol.engine.name(),
         devices.first().unwrap_or(&"-"),
     );
-    if let Some(synthetic) = &protocol.synthetic {
-        out.push_str(&format!("; random weights of the {synthetic} shape: only the speed means anything"));
+    if let Some(synthetic) = protocol.synthetic {
+        out.push_str(&format!(
+            "; random weights of the {} shape: only the speed means anything",
+            synthetic.name()
+        ));
     }
     if protocol.strip_junk {
         out.push_str("; junk was taken off numbers before judging");
@@ -235,7 +239,7 @@ pub fn fastest(report: &EvalReport) -> Option<String> {
     Some(format!("`{}` is fastest: {}.", best.label(), rate(speed(&best), "conformers")))
 }
 
-fn same_text(pair: &Comparison) -> String {
+fn same_text(pair: &PairedComparison) -> String {
     format!("{} of {}", thousands(pair.identical), thousands(pair.well_formed_without))
 }
 

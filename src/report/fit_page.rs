@@ -5,7 +5,7 @@
 use super::fit_view::{certificate_table, classes_table, lead, refusal, table};
 use super::format::{angstrom, percent, thousands};
 use super::html::{Page, Section};
-use super::plot::{Bar, BarChart, Columns, Scale, Scatter, ScatterPoint, Value, bars, columns, scatter};
+use super::plot::{Bar, BarChart, BarValue, Columns, Scale, Scatter, ScatterPoint, bars, columns, scatter};
 use super::table::Table;
 use crate::placeholder::{CandidateReport, FitReport, FitResult, Objective, SearchReport};
 
@@ -139,7 +139,7 @@ pub fn distribution_plot(result: &FitResult) -> String {
 
 /// Junk and truncation by placeholder.
 pub fn drift_plot(result: &FitResult) -> String {
-    let value = |share: f64| Value { value: Some(share), text: percent(share) };
+    let value = |share: f64| BarValue { value: Some(share), text: percent(share) };
     chart(
         result,
         "Drift by placeholder",
@@ -159,7 +159,7 @@ pub fn harm_plot(result: &FitResult) -> String {
             (Some(rmsd), true) => format!("{} Å, {unparsable} unparsable", angstrom(rmsd)),
             (None, _) => format!("{unparsable} unparsable"),
         };
-        vec![Value { value: candidate.measures.rmsd_angstrom, text }]
+        vec![BarValue { value: candidate.measures.rmsd_angstrom, text }]
     })
 }
 
@@ -169,7 +169,7 @@ fn chart(
     x_label: &str,
     series: &[&str],
     scale: Scale,
-    values: impl Fn(&CandidateReport) -> Vec<Value>,
+    values: impl Fn(&CandidateReport) -> Vec<BarValue>,
 ) -> String {
     let bar = |candidate: &CandidateReport| Bar {
         label: candidate.placeholder.clone(),
@@ -222,7 +222,7 @@ mod tests {
         let refused = Refused {
             tokenizer: "fused".to_owned(),
             tokenizer_sha256: String::new(),
-            dialect: Dialect::Fixed,
+            dialect: Dialect::FIXED,
             tokens: vec!["<-0.".to_owned()],
             token_count: 1,
             reason: "templates would force it".to_owned(),

@@ -261,7 +261,7 @@ pub(super) mod tests {
         FitResult {
             tokenizer: "qwen3-custom".to_owned(),
             tokenizer_sha256: String::new(),
-            dialect: Dialect::Fixed,
+            dialect: Dialect::FIXED,
             conformers: 800,
             blocks: 19_123,
             placeholder: "0.0000,0.0000,0.0000".to_owned(),

@@ -3,7 +3,8 @@
 //! - [`table::Table`] is one table, shown by [`table::Table::render`] in a terminal and by [`html`] in a page.
 //! - [`plot`] draws SVG by plotters, without fonts: the same bytes on every machine.
 //! - [`html::Page`] is a page of sections that loads nothing from anywhere.
-//! - [`stats_view`], [`fit_view`], [`fit_page`], [`design_view`], [`design_page`], [`train_view`], [`audit_view`], [`eval_view`], [`eval_page`] and
+//! - [`stats_view`], [`fit_view`], [`fit_page`], [`design_view`], [`design_page`], [`learned_view`], [`comparison_view`],
+//!   [`promises_view`], [`train_view`], [`audit_view`], [`eval_view`], [`eval_page`] and
 //!   [`compare_view`] put these together for the verbs; [`card`]
 //!   is the section of a model card for an extended tokenizer.
 //! - [`format`](mod@format) holds how numbers are written for people.
@@ -14,6 +15,7 @@ pub mod audit_view;
 pub mod card;
 #[cfg(feature = "generate")]
 pub mod compare_view;
+pub mod comparison_view;
 pub mod design_page;
 pub mod design_view;
 #[cfg(feature = "generate")]
@@ -26,6 +28,7 @@ pub mod format;
 pub mod html;
 pub mod learned_view;
 pub mod plot;
+pub mod promises_view;
 pub mod stats_view;
 pub mod table;
 pub mod tokens_view;

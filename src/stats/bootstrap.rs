@@ -4,7 +4,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::interval::{Interval, LEVEL};
 
@@ -35,7 +35,7 @@ pub fn bootstrap_mean(values: &[f64], resamples: u32, level: f64, seed: u64) -> 
 }
 
 /// A mean over independent items, such as molecules.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Mean {
     /// How many items.
     pub items: usize,

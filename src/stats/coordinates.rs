@@ -8,19 +8,30 @@ use super::interval::ClusterSums;
 use super::moments::Moments;
 use super::size::{SIZE_CLASSES, size_class};
 use crate::corpus::Conformer;
-use crate::text::Fixed;
-use crate::text::number::{UNITS_PER_ANGSTROM, decimals_stripped};
+use crate::text::{Fixed, Precision};
 
 /// Exact statistics of the coordinates of conformers.
 ///
 /// Count on each thread with [`add`](Self::add), then [`merge`](Self::merge) in any order: only integers are kept, so the
 /// result is the same. Memory grows with the number of distinct molecules (about 120 bytes each), not of conformers.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CoordinateStats {
+    precision: Precision,
     pub(super) classes: [Group; SIZE_CLASSES.len()],
 }
 
+impl Default for CoordinateStats {
+    fn default() -> Self {
+        CoordinateStats::new(Precision::FOUR)
+    }
+}
+
 impl CoordinateStats {
+    /// Counts coordinates of so many decimals.
+    pub fn new(precision: Precision) -> Self {
+        CoordinateStats { precision, classes: std::array::from_fn(|_| Group::new(precision)) }
+    }
+
     /// Counts one conformer.
     pub fn add(&mut self, conformer: &Conformer) {
         let class = size_class(conformer.coordinates.len());
@@ -34,7 +45,7 @@ impl CoordinateStats {
 
     /// All size classes as one group.
     pub(super) fn total(&self) -> Group {
-        let mut total = Group::default();
+        let mut total = Group::new(self.precision);
         self.classes.iter().for_each(|class| total.merge(class));
         total
     }
@@ -67,7 +78,7 @@ struct Molecule {
 }
 
 /// Counts of a group of conformers.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Group {
     pub conformers: u64,
     pub blocks: u64,
@@ -79,22 +90,34 @@ pub(super) struct Group {
 }
 
 /// Counts of one axis.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Axis {
+    pub precision: Precision,
     pub zero: u64,
     pub positive: u64,
     /// One, two, three or more digits before the point.
     pub integer_digits: [u64; 3],
     /// The first digit written; 0 below 1 Å.
     pub first_digit: [u64; 10],
-    /// 0 to 4 of the four decimals are trailing zeros.
-    pub trailing_zeros: [u64; 5],
+    /// By how many of the decimals are trailing zeros, from none to all.
+    pub trailing_zeros: Vec<u64>,
     /// In units of [`Fixed`].
     pub moments: Moments,
     pub histogram: CoordinateHistogram,
 }
 
 impl Group {
+    fn new(precision: Precision) -> Self {
+        Group {
+            conformers: 0,
+            blocks: 0,
+            sizes: Tally::default(),
+            size_moments: Moments::default(),
+            axes: std::array::from_fn(|_| Axis::new(precision)),
+            molecules: HashMap::new(),
+        }
+    }
+
     fn add(&mut self, molecule: u64, coordinates: &[[Fixed; 3]]) {
         let blocks = coordinates.len() as u64;
         self.conformers += 1;
@@ -109,8 +132,8 @@ impl Group {
                 let features = &mut molecule.features[axis];
                 features[Feature::Negative as usize] += u64::from(value < 0);
                 features[Feature::Shortened as usize] += u64::from(value % 10 == 0);
-                features[Feature::TenOrMore as usize] += u64::from(reaches(value, 10));
-                features[Feature::FifteenOrMore as usize] += u64::from(reaches(value, 15));
+                features[Feature::TenOrMore as usize] += u64::from(self.axes[axis].reaches(value, 10));
+                features[Feature::FifteenOrMore as usize] += u64::from(self.axes[axis].reaches(value, 15));
             }
         }
     }
@@ -147,6 +170,19 @@ impl Group {
 }
 
 impl Axis {
+    fn new(precision: Precision) -> Self {
+        Axis {
+            precision,
+            zero: 0,
+            positive: 0,
+            integer_digits: [0; 3],
+            first_digit: [0; 10],
+            trailing_zeros: vec![0; precision.decimals() + 1],
+            moments: Moments::default(),
+            histogram: CoordinateHistogram::new(precision),
+        }
+    }
+
     fn add(&mut self, value: Fixed) {
         let magnitude = value.unsigned_abs();
         match value.signum() {
@@ -154,7 +190,7 @@ impl Axis {
             1 => self.positive += 1,
             _ => {}
         }
-        let mut integer = magnitude / UNITS_PER_ANGSTROM as u32;
+        let mut integer = magnitude / self.precision.units_per_angstrom() as u32;
         let mut digits = 1;
         while integer >= 10 {
             integer /= 10;
@@ -162,9 +198,13 @@ impl Axis {
         }
         self.integer_digits[digits.min(3) - 1] += 1;
         self.first_digit[integer as usize] += 1;
-        self.trailing_zeros[decimals_stripped(magnitude)] += 1;
+        self.trailing_zeros[self.precision.trailing_zeros(magnitude)] += 1;
         self.moments.add(i64::from(value));
         self.histogram.add(value);
+    }
+
+    fn reaches(&self, value: Fixed, angstrom: Fixed) -> bool {
+        value.unsigned_abs() >= (angstrom * self.precision.units_per_angstrom()) as u32
     }
 
     fn merge(&mut self, other: &Axis) {
@@ -179,16 +219,13 @@ impl Axis {
 
     /// How many characters the stripped dialect saves: one per trailing zero, and the point if nothing is left after it.
     pub fn stripped_characters(&self) -> u64 {
-        let saved = [0, 1, 2, 3, 5];
-        self.trailing_zeros.iter().zip(saved).map(|(count, saved)| count * saved).sum()
+        let all = self.precision.decimals();
+        let saved = |zeros: usize| (zeros + usize::from(zeros == all)) as u64;
+        self.trailing_zeros.iter().enumerate().map(|(zeros, count)| count * saved(zeros)).sum()
     }
 }
 
-fn reaches(value: Fixed, angstrom: u32) -> bool {
-    value.unsigned_abs() >= angstrom * UNITS_PER_ANGSTROM as u32
-}
-
-fn add_counts<const N: usize>(mine: &mut [u64; N], theirs: &[u64; N]) {
+fn add_counts(mine: &mut [u64], theirs: &[u64]) {
     mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine += theirs);
 }
 

@@ -4,16 +4,15 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::text::Fixed;
-use crate::text::number::UNITS_PER_ANGSTROM;
+use crate::text::{Fixed, Precision};
 
-/// The width of a bin: 0.1 Å.
-pub const BIN_UNITS: Fixed = UNITS_PER_ANGSTROM / 10;
+/// Coordinates from minus to plus this have bins of their own, in Å.
+const RANGE_ANGSTROM: Fixed = 30;
 
-/// Coordinates from `-RANGE` up to `RANGE` have bins of their own: 30 Å.
-pub const RANGE: Fixed = 30 * UNITS_PER_ANGSTROM;
+/// Bins of an Å.
+const BINS_PER_ANGSTROM: Fixed = 10;
 
-const BINS: usize = (2 * RANGE / BIN_UNITS) as usize;
+const BINS: usize = (2 * RANGE_ANGSTROM * BINS_PER_ANGSTROM) as usize;
 
 /// The quantiles that reports show.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -40,23 +39,38 @@ impl Quantiles {
 /// Coordinates in bins of 0.1 Å over ±30 Å; what lies outside is counted at either end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CoordinateHistogram {
-    /// Bin `i` counts `-RANGE + i·BIN_UNITS <= x < -RANGE + (i + 1)·BIN_UNITS`.
+    /// The decimals of what is counted.
+    precision: Precision,
+    /// Bin `i` counts `-range + i·width <= x < -range + (i + 1)·width`.
     bins: Vec<u64>,
     below: u64,
     above: u64,
     extremes: Option<(Fixed, Fixed)>,
 }
 
-impl Default for CoordinateHistogram {
-    fn default() -> Self {
-        CoordinateHistogram { bins: vec![0; BINS], below: 0, above: 0, extremes: None }
-    }
-}
-
 impl CoordinateHistogram {
+    /// Counts coordinates of so many decimals.
+    pub fn new(precision: Precision) -> Self {
+        CoordinateHistogram { precision, bins: vec![0; BINS], below: 0, above: 0, extremes: None }
+    }
+
+    /// The width of a bin, in units of the last decimal: 0.1 Å.
+    fn width(&self) -> Fixed {
+        self.precision.units_per_angstrom() / BINS_PER_ANGSTROM
+    }
+
+    /// Where the bins end, in the same units: 30 Å.
+    fn range(&self) -> Fixed {
+        RANGE_ANGSTROM * self.precision.units_per_angstrom()
+    }
+
+    fn in_angstrom(&self, units: f64) -> f64 {
+        units / f64::from(self.precision.units_per_angstrom())
+    }
+
     /// Counts `value` once.
     pub fn add(&mut self, value: Fixed) {
-        let bin = (value + RANGE).div_euclid(BIN_UNITS);
+        let bin = (value + self.range()).div_euclid(self.width());
         match usize::try_from(bin) {
             Err(_) => self.below += 1,
             Ok(bin) if bin < BINS => self.bins[bin] += 1,
@@ -92,11 +106,12 @@ impl CoordinateHistogram {
 
     fn quantile(&self, per_mille: u64) -> Option<f64> {
         let (min, max) = self.extremes?;
-        let edge = |bin: usize| -RANGE + bin as Fixed * BIN_UNITS;
+        let (range, width) = (self.range(), self.width());
+        let edge = |bin: usize| -range + bin as Fixed * width;
         let inner = self.bins.iter().enumerate().map(|(i, &count)| (edge(i), edge(i + 1), count));
-        let bins = std::iter::once((min.min(-RANGE), -RANGE, self.below))
+        let bins = std::iter::once((min.min(-range), -range, self.below))
             .chain(inner)
-            .chain(std::iter::once((RANGE, max.max(RANGE), self.above)));
+            .chain(std::iter::once((range, max.max(range), self.above)));
         let total: u64 = self.below + self.bins.iter().sum::<u64>() + self.above;
         let wanted = total as f64 * per_mille as f64 / 1000.0;
         let mut before = 0;
@@ -105,7 +120,7 @@ impl CoordinateHistogram {
                 let inside = (wanted - before as f64) / count as f64;
                 let value = f64::from(from) + inside * f64::from(to - from);
                 let clipped = value.clamp(f64::from(min), f64::from(max));
-                return Some(clipped / f64::from(UNITS_PER_ANGSTROM));
+                return Some(self.in_angstrom(clipped));
             }
             before += count;
         }
@@ -117,8 +132,8 @@ impl CoordinateHistogram {
         let first = self.bins.iter().position(|&n| n > 0).unwrap_or(0);
         let end = self.bins.iter().rposition(|&n| n > 0).map_or(first, |last| last + 1);
         HistogramView {
-            from_angstrom: f64::from(-RANGE + first as Fixed * BIN_UNITS) / f64::from(UNITS_PER_ANGSTROM),
-            width_angstrom: f64::from(BIN_UNITS) / f64::from(UNITS_PER_ANGSTROM),
+            from_angstrom: self.in_angstrom(f64::from(-self.range() + first as Fixed * self.width())),
+            width_angstrom: self.in_angstrom(f64::from(self.width())),
             counts: self.bins[first..end].to_vec(),
             below: self.below,
             above: self.above,
@@ -189,7 +204,7 @@ mod tests {
 
     #[test]
     fn bins_hold_their_left_edge() {
-        let mut histogram = CoordinateHistogram::default();
+        let mut histogram = CoordinateHistogram::new(Precision::FOUR);
         for value in [-1, -1000, -1001, 0, 999, 1000] {
             histogram.add(value);
         }
@@ -200,8 +215,9 @@ mod tests {
 
     #[test]
     fn what_lies_outside_is_kept() {
-        let mut histogram = CoordinateHistogram::default();
-        for value in [-999_999_999, -RANGE, RANGE - 1, RANGE, 999_999_999] {
+        let mut histogram = CoordinateHistogram::new(Precision::FOUR);
+        let range = histogram.range();
+        for value in [-999_999_999, -range, range - 1, range, 999_999_999] {
             histogram.add(value);
         }
         assert_eq!(histogram.extremes(), Some((-999_999_999, 999_999_999)));
@@ -211,13 +227,13 @@ mod tests {
 
     #[test]
     fn quantiles_of_a_uniform_range() {
-        let mut histogram = CoordinateHistogram::default();
+        let mut histogram = CoordinateHistogram::new(Precision::FOUR);
         (-20_000..20_000).for_each(|value| histogram.add(value));
         let q = histogram.quantiles().unwrap();
         for (got, want) in [(q.p05, -1.8), (q.p25, -1.0), (q.p50, 0.0), (q.p75, 1.0), (q.p95, 1.8)] {
             assert!((got - want).abs() < 1e-9, "{got} {want}");
         }
-        assert_eq!(CoordinateHistogram::default().quantiles(), None);
+        assert_eq!(CoordinateHistogram::new(Precision::FOUR).quantiles(), None);
     }
 
     #[test]

@@ -4,14 +4,14 @@
 //! therefore a ratio of two sums over *clusters* (molecules), and its interval comes from the spread between clusters:
 //! [`ClusterSums`]. [`wilson`] is for independent trials, [`paired`] for differences on the same items.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 /// The confidence level of reports.
 pub const LEVEL: f64 = 0.95;
 
 /// A confidence interval, both ends included.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// The lower end.
     pub low: f64,

@@ -6,7 +6,6 @@ use super::coordinates::{Axis, CoordinateStats, Feature, Group};
 use super::histogram::{HistogramView, Quantiles};
 use super::interval::{ClusterSums, Interval, LEVEL};
 use super::size::SIZE_CLASSES;
-use crate::text::number::UNITS_PER_ANGSTROM;
 
 /// The format of [`StatsReport`].
 pub const SCHEMA: &str = "drift.stats/1";
@@ -108,7 +107,7 @@ pub struct AxisReport {
     pub axis: &'static str,
     /// Coordinates below zero.
     pub negative: Share,
-    /// Coordinates of zero, as written: below 0.0001 Å in magnitude.
+    /// Coordinates of zero, as written: below one unit of the last decimal in magnitude.
     pub zero: u64,
     /// Coordinates above zero.
     pub positive: u64,
@@ -116,8 +115,8 @@ pub struct AxisReport {
     pub integer_digits: [u64; 3],
     /// Coordinates by the first digit written, 0 to 9.
     pub first_digit: [u64; 10],
-    /// Coordinates by how many of the four decimals are trailing zeros, 0 to 4.
-    pub trailing_zeros: [u64; 5],
+    /// Coordinates by how many of the decimals are trailing zeros, from none to all.
+    pub trailing_zeros: Vec<u64>,
     /// Coordinates that the stripped dialect shortens.
     pub shortened: Share,
     /// Coordinates of 10 Å or more in magnitude.
@@ -203,7 +202,7 @@ impl AxisReport {
             positive: axis.positive,
             integer_digits: axis.integer_digits,
             first_digit: axis.first_digit,
-            trailing_zeros: axis.trailing_zeros,
+            trailing_zeros: axis.trailing_zeros.clone(),
             shortened: share(Feature::Shortened),
             ten_or_more: share(Feature::TenOrMore),
             fifteen_or_more: share(Feature::FifteenOrMore),
@@ -215,7 +214,7 @@ impl AxisReport {
 
 /// In Å.
 fn axis_summary(axis: &Axis) -> Option<Summary> {
-    let angstrom = |units: f64| units / f64::from(UNITS_PER_ANGSTROM);
+    let angstrom = |units: f64| units / f64::from(axis.precision.units_per_angstrom());
     let (min, max) = axis.histogram.extremes()?;
     Some(Summary {
         min: angstrom(f64::from(min)),

@@ -1,43 +1,17 @@
 //! Parsing and writing enriched SMILES.
 
-use super::Dialect;
-use super::number::{Digits, Fixed, NumberError, parse_number, write_number};
+use super::block::{BlockError, parse_block, write_block};
+use super::dialect::{Dialect, Fixed, Reading, Written};
 
 /// What a text is made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Enriched {
     /// The text with every block emptied: `[C]<>[C]<>=[O]<>`.
     pub skeleton: String,
-    /// One entry per block, in text order, in 10⁻⁴ Å.
+    /// One entry per block, in text order, in units of the last decimal.
     pub coordinates: Vec<[Fixed; 3]>,
     /// Which dialects the numbers agree with.
     pub written: Written,
-}
-
-/// Which dialects a text agrees with; both hold for a text without trailing zeros in any number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Written {
-    /// Every number has exactly four decimals.
-    pub fixed: bool,
-    /// No number has trailing zeros.
-    pub stripped: bool,
-}
-
-impl Written {
-    /// Agrees with everything: the state before the first number.
-    pub const ANY: Written = Written { fixed: true, stripped: true };
-
-    fn and(self, digits: Digits) -> Self {
-        Written {
-            fixed: self.fixed && matches!(digits, Digits::Both | Digits::Fixed),
-            stripped: self.stripped && matches!(digits, Digits::Both | Digits::Stripped),
-        }
-    }
-
-    /// What holds for both.
-    pub fn join(self, other: Written) -> Self {
-        Written { fixed: self.fixed && other.fixed, stripped: self.stripped && other.stripped }
-    }
 }
 
 /// Why a text was refused, with the byte offset.
@@ -66,11 +40,8 @@ pub enum TextProblem {
     #[error("unexpected {0:?}")]
     Unexpected(char),
     /// A block that does not hold three numbers.
-    #[error("block holds {0} numbers, not three")]
-    Count(usize),
-    /// A number that is not one.
-    #[error("number {0}: {1}")]
-    Number(String, NumberError),
+    #[error(transparent)]
+    Block(#[from] BlockError),
     /// Parentheses that do not match.
     #[error("unbalanced parentheses")]
     Parentheses,
@@ -83,7 +54,7 @@ pub enum TextProblem {
 ///
 /// # Errors
 /// The first place that breaks the grammar.
-pub fn parse(text: &str) -> Result<Enriched, TextError> {
+pub fn parse(text: &str, reading: Reading) -> Result<Enriched, TextError> {
     let bytes = text.as_bytes();
     let blocks = bytes.len() / 24 + 1;
     let mut out = Enriched {
@@ -100,8 +71,8 @@ pub fn parse(text: &str) -> Result<Enriched, TextError> {
                     .map(|n| open + n)
                     .ok_or_else(|| error(open, TextProblem::Unclosed('<')))?;
                 out.skeleton.push_str(&text[copied..=open]);
-                let (values, written) =
-                    parse_block(&bytes[open + 1..close]).map_err(|problem| error(open + 1, problem))?;
+                let (values, written) = parse_block(&bytes[open + 1..close], reading)
+                    .map_err(|problem| error(open + 1, problem.into()))?;
                 out.coordinates.push(values);
                 out.written = out.written.join(written);
                 copied = close;
@@ -154,23 +125,6 @@ fn unexpected(text: &str, at: usize) -> TextProblem {
     TextProblem::Unexpected(text[at..].chars().next().unwrap_or('\u{fffd}'))
 }
 
-/// Parses what stands between `<` and `>`: exactly three numbers.
-pub fn parse_block(inside: &[u8]) -> Result<([Fixed; 3], Written), TextProblem> {
-    let mut values = [0; 3];
-    let mut written = Written::ANY;
-    let mut count = 0;
-    for part in inside.split(|&b| b == b',') {
-        if count < 3 {
-            let (value, digits) =
-                parse_number(part).map_err(|e| TextProblem::Number(crate::error::excerpt(part), e))?;
-            values[count] = value;
-            written = written.and(digits);
-        }
-        count += 1;
-    }
-    if count == 3 { Ok((values, written)) } else { Err(TextProblem::Count(count)) }
-}
-
 /// Writes `coordinates` into the blocks of `skeleton`, in order; blocks beyond them stay empty.
 pub fn write(skeleton: &str, coordinates: &[[Fixed; 3]], dialect: Dialect) -> String {
     let mut out = String::with_capacity(skeleton.len() + coordinates.len() * 24);
@@ -190,19 +144,13 @@ pub fn append(skeleton: &str, coordinates: &[[Fixed; 3]], dialect: Dialect, out:
     out.push_str(rest);
 }
 
-/// Appends `x,y,z`.
-pub fn write_block(block: &[Fixed; 3], dialect: Dialect, out: &mut String) {
-    for (axis, &value) in block.iter().enumerate() {
-        if axis > 0 {
-            out.push(',');
-        }
-        write_number(value, dialect, out);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn parse(text: &str) -> Result<Enriched, TextError> {
+        super::parse(text, Reading::default())
+    }
 
     #[test]
     fn splits_and_joins() {
@@ -211,16 +159,16 @@ mod tests {
         assert_eq!(parsed.skeleton, "[C]<>[C]<>=[O]<>");
         assert_eq!(parsed.coordinates[2], [20_988, -4_840, -126_413]);
         assert_eq!(parsed.written, Written { fixed: true, stripped: false });
-        assert_eq!(write(&parsed.skeleton, &parsed.coordinates, Dialect::Fixed), text);
-        let stripped = write(&parsed.skeleton, &parsed.coordinates, Dialect::Stripped);
+        assert_eq!(write(&parsed.skeleton, &parsed.coordinates, Dialect::FIXED), text);
+        let stripped = write(&parsed.skeleton, &parsed.coordinates, Dialect::STRIPPED);
         assert_eq!(parse(&stripped).unwrap().written, Written { fixed: false, stripped: true });
     }
 
     #[test]
     fn refuses_with_a_place() {
         for (text, at, problem) in [
-            ("[C]<1,2>", 4, TextProblem::Count(2)),
-            ("[C]<1,2,3,4>", 4, TextProblem::Count(4)),
+            ("[C]<1,2>", 4, BlockError::Count(2).into()),
+            ("[C]<1,2,3,4>", 4, BlockError::Count(4).into()),
             ("[C]", 2, TextProblem::MissingBlock),
             ("[C", 0, TextProblem::Unclosed('[')),
             ("[C]<1,2,3", 3, TextProblem::Unclosed('<')),

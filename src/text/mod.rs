@@ -2,11 +2,16 @@
 //!
 //! - [`parse`] splits a text into its *skeleton* (the text with every block emptied to `<>`) and its coordinates;
 //!   [`write()`] is the inverse.
-//! - [`number`] holds the fixed-point arithmetic of coordinates, [`skeleton`] what can be done without coordinates,
+//! - [`block`] is the grammar of what stands between `<` and `>`, [`number`] of the numbers in it, in every [`Dialect`].
+//! - [`elements`] are symbols and numbers, [`number`] holds the fixed-point arithmetic of coordinates, [`skeleton`] what can be done without coordinates,
 //!   [`graph`] the comparison of molecular graphs, [`smiles`] the reading of SMILES as RDKit reads them.
 //!
-//! The format is that of 3DMolGen: heavy atoms only, bare atoms bracketed, four decimals truncated toward zero.
+//! The format is that of 3DMolGen: heavy atoms only, bare atoms bracketed, decimals (four, by default)
+//! truncated toward zero.
 
+pub mod block;
+pub mod dialect;
+pub mod elements;
 pub mod enriched;
 pub mod graph;
 pub mod number;
@@ -14,35 +19,12 @@ pub mod skeleton;
 pub mod smiles;
 pub mod spelling;
 
-pub use enriched::{Enriched, TextError, Written, append, parse, parse_block, write};
+pub use block::{is_three_numbers, parse_block};
+pub use dialect::{AskedDialect, Dialect, Fixed, Precision, Reading, Separator, TrailingZeros, Written};
+pub use enriched::{Enriched, TextError, append, parse, write};
 pub use graph::{SameGraph, same_graph};
 
-pub use number::Fixed;
-
-use serde::{Deserialize, Serialize};
-
-/// How decimals are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Dialect {
-    /// Exactly four decimals: `0.5000`.
-    Fixed,
-    /// Trailing zeros, and a trailing point, removed: `0.5`.
-    Stripped,
-}
-
-impl Dialect {
-    /// Both dialects, in the order of reports.
-    pub const ALL: [Dialect; 2] = [Dialect::Fixed, Dialect::Stripped];
-
-    /// `fixed` or `stripped`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Dialect::Fixed => "fixed",
-            Dialect::Stripped => "stripped",
-        }
-    }
-}
+pub use number::scan_prefix;
 
 /// The tag before a conformer's text.
 pub const CONFORMER_OPEN: &str = "[CONFORMER]";

@@ -1,30 +1,74 @@
-//! Coordinates as fixed-point integers, parsed and written without floats.
+//! The numbers of blocks, `-?(0|[1-9]\d*)(\.\d+)?`: scanned, parsed and written, as fixed-point integers, without floats.
+//!
+//! All who read numbers read them with [`scan_prefix`]; what they make of a number that is not whole is theirs.
 //!
 //! The users' `trunc(x * 10000) / 10000` in floating point loses 0.0001 on about 7 % of four-decimal numbers;
 //! decimal text is cut here digit by digit instead.
 
-use super::Dialect;
+use super::dialect::{Dialect, Fixed, Precision, Written};
 
-/// A coordinate in units of 10⁻⁴ Å.
-pub type Fixed = i32;
-
-/// Units of [`Fixed`] in one Å.
-pub const UNITS_PER_ANGSTROM: Fixed = 10_000;
-
-/// The largest magnitude that a coordinate may have: 99,999.9999 Å.
-pub const MAX_FIXED: Fixed = 999_999_999;
-
-/// How the digits of a number were written.
+/// The number that a text begins with, `-?\d*(\.\d*)?`, as far as it goes; a point counts only behind a digit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Digits {
-    /// Exactly four decimals, the last one not zero: legal in both dialects.
-    Both,
-    /// Exactly four decimals, the last one zero.
-    Fixed,
-    /// Fewer than four decimals and no trailing zero.
-    Stripped,
-    /// Fewer than four decimals with a trailing zero: neither dialect.
-    Neither,
+pub struct NumberPrefix {
+    /// It begins with `-`.
+    pub negative: bool,
+    /// Digits before the point.
+    pub integer_digits: usize,
+    /// There is a point.
+    pub point: bool,
+    /// Digits behind the point.
+    pub decimals: usize,
+    /// Zeros at the end of the decimals.
+    pub trailing_zeros: usize,
+    /// Bytes of the number.
+    pub length: usize,
+    /// Bytes behind it.
+    pub rest: usize,
+}
+
+impl NumberPrefix {
+    /// Whether there is a digit.
+    pub fn has_digits(&self) -> bool {
+        self.integer_digits > 0
+    }
+
+    /// Whether the text is a number and nothing else, `-?\d+(\.\d*)?`: what replay takes for one that can be read.
+    pub fn is_number(&self) -> bool {
+        self.has_digits() && self.rest == 0
+    }
+
+    /// The digits before the point, of the text that was scanned.
+    pub fn integer<'t>(&self, text: &'t [u8]) -> &'t [u8] {
+        let start = usize::from(self.negative);
+        &text[start..start + self.integer_digits]
+    }
+
+    /// The digits behind the point, of the text that was scanned.
+    pub fn fraction<'t>(&self, text: &'t [u8]) -> &'t [u8] {
+        &text[self.length - self.decimals..self.length]
+    }
+}
+
+/// Scans the number that `text` begins with.
+pub fn scan_prefix(text: &[u8]) -> NumberPrefix {
+    let digits = |from: usize| text[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let negative = text.first() == Some(&b'-');
+    let start = usize::from(negative);
+    let integer_digits = digits(start);
+    let mut length = start + integer_digits;
+    let point = integer_digits > 0 && text.get(length) == Some(&b'.');
+    let decimals = if point { digits(length + 1) } else { 0 };
+    length += usize::from(point) + decimals;
+    let trailing_zeros = text[length - decimals..length].iter().rev().take_while(|b| **b == b'0').count();
+    NumberPrefix {
+        negative,
+        integer_digits,
+        point,
+        decimals,
+        trailing_zeros,
+        length,
+        rest: text.len() - length,
+    }
 }
 
 /// Why a number was refused.
@@ -33,68 +77,83 @@ pub enum NumberError {
     /// Not of the form `-?(0|[1-9]\d*)(\.\d+)?`.
     #[error("not a number of the form -?digits[.digits]")]
     Malformed,
-    /// More than four decimals.
-    #[error("more than four decimals")]
-    TooManyDecimals,
+    /// More decimals than the text should have.
+    #[error("more than {} decimals", .0.in_words())]
+    TooManyDecimals(Precision),
     /// NaN or infinity.
     #[error("not finite")]
     NotFinite,
-    /// Beyond [`MAX_FIXED`].
-    #[error("beyond 99,999.9999 Å")]
-    OutOfRange,
+    /// Beyond [`Precision::max_fixed`].
+    #[error("beyond {} Å", largest(*.0))]
+    OutOfRange(Precision),
 }
 
-/// Parses a number of the block grammar, `-?(0|[1-9]\d*)(\.\d{1,4})?`.
-///
-/// `-0.0000` is read as zero: writers never produce it, models sometimes do.
-pub fn parse_number(text: &[u8]) -> Result<(Fixed, Digits), NumberError> {
-    let (negative, digits) = match text {
-        [b'-', rest @ ..] => (true, rest),
-        _ => (false, text),
-    };
-    let integer_len = digits.iter().take_while(|b| b.is_ascii_digit()).count();
-    if integer_len == 0 || (integer_len > 1 && digits[0] == b'0') {
-        return Err(NumberError::Malformed);
-    }
-    let fraction = match &digits[integer_len..] {
-        [] => &[][..],
-        [b'.', rest @ ..] if !rest.is_empty() && rest.iter().all(u8::is_ascii_digit) => rest,
-        _ => return Err(NumberError::Malformed),
-    };
-    if fraction.len() > 4 {
-        return Err(NumberError::TooManyDecimals);
-    }
-    let magnitude = magnitude(&digits[..integer_len], fraction)?;
-    let ends_in_zero = fraction.last() == Some(&b'0');
-    let written = match (fraction.len() == 4, ends_in_zero) {
-        (true, false) => Digits::Both,
-        (true, true) => Digits::Fixed,
-        (false, false) => Digits::Stripped,
-        (false, true) => Digits::Neither,
-    };
-    Ok((if negative { -magnitude } else { magnitude }, written))
+/// The largest number: `99,999.9999`.
+fn largest(precision: Precision) -> String {
+    let nines = |count: usize| "9".repeat(count);
+    let digits = precision.integer_digits();
+    let integer = if digits > 3 { format!("{},{}", nines(digits - 3), nines(3)) } else { nines(digits) };
+    format!("{integer}.{}", nines(precision.decimals()))
 }
 
-/// The fixed-point magnitude of `integer.fraction`, decimals beyond the fourth dropped.
-fn magnitude(integer: &[u8], fraction: &[u8]) -> Result<Fixed, NumberError> {
-    if integer.len() > 5 {
-        return Err(NumberError::OutOfRange);
+/// A number of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ParsedNumber {
+    /// In units of the last decimal.
+    pub value: Fixed,
+    /// Which dialects it agrees with.
+    pub written: Written,
+}
+
+impl ParsedNumber {
+    /// Parses a number of the block grammar, `-?(0|[1-9]\d*)(\.\d+)?`, of at most so many decimals; with `cut`, more are
+    /// dropped.
+    ///
+    /// `-0.0000` is read as zero: writers never produce it, models sometimes do.
+    ///
+    /// # Errors
+    /// If it is none, or too long or too large.
+    pub fn parse(text: &[u8], precision: Precision, cut: bool) -> Result<Self, NumberError> {
+        let prefix = scan_prefix(text);
+        let integer = prefix.integer(text);
+        let leading_zero = integer.len() > 1 && integer[0] == b'0';
+        if !prefix.is_number() || leading_zero || (prefix.point && prefix.decimals == 0) {
+            return Err(NumberError::Malformed);
+        }
+        if prefix.decimals > precision.decimals() && !cut {
+            return Err(NumberError::TooManyDecimals(precision));
+        }
+        let magnitude = magnitude(integer, prefix.fraction(text), precision)?;
+        Ok(ParsedNumber {
+            value: if prefix.negative { -magnitude } else { magnitude },
+            written: Written {
+                fixed: prefix.decimals >= precision.decimals(),
+                stripped: prefix.trailing_zeros == 0,
+            },
+        })
+    }
+}
+
+/// The fixed-point magnitude of `integer.fraction`, further decimals dropped.
+fn magnitude(integer: &[u8], fraction: &[u8], precision: Precision) -> Result<Fixed, NumberError> {
+    if integer.len() > precision.integer_digits() {
+        return Err(NumberError::OutOfRange(precision));
     }
     let mut value: Fixed = 0;
     for &digit in integer {
         value = value * 10 + Fixed::from(digit - b'0');
     }
-    for place in 0..4 {
+    for place in 0..precision.decimals() {
         let digit = fraction.get(place).map_or(0, |d| d - b'0');
         value = value * 10 + Fixed::from(digit);
     }
     Ok(value)
 }
 
-/// Truncates decimal text toward zero to four decimals, exactly: `[+-]?digits[.digits][(e|E)[+-]?digits]`.
+/// Truncates decimal text toward zero, exactly: `[+-]?digits[.digits][(e|E)[+-]?digits]`.
 ///
 /// For file formats that write numbers as text (SDF, XYZ, JSON).
-pub fn truncate_decimal(text: &str) -> Result<Fixed, NumberError> {
+pub fn truncate_decimal(text: &str, precision: Precision) -> Result<Fixed, NumberError> {
     let text = text.trim();
     let lower = text.trim_start_matches(['+', '-']).to_ascii_lowercase();
     if lower.starts_with("nan") || lower.starts_with("inf") {
@@ -116,7 +175,7 @@ pub fn truncate_decimal(text: &str) -> Result<Fixed, NumberError> {
         return Err(NumberError::Malformed);
     }
     let digits: Vec<u8> = integer.iter().chain(fraction).copied().collect();
-    let magnitude = shifted(&digits, integer.len() as i64 + exponent)?;
+    let magnitude = shifted(&digits, integer.len() as i64 + exponent, precision)?;
     Ok(if negative { -magnitude } else { magnitude })
 }
 
@@ -126,14 +185,14 @@ fn parse_exponent(text: &[u8]) -> Result<i64, NumberError> {
     Ok(exponent.clamp(-10_000, 10_000))
 }
 
-/// The value `0.d1d2d3… × 10^point` in units of 10⁻⁴ Å, truncated.
-fn shifted(digits: &[u8], point: i64) -> Result<Fixed, NumberError> {
+/// The value `0.d1d2d3… × 10^point` in units of the last decimal, truncated.
+fn shifted(digits: &[u8], point: i64, precision: Precision) -> Result<Fixed, NumberError> {
     let mut value: i64 = 0;
-    for place in 0..(point + 4).max(0) {
+    for place in 0..(point + precision.decimals() as i64).max(0) {
         let digit = usize::try_from(place).ok().and_then(|i| digits.get(i)).map_or(0, |d| d - b'0');
         value = value * 10 + i64::from(digit);
-        if value > i64::from(MAX_FIXED) {
-            return Err(NumberError::OutOfRange);
+        if value > i64::from(precision.max_fixed()) {
+            return Err(NumberError::OutOfRange(precision));
         }
         if value == 0 && place > digits.len() as i64 {
             return Ok(0);
@@ -142,58 +201,55 @@ fn shifted(digits: &[u8], point: i64) -> Result<Fixed, NumberError> {
     Ok(value as Fixed)
 }
 
-/// Truncates a single-precision value toward zero, exactly: `x · 10⁴` has at most 38 significant bits, so the
+/// Truncates a single-precision value toward zero, exactly: `x · 10⁶` has at most 44 significant bits, so the
 /// product in double precision is exact.
-pub fn truncate_f32(x: f32) -> Result<Fixed, NumberError> {
+pub fn truncate_f32(x: f32, precision: Precision) -> Result<Fixed, NumberError> {
     if !x.is_finite() {
         return Err(NumberError::NotFinite);
     }
-    let scaled = (f64::from(x) * f64::from(UNITS_PER_ANGSTROM)).trunc();
-    if scaled.abs() > f64::from(MAX_FIXED) {
-        return Err(NumberError::OutOfRange);
+    let scaled = (f64::from(x) * f64::from(precision.units_per_angstrom())).trunc();
+    if scaled.abs() > f64::from(precision.max_fixed()) {
+        return Err(NumberError::OutOfRange(precision));
     }
     Ok(scaled as Fixed)
 }
 
-/// Truncates a double toward zero by its shortest decimal spelling, so that a number that was written with four
+/// Truncates a double toward zero by its shortest decimal spelling, so that a number that was written with as many
 /// decimals keeps them (`1.1282` stored as 1.128199999… stays 1.1282).
-pub fn truncate_f64(x: f64) -> Result<Fixed, NumberError> {
+pub fn truncate_f64(x: f64, precision: Precision) -> Result<Fixed, NumberError> {
     if !x.is_finite() {
         return Err(NumberError::NotFinite);
     }
-    // Fast path: away from a four-decimal boundary the truncation of the product is certain.
-    let scaled = x * f64::from(UNITS_PER_ANGSTROM);
-    if scaled.abs() > f64::from(MAX_FIXED) {
-        return Err(NumberError::OutOfRange);
+    // Fast path: away from a boundary of the last decimal the truncation of the product is certain.
+    let scaled = x * f64::from(precision.units_per_angstrom());
+    if scaled.abs() > f64::from(precision.max_fixed()) {
+        return Err(NumberError::OutOfRange(precision));
     }
     if (scaled - scaled.round()).abs() > 1e-4 {
         return Ok(scaled.trunc() as Fixed);
     }
-    truncate_decimal(&format!("{x:?}"))
+    truncate_decimal(&format!("{x:?}"), precision)
 }
 
-/// Appends `value` in `dialect`; never `-0.0000`.
+/// Appends `value`, in units of the dialect's last decimal; never `-0.0000`.
 pub fn write_number(value: Fixed, dialect: Dialect, out: &mut String) {
-    let magnitude = value.unsigned_abs();
-    // A sign, six digits (an i32 has at most that many before the point), a point and four decimals.
+    let precision = dialect.precision();
+    let (magnitude, unit) = (value.unsigned_abs(), precision.units_per_angstrom().unsigned_abs());
+    // A sign, the ten digits of an i32 and a point.
     let mut buffer = [0u8; 12];
-    let mut end = buffer.len();
-    let dropped = match dialect {
-        Dialect::Fixed => 0,
-        Dialect::Stripped => decimals_stripped(magnitude),
-    };
-    let (mut integer, mut fraction) = (magnitude / 10_000, magnitude % 10_000);
-    if dropped < 4 {
-        for place in (0..4).rev() {
-            buffer[8 + place] = b'0' + (fraction % 10) as u8;
+    let point = buffer.len() - 1 - precision.decimals();
+    let dropped = if dialect.is_fixed() { 0 } else { precision.trailing_zeros(magnitude) };
+    let (mut integer, mut fraction) = (magnitude / unit, magnitude % unit);
+    let mut end = point;
+    if dropped < precision.decimals() {
+        for digit in buffer[point + 1..].iter_mut().rev() {
+            *digit = b'0' + (fraction % 10) as u8;
             fraction /= 10;
         }
-        buffer[7] = b'.';
-        end -= dropped;
-    } else {
-        end = 7;
+        buffer[point] = b'.';
+        end = buffer.len() - dropped;
     }
-    let mut start = 7;
+    let mut start = point;
     loop {
         start -= 1;
         buffer[start] = b'0' + (integer % 10) as u8;
@@ -210,45 +266,53 @@ pub fn write_number(value: Fixed, dialect: Dialect, out: &mut String) {
     out.push_str(std::str::from_utf8(&buffer[start..end]).unwrap_or_default());
 }
 
-/// How many of the four decimals of a magnitude are trailing zeros (0 to 4).
-pub fn decimals_stripped(magnitude: u32) -> usize {
-    match magnitude % 10_000 {
-        0 => 4,
-        f if f % 1000 == 0 => 3,
-        f if f % 100 == 0 => 2,
-        f if f % 10 == 0 => 1,
-        _ => 0,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
+    fn a_prefix_is_scanned_as_far_as_it_goes() {
+        let scan = |text: &str| {
+            let p = scan_prefix(text.as_bytes());
+            (p.negative, p.integer_digits, p.point, p.decimals, p.trailing_zeros, p.rest)
+        };
+        assert_eq!(scan("-12.500x"), (true, 2, true, 3, 2, 1));
+        assert_eq!(scan("0."), (false, 1, true, 0, 0, 0));
+        assert_eq!(scan("7"), (false, 1, false, 0, 0, 0));
+        assert_eq!(scan("-"), (true, 0, false, 0, 0, 0));
+        assert_eq!(scan(".5"), (false, 0, false, 0, 0, 2));
+        assert_eq!(scan("--1"), (true, 0, false, 0, 0, 2));
+        assert_eq!(scan(""), (false, 0, false, 0, 0, 0));
+        assert_eq!(scan("1.0.0"), (false, 1, true, 1, 1, 2));
+    }
+
+    #[test]
     fn truncation_is_exact_where_floats_are_not() {
         // 1.1282 * 10000 is 11281.999… in binary floating point.
+        let truncate_decimal = |text| super::truncate_decimal(text, Precision::FOUR);
         assert_eq!(truncate_decimal("1.1282"), Ok(11_282));
-        assert_eq!(truncate_f64(1.1282), Ok(11_282));
+        assert_eq!(truncate_f64(1.1282, Precision::FOUR), Ok(11_282));
         assert_eq!(truncate_decimal("-0.00009"), Ok(0));
         assert_eq!(truncate_decimal("-1.23456789e1"), Ok(-123_456));
         assert_eq!(truncate_decimal("12e-9999999"), Ok(0));
-        assert_eq!(truncate_decimal("1e6"), Err(NumberError::OutOfRange));
+        assert_eq!(truncate_decimal("1e6"), Err(NumberError::OutOfRange(Precision::FOUR)));
         assert_eq!(truncate_decimal("nan"), Err(NumberError::NotFinite));
-        assert_eq!(truncate_f32(f32::INFINITY), Err(NumberError::NotFinite));
+        assert_eq!(truncate_f32(f32::INFINITY, Precision::FOUR), Err(NumberError::NotFinite));
         // The float32 nearest to 1.005 is 1.00499999….
-        assert_eq!(truncate_f32(1.005), Ok(10_049));
+        assert_eq!(truncate_f32(1.005, Precision::FOUR), Ok(10_049));
     }
 
     #[test]
     fn every_four_decimal_number_survives_a_double() {
         for value in -200_000..=200_000 {
-            assert_eq!(truncate_f64(f64::from(value) / 1e4), Ok(value));
+            assert_eq!(truncate_f64(f64::from(value) / 1e4, Precision::FOUR), Ok(value));
         }
     }
 
     #[test]
     fn writes_both_dialects() {
+        let parse =
+            |text: &str| ParsedNumber::parse(text.as_bytes(), Precision::FOUR, false).map(|n| n.value);
         let spell = |v, d| {
             let mut s = String::new();
             write_number(v, d, &mut s);
@@ -262,10 +326,10 @@ mod tests {
             (-999_999_999, "-99999.9999", "-99999.9999"),
             (10_000, "1.0000", "1"),
         ] {
-            assert_eq!(spell(value, Dialect::Fixed), fixed);
-            assert_eq!(spell(value, Dialect::Stripped), stripped);
-            assert_eq!(parse_number(fixed.as_bytes()).map(|n| n.0), Ok(value));
-            assert_eq!(parse_number(stripped.as_bytes()).map(|n| n.0), Ok(value));
+            assert_eq!(spell(value, Dialect::FIXED), fixed);
+            assert_eq!(spell(value, Dialect::STRIPPED), stripped);
+            assert_eq!(parse(fixed), Ok(value));
+            assert_eq!(parse(stripped), Ok(value));
         }
     }
 }

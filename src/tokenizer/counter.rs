@@ -3,28 +3,11 @@
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::block_tokens::{BlockTokens, block_tokens};
 use super::load::Tokenizer;
 use super::tables::Tables;
 use crate::error::Result;
-use crate::text::{self, Dialect, Fixed};
-
-/// The most FREE tokens that a block's record holds: more than a legal block has characters.
-pub const MAX_BLOCK_TOKENS: usize = 40;
-
-/// The FREE tokens of one block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BlockTokens {
-    /// T: how many there are.
-    pub free: u8,
-    /// Where each ends, in bytes after the `<`; entries from `free` on are zero.
-    pub ends: [u8; MAX_BLOCK_TOKENS],
-}
-
-impl Default for BlockTokens {
-    fn default() -> Self {
-        BlockTokens { free: 0, ends: [0; MAX_BLOCK_TOKENS] }
-    }
-}
+use crate::text::{self, Dialect, Fixed, Precision, Separator};
 
 /// How a counter counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,16 +39,32 @@ impl<'t> Counter<'t> {
     /// # Errors
     /// If the tokenizer cannot encode the format's characters.
     pub fn new<'s>(tokenizer: &'t Tokenizer, skeletons: impl IntoIterator<Item = &'s str>) -> Result<Self> {
-        let tables = match Tables::learn(tokenizer)? {
+        Counter::for_dialect(tokenizer, Dialect::FIXED, skeletons)
+    }
+
+    /// The same for the decimals and the separator of a dialect.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn for_dialect<'s>(
+        tokenizer: &'t Tokenizer,
+        dialect: Dialect,
+        skeletons: impl IntoIterator<Item = &'s str>,
+    ) -> Result<Self> {
+        let encode = |reason| Counter { tokenizer, tables: None, method: Method::Encode { reason } };
+        if dialect.separator() != Separator::Comma {
+            return Ok(encode("tables are of blocks with commas".into()));
+        }
+        let tables = match Tables::learn(tokenizer, dialect.precision())? {
             Ok(tables) => tables,
-            Err(reason) => return Ok(Counter { tokenizer, tables: None, method: Method::Encode { reason } }),
+            Err(reason) => return Ok(encode(reason)),
         };
         let skeletons = BUILT_IN_SKELETONS.iter().copied().chain(skeletons);
-        Ok(match verify(tokenizer, &tables, skeletons)? {
+        Ok(match verify(tokenizer, &tables, dialect.precision(), skeletons)? {
             Ok(verified_blocks) => {
                 Counter { tokenizer, tables: Some(tables), method: Method::Tables { verified_blocks } }
             }
-            Err(reason) => Counter { tokenizer, tables: None, method: Method::Encode { reason } },
+            Err(reason) => encode(reason),
         })
     }
 
@@ -120,29 +119,6 @@ impl<'t> Counter<'t> {
     }
 }
 
-impl BlockTokens {
-    /// The record of a block's ends, as in [`super::InBlocks`].
-    ///
-    /// # Errors
-    /// If there are more than [`MAX_BLOCK_TOKENS`]; the message names the tokenizer.
-    pub fn of(ends: &[usize], tokenizer: &Tokenizer) -> Result<Self> {
-        block_tokens(ends).ok_or_else(|| {
-            let problem = format!("a block takes {} tokens", ends.len());
-            crate::Error::input(&tokenizer.name, problem, "blocks hold three numbers below 10⁵ Å")
-        })
-    }
-}
-
-/// The record of a list of ends; `None` if it is too long.
-fn block_tokens(ends: &[usize]) -> Option<BlockTokens> {
-    let mut tokens = BlockTokens::default();
-    for &end in ends {
-        *tokens.ends.get_mut(usize::from(tokens.free))? = u8::try_from(end).ok()?;
-        tokens.free += 1;
-    }
-    Some(tokens)
-}
-
 /// Skeletons with every kind of border: charges, stereo, isotopes, ring digits, branches, bonds.
 pub const BUILT_IN_SKELETONS: [&str; 6] = [
     "[C]<>[C]<>=[O]<>",
@@ -160,6 +136,7 @@ const VERIFIED_BLOCKS: u64 = 4_000;
 fn verify<'s>(
     tokenizer: &Tokenizer,
     tables: &Tables,
+    precision: Precision,
     skeletons: impl Iterator<Item = &'s str>,
 ) -> Result<std::result::Result<u64, String>> {
     let skeletons: Vec<&str> = skeletons.take(200).collect();
@@ -171,8 +148,9 @@ fn verify<'s>(
         round += 1;
         for skeleton in &skeletons {
             let count = skeleton.matches("<>").count();
-            let coordinates: Vec<[Fixed; 3]> = (0..count).map(|_| random_block(&mut random)).collect();
-            for dialect in Dialect::ALL {
+            let coordinates: Vec<[Fixed; 3]> =
+                (0..count).map(|_| random_block(precision, &mut random)).collect();
+            for dialect in Dialect::both(precision) {
                 let text = text::tagged(&text::write(skeleton, &coordinates, dialect));
                 let expected: Option<Vec<BlockTokens>> =
                     tokenizer.free_ends(&text)?.iter().map(|ends| block_tokens(ends)).collect();
@@ -189,9 +167,9 @@ fn verify<'s>(
 }
 
 /// Coordinates of every magnitude, both signs, with and without trailing zeros.
-fn random_block(random: &mut ChaCha8Rng) -> [Fixed; 3] {
+fn random_block(precision: Precision, random: &mut ChaCha8Rng) -> [Fixed; 3] {
     std::array::from_fn(|_| {
-        let limit = [9_999, 99_999, 999_999, 9_999_999][random.random_range(0..4)];
+        let limit = precision.units_per_angstrom() * [1, 10, 100, 1_000][random.random_range(0..4)] - 1;
         let step = [1, 1, 1, 10, 100, 1_000, 10_000][random.random_range(0..7)];
         random.random_range(-limit..=limit) / step * step
     })

@@ -9,6 +9,7 @@
 //!   the reference, or by the reference itself where tables cannot be proved.
 
 mod answer;
+mod block_tokens;
 mod counter;
 pub mod cuts;
 pub mod learn;
@@ -18,10 +19,11 @@ mod special;
 pub mod tables;
 
 pub use answer::SOME_PROMPT;
-pub use counter::{BUILT_IN_SKELETONS, BlockTokens, Counter, MAX_BLOCK_TOKENS, Method};
+pub use block_tokens::{BlockTokens, MAX_BLOCK_TOKENS};
+pub use counter::{BUILT_IN_SKELETONS, Counter, Method};
 pub use load::{EMBEDDED, EXTENDED, EmbeddedTokenizer, InBlocks, Tokenizer};
-pub use parts::Section;
-pub use special::{Named, USUAL_ENDS, config_beside};
+pub use parts::TextPart;
+pub use special::{Named, config_beside};
 
 use serde::Serialize;
 

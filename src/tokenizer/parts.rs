@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 
 /// A part of a text as the model is given it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Section {
+pub enum TextPart {
     /// The ids of added tokens.
     Added(Vec<u32>),
     /// A pre-token, in the alphabet of the model.
@@ -74,18 +74,18 @@ impl Tokenizer {
     ///
     /// # Errors
     /// If the pre-tokenizer refuses it.
-    pub fn sections(&self, text: &str) -> Result<Vec<Section>> {
+    pub fn sections(&self, text: &str) -> Result<Vec<TextPart>> {
         let inner = self.inner();
         let mut pieces = inner.get_added_vocabulary().extract_and_normalize(inner.get_normalizer(), text);
         if let Some(pre_tokenizer) = inner.get_pre_tokenizer() {
             pre_tokenizer.pre_tokenize(&mut pieces).map_err(|e| self.refuse("pre-tokenise", text, &e))?;
         }
         let splits = pieces.get_splits(OffsetReferential::Original, OffsetType::Byte);
-        let section = |tokens: &[tokenizers::Token]| Section::Added(tokens.iter().map(|t| t.id).collect());
+        let section = |tokens: &[tokenizers::Token]| TextPart::Added(tokens.iter().map(|t| t.id).collect());
         Ok(splits
             .into_iter()
             .map(|(piece, _, tokens)| {
-                tokens.as_deref().map_or_else(|| Section::Piece(piece.to_owned()), section)
+                tokens.as_deref().map_or_else(|| TextPart::Piece(piece.to_owned()), section)
             })
             .collect())
     }

@@ -5,8 +5,8 @@
 //!    holds a digit beside what may stand beside it in a block (`<`, `>`, `-`, `.`, `,`), no token crosses the border
 //!    between them, so a text falls apart there ([`super::cuts`]). Tokens with digits that no text can contain (`<h1>`) or that
 //!    cross no such border (` 155` of GPT-2, `[control_135]` of Mistral) do not matter.
-//! 2. A digit run of a block stands between two such borders, so its tokens depend on its digits alone: all 11,110 runs of
-//!    one to four digits are encoded once, and their cuts stored. So it is for runs that merge by content (GPT-2), by length
+//! 2. A digit run of a block stands between two such borders, so its tokens depend on its digits alone: all runs of one to
+//!    four digits (11,110; more where numbers have more decimals) are encoded once, and their cuts stored. So it is for runs that merge by content (GPT-2), by length
 //!    (Llama 3), not at all (Qwen, SentencePiece), and for Unigram if no two ways to cut a run score alike.
 //! 3. The other parts inside a block are `.`, `,` and `,-`: encoded once. The text before a block ends in `]<` or
 //!    `]<-`; FREE in it is at most the `-`, and only if it does not merge with `<`. Where no vocabulary token holds
@@ -20,13 +20,19 @@
 use std::collections::HashMap;
 use std::sync::RwLock;
 
-use super::counter::{BlockTokens, MAX_BLOCK_TOKENS};
+use super::block_tokens::{BlockTokens, MAX_BLOCK_TOKENS};
 use super::cuts::Cuts as Borders;
 use super::load::Tokenizer;
 use crate::error::Result;
+use crate::text::Precision;
 
-/// The longest digit run in the tables.
-const MAX_RUN: usize = 4;
+/// The longest digit run that tables can hold.
+const MAX_RUN: usize = 6;
+
+/// The longest digit run of tables for numbers of so many decimals: integer parts have up to four digits.
+pub fn longest_run(precision: Precision) -> usize {
+    precision.decimals().max(4)
+}
 
 /// Bit `i` set: a token ends after digit `i + 1` of the run.
 type Cuts = u8;
@@ -34,7 +40,7 @@ type Cuts = u8;
 /// See the module's documentation.
 pub struct Tables {
     /// Cuts of every digit run, by length and value: `runs[length - 1][value]`.
-    runs: [Vec<Cuts>; MAX_RUN],
+    runs: Vec<Vec<Cuts>>,
     /// Cuts by length, where all runs of a length are cut alike.
     uniform: Option<[Cuts; MAX_RUN + 1]>,
     /// Whether `,-` is one token.
@@ -48,16 +54,17 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// Learns the tables, or says in a sentence why this tokenizer has none.
+    /// Learns the tables of blocks with so many decimals, or says in a sentence why this tokenizer has none.
     ///
     /// # Errors
     /// If the tokenizer cannot encode digits at all.
-    pub fn learn(tokenizer: &Tokenizer) -> Result<std::result::Result<Tables, String>> {
-        let borders = match separated(tokenizer) {
+    pub fn learn(tokenizer: &Tokenizer, precision: Precision) -> Result<std::result::Result<Tables, String>> {
+        let longest = longest_run(precision);
+        let borders = match separated(tokenizer, longest) {
             Ok(borders) => borders,
             Err(why) => return Ok(Err(why)),
         };
-        let Some(runs) = learn_runs(tokenizer)? else {
+        let Some(runs) = learn_runs(tokenizer, longest)? else {
             return Ok(Err("digits are not cut apart from the characters beside them".into()));
         };
         let uniform = uniform_cuts(&runs);
@@ -85,7 +92,7 @@ impl Tables {
     }
 
     /// Counts the FREE tokens of every block of a text, appending to `out`; `None` if the text is not plain enriched
-    /// text with numbers of at most four digits before and after the point (`out` then holds the blocks so far).
+    /// text with numbers of no more digits before and after the point than the tables hold (`out` then holds the blocks so far).
     pub fn count(&self, tokenizer: &Tokenizer, text: &[u8], out: &mut Vec<u16>) -> Option<()> {
         self.scan(tokenizer, text, |count: Count| out.push(count.0))
     }
@@ -131,12 +138,12 @@ impl Tables {
             }
         }
         for axis in 0..3 {
-            at = run(text, at, start, sink, &cuts)?;
+            at = run(text, at, start, sink, self.runs.len(), &cuts)?;
             let mut next = *text.get(at)?;
             if next == b'.' {
                 at += 1;
                 sink.one(at - start);
-                at = run(text, at, start, sink, &cuts)?;
+                at = run(text, at, start, sink, self.runs.len(), &cuts)?;
                 next = *text.get(at)?;
             }
             if axis == 2 {
@@ -198,6 +205,7 @@ fn run<S: Sink>(
     at: usize,
     start: usize,
     sink: &mut S,
+    longest: usize,
     cuts: impl Fn(usize, usize) -> Cuts,
 ) -> Option<usize> {
     let mut value = 0usize;
@@ -205,7 +213,7 @@ fn run<S: Sink>(
     while let Some(digit) = text.get(end).map(|b| b.wrapping_sub(b'0')).filter(|d| *d < 10) {
         value = value * 10 + usize::from(digit);
         end += 1;
-        if end - at > MAX_RUN {
+        if end - at > longest {
             return None;
         }
     }
@@ -225,7 +233,15 @@ trait Sink: Default {
 }
 
 /// How many bits of a number are set; the baseline of x86-64 has no instruction for it.
-const ONES_IN: [u8; 16] = [0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4];
+const ONES_IN: [u8; 1 << MAX_RUN] = {
+    let mut ones = [0; 1 << MAX_RUN];
+    let mut number = 1;
+    while number < ones.len() {
+        ones[number] = ones[number / 2] + (number % 2) as u8;
+        number += 1;
+    }
+    ones
+};
 
 #[derive(Default)]
 struct Count(u16);
@@ -237,14 +253,14 @@ impl Sink for Count {
     }
     #[inline(always)]
     fn many(&mut self, _: usize, cuts: Cuts) {
-        self.0 += u16::from(ONES_IN[usize::from(cuts & 0xf)]);
+        self.0 += u16::from(ONES_IN[usize::from(cuts) % ONES_IN.len()]);
     }
 }
 
 impl Sink for BlockTokens {
     #[inline(always)]
     fn one(&mut self, end: usize) {
-        // A block of the tables has at most 3 · (1 + 4 + 1 + 4) + 2 characters, so at most that many tokens.
+        // A block of the tables has at most 3 · (1 + 4 + 1 + 6) + 2 characters, so at most that many tokens.
         debug_assert!(usize::from(self.free) < MAX_BLOCK_TOKENS);
         self.ends[usize::from(self.free)] = end as u8;
         self.free += 1;
@@ -258,15 +274,15 @@ impl Sink for BlockTokens {
     }
 }
 
-/// Where a text falls apart, if it does so around every run of digits in a block, each tokenised by itself (the first two
+/// Where a text falls apart, if it does so around every run of up to `longest` digits in a block, each tokenised by itself (the first two
 /// steps of the proof above); if not, why.
 ///
 /// # Errors
 /// A sentence that names what is not separate.
-pub fn separated(tokenizer: &Tokenizer) -> std::result::Result<Borders, String> {
+pub fn separated(tokenizer: &Tokenizer, longest: usize) -> std::result::Result<Borders, String> {
     let borders = Borders::learn(tokenizer)?;
     borders.separate_digits()?;
-    borders.decide_numbers(tokenizer, MAX_RUN)?;
+    borders.decide_numbers(tokenizer, longest)?;
     Ok(borders)
 }
 
@@ -288,13 +304,12 @@ fn minus_after(tokenizer: &Tokenizer, atom: &[u8]) -> Result<Option<bool>> {
     })
 }
 
-/// Encodes every digit run of one to four digits; `None` if a token crosses its borders.
-fn learn_runs(tokenizer: &Tokenizer) -> Result<Option<[Vec<Cuts>; MAX_RUN]>> {
-    let mut runs: [Vec<Cuts>; MAX_RUN] = Default::default();
-    for (index, cuts) in runs.iter_mut().enumerate() {
-        let len = index + 1;
+/// Encodes every digit run of one to `longest` digits; `None` if a token crosses its borders.
+fn learn_runs(tokenizer: &Tokenizer, longest: usize) -> Result<Option<Vec<Vec<Cuts>>>> {
+    let mut runs = Vec::with_capacity(longest);
+    for len in 1..=longest {
         let count = 10usize.pow(len as u32);
-        cuts.reserve(count);
+        let mut cuts: Vec<Cuts> = Vec::with_capacity(count);
         // Many runs a text: one block holds ten of them.
         for first in (0..count).step_by(10) {
             let text: String = (first..first + 10).map(|value| format!(".{value:0len$}")).collect();
@@ -307,12 +322,13 @@ fn learn_runs(tokenizer: &Tokenizer) -> Result<Option<[Vec<Cuts>; MAX_RUN]>> {
                 cuts.push((1..=len).filter(|n| ends.contains(&(start + n))).map(|n| 1 << (n - 1)).sum());
             }
         }
+        runs.push(cuts);
     }
     Ok(Some(runs))
 }
 
 /// Cuts by length (index 0 unused) if every run of a length has the same.
-fn uniform_cuts(runs: &[Vec<Cuts>; MAX_RUN]) -> Option<[Cuts; MAX_RUN + 1]> {
+fn uniform_cuts(runs: &[Vec<Cuts>]) -> Option<[Cuts; MAX_RUN + 1]> {
     let mut uniform = [0; MAX_RUN + 1];
     for (index, cuts) in runs.iter().enumerate() {
         uniform[index + 1] = cuts[0];

@@ -19,7 +19,7 @@ pub struct Heads {
     /// Query heads.
     pub queries: usize,
     /// Key and value heads.
-    pub pairs: usize,
+    pub kv_heads: usize,
     /// Size of a head.
     pub dim: usize,
 }
@@ -32,7 +32,7 @@ impl Heads {
 
     /// Columns of the key or value head that a query head reads.
     fn pair(self, head: usize) -> Range<usize> {
-        self.query(head / (self.queries / self.pairs))
+        self.query(head / (self.queries / self.kv_heads))
     }
 
     /// `1 / √dim`.
@@ -67,7 +67,7 @@ fn strips(documents: &[Range<usize>], heads: Heads) -> Vec<Strip> {
 }
 
 /// `softmax(q kᵀ / √dim) v` by head, and the probabilities of each strip for the way back. Queries and output are
-/// `[tokens, heads * dim]`, keys and values `[tokens, pairs * dim]`.
+/// `[tokens, heads * dim]`, keys and values `[tokens, kv_heads * dim]`.
 ///
 /// # Errors
 /// If shapes disagree.
@@ -108,9 +108,9 @@ pub fn attend_backward(
     heads: Heads,
 ) -> Result<[Vec<f32>; 3]> {
     let tokens = q.dim(0)?;
-    let (columns, pair_columns) = (heads.queries * heads.dim, heads.pairs * heads.dim);
+    let (columns, kv_columns) = (heads.queries * heads.dim, heads.kv_heads * heads.dim);
     let zeros = |columns: usize| vec![0.0; tokens * columns];
-    let mut gradients = [zeros(columns), zeros(pair_columns), zeros(pair_columns)];
+    let mut gradients = [zeros(columns), zeros(kv_columns), zeros(kv_columns)];
     for (Strip { head, rows, seen }, p) in strips(documents, heads).into_iter().zip(probabilities) {
         let (query, pair) = (heads.query(head), heads.pair(head));
         let dmixed = part(dy, rows.clone(), query.clone())?;
@@ -126,8 +126,8 @@ pub fn attend_backward(
         let dk = dscores.t()?.matmul(&part(q, rows.clone(), query.clone())?)?;
         let dv = p.t()?.matmul(&dmixed)?;
         scatter(&mut gradients[0], columns, &rows, &query, &values(&dq)?);
-        scatter(&mut gradients[1], pair_columns, &seen, &pair, &values(&dk)?);
-        scatter(&mut gradients[2], pair_columns, &seen, &pair, &values(&dv)?);
+        scatter(&mut gradients[1], kv_columns, &seen, &pair, &values(&dk)?);
+        scatter(&mut gradients[2], kv_columns, &seen, &pair, &values(&dv)?);
     }
     Ok(gradients)
 }

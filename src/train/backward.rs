@@ -7,13 +7,13 @@ use candle_core::{Result, Tensor};
 use super::attention::attend_backward;
 use super::kernels::{add, rms_norm_backward, swiglu_backward};
 use super::network::{Forward, Layer, Network, Pack};
-use super::parameters::{LayerLayout, LayerMatrices, Weights};
+use super::parameters::{LayerLayout, LayerMatrices, WeightTensors};
 use super::tensors::{matrix, values};
 
 /// A gradient being summed, in the order of the layout.
 struct Gradient<'w> {
     sum: Vec<f32>,
-    weights: &'w Weights<'w>,
+    weights: &'w WeightTensors<'w>,
 }
 
 impl Gradient<'_> {
@@ -35,7 +35,7 @@ impl Network {
     ///
     /// # Errors
     /// If candle refuses a product.
-    pub fn gradient(&self, weights: &Weights<'_>, pack: &Pack) -> Result<(f64, Vec<f32>)> {
+    pub fn gradient(&self, weights: &WeightTensors<'_>, pack: &Pack) -> Result<(f64, Vec<f32>)> {
         let Forward { layers, output, output_inverse, normed } = self.forward(weights, pack)?;
         let logits = normed.matmul(&weights.embedding.t()?)?;
         let (predictions, dlogits) = self.judge(&values(&logits)?, pack);
@@ -117,7 +117,7 @@ impl Network {
 
     /// Rows `[queries | keys | values]`.
     fn join(&self, [q, k, v]: [&[f32]; 3]) -> Vec<f32> {
-        let [wide, narrow] = [self.heads.queries, self.heads.pairs].map(|heads| heads * self.heads.dim);
+        let [wide, narrow] = [self.heads.queries, self.heads.kv_heads].map(|heads| heads * self.heads.dim);
         let rows = q.chunks_exact(wide).zip(k.chunks_exact(narrow)).zip(v.chunks_exact(narrow));
         rows.flat_map(|((q, k), v)| [q, k, v]).collect::<Vec<_>>().concat()
     }

@@ -6,9 +6,9 @@ use std::path::Path;
 use safetensors::tensor::{Dtype, TensorView, serialize};
 use serde_json::{Value, json};
 
-use super::parameters::Layout;
+use super::parameters::ParameterLayout;
 use super::report::TrainReport;
-use crate::design::train::tokenizer_config;
+use crate::design::extension::config::tokenizer_config;
 use crate::error::{Error, Result};
 use crate::io::write_atomic;
 use crate::model::Config;
@@ -46,7 +46,7 @@ pub struct Companions<'c> {
 pub fn write(
     folder: &Path,
     weights: &[f32],
-    layout: &Layout,
+    layout: &ParameterLayout,
     companions: &Companions<'_>,
     report: &TrainReport,
 ) -> Result<()> {

@@ -25,4 +25,4 @@ mod trainer;
 pub use documents::prompt;
 pub use recipe::{Recipe, Schedule, Shape};
 pub use report::{TrainReport, Validation};
-pub use trainer::{Plan, train};
+pub use trainer::{TrainPlan, train};

@@ -9,7 +9,7 @@ use candle_core::{Result, Tensor};
 
 use super::attention::{Heads, attend};
 use super::kernels::{Prediction, Rotary, add, cross_entropy, rms_norm, swiglu};
-use super::parameters::{LayerLayout, LayerMatrices, Layout, Weights};
+use super::parameters::{LayerLayout, LayerMatrices, ParameterLayout, WeightTensors};
 use super::tensors::{matrix, values};
 use crate::model::Config;
 
@@ -38,7 +38,7 @@ pub struct Target {
 /// A decoder's shape, ready to run.
 pub struct Network {
     /// Where weights lie.
-    pub layout: Layout,
+    pub layout: ParameterLayout,
     pub(super) heads: Heads,
     pub(super) hidden: usize,
     pub(super) inner: usize,
@@ -85,10 +85,10 @@ impl Network {
     /// For documents of at most `longest` tokens.
     pub fn new(config: &Config, longest: usize) -> Self {
         Network {
-            layout: Layout::new(config),
+            layout: ParameterLayout::new(config),
             heads: Heads {
                 queries: config.num_attention_heads,
-                pairs: config.num_key_value_heads,
+                kv_heads: config.num_key_value_heads,
                 dim: config.head_dim,
             },
             hidden: config.hidden_size,
@@ -102,15 +102,15 @@ impl Network {
     ///
     /// # Errors
     /// If there are not as many as the layout says.
-    pub fn weights<'v>(&self, flat: &'v [f32]) -> Result<Weights<'v>> {
-        Weights::new(&self.layout, self.hidden, flat)
+    pub fn weights<'v>(&self, flat: &'v [f32]) -> Result<WeightTensors<'v>> {
+        WeightTensors::new(&self.layout, self.hidden, flat)
     }
 
     /// Logits of every row, `[tokens, vocabulary]`.
     ///
     /// # Errors
     /// If candle refuses a product.
-    pub fn logits(&self, weights: &Weights<'_>, pack: &Pack) -> Result<Tensor> {
+    pub fn logits(&self, weights: &WeightTensors<'_>, pack: &Pack) -> Result<Tensor> {
         self.forward(weights, pack)?.normed.matmul(&weights.embedding.t()?)
     }
 
@@ -118,7 +118,7 @@ impl Network {
     ///
     /// # Errors
     /// If candle refuses a product.
-    pub fn predict(&self, weights: &Weights<'_>, pack: &Pack) -> Result<Vec<Prediction>> {
+    pub fn predict(&self, weights: &WeightTensors<'_>, pack: &Pack) -> Result<Vec<Prediction>> {
         let logits = self.logits(weights, pack)?;
         Ok(self.judge(&values(&logits)?, pack).0)
     }
@@ -134,7 +134,7 @@ impl Network {
         (predictions.collect(), gradient)
     }
 
-    pub(super) fn forward(&self, weights: &Weights<'_>, pack: &Pack) -> Result<Forward> {
+    pub(super) fn forward(&self, weights: &WeightTensors<'_>, pack: &Pack) -> Result<Forward> {
         let table = &weights.values[self.layout.embedding.clone()];
         let rows = pack.tokens.iter().map(|&token| &table[token as usize * self.hidden..][..self.hidden]);
         let mut x = rows.collect::<Vec<_>>().concat();
@@ -150,7 +150,7 @@ impl Network {
 
     fn layer(
         &self,
-        weights: &Weights<'_>,
+        weights: &WeightTensors<'_>,
         (layout, matrices): (&LayerLayout, &LayerMatrices),
         input: Vec<f32>,
         pack: &Pack,
@@ -169,7 +169,7 @@ impl Network {
         });
         self.turn(&mut q, pack, false);
         self.turn(&mut k, pack, false);
-        let [wide, narrow] = [self.heads.queries, self.heads.pairs].map(|heads| heads * self.heads.dim);
+        let [wide, narrow] = [self.heads.queries, self.heads.kv_heads].map(|heads| heads * self.heads.dim);
         let qkv = [matrix(q, wide)?, matrix(k, narrow)?, matrix(v, narrow)?];
         let (mixed, probabilities) = attend(&qkv, &pack.documents, self.heads)?;
         let mixed = matrix(mixed, wide)?;
@@ -200,7 +200,7 @@ impl Network {
 
     /// Queries, keys and values of rows `[queries | keys | values]`.
     fn split(&self, projected: &[f32]) -> [Vec<f32>; 3] {
-        let [wide, narrow] = [self.heads.queries, self.heads.pairs].map(|heads| heads * self.heads.dim);
+        let [wide, narrow] = [self.heads.queries, self.heads.kv_heads].map(|heads| heads * self.heads.dim);
         let rows = || projected.chunks_exact(wide + 2 * narrow);
         [0..wide, wide..wide + narrow, wide + narrow..wide + 2 * narrow]
             .map(|columns| rows().map(|row| &row[columns.clone()]).collect::<Vec<_>>().concat())

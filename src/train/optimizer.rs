@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::parameters::Layout;
+use super::parameters::ParameterLayout;
 use super::recipe::Schedule;
 
 const BETAS: [f32; 2] = [0.9, 0.95];
@@ -31,7 +31,13 @@ impl Weighted {
     }
 
     /// One update along `gradient` divided by `count`; the norm of that, before it was clipped.
-    pub fn update(&mut self, gradient: &[f32], count: f64, layout: &Layout, schedule: &Schedule) -> f64 {
+    pub fn update(
+        &mut self,
+        gradient: &[f32],
+        count: f64,
+        layout: &ParameterLayout,
+        schedule: &Schedule,
+    ) -> f64 {
         let norm = norm(gradient) / count;
         let factor = ((schedule.clip / norm).min(1.0) / count) as f32;
         let rate = schedule.rate(self.step);

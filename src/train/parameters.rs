@@ -61,7 +61,7 @@ pub struct LayerLayout {
 
 /// The weights of a decoder, in order.
 #[derive(Debug, Clone)]
-pub struct Layout {
+pub struct ParameterLayout {
     /// Every tensor, without gaps.
     pub parameters: Vec<Parameter>,
     /// `[vocabulary, hidden]`; also the LM head.
@@ -72,7 +72,7 @@ pub struct Layout {
     pub norm: Range<usize>,
 }
 
-impl Layout {
+impl ParameterLayout {
     /// The layout of a decoder with tied embeddings.
     pub fn new(config: &Config) -> Self {
         let mut builder = Builder::default();
@@ -81,7 +81,7 @@ impl Layout {
         let embedding = builder.matrix("model.embed_tokens", config.vocab_size, hidden, INITIAL_DEVIATION);
         let layers = (0..config.num_hidden_layers).map(|n| builder.layer(config, n, residual)).collect();
         let norm = builder.norm("model.norm", hidden);
-        Layout { parameters: builder.parameters, embedding, layers, norm }
+        ParameterLayout { parameters: builder.parameters, embedding, layers, norm }
     }
 
     /// How many weights there are.
@@ -170,7 +170,7 @@ pub struct LayerMatrices {
 }
 
 /// The weights of one step.
-pub struct Weights<'v> {
+pub struct WeightTensors<'v> {
     /// All of them.
     pub values: &'v [f32],
     /// `[vocabulary, hidden]`.
@@ -179,12 +179,12 @@ pub struct Weights<'v> {
     pub layers: Vec<LayerMatrices>,
 }
 
-impl<'v> Weights<'v> {
+impl<'v> WeightTensors<'v> {
     /// Copies the matrices of a flat vector into tensors.
     ///
     /// # Errors
     /// If `values` is not as long as the layout.
-    pub fn new(layout: &Layout, hidden: usize, values: &'v [f32]) -> Result<Self> {
+    pub fn new(layout: &ParameterLayout, hidden: usize, values: &'v [f32]) -> Result<Self> {
         let matrix = |range: &Range<usize>, columns: usize| {
             Tensor::from_slice(&values[range.clone()], (range.len() / columns, columns), &Device::Cpu)
         };
@@ -197,6 +197,6 @@ impl<'v> Weights<'v> {
             })
         });
         let layers = layers.collect::<Result<_>>()?;
-        Ok(Weights { values, embedding: matrix(&layout.embedding, hidden)?, layers })
+        Ok(WeightTensors { values, embedding: matrix(&layout.embedding, hidden)?, layers })
     }
 }

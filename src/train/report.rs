@@ -11,7 +11,7 @@ pub const SCHEMA: &str = "drift.train-model/1";
 
 /// A point of the loss curve.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Point {
+pub struct CurvePoint {
     /// Updates so far.
     pub step: u64,
     /// Tokens of documents so far.
@@ -65,5 +65,5 @@ pub struct TrainReport {
     /// On the way, over some of them.
     pub validation: Vec<Validation>,
     /// The loss curve.
-    pub curve: Vec<Point>,
+    pub curve: Vec<CurvePoint>,
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::optimizer::Weighted;
 use super::recipe::Recipe;
-use super::report::{Point, Validation};
+use super::report::{CurvePoint, Validation};
 use crate::error::{Error, Parameter, Result};
 use crate::io::{read_to_limit, write_atomic};
 
@@ -20,7 +20,7 @@ const MAX_BYTES: u64 = 1 << 36;
 
 /// Where training is.
 #[derive(Debug, Clone, PartialEq)]
-pub struct State {
+pub struct TrainingState {
     /// Weights and moments.
     pub weighted: Weighted,
     /// What happened so far.
@@ -33,7 +33,7 @@ pub struct Past {
     /// Tokens of documents seen.
     pub tokens: u64,
     /// The loss curve.
-    pub curve: Vec<Point>,
+    pub curve: Vec<CurvePoint>,
     /// Validations.
     pub validation: Vec<Validation>,
     /// Sum of losses since the last point of the curve, and of the targets' weights.
@@ -48,7 +48,7 @@ struct Metadata {
     past: Past,
 }
 
-impl State {
+impl TrainingState {
     /// Writes the state, whole or not at all.
     ///
     /// # Errors
@@ -123,7 +123,7 @@ impl State {
             second: values("second")?,
             step: metadata.step,
         };
-        Ok(State { weighted, past: metadata.past })
+        Ok(TrainingState { weighted, past: metadata.past })
     }
 }
 

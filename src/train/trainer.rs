@@ -12,8 +12,8 @@ use super::kernels::add;
 use super::network::Network;
 use super::optimizer::Weighted;
 use super::recipe::{Recipe, Schedule, Shape};
-use super::report::{Point, SCHEMA, TrainReport, Validation};
-use super::state::{self, Past, State};
+use super::report::{CurvePoint, SCHEMA, TrainReport, Validation};
+use super::state::{self, Past, TrainingState};
 use crate::corpus::Conformers;
 use crate::error::{Error, Parameter, Result};
 use crate::job::{Job, Provenance, Unit};
@@ -29,7 +29,7 @@ const POINT_STEPS: u64 = 10;
 const QUICK_VALIDATION: usize = 64;
 
 /// What to train.
-pub struct Plan {
+pub struct TrainPlan {
     /// The decoder.
     pub shape: Shape,
     /// The updates.
@@ -59,7 +59,7 @@ pub struct Plan {
 /// # Errors
 /// If the plan is not sound, the corpus holds nothing to learn from, the state to resume is not of this plan, the loss
 /// is no longer a number, the output cannot be written, or the job was cancelled.
-pub fn train(plan: &Plan, corpus: &dyn Conformers, job: &Job) -> Result<TrainReport> {
+pub fn train(plan: &TrainPlan, corpus: &dyn Conformers, job: &Job) -> Result<TrainReport> {
     plan.schedule.check()?;
     let end = plan.tokenizer.end_of_text(plan.tokenizer_config.as_ref())?;
     let begin = plan.tokenizer.beginning_of_text(plan.tokenizer_config.as_ref());
@@ -86,7 +86,7 @@ pub fn train(plan: &Plan, corpus: &dyn Conformers, job: &Job) -> Result<TrainRep
 
 /// One training.
 struct Run<'r> {
-    plan: &'r Plan,
+    plan: &'r TrainPlan,
     config: Config,
     recipe: Recipe,
     network: Network,
@@ -100,9 +100,9 @@ impl Run<'_> {
     fn all(&self) -> Result<TrainReport> {
         let (plan, layout) = (self.plan, &self.network.layout);
         let mut state = if plan.resume {
-            State::load(&plan.output, &self.recipe, layout.size())?
+            TrainingState::load(&plan.output, &self.recipe, layout.size())?
         } else {
-            State { weighted: Weighted::new(layout.initial(plan.seed)), past: Past::default() }
+            TrainingState { weighted: Weighted::new(layout.initial(plan.seed)), past: Past::default() }
         };
         let outcome = self.steps(&mut state).and_then(|()| self.finish(&state));
         if matches!(outcome, Err(Error::Interrupted)) {
@@ -116,7 +116,7 @@ impl Run<'_> {
     }
 
     /// The steps that are left.
-    fn steps(&self, state: &mut State) -> Result<()> {
+    fn steps(&self, state: &mut TrainingState) -> Result<()> {
         let Schedule { steps, outline_steps, shortest_first, batch_tokens, .. } = self.plan.schedule;
         let (train, seed) = (&self.documents.train, self.plan.seed);
         let lengths = train.iter().map(|document| document.tokens.len()).collect();
@@ -143,7 +143,7 @@ impl Run<'_> {
     }
 
     /// One update by a batch of documents.
-    fn step(&self, state: &mut State, batch: &[Document]) -> Result<()> {
+    fn step(&self, state: &mut TrainingState, batch: &[Document]) -> Result<()> {
         let weights = self.network.weights(&state.weighted.weights).map_err(candle)?;
         let parts = packs(batch, PACK_TOKENS).into_par_iter().map(|part| {
             self.job.check()?;
@@ -173,7 +173,7 @@ impl Run<'_> {
         if step.is_multiple_of(POINT_STEPS) || step == schedule.steps {
             let [loss, weight] = std::mem::take(&mut past.pending);
             let learning_rate = schedule.rate(step - 1);
-            past.curve.push(Point {
+            past.curve.push(CurvePoint {
                 step,
                 tokens: past.tokens,
                 loss: loss / weight,
@@ -229,13 +229,13 @@ impl Run<'_> {
     }
 
     /// The state to go on from, and the checkpoint so far.
-    fn save(&self, state: &State) -> Result<()> {
+    fn save(&self, state: &TrainingState) -> Result<()> {
         state.save(&self.plan.output, &self.recipe)?;
         self.write(&state.weighted.weights, &self.report(&state.past, None))
     }
 
     /// The finished checkpoint; the state is of no more use.
-    fn finish(&self, state: &State) -> Result<TrainReport> {
+    fn finish(&self, state: &TrainingState) -> Result<TrainReport> {
         let weights = export::stored(&state.weighted.weights);
         let stored = self.validate(&weights, usize::MAX, state.weighted.step)?;
         let report = self.report(&state.past, Some(stored));

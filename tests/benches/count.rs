@@ -119,7 +119,7 @@ fn best_of(runs: usize, mut work: impl FnMut() -> usize) -> Duration {
 fn growth(blocks: u64) {
     let plan = FitPlan {
         tokenizers: vec![Tokenizer::load(Path::new("qwen-like")).expect("embedded")],
-        dialects: DialectChoice::Only(Dialect::Fixed),
+        dialects: DialectChoice::Only(Dialect::FIXED),
         candidates: Vec::new(),
         objective: Objective::default(),
         seed: 0,
@@ -154,7 +154,7 @@ struct Generated {
 impl Conformers for Generated {
     fn read(&self, job: &Job, emit: &mut Emit<'_>) -> drift::Result<ReadSummary> {
         let mut patterns = Vec::new();
-        let mut summary = Embedded.read(job, &mut |batch| {
+        let mut summary = Embedded::default().read(job, &mut |batch| {
             patterns.extend(batch.conformers.into_iter().map(|c| (c.molecule, c.skeleton)));
             Ok(())
         })?;
@@ -195,7 +195,7 @@ fn generate(patterns: &[(std::sync::Arc<str>, std::sync::Arc<str>)], seed: u64) 
 fn texts(dialect: Dialect) -> Vec<String> {
     let mut texts = Vec::new();
     let text = |c: &Conformer| tagged(&write(&c.skeleton, &c.coordinates, dialect));
-    Embedded
+    Embedded::default()
         .read(&Job::default(), &mut |batch| {
             texts.extend(batch.conformers.iter().map(text));
             Ok(())

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use drift::corpus::{Conformers, Embedded};
-use drift::design::{Aim, Kind, Plan, Range, train};
+use drift::design::{Aim, ExtensionPlan, Range, SchemeKind, train};
 use drift::job::Job;
 use drift::text::{self, Dialect};
 use drift::tokenizer::Tokenizer;
@@ -24,31 +24,31 @@ fn main() -> anyhow::Result<()> {
         names = vec!["qwen-like".into(), "llama-like".into()];
     }
     let mut texts = Vec::new();
-    Embedded.read(&Job::default(), &mut |batch| {
+    Embedded::default().read(&Job::default(), &mut |batch| {
         texts.extend(batch.conformers.iter().map(|conformer| {
-            text::tagged(&text::write(&conformer.skeleton, &conformer.coordinates, Dialect::Fixed))
+            text::tagged(&text::write(&conformer.skeleton, &conformer.coordinates, Dialect::FIXED))
         }));
         Ok(())
     })?;
     let bytes: usize = texts.iter().map(String::len).sum();
     println!("{} texts, {bytes} bytes, one thread, best of 5", texts.len());
     for name in names {
-        for (kind, tokens) in [(Kind::Fused, 9), (Kind::Fused, 6), (Kind::Separate, 11)] {
+        for (kind, tokens) in [(SchemeKind::Fused, 9), (SchemeKind::Fused, 6), (SchemeKind::Separate, 11)] {
             let (base, json) = Tokenizer::load_with_json(Path::new(&name))?;
             let base_json = serde_json::from_slice(&json)?;
             let aim = Aim::TokensPerBlock(tokens);
-            let plan = Plan {
+            let plan = ExtensionPlan {
                 base,
                 base_json,
                 kind,
-                dialect: Dialect::Fixed,
+                dialect: Dialect::FIXED,
                 fewest_decimals: None,
                 range: Range::new(15)?,
                 aim,
                 seed: 0,
                 contexts: 1,
             };
-            let trained = train(&plan, &Embedded, &Job::default())?;
+            let trained = train(&plan, &Embedded::default(), &Job::default())?;
             let source = drift::io::hash_bytes("extended", &trained.tokenizer_json);
             let extended = Tokenizer::from_bytes("extended", source, &trained.tokenizer_json)?;
             let (mut before, mut after) = (f64::INFINITY, f64::INFINITY);

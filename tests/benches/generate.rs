@@ -195,7 +195,7 @@ struct Work {
 impl Work {
     fn new(tokenizer: &Tokenizer, molecules: usize, generations: usize) -> Self {
         let mut skeletons = Vec::new();
-        Embedded
+        Embedded::default()
             .read(&Job::default(), &mut |batch| {
                 skeletons.extend(batch.conformers.into_iter().map(|conformer| conformer.skeleton));
                 Ok(())

@@ -72,13 +72,13 @@ fn main() {
     println!("bar of the automaton's template: {TEMPLATE_BAR} ms");
 }
 
-fn processor(kind: LpKind, tokenizer: &Tokenizer, dialect: Dialect) -> LogitProcessor<'_> {
+fn processor(kind: LpKind, tokenizer: &Tokenizer, dialect: Dialect) -> LogitProcessor {
     let placeholder = Placeholder::new("0.0000,0.0000,0.0000").expect("three numbers");
-    LogitProcessor::new(kind, tokenizer, dialect, Some(&placeholder), 0).expect("an exact tokenizer")
+    LogitProcessor::new(kind, tokenizer.clone(), dialect, Some(&placeholder), 0).expect("an exact tokenizer")
 }
 
 /// Applied masks leave what the masks allow, or the bench ends here.
-fn check(processor: &LogitProcessor<'_>, skeletons: &[String]) {
+fn check(processor: &LogitProcessor, skeletons: &[String]) {
     let row: Vec<f32> = (0..VOCABULARY).map(|id| id as f32).collect();
     let mut random = ChaCha8Rng::seed_from_u64(0);
     let mut compared = 0;
@@ -124,7 +124,7 @@ fn softmax() -> Duration {
 
 /// The time of one step of a whole batch: masks, their application, advancing. Mean over [`STEPS`] steps, the best of
 /// some. Tokens are legal ones, mostly digits, so that every state of the grammar is passed through.
-fn step(processor: &LogitProcessor<'_>, skeletons: &[String]) -> Duration {
+fn step(processor: &LogitProcessor, skeletons: &[String]) -> Duration {
     let constraints: Vec<Arc<dyn Constraint>> = skeletons
         .iter()
         .take(BATCH)
@@ -180,7 +180,7 @@ fn walk(constraint: &dyn Constraint, seed: u64) -> Vec<u32> {
 }
 
 /// Milliseconds to make the constraint of a molecule, texts between blocks cached; the best of some.
-fn template(processor: &LogitProcessor<'_>, skeletons: &[String]) -> f64 {
+fn template(processor: &LogitProcessor, skeletons: &[String]) -> f64 {
     let mut best = f64::INFINITY;
     for _ in 0..4 {
         let begun = Instant::now();
@@ -195,7 +195,7 @@ fn template(processor: &LogitProcessor<'_>, skeletons: &[String]) -> f64 {
 /// Some skeletons of the embedded corpus.
 fn skeletons() -> Vec<String> {
     let mut skeletons = Vec::new();
-    Embedded
+    Embedded::default()
         .read(&Job::default(), &mut |batch| {
             skeletons.extend(batch.conformers.iter().map(|c| c.skeleton.to_string()));
             Ok(())

@@ -14,12 +14,11 @@
 use std::time::Instant;
 
 use drift::corpus::{AtomOrder, Conformer, Conformers, Embedded};
-use drift::design::compare::whole_text;
-use drift::design::sample::Sample;
-use drift::design::scratch::{SPECIAL, scratch};
-use drift::design::{Kind, Range, ScratchPlan};
+use drift::design::learned::scratch::{SPECIAL, scratch};
+use drift::design::measured::sample::{LearningSample, whole_text};
+use drift::design::{Range, SchemeKind, ScratchPlan};
 use drift::job::Job;
-use drift::text::{self, Dialect};
+use drift::text::{self, Dialect, Precision};
 use drift::tokenizer::Tokenizer;
 use drift::tokenizer::learn::learn_plain;
 use rand::{Rng, SeedableRng};
@@ -34,8 +33,9 @@ fn main() -> anyhow::Result<()> {
     let blocks = given.unwrap_or(if check { 4_000 } else { 1_000_000 });
     let conformers = conformers(blocks)?;
     let bodies: Vec<String> =
-        conformers.iter().map(|c| text::write(&c.skeleton, &c.coordinates, Dialect::Fixed)).collect();
-    let texts: Vec<String> = conformers.iter().map(whole_text).collect();
+        conformers.iter().map(|c| text::write(&c.skeleton, &c.coordinates, Dialect::FIXED)).collect();
+    let texts: Vec<String> =
+        conformers.iter().map(|conformer| whole_text(conformer, Dialect::FIXED)).collect();
     let total: usize = conformers.iter().map(|c| c.coordinates.len()).sum();
     println!("{} conformers, {total} blocks, {} threads", conformers.len(), rayon::current_num_threads());
     for vocab_size in if check { vec![400, 1_000] } else { vec![600, 1_000, 4_000] } {
@@ -72,7 +72,7 @@ fn own(bodies: &[String], vocab_size: usize) -> anyhow::Result<Tokenizer> {
     let conformers: Vec<Conformer> = bodies
         .par_iter()
         .map(|body| {
-            let parsed = text::parse(body)?;
+            let parsed = text::parse(body, Default::default())?;
             Ok(Conformer {
                 molecule: "".into(),
                 skeleton: parsed.skeleton.into(),
@@ -83,16 +83,23 @@ fn own(bodies: &[String], vocab_size: usize) -> anyhow::Result<Tokenizer> {
         })
         .collect::<Result<_, text::TextError>>()?;
     let blocks = conformers.iter().map(|c| c.coordinates.len() as u64).sum();
-    let sample = Sample { conformers, blocks, left_out: 0, inputs: Vec::new() };
+    let sample = LearningSample { conformers, blocks, left_out: 0, inputs: Vec::new() };
     let range = Range::new(15)?;
-    let plan = ScratchPlan { vocab_size, kind: Kind::Fused, range, contexts: 1, compare: false };
+    let plan = ScratchPlan {
+        vocab_size,
+        kind: SchemeKind::Fused,
+        range,
+        precision: Precision::FOUR,
+        contexts: 1,
+        compare: false,
+    };
     Ok(scratch(plan, &sample, &Job::default())?.tokenizer)
 }
 
 /// The embedded conformers again and again, moved by up to half an Å, until there are enough blocks.
 fn conformers(blocks: usize) -> anyhow::Result<Vec<Conformer>> {
     let mut patterns = Vec::new();
-    Embedded.read(&Job::default(), &mut |batch| {
+    Embedded::default().read(&Job::default(), &mut |batch| {
         patterns.extend(batch.conformers);
         Ok(())
     })?;

@@ -9,13 +9,14 @@ use proc_macro2::{Span, TokenStream, TokenTree};
 use syn::visit::{self, Visit};
 
 /// The modules of the crate. Each imports only from itself and from those before it.
-const ORDER: [&str; 18] = [
+const ORDER: [&str; 19] = [
     "error",
     "job",
     "io",
     "text",
     "corpus",
     "stats",
+    "checkpoint",
     "mine",
     "tokenizer",
     "placeholder",
@@ -41,7 +42,7 @@ const KNOWN_TO_FEW: [(&str, &[&str]); 12] = [
     ("plotters", &["report"]),
     ("pulp", &["model"]),
     ("rust_hdf5", &["corpus"]),
-    ("safetensors", &["design", "model", "train"]),
+    ("safetensors", &["checkpoint", "design", "model", "train"]),
     ("smiles_rs", &["text"]),
     ("tokenizers", &["tokenizer"]),
 ];

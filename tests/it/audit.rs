@@ -3,8 +3,10 @@
 use std::io::Write;
 
 use drift::audit::align::aligned_rmsd;
-use drift::audit::geometry::{Molecule, coverage};
-use drift::audit::{Counts, DriftHistogram, Evidence, Outcome, Sample, in_angstrom, judge, split};
+use drift::audit::geometry::{Topology, coverage};
+use drift::audit::{
+    DialectCounts, DriftHistogram, Outcome, SampleCounts, TextSample, in_angstrom, judge, split,
+};
 use drift::corpus::{Conformer, Conformers, Embedded};
 use drift::job::Job;
 use drift::text::{Dialect, skeleton, tagged, write};
@@ -292,7 +294,7 @@ fn drift_of_generated_blocks_is_counted() {
 
 fn embedded() -> Vec<Conformer> {
     let mut all = Vec::new();
-    Embedded
+    Embedded::default()
         .read(&Job::default(), &mut |batch| {
             all.extend(batch.conformers.into_iter().step_by(20));
             Ok(())
@@ -305,13 +307,13 @@ fn embedded() -> Vec<Conformer> {
 fn true_texts_are_without_fault() {
     let tokenizer = Tokenizer::load(std::path::Path::new("llama-like")).unwrap();
     for dialect in Dialect::ALL {
-        let mut counts = Counts::new(dialect);
+        let mut counts = SampleCounts::new(dialect);
         let mut drift = DriftHistogram::default();
         let mut texts = Vec::new();
         for conformer in embedded() {
             let answer = tagged(&write(&conformer.skeleton, &conformer.coordinates, dialect));
             let prompt = skeleton::smiles(&conformer.skeleton);
-            let judged = judge(&Sample { prompt: Some(&prompt), answer: &answer, ended: true, dialect });
+            let judged = judge(&TextSample { prompt: Some(&prompt), answer: &answer, ended: true, dialect });
             assert_eq!(
                 (judged.outcome, &*judged.skeleton),
                 (Outcome::Pass, &*conformer.skeleton),
@@ -322,17 +324,17 @@ fn true_texts_are_without_fault() {
             drift.add(&tokenizer, split(&answer).answer, &template, |_| true).unwrap();
             texts.push(answer);
         }
-        let clean = Counts {
+        let clean = SampleCounts {
             samples: counts.samples,
             passed: counts.samples,
             passed_by_3dmolgen: counts.samples,
             blocks: counts.blocks,
-            ..Counts::new(dialect)
+            ..SampleCounts::new(dialect)
         };
         assert_eq!(counts, clean);
         assert_eq!(drift.0.values().sum::<u64>(), counts.blocks);
         let blocks = texts.iter().flat_map(|text| block_ranges(text).into_iter().map(|range| &text[range]));
-        assert_eq!(Evidence::of(blocks).dialect(), Some(dialect));
+        assert_eq!(DialectCounts::of(blocks, dialect).dialect(dialect), Some(dialect));
     }
 }
 
@@ -341,7 +343,7 @@ fn geometry_is_compared_with_references() {
     let folder = Folder::new();
     let conformers: Vec<Conformer> = embedded().into_iter().take(12).collect();
     let prompt = |c: &Conformer| skeleton::smiles(&c.skeleton);
-    let text = |c: &Conformer| write(&c.skeleton, &c.coordinates, Dialect::Fixed);
+    let text = |c: &Conformer| write(&c.skeleton, &c.coordinates, Dialect::FIXED);
     let references: Vec<String> = conformers
         .iter()
         .map(|c| json!({"canonical_smiles": prompt(c), "embedded_smiles": text(c)}).to_string())
@@ -382,8 +384,8 @@ fn geometry_is_compared_with_references() {
 #[test]
 fn a_conformer_covers_itself() {
     for conformer in embedded().into_iter().take(40) {
-        let molecule = Molecule::new(&conformer.skeleton).unwrap();
-        let own = in_angstrom(&conformer.coordinates);
+        let molecule = Topology::new(&conformer.skeleton).unwrap();
+        let own = in_angstrom(&conformer.coordinates, drift::text::Precision::FOUR);
         let turned: Vec<[f64; 3]> = own.iter().map(|[x, y, z]| [*z + 1.0, *x - 2.0, *y]).collect();
         let references = [own.clone()];
         assert!(molecule.bond_length_error(&turned, &references).unwrap() < 1e-9);

@@ -5,12 +5,12 @@ use std::sync::{Arc, LazyLock};
 
 use drift::constraint::{Constraint, LogitProcessor, LpKind, Mask};
 use drift::corpus::{Conformers, Embedded};
-use drift::design::extend::extend;
-use drift::design::{Range, Scheme};
+use drift::design::extension::extend::extend;
+use drift::design::{Grammar, Range, Scheme};
 use drift::io::hash_bytes;
 use drift::job::Job;
 use drift::text::skeleton::{Spelling, smiles, with_hydrogens};
-use drift::text::{Dialect, Fixed, tagged, write};
+use drift::text::{Dialect, Fixed, Precision, Reading, Separator, TrailingZeros, tagged, write};
 use drift::tokenizer::Tokenizer;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -26,7 +26,7 @@ const EOS: u32 = u32::MAX - 7;
 /// Skeletons of the embedded corpus, each once.
 static SKELETONS: LazyLock<Vec<String>> = LazyLock::new(|| {
     let mut all = std::collections::BTreeSet::new();
-    Embedded
+    Embedded::default()
         .read(&Job::default(), &mut |batch| {
             all.extend(batch.conformers.into_iter().map(|c| c.skeleton.to_string()));
             Ok(())
@@ -38,7 +38,7 @@ static SKELETONS: LazyLock<Vec<String>> = LazyLock::new(|| {
 /// A tokenizer of drift's own design, blocks below 15 Å cut at `starts`; without the checks of `drift train-tokenizer`.
 pub fn extended(base: &str, starts: &[usize]) -> Tokenizer {
     let (base, json) = Tokenizer::load_with_json(Path::new(base)).unwrap();
-    let scheme = Scheme::fixed(Range::new(15).unwrap(), starts.to_vec());
+    let scheme = Scheme::fixed(Grammar::fixed(Range::new(15).unwrap(), Precision::FOUR), starts.to_vec());
     let vocabulary = base.vocabulary();
     let new: Vec<String> =
         scheme.strings().into_iter().filter(|piece| !vocabulary.contains_key(piece)).collect();
@@ -78,8 +78,9 @@ fn shared_tokenizers() -> Vec<Tokenizer> {
 }
 
 /// Numbers of every magnitude and length.
-fn number(random: &mut ChaCha8Rng) -> Fixed {
-    let limit = [9_999, 99_999, 150_500, 999_999][random.random_range(0..4)];
+fn number(precision: Precision, random: &mut ChaCha8Rng) -> Fixed {
+    let units = precision.units_per_angstrom();
+    let limit = [units, 10 * units, 15 * units + units / 20, 100 * units][random.random_range(0..4)] - 1;
     let step = [1, 1, 10, 100, 1_000, 10_000][random.random_range(0..6)];
     random.random_range(-limit..=limit) / step * step
 }
@@ -102,8 +103,12 @@ fn encoded(tokenizer: &Tokenizer, answer: &str) -> Vec<u32> {
 
 /// The text of an answer's tokens, without the end of the prompt that the first may hold, and without the space that a
 /// tokenizer puts behind a tag.
-fn decoded(tokenizer: &Tokenizer, ids: &[u32]) -> String {
-    let text = tokenizer.inner().decode(ids, false).unwrap().replace(' ', "");
+fn decoded(tokenizer: &Tokenizer, ids: &[u32], separator: Separator) -> String {
+    let text = tokenizer.inner().decode(ids, false).unwrap();
+    let text = match separator {
+        Separator::Comma => text.replace(' ', ""),
+        Separator::Space => text.trim_start().replace("] ", "]"),
+    };
     assert!("[/SMILES]".ends_with(text.split("[CONFORMER]").next().unwrap()), "{}: {text}", tokenizer.name);
     text[text.find("[CONFORMER]").unwrap()..].to_owned()
 }
@@ -120,7 +125,7 @@ fn accepted(constraint: &dyn Constraint, ids: &[u32]) -> usize {
     ids.len() + usize::from(constraint.mask(&state) == Mask::Forced(EOS))
 }
 
-/// The grammar again, character by character: fixed `-?(0|[1-9]\d?)\.\d{4}`, stripped
+/// The grammar again, character by character: with four decimals fixed `-?(0|[1-9]\d?)\.\d{4}`, stripped
 /// `-?(0|[1-9]\d?)(\.\d{0,3}[1-9])?`.
 fn is_number(text: &str, dialect: Dialect) -> bool {
     let text = text.strip_prefix('-').unwrap_or(text);
@@ -128,12 +133,12 @@ fn is_number(text: &str, dialect: Dialect) -> bool {
     let digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
     let integer_holds =
         digits(integer) && (integer.len() == 1 || (integer.len() == 2 && !integer.starts_with('0')));
-    let decimals_hold = match dialect {
-        Dialect::Fixed => decimals.len() == 4,
-        Dialect::Stripped if text.contains('.') => {
-            (1..=4).contains(&decimals.len()) && !decimals.ends_with('0')
+    let decimals_hold = match dialect.zeros() {
+        TrailingZeros::Kept => decimals.len() == dialect.decimals(),
+        TrailingZeros::Removed if text.contains('.') => {
+            (1..=dialect.decimals()).contains(&decimals.len()) && !decimals.ends_with('0')
         }
-        Dialect::Stripped => true,
+        TrailingZeros::Removed => true,
     };
     integer_holds && digits(decimals) && decimals_hold
 }
@@ -143,7 +148,7 @@ fn is_legal(text: &str, skeleton: &str, dialect: Dialect) -> bool {
     let mut emptied = String::new();
     while let Some((before, after)) = rest.split_once('<') {
         let (inside, behind) = after.split_once('>').unwrap();
-        let numbers: Vec<&str> = inside.split(',').collect();
+        let numbers: Vec<&str> = inside.split(dialect.separator().character()).collect();
         if numbers.len() != 3 || !numbers.iter().all(|number| is_number(number, dialect)) {
             return false;
         }
@@ -187,7 +192,7 @@ fn constraint_of(processor: &LogitProcessor, skeleton: &str) -> Option<Arc<dyn C
 /// Both ways between automaton and encoder: a random answer of a skeleton in the encoder's tokens, and a random walk. How
 /// many skeletons were refused.
 pub fn check(tokenizer: &Tokenizer, dialect: Dialect, rounds: u64) -> u64 {
-    let processor = LogitProcessor::new(LpKind::Automaton, tokenizer, dialect, None, EOS).unwrap();
+    let processor = LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), dialect, None, EOS).unwrap();
     let refused = (0..rounds).into_par_iter().filter(|&seed| {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let skeleton = &SKELETONS[random.random_range(0..SKELETONS.len())];
@@ -195,13 +200,13 @@ pub fn check(tokenizer: &Tokenizer, dialect: Dialect, rounds: u64) -> u64 {
         let prompt = format!("[SMILES]{}[/SMILES]", smiles(skeleton));
         let blocks = skeleton.matches("<>").count();
         let coordinates: Vec<[Fixed; 3]> =
-            (0..blocks).map(|_| std::array::from_fn(|_| number(&mut random))).collect();
+            (0..blocks).map(|_| std::array::from_fn(|_| number(dialect.precision(), &mut random))).collect();
         let text = tagged(&write(skeleton, &coordinates, dialect));
         let ids = encoded_behind(tokenizer, &prompt, &text);
         assert_eq!(accepted(&*constraint, &ids), ids.len() + 1, "{}: {text}", tokenizer.name);
 
         let walked = walk(&*constraint, &mut random);
-        let text = decoded(tokenizer, &walked);
+        let text = decoded(tokenizer, &walked, dialect.separator());
         assert!(is_legal(&text, skeleton, dialect), "{}: {text}", tokenizer.name);
         assert_eq!(encoded_behind(tokenizer, &prompt, &text), walked, "{}: {text}", tokenizer.name);
         false
@@ -211,9 +216,9 @@ pub fn check(tokenizer: &Tokenizer, dialect: Dialect, rounds: u64) -> u64 {
 
 /// Texts of real conformers are followed. How many, and how many skeletons were refused.
 fn check_texts(tokenizer: &Tokenizer, dialect: Dialect, texts: &[String]) -> (usize, usize) {
-    let processor = LogitProcessor::new(LpKind::Automaton, tokenizer, dialect, None, EOS).unwrap();
+    let processor = LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), dialect, None, EOS).unwrap();
     let refused = texts.par_iter().filter(|text| {
-        let skeleton = drift::text::parse(text).unwrap().skeleton;
+        let skeleton = drift::text::parse(text, Reading::default()).unwrap().skeleton;
         let Some(constraint) = constraint_of(&processor, &skeleton) else { return true };
         let prompt = format!("[SMILES]{}[/SMILES]", smiles(&skeleton));
         let ids = encoded_behind(tokenizer, &prompt, &tagged(text));
@@ -255,39 +260,60 @@ fn check_both_ways(tokenizers: Vec<Tokenizer>) {
 }
 
 #[test]
+fn other_decimals_and_separators_are_followed_too() {
+    let mut list = Tokenizer::embedded().unwrap();
+    list.push(fixture_tokenizer("gpt2-like"));
+    for tokenizer in list {
+        for decimals in [1, 2, 3, 5] {
+            for dialect in Dialect::both(Precision::new(decimals).unwrap()) {
+                assert_eq!(check(&tokenizer, dialect, 20), 0, "{}, {}", tokenizer.name, dialect.name());
+            }
+        }
+        // GPT-2 merges a space with the digits behind it: no proof, and refused.
+        let spaced = !tokenizer.name.starts_with("gpt2");
+        for dialect in Dialect::both(Precision::new(3).unwrap()).into_iter().filter(|_| spaced) {
+            let dialect = dialect.separated_by(Separator::Space);
+            assert_eq!(check(&tokenizer, dialect, 20), 0, "{}, {}", tokenizer.name, dialect.name());
+        }
+    }
+}
+
+#[test]
 fn the_grammar_has_few_states_and_few_legal_tokens() {
     let size = |name: &str, dialect| {
         let tokenizer = Tokenizer::load(Path::new(name)).unwrap();
-        let processor = LogitProcessor::new(LpKind::Automaton, &tokenizer, dialect, None, EOS).unwrap();
+        let processor =
+            LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), dialect, None, EOS).unwrap();
         let automaton = processor.automaton().unwrap().automaton();
         (automaton.size(), automaton.alphabet())
     };
     // Per number: start, second digit or point, point, four decimals, comma; instead of the last comma an end. Before a
     // first sign: one more.
-    assert_eq!(size("qwen-like", Dialect::Fixed), (25, 14));
-    assert_eq!(size("qwen-like", Dialect::Stripped), (34, 14));
+    assert_eq!(size("qwen-like", Dialect::FIXED), (25, 14));
+    assert_eq!(size("qwen-like", Dialect::STRIPPED), (34, 14));
     // Digits in threes: start, point, three decimals, the fourth, comma. 10 + 90 + 1,000 runs, `.`, `,`, `,-`, `-`.
-    assert_eq!(size("llama-like", Dialect::Fixed), (16, 1_104));
-    assert_eq!(size("llama-like", Dialect::Stripped), (19, 1_113));
+    assert_eq!(size("llama-like", Dialect::FIXED), (16, 1_104));
+    assert_eq!(size("llama-like", Dialect::STRIPPED), (19, 1_113));
     // Digits merge by content: a state for what is left of a run.
     let fixture_size =
         |name: &str, dialect| size(fixture("tokenizers").join(name).to_str().unwrap(), dialect);
-    assert_eq!(fixture_size("gpt2-like", Dialect::Fixed), (604, 1_207));
-    assert_eq!(fixture_size("gpt2-like", Dialect::Stripped), (598, 1_244));
-    assert_eq!(fixture_size("o200k-like", Dialect::Fixed), (16, 1_104));
-    assert_eq!(fixture_size("o200k-like", Dialect::Stripped), (19, 1_113));
+    assert_eq!(fixture_size("gpt2-like", Dialect::FIXED), (604, 1_207));
+    assert_eq!(fixture_size("gpt2-like", Dialect::STRIPPED), (598, 1_244));
+    assert_eq!(fixture_size("o200k-like", Dialect::FIXED), (16, 1_104));
+    assert_eq!(fixture_size("o200k-like", Dialect::STRIPPED), (19, 1_113));
     for name in
         FIXTURES.into_iter().filter(|name| !["gpt2-like", "o200k-like", "unigram-like"].contains(name))
     {
-        assert_eq!(fixture_size(name, Dialect::Fixed), (25, 14), "{name}");
-        assert_eq!(fixture_size(name, Dialect::Stripped), (34, 14), "{name}");
+        assert_eq!(fixture_size(name, Dialect::FIXED), (25, 14), "{name}");
+        assert_eq!(fixture_size(name, Dialect::STRIPPED), (34, 14), "{name}");
     }
 }
 
 #[test]
 fn other_spellings_of_legal_texts_are_not_legal() {
     let tokenizer = Tokenizer::load(Path::new("qwen-like")).unwrap();
-    let processor = LogitProcessor::new(LpKind::Automaton, &tokenizer, Dialect::Fixed, None, EOS).unwrap();
+    let processor =
+        LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), Dialect::FIXED, None, EOS).unwrap();
     let constraint = processor.constraint("[C]<>[O]<>").unwrap();
     let vocabulary = tokenizer.vocabulary();
     let canonical =
@@ -317,7 +343,8 @@ fn other_spellings_of_legal_texts_are_not_legal() {
 #[test]
 fn forced_runs_are_what_is_forced() {
     let tokenizer = Tokenizer::load(Path::new("qwen-like")).unwrap();
-    let processor = LogitProcessor::new(LpKind::Automaton, &tokenizer, Dialect::Fixed, None, EOS).unwrap();
+    let processor =
+        LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), Dialect::FIXED, None, EOS).unwrap();
     let constraint = processor.constraint("[C]<>").unwrap();
     let mut run = Vec::new();
     constraint.forced_run(&constraint.start(), &mut run);
@@ -334,12 +361,14 @@ fn forced_runs_are_what_is_forced() {
 #[test]
 fn tokenizers_without_a_proof_are_refused_by_name() {
     let tokenizer = trained(&embedded_texts(200), false);
-    let error = LogitProcessor::new(LpKind::Automaton, &tokenizer, Dialect::Fixed, None, EOS).err().unwrap();
+    let error =
+        LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), Dialect::FIXED, None, EOS).err().unwrap();
     let message = error.to_string();
     assert!(message.starts_with("trained: the automaton cannot be proved"), "{message}");
     assert!(message.contains("holds a digit beside another character"), "{message}");
     let tokenizer = fixture_tokenizer("unigram-like");
-    let error = LogitProcessor::new(LpKind::Automaton, &tokenizer, Dialect::Fixed, None, EOS).err().unwrap();
+    let error =
+        LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), Dialect::FIXED, None, EOS).err().unwrap();
     let expected = "unigram-like: the automaton cannot be proved for this tokenizer: two ways to cut `111` are equally likely";
     assert!(error.to_string().starts_with(expected), "{error}");
 }
@@ -364,7 +393,8 @@ fn a_prompt_that_shares_a_token_with_its_answer_leaves_it_to_the_answer() {
 #[test]
 fn molecules_that_can_be_cut_in_two_equally_likely_ways_are_refused() {
     let tokenizer = fixture_tokenizer("unigram-digits-like");
-    let processor = LogitProcessor::new(LpKind::Automaton, &tokenizer, Dialect::Fixed, None, EOS).unwrap();
+    let processor =
+        LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), Dialect::FIXED, None, EOS).unwrap();
     assert!(processor.constraint("[C]<>[C@@H]<>").is_ok());
     // `@@` and `@`, or `@` and `@@`.
     let error = processor.constraint("[C]<>[C@@@H]<>").err().unwrap().to_string();
@@ -374,7 +404,8 @@ fn molecules_that_can_be_cut_in_two_equally_likely_ways_are_refused() {
 #[test]
 fn skeletons_that_the_model_never_saw_are_refused() {
     let tokenizer = Tokenizer::load(Path::new("qwen-like")).unwrap();
-    let processor = LogitProcessor::new(LpKind::Automaton, &tokenizer, Dialect::Fixed, None, EOS).unwrap();
+    let processor =
+        LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), Dialect::FIXED, None, EOS).unwrap();
     let corpus = SKELETONS.iter().map(|s| Spelling::of(s)).fold(Spelling::default(), Spelling::join);
     let processor = processor.spelled_as(corpus);
     assert!(processor.constraint("[C]<>[O]<>").is_ok());

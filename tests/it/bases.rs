@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use drift::corpus::{Conformers, Embedded, Emit, ReadSummary};
-use drift::design::extend::as_read;
-use drift::design::guard::GUARD_MARK;
-use drift::design::layout::GPT2;
-use drift::design::mixed::mixed_text;
-use drift::design::texts::PLAIN;
-use drift::design::train::tokenizer_config;
-use drift::design::undo::undo;
-use drift::design::{Aim, Kind, MergesPlan, Plan, Range, Trained, train, train_merges};
+use drift::design::extension::config::tokenizer_config;
+use drift::design::extension::extend::as_read;
+use drift::design::extension::guard::GUARD_MARK;
+use drift::design::extension::layout::GPT2;
+use drift::design::extension::mixed::mixed_text;
+use drift::design::extension::strip::strip_extension;
+use drift::design::extension::texts::PLAIN;
+use drift::design::{Aim, ExtensionPlan, MergesPlan, Range, SchemeKind, Trained, train, train_merges};
 use drift::job::Job;
 use drift::text::{self, Dialect};
 use drift::tokenizer::Tokenizer;
@@ -26,11 +26,11 @@ fn fixture(name: &str) -> PathBuf {
 }
 
 /// Numbers below 2 Å, every number run in one context.
-fn plan(base: &str, kind: Kind, dialect: Dialect, tokens: usize) -> Plan {
+fn plan(base: &str, kind: SchemeKind, dialect: Dialect, tokens: usize) -> ExtensionPlan {
     let (base, json) = Tokenizer::load_with_json(&fixture(base)).unwrap();
     let base_json = serde_json::from_slice(&json).unwrap();
     let (range, aim) = (Range::new(2).unwrap(), Aim::TokensPerBlock(tokens));
-    Plan { base, base_json, kind, dialect, fewest_decimals: None, range, aim, seed: 0, contexts: 1 }
+    ExtensionPlan { base, base_json, kind, dialect, fewest_decimals: None, range, aim, seed: 0, contexts: 1 }
 }
 
 /// The first conformers of the embedded corpus: what is made does not depend on what it is measured on.
@@ -39,7 +39,7 @@ struct Few;
 impl Conformers for Few {
     fn read(&self, job: &Job, emit: &mut Emit<'_>) -> drift::Result<ReadSummary> {
         let mut left = 50;
-        Embedded.read(job, &mut |mut batch| {
+        Embedded::default().read(job, &mut |mut batch| {
             batch.conformers.truncate(left);
             left -= batch.conformers.len();
             emit(batch)
@@ -47,17 +47,17 @@ impl Conformers for Few {
     }
 }
 
-fn run(plan: &Plan) -> Trained {
+fn run(plan: &ExtensionPlan) -> Trained {
     train(plan, &Few, &Job::default()).unwrap()
 }
 
 /// The message with which a plan is refused.
-fn refused(plan: &Plan) -> String {
+fn refused(plan: &ExtensionPlan) -> String {
     train(plan, &Few, &Job::default()).unwrap_err().to_string()
 }
 
 /// The same plan for a base that was changed.
-fn changed(mut plan: Plan, change: &dyn Fn(&mut Value)) -> Plan {
+fn changed(mut plan: ExtensionPlan, change: &dyn Fn(&mut Value)) -> ExtensionPlan {
     change(&mut plan.base_json);
     let bytes = serde_json::to_vec(&plan.base_json).unwrap();
     plan.base = Tokenizer::from_bytes("changed", drift::io::hash_bytes("changed", &bytes), &bytes).unwrap();
@@ -75,7 +75,7 @@ fn ids(tokenizer: &HfTokenizer, text: &str) -> Vec<u32> {
 /// Tagged texts of the embedded corpus with every coordinate brought below 2 Å.
 fn texts(dialect: Dialect) -> Vec<String> {
     let mut texts = Vec::new();
-    Embedded
+    Embedded::default()
         .read(&Job::default(), &mut |batch| {
             for conformer in batch.conformers.iter().step_by(40) {
                 let near: Vec<_> = conformer.coordinates.iter().map(|c| c.map(|x| x % 20_000)).collect();
@@ -103,7 +103,7 @@ fn block_tokens(tokenizer: &HfTokenizer, text: &str) -> Vec<usize> {
 }
 
 /// What holds of every extension, by JSON and `tokenizers` alone.
-fn check(plan: &Plan, trained: &Trained) {
+fn check(plan: &ExtensionPlan, trained: &Trained) {
     let json: Value = serde_json::from_slice(&trained.tokenizer_json).unwrap();
     let mut undone = json.clone();
     undone["pre_tokenizer"] = plan.base_json["pre_tokenizer"].clone();
@@ -169,13 +169,13 @@ fn block_tokens_where<'t>(
 }
 
 /// Bases, kinds, dialects, tokens a block; new tokens; whether the same is asked of the result.
-const CASES: [(&str, Kind, Dialect, usize, u64, bool); 6] = [
-    ("gpt2-like", Kind::Fused, Dialect::Fixed, 9, 54, true),
-    ("gpt2-like", Kind::Separate, Dialect::Stripped, 11, 10, false),
-    ("o200k-like", Kind::Separate, Dialect::Fixed, 11, 8, false),
-    ("llama-2-like", Kind::Fused, Dialect::Stripped, 9, 156, true),
-    ("gemma-like", Kind::Fused, Dialect::Fixed, 9, 154, false),
-    ("mistral-v3-like", Kind::Separate, Dialect::Fixed, 11, 108, true),
+const CASES: [(&str, SchemeKind, Dialect, usize, u64, bool); 6] = [
+    ("gpt2-like", SchemeKind::Fused, Dialect::FIXED, 9, 54, true),
+    ("gpt2-like", SchemeKind::Separate, Dialect::STRIPPED, 11, 10, false),
+    ("o200k-like", SchemeKind::Separate, Dialect::FIXED, 11, 8, false),
+    ("llama-2-like", SchemeKind::Fused, Dialect::STRIPPED, 9, 156, true),
+    ("gemma-like", SchemeKind::Fused, Dialect::FIXED, 9, 154, false),
+    ("mistral-v3-like", SchemeKind::Separate, Dialect::FIXED, 11, 108, true),
 ];
 
 #[test]
@@ -191,18 +191,18 @@ fn every_kind_of_base_is_extended_with_constant_blocks() {
         assert_eq!(json!(report.guarantees.plain_text), "proved", "{name}");
         // What was put in is taken out again: all that the base holds is there, and no token more.
         let base_json: Value = serde_json::from_slice(&trained.tokenizer_json).unwrap();
-        let undone = undo(&base_json).unwrap();
+        let undone = strip_extension(&base_json).unwrap();
         let mut vocabulary = plan.base_json["model"]["vocab"].as_object().unwrap().clone();
         for token in plan.base_json["added_tokens"].as_array().unwrap() {
             vocabulary.insert(token["content"].as_str().unwrap().to_owned(), token["id"].clone());
         }
         assert_eq!(undone["model"]["vocab"], Value::Object(vocabulary), "{name}");
-        assert!(undo(&plan.base_json).is_none());
+        assert!(strip_extension(&plan.base_json).is_none());
         if twice {
             // The same request of the result changes nothing.
             let source = drift::io::hash_bytes("tokenizer.json", &trained.tokenizer_json);
             let base = Tokenizer::from_bytes("extended", source, &trained.tokenizer_json).unwrap();
-            let again = run(&Plan { base, base_json, ..plan });
+            let again = run(&ExtensionPlan { base, base_json, ..plan });
             assert!(again.unchanged && !trained.unchanged);
             assert!(again.tokenizer_json == trained.tokenizer_json, "{name}");
             assert_eq!(again.new_tokens.new_tokens, trained.new_tokens.new_tokens, "{name}");
@@ -212,7 +212,7 @@ fn every_kind_of_base_is_extended_with_constant_blocks() {
 
 #[test]
 fn tokens_that_merges_do_not_make_are_kept_out_of_plain_text() {
-    let plan = plan("gemma-like", Kind::Fused, Dialect::Fixed, 12);
+    let plan = plan("gemma-like", SchemeKind::Fused, Dialect::FIXED, 12);
     let trained = run(&plan);
     let json: Value = serde_json::from_slice(&trained.tokenizer_json).unwrap();
     let mut without = json.clone();
@@ -247,7 +247,7 @@ fn digits_that_merge_before_one_another_are_listed_one_by_one() {
         vocabulary.insert("10".to_owned(), id.into());
         json["model"]["merges"].as_array_mut().unwrap().insert(0, json!(["1", "0"]));
     };
-    let plan = changed(plan("gemma-like", Kind::Fused, Dialect::Fixed, 12), &with_pair);
+    let plan = changed(plan("gemma-like", SchemeKind::Fused, Dialect::FIXED, 12), &with_pair);
     let trained = run(&plan);
     check(&plan, &trained);
     let json: Value = serde_json::from_slice(&trained.tokenizer_json).unwrap();
@@ -275,7 +275,7 @@ fn the_expression_of_byte_level_is_the_same_as_a_split() {
         [bytes(true), sequence].map(|json| serde_json::from_value(json).unwrap());
     let same = |text: &str| assert_eq!(pieces(&own, text), pieces(&rewritten, text), "{text:?}");
     PLAIN.iter().for_each(|text| same(text));
-    texts(Dialect::Stripped).iter().for_each(|text| same(text));
+    texts(Dialect::STRIPPED).iter().for_each(|text| same(text));
     (0..2_000u64).into_par_iter().for_each(|index| same(&mixed_text(index)));
     // Every fifth character, beside a letter, a digit, a sign and spaces.
     (0..=0x10_ffff / 5u32).into_par_iter().filter_map(|n| char::from_u32(n * 5)).for_each(|c| {
@@ -294,7 +294,7 @@ fn added_tokens_keep_the_ids_that_they_are_read_with() {
             }
         });
     };
-    let mut plan = changed(plan("o200k-like", Kind::Separate, Dialect::Fixed, 12), &later);
+    let mut plan = changed(plan("o200k-like", SchemeKind::Separate, Dialect::FIXED, 12), &later);
     assert!(refused(&plan).contains("would change"));
     plan.base_json = as_read(&plan.base, plan.base_json);
     check(&plan, &run(&plan));
@@ -302,7 +302,7 @@ fn added_tokens_keep_the_ids_that_they_are_read_with() {
 
 #[test]
 fn what_cannot_be_extended_is_refused_with_the_reason() {
-    let fused = |base: &str| plan(base, Kind::Fused, Dialect::Fixed, 9);
+    let fused = |base: &str| plan(base, SchemeKind::Fused, Dialect::FIXED, 9);
     for unigram in ["unigram-like", "unigram-digits-like"] {
         let message = refused(&fused(unigram));
         assert!(message.contains("Unigram model, which takes a new token in every text"), "{message}");
@@ -344,10 +344,10 @@ fn what_cannot_be_extended_is_refused_with_the_reason() {
 #[test]
 fn automata_of_extended_tokenizers_are_proved() {
     for (name, kind, dialect, tokens) in [
-        ("gpt2-like", Kind::Separate, Dialect::Stripped, 11),
-        ("llama-2-like", Kind::Fused, Dialect::Fixed, 9),
-        ("gemma-like", Kind::Fused, Dialect::Stripped, 9),
-        ("mistral-v3-like", Kind::Separate, Dialect::Fixed, 11),
+        ("gpt2-like", SchemeKind::Separate, Dialect::STRIPPED, 11),
+        ("llama-2-like", SchemeKind::Fused, Dialect::FIXED, 9),
+        ("gemma-like", SchemeKind::Fused, Dialect::STRIPPED, 9),
+        ("mistral-v3-like", SchemeKind::Separate, Dialect::FIXED, 11),
     ] {
         let trained = run(&plan(name, kind, dialect, tokens));
         let source = drift::io::hash_bytes("tokenizer.json", &trained.tokenizer_json);
@@ -359,7 +359,7 @@ fn automata_of_extended_tokenizers_are_proved() {
 
 #[test]
 fn merges_are_learned_on_gpt2() {
-    let plan = plan("gpt2-like", Kind::Fused, Dialect::Fixed, 9);
+    let plan = plan("gpt2-like", SchemeKind::Fused, Dialect::FIXED, 9);
     let trained = train_merges(MergesPlan::of(&plan, 30), &Few, &Job::default()).unwrap();
     let report = &trained.report;
     assert!((1..=30).contains(&report.new_tokens) && report.drift == 0, "{report:?}");
@@ -371,7 +371,7 @@ fn merges_are_learned_on_gpt2() {
     }
     let most = report.most_tokens_per_block as usize;
     let fewest = report.fewest_tokens_per_block as usize;
-    for text in texts(Dialect::Fixed) {
+    for text in texts(Dialect::FIXED) {
         assert!(block_tokens(&after, &text).iter().all(|tokens| (fewest..=most).contains(tokens)), "{text}");
     }
 }
@@ -381,8 +381,8 @@ fn merges_are_learned_on_gpt2() {
 fn python_gives_the_same_ids() {
     let python = python_with("tokenizers, transformers");
     let folder = Folder::new();
-    let mut all = texts(Dialect::Fixed);
-    all.extend(texts(Dialect::Stripped));
+    let mut all = texts(Dialect::FIXED);
+    all.extend(texts(Dialect::STRIPPED));
     all.extend((0..400).map(mixed_text));
     all.extend(["<0x0A>", "12", "1234", " 1.", "a  b", ""].map(String::from));
     let lines = |lines: Vec<String>| lines.join("\n") + "\n";
@@ -390,7 +390,7 @@ fn python_gives_the_same_ids() {
     folder.file("texts", json);
     let mut arguments = Vec::new();
     for name in ["gpt2-like", "llama-2-like-untagged", "mistral-v3-like"] {
-        let trained = run(&plan(name, Kind::Fused, Dialect::Fixed, 9));
+        let trained = run(&plan(name, SchemeKind::Fused, Dialect::FIXED, 9));
         let config = std::fs::read(fixture(name).join("tokenizer_config.json")).unwrap();
         let config = tokenizer_config(Some(&serde_json::from_slice(&config).unwrap()));
         folder.file(&format!("{name}/tokenizer_config.json"), config.to_string());

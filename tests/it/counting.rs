@@ -56,7 +56,7 @@ fn equals_tokenizers_on_all_shared_conformers() {
 /// Embedded texts in both dialects, tagged by the caller.
 pub fn embedded_texts(limit: usize) -> Vec<String> {
     let mut texts = Vec::new();
-    Embedded
+    Embedded::default()
         .read(&Job::default(), &mut |batch| {
             for c in &batch.conformers {
                 texts.extend(Dialect::ALL.map(|d| write(&c.skeleton, &c.coordinates, d)));

@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use drift::corpus::{Conformers, Embedded, Files, ReadOptions};
-use drift::design::{Aim, Kind, Plan, Range, Trained, train};
+use drift::design::{Aim, ExtensionPlan, Range, SchemeKind, Trained, train};
 use drift::job::Job;
 use drift::placeholder::{DialectChoice, FitPlan, Objective, fit};
 use drift::report::card::model_card;
 use drift::report::design_page::design_page;
-use drift::text::{self, Dialect, skeleton};
+use drift::text::{self, Dialect, Precision, Reading, TrailingZeros, skeleton};
 use drift::tokenizer::Tokenizer;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 use tokenizers::Tokenizer as HfTokenizer;
 
@@ -22,13 +24,13 @@ fn base(name: &Path) -> (Tokenizer, Value) {
 }
 
 /// A design of numbers below 15 Å, every number run in one context.
-fn plan(name: &Path, kind: Kind, aim: Aim) -> Plan {
+fn plan(name: &Path, kind: SchemeKind, aim: Aim) -> ExtensionPlan {
     let (base, base_json) = base(name);
-    Plan {
+    ExtensionPlan {
         base,
         base_json,
         kind,
-        dialect: Dialect::Fixed,
+        dialect: Dialect::FIXED,
         fewest_decimals: None,
         range: Range::new(15).unwrap(),
         aim,
@@ -37,13 +39,13 @@ fn plan(name: &Path, kind: Kind, aim: Aim) -> Plan {
     }
 }
 
-fn run(plan: &Plan) -> Trained {
-    train(plan, &Embedded, &Job::default()).unwrap()
+fn run(plan: &ExtensionPlan) -> Trained {
+    train(plan, &Embedded::default(), &Job::default()).unwrap()
 }
 
 /// The message with which a plan is refused.
-fn refused(plan: &Plan) -> String {
-    match train(plan, &Embedded, &Job::default()) {
+fn refused(plan: &ExtensionPlan) -> String {
+    match train(plan, &Embedded::default(), &Job::default()) {
         Err(error @ (drift::Error::Input { .. } | drift::Error::Parameter { .. })) => error.to_string(),
         other => panic!("{other:?}"),
     }
@@ -51,7 +53,7 @@ fn refused(plan: &Plan) -> String {
 
 fn embedded_texts(dialect: Dialect) -> Vec<(String, usize)> {
     let mut texts = Vec::new();
-    Embedded
+    Embedded::default()
         .read(&Job::default(), &mut |batch| {
             for conformer in batch.conformers.iter().step_by(10) {
                 let text = text::write(&conformer.skeleton, &conformer.coordinates, dialect);
@@ -76,7 +78,7 @@ fn block_tokens(tokenizer: &HfTokenizer, text: &str) -> Vec<usize> {
 }
 
 /// What must hold of every extension, by means of our own: JSON and `tokenizers` alone.
-fn check(plan: &Plan, trained: &Trained, texts: &[(String, usize)]) {
+fn check(plan: &ExtensionPlan, trained: &Trained, texts: &[(String, usize)]) {
     let report = &trained.report;
     let json: Value = serde_json::from_slice(&trained.tokenizer_json).unwrap();
     // The JSON differs in the vocabulary's end, the pre-tokenizer and one flag.
@@ -126,10 +128,10 @@ fn check(plan: &Plan, trained: &Trained, texts: &[(String, usize)]) {
     // Texts without blocks.
     let smiles = texts.iter().map(|(text, _)| {
         let bare = text.trim_start_matches(text::CONFORMER_OPEN).trim_end_matches(text::CONFORMER_CLOSE);
-        skeleton::smiles(&text::parse(bare).unwrap().skeleton)
+        skeleton::smiles(&text::parse(bare, Default::default()).unwrap().skeleton)
     });
     let documents = [
-        include_str!("../../src/design/space.rs"),
+        include_str!("../../src/design/scheme/fixed_space.rs"),
         include_str!("architecture.rs"),
         PROSE,
         "23",
@@ -148,12 +150,12 @@ const PROSE: &str = "Das Gewicht ist -1.2345 kg, 12 < 13 > 11.\n\nЭто 42 ст
 
 #[test]
 fn embedded_tokenizers_are_extended_with_constant_blocks() {
-    let texts = embedded_texts(Dialect::Fixed);
+    let texts = embedded_texts(Dialect::FIXED);
     let cases = [
-        ("qwen-like", Kind::Fused, 9, 260),
-        ("qwen-like", Kind::Separate, 11, 160),
-        ("llama-like", Kind::Fused, 9, 70),
-        ("llama-like", Kind::Separate, 11, 40),
+        ("qwen-like", SchemeKind::Fused, 9, 260),
+        ("qwen-like", SchemeKind::Separate, 11, 160),
+        ("llama-like", SchemeKind::Fused, 9, 70),
+        ("llama-like", SchemeKind::Separate, 11, 40),
     ];
     for (name, kind, tokens, new) in cases {
         let plan = plan(Path::new(name), kind, Aim::TokensPerBlock(tokens));
@@ -162,7 +164,9 @@ fn embedded_tokenizers_are_extended_with_constant_blocks() {
         assert_eq!((report.tokens_per_block, report.new_tokens), (tokens as u64, new), "{name}");
         assert_eq!((report.drift, report.least_in_space), (0, new));
         assert!(report.lower_bound <= new && report.search.reached_least, "{report:?}");
-        assert!(report.coverage > 0.999 && report.tokens_per_conformer < report.base_tokens_per_conformer);
+        let vocabulary = &report.vocabulary;
+        assert!(vocabulary.coverage > 0.999);
+        assert!(Some(vocabulary.tokens_per_conformer) < vocabulary.base_tokens_per_conformer);
         let proved = &report.guarantees;
         assert_eq!(
             (proved.numbers, proved.blocks, proved.shapes, proved.reached_tokens),
@@ -171,7 +175,7 @@ fn embedded_tokenizers_are_extended_with_constant_blocks() {
         check(&plan, &trained, &texts);
         if (name, tokens) == ("llama-like", 11) {
             let (base, base_json) = extended(&trained);
-            let again = run(&Plan { base, base_json, ..plan });
+            let again = run(&ExtensionPlan { base, base_json, ..plan });
             assert!(again.unchanged && !trained.unchanged && again.tokenizer_json == trained.tokenizer_json);
             assert_eq!(again.new_tokens.new_tokens, trained.new_tokens.new_tokens);
         }
@@ -180,20 +184,22 @@ fn embedded_tokenizers_are_extended_with_constant_blocks() {
 
 #[test]
 fn blocks_of_the_stripped_dialect_take_as_many_tokens_whatever_their_decimals() {
-    let texts = embedded_texts(Dialect::Stripped);
+    let texts = embedded_texts(Dialect::STRIPPED);
     let cases = [
-        ("qwen-like", Kind::Fused, 9, 1, 259),
-        ("qwen-like", Kind::Separate, 11, 1, 180),
-        ("llama-like", Kind::Fused, 7, 0, 660),
+        ("qwen-like", SchemeKind::Fused, 9, 1, 259),
+        ("qwen-like", SchemeKind::Separate, 11, 1, 180),
+        ("llama-like", SchemeKind::Fused, 7, 0, 660),
     ];
     for (name, kind, tokens, fewest, new) in cases {
-        let plan =
-            Plan { dialect: Dialect::Stripped, ..plan(Path::new(name), kind, Aim::TokensPerBlock(tokens)) };
+        let plan = ExtensionPlan {
+            dialect: Dialect::STRIPPED,
+            ..plan(Path::new(name), kind, Aim::TokensPerBlock(tokens))
+        };
         let trained = run(&plan);
         let report = &trained.report;
         assert!(report.tokens_per_block == tokens as u64 && report.new_tokens <= new, "{name}");
         assert_eq!((report.drift, report.fewest_decimals), (0, fewest));
-        assert!(report.lower_bound <= report.new_tokens && report.coverage > 0.97, "{report:?}");
+        assert!(report.lower_bound <= report.new_tokens && report.vocabulary.coverage > 0.97, "{report:?}");
         let (shapes, numbers) = if fewest == 0 { (8_000, 300_000) } else { (4_096, 299_970) };
         let run = &report.guarantees;
         assert_eq!((run.numbers, run.blocks, run.shapes), (numbers, numbers + shapes, shapes));
@@ -217,20 +223,20 @@ fn extended(trained: &Trained) -> (Tokenizer, Value) {
 
 #[test]
 fn fit_finds_no_drift_in_the_separate_kind() {
-    let plan = plan(Path::new("qwen-like"), Kind::Separate, Aim::TokensPerBlock(11));
+    let plan = plan(Path::new("qwen-like"), SchemeKind::Separate, Aim::TokensPerBlock(11));
     // The embedded corpus has a block beyond 15 Å.
-    let plan = Plan { range: Range::new(20).unwrap(), ..plan };
+    let plan = ExtensionPlan { range: Range::new(20).unwrap(), ..plan };
     let trained = run(&plan);
-    assert!(trained.report.coverage == 1.0 && trained.report.free_tokens_per_block == 9);
+    assert!(trained.report.vocabulary.coverage == 1.0 && trained.report.free_tokens_per_block == 9);
     let fitted = FitPlan {
         tokenizers: vec![extended(&trained).0],
-        dialects: DialectChoice::Only(Dialect::Fixed),
+        dialects: DialectChoice::Only(Dialect::FIXED),
         candidates: Vec::new(),
         objective: Objective::default(),
         seed: 0,
         classes: false,
     };
-    let report = fit(&fitted, &Embedded, &Job::default()).unwrap();
+    let report = fit(&fitted, &Embedded::default(), &Job::default()).unwrap();
     let result = &report.results[0];
     assert!(result.exact && result.counted_by.starts_with("encoding every text"), "{}", result.counted_by);
     assert_eq!((result.placeholder.as_str(), result.free_tokens), ("0.0000,0.0000,0.0000", 9));
@@ -278,32 +284,108 @@ fn the_command_writes_a_folder_that_other_verbs_read() {
     assert_eq!(inspected[0]["free"].as_u64().unwrap() + 2, report["tokens_per_block"].as_u64().unwrap());
 }
 
+/// Random blocks of numbers below 15 Å with as many decimals as `written` says, in texts of ten.
+fn random_texts(
+    written: &mut dyn FnMut(&mut ChaCha8Rng, u32) -> String,
+    random: &mut ChaCha8Rng,
+) -> Vec<String> {
+    let atoms = ["[C]", "[nH]", "[C@@H]", "=[O]", "([N+]", ")[O-]"];
+    let mut number = |random: &mut ChaCha8Rng| {
+        let sign = if random.random_bool(0.5) { "-" } else { "" };
+        let (integer, fraction) = (random.random_range(0..15), random.random_range(0..1_000));
+        format!("{sign}{integer}{}", written(random, fraction))
+    };
+    let mut block = |random: &mut ChaCha8Rng| {
+        let atom = atoms[random.random_range(0..atoms.len())];
+        format!("{atom}<{},{},{}>", number(random), number(random), number(random))
+    };
+    (0..2_000).map(|_| (0..10).map(|_| block(random)).collect()).collect()
+}
+
+#[test]
+fn the_command_makes_constant_blocks_of_three_decimals() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("three");
+    let arguments = ["train-tokenizer", "--base", "qwen-like", "--tokens-per-block", "9", "--decimals", "3"];
+    let report = drift(&[&arguments[..], &["--quiet", "--json", "-o", out.to_str().unwrap()]].concat());
+    let report = report.good().json();
+    assert_eq!((&report["dialect"], &report["fewest_decimals"]), (&json!("fixed-3"), &json!(3)));
+    assert_eq!((&report["drift"], &report["guarantees"]["numbers"]), (&json!(0), &json!(30_000)));
+    assert!(report["coverage"].as_f64().unwrap() > 0.999 && report["new_tokens"].as_u64() < Some(200));
+    let bytes = std::fs::read(out.join("tokenizer.json")).unwrap();
+    let tokenizer = HfTokenizer::from_bytes(&bytes).unwrap();
+    let mut random = ChaCha8Rng::seed_from_u64(3);
+    for text in random_texts(&mut |_, fraction| format!(".{fraction:03}"), &mut random) {
+        assert_eq!(block_tokens(&tokenizer, &text), [9; 10], "{text}");
+        let ids = tokenizer.encode(text.as_str(), false).unwrap();
+        assert_eq!(tokenizer.decode(ids.get_ids(), false).unwrap(), text);
+    }
+    // Blocks of four decimals are other text now.
+    let before =
+        HfTokenizer::from_bytes(serde_json::to_vec(&base(Path::new("qwen-like")).1).unwrap()).unwrap();
+    for text in embedded_texts(Dialect::FIXED).iter().step_by(50).map(|(text, _)| text.as_str()) {
+        let ids = |tokenizer: &HfTokenizer| tokenizer.encode(text, false).unwrap().get_ids().to_vec();
+        assert_eq!(ids(&tokenizer), ids(&before));
+    }
+    let card = std::fs::read_to_string(out.join("MODEL_CARD.md")).unwrap();
+    assert!(card.contains("exactly three decimals") && card.contains("--range 15 --decimals 3 -o DIR"));
+}
+
+#[test]
+fn stripped_blocks_of_three_decimals_are_constant_too() {
+    let reading = Reading { precision: Precision::new(3).unwrap(), cut: true, ..Reading::default() };
+    let corpus = Embedded { reading };
+    let plan = ExtensionPlan {
+        dialect: reading.dialect(TrailingZeros::Removed),
+        fewest_decimals: Some(1),
+        ..plan(Path::new("qwen-like"), SchemeKind::Fused, Aim::TokensPerBlock(9))
+    };
+    let trained = train(&plan, &corpus, &Job::default()).unwrap();
+    assert_eq!((trained.report.drift, trained.report.fewest_decimals), (0, 1));
+    let tokenizer = HfTokenizer::from_bytes(&trained.tokenizer_json).unwrap();
+    let mut random = ChaCha8Rng::seed_from_u64(4);
+    let mut stripped = |random: &mut ChaCha8Rng, fraction: u32| {
+        let digits = format!("{fraction:03}");
+        let digits = digits[..random.random_range(1..4)].trim_end_matches('0');
+        if digits.is_empty() { ".5".to_owned() } else { format!(".{digits}") }
+    };
+    for text in random_texts(&mut stripped, &mut random) {
+        assert_eq!(block_tokens(&tokenizer, &text), [9; 10], "{text}");
+    }
+    // A corpus that is read with other decimals would be measured in the wrong units.
+    let message = match train(&plan, &Embedded::default(), &Job::default()) {
+        Err(error) => error.to_string(),
+        Ok(_) => panic!("was trained"),
+    };
+    assert!(message.contains("is read with four decimals, not three decimals"), "{message}");
+}
+
 #[test]
 fn what_cannot_be_made_is_refused() {
-    let fused = |aim| plan(Path::new("qwen-like"), Kind::Fused, aim);
+    let fused = |aim| plan(Path::new("qwen-like"), SchemeKind::Fused, aim);
     let message = refused(&fused(Aim::TokensPerBlock(4)));
     assert!(message.contains("no scheme with at most 40000 new tokens"), "{message}");
     let message = refused(&fused(Aim::TokensPerBlock(23)));
     assert!(message.contains("give 3 to 22"), "{message}");
-    let stripped = |kind, tokens| Plan {
-        dialect: Dialect::Stripped,
+    let stripped = |kind, tokens| ExtensionPlan {
+        dialect: Dialect::STRIPPED,
         ..plan(Path::new("qwen-like"), kind, Aim::TokensPerBlock(tokens))
     };
     // The integer 0 is one character, so that one number at least would be one token.
-    let message = refused(&stripped(Kind::Separate, 7));
+    let message = refused(&stripped(SchemeKind::Separate, 7));
     assert!(message.contains("no scheme with at most 40000 new tokens"), "{message}");
-    let message = refused(&Plan { fewest_decimals: Some(1), ..stripped(Kind::Fused, 14) });
+    let message = refused(&ExtensionPlan { fewest_decimals: Some(1), ..stripped(SchemeKind::Fused, 14) });
     assert!(message.contains("give 3 to 13"), "{message}");
-    let message = refused(&Plan { fewest_decimals: Some(5), ..stripped(Kind::Fused, 9) });
+    let message = refused(&ExtensionPlan { fewest_decimals: Some(5), ..stripped(SchemeKind::Fused, 9) });
     assert!(message.contains("no number has 5 decimals"), "{message}");
-    let message = refused(&Plan { fewest_decimals: Some(1), ..fused(Aim::TokensPerBlock(9)) });
+    let message = refused(&ExtensionPlan { fewest_decimals: Some(1), ..fused(Aim::TokensPerBlock(9)) });
     assert!(message.contains("‘dialect’ stripped"), "{message}");
     let message = refused(&fused(Aim::Budget(1)));
     assert!(message.contains("the least is 5 new tokens"), "{message}");
     let (base, base_json) =
-        extended(&run(&Plan { range: Range::new(2).unwrap(), ..fused(Aim::TokensPerBlock(12)) }));
+        extended(&run(&ExtensionPlan { range: Range::new(2).unwrap(), ..fused(Aim::TokensPerBlock(12)) }));
     let range = Range::new(1).unwrap();
-    let message = refused(&Plan { base, base_json, range, ..fused(Aim::TokensPerBlock(12)) });
+    let message = refused(&ExtensionPlan { base, base_json, range, ..fused(Aim::TokensPerBlock(12)) });
     assert!(message.contains("was extended by drift before, in another way"), "{message}");
     for range in ["0", "101"] {
         let ran = drift(&[
@@ -351,8 +433,8 @@ fn a_corpus_in_the_stripped_dialect_is_refused() {
     let path = folder.path().join("stripped.jsonl");
     std::fs::write(&path, "{\"embedded_smiles\": \"[C]<0.5,1.25,-2>[O]<1,0.1234,3.1>\"}\n").unwrap();
     let corpus = Files { inputs: vec![path], options: ReadOptions::default() };
-    let plan = plan(Path::new("qwen-like"), Kind::Fused, Aim::TokensPerBlock(9));
-    let plan = Plan { range: Range::new(1).unwrap(), ..plan };
+    let plan = plan(Path::new("qwen-like"), SchemeKind::Fused, Aim::TokensPerBlock(9));
+    let plan = ExtensionPlan { range: Range::new(1).unwrap(), ..plan };
     let error = train(&plan, &corpus, &Job::default()).unwrap_err().to_string();
     assert!(error.contains("stripped dialect"), "{error}");
 }
@@ -367,12 +449,12 @@ fn real_tokenizers_keep_within_their_spare_rows() {
         .map(|text| (text::tagged(text), text.matches('<').count()))
         .collect();
     let cases = [
-        ("qwen3-custom", Kind::Fused, 9, 263),
-        ("qwen3-custom", Kind::Separate, 11, 263),
-        ("qwen3-custom", Kind::Fused, 6, 2_900),
-        ("llama-3.2-chem", Kind::Fused, 9, 100),
-        ("llama-3.2-chem", Kind::Separate, 11, 100),
-        ("llama-3.2-chem", Kind::Fused, 6, 1_700),
+        ("qwen3-custom", SchemeKind::Fused, 9, 263),
+        ("qwen3-custom", SchemeKind::Separate, 11, 263),
+        ("qwen3-custom", SchemeKind::Fused, 6, 2_900),
+        ("llama-3.2-chem", SchemeKind::Fused, 9, 100),
+        ("llama-3.2-chem", SchemeKind::Separate, 11, 100),
+        ("llama-3.2-chem", SchemeKind::Fused, 6, 1_700),
     ];
     for (name, kind, tokens, most) in cases {
         let plan = plan(&shared.join("tokenizers").join(name), kind, Aim::TokensPerBlock(tokens));

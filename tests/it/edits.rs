@@ -235,12 +235,12 @@ const WHOLE: [(&str, Whole); 13] = [
 /// Legal texts of the embedded corpus, with their prompts, one a molecule.
 pub fn legal() -> Vec<(String, String)> {
     let mut all = Vec::new();
-    Embedded
+    Embedded::default()
         .read(&Job::default(), &mut |batch| {
             for one in batch.conformers.iter().step_by(5) {
                 all.push((
                     skeleton::smiles(&one.skeleton),
-                    write(&one.skeleton, &one.coordinates, Dialect::Fixed),
+                    write(&one.skeleton, &one.coordinates, Dialect::FIXED),
                 ));
             }
             Ok(())

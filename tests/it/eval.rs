@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+use drift::eval::record::EvalReport;
 use serde_json::Value;
 
 use crate::support::{Folder, Ran, drift, program};
@@ -64,6 +65,8 @@ fn the_automaton_writes_legal_texts_only_and_the_audit_agrees() {
     let page = String::from_utf8(folder.read("out/eval.html")).unwrap();
     assert!(page.contains("What each logit processor costs") && !page.contains("http"));
     let record: Value = serde_json::from_slice(&folder.read("out/record.json")).unwrap();
+    let read: EvalReport = serde_json::from_slice(&folder.read("out/record.json")).unwrap();
+    assert_eq!(serde_json::to_value(read).unwrap(), record, "a record is read back as it was written");
     assert_eq!(record["runs"], report["runs"]);
     assert!(report["advice"][0].as_str().unwrap().contains("automaton"));
 }

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use drift::corpus::{Conformers, Embedded, Files, ReadOptions};
-use drift::design::mixed::{MIXED_TEXTS, mixed_text};
-use drift::design::train::tokenizer_config;
-use drift::design::{Aim, Kind, Plan, Range, train};
+use drift::design::extension::config::tokenizer_config;
+use drift::design::extension::mixed::{MIXED_TEXTS, mixed_text};
+use drift::design::{Aim, ExtensionPlan, Range, SchemeKind, train};
 use drift::job::Job;
 use drift::text::{self, Dialect, skeleton};
 use drift::tokenizer::{EXTENDED, Tokenizer, block_ranges};
@@ -17,11 +17,11 @@ use tokenizers::Tokenizer as HfTokenizer;
 
 use crate::support::{Folder, python_with};
 
-const READY_MADE: [(&str, &str, Kind, usize); 4] = [
-    ("qwen-like-separate", "qwen-like", Kind::Separate, 11),
-    ("qwen-like-fused", "qwen-like", Kind::Fused, 9),
-    ("llama-like-separate", "llama-like", Kind::Separate, 11),
-    ("llama-like-fused", "llama-like", Kind::Fused, 9),
+const READY_MADE: [(&str, &str, SchemeKind, usize); 4] = [
+    ("qwen-like-separate", "qwen-like", SchemeKind::Separate, 11),
+    ("qwen-like-fused", "qwen-like", SchemeKind::Fused, 9),
+    ("llama-like-separate", "llama-like", SchemeKind::Separate, 11),
+    ("llama-like-fused", "llama-like", SchemeKind::Fused, 9),
 ];
 
 /// A folder of `tokenizers`.
@@ -45,11 +45,11 @@ fn they_are_what_the_program_makes() {
         let (base, json) = Tokenizer::load_with_json(Path::new(base)).unwrap();
         let base_json = serde_json::from_slice(&json).unwrap();
         let (range, aim) = (Range::new(20).unwrap(), Aim::TokensPerBlock(tokens));
-        let plan = Plan {
+        let plan = ExtensionPlan {
             base,
             base_json,
             kind,
-            dialect: Dialect::Fixed,
+            dialect: Dialect::FIXED,
             fewest_decimals: None,
             range,
             aim,
@@ -75,7 +75,7 @@ fn conformers(dialect: Dialect) -> Vec<String> {
         texts.extend(batch.conformers.iter().map(write));
         Ok(())
     };
-    Embedded.read(&Job::default(), &mut emit).unwrap();
+    Embedded::default().read(&Job::default(), &mut emit).unwrap();
     texts
 }
 
@@ -114,11 +114,11 @@ fn mixed_text_is_mixed_and_holds_no_block() {
 
 #[test]
 fn ten_megabytes_of_text_without_blocks_take_the_tokens_of_the_base() {
-    let smiles: Vec<String> = conformers(Dialect::Fixed)
+    let smiles: Vec<String> = conformers(Dialect::FIXED)
         .iter()
         .map(|text| {
             let bare = text.trim_start_matches(text::CONFORMER_OPEN).trim_end_matches(text::CONFORMER_CLOSE);
-            skeleton::smiles(&text::parse(bare).unwrap().skeleton)
+            skeleton::smiles(&text::parse(bare, Default::default()).unwrap().skeleton)
         })
         .collect();
     // All of it with one of them, a part with another.
@@ -142,8 +142,8 @@ fn ten_megabytes_of_text_without_blocks_take_the_tokens_of_the_base() {
 #[cfg_attr(not(has_transformers), ignore = "needs a Python with tokenizers and transformers")]
 fn python_gives_the_same_ids_to_ten_thousand_texts() {
     let python = python_with("tokenizers, transformers");
-    let mut texts = conformers(Dialect::Fixed);
-    texts.extend(conformers(Dialect::Stripped).into_iter().step_by(2));
+    let mut texts = conformers(Dialect::FIXED);
+    texts.extend(conformers(Dialect::STRIPPED).into_iter().step_by(2));
     let missing = 10_000usize.saturating_sub(texts.len()).max(500);
     texts.extend((0..missing as u64).map(mixed_text));
     assert!(texts.len() >= 10_000);

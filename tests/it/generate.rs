@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use drift::Error;
 use drift::constraint::{Constraint, Mask, State};
-use drift::generate::{End, Engine, Generated, Options, Prompt, Sample, Sampling, Text};
+use drift::generate::{End, Engine, Generated, GeneratedText, Options, Prompt, Sampling, Text};
 use drift::job::{Job, Observer, Unit};
-use drift::model::{Config, Decoder, Device, Feed, Output, Room};
+use drift::model::{Config, Decoder, Device, Feed, HiddenStates, Room};
 use serde_json::json;
 
 use crate::model::{MODELS, load, model, on_threads};
@@ -183,7 +183,8 @@ fn reference(decoder: &Decoder, prompt: &Prompt) -> (Vec<u32>, Vec<f32>, Vec<u32
     let mut preferred = Vec::new();
     let mut feed = prompt.tokens.clone();
     loop {
-        let hidden = decoder.forward(&[Feed { row: 0, tokens: &feed }], &mut cache, Output::Last).unwrap();
+        let hidden =
+            decoder.forward(&[Feed { row: 0, tokens: &feed }], &mut cache, HiddenStates::Last).unwrap();
         let logits: Vec<f32> = decoder.logits(&hidden).unwrap().flatten_all().unwrap().to_vec1().unwrap();
         let allowed: Vec<u32> = match prompt.constraint.mask(&state) {
             Mask::Forced(token) => vec![token],
@@ -222,7 +223,7 @@ fn greedy_text_and_logged_probabilities_are_those_of_a_plain_loop() {
             }
         }
         // A text that is given scores what it scored when it was written.
-        let text = |sample: &Sample| {
+        let text = |sample: &GeneratedText| {
             let end = (sample.end == End::Eos).then_some(END);
             let answer = sample.tokens.iter().copied().chain(end).collect();
             Text { prompt: prompts[sample.prompt].tokens.clone(), answer }
@@ -234,7 +235,8 @@ fn greedy_text_and_logged_probabilities_are_those_of_a_plain_loop() {
             assert!((nats + f64::from(logged)).abs() < 1e-3, "{name}: {nats} {logged}");
         }
         // Logging changes nothing.
-        let texts = |samples: Vec<Sample>| samples.into_iter().map(|s| (s.tokens, s.forced, s.end)).collect();
+        let texts =
+            |samples: Vec<GeneratedText>| samples.into_iter().map(|s| (s.tokens, s.forced, s.end)).collect();
         let (logged, plain): (Vec<_>, Vec<_>) =
             (texts(found), texts(run(&mut engine(name), &prompts, &Options::default()).samples));
         assert!(logged == plain, "{name}");
@@ -312,7 +314,8 @@ fn shares(sampling: Sampling, constraint: impl Constraint + 'static) -> BTreeMap
 fn expected_shares(sampling: Sampling, allowed: impl Fn(u32) -> bool) -> BTreeMap<u32, f64> {
     let decoder = load("qwen3-tied");
     let mut cache = decoder.cache(1, 3, Room::Static).unwrap();
-    let hidden = decoder.forward(&[Feed { row: 0, tokens: &[7, 20, 41] }], &mut cache, Output::Last).unwrap();
+    let hidden =
+        decoder.forward(&[Feed { row: 0, tokens: &[7, 20, 41] }], &mut cache, HiddenStates::Last).unwrap();
     let logits: Vec<f32> = decoder.logits(&hidden).unwrap().flatten_all().unwrap().to_vec1().unwrap();
     let scores = (0u32..).zip(&logits).filter(|(id, _)| allowed(*id));
     let mut scores: Vec<(u32, f64)> =

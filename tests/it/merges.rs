@@ -4,15 +4,16 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
 use drift::corpus::{Batch, Conformers, Embedded, Emit, Files, ReadOptions, ReadSummary};
-use drift::design::compare::{Designed, Method, compare, whole_text};
-use drift::design::sample::Sample;
-use drift::design::scratch::scratch;
+use drift::design::compare::{Designed, compare};
+use drift::design::learned::scratch::scratch;
+use drift::design::measured::sample::{LearningSample, whole_text};
+use drift::design::report::comparison::TrainingMethod;
 use drift::design::{
-    Aim, Kind, LearnedReport, MergesPlan, Plan, Range, ScratchPlan, Trained, train, train_merges,
-    train_scratch,
+    Aim, ExtensionPlan, LearnedReport, MergesPlan, Range, SchemeKind, ScratchPlan, Trained, train,
+    train_merges, train_scratch,
 };
 use drift::job::Job;
-use drift::text::{self, Dialect};
+use drift::text::{self, Dialect, Precision};
 use drift::tokenizer::Tokenizer;
 use drift::tokenizer::learn::learn_plain;
 use serde_json::Value;
@@ -26,7 +27,7 @@ struct First(usize);
 impl Conformers for First {
     fn read(&self, job: &Job, emit: &mut Emit<'_>) -> drift::Result<ReadSummary> {
         let mut left = self.0;
-        Embedded.read(job, &mut |mut batch| {
+        Embedded::default().read(job, &mut |mut batch| {
             batch.conformers.truncate(left);
             left -= batch.conformers.len();
             emit(Batch { conformers: batch.conformers, skipped: Vec::new() })
@@ -34,15 +35,15 @@ impl Conformers for First {
     }
 }
 
-fn plan(name: &str, kind: Kind, angstrom: u32, budget: u64) -> Plan {
+fn plan(name: &str, kind: SchemeKind, angstrom: u32, budget: u64) -> ExtensionPlan {
     let (base, json) = Tokenizer::load_with_json(Path::new(name)).unwrap();
     let base_json = serde_json::from_slice(&json).unwrap();
     let range = Range::new(angstrom).unwrap();
-    Plan {
+    ExtensionPlan {
         base,
         base_json,
         kind,
-        dialect: Dialect::Fixed,
+        dialect: Dialect::FIXED,
         fewest_decimals: None,
         range,
         aim: Aim::Budget(budget),
@@ -51,7 +52,11 @@ fn plan(name: &str, kind: Kind, angstrom: u32, budget: u64) -> Plan {
     }
 }
 
-fn merges(plan: &Plan, tokens: u64, corpus: &dyn Conformers) -> drift::Result<Trained<LearnedReport>> {
+fn merges(
+    plan: &ExtensionPlan,
+    tokens: u64,
+    corpus: &dyn Conformers,
+) -> drift::Result<Trained<LearnedReport>> {
     train_merges(MergesPlan::of(plan, tokens), corpus, &Job::default())
 }
 
@@ -89,7 +94,7 @@ fn block_tokens(tokenizer: &HfTokenizer, text: &str) -> Vec<u64> {
 }
 
 /// What holds of every tokenizer with learned merges, by means of our own: JSON and `tokenizers` alone.
-fn check_merges(plan: &Plan, trained: &Trained<LearnedReport>) {
+fn check_merges(plan: &ExtensionPlan, trained: &Trained<LearnedReport>) {
     let report = &trained.report;
     let json: Value = serde_json::from_slice(&trained.tokenizer_json).unwrap();
     let (old, new) = (&plan.base_json["model"], &json["model"]);
@@ -129,15 +134,19 @@ fn check_merges(plan: &Plan, trained: &Trained<LearnedReport>) {
 
 #[test]
 fn merges_act_in_blocks_alone_and_each_token_is_reached() {
-    for (name, kind, tokens) in
-        [("qwen-like", Kind::Fused, 130), ("qwen-like", Kind::Separate, 60), ("llama-like", Kind::Fused, 40)]
-    {
+    for (name, kind, tokens) in [
+        ("qwen-like", SchemeKind::Fused, 130),
+        ("qwen-like", SchemeKind::Separate, 60),
+        ("llama-like", SchemeKind::Fused, 40),
+    ] {
         let plan = plan(name, kind, 2, 0);
         let trained = merges(&plan, tokens, &First(300)).unwrap();
         let report = &trained.report;
         assert_eq!(report.guarantees_blocks(), 40_000, "{name}");
         assert!(report.new_tokens <= tokens, "{name}");
-        assert!(report.base_tokens_per_conformer.unwrap() > report.tokens_per_conformer);
+        assert!(
+            report.vocabulary.base_tokens_per_conformer.unwrap() > report.vocabulary.tokens_per_conformer
+        );
         assert!(report.lower_bound <= report.new_tokens);
         assert_eq!(report.gap, report.new_tokens - report.lower_bound);
         check_merges(&plan, &trained);
@@ -166,9 +175,10 @@ impl GuaranteesBlocks for LearnedReport {
 
 #[test]
 fn enough_merges_make_every_block_alike() {
-    let plan = plan("qwen-like", Kind::Fused, 2, 0);
+    let plan = plan("qwen-like", SchemeKind::Fused, 2, 0);
     // As many as the 9-token design of this range needs.
-    let design = Plan { aim: Aim::TokensPerBlock(9), ..self::plan("qwen-like", Kind::Fused, 2, 0) };
+    let design =
+        ExtensionPlan { aim: Aim::TokensPerBlock(9), ..self::plan("qwen-like", SchemeKind::Fused, 2, 0) };
     let design = train(&design, &First(50), &Job::default()).unwrap();
     let trained = merges(&plan, design.report.new_tokens, &First(50)).unwrap();
     assert!(trained.report.most_tokens_per_block <= 9, "{:?}", trained.report);
@@ -176,7 +186,7 @@ fn enough_merges_make_every_block_alike() {
 
 #[test]
 fn ways_to_add_tokens_are_compared() {
-    let plan = plan("qwen-like", Kind::Fused, 15, 260);
+    let plan = plan("qwen-like", SchemeKind::Fused, 15, 260);
     let designed = train(&plan, &First(200), &Job::default()).unwrap();
     let merges = MergesPlan::of(&plan, designed.report.new_tokens);
     let comparison = compare(merges, Some(Designed::of(&designed)), &First(200), &Job::default()).unwrap();
@@ -191,10 +201,13 @@ fn ways_to_add_tokens_are_compared() {
     let base = rows["base"];
     // Qwen's blocks: 22 tokens, and one more for a negative x.
     assert_eq!((base.blocks.min, base.new_tokens, base.other_texts_changed), (22, 0, Some(0)));
-    assert!((base.tokens_per_conformer - designed.report.base_tokens_per_conformer).abs() < 1e-9);
+    assert!(
+        (base.tokens_per_conformer - designed.report.vocabulary.base_tokens_per_conformer.unwrap()).abs()
+            < 1e-9
+    );
     let design = rows["designed"];
     assert_eq!((design.spread, design.lower_bound), (Some(0), Some(designed.report.lower_bound)));
-    assert!((design.tokens_per_conformer - designed.report.tokens_per_conformer).abs() < 1e-9);
+    assert!((design.tokens_per_conformer - designed.report.vocabulary.tokens_per_conformer).abs() < 1e-9);
     assert_eq!(design.blocks.usual, designed.report.tokens_per_block);
     // As published: the base's splits leave digits alone, and other texts change.
     let published = rows["continued"];
@@ -212,23 +225,31 @@ fn ways_to_add_tokens_are_compared() {
         rows["merges"].blocks.mean < blocks.blocks.mean && rows["merges"].unused == 0
             || rows["merges"].new_tokens > 0
     );
-    assert_eq!((rows["plain"].method, rows["plain"].new_tokens), (Method::Plain, designed.report.new_tokens));
+    assert_eq!(
+        (rows["plain"].method, rows["plain"].new_tokens),
+        (TrainingMethod::Plain, designed.report.new_tokens)
+    );
 }
 
 #[test]
 fn bpe_from_nothing_takes_no_more_tokens_than_the_plain_trainer() {
-    let sample = Sample::read(&First(400), &Job::default()).unwrap();
-    let texts: Vec<String> = sample.conformers.iter().map(whole_text).collect();
-    for (vocab_size, kind) in
-        [(300, Kind::Fused), (600, Kind::Fused), (2_000, Kind::Fused), (600, Kind::Separate)]
-    {
+    let sample = LearningSample::read(&First(400), Dialect::FIXED, &Job::default()).unwrap();
+    let texts: Vec<String> =
+        sample.conformers.iter().map(|conformer| whole_text(conformer, Dialect::FIXED)).collect();
+    for (vocab_size, kind) in [
+        (300, SchemeKind::Fused),
+        (600, SchemeKind::Fused),
+        (2_000, SchemeKind::Fused),
+        (600, SchemeKind::Separate),
+    ] {
         let range = Range::new(15).unwrap();
-        let plan = ScratchPlan { vocab_size, kind, range, contexts: 1, compare: false };
+        let plan =
+            ScratchPlan { vocab_size, kind, range, precision: Precision::FOUR, contexts: 1, compare: false };
         let made = scratch(plan, &sample, &Job::default()).unwrap();
         assert!(made.json == scratch(plan, &sample, &Job::default()).unwrap().json, "not the same twice");
         let own = HfTokenizer::from_bytes(&made.json).unwrap();
         assert_eq!(own.get_vocab_size(true), vocab_size);
-        let special = drift::design::scratch::SPECIAL;
+        let special = drift::design::learned::scratch::SPECIAL;
         let plain = learn_plain(texts.iter().map(String::as_str), &special, vocab_size).unwrap();
         let plain = HfTokenizer::from_bytes(plain).unwrap();
         assert_eq!(plain.get_vocab_size(true), vocab_size);
@@ -237,7 +258,7 @@ fn bpe_from_nothing_takes_no_more_tokens_than_the_plain_trainer() {
         let (own_tokens, plain_tokens) = (tokens(&own), tokens(&plain));
         eprintln!("{vocab_size} {}: {own_tokens} tokens, plain {plain_tokens}", kind.name());
         assert!(
-            own_tokens <= plain_tokens || kind == Kind::Separate,
+            own_tokens <= plain_tokens || kind == SchemeKind::Separate,
             "{vocab_size}: {own_tokens} > {plain_tokens}"
         );
         for text in texts.iter().take(50) {
@@ -249,10 +270,20 @@ fn bpe_from_nothing_takes_no_more_tokens_than_the_plain_trainer() {
 #[test]
 fn from_nothing_every_block_is_run_and_reported() {
     let range = Range::new(1).unwrap();
-    let plan = ScratchPlan { vocab_size: 900, kind: Kind::Fused, range, contexts: 1, compare: true };
+    let plan = ScratchPlan {
+        vocab_size: 900,
+        kind: SchemeKind::Fused,
+        range,
+        precision: Precision::FOUR,
+        contexts: 1,
+        compare: true,
+    };
     let trained = train_scratch(plan, &First(100), &Job::default()).unwrap();
     let report = &trained.report;
-    assert_eq!((report.new_tokens, report.embedding_rows, report.guarantees_blocks()), (639, 900, 20_000));
+    assert_eq!(
+        (report.new_tokens, report.vocabulary.embedding_rows, report.guarantees_blocks()),
+        (639, 900, 20_000)
+    );
     let tokenizer = HfTokenizer::from_bytes(&trained.tokenizer_json).unwrap();
     let (mut fewest, mut most) = (u64::MAX, 0);
     for text in every_number(1) {
@@ -263,7 +294,10 @@ fn from_nothing_every_block_is_run_and_reported() {
     // Sums over pieces are met by some block, though not by one of these.
     assert!(report.fewest_tokens_per_block <= fewest && most <= report.most_tokens_per_block);
     let rows = &report.comparison.as_ref().unwrap().rows;
-    assert_eq!(rows.iter().map(|row| row.method).collect::<Vec<_>>(), [Method::Plain, Method::VocabSize]);
+    assert_eq!(
+        rows.iter().map(|row| row.method).collect::<Vec<_>>(),
+        [TrainingMethod::Plain, TrainingMethod::VocabSize]
+    );
     assert!(rows[1].tokens_per_conformer < rows[0].tokens_per_conformer);
 }
 
@@ -278,7 +312,7 @@ fn the_learning_command_writes_and_refuses() {
     First(60)
         .read(&Job::default(), &mut |batch| {
             for conformer in batch.conformers {
-                let text = text::write(&conformer.skeleton, &conformer.coordinates, Dialect::Fixed);
+                let text = text::write(&conformer.skeleton, &conformer.coordinates, Dialect::FIXED);
                 lines += &format!("{{\"embedded_smiles\": {}}}\n", serde_json::to_string(&text).unwrap());
             }
             Ok(())
@@ -330,6 +364,6 @@ fn merges_of_a_corpus_without_conformers_are_refused() {
     let path = folder.path().join("empty.jsonl");
     std::fs::write(&path, "\n").unwrap();
     let corpus = Files { inputs: vec![path], options: ReadOptions::default() };
-    let plan = plan("qwen-like", Kind::Fused, 2, 0);
+    let plan = plan("qwen-like", SchemeKind::Fused, 2, 0);
     assert!(merges(&plan, 10, &corpus).is_err());
 }

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use candle_core::Tensor;
 use drift::generate::Baseline;
-use drift::model::{Cache, Config, Decoder, Device, Feed, Output, Room, check_cache_fits, end_of_text};
+use drift::model::{
+    Cache, Config, Decoder, Device, Feed, HiddenStates, Room, Synthetic, check_cache_fits, end_of_text,
+};
 use drift::tokenizer::Tokenizer;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -50,7 +52,7 @@ fn logits_in_pieces(decoder: &Decoder, tokens: &[u32], pieces: &[usize], room: R
     for piece in pieces {
         let feed = [Feed { row: 0, tokens: &tokens[at..at + piece] }];
         logits.extend(rows(
-            &decoder.logits(&decoder.forward(&feed, &mut cache, Output::All).unwrap()).unwrap(),
+            &decoder.logits(&decoder.forward(&feed, &mut cache, HiddenStates::All).unwrap()).unwrap(),
         ));
         at += piece;
     }
@@ -90,8 +92,9 @@ fn kernels_and_candle_operations_agree() {
         ];
         for pass in passes {
             let feeds: Vec<Feed<'_>> = pass.iter().map(|(row, tokens)| Feed { row: *row, tokens }).collect();
-            let by_kernels = decoder.forward(&feeds, &mut caches[0], Output::All).unwrap();
-            let by_candle = decoder.forward_without_kernels(&feeds, &mut caches[1], Output::All).unwrap();
+            let by_kernels = decoder.forward(&feeds, &mut caches[0], HiddenStates::All).unwrap();
+            let by_candle =
+                decoder.forward_without_kernels(&feeds, &mut caches[1], HiddenStates::All).unwrap();
             let error = largest_difference(&rows(&by_kernels), &rows(&by_candle));
             assert!(error < 1e-5, "{name}: {error}");
             assert_eq!(caches[0].lengths(), caches[1].lengths());
@@ -145,8 +148,9 @@ fn a_batch_equals_its_rows_alone_bit_for_bit() {
                 if feeds.is_empty() {
                     continue;
                 }
-                let pass =
-                    || decoder.logits(&decoder.forward(&feeds, &mut cache, Output::All).unwrap()).unwrap();
+                let pass = || {
+                    decoder.logits(&decoder.forward(&feeds, &mut cache, HiddenStates::All).unwrap()).unwrap()
+                };
                 let mut logits = rows(&on_threads(threads, pass)).into_iter();
                 for feed in &feeds {
                     found[feed.row].extend(logits.by_ref().take(feed.tokens.len()));
@@ -185,7 +189,7 @@ fn some_rows_of_the_head_equal_those_of_all() {
         let tokens: Vec<[u32; 1]> = (0..count as u32).map(|i| [i]).collect();
         let feeds: Vec<Feed<'_>> =
             tokens.iter().enumerate().map(|(row, tokens)| Feed { row, tokens }).collect();
-        let hidden = decoder.forward(&feeds, &mut cache, Output::Last).unwrap();
+        let hidden = decoder.forward(&feeds, &mut cache, HiddenStates::Last).unwrap();
         let all = rows(&decoder.logits(&hidden).unwrap());
         for ids in [vec![0], vec![3, 4, 699], (0..100).collect(), (5..305).collect::<Vec<u32>>()] {
             let expected: Vec<Vec<f32>> =
@@ -200,17 +204,17 @@ fn a_prefix_put_into_other_rows_is_as_good_as_read_there() {
     let (tokens, _) = golden("qwen3-tied");
     let decoder = load("qwen3-tied");
     let mut cache = decoder.cache(3, 40, Room::Growing).unwrap();
-    decoder.forward(&[Feed { row: 1, tokens: &tokens[..9] }], &mut cache, Output::None).unwrap();
+    decoder.forward(&[Feed { row: 1, tokens: &tokens[..9] }], &mut cache, HiddenStates::None).unwrap();
     let prefix = cache.prefix(1).unwrap();
     assert_eq!(prefix.length(), 9);
     cache.restore(2, &prefix).unwrap();
     cache.move_row(1, 0).unwrap();
     assert_eq!(cache.lengths(), [9, 0, 9]);
     let feeds = [0, 2].map(|row| Feed { row, tokens: &tokens[9..30] });
-    let found = rows(&decoder.forward(&feeds, &mut cache, Output::Last).unwrap());
+    let found = rows(&decoder.forward(&feeds, &mut cache, HiddenStates::Last).unwrap());
     let mut cache = decoder.cache(1, 30, Room::Static).unwrap();
     let feed = [Feed { row: 0, tokens: &tokens[..30] }];
-    let expected = rows(&decoder.forward(&feed, &mut cache, Output::Last).unwrap());
+    let expected = rows(&decoder.forward(&feed, &mut cache, HiddenStates::Last).unwrap());
     assert!(found == [expected[0].clone(), expected[0].clone()]);
 }
 
@@ -427,13 +431,13 @@ fn devices_that_are_not_there_are_refused() {
 
 #[test]
 fn synthetic_shapes_have_the_sizes_of_their_names() {
-    let parameters = |name: &str| {
-        let config = Config::synthetic(name).unwrap();
+    let parameters = |shape: Synthetic| {
+        let config = Config::synthetic(shape);
         let heads = 2 * config.num_attention_heads + 2 * config.num_key_value_heads;
         let layer = config.hidden_size * (heads * config.head_dim + 3 * config.intermediate_size);
         (config.vocab_size * config.hidden_size + config.num_hidden_layers * layer) as f64
     };
-    assert!((parameters("qwen3-0.6b") / 0.596e9 - 1.0).abs() < 0.01);
-    assert!((parameters("llama-380m") / 380e6 - 1.0).abs() < 0.03, "{}", parameters("llama-380m"));
-    assert!(Config::synthetic("gpt").unwrap_err().to_string().contains("‘synthetic’"));
+    assert!((parameters(Synthetic::Qwen3Small) / 0.596e9 - 1.0).abs() < 0.01);
+    let llama = parameters(Synthetic::Llama380M);
+    assert!((llama / 380e6 - 1.0).abs() < 0.03, "{llama}");
 }

@@ -4,12 +4,10 @@ use std::path::Path;
 
 use drift::corpus::{Conformers, Embedded, Files, ReadOptions};
 use drift::job::Job;
-use drift::placeholder::{
-    DialectChoice, FitPlan, FitReport, FitResult, Objective, Space, fit, text as placeholder_text,
-};
-use drift::text::Dialect;
+use drift::placeholder::{DialectChoice, FitPlan, FitReport, FitResult, Objective, Space, fit};
+use drift::text::{Dialect, Fixed, Precision, Reading, Separator};
 use drift::tokenizer::Tokenizer;
-use rand::SeedableRng;
+use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use serde_json::Value;
@@ -38,6 +36,12 @@ fn corpus_of(folder: &Path, texts: &[String]) -> Files {
         .collect();
     std::fs::write(&path, rows.join("\n")).unwrap();
     Files { inputs: vec![path], options: ReadOptions::default() }
+}
+
+/// The same, read as a dialect is written.
+fn corpus_in(dialect: Dialect, folder: &Path, texts: &[String]) -> Files {
+    let options = ReadOptions { reading: Reading::of(dialect), ..ReadOptions::default() };
+    Files { options, ..corpus_of(folder, texts) }
 }
 
 /// The first 400 rows of each large shared sample: the 800 conformers of the design's table.
@@ -161,14 +165,22 @@ fn assert_equals_reference(tokenizer: &HfTokenizer, texts: &[String], result: &F
     }
 }
 
-/// The texts of the embedded corpus in a dialect.
+/// The texts of the embedded corpus in a dialect; decimals beyond the fourth are drawn.
 fn embedded_texts(dialect: Dialect, limit: usize) -> Vec<String> {
     let mut texts = Vec::new();
-    Embedded
+    let mut random = ChaCha8Rng::seed_from_u64(9);
+    let own = dialect.precision().min(Precision::FOUR);
+    Embedded { reading: Reading { precision: own, ..Reading::default() } }
         .read(&Job::default(), &mut |batch| {
-            let text =
-                |c: &drift::corpus::Conformer| drift::text::write(&c.skeleton, &c.coordinates, dialect);
-            texts.extend(batch.conformers.iter().map(text));
+            for conformer in batch.conformers.iter().take(limit) {
+                let mut longer = |value: Fixed| {
+                    let more = dialect.precision().convert(1, own);
+                    value * more + value.signum() * random.random_range(0..more)
+                };
+                let coordinates: Vec<[Fixed; 3]> =
+                    conformer.coordinates.iter().map(|block| block.map(&mut longer)).collect();
+                texts.push(drift::text::write(&conformer.skeleton, &coordinates, dialect));
+            }
             Ok(())
         })
         .unwrap();
@@ -181,7 +193,7 @@ fn equals_the_reference_on_the_embedded_corpus() {
     let folder = tempfile::tempdir().unwrap();
     for dialect in Dialect::ALL {
         let texts = embedded_texts(dialect, 120);
-        let corpus = corpus_of(folder.path(), &texts);
+        let corpus = corpus_in(dialect, folder.path(), &texts);
         let report =
             fit(&plan(Tokenizer::embedded().unwrap(), dialect, false), &corpus, &Job::default()).unwrap();
         for (result, tokenizer) in report.results.iter().zip(Tokenizer::embedded().unwrap()) {
@@ -191,10 +203,41 @@ fn equals_the_reference_on_the_embedded_corpus() {
 }
 
 #[test]
+fn so_it_does_with_other_decimals_and_spaces() {
+    let folder = tempfile::tempdir().unwrap();
+    let precisions = [1, 2, 3, 5].map(|decimals| Precision::new(decimals).unwrap());
+    for dialect in precisions.into_iter().flat_map(Dialect::both) {
+        let texts = embedded_texts(dialect, 40);
+        let mut tokenizers = Tokenizer::embedded().unwrap();
+        tokenizers.push(fixture("gpt2-like"));
+        for tokenizer in tokenizers {
+            let hf = tokenizer.inner().clone();
+            let result = no_random_string_is_better(tokenizer, dialect, &texts, strings() / 10);
+            assert!(result.proved && result.dialect == dialect, "{} {dialect:?}", result.tokenizer);
+            assert_equals_reference(&hf, &texts, &result);
+        }
+        // The separator decides which tokens there are, not what a cut does.
+        let spaced = dialect.separated_by(Separator::Space);
+        let texts = embedded_texts(spaced, 10);
+        let corpus = corpus_in(spaced, folder.path(), &texts);
+        let mut plan = plan(Tokenizer::embedded().unwrap(), dialect, false);
+        plan.candidates = vec!["0.000 0.000 0.000".to_owned()];
+        let report = fit(&plan, &corpus, &Job::default()).unwrap();
+        for (result, tokenizer) in report.results.iter().zip(&plan.tokenizers) {
+            assert_eq!(result.dialect, spaced);
+            let placeholder = &result.placeholder;
+            assert!(drift::text::is_three_numbers(placeholder, Separator::Space), "{placeholder}");
+            let free = free_ends(tokenizer.inner(), &format!("[C]<{placeholder}>[C]<{placeholder}>"));
+            assert_eq!(free[1].1.len(), result.free_tokens as usize, "{placeholder}");
+        }
+    }
+}
+
+#[test]
 fn every_certificate_of_the_embedded_default_closes() {
-    let mut plan = plan(Tokenizer::embedded().unwrap(), Dialect::Fixed, true);
+    let mut plan = plan(Tokenizer::embedded().unwrap(), Dialect::FIXED, true);
     plan.dialects = DialectChoice::Auto;
-    let report = fit(&plan, &Embedded, &Job::default()).unwrap();
+    let report = fit(&plan, &Embedded::default(), &Job::default()).unwrap();
     assert_eq!(report.results.len(), 4);
     assert_certified(&report);
 }
@@ -258,9 +301,9 @@ fn the_design_table_comes_out_and_equals_the_reference() {
         ("llama-3.2-chem", fixed, "0.000,0.000,0.000", 0.0, 0.0, 1.0, 0.5, None),
     ];
     for (name, field, dialect) in [
-        ("qwen3-custom", fixed, Dialect::Fixed),
-        ("qwen3-custom", stripped, Dialect::Stripped),
-        ("llama-3.2-chem", fixed, Dialect::Fixed),
+        ("qwen3-custom", fixed, Dialect::FIXED),
+        ("qwen3-custom", stripped, Dialect::STRIPPED),
+        ("llama-3.2-chem", fixed, Dialect::FIXED),
     ] {
         let texts = eight_hundred(&shared, field);
         let corpus = corpus_of(folder.path(), &texts);
@@ -312,9 +355,9 @@ fn alike(a: &Value, b: &Value) -> bool {
 
 #[test]
 fn committed_placeholders_are_what_fit_finds() {
-    let mut plan = plan(Tokenizer::embedded().unwrap(), Dialect::Fixed, true);
+    let mut plan = plan(Tokenizer::embedded().unwrap(), Dialect::FIXED, true);
     plan.dialects = DialectChoice::Auto;
-    let report = fit(&plan, &Embedded, &Job::default()).unwrap();
+    let report = fit(&plan, &Embedded::default(), &Job::default()).unwrap();
     for name in ["qwen-like", "llama-like"] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("placeholders/{name}.json"));
         let committed: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
@@ -397,7 +440,7 @@ fn no_random_string_is_better(
     let hf = tokenizer.inner().clone();
     let mut plan = plan(vec![tokenizer], dialect, false);
     plan.candidates = vec!["-1.2937,-4.8361,-9.5174".to_owned(), "12.3456,-0.0001,7".to_owned()];
-    let report = fit(&plan, &corpus_of(folder.path(), texts), &Job::default()).unwrap();
+    let report = fit(&plan, &corpus_in(dialect, folder.path(), texts), &Job::default()).unwrap();
     let result = &report.results[0];
     let place = format!("{} {dialect:?}", result.tokenizer);
     assert!(result.exact, "{place}: {}", result.statement);
@@ -422,7 +465,7 @@ fn no_random_string_is_better(
     }
     (0..strings).into_par_iter().for_each(|seed| {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
-        let string = placeholder_text(&Space(dialect).random(&mut random));
+        let string = Space(dialect).text(&Space(dialect).random(&mut random));
         no_better(&string, reference_free(&hf, places, &string));
     });
     result.clone()
@@ -454,7 +497,7 @@ fn no_random_string_beats_the_chosen_placeholder() {
 fn no_random_string_beats_the_chosen_placeholder_of_a_shared_tokenizer() {
     let shared = shared();
     for (dialect, field) in
-        [(Dialect::Fixed, "embedded_smiles"), (Dialect::Stripped, "embedded_smiles_stripped")]
+        [(Dialect::FIXED, "embedded_smiles"), (Dialect::STRIPPED, "embedded_smiles_stripped")]
     {
         let texts: Vec<String> = eight_hundred(&shared, field).into_iter().step_by(16).collect();
         for name in SHARED_TOKENIZERS {
@@ -471,7 +514,7 @@ fn the_choice_ranges_over_candidates_too() {
     let folder = tempfile::tempdir().unwrap();
     let texts = vec!["[C]<0.5000,1.2000,0.3000>[C]<1.5000,0.2000,2.3000>".to_owned()];
     let hf = fixture("gpt2-like").inner().clone();
-    let mut plan = plan(vec![fixture("gpt2-like")], Dialect::Fixed, false);
+    let mut plan = plan(vec![fixture("gpt2-like")], Dialect::FIXED, false);
     plan.candidates = vec!["1,2,3".to_owned(), "0.12,0.5,7.25".to_owned()];
     let report = fit(&plan, &corpus_of(folder.path(), &texts), &Job::default()).unwrap();
     let result = &report.results[0];
@@ -486,11 +529,11 @@ fn the_choice_ranges_over_candidates_too() {
 #[test]
 fn where_no_string_reaches_the_bound_the_proof_says_why() {
     let folder = tempfile::tempdir().unwrap();
-    let mut texts = embedded_texts(Dialect::Fixed, 20);
+    let mut texts = embedded_texts(Dialect::FIXED, 20);
     texts.push("[C]<25.1234,0.1234,0.1234>[O]<1.0000,2.0000,3.0000>".to_owned());
     let load = || Tokenizer::load(Path::new("qwen-like-separate")).unwrap();
     let report =
-        fit(&plan(vec![load()], Dialect::Fixed, false), &corpus_of(folder.path(), &texts), &Job::default());
+        fit(&plan(vec![load()], Dialect::FIXED, false), &corpus_of(folder.path(), &texts), &Job::default());
     let result = report.unwrap().results.remove(0);
     let certificate = result.certificate.as_ref().unwrap();
     assert!(certificate.gap[..2] == [0.0; 2] && certificate.gap[2] > 0.0, "{certificate:?}");
@@ -502,22 +545,22 @@ fn where_no_string_reaches_the_bound_the_proof_says_why() {
     // Its pre-tokenizer cuts blocks by their shape; that is tried, and said.
     assert!(proof.contains("not proved") && !result.proved, "{proof}");
     assert!(result.statement.contains(proof.as_str()), "{}", result.statement);
-    no_random_string_is_better(load(), Dialect::Fixed, &texts, strings());
+    no_random_string_is_better(load(), Dialect::FIXED, &texts, strings());
 }
 
 /// Tokens that share characters of a block with the text around it would be forced.
 #[test]
 fn tokenizers_whose_tokens_cross_a_bracket_are_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let corpus = corpus_of(folder.path(), &embedded_texts(Dialect::Fixed, 20));
+    let corpus = corpus_of(folder.path(), &embedded_texts(Dialect::FIXED, 20));
     let load = |name: &str| Tokenizer::load(Path::new(name)).unwrap();
     for (tokenizer, dialect, tokens) in [
-        (load("qwen-like-fused"), Dialect::Fixed, &["<-0.", "<0."][..]),
-        (load("llama-like-fused"), Dialect::Fixed, &["<-0."]),
+        (load("qwen-like-fused"), Dialect::FIXED, &["<-0.", "<0."][..]),
+        (load("llama-like-fused"), Dialect::FIXED, &["<-0."]),
         // One of three fixed-dialect numbers in nine is such a block in the stripped dialect too.
-        (load("qwen-like-fused"), Dialect::Stripped, &["<-0."]),
-        (fixture("border-bracket-minus"), Dialect::Fixed, &["]<-"]),
-        (fixture("border-open-minus"), Dialect::Stripped, &["<-"]),
+        (load("qwen-like-fused"), Dialect::STRIPPED, &["<-0."]),
+        (fixture("border-bracket-minus"), Dialect::FIXED, &["]<-"]),
+        (fixture("border-open-minus"), Dialect::STRIPPED, &["<-"]),
     ] {
         let name = tokenizer.name.clone();
         let report =
@@ -590,7 +633,7 @@ fn intervals_and_classes_are_of_the_whole_corpus() {
     let corpus = Files { inputs: vec![path], options: ReadOptions::default() };
     let fitted = |seed: u64| {
         let tokenizer = Tokenizer::load(Path::new("qwen-like")).unwrap();
-        let plan = FitPlan { seed, ..plan(vec![tokenizer], Dialect::Fixed, false) };
+        let plan = FitPlan { seed, ..plan(vec![tokenizer], Dialect::FIXED, false) };
         fit(&plan, &corpus, &Job::default()).unwrap().results.remove(0)
     };
     let result = fitted(0);

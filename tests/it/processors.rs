@@ -7,7 +7,7 @@ use std::sync::Arc;
 use drift::constraint::vocabulary::{Vocabulary, is_well_formed};
 use drift::constraint::{Constraint, LogitProcessor, LpKind, Mask, Placeholder, Specials};
 use drift::placeholder::Partition;
-use drift::text::Dialect;
+use drift::text::{Dialect, TrailingZeros};
 use drift::tokenizer::Tokenizer;
 use proptest::prelude::*;
 use rand::{Rng, SeedableRng};
@@ -152,7 +152,7 @@ fn pair(seed: u64) -> (Arc<dyn Constraint>, Slow, Tokenizer, ChaCha8Rng, Dialect
     let specials = Specials { eos: 0, others: vec![random.random_range(0..500)] };
     let placeholder = Placeholder::new(&text).unwrap();
     let processor =
-        LogitProcessor::new(kind, &tokenizer, dialect, Some(&placeholder), specials.clone()).unwrap();
+        LogitProcessor::new(kind, tokenizer.clone(), dialect, Some(&placeholder), specials.clone()).unwrap();
     let constraint = processor.constraint(SKELETON).unwrap();
     let filled = format!("[CONFORMER]{}[/CONFORMER]", SKELETON.replace("<>", &format!("<{text}>")));
     let slow = Slow::new(&tokenizer, kind, lookahead, &filled, &specials);
@@ -163,11 +163,11 @@ fn pair(seed: u64) -> (Arc<dyn Constraint>, Slow, Tokenizer, ChaCha8Rng, Dialect
 fn complete(block: &str, dialect: Dialect, argmax: &str) -> bool {
     let numbers: Vec<&str> = block.split(',').collect();
     let [_, _, z] = numbers[..] else { return false };
-    match dialect {
-        Dialect::Fixed => z
+    match dialect.zeros() {
+        TrailingZeros::Kept => z
             .split_once('.')
             .is_some_and(|(_, decimals)| decimals.bytes().filter(u8::is_ascii_digit).count() >= 4),
-        Dialect::Stripped => {
+        TrailingZeros::Removed => {
             let writes_on = !argmax.is_empty() && argmax.chars().all(|c| "0123456789.,-".contains(c));
             z.contains(|c: char| c.is_ascii_digit()) && !writes_on
         }
@@ -234,11 +234,12 @@ proptest! {
 fn complete_coordinates_end_their_block() {
     let tokenizer = Tokenizer::load(Path::new("qwen-like")).unwrap();
     let placeholder = Placeholder::new("-10.0000,-10.0000,-10.0000").unwrap();
-    for (dialect, block) in [(Dialect::Fixed, "1.2345,0.0000,9.8765"), (Dialect::Stripped, "1.2,0,9.8")] {
+    for (dialect, block) in [(Dialect::FIXED, "1.2345,0.0000,9.8765"), (Dialect::STRIPPED, "1.2,0,9.8")] {
         let processor =
-            LogitProcessor::new(LpKind::Truncating, &tokenizer, dialect, Some(&placeholder), 0).unwrap();
+            LogitProcessor::new(LpKind::Truncating, tokenizer.clone(), dialect, Some(&placeholder), 0)
+                .unwrap();
         let constraint = processor.constraint("[C]<>[O]<>").unwrap();
-        assert_eq!(constraint.wants_argmax(), dialect == Dialect::Stripped);
+        assert_eq!(constraint.wants_argmax(), dialect.is_stripped());
         let text = format!("[CONFORMER][C]<{block}>[O]<{block}>[/CONFORMER]");
         let ids = tokenizer.ids(&text).unwrap();
         let mut state = constraint.start();
@@ -268,7 +269,8 @@ fn each_class_of_block_has_its_own_placeholder() {
     let placeholder =
         Placeholder::per_class(Partition::Index, &[("first", "0.0000,0.0000,0.0000")], "0,0,0").unwrap();
     let processor =
-        LogitProcessor::new(LpKind::Allowlist, &tokenizer, Dialect::Fixed, Some(&placeholder), 0).unwrap();
+        LogitProcessor::new(LpKind::Allowlist, tokenizer.clone(), Dialect::FIXED, Some(&placeholder), 0)
+            .unwrap();
     let constraint = processor.constraint("[C]<>[O]<>").unwrap();
     let mut state = constraint.start();
     let mut free = String::new();
@@ -288,7 +290,7 @@ fn each_class_of_block_has_its_own_placeholder() {
 #[test]
 fn nothing_is_masked_without_a_processor() {
     let tokenizer = Tokenizer::load(Path::new("qwen-like")).unwrap();
-    let processor = LogitProcessor::new(LpKind::None, &tokenizer, Dialect::Fixed, None, 5).unwrap();
+    let processor = LogitProcessor::new(LpKind::None, tokenizer.clone(), Dialect::FIXED, None, 5).unwrap();
     let constraint = processor.constraint("[C]<>").unwrap();
     let state = constraint.start();
     assert_eq!(constraint.mask(&state), Mask::Any);
@@ -298,7 +300,8 @@ fn nothing_is_masked_without_a_processor() {
 #[test]
 fn what_a_template_cannot_do_is_refused() {
     let tokenizer = Tokenizer::load(Path::new("qwen-like")).unwrap();
-    let error = LogitProcessor::new(LpKind::Generic, &tokenizer, Dialect::Fixed, None, 0).err().unwrap();
+    let error =
+        LogitProcessor::new(LpKind::Generic, tokenizer.clone(), Dialect::FIXED, None, 0).err().unwrap();
     assert!(error.to_string().starts_with("‘placeholder’: the processor `generic` needs one"), "{error}");
     let error = "allow-list".parse::<LpKind>().unwrap_err().to_string();
     assert!(error.contains("there is no `allow-list`") && error.contains("allowlist"), "{error}");
@@ -306,12 +309,13 @@ fn what_a_template_cannot_do_is_refused() {
     let fused = extended("qwen-like", &FUSED);
     let placeholder = Placeholder::new("0.0000,0.0000,0.0000").unwrap();
     let processor =
-        LogitProcessor::new(LpKind::Allowlist, &fused, Dialect::Fixed, Some(&placeholder), 0).unwrap();
+        LogitProcessor::new(LpKind::Allowlist, fused.clone(), Dialect::FIXED, Some(&placeholder), 0).unwrap();
     let error = processor.constraint("[C]<>").err().unwrap().to_string();
     assert!(error.contains(": token `<0.` holds a bracket and digits"), "{error}");
 
     let separate = extended("qwen-like", &SEPARATE);
     let processor =
-        LogitProcessor::new(LpKind::Allowlist, &separate, Dialect::Fixed, Some(&placeholder), 0).unwrap();
+        LogitProcessor::new(LpKind::Allowlist, separate.clone(), Dialect::FIXED, Some(&placeholder), 0)
+            .unwrap();
     assert!(processor.constraint("[C]<>").is_ok());
 }

@@ -4,13 +4,23 @@
 
 use drift::corpus::{Conformers, Files, ReadOptions};
 use drift::job::Job;
-use drift::text::number::{MAX_FIXED, parse_number, truncate_decimal, write_number};
-use drift::text::{Dialect, Fixed, parse, parse_block, skeleton, write};
+use drift::text::number::{ParsedNumber, write_number};
+use drift::text::{Dialect, Enriched, Fixed, Precision, Reading, TextError, parse_block, skeleton, write};
 use proptest::prelude::*;
 
 use crate::common::fixture;
 use crate::readers_bad::{mutated, survives};
 use crate::support::Folder;
+
+/// As four decimals are read.
+fn parse(text: &str) -> Result<Enriched, TextError> {
+    drift::text::parse(text, Reading::default())
+}
+
+/// Likewise.
+fn truncate_decimal(text: &str) -> Result<Fixed, drift::text::number::NumberError> {
+    drift::text::number::truncate_decimal(text, Precision::FOUR)
+}
 
 /// `DRIFT_PROPTEST_CASES`, else `default`.
 fn cases(default: u32) -> ProptestConfig {
@@ -24,9 +34,9 @@ fn coordinate() -> impl Strategy<Value = Fixed> {
     prop_oneof![
         4 => -200_000..=200_000,
         2 => (-99_999..=99_999, prop_oneof![Just(1), Just(10), Just(100), Just(1_000), Just(10_000)])
-            .prop_map(|(value, unit): (Fixed, Fixed)| (value * unit).clamp(-MAX_FIXED, MAX_FIXED)),
-        2 => -MAX_FIXED..=MAX_FIXED,
-        1 => prop_oneof![Just(0), Just(1), Just(-1), Just(MAX_FIXED), Just(-MAX_FIXED)],
+            .prop_map(|(value, unit): (Fixed, Fixed)| (value * unit).clamp(-Precision::FOUR.max_fixed(), Precision::FOUR.max_fixed())),
+        2 => -Precision::FOUR.max_fixed()..=Precision::FOUR.max_fixed(),
+        1 => prop_oneof![Just(0), Just(1), Just(-1), Just(Precision::FOUR.max_fixed()), Just(-Precision::FOUR.max_fixed())],
     ]
 }
 
@@ -56,7 +66,7 @@ fn enriched() -> impl Strategy<Value = (String, Vec<[Fixed; 3]>)> {
 /// Text that is nearly enriched: its own characters at random, good text with a few bytes changed, or anything.
 fn nearly() -> impl Strategy<Value = String> {
     let good = enriched().prop_flat_map(|(skeleton, coordinates)| {
-        let text = write(&skeleton, &coordinates, Dialect::Stripped);
+        let text = write(&skeleton, &coordinates, Dialect::STRIPPED);
         mutated(text.into_bytes()).prop_map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
     });
     prop_oneof![2 => good, 1 => "[\\[\\]<>(),.0-9C=-]{0,60}", 1 => any::<String>()]
@@ -75,8 +85,34 @@ mod text {
                 let parsed = parse(&text).map_err(|e| TestCaseError::fail(format!("{text}: {e}")))?;
                 prop_assert_eq!((&parsed.skeleton, &parsed.coordinates), (&skeleton, &coordinates));
                 let agrees =
-                    if dialect == Dialect::Fixed { parsed.written.fixed } else { parsed.written.stripped };
+                    if dialect.is_fixed() { parsed.written.fixed } else { parsed.written.stripped };
                 prop_assert!(agrees, "{text}");
+            }
+        }
+
+        #[test]
+        fn so_they_are_with_any_decimals(
+            (skeleton, coordinates) in enriched(), decimals in 1..=6usize, spaces in any::<bool>()
+        ) {
+            let precision = Precision::new(decimals).unwrap();
+            let within = |value: &Fixed| value % (precision.max_fixed() + 1);
+            let coordinates: Vec<[Fixed; 3]> =
+                coordinates.iter().map(|block| block.each_ref().map(within)).collect();
+            for dialect in Dialect::both(precision) {
+                let separator = if spaces { drift::text::Separator::Space } else { drift::text::Separator::Comma };
+                let dialect = dialect.separated_by(separator);
+                let text = write(&skeleton, &coordinates, dialect);
+                let parsed = drift::text::parse(&text, Reading::of(dialect));
+                let parsed = parsed.map_err(|e| TestCaseError::fail(format!("{text}: {e}")))?;
+                prop_assert_eq!((&parsed.skeleton, &parsed.coordinates), (&skeleton, &coordinates));
+                prop_assert!(parsed.written.agrees_with(dialect), "{text}");
+                // Cut to fewer decimals is what a writer of fewer decimals writes.
+                let fewer = Precision::new(decimals - decimals / 2).unwrap();
+                let reading = Reading { precision: fewer, cut: true, ..Reading::of(dialect) };
+                let cut = drift::text::parse(&text, reading).unwrap();
+                let expected: Vec<[Fixed; 3]> =
+                    coordinates.iter().map(|block| block.map(|value| fewer.convert(value, precision))).collect();
+                prop_assert_eq!(cut.coordinates, expected);
             }
         }
 
@@ -91,7 +127,7 @@ mod text {
                             (&parsed.skeleton, &parsed.coordinates));
                     }
                     if parsed.written.stripped && !text.contains("-0,") && !text.contains("-0>") {
-                        prop_assert_eq!(write(&parsed.skeleton, &parsed.coordinates, Dialect::Stripped), text);
+                        prop_assert_eq!(write(&parsed.skeleton, &parsed.coordinates, Dialect::STRIPPED), text);
                     }
                 }
                 Err(error) => {
@@ -105,7 +141,7 @@ mod text {
         fn blocks_are_read_alone_as_in_a_text(inside in prop_oneof![
             "[-0-9.,]{0,24}", "(-?[0-9]{1,6}(\\.[0-9]{0,5})?,?){3}", any::<String>()
         ]) {
-            let alone = parse_block(inside.as_bytes());
+            let alone = parse_block(inside.as_bytes(), Default::default());
             if !inside.contains('>') {
                 let within = parse(&format!("[C]<{inside}>"));
                 prop_assert_eq!(alone.ok(), within.ok().map(|text| (text.coordinates[0], text.written)));
@@ -115,13 +151,13 @@ mod text {
         #[test]
         fn bytes_that_are_no_text_are_no_block(inside in prop::collection::vec(any::<u8>(), 0..40)) {
             let is_text = inside.iter().all(|b| b"-0123456789.,".contains(b));
-            prop_assert!(is_text || parse_block(&inside).is_err());
+            prop_assert!(is_text || parse_block(&inside, Default::default()).is_err());
         }
 
         #[test]
         fn decimals_are_cut_toward_zero(value in coordinate(), more in "[0-9]{0,20}", shift in -8..=8i64) {
             let mut number = String::new();
-            write_number(value, Dialect::Fixed, &mut number);
+            write_number(value, Dialect::FIXED, &mut number);
             // A number between -0.0001 and 0 is cut to 0.
             prop_assert_eq!(truncate_decimal(&format!("{number}{more}")), Ok(value));
             prop_assert_eq!(truncate_decimal(&format!("  {number}{more}e0 ")), Ok(value));
@@ -130,12 +166,15 @@ mod text {
             let zeros = "0".repeat(usize::try_from(shift.max(0)).unwrap());
             let scaled = format!("{digits}{more}{zeros}E{}", -places - exponent.max(0));
             prop_assert_eq!(truncate_decimal(&scaled), Ok(value));
-            prop_assert_eq!(parse_number(number.as_bytes()).map(|(value, _)| value), Ok(value));
+            prop_assert_eq!(ParsedNumber::parse(number.as_bytes(), Precision::FOUR, false).map(|number| number.value), Ok(value));
         }
 
         #[test]
         fn numbers_are_read_or_refused(text in prop_oneof!["[-+0-9.eE]{0,24}", "[0-9]{1,9}e-?[0-9]{1,25}", any::<String>()]) {
-            let _ = parse_number(text.as_bytes());
+            for decimals in 1..=6 {
+                let precision = Precision::new(decimals).unwrap();
+                let _ = ParsedNumber::parse(text.as_bytes(), precision, text.len() % 2 == 0);
+            }
             // Within the range Rust's own parser agrees, up to the cut.
             if let (Ok(cut), Ok(exact)) = (truncate_decimal(&text), text.trim().parse::<f64>()) {
                 let cut = f64::from(cut) / 1e4;
@@ -186,7 +225,7 @@ mod files {
             let text: Vec<String> = rows
                 .iter()
                 .map(|((skeleton, coordinates), name)| {
-                    let text = write(skeleton, coordinates, Dialect::Fixed);
+                    let text = write(skeleton, coordinates, Dialect::FIXED);
                     serde_json::json!({"canonical_smiles": name, "embedded_smiles": text}).to_string()
                 })
                 .collect();

@@ -40,7 +40,7 @@ pub fn tar(members: &[(&str, &[u8])]) -> Vec<u8> {
 
 pub fn read_as(frame: Frame, inputs: &[PathBuf]) -> Result<(Vec<Conformer>, ReadSummary)> {
     let mut conformers = Vec::new();
-    let options = ReadOptions { frame };
+    let options = ReadOptions { frame, ..ReadOptions::default() };
     let summary = corpus::read(inputs, &options, &Job::default(), &mut |batch| {
         conformers.extend(batch.conformers);
         Ok(())

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::process::Command;
 
 use drift::corpus::{Files, ReadOptions};
-use drift::design::rows::{Rows, rows};
-use drift::design::train::{NewToken, NewTokens};
-use drift::design::weights::Model;
-use drift::design::{Aim, Kind, Plan, Range, Trained, train};
+use drift::design::extension::new_tokens::{NewToken, NewTokens};
+use drift::design::rows::initial::{Rows, rows};
+use drift::design::rows::weights::Model;
+use drift::design::{Aim, ExtensionPlan, Range, SchemeKind, Trained, train};
 use drift::job::Job;
 use drift::report::card::model_card;
 use drift::text::Dialect;
@@ -331,12 +331,12 @@ proptest! {
 fn trained() -> Trained {
     let (base, json) = Tokenizer::load_with_json(Path::new("qwen-like")).unwrap();
     let base_json = serde_json::from_slice(&json).unwrap();
-    let (kind, range, aim) = (Kind::Separate, Range::new(1).unwrap(), Aim::TokensPerBlock(11));
-    let plan = Plan {
+    let (kind, range, aim) = (SchemeKind::Separate, Range::new(1).unwrap(), Aim::TokensPerBlock(11));
+    let plan = ExtensionPlan {
         base,
         base_json,
         kind,
-        dialect: Dialect::Fixed,
+        dialect: Dialect::FIXED,
         fewest_decimals: None,
         range,
         aim,
@@ -372,8 +372,8 @@ fn check_card(python: Option<String>) {
         let file = folder.file("model.safetensors", safetensors(&tensors[..tables]));
         let model = Model::open(&file).unwrap();
         let made = rows(&model, &base, &trained.new_tokens).unwrap();
-        trained.report.for_model(Some(model.embedding.rows), Some(made.report.clone()));
-        let embedding = trained.report.embedding;
+        trained.report.vocabulary.for_model(Some(model.embedding.rows), Some(made.report.clone()));
+        let embedding = trained.report.vocabulary.embedding;
         assert_eq!((embedding.spare_rows, embedding.fits), (Some(spare as u64), Some(spare as u64 >= new)));
         assert_eq!(embedding.resize_to.multiple_of_64, (needed(&base) as u64 + new).next_multiple_of(64));
         let card = model_card(&trained.report);

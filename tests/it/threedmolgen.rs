@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use drift::audit::{Judged, Outcome, Sample, judge, judge_as_3dmolgen};
+use drift::audit::{Outcome, TextSample, TextVerdict, judge, judge_as_3dmolgen};
 use drift::text::graph::same_molecule;
 use drift::text::spelling::foreign;
 use drift::text::{Dialect, tagged};
@@ -38,8 +38,8 @@ fn name(outcome: Outcome) -> &'static str {
     }
 }
 
-fn judged(one: &Edited) -> Judged {
-    judge(&Sample { prompt: Some(&one.prompt), answer: &one.text, ended: true, dialect: Dialect::Fixed })
+fn judged(one: &Edited) -> TextVerdict {
+    judge(&TextSample { prompt: Some(&one.prompt), answer: &one.text, ended: true, dialect: Dialect::FIXED })
 }
 
 /// How many texts of each kind: more with DRIFT_EDITS, for a long run.
@@ -51,7 +51,7 @@ fn each() -> usize {
 fn what_passes_passes_by_the_users_verdict_too() {
     const { assert!(KINDS >= 20) };
     let edited = edited(each(), 7);
-    let ours: Vec<Judged> = edited.iter().map(judged).collect();
+    let ours: Vec<TextVerdict> = edited.iter().map(judged).collect();
     for (one, verdict) in edited.iter().zip(&ours) {
         assert!(
             verdict.outcome != Outcome::Pass || verdict.by_3dmolgen == Outcome::Pass,
@@ -67,7 +67,7 @@ fn what_passes_passes_by_the_users_verdict_too() {
 #[cfg_attr(not(has_rdkit), ignore = "needs a Python with rdkit")]
 fn the_users_verdict_is_what_rdkit_says_on_every_kind_of_edit() {
     let edited = edited(each(), 7);
-    let ours: Vec<Judged> = edited.iter().map(judged).collect();
+    let ours: Vec<TextVerdict> = edited.iter().map(judged).collect();
     let python = python_with("rdkit");
     let cases: Vec<Value> =
         edited.iter().map(|one| json!({"prompt": one.prompt, "text": one.text})).collect();
@@ -171,7 +171,7 @@ fn verdicts_that_need_no_python() {
     for (text, theirs, ours) in table {
         let text = tagged(&text);
         let judged =
-            judge(&Sample { prompt: Some("CO"), answer: &text, ended: true, dialect: Dialect::Fixed });
+            judge(&TextSample { prompt: Some("CO"), answer: &text, ended: true, dialect: Dialect::FIXED });
         assert_eq!((name(judged.by_3dmolgen), name(judged.outcome)), (theirs, ours), "{text}");
     }
     for text in

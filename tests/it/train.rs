@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use drift::corpus::{Conformers, Embedded, Files, Part, ReadOptions};
 use drift::error::Error;
 use drift::job::{Job, Observer, Unit};
-use drift::model::{Architecture, Config, Decoder, Device, Feed, Output, Room};
+use drift::model::{Architecture, Config, Decoder, Device, Feed, HiddenStates, Room};
 use drift::text::{Dialect, SameGraph, same_graph, skeleton};
 use drift::tokenizer::{Tokenizer, config_beside};
 use drift::train::batches::{Batches, packs, thinned};
 use drift::train::documents::{Document, Loss, pack};
 use drift::train::network::{Network, Pack, Target};
-use drift::train::{Plan, Schedule, Shape, kernels, train};
+use drift::train::{Schedule, Shape, TrainPlan, kernels, train};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -235,7 +235,7 @@ fn thinned_documents_keep_whole_blocks_more_and_more() {
 #[test]
 fn the_split_is_by_molecule_and_has_its_shares() {
     let mut parts = std::collections::HashMap::new();
-    Embedded
+    Embedded::default()
         .read(&Job::default(), &mut |batch| {
             for conformer in &batch.conformers {
                 let smiles = skeleton::smiles(&conformer.skeleton);
@@ -270,7 +270,7 @@ fn the_molecules_to_train_on_are_others_than_those_of_the_embedded_corpus() {
         }
         Ok(())
     };
-    Embedded.read(&Job::default(), gather).unwrap();
+    Embedded::default().read(&Job::default(), gather).unwrap();
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("corpora/training.jsonl.gz");
     let mut conformers = 0;
     let check = &mut |batch: drift::corpus::Batch| {
@@ -295,7 +295,7 @@ fn needless_hydrogens_do_not_move_a_molecule() {
         conformer = conformer.take().or(batch.conformers.into_iter().find(|c| c.skeleton.contains("[O]")));
         Ok(())
     };
-    Embedded.read(&Job::default(), emit).unwrap();
+    Embedded::default().read(&Job::default(), emit).unwrap();
     let bare = conformer.unwrap();
     let mut spelled = bare.clone();
     spelled.skeleton = skeleton::with_hydrogens(&bare.skeleton).unwrap().into();
@@ -311,7 +311,7 @@ fn documents_are_prompt_answer_and_end() {
     let corpus = small_corpus();
     let mut documents = Vec::new();
     let emit = &mut |batch: drift::corpus::Batch| {
-        let made = batch.conformers.iter().map(|c| Document::new(c, &tokenizer, &end, Dialect::Stripped));
+        let made = batch.conformers.iter().map(|c| Document::new(c, &tokenizer, &end, Dialect::STRIPPED));
         documents.extend(made.map(Result::unwrap));
         Ok(())
     };
@@ -358,9 +358,9 @@ impl SmallCorpus {
 }
 
 /// A plan for a tiny decoder.
-fn plan(architecture: Architecture, steps: u64, output: std::path::PathBuf) -> Plan {
+fn plan(architecture: Architecture, steps: u64, output: std::path::PathBuf) -> TrainPlan {
     let (tokenizer, tokenizer_json) = Tokenizer::load_with_json("qwen-like".as_ref()).unwrap();
-    Plan {
+    TrainPlan {
         shape: Shape {
             architecture,
             hidden: 32,
@@ -383,7 +383,7 @@ fn plan(architecture: Architecture, steps: u64, output: std::path::PathBuf) -> P
             shortest_first: true,
         },
         loss: Loss { prompt: 0.0, copy: 1.0 },
-        dialect: Dialect::Fixed,
+        dialect: Dialect::FIXED,
         seed: 7,
         tokenizer,
         tokenizer_json,
@@ -469,7 +469,7 @@ fn a_state_of_another_recipe_or_a_damaged_one_is_refused() {
     let mut plan = plan(Architecture::Qwen3, 9, out.path());
     train(&plan, &corpus.files(), &cancelled_after(5)).unwrap_err();
     plan.resume = true;
-    let refusal = |plan: &Plan| train(plan, &corpus.files(), &Job::default()).unwrap_err().to_string();
+    let refusal = |plan: &TrainPlan| train(plan, &corpus.files(), &Job::default()).unwrap_err().to_string();
 
     plan.schedule.learning_rate = 2e-2;
     assert!(
@@ -492,7 +492,7 @@ fn a_state_of_another_recipe_or_a_damaged_one_is_refused() {
 #[test]
 fn shapes_and_schedules_that_cannot_be_are_refused() {
     let (corpus, out) = (small_corpus(), Folder::new());
-    let refusal = |change: fn(&mut Plan)| {
+    let refusal = |change: fn(&mut TrainPlan)| {
         let mut plan = plan(Architecture::Qwen3, 2, out.path());
         change(&mut plan);
         train(&plan, &corpus.files(), &Job::default()).unwrap_err().to_string()
@@ -578,7 +578,8 @@ fn the_engine_reads_a_checkpoint_and_gives_the_same_logits() {
             Pack { documents: std::iter::once(0..60).collect(), targets: vec![], tokens: tokens.clone() };
         let ours = network.logits(&network.weights(&flat).unwrap(), &pack).unwrap();
         let mut cache = decoder.cache(1, 60, Room::Growing).unwrap();
-        let hidden = decoder.forward(&[Feed { row: 0, tokens: &tokens }], &mut cache, Output::All).unwrap();
+        let hidden =
+            decoder.forward(&[Feed { row: 0, tokens: &tokens }], &mut cache, HiddenStates::All).unwrap();
         let theirs = decoder.logits(&hidden).unwrap();
         let difference =
             (ours - theirs).unwrap().abs().unwrap().max_all().unwrap().to_scalar::<f32>().unwrap();

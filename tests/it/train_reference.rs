@@ -3,16 +3,26 @@
 use candle_core::{DType, Device, Tensor, Var};
 use drift::model::Config;
 use drift::train::network::Pack;
-use drift::train::parameters::Layout;
+use drift::train::parameters::ParameterLayout;
 
 type Result<T> = candle_core::Result<T>;
 
 /// The loss of a pack and its gradient by every parameter, in the order of the layout.
-pub fn reference(config: &Config, layout: &Layout, flat: &[f32], pack: &Pack) -> (f64, Vec<Vec<f64>>) {
+pub fn reference(
+    config: &Config,
+    layout: &ParameterLayout,
+    flat: &[f32],
+    pack: &Pack,
+) -> (f64, Vec<Vec<f64>>) {
     compute(config, layout, flat, pack).unwrap()
 }
 
-fn compute(config: &Config, layout: &Layout, flat: &[f32], pack: &Pack) -> Result<(f64, Vec<Vec<f64>>)> {
+fn compute(
+    config: &Config,
+    layout: &ParameterLayout,
+    flat: &[f32],
+    pack: &Pack,
+) -> Result<(f64, Vec<Vec<f64>>)> {
     let vars = layout.parameters.iter().map(|parameter| {
         let tensor = Tensor::from_slice(&flat[parameter.range.clone()], &*parameter.shape, &Device::Cpu)?;
         Var::from_tensor(&tensor.to_dtype(DType::F64)?)

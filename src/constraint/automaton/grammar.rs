@@ -1,4 +1,4 @@
-//! From the grammar of coordinates to states: fixed, `-?(0|[1-9]\d?)\.\d{4}`; stripped,
+//! From the grammar of coordinates ([`crate::text::block`]) to states: with four decimals, fixed, `-?(0|[1-9]\d?)\.\d{4}`; stripped,
 //! `-?(0|[1-9]\d?)(\.\d{0,3}[1-9])?`; three of them with commas between.
 //!
 //! A tokenizer that isolates blocks does so if all three numbers lie in its range and have so many decimals as it knows.
@@ -6,10 +6,10 @@
 
 use std::collections::HashMap;
 
-use super::learn::{Isolation, MAX_DIGITS, Piece, Pieces};
+use super::learn::{Isolation, Pieces, PreToken};
 use super::states::{Mode, Path, StateId, States};
 use crate::design::Range;
-use crate::design::scheme::strings;
+use crate::design::scheme::slots::strings;
 use crate::text::Dialect;
 use crate::tokenizer::Tokenizer;
 
@@ -93,7 +93,7 @@ impl Grammar<'_> {
     /// The state behind an integer part.
     fn behind_integer(&mut self, known: Option<StateId>, other: Option<StateId>) -> Option<Option<StateId>> {
         let mut paths: Vec<Path> = Vec::new();
-        if self.dialect == Dialect::Stripped {
+        if self.dialect.is_stripped() {
             paths.extend(self.behind(0, known, other).map(|then| (Vec::new(), then)));
         }
         let decimals = self.decimals(known, other)?;
@@ -106,12 +106,13 @@ impl Grammar<'_> {
         if let Some(made) = self.decimals.get(&(known, other)) {
             return Some(*made);
         }
-        let fewest = if self.dialect == Dialect::Fixed { MAX_DIGITS } else { 1 };
+        let most = self.dialect.decimals();
+        let fewest = self.dialect.least_decimals().max(1);
         let mut paths = Vec::new();
-        for count in fewest..=MAX_DIGITS {
+        for count in fewest..=most {
             let Some(then) = self.behind(count, known, other) else { continue };
             for value in 0..10usize.pow(count as u32) {
-                if self.dialect == Dialect::Fixed || value % 10 != 0 {
+                if self.dialect.is_fixed() || value % 10 != 0 {
                     paths.push((self.pieces.run(count, value).to_vec(), then));
                 }
             }
@@ -124,7 +125,7 @@ impl Grammar<'_> {
 
 /// The states of isolated blocks: each piece takes the tokens that the model makes of it, by itself.
 fn isolated(states: &mut States, isolation: &Isolation, tokenizer: &Tokenizer) -> Option<StateId> {
-    let mut tokens: HashMap<&Piece, Vec<Vec<u32>>> = HashMap::new();
+    let mut tokens: HashMap<&PreToken, Vec<Vec<u32>>> = HashMap::new();
     for piece in isolation.ways.iter().flatten() {
         if !tokens.contains_key(piece) {
             let all = texts(piece, isolation.range);
@@ -147,7 +148,7 @@ fn isolated(states: &mut States, isolation: &Isolation, tokenizer: &Tokenizer) -
 }
 
 /// Every text of a piece.
-fn texts(piece: &Piece, range: Range) -> Vec<String> {
+fn texts(piece: &PreToken, range: Range) -> Vec<String> {
     let mut texts = vec![String::new()];
     for (slot, not_zero) in piece {
         let mut options = strings(&[*slot], range);

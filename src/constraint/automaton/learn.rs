@@ -2,14 +2,11 @@
 
 use super::states::Mode;
 use crate::design::Range;
-use crate::design::scheme::{Slot, size};
+use crate::design::scheme::slots::{BlockSlot, size};
 use crate::error::{Error, Result};
-use crate::text::{CONFORMER_CLOSE, CONFORMER_OPEN, Dialect};
+use crate::text::{CONFORMER_CLOSE, CONFORMER_OPEN, Dialect, Separator};
 use crate::tokenizer::cuts::{Cuts, SPACE};
 use crate::tokenizer::{SOME_PROMPT, Token, Tokenizer};
-
-/// The longest run of digits of a block.
-pub const MAX_DIGITS: usize = 4;
 
 /// The parts of blocks and their tokens.
 pub struct Pieces {
@@ -17,9 +14,9 @@ pub struct Pieces {
     runs: Vec<Vec<Vec<u32>>>,
     /// `.`
     pub point: Vec<u32>,
-    /// `,`
+    /// The separator, `,`
     pub comma: Vec<u32>,
-    /// `,-`
+    /// The same with a sign behind it, `,-`
     pub comma_minus: Vec<u32>,
 }
 
@@ -31,13 +28,13 @@ pub struct Isolation {
     /// How many decimals their numbers may have, in order.
     pub decimals: Vec<usize>,
     /// How blocks are cut, by the decimals of their three numbers.
-    pub ways: Vec<Vec<Piece>>,
+    pub ways: Vec<Vec<PreToken>>,
     /// Some isolated block.
     pub sample: String,
 }
 
 /// A pre-token of an isolated block: its slots. A last decimal of the stripped dialect is marked, for it is not zero.
-pub type Piece = Vec<(Slot, bool)>;
+pub type PreToken = Vec<(BlockSlot, bool)>;
 
 /// An error that names the tokenizer.
 pub fn refuse(tokenizer: &Tokenizer, problem: impl std::fmt::Display) -> Error {
@@ -61,17 +58,19 @@ pub fn covering(tokens: &[Token], start: usize, end: usize) -> Option<Vec<u32>> 
     whole.then(|| covered.iter().map(|token| token.id).collect())
 }
 
-/// The inside of a block that no tokenizer isolates, since its numbers have five decimals.
-const PLAIN_BLOCK: &str = "0.12345,0.12345,0.12345";
+/// The inside of a block that no tokenizer isolates, since its numbers have seven decimals.
+const PLAIN_BLOCK: &str = "0.1234567,0.1234567,0.1234567";
 
 impl Pieces {
-    /// Learns the pieces.
+    /// Learns the pieces of a dialect's blocks.
     ///
     /// # Errors
     /// If a token crosses the border of a digit run.
-    pub fn learn(tokenizer: &Tokenizer) -> Result<Self> {
-        let mut runs = Vec::with_capacity(MAX_DIGITS);
-        for length in 1..=MAX_DIGITS {
+    pub fn learn(tokenizer: &Tokenizer, dialect: Dialect) -> Result<Self> {
+        // Integer parts have one or two digits.
+        let longest = dialect.decimals().max(2);
+        let mut runs = Vec::with_capacity(longest);
+        for length in 1..=longest {
             let count = 10usize.pow(length as u32);
             let mut all = Vec::with_capacity(count);
             for first in (0..count).step_by(10) {
@@ -96,7 +95,13 @@ impl Pieces {
                 refuse(tokenizer, format!("`{separator}` is not cut apart from the digits beside it"))
             })
         };
-        Ok(Pieces { point: between(".")?, comma: between(",")?, comma_minus: between(",-")?, runs })
+        let separator = dialect.separator().character();
+        Ok(Pieces {
+            point: between(".")?,
+            comma: between(&separator.to_string())?,
+            comma_minus: between(&format!("{separator}-"))?,
+            runs,
+        })
     }
 
     /// The tokens of a run of `length` digits.
@@ -111,12 +116,12 @@ impl Isolation {
     /// # Errors
     /// If it cannot split a block into pre-tokens.
     pub fn learn(tokenizer: &Tokenizer, dialect: Dialect) -> Result<Option<Self>> {
-        let all = match dialect {
-            Dialect::Fixed => MAX_DIGITS..=MAX_DIGITS,
-            Dialect::Stripped => 0..=MAX_DIGITS,
-        };
+        if dialect.separator() != Separator::Comma {
+            // Extended tokenizers isolate blocks with commas.
+            return Ok(None);
+        }
         let mut decimals = Vec::new();
-        for count in all {
+        for count in dialect.least_decimals()..=dialect.decimals() {
             if cuts(tokenizer, &slots([count; 3], dialect), 0)?.is_some() {
                 decimals.push(count);
             }
@@ -160,42 +165,42 @@ impl Isolation {
 const MAX_SPELLINGS: u64 = 400_000;
 
 /// How many texts a piece stands for.
-fn spellings(piece: &Piece, range: Range) -> u64 {
+fn spellings(piece: &PreToken, range: Range) -> u64 {
     size(&piece.iter().map(|(slot, _)| *slot).collect::<Vec<_>>(), range)
 }
 
 /// The slots of a block whose numbers have so many decimals; a number without decimals has no point.
-fn slots(decimals: [usize; 3], dialect: Dialect) -> Piece {
-    let mut slots = vec![(Slot::Open, false)];
+fn slots(decimals: [usize; 3], dialect: Dialect) -> PreToken {
+    let mut slots = vec![(BlockSlot::Open, false)];
     for (axis, count) in decimals.into_iter().enumerate() {
-        slots.extend([(Slot::Sign, false), (Slot::Integer, false)]);
+        slots.extend([(BlockSlot::Sign, false), (BlockSlot::Integer, false)]);
         if count > 0 {
-            slots.push((Slot::Point, false));
-            let last = |place| dialect == Dialect::Stripped && place + 1 == count;
-            slots.extend((0..count).map(|place| (Slot::Digit, last(place))));
+            slots.push((BlockSlot::Point, false));
+            let last = |place| dialect.is_stripped() && place + 1 == count;
+            slots.extend((0..count).map(|place| (BlockSlot::Digit, last(place))));
         }
-        slots.push((if axis < 2 { Slot::Comma } else { Slot::Close }, false));
+        slots.push((if axis < 2 { BlockSlot::Comma } else { BlockSlot::Close }, false));
     }
     slots
 }
 
 /// A block of these slots, with all signs, and with this integer part in x.
-fn filled(slots: &[(Slot, bool)], integer: usize) -> Vec<String> {
+fn filled(slots: &[(BlockSlot, bool)], integer: usize) -> Vec<String> {
     let mut integers = [integer, 0, 0].into_iter();
-    let text = |slot: &(Slot, bool)| match slot.0 {
-        Slot::Open => "<".to_owned(),
-        Slot::Sign => "-".to_owned(),
-        Slot::Integer => integers.next().unwrap_or(0).to_string(),
-        Slot::Point => ".".to_owned(),
-        Slot::Digit | Slot::Last => "7".to_owned(),
-        Slot::Comma => ",".to_owned(),
-        Slot::Close => ">".to_owned(),
+    let text = |slot: &(BlockSlot, bool)| match slot.0 {
+        BlockSlot::Open => "<".to_owned(),
+        BlockSlot::Sign => "-".to_owned(),
+        BlockSlot::Integer => integers.next().unwrap_or(0).to_string(),
+        BlockSlot::Point => ".".to_owned(),
+        BlockSlot::Digit | BlockSlot::Last => "7".to_owned(),
+        BlockSlot::Comma => ",".to_owned(),
+        BlockSlot::Close => ">".to_owned(),
     };
     slots.iter().map(text).collect()
 }
 
 /// The first slots of a block's pre-tokens; `None` if one crosses its brackets, or is cut inside a slot.
-fn cuts(tokenizer: &Tokenizer, slots: &[(Slot, bool)], integer: usize) -> Result<Option<Vec<usize>>> {
+fn cuts(tokenizer: &Tokenizer, slots: &[(BlockSlot, bool)], integer: usize) -> Result<Option<Vec<usize>>> {
     let filled = filled(slots, integer);
     let pieces = tokenizer.pre_tokens(&format!("[C]{}[C]", filled.concat()))?;
     let mut borders = std::collections::BTreeSet::from([0]);

@@ -86,7 +86,10 @@ impl Automaton {
         let isolation = Isolation::learn(tokenizer, dialect)?;
         let cuts = match isolation {
             Some(_) => None,
-            None => Some(tables::separated(tokenizer).map_err(|why| refuse(tokenizer, why))?),
+            None => Some(
+                tables::separated(tokenizer, tables::longest_run(dialect.precision()))
+                    .map_err(|why| refuse(tokenizer, why))?,
+            ),
         };
         if cuts
             .as_ref()
@@ -97,7 +100,7 @@ impl Automaton {
                 format!("a token may reach over `{SMILES_CLOSE}` into the prompt"),
             ));
         }
-        let pieces = Pieces::learn(tokenizer)?;
+        let pieces = Pieces::learn(tokenizer, dialect)?;
         let vocabulary = tokenizer.vocabulary();
         let id = |text: &str| vocabulary.get(text).copied();
         let mut states = States::default();
@@ -222,23 +225,24 @@ fn entries(
 }
 
 /// The automaton with the texts between blocks, for one tokenizer and dialect.
-pub struct AutomatonProcessor<'t> {
-    tokenizer: &'t Tokenizer,
+pub struct AutomatonProcessor {
+    tokenizer: Arc<Tokenizer>,
     automaton: Arc<Automaton>,
     segments: RwLock<HashMap<Box<str>, Arc<Segment>>>,
     exits: KnownExits,
     eos: u32,
 }
 
-impl<'t> AutomatonProcessor<'t> {
+impl AutomatonProcessor {
     /// Builds the automaton and compares it with the encoder on random texts.
     ///
     /// # Errors
     /// If the tokenizer is of no kind for which the automaton is exact, or a comparison fails.
-    pub fn new(tokenizer: &'t Tokenizer, dialect: Dialect, eos: u32) -> Result<Self> {
+    pub fn new(tokenizer: Arc<Tokenizer>, dialect: Dialect, eos: u32) -> Result<Self> {
+        let automaton = Arc::new(Automaton::new(&tokenizer, dialect)?);
         let processor = AutomatonProcessor {
             tokenizer,
-            automaton: Arc::new(Automaton::new(tokenizer, dialect)?),
+            automaton,
             segments: RwLock::default(),
             exits: KnownExits::default(),
             eos,
@@ -282,7 +286,7 @@ impl<'t> AutomatonProcessor<'t> {
             return Ok(known.clone());
         }
         let segment = Arc::new(
-            Segments { tokenizer: self.tokenizer, automaton: &self.automaton, exits: &self.exits }
+            Segments { tokenizer: &self.tokenizer, automaton: &self.automaton, exits: &self.exits }
                 .make(key)?,
         );
         self.segments.write().unwrap_or_else(PoisonError::into_inner).insert(key.into(), segment.clone());

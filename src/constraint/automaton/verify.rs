@@ -9,7 +9,7 @@ use super::learn::refuse;
 use crate::constraint::{Constraint, Mask};
 use crate::error::Result;
 use crate::text::skeleton::smiles;
-use crate::text::{Dialect, Fixed, SMILES_CLOSE, SMILES_OPEN, tagged, write};
+use crate::text::{Dialect, Fixed, Precision, SMILES_CLOSE, SMILES_OPEN, Separator, tagged, write};
 use crate::tokenizer::BUILT_IN_SKELETONS;
 
 /// Times that each skeleton is filled, and walked through, before a tokenizer is accepted.
@@ -19,23 +19,28 @@ const ROUNDS: usize = 6;
 ///
 /// # Errors
 /// The first text that differs.
-pub fn verify(processor: &AutomatonProcessor<'_>, dialect: Dialect) -> Result<()> {
-    let tokenizer = processor.tokenizer;
+pub fn verify(processor: &AutomatonProcessor, dialect: Dialect) -> Result<()> {
+    let tokenizer = &*processor.tokenizer;
     let mut random = ChaCha8Rng::seed_from_u64(0);
     for skeleton in BUILT_IN_SKELETONS {
         let follow = processor.follow(skeleton)?;
         let prompt = format!("{SMILES_OPEN}{}{SMILES_CLOSE}", smiles(skeleton));
         let prompt_ids = tokenizer.prompt_ids(&prompt)?;
         for _ in 0..ROUNDS {
-            let coordinates: Vec<[Fixed; 3]> =
-                (0..skeleton.matches("<>").count()).map(|_| block(&mut random)).collect();
+            let coordinates: Vec<[Fixed; 3]> = (0..skeleton.matches("<>").count())
+                .map(|_| block(dialect.precision(), &mut random))
+                .collect();
             let text = tagged(&write(skeleton, &coordinates, dialect));
             if !accepts(&follow, &tokenizer.answer_ids(&text)?) {
                 return Err(refuse(tokenizer, format!("it is not followed through `{text}`")));
             }
             let walked = walk(&follow, &mut random);
-            // A space that the tokenizer itself puts behind a tag is read back as one; legal texts hold none.
-            let text = tokenizer.answer_text(&walked)?.replace(' ', "");
+            // A space that the tokenizer itself puts behind a tag is read back as one; legal texts hold none there.
+            let text = tokenizer.answer_text(&walked)?;
+            let text = match dialect.separator() {
+                Separator::Comma => text.replace(' ', ""),
+                Separator::Space => text.trim_start().replace("] ", "]"),
+            };
             let whole = tokenizer.ids(&format!("{prompt}{text}"))?;
             if !whole.ends_with(&[&prompt_ids[prompt_ids.len().saturating_sub(2)..], &walked].concat()) {
                 return Err(refuse(tokenizer, format!("`{text}` has other tokens than were allowed")));
@@ -46,9 +51,9 @@ pub fn verify(processor: &AutomatonProcessor<'_>, dialect: Dialect) -> Result<()
 }
 
 /// Coordinates of every magnitude that the grammar holds, with and without trailing zeros.
-fn block(random: &mut ChaCha8Rng) -> [Fixed; 3] {
+fn block(precision: Precision, random: &mut ChaCha8Rng) -> [Fixed; 3] {
     std::array::from_fn(|_| {
-        let limit = [9_999, 99_999, 149_999, 999_999][random.random_range(0..4)];
+        let limit = precision.units_per_angstrom() * [1, 10, 15, 100][random.random_range(0..4)] - 1;
         let step = [1, 1, 1, 10, 100, 1_000, 10_000][random.random_range(0..7)];
         random.random_range(-limit..=limit) / step * step
     })

@@ -21,6 +21,7 @@ use rust_hdf5::{DatatypeMessage, H5Dataset, H5File, Hdf5Error};
 use super::store::layout;
 use super::{Context, Emit};
 use crate::error::{Error, Result};
+use crate::text::Precision;
 
 /// A chunk larger than this is refused: it would have to be decompressed whole.
 const MAX_CHUNK_BYTES: usize = 64 << 20;
@@ -85,6 +86,13 @@ impl Container<'_> {
         }
         let schema = self.file.attr_string("schema").map_err(|e| self.unreadable(&e))?;
         Ok(schema.starts_with(layout::SCHEMA_NAME).then_some(schema))
+    }
+
+    /// The decimals of a store's coordinates.
+    fn precision(&self) -> Result<Precision> {
+        let unit = self.file.attr_string("unit").map_err(|e| self.unreadable(&e))?;
+        layout::precision_of(&unit)
+            .ok_or_else(|| Error::input(self.name, format!("unknown unit `{unit}`"), "is the file damaged?"))
     }
 
     /// What rust-hdf5 refuses.

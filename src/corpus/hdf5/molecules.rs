@@ -33,7 +33,7 @@ pub(super) fn read(container: &Container<'_>, context: Context<'_>, emit: &mut E
     let mut paths = container.file.dataset_names();
     paths.sort_unstable();
     let out = Collector::new(container.name.to_owned(), context, emit);
-    let mut reader = Reader { container, atoms: Atoms::new(context.options.frame), out };
+    let mut reader = Reader { container, atoms: Atoms::new(context.options), out };
     let mut groups = 0;
     for path in paths.iter().filter(|p| p.rsplit('/').next() == Some(NUMBERS)) {
         // Empty at the root, else with the `/` at its end.

@@ -9,8 +9,9 @@ use super::Container;
 use super::stream::{Stream, open, slice};
 use crate::corpus::store::layout::{self, Field};
 use crate::corpus::{Batch, Conformer, Context, Emit};
-use crate::error::Result;
-use crate::text::{Fixed, number::MAX_FIXED};
+use crate::error::{Error, Result};
+use crate::text::number::NumberError;
+use crate::text::{Fixed, Precision, Reading};
 
 /// Conformers of a batch.
 const BATCH: usize = 4096;
@@ -24,7 +25,7 @@ const MAX_BLOCKS: u64 = 1 << 20;
 /// # Errors
 /// If the datasets contradict each other or cannot be decompressed.
 pub(super) fn read(container: &Container<'_>, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
-    let mut reader = Reader::open(container)?;
+    let mut reader = Reader::open(container, context.options.reading)?;
     let mut batch = Batch::default();
     let mut blocks = 0;
     for index in 0..reader.conformers {
@@ -48,6 +49,10 @@ pub(super) fn read(container: &Container<'_>, context: Context<'_>, emit: &mut E
 /// The datasets of conformers, and the molecules.
 struct Reader<'a> {
     container: &'a Container<'a>,
+    /// The decimals of the file.
+    precision: Precision,
+    /// What its coordinates are divided by.
+    cut: Fixed,
     conformers: usize,
     /// Rows of coordinates taken.
     at: u64,
@@ -58,8 +63,21 @@ struct Reader<'a> {
     molecules: Molecules<'a>,
 }
 
+/// What coordinates of so many decimals are divided by, toward zero, to have those that are asked for.
+fn cut(container: &Container<'_>, precision: Precision, reading: Reading) -> Result<Fixed> {
+    let asked = reading.precision;
+    if asked == precision || asked < precision && reading.cut {
+        return Ok((10 as Fixed).pow((precision.decimals() - asked.decimals()) as u32));
+    }
+    let (own, asked) = (precision.in_words(), asked.in_words());
+    let problem = format!("its coordinates have {own} decimals, not {asked}");
+    Err(Error::input(container.name, problem, format!("ask for {precision} decimals")))
+}
+
 impl<'a> Reader<'a> {
-    fn open(container: &'a Container<'a>) -> Result<Self> {
+    fn open(container: &'a Container<'a>, reading: Reading) -> Result<Self> {
+        let precision = container.precision()?;
+        let cut = cut(container, precision, reading)?;
         let mut offset = Stream::open(container, layout::OFFSET)?;
         let molecule = Stream::open(container, layout::MOLECULE)?;
         let flags = Stream::open(container, layout::FLAGS)?;
@@ -69,7 +87,18 @@ impl<'a> Reader<'a> {
         }
         let coordinates = Stream::open(container, layout::COORDINATES)?;
         let molecules = Molecules::open(container)?;
-        Ok(Reader { container, conformers, at: 0, offset, molecule, flags, coordinates, molecules })
+        Ok(Reader {
+            container,
+            precision,
+            cut,
+            conformers,
+            at: 0,
+            offset,
+            molecule,
+            flags,
+            coordinates,
+            molecules,
+        })
     }
 
     fn next(&mut self, index: usize) -> Result<Conformer> {
@@ -87,10 +116,12 @@ impl<'a> Reader<'a> {
             layout::from_flags(bits).ok_or_else(|| broken(layout::FLAGS, "unknown flags"))?;
         let row = self.molecule.take(1)?[0] as usize;
         let values = self.coordinates.take(blocks)?;
-        let coordinates: Vec<[Fixed; 3]> = values.chunks_exact(3).map(|v| [v[0], v[1], v[2]]).collect();
-        if coordinates.iter().flatten().any(|v| v.unsigned_abs() > MAX_FIXED.unsigned_abs()) {
-            return Err(broken(layout::COORDINATES, "beyond 99,999.9999 Å"));
+        if values.iter().any(|v| v.unsigned_abs() > self.precision.max_fixed().unsigned_abs()) {
+            return Err(broken(layout::COORDINATES, &NumberError::OutOfRange(self.precision).to_string()));
         }
+        let cut = |value: Fixed| value / self.cut;
+        let coordinates: Vec<[Fixed; 3]> =
+            values.chunks_exact(3).map(|v| [cut(v[0]), cut(v[1]), cut(v[2])]).collect();
         let molecule = self.molecules.get(row)?;
         if molecule.blocks != blocks {
             return Err(broken(layout::OFFSET, "its number of blocks is not that of its skeleton"));

@@ -37,7 +37,7 @@ pub fn read(source: Source<'_>, context: Context<'_>, emit: &mut Emit<'_>) -> Re
     let mut geom = Geom {
         pull: Pull::new(source.name.clone(), source.reader, context.job),
         out: Collector::new(source.name, context, emit),
-        atoms: Atoms::new(context.options.frame),
+        atoms: Atoms::new(context.options),
         number: 0,
         molecule: Arc::default(),
     };

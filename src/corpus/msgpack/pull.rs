@@ -3,7 +3,7 @@
 
 use std::io::BufRead;
 
-use crate::corpus::source::read_error;
+use crate::corpus::damage::read_error;
 use crate::error::{Error, Result};
 use crate::job::Job;
 

@@ -1,14 +1,14 @@
 //! Atoms (`_addAtomFromPickle`).
 
 use super::reader::{Reader, Result};
-use super::{Atom, tag};
+use super::{RdkitAtom, tag};
 
 impl Reader<'_, '_> {
-    pub(super) fn atom(&mut self) -> Result<Atom> {
+    pub(super) fn atom(&mut self) -> Result<RdkitAtom> {
         let atomic_number = self.u8()?;
         let flags = self.u8()?;
         let has = |bit: u8| flags & 1 << bit != 0;
-        let mut atom = Atom {
+        let mut atom = RdkitAtom {
             atomic_number,
             formal_charge: 0,
             isotope: 0,
@@ -42,7 +42,7 @@ impl Reader<'_, '_> {
     }
 
     /// What is not default, behind a mask that says what that is (`_unpickleAtomData`).
-    fn atom_data(&mut self, atom: &mut Atom) -> Result<()> {
+    fn atom_data(&mut self, atom: &mut RdkitAtom) -> Result<()> {
         let mask = self.i32()?;
         let has = |bit: i32| mask & 1 << bit != 0;
         if has(0) {

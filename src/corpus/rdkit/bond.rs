@@ -1,11 +1,11 @@
 //! Bonds (`_addBondFromPickle`).
 
 use super::reader::{Reader, Result};
-use super::{Bond, BondKind};
+use super::{BondKind, RdkitBond};
 
 impl Reader<'_, '_> {
     /// A bond of a molecule of `atom_count` atoms.
-    pub(super) fn bond(&mut self, atom_count: usize) -> Result<Bond> {
+    pub(super) fn bond(&mut self, atom_count: usize) -> Result<RdkitBond> {
         let begin = self.index()?;
         let end = self.index()?;
         if begin.max(end) as usize >= atom_count {
@@ -37,7 +37,7 @@ impl Reader<'_, '_> {
             self.string()?;
             self.string()?;
         }
-        Ok(Bond { begin, end, kind, aromatic: has(6), stereo, stereo_atoms })
+        Ok(RdkitBond { begin, end, kind, aromatic: has(6), stereo, stereo_atoms })
     }
 }
 

@@ -1,14 +1,14 @@
 //! The parts of a molecule, in their order (`_depickle`).
 
 use super::reader::{Reader, Result};
-use super::{Molecule, NEWEST, OLDEST, Positions, RdConformer, RdkitError, Version, tag};
+use super::{NEWEST, OLDEST, Positions, RdConformer, RdkitError, RdkitMolecule, Version, tag};
 use crate::corpus::pickle::cursor::Cursor;
 
 /// `MolPickler::endianId`.
 const MARK: u32 = 0xDEAD_BEEF;
 
 /// Reads a molecule that is nested in `depth` others.
-pub(super) fn molecule(cursor: &mut Cursor<'_>, depth: usize) -> Result<Molecule> {
+pub(super) fn molecule(cursor: &mut Cursor<'_>, depth: usize) -> Result<RdkitMolecule> {
     let version = header(cursor)?;
     let mut reader = Reader { cursor, version, wide: false, depth };
     let atom_count = reader.count()?;
@@ -33,7 +33,7 @@ pub(super) fn molecule(cursor: &mut Cursor<'_>, depth: usize) -> Result<Molecule
     reader.stereo_groups()?;
     let conformers = reader.conformers(atom_count)?;
     reader.properties(atom_count, bond_count)?;
-    Ok(Molecule { version, atoms, bonds, conformers })
+    Ok(RdkitMolecule { version, atoms, bonds, conformers })
 }
 
 fn header(cursor: &mut Cursor<'_>) -> Result<Version> {

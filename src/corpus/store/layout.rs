@@ -1,7 +1,7 @@
 //! Names, types and units of the store: what writer and reader share.
 
 use crate::corpus::AtomOrder;
-use crate::text::Written;
+use crate::text::{Precision, Written};
 
 /// The value of the root attribute `schema`: name, `/`, version.
 pub const SCHEMA: &str = "drift.corpus/1";
@@ -9,8 +9,15 @@ pub const SCHEMA: &str = "drift.corpus/1";
 /// The part of [`SCHEMA`] that no version changes.
 pub const SCHEMA_NAME: &str = "drift.corpus/";
 
-/// The value of the root attribute `unit`.
-pub const UNIT: &str = "1e-4 angstrom";
+/// The value of the root attribute `unit`: `1e-4 angstrom` for four decimals.
+pub(crate) fn unit(precision: Precision) -> String {
+    format!("1e-{precision} angstrom")
+}
+
+/// The inverse of [`unit`].
+pub(crate) fn precision_of(unit: &str) -> Option<Precision> {
+    unit.strip_prefix("1e-")?.strip_suffix(" angstrom")?.parse().ok()
+}
 
 /// Bytes of an uncompressed chunk: below h5py's chunk cache of 1 MiB, and a multiple of every row.
 pub(crate) const CHUNK_BYTES: usize = 768 << 10;
@@ -41,7 +48,7 @@ impl Field {
     }
 }
 
-/// i32 `[blocks, 3]`, in 10⁻⁴ Å.
+/// i32 `[blocks, 3]`, in the unit of the attribute.
 pub(crate) const COORDINATES: Field = Field::new("coordinates", 4, 3);
 /// u64 `[conformers + 1]`: first row of each conformer in [`COORDINATES`]; ends with the number of rows.
 pub(crate) const OFFSET: Field = Field::new("conformers/offset", 8, 1);

@@ -34,6 +34,7 @@ use super::Conformer;
 use crate::error::{Error, Result};
 use crate::io::AtomicFile;
 use crate::job::{InputHash, Provenance};
+use crate::text::Precision;
 use column::Column;
 use compress::{Chunk, Compressor};
 pub use layout::SCHEMA;
@@ -80,6 +81,7 @@ pub struct StoreSummary {
 /// Writes a store; the file appears under its name only when [`finish`](Self::finish)ed.
 pub struct StoreWriter {
     columns: Vec<Column>,
+    precision: Precision,
     /// `None` once closed.
     file: Option<H5File>,
     compressor: Compressor,
@@ -90,11 +92,11 @@ pub struct StoreWriter {
 }
 
 impl StoreWriter {
-    /// Starts a store that will be at `target`, compressing on as many threads as rayon has here (8 at most).
+    /// Starts a store of conformers of so many decimals that will be at `target`, compressing on as many threads as rayon has here (8 at most).
     ///
     /// # Errors
     /// If the folder cannot be written to.
-    pub fn create(target: &Path) -> Result<Self> {
+    pub fn create(target: &Path, precision: Precision) -> Result<Self> {
         let output = AtomicFile::create(target)?;
         let fail = |e| write_error(target, e);
         let options = H5File::options().best_effort_locking();
@@ -104,6 +106,7 @@ impl StoreWriter {
         let compressor = Compressor::new(threads, layout::DEFLATE_LEVEL).map_err(|e| Error::io(target, e))?;
         let mut writer = StoreWriter {
             columns,
+            precision,
             file: Some(file),
             compressor,
             recent: Recent::default(),
@@ -154,7 +157,7 @@ impl StoreWriter {
             .map_err(|e| Error::internal(self.target.display(), format!("provenance: {e}")))?;
         if let Some(file) = self.file.take() {
             file.set_attr_string("schema", layout::SCHEMA).map_err(fail)?;
-            file.set_attr_string("unit", layout::UNIT).map_err(fail)?;
+            file.set_attr_string("unit", &layout::unit(self.precision)).map_err(fail)?;
             file.set_attr_string("provenance", &provenance).map_err(fail)?;
             file.set_attr_string("skipped", &skipped.to_string()).map_err(fail)?;
             file.close_no_sync().map_err(fail)?;

@@ -33,12 +33,12 @@ pub struct Bar {
     /// Whether the label is bold.
     pub strong: bool,
     /// One per series.
-    pub values: Vec<Value>,
+    pub values: Vec<BarValue>,
 }
 
 /// One bar.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Value {
+pub struct BarValue {
     /// Its length; without a value, or where the scale has no place for it, only the text is shown.
     pub value: Option<f64>,
     /// At its end.
@@ -135,7 +135,7 @@ fn frame(chart: &BarChart, top: i32, bottom: i32) -> Frame {
         Scale::Log => (-4.0, 1.0),
     };
     // As far to the right as leaves room for each text after its bar.
-    let room = |value: &Value| {
+    let room = |value: &BarValue| {
         let part = (position(chart.scale, value.value)? - x.0) / (x.1 - x.0);
         let free = f64::from(WIDTH - 14 - text_width(&value.text) - left);
         (part > 0.0).then(|| left + (free / part) as i32)
@@ -191,7 +191,7 @@ mod tests {
         let bar = |&value: &Option<f64>| Bar {
             label: "0.0000,<".to_owned(),
             strong: false,
-            values: vec![Value { value, text: "text".to_owned() }],
+            values: vec![BarValue { value, text: "text".to_owned() }],
         };
         BarChart {
             title: "a & b".to_owned(),

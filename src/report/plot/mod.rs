@@ -13,7 +13,7 @@ pub mod palette;
 mod points;
 mod scatter;
 
-pub use bars::{Bar, BarChart, Scale, Value, bars};
+pub use bars::{Bar, BarChart, BarValue, Scale, bars};
 pub use columns::{Columns, columns};
 pub use lines::{Line, Lines, lines};
 pub use points::{Points, points};

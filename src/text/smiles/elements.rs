@@ -1,25 +1,12 @@
 //! What RDKit's periodic table says of elements (release 2026.09).
 
-/// Symbols by atomic number, from 1.
-const SYMBOLS: [&str; 118] = [
-    "H", "He", "Li", "Be", "B", "C", "N", "O", "F", "Ne", "Na", "Mg", "Al", "Si", "P", "S", "Cl", "Ar", "K",
-    "Ca", "Sc", "Ti", "V", "Cr", "Mn", "Fe", "Co", "Ni", "Cu", "Zn", "Ga", "Ge", "As", "Se", "Br", "Kr",
-    "Rb", "Sr", "Y", "Zr", "Nb", "Mo", "Tc", "Ru", "Rh", "Pd", "Ag", "Cd", "In", "Sn", "Sb", "Te", "I", "Xe",
-    "Cs", "Ba", "La", "Ce", "Pr", "Nd", "Pm", "Sm", "Eu", "Gd", "Tb", "Dy", "Ho", "Er", "Tm", "Yb", "Lu",
-    "Hf", "Ta", "W", "Re", "Os", "Ir", "Pt", "Au", "Hg", "Tl", "Pb", "Bi", "Po", "At", "Rn", "Fr", "Ra",
-    "Ac", "Th", "Pa", "U", "Np", "Pu", "Am", "Cm", "Bk", "Cf", "Es", "Fm", "Md", "No", "Lr", "Rf", "Db",
-    "Sg", "Bh", "Hs", "Mt", "Ds", "Rg", "Cn", "Nh", "Fl", "Mc", "Lv", "Ts", "Og",
-];
+use crate::text::elements;
 
-/// The element of a symbol; `None` if there is none.
-pub(super) fn of_symbol(symbol: &str) -> Option<u8> {
-    let place = SYMBOLS.iter().position(|known| *known == symbol)?;
-    Some(place as u8 + 1)
-}
+pub(super) use elements::of_symbol;
 
 /// The symbol of an element; `*` for 0 and for numbers that no element has.
 pub(super) fn symbol(element: u8) -> &'static str {
-    usize::from(element).checked_sub(1).and_then(|place| SYMBOLS.get(place)).copied().unwrap_or("*")
+    elements::symbol(element).unwrap_or("*")
 }
 
 /// The valences that an element takes, the default one first; a last -1 stands for any higher one.
@@ -50,17 +37,4 @@ pub(super) fn is_early(element: u8) -> bool {
 /// Whether RDKit holds an element for a metal.
 pub(super) fn is_metal(element: u8) -> bool {
     !matches!(element, 0..=2 | 5..=10 | 14..=18 | 33..=36 | 52..=54 | 85 | 86)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn symbols_and_numbers() {
-        for (number, name) in [(1, "H"), (6, "C"), (17, "Cl"), (53, "I"), (78, "Pt"), (118, "Og")] {
-            assert_eq!((of_symbol(name), symbol(number)), (Some(number), name));
-        }
-        assert_eq!((of_symbol("D"), symbol(0), symbol(119)), (None, "*", "*"));
-    }
 }

@@ -2,7 +2,7 @@
 
 use super::elements::{is_early, valences};
 use super::matching::matching;
-use super::{Graph, Order, Problem};
+use super::{Graph, Order, SmilesProblem};
 
 impl Graph {
     /// Gives every aromatic bond that a ring atom has an order.
@@ -10,7 +10,7 @@ impl Graph {
         &mut self,
         neighbours: &[Vec<usize>],
         hydrogens: &mut [u32],
-    ) -> Result<(), Problem> {
+    ) -> Result<(), SmilesProblem> {
         let aromatic: Vec<bool> =
             neighbours.iter().enumerate().map(|(atom, bonds)| self.is_aromatic(atom, bonds)).collect();
         if !aromatic.contains(&true) {
@@ -21,7 +21,7 @@ impl Graph {
         if let Some(alone) =
             (0..self.atoms.len()).find(|atom| self.atoms[*atom].aromatic && !is_ring_atom(*atom))
         {
-            return Err(Problem::NotInRing(alone));
+            return Err(SmilesProblem::NotInRing(alone));
         }
         let takes = |atom: usize| {
             aromatic[atom]
@@ -41,7 +41,7 @@ impl Graph {
         let unmatched =
             |atom: usize| candidates[atom] && mates[atom].is_none() && self.atoms[atom].element != 0;
         if (0..self.atoms.len()).any(unmatched) {
-            return Err(Problem::Kekule);
+            return Err(SmilesProblem::Kekule);
         }
         let ring_atoms: Vec<bool> = (0..self.atoms.len()).map(is_ring_atom).collect();
         for bond in self.bonds.iter_mut().filter(|bond| bond.order == Order::Aromatic) {
@@ -53,7 +53,7 @@ impl Graph {
         }
         (0..self.atoms.len()).filter(|atom| aromatic[*atom]).try_for_each(|atom| {
             hydrogens[atom] =
-                self.settled(atom, &neighbours[atom], hydrogens[atom]).ok_or(Problem::Valence(atom))?;
+                self.settled(atom, &neighbours[atom], hydrogens[atom]).ok_or(SmilesProblem::Valence(atom))?;
             Ok(())
         })
     }

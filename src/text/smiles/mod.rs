@@ -78,7 +78,7 @@ impl Bond {
 
 /// Why a text is no SMILES, or no molecule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
+pub enum SmilesProblem {
     /// The grammar is broken.
     #[error("byte {at}: {what}")]
     Syntax {

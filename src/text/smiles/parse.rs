@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Atom, Bond, Graph, Order, Problem};
+use super::{Atom, Bond, Graph, Order, SmilesProblem};
 
 /// The organic subset, two letters first.
 const BARE: [(&str, u8, bool); 17] = [
@@ -72,8 +72,8 @@ impl Graph {
     /// Reads a SMILES, the empty one too.
     ///
     /// # Errors
-    /// [`Problem::Syntax`], at the first place that breaks the grammar.
-    pub fn parse(smiles: &str) -> Result<Self, Problem> {
+    /// [`SmilesProblem::Syntax`], at the first place that breaks the grammar.
+    pub fn parse(smiles: &str) -> Result<Self, SmilesProblem> {
         let mut parser = Parser {
             text: smiles,
             at: 0,
@@ -91,15 +91,15 @@ impl Graph {
 }
 
 impl<'t> Parser<'t> {
-    fn error<T>(&self, what: &'static str) -> Result<T, Problem> {
-        Err(Problem::Syntax { at: self.at, what })
+    fn error<T>(&self, what: &'static str) -> Result<T, SmilesProblem> {
+        Err(SmilesProblem::Syntax { at: self.at, what })
     }
 
     fn rest(&self) -> &'t [u8] {
         &self.text.as_bytes()[self.at..]
     }
 
-    fn end(self) -> Result<Graph, Problem> {
+    fn end(self) -> Result<Graph, SmilesProblem> {
         if self.before != Before::Complete && !self.text.is_empty() {
             return self.error("ends where an atom must follow");
         }
@@ -113,7 +113,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Reads one atom, bond, ring number, branch or dot.
-    fn step(&mut self) -> Result<(), Problem> {
+    fn step(&mut self) -> Result<(), SmilesProblem> {
         let rest = self.rest();
         match rest[0] {
             b'0'..=b'9' | b'%' => self.ring(),
@@ -140,13 +140,13 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn pass(&mut self, bytes: usize, before: Before) -> Result<(), Problem> {
+    fn pass(&mut self, bytes: usize, before: Before) -> Result<(), SmilesProblem> {
         self.at += bytes;
         self.before = before;
         Ok(())
     }
 
-    fn bond(&mut self, symbol: Symbol, length: usize) -> Result<(), Problem> {
+    fn bond(&mut self, symbol: Symbol, length: usize) -> Result<(), SmilesProblem> {
         match self.before {
             Before::Complete => self.pass(length, Before::Bond(symbol)),
             Before::Opened => self.pass(length, Before::OpenedBond(symbol)),
@@ -154,9 +154,10 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn atom(&mut self) -> Result<(), Problem> {
+    fn atom(&mut self) -> Result<(), SmilesProblem> {
         let (atom, length) = if self.rest()[0] == b'[' {
-            super::brackets::bracket(self.rest()).map_err(|what| Problem::Syntax { at: self.at, what })?
+            super::brackets::bracket(self.rest())
+                .map_err(|what| SmilesProblem::Syntax { at: self.at, what })?
         } else {
             let rest = self.rest();
             match BARE.iter().find(|(symbol, ..)| rest.starts_with(symbol.as_bytes())) {
@@ -190,7 +191,7 @@ impl<'t> Parser<'t> {
         self.graph.bonds.push(Bond { atoms, order, directed, explicit: symbol.is_some() && !directed });
     }
 
-    fn ring(&mut self) -> Result<(), Problem> {
+    fn ring(&mut self) -> Result<(), SmilesProblem> {
         let symbol = match self.before {
             Before::Complete => None,
             Before::Bond(symbol) => Some(symbol),
@@ -209,7 +210,7 @@ impl<'t> Parser<'t> {
         self.pass(length, Before::Complete)
     }
 
-    fn close(&mut self, open: &Open, atom: usize, symbol: Option<Symbol>) -> Result<(), Problem> {
+    fn close(&mut self, open: &Open, atom: usize, symbol: Option<Symbol>) -> Result<(), SmilesProblem> {
         let joined = |bond: &Bond| bond.atoms.contains(&open.atom) && bond.atoms.contains(&atom);
         if open.atom == atom || self.graph.bonds.iter().any(joined) {
             return self.error("ring bond between atoms that are bonded already");

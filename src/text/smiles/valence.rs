@@ -1,7 +1,7 @@
 //! Charges, valences and implied hydrogens, as RDKit's sanitisation has them.
 
 use super::elements::{is_metal, valences};
-use super::{Atom, Graph, Order, Problem};
+use super::{Atom, Graph, Order, SmilesProblem};
 
 /// A molecule that RDKit would take.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,15 +16,15 @@ impl Graph {
     /// Checks valences and finds a Kekulé structure.
     ///
     /// # Errors
-    /// [`Problem::Valence`], [`Problem::Kekule`] or [`Problem::NotInRing`].
-    pub fn checked(&self) -> Result<Checked, Problem> {
+    /// [`SmilesProblem::Valence`], [`SmilesProblem::Kekule`] or [`SmilesProblem::NotInRing`].
+    pub fn checked(&self) -> Result<Checked, SmilesProblem> {
         let mut graph = self.clone();
         let neighbours = graph.neighbours();
         graph.set_charges_apart(&neighbours);
         graph.make_dative(&neighbours);
         let mut hydrogens = (0..graph.atoms.len())
-            .map(|atom| graph.hydrogens(atom, &neighbours[atom]).ok_or(Problem::Valence(atom)))
-            .collect::<Result<Vec<u32>, Problem>>()?;
+            .map(|atom| graph.hydrogens(atom, &neighbours[atom]).ok_or(SmilesProblem::Valence(atom)))
+            .collect::<Result<Vec<u32>, SmilesProblem>>()?;
         graph.kekulize(&neighbours, &mut hydrogens)?;
         Ok(Checked { graph, hydrogens })
     }

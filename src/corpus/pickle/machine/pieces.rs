@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::{Machine, Result};
 use crate::corpus::pickle::{Global, NodeId, PickleError, Value};
+use crate::error::escaped;
 
 impl<'a> Machine<'a> {
     pub(super) fn malformed(&self, what: &'static str) -> PickleError {
@@ -123,7 +124,7 @@ impl<'a> Machine<'a> {
 
     pub(super) fn find(&self, module: &str, name: &str) -> Result<&'static Global> {
         Global::find(module, name).ok_or_else(|| {
-            let shown = |text: &str| text.chars().take(80).flat_map(char::escape_debug).collect::<String>();
+            let shown = |text: &str| escaped(&text.chars().take(80).collect::<String>());
             PickleError::Global { name: format!("{}.{}", shown(module), shown(name)), offset: self.at }
         })
     }

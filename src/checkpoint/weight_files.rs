@@ -1,0 +1,70 @@
+//! Which file holds which tensor.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::folder::ModelFolder;
+use super::header::Header;
+use crate::error::{Error, Result};
+use crate::io::read_to_limit;
+
+/// An index names a few thousand tensors.
+const MAX_INDEX_BYTES: u64 = 1 << 26;
+
+/// The files of a model's weights.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WeightFiles {
+    /// One file.
+    Whole(PathBuf),
+    /// Shards: the file of each tensor, as the index says. They need not exist.
+    Shards(BTreeMap<String, PathBuf>),
+}
+
+impl WeightFiles {
+    /// Of an index of shards (`.json`), or of one safetensors file, which is not opened.
+    ///
+    /// # Errors
+    /// If the index cannot be read, is none, or leads out of its folder; `remedy` is what to do then.
+    pub fn of(file: &Path, remedy: &str) -> Result<Self> {
+        if file.extension().is_none_or(|extension| extension != "json") {
+            return Ok(WeightFiles::Whole(file.to_owned()));
+        }
+        let folder = ModelFolder::around(file);
+        let refuse = |problem: String| Error::input(file.display(), problem, remedy);
+        let bytes = read_to_limit(file, MAX_INDEX_BYTES)?;
+        let index: Value = serde_json::from_slice(&bytes).map_err(|e| refuse(format!("is not JSON: {e}")))?;
+        let map = index["weight_map"].as_object().ok_or_else(|| refuse("has no weight_map".into()))?;
+        let shard = |(tensor, shard): (&String, &Value)| {
+            // A name, not a path: an index does not lead out of its folder.
+            let plain = shard.as_str().filter(|name| Path::new(name).file_name() == Some(name.as_ref()));
+            let name =
+                plain.ok_or_else(|| refuse(format!("{tensor} is in {shard}, which is no file name")))?;
+            Ok((tensor.clone(), folder.path().join(name)))
+        };
+        map.iter().map(shard).collect::<Result<_>>().map(WeightFiles::Shards)
+    }
+
+    /// The files, each once, by name.
+    pub fn files(&self) -> BTreeSet<&Path> {
+        match self {
+            WeightFiles::Whole(file) => BTreeSet::from([&**file]),
+            WeightFiles::Shards(shards) => shards.values().map(|file| &**file).collect(),
+        }
+    }
+
+    /// The file of each tensor, by its name.
+    ///
+    /// # Errors
+    /// As [`Header::read`], of one file.
+    pub fn tensors(self) -> Result<BTreeMap<String, PathBuf>> {
+        match self {
+            WeightFiles::Shards(shards) => Ok(shards),
+            WeightFiles::Whole(file) => {
+                let names = Header::read(&file)?.tensors.offset_keys();
+                Ok(names.into_iter().map(|name| (name, file.clone())).collect())
+            }
+        }
+    }
+}

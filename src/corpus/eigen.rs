@@ -1,0 +1,115 @@
+//! Eigenvalues and eigenvectors of small symmetric matrices, by Jacobi's cyclic rotations (Golub and Van Loan, Matrix
+//! Computations, 8.5).
+
+/// More sweeps than any matrix needs: one of 4×4 takes about 6.
+const SWEEPS: usize = 50;
+
+/// How a rotation is rounded, and when a matrix is held to be diagonal. Both are as exact as doubles are, but not the same to
+/// the last bit, and what was written with one should come out the same again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rounding {
+    /// By `hypot`, up to the largest entry beside the diagonal.
+    Hypot,
+    /// By the root of a sum, up to the sum of squares beside the diagonal.
+    Root,
+}
+
+impl Rounding {
+    /// `√(1 + x²)`.
+    fn secant(self, x: f64) -> f64 {
+        match self {
+            Rounding::Hypot => x.hypot(1.0),
+            Rounding::Root => (1.0 + x * x).sqrt(),
+        }
+    }
+
+    fn is_diagonal<const N: usize>(self, m: &[[f64; N]; N], scale: f64) -> bool {
+        let pairs = (0..N).flat_map(|i| (0..i).map(move |j| (i, j)));
+        match self {
+            Rounding::Hypot => pairs.map(|(i, j)| m[j][i].abs()).fold(0.0, f64::max) <= 1e-15 * scale,
+            Rounding::Root => pairs.map(|(i, j)| m[i][j] * m[i][j]).sum::<f64>() <= 1e-32 * scale,
+        }
+    }
+
+    /// What [`Rounding::is_diagonal`] compares with.
+    fn scale<const N: usize>(self, m: &[[f64; N]; N]) -> f64 {
+        let entries = m.iter().flatten();
+        match self {
+            Rounding::Hypot => entries.fold(0.0, |most: f64, x| most.max(x.abs())),
+            Rounding::Root => entries.map(|x| x * x).sum(),
+        }
+    }
+}
+
+/// Makes a symmetric matrix diagonal: its eigenvalues are what is left there. `turned` learns of each rotation: rows p and q,
+/// cosine and sine; [`turn_rows`] by all of them makes the eigenvectors of the unit matrix, as rows.
+///
+/// A diagonal matrix stays as it is.
+pub fn diagonalise<const N: usize>(
+    m: &mut [[f64; N]; N],
+    rounding: Rounding,
+    mut turned: impl FnMut(usize, usize, f64, f64),
+) {
+    let scale = rounding.scale(m);
+    for _ in 0..SWEEPS {
+        if rounding.is_diagonal(m, scale) {
+            break;
+        }
+        for p in 0..N - 1 {
+            for q in p + 1..N {
+                if m[p][q] != 0.0 {
+                    let (cosine, sine) = rotate(m, rounding, p, q);
+                    turned(p, q, cosine, sine);
+                }
+            }
+        }
+    }
+}
+
+/// The rotation in the plane (p, q) that zeroes `m[p][q]`.
+fn rotate<const N: usize>(m: &mut [[f64; N]; N], rounding: Rounding, p: usize, q: usize) -> (f64, f64) {
+    let theta = (m[q][q] - m[p][p]) / (2.0 * m[p][q]);
+    let tangent = theta.signum() / (theta.abs() + rounding.secant(theta));
+    let cosine = 1.0 / rounding.secant(tangent);
+    let sine = tangent * cosine;
+    for row in m.iter_mut() {
+        (row[p], row[q]) = (cosine * row[p] - sine * row[q], sine * row[p] + cosine * row[q]);
+    }
+    turn_rows(m, p, q, cosine, sine);
+    (cosine, sine)
+}
+
+/// Turns two rows of a matrix into each other.
+pub fn turn_rows<const N: usize>(m: &mut [[f64; N]; N], p: usize, q: usize, cosine: f64, sine: f64) {
+    let (x, y) = (m[p], m[q]);
+    m[p] = std::array::from_fn(|k| cosine * x[k] - sine * y[k]);
+    m[q] = std::array::from_fn(|k| sine * x[k] + cosine * y[k]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn theta_of_zero_turns_by_an_eighth() {
+        let mut m = [[0.0; 4]; 4];
+        (m[0][0], m[1][1], m[0][1], m[1][0]) = (1.0, 1.0, 0.5, 0.5);
+        diagonalise(&mut m, Rounding::Root, |_, _, _, _| {});
+        assert!((m[0][0].max(m[1][1]) - 1.5).abs() < 1e-12 && m[0][1].abs() < 1e-12, "{m:?}");
+    }
+
+    #[test]
+    fn vectors_turn_the_matrix_into_its_diagonal() {
+        let a = [[2.0, -1.0, 0.5], [-1.0, 3.0, 0.25], [0.5, 0.25, -1.0]];
+        let (mut diagonal, mut vectors) = (a, [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]);
+        diagonalise(&mut diagonal, Rounding::Hypot, |p, q, cosine, sine| {
+            turn_rows(&mut vectors, p, q, cosine, sine)
+        });
+        for (i, vector) in vectors.iter().enumerate() {
+            for (k, row) in a.iter().enumerate() {
+                let image: f64 = row.iter().zip(vector).map(|(x, y)| x * y).sum();
+                assert!((image - diagonal[i][i] * vector[k]).abs() < 1e-12);
+            }
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Writing a scheme into a `tokenizer.json`: the base's JSON, edited in four places, all else as it was.
+//!
+//! 1. `model.vocab`: new pieces get ids after all others. Added tokens that the model did not list are listed with the
+//!    ids that they have: `tokenizers` numbers unlisted ones anew from the size of the vocabulary.
+//! 2. `model.ignore_merges`: true, so that a pre-token that is in the vocabulary is one token. For a base in which it was
+//!    false, [`super::check`] proves from the whole vocabulary that this changes nothing else, or a split that
+//!    [`super::guard`] writes keeps it from doing so.
+//! 3. `pre_tokenizer`: a split before the base's own isolates blocks in the range; each of the base's own splits leaves
+//!    alone what is exactly a block; a split after them cuts blocks into pieces. See [`super::layout`].
+//! 4. `model.merges` stays as it is: no merge makes a new token, and none is needed.
+
+use serde_json::{Value, json};
+
+use super::json::{added_tokens, regex, split};
+use super::layout::BaseLayout;
+use crate::design::scheme::cuts::Scheme;
+use crate::design::scheme::expression::{CUT_MARK, cut_pattern};
+use crate::error::{Error, Result};
+use crate::tokenizer::Tokenizer;
+
+/// A base with a scheme written into it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Extended {
+    /// The new `tokenizer.json`.
+    pub json: Value,
+    /// The new tokens and their ids, in order.
+    pub new_tokens: Vec<(u32, String)>,
+}
+
+/// What can be extended.
+const REMEDY: &str = "give the tokenizer.json of a BPE model, byte-level or of SentencePiece";
+
+/// Writes `scheme` into a base; `new` are the pieces that its vocabulary lacks.
+///
+/// # Errors
+/// If the base is no BPE model, or has a pre-tokenizer that cannot be kept from cutting blocks.
+pub fn extend(base: &Value, place: &str, scheme: &Scheme, new: &[String]) -> Result<Extended> {
+    extend_guarded(base, place, scheme, new, None)
+}
+
+/// As [`extend`]; `guard` is the expression that keeps the new pieces out of all other texts: see [`super::guard`].
+///
+/// # Errors
+/// As [`extend`].
+pub fn extend_guarded(
+    base: &Value,
+    place: &str,
+    scheme: &Scheme,
+    new: &[String],
+    guard: Option<&str>,
+) -> Result<Extended> {
+    let refuse = |problem: &str| Error::input(place, problem, REMEDY);
+    let mut json = base.clone();
+    let added = added_tokens(base);
+    if let Some((_, content)) = added.iter().find(|(_, content)| may_touch_a_block(content)) {
+        return Err(refuse(&format!("the added token `{content}` can be a part of a block")));
+    }
+    let layout = BaseLayout::of(base).map_err(|problem| refuse(&problem))?;
+    let new_tokens = append_tokens(&mut json, place, new)?;
+    json["model"]["ignore_merges"] = true.into();
+    json["pre_tokenizer"] = pre_tokenizer(&layout, scheme, guard);
+    Ok(Extended { json, new_tokens })
+}
+
+/// Lists new tokens in a BPE model's vocabulary, after all others; their ids. Added tokens that the model does not list
+/// are listed first, with the ids that they have.
+///
+/// # Errors
+/// If there is no BPE model, its tokens mark the beginnings or ends of words, or an added token has two ids.
+pub(in crate::design) fn append_tokens(
+    json: &mut Value,
+    place: &str,
+    new: &[String],
+) -> Result<Vec<(u32, String)>> {
+    let refuse = |problem: &str| Error::input(place, problem, REMEDY);
+    let added = added_tokens(json);
+    if json["model"]["type"] == "Unigram" {
+        return Err(refuse(
+            "is a Unigram model, which takes a new token in every text that holds it, so that texts without blocks \
+             would change",
+        ));
+    }
+    let model = json["model"].as_object_mut().ok_or_else(|| refuse("has no model"))?;
+    if model.get("type").and_then(Value::as_str) != Some("BPE") {
+        return Err(refuse("is no BPE model"));
+    }
+    for affix in ["continuing_subword_prefix", "end_of_word_suffix"] {
+        if model.get(affix).and_then(Value::as_str).is_some_and(|affix| !affix.is_empty()) {
+            return Err(refuse("marks the beginnings or ends of words in its tokens"));
+        }
+    }
+    let vocabulary =
+        model.get_mut("vocab").and_then(Value::as_object_mut).ok_or_else(|| refuse("has no vocabulary"))?;
+    for (id, content) in &added {
+        let listed = vocabulary.entry(content.as_str()).or_insert(Value::from(*id));
+        if listed.as_u64() != Some(u64::from(*id)) {
+            return Err(refuse(&format!("gives the added token `{content}` two ids")));
+        }
+    }
+    let last = vocabulary.values().filter_map(Value::as_u64).max().unwrap_or(0);
+    let mut new_tokens = Vec::with_capacity(new.len());
+    for (id, piece) in (last + 1..).zip(new) {
+        let id = u32::try_from(id).map_err(|_| refuse("has no ids left"))?;
+        vocabulary.insert(piece.clone(), id.into());
+        new_tokens.push((id, piece.clone()));
+    }
+    Ok(new_tokens)
+}
+
+/// An extended tokenizer whose blocks are isolated but not cut.
+pub(in crate::design) fn without_cut(mut json: Value) -> Value {
+    if let Some(list) = json["pre_tokenizer"]["pretokenizers"].as_array_mut() {
+        list.retain(|member| !regex(member).is_some_and(|regex| regex.starts_with(CUT_MARK)));
+    }
+    json
+}
+
+/// A base's JSON with the ids that `tokenizers` gives its added tokens. Those that the model does not list are numbered
+/// from the size of its vocabulary, whatever the file says: cl100k's, which leaves an id out, begin one earlier.
+pub fn as_read(base: &Tokenizer, mut json: Value) -> Value {
+    let ids = base.vocabulary();
+    for token in json["added_tokens"].as_array_mut().into_iter().flatten() {
+        if let Some(id) = token["content"].as_str().and_then(|content| ids.get(content)) {
+            token["id"] = (*id).into();
+        }
+    }
+    json
+}
+
+/// Whether an added token, which is cut out of texts before anything else, could take a part of a block: one that lies
+/// inside a block, overlaps its beginning, or overlaps its end.
+fn may_touch_a_block(content: &str) -> bool {
+    let inside = |text: &str| text.bytes().all(|b| b.is_ascii_digit() || b".,-".contains(&b));
+    let bare = content.trim_start_matches('<').trim_end_matches('>');
+    !content.is_empty()
+        && (inside(bare)
+            || content.rsplit_once('<').is_some_and(|(_, end)| inside(end.trim_end_matches('>')))
+            || content.split_once('>').is_some_and(|(start, _)| inside(start.trim_start_matches('<'))))
+}
+
+/// The base's pre-tokenizer around the scheme's.
+fn pre_tokenizer(layout: &BaseLayout, scheme: &Scheme, guard: Option<&str>) -> Value {
+    let block = scheme.grammar.block_pattern();
+    let mut list = layout.before.clone();
+    list.push(split(&block));
+    list.extend(layout.guarded(&block));
+    list.extend(guard.map(split));
+    list.push(split(&cut_pattern(scheme)));
+    list.extend(layout.after.iter().cloned());
+    json!({ "type": "Sequence", "pretokenizers": list })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn added_tokens_that_touch_blocks_are_seen() {
+        for content in
+            ["<", ">", "1", "-", "0.0", "]<", "<-1", ">[", "5>", "a<1", "<1,2>", "<<", "x<1,2>", "<1,2>x"]
+        {
+            assert!(may_touch_a_block(content), "{content}");
+        }
+        for content in ["<think>", "<|im_end|>", "[SMILES]", "<s>", "</think>", "<mask_1>", "x1"] {
+            assert!(!may_touch_a_block(content), "{content}");
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Keeping tokens that merges do not make out of texts without blocks, for bases whose tokens are written in text.
+//!
+//! An extended tokenizer looks every piece up as a whole (`ignore_merges`), and such a base has no splits: a piece is all
+//! that stands between added tokens, or between blocks. If it is a text like `12`, which a scheme made a token, or like
+//! `<0x0A>` or `[control_8]`, which no merge makes, the lookup would change its tokens. So these texts, where they are
+//! a whole piece, are cut where the base's merges leave a border.
+//!
+//! Why that changes nothing: let the merges leave a border in a text. No merge went across it, so the merges on its two
+//! sides are those of the two parts alone, in the same order. A first part is one token, and in the vocabulary. A rest is
+//! cut again if it needs to be.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rayon::prelude::*;
+use serde_json::Value;
+
+use super::layout::Alphabet;
+use crate::error::{Error, Result};
+use crate::tokenizer::Tokenizer;
+
+/// How every guard begins, by which it is known. It cuts nothing after the end of a piece.
+pub const GUARD_MARK: &str = "\\G(?!\\z)(?:";
+
+/// What blocks are written with.
+pub(in crate::design) const CHARACTERS: &str = "<>-.,0123456789";
+
+/// The most texts that a guard lists: expressions of many are slow.
+const MOST_TEXTS: usize = 4_096;
+
+/// First parts, and the rests that they are cut from, as expressions.
+type Cuts = BTreeMap<String, BTreeSet<String>>;
+
+/// The expression of the cuts for a base that gets these new tokens; none if it needs no cut.
+///
+/// # Errors
+/// If the base lacks a character of blocks, or a text cannot be cut or there are too many.
+pub(in crate::design) fn guard(
+    base: &Tokenizer,
+    base_json: &Value,
+    new: &[String],
+) -> Result<Option<String>> {
+    if Alphabet::of(base_json) == Alphabet::Bytes {
+        return Ok(None);
+    }
+    let vocabulary = base.vocabulary();
+    if let Some(lacking) = CHARACTERS.chars().find(|c| !vocabulary.contains_key(c.encode_utf8(&mut [0; 4]))) {
+        let problem = format!("has no token {lacking:?}");
+        return Err(Error::input(&base.name, problem, "give a base that has all characters of blocks"));
+    }
+    let looked_up = base_json["model"]["ignore_merges"] == true;
+    let old = vocabulary.par_iter().filter(|(text, id)| {
+        !looked_up && !text.is_empty() && base.model_ids(text).as_deref() != Some(&[**id])
+    });
+    let mut listed: Vec<&str> = old.map(|(text, _)| &**text).collect();
+    // Digits are merged with nothing: where a text is cut does not depend on which digits it has.
+    let alike = !vocabulary.keys().any(|text| merges_digits(text));
+    let mut cuts = Cuts::new();
+    for text in new {
+        if alike {
+            add(base, &mut cuts, text, &masked)?;
+        } else {
+            listed.push(text);
+        }
+    }
+    if listed.len() > MOST_TEXTS {
+        let problem =
+            format!("{} tokens would have to be kept out of texts without blocks, one by one", listed.len());
+        return Err(Error::input(&base.name, problem, "give more tokens a block"));
+    }
+    listed.iter().try_for_each(|text| add(base, &mut cuts, text, &escaped))?;
+    Ok((!cuts.is_empty()).then(|| pattern(&cuts)))
+}
+
+/// Whether a token of the base puts a digit beside another character of blocks.
+fn merges_digits(text: &str) -> bool {
+    text.len() > 1 && text.bytes().any(|b| b.is_ascii_digit()) && text.chars().all(|c| CHARACTERS.contains(c))
+}
+
+/// Adds the cut of a text after its first token.
+fn add(base: &Tokenizer, cuts: &mut Cuts, text: &str, write: &dyn Fn(&str) -> String) -> Result<()> {
+    let mut ends = base.model_ends(text).into_iter();
+    let Some(end) = ends.find(|end| *end < text.len() && text.is_char_boundary(*end)) else {
+        let problem = format!("its merges make no border in {text:?}, which it would become as a whole");
+        return Err(Error::input(&base.name, problem, "nothing was written"));
+    };
+    let (head, rest) = text.split_at(end);
+    cuts.entry(write(head)).or_default().insert(write(rest));
+    Ok(())
+}
+
+fn pattern(cuts: &Cuts) -> String {
+    let cuts = cuts.iter().map(|(head, rests)| {
+        let rests: Vec<&str> = rests.iter().map(String::as_str).collect();
+        format!("{head}(?=(?:{})\\z)", rests.join("|"))
+    });
+    format!("{GUARD_MARK}{})", cuts.collect::<Vec<_>>().join("|"))
+}
+
+/// A text as an expression.
+fn escaped(text: &str) -> String {
+    let special = |c: &char| r"\.+*?()|[]{}^$".contains(*c);
+    text.chars().flat_map(|c| special(&c).then_some('\\').into_iter().chain([c])).collect()
+}
+
+/// The same with any digits for its own.
+fn masked(text: &str) -> String {
+    let text = escaped(text);
+    text.chars().map(|c| if c.is_ascii_digit() { "[0-9]".to_owned() } else { c.to_string() }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cuts_are_written_with_what_is_left() {
+        let cuts = Cuts::from([
+            ("[0-9]".into(), BTreeSet::from(["[0-9]".into(), masked("1.")])),
+            (escaped("["), BTreeSet::from([escaped("a]")])),
+        ]);
+        let expected = "\\G(?!\\z)(?:[0-9](?=(?:[0-9]|[0-9]\\.)\\z)|\\[(?=(?:a\\])\\z))";
+        assert_eq!(pattern(&cuts), expected);
+        assert!(merges_digits("00") && merges_digits(",-1") && merges_digits("0."));
+        assert!(!merges_digits("0") && !merges_digits(",-") && !merges_digits("<0x30>"));
+    }
+}

@@ -1,0 +1,38 @@
+//! New tokens and what they were before.
+
+use serde::Serialize;
+
+use super::layout::ids_inside;
+use crate::error::Result;
+use crate::tokenizer::Tokenizer;
+
+/// New tokens and what they were before: the file `new_tokens.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NewTokens {
+    /// `drift.new-tokens/1`.
+    pub schema: &'static str,
+    /// The base's name.
+    pub base: String,
+    /// By id.
+    pub new_tokens: Vec<NewToken>,
+}
+
+/// One new token.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NewToken {
+    /// Its id.
+    pub id: u32,
+    /// Its text.
+    pub text: String,
+    /// The ids that the base encodes its text to.
+    pub base_ids: Vec<u32>,
+}
+
+/// New tokens with the base's ids of their texts, as they are inside a text.
+pub(in crate::design) fn list(base: &Tokenizer, added: &[(u32, String)]) -> Result<NewTokens> {
+    let new_tokens: Result<Vec<NewToken>> = added
+        .iter()
+        .map(|(id, text)| Ok(NewToken { id: *id, text: text.clone(), base_ids: ids_inside(base, text)? }))
+        .collect();
+    Ok(NewTokens { schema: "drift.new-tokens/1", base: base.name.clone(), new_tokens: new_tokens? })
+}

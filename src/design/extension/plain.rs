@@ -1,0 +1,142 @@
+//! That text without blocks keeps its tokens.
+
+use std::collections::HashSet;
+
+use rayon::prelude::*;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::around::around;
+use super::checker::Checker;
+use super::layout::BaseLayout;
+use super::mixed::{MIXED_TEXTS, mixed_text};
+use super::texts::{ALL_CONTEXTS, PLAIN};
+use crate::error::Result;
+use crate::job::Job;
+
+/// How it is known that texts without blocks are encoded as before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PlainText {
+    /// From the base's expressions or normalizers and its whole vocabulary.
+    Proved,
+    /// The base has an expression or a normalizer that drift does not know.
+    Tried,
+}
+
+impl Checker<'_> {
+    /// Two things could change texts without blocks. `ignore_merges`: not if each old token is what merges make of its
+    /// own text. A new token that equals a whole pre-token: not if no pre-token can be like it.
+    pub(in crate::design) fn plain_pieces(
+        &self,
+        base_json: &Value,
+        new_tokens: &[(u32, String)],
+    ) -> Result<PlainText> {
+        let added = base_json["added_tokens"].as_array().map_or(&[][..], Vec::as_slice);
+        let added: HashSet<&str> = added.iter().filter_map(|token| token["content"].as_str()).collect();
+        for content in &added {
+            // Listed in the model now; only a whole pre-token could find it there.
+            if self.base.pre_tokens(content)? == [*content] && self.base.model_ids(content).is_none() {
+                return Err(self.broken(&format!("the added token {content:?} is a pre-token")));
+            }
+        }
+        if base_json["model"]["ignore_merges"] != true {
+            let vocabulary = self.base.vocabulary();
+            let unreachable = vocabulary.par_iter().find_any(|(text, id)| {
+                !added.contains(text.as_str()) && self.base.model_ids(text).as_deref() != Some(&[**id])
+            });
+            if let Some((text, _)) = unreachable {
+                return Err(self.broken(&format!(
+                    "its merges never make its own token {text:?}, which whole pre-tokens would become"
+                )));
+            }
+        }
+        for (_, text) in new_tokens {
+            for around in [text.clone(), format!("{text} "), format!("{text}a"), format!("{text}\n")] {
+                if self.base.pre_tokens(&around)?.first() == Some(text) {
+                    return Err(self.broken(&format!("{text:?} is a pre-token outside blocks too")));
+                }
+            }
+        }
+        let longest = BaseLayout::longest_digits(base_json);
+        let apart = |text: &str| {
+            let digits = text.bytes().filter(u8::is_ascii_digit).count();
+            longest.is_some_and(|longest| digits > 0 && (digits < text.len() || digits > longest))
+        };
+        let proved = new_tokens.iter().all(|(_, text)| apart(text));
+        Ok(if proved { PlainText::Proved } else { PlainText::Tried })
+    }
+
+    /// Without splits, a piece is a section between added tokens or blocks. Lookups change it only if it is a token: so
+    /// every token is run as a whole section, and as all that follows a block.
+    pub(in crate::design) fn plain_sections(&self, base_json: &Value) -> Result<PlainText> {
+        let block = self.some_block();
+        let before = self.extended.ids(&block)?;
+        self.extended.vocabulary().par_iter().try_for_each(|(text, _)| {
+            self.same_ids(text)?;
+            let text = format!("{block}{text}");
+            let mut expected = before.clone();
+            expected.extend(around(self.base, &text, &block)?.pop().unwrap_or_default());
+            if self.extended.ids(&text)? == expected {
+                return Ok(());
+            }
+            let text = crate::error::excerpt(&text.as_bytes()[block.len()..]);
+            Err(self.broken(&format!("{text} after a block would take other tokens")))
+        })?;
+        let known = marks_spaces(&base_json["normalizer"]);
+        Ok(if known { PlainText::Proved } else { PlainText::Tried })
+    }
+
+    /// Texts in several scripts, code, SMILES, every old token as a text, tokens strung together at random, and 10 MB of
+    /// mixed text, or as much of it as contexts are run.
+    pub(in crate::design) fn plain_texts(&self, job: &Job) -> Result<(u64, u64)> {
+        let mut tokens: Vec<u32> = self.base.vocabulary().into_values().collect();
+        tokens.sort_unstable();
+        let grammar = self.scheme.grammar;
+        let mut texts: Vec<String> = PLAIN.iter().map(|text| grammar.without_blocks(text)).collect();
+        let alone: Vec<String> =
+            tokens.par_iter().map(|id| self.base.decode(&[*id])).collect::<Result<_>>()?;
+        // A walk by a step that shares no factor with most sizes strings neighbours together that never met.
+        let mut at = 0;
+        for _ in 0..(alone.len() / 16).min(4_000) {
+            let mut text = String::new();
+            for _ in 0..64 {
+                at = (at + 7_919) % alone.len();
+                text.push_str(&alone[at]);
+            }
+            texts.push(text);
+        }
+        texts.extend(alone);
+        texts.par_iter().try_for_each(|text| {
+            job.check()?;
+            let ids = self.same_ids(text)?;
+            if self.extended.decode(&ids)? != self.base.decode(&ids)? {
+                return Err(self.broken("text without blocks is decoded differently"));
+            }
+            Ok(())
+        })?;
+        let share = MIXED_TEXTS * self.contexts.len() as u64 / ALL_CONTEXTS as u64;
+        let mixed = (0..share).into_par_iter().map(|index| {
+            job.check()?;
+            let text = grammar.without_blocks(&mixed_text(index));
+            self.same_ids(&text).map(|_| text.len() as u64)
+        });
+        let bytes = texts.iter().map(|text| text.len() as u64).sum::<u64>();
+        Ok((texts.len() as u64 + share, bytes + mixed.try_reduce(|| 0, |a, b| Ok(a + b))?))
+    }
+}
+
+/// Whether a normalizer only marks spaces and the beginnings of sections, or composes characters: no text without blocks
+/// comes out of it with one.
+fn marks_spaces(normalizer: &Value) -> bool {
+    match normalizer["type"].as_str() {
+        None => normalizer.is_null(),
+        Some("NFC") => true,
+        Some("Prepend") => normalizer["prepend"] == "▁",
+        Some("Replace") => normalizer["pattern"]["String"] == " " && normalizer["content"] == "▁",
+        Some("Sequence") => {
+            normalizer["normalizers"].as_array().is_some_and(|all| all.iter().all(marks_spaces))
+        }
+        Some(_) => false,
+    }
+}

@@ -1,0 +1,254 @@
+//! A model's safetensors: its embedding and its LM head, of which single rows are read and nothing else.
+//!
+//! Rows of a table are contiguous, so a row is one seek and one read: a model of many gigabytes costs no more than its header
+//! and the rows that are wanted.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use half::{bf16, f16};
+use safetensors::tensor::Dtype;
+use serde_json::Value;
+
+use crate::checkpoint::{CONFIG, Header, ModelFolder, WeightFiles, is_tied};
+use crate::error::{Error, Result};
+use crate::io;
+
+/// How the name of the input embedding ends, in the layouts of transformers.
+const EMBEDDING: &str = "embed_tokens.weight";
+
+/// How the name of the LM head ends.
+const HEAD: &str = "lm_head.weight";
+
+/// The type of a table's numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Element {
+    /// 32 bits.
+    F32,
+    /// 16 bits, IEEE 754.
+    F16,
+    /// 16 bits, the upper half of an [`Element::F32`].
+    Bf16,
+}
+
+impl Element {
+    fn of(dtype: Dtype) -> Option<Self> {
+        match dtype {
+            Dtype::F32 => Some(Element::F32),
+            Dtype::F16 => Some(Element::F16),
+            Dtype::BF16 => Some(Element::Bf16),
+            _ => None,
+        }
+    }
+
+    /// As safetensors names it.
+    pub fn dtype(self) -> Dtype {
+        match self {
+            Element::F32 => Dtype::F32,
+            Element::F16 => Dtype::F16,
+            Element::Bf16 => Dtype::BF16,
+        }
+    }
+
+    /// Bytes of one number.
+    pub fn bytes(self) -> usize {
+        if self == Element::F32 { 4 } else { 2 }
+    }
+
+    /// One number, exactly.
+    fn read(self, bytes: &[u8]) -> f32 {
+        match (self, bytes) {
+            (Element::F32, &[a, b, c, d]) => f32::from_le_bytes([a, b, c, d]),
+            (Element::F16, &[a, b]) => f16::from_le_bytes([a, b]).to_f32(),
+            (Element::Bf16, &[a, b]) => bf16::from_le_bytes([a, b]).to_f32(),
+            // Callers cut rows into pieces of `bytes()`.
+            _ => f32::NAN,
+        }
+    }
+
+    /// Writes one number, rounded to nearest.
+    pub fn write(self, value: f64, out: &mut Vec<u8>) {
+        match self {
+            Element::F32 => out.extend((value as f32).to_le_bytes()),
+            Element::F16 => out.extend(f16::from_f64(value).to_le_bytes()),
+            Element::Bf16 => out.extend(bf16::from_f64(value).to_le_bytes()),
+        }
+    }
+}
+
+/// A matrix `[rows, hidden]` in a safetensors file: a row per id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TokenTable {
+    /// Its name in the file.
+    pub tensor: String,
+    /// The file.
+    pub file: PathBuf,
+    /// The type of its numbers.
+    pub element: Element,
+    /// Rows.
+    pub rows: u64,
+    /// Numbers of a row.
+    pub hidden: usize,
+    /// Where its first row begins, in bytes.
+    offset: u64,
+}
+
+impl TokenTable {
+    /// The file and the tensor, for messages.
+    pub fn place(&self) -> String {
+        format!("{}: {}", self.file.display(), self.tensor)
+    }
+
+    /// Some of its rows, by id.
+    ///
+    /// # Errors
+    /// If the file cannot be read, an id has no row, or a row holds something that is no number.
+    pub fn read(&self, ids: impl IntoIterator<Item = u32>) -> Result<BTreeMap<u32, Vec<f32>>> {
+        let mut file = File::open(&self.file).map_err(|e| Error::io(&self.file, e))?;
+        let length = self.hidden * self.element.bytes();
+        let mut bytes = vec![0; length];
+        let mut rows = BTreeMap::new();
+        for id in ids {
+            if u64::from(id) >= self.rows {
+                return Err(Error::input(self.place(), format!("has no row {id}"), REMEDY));
+            }
+            let start = self.offset + u64::from(id) * length as u64;
+            let read = file.seek(SeekFrom::Start(start)).and_then(|_| file.read_exact(&mut bytes));
+            read.map_err(|e| Error::io(&self.file, e))?;
+            let row: Vec<f32> =
+                bytes.chunks_exact(self.element.bytes()).map(|b| self.element.read(b)).collect();
+            if let Some(at) = row.iter().position(|value| !value.is_finite()) {
+                let problem = format!("row {id} holds {} at column {at}", row[at]);
+                return Err(Error::input(
+                    self.place(),
+                    problem,
+                    "the checkpoint is damaged; give a sound one",
+                ));
+            }
+            rows.insert(id, row);
+        }
+        Ok(rows)
+    }
+}
+
+/// What to do where a model and a tokenizer do not belong together.
+pub const REMEDY: &str = "give the model that the base tokenizer belongs to";
+
+/// The tables of a model that have a row per token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Model {
+    /// Folder or file name, for reports.
+    pub name: String,
+    /// The input embedding.
+    pub embedding: TokenTable,
+    /// The LM head; none where it is the embedding ("tied").
+    pub head: Option<TokenTable>,
+}
+
+impl Model {
+    /// Finds the tables of a model: a folder, its index of shards, or one safetensors file.
+    ///
+    /// # Errors
+    /// If there is none, a file is damaged, or a table is missing, not of floats, or of another width than the other.
+    pub fn open(path: &Path) -> Result<Self> {
+        let file = located(path)?;
+        let config = config(&ModelFolder::around(path))?;
+        let tensors = WeightFiles::of(&file, "give a sound model folder")?.tensors()?;
+        let tied = config.as_ref().and_then(is_tied);
+        let found = |ending: &str| only(&tensors, ending, &file);
+        let (name, shard) = found(EMBEDDING)?.ok_or_else(|| missing(&file, EMBEDDING))?;
+        let embedding = table(&shard, name)?;
+        let head = match found(HEAD)? {
+            Some((name, shard)) if tied != Some(true) => Some(table(&shard, name)?),
+            None if tied == Some(false) => return Err(missing(&file, HEAD)),
+            _ => None,
+        };
+        if let Some(head) = &head
+            && (head.rows, head.hidden) != (embedding.rows, embedding.hidden)
+        {
+            let problem = format!(
+                "is [{}, {}], but {} is [{}, {}]",
+                head.rows, head.hidden, embedding.tensor, embedding.rows, embedding.hidden
+            );
+            return Err(Error::input(head.place(), problem, "give a model whose two tables agree"));
+        }
+        Ok(Model { name: model_name(&file), embedding, head })
+    }
+}
+
+/// The file to begin with.
+fn located(path: &Path) -> Result<PathBuf> {
+    if !path.is_dir() {
+        return Ok(path.to_owned());
+    }
+    ModelFolder::new(path).weights().ok_or_else(|| {
+        let problem = "holds neither model.safetensors nor model.safetensors.index.json";
+        Error::input(path.display(), problem, "give a model folder or a safetensors file")
+    })
+}
+
+/// The `config.json` of a model folder, if it has one.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn config(folder: &ModelFolder) -> Result<Option<Value>> {
+    folder.json(CONFIG, |e| (format!("is not JSON: {e}"), "give a sound model folder"))
+}
+
+/// `…/Qwen3-0.6B/model.safetensors` is `Qwen3-0.6B`; `mine.safetensors` is `mine`.
+fn model_name(file: &Path) -> String {
+    let name = io::file_name(file);
+    let stem = name.trim_end_matches(".index.json").trim_end_matches(".safetensors");
+    let folder = file.canonicalize().ok().and_then(|full| Some(io::file_name(full.parent()?)));
+    folder.filter(|_| stem == "model").unwrap_or_else(|| stem.to_owned())
+}
+
+/// The one tensor whose name ends so; none if there is none.
+fn only<'t>(
+    tensors: &'t BTreeMap<String, PathBuf>,
+    ending: &str,
+    file: &Path,
+) -> Result<Option<(&'t str, PathBuf)>> {
+    let is =
+        |name: &str| name.strip_suffix(ending).is_some_and(|head| head.is_empty() || head.ends_with('.'));
+    let mut found = tensors.iter().filter(|(name, _)| is(name));
+    match (found.next(), found.next()) {
+        (Some((first, _)), Some((second, _))) => {
+            let problem = format!("has two tensors that end in {ending}, {first} and {second}");
+            Err(Error::input(file.display(), problem, "give a model of one text decoder"))
+        }
+        (first, _) => Ok(first.map(|(name, file)| (name.as_str(), file.clone()))),
+    }
+}
+
+fn missing(file: &Path, ending: &str) -> Error {
+    let problem = format!("has no tensor whose name ends in {ending}");
+    Error::input(file.display(), problem, "give the whole model, in the layout of transformers")
+}
+
+/// A tensor as a table.
+fn table(file: &Path, name: &str) -> Result<TokenTable> {
+    let place = format!("{}: {name}", file.display());
+    let Header { data_start, tensors } = Header::read(file)?;
+    let info = tensors.info(name).ok_or_else(|| {
+        Error::input(&place, "is not in the file, though the index says so", "fetch the shard again")
+    })?;
+    let element = Element::of(info.dtype).ok_or_else(|| {
+        let problem = format!("holds {:?}, not F32, F16 or BF16", info.dtype);
+        Error::input(&place, problem, "give weights that are not quantised")
+    })?;
+    let &[rows, hidden] = info.shape.as_slice() else {
+        let problem = format!("has shape {:?}, not [rows, hidden]", info.shape);
+        return Err(Error::input(&place, problem, "give a model in the layout of transformers"));
+    };
+    Ok(TokenTable {
+        tensor: name.to_owned(),
+        file: file.to_owned(),
+        element,
+        rows: rows as u64,
+        hidden,
+        offset: data_start + info.data_offsets.0 as u64,
+    })
+}

@@ -1,0 +1,371 @@
+//! The design space of the stripped dialect: where a number is cut depends on how many decimals it has.
+//!
+//! A scheme has a place between each two numbers where every block is cut: before the comma, after it, or after the sign
+//! that follows it. So a block falls apart into three *units*, one for each number. For every count of decimals a unit
+//! is cut in a way of its own, but always into the same number of pieces: what shorter numbers lack in digits they make
+//! up by cuts elsewhere, such as a point by itself. Hence every block has the same number of pieces.
+//!
+//! The cost of a scheme is the number of strings in the union of its pieces that the base lacks, counted by cells as in
+//! [`super::fixed_space`]. Two strings are in one cell if they are equal but for their digits, and if corresponding runs of
+//! digits agree in whether an integer part can be spelled so and in whether they end in zero, which the last decimal
+//! does not.
+
+use std::collections::{BTreeSet, HashMap};
+
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+
+use super::cuts::{Scheme, SchemeCuts, SchemeKind};
+use super::grammar::Grammar;
+use super::slots::{BlockSlot, SlotRow, size, strings};
+use super::space::{BaseTokens, FORBIDDEN, MAX_NEW_TOKENS, Optimum};
+
+/// A set of cells, in order; those that cost nothing may be left out.
+type Cells = Vec<u16>;
+
+/// One way to cut a unit whose number has a given count of decimals.
+#[derive(Debug, Clone)]
+struct Choice {
+    starts: Vec<usize>,
+    cells: Cells,
+}
+
+/// A unit: its first slot and the slot after its last.
+type Unit = (usize, usize);
+
+/// The units of each number: a block is cut before the comma, after it, or after the sign that follows it.
+fn units(row: &SlotRow) -> [Vec<Unit>; 3] {
+    let between = |axis: usize| [0, 1, 2].map(|more| row.first(axis) - 1 + more);
+    let of = |starts: &[usize], ends: &[usize]| {
+        starts.iter().flat_map(|start| ends.iter().map(move |end| (*start, *end))).collect()
+    };
+    [of(&[0], &between(1)), of(&between(1), &between(2)), of(&between(2), &[row.len()])]
+}
+
+/// See the module's documentation.
+pub struct StrippedSpace {
+    kind: SchemeKind,
+    grammar: Grammar,
+    /// New strings of each cell.
+    cells: Vec<u64>,
+    /// Choices by unit, decimals and pieces.
+    choices: HashMap<(Unit, usize, usize), Vec<Choice>>,
+    units: [Vec<Unit>; 3],
+}
+
+/// Units and how many pieces each has.
+pub type UnitPieces = [(Unit, usize); 3];
+
+/// A scheme as a search sees it: a frame, and the number of a choice for each axis and count of decimals.
+pub type SchemePoint = (UnitPieces, Vec<usize>);
+
+impl StrippedSpace {
+    /// Counts the cells of every piece.
+    pub fn new(kind: SchemeKind, grammar: Grammar, vocabulary: &impl BaseTokens) -> Self {
+        let (units, cells, choices) = (units(&grammar.row()), Vec::new(), HashMap::new());
+        let mut space = StrippedSpace { kind, grammar, cells, choices, units: units.clone() };
+        let mut counter =
+            Counter { space: &mut space, ids: HashMap::new(), known: HashMap::new(), vocabulary };
+        let mut choices = HashMap::new();
+        for &unit in units.iter().flatten() {
+            for decimals in grammar.counts() {
+                for choice in counter.choices(unit, decimals) {
+                    let key = (unit, decimals, choice.starts.len());
+                    choices.entry(key).or_insert_with(Vec::new).push(choice);
+                }
+            }
+        }
+        choices.values_mut().for_each(without_supersets);
+        space.choices = choices;
+        space
+    }
+
+    /// The fewest and the most tokens that schemes of this kind can have.
+    pub fn tokens(&self) -> std::ops::RangeInclusive<usize> {
+        let fewest = if self.kind == SchemeKind::Separate { 5 } else { 3 };
+        fewest..=self.grammar.most_tokens()
+    }
+
+    /// Every frame of schemes of `tokens` tokens that has choices for every count of decimals.
+    fn frames(&self, tokens: usize) -> Vec<UnitPieces> {
+        let [xs, ys, zs] = &self.units;
+        let mut frames = Vec::new();
+        for (&x, &y) in xs.iter().flat_map(|x| ys.iter().map(move |y| (x, y))) {
+            let Some(&z) = zs.iter().find(|z| x.1 == y.0 && z.0 == y.1) else { continue };
+            for first in 1..tokens.saturating_sub(1) {
+                for second in 1..tokens - first {
+                    let frame = [(x, first), (y, second), (z, tokens - first - second)];
+                    let whole = self.groups(&frame).all(|key| self.choices.contains_key(&key));
+                    frames.extend(whole.then_some(frame));
+                }
+            }
+        }
+        frames
+    }
+
+    /// The keys of the choices that a scheme of a frame makes, by axis, then by decimals.
+    fn groups(&self, frame: &UnitPieces) -> impl Iterator<Item = (Unit, usize, usize)> {
+        let counts = self.grammar.counts();
+        frame
+            .map(|(unit, pieces)| counts.clone().map(move |decimals| (unit, decimals, pieces)))
+            .into_iter()
+            .flatten()
+    }
+
+    /// The scheme of exactly `tokens` tokens with the fewest new ones, of those with at most `limit`; exhaustive:
+    /// branches are cut off only where they cannot cost less than a scheme already found. The first schemes are found by
+    /// always making the cheapest choice.
+    pub fn optimum(&self, tokens: usize, limit: u64) -> Option<Optimum> {
+        let frames = self.frames(tokens);
+        let uses = vec![false; self.cells.len()];
+        let mut walk =
+            Walk { space: self, uses, best: None, bound: limit.min(FORBIDDEN - 1) + 1, greedy: true };
+        for greedy in [true, false] {
+            walk.greedy = greedy;
+            for frame in &frames {
+                let groups: Vec<Vec<(usize, &Choice)>> =
+                    self.groups(frame).map(|key| self.below(&key, walk.bound)).collect();
+                if groups.iter().all(|group| !group.is_empty()) {
+                    walk.step(&groups, &mut vec![None; groups.len()], 0, frame);
+                }
+            }
+        }
+        let new_tokens = walk.bound;
+        walk.best.map(|point| Optimum { scheme: self.scheme(&point), new_tokens })
+    }
+
+    /// The choices of a group that cost less than `bound`, with their numbers.
+    fn below(&self, key: &(Unit, usize, usize), bound: u64) -> Vec<(usize, &Choice)> {
+        self.choices[key].iter().enumerate().filter(|(_, choice)| self.sum(&choice.cells) < bound).collect()
+    }
+
+    /// New strings of some cells.
+    fn sum(&self, cells: &[u16]) -> u64 {
+        cells.iter().map(|cell| self.cells[usize::from(*cell)]).sum()
+    }
+
+    /// The scheme of a point.
+    pub fn scheme(&self, (frame, picks): &SchemePoint) -> Scheme {
+        let counts = self.grammar.counts().count();
+        let mut cuts = SchemeCuts::default();
+        for (at, (key, pick)) in self.groups(frame).zip(picks).enumerate() {
+            cuts[at / counts][key.1].clone_from(&self.choices[&key][*pick].starts);
+        }
+        Scheme::stripped(self.grammar, cuts)
+    }
+
+    /// New tokens of a point.
+    pub fn cost(&self, (frame, picks): &SchemePoint) -> u64 {
+        let all = self.groups(frame).zip(picks).flat_map(|(key, pick)| &self.choices[&key][*pick].cells);
+        all.collect::<BTreeSet<_>>().into_iter().map(|cell| self.cells[usize::from(*cell)]).sum()
+    }
+
+    /// A frame drawn at random, with the cheapest choices one after the other; none if there is none of as many tokens.
+    pub fn random(&self, tokens: usize, random: &mut ChaCha8Rng) -> Option<SchemePoint> {
+        let frames = self.frames(tokens);
+        let frame = *frames.get(random.random_range(0..frames.len().max(1)))?;
+        let groups: Vec<_> = self.groups(&frame).map(|key| self.below(&key, FORBIDDEN)).collect();
+        let uses = vec![false; self.cells.len()];
+        let mut walk = Walk { space: self, uses, best: None, bound: FORBIDDEN, greedy: true };
+        walk.step(&groups, &mut vec![None; groups.len()], 0, &frame);
+        walk.best
+    }
+
+    /// The same with one other choice, or all of another frame.
+    pub fn neighbour(&self, point: &SchemePoint, random: &mut ChaCha8Rng) -> SchemePoint {
+        let tokens = point.0.iter().map(|(_, pieces)| pieces).sum();
+        if random.random_range(0..32) == 0 {
+            return self.random(tokens, random).unwrap_or_else(|| point.clone());
+        }
+        let mut next = point.clone();
+        let at = random.random_range(0..next.1.len());
+        if let Some(key) = self.groups(&point.0).nth(at) {
+            next.1[at] = random.random_range(0..self.choices[&key].len());
+        }
+        next
+    }
+}
+
+/// A choice whose cells are all in another's place costs no more, whatever else a scheme has: the other can go.
+fn without_supersets(choices: &mut Vec<Choice>) {
+    choices.sort_by_key(|choice| choice.cells.len());
+    let mut kept: Vec<Choice> = Vec::new();
+    for choice in choices.drain(..) {
+        let within = |small: &Choice| small.cells.iter().all(|cell| choice.cells.binary_search(cell).is_ok());
+        if !kept.iter().any(within) {
+            kept.push(choice);
+        }
+    }
+    *choices = kept;
+}
+
+/// Counts cells while a space is made.
+struct Counter<'s, V> {
+    space: &'s mut StrippedSpace,
+    ids: HashMap<String, u16>,
+    known: HashMap<Vec<BlockSlot>, Option<Cells>>,
+    vocabulary: &'s V,
+}
+
+impl<V: BaseTokens> Counter<'_, V> {
+    /// Every way to cut a unit whose number has this many decimals.
+    fn choices(&mut self, (first, end): (usize, usize), decimals: usize) -> Vec<Choice> {
+        let slots = self.space.grammar.slots([decimals; 3]);
+        let present: Vec<usize> = (first..end).filter(|slot| slots[*slot].is_some()).collect();
+        let mut all = Vec::new();
+        for bits in 0..1u32 << (present.len() - 1) {
+            let starts: Vec<usize> = present
+                .iter()
+                .enumerate()
+                .filter(|(at, _)| *at == 0 || bits >> (at - 1) & 1 == 1)
+                .map(|(_, s)| *s)
+                .collect();
+            let ends = starts.iter().skip(1).copied().chain([end]);
+            let mut cells = BTreeSet::new();
+            let allowed = starts.iter().zip(ends).all(|(&start, end)| {
+                let row: Vec<BlockSlot> = slots[start..end].iter().flatten().copied().collect();
+                self.cells(row).is_some_and(|found| {
+                    cells.extend(found);
+                    true
+                })
+            });
+            if allowed {
+                cells.retain(|cell| self.space.cells[usize::from(*cell)] > 0);
+                all.push(Choice { starts, cells: cells.into_iter().collect() });
+            }
+        }
+        all
+    }
+
+    /// The cells of a piece; none if no scheme may have it.
+    fn cells(&mut self, row: Vec<BlockSlot>) -> Option<Cells> {
+        if let Some(known) = self.known.get(&row) {
+            return known.clone();
+        }
+        let found = self.count(&row);
+        self.known.insert(row, found.clone());
+        found
+    }
+
+    fn count(&mut self, row: &[BlockSlot]) -> Option<Cells> {
+        let range = self.space.grammar.range;
+        if !self.space.kind.allows(row) || size(row, range) > MAX_NEW_TOKENS {
+            return None;
+        }
+        let mut counted: HashMap<String, u64> = HashMap::new();
+        for string in strings(row, range) {
+            let holds = self.vocabulary.holds(&string);
+            if !holds && self.vocabulary.may_not_be_added(&string) {
+                return None;
+            }
+            *counted.entry(cell(&string, range.angstrom())).or_default() += u64::from(!holds);
+        }
+        let mut counted: Vec<(String, u64)> = counted.into_iter().collect();
+        counted.sort_unstable();
+        let cells: BTreeSet<u16> = counted
+            .into_iter()
+            .map(|(key, cost)| {
+                *self.ids.entry(key).or_insert_with(|| {
+                    self.space.cells.push(cost);
+                    (self.space.cells.len() - 1) as u16
+                })
+            })
+            .collect();
+        Some(cells.into_iter().collect())
+    }
+}
+
+/// The cell of a string.
+fn cell(string: &str, range: u32) -> String {
+    let mut out = String::new();
+    let mut rest = string;
+    while let Some(first) = rest.chars().next() {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let (head, tail) = rest.split_at(digits.max(first.len_utf8()));
+        rest = tail;
+        if digits == 0 {
+            out.push_str(head);
+            continue;
+        }
+        out.extend(std::iter::repeat_n('d', digits));
+        let integer = |n: u32| n < range && n.to_string() == head;
+        if head.parse().is_ok_and(integer) {
+            out.push('!');
+        }
+        if head.ends_with('0') {
+            out.push('0');
+        }
+    }
+    out
+}
+
+/// A depth-first walk over the schemes of a frame.
+struct Walk<'s> {
+    space: &'s StrippedSpace,
+    /// The cells that the current branch has.
+    uses: Vec<bool>,
+    best: Option<SchemePoint>,
+    /// New tokens that a scheme must stay below to be better.
+    bound: u64,
+    /// Whether only the cheapest choice is tried.
+    greedy: bool,
+}
+
+impl Walk<'_> {
+    /// Makes a choice for the group of which the cheapest costs most. Groups with a choice that costs nothing more are
+    /// left to the end: it stays free, and no other can be better.
+    fn step(
+        &mut self,
+        groups: &[Vec<(usize, &Choice)>],
+        picks: &mut [Option<usize>],
+        spent: u64,
+        frame: &UnitPieces,
+    ) {
+        let mut free = Vec::new();
+        let mut dearest: Option<(u64, usize)> = None;
+        for (at, group) in groups.iter().enumerate().filter(|(at, _)| picks[*at].is_none()) {
+            let costs = group.iter().map(|(pick, choice)| (self.more(choice), *pick));
+            let Some((least, pick)) = costs.min() else { return };
+            if least == 0 {
+                free.push((at, pick));
+            } else if dearest.is_none_or(|(most, _)| least > most) {
+                dearest = Some((least, at));
+            }
+        }
+        if spent + dearest.map_or(0, |(least, _)| least) >= self.bound {
+            return;
+        }
+        let Some((_, at)) = dearest else {
+            let mut all = picks.to_vec();
+            free.iter().for_each(|(at, pick)| all[*at] = Some(*pick));
+            self.bound = spent;
+            self.best = all.into_iter().collect::<Option<Vec<usize>>>().map(|picks| (*frame, picks));
+            return;
+        };
+        let mut order: Vec<(u64, usize, &Choice)> =
+            groups[at].iter().map(|(pick, choice)| (self.more(choice), *pick, *choice)).collect();
+        order.sort_unstable_by_key(|(more, pick, _)| (*more, *pick));
+        order.truncate(if self.greedy { 1 } else { order.len() });
+        for (more, pick, choice) in order {
+            if spent + more >= self.bound {
+                break;
+            }
+            let new: Vec<usize> =
+                choice.cells.iter().map(|cell| usize::from(*cell)).filter(|cell| !self.uses[*cell]).collect();
+            new.iter().for_each(|cell| self.uses[*cell] = true);
+            picks[at] = Some(pick);
+            self.step(groups, picks, spent + more, frame);
+            picks[at] = None;
+            new.iter().for_each(|cell| self.uses[*cell] = false);
+        }
+    }
+
+    /// What a choice adds to the cost.
+    fn more(&self, choice: &Choice) -> u64 {
+        let new = choice.cells.iter().map(|cell| usize::from(*cell)).filter(|cell| !self.uses[*cell]);
+        new.map(|cell| self.space.cells[cell]).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests;

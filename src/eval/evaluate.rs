@@ -1,0 +1,209 @@
+//! Generating under each logit processor, and judging what comes out.
+
+use serde::Serialize;
+
+use super::advice::advice;
+use super::checkpoint::Checkpoint;
+use super::judged::Judged;
+use super::likelihood::likelihood;
+use super::molecules::Molecules;
+use super::paired::compare;
+use super::placeholders::{NamedPlaceholder, placeholders};
+use super::plan::{EvalPlan, ModelChoice, PlaceholderChoice};
+use super::record::{
+    Environment, EvalReport, Likelihood, PairedComparison, Protocol, RunReport, SCHEMA, label,
+};
+use super::run::{Run, run};
+use super::subject::Subject;
+use super::tally::run_report;
+use crate::constraint::LpKind;
+use crate::error::{Error, Parameter, Result};
+use crate::generate::Span;
+use crate::io;
+use crate::job::{InputHash, Job, Provenance};
+use crate::model::Synthetic;
+
+/// What an evaluation gives.
+#[derive(Debug)]
+pub struct Evaluation {
+    /// The record.
+    pub report: EvalReport,
+    /// Every text, by run, molecule and generation.
+    pub texts: Vec<TextRecord>,
+    /// The phases of each run, if asked for.
+    pub spans: Vec<(String, Vec<Span>)>,
+}
+
+/// One generated text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TextRecord {
+    /// The prompt's SMILES.
+    pub smiles: String,
+    /// Which of the molecule's texts.
+    pub generation: usize,
+    /// The logit processor.
+    pub lp: LpKind,
+    /// Its placeholder.
+    pub placeholder: Option<String>,
+    /// The model's name.
+    pub model: String,
+    /// What was written after the prompt, special tokens kept, the end of text dropped.
+    pub text: String,
+}
+
+/// Generates for all molecules under all logit processors of all models, and measures.
+///
+/// A cancelled job is no error: the record then holds what was finished.
+///
+/// # Errors
+/// If a model cannot be loaded, a processor cannot be built for its tokenizer, or the device fails.
+pub fn evaluate(plan: &EvalPlan, molecules: &Molecules, job: &Job) -> Result<Evaluation> {
+    distinct_names(&plan.models)?;
+    let environment = Environment::here();
+    let subjects = Subject::all(&molecules.molecules)?;
+    let corpus = molecules.spelling;
+    let mut gathered = Gathered { inputs: molecules.inputs.clone(), ..Gathered::default() };
+    gathered.inputs.extend(plan.placeholders.iter().filter_map(|choice| match choice {
+        PlaceholderChoice::File(file) => Some(file.source.clone()),
+        _ => None,
+    }));
+    for choice in &plan.models {
+        if !gathered.interrupted {
+            let mut checkpoint = Checkpoint::load(choice, plan)?;
+            checkpoint.spelling = checkpoint.spelling.or(corpus);
+            gathered.add(plan, checkpoint, &subjects, job)?;
+        }
+    }
+    let Gathered { runs, comparisons, likelihoods, texts, spans, inputs, interrupted, synthetic } = gathered;
+    let advice = if synthetic.is_some() { Vec::new() } else { advice(&runs, &comparisons) };
+    let report = EvalReport {
+        schema: SCHEMA.to_owned(),
+        provenance: Provenance::of(inputs),
+        environment,
+        protocol: protocol(plan, molecules, synthetic),
+        interrupted,
+        runs,
+        comparisons,
+        likelihoods,
+        advice,
+    };
+    Ok(Evaluation { report, texts, spans })
+}
+
+/// Rows of two models of one name could not be told apart.
+fn distinct_names(models: &[ModelChoice]) -> Result<()> {
+    let folders = || {
+        models.iter().filter_map(|choice| match choice {
+            ModelChoice::Folder(folder) => Some(folder),
+            _ => None,
+        })
+    };
+    for (at, folder) in folders().enumerate() {
+        let name = io::file_name(folder);
+        if let Some(other) = folders().take(at).find(|other| io::file_name(other) == name) {
+            let problem =
+                format!("two models are called `{name}`: {} and {}", other.display(), folder.display());
+            let remedy = "their rows would be mixed: rename one folder, or evaluate one after the other";
+            return Err(Error::parameter(Parameter::Model, problem, remedy));
+        }
+    }
+    Ok(())
+}
+
+fn protocol(plan: &EvalPlan, molecules: &Molecules, synthetic: Option<Synthetic>) -> Protocol {
+    Protocol {
+        molecules_from: molecules.source.clone(),
+        molecules: molecules.molecules.len(),
+        generations: plan.generations,
+        batch: plan.batch,
+        preset: plan.preset.clone(),
+        seed: plan.seed,
+        max_new_tokens: plan.max_new_tokens,
+        engine: plan.engine,
+        kv_cache: plan.room,
+        strip_junk: plan.strip_junk,
+        prompts_not_in_their_spelling: molecules.foreign_prompts(),
+        synthetic,
+    }
+}
+
+/// What the models have given so far.
+#[derive(Default)]
+struct Gathered {
+    runs: Vec<RunReport>,
+    comparisons: Vec<PairedComparison>,
+    likelihoods: Vec<Likelihood>,
+    texts: Vec<TextRecord>,
+    spans: Vec<(String, Vec<Span>)>,
+    inputs: Vec<InputHash>,
+    interrupted: bool,
+    synthetic: Option<Synthetic>,
+}
+
+impl Gathered {
+    /// Adds all runs of one model.
+    fn add(
+        &mut self,
+        plan: &EvalPlan,
+        mut checkpoint: Checkpoint,
+        subjects: &[Subject],
+        job: &Job,
+    ) -> Result<()> {
+        self.inputs.append(&mut checkpoint.inputs);
+        self.synthetic = checkpoint.synthetic;
+        if plan.likelihood {
+            match likelihood(&checkpoint, subjects, plan.seed, job) {
+                Err(Error::Interrupted) => self.interrupted = true,
+                scored => self.likelihoods.extend(scored?),
+            }
+        }
+        let done = of_model(plan, &mut checkpoint, subjects, job, &mut self.interrupted)?;
+        self.runs.extend(done.iter().map(|run| run_report(plan, &checkpoint, subjects, run)));
+        self.comparisons.extend(compare(&checkpoint, subjects, &done, plan.seed));
+        for run in done {
+            let record = |judged: &Judged| text_record(&checkpoint, subjects, &run, judged);
+            self.texts.extend(run.judged.iter().map(record));
+            let label = label(run.processor, run.placeholder.as_deref());
+            self.spans.push((format!("{} {label}", checkpoint.name), run.generated.spans));
+        }
+        Ok(())
+    }
+}
+
+/// All runs of one model.
+fn of_model(
+    plan: &EvalPlan,
+    checkpoint: &mut Checkpoint,
+    subjects: &[Subject],
+    job: &Job,
+    interrupted: &mut bool,
+) -> Result<Vec<Run>> {
+    let placeholders = placeholders(plan, checkpoint, job)?;
+    let mut done = Vec::new();
+    for &processor in &plan.processors {
+        let own: Vec<Option<&NamedPlaceholder>> = match processor.takes_placeholder() {
+            true => placeholders.iter().map(Some).collect(),
+            false => vec![None],
+        };
+        for placeholder in own {
+            if *interrupted {
+                return Ok(done);
+            }
+            let run = run(plan, checkpoint, subjects, (processor, placeholder), job)?;
+            *interrupted = run.generated.interrupted;
+            done.push(run);
+        }
+    }
+    Ok(done)
+}
+
+fn text_record(checkpoint: &Checkpoint, subjects: &[Subject], run: &Run, judged: &Judged) -> TextRecord {
+    TextRecord {
+        smiles: subjects[judged.subject].molecule.smiles.clone(),
+        generation: judged.generation,
+        lp: run.processor,
+        placeholder: run.placeholder.clone(),
+        model: checkpoint.name.clone(),
+        text: judged.text.clone(),
+    }
+}

@@ -1,0 +1,40 @@
+//! What texts are generated for and judged by.
+
+use rayon::prelude::*;
+
+use super::molecules::Molecule;
+use crate::audit::geometry::Topology;
+use crate::audit::{Reference, in_angstrom};
+use crate::error::{Error, Result};
+
+/// A molecule with what its texts are judged by.
+pub(super) struct Subject {
+    pub molecule: Molecule,
+    /// None without reference conformers.
+    pub reference: Option<Reference>,
+}
+
+impl Subject {
+    /// Those of all molecules, in their order.
+    ///
+    /// # Errors
+    /// If a molecule that has conformers has no bonds that can be read.
+    pub(super) fn all(molecules: &[Molecule]) -> Result<Vec<Self>> {
+        molecules.par_iter().map(Subject::new).collect()
+    }
+
+    fn new(molecule: &Molecule) -> Result<Self> {
+        let mut subject = Subject { molecule: molecule.clone(), reference: None };
+        if !molecule.conformers.is_empty() {
+            let topology = Topology::new(&molecule.skeleton)
+                .map_err(|e| Error::input(&molecule.smiles, e, "leave this molecule out"))?;
+            let conformers = molecule
+                .conformers
+                .iter()
+                .map(|conformer| in_angstrom(conformer, molecule.precision))
+                .collect();
+            subject.reference = Some(Reference { topology, conformers });
+        }
+        Ok(subject)
+    }
+}

@@ -1,0 +1,90 @@
+//! Ways to make a tokenizer, side by side.
+
+use super::format::{hundredths, percent, percent_or_dash, thousands};
+use super::table::{Table, Terminal};
+use crate::design::report::comparison::{MethodComparison, MethodRow, TrainingMethod};
+
+/// One number, or the fewest and the most.
+pub(super) fn span(from: u64, to: u64) -> String {
+    if from == to { thousands(from) } else { format!("{} to {}", thousands(from), thousands(to)) }
+}
+
+/// Ways to add the same number of tokens, and what they do in words.
+pub fn comparison_table(comparison: &MethodComparison, terminal: Terminal) -> String {
+    let mut table =
+        Table::new(format!("{} new tokens, spent in other ways", thousands(comparison.new_tokens)))
+            .text("way")
+            .number("new\ntokens")
+            .number("never\nused")
+            .number("tokens a block\nmean")
+            .number("\nrange")
+            .number("blocks\noff")
+            .number("drift,\ntokens a block")
+            .number("tokens a\nconformer")
+            .number("coverage")
+            .number("lower\nbound")
+            .number("gap")
+            .number("other texts\nchanged");
+    for row in &comparison.rows {
+        let number = |count: Option<u64>| count.map_or_else(|| "-".to_owned(), thousands);
+        table.row([
+            name(row.method).to_owned(),
+            thousands(row.new_tokens),
+            thousands(row.unused),
+            hundredths(row.blocks.mean),
+            span(row.blocks.min, row.blocks.max),
+            percent(row.blocks.off_share),
+            hundredths(row.blocks.off_tokens_per_block),
+            hundredths(row.tokens_per_conformer),
+            percent_or_dash(row.coverage),
+            number(row.lower_bound),
+            number(row.gap),
+            number(row.other_texts_changed),
+        ]);
+    }
+    let notes: Vec<String> = comparison.rows.iter().filter_map(|row| note(row, &comparison.rows)).collect();
+    format!("\n{}\n{}\n", table.render(terminal), notes.join("\n"))
+}
+
+fn name(method: TrainingMethod) -> &'static str {
+    match method {
+        TrainingMethod::Base => "base",
+        TrainingMethod::Designed => "designed",
+        TrainingMethod::Continued => "continued BPE, as published",
+        TrainingMethod::ContinuedInBlocks => "continued BPE, whole blocks",
+        TrainingMethod::Merges => "continued BPE in pieces (--merges)",
+        TrainingMethod::Plain => "tokenizers' BPE from nothing",
+        TrainingMethod::VocabSize => "BPE from nothing in pieces (--vocab-size)",
+    }
+}
+
+/// What continued BPE does to a base, in a sentence.
+fn note(row: &MethodRow, rows: &[MethodRow]) -> Option<String> {
+    let base = rows.iter().find(|row| row.method == TrainingMethod::Base)?;
+    let than = |own: f64, other: f64| match own.total_cmp(&other) {
+        std::cmp::Ordering::Less => "less than",
+        std::cmp::Ordering::Equal => "as",
+        std::cmp::Ordering::Greater => "more than",
+    };
+    let drift = format!(
+        "drifts {} the base ({} of blocks off, {} before)",
+        than(row.blocks.off_share, base.blocks.off_share),
+        percent(row.blocks.off_share),
+        percent(base.blocks.off_share)
+    );
+    match row.method {
+        TrainingMethod::Continued => Some(format!(
+            "Continued BPE as published (arXiv 2512.03989) keeps the base's splits: {} of its {} tokens hold two digits \
+             or more. It {drift}, and changes other texts too.",
+            thousands(row.multi_digit),
+            thousands(row.new_tokens)
+        )),
+        TrainingMethod::ContinuedInBlocks => Some(format!(
+            "With every block as one word it learns {} tokens of two digits or more, and {drift}: which digits are \
+             joined depends on the numbers.",
+            thousands(row.multi_digit)
+        )),
+        TrainingMethod::Merges => Some(format!("In the pieces of a scheme it {drift}.")),
+        _ => None,
+    }
+}

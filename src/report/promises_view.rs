@@ -1,0 +1,44 @@
+//! What was run before an extended tokenizer was written, and which logit processor goes with it, in words.
+
+use super::format::thousands;
+use crate::design::SchemeKind;
+use crate::design::extension::check::Guarantees;
+use crate::design::extension::plain::PlainText;
+
+/// Every number was encoded: how many, and to how many `tokens` a block.
+pub fn numbers_run((numbers, contexts, blocks): (u64, u64, u64), tokens: &str) -> String {
+    format!(
+        "Every one of {} numbers was encoded in all three positions and {} contexts, {} blocks: {tokens} tokens.\n",
+        thousands(numbers),
+        thousands(contexts),
+        thousands(blocks)
+    )
+}
+
+/// What was run of an extension of a base whose blocks take so many `tokens`.
+pub fn extension_run(run: &Guarantees, tokens: &str) -> String {
+    let plain = match run.plain_text {
+        PlainText::Proved => "proved from the base's pre-tokenizers and vocabulary, and equal on",
+        PlainText::Tried => "not proved for this base's pre-tokenizers, but equal on",
+    };
+    format!(
+        "{}{} old tokens keep id and text; each new token is reached; blocks decode to themselves.\n\
+         Text without blocks takes the same tokens as before: {plain} {} texts.\n",
+        numbers_run((run.numbers, run.contexts, run.blocks), tokens),
+        thousands(run.unchanged_tokens),
+        thousands(run.plain_texts + run.fallbacks),
+    )
+}
+
+/// Which logit processor goes with a kind.
+pub fn advice(kind: SchemeKind) -> &'static str {
+    match kind {
+        SchemeKind::Separate => {
+            "A position template works with it: use any placeholder that is a block in the range."
+        }
+        SchemeKind::Fused => {
+            "Tokens mix brackets and digits, so a position template cannot be used; a logit processor must follow the \
+             text."
+        }
+    }
+}
