@@ -46,7 +46,7 @@ fn run(plan: &ExtensionPlan) -> Trained {
 /// The message with which a plan is refused.
 fn refused(plan: &ExtensionPlan) -> String {
     match train(plan, &Embedded::default(), &Job::default()) {
-        Err(error @ drift::Error::Input { .. }) => error.to_string(),
+        Err(error @ (drift::Error::Input { .. } | drift::Error::Parameter { .. })) => error.to_string(),
         other => panic!("{other:?}"),
     }
 }
@@ -379,7 +379,7 @@ fn what_cannot_be_made_is_refused() {
     let message = refused(&ExtensionPlan { fewest_decimals: Some(5), ..stripped(SchemeKind::Fused, 9) });
     assert!(message.contains("no number has 5 decimals"), "{message}");
     let message = refused(&ExtensionPlan { fewest_decimals: Some(1), ..fused(Aim::TokensPerBlock(9)) });
-    assert!(message.contains("--dialect stripped"), "{message}");
+    assert!(message.contains("‘dialect’ stripped"), "{message}");
     let message = refused(&fused(Aim::Budget(1)));
     assert!(message.contains("the least is 5 new tokens"), "{message}");
     let (base, base_json) =

@@ -456,7 +456,7 @@ fn presets_have_the_values_of_their_names() {
     assert_eq!(Sampling::preset("qwen3").unwrap(), qwen3);
     for wrong in ["", "top-p", "top-p-1.5-t1.0", "min-p-0.1-t0", "top-p-x-t1", "top-p-0.5-tinf", "Greedy"] {
         let error = Sampling::preset(wrong).unwrap_err().to_string();
-        assert!(error.starts_with("--preset"), "{error}");
+        assert!(error.starts_with("‘preset’"), "{error}");
     }
 }
 
@@ -473,14 +473,14 @@ fn what_cannot_work_is_refused_before_it_starts() {
     let mut refusal = |tokens: Vec<u32>, options: &Options| -> String {
         let prompts = [prompt(vec![4]), prompt(tokens)];
         let error = engine.generate(&prompts, options, &Job::default()).unwrap_err();
-        assert!(matches!(error, Error::Input { .. }));
+        assert!(matches!(error, Error::Input { .. } | Error::Parameter { .. }));
         error.to_string()
     };
     let options = Options::default();
     assert!(refusal(vec![4; 96], &options).contains("prompt 2: has 96 tokens, the model's context 96"));
     assert!(refusal(vec![], &options).contains("prompt 2: is empty"));
     assert!(refusal(vec![4, 61], &options).contains("holds token 61"));
-    assert!(refusal(vec![4], &Options { batch: 0, ..options.clone() }).contains("--batch"));
+    assert!(refusal(vec![4], &Options { batch: 0, ..options.clone() }).contains("‘batch’"));
     // A prompt that just fits may write what is left of the context.
     let done = run(&mut engine, &[prompt(vec![4; 95])], &options);
     assert_eq!((done.samples[0].tokens.len(), done.samples[0].end), (1, End::Length));
@@ -503,7 +503,7 @@ fn a_cache_that_cannot_fit_is_refused_before_it_starts() {
     let options = Options { batch: 1_000_000, ..Options::default() };
     let mut engine = Engine::Drift(Box::new(decoder));
     let error = engine.generate(&[prompt], &options, &Job::default()).unwrap_err().to_string();
-    assert!(error.contains("--batch") && error.contains("would fit"), "{error}");
+    assert!(error.contains("‘batch’") && error.contains("would fit"), "{error}");
 }
 
 #[test]

@@ -422,7 +422,7 @@ fn a_cache_that_does_not_fit_is_refused_with_the_batch_that_would() {
 fn devices_that_are_not_there_are_refused() {
     assert_eq!(Device::parse("cpu").unwrap().type_name(), "f32");
     for name in ["gpu", "cuda", "cuda:x"] {
-        assert!(Device::parse(name).unwrap_err().to_string().contains("--device"));
+        assert!(Device::parse(name).unwrap_err().to_string().contains("‘device’"));
     }
     if !cfg!(feature = "cuda") {
         assert!(Device::parse("cuda:0").unwrap_err().to_string().contains("--features cuda"));

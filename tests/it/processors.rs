@@ -302,7 +302,7 @@ fn what_a_template_cannot_do_is_refused() {
     let tokenizer = Tokenizer::load(Path::new("qwen-like")).unwrap();
     let error =
         LogitProcessor::new(LpKind::Generic, tokenizer.clone(), Dialect::FIXED, None, 0).err().unwrap();
-    assert!(error.to_string().starts_with("--placeholder: the processor `generic` needs one"), "{error}");
+    assert!(error.to_string().starts_with("‘placeholder’: the processor `generic` needs one"), "{error}");
     let error = "allow-list".parse::<LpKind>().unwrap_err().to_string();
     assert!(error.contains("there is no `allow-list`") && error.contains("allowlist"), "{error}");
 

@@ -486,7 +486,7 @@ fn a_state_of_another_recipe_or_a_damaged_one_is_refused() {
     out.file("training.safetensors", &bytes[..bytes.len() - 9]);
     assert!(refusal(&plan).contains("training.safetensors: is no training state"));
     std::fs::remove_file(out.path().join("training.safetensors")).unwrap();
-    assert!(refusal(&plan).contains("is not there; train without --resume first"));
+    assert!(refusal(&plan).contains("is not there; train without ‘resume’ first"));
 }
 
 #[test]
@@ -500,8 +500,8 @@ fn shapes_and_schedules_that_cannot_be_are_refused() {
     assert!(refusal(|plan| plan.shape.kv_heads = 3).contains("does not divide"));
     assert!(refusal(|plan| plan.shape.head_dim = 7).contains("odd"));
     assert!(refusal(|plan| plan.shape.hidden = 0).contains("hidden_size is 0"));
-    assert!(refusal(|plan| plan.schedule.steps = 0).contains("--steps"));
-    assert!(refusal(|plan| plan.schedule.learning_rate = f64::NAN).contains("--learning-rate"));
+    assert!(refusal(|plan| plan.schedule.steps = 0).contains("‘steps’"));
+    assert!(refusal(|plan| plan.schedule.learning_rate = f64::NAN).contains("‘learning rate’"));
     assert!(refusal(|plan| plan.shape.context = 20).contains("longer than the context"));
     let diverged = refusal(|plan| {
         plan.schedule.steps = 50;
