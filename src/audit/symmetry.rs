@@ -9,7 +9,7 @@ const MAX_ATOMS: usize = 500;
 const MAX_STEPS: usize = 1_000_000;
 
 /// At most `limit` automorphisms, the identity first; fewer where the search would take long: `order[i]` is the atom in whose place atom `i` may stand.
-pub fn symmetries(labels: &[&str], bonds: &[[usize; 2]], limit: usize) -> Vec<Vec<usize>> {
+pub(super) fn symmetries(labels: &[&str], bonds: &[[usize; 2]], limit: usize) -> Vec<Vec<usize>> {
     let n = labels.len();
     if n > MAX_ATOMS {
         return vec![(0..n).collect()];

@@ -39,7 +39,7 @@ pub(super) struct Beside {
 
 impl Beside {
     /// What lies in the folder of `base`, and the model given, which must have a row for each of the base's ids.
-    pub fn of(base: &Path, tokenizer: &Tokenizer, model: Option<&Path>) -> anyhow::Result<Self> {
+    pub(super) fn of(base: &Path, tokenizer: &Tokenizer, model: Option<&Path>) -> anyhow::Result<Self> {
         let mut beside = match Tokenizer::embedded_by_name(base) {
             Some(_) => Beside::default(),
             None => Self::in_folder(&ModelFolder::around(base))?,
@@ -53,7 +53,7 @@ impl Beside {
     }
 
     /// No base: only a configuration.
-    pub fn configured(config: Value) -> Self {
+    pub(super) fn configured(config: Value) -> Self {
         Beside { config: Some(config), ..Beside::default() }
     }
 
@@ -67,12 +67,12 @@ impl Beside {
     }
 
     /// Rows of the model's embedding, if they are known.
-    pub fn model_rows(&self) -> Option<u64> {
+    pub(super) fn model_rows(&self) -> Option<u64> {
         self.model.as_ref().map(|model| model.embedding.rows).or(self.configured_rows)
     }
 
     /// Rows to begin with for new tokens, if there is a model to make them from.
-    pub fn rows(&self, base: &Tokenizer, new: &NewTokens) -> anyhow::Result<Option<Rows>> {
+    pub(super) fn rows(&self, base: &Tokenizer, new: &NewTokens) -> anyhow::Result<Option<Rows>> {
         Ok(self.model.as_ref().map(|model| rows(model, base, new)).transpose()?)
     }
 }

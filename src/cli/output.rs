@@ -18,7 +18,7 @@ pub(super) struct Output {
 
 impl Output {
     /// For this process's stdout.
-    pub fn new(json: bool) -> Self {
+    pub(super) fn new(json: bool) -> Self {
         let is_terminal = std::io::stdout().is_terminal();
         let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let width = if is_terminal { terminal_width() } else { None };
@@ -26,23 +26,23 @@ impl Output {
     }
 
     /// What tables may use.
-    pub fn terminal(&self) -> Terminal {
+    pub(super) fn terminal(&self) -> Terminal {
         self.terminal
     }
 
     /// Prints a result.
-    pub fn text(&self, text: &str) -> anyhow::Result<()> {
+    pub(super) fn text(&self, text: &str) -> anyhow::Result<()> {
         let end = if text.ends_with('\n') { "" } else { "\n" };
         self.bytes(&mut text.as_bytes().chain(end.as_bytes()))
     }
 
     /// Prints a result as one JSON document.
-    pub fn document(&self, report: &impl Serialize) -> anyhow::Result<()> {
+    pub(super) fn document(&self, report: &impl Serialize) -> anyhow::Result<()> {
         self.text(&serde_json::to_string_pretty(report)?)
     }
 
     /// Copies a finished file to stdout.
-    pub fn file(&self, path: &Path) -> anyhow::Result<()> {
+    pub(super) fn file(&self, path: &Path) -> anyhow::Result<()> {
         self.bytes(&mut std::fs::File::open(path).map_err(|e| Error::io(path, e))?)
     }
 
@@ -53,13 +53,13 @@ impl Output {
     }
 
     /// Says something that is not the result.
-    pub fn note(&self, text: &str) {
+    pub(super) fn note(&self, text: &str) {
         // Nobody is left to tell if stderr is gone.
         let _ = writeln!(std::io::stderr(), "{text}");
     }
 
     /// Says what went wrong, in one line.
-    pub fn error(&self, error: &anyhow::Error) {
+    pub(super) fn error(&self, error: &anyhow::Error) {
         // Our own errors are one line that says it all; of others the whole chain is wanted.
         let text = match error.downcast_ref::<Error>() {
             Some(error) => in_flags(&error.to_string()),

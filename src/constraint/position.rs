@@ -40,7 +40,7 @@ impl Set {
 
 /// What FREE positions allow under one variant: a function of the vocabulary, shared by all molecules.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FreeSets {
+pub(super) struct FreeSets {
     /// How many FREE positions before `>` are restricted further.
     pub lookahead: usize,
     /// By first position, and by lookahead: `sets[first][before_close]`.
@@ -52,7 +52,7 @@ impl FreeSets {
     ///
     /// # Errors
     /// If the tokenizer cannot encode a tag.
-    pub fn new(kind: LpKind, tokenizer: &Tokenizer, specials: &Specials) -> Result<Option<Self>> {
+    pub(super) fn new(kind: LpKind, tokenizer: &Tokenizer, specials: &Specials) -> Result<Option<Self>> {
         let vocabulary = Vocabulary::of(tokenizer);
         let malformed = || vocabulary.ids(|token| is_number_token(token) && !is_well_formed(token));
         let blocked = |characters: &[char]| -> Result<Set> {
@@ -81,13 +81,13 @@ impl FreeSets {
     }
 
     /// The mask of a FREE position.
-    pub fn mask(&self, first: bool, before_close: bool) -> Mask<'_> {
+    pub(super) fn mask(&self, first: bool, before_close: bool) -> Mask<'_> {
         self.sets[usize::from(first)][usize::from(before_close)].mask()
     }
 }
 
 /// The position template of one molecule. `State::at` is the position; `State::inner` is not used.
-pub struct PositionTemplate {
+pub(super) struct PositionTemplate {
     pub(super) template: Template,
     pub(super) sets: Arc<FreeSets>,
     pub(super) eos: u32,

@@ -41,7 +41,7 @@ impl Progress {
 }
 
 /// The truncating template of one molecule. `State::at` is the position.
-pub struct Truncating {
+pub(super) struct Truncating {
     pub(super) template: Template,
     pub(super) sets: Arc<FreeSets>,
     pub(super) numbers: Arc<NumberTokens>,

@@ -19,12 +19,16 @@ pub(super) struct Collector<'a, 'e> {
 
 impl<'a, 'e> Collector<'a, 'e> {
     /// For the records of `file`.
-    pub fn new(file: String, context: Context<'a>, emit: &'a mut Emit<'e>) -> Self {
+    pub(super) fn new(file: String, context: Context<'a>, emit: &'a mut Emit<'e>) -> Self {
         Collector { file, context, emit, batch: Batch::default(), atoms: 0 }
     }
 
     /// Adds a record, or the reason why it is skipped; `record` says what and where it is.
-    pub fn push(&mut self, outcome: Result<Conformer, String>, record: impl Fn() -> String) -> Result<()> {
+    pub(super) fn push(
+        &mut self,
+        outcome: Result<Conformer, String>,
+        record: impl Fn() -> String,
+    ) -> Result<()> {
         match outcome {
             Ok(conformer) => {
                 self.atoms += conformer.coordinates.len();
@@ -46,7 +50,7 @@ impl<'a, 'e> Collector<'a, 'e> {
     }
 
     /// Emits what is left.
-    pub fn finish(mut self) -> Result<()> {
+    pub(super) fn finish(mut self) -> Result<()> {
         self.flush()
     }
 }

@@ -249,17 +249,17 @@ const KEPT_BYTES: usize = 64 << 10;
 
 impl<'a> Lines<'a> {
     /// Starts at the first line.
-    pub fn new(reader: &'a mut dyn BufRead) -> Self {
+    pub(super) fn new(reader: &'a mut dyn BufRead) -> Self {
         Lines { reader, line: Vec::new(), number: 0 }
     }
 
     /// The number of the line that was read last.
-    pub fn number(&self) -> u64 {
+    pub(super) fn number(&self) -> u64 {
         self.number
     }
 
     /// The next line without its end, cut to [`KEPT_BYTES`], bytes that are not UTF-8 replaced; `None` at the end.
-    pub fn next(&mut self) -> io::Result<Option<std::borrow::Cow<'_, str>>> {
+    pub(super) fn next(&mut self) -> io::Result<Option<std::borrow::Cow<'_, str>>> {
         self.line.clear();
         let mut found = false;
         let mut read = 0;

@@ -138,7 +138,10 @@ mod testing {
     use crate::job::Job;
 
     /// All that a reader makes of a text.
-    pub fn read_all(reader: fn(Source<'_>, Context<'_>, &mut Emit<'_>) -> Result<()>, text: &str) -> Batch {
+    pub(super) fn read_all(
+        reader: fn(Source<'_>, Context<'_>, &mut Emit<'_>) -> Result<()>,
+        text: &str,
+    ) -> Batch {
         let job = Job::default();
         let context = Context { options: ReadOptions::default(), job: &job };
         let mut all = Batch::default();

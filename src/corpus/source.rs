@@ -140,7 +140,7 @@ pub(super) fn open(path: &Path, job: &Job) -> Opened {
 
 impl Opened {
     /// Whether the file is compressed; to be asked once something was read of it.
-    pub fn compressed(&self) -> bool {
+    pub(super) fn compressed(&self) -> bool {
         self.stored.compressed.get().copied().unwrap_or_default()
     }
 
@@ -148,7 +148,7 @@ impl Opened {
     ///
     /// # Errors
     /// If the rest is damaged (`place` names the file), or the job was cancelled.
-    pub fn finish(mut self, place: &str, name: String, job: &Job) -> Result<InputHash> {
+    pub(super) fn finish(mut self, place: &str, name: String, job: &Job) -> Result<InputHash> {
         drain(&mut self.reader, place, job)?;
         let (bytes, sha256) = self.stored.digest.get().cloned().unwrap_or_default();
         Ok(InputHash { name, bytes, sha256 })

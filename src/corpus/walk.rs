@@ -24,12 +24,12 @@ pub(super) struct InputFile {
 
 impl InputFile {
     /// The name in messages.
-    pub fn place(&self) -> String {
+    pub(super) fn place(&self) -> String {
         printable(&self.path.to_string_lossy())
     }
 
     /// The name in provenance: relative to the folder that was named, so that it does not matter where that lay.
-    pub fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         let relative = self.folder.as_ref().and_then(|folder| self.path.strip_prefix(folder).ok());
         relative.map_or_else(|| file_name(&self.path), |path| path.to_string_lossy().into_owned())
     }

@@ -10,7 +10,7 @@ const NEGLIGIBLE_ANGSTROM: f64 = 0.02;
 
 /// Sentences for each model: which logit processor, whether to use one at all, what it costs and saves, and what to
 /// stay away from. Names of logit processors and placeholders are in backticks.
-pub fn advice(runs: &[RunReport], comparisons: &[PairedComparison]) -> Vec<String> {
+pub(super) fn advice(runs: &[RunReport], comparisons: &[PairedComparison]) -> Vec<String> {
     let mut models: Vec<(&str, &str)> = runs.iter().map(|run| (&*run.model, &*run.tokenizer)).collect();
     models.dedup();
     let mut out = Vec::new();

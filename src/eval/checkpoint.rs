@@ -33,7 +33,7 @@ const EMBEDDED: [(&str, &[u8]); 6] = [
 const EMBEDDED_NAME: &str = "qwen-like";
 
 /// A model, ready to generate.
-pub struct Checkpoint {
+pub(super) struct Checkpoint {
     /// Its name in reports: the folder's.
     pub name: String,
     /// Its tokenizer.
@@ -57,7 +57,7 @@ impl Checkpoint {
     ///
     /// # Errors
     /// If its files are missing, damaged or do not belong together, or no token ends its texts.
-    pub fn load(choice: &ModelChoice, plan: &EvalPlan) -> Result<Self> {
+    pub(super) fn load(choice: &ModelChoice, plan: &EvalPlan) -> Result<Self> {
         match choice {
             ModelChoice::Folder(folder) => Checkpoint::of_folder(folder, io::file_name(folder), plan),
             ModelChoice::Embedded => {

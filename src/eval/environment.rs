@@ -15,7 +15,7 @@ impl Environment {
 }
 
 /// The most memory that this process held so far, in bytes; Linux tells it.
-pub fn peak_memory_bytes() -> Option<u64> {
+pub(super) fn peak_memory_bytes() -> Option<u64> {
     let peak = field("/proc/self/status", "VmHWM")?;
     peak.strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kibibytes| kibibytes * 1024)
 }

@@ -39,7 +39,7 @@ pub(super) struct Judged {
 
 impl Judged {
     /// Whether it is the prompt's molecule with three numbers in every block.
-    pub fn passed(&self) -> bool {
+    pub(super) fn passed(&self) -> bool {
         self.verdict.outcome == Outcome::Pass
     }
 }

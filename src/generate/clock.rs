@@ -5,7 +5,7 @@ use std::time::Instant;
 use serde::Serialize;
 
 /// Seconds.
-pub type Second = f64;
+pub(super) type Second = f64;
 
 /// What a step spends time on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -70,13 +70,13 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    pub fn new(keeps_spans: bool) -> Self {
+    pub(super) fn new(keeps_spans: bool) -> Self {
         let now = Instant::now();
         Clock { start: now, last: now, timing: Timing::default(), spans: Vec::new(), keeps_spans }
     }
 
     /// Books the time since the last call on `phase`.
-    pub fn lap(&mut self, phase: Phase, rows: usize) {
+    pub(super) fn lap(&mut self, phase: Phase, rows: usize) {
         let now = Instant::now();
         let duration = (now - self.last).as_secs_f64();
         *match phase {

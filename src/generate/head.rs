@@ -26,7 +26,7 @@ pub(super) enum Want<'p> {
 
 impl<'p> Want<'p> {
     /// What the constraint of a row needs.
-    pub fn of(row: &Row<'p>) -> Self {
+    pub(super) fn of(row: &Row<'p>) -> Self {
         let constraint = &row.prompt.constraint;
         if row.logs() || constraint.wants_argmax() {
             return Want::Full;
@@ -67,7 +67,7 @@ pub(super) struct Logits {
 
 impl Logits {
     /// What the rows want, from the hidden states of their last tokens (`[rows, hidden]`).
-    pub fn last(decoder: &Decoder, hidden: &Tensor, wants: &[Want<'_>]) -> Result<Self> {
+    pub(super) fn last(decoder: &Decoder, hidden: &Tensor, wants: &[Want<'_>]) -> Result<Self> {
         let vocab = decoder.config().vocab_size;
         let mut known: Vec<u32> = Vec::new();
         for want in wants {
@@ -94,7 +94,7 @@ impl Logits {
     }
 
     /// All logits of all tokens that were fed (`[tokens, hidden]`).
-    pub fn all(decoder: &Decoder, hidden: &Tensor, feeds: &[Feed<'_>]) -> Result<Self> {
+    pub(super) fn all(decoder: &Decoder, hidden: &Tensor, feeds: &[Feed<'_>]) -> Result<Self> {
         let full = flat(&decoder.logits(hidden)?)?;
         let full_at = lasts(feeds).into_iter().map(Some).collect();
         let (listed, known, listed_at) = (Vec::new(), Vec::new(), vec![None; feeds.len()]);
@@ -102,23 +102,29 @@ impl Logits {
     }
 
     /// Rows of the LM head that were computed, added up over the rows of the batch.
-    pub fn rows(&self) -> usize {
+    pub(super) fn rows(&self) -> usize {
         self.full.len() + self.listed.len()
     }
 
     /// All logits after the last token of a row.
-    pub fn full(&self, row: usize) -> Option<&[f32]> {
+    pub(super) fn full(&self, row: usize) -> Option<&[f32]> {
         self.before_last(row, 0)
     }
 
     /// All logits `back` tokens before the last one of a row.
-    pub fn before_last(&self, row: usize, back: usize) -> Option<&[f32]> {
+    pub(super) fn before_last(&self, row: usize, back: usize) -> Option<&[f32]> {
         let at = self.full_at[row]?.checked_sub(back)?;
         Some(&self.full[at * self.vocab..(at + 1) * self.vocab])
     }
 
     /// What is left to do for a row that wanted `want`.
-    pub fn choice<'a>(&'a self, row: usize, want: Want<'a>, prompt: &'a Prompt, state: &State) -> Choice<'a> {
+    pub(super) fn choice<'a>(
+        &'a self,
+        row: usize,
+        want: Want<'a>,
+        prompt: &'a Prompt,
+        state: &State,
+    ) -> Choice<'a> {
         match (want, self.listed_at[row], self.full(row)) {
             (Want::Forced(token), ..) => Choice::Forced(token),
             (Want::Listed(ids), Some(at), _) => {

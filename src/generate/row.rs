@@ -30,7 +30,7 @@ pub(super) struct Row<'p> {
 
 impl<'p> Row<'p> {
     /// A row whose prompt the model has read but for the last token.
-    pub fn new(
+    pub(super) fn new(
         prompt: &'p Prompt,
         item: Item,
         options: &'p Options,
@@ -61,12 +61,12 @@ impl<'p> Row<'p> {
     }
 
     /// Tokens written so far, which is the position of the next one.
-    pub fn written(&self) -> usize {
+    pub(super) fn written(&self) -> usize {
         self.tokens.len()
     }
 
     /// Takes what was drawn or forced; the model has read everything before it.
-    pub fn take(&mut self, token: u32, forced: bool, skips_forced: bool) {
+    pub(super) fn take(&mut self, token: u32, forced: bool, skips_forced: bool) {
         self.pending.clear();
         if self.write(token, forced) {
             self.end = Some(End::Eos);
@@ -116,40 +116,40 @@ impl<'p> Row<'p> {
     }
 
     /// Whether probabilities are logged.
-    pub fn logs(&self) -> bool {
+    pub(super) fn logs(&self) -> bool {
         self.log_probabilities.is_some()
     }
 
     /// Logs the probability of a token.
-    pub fn log(&mut self, log_probability: f32) {
+    pub(super) fn log(&mut self, log_probability: f32) {
         self.log_probabilities.iter_mut().for_each(|log| log.push(log_probability));
     }
 
     /// Whether the model's own choice is kept where `token` is forced.
-    pub fn watches(&self, token: u32) -> bool {
+    pub(super) fn watches(&self, token: u32) -> bool {
         self.watched.binary_search(&token).is_ok()
     }
 
     /// The places that are asked for, each with how many tokens before the last its logits come.
-    pub fn asked(&mut self) -> Vec<(usize, usize)> {
+    pub(super) fn asked(&mut self) -> Vec<(usize, usize)> {
         let written = self.written();
         std::mem::take(&mut self.asked).into_iter().map(|place| (place, written - place)).collect()
     }
 
     /// Keeps what the model would have written at a place.
-    pub fn prefer(&mut self, place: usize, token: u32) {
+    pub(super) fn prefer(&mut self, place: usize, token: u32) {
         self.preferred.push((place, token));
     }
 
     /// The forced end of text before which the logits are known now, which ends the row.
-    pub fn close(&mut self) -> Option<u32> {
+    pub(super) fn close(&mut self) -> Option<u32> {
         let closing = self.closing.take()?;
         self.end = Some(End::Eos);
         Some(closing)
     }
 
     /// The finished text.
-    pub fn finish(self, end: End) -> GeneratedText {
+    pub(super) fn finish(self, end: End) -> GeneratedText {
         GeneratedText {
             prompt: self.item.prompt,
             generation: self.item.generation,

@@ -27,7 +27,7 @@ pub(super) struct Heads {
 
 impl Heads {
     /// Columns of queries, keys and values side by side.
-    pub fn columns(self) -> usize {
+    pub(super) fn columns(self) -> usize {
         (self.queries + 2 * self.kv_heads) * self.dim
     }
 
@@ -49,7 +49,7 @@ pub(super) struct HeadNorm {
 
 impl HeadNorm {
     /// Keeps `weight` also where the kernels read it.
-    pub fn new(weight: Tensor, epsilon: f64) -> Result<Self> {
+    pub(super) fn new(weight: Tensor, epsilon: f64) -> Result<Self> {
         let numbers = weight.to_dtype(DType::F32)?.to_vec1()?;
         Ok(HeadNorm { weight, numbers, epsilon: epsilon as f32 })
     }
@@ -81,7 +81,13 @@ pub(super) struct PassTensors {
 }
 
 impl PassTensors {
-    pub fn new(batch: &Batch, heads: Heads, rope: &Rope, dtype: DType, device: &Device) -> Result<Self> {
+    pub(super) fn new(
+        batch: &Batch,
+        heads: Heads,
+        rope: &Rope,
+        dtype: DType,
+        device: &Device,
+    ) -> Result<Self> {
         let Some(width) = batch.width else { bail!("a ragged batch on {:?}", device.location()) };
         let (rows, length) = (batch.spans.len(), batch.length());
         let table = |numbers: fn(&Rope, usize) -> &[f32]| {

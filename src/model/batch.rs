@@ -29,7 +29,7 @@ pub(super) struct Batch {
 
 impl Batch {
     /// Lays out `feeds`, which continue the rows of `cache`.
-    pub fn new(feeds: &[Feed<'_>], cache: &Cache, padded: bool) -> Self {
+    pub(super) fn new(feeds: &[Feed<'_>], cache: &Cache, padded: bool) -> Self {
         let width = padded.then(|| feeds.iter().map(|feed| feed.tokens.len()).max().unwrap_or(0));
         let mut batch =
             Batch { tokens: Vec::new(), rows: Vec::new(), positions: Vec::new(), spans: Vec::new(), width };
@@ -48,12 +48,12 @@ impl Batch {
     }
 
     /// The longest row after this pass.
-    pub fn length(&self) -> usize {
+    pub(super) fn length(&self) -> usize {
         self.positions.iter().max().map_or(0, |last| last + 1)
     }
 
     /// Row of the cache and first position, by feed.
-    pub fn starts(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+    pub(super) fn starts(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         self.spans.iter().map(|span| (self.rows[span.start], self.positions[span.start]))
     }
 }

@@ -11,7 +11,7 @@ const STRIP: usize = 32;
 
 /// Runs `work`, which must be `#[inline(always)]`, compiled for AVX2 and FMA where the machine has them.
 #[inline]
-pub fn vectorized<R>(work: impl FnOnce() -> R) -> R {
+pub(super) fn vectorized<R>(work: impl FnOnce() -> R) -> R {
     #[cfg(target_arch = "x86_64")]
     if let Some(simd) = pulp::x86::V3::try_new() {
         return simd.vectorize(Closure(work));
@@ -32,7 +32,7 @@ impl<R, F: FnOnce() -> R> pulp::NullaryFnOnce for Closure<F> {
 
 /// `Σ a·b`
 #[inline(always)]
-pub fn dot(a: &[f32], b: &[f32]) -> f32 {
+pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
     let (a_strips, a_rest) = a.as_chunks::<LANES>();
     let (b_strips, b_rest) = b.as_chunks::<LANES>();
     let mut sums = [0f32; LANES];
@@ -53,7 +53,7 @@ pub fn dot(a: &[f32], b: &[f32]) -> f32 {
 
 /// `e^x`, within 2 units in the last place for -87 < x < 88, flat outside (Cody and Waite's reduction, Taylor's series).
 #[inline(always)]
-pub fn exp(x: f32) -> f32 {
+pub(super) fn exp(x: f32) -> f32 {
     // Adding and subtracting 1.5 · 2^23 rounds to an integer without a call.
     const ROUND: f32 = 12_582_912.0;
     const LN2_HIGH: f32 = 0.693_359_4;
@@ -70,7 +70,7 @@ pub fn exp(x: f32) -> f32 {
 
 /// `silu(gate) · up` of one row; `gate_up` holds the gate, then the other half.
 #[inline(always)]
-pub fn gated(gate_up: &[f32], out: &mut [f32]) {
+pub(super) fn gated(gate_up: &[f32], out: &mut [f32]) {
     let (gate, up) = gate_up.split_at(out.len());
     for ((out, gate), up) in out.iter_mut().zip(gate).zip(up) {
         *out = gate / (1.0 + exp(-gate)) * up;
@@ -79,7 +79,7 @@ pub fn gated(gate_up: &[f32], out: &mut [f32]) {
 
 /// Divides a row by its root mean square and multiplies by `weight`.
 #[inline(always)]
-pub fn rms_norm(row: &mut [f32], weight: &[f32], epsilon: f32) {
+pub(super) fn rms_norm(row: &mut [f32], weight: &[f32], epsilon: f32) {
     let scale = 1.0 / (dot(row, row) / row.len() as f32 + epsilon).sqrt();
     for (x, weight) in row.iter_mut().zip(weight) {
         *x = *x * scale * weight;
@@ -88,7 +88,7 @@ pub fn rms_norm(row: &mut [f32], weight: &[f32], epsilon: f32) {
 
 /// Rotates the halves of one head against each other.
 #[inline(always)]
-pub fn rotate(head: &mut [f32], cos: &[f32], sin: &[f32]) {
+pub(super) fn rotate(head: &mut [f32], cos: &[f32], sin: &[f32]) {
     let (first, second) = head.split_at_mut(cos.len());
     for (((a, b), cos), sin) in first.iter_mut().zip(second).zip(cos).zip(sin) {
         (*a, *b) = (*a * cos - *b * sin, *a * sin + *b * cos);
@@ -100,7 +100,7 @@ pub fn rotate(head: &mut [f32], cos: &[f32], sin: &[f32]) {
 /// `queries` and `out` are `[group, dim]`, already scaled; `keys` and `values` `[length, dim]`; `scores` is scratch of
 /// `group · length`.
 #[inline(always)]
-pub fn attend(
+pub(super) fn attend(
     queries: &[f32],
     keys: &[f32],
     values: &[f32],

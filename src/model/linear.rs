@@ -11,26 +11,26 @@ const TERMS: usize = 512;
 
 /// A layer without bias.
 #[derive(Debug, Clone)]
-pub struct Linear {
+pub(super) struct Linear {
     /// `[in, out]`, by rows, which a product reads without repacking.
     weight: Tensor,
 }
 
 impl Linear {
     /// From weights as checkpoints store them, `[out, in]`, several ones stacked along `out`.
-    pub fn stacked(parts: &[Tensor]) -> Result<Self> {
+    pub(super) fn stacked(parts: &[Tensor]) -> Result<Self> {
         Ok(Linear { weight: Tensor::cat(parts, 0)?.t()?.contiguous()? })
     }
 
     /// `x` is `[rows, in]`, the result `[rows, out]`.
-    pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
+    pub(super) fn forward(&self, x: &Tensor) -> Result<Tensor> {
         stable_product(x, &self.weight)
     }
 }
 
 /// `x · weight` for `[rows, in]` and `[in, out]`. On the CPU each row comes out the same, bit for bit, whatever the
 /// number of rows and threads: products that `gemm` would hand to another kernel are padded or cut.
-pub fn stable_product(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
+pub(super) fn stable_product(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
     let (rows, terms) = x.dims2()?;
     let out = weight.dim(1)?;
     if !x.device().is_cpu() {
@@ -50,7 +50,7 @@ pub fn stable_product(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
 
 /// The product with the rows `ids` of a matrix `[vocab, in]`, as `[rows, ids]`; equal, bit for bit, to the columns of
 /// the whole product on the CPU.
-pub fn product_with_rows(x: &Tensor, matrix: &Tensor, ids: &[u32]) -> Result<Tensor> {
+pub(super) fn product_with_rows(x: &Tensor, matrix: &Tensor, ids: &[u32]) -> Result<Tensor> {
     // Never narrow, so that the summation is that of a wide product.
     let padded = ids.len().max(NARROW + 1);
     let mut index = ids.to_vec();
@@ -61,6 +61,6 @@ pub fn product_with_rows(x: &Tensor, matrix: &Tensor, ids: &[u32]) -> Result<Ten
 }
 
 /// Whether the CPU kernels of drift run on this tensor.
-pub fn has_kernels(device: &Device, dtype: DType) -> bool {
+pub(super) fn has_kernels(device: &Device, dtype: DType) -> bool {
     device.is_cpu() && dtype == DType::F32
 }

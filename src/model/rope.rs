@@ -6,7 +6,7 @@ use super::config::{Config, Llama3Scaling};
 
 /// Cosines and sines of every position and frequency.
 #[derive(Debug, Clone)]
-pub struct Rope {
+pub(super) struct Rope {
     /// `[positions, head_dim / 2]`
     pub cos: Vec<f32>,
     /// `[positions, head_dim / 2]`
@@ -17,7 +17,7 @@ pub struct Rope {
 
 impl Rope {
     /// The tables of positions `0..positions`.
-    pub fn new(config: &Config, positions: usize) -> Self {
+    pub(super) fn new(config: &Config, positions: usize) -> Self {
         let frequencies = frequencies(config);
         let half = frequencies.len();
         let angles = (0..positions).flat_map(|at| frequencies.iter().map(move |f| at as f32 * f));
@@ -26,7 +26,7 @@ impl Rope {
     }
 
     /// Cosines and sines of one position.
-    pub fn at(&self, position: usize) -> (&[f32], &[f32]) {
+    pub(super) fn at(&self, position: usize) -> (&[f32], &[f32]) {
         let range = position * self.half..(position + 1) * self.half;
         (&self.cos[range.clone()], &self.sin[range])
     }

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 const INITIAL_DEVIATION: f32 = 0.02;
 
 /// Where weights come from.
-pub struct Weights {
+pub(super) struct Weights {
     place: PathBuf,
     source: Source,
     device: Device,
@@ -34,7 +34,7 @@ impl Weights {
     ///
     /// # Errors
     /// If a file is missing or broken, or holds a number that is not finite.
-    pub fn load(dir: &Path, device: &Device, dtype: DType) -> Result<Self> {
+    pub(super) fn load(dir: &Path, device: &Device, dtype: DType) -> Result<Self> {
         let mut tensors = HashMap::new();
         for shard in shards(dir)? {
             read_shard(&shard, device, dtype, &mut tensors)?;
@@ -44,7 +44,7 @@ impl Weights {
     }
 
     /// Weights as transformers initialises them, but uniform: norms 1, all else of deviation 0.02.
-    pub fn random(seed: u64, device: &Device, dtype: DType) -> Self {
+    pub(super) fn random(seed: u64, device: &Device, dtype: DType) -> Self {
         let source = Source::Random(Box::new(ChaCha8Rng::seed_from_u64(seed)));
         Weights { place: "random weights".into(), source, device: device.clone(), dtype }
     }
@@ -53,7 +53,7 @@ impl Weights {
     ///
     /// # Errors
     /// If there is none of this name, or of another shape.
-    pub fn matrix(&mut self, name: &str, rows: usize, columns: usize) -> Result<Tensor> {
+    pub(super) fn matrix(&mut self, name: &str, rows: usize, columns: usize) -> Result<Tensor> {
         if let Source::Random(random) = &mut self.source {
             let most = INITIAL_DEVIATION * 3f32.sqrt();
             let numbers: Vec<f32> = (0..rows * columns).map(|_| random.random_range(-most..most)).collect();
@@ -67,7 +67,7 @@ impl Weights {
     ///
     /// # Errors
     /// As [`Weights::matrix`].
-    pub fn norm(&mut self, name: &str, size: usize) -> Result<Tensor> {
+    pub(super) fn norm(&mut self, name: &str, size: usize) -> Result<Tensor> {
         match self.source {
             Source::Random(_) => Tensor::ones(size, self.dtype, &self.device).map_err(failed),
             Source::Files(_) => self.take(name, &[size]),
@@ -89,7 +89,7 @@ impl Weights {
     }
 
     /// All of them, by name.
-    pub fn into_tensors(self) -> HashMap<String, Tensor> {
+    pub(super) fn into_tensors(self) -> HashMap<String, Tensor> {
         match self.source {
             Source::Files(tensors) => tensors,
             Source::Random(_) => HashMap::new(),
@@ -100,7 +100,7 @@ impl Weights {
     ///
     /// # Errors
     /// If one is left that is not known to be redundant.
-    pub fn finish(self) -> Result<()> {
+    pub(super) fn finish(self) -> Result<()> {
         let Source::Files(tensors) = &self.source else { return Ok(()) };
         // Old checkpoints store the frequencies, and tied ones may store the embedding twice.
         let redundant = |name: &String| name.ends_with("rotary_emb.inv_freq") || name == "lm_head.weight";

@@ -76,7 +76,7 @@ pub struct ClassReport {
 }
 
 /// What there is to choose from and how it is judged.
-pub struct ClassPlan<'a> {
+pub(super) struct ClassPlan<'a> {
     /// The dialect's strings, which the search goes through.
     pub space: Space,
     /// Numbers of FREE tokens with their placeholders, best first by the order of ties.
@@ -93,7 +93,7 @@ pub struct ClassPlan<'a> {
 ///
 /// # Errors
 /// If a placeholder cannot be counted, or argmin refuses its settings.
-pub fn analyse(plan: &ClassPlan<'_>, sample: &[Sampled]) -> Result<Vec<PartitionReport>> {
+pub(super) fn analyse(plan: &ClassPlan<'_>, sample: &[Sampled]) -> Result<Vec<PartitionReport>> {
     Partition::ALL.iter().map(|&partition| analyse_one(plan, partition, sample)).collect()
 }
 
@@ -263,7 +263,7 @@ fn differences(
 }
 
 /// The mean of each molecule's conformers: they are not independent of each other.
-pub fn by_molecule(molecules: &[Arc<str>], by_conformer: &[f64]) -> Vec<f64> {
+pub(super) fn by_molecule(molecules: &[Arc<str>], by_conformer: &[f64]) -> Vec<f64> {
     let mut means: BTreeMap<&str, (f64, u32)> = BTreeMap::new();
     for (molecule, value) in molecules.iter().zip(by_conformer) {
         let entry = means.entry(molecule).or_default();

@@ -9,13 +9,13 @@ use crate::text::Precision;
 use crate::tokenizer::MAX_BLOCK_TOKENS;
 
 /// How many values F can take: 0 to [`MAX_BLOCK_TOKENS`].
-pub const OPTIONS: usize = MAX_BLOCK_TOKENS + 1;
+pub(super) const OPTIONS: usize = MAX_BLOCK_TOKENS + 1;
 
 /// Something by a number of tokens.
 type ByTokens<T> = [T; OPTIONS];
 
 /// RMSDs are summed as integers in units of 10⁻¹² Å, so that sums do not depend on their order.
-pub const PICO: f64 = 1e12;
+pub(super) const PICO: f64 = 1e12;
 
 /// Counts over conformers; merging is associative and commutative.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -196,12 +196,12 @@ impl ReplayCounts {
 }
 
 /// The decimals of a conformer's blocks, which are all written alike.
-pub fn precision_of<'b>(mut blocks: impl Iterator<Item = &'b BlockReplay>) -> Precision {
+pub(super) fn precision_of<'b>(mut blocks: impl Iterator<Item = &'b BlockReplay>) -> Precision {
     blocks.next().map_or(Precision::FOUR, |block| block.precision)
 }
 
 /// Adds the squared errors of a block at every F that cuts it and leaves it readable, in squares of units.
-pub fn add_errors(errors: &mut [u64; OPTIONS], block: &BlockReplay) {
+pub(super) fn add_errors(errors: &mut [u64; OPTIONS], block: &BlockReplay) {
     for free in block.parsable_from..block.tokens {
         let sum = &mut errors[usize::from(free)];
         *sum = sum.saturating_add(block.squared_error(free));
@@ -209,7 +209,7 @@ pub fn add_errors(errors: &mut [u64; OPTIONS], block: &BlockReplay) {
 }
 
 /// RMSD = sqrt(Σ error² / atoms) in 10⁻¹² Å, rounded; squared errors in squares of the last decimal.
-pub fn rmsd_pico(squared_errors: u64, atoms: usize, precision: Precision) -> u128 {
+pub(super) fn rmsd_pico(squared_errors: u64, atoms: usize, precision: Precision) -> u128 {
     let unit_angstrom = 1.0 / f64::from(precision.units_per_angstrom());
     ((squared_errors as f64 / atoms as f64).sqrt() * unit_angstrom * PICO).round() as u128
 }

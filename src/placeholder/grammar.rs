@@ -17,10 +17,10 @@ pub const USERS_PLACEHOLDERS: [(&str, &str); 5] = [
 ];
 
 /// The most digits before the point of a placeholder's number: those of the runs that counting tables hold.
-pub const MAX_INTEGER_DIGITS: u32 = 4;
+pub(super) const MAX_INTEGER_DIGITS: u32 = 4;
 
 /// Integer parts are below this.
-pub const INTEGERS: u16 = 10u16.pow(MAX_INTEGER_DIGITS);
+pub(super) const INTEGERS: u16 = 10u16.pow(MAX_INTEGER_DIGITS);
 
 /// One number of a placeholder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

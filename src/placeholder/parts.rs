@@ -72,7 +72,7 @@ struct Parts<'a> {
 ///
 /// # Errors
 /// If the tokenizer cannot encode a placeholder.
-pub fn of_parts(counter: &Counter<'_>, space: Space) -> Result<Attainable> {
+pub(super) fn of_parts(counter: &Counter<'_>, space: Space) -> Result<Attainable> {
     let best = match Parts::learn(counter.tokenizer(), space)? {
         Some(parts) => parts.best()?,
         None => Err("its pre-tokenizer does not cut a block into parts"),

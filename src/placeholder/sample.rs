@@ -8,14 +8,14 @@ use crate::io;
 
 /// The items of the smallest keys so far.
 #[derive(Debug, Clone)]
-pub struct Reservoir<T> {
+pub(super) struct Reservoir<T> {
     capacity: usize,
     kept: BTreeSet<(u64, T)>,
 }
 
 impl<T: Ord> Reservoir<T> {
     /// Room for `capacity` items.
-    pub fn new(capacity: usize) -> Self {
+    pub(super) fn new(capacity: usize) -> Self {
         Reservoir { capacity, kept: BTreeSet::new() }
     }
 
@@ -25,7 +25,7 @@ impl<T: Ord> Reservoir<T> {
     }
 
     /// Offers an item; the same one twice is kept once.
-    pub fn offer(&mut self, key: u64, item: T) {
+    pub(super) fn offer(&mut self, key: u64, item: T) {
         if self.takes(key) {
             self.kept.insert((key, item));
             if self.kept.len() > self.capacity {
@@ -35,18 +35,18 @@ impl<T: Ord> Reservoir<T> {
     }
 
     /// The largest key that is kept: every item up to it was taken.
-    pub fn limit(&self) -> u64 {
+    pub(super) fn limit(&self) -> u64 {
         self.kept.last().map_or(0, |(key, _)| *key)
     }
 
     /// The items, by their keys.
-    pub fn into_items(self) -> Vec<T> {
+    pub(super) fn into_items(self) -> Vec<T> {
         self.kept.into_iter().map(|(_, item)| item).collect()
     }
 }
 
 /// The key of the item at a place: SplitMix64 (G. Steele et al., OOPSLA 2014), one to one for a seed.
-pub fn key_of_place(seed: u64, place: u64) -> u64 {
+pub(super) fn key_of_place(seed: u64, place: u64) -> u64 {
     let mut z =
         place.wrapping_add(seed.wrapping_mul(0xd134_2543_de82_ef95)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -55,7 +55,7 @@ pub fn key_of_place(seed: u64, place: u64) -> u64 {
 }
 
 /// The key of a text.
-pub fn key_of_text(seed: u64, text: &str) -> u64 {
+pub(super) fn key_of_text(seed: u64, text: &str) -> u64 {
     io::hash_number(&[&seed.to_le_bytes(), text.as_bytes()])
 }
 

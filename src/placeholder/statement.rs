@@ -7,7 +7,7 @@ use super::objective::Objective;
 use super::report::Conditions;
 
 /// What was proved of the chosen placeholder, or why nothing was.
-pub fn statement(
+pub(super) fn statement(
     counts: &ReplayCounts,
     objective: &Objective,
     certificate: Option<&Certificate>,

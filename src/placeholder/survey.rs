@@ -19,7 +19,7 @@ const SKELETONS: usize = 64;
 const CONFORMERS: usize = 10_000;
 
 /// What the first pass over a corpus found.
-pub struct Survey {
+pub(super) struct Survey {
     /// What was read and skipped.
     pub summary: ReadSummary,
     /// Heavy atoms, one block each.
@@ -38,14 +38,14 @@ pub struct Survey {
 
 /// A sample of conformers, by their place in the corpus.
 #[derive(Debug, Clone, Copy)]
-pub struct Sample {
+pub(super) struct Sample {
     seed: u64,
     limit: u64,
 }
 
 impl Sample {
     /// Whether the conformer at a place is in it.
-    pub fn holds(self, place: u64) -> bool {
+    pub(super) fn holds(self, place: u64) -> bool {
         key_of_place(self.seed, place) <= self.limit
     }
 }
@@ -55,7 +55,7 @@ impl Survey {
     ///
     /// # Errors
     /// As [`Conformers::read`].
-    pub fn of(corpus: &dyn Conformers, seed: u64, job: &Job) -> Result<Self> {
+    pub(super) fn of(corpus: &dyn Conformers, seed: u64, job: &Job) -> Result<Self> {
         let mut kept = Some(Vec::new());
         let (mut blocks, mut in_file_order) = (0u64, 0u64);
         let mut found = BTreeSet::new();
@@ -97,7 +97,7 @@ impl Survey {
     ///
     /// # Errors
     /// As [`Conformers::read`].
-    pub fn again(
+    pub(super) fn again(
         &self,
         corpus: &dyn Conformers,
         job: &Job,

@@ -48,7 +48,7 @@ impl Choice {
 }
 
 /// One tokenizer in one dialect.
-pub struct Task<'t> {
+pub(super) struct Task<'t> {
     counter: Counter<'t>,
     dialect: Dialect,
     attainable: Attainable,
@@ -75,7 +75,7 @@ impl<'t> Task<'t> {
     ///
     /// # Errors
     /// If the tokenizer cannot encode the corpus's atoms or a candidate.
-    pub fn new(
+    pub(super) fn new(
         plan: &FitPlan,
         tokenizer: &'t Tokenizer,
         dialect: Dialect,
@@ -107,7 +107,7 @@ impl<'t> Task<'t> {
     ///
     /// # Errors
     /// If the tokenizer cannot encode one.
-    pub fn replay(&mut self, conformers: &[Conformer], place: u64, sample: Sample) -> Result<u64> {
+    pub(super) fn replay(&mut self, conformers: &[Conformer], place: u64, sample: Sample) -> Result<u64> {
         let before = self.counts.blocks;
         let parts: Vec<Part> = conformers
             .par_chunks(CHUNK)
@@ -169,7 +169,11 @@ impl<'t> Task<'t> {
     ///
     /// # Errors
     /// If the tokenizer cannot encode a placeholder.
-    pub fn finish(self, plan: &FitPlan, survey: &Survey) -> Result<std::result::Result<FitResult, Refused>> {
+    pub(super) fn finish(
+        self,
+        plan: &FitPlan,
+        survey: &Survey,
+    ) -> Result<std::result::Result<FitResult, Refused>> {
         let tokenizer = self.counter.tokenizer();
         let objective = &plan.objective;
         let chosen = self.choose(objective);

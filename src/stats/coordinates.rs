@@ -154,12 +154,12 @@ impl Group {
     }
 
     /// How many distinct molecules there are.
-    pub fn molecules(&self) -> u64 {
+    pub(super) fn molecules(&self) -> u64 {
         self.molecules.len() as u64
     }
 
     /// Sums over molecules of the coordinates with `feature`, over one axis or all three.
-    pub fn clusters(&self, feature: Feature, axes: std::ops::Range<usize>) -> ClusterSums {
+    pub(super) fn clusters(&self, feature: Feature, axes: std::ops::Range<usize>) -> ClusterSums {
         let mut sums = ClusterSums::default();
         for molecule in self.molecules.values() {
             let hits: u64 = molecule.features[axes.clone()].iter().map(|f| f[feature as usize]).sum();
@@ -218,7 +218,7 @@ impl Axis {
     }
 
     /// How many characters the stripped dialect saves: one per trailing zero, and the point if nothing is left after it.
-    pub fn stripped_characters(&self) -> u64 {
+    pub(super) fn stripped_characters(&self) -> u64 {
         let all = self.precision.decimals();
         let saved = |zeros: usize| (zeros + usize::from(zeros == all)) as u64;
         self.trailing_zeros.iter().enumerate().map(|(zeros, count)| count * saved(zeros)).sum()

@@ -8,7 +8,7 @@ use candle_core::{CpuStorage, Device, Result, Storage, StorageRef, Tensor};
 ///
 /// # Errors
 /// If the rows are not whole.
-pub fn matrix(values: Vec<f32>, columns: usize) -> Result<Tensor> {
+pub(super) fn matrix(values: Vec<f32>, columns: usize) -> Result<Tensor> {
     let rows = values.len() / columns;
     Tensor::from_vec(values, (rows, columns), &Device::Cpu)
 }
@@ -17,12 +17,12 @@ pub fn matrix(values: Vec<f32>, columns: usize) -> Result<Tensor> {
 ///
 /// # Errors
 /// If it reaches outside.
-pub fn part(matrix: &Tensor, rows: Range<usize>, columns: Range<usize>) -> Result<Tensor> {
+pub(super) fn part(matrix: &Tensor, rows: Range<usize>, columns: Range<usize>) -> Result<Tensor> {
     matrix.narrow(0, rows.start, rows.len())?.narrow(1, columns.start, columns.len())
 }
 
 /// The values of a contiguous tensor, in place.
-pub struct Values<'t> {
+pub(super) struct Values<'t> {
     storage: StorageRef<'t>,
     range: Range<usize>,
 }
@@ -31,7 +31,7 @@ pub struct Values<'t> {
 ///
 /// # Errors
 /// If the tensor is neither.
-pub fn values(tensor: &Tensor) -> Result<Values<'_>> {
+pub(super) fn values(tensor: &Tensor) -> Result<Values<'_>> {
     let (storage, layout) = tensor.storage_and_layout();
     let range = layout.contiguous_offsets().map(|(start, end)| start..end);
     match (&*storage, range) {

@@ -36,7 +36,7 @@ static SKELETONS: LazyLock<Vec<String>> = LazyLock::new(|| {
 });
 
 /// A tokenizer of drift's own design, blocks below 15 Å cut at `starts`; without the checks of `drift train-tokenizer`.
-pub fn extended(base: &str, starts: &[usize]) -> Tokenizer {
+pub(crate) fn extended(base: &str, starts: &[usize]) -> Tokenizer {
     let (base, json) = Tokenizer::load_with_json(Path::new(base)).unwrap();
     let scheme = Scheme::fixed(Grammar::fixed(Range::new(15).unwrap(), Precision::FOUR), starts.to_vec());
     let vocabulary = base.vocabulary();
@@ -49,9 +49,9 @@ pub fn extended(base: &str, starts: &[usize]) -> Tokenizer {
 }
 
 /// `<-1.` `23` `45` `,7.` `89` `01` `,-0.` `12` `34>`
-pub const FUSED: [usize; 9] = [0, 4, 6, 8, 12, 14, 16, 20, 22];
+pub(crate) const FUSED: [usize; 9] = [0, 4, 6, 8, 12, 14, 16, 20, 22];
 /// The same with brackets apart.
-pub const SEPARATE: [usize; 11] = [0, 1, 4, 6, 8, 12, 14, 16, 20, 22, 24];
+pub(crate) const SEPARATE: [usize; 11] = [0, 1, 4, 6, 8, 12, 14, 16, 20, 22, 24];
 /// `<-1` `.2` `34` `5,-7` `.8` `90` `1,-0` `.1` `234` `>`
 const ODD: [usize; 10] = [0, 3, 5, 7, 11, 13, 15, 19, 21, 24];
 
@@ -191,7 +191,7 @@ fn constraint_of(processor: &LogitProcessor, skeleton: &str) -> Option<Arc<dyn C
 
 /// Both ways between automaton and encoder: a random answer of a skeleton in the encoder's tokens, and a random walk. How
 /// many skeletons were refused.
-pub fn check(tokenizer: &Tokenizer, dialect: Dialect, rounds: u64) -> u64 {
+pub(crate) fn check(tokenizer: &Tokenizer, dialect: Dialect, rounds: u64) -> u64 {
     let processor = LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), dialect, None, EOS).unwrap();
     let refused = (0..rounds).into_par_iter().filter(|&seed| {
         let mut random = ChaCha8Rng::seed_from_u64(seed);

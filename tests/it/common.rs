@@ -7,12 +7,12 @@ use drift::corpus::{Batch, Conformer, Context, ReadOptions, Skipped, hdf5};
 use drift::job::Job;
 
 /// A file of `tests/fixtures`.
-pub fn fixture(name: &str) -> PathBuf {
+pub(crate) fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
 }
 
 /// Everything that a reader emits.
-pub fn collect(
+pub(crate) fn collect(
     read: impl FnOnce(Context<'_>, &mut dyn FnMut(Batch) -> Result<()>) -> Result<()>,
 ) -> Result<(Vec<Conformer>, Vec<Skipped>)> {
     let (mut conformers, mut skipped) = (Vec::new(), Vec::new());
@@ -26,13 +26,13 @@ pub fn collect(
 }
 
 /// Reads an HDF5 file, which messages call `file.h5`.
-pub fn read_hdf5(path: &Path) -> Result<(Vec<Conformer>, Vec<Skipped>)> {
+pub(crate) fn read_hdf5(path: &Path) -> Result<(Vec<Conformer>, Vec<Skipped>)> {
     collect(|context, emit| hdf5::read(path, "file.h5", context, emit))
 }
 
 /// Reads a damaged HDF5 file: whatever was done to its bytes, the answer is conformers or one error of one line,
 /// never a panic. Whether it was read.
-pub fn reads_or_refuses(path: &Path, bytes: &[u8], what: &str) -> bool {
+pub(crate) fn reads_or_refuses(path: &Path, bytes: &[u8], what: &str) -> bool {
     std::fs::write(path, bytes).unwrap();
     match read_hdf5(path) {
         Ok(_) => true,

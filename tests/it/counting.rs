@@ -54,7 +54,7 @@ fn equals_tokenizers_on_all_shared_conformers() {
 }
 
 /// Embedded texts in both dialects, tagged by the caller.
-pub fn embedded_texts(limit: usize) -> Vec<String> {
+pub(crate) fn embedded_texts(limit: usize) -> Vec<String> {
     let mut texts = Vec::new();
     Embedded::default()
         .read(&Job::default(), &mut |batch| {
@@ -73,7 +73,7 @@ fn from_json(name: &str, json: &str) -> Tokenizer {
 }
 
 /// BPE trained on the texts, cut into words by GPT-2's expression or not at all.
-pub fn trained(texts: &[String], words: bool) -> Tokenizer {
+pub(crate) fn trained(texts: &[String], words: bool) -> Tokenizer {
     let byte_level = || ByteLevel::new(false, true, words);
     let mut tokenizer = TokenizerBuilder::<BPE, NFC, ByteLevel, ByteLevel, ByteLevel>::new()
         .with_model(BPE::default())
@@ -149,7 +149,7 @@ fn unigram_models_are_counted_by_tables_unless_two_ways_score_alike() {
 }
 
 /// The tokenizers of `tests/fixtures/make_tokenizers.py`, one of every kind.
-pub const FIXTURES: [&str; 10] = [
+pub(crate) const FIXTURES: [&str; 10] = [
     "gpt2-like",
     "o200k-like",
     "llama-2-like",
@@ -163,7 +163,7 @@ pub const FIXTURES: [&str; 10] = [
 ];
 
 /// A tokenizer of [`FIXTURES`].
-pub fn fixture_tokenizer(name: &str) -> Tokenizer {
+pub(crate) fn fixture_tokenizer(name: &str) -> Tokenizer {
     Tokenizer::load(&fixture("tokenizers").join(name)).unwrap()
 }
 
@@ -199,12 +199,12 @@ fn copy_tokens_with_parts_of_coordinates_are_named() {
 }
 
 /// Whether everything is compared: `DRIFT_WHOLE` asks for it, with `1` or the names of tokenizers.
-pub fn whole() -> bool {
+pub(crate) fn whole() -> bool {
     std::env::var_os("DRIFT_WHOLE").is_some()
 }
 
 /// Whether a tokenizer is one of those that `DRIFT_WHOLE` names, if it names any.
-pub fn is_asked_for(name: &str) -> bool {
+pub(crate) fn is_asked_for(name: &str) -> bool {
     let names = std::env::var("DRIFT_WHOLE").unwrap_or_default();
     matches!(&*names, "" | "1") || names.split(',').any(|asked| asked == name)
 }

@@ -8,7 +8,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 /// An edited text.
-pub struct Edited {
+pub(crate) struct Edited {
     pub kind: &'static str,
     pub prompt: String,
     pub text: String,
@@ -89,7 +89,7 @@ fn noise(text: &str, rng: &mut ChaCha8Rng) -> String {
 }
 
 /// A SMILES with a few characters taken out, put in or exchanged.
-pub fn mutated(smiles: &str, rng: &mut ChaCha8Rng) -> String {
+pub(crate) fn mutated(smiles: &str, rng: &mut ChaCha8Rng) -> String {
     const CHARACTERS: [&str; 44] = [
         "C", "c", "N", "n", "O", "o", "S", "s", "P", "F", "Cl", "Br", "I", "B", "(", ")", "=", "#", "-", ":",
         ".", "/", "\\", "1", "2", "3", "%10", "[nH]", "[NH3+]", "[O-]", "[N+]", "[C@@H]", "[CH2]", "[13CH3]",
@@ -233,7 +233,7 @@ const WHOLE: [(&str, Whole); 13] = [
 ];
 
 /// Legal texts of the embedded corpus, with their prompts, one a molecule.
-pub fn legal() -> Vec<(String, String)> {
+pub(crate) fn legal() -> Vec<(String, String)> {
     let mut all = Vec::new();
     Embedded::default()
         .read(&Job::default(), &mut |batch| {
@@ -251,7 +251,7 @@ pub fn legal() -> Vec<(String, String)> {
 }
 
 /// `each` texts of every kind, the same for the same seed.
-pub fn edited(each: usize, seed: u64) -> Vec<Edited> {
+pub(crate) fn edited(each: usize, seed: u64) -> Vec<Edited> {
     let legal = legal();
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut out = Vec::new();
@@ -276,4 +276,4 @@ pub fn edited(each: usize, seed: u64) -> Vec<Edited> {
 }
 
 /// Kinds of edits.
-pub const KINDS: usize = INSIDE.len() + WHOLE.len();
+pub(crate) const KINDS: usize = INSIDE.len() + WHOLE.len();

@@ -18,13 +18,13 @@ use crate::common::fixture;
 use crate::support::Folder;
 
 /// Made by `tests/fixtures/make_models.py`.
-pub const MODELS: [&str; 4] = ["qwen3-tied", "qwen3-untied", "llama-scaled", "llama-tied"];
+pub(crate) const MODELS: [&str; 4] = ["qwen3-tied", "qwen3-untied", "llama-scaled", "llama-tied"];
 
-pub fn model(name: &str) -> PathBuf {
+pub(crate) fn model(name: &str) -> PathBuf {
     fixture("models").join(name)
 }
 
-pub fn load(name: &str) -> Decoder {
+pub(crate) fn load(name: &str) -> Decoder {
     Decoder::load(&model(name), &Device::cpu()).unwrap()
 }
 
@@ -119,7 +119,7 @@ fn logits_are_those_of_candle_transformers() {
 }
 
 /// Runs `work` on so many threads.
-pub fn on_threads<R: Send>(threads: usize, work: impl FnOnce() -> R + Send) -> R {
+pub(crate) fn on_threads<R: Send>(threads: usize, work: impl FnOnce() -> R + Send) -> R {
     rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(work)
 }
 

@@ -13,22 +13,22 @@ use drift::{Error, Result};
 use crate::support::{Folder, shared};
 
 /// A good row of JSONL.
-pub const ROW: &str = r#"{"canonical_smiles": "C=O", "embedded_smiles": "[C]<1.0000,2.0000,3.0000>=[O]<0.0000,0.5000,-0.1234>"}"#;
+pub(crate) const ROW: &str = r#"{"canonical_smiles": "C=O", "embedded_smiles": "[C]<1.0000,2.0000,3.0000>=[O]<0.0000,0.5000,-0.1234>"}"#;
 /// A good line of enriched text.
-pub const LINE: &str = "[SMILES]C=O[/SMILES][CONFORMER][C]<1,2,3>=[O]<0,0.5,-0.1234>[/CONFORMER]<eos>";
+pub(crate) const LINE: &str = "[SMILES]C=O[/SMILES][CONFORMER][C]<1,2,3>=[O]<0,0.5,-0.1234>[/CONFORMER]<eos>";
 /// A good frame of XYZ.
-pub const XYZ: &str = "3\nCO\nC 0 0 0\nO 0 0 1.2\nH 1 1 1\n";
+pub(crate) const XYZ: &str = "3\nCO\nC 0 0 0\nO 0 0 1.2\nH 1 1 1\n";
 /// A good molecule of SDF.
-pub const SDF: &str = "formaldehyde\n  drift           3D\n\n  2  1  0  0  0  0  0  0  0  0999 V2000\n    \
+pub(crate) const SDF: &str = "formaldehyde\n  drift           3D\n\n  2  1  0  0  0  0  0  0  0  0999 V2000\n    \
     1.0000    2.0000    3.0000 C   0  0\n    0.0000    0.5000   -0.1234 O   0  0\n  1  2  2  0\nM  END\n$$$$\n";
 
-pub fn gzip(content: &[u8]) -> Vec<u8> {
+pub(crate) fn gzip(content: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     encoder.write_all(content).unwrap();
     encoder.finish().unwrap()
 }
 
-pub fn tar(members: &[(&str, &[u8])]) -> Vec<u8> {
+pub(crate) fn tar(members: &[(&str, &[u8])]) -> Vec<u8> {
     let mut builder = tar::Builder::new(Vec::new());
     for (name, content) in members {
         let mut header = tar::Header::new_ustar();
@@ -38,7 +38,7 @@ pub fn tar(members: &[(&str, &[u8])]) -> Vec<u8> {
     builder.into_inner().unwrap()
 }
 
-pub fn read_as(frame: Frame, inputs: &[PathBuf]) -> Result<(Vec<Conformer>, ReadSummary)> {
+pub(crate) fn read_as(frame: Frame, inputs: &[PathBuf]) -> Result<(Vec<Conformer>, ReadSummary)> {
     let mut conformers = Vec::new();
     let options = ReadOptions { frame, ..ReadOptions::default() };
     let summary = corpus::read(inputs, &options, &Job::default(), &mut |batch| {
@@ -49,12 +49,12 @@ pub fn read_as(frame: Frame, inputs: &[PathBuf]) -> Result<(Vec<Conformer>, Read
     Ok((conformers, summary))
 }
 
-pub fn read(input: PathBuf) -> Result<(Vec<Conformer>, ReadSummary)> {
+pub(crate) fn read(input: PathBuf) -> Result<(Vec<Conformer>, ReadSummary)> {
     read_as(Frame::Keep, &[input])
 }
 
 /// The message of the error that reading `input` ends in, which must be a refusal of the input.
-pub fn refusal(input: PathBuf) -> String {
+pub(crate) fn refusal(input: PathBuf) -> String {
     let error = read(input).unwrap_err();
     assert!(matches!(error, Error::Input { .. }), "{error:?}");
     assert_eq!(error.exit_code(), 2);

@@ -120,7 +120,7 @@ fn a_compressed_member_with_a_bad_end_is_refused() {
 }
 
 /// Reads `content` as a file; whatever comes of it, it is no panic, and messages are one line.
-pub fn survives(content: &[u8]) {
+pub(crate) fn survives(content: &[u8]) {
     let folder = Folder::new();
     match read(folder.file("x", content)) {
         Ok((conformers, _)) => assert!(conformers.iter().all(|c| !c.coordinates.is_empty())),
@@ -129,7 +129,7 @@ pub fn survives(content: &[u8]) {
 }
 
 /// A few bytes changed, inserted, cut off or doubled.
-pub fn mutated(good: Vec<u8>) -> impl Strategy<Value = Vec<u8>> {
+pub(crate) fn mutated(good: Vec<u8>) -> impl Strategy<Value = Vec<u8>> {
     let edit = (any::<prop::sample::Index>(), 0..4u8, any::<u8>(), any::<prop::sample::Index>());
     prop::collection::vec(edit, 1..6).prop_map(move |edits| {
         let mut bytes = good.clone();

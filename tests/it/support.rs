@@ -7,13 +7,13 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 /// The program.
-pub fn program() -> Command {
+pub(crate) fn program() -> Command {
     Command::new(env!("CARGO_BIN_EXE_drift"))
 }
 
 /// What a run of the program came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ran {
+pub(crate) struct Ran {
     pub stdout: Vec<u8>,
     pub stderr: String,
     /// The exit code; none if a signal ended it.
@@ -31,38 +31,38 @@ impl From<Output> for Ran {
 impl Ran {
     /// The same, if it is a success without a word on stderr.
     #[track_caller]
-    pub fn good(self) -> Self {
+    pub(crate) fn good(self) -> Self {
         assert_eq!((self.code, &*self.stderr), (Some(0), ""));
         self
     }
 
-    pub fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         std::str::from_utf8(&self.stdout).unwrap()
     }
 
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.stdout).unwrap()
     }
 }
 
 /// Runs drift where the tests run.
-pub fn drift(arguments: &[&str]) -> Ran {
+pub(crate) fn drift(arguments: &[&str]) -> Ran {
     program().args(arguments).output().unwrap().into()
 }
 
 /// A folder to work in, gone when dropped.
-pub struct Folder(tempfile::TempDir);
+pub(crate) struct Folder(tempfile::TempDir);
 
 impl Folder {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Folder(tempfile::tempdir().unwrap())
     }
 
-    pub fn path(&self) -> PathBuf {
+    pub(crate) fn path(&self) -> PathBuf {
         self.0.path().to_owned()
     }
 
-    pub fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+    pub(crate) fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.0.path().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, content).unwrap();
@@ -70,17 +70,17 @@ impl Folder {
     }
 
     /// The content of a file.
-    pub fn read(&self, name: &str) -> Vec<u8> {
+    pub(crate) fn read(&self, name: &str) -> Vec<u8> {
         std::fs::read(self.0.path().join(name)).unwrap()
     }
 
     /// Runs drift in the folder.
-    pub fn drift(&self, arguments: &[&str]) -> Ran {
+    pub(crate) fn drift(&self, arguments: &[&str]) -> Ran {
         program().args(arguments).current_dir(&self.0).output().unwrap().into()
     }
 
     /// Everything below the folder, hidden or not, by name, with the size of files.
-    pub fn listing(&self) -> BTreeMap<PathBuf, u64> {
+    pub(crate) fn listing(&self) -> BTreeMap<PathBuf, u64> {
         let mut found = BTreeMap::new();
         let mut folders = vec![self.path()];
         while let Some(folder) = folders.pop() {
@@ -97,12 +97,12 @@ impl Folder {
 
 /// The folder of shared development data: `$DRIFT_SHARED`, else `../shared` beside the checkout. Tests that need it are
 /// ignored where `build.rs` did not find it.
-pub fn shared() -> PathBuf {
+pub(crate) fn shared() -> PathBuf {
     more().expect("no shared data: set DRIFT_SHARED")
 }
 
 /// The same where it is present, for tests that only check more of the same with it.
-pub fn more() -> Option<PathBuf> {
+pub(crate) fn more() -> Option<PathBuf> {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared");
     let folder = std::env::var_os("DRIFT_SHARED").map_or_else(beside, PathBuf::from);
     folder.join("tokenizers").is_dir().then_some(folder)
@@ -110,7 +110,7 @@ pub fn more() -> Option<PathBuf> {
 
 /// The Python that has these modules: `$DRIFT_PYTHON`, else `python3`. Tests that need it are ignored where `build.rs` did
 /// not find the modules.
-pub fn python_with(modules: &str) -> String {
+pub(crate) fn python_with(modules: &str) -> String {
     let python = std::env::var("DRIFT_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let output = Command::new(&python).args(["-c", &format!("import {modules}")]).output().unwrap();
     assert!(output.status.success(), "{python} lacks {modules}: {}", String::from_utf8_lossy(&output.stderr));
@@ -118,11 +118,11 @@ pub fn python_with(modules: &str) -> String {
 }
 
 /// The names of the shared tokenizers.
-pub const SHARED_TOKENIZERS: [&str; 6] =
+pub(crate) const SHARED_TOKENIZERS: [&str; 6] =
     ["qwen3", "qwen3-custom", "llama-3.2", "llama-3.2-chem", "cl100k", "mistral-v1"];
 
 /// Every shared text in a dialect, `embedded_smiles` or `embedded_smiles_stripped`, without tags.
-pub fn shared_texts(shared: &Path, field: &str) -> Vec<String> {
+pub(crate) fn shared_texts(shared: &Path, field: &str) -> Vec<String> {
     let mut texts = Vec::new();
     for file in ["geom_conformers.jsonl", "xtb_moses_aq.jsonl.gz", "etkdg_drugs_test.jsonl.gz"] {
         let reader = drift::io::open(&shared.join("geom").join(file)).unwrap();

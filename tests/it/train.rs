@@ -23,7 +23,7 @@ use super::train_reference::reference;
 const VOCABULARY: usize = 37;
 
 /// A decoder with odd sizes, several query heads to a pair, and nothing equal to anything else.
-pub fn config(architecture: Architecture) -> Config {
+pub(crate) fn config(architecture: Architecture) -> Config {
     Config {
         architecture,
         vocab_size: VOCABULARY,

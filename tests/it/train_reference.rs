@@ -8,7 +8,7 @@ use drift::train::parameters::ParameterLayout;
 type Result<T> = candle_core::Result<T>;
 
 /// The loss of a pack and its gradient by every parameter, in the order of the layout.
-pub fn reference(
+pub(crate) fn reference(
     config: &Config,
     layout: &ParameterLayout,
     flat: &[f32],

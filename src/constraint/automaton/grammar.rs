@@ -17,7 +17,7 @@ use crate::tokenizer::Tokenizer;
 const INTEGERS: usize = 100;
 
 /// The states where blocks begin.
-pub struct Starts {
+pub(super) struct Starts {
     /// Plain, behind `<` or `<-`; none if every block is isolated.
     pub plain: Option<StateId>,
     /// Isolated, before `<`.
@@ -25,7 +25,7 @@ pub struct Starts {
 }
 
 /// Builds the states of all blocks of a dialect. `None` if the tokens do not determine the text.
-pub fn build(
+pub(super) fn build(
     states: &mut States,
     pieces: &Pieces,
     isolation: Option<&Isolation>,

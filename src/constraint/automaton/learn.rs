@@ -9,7 +9,7 @@ use crate::tokenizer::cuts::{Cuts, SPACE};
 use crate::tokenizer::{SOME_PROMPT, Token, Tokenizer};
 
 /// The parts of blocks and their tokens.
-pub struct Pieces {
+pub(super) struct Pieces {
     /// Tokens of every digit run, by length and value: `runs[length - 1][value]`.
     runs: Vec<Vec<Vec<u32>>>,
     /// `.`
@@ -22,7 +22,7 @@ pub struct Pieces {
 
 /// How blocks that are cut out of the text are cut further.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Isolation {
+pub(super) struct Isolation {
     /// Numbers of isolated blocks lie below this in magnitude.
     pub range: Range,
     /// How many decimals their numbers may have, in order.
@@ -34,10 +34,10 @@ pub struct Isolation {
 }
 
 /// A pre-token of an isolated block: its slots. A last decimal of the stripped dialect is marked, for it is not zero.
-pub type PreToken = Vec<(BlockSlot, bool)>;
+pub(super) type PreToken = Vec<(BlockSlot, bool)>;
 
 /// An error that names the tokenizer.
-pub fn refuse(tokenizer: &Tokenizer, problem: impl std::fmt::Display) -> Error {
+pub(super) fn refuse(tokenizer: &Tokenizer, problem: impl std::fmt::Display) -> Error {
     let problem = format!("the automaton cannot be proved for this tokenizer: {problem}");
     Error::input(&tokenizer.name, problem, "take the allowlist, or another tokenizer")
 }
@@ -45,7 +45,7 @@ pub fn refuse(tokenizer: &Tokenizer, problem: impl std::fmt::Display) -> Error {
 /// The ids of the tokens that cover exactly the bytes from `start` to `end`; `None` if a token crosses a border.
 ///
 /// Tokens may share a place: a space that the tokenizer puts before a text is held to be where the text begins.
-pub fn covering(tokens: &[Token], start: usize, end: usize) -> Option<Vec<u32>> {
+pub(super) fn covering(tokens: &[Token], start: usize, end: usize) -> Option<Vec<u32>> {
     let first = tokens.iter().position(|token| token.start >= start)?;
     let count = tokens[first..].iter().take_while(|token| token.end <= end).count();
     let covered = &tokens[first..first + count];
@@ -66,7 +66,7 @@ impl Pieces {
     ///
     /// # Errors
     /// If a token crosses the border of a digit run.
-    pub fn learn(tokenizer: &Tokenizer, dialect: Dialect) -> Result<Self> {
+    pub(super) fn learn(tokenizer: &Tokenizer, dialect: Dialect) -> Result<Self> {
         // Integer parts have one or two digits.
         let longest = dialect.decimals().max(2);
         let mut runs = Vec::with_capacity(longest);
@@ -105,7 +105,7 @@ impl Pieces {
     }
 
     /// The tokens of a run of `length` digits.
-    pub fn run(&self, length: usize, value: usize) -> &[u32] {
+    pub(super) fn run(&self, length: usize, value: usize) -> &[u32] {
         &self.runs[length - 1][value]
     }
 }
@@ -115,7 +115,7 @@ impl Isolation {
     ///
     /// # Errors
     /// If it cannot split a block into pre-tokens.
-    pub fn learn(tokenizer: &Tokenizer, dialect: Dialect) -> Result<Option<Self>> {
+    pub(super) fn learn(tokenizer: &Tokenizer, dialect: Dialect) -> Result<Option<Self>> {
         if dialect.separator() != Separator::Comma {
             // Extended tokenizers isolate blocks with commas.
             return Ok(None);
@@ -227,7 +227,7 @@ fn cuts(tokenizer: &Tokenizer, slots: &[(BlockSlot, bool)], integer: usize) -> R
 
 /// What stands on one side of a copied text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
+pub(super) enum Side {
     /// The answer begins or ends.
     End,
     /// A block of this mode; if it is the next one, whether it begins with `-`.
@@ -235,7 +235,7 @@ pub enum Side {
 }
 
 /// What copied texts are asked with.
-pub struct Copier<'a> {
+pub(super) struct Copier<'a> {
     /// The tokenizer.
     pub tokenizer: &'a Tokenizer,
     /// Some block that the tokenizer isolates, if it does.
@@ -249,7 +249,7 @@ impl Copier<'_> {
     ///
     /// # Errors
     /// If a token crosses the border between them and a digit, or two ways to cut them are equally likely.
-    pub fn tokens(&self, before: Side, text: &str, after: Side) -> Result<Vec<u32>> {
+    pub(super) fn tokens(&self, before: Side, text: &str, after: Side) -> Result<Vec<u32>> {
         let mut whole = match before {
             Side::End => String::new(),
             Side::Block(Mode::Plain, _) => format!("[C]<{PLAIN_BLOCK}"),

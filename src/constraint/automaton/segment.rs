@@ -13,17 +13,17 @@ use crate::text::{CONFORMER_CLOSE, CONFORMER_OPEN};
 use crate::tokenizer::Tokenizer;
 
 /// Where a segment leads when the text is over.
-pub const OVER: u32 = u32::MAX;
+pub(super) const OVER: u32 = u32::MAX;
 
 /// Masks of the states in which a block may end, with the tokens that begin the segment behind it; by number of state.
-pub type ExitMasks = Vec<Box<[u32]>>;
+pub(super) type ExitMasks = Vec<Box<[u32]>>;
 
 /// What is known of exit masks: by the mode of the block before, and by the tokens that begin the segment.
-pub type KnownExits = Mutex<BTreeMap<(Mode, Vec<u32>), Arc<ExitMasks>>>;
+pub(super) type KnownExits = Mutex<BTreeMap<(Mode, Vec<u32>), Arc<ExitMasks>>>;
 
 /// A copied text. Places are numbered as [`super::super::State::inner`]: below the automaton's number of states they are
 /// states of the next block, from there on nodes of the segment.
-pub struct Segment {
+pub(super) struct Segment {
     /// Where it begins, by the mode of the block before.
     pub roots: [Option<u32>; 2],
     /// The places in the copied text.
@@ -33,7 +33,7 @@ pub struct Segment {
 }
 
 /// A place in the copied text; ids are sorted.
-pub struct SegmentNode {
+pub(super) struct SegmentNode {
     /// What may come next.
     pub ids: Box<[u32]>,
     /// Where it leads.
@@ -44,7 +44,7 @@ pub struct SegmentNode {
 type Way = (Vec<u32>, Option<Mode>);
 
 /// Makes segments.
-pub struct Segments<'a> {
+pub(super) struct Segments<'a> {
     pub tokenizer: &'a Tokenizer,
     pub automaton: &'a Automaton,
     pub exits: &'a KnownExits,
@@ -52,7 +52,7 @@ pub struct Segments<'a> {
 
 impl Segments<'_> {
     /// The segment of a key: the text, `^` or `>` before and `$` or `<` behind it.
-    pub fn make(&self, key: &str) -> Result<Segment> {
+    pub(super) fn make(&self, key: &str) -> Result<Segment> {
         let (first, last) = (key.starts_with('^'), key.ends_with('$'));
         let piece = &key[1..key.len() - 1];
         let open = if first { CONFORMER_OPEN } else { "" };

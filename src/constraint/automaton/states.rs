@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 /// How the brackets of a block are tokenised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Mode {
+pub(super) enum Mode {
     /// `<` and `>` belong to the text around the block.
     Plain = 0,
     /// The block is cut out of the text with its brackets, as drift's extended tokenizers do.
@@ -13,11 +13,11 @@ pub enum Mode {
 }
 
 /// The number of a state.
-pub type StateId = u32;
+pub(super) type StateId = u32;
 
 /// A state: which tokens lead where, and whether the block may end here.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub struct Node {
+pub(super) struct Node {
     /// By token.
     pub edges: Vec<(u32, StateId)>,
     /// The block may end here, in this mode.
@@ -25,11 +25,11 @@ pub struct Node {
 }
 
 /// A sequence of tokens, and the state that it leads to.
-pub type Path = (Vec<u32>, StateId);
+pub(super) type Path = (Vec<u32>, StateId);
 
 /// The states of a language.
 #[derive(Default)]
-pub struct States {
+pub(super) struct States {
     nodes: Vec<Node>,
     known: HashMap<Node, StateId>,
     unions: HashMap<(StateId, StateId), Option<StateId>>,
@@ -37,12 +37,12 @@ pub struct States {
 
 impl States {
     /// A state by its number.
-    pub fn node(&self, id: StateId) -> &Node {
+    pub(super) fn node(&self, id: StateId) -> &Node {
         &self.nodes[id as usize]
     }
 
     /// The one state that is equal to `node`.
-    pub fn intern(&mut self, node: Node) -> StateId {
+    pub(super) fn intern(&mut self, node: Node) -> StateId {
         if let Some(&id) = self.known.get(&node) {
             return id;
         }
@@ -53,12 +53,12 @@ impl States {
     }
 
     /// The state where a block ends.
-    pub fn exit(&mut self, mode: Mode) -> StateId {
+    pub(super) fn exit(&mut self, mode: Mode) -> StateId {
         self.intern(Node { edges: Vec::new(), exit: Some(mode) })
     }
 
     /// The state that begins all `paths`; `None` if the same tokens would end a block in two modes.
-    pub fn trie(&mut self, mut paths: Vec<Path>) -> Option<StateId> {
+    pub(super) fn trie(&mut self, mut paths: Vec<Path>) -> Option<StateId> {
         paths.sort();
         self.trie_below(&paths, 0)
     }
@@ -82,7 +82,7 @@ impl States {
     }
 
     /// The state that allows what either allows; `None` if the same tokens would end a block in two modes.
-    pub fn union(&mut self, a: StateId, b: StateId) -> Option<StateId> {
+    pub(super) fn union(&mut self, a: StateId, b: StateId) -> Option<StateId> {
         if a == b {
             return Some(a);
         }

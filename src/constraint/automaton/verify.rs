@@ -19,7 +19,7 @@ const ROUNDS: usize = 6;
 ///
 /// # Errors
 /// The first text that differs.
-pub fn verify(processor: &AutomatonProcessor, dialect: Dialect) -> Result<()> {
+pub(super) fn verify(processor: &AutomatonProcessor, dialect: Dialect) -> Result<()> {
     let tokenizer = &*processor.tokenizer;
     let mut random = ChaCha8Rng::seed_from_u64(0);
     for skeleton in BUILT_IN_SKELETONS {

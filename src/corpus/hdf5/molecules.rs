@@ -11,7 +11,7 @@ use crate::corpus::{Conformer, Context, Emit};
 use crate::error::{Error, Result};
 
 /// Å in one bohr (CODATA 2018).
-pub const ANGSTROM_PER_BOHR: f64 = 0.529_177_210_903;
+pub(super) const ANGSTROM_PER_BOHR: f64 = 0.529_177_210_903;
 
 /// The dataset that names a group's elements in both layouts.
 const NUMBERS: &str = "atomic_numbers";

@@ -53,13 +53,13 @@ pub(super) struct Stream<'a, T> {
 
 impl<'a, T: H5Type> Stream<'a, T> {
     /// Opens the dataset, see [`open`].
-    pub fn open(container: &'a Container<'a>, field: Field) -> Result<Self> {
+    pub(super) fn open(container: &'a Container<'a>, field: Field) -> Result<Self> {
         let (dataset, rows) = open::<T>(container, field)?;
         Ok(Stream { container, field, dataset, rows, next: 0, buffer: Vec::new(), start: 0 })
     }
 
     /// All rows of the dataset.
-    pub fn rows(&self) -> usize {
+    pub(super) fn rows(&self) -> usize {
         self.rows
     }
 
@@ -67,7 +67,7 @@ impl<'a, T: H5Type> Stream<'a, T> {
     ///
     /// # Errors
     /// If the file holds fewer, or they cannot be read.
-    pub fn take(&mut self, rows: usize) -> Result<&[T]> {
+    pub(super) fn take(&mut self, rows: usize) -> Result<&[T]> {
         let wanted = rows * self.field.width;
         while self.buffer.len() - self.start < wanted {
             let rows = self.field.chunk_rows().min(self.rows - self.next);

@@ -48,17 +48,17 @@ pub(super) struct Pull<'a> {
 
 impl<'a> Pull<'a> {
     /// Reads `reader`, which messages call `name`.
-    pub fn new(name: String, reader: &'a mut dyn BufRead, job: &'a Job) -> Self {
+    pub(super) fn new(name: String, reader: &'a mut dyn BufRead, job: &'a Job) -> Self {
         Pull { name, reader, job, window: vec![0; WINDOW].into(), at: 0, end: 0, before: 0 }
     }
 
     /// Bytes taken so far.
-    pub fn offset(&self) -> u64 {
+    pub(super) fn offset(&self) -> u64 {
         self.before + self.at as u64
     }
 
     /// An error at byte `offset`.
-    pub fn error(&self, offset: u64, problem: &str) -> Error {
+    pub(super) fn error(&self, offset: u64, problem: &str) -> Error {
         Error::input(
             format!("{}: byte {offset}", self.name),
             problem,
@@ -67,17 +67,17 @@ impl<'a> Pull<'a> {
     }
 
     /// Whether the input is used up.
-    pub fn is_end(&mut self) -> Result<bool> {
+    pub(super) fn is_end(&mut self) -> Result<bool> {
         Ok(self.at == self.end && self.refill()? == 0)
     }
 
     /// What is in the window, without reading on.
-    pub fn peek(&self) -> &[u8] {
+    pub(super) fn peek(&self) -> &[u8] {
         &self.window[self.at..self.end]
     }
 
     /// Takes `n` bytes of the window.
-    pub fn advance(&mut self, n: usize) {
+    pub(super) fn advance(&mut self, n: usize) {
         self.at = (self.at + n).min(self.end);
     }
 
@@ -128,7 +128,7 @@ impl<'a> Pull<'a> {
     }
 
     /// The next header.
-    pub fn header(&mut self) -> Result<Header> {
+    pub(super) fn header(&mut self) -> Result<Header> {
         let [first] = self.bytes()?;
         Ok(match first {
             0x00..=0x7f => Header::Number(f64::from(first)),
@@ -170,7 +170,7 @@ impl<'a> Pull<'a> {
     }
 
     /// The next value if it is text (or bytes) of at most [`MAX_TEXT`] bytes in UTF-8; else it is passed over.
-    pub fn text(&mut self) -> Result<Option<&str>> {
+    pub(super) fn text(&mut self) -> Result<Option<&str>> {
         match self.header()? {
             Header::Text(len) | Header::Bytes(len) if len <= MAX_TEXT => {
                 self.need(len)?;
@@ -185,13 +185,13 @@ impl<'a> Pull<'a> {
     }
 
     /// Passes over the next value.
-    pub fn skip(&mut self) -> Result<()> {
+    pub(super) fn skip(&mut self) -> Result<()> {
         let header = self.header()?;
         self.skip_rest(header)
     }
 
     /// Passes over what follows a header.
-    pub fn skip_rest(&mut self, header: Header) -> Result<()> {
+    pub(super) fn skip_rest(&mut self, header: Header) -> Result<()> {
         // How many values are still to come at each level.
         let mut open: Vec<u64> = Vec::new();
         let mut header = header;

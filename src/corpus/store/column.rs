@@ -15,7 +15,7 @@ pub(super) struct Column {
 
 impl Column {
     /// Creates an empty, extendible, chunked dataset with shuffle and deflate; its group exists.
-    pub fn create(file: &H5File, field: Field) -> rust_hdf5::Result<Self> {
+    pub(super) fn create(file: &H5File, field: Field) -> rust_hdf5::Result<Self> {
         let dataset = match (field.element, field.width) {
             (4, 3) => create::<i32>(file, field),
             (4, _) => create::<u32>(file, field),
@@ -26,12 +26,12 @@ impl Column {
     }
 
     /// Rows so far.
-    pub fn rows(&self) -> usize {
+    pub(super) fn rows(&self) -> usize {
         self.chunks * self.field.chunk_rows() + self.pending.len() / (self.field.element * self.field.width)
     }
 
     /// Takes the longest part of `bytes` that fits into the chunk, and gives the chunk back if that fills it.
-    pub fn fill(&mut self, bytes: &mut &[u8], column: usize) -> Option<Chunk> {
+    pub(super) fn fill(&mut self, bytes: &mut &[u8], column: usize) -> Option<Chunk> {
         if self.pending.capacity() == 0 {
             // Small stores stay small: the first chunk grows as it fills, the later ones are sure to be needed.
             let capacity = if self.chunks == 0 { 4096 } else { CHUNK_BYTES };
@@ -44,7 +44,7 @@ impl Column {
     }
 
     /// The last, unfinished chunk, padded with zeros, and the number of rows that count; `None` if there is none.
-    pub fn last(&mut self, column: usize) -> Option<Chunk> {
+    pub(super) fn last(&mut self, column: usize) -> Option<Chunk> {
         if self.pending.is_empty() {
             return None;
         }
@@ -60,12 +60,12 @@ impl Column {
     }
 
     /// Writes a compressed chunk.
-    pub fn write(&self, chunk: &Chunk) -> rust_hdf5::Result<()> {
+    pub(super) fn write(&self, chunk: &Chunk) -> rust_hdf5::Result<()> {
         self.dataset.write_chunk_raw(chunk.index, &chunk.bytes, 0)
     }
 
     /// Sets the number of rows that count.
-    pub fn set_rows(&self, rows: usize) -> rust_hdf5::Result<()> {
+    pub(super) fn set_rows(&self, rows: usize) -> rust_hdf5::Result<()> {
         self.dataset.set_extent(&shape(self.field, rows))
     }
 }

@@ -44,7 +44,7 @@ impl Compressor {
     ///
     /// # Errors
     /// If the system refuses a thread.
-    pub fn new(threads: usize, level: u32) -> io::Result<Self> {
+    pub(super) fn new(threads: usize, level: u32) -> io::Result<Self> {
         let workers = (0..threads.max(1)).map(|_| worker(level)).collect::<io::Result<_>>()?;
         Ok(Compressor { workers, sent: 0, taken: 0 })
     }
@@ -53,7 +53,7 @@ impl Compressor {
     ///
     /// # Errors
     /// If the thread is gone, which only a panic inside it could cause.
-    pub fn send(&mut self, chunk: Chunk) -> io::Result<()> {
+    pub(super) fn send(&mut self, chunk: Chunk) -> io::Result<()> {
         let worker = &self.workers[self.sent % self.workers.len()];
         worker.jobs.send(chunk).map_err(|_| gone())?;
         self.sent += 1;
@@ -61,7 +61,7 @@ impl Compressor {
     }
 
     /// Whether as many chunks are in flight as may be; this is what bounds the memory.
-    pub fn full(&self) -> bool {
+    pub(super) fn full(&self) -> bool {
         self.sent - self.taken >= AHEAD * self.workers.len()
     }
 
@@ -69,7 +69,7 @@ impl Compressor {
     ///
     /// # Errors
     /// As [`send`](Self::send).
-    pub fn take(&mut self) -> io::Result<Option<Chunk>> {
+    pub(super) fn take(&mut self) -> io::Result<Option<Chunk>> {
         if self.taken == self.sent {
             return Ok(None);
         }

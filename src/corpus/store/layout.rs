@@ -7,7 +7,7 @@ use crate::text::{Precision, Written};
 pub const SCHEMA: &str = "drift.corpus/1";
 
 /// The part of [`SCHEMA`] that no version changes.
-pub const SCHEMA_NAME: &str = "drift.corpus/";
+pub(crate) const SCHEMA_NAME: &str = "drift.corpus/";
 
 /// The value of the root attribute `unit`: `1e-4 angstrom` for four decimals.
 pub(crate) fn unit(precision: Precision) -> String {
@@ -43,7 +43,7 @@ impl Field {
     }
 
     /// Rows of a full chunk.
-    pub fn chunk_rows(self) -> usize {
+    pub(crate) fn chunk_rows(self) -> usize {
         CHUNK_BYTES / (self.element * self.width)
     }
 }

@@ -49,8 +49,8 @@ pub(super) struct Face {
 }
 
 impl Face {
-    pub const PLAIN: Face = Face { family: "sans-serif", bold: false };
-    pub const CODE: Face = Face { family: "monospace", bold: false };
+    pub(super) const PLAIN: Face = Face { family: "sans-serif", bold: false };
+    pub(super) const CODE: Face = Face { family: "monospace", bold: false };
 }
 
 /// Writes `text` in [`TEXT`] pixels, centred on the height of `at`.
@@ -102,16 +102,16 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    pub fn x_pixel(&self, value: f64) -> i32 {
+    pub(super) fn x_pixel(&self, value: f64) -> i32 {
         scale(value, self.x, (self.left, self.right))
     }
 
-    pub fn y_pixel(&self, value: f64) -> i32 {
+    pub(super) fn y_pixel(&self, value: f64) -> i32 {
         scale(value, self.y, (self.bottom, self.top))
     }
 
     /// Vertical grid lines at `ticks`, their labels below, and `name` under those.
-    pub fn x_axis(&self, area: &Area, ticks: &[(f64, String)], name: &str, grid: bool) -> Drawn {
+    pub(super) fn x_axis(&self, area: &Area, ticks: &[(f64, String)], name: &str, grid: bool) -> Drawn {
         for (value, label) in ticks {
             let x = self.x_pixel(*value);
             if grid {
@@ -123,7 +123,7 @@ impl Frame {
     }
 
     /// Horizontal grid lines at `ticks`, their labels to the left, and `name` upwards beside those.
-    pub fn y_axis(&self, area: &Area, ticks: &[(f64, String)], name: &str) -> Drawn {
+    pub(super) fn y_axis(&self, area: &Area, ticks: &[(f64, String)], name: &str) -> Drawn {
         for (value, label) in ticks {
             let y = self.y_pixel(*value);
             line(area, (self.left, y), (self.right, y), GRID_RGB)?;
