@@ -1,4 +1,7 @@
 //! Two records side by side: of `drift eval`, or Chrome traces such as PyTorch's profiler writes.
+//!
+//! Records of every version are compared, older ones too, that lack fields; so figures are taken by name. Whoever wants a record
+//! of this version whole reads an [`EvalReport`](super::record::EvalReport).
 
 use std::collections::BTreeMap;
 use std::io::Read;

@@ -14,7 +14,7 @@ const INITIAL_DEVIATION: f32 = 0.02;
 
 /// One tensor of a checkpoint.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Parameter {
+pub struct TensorLayout {
     /// Its name in Hugging Face checkpoints.
     pub name: String,
     /// Its shape, row-major: `[out, in]` for products, `[size]` for norms.
@@ -33,7 +33,7 @@ enum Initial {
     Normal(f32),
 }
 
-impl Parameter {
+impl TensorLayout {
     /// Whether weight decay pulls it to zero: matrices, not the scales of norms.
     pub fn decays(&self) -> bool {
         self.shape.len() > 1
@@ -63,7 +63,7 @@ pub struct LayerLayout {
 #[derive(Debug, Clone)]
 pub struct ParameterLayout {
     /// Every tensor, without gaps.
-    pub parameters: Vec<Parameter>,
+    pub parameters: Vec<TensorLayout>,
     /// `[vocabulary, hidden]`; also the LM head.
     pub embedding: Range<usize>,
     /// By layer.
@@ -111,7 +111,7 @@ fn normal(random: &mut ChaCha8Rng) -> f32 {
 
 #[derive(Default)]
 struct Builder {
-    parameters: Vec<Parameter>,
+    parameters: Vec<TensorLayout>,
     end: usize,
 }
 
@@ -119,7 +119,7 @@ impl Builder {
     fn add(&mut self, name: &str, shape: Vec<usize>, initial: Initial) -> Range<usize> {
         let range = self.end..self.end + shape.iter().product::<usize>();
         self.end = range.end;
-        self.parameters.push(Parameter {
+        self.parameters.push(TensorLayout {
             name: format!("{name}.weight"),
             shape,
             range: range.clone(),
