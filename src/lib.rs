@@ -95,14 +95,14 @@
 //!
 //! ```
 //! use drift::corpus::Texts;
-//! use drift::design::{Aim, Kind, Plan, Range, train};
+//! use drift::design::{Aim, ExtensionPlan, Range, SchemeKind, train};
 //! use drift::{Dialect, Job, Tokenizer};
 //!
 //! let (base, json) = Tokenizer::load_with_json("qwen-like".as_ref())?;
-//! let plan = Plan {
+//! let plan = ExtensionPlan {
 //!     base_json: serde_json::from_slice(&json).expect("JSON"),
 //!     base,
-//!     kind: Kind::Fused,
+//!     kind: SchemeKind::Fused,
 //!     dialect: Dialect::FIXED,
 //!     fewest_decimals: None,
 //!     range: Range::new(1)?, // numbers below 1 Å, so that this page is checked in no time

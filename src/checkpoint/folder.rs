@@ -70,6 +70,12 @@ impl ModelFolder {
         self.file(name).map(|_| self.needed_json(name, refuse)).transpose()
     }
 
+    /// A field of the recipe that `drift train-model` leaves beside its weights, where there is one that can be read.
+    pub fn recipe<T: DeserializeOwned>(&self, pointer: &str) -> Option<T> {
+        let recipe: Value = self.json(RECIPE, |e| (e.to_string(), "")).ok()??;
+        serde_json::from_value(recipe.pointer(pointer)?.clone()).ok()
+    }
+
     /// A file of settings in JSON that has to be there.
     ///
     /// # Errors

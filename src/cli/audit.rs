@@ -5,9 +5,8 @@ use std::path::PathBuf;
 use super::output::Output;
 use super::values::{BlockArgs, DialectOrAuto, check_placeholder};
 use crate::audit::{AuditPlan, AuditReport, audit};
+use crate::checkpoint::ModelFolder;
 use crate::error::Error;
-#[cfg(feature = "generate")]
-use crate::eval::recipe_dialect;
 use crate::job::Job;
 use crate::report::audit_view::{audit_table, drift_table, examples_table, geometry_table, their_table};
 use crate::report::format::thousands;
@@ -52,7 +51,8 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
         .into());
     }
     let folders = [&args.model, &args.tokenizer];
-    let recipe = folders.into_iter().flatten().find_map(|folder| recipe_dialect(folder));
+    let said = |folder: &PathBuf| ModelFolder::new(folder).recipe("/recipe/dialect");
+    let recipe: Option<Dialect> = folders.into_iter().flatten().find_map(said);
     let asked = args.blocks.asked(None);
     let like = asked.over(recipe.unwrap_or(Dialect::FIXED));
     let plan = AuditPlan {
@@ -77,12 +77,6 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
     }
     report.warnings.iter().for_each(|warning| output.note(&format!("warning: {warning}")));
     output.text(&render(&report, output))
-}
-
-/// Recipes are read where models are.
-#[cfg(not(feature = "generate"))]
-fn recipe_dialect(_: &std::path::Path) -> Option<crate::text::Dialect> {
-    None
 }
 
 /// Skipped records that a terminal shows.

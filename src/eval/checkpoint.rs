@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use serde_json::Value;
 
 use super::plan::{EngineChoice, EvalPlan, ModelChoice};
-use crate::checkpoint::{ModelFolder, RECIPE};
+use crate::checkpoint::ModelFolder;
 use crate::constraint::Specials;
 use crate::corpus::{Conformers, Embedded};
 use crate::error::{Error, Parameter, Result};
@@ -71,7 +71,8 @@ impl Checkpoint {
     fn of_folder(folder: &Path, name: String, plan: &EvalPlan) -> Result<Self> {
         let mut tokenizer = Tokenizer::load(plan.tokenizer.as_deref().unwrap_or(folder))?;
         if plan.tokenizer.is_none() {
-            tokenizer.name = recipe_tokenizer(folder).unwrap_or_else(|| name.clone());
+            tokenizer.name =
+                ModelFolder::new(folder).recipe("/recipe/tokenizer").unwrap_or_else(|| name.clone());
         }
         let config = Config::load(folder)?;
         let ends = end_of_text(folder, &config, &tokenizer)?;
@@ -80,7 +81,8 @@ impl Checkpoint {
             EngineChoice::CandleTransformers => Engine::candle_transformers(folder, &plan.device)?,
         };
         config.check_vocabulary(&tokenizer)?;
-        let dialect = plan.dialect.over(recipe_dialect(folder).unwrap_or(Dialect::FIXED));
+        let dialect =
+            plan.dialect.over(ModelFolder::new(folder).recipe("/recipe/dialect").unwrap_or(Dialect::FIXED));
         let mut inputs = vec![tokenizer.source.clone()];
         inputs.extend(weights(folder)?);
         let specials = specials(ends, &config);
@@ -132,24 +134,10 @@ fn unpacked() -> Result<tempfile::TempDir> {
     Ok(folder)
 }
 
-/// A field of the recipe that `drift train-model` leaves beside its weights.
-fn recipe(folder: &Path, pointer: &str) -> Option<Value> {
-    let recipe: Value = ModelFolder::new(folder).json(RECIPE, |e| (e.to_string(), "")).ok()??;
-    recipe.pointer(pointer).cloned()
-}
-
-/// The dialect that a model was trained on, where the recipe in its folder says so.
-pub fn recipe_dialect(folder: &Path) -> Option<Dialect> {
-    serde_json::from_value(recipe(folder, "/recipe/dialect")?).ok()
-}
-
-fn recipe_tokenizer(folder: &Path) -> Option<String> {
-    serde_json::from_value(recipe(folder, "/recipe/tokenizer")?).ok()
-}
-
 /// How the training text spells hydrogens, where it was the embedded corpus, by its hash.
 fn recipe_spelling(folder: &Path) -> Result<Option<Spelling>> {
-    let Some(Value::Array(inputs)) = recipe(folder, "/recipe/inputs") else { return Ok(None) };
+    let inputs: Option<Vec<Value>> = ModelFolder::new(folder).recipe("/recipe/inputs");
+    let Some(inputs) = inputs else { return Ok(None) };
     let own = Embedded::source();
     if !inputs.iter().any(|input| input["sha256"] == *own.sha256) {
         return Ok(None);

@@ -23,6 +23,5 @@ mod run;
 mod subject;
 mod tally;
 
-pub use checkpoint::recipe_dialect;
 pub use environment::cpu_seconds;
 pub use evaluate::{Evaluation, TextRecord, evaluate};
