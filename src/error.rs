@@ -97,6 +97,8 @@ parameters! {
     Context = "context",
     /// The conformers.
     Corpus = "corpus",
+    /// Decimals of coordinates.
+    Decimals = "decimals",
     /// What computes.
     Device = "device",
     /// How decimals are written.

@@ -42,7 +42,7 @@ pub use read::{ReadSummary, SKIPPED_LISTED, read};
 pub use source::Format;
 pub use split::Part;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::text::{Fixed, Reading, Written};
 
@@ -73,7 +73,7 @@ pub enum AtomOrder {
 }
 
 /// A record that could not be read.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skipped {
     /// The file, and the member of the archive after a `:`.
     pub file: String,

@@ -1,13 +1,13 @@
 //! That nothing better exists: least harm reached, least harm possible, and why no string lies between them.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::attainable::Attainable;
 use super::counts::{Damage, OPTIONS};
 use super::objective::Objective;
 
 /// Least harm reached, least harm possible, and the difference.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Certificate {
     /// `[u, r, j]` of the chosen placeholder: a share of blocks, Å, tokens per block.
     pub objective: [f64; 3],

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::assignment::{ClassProblem, ClassifiedConformer};
 use super::certificate::Certificate;
@@ -31,10 +31,10 @@ pub struct Sampled {
 }
 
 /// What one way to class blocks would gain.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PartitionReport {
     /// The function of the skeleton.
-    pub partition: &'static str,
+    pub partition: Partition,
     /// The classes that occur, with the placeholder of each.
     pub classes: Vec<ClassReport>,
     /// Of this assignment, on the half of molecules that it was chosen on.
@@ -46,15 +46,54 @@ pub struct PartitionReport {
     /// Whether argmin's search reached the bound by itself.
     pub search_reached_bound: bool,
     /// The part of harm that is compared: the first one that differs on the other half.
-    pub compared: &'static str,
+    pub compared: ComparedHarm,
     /// Single placeholder minus classes on the other half, by molecule; none if nothing differs.
     pub gain: Option<Paired>,
     /// Whether the gain is positive and significant: p < 0.01 over the number of partitions tried (Bonferroni).
     pub significant: bool,
 }
 
+/// The part of harm in which two choices are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ComparedHarm {
+    /// u.
+    #[serde(rename = "unparsable_blocks")]
+    UnparsableBlocks,
+    /// r.
+    #[serde(rename = "rmsd_angstrom")]
+    Rmsd,
+    /// j.
+    #[serde(rename = "junk_tokens_per_block")]
+    JunkTokens,
+    /// They are alike.
+    #[serde(rename = "nothing differs")]
+    Nothing,
+}
+
+impl ComparedHarm {
+    /// Its place in `[u, r, j]`.
+    pub fn place(self) -> Option<usize> {
+        match self {
+            ComparedHarm::UnparsableBlocks => Some(0),
+            ComparedHarm::Rmsd => Some(1),
+            ComparedHarm::JunkTokens => Some(2),
+            ComparedHarm::Nothing => None,
+        }
+    }
+
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            ComparedHarm::UnparsableBlocks => "unparsable_blocks",
+            ComparedHarm::Rmsd => "rmsd_angstrom",
+            ComparedHarm::JunkTokens => "junk_tokens_per_block",
+            ComparedHarm::Nothing => "nothing differs",
+        }
+    }
+}
+
 /// What was chosen on one half of the molecules does on the other.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Judged {
     /// Conformers of that half.
     pub conformers: u64,
@@ -65,10 +104,10 @@ pub struct Judged {
 }
 
 /// One class and its placeholder.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClassReport {
     /// The class.
-    pub class: &'static str,
+    pub class: String,
     /// How many blocks of the sample are in it.
     pub blocks: u64,
     /// Its placeholder.
@@ -123,12 +162,12 @@ fn analyse_one(plan: &ClassPlan<'_>, partition: Partition, sample: &[Sampled]) -
         all.filter(|(c, _)| usize::from(*c) == class).count() as u64
     };
     let classes = labels.iter().enumerate().map(|(class, &label)| ClassReport {
-        class: label,
+        class: label.to_owned(),
         blocks: blocks(class),
         placeholder: placeholder(plan.choices, assignment[class]),
     });
     Ok(PartitionReport {
-        partition: partition.name(),
+        partition,
         classes: classes.collect(),
         certificate: Certificate::new(objective, &problem.damage(&assignment), &bound, None),
         single: harm(&problem, &single),
@@ -238,7 +277,7 @@ fn differences(
     conformers: &[ClassifiedConformer],
     single: &[u8],
     classes: &[u8],
-) -> (&'static str, Option<Vec<f64>>) {
+) -> (ComparedHarm, Option<Vec<f64>>) {
     let subtract = |a: Vec<f64>, b: Vec<f64>| Some(a.iter().zip(&b).map(|(a, b)| a - b).collect());
     let counts = |cost: fn(u8, &BlockReplay) -> f64| {
         let by_conformer = |assignment: &[u8]| -> Vec<f64> {
@@ -252,13 +291,13 @@ fn differences(
     };
     let [one, many] = [single, classes].map(|assignment| objective.harm(&problem.damage(assignment)));
     if one.unparsable != many.unparsable {
-        ("unparsable_blocks", counts(|f, block| f64::from(u8::from(block.error(f).is_none()))))
+        (ComparedHarm::UnparsableBlocks, counts(|f, block| f64::from(u8::from(block.error(f).is_none()))))
     } else if one.excess_rmsd != many.excess_rmsd {
-        ("rmsd_angstrom", subtract(problem.rmsd_by_conformer(single), problem.rmsd_by_conformer(classes)))
+        (ComparedHarm::Rmsd, subtract(problem.rmsd_by_conformer(single), problem.rmsd_by_conformer(classes)))
     } else if one.junk != many.junk {
-        ("junk_tokens_per_block", counts(|f, block| f64::from(f.saturating_sub(block.tokens))))
+        (ComparedHarm::JunkTokens, counts(|f, block| f64::from(f.saturating_sub(block.tokens))))
     } else {
-        ("nothing differs", None)
+        (ComparedHarm::Nothing, None)
     }
 }
 

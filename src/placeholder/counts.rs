@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::replay::BlockReplay;
 use crate::text::Precision;
@@ -56,7 +56,7 @@ pub struct Damage {
 }
 
 /// The same as shares, 0 to 1.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Measures {
     /// Share of blocks with junk slots (T < F).
     pub junk_blocks: f64,

@@ -1,8 +1,8 @@
 //! The way through: corpus and tokenizers in, report out.
 
+use super::first_pass::FirstPass;
 use super::plan::{DialectChoice, FitPlan};
 use super::report::{CorpusReport, FitReport, SCHEMA};
-use super::survey::Survey;
 use super::task::Task;
 use crate::corpus::Conformers;
 use crate::error::{Error, Parameter, Result};
@@ -25,41 +25,41 @@ pub fn fit(plan: &FitPlan, corpus: &dyn Conformers, job: &Job) -> Result<FitRepo
             "give the inside of a block: 0.0000,0.0000,0.0000",
         ));
     }
-    let survey = Survey::of(corpus, plan.seed, job)?;
+    let first_pass = FirstPass::of(corpus, plan.seed, job)?;
     let mut refused = Vec::new();
     let mut tasks = Vec::new();
     for tokenizer in &plan.tokenizers {
-        for dialect in dialects(plan.dialects, reading, &survey) {
+        for dialect in dialects(plan.dialects, reading, &first_pass) {
             job.check()?;
-            match Task::new(plan, tokenizer, dialect, &survey)? {
+            match Task::new(plan, tokenizer, dialect, &first_pass)? {
                 Ok(task) => tasks.push(task),
                 Err(why) => refused.push(why),
             }
         }
     }
-    replay(&mut tasks, &survey, corpus, job)?;
+    replay(&mut tasks, &first_pass, corpus, job)?;
     job.observer().begin("fitting", Some(tasks.len() as u64), Unit::Items);
     let mut results = Vec::with_capacity(tasks.len());
     for task in tasks {
         job.check()?;
-        match task.finish(plan, &survey)? {
+        match task.finish(plan, &first_pass)? {
             Ok(result) => results.push(result),
             Err(why) => refused.push(why),
         }
         job.observer().advance(1);
     }
     job.observer().end();
-    let mut inputs: Vec<InputHash> = survey.summary.inputs.clone();
+    let mut inputs: Vec<InputHash> = first_pass.summary.inputs.clone();
     inputs.extend(plan.tokenizers.iter().map(|t| t.source.clone()));
     Ok(FitReport {
-        schema: SCHEMA,
+        schema: SCHEMA.to_owned(),
         provenance: Provenance::of(inputs),
         corpus: CorpusReport {
-            conformers: survey.summary.conformers,
-            blocks: survey.blocks,
-            in_file_order: survey.in_file_order,
-            skipped: survey.summary.skipped,
-            skipped_records: survey.summary.skipped_records,
+            conformers: first_pass.summary.conformers,
+            blocks: first_pass.blocks,
+            in_file_order: first_pass.in_file_order,
+            skipped: first_pass.summary.skipped,
+            skipped_records: first_pass.summary.skipped_records,
         },
         objective: plan.objective,
         results,
@@ -68,13 +68,13 @@ pub fn fit(plan: &FitPlan, corpus: &dyn Conformers, job: &Job) -> Result<FitRepo
 }
 
 /// The second pass over the corpus.
-fn replay(tasks: &mut [Task<'_>], survey: &Survey, corpus: &dyn Conformers, job: &Job) -> Result<()> {
-    job.observer().begin("replaying", Some(survey.blocks * tasks.len() as u64), Unit::Items);
+fn replay(tasks: &mut [Task<'_>], first_pass: &FirstPass, corpus: &dyn Conformers, job: &Job) -> Result<()> {
+    job.observer().begin("replaying", Some(first_pass.blocks * tasks.len() as u64), Unit::Items);
     let mut place = 0;
-    let outcome = survey.again(corpus, job, &mut |conformers| {
+    let outcome = first_pass.again(corpus, job, &mut |conformers| {
         job.check()?;
         tasks.iter_mut().try_for_each(|task| {
-            job.observer().advance(task.replay(conformers, place, survey.sample)?);
+            job.observer().advance(task.replay(conformers, place, first_pass.sample)?);
             Ok(())
         })?;
         place += conformers.len() as u64;
@@ -84,9 +84,9 @@ fn replay(tasks: &mut [Task<'_>], survey: &Survey, corpus: &dyn Conformers, job:
     outcome
 }
 
-fn dialects(choice: DialectChoice, reading: Reading, survey: &Survey) -> Vec<Dialect> {
+fn dialects(choice: DialectChoice, reading: Reading, first_pass: &FirstPass) -> Vec<Dialect> {
     let both = [TrailingZeros::Kept, TrailingZeros::Removed].map(|zeros| reading.dialect(zeros));
-    match (choice, survey.summary.written.fixed, survey.summary.written.stripped) {
+    match (choice, first_pass.summary.written.fixed, first_pass.summary.written.stripped) {
         (DialectChoice::Only(dialect), ..) => vec![reading.dialect(dialect.zeros())],
         (DialectChoice::Auto, true, false) => vec![both[0]],
         (DialectChoice::Auto, false, true) => vec![both[1]],

@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
-use serde::Deserialize;
-
+use super::classes::PartitionReport;
 use super::objective::{Harm, Objective};
 use super::partition::Partition;
-use super::report::SCHEMA;
+use super::report::{FitReport, FitResult, SCHEMA};
 use crate::error::{Error, Result};
 use crate::io;
 use crate::job::InputHash;
@@ -47,42 +46,6 @@ pub struct FittedClasses {
     pub placeholders: Vec<(String, String)>,
 }
 
-/// The fields of [`super::FitReport`] that count here.
-#[derive(Deserialize)]
-struct Report {
-    schema: String,
-    objective: Objective,
-    results: Vec<ReportedResult>,
-}
-
-#[derive(Deserialize)]
-struct ReportedResult {
-    tokenizer: String,
-    tokenizer_sha256: String,
-    dialect: Dialect,
-    placeholder: String,
-    classes: Vec<ReportedPartition>,
-}
-
-#[derive(Deserialize)]
-struct ReportedPartition {
-    partition: String,
-    classes: Vec<ReportedClass>,
-    judged: ReportedJudgement,
-    significant: bool,
-}
-
-#[derive(Deserialize)]
-struct ReportedJudgement {
-    classes: [f64; 3],
-}
-
-#[derive(Deserialize)]
-struct ReportedClass {
-    class: String,
-    placeholder: String,
-}
-
 impl FittedFile {
     /// Reads a file.
     ///
@@ -97,22 +60,20 @@ impl FittedFile {
             let remedy = "give a file that `drift fit -o` wrote for a tokenizer";
             Error::input(path.display(), problem, remedy)
         };
-        let report: Report = serde_json::from_slice(&bytes)
+        let report: FitReport = serde_json::from_slice(&bytes)
             .map_err(|e| refused(format!("is no result of `drift fit`: {e}")))?;
         if report.schema != SCHEMA {
             return Err(refused(format!("its schema is {}, not {SCHEMA}", report.schema)));
         }
-        let fitted = |result: ReportedResult| {
-            Ok(Fitted {
-                classes: best_classes(&report.objective, result.classes).map_err(refused)?,
-                tokenizer: result.tokenizer,
-                tokenizer_sha256: result.tokenizer_sha256,
-                dialect: result.dialect,
-                placeholder: result.placeholder,
-            })
+        let fitted = |result: FitResult| Fitted {
+            classes: best_classes(&report.objective, result.classes),
+            tokenizer: result.tokenizer,
+            tokenizer_sha256: result.tokenizer_sha256,
+            dialect: result.dialect,
+            placeholder: result.placeholder,
         };
         Ok(FittedFile {
-            results: report.results.into_iter().map(fitted).collect::<Result<_>>()?,
+            results: report.results.into_iter().map(fitted).collect(),
             source: io::hash_file(path)?,
             place: path.display().to_string(),
         })
@@ -145,21 +106,14 @@ impl FittedFile {
     }
 }
 
-/// The partition of least harm among those whose gain is significant; what is wrong if there is no such partition.
-fn best_classes(
-    objective: &Objective,
-    reported: Vec<ReportedPartition>,
-) -> Result<Option<FittedClasses>, String> {
-    let harm = |reported: &ReportedPartition| {
+/// The partition of least harm among those whose gain is significant.
+fn best_classes(objective: &Objective, reported: Vec<PartitionReport>) -> Option<FittedClasses> {
+    let harm = |reported: &PartitionReport| {
         let [unparsable, excess_rmsd, junk] = reported.judged.classes;
         Harm { unparsable, excess_rmsd, junk }
     };
     let significant = reported.into_iter().filter(|partition| partition.significant);
-    let Some(best) = significant.min_by(|a, b| objective.compare_harms(harm(a), harm(b))) else {
-        return Ok(None);
-    };
-    let partition = Partition::ALL.into_iter().find(|known| known.name() == best.partition);
-    let partition = partition.ok_or_else(|| format!("knows no classes by `{}`", best.partition))?;
+    let best = significant.min_by(|a, b| objective.compare_harms(harm(a), harm(b)))?;
     let placeholders = best.classes.into_iter().map(|class| (class.class, class.placeholder)).collect();
-    Ok(Some(FittedClasses { partition, placeholders }))
+    Some(FittedClasses { partition: best.partition, placeholders })
 }

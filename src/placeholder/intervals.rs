@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::classes::{Sampled, by_molecule};
 use super::counts::{PICO, precision_of, rmsd_pico};
@@ -12,7 +12,7 @@ use super::replay::BlockReplay;
 use crate::stats::interval::{ClusterSums, Interval, LEVEL, paired};
 
 /// 95 % intervals from a sample of the corpus; none where fewer than two molecules say anything.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Intervals {
     /// Molecules of the sample.
     pub molecules: u64,

@@ -1,18 +1,24 @@
 //! Classes of block: functions of the skeleton alone.
 
+use serde::{Deserialize, Serialize};
+
 use crate::stats::size::{SIZE_CLASSES, size_class};
 use crate::text::skeleton::{Piece, pieces};
 
 /// A way to sort blocks by what the skeleton says of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Partition {
     /// Number of heavy atoms of the molecule.
+    #[serde(rename = "heavy atoms")]
     Size,
     /// Index of the atom in the text.
+    #[serde(rename = "atom index")]
     Index,
     /// The atom itself.
+    #[serde(rename = "element")]
     Element,
     /// What stands between the previous block and the atom.
+    #[serde(rename = "left context")]
     Left,
 }
 

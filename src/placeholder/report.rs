@@ -1,6 +1,6 @@
 //! The report of `drift fit`: the JSON of its results.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::certificate::Certificate;
 use super::classes::PartitionReport;
@@ -16,10 +16,10 @@ use crate::text::Dialect;
 pub const SCHEMA: &str = "drift.fit/2";
 
 /// What `drift fit` found.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FitReport {
     /// [`SCHEMA`].
-    pub schema: &'static str,
+    pub schema: String,
     /// What made it, from what.
     pub provenance: Provenance,
     /// What was replayed.
@@ -33,7 +33,7 @@ pub struct FitReport {
 }
 
 /// A tokenizer that no position template can be used with.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refused {
     /// The tokenizer's name.
     pub tokenizer: String,
@@ -48,7 +48,7 @@ pub struct Refused {
     /// Why that rules templates out, in a clause.
     pub reason: String,
     /// What to use instead.
-    pub instead: &'static str,
+    pub instead: String,
 }
 
 impl Refused {
@@ -66,7 +66,7 @@ impl Refused {
 }
 
 /// The corpus of a fit.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CorpusReport {
     /// Conformers read.
     pub conformers: u64,
@@ -81,7 +81,7 @@ pub struct CorpusReport {
 }
 
 /// The result for one tokenizer and dialect.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FitResult {
     /// The tokenizer's name.
     pub tokenizer: String,
@@ -129,7 +129,7 @@ pub struct FitResult {
 }
 
 /// A number of tokens and the blocks that take it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenCount {
     /// T.
     pub tokens: u32,
@@ -138,7 +138,7 @@ pub struct TokenCount {
 }
 
 /// What one placeholder does.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CandidateReport {
     /// Without brackets.
     pub placeholder: String,
@@ -152,7 +152,7 @@ pub struct CandidateReport {
 }
 
 /// What the proof rests on, as far as it is looked at and not proved once for all tokenizers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conditions {
     /// Atoms of the corpus behind which blocks were encoded: no COPY token holds a character of a block, and each block
     /// takes the same tokens behind all of them.
@@ -164,7 +164,7 @@ pub struct Conditions {
 }
 
 /// The placeholder to use if harm is something else.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Alternative {
     /// Without brackets.
     pub placeholder: String,
@@ -175,7 +175,7 @@ pub struct Alternative {
 }
 
 /// The search for one placeholder, by argmin, which knows nothing of the construction.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SearchReport {
     /// Seed and steps.
     #[serde(flatten)]

@@ -6,7 +6,7 @@ use argmin::core::{CostFunction, Error as ArgminError, Executor};
 use argmin::solver::simulatedannealing::{Anneal, SATempFunc, SimulatedAnnealing};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::counts::Damage;
 use super::grammar::{Numbers, Space, tie_key};
@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 pub type Assignment = Vec<Numbers>;
 
 /// How long to search.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SearchSettings {
     /// The seed of the random numbers.
     pub seed: u64,

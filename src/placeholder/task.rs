@@ -7,6 +7,7 @@ use super::borders::{Crossing, borders, inside};
 use super::certificate::Certificate;
 use super::classes::{ClassPlan, Sampled, analyse};
 use super::counts::ReplayCounts;
+use super::first_pass::{FirstPass, Sample};
 use super::front::front;
 use super::grammar::{Numbers, Space, USERS_PLACEHOLDERS, tie_key};
 use super::intervals::Intervals;
@@ -17,7 +18,6 @@ use super::report::{Alternative, CandidateReport, Conditions, FitResult, Refused
 use super::search::{SearchSettings, search};
 use super::statement::statement;
 use super::strings::attainable;
-use super::survey::{Sample, Survey};
 use crate::corpus::Conformer;
 use crate::error::Result;
 use crate::text::{self, Dialect, skeleton};
@@ -79,13 +79,13 @@ impl<'t> Task<'t> {
         plan: &FitPlan,
         tokenizer: &'t Tokenizer,
         dialect: Dialect,
-        survey: &Survey,
+        first_pass: &FirstPass,
     ) -> Result<std::result::Result<Self, Refused>> {
-        let borders = borders(tokenizer, &survey.atoms, dialect)?;
+        let borders = borders(tokenizer, &first_pass.atoms, dialect)?;
         if !borders.crossing.is_empty() {
             return Ok(Err(refused(tokenizer, dialect, &borders.crossing)));
         }
-        let counter = Counter::for_dialect(tokenizer, dialect, survey.skeletons.iter().map(|s| &**s))?;
+        let counter = Counter::for_dialect(tokenizer, dialect, first_pass.skeletons.iter().map(|s| &**s))?;
         let strings = attainable(&counter, Space(dialect))?;
         let mut choices = Vec::new();
         for (placeholder, source) in candidates(plan, dialect) {
@@ -172,7 +172,7 @@ impl<'t> Task<'t> {
     pub(super) fn finish(
         self,
         plan: &FitPlan,
-        survey: &Survey,
+        first_pass: &FirstPass,
     ) -> Result<std::result::Result<FitResult, Refused>> {
         let tokenizer = self.counter.tokenizer();
         let objective = &plan.objective;
@@ -181,7 +181,7 @@ impl<'t> Task<'t> {
         let alternative = self.choose(&strict);
         let front = self.front();
         let candidates = self.candidates(objective, chosen);
-        let (conditions, mut crossing) = self.conditions(&candidates, alternative, &front, survey)?;
+        let (conditions, mut crossing) = self.conditions(&candidates, alternative, &front, first_pass)?;
         crossing.extend(self.crossing.iter().cloned());
         if !crossing.is_empty() {
             return Ok(Err(refused(tokenizer, self.dialect, &crossing)));
@@ -291,7 +291,7 @@ impl<'t> Task<'t> {
         candidates: &[CandidateReport],
         alternative: &Choice,
         front: &[CandidateReport],
-        survey: &Survey,
+        first_pass: &FirstPass,
     ) -> Result<(Conditions, Crossing)> {
         let named = candidates.iter().chain(front).map(|c| (&*c.placeholder, c.free_tokens));
         let mut named: Vec<(&str, u32)> = named.collect();
@@ -300,7 +300,7 @@ impl<'t> Task<'t> {
         named.dedup();
         let pairs: Vec<(&str, u32, &str)> = named
             .iter()
-            .flat_map(|(text, free)| survey.skeletons.iter().map(|skeleton| (*text, *free, &**skeleton)))
+            .flat_map(|(text, free)| first_pass.skeletons.iter().map(|skeleton| (*text, *free, &**skeleton)))
             .collect();
         let looked: Vec<(bool, Crossing)> = pairs
             .par_iter()
@@ -319,7 +319,7 @@ impl<'t> Task<'t> {
             (None, None) => None,
         };
         let conditions =
-            Conditions { atoms: survey.atoms.len() as u64, templates: pairs.len() as u64, broken };
+            Conditions { atoms: first_pass.atoms.len() as u64, templates: pairs.len() as u64, broken };
         Ok((conditions, looked.into_iter().flat_map(|(_, crossing)| crossing).collect()))
     }
 
@@ -389,6 +389,7 @@ fn refused(tokenizer: &Tokenizer, dialect: Dialect, crossing: &Crossing) -> Refu
         reason:
             "a template would force the digits or signs that these tokens share with the text around a block"
                 .to_owned(),
-        instead: "the automaton (`drift eval --lp automaton`): it follows the text and needs no placeholder",
+        instead: "the automaton (`drift eval --lp automaton`): it follows the text and needs no placeholder"
+            .to_owned(),
     }
 }

@@ -9,6 +9,7 @@ use super::plot::{Bar, BarChart, BarValue, Columns, Scale, bars, columns};
 use super::table::Table;
 use crate::constraint::LpKind;
 use crate::eval::record::{EvalReport, RunReport};
+use crate::text::Precision;
 
 /// A self-contained page: what each logit processor costs, what goes wrong, where the time goes.
 pub fn eval_page(report: &EvalReport) -> Page {
@@ -139,12 +140,14 @@ fn examples_section(section: &mut Section, report: &EvalReport) {
 
 fn method(section: &mut Section, report: &EvalReport) {
     let protocol = &report.protocol;
+    let precision = report.runs.first().map_or(Precision::FOUR, |run| run.dialect.precision());
+    let decimals = precision.in_words();
     section.list([
         "A text passes if it has the prompt's molecular graph, stereo ignored, and every block is three numbers.".to_owned(),
-        "Junk: a block that is not three numbers. Truncated, fixed dialect: a number is missing or has fewer than four \
+        "Junk: a block that is not three numbers. Truncated, fixed dialect: a number is missing or has fewer than {} \
          decimals; stripped: a position template forced `>` where the model's first choice would have gone on with the block \
-         (how many digits that cost nobody knows). Invented: more than four decimals, or, stripped, a trailing zero."
-            .to_owned(),
+         (how many digits that cost nobody knows). Invented: more than {} decimals, or, stripped, a trailing zero."
+            .replace("{}", decimals),
         "Bond error: mean absolute difference of bond lengths from their means over the reference conformers. RMSD after \
          alignment (Kabsch), the least over all renumberings that leave the molecule as it is. COV and MAT as in GeoMol \
          (Ganea et al. 2021); intervals by bootstrap over molecules."

@@ -226,10 +226,10 @@ mod tests {
             tokens: vec!["<-0.".to_owned()],
             token_count: 1,
             reason: "templates would force it".to_owned(),
-            instead: "the automaton",
+            instead: "the automaton".to_owned(),
         };
         let html = fit_page(&FitReport {
-            schema: SCHEMA,
+            schema: SCHEMA.to_owned(),
             provenance: Provenance::of(vec![]),
             corpus: CorpusReport {
                 conformers: 800,

@@ -155,12 +155,12 @@ pub fn classes_table(result: &FitResult) -> Table {
         .number("gain by molecule,\n95 % interval")
         .text("significant");
     for partition in &result.classes {
-        let part = COMPARED.iter().position(|name| *name == partition.compared);
+        let part = partition.compared.place();
         let shown = |harm: [f64; 3]| part.map_or_else(|| "-".to_owned(), |part| number(harm[part]));
         table.row([
-            partition.partition.to_owned(),
+            partition.partition.name().to_owned(),
             partition.classes.len().to_string(),
-            partition.compared.replace('_', " "),
+            partition.compared.name().replace('_', " "),
             shown(partition.judged.single),
             shown(partition.judged.classes),
             partition.gain.map_or_else(
@@ -180,9 +180,6 @@ pub fn classes_table(result: &FitResult) -> Table {
     table
 }
 
-/// The parts of harm, in their order, as [`PartitionReport::compared`] names them.
-const COMPARED: [&str; 3] = ["unparsable_blocks", "rmsd_angstrom", "junk_tokens_per_block"];
-
 /// Whether classes of block are worth it, in a sentence.
 pub fn classes_verdict(partitions: &[PartitionReport]) -> String {
     let significant = partitions.iter().filter(|partition| partition.significant);
@@ -198,7 +195,7 @@ pub fn classes_verdict(partitions: &[PartitionReport]) -> String {
                 .iter()
                 .map(|class| format!("{}: `{}`", class.class, class.placeholder))
                 .collect();
-            format!("By {}: {}.", best.partition, list.join(", "))
+            format!("By {}: {}.", best.partition.name(), list.join(", "))
         }
     }
 }

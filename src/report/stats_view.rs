@@ -7,6 +7,7 @@ use super::table::{Table, Terminal};
 use crate::job::Provenance;
 use crate::stats::histogram::HistogramView;
 use crate::stats::report::{AxisReport, GroupReport, Share, StatsReport};
+use crate::text::Precision;
 
 /// What `drift mine` shows in a terminal: a sentence and four tables.
 pub fn stats_table(report: &StatsReport, terminal: Terminal) -> String {
@@ -203,7 +204,7 @@ pub fn stats_page(report: &StatsReport, provenance: &Provenance) -> Page {
         .section("Size of molecules", |section| {
             section.svg(&size_plot(report), "Heavy atoms per conformer.").table(&size_table(report));
         })
-        .section("Method", method)
+        .section("Method", |section| method(section, report))
         .section("Provenance", |section| {
             section.provenance(provenance);
         })
@@ -231,11 +232,18 @@ fn size_plot(report: &StatsReport) -> String {
     })
 }
 
-fn method(section: &mut Section) {
+fn method(section: &mut Section, report: &StatsReport) {
+    // As many as trailing zeros can be.
+    let decimals = report.total.axes[0].trailing_zeros.len() - 1;
+    let precision = Precision::new(decimals).unwrap_or_default();
     section.list([
-        "Counts, means, standard deviations, minima and maxima are exact. Quantiles of coordinates come from bins of 0.1 Å, linear inside a bin.",
-        "Intervals are for the population that the molecules are a sample of. Blocks of one molecule are not independent, so the spread between molecules counts: ratio estimator, Cochran, Sampling Techniques (1977), section 3.12, with Student's t.",
-        "Coordinates are truncated toward zero to four decimals, as texts hold them; so zero means below 0.0001 Å in magnitude.",
+        "Counts, means, standard deviations, minima and maxima are exact. Quantiles of coordinates come from bins of 0.1 Å, linear inside a bin.".to_owned(),
+        "Intervals are for the population that the molecules are a sample of. Blocks of one molecule are not independent, so the spread between molecules counts: ratio estimator, Cochran, Sampling Techniques (1977), section 3.12, with Student's t.".to_owned(),
+        format!(
+            "Coordinates are truncated toward zero to {} decimals, as texts hold them; so zero means below {:.decimals$} Å in magnitude.",
+            precision.in_words(),
+            1.0 / f64::from(precision.units_per_angstrom())
+        ),
     ]);
 }
 

@@ -174,7 +174,7 @@ impl ClusterSums {
 }
 
 /// A mean difference on paired items.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Paired {
     /// How many pairs.
     pub pairs: u64,

@@ -11,6 +11,7 @@ mod cli;
 mod common;
 mod compare;
 mod counting;
+mod decimals;
 mod design;
 mod edits;
 mod eval;

@@ -252,9 +252,9 @@ fn assert_certified(report: &FitReport) {
         }
         assert!(result.search.reached_chosen, "{place}");
         for partition in &result.classes {
-            assert_eq!(partition.certificate.gap, [0.0; 3], "{place}, {}", partition.partition);
+            assert_eq!(partition.certificate.gap, [0.0; 3], "{place}, {}", partition.partition.name());
             let single_is_no_better = partition.certificate.objective <= partition.single;
-            assert!(single_is_no_better, "{place}, {}", partition.partition);
+            assert!(single_is_no_better, "{place}, {}", partition.partition.name());
         }
     }
 }
@@ -274,7 +274,7 @@ fn argmin_reaches_what_was_constructed_from_twenty_seeds() {
                 assert!(search.reached_chosen && search.reached_bound, "{place}");
                 assert!(search.evaluations_to_best < search.evaluations && search.strings > 1e13, "{place}");
                 for partition in &result.classes {
-                    assert!(partition.search_reached_bound, "{place}: {}", partition.partition);
+                    assert!(partition.search_reached_bound, "{place}: {}", partition.partition.name());
                 }
             }
         }

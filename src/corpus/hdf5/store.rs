@@ -9,7 +9,7 @@ use super::Container;
 use super::stream::{Stream, open, slice};
 use crate::corpus::store::layout::{self, Field};
 use crate::corpus::{Batch, Conformer, Context, Emit};
-use crate::error::{Error, Result};
+use crate::error::{Error, Parameter, Result};
 use crate::text::number::NumberError;
 use crate::text::{Fixed, Precision, Reading};
 
@@ -71,7 +71,7 @@ fn cut(container: &Container<'_>, precision: Precision, reading: Reading) -> Res
     }
     let (own, asked) = (precision.in_words(), asked.in_words());
     let problem = format!("its coordinates have {own} decimals, not {asked}");
-    Err(Error::input(container.name, problem, format!("ask for {precision} decimals")))
+    Err(Error::input(container.name, problem, format!("read it with {} {precision}", Parameter::Decimals)))
 }
 
 impl<'a> Reader<'a> {

@@ -19,7 +19,7 @@ const SKELETONS: usize = 64;
 const CONFORMERS: usize = 10_000;
 
 /// What the first pass over a corpus found.
-pub(super) struct Survey {
+pub(super) struct FirstPass {
     /// What was read and skipped.
     pub summary: ReadSummary,
     /// Heavy atoms, one block each.
@@ -50,7 +50,7 @@ impl Sample {
     }
 }
 
-impl Survey {
+impl FirstPass {
     /// Reads the corpus once; samples are drawn by `seed`.
     ///
     /// # Errors
@@ -90,7 +90,7 @@ impl Survey {
         })?;
         let skeletons = skeletons.into_items();
         let sample = Sample { seed, limit: sample.limit() };
-        Ok(Survey { summary, blocks, in_file_order, atoms: found, skeletons, sample, kept })
+        Ok(FirstPass { summary, blocks, in_file_order, atoms: found, skeletons, sample, kept })
     }
 
     /// Hands the corpus out again, from memory or from where it came.
