@@ -144,6 +144,11 @@ impl SampleCounts {
 pub struct DriftHistogram(pub BTreeMap<i64, u64>);
 
 impl DriftHistogram {
+    /// Blocks counted.
+    pub fn blocks(&self) -> u64 {
+        self.0.values().sum()
+    }
+
     /// Counts the blocks of an answer that `counts` picks by number: T in the answer, F in `template`, the same answer with
     /// placeholders in its blocks.
     ///

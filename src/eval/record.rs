@@ -154,6 +154,13 @@ pub struct Cost {
     pub peak_memory_bytes: Option<u64>,
 }
 
+impl Seconds {
+    /// The share of all that a part of it is, 0 to 1.
+    pub fn share(&self, part: f64) -> f64 {
+        part / self.total.max(f64::MIN_POSITIVE)
+    }
+}
+
 /// Seconds by phase.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Seconds {

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use serde::Deserialize;
+
 use super::classes::PartitionReport;
 use super::objective::{Harm, Objective};
 use super::partition::Partition;
@@ -46,6 +48,12 @@ pub struct FittedClasses {
     pub placeholders: Vec<(String, String)>,
 }
 
+/// What a report of any version begins with.
+#[derive(Deserialize)]
+struct Head {
+    schema: String,
+}
+
 impl FittedFile {
     /// Reads a file.
     ///
@@ -60,11 +68,13 @@ impl FittedFile {
             let remedy = "give a file that `drift fit -o` wrote for a tokenizer";
             Error::input(path.display(), problem, remedy)
         };
-        let report: FitReport = serde_json::from_slice(&bytes)
-            .map_err(|e| refused(format!("is no result of `drift fit`: {e}")))?;
-        if report.schema != SCHEMA {
-            return Err(refused(format!("its schema is {}, not {SCHEMA}", report.schema)));
+        let unlike = |e: serde_json::Error| refused(format!("is no result of `drift fit`: {e}"));
+        // A report of another version lacks fields, and its schema says why.
+        let Head { schema } = serde_json::from_slice(&bytes).map_err(unlike)?;
+        if schema != SCHEMA {
+            return Err(refused(format!("its schema is {schema}, not {SCHEMA}")));
         }
+        let report: FitReport = serde_json::from_slice(&bytes).map_err(unlike)?;
         let fitted = |result: FitResult| Fitted {
             classes: best_classes(&report.objective, result.classes),
             tokenizer: result.tokenizer,

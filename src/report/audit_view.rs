@@ -106,7 +106,7 @@ fn their_row(file: &FileReport) -> Vec<String> {
 fn share(count: u64, of: u64) -> String {
     match (count, of) {
         (0, _) => "0".to_owned(),
-        _ => format!("{} ({})", thousands(count), percent(count as f64 / of as f64)),
+        _ => format!("{} ({})", thousands(count), percent(crate::stats::share(count, of))),
     }
 }
 
@@ -175,14 +175,14 @@ pub fn drift_table(report: &AuditReport) -> Option<Table> {
         report.tokenizer.as_deref().unwrap_or_default()
     );
     let mut table = Table::new(title).number("drift").number("blocks").number("share").text("");
-    let all: u64 = drift.0.values().sum();
+    let all = drift.blocks();
     for (drift, blocks) in &drift.0 {
         let meaning = match drift {
             0 => "",
             d if *d > 0 => "slots left over",
             _ => "tokens cut off",
         };
-        let share = percent(*blocks as f64 / all as f64);
+        let share = percent(crate::stats::share(*blocks, all));
         table.row([format!("{drift:+}"), thousands(*blocks), share, meaning.to_owned()]);
     }
     Some(table)

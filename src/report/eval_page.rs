@@ -68,17 +68,17 @@ fn name(report: &EvalReport, run: &RunReport) -> String {
 }
 
 fn harm_plot(report: &EvalReport) -> String {
-    let share = |run: &RunReport, count: Option<u64>| {
-        let value = count.map(|count| count as f64 / run.outcome.blocks.max(1) as f64);
+    let part = |run: &RunReport, count: Option<u64>| {
+        let value = count.map(|count| crate::stats::share(count, run.outcome.blocks));
         BarValue { value, text: super::format::percent_or_dash(value) }
     };
     let bar = |run: &RunReport| Bar {
         label: name(report, run),
         strong: run.lp == LpKind::Automaton,
         values: vec![
-            share(run, Some(run.outcome.junk_blocks_strict)),
-            share(run, run.outcome.truncated_blocks),
-            share(run, Some(run.outcome.invented_blocks)),
+            part(run, Some(run.outcome.junk_blocks_strict)),
+            part(run, run.outcome.truncated_blocks),
+            part(run, Some(run.outcome.invented_blocks)),
         ],
     };
     bars(&BarChart {
@@ -94,7 +94,7 @@ fn time_plot(report: &EvalReport) -> String {
     let bar = |run: &RunReport| {
         let time = &run.cost.seconds;
         let part = |seconds: f64| {
-            let value = Some(seconds / time.total.max(f64::MIN_POSITIVE));
+            let value = Some(time.share(seconds));
             BarValue { value, text: super::format::percent_or_dash(value) }
         };
         Bar {

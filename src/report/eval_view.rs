@@ -27,7 +27,7 @@ pub fn outcome_table(report: &EvalReport) -> Table {
         .number("MAT-P, Å");
     for run in &report.runs {
         let outcome = &run.outcome;
-        let share = |count: u64| percent(count as f64 / outcome.blocks.max(1) as f64);
+        let share = |count: u64| percent(crate::stats::share(count, outcome.blocks));
         let mut cells = model_cells(report, &run.model);
         let geometry = |value: fn(&GeometryReport) -> Option<Mean>| {
             run.geometry.as_ref().and_then(value).map_or_else(|| "-".to_owned(), |mean| number(mean.mean))
@@ -121,12 +121,12 @@ pub fn cost_table(report: &EvalReport) -> Table {
     for run in &report.runs {
         let cost = &run.cost;
         let time = &cost.seconds;
-        let share = |part: f64| percent(part / time.total.max(f64::MIN_POSITIVE));
+        let share = |part: f64| percent(time.share(part));
         let mut cells = model_cells(report, &run.model);
         cells.extend([
             run.label(),
             thousands(cost.generated_tokens),
-            percent(cost.forced_tokens as f64 / cost.generated_tokens.max(1) as f64),
+            percent(crate::stats::share(cost.forced_tokens, cost.generated_tokens)),
             thousands(cost.decode_steps),
             number(cost.tokens_per_second),
             number(cost.conformers_per_second),
@@ -161,7 +161,7 @@ pub fn probability_table(report: &EvalReport) -> Table {
                 run.label(),
                 class.class.name().to_owned(),
                 thousands(class.tokens),
-                percent(class.forced as f64 / class.tokens.max(1) as f64),
+                percent(crate::stats::share(class.forced, class.tokens)),
                 format!("{:.3}", class.mean_probability),
                 format!("{:.3}", class.mean_nats),
                 percent(class.unlikely),

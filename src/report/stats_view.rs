@@ -111,11 +111,16 @@ pub fn digits_table(report: &StatsReport) -> Table {
     let total = &report.total;
     let mut table =
         Table::new("Digits before the point and trailing zeros, share of coordinates").text("axis");
-    for title in ["1 digit", "2 digits", "3 or\nmore", "no zero", "1 zero", "2 zeros", "3 zeros", "4 zeros"] {
-        table = table.number(title);
+    let zeros = (0..total.axes[0].trailing_zeros.len()).map(|zeros| match zeros {
+        0 => "no zero".to_owned(),
+        1 => "1 zero".to_owned(),
+        more => format!("{more} zeros"),
+    });
+    for title in ["1 digit", "2 digits", "3 or\nmore"].map(str::to_owned).into_iter().chain(zeros) {
+        table = table.number(&title);
     }
     let share = |count: u64| {
-        if total.blocks > 0 { percent(count as f64 / total.blocks as f64) } else { "-".to_owned() }
+        if total.blocks > 0 { percent(crate::stats::share(count, total.blocks)) } else { "-".to_owned() }
     };
     for axis in &total.axes {
         let counts = axis.integer_digits.iter().chain(&axis.trailing_zeros);
@@ -180,10 +185,11 @@ fn first_digit_table(report: &StatsReport) -> Table {
     for digit in 0..10 {
         table = table.number(&digit.to_string());
     }
-    let blocks = report.total.blocks.max(1) as f64;
     for axis in &report.total.axes {
         let mut cells = vec![axis.axis.to_owned()];
-        cells.extend(axis.first_digit.iter().map(|&count| percent(count as f64 / blocks)));
+        cells.extend(
+            axis.first_digit.iter().map(|&count| percent(crate::stats::share(count, report.total.blocks))),
+        );
         table.row(cells);
     }
     table

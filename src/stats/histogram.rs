@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::share;
 use crate::text::{Fixed, Precision};
 
 /// Coordinates from minus to plus this have bins of their own, in Å.
@@ -154,6 +155,19 @@ pub struct HistogramView {
     pub below: u64,
     /// Values of 30 Å or more, in no bin.
     pub above: u64,
+}
+
+impl HistogramView {
+    /// Values, those in no bin included.
+    pub fn total(&self) -> u64 {
+        self.counts.iter().sum::<u64>() + self.below + self.above
+    }
+
+    /// Of each bin, the share of all values.
+    pub fn shares(&self) -> impl Iterator<Item = f64> + '_ {
+        let all = self.total();
+        self.counts.iter().map(move |&count| share(count, all))
+    }
 }
 
 /// Counts of small whole numbers, exact.

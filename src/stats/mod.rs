@@ -23,3 +23,8 @@ pub use coordinates::CoordinateStats;
 pub use interval::Interval;
 pub use report::StatsReport;
 pub use texts::{TextReport, TextStats};
+
+/// The share that a count is of another, 0 to 1; 0 of nothing.
+pub fn share(count: u64, of: u64) -> f64 {
+    count as f64 / of.max(1) as f64
+}

@@ -92,7 +92,7 @@ fn generated(folder: &Folder, name: &str, blocks: &[&str]) -> (Value, Vec<String
     folder.file("some.smi", "CO\nCC=O\nc1ccccc1N\n");
     let shape =
         "--hidden 32 --layers 1 --heads 2 --kv-heads 1 --head-dim 16 --intermediate 48 --context 1024";
-    let schedule = "--steps 2 --batch-tokens 1500 --warmup 1 -q";
+    let schedule = "--steps 2 --batch-tokens 1500 --warmup 1 -q --json";
     let mut train = vec!["train-model", "--tokenizer", "qwen-like", "--arch", "qwen3", "-o", name];
     if !blocks.contains(&"space") {
         train.extend(["--corpus", "four.jsonl"]);

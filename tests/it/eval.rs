@@ -161,7 +161,7 @@ fn a_fitted_file_gives_each_class_of_block_its_placeholder() {
         refused(&ran, part);
         assert!(ran.stderr.contains(name), "{}", ran.stderr);
     };
-    spoil("schema.json", "drift.eval/1", &|file| file["schema"] = "drift.eval/1".into());
+    spoil("schema.json", "drift.eval/1", &|file| *file = serde_json::json!({"schema": "drift.eval/1"}));
     spoil("list.json", "is no result of `drift fit`", &|file| *file = Value::Array(Vec::new()));
     spoil("none.json", "qwen-like, fixed; ", &|file| {
         file["results"][stripped]["dialect"] = "fixed".into();
@@ -172,7 +172,7 @@ fn a_fitted_file_gives_each_class_of_block_its_placeholder() {
     spoil("numbers.json", "give three numbers", &|file| {
         file["results"][stripped]["classes"][index]["classes"][0]["placeholder"] = "0.0,0.0".into();
     });
-    spoil("partition.json", "knows no classes by `mood`", &|file| {
+    spoil("partition.json", "unknown variant `mood`", &|file| {
         file["results"][stripped]["classes"][index]["partition"] = "mood".into();
     });
     refused(&run("missing.json", "stripped"), "missing.json");

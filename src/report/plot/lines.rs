@@ -37,7 +37,7 @@ const TAIL: f64 = 0.0002;
 pub fn lines(plot: &Lines) -> String {
     let ranges = plot.lines.iter().filter_map(|line| bulk(line.histogram));
     let x = ranges.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).unwrap_or((-1.0, 1.0));
-    let peak = plot.lines.iter().flat_map(|line| shares(line.histogram)).fold(0.0, f64::max);
+    let peak = plot.lines.iter().flat_map(|line| line.histogram.shares()).fold(0.0, f64::max);
     let y = (0.0, if peak > 0.0 { peak * 1.05 } else { 1.0 });
     let frame = Frame { left: 84, right: WIDTH - 16, top: 36, bottom: 300, x, y };
     canvas(frame.bottom + 50, &plot.title, |area| {
@@ -56,18 +56,9 @@ pub fn lines(plot: &Lines) -> String {
     })
 }
 
-fn total(histogram: &HistogramView) -> u64 {
-    histogram.counts.iter().sum::<u64>() + histogram.below + histogram.above
-}
-
-fn shares(histogram: &HistogramView) -> impl Iterator<Item = f64> + '_ {
-    let all = total(histogram).max(1) as f64;
-    histogram.counts.iter().map(move |&count| count as f64 / all)
-}
-
 /// The edges between which all but [`TAIL`] of the values at either end lie.
 fn bulk(histogram: &HistogramView) -> Option<(f64, f64)> {
-    let allowed = total(histogram) as f64 * TAIL;
+    let allowed = histogram.total() as f64 * TAIL;
     let reached = |outside: u64, mut counts: &mut dyn Iterator<Item = &u64>| {
         let mut seen = outside;
         (&mut counts).position(|count| {
@@ -88,7 +79,7 @@ fn edge(histogram: &HistogramView, bin: usize) -> f64 {
 fn outline(frame: &Frame, histogram: &HistogramView) -> Vec<(i32, i32)> {
     let mut points = vec![];
     let (mut last_x, mut last_y) = (frame.left, frame.bottom);
-    for (bin, share) in shares(histogram).enumerate() {
+    for (bin, share) in histogram.shares().enumerate() {
         let (from, to) = (edge(histogram, bin), edge(histogram, bin + 1));
         if to <= frame.x.0 || from >= frame.x.1 {
             continue;
