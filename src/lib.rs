@@ -124,6 +124,7 @@
 //! generate → eval → report → cli; a module imports only from those
 //! before it (`tests/it/architecture.rs` holds that). See ARCHITECTURE.md for the map.
 
+mod anneal;
 pub mod error;
 pub mod io;
 pub mod job;

@@ -20,7 +20,7 @@ use crate::error::{Error, Parameter, Result};
 use crate::job::{InputHash, Job, Provenance, Unit};
 use crate::stats::interval::{Interval, LEVEL, wilson};
 use crate::text::skeleton::fill;
-use crate::text::{Dialect, Reading, TrailingZeros, Written, skeleton};
+use crate::text::{Dialect, Precision, Reading, TrailingZeros, Written, skeleton};
 use crate::tokenizer::{Tokenizer, block_ranges};
 
 /// The schema of [`AuditReport`].
@@ -216,10 +216,10 @@ pub fn audit(plan: &AuditPlan, job: &Job) -> Result<AuditReport> {
 }
 
 fn corpus(plan: &AuditPlan) -> Files {
-    Files {
-        inputs: plan.references.clone(),
-        options: ReadOptions { reading: Reading::of(plan.like), ..ReadOptions::default() },
-    }
+    // References may have more decimals than the model writes.
+    let cut = plan.like.precision() != Precision::FOUR;
+    let reading = Reading { cut, ..Reading::of(plan.like) };
+    Files { inputs: plan.references.clone(), options: ReadOptions { reading, ..ReadOptions::default() } }
 }
 
 /// The records of all files; adds those that cannot be judged to `skipped`.

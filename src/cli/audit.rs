@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::job::Job;
 use crate::report::audit_view::{audit_table, drift_table, examples_table, geometry_table, their_table};
 use crate::report::format::thousands;
-use crate::text::Dialect;
+use crate::text::{Dialect, Precision, Reading};
 use crate::tokenizer::Tokenizer;
 
 /// The command line of `drift audit`.
@@ -41,7 +41,6 @@ pub(super) struct Args {
 
 /// Reads and judges.
 pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
-    check_placeholder(&args.placeholder, args.blocks.reading())?;
     if let Some(folder) = args.model.as_ref().filter(|folder| !folder.is_dir()) {
         return Err(Error::input(
             folder.display(),
@@ -55,13 +54,18 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
     let recipe: Option<Dialect> = folders.into_iter().flatten().find_map(said);
     let asked = args.blocks.asked(None);
     let like = asked.over(recipe.unwrap_or(Dialect::FIXED));
+    let placeholder = like.separator().put_into(&args.placeholder);
+    check_placeholder(
+        &placeholder,
+        Reading { precision: like.precision().max(Precision::FOUR), ..Reading::of(like) },
+    )?;
     let plan = AuditPlan {
         files: args.files,
         dialect: args.dialect.asked().map(|zeros| like.with_zeros(zeros)),
         recipe: recipe.map(|recipe| asked.over(recipe)),
         like,
         tokenizer: args.tokenizer.as_deref().map(Tokenizer::load).transpose()?,
-        placeholder: args.placeholder,
+        placeholder,
         references: args.references,
     };
     let report = audit(&plan, job)?;

@@ -62,7 +62,9 @@ pub(super) fn placeholders(
     }
     for choice in &plan.placeholders {
         let named = match choice {
-            PlaceholderChoice::Text(text) => NamedPlaceholder::of_text(text)?,
+            PlaceholderChoice::Text(text) => {
+                NamedPlaceholder::of_text(&checkpoint.dialect.separator().put_into(text))?
+            }
             PlaceholderChoice::Fitted => NamedPlaceholder::of_text(&fitted(checkpoint, plan.seed, job)?)?,
             PlaceholderChoice::File(file) => NamedPlaceholder::of_file(file, checkpoint)?,
         };

@@ -2,8 +2,8 @@
 
 use std::cell::RefCell;
 
-use argmin::core::{CostFunction, Error as ArgminError, Executor};
-use argmin::solver::simulatedannealing::{Anneal, SATempFunc, SimulatedAnnealing};
+use argmin::core::{CostFunction, Error as ArgminError};
+use argmin::solver::simulatedannealing::Anneal;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::counts::Damage;
 use super::grammar::{Numbers, Space, tie_key};
 use super::objective::Objective;
+use crate::anneal::{Cooling, anneal};
 use crate::error::{Error, Result};
 
 /// A placeholder for each class of block.
@@ -63,27 +64,13 @@ pub fn search(
             evaluations_to_best: 0,
         }),
     };
-    anneal(problem, start, settings).map_err(|e| match e.downcast::<Error>() {
-        Ok(own) => own,
-        Err(other) => Error::internal("search", other),
-    })
-}
-
-fn anneal<E: Fn(&[Numbers]) -> Result<Damage>>(
-    problem: Problem<'_, E>,
-    start: Assignment,
-    settings: SearchSettings,
-) -> std::result::Result<Found, ArgminError> {
-    let random = ChaCha8Rng::seed_from_u64(settings.seed ^ 0x5eed);
     // The temperature starts where any move passes and ends where only gains do.
-    let solver =
-        SimulatedAnnealing::new_with_rng(1.0, random)?.with_temp_func(SATempFunc::Exponential(0.995));
-    let result = Executor::new(problem, solver)
-        .configure(|state| state.param(start).max_iters(settings.iterations))
-        .ctrlc(false)
-        .run()?;
-    let problem = result.problem.problem.ok_or_else(|| ArgminError::msg("argmin kept the problem"))?;
-    Ok(problem.best.into_inner())
+    let SearchSettings { seed, iterations } = settings;
+    let cooling = Cooling { temperature: 1.0, factor: 0.995, iterations, seed };
+    match anneal(problem, start, cooling) {
+        Ok(problem) => Ok(problem.best.into_inner()),
+        Err(e) => Err(e.downcast::<Error>().unwrap_or_else(|other| Error::internal("search", other))),
+    }
 }
 
 struct Problem<'a, E> {

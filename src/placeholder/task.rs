@@ -365,8 +365,7 @@ impl<'t> Task<'t> {
 
 /// The users' placeholders, with the separator of the dialect, then the plan's own, once each.
 fn candidates(plan: &FitPlan, dialect: Dialect) -> Vec<(String, &'static str)> {
-    let separator = dialect.separator().character().to_string();
-    let in_dialect = |text: &str| text.replace(',', &separator);
+    let in_dialect = |text: &str| dialect.separator().put_into(text);
     let mut list: Vec<(String, &'static str)> =
         USERS_PLACEHOLDERS.iter().map(|(text, source)| (in_dialect(text), *source)).collect();
     for candidate in &plan.candidates {

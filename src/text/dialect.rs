@@ -115,6 +115,14 @@ impl Separator {
         }
     }
 
+    /// Three numbers that were written with commas, with this between them.
+    pub fn put_into(self, numbers: &str) -> String {
+        match self {
+            Separator::Comma => numbers.to_owned(),
+            Separator::Space => numbers.replace(',', " "),
+        }
+    }
+
     /// The same.
     pub const fn character(self) -> char {
         self.byte() as char

@@ -112,8 +112,12 @@ fn generated(folder: &Folder, name: &str, blocks: &[&str]) -> (Value, Vec<String
             assert!(flaws.iter().all(|field| run[*field] == 0), "{run}");
         }
     }
-    let audit = ["audit", "texts.jsonl", "--model", name, "--json"];
+    let audit = ["audit", "texts.jsonl", "--model", name, "--tokenizer", name, "--json"];
     let audited = folder.drift(&audit).good().json();
+    assert!(
+        audited["total"]["drift"].is_object(),
+        "drift is counted against a placeholder with this separator"
+    );
     assert_eq!(audited["dialect"], recipe["recipe"]["dialect"]);
     let texts = String::from_utf8(folder.read("texts.jsonl")).unwrap();
     let of_automaton = texts.lines().filter(|line| line.contains(r#""lp":"automaton""#));

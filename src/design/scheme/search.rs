@@ -2,13 +2,14 @@
 
 use std::cell::RefCell;
 
-use argmin::core::{CostFunction, Error as ArgminError, Executor};
-use argmin::solver::simulatedannealing::{Anneal, SATempFunc, SimulatedAnnealing};
+use argmin::core::{CostFunction, Error as ArgminError};
+use argmin::solver::simulatedannealing::Anneal;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::fixed_space::FixedSpace;
 use super::stripped_space::{SchemePoint, StrippedSpace};
+use crate::anneal::{Cooling, anneal};
 use crate::error::Result;
 
 /// A design space as the search sees it.
@@ -45,15 +46,8 @@ pub fn search<L: Landscape>(
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let Some(start) = space.start(tokens, &mut random) else { return Ok(Annealed::default()) };
     let problem = Problem { space, random: RefCell::new(random), found: RefCell::default() };
-    let random = ChaCha8Rng::seed_from_u64(seed ^ 0x5eed);
-    let solver =
-        SimulatedAnnealing::new_with_rng(2.0, random)?.with_temp_func(SATempFunc::Exponential(0.999));
-    let result = Executor::new(problem, solver)
-        .configure(|state| state.param(start).max_iters(iterations))
-        .ctrlc(false)
-        .run()?;
-    let problem = result.problem.problem.ok_or_else(|| ArgminError::msg("argmin kept the problem"))?;
-    Ok(problem.found.into_inner())
+    let cooling = Cooling { temperature: 2.0, factor: 0.999, iterations, seed };
+    Ok(anneal(problem, start, cooling)?.found.into_inner())
 }
 
 struct Problem<'s, L> {
