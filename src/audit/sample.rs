@@ -1,12 +1,15 @@
 //! Judging one generated text against its prompt.
 
+use std::borrow::Cow;
+
 use super::block::{BlockVerdict, judge_block};
 use super::outcome::Outcome;
 use super::threedmolgen::judge_as_3dmolgen;
 use crate::text::graph::same_molecule;
 use crate::text::skeleton::smiles;
 use crate::text::{
-    CONFORMER_CLOSE, CONFORMER_OPEN, Dialect, Fixed, Precision, SMILES_CLOSE, SMILES_OPEN, is_three_numbers,
+    CONFORMER_CLOSE, CONFORMER_OPEN, Dialect, Fixed, Precision, SMILES_CLOSE, SMILES_OPEN, Separator,
+    is_three_numbers,
 };
 use crate::tokenizer::block_ranges;
 
@@ -77,7 +80,7 @@ pub fn judge(sample: &TextSample<'_>) -> TextVerdict {
         copied = range.end;
     }
     skeleton.push_str(&answer[copied..]);
-    let by_3dmolgen = judge_as_3dmolgen(sample.prompt, sample.answer);
+    let by_3dmolgen = judge_as_3dmolgen(sample.prompt, &with_commas(sample.answer, sample.dialect));
     let malformed = blocks.iter().any(|block| block.junk_strict) || !is_skeleton(&skeleton);
     let outcome = if !sample.ended || by_3dmolgen == Outcome::NoEos {
         Outcome::NoEos
@@ -89,6 +92,19 @@ pub fn judge(sample: &TextSample<'_>) -> TextVerdict {
         Outcome::GraphMismatch
     };
     TextVerdict { outcome, by_3dmolgen, skeleton, blocks }
+}
+
+/// An answer as 3DMolGen writes it: with commas in its blocks, whatever its dialect separates numbers by.
+fn with_commas(answer: &str, dialect: Dialect) -> Cow<'_, str> {
+    if dialect.separator() == Separator::Comma {
+        return Cow::Borrowed(answer);
+    }
+    let mut out = answer.to_owned();
+    for range in block_ranges(answer) {
+        let inside = answer[range.clone()].replace(dialect.separator().character(), ",");
+        out.replace_range(range, &inside);
+    }
+    Cow::Owned(out)
 }
 
 /// Whether atoms in brackets, each with a block, stand between bonds, branches, ring numbers and dots, and nothing else.
