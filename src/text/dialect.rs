@@ -28,7 +28,9 @@ impl Precision {
 
     /// Units of [`Fixed`] in one Å.
     pub const fn units_per_angstrom(self) -> Fixed {
-        (10 as Fixed).pow(self.0 as u32)
+        // Asked for every coordinate.
+        const UNITS: [Fixed; 7] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000];
+        UNITS[self.0 as usize]
     }
 
     /// The most digits before the point: five, fewer where [`Fixed`] holds no more.
@@ -43,13 +45,9 @@ impl Precision {
 
     /// How many of a magnitude's decimals are trailing zeros, 0 to all.
     pub fn trailing_zeros(self, magnitude: u32) -> usize {
-        let mut fraction = magnitude % self.units_per_angstrom().unsigned_abs();
-        if fraction == 0 {
-            return self.decimals();
-        }
-        let mut zeros = 0;
-        while fraction.is_multiple_of(10) {
-            fraction /= 10;
+        let (mut rest, mut zeros) = (magnitude, 0);
+        while zeros < self.decimals() && rest.is_multiple_of(10) {
+            rest /= 10;
             zeros += 1;
         }
         zeros

@@ -51,7 +51,13 @@ impl NumberPrefix {
 
 /// Scans the number that `text` begins with.
 pub fn scan_prefix(text: &[u8]) -> NumberPrefix {
-    let digits = |from: usize| text[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let digits = |from: usize| {
+        let mut at = from;
+        while at < text.len() && text[at].is_ascii_digit() {
+            at += 1;
+        }
+        at - from
+    };
     let negative = text.first() == Some(&b'-');
     let start = usize::from(negative);
     let integer_digits = digits(start);
@@ -59,7 +65,10 @@ pub fn scan_prefix(text: &[u8]) -> NumberPrefix {
     let point = integer_digits > 0 && text.get(length) == Some(&b'.');
     let decimals = if point { digits(length + 1) } else { 0 };
     length += usize::from(point) + decimals;
-    let trailing_zeros = text[length - decimals..length].iter().rev().take_while(|b| **b == b'0').count();
+    let mut trailing_zeros = 0;
+    while trailing_zeros < decimals && text[length - 1 - trailing_zeros] == b'0' {
+        trailing_zeros += 1;
+    }
     NumberPrefix {
         negative,
         integer_digits,
@@ -139,15 +148,11 @@ fn magnitude(integer: &[u8], fraction: &[u8], precision: Precision) -> Result<Fi
     if integer.len() > precision.integer_digits() {
         return Err(NumberError::OutOfRange(precision));
     }
-    let mut value: Fixed = 0;
-    for &digit in integer {
-        value = value * 10 + Fixed::from(digit - b'0');
-    }
-    for place in 0..precision.decimals() {
-        let digit = fraction.get(place).map_or(0, |d| d - b'0');
-        value = value * 10 + Fixed::from(digit);
-    }
-    Ok(value)
+    let kept = &fraction[..fraction.len().min(precision.decimals())];
+    let digits = integer.iter().chain(kept);
+    let value = digits.fold(0, |value: Fixed, digit| value * 10 + Fixed::from(digit - b'0'));
+    let missing = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000][precision.decimals() - kept.len()];
+    Ok(value * missing)
 }
 
 /// Truncates decimal text toward zero, exactly: `[+-]?digits[.digits][(e|E)[+-]?digits]`.
