@@ -146,8 +146,7 @@ pub fn coordinates(answer: &str, dialect: Dialect) -> Option<Vec<[f64; 3]>> {
 
 /// Coordinates of so many decimals in Å.
 pub fn in_angstrom(coordinates: &[[Fixed; 3]], precision: Precision) -> Vec<[f64; 3]> {
-    let units = f64::from(precision.units_per_angstrom());
-    coordinates.iter().map(|block| block.map(|value| f64::from(value) / units)).collect()
+    coordinates.iter().map(|block| block.map(|value| precision.angstrom(value))).collect()
 }
 
 #[cfg(test)]

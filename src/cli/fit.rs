@@ -102,10 +102,7 @@ fn plan(args: &Args) -> anyhow::Result<FitPlan> {
     };
     Ok(FitPlan {
         tokenizers,
-        dialects: match args.dialect.asked() {
-            Some(zeros) => DialectChoice::Only(args.blocks.reading().dialect(zeros)),
-            None => DialectChoice::Auto,
-        },
+        dialects: args.dialect.asked().map_or(DialectChoice::Auto, DialectChoice::Only),
         candidates: args.candidate.clone(),
         objective,
         seed: args.seed,

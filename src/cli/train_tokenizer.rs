@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::extension::{Beside, Made, write_folder};
 use super::output::Output;
-use super::values::DialectArg;
+use super::values::{DialectArg, reading};
 use crate::corpus::Conformers;
 use crate::design::compare::{Designed, compare, compare_with_design};
 use crate::design::extension::extend::as_read;
@@ -24,7 +24,7 @@ use crate::report::card::model_card;
 use crate::report::design_page::design_page;
 use crate::report::design_view::design_table;
 use crate::report::learned_view::{learned_card, learned_table};
-use crate::text::{Precision, Reading};
+use crate::text::Precision;
 use crate::tokenizer::Tokenizer;
 
 /// The command line of `drift train-tokenizer`.
@@ -102,11 +102,6 @@ impl From<KindArg> for SchemeKind {
             KindArg::Fused => SchemeKind::Fused,
         }
     }
-}
-
-/// How the corpus is read: blocks that change have commas.
-fn reading(decimals: Option<Precision>) -> Reading {
-    Reading { precision: decimals.unwrap_or_default(), cut: decimals.is_some(), ..Reading::default() }
 }
 
 /// Merges are learned, and ways compared, in the fixed dialect alone.

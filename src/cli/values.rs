@@ -63,11 +63,7 @@ enum SeparatorArg {
 impl BlockArgs {
     /// How texts are read, and coordinates without text taken.
     pub(super) fn reading(self) -> Reading {
-        Reading {
-            precision: self.decimals.unwrap_or_default(),
-            cut: self.decimals.is_some(),
-            separator: self.separator().unwrap_or_default(),
-        }
+        Reading { separator: self.separator().unwrap_or_default(), ..reading(self.decimals) }
     }
 
     /// These, and a dialect.
@@ -81,6 +77,11 @@ impl BlockArgs {
             SeparatorArg::Space => Separator::Space,
         })
     }
+}
+
+/// How texts are read with `--decimals`, or without it.
+pub(super) fn reading(decimals: Option<Precision>) -> Reading {
+    Reading { precision: decimals.unwrap_or_default(), cut: decimals.is_some(), ..Reading::default() }
 }
 
 /// Refuses what is not the inside of a block.

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::frame::{self, angstrom, fixed};
+use super::frame::{self, fixed};
 use super::{AtomOrder, Conformer, Frame, ReadOptions};
 use crate::text::elements::{HYDROGEN, symbol};
 use crate::text::number::{NumberError, truncate_decimal, truncate_f32, truncate_f64};
@@ -99,7 +99,7 @@ impl Atoms {
         } else {
             // Rust's own parser takes what `truncate_decimal` takes; the fallback loses less than the last decimal.
             let exact =
-                |axis: usize| xyz[axis].trim().parse().unwrap_or(angstrom(fixed[axis], self.precision));
+                |axis: usize| xyz[axis].trim().parse().unwrap_or(self.precision.angstrom(fixed[axis]));
             self.angstrom.push([exact(0), exact(1), exact(2)]);
         }
         self.numbers.push(number);

@@ -48,7 +48,7 @@ pub(super) fn turn(conformer: &mut Conformer, options: ReadOptions) -> Result<()
     let precision = options.reading.precision;
     let numbers = elements(&conformer.skeleton)?;
     let mut positions: Vec<Vector> =
-        conformer.coordinates.iter().map(|c| c.map(|value| angstrom(value, precision))).collect();
+        conformer.coordinates.iter().map(|c| c.map(|value| precision.angstrom(value))).collect();
     principal(&numbers, &mut positions);
     for (coordinate, position) in conformer.coordinates.iter_mut().zip(positions) {
         *coordinate = fixed(position, precision)?;
@@ -115,11 +115,6 @@ fn dot(a: Vector, b: Vector) -> f64 {
 
 fn cross(a: Vector, b: Vector) -> Vector {
     [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
-}
-
-/// A fixed-point coordinate in Å.
-pub(super) fn angstrom(value: Fixed, precision: Precision) -> f64 {
-    f64::from(value) / f64::from(precision.units_per_angstrom())
 }
 
 /// A position in Å, truncated.

@@ -83,7 +83,7 @@ pub(super) fn placeholders(
 fn fitted(checkpoint: &Checkpoint, seed: u64, job: &Job) -> Result<String> {
     let plan = FitPlan {
         tokenizers: vec![(*checkpoint.tokenizer).clone()],
-        dialects: DialectChoice::Only(checkpoint.dialect),
+        dialects: DialectChoice::Only(checkpoint.dialect.zeros()),
         candidates: Vec::new(),
         objective: Objective::default(),
         seed,

@@ -87,7 +87,7 @@ fn replay(tasks: &mut [Task<'_>], first_pass: &FirstPass, corpus: &dyn Conformer
 fn dialects(choice: DialectChoice, reading: Reading, first_pass: &FirstPass) -> Vec<Dialect> {
     let both = [TrailingZeros::Kept, TrailingZeros::Removed].map(|zeros| reading.dialect(zeros));
     match (choice, first_pass.summary.written.fixed, first_pass.summary.written.stripped) {
-        (DialectChoice::Only(dialect), ..) => vec![reading.dialect(dialect.zeros())],
+        (DialectChoice::Only(zeros), ..) => vec![reading.dialect(zeros)],
         (DialectChoice::Auto, true, false) => vec![both[0]],
         (DialectChoice::Auto, false, true) => vec![both[1]],
         (DialectChoice::Auto, ..) => both.to_vec(),

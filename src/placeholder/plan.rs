@@ -1,19 +1,16 @@
 //! What to fit.
 
-use serde::Serialize;
-
 use super::objective::Objective;
-use crate::text::Dialect;
+use crate::text::TrailingZeros;
 use crate::tokenizer::Tokenizer;
 
 /// Which dialects to fit for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DialectChoice {
     /// The corpus's own; both where it agrees with both or with neither.
     Auto,
-    /// This one, with the decimals and the separator of the corpus.
-    Only(Dialect),
+    /// The one that keeps trailing zeros or removes them; decimals and separator are those of the corpus.
+    Only(TrailingZeros),
 }
 
 /// What to fit.

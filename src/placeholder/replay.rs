@@ -65,17 +65,10 @@ pub fn replay(inside: &[u8], z: Fixed, tokens: &BlockTokens, dialect: Dialect) -
     out
 }
 
-/// A cut number, `-?digits[.[digits]]`, of at most so many decimals, in units of the last one; `None` if no digit is left.
+/// A cut number, `-?digits[.[digits]]`, in units of the last decimal; `None` if no digit is left.
 fn left_over_number(text: &[u8], precision: Precision) -> Option<Fixed> {
     let prefix = scan_prefix(text);
-    if !prefix.has_digits() {
-        return None;
-    }
-    let digits = prefix.integer(text).iter().chain(prefix.fraction(text));
-    let value = digits.fold(0, |value: Fixed, digit| value * 10 + Fixed::from(digit - b'0'));
-    let missing = precision.decimals().saturating_sub(prefix.decimals);
-    let value = value * (10 as Fixed).pow(missing as u32);
-    Some(if prefix.negative { -value } else { value })
+    prefix.has_digits().then(|| prefix.value(text, precision))
 }
 
 #[cfg(test)]

@@ -6,6 +6,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// A coordinate in units of its last decimal: of 10⁻⁴ Å with four decimals ([`Precision`]).
 pub type Fixed = i32;
 
+/// Looked up for every coordinate.
+pub(super) const POWERS_OF_TEN: [Fixed; 7] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000];
+
 /// How many decimals the numbers of a text have at most: 1 to 6.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Precision(u8);
@@ -28,9 +31,7 @@ impl Precision {
 
     /// Units of [`Fixed`] in one Å.
     pub const fn units_per_angstrom(self) -> Fixed {
-        // Asked for every coordinate.
-        const UNITS: [Fixed; 7] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000];
-        UNITS[self.0 as usize]
+        POWERS_OF_TEN[self.0 as usize]
     }
 
     /// The most digits before the point: five, fewer where [`Fixed`] holds no more.
@@ -51,6 +52,11 @@ impl Precision {
             zeros += 1;
         }
         zeros
+    }
+
+    /// A coordinate in Å.
+    pub fn angstrom(self, value: Fixed) -> f64 {
+        f64::from(value) / f64::from(self.units_per_angstrom())
     }
 
     /// A coordinate of another precision in this one: further decimals are cut, toward zero.
@@ -179,11 +185,6 @@ impl Dialect {
         [Dialect::new(TrailingZeros::Kept, precision), Dialect::new(TrailingZeros::Removed, precision)]
     }
 
-    /// The same with as many decimals.
-    pub const fn with_precision(self, precision: Precision) -> Self {
-        Dialect { precision, ..self }
-    }
-
     /// The same with another separator.
     pub const fn separated_by(self, separator: Separator) -> Self {
         Dialect { separator, ..self }
@@ -289,12 +290,6 @@ impl AskedDialect {
             precision: self.precision.unwrap_or(dialect.precision),
             separator: self.separator.unwrap_or(dialect.separator),
         }
-    }
-}
-
-impl From<Dialect> for AskedDialect {
-    fn from(Dialect { zeros, precision, separator }: Dialect) -> Self {
-        AskedDialect { zeros: Some(zeros), precision: Some(precision), separator: Some(separator) }
     }
 }
 

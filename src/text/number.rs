@@ -5,7 +5,7 @@
 //! The users' `trunc(x * 10000) / 10000` in floating point loses 0.0001 on about 7 % of four-decimal numbers;
 //! decimal text is cut here digit by digit instead.
 
-use super::dialect::{Dialect, Fixed, Precision, Written};
+use super::dialect::{Dialect, Fixed, POWERS_OF_TEN, Precision, Written};
 
 /// The number that a text begins with, `-?\d*(\.\d*)?`, as far as it goes; a point counts only behind a digit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +41,17 @@ impl NumberPrefix {
     pub fn integer<'t>(&self, text: &'t [u8]) -> &'t [u8] {
         let start = usize::from(self.negative);
         &text[start..start + self.integer_digits]
+    }
+
+    /// Its value in units of the last decimal, of the text that was scanned: missing decimals are zeros, others dropped. It
+    /// must have no more digits before the point than fit.
+    pub fn value(&self, text: &[u8], precision: Precision) -> Fixed {
+        let fraction = self.fraction(text);
+        let kept = &fraction[..fraction.len().min(precision.decimals())];
+        let digits = self.integer(text).iter().chain(kept);
+        let value = digits.fold(0, |value: Fixed, digit| value * 10 + Fixed::from(digit - b'0'));
+        let missing = POWERS_OF_TEN[precision.decimals() - kept.len()];
+        if self.negative { -value * missing } else { value * missing }
     }
 
     /// The digits behind the point, of the text that was scanned.
@@ -132,27 +143,17 @@ impl ParsedNumber {
         if prefix.decimals > precision.decimals() && !cut {
             return Err(NumberError::TooManyDecimals(precision));
         }
-        let magnitude = magnitude(integer, prefix.fraction(text), precision)?;
+        if integer.len() > precision.integer_digits() {
+            return Err(NumberError::OutOfRange(precision));
+        }
         Ok(ParsedNumber {
-            value: if prefix.negative { -magnitude } else { magnitude },
+            value: prefix.value(text, precision),
             written: Written {
                 fixed: prefix.decimals >= precision.decimals(),
                 stripped: prefix.trailing_zeros == 0,
             },
         })
     }
-}
-
-/// The fixed-point magnitude of `integer.fraction`, further decimals dropped.
-fn magnitude(integer: &[u8], fraction: &[u8], precision: Precision) -> Result<Fixed, NumberError> {
-    if integer.len() > precision.integer_digits() {
-        return Err(NumberError::OutOfRange(precision));
-    }
-    let kept = &fraction[..fraction.len().min(precision.decimals())];
-    let digits = integer.iter().chain(kept);
-    let value = digits.fold(0, |value: Fixed, digit| value * 10 + Fixed::from(digit - b'0'));
-    let missing = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000][precision.decimals() - kept.len()];
-    Ok(value * missing)
 }
 
 /// Truncates decimal text toward zero, exactly: `[+-]?digits[.digits][(e|E)[+-]?digits]`.

@@ -119,7 +119,7 @@ fn best_of(runs: usize, mut work: impl FnMut() -> usize) -> Duration {
 fn growth(blocks: u64) {
     let plan = FitPlan {
         tokenizers: vec![Tokenizer::load(Path::new("qwen-like")).expect("embedded")],
-        dialects: DialectChoice::Only(Dialect::FIXED),
+        dialects: DialectChoice::Only(Dialect::FIXED.zeros()),
         candidates: Vec::new(),
         objective: Objective::default(),
         seed: 0,

@@ -230,7 +230,7 @@ fn fit_finds_no_drift_in_the_separate_kind() {
     assert!(trained.report.vocabulary.coverage == 1.0 && trained.report.free_tokens_per_block == 9);
     let fitted = FitPlan {
         tokenizers: vec![extended(&trained).0],
-        dialects: DialectChoice::Only(Dialect::FIXED),
+        dialects: DialectChoice::Only(Dialect::FIXED.zeros()),
         candidates: Vec::new(),
         objective: Objective::default(),
         seed: 0,

@@ -19,7 +19,7 @@ use crate::support::{SHARED_TOKENIZERS, drift as run, shared, shared_texts};
 fn plan(tokenizers: Vec<Tokenizer>, dialect: Dialect, classes: bool) -> FitPlan {
     FitPlan {
         tokenizers,
-        dialects: DialectChoice::Only(dialect),
+        dialects: DialectChoice::Only(dialect.zeros()),
         candidates: Vec::new(),
         objective: Objective::default(),
         seed: 0,

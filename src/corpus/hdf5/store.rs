@@ -51,8 +51,8 @@ struct Reader<'a> {
     container: &'a Container<'a>,
     /// The decimals of the file.
     precision: Precision,
-    /// What its coordinates are divided by.
-    cut: Fixed,
+    /// The decimals that are asked for.
+    asked: Precision,
     conformers: usize,
     /// Rows of coordinates taken.
     at: u64,
@@ -63,13 +63,12 @@ struct Reader<'a> {
     molecules: Molecules<'a>,
 }
 
-/// What coordinates of so many decimals are divided by, toward zero, to have those that are asked for.
-fn cut(container: &Container<'_>, precision: Precision, reading: Reading) -> Result<Fixed> {
-    let asked = reading.precision;
-    if asked == precision || asked < precision && reading.cut {
-        return Ok((10 as Fixed).pow((precision.decimals() - asked.decimals()) as u32));
+/// Refuses a store whose decimals are not those that are asked for, and may not be cut to them.
+fn check_decimals(container: &Container<'_>, precision: Precision, reading: Reading) -> Result<()> {
+    if reading.precision == precision || reading.precision < precision && reading.cut {
+        return Ok(());
     }
-    let (own, asked) = (precision.in_words(), asked.in_words());
+    let (own, asked) = (precision.in_words(), reading.precision.in_words());
     let problem = format!("its coordinates have {own} decimals, not {asked}");
     Err(Error::input(container.name, problem, format!("read it with {} {precision}", Parameter::Decimals)))
 }
@@ -77,7 +76,7 @@ fn cut(container: &Container<'_>, precision: Precision, reading: Reading) -> Res
 impl<'a> Reader<'a> {
     fn open(container: &'a Container<'a>, reading: Reading) -> Result<Self> {
         let precision = container.precision()?;
-        let cut = cut(container, precision, reading)?;
+        check_decimals(container, precision, reading)?;
         let mut offset = Stream::open(container, layout::OFFSET)?;
         let molecule = Stream::open(container, layout::MOLECULE)?;
         let flags = Stream::open(container, layout::FLAGS)?;
@@ -90,7 +89,7 @@ impl<'a> Reader<'a> {
         Ok(Reader {
             container,
             precision,
-            cut,
+            asked: reading.precision,
             conformers,
             at: 0,
             offset,
@@ -119,7 +118,7 @@ impl<'a> Reader<'a> {
         if values.iter().any(|v| v.unsigned_abs() > self.precision.max_fixed().unsigned_abs()) {
             return Err(broken(layout::COORDINATES, &NumberError::OutOfRange(self.precision).to_string()));
         }
-        let cut = |value: Fixed| value / self.cut;
+        let cut = |value: Fixed| self.asked.convert(value, self.precision);
         let coordinates: Vec<[Fixed; 3]> =
             values.chunks_exact(3).map(|v| [cut(v[0]), cut(v[1]), cut(v[2])]).collect();
         let molecule = self.molecules.get(row)?;
