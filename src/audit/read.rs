@@ -19,7 +19,7 @@ use super::sample::split;
 use crate::corpus::{MAX_LINE_BYTES, Skipped};
 use crate::error::{Error, Result};
 use crate::io;
-use crate::job::InputHash;
+use crate::job::{InputHash, Job};
 use crate::text::graph::implicit_hydrogens;
 use crate::text::{CONFORMER_OPEN, SMILES_OPEN, tagged};
 
@@ -96,7 +96,7 @@ pub struct FileRecords {
 /// # Errors
 /// If the file cannot be read, is damaged or larger than [`MAX_FILE_BYTES`], or holds nothing of the above.
 pub fn read(path: &Path) -> Result<FileRecords> {
-    let bytes = io::read_to_limit(path, MAX_FILE_BYTES)?;
+    let io::Whole { bytes, source } = io::read_whole(path, MAX_FILE_BYTES, &Job::default())?;
     let mut file =
         Reader { name: path.display().to_string(), records: Vec::new(), skipped: Vec::new(), head: None };
     let content = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
@@ -118,12 +118,7 @@ pub fn read(path: &Path) -> Result<FileRecords> {
         };
         return Err(Error::input(&file.name, problem, KNOWN));
     }
-    Ok(FileRecords {
-        input: io::hash_file(path)?,
-        records: file.records,
-        skipped: file.skipped,
-        head: file.head,
-    })
+    Ok(FileRecords { input: source, records: file.records, skipped: file.skipped, head: file.head })
 }
 
 struct Reader {

@@ -5,10 +5,10 @@ use std::io::{BufRead, BufReader, Read};
 use flate2::bufread::MultiGzDecoder;
 
 use super::damage::{damaged, read_error};
-use super::source::{drain, printable};
+use super::source::printable;
 use super::{Context, Skipped};
 use crate::error::Result;
-use crate::io::GZIP_MAGIC;
+use crate::io::{GZIP_MAGIC, drain};
 
 const BUFFER_BYTES: usize = 64 << 10;
 const BLOCK_BYTES: u64 = 512;
@@ -57,7 +57,7 @@ pub(super) fn read(
         }
     }
     let mut end = archive.into_inner();
-    drain(&mut BufReader::new(&mut end), name, context.job)?;
+    drain(&mut BufReader::new(&mut end)).map_err(|e| read_error(name, e))?;
     if end.zeros < BLOCK_BYTES {
         return Err(damaged(name, "the archive has no end mark"));
     }

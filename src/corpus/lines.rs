@@ -15,6 +15,7 @@ use memchr::{memchr, memchr_iter, memrchr};
 use super::damage::read_error;
 use super::{Batch, Conformer, Context, Emit, ReadOptions, Skipped, Source, frame};
 use crate::error::Result;
+use crate::io::BoundedLines;
 use crate::text::Reading;
 
 /// The longest line that is read as a record, in bytes (16 MiB); longer ones are skipped without being held.
@@ -237,12 +238,8 @@ fn push_sharing(conformers: &mut Vec<Conformer>, mut conformer: Conformer) {
     conformers.push(conformer);
 }
 
-/// Lines one after another, numbered from 1.
-pub(super) struct Lines<'a> {
-    reader: &'a mut dyn BufRead,
-    line: Vec<u8>,
-    number: u64,
-}
+/// Lines one after another, as text.
+pub(super) struct Lines<'a>(BoundedLines<&'a mut dyn BufRead>);
 
 /// What [`Lines`] keeps of a line, in bytes: no line of SDF or XYZ means more.
 const KEPT_BYTES: usize = 64 << 10;
@@ -250,40 +247,17 @@ const KEPT_BYTES: usize = 64 << 10;
 impl<'a> Lines<'a> {
     /// Starts at the first line.
     pub(super) fn new(reader: &'a mut dyn BufRead) -> Self {
-        Lines { reader, line: Vec::new(), number: 0 }
+        Lines(BoundedLines::new(reader, KEPT_BYTES))
     }
 
     /// The number of the line that was read last.
     pub(super) fn number(&self) -> u64 {
-        self.number
+        self.0.number()
     }
 
     /// The next line without its end, cut to [`KEPT_BYTES`], bytes that are not UTF-8 replaced; `None` at the end.
     pub(super) fn next(&mut self) -> io::Result<Option<std::borrow::Cow<'_, str>>> {
-        self.line.clear();
-        let mut found = false;
-        let mut read = 0;
-        while !found {
-            let available = self.reader.fill_buf()?;
-            if available.is_empty() {
-                break;
-            }
-            let end = memchr(b'\n', available);
-            found = end.is_some();
-            let content = &available[..end.unwrap_or(available.len())];
-            let room = KEPT_BYTES - self.line.len();
-            self.line.extend_from_slice(&content[..content.len().min(room)]);
-            let n = content.len() + usize::from(found);
-            read += n;
-            self.reader.consume(n);
-        }
-        if read == 0 {
-            return Ok(None);
-        }
-        self.number += 1;
-        let line = if self.number == 1 { self.line.strip_prefix(b"\xef\xbb\xbf") } else { None };
-        let line = line.unwrap_or(&self.line);
-        Ok(Some(String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line))))
+        Ok(self.0.next_line()?.map(|line| String::from_utf8_lossy(line.bytes)))
     }
 }
 

@@ -9,6 +9,7 @@ use super::source::{self, Format, KNOWN_FORMATS};
 use super::walk::{self, InputFile};
 use super::{Batch, Context, Emit, ReadOptions, Skipped, Source, jsonl, msgpack, pickles, plain, sdf, xyz};
 use crate::error::{Error, Result};
+use crate::io;
 use crate::job::{InputHash, Job, Unit};
 use crate::text::Written;
 
@@ -117,12 +118,12 @@ impl ReadSummary {
 /// Reads one file of any content.
 fn read_file(file: &InputFile, context: Context<'_>, emit: &mut Emit<'_>) -> Result<InputHash> {
     let place = file.place();
-    let mut opened = source::open(&file.path, context.job);
+    let mut opened = io::open(&file.path, context.job);
     let prefix = source::prefix(&mut opened.reader).map_err(|e| read_error(&place, e))?;
     let format = Format::of(&prefix);
     if format == Some(Format::Hdf5) && file.regular && !opened.compressed() {
         // HDF5 is read from its path; this pass only hashes.
-        let hash = opened.finish(&place, file.name(), context.job)?;
+        let hash = opened.finish(file.name()).map_err(|e| read_error(&place, e))?;
         read_hdf5(&file.path, &place, context, emit)?;
         return Ok(hash);
     }
@@ -141,7 +142,7 @@ fn read_file(file: &InputFile, context: Context<'_>, emit: &mut Emit<'_>) -> Res
         let reason = unknown_reason(&prefix);
         return Err(Error::input(place, reason, KNOWN_FORMATS));
     }
-    opened.finish(&place, file.name(), context.job)
+    opened.finish(file.name()).map_err(|e| read_error(&place, e))
 }
 
 /// Reads a member of an archive, of any content but another archive.

@@ -1,22 +1,11 @@
-//! Streams: files decompressed and hashed on a thread of their own, and formats told by content.
+//! Formats told by content.
 
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
-use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::io::{self, BufRead, Read};
 
-use sha2::{Digest, Sha256};
-
-use super::damage::read_error;
 use super::plain;
-use crate::error::Result;
-use crate::io::{GZIP_MAGIC, ReadAhead, decompressed, hex};
-use crate::job::{InputHash, Job};
 
 /// How much of a stream is looked at to tell its format.
 pub(super) const PREFIX_BYTES: u64 = 64 << 10;
-
-const BUFFER_BYTES: usize = 256 << 10;
 
 /// The formats that drift reads, told by content, never by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,98 +91,6 @@ pub(super) fn prefix(reader: &mut dyn BufRead) -> io::Result<Vec<u8>> {
     let mut prefix = Vec::new();
     reader.take(PREFIX_BYTES).read_to_end(&mut prefix)?;
     Ok(prefix)
-}
-
-/// A file being read: decompressed and hashed ahead of the caller.
-pub(super) struct Opened {
-    /// The content.
-    pub reader: ReadAhead,
-    stored: Arc<Stored>,
-}
-
-/// What the reading thread finds out about the file as stored.
-#[derive(Default)]
-struct Stored {
-    /// Known once anything of the content is.
-    compressed: OnceLock<bool>,
-    /// Size and SHA-256, known at the end.
-    digest: OnceLock<(u64, String)>,
-}
-
-/// Opens a file; its bytes as stored are hashed and reported to the job's observer as they are read. That it cannot
-/// be opened is the first read's error.
-pub(super) fn open(path: &Path, job: &Job) -> Opened {
-    let stored = Arc::new(Stored::default());
-    let (path, watching, found) = (path.to_owned(), job.clone(), stored.clone());
-    let reader = ReadAhead::new(job, move || {
-        let file = File::open(path)?;
-        let tally =
-            Tally { file, hasher: Some(Sha256::new()), bytes: 0, job: watching, stored: found.clone() };
-        let mut bytes = BufReader::with_capacity(BUFFER_BYTES, tally);
-        let compressed = bytes.fill_buf()?.starts_with(&GZIP_MAGIC);
-        // The cell is empty: this runs but once.
-        let _ = found.compressed.set(compressed);
-        decompressed(bytes)
-    });
-    Opened { reader, stored }
-}
-
-impl Opened {
-    /// Whether the file is compressed; to be asked once something was read of it.
-    pub(super) fn compressed(&self) -> bool {
-        self.stored.compressed.get().copied().unwrap_or_default()
-    }
-
-    /// Reads what is left, so that a damaged end is found, and names and hashes the file.
-    ///
-    /// # Errors
-    /// If the rest is damaged (`place` names the file), or the job was cancelled.
-    pub(super) fn finish(mut self, place: &str, name: String, job: &Job) -> Result<InputHash> {
-        drain(&mut self.reader, place, job)?;
-        let (bytes, sha256) = self.stored.digest.get().cloned().unwrap_or_default();
-        Ok(InputHash { name, bytes, sha256 })
-    }
-}
-
-/// Reads `reader` to its end.
-pub(super) fn drain(reader: &mut dyn BufRead, place: &str, job: &Job) -> Result<()> {
-    loop {
-        job.check()?;
-        let n = reader.fill_buf().map_err(|e| read_error(place, e))?.len();
-        if n == 0 {
-            return Ok(());
-        }
-        reader.consume(n);
-    }
-}
-
-/// Counts and hashes what passes.
-struct Tally {
-    file: File,
-    /// Taken when the end is reached.
-    hasher: Option<Sha256>,
-    bytes: u64,
-    job: Job,
-    stored: Arc<Stored>,
-}
-
-impl Read for Tally {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let n = self.file.read(out)?;
-        if n > 0 {
-            self.bytes += n as u64;
-            if let Some(hasher) = &mut self.hasher {
-                hasher.update(&out[..n]);
-            }
-            self.job.observer().advance(n as u64);
-        } else if !out.is_empty()
-            && let Some(hasher) = self.hasher.take()
-        {
-            // The cell is empty: the hasher is there but once.
-            let _ = self.stored.digest.set((self.bytes, hex(&hasher.finalize())));
-        }
-        Ok(n)
-    }
 }
 
 /// A path or member name as messages and reports show it: on one line.

@@ -152,7 +152,11 @@ fn recipe_spelling(folder: &Path) -> Result<Option<Spelling>> {
 
 /// The hashes of a folder's weights, by name.
 fn weights(folder: &Path) -> Result<Vec<InputHash>> {
-    ModelFolder::new(folder).safetensors()?.par_iter().map(|path| io::hash_file(path)).collect()
+    ModelFolder::new(folder)
+        .safetensors()?
+        .par_iter()
+        .map(|path| io::hash_file(path, &Job::default()))
+        .collect()
 }
 
 fn specials(ends: Vec<u32>, config: &Config) -> Specials {

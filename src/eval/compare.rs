@@ -4,7 +4,6 @@
 //! of this version whole reads an [`EvalReport`](super::record::EvalReport).
 
 use std::collections::BTreeMap;
-use std::io::Read;
 use std::path::Path;
 
 use serde::Serialize;
@@ -126,12 +125,7 @@ fn read(path: &Path) -> Result<Record> {
     let refuse = |problem: String| {
         Error::input(path.display(), problem, "give a record of `drift eval --json` or a Chrome trace")
     };
-    let mut bytes = Vec::new();
-    let mut file = io::open(path)?.take(MAX_BYTES + 1);
-    file.read_to_end(&mut bytes).map_err(|e| Error::io(path, e))?;
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(refuse(format!("holds more than {MAX_BYTES} bytes")));
-    }
+    let bytes = io::read_to_limit(path, MAX_BYTES)?;
     let value: Value = serde_json::from_slice(&bytes).map_err(|e| refuse(format!("is not JSON: {e}")))?;
     if let Some(runs) = value.get("runs").and_then(Value::as_array) {
         return Ok(Record::Eval(

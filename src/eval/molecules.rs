@@ -1,7 +1,7 @@
 //! The molecules that texts are generated for.
 
 use std::collections::HashMap;
-use std::io::BufRead;
+use std::io::{BufRead, Read};
 use std::path::Path;
 
 use rayon::prelude::*;
@@ -95,7 +95,8 @@ impl Molecules {
     /// If the file cannot be read or is not UTF-8, or no line holds a SMILES.
     pub fn of_file(path: &Path, most: Option<usize>) -> Result<Self> {
         let mut out = Molecules { source: io::file_name(path), ..Molecules::default() };
-        for (number, line) in io::open(path)?.split(b'\n').enumerate() {
+        let mut opened = io::open(path, &Job::default());
+        for (number, line) in opened.reader.by_ref().split(b'\n').enumerate() {
             let line = String::from_utf8(line.map_err(|e| Error::io(path, e))?).map_err(|e| {
                 let (number, byte) = (number + 1, e.utf8_error().valid_up_to() + 1);
                 let problem = format!("line {number}: byte {byte} is not UTF-8");
@@ -119,7 +120,7 @@ impl Molecules {
             });
             return Err(Error::input(path.display(), why, "give one SMILES a line"));
         }
-        out.inputs.push(io::hash_file(path)?);
+        out.inputs.push(opened.finish(io::file_name(path)).map_err(|e| Error::io(path, e))?);
         Ok(out)
     }
 

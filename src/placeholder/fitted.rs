@@ -10,7 +10,7 @@ use super::partition::Partition;
 use super::report::{FitReport, FitResult, SCHEMA};
 use crate::error::{Error, Result};
 use crate::io;
-use crate::job::InputHash;
+use crate::job::{InputHash, Job};
 use crate::text::Dialect;
 use crate::tokenizer::Tokenizer;
 
@@ -63,7 +63,7 @@ impl FittedFile {
         if path.is_dir() {
             return Err(Error::input(path.display(), "is a folder", "give its file for the tokenizer"));
         }
-        let bytes = io::read_to_limit(path, LIMIT)?;
+        let io::Whole { bytes, source } = io::read_whole(path, LIMIT, &Job::default())?;
         let refused = |problem: String| {
             let remedy = "give a file that `drift fit -o` wrote for a tokenizer";
             Error::input(path.display(), problem, remedy)
@@ -84,7 +84,7 @@ impl FittedFile {
         };
         Ok(FittedFile {
             results: report.results.into_iter().map(fitted).collect(),
-            source: io::hash_file(path)?,
+            source,
             place: path.display().to_string(),
         })
     }

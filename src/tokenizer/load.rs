@@ -7,7 +7,7 @@ use tokenizers::{ModelWrapper, Tokenizer as HfTokenizer};
 use super::{Class, Token, block_ranges};
 use crate::error::{Error, Result};
 use crate::io;
-use crate::job::InputHash;
+use crate::job::{InputHash, Job};
 
 /// A tokenizer file is at most this large, decompressed.
 const MAX_TOKENIZER_BYTES: u64 = 1 << 28;
@@ -84,8 +84,8 @@ impl Tokenizer {
             return Ok((Self::from_bytes(embedded.name, source, embedded.json)?, embedded.json.to_vec()));
         }
         let file = if path.is_dir() { in_folder(path)? } else { path.to_owned() };
-        let bytes = io::read_to_limit(&file, MAX_TOKENIZER_BYTES)?;
-        Ok((Self::from_bytes(&name_of(&file), io::hash_file(&file)?, &bytes)?, bytes))
+        let io::Whole { bytes, source } = io::read_whole(&file, MAX_TOKENIZER_BYTES, &Job::default())?;
+        Ok((Self::from_bytes(&name_of(&file), source, &bytes)?, bytes))
     }
 
     /// The embedded tokenizers that are not extended.

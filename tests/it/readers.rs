@@ -95,7 +95,7 @@ fn the_shared_samples_are_read_whole() {
         let (read, summary) = read(geom.join(file)).unwrap();
         assert_eq!((summary.conformers, summary.skipped), (conformers, 0), "{file}");
         assert_eq!(read.iter().map(|c| c.coordinates.len()).sum::<usize>(), atoms, "{file}");
-        assert_eq!(summary.inputs, [drift::io::hash_file(&geom.join(file)).unwrap()]);
+        assert_eq!(summary.inputs, [drift::io::hash_file(&geom.join(file), &Job::default()).unwrap()]);
     }
 }
 
@@ -237,7 +237,10 @@ fn reading_on_a_thread_of_the_pool_does_not_wait_for_itself() {
 fn throughput_of_jsonl() {
     let geom = shared().join("geom");
     let mut rows = Vec::new();
-    drift::io::open(&geom.join("xtb_moses_aq.jsonl.gz")).unwrap().read_to_end(&mut rows).unwrap();
+    drift::io::open(&geom.join("xtb_moses_aq.jsonl.gz"), &Job::default())
+        .reader
+        .read_to_end(&mut rows)
+        .unwrap();
     let folder = Folder::new();
     let input = [folder.file("rows.jsonl", rows.repeat(280))];
     let start = std::time::Instant::now();

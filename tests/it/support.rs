@@ -125,7 +125,7 @@ pub(crate) const SHARED_TOKENIZERS: [&str; 6] =
 pub(crate) fn shared_texts(shared: &Path, field: &str) -> Vec<String> {
     let mut texts = Vec::new();
     for file in ["geom_conformers.jsonl", "xtb_moses_aq.jsonl.gz", "etkdg_drugs_test.jsonl.gz"] {
-        let reader = drift::io::open(&shared.join("geom").join(file)).unwrap();
+        let reader = drift::io::open(&shared.join("geom").join(file), &drift::job::Job::default()).reader;
         for line in std::io::BufRead::lines(reader) {
             let row: serde_json::Value = serde_json::from_str(&line.unwrap()).unwrap();
             texts.push(row[field].as_str().unwrap().to_owned());

@@ -190,7 +190,7 @@ fn what_rdkit_wrote_is_never_called_foreign() {
     let shared = shared();
     let mut prompts = 0;
     for file in ["geom_conformers.jsonl", "xtb_moses_aq.jsonl.gz", "etkdg_drugs_test.jsonl.gz"] {
-        let reader = drift::io::open(&shared.join("geom").join(file)).unwrap();
+        let reader = drift::io::open(&shared.join("geom").join(file), &drift::job::Job::default()).reader;
         for line in std::io::BufRead::lines(reader) {
             let row: Value = serde_json::from_str(&line.unwrap()).unwrap();
             let smiles = row["canonical_smiles"].as_str().unwrap();

@@ -1,0 +1,223 @@
+//! Files read once: decompressed by content, counted and hashed as they are read, so that a pipe works as a file does and
+//! what is hashed is what was used.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use flate2::read::MultiGzDecoder;
+use sha2::{Digest, Sha256};
+
+use super::ahead::ReadAhead;
+use super::{file_name, hex};
+use crate::error::{Error, Result};
+use crate::job::{InputHash, Job};
+
+/// The first bytes of a gzip stream.
+pub const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+
+const BUFFER_BYTES: usize = 256 << 10;
+
+/// `inner`, decompressed if it starts like gzip (several members too).
+///
+/// # Errors
+/// If its first bytes cannot be read.
+pub fn decompressed<R: BufRead + Send + 'static>(mut inner: R) -> io::Result<Box<dyn BufRead + Send>> {
+    if inner.fill_buf()?.starts_with(&GZIP_MAGIC) {
+        Ok(Box::new(BufReader::with_capacity(BUFFER_BYTES, MultiGzDecoder::new(inner))))
+    } else {
+        Ok(Box::new(inner))
+    }
+}
+
+/// A file being read: decompressed and hashed ahead of the caller.
+pub struct Opened {
+    /// The content.
+    pub reader: ReadAhead,
+    stored: Arc<Stored>,
+}
+
+/// What the reading thread finds out about the file as stored.
+#[derive(Default)]
+struct Stored {
+    /// Known once anything of the content is.
+    compressed: OnceLock<bool>,
+    /// Size and SHA-256, known at the end.
+    digest: OnceLock<(u64, String)>,
+}
+
+/// Opens a file; its bytes as stored are hashed and reported to the job's observer as they are read. That it cannot
+/// be opened is the first read's error. A cancelled job ends every read.
+pub fn open(path: &Path, job: &Job) -> Opened {
+    let stored = Arc::new(Stored::default());
+    let (path, watching, found) = (path.to_owned(), job.clone(), stored.clone());
+    let reader = ReadAhead::new(job, move || {
+        let file = File::open(path)?;
+        let tally =
+            Tally { file, hasher: Some(Sha256::new()), bytes: 0, job: watching, stored: found.clone() };
+        let mut bytes = BufReader::with_capacity(BUFFER_BYTES, tally);
+        let compressed = bytes.fill_buf()?.starts_with(&GZIP_MAGIC);
+        // The cell is empty: this runs but once.
+        let _ = found.compressed.set(compressed);
+        decompressed(bytes)
+    });
+    Opened { reader, stored }
+}
+
+impl Opened {
+    /// Whether the file is compressed; to be asked once something was read of it.
+    pub fn compressed(&self) -> bool {
+        self.stored.compressed.get().copied().unwrap_or_default()
+    }
+
+    /// Reads what is left, so that a damaged end is found, and hashes the file under `name`.
+    ///
+    /// # Errors
+    /// If the rest cannot be read, or the job was cancelled.
+    pub fn finish(mut self, name: String) -> io::Result<InputHash> {
+        drain(&mut self.reader)?;
+        let (bytes, sha256) = self.stored.digest.get().cloned().unwrap_or_default();
+        Ok(InputHash { name, bytes, sha256 })
+    }
+}
+
+/// Reads `reader` to its end.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn drain(reader: &mut dyn BufRead) -> io::Result<()> {
+    loop {
+        let n = reader.fill_buf()?.len();
+        if n == 0 {
+            return Ok(());
+        }
+        reader.consume(n);
+    }
+}
+
+/// Counts and hashes what passes.
+struct Tally {
+    file: File,
+    /// Taken when the end is reached.
+    hasher: Option<Sha256>,
+    bytes: u64,
+    job: Job,
+    stored: Arc<Stored>,
+}
+
+impl Read for Tally {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let n = self.file.read(out)?;
+        if n > 0 {
+            self.bytes += n as u64;
+            if let Some(hasher) = &mut self.hasher {
+                hasher.update(&out[..n]);
+            }
+            self.job.observer().advance(n as u64);
+        } else if !out.is_empty()
+            && let Some(hasher) = self.hasher.take()
+        {
+            // The cell is empty: the hasher is there but once.
+            let _ = self.stored.digest.set((self.bytes, hex(&hasher.finalize())));
+        }
+        Ok(n)
+    }
+}
+
+/// The whole content of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Whole {
+    /// Decompressed.
+    pub bytes: Vec<u8>,
+    /// Of the file as stored.
+    pub source: InputHash,
+}
+
+/// Reads the whole of a file, decompressed, of at most `limit` bytes; file, pipe or device.
+///
+/// # Errors
+/// If it cannot be read, is damaged or larger, or the job was cancelled.
+pub fn read_whole(path: &Path, limit: u64, job: &Job) -> Result<Whole> {
+    let fail = |error: io::Error| job.check().err().unwrap_or_else(|| Error::io(path, error));
+    let mut opened = open(path, job);
+    let mut bytes = Vec::new();
+    opened.reader.by_ref().take(limit + 1).read_to_end(&mut bytes).map_err(fail)?;
+    if bytes.len() as u64 > limit {
+        return Err(too_large(path, limit));
+    }
+    let source = opened.finish(file_name(path)).map_err(fail)?;
+    Ok(Whole { bytes, source })
+}
+
+/// As [`read_whole`], of a file that nobody waits for and whose hash nobody asks for.
+///
+/// # Errors
+/// As [`read_whole`].
+pub fn read_to_limit(path: &Path, limit: u64) -> Result<Vec<u8>> {
+    read_whole(path, limit, &Job::default()).map(|whole| whole.bytes)
+}
+
+/// Name, size and SHA-256 of a file's bytes as stored: of files that are read in places, such as weights.
+///
+/// # Errors
+/// If it cannot be read, or the job was cancelled.
+pub fn hash_file(path: &Path, job: &Job) -> Result<InputHash> {
+    let mut file = File::open(path).map_err(|e| Error::io(path, e))?;
+    let (mut hasher, mut bytes) = (Sha256::new(), 0);
+    let mut buffer = vec![0; BUFFER_BYTES];
+    loop {
+        job.check()?;
+        let n = file.read(&mut buffer).map_err(|e| Error::io(path, e))?;
+        if n == 0 {
+            return Ok(InputHash { name: file_name(path), bytes, sha256: hex(&hasher.finalize()) });
+        }
+        hasher.update(&buffer[..n]);
+        bytes += n as u64;
+    }
+}
+
+/// The error of a file larger than any of its kind.
+pub fn too_large(place: impl AsRef<Path>, limit: u64) -> Error {
+    let problem = format!("larger than {} MiB", limit >> 20);
+    Error::input(place.as_ref().display(), problem, "is this the right file?")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_hashed_is_what_was_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("some");
+        std::fs::write(&path, b"abc").unwrap();
+        let whole = read_whole(&path, 3, &Job::default()).unwrap();
+        assert_eq!((&*whole.bytes, whole.source.bytes, &*whole.source.name), (&b"abc"[..], 3, "some"));
+        assert!(whole.source.sha256.starts_with("ba7816bf"));
+        assert!(read_whole(&path, 2, &Job::default()).unwrap_err().to_string().contains("larger than 0 MiB"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_is_hashed_as_it_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let writer = std::thread::spawn({
+            let path = path.clone();
+            move || std::fs::write(path, b"abc").unwrap()
+        });
+        let whole = read_whole(&path, 10, &Job::default()).unwrap();
+        writer.join().unwrap();
+        assert!(whole.source.sha256.starts_with("ba7816bf"));
+    }
+
+    #[test]
+    fn a_cancelled_job_ends_an_endless_read() {
+        let cancelled = Arc::new(std::sync::atomic::AtomicBool::new(true));
+        let job = Job::new(Arc::new(crate::job::Silent), cancelled);
+        let outcome = read_whole(Path::new("/dev/zero"), u64::MAX - 1, &job);
+        assert!(matches!(outcome, Err(Error::Interrupted)), "{outcome:?}");
+    }
+}

@@ -1,0 +1,87 @@
+//! Lines of bounded length, one after another.
+
+use std::io::{self, BufRead};
+
+use memchr::memchr;
+
+/// Lines of a stream, numbered from 1. Memory is bounded whatever the input: what a line has beyond the limit is passed
+/// over.
+pub struct BoundedLines<R> {
+    reader: R,
+    line: Vec<u8>,
+    /// Bytes kept of a line.
+    limit: usize,
+    number: u64,
+}
+
+/// One line, without its end, and without the byte-order mark that may begin a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Line<'a> {
+    /// Up to the limit.
+    pub bytes: &'a [u8],
+    /// From 1.
+    pub number: u64,
+    /// Whether the line went on beyond the limit.
+    pub cut: bool,
+}
+
+impl<R: BufRead> BoundedLines<R> {
+    /// Starts at the first line; `limit` in bytes.
+    pub fn new(reader: R, limit: usize) -> Self {
+        BoundedLines { reader, line: Vec::new(), limit, number: 0 }
+    }
+
+    /// The number of the line that was read last.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The next line; `None` at the end.
+    ///
+    /// # Errors
+    /// If the stream cannot be read.
+    pub fn next_line(&mut self) -> io::Result<Option<Line<'_>>> {
+        self.line.clear();
+        let (mut found, mut cut, mut read) = (false, false, 0);
+        while !found {
+            let available = self.reader.fill_buf()?;
+            if available.is_empty() {
+                break;
+            }
+            let end = memchr(b'\n', available);
+            found = end.is_some();
+            let content = &available[..end.unwrap_or(available.len())];
+            let kept = content.len().min(self.limit - self.line.len());
+            cut |= kept < content.len();
+            self.line.extend_from_slice(&content[..kept]);
+            let n = content.len() + usize::from(found);
+            read += n;
+            self.reader.consume(n);
+        }
+        if read == 0 {
+            return Ok(None);
+        }
+        self.number += 1;
+        let line = if self.number == 1 { self.line.strip_prefix(b"\xef\xbb\xbf") } else { None };
+        let line = line.unwrap_or(&self.line);
+        Ok(Some(Line { bytes: line.strip_suffix(b"\r").unwrap_or(line), number: self.number, cut }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_cut_and_numbered() {
+        let text = b"\xef\xbb\xbfab\r\n\nabcdefghijklm\nlast";
+        let mut lines = BoundedLines::new(&text[..], 5);
+        let mut seen = Vec::new();
+        while let Some(line) = lines.next_line().unwrap() {
+            seen.push((line.bytes.to_vec(), line.number, line.cut));
+        }
+        let expected: [(&[u8], u64, bool); 4] =
+            [(b"ab", 1, false), (b"", 2, false), (b"abcde", 3, true), (b"last", 4, false)];
+        assert_eq!(seen, expected.map(|(line, number, cut)| (line.to_vec(), number, cut)));
+    }
+}
