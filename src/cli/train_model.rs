@@ -119,7 +119,7 @@ enum Arch {
 /// Trains, writes, shows.
 pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     let corpus = super::corpus(&args.corpus, args.blocks.reading());
-    let plan = plan(args)?;
+    let plan = plan(args, job)?;
     let report = train(&plan, &*corpus, job)?;
     if output.json {
         return output.document(&report);
@@ -130,8 +130,8 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
 }
 
 /// What the user wrote, complete.
-fn plan(args: Args) -> anyhow::Result<TrainPlan> {
-    let (tokenizer, tokenizer_json) = Tokenizer::load_with_json(&args.tokenizer)?;
+fn plan(args: Args, job: &Job) -> anyhow::Result<TrainPlan> {
+    let (tokenizer, tokenizer_json) = Tokenizer::load_for(&args.tokenizer, job)?;
     let tokenizer_config = config_beside(&args.tokenizer)?;
     let ShapeArgs { hidden, layers, heads, kv_heads, head_dim, intermediate, context } = args.shape;
     let architecture = match args.arch {
