@@ -2,6 +2,7 @@
 
 mod ahead;
 mod input;
+mod json;
 mod lines;
 mod output;
 
@@ -13,7 +14,8 @@ pub use ahead::ReadAhead;
 pub use input::{
     GZIP_MAGIC, Opened, Whole, decompressed, drain, hash_file, open, read_to_limit, read_whole, too_large,
 };
-pub use lines::{BoundedLines, Line};
+pub use json::BoundedJson;
+pub use lines::{BoundedLines, Line, LineEnds};
 pub use output::{AtomicFile, write_all_atomic, write_atomic};
 
 use crate::job::InputHash;
