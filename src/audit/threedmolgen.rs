@@ -104,17 +104,44 @@ fn bracket(text: &str) -> Option<&str> {
 /// Their `strip_smiles`: white space and blocks taken off, decorative brackets undone.
 fn strip_smiles(conformer: &str) -> String {
     let text: String = conformer.chars().filter(|c| !is_space(*c)).collect();
-    // Blocks behind an atom first: its brackets may hold a `<`.
+    // Blocks behind an atom first: its brackets may hold a `<`. No end is looked for twice, or where there is none: texts of
+    // brackets alone take no longer than others.
+    let (last_bracket, last_block) = (behind_last(&text, ']'), behind_last(&text, '>'));
+    let mut without_block = None;
     let text = rewrite(&text, '[', |rest| {
+        if rest.len() <= last_bracket || without_block.is_some_and(|behind| behind < rest.len()) {
+            return None;
+        }
         let atom = bracket(rest)?;
-        let block = block(&rest[atom.len()..])?;
-        Some((Cow::Borrowed(atom), atom.len() + block.len()))
+        let behind = &rest[atom.len()..];
+        match Some(behind).filter(|behind| behind.len() > last_block).and_then(block) {
+            Some(block) => Some((Cow::Borrowed(atom), atom.len() + block.len())),
+            None => {
+                without_block = Some(behind.len());
+                None
+            }
+        }
     });
-    let text = rewrite(&text, '<', |rest| Some((Cow::Borrowed(""), block(rest)?.len())));
+    let last_block = behind_last(&text, '>');
+    let text = rewrite(&text, '<', |rest| {
+        if rest.len() <= last_block {
+            return None;
+        }
+        Some((Cow::Borrowed(""), block(rest)?.len()))
+    });
+    let last_bracket = behind_last(&text, ']');
     rewrite(&text, '[', |rest| {
+        if rest.len() <= last_bracket {
+            return None;
+        }
         let atom = bracket(rest)?;
         Some((bare(&atom[1..atom.len() - 1]), atom.len()))
     })
+}
+
+/// How many bytes stand behind the last `close`; all of them if there is none.
+fn behind_last(text: &str, close: char) -> usize {
+    text.rfind(close).map_or(text.len(), |at| text.len() - at - 1)
 }
 
 /// A block that a text begins with: `<[^>]*>`.
@@ -125,7 +152,11 @@ fn block(text: &str) -> Option<&str> {
 
 /// Goes through a text from left to right; `at` says what stands for its beginning, and how many bytes that takes, where it
 /// begins with `first`.
-fn rewrite<'t>(text: &'t str, first: char, at: impl Fn(&'t str) -> Option<(Cow<'t, str>, usize)>) -> String {
+fn rewrite<'t>(
+    text: &'t str,
+    first: char,
+    mut at: impl FnMut(&'t str) -> Option<(Cow<'t, str>, usize)>,
+) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(place) = rest.find(first) {
@@ -226,6 +257,16 @@ mod tests {
         for block in ["1,2", "1,2,", "1,2,x", "1,2,3,4", "", "1.0000 2.0000 3.0000"] {
             assert_eq!(verdict("CO", &format!("[C]<{block}>[O]<4,5,6>")), Outcome::ParseFailure, "{block}");
         }
+    }
+
+    #[test]
+    fn texts_of_brackets_alone_are_judged_in_one_pass() {
+        for text in ["[", "<", "[a]<", "[]", "[[a]", "[<", "]<", "[C]<1,2,3"] {
+            let conformer = text.repeat(300_000);
+            assert_ne!(verdict("C", &conformer), Outcome::Pass);
+            assert_ne!(verdict("C", &format!("{conformer}]>")), Outcome::Pass);
+        }
+        assert_eq!(strip_smiles("[[[C]<1>[C]<2>[[N]]<"), "[[[C]C[[N]]<");
     }
 
     #[test]

@@ -86,6 +86,7 @@ impl ModelFolder {
         refuse: impl FnOnce(serde_json::Error) -> (String, &'static str),
     ) -> Result<T> {
         let file = self.path.join(name);
+        is_plain(&file)?;
         let bytes = read_to_limit(&file, MAX_SETTINGS_BYTES)?;
         serde_json::from_slice(&bytes).map_err(|e| {
             let (problem, remedy) = refuse(e);
@@ -97,17 +98,17 @@ impl ModelFolder {
     pub fn weights(&self) -> Option<PathBuf> {
         ["model.safetensors.index.json", "model.safetensors"].iter().find_map(|name| self.file(name))
     }
+}
 
-    /// Every safetensors file, by name.
-    ///
-    /// # Errors
-    /// If the folder cannot be read.
-    pub fn safetensors(&self) -> Result<Vec<PathBuf>> {
-        let entries = std::fs::read_dir(&self.path).map_err(|e| Error::io(&self.path, e))?;
-        let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-        paths.retain(|path| path.extension().is_some_and(|extension| extension == "safetensors"));
-        paths.sort();
-        Ok(paths)
+/// # Errors
+/// If a path is a pipe, a device or a folder: files of a model are opened more than once, and read in places.
+pub(super) fn is_plain(path: &Path) -> Result<()> {
+    match std::fs::metadata(path) {
+        Ok(metadata) if !metadata.is_file() => {
+            Err(Error::input(path.display(), "is no plain file", "give the file itself"))
+        }
+        // That it is not there is for whoever opens it to say.
+        _ => Ok(()),
     }
 }
 
@@ -140,7 +141,6 @@ mod tests {
         let whole = folder.path().join("model.safetensors");
         std::fs::write(&whole, "").unwrap();
         assert_eq!(model.weights().as_ref(), Some(&whole));
-        assert_eq!(model.safetensors().unwrap(), std::slice::from_ref(&whole));
         assert_eq!(ModelFolder::around(&whole), model);
     }
 

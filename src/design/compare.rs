@@ -218,7 +218,9 @@ fn learned(
 
 /// The trainer of `tokenizers` on texts: `size` tokens, of which the first are `special` and the bytes.
 fn plain(size: usize, special: &[&str], texts: &[String]) -> Result<Entry> {
-    let bytes = learn_plain(texts.iter().map(String::as_str), special, size)?;
+    // A merge for each character at most; the trainer takes room for all that it is asked for.
+    let most = texts.iter().fold(BYTES + special.len(), |sum, text| sum.saturating_add(text.len()));
+    let bytes = learn_plain(texts.iter().map(String::as_str), special, size.min(most))?;
     let tokenizer = load("plain", &bytes)?;
     let first = (BYTES + special.len()) as u32;
     let mut new_tokens: Vec<(u32, String)> = tokenizer

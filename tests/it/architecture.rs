@@ -33,12 +33,13 @@ const ORDER: [&str; 20] = [
 ];
 
 /// Crates that few modules know.
-const KNOWN_TO_FEW: [(&str, &[&str]); 12] = [
+const KNOWN_TO_FEW: [(&str, &[&str]); 13] = [
     ("argmin", &["anneal", "placeholder", "design"]),
     ("candle_core", &["model", "train", "generate"]),
     ("candle_nn", &["model", "train", "generate"]),
     ("candle_transformers", &["generate"]),
     ("clap", &["cli"]),
+    ("fancy_regex", &["tokenizer"]),
     ("indicatif", &["cli"]),
     ("plotters", &["report"]),
     ("pulp", &["model"]),

@@ -489,6 +489,43 @@ mod interrupted {
     }
 
     #[test]
+    fn waiting_for_pipes_beside_the_corpus() {
+        let folder = Folder::new();
+        fifo(&folder);
+        for arguments in [
+            &["inspect", "--tokenizer", "pipe", "x"][..],
+            &["fit", "--tokenizer", "pipe"],
+            &["train-tokenizer", "--base", "pipe", "--tokens-per-block", "11", "--output", "out"],
+            &["train-model", "--tokenizer", "pipe", "--arch", "llama", "--output", "out"],
+            &["audit", "pipe"],
+            &["eval", "--smiles", "pipe"],
+            &["eval", "--tokenizer", "pipe", "--smiles", "pipe"],
+            &["compare", "pipe", "pipe"],
+        ] {
+            interrupt(&folder, arguments, Stdio::null());
+        }
+        // A placeholder is told from three numbers by its name or its file.
+        std::fs::rename(folder.path().join("pipe"), folder.path().join("pipe.json")).unwrap();
+        interrupt(&folder, &["eval", "--placeholder", "pipe.json"], Stdio::null());
+    }
+
+    #[test]
+    fn pipes_are_read_and_hashed_as_files_are() {
+        let folder = Folder::new();
+        let path = fifo(&folder);
+        let text = "[SMILES]C[/SMILES][CONFORMER][C]<1.0000,2.0000,3.0000>[/CONFORMER]\n";
+        let file = folder.file("texts", text);
+        let expected = folder.drift(&["audit", "texts", "--json"]).good().json();
+        let writer = std::thread::spawn(move || std::fs::write(path, text).unwrap());
+        let read = folder.drift(&["audit", "pipe", "--json"]).good().json();
+        writer.join().unwrap();
+        let hash = |report: &serde_json::Value| report["provenance"]["inputs"][0]["sha256"].clone();
+        assert_eq!(hash(&read), hash(&expected));
+        assert_eq!(read["total"]["samples"], 1);
+        drop(file);
+    }
+
+    #[test]
     fn waiting_for_more() {
         let folder = Folder::new();
         let mut pipe = OpenOptions::new().read(true).write(true).open(fifo(&folder)).unwrap();

@@ -19,6 +19,7 @@ mod extended;
 mod generate;
 mod hdf5;
 mod inspect;
+mod limits;
 mod merges;
 mod model;
 mod msgpack;
