@@ -152,7 +152,7 @@ fn reach(
             Error::parameter(Parameter::TokensPerBlock, problem, "give more tokens a block or a smaller range")
         }),
         Aim::Budget(budget) => {
-            let best = (fewest..=most).find_map(|tokens| designs.optimum(tokens, budget));
+            let best = (fewest..=most).find_map(|tokens| designs.optimum(tokens, budget.min(MAX_NEW_TOKENS)));
             best.ok_or_else(|| {
                 let least = (fewest..=most)
                     .filter_map(|tokens| designs.optimum(tokens, MAX_NEW_TOKENS))

@@ -97,7 +97,7 @@ fn an_expression_that_gives_up_is_refused_and_not_counted() {
 fn ids_of_billions_take_no_memory() {
     let mut json = tokenizer_json();
     let vocabulary = json.pointer_mut("/model/vocab").unwrap().as_object_mut().unwrap();
-    let last = vocabulary.keys().last().unwrap().clone();
+    let last = vocabulary.keys().next_back().unwrap().clone();
     vocabulary[&last] = 2_000_000_000.into();
     let folder = Folder::new();
     folder.file("tokenizer.json", json.to_string());
