@@ -5,9 +5,8 @@ use std::io::{BufRead, BufReader, Read};
 use flate2::bufread::MultiGzDecoder;
 
 use super::damage::{damaged, read_error};
-use super::source::printable;
 use super::{Context, Skipped};
-use crate::error::Result;
+use crate::error::{Result, one_line};
 use crate::io::{GZIP_MAGIC, drain};
 
 const BUFFER_BYTES: usize = 64 << 10;
@@ -42,7 +41,7 @@ pub(super) fn read(
         if kind.is_dir() || is_hidden(&member) {
             continue;
         }
-        let file = format!("{name}:{}", printable(member.trim_start_matches("./")));
+        let file = format!("{name}:{}", one_line(member.trim_start_matches("./")));
         if !(kind.is_file() || kind.is_contiguous() || kind.is_gnu_sparse()) {
             let reason = "a link or device, not a file".to_owned();
             each(Member::Skipped(Skipped { file, record: "member".to_owned(), reason }))?;

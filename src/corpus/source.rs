@@ -93,12 +93,6 @@ pub(super) fn prefix(reader: &mut dyn BufRead) -> io::Result<Vec<u8>> {
     Ok(prefix)
 }
 
-/// A path or member name as messages and reports show it: on one line.
-pub(super) fn printable(name: &str) -> String {
-    let escaped = |c: char| if c.is_control() { c.escape_default().collect() } else { String::from(c) };
-    name.chars().map(escaped).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -14,6 +14,9 @@ pub struct BoundedLines<R> {
     number: u64,
 }
 
+/// Bytes of a byte-order mark and a carriage return, which do not count.
+const MARKS: usize = 4;
+
 /// One line, without its end, and without the byte-order mark that may begin a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Line<'a> {
@@ -51,7 +54,7 @@ impl<R: BufRead> BoundedLines<R> {
             let end = memchr(b'\n', available);
             found = end.is_some();
             let content = &available[..end.unwrap_or(available.len())];
-            let kept = content.len().min(self.limit - self.line.len());
+            let kept = content.len().min(self.limit.saturating_add(MARKS) - self.line.len());
             cut |= kept < content.len();
             self.line.extend_from_slice(&content[..kept]);
             let n = content.len() + usize::from(found);
@@ -64,7 +67,9 @@ impl<R: BufRead> BoundedLines<R> {
         self.number += 1;
         let line = if self.number == 1 { self.line.strip_prefix(b"\xef\xbb\xbf") } else { None };
         let line = line.unwrap_or(&self.line);
-        Ok(Some(Line { bytes: line.strip_suffix(b"\r").unwrap_or(line), number: self.number, cut }))
+        let line = if cut { line } else { line.strip_suffix(b"\r").unwrap_or(line) };
+        let bytes = &line[..line.len().min(self.limit)];
+        Ok(Some(Line { bytes, number: self.number, cut: cut || bytes.len() < line.len() }))
     }
 }
 

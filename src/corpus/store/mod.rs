@@ -141,7 +141,21 @@ impl StoreWriter {
     ///
     /// # Errors
     /// If the system refuses to write; nothing is left then.
-    pub fn finish(mut self, inputs: Vec<InputHash>, skipped: u64) -> Result<StoreSummary> {
+    pub fn finish(self, inputs: Vec<InputHash>, skipped: u64) -> Result<StoreSummary> {
+        let (summary, file) = self.finish_uncommitted(inputs, skipped)?;
+        file.commit()?;
+        Ok(summary)
+    }
+
+    /// As [`finish`](Self::finish), but the file, though whole, has not its name yet.
+    ///
+    /// # Errors
+    /// As [`finish`](Self::finish).
+    pub fn finish_uncommitted(
+        mut self,
+        inputs: Vec<InputHash>,
+        skipped: u64,
+    ) -> Result<(StoreSummary, AtomicFile)> {
         let rows: Vec<usize> = self.columns.iter().map(Column::rows).collect();
         for column in 0..self.columns.len() {
             if let Some(chunk) = self.columns[column].last(column) {
@@ -162,14 +176,15 @@ impl StoreWriter {
             file.set_attr_string("skipped", &skipped.to_string()).map_err(fail)?;
             file.close_no_sync().map_err(fail)?;
         }
-        if let Some(output) = self.output.take() {
-            output.commit()?;
-        }
-        Ok(StoreSummary {
+        let summary = StoreSummary {
             conformers: rows[MOLECULE] as u64,
             molecules: rows[SMILES_OFFSET] as u64 - 1,
             blocks: rows[COORDINATES] as u64,
-        })
+        };
+        match self.output.take() {
+            Some(output) => Ok((summary, output)),
+            None => Err(Error::internal(self.target.display(), "finished twice")),
+        }
     }
 
     /// The row of a conformer's molecule, a new one if it was not seen lately.
@@ -236,10 +251,14 @@ fn create_columns(file: &H5File) -> rust_hdf5::Result<Vec<Column>> {
 }
 
 fn write_error(target: &Path, error: Hdf5Error) -> Error {
-    match error {
-        Hdf5Error::Io(source) => Error::io(target, source),
-        other => Error::io(target, io::Error::other(other)),
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&error);
+    while let Some(error) = cause {
+        if let Some(system) = error.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error) {
+            return Error::io(target, io::Error::from_raw_os_error(system));
+        }
+        cause = error.source();
     }
+    Error::io(target, io::Error::other(error))
 }
 
 /// Name and skeleton of a molecule.
