@@ -251,7 +251,7 @@ pub fn is_unseen(c: char) -> bool {
 }
 
 /// At most so many characters: the last ones, which tell a path.
-fn shortened_start(text: &str, most: usize) -> String {
+pub fn shortened_start(text: &str, most: usize) -> String {
     let characters = text.chars().count();
     if characters <= most {
         return text.to_owned();
@@ -261,7 +261,7 @@ fn shortened_start(text: &str, most: usize) -> String {
 }
 
 /// At most so many characters: the first ones.
-fn shortened_end(text: &str, most: usize) -> String {
+pub fn shortened_end(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();
     }

@@ -262,7 +262,7 @@ impl Reader {
     }
 
     fn skip(&mut self, record: String, reason: String) {
-        self.skipped.push(Skipped { file: self.name.clone(), record, reason });
+        self.skipped.push(Skipped { file: self.name.clone(), record, reason }.shown());
     }
 }
 

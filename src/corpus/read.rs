@@ -95,7 +95,7 @@ impl ReadSummary {
         self.conformers += batch.conformers.len() as u64;
         self.skipped += batch.skipped.len() as u64;
         let room = SKIPPED_LISTED - self.skipped_records.len();
-        self.skipped_records.extend(batch.skipped.iter().take(room).cloned());
+        self.skipped_records.extend(batch.skipped.iter().take(room).map(Skipped::shown));
         self.written = batch.conformers.iter().fold(self.written, |all, c| all.join(c.written));
     }
 

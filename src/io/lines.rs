@@ -19,7 +19,7 @@ const MARKS: usize = 4;
 
 /// One line, without its end, and without the byte-order mark that may begin a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Line<'a> {
+pub struct BoundedLine<'a> {
     /// Up to the limit.
     pub bytes: &'a [u8],
     /// From 1.
@@ -43,7 +43,7 @@ impl<R: BufRead> BoundedLines<R> {
     ///
     /// # Errors
     /// If the stream cannot be read.
-    pub fn next_line(&mut self) -> io::Result<Option<Line<'_>>> {
+    pub fn next_line(&mut self) -> io::Result<Option<BoundedLine<'_>>> {
         self.line.clear();
         let (mut found, mut cut, mut read) = (false, false, 0);
         while !found {
@@ -69,7 +69,7 @@ impl<R: BufRead> BoundedLines<R> {
         let line = line.unwrap_or(&self.line);
         let line = if cut { line } else { line.strip_suffix(b"\r").unwrap_or(line) };
         let bytes = &line[..line.len().min(self.limit)];
-        Ok(Some(Line { bytes, number: self.number, cut: cut || bytes.len() < line.len() }))
+        Ok(Some(BoundedLine { bytes, number: self.number, cut: cut || bytes.len() < line.len() }))
     }
 }
 

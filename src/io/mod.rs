@@ -13,7 +13,7 @@ pub use ahead::ReadAhead;
 pub use input::{
     GZIP_MAGIC, Opened, Whole, decompressed, drain, hash_file, open, read_to_limit, read_whole, too_large,
 };
-pub use lines::{BoundedLines, Line};
+pub use lines::{BoundedLine, BoundedLines};
 pub use output::{AtomicFile, OutputSet, check_file, check_folder, same_file, write_atomic};
 
 use crate::job::InputHash;

@@ -412,8 +412,10 @@ fn a_full_disk_is_an_error() {
 #[test]
 fn a_disk_that_fills_up_leaves_what_was_there() {
     let folder = Folder::new();
-    let rows = |(index, digit): (usize, u8)| ROW.replace("0.1", &format!("{digit}.{index:05}"));
-    let rows: String = (0..9_000).zip((b'0'..=b'9').cycle().map(|d| d - b'0')).map(rows).collect();
+    // So many different numbers that neither store nor page is small.
+    let number = |index: usize| format!("{}.{:04}", index % 10, index * 7919 % 10_000);
+    let block = |index: usize| format!("[C]<{},{},{}>", number(index), number(index + 1), number(index + 2));
+    let rows: String = (0..9_000).map(|index| row(&block(index)) + "\n").collect();
     folder.file("rows.jsonl", rows);
     for (name, option) in [("old.h5", "-o"), ("old.html", "--html")] {
         folder.file(name, "old");
@@ -499,8 +501,8 @@ fn outputs_are_made_as_the_user_makes_files() {
 fn control_characters_of_inputs_do_not_reach_the_terminal() {
     let folder = Folder::new();
     let steering = "\u{1b}[2J\u{202e}";
-    folder.file("rows.jsonl", ROW.to_owned() + &format!("{{\"{steering}\": 1}}\n"));
-    folder.file(&format!("{steering}.jsonl"), ROW.to_owned() + "{}\n");
+    folder.file("rows.jsonl", format!("{ROW}\n{{\"{steering}\": 1}}\n"));
+    folder.file(&format!("{steering}.jsonl"), format!("{ROW}\n{{}}\n"));
     let name = format!("{steering}.jsonl");
     let plain = |ran: Ran| {
         for text in [ran.text(), &ran.stderr] {

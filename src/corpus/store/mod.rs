@@ -251,14 +251,17 @@ fn create_columns(file: &H5File) -> rust_hdf5::Result<Vec<Column>> {
 }
 
 fn write_error(target: &Path, error: Hdf5Error) -> Error {
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&error);
-    while let Some(error) = cause {
-        if let Some(system) = error.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error) {
-            return Error::io(target, io::Error::from_raw_os_error(system));
+    match error {
+        Hdf5Error::Io(source) => Error::io(target, source),
+        other => {
+            // The layer below hands on the system's error, but only in words.
+            let words = other.to_string();
+            let number =
+                words.rsplit_once("(os error ").and_then(|(_, end)| end.strip_suffix(')')?.parse().ok());
+            let source = number.map_or_else(|| io::Error::other(other), io::Error::from_raw_os_error);
+            Error::io(target, source)
         }
-        cause = error.source();
     }
-    Error::io(target, io::Error::other(error))
 }
 
 /// Name and skeleton of a molecule.
