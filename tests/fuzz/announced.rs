@@ -26,6 +26,35 @@ pub(crate) fn lines(bytes: &[u8]) -> u64 {
     bytes.split(|&b| b == b'\n').filter(|line| !line.trim_ascii().is_empty()).count() as u64
 }
 
+/// Lines that begin with `#`.
+pub(crate) fn comments(bytes: &[u8]) -> u64 {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    bytes.split(|&b| b == b'\n').filter(|line| line.trim_ascii().starts_with(b"#")).count() as u64
+}
+
+/// Molecules of V3000 that hold fewer lines of atoms than they announce: they must be skipped.
+pub(crate) fn torn_molecules(bytes: &[u8]) -> u64 {
+    let mut torn = 0;
+    let (mut announced, mut lines, mut atoms, mut inside) = (None, 0, 0, false);
+    for line in bytes.split(|&b| b == b'\n').map(<[u8]>::trim_ascii_end) {
+        lines += 1;
+        if line.starts_with(b"$$$$") {
+            torn += u64::from(announced.is_some_and(|announced: u64| atoms < announced));
+            (announced, lines, atoms, inside) = (None, 0, 0, false);
+        } else if lines == 4 && line.ends_with(b"V3000") {
+            announced = Some(0);
+        } else if let (Some(0), Some(counts)) = (announced, line.strip_prefix(b"M  V30 COUNTS ")) {
+            let first = counts.split(|&b| b == b' ').next().and_then(|count| std::str::from_utf8(count).ok());
+            announced = first.and_then(|count| count.parse().ok());
+        } else if line == b"M  V30 BEGIN ATOM" || line == b"M  V30 END ATOM" {
+            inside = line == b"M  V30 BEGIN ATOM";
+        } else {
+            atoms += u64::from(inside);
+        }
+    }
+    torn
+}
+
 /// Molecules of SDF: those that `$$$$` ends, and one that the end of the file ends. Blank lines at the end may be one.
 fn molecules(bytes: &[u8]) -> RangeInclusive<u64> {
     let mut ended = 0;

@@ -165,6 +165,13 @@ fn check(scene: &Scene, bytes: &[u8]) -> Verdict {
         _ => inside(bytes),
     };
     compare(announced, &summary)?;
+    let torn = announced::torn_molecules(bytes);
+    if Format::of(&bytes[..bytes.len().min(64 << 10)]) == Some(Format::Sdf) && summary.skipped < torn {
+        return Err(format!(
+            "molecules with fewer atoms than they announce are read | {torn} of them, {} skipped",
+            summary.skipped
+        ));
+    }
     Ok(Outcome::Accepted)
 }
 
@@ -193,7 +200,9 @@ fn compare(announced: Option<std::ops::RangeInclusive<u64>>, summary: &ReadSumma
         return Ok(());
     }
     let (conformers, skipped) = (summary.conformers, summary.skipped);
-    Err(format!("{announced:?} records announced, {conformers} read and {skipped} skipped"))
+    Err(format!(
+        "another number of records than announced | {announced:?} announced, {conformers} read and {skipped} skipped"
+    ))
 }
 
 /// Reasons are lines too, and the list is as long as it should be.
@@ -230,12 +239,12 @@ fn check_wrapped(scene: &Scene, bytes: &[u8]) -> Verdict {
         let outcome = read(scene);
         scene.put(bytes);
         let summary = outcome.map_err(|verdict| match verdict {
-            Ok(_) => format!("is read alone and refused in {what}"),
+            Ok(_) => format!("is read alone and refused in {what} |"),
             Err(broken) => format!("in {what}: {broken}"),
         })?;
         if (summary.conformers, summary.skipped) != (alone.conformers, alone.skipped) {
             let [a, b] = [&alone, &summary].map(|s| format!("{} read, {} skipped", s.conformers, s.skipped));
-            return Err(format!("alone {a}; in {what} {b}"));
+            return Err(format!("is read otherwise in {what} | alone {a}; inside {b}"));
         }
     }
     Ok(Outcome::Accepted)

@@ -202,11 +202,11 @@ fn classes(target: &Target, settings: &Settings, failures: &[Failure]) -> Vec<St
     classes.into_values().map(line).collect()
 }
 
-/// The kind of a failure: what was broken; of panics and deaths also where, without numbers.
+/// The kind of a failure: what stands before the bar, without numbers.
 fn class(what: &str) -> String {
-    let broken = what.split(": case").next().unwrap_or(what);
+    let kind = what.split(" | ").next().unwrap_or(what);
     let plain = |c: char| if c.is_ascii_digit() { '#' } else { c };
-    let mut class: String = broken.chars().map(plain).take(120).collect();
+    let mut class: String = kind.chars().map(plain).take(120).collect();
     while class.contains("##") {
         class = class.replace("##", "#");
     }
@@ -303,7 +303,7 @@ fn child(folder: &Path, order: &str) -> Option<String> {
         (Some(signal), _) => format!("signal {signal}"),
         (None, code) => format!("exit code {code:?}"),
     };
-    Some(format!("died: {how}: {}", said.join(" | ")))
+    Some(format!("died: {how}: {}", said.join("; ")))
 }
 
 /// How far a child is, in a file of its folder that is written over before every case.
@@ -354,7 +354,7 @@ pub(crate) fn obey(targets: &[Target]) {
     let folder = std::env::current_dir().unwrap();
     std::env::set_current_dir(folder.join("here")).unwrap();
     std::panic::set_hook(Box::new(|panic| {
-        *PANIC.lock().unwrap() = panic.to_string().replace('\n', " ");
+        *PANIC.lock().unwrap() = panic.to_string().replacen('\n', " | ", 1);
         eprintln!("{panic}");
     }));
     let log = File::create(folder.join("failures")).unwrap();
@@ -393,14 +393,13 @@ fn judged(target: &Target, scene: &Scene, bytes: &[u8]) -> Verdict {
     let before = crate::MEMORY.current_usage();
     crate::MEMORY.reset_peak_usage();
     let run = std::panic::AssertUnwindSafe(|| (target.check)(scene, bytes));
-    let outcome = std::panic::catch_unwind(run)
-        .map_err(|_| format!("panicked: {}", PANIC.lock().unwrap()))
-        .and_then(|verdict| verdict);
+    let outcome =
+        std::panic::catch_unwind(run).map_err(|_| PANIC.lock().unwrap().clone()).and_then(|verdict| verdict);
     let taken = crate::MEMORY.peak_usage().saturating_sub(before) as u64 >> 20;
     let left = scene.left(bytes);
     let outcome = outcome?;
     if taken > target.memory_mib {
-        return Err(format!("took {taken} MiB, more than {}", target.memory_mib));
+        return Err(format!("took too much memory | {taken} MiB, more than {}", target.memory_mib));
     }
     left.map(|()| outcome)
 }

@@ -20,9 +20,11 @@
 
 mod announced;
 mod corpus;
+mod documents;
 mod harness;
 mod mutate;
 mod scene;
+mod texts;
 
 use harness::Target;
 
@@ -31,7 +33,7 @@ use harness::Target;
 static MEMORY: peak_alloc::PeakAlloc = peak_alloc::PeakAlloc;
 
 fn targets() -> Vec<Target> {
-    [corpus::targets()].into_iter().flatten().collect()
+    [corpus::targets(), texts::targets(), documents::targets()].into_iter().flatten().collect()
 }
 
 /// Carries out what a parent process asks for; without one there is nothing to do.
@@ -61,5 +63,6 @@ macro_rules! tests {
 }
 
 tests! {
-    jsonl plain sdf xyz msgpack pickle hdf5 containers wrapped
+    jsonl plain sdf xyz msgpack pickle hdf5 containers wrapped smiles enriched
+    tokenizer audit record config weights index fitted state smiles_file
 }

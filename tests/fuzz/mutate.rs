@@ -300,7 +300,7 @@ fn change_node(random: &mut ChaCha8Rng, document: &mut Value, words: &[&str]) {
     let kind = random.random_range(0..10);
     let new = match kind {
         0 => Value::Null,
-        1 => serde_json::from_str::<Value>(pick(random, &NUMBERS)).unwrap_or(Value::from(0)),
+        1 => serde_json::from_str(pick::<&str>(random, &NUMBERS)).unwrap_or(Value::from(0)),
         2 => Value::from(*pick(random, &NUMBERS)),
         3 => Value::from(*pick(random, &CHARACTERS)),
         4 => other.clone(),

@@ -121,11 +121,13 @@ pub(crate) fn refused(scene: &Scene, error: &drift::Error) -> Verdict {
     let text = error.to_string();
     let shown: String = text.chars().take(MOST_CHARACTERS).collect();
     if error.exit_code() != 2 {
-        return Err(format!("exit code {}: {shown}", error.exit_code()));
+        return Err(format!("exit code {} | {shown}", error.exit_code()));
     }
     check_line(&text)?;
-    if !text.contains(scene.file) {
-        return Err(format!("does not name the file: {shown}"));
+    // A parameter that does not fit the files names itself.
+    let is_parameter = matches!(error, drift::Error::Parameter { .. });
+    if !is_parameter && !text.contains(scene.file) {
+        return Err(format!("does not name the file | {shown}"));
     }
     Ok(Outcome::Refused)
 }
@@ -134,14 +136,14 @@ pub(crate) fn refused(scene: &Scene, error: &drift::Error) -> Verdict {
 pub(crate) fn check_line(text: &str) -> Result<(), String> {
     let shown: String = text.chars().take(MOST_CHARACTERS).collect();
     if text.chars().any(char::is_control) {
-        return Err(format!("an error with a control character: {shown}"));
+        return Err(format!("an error with a control character | {shown}"));
     }
     if text.chars().any(is_invisible) {
-        return Err(format!("an error with a character that changes the line: {shown}"));
+        return Err(format!("an error with a character that changes the line | {shown}"));
     }
     let characters = text.chars().count();
     if characters > MOST_CHARACTERS {
-        return Err(format!("an error too long: {characters} characters: {shown}"));
+        return Err(format!("an error too long | {characters} characters: {shown}"));
     }
     Ok(())
 }
