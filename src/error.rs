@@ -107,18 +107,26 @@ parameters! {
     Engine = "engine",
     /// The fewest decimals of a number.
     FewestDecimals = "fewest decimals",
+    /// Texts for each molecule.
+    Generations = "generations",
     /// Width of an attention head.
     HeadDim = "head dim",
     /// Query heads.
     Heads = "heads",
+    /// Width of the residual stream.
+    Hidden = "hidden",
     /// Key and value heads.
     KvHeads = "kv heads",
+    /// Decoder layers.
+    Layers = "layers",
     /// The highest learning rate.
     LearningRate = "learning rate",
     /// Whether reference conformers are scored.
     Likelihood = "likelihood",
     /// The logit processor.
     Lp = "logit processor",
+    /// The largest molecule that is compared.
+    MaxAtoms = "max atoms",
     /// Merges to learn.
     Merges = "merges",
     /// The model.

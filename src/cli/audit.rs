@@ -64,7 +64,12 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
         dialect: args.dialect.asked().map(|zeros| like.with_zeros(zeros)),
         recipe: recipe.map(|recipe| asked.over(recipe)),
         like,
-        tokenizer: args.tokenizer.as_deref().map(Tokenizer::load).transpose()?,
+        tokenizer: args
+            .tokenizer
+            .as_deref()
+            .map(|path| Tokenizer::load_for(path, job))
+            .transpose()?
+            .map(|(tokenizer, _)| tokenizer),
         placeholder,
         references: args.references,
     };

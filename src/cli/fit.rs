@@ -56,7 +56,7 @@ pub(super) struct Args {
 /// Reads, fits, writes, shows.
 pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     let corpus = super::corpus(&args.corpus, args.blocks.reading());
-    let plan = plan(&args)?;
+    let plan = plan(&args, job)?;
     let folder = args.output.as_deref().filter(|path| !is_stdout(path));
     let names = plan.tokenizers.iter().map(|tokenizer| file_name(&tokenizer.name));
     let names: Vec<String> = names.chain([PAGE.to_owned()]).collect();
@@ -84,11 +84,12 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
 }
 
 /// What the user wrote, complete and checked.
-fn plan(args: &Args) -> anyhow::Result<FitPlan> {
+fn plan(args: &Args, job: &Job) -> anyhow::Result<FitPlan> {
     let tokenizers = if args.tokenizer.is_empty() {
         Tokenizer::embedded()?
     } else {
-        args.tokenizer.iter().map(|path| Tokenizer::load(path)).collect::<Result<_, _>>()?
+        let load = |path: &PathBuf| Ok(Tokenizer::load_for(path, job)?.0);
+        args.tokenizer.iter().map(load).collect::<Result<_, Error>>()?
     };
     let mut names = BTreeSet::new();
     if let Some(twice) = tokenizers.iter().find(|tokenizer| !names.insert(tokenizer.name.as_str())) {

@@ -57,7 +57,7 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
         let problem = format!("`{}` holds a bracket", args.placeholder);
         return Err(Error::input("--placeholder", problem, "give the inside of a block").into());
     }
-    let tokenizer = Tokenizer::load(&args.tokenizer)?;
+    let tokenizer = Tokenizer::load_for(&args.tokenizer, job)?.0;
     let mut reports = Vec::new();
     for text in texts(args.texts, job)? {
         reports.push(inspect(&tokenizer, text, &args.placeholder)?);

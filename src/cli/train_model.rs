@@ -122,7 +122,7 @@ enum Arch {
 pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     let corpus = super::corpus(&args.corpus, args.blocks.reading());
     let inputs = args.corpus.clone();
-    let plan = plan(args)?;
+    let plan = plan(args, job)?;
     Outputs::new().folder("-o", Some(&plan.output), &export::WRITTEN)?.apart_from(&inputs)?;
     let report = train(&plan, &*corpus, job)?;
     if output.json {
@@ -134,8 +134,8 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
 }
 
 /// What the user wrote, complete.
-fn plan(args: Args) -> anyhow::Result<TrainPlan> {
-    let (tokenizer, tokenizer_json) = Tokenizer::load_with_json(&args.tokenizer)?;
+fn plan(args: Args, job: &Job) -> anyhow::Result<TrainPlan> {
+    let (tokenizer, tokenizer_json) = Tokenizer::load_for(&args.tokenizer, job)?;
     let tokenizer_config = config_beside(&args.tokenizer)?;
     let ShapeArgs { hidden, layers, heads, kv_heads, head_dim, intermediate, context } = args.shape;
     let architecture = match args.arch {

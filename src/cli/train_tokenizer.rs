@@ -140,7 +140,7 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
     }
     Outputs::new().folder("-o", Some(&args.output), &WRITTEN)?.apart_from(&args.corpus)?;
     let Some(base) = &args.base else { return scratch(&args, (kind, range), &*corpus, job, output) };
-    let plan = plan(&args, base, kind, range)?;
+    let plan = plan(&args, base, (kind, range), job)?;
     for (option, _) in [(Parameter::Merges, args.merges.is_some()), (Parameter::Compare, args.compare)]
         .iter()
         .filter(|o| o.1)
@@ -240,13 +240,18 @@ fn show(args: &Args, output: &Output, report: &impl Serialize, table: &str) -> a
 }
 
 /// What the user wrote of a base, complete and checked.
-fn plan(args: &Args, base: &Path, kind: SchemeKind, range: Range) -> anyhow::Result<ExtensionPlan> {
+fn plan(
+    args: &Args,
+    base: &Path,
+    (kind, range): (SchemeKind, Range),
+    job: &Job,
+) -> anyhow::Result<ExtensionPlan> {
     // Merges are compared with the best design of as many tokens.
     let aim = match (args.tokens_per_block, args.budget.or(args.merges)) {
         (Some(tokens), _) => Aim::TokensPerBlock(tokens.into()),
         (None, budget) => Aim::Budget(budget.unwrap_or(0).into()),
     };
-    let (base, bytes) = Tokenizer::load_with_json(base)?;
+    let (base, bytes) = Tokenizer::load_for(base, job)?;
     let base_json = serde_json::from_slice(&bytes).map_err(|e| Error::input(&base.name, e, ""))?;
     let base_json = as_read(&base, base_json);
     let dialect = reading(args.decimals).dialect(args.dialect.into());

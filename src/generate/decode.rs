@@ -1,8 +1,6 @@
 //! The decode loop of drift's own engine: rows enter as others finish, forced runs are read in one pass, and where few
 //! tokens are allowed only their rows of the LM head are computed.
 
-use std::collections::VecDeque;
-
 use candle_core::Tensor;
 use rayon::prelude::*;
 
@@ -10,7 +8,7 @@ use super::clock::{Clock, Phase};
 use super::head::{Choice, Logits, Want, lasts, most_likely_after, pick};
 use super::row::Row;
 use super::sample::{Candidates, draw, log_probability, most_likely};
-use super::schedule::{Item, longest_first};
+use super::schedule::{Waiting, longest_first};
 use super::{Generated, GeneratedText, Options, Prompt, WorkCounts};
 use crate::error::{Error, Result};
 use crate::job::Job;
@@ -61,7 +59,7 @@ struct Run<'a> {
     prompts: &'a [Prompt],
     options: &'a Options,
     cache: Cache,
-    waiting: VecDeque<Item>,
+    waiting: Waiting,
     /// Row `i` is in row `i` of the cache.
     rows: Vec<Row<'a>>,
     /// What later generations of this prompt will need.
@@ -85,7 +83,7 @@ impl<'a> Run<'a> {
             if !self.rows.is_empty() {
                 self.step()?;
                 self.retire(job)?;
-            } else if self.waiting.is_empty() {
+            } else if self.waiting.front().is_none() {
                 return Ok(false);
             }
         }
@@ -97,7 +95,7 @@ impl<'a> Run<'a> {
         let context = self.decoder.config().max_position_embeddings;
         let mut entered = Vec::new();
         while self.rows.len() < self.cache.rows()
-            && let Some(item) = self.waiting.pop_front()
+            && let Some(item) = self.waiting.next()
         {
             let prompt = &self.prompts[item.prompt];
             self.rows.push(Row::new(prompt, item, self.options, context, true));
@@ -133,10 +131,11 @@ impl<'a> Run<'a> {
         }
         let mut prefix = held;
         for (at, prompt) in entered.iter().enumerate() {
-            let follows = entered.get(at + 1).or(self.waiting.front().map(|item| &item.prompt));
+            let waits = self.waiting.front().map(|item| item.prompt);
+            let follows = entered.get(at + 1).copied().or(waits);
             if prefix.as_ref().is_none_or(|(of, _)| of != prompt) {
                 // Nobody copies a row that no other generation follows.
-                prefix = match follows == Some(prompt) {
+                prefix = match follows == Some(*prompt) {
                     true => Some((*prompt, self.cache.prefix(first + at)?)),
                     false => None,
                 };

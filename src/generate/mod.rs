@@ -31,7 +31,13 @@ pub use score::Text;
 use crate::constraint::Constraint;
 use crate::error::{Error, Parameter, Result};
 use crate::job::Job;
-use crate::model::{Config, Decoder, Device, Room};
+use crate::model::{Config, Decoder, Device, Room, check_fits, checked_product, checked_sum, free_memory};
+
+/// What a token of a text takes until the end: its id, its characters, its marks.
+const TOKEN_BYTES: usize = 16;
+
+/// What a text takes beside its tokens.
+const TEXT_BYTES: usize = 512;
 
 /// One molecule to generate for.
 #[derive(Clone)]
@@ -191,7 +197,7 @@ impl Engine {
     /// device fails.
     pub fn generate(&mut self, prompts: &[Prompt], options: &Options, job: &Job) -> Result<Generated> {
         check(prompts, options, self.config())?;
-        let total = prompts.iter().map(|prompt| prompt.generations as u64).sum();
+        let total = prompts.iter().fold(0u64, |sum, prompt| sum.saturating_add(prompt.generations as u64));
         job.observer().begin("generate", Some(total), crate::job::Unit::Items);
         // Inside the pool parallel loops start at once; from outside each would wait for a worker to wake.
         let generated = rayon::scope(|_| match self {
@@ -215,6 +221,12 @@ fn check(prompts: &[Prompt], options: &Options, config: &Config) -> Result<()> {
         return Err(Error::parameter(Parameter::Batch, "a batch of 0 rows", "give at least 1"));
     }
     options.sampling.check()?;
+    let of_prompt = |prompt: &Prompt| {
+        let text = prompt.expected_tokens.checked_mul(TOKEN_BYTES)?.checked_add(TEXT_BYTES)?;
+        checked_product(&[prompt.generations, text])
+    };
+    let texts = checked_sum(&prompts.iter().map(of_prompt).collect::<Vec<_>>());
+    check_fits("the texts", texts, free_memory(), &format!("give fewer {}", Parameter::Generations))?;
     let (context, vocab) = (config.max_position_embeddings, config.vocab_size);
     for (at, prompt) in prompts.iter().enumerate() {
         let place = format!("prompt {}", at + 1);

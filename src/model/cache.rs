@@ -1,10 +1,14 @@
 //! Keys and values of the rows of a batch: `[rows, kv heads, capacity, dim]` per layer, written in place.
 
+use std::sync::Arc;
+
 use candle_core::{DType, Device, Result as CandleResult, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::config::Config;
 use super::failed;
+use super::memory::{checked_product, gib};
+use super::rope::Rope;
 use crate::error::{Error, Parameter, Result};
 
 /// How much room a cache takes from the start.
@@ -50,6 +54,8 @@ pub struct Cache {
     lengths: Vec<usize>,
     capacity: usize,
     most: usize,
+    /// Angles of at least `most` positions.
+    pub(super) rope: Arc<Rope>,
 }
 
 /// Keys and values of a prompt, taken from one row to be put into others.
@@ -67,10 +73,10 @@ impl Prefix {
     }
 }
 
-/// Bytes of a cache.
-pub fn cache_bytes(config: &Config, bytes_per_number: usize, rows: usize, length: usize) -> u64 {
-    let per_token = 2 * config.num_hidden_layers * config.num_key_value_heads * config.head_dim;
-    per_token as u64 * bytes_per_number as u64 * rows as u64 * length as u64
+/// Bytes of a cache; none if they are too many for a number.
+pub fn cache_bytes(config: &Config, bytes_per_number: usize, rows: usize, length: usize) -> Option<u64> {
+    let Config { num_hidden_layers, num_key_value_heads, head_dim, .. } = *config;
+    checked_product(&[2, num_hidden_layers, num_key_value_heads, head_dim, bytes_per_number, rows, length])
 }
 
 /// Refuses a cache that does not fit into `free` bytes, with the batch size that would.
@@ -85,14 +91,13 @@ pub fn check_cache_fits(
     free: u64,
 ) -> Result<()> {
     let needed = cache_bytes(config, bytes_per_number, rows, length);
-    if needed <= free {
+    if needed.is_some_and(|needed| needed <= free) {
         return Ok(());
     }
-    let per_row = cache_bytes(config, bytes_per_number, 1, length).max(1);
-    let gib = |bytes: u64| bytes as f64 / (1u64 << 30) as f64;
+    let per_row = cache_bytes(config, bytes_per_number, 1, length).unwrap_or(u64::MAX).max(1);
     let problem = format!(
-        "the KV cache for a batch of {rows} and {length} tokens takes {:.2} GiB, {:.2} GiB are free",
-        gib(needed),
+        "the KV cache for a batch of {rows} and {length} tokens takes {}, {} are free",
+        needed.map_or_else(|| "more bytes than can be counted".to_owned(), gib),
         gib(free)
     );
     let remedy = match free / per_row {
@@ -110,9 +115,9 @@ impl Cache {
     pub(super) fn new(
         config: &Config,
         (device, dtype): (&Device, DType),
-        rows: usize,
-        most: usize,
+        (rows, most): (usize, usize),
         room: Room,
+        rope: Arc<Rope>,
     ) -> Result<Self> {
         let capacity = match room {
             Room::Static => most,
@@ -124,7 +129,7 @@ impl Cache {
             Ok(LayerCache { keys, values: Tensor::zeros(shape, dtype, device)? })
         };
         let layers = (0..config.num_hidden_layers).map(|_| layer()).collect::<CandleResult<_>>();
-        Ok(Cache { layers: layers.map_err(failed)?, lengths: vec![0; rows], capacity, most })
+        Ok(Cache { layers: layers.map_err(failed)?, lengths: vec![0; rows], capacity, most, rope })
     }
 
     /// Rows.

@@ -1,6 +1,7 @@
 //! Qwen3 and Llama decoders: weights, one forward pass, and the LM head.
 
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use candle_core::{Device as CandleDevice, Result as CandleResult, Tensor};
 use candle_nn::ops::rms_norm;
@@ -26,7 +27,8 @@ pub struct Decoder {
     norm: Tensor,
     /// `[vocab, hidden]`; the embedding itself if tied.
     head: Tensor,
-    rope: Rope,
+    /// Of as many positions as a cache ever asked for: a context may be far longer than any text.
+    rope: Mutex<Arc<Rope>>,
 }
 
 struct Layer {
@@ -84,7 +86,7 @@ impl Decoder {
             true => embedding.clone(),
             false => weights.matrix("lm_head.weight", vocab, hidden)?,
         };
-        let rope = Rope::new(&config, config.max_position_embeddings);
+        let rope = Mutex::new(Arc::new(Rope::new(&config, 0)));
         Ok(Decoder { config, device: device.clone(), embedding, layers, norm, head, rope })
     }
 
@@ -116,7 +118,19 @@ impl Decoder {
         if let Some(free) = self.device.free_bytes() {
             check_cache_fits(&self.config, self.device.dtype.size_in_bytes(), rows, length, free)?;
         }
-        Cache::new(&self.config, (&self.device.inner, self.device.dtype), rows, length, room)
+        let device = (&self.device.inner, self.device.dtype);
+        Cache::new(&self.config, device, (rows, length), room, self.rope(length))
+    }
+
+    /// The angles of at least so many positions.
+    fn rope(&self, positions: usize) -> Arc<Rope> {
+        // A thread that panicked left whole tables, if any.
+        let mut rope = self.rope.lock().unwrap_or_else(PoisonError::into_inner);
+        if rope.positions() < positions {
+            let more = positions.next_power_of_two().min(self.config.max_position_embeddings);
+            *rope = Arc::new(Rope::new(&self.config, more.max(positions)));
+        }
+        rope.clone()
     }
 
     /// Appends `feeds` to the rows of `cache`. The hidden states of the wanted tokens, in order: `[wanted, hidden]`.
@@ -151,11 +165,12 @@ impl Decoder {
         let batch = Batch::new(feeds, cache, !kernels);
         cache.reserve(batch.length())?;
         let heads = self.heads();
+        let rope = &*cache.rope.clone();
         let tensors = match kernels {
             true => None,
-            false => Some(PassTensors::new(&batch, heads, &self.rope, self.device.dtype, device)?),
+            false => Some(PassTensors::new(&batch, heads, rope, self.device.dtype, device)?),
         };
-        let pass = Pass { heads, rope: &self.rope, batch: &batch, tensors };
+        let pass = Pass { heads, rope, batch: &batch, tensors };
         let tokens = Tensor::new(&batch.tokens[..], device)?;
         let epsilon = self.config.rms_norm_eps as f32;
         let mut x = self.embedding.index_select(&tokens, 0)?;

@@ -2,6 +2,7 @@
 
 use candle_core::{DType, Device as CandleDevice};
 
+use super::memory::free_memory;
 use crate::error::{Error, Parameter, Result};
 
 /// A device and the type of weights and cache on it: f32 on the CPU, bf16 on CUDA.
@@ -73,18 +74,10 @@ impl Device {
     /// Bytes that are free on it, if the system says.
     pub fn free_bytes(&self) -> Option<u64> {
         match &self.inner {
-            CandleDevice::Cpu => free_memory(),
+            CandleDevice::Cpu => Some(free_memory()),
             _ => free_cuda_memory(),
         }
     }
-}
-
-/// `MemAvailable` of Linux.
-fn free_memory() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kib << 10)
 }
 
 #[cfg(feature = "cuda")]

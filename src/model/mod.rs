@@ -14,6 +14,7 @@ mod device;
 mod eos;
 mod kernels;
 mod linear;
+mod memory;
 mod rope;
 mod synthetic;
 mod weights;
@@ -24,6 +25,7 @@ pub use config::{Architecture, Config, Ids, Llama3Scaling};
 pub use decoder::{Decoder, HiddenStates};
 pub use device::Device;
 pub use eos::end_of_text;
+pub use memory::{check_fits, checked_product, checked_sum, free_memory};
 pub use synthetic::Synthetic;
 
 use std::collections::HashMap;

@@ -16,6 +16,11 @@ pub(super) struct Rope {
 }
 
 impl Rope {
+    /// How many positions it has.
+    pub(super) fn positions(&self) -> usize {
+        self.cos.len() / self.half.max(1)
+    }
+
     /// The tables of positions `0..positions`.
     pub(super) fn new(config: &Config, positions: usize) -> Self {
         let frequencies = frequencies(config);

@@ -7,7 +7,7 @@
 
 use super::load::Tokenizer;
 use super::{Class, Token};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::text::CONFORMER_OPEN;
 
 /// What stands before an answer, as far as its tokens may depend on it.
@@ -46,8 +46,7 @@ impl Tokenizer {
     /// As [`Tokenizer::ids`].
     pub fn prompt_ids(&self, prompt: &str) -> Result<Vec<u32>> {
         let ids = self.ids(prompt)?;
-        let encoding = self.inner().encode_fast(prompt, true);
-        let whole = encoding.map_err(|e| Error::input(&self.name, e, ""))?.get_ids().to_vec();
+        let whole = self.encoded(prompt, true, false)?.get_ids().to_vec();
         // What stands after the text would end it before the answer.
         let before = whole.windows(ids.len().max(1)).position(|window| window == ids).unwrap_or(0);
         let mut tokens = self.tokens(&format!("{prompt}{CONFORMER_OPEN}[C]<"))?;

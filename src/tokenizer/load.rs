@@ -1,11 +1,14 @@
 //! Loading tokenizers and the reference encoding.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use tokenizers::{ModelWrapper, Tokenizer as HfTokenizer};
+use tokenizers::{Encoding, ModelWrapper, Tokenizer as HfTokenizer};
 
+use super::expressions::Expressions;
+use super::panics::caught;
 use super::{Class, Token, block_ranges};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, excerpt};
 use crate::io;
 use crate::job::{InputHash, Job};
 
@@ -49,6 +52,13 @@ pub struct Tokenizer {
     /// Name, size and SHA-256 of the file as stored.
     pub source: InputHash,
     inner: HfTokenizer,
+    expressions: Arc<Expressions>,
+}
+
+/// Why a text has no tokens.
+enum Encoded {
+    Panics,
+    Refused(String),
 }
 
 /// The tokens of a text's blocks.
@@ -63,6 +73,20 @@ pub struct InBlocks {
 
 /// What every corpus is written with.
 const ALPHABET: &str = "[C]<-0.1234,5.6789,-10>=[O]<0,0,0>";
+
+/// More that a tokenizer is tried on when it is read: nothing, white space, other scripts, characters of four bytes,
+/// marks that join, control characters, and letters in a row.
+const PROBES: [&str; 6] = [
+    "",
+    " ",
+    "\t\r\n  \u{a0}x ",
+    "\u{e9}e\u{301} \u{4f60}\u{597d} \u{1f9ea}\u{200d}",
+    "\0\u{7f}\u{fffd}",
+    "It's 12345 o'clock",
+];
+
+/// How often the alphabet stands in the longest text that is tried.
+const LONG: usize = 64;
 
 impl Tokenizer {
     /// Loads a `tokenizer.json`, plain or gzipped, or the one in a model folder. The names of [`EMBEDDED`] and
@@ -79,12 +103,20 @@ impl Tokenizer {
     /// # Errors
     /// As [`Tokenizer::load`].
     pub fn load_with_json(path: &Path) -> Result<(Self, Vec<u8>)> {
+        Self::load_for(path, &Job::default())
+    }
+
+    /// As [`Tokenizer::load_with_json`], for a job that may be cancelled while a file, or a pipe, is read.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::load`], or if the job was cancelled.
+    pub fn load_for(path: &Path, job: &Job) -> Result<(Self, Vec<u8>)> {
         if let Some(embedded) = Self::embedded_by_name(path) {
             let source = io::hash_bytes(&format!("{}/tokenizer.json", embedded.name), embedded.json);
             return Ok((Self::from_bytes(embedded.name, source, embedded.json)?, embedded.json.to_vec()));
         }
         let file = if path.is_dir() { in_folder(path)? } else { path.to_owned() };
-        let io::Whole { bytes, source } = io::read_whole(&file, MAX_TOKENIZER_BYTES, &Job::default())?;
+        let io::Whole { bytes, source } = io::read_whole(&file, MAX_TOKENIZER_BYTES, job)?;
         Ok((Self::from_bytes(&name_of(&file), source, &bytes)?, bytes))
     }
 
@@ -104,13 +136,14 @@ impl Tokenizer {
     /// A tokenizer from the bytes of its JSON.
     ///
     /// # Errors
-    /// If the bytes are not a tokenizer, or one that encodes at random (BPE dropout).
+    /// If the bytes are not a tokenizer, one that encodes at random (BPE dropout), or one that `tokenizers` cannot bear.
     pub fn from_bytes(name: &str, source: InputHash, bytes: &[u8]) -> Result<Self> {
         let refuse = |problem: String| {
             Error::input(&source.name, problem, "give a tokenizer.json of Hugging Face tokenizers")
         };
-        let mut inner = HfTokenizer::from_bytes(bytes)
-            .map_err(|e| refuse(format!("not a tokenizer: {}", first_line(&e.to_string()))))?;
+        let mut inner = caught(|| HfTokenizer::from_bytes(bytes).map_err(|e| e.to_string()))
+            .ok_or_else(|| refuse("not a tokenizer that can be read: reading it panics".into()))?
+            .map_err(|e| refuse(format!("not a tokenizer: {}", first_line(&e))))?;
         if let ModelWrapper::BPE(bpe) = inner.get_model()
             && bpe.dropout.is_some_and(|p| p > 0.0)
         {
@@ -118,7 +151,11 @@ impl Tokenizer {
         }
         inner.with_padding(None);
         inner.with_truncation(None).map_err(|e| refuse(first_line(&e.to_string()).to_owned()))?;
-        let tokenizer = Tokenizer { name: name.to_owned(), source, inner };
+        let expressions = caught(|| Expressions::of(&inner))
+            .unwrap_or_else(|| Err("its expressions cannot be read".into()))
+            .map_err(refuse)?;
+        let tokenizer = Tokenizer { name: name.to_owned(), source, inner, expressions: expressions.into() };
+        tokenizer.probe()?;
         if let Some(lost) = tokenizer.lost(ALPHABET)? {
             let problem = format!("drops {lost:?}, so its tokens cannot be counted");
             return Err(Error::input(
@@ -128,6 +165,65 @@ impl Tokenizer {
             ));
         }
         Ok(tokenizer)
+    }
+
+    /// Encodes and decodes a few texts: some tokenizers panic on every one.
+    fn probe(&self) -> Result<()> {
+        for text in PROBES.iter().map(|probe| (*probe).to_owned()).chain([ALPHABET.repeat(LONG)]) {
+            for special in [false, true] {
+                // What it refuses in words it may refuse: a text with characters that it does not know.
+                let ids = match self.encoding(&text, special, true) {
+                    Err(Encoded::Panics) => return Err(self.panics(&text)),
+                    Err(Encoded::Refused(_)) => continue,
+                    Ok(encoding) => encoding.get_ids().to_vec(),
+                };
+                if caught(|| self.inner.decode(&ids, false).is_ok()).is_none() {
+                    return Err(self.panics(&text));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Encodes a text behind the boundary: the one way to `tokenizers`.
+    fn encoding(&self, text: &str, special: bool, places: bool) -> std::result::Result<Encoding, Encoded> {
+        let encoding = caught(|| {
+            self.expressions.check(&self.inner, text)?;
+            let encoding = match places {
+                true => self.inner.encode(text, special),
+                false => self.inner.encode_fast(text, special),
+            };
+            encoding.map_err(|e| e.to_string())
+        });
+        encoding.ok_or(Encoded::Panics)?.map_err(Encoded::Refused)
+    }
+
+    /// What `tokenizers` makes of a text; with the special tokens that a post-processor adds, or without; with the places
+    /// of tokens in the text, or without.
+    ///
+    /// # Errors
+    /// If it refuses it, panics, or an expression gives up.
+    pub(super) fn encoded(&self, text: &str, special: bool, places: bool) -> Result<Encoding> {
+        self.encoding(text, special, places).map_err(|error| match error {
+            Encoded::Panics => self.panics(text),
+            Encoded::Refused(problem) => self.refuse("encode", text, &problem),
+        })
+    }
+
+    /// What `work` does with the tokenizer of the `tokenizers` crate, behind the boundary.
+    pub(super) fn guarded<T>(&self, text: &str, work: impl FnOnce(&HfTokenizer) -> T) -> Result<T> {
+        caught(|| work(&self.inner)).ok_or_else(|| self.panics(text))
+    }
+
+    fn panics(&self, text: &str) -> Error {
+        let problem = format!("the tokenizer panics on {}", excerpt(text.as_bytes()));
+        Error::input(&self.source.name, problem, "repair the tokenizer.json, or give another")
+    }
+
+    /// That it refuses a text.
+    pub(super) fn refuse(&self, verb: &str, text: &str, error: &dyn std::fmt::Display) -> Error {
+        let problem = format!("cannot {verb} {}: {error}", excerpt(text.as_bytes()));
+        Error::input(&self.name, problem, "")
     }
 
     /// The first character of a text that is in no token, not even an unknown one.
@@ -148,10 +244,7 @@ impl Tokenizer {
     /// # Errors
     /// If the tokenizer cannot encode the text (an unknown character without byte fallback).
     pub fn tokens(&self, text: &str) -> Result<Vec<Token>> {
-        let encoding = self.inner.encode(text, false).map_err(|e| {
-            let problem = format!("cannot encode {}: {e}", crate::error::excerpt(text.as_bytes()));
-            Error::input(&self.name, problem, "")
-        })?;
+        let encoding = self.encoded(text, false, true)?;
         let blocks = block_ranges(text);
         let mut next = 0;
         let tokens = encoding.get_ids().iter().zip(encoding.get_offsets()).map(|(&id, &(start, end))| {
@@ -160,9 +253,13 @@ impl Tokenizer {
             }
             let free = blocks.get(next).is_some_and(|block| block.start <= start && end <= block.end);
             let class = if free { Class::Free } else { Class::Copy };
-            Token { id, text: text[start..end].to_owned(), class, start, end }
+            let covered = text.get(start..end).ok_or_else(|| {
+                let problem = format!("says that token {id} covers bytes {start} to {end}, which is no text");
+                self.refuse("encode", text, &problem)
+            })?;
+            Ok(Token { id, text: covered.to_owned(), class, start, end })
         });
-        Ok(tokens.collect())
+        tokens.collect()
     }
 
     /// What a text's tokens are inside its blocks.

@@ -6,7 +6,7 @@ use tokenizers::tokenizer::{Model, Normalizer, OffsetReferential, OffsetType, Pr
 use tokenizers::{NormalizedString, PreTokenizedString};
 
 use super::load::Tokenizer;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// A part of a text as the model is given it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,8 +23,7 @@ impl Tokenizer {
     /// # Errors
     /// If the tokenizer cannot encode the text.
     pub fn ids(&self, text: &str) -> Result<Vec<u32>> {
-        let encoding = self.inner().encode_fast(text, false).map_err(|e| self.refuse("encode", text, &e))?;
-        Ok(encoding.get_ids().to_vec())
+        Ok(self.encoded(text, false, false)?.get_ids().to_vec())
     }
 
     /// The text of ids, special tokens kept.
@@ -32,7 +31,8 @@ impl Tokenizer {
     /// # Errors
     /// If the tokenizer's decoder refuses them.
     pub fn decode(&self, ids: &[u32]) -> Result<String> {
-        self.inner().decode(ids, false).map_err(|e| self.refuse("decode", "ids", &e))
+        let decoded = self.guarded("ids", |inner| inner.decode(ids, false))?;
+        decoded.map_err(|e| self.refuse("decode", "ids", &e))
     }
 
     /// Every token and its id, added ones too.
@@ -52,7 +52,8 @@ impl Tokenizer {
     pub fn normalized(&self, text: &str) -> Result<String> {
         let mut normalized = NormalizedString::from(text);
         if let Some(normalizer) = self.inner().get_normalizer() {
-            normalizer.normalize(&mut normalized).map_err(|e| self.refuse("normalise", text, &e))?;
+            let outcome = self.guarded(text, |_| normalizer.normalize(&mut normalized))?;
+            outcome.map_err(|e| self.refuse("normalise", text, &e))?;
         }
         Ok(normalized.get().to_owned())
     }
@@ -64,7 +65,8 @@ impl Tokenizer {
     pub fn pre_tokens(&self, text: &str) -> Result<Vec<String>> {
         let mut pieces = PreTokenizedString::from(text);
         if let Some(pre_tokenizer) = self.inner().get_pre_tokenizer() {
-            pre_tokenizer.pre_tokenize(&mut pieces).map_err(|e| self.refuse("pre-tokenise", text, &e))?;
+            let outcome = self.guarded(text, |_| pre_tokenizer.pre_tokenize(&mut pieces))?;
+            outcome.map_err(|e| self.refuse("pre-tokenise", text, &e))?;
         }
         let splits = pieces.get_splits(OffsetReferential::Original, OffsetType::Byte);
         Ok(splits.into_iter().map(|(piece, ..)| piece.to_owned()).collect())
@@ -76,9 +78,12 @@ impl Tokenizer {
     /// If the pre-tokenizer refuses it.
     pub fn sections(&self, text: &str) -> Result<Vec<TextPart>> {
         let inner = self.inner();
-        let mut pieces = inner.get_added_vocabulary().extract_and_normalize(inner.get_normalizer(), text);
+        let mut pieces = self.guarded(text, |inner| {
+            inner.get_added_vocabulary().extract_and_normalize(inner.get_normalizer(), text)
+        })?;
         if let Some(pre_tokenizer) = inner.get_pre_tokenizer() {
-            pre_tokenizer.pre_tokenize(&mut pieces).map_err(|e| self.refuse("pre-tokenise", text, &e))?;
+            let outcome = self.guarded(text, |_| pre_tokenizer.pre_tokenize(&mut pieces))?;
+            outcome.map_err(|e| self.refuse("pre-tokenise", text, &e))?;
         }
         let splits = pieces.get_splits(OffsetReferential::Original, OffsetType::Byte);
         let section = |tokens: &[tokenizers::Token]| TextPart::Added(tokens.iter().map(|t| t.id).collect());
@@ -92,18 +97,13 @@ impl Tokenizer {
 
     /// Where the tokens end that the model alone makes of one pre-token, in bytes; none if it cannot.
     pub fn model_ends(&self, piece: &str) -> Vec<usize> {
-        let tokens = self.inner().get_model().tokenize(piece).unwrap_or_default();
-        tokens.into_iter().map(|token| token.offsets.1).collect()
+        let tokens = self.guarded(piece, |inner| inner.get_model().tokenize(piece).unwrap_or_default());
+        tokens.unwrap_or_default().into_iter().map(|token| token.offsets.1).collect()
     }
 
     /// What the model alone makes of one pre-token; `None` if it cannot.
     pub fn model_ids(&self, piece: &str) -> Option<Vec<u32>> {
-        let tokens = self.inner().get_model().tokenize(piece).ok()?;
+        let tokens = self.guarded(piece, |inner| inner.get_model().tokenize(piece)).ok()?.ok()?;
         Some(tokens.into_iter().map(|token| token.id).collect())
-    }
-
-    fn refuse(&self, verb: &str, text: &str, error: &dyn std::fmt::Display) -> Error {
-        let problem = format!("cannot {verb} {}: {error}", crate::error::excerpt(text.as_bytes()));
-        Error::input(&self.name, problem, "")
     }
 }

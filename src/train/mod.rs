@@ -13,6 +13,7 @@ pub mod batches;
 pub mod documents;
 pub mod export;
 pub mod kernels;
+mod memory;
 pub mod network;
 pub mod optimizer;
 pub mod parameters;

@@ -108,6 +108,9 @@ impl TrainingState {
                 "give the same options and inputs, or train anew",
             ));
         }
+        if metadata.step > recipe.schedule.steps {
+            return Err(damaged(&format!("it is {} steps far", metadata.step)));
+        }
         let tensors = SafeTensors::deserialize(&bytes).map_err(|e| damaged(&e))?;
         let values = |name: &str| -> Result<Vec<f32>> {
             let tensor = tensors.tensor(name).map_err(|e| damaged(&e))?;

@@ -9,6 +9,7 @@ use super::batches::{Batches, packs, thinned};
 use super::documents::{Document, Documents, Loss, Writer, pack};
 use super::export::{self, Companions};
 use super::kernels::add;
+use super::memory::check_memory;
 use super::network::Network;
 use super::optimizer::Weighted;
 use super::recipe::{Recipe, Schedule, Shape};
@@ -67,7 +68,9 @@ pub fn train(plan: &TrainPlan, corpus: &dyn Conformers, job: &Job) -> Result<Tra
     let config = plan.shape.config(vocabulary, begin.as_ref(), &end)?;
     let context = plan.shape.context;
     let writer = Writer { tokenizer: &plan.tokenizer, end: &end, dialect: plan.dialect, context };
+    check_memory(&config, (plan.schedule.batch_tokens, PACK_TOKENS), 0)?;
     let documents = writer.documents(corpus, job)?;
+    check_memory(&config, (plan.schedule.batch_tokens, PACK_TOKENS), documents.longest())?;
     std::fs::create_dir_all(&plan.output).map_err(|e| Error::io(&plan.output, e))?;
     let mut inputs = documents.summary.inputs.clone();
     inputs.push(plan.tokenizer.source.clone());
@@ -126,20 +129,38 @@ impl Run<'_> {
         let from = state.weighted.step;
         self.job.observer().begin("training", Some(steps), Unit::Items);
         self.job.observer().advance(from);
-        let all = first.chain(then).take(steps as usize).skip(from as usize);
-        let outcome = all.into_iter().try_for_each(|batch: Vec<Document>| {
-            self.step(state, &batch)?;
-            self.job.observer().advance(1);
-            let step = state.weighted.step;
-            if step.is_multiple_of(self.plan.save_steps) && step < steps {
-                let validation = self.validate(&state.weighted.weights, QUICK_VALIDATION, step)?;
-                state.past.validation.push(validation);
-                self.save(state)?;
+        // A job that was cancelled in the middle of a save did not get that far.
+        let mut outcome = self.save_if_due(state);
+        for (step, batch) in (0..steps).zip(first.chain(then)) {
+            outcome = outcome.and_then(|()| self.job.check());
+            if outcome.is_err() {
+                break;
             }
-            Ok(())
-        });
+            if step >= from {
+                outcome = self.step(state, &batch).and_then(|()| {
+                    self.job.observer().advance(1);
+                    self.save_if_due(state)
+                });
+            }
+        }
         self.job.observer().end();
         outcome
+    }
+
+    /// The validation and the save of a step that has one, unless they were made.
+    fn save_if_due(&self, state: &mut TrainingState) -> Result<()> {
+        let step = state.weighted.step;
+        let is_made = state.past.validation.last().is_some_and(|last| last.step >= step);
+        if step == 0
+            || step >= self.plan.schedule.steps
+            || !step.is_multiple_of(self.plan.save_steps)
+            || is_made
+        {
+            return Ok(());
+        }
+        let validation = self.validate(&state.weighted.weights, QUICK_VALIDATION, step)?;
+        state.past.validation.push(validation);
+        self.save(state)
     }
 
     /// One update by a batch of documents.

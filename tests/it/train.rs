@@ -464,6 +464,29 @@ fn resumed_training_ends_in_the_same_bytes_for_any_number_of_threads() {
 }
 
 #[test]
+fn wherever_training_is_interrupted_the_checkpoint_is_the_same_in_the_end() {
+    let corpus = small_corpus();
+    let whole = Folder::new();
+    let mut plan = plan(Architecture::Qwen3, 23, whole.path());
+    train(&plan, &corpus.files(), &Job::default()).unwrap();
+    // Steps without a save, with one (its validation is what is interrupted), and the last, whose validation is of all.
+    for cancelled in [vec![1, 1, 2], vec![4], vec![8, 8], vec![10], vec![19, 20], vec![23]] {
+        let parts = Folder::new();
+        plan.output = parts.path();
+        plan.resume = false;
+        for steps in cancelled.clone() {
+            let stopped = train(&plan, &corpus.files(), &cancelled_after(steps)).unwrap_err();
+            assert!(matches!(stopped, Error::Stopped { .. }), "{stopped}");
+            plan.resume = true;
+        }
+        train(&plan, &corpus.files(), &Job::default()).unwrap();
+        for name in ["recipe.json", "model.safetensors"] {
+            assert!(whole.read(name) == parts.read(name), "{name} after {cancelled:?}");
+        }
+    }
+}
+
+#[test]
 fn a_state_of_another_recipe_or_a_damaged_one_is_refused() {
     let (corpus, out) = (small_corpus(), Folder::new());
     let mut plan = plan(Architecture::Qwen3, 9, out.path());
