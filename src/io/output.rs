@@ -44,6 +44,12 @@ impl AtomicFile {
         self.file.path()
     }
 
+    /// Gives back the room on the disk of a file that will not be finished.
+    pub fn clear(&self) {
+        // It is about to be deleted anyway.
+        let _ = self.file.as_file().set_len(0);
+    }
+
     /// Adds `bytes`.
     ///
     /// # Errors

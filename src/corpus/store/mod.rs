@@ -169,13 +169,15 @@ impl StoreWriter {
         }
         let provenance = serde_json::to_string(&Provenance::of(inputs))
             .map_err(|e| Error::internal(self.target.display(), format!("provenance: {e}")))?;
-        if let Some(file) = self.file.take() {
+        if let Some(file) = &self.file {
             file.set_attr_string("schema", layout::SCHEMA).map_err(fail)?;
             file.set_attr_string("unit", &layout::unit(self.precision)).map_err(fail)?;
             file.set_attr_string("provenance", &provenance).map_err(fail)?;
             file.set_attr_string("skipped", &skipped.to_string()).map_err(fail)?;
-            file.close_no_sync().map_err(fail)?;
+            // A full disk is met here, not while closing, which would print.
+            file.flush().map_err(fail)?;
         }
+        self.file.take().map_or(Ok(()), H5File::close_no_sync).map_err(fail)?;
         let summary = StoreSummary {
             conformers: rows[MOLECULE] as u64,
             molecules: rows[SMILES_OFFSET] as u64 - 1,
@@ -237,9 +239,11 @@ impl StoreWriter {
 
 impl Drop for StoreWriter {
     fn drop(&mut self) {
-        // An unfinished file is about to be deleted: no sync, and whatever goes wrong has been reported already.
+        // An unfinished file is about to be deleted. rust-hdf5 would finish it first, and print where it cannot; so it is
+        // leaked, and its place on the disk given back.
         if let Some(file) = self.file.take() {
-            let _ = file.close_no_sync();
+            std::mem::forget(file);
+            self.output.as_ref().into_iter().for_each(AtomicFile::clear);
         }
     }
 }
