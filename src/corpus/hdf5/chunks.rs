@@ -6,7 +6,7 @@
 
 use super::blocks::Blocks;
 use super::damaged::{Checked, bad};
-use super::links::tree_node;
+use super::tree::Neighbours;
 use crate::corpus::pickle::cursor::Cursor;
 
 /// What the chunks of a dataset have to be.
@@ -40,8 +40,10 @@ pub(super) fn check(blocks: &mut Blocks, room: u16, tree: u64, grid: &Grid<'_>) 
     if count == 0 {
         return Ok(());
     }
-    let mut walk = Walk { blocks, room: 2 * u64::from(room), grid, last: None, found: 0 };
+    let (room, neighbours) = (2 * u64::from(room), Neighbours::default());
+    let mut walk = Walk { blocks, room, neighbours, grid, last: None, found: 0 };
     walk.node(tree, None)?;
+    walk.neighbours.finish()?;
     let found = walk.found;
     if found == count { Ok(()) } else { bad(format!("{found} of {count} chunks are there")) }
 }
@@ -53,6 +55,7 @@ struct Walk<'a> {
     blocks: &'a mut Blocks,
     /// Entries of a node.
     room: u64,
+    neighbours: Neighbours,
     grid: &'a Grid<'a>,
     last: Option<Key>,
     found: u64,
@@ -63,12 +66,7 @@ impl Walk<'_> {
         let key_bytes = 8 + 8 * (self.grid.shape.len() as u64 + 1);
         let bytes = self.blocks.read(address, 24 + self.room * (key_bytes + 8) + key_bytes)?;
         let mut cursor = Cursor::new(&bytes);
-        let node_level = tree_node(&mut cursor, 1, level)?;
-        let entries = cursor.u16()?;
-        cursor.take(16)?;
-        if u64::from(entries) > self.room {
-            return bad("a B-tree node with more entries than it has room for");
-        }
+        let (node_level, entries) = self.neighbours.node(&mut cursor, address, 1, level, self.room)?;
         let (mut stored, mut mask, mut key) = self.key(&mut cursor)?;
         for _ in 0..entries {
             let child = cursor.u64()?;
@@ -93,8 +91,11 @@ impl Walk<'_> {
     fn key(&self, cursor: &mut Cursor<'_>) -> Checked<(u32, u32, Key)> {
         let (stored, mask) = (cursor.u32()?, cursor.u32()?);
         let mut key = Vec::with_capacity(self.grid.shape.len() + 1);
-        for _ in 0..=self.grid.shape.len() {
+        for &step in self.grid.chunk.iter().chain([&self.grid.element]) {
             key.push(cursor.u64()?);
+            if key.last().is_some_and(|at| at % step != 0) {
+                return bad("a chunk that does not begin where chunks do");
+            }
         }
         Ok((stored, mask, key))
     }

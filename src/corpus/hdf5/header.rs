@@ -35,6 +35,7 @@ pub(super) mod kind {
     pub(crate) const LAYOUT: u8 = 0x08;
     pub(crate) const GROUP_INFO: u8 = 0x0a;
     pub(crate) const FILTERS: u8 = 0x0b;
+    pub(crate) const ATTRIBUTE: u8 = 0x0c;
     pub(crate) const SHARED_TABLE: u8 = 0x0f;
     pub(crate) const CONTINUATION: u8 = 0x10;
     pub(crate) const SYMBOL_TABLE: u8 = 0x11;

@@ -12,6 +12,7 @@ use super::blocks::{Blocks, UNDEFINED};
 use super::damaged::{Checked, bad};
 use super::header::{Header, kind};
 use super::superblock::NodeSizes;
+use super::tree::Neighbours;
 use crate::corpus::pickle::cursor::Cursor;
 
 /// Sizes of addresses and lengths.
@@ -19,9 +20,6 @@ pub(super) const CONTEXT: FormatContext = FormatContext { sizeof_addr: 8, sizeof
 
 /// The end of a heap's list of free blocks.
 const NO_FREE_BLOCK: u64 = 1;
-
-/// How deep B-trees are: 32 levels of two entries would be more than any file.
-const MAX_LEVELS: u8 = 32;
 
 /// A link of a group.
 pub(super) struct Link {
@@ -84,6 +82,7 @@ fn messages(blocks: &mut Blocks, header: &Header) -> Checked<Vec<Link>> {
 struct Table<'a> {
     blocks: &'a mut Blocks,
     nodes: NodeSizes,
+    neighbours: Neighbours,
     names: Vec<u8>,
     links: Vec<Link>,
 }
@@ -91,8 +90,9 @@ struct Table<'a> {
 impl Table<'_> {
     fn read(blocks: &mut Blocks, nodes: NodeSizes, (tree, heap): (u64, u64)) -> Checked<Vec<Link>> {
         let names = local_heap(blocks, heap)?;
-        let mut table = Table { blocks, nodes, names, links: Vec::new() };
+        let mut table = Table { blocks, nodes, neighbours: Neighbours::default(), names, links: Vec::new() };
         table.node(tree, None)?;
+        table.neighbours.finish()?;
         Ok(table.links)
     }
 
@@ -101,12 +101,7 @@ impl Table<'_> {
         let room = 2 * u64::from(self.nodes.group);
         let bytes = self.blocks.read(address, 24 + 16 * room + 8)?;
         let mut cursor = Cursor::new(&bytes);
-        let node_level = tree_node(&mut cursor, 0, level)?;
-        let entries = cursor.u16()?;
-        cursor.take(16)?;
-        if u64::from(entries) > room {
-            return bad("a B-tree node with more entries than it has room for");
-        }
+        let (node_level, entries) = self.neighbours.node(&mut cursor, address, 0, level, room)?;
         let mut key = cursor.u64()?;
         for _ in 0..entries {
             let child = cursor.u64()?;
@@ -172,16 +167,6 @@ impl Table<'_> {
             Err(_) => bad("a name that is not UTF-8"),
         }
     }
-}
-
-/// The beginning of a B-tree node of version 1, up to its number of entries; gives its level.
-pub(super) fn tree_node(cursor: &mut Cursor<'_>, of: u8, level: Option<u8>) -> Checked<u8> {
-    let (signature, node, found) = (cursor.array::<4>()?, cursor.u8()?, cursor.u8()?);
-    if signature != *b"TREE" || node != of || found > MAX_LEVELS || level.is_some_and(|level| level != found)
-    {
-        return bad("no B-tree node");
-    }
-    Ok(found)
 }
 
 /// The data of a local heap, its list of free blocks checked as libhdf5 does.

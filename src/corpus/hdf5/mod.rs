@@ -15,12 +15,14 @@ mod blocks;
 mod chunks;
 mod damaged;
 mod header;
+mod heap;
 mod links;
 mod molecules;
 mod store;
 mod stream;
 mod structure;
 mod superblock;
+mod tree;
 
 use std::cell::RefCell;
 use std::fs::File;

@@ -10,18 +10,24 @@ use rust_hdf5::format::messages::data_layout::DataLayoutMessage;
 use rust_hdf5::format::messages::dataspace::DataspaceMessage;
 use rust_hdf5::format::messages::datatype::DatatypeMessage;
 use rust_hdf5::format::messages::fill_value::FillValueMessage;
-use rust_hdf5::format::messages::filter::FilterPipeline;
+use rust_hdf5::format::messages::filter::{
+    FILTER_DEFLATE, FILTER_FLETCHER32, FILTER_SHUFFLE, FilterPipeline,
+};
 
 use super::blocks::{Blocks, UNDEFINED};
 use super::chunks::{self, Grid};
 use super::damaged::{Checked, Damaged, bad};
 use super::header::{Header, kind};
+use super::heap;
 use super::links::{self, CONTEXT, Target};
 use super::superblock::{NodeSizes, Superblock};
 use crate::corpus::pickle::cursor::Cursor;
 
 /// How deep groups are nested at most.
 const MAX_DEPTH: usize = 64;
+
+/// Bytes of texts' places that are checked in a dataset.
+const MAX_REFERENCES: u64 = 4 << 10;
 
 /// The class of layouts that lie in other datasets.
 const VIRTUAL: u8 = 3;
@@ -237,21 +243,18 @@ fn extension(blocks: &mut Blocks, superblock: &Superblock) -> Checked<NodeSizes>
 
 /// Checks what a dataset's header says against what is there.
 fn dataset(blocks: &mut Blocks, nodes: NodeSizes, header: &Header) -> Checked<()> {
-    let part =
-        |kind| header.one(kind)?.ok_or_else(|| Damaged("a dataset without shape, type or data".into()));
+    let part = |kind| header.one(kind)?.ok_or_else(|| Damaged("a dataset without shape, type or data".into()));
     let (space, _) = DataspaceMessage::decode(part(kind::DATASPACE)?, &CONTEXT)?;
     let (datatype, _) = DatatypeMessage::decode(part(kind::DATATYPE)?, &CONTEXT)?;
     let (layout, _) = DataLayoutMessage::decode(part(kind::LAYOUT)?, &CONTEXT)?;
     fill_value(header)?;
-    let filters = match header.one(kind::FILTERS)? {
-        Some(data) => FilterPipeline::decode(data)?.0.filters.len(),
-        None => 0,
-    };
+    attributes(blocks, header)?;
     let max = space.max_dims.as_ref().unwrap_or(&space.dims);
     if space.dims.iter().zip(max).any(|(dim, max)| dim > max) {
         return bad(format!("its shape {:?} is larger than it may ever be", space.dims));
     }
     let element = u64::from(datatype.element_size());
+    let filters = filters(header, element)?;
     let elements = if space.is_null() { Some(0) } else { space.element_count() };
     let Some(bytes) = elements.and_then(|n| n.checked_mul(element)) else {
         return bad(format!("its shape {:?} is larger than any file", space.dims));
@@ -260,13 +263,20 @@ fn dataset(blocks: &mut Blocks, nodes: NodeSizes, header: &Header) -> Checked<()
     match layout {
         DataLayoutMessage::Contiguous { address: UNDEFINED, .. } if bytes > 0 => bad("it was never written"),
         DataLayoutMessage::Contiguous { .. } if bytes == 0 => Ok(()),
-        DataLayoutMessage::Contiguous { address, size } if size == bytes => blocks.check(address, size),
+        DataLayoutMessage::Contiguous { address, size } if size == bytes => {
+            blocks.check(address, size)?;
+            // Texts that are looked at are few.
+            let values = if size <= MAX_REFERENCES { blocks.read(address, size)? } else { Vec::new() };
+            heap::check(blocks, &datatype, &values)
+        }
         DataLayoutMessage::Contiguous { size, .. } => differs(size),
-        DataLayoutMessage::Compact { data } if data.len() as u64 == bytes => Ok(()),
+        DataLayoutMessage::Compact { data } if data.len() as u64 == bytes => {
+            heap::check(blocks, &datatype, &data)
+        }
         DataLayoutMessage::Compact { data } => differs(data.len() as u64),
         DataLayoutMessage::ChunkedV3 { chunk_dims, b_tree_address } => {
             let Some((&last, chunk)) = chunk_dims.split_last() else { return bad("chunks without a size") };
-            if last != element || chunk.len() != space.dims.len() || chunk.contains(&0) {
+            if last != element || chunk.len() != space.dims.len() || chunk.contains(&0) || element == 0 {
                 return bad(format!("chunks of {chunk:?} elements of {last} bytes"));
             }
             let grid = Grid { shape: &space.dims, chunk, element, filters };
@@ -276,6 +286,49 @@ fn dataset(blocks: &mut Blocks, nodes: NodeSizes, header: &Header) -> Checked<()
         DataLayoutMessage::ChunkedV4 { .. } => Ok(()),
         DataLayoutMessage::Virtual { .. } => bad("it keeps its data in other datasets"),
     }
+}
+
+/// How many filters a dataset has, whose element has that many bytes; what they are told has to make sense.
+fn filters(header: &Header, element: u64) -> Checked<usize> {
+    let Some(data) = header.one(kind::FILTERS)? else { return Ok(0) };
+    let (pipeline, _) = FilterPipeline::decode(data)?;
+    for filter in &pipeline.filters {
+        let makes_sense = match (filter.id, &filter.cd_values[..]) {
+            (FILTER_DEFLATE, values) => matches!(values, [0..=9]),
+            (FILTER_SHUFFLE, values) => matches!(values, &[size] if u64::from(size) == element),
+            (FILTER_FLETCHER32, values) => values.is_empty(),
+            _ => true,
+        };
+        if !makes_sense {
+            return bad(format!("filter {} with values that it does not take", filter.id));
+        }
+    }
+    Ok(pipeline.filters.len())
+}
+
+/// Checks the names of attributes, and that texts are there: units decide what numbers mean.
+fn attributes(blocks: &mut Blocks, header: &Header) -> Checked<()> {
+    for attribute in header.all(kind::ATTRIBUTE) {
+        let mut cursor = Cursor::new(&attribute.data);
+        let (version, flags) = (cursor.u8()?, cursor.u8()?);
+        let lengths = [cursor.u16()?, cursor.u16()?, cursor.u16()?].map(usize::from);
+        if !(1..=3).contains(&version) || version == 3 && cursor.u8()? > 1 {
+            return bad("an attribute of an unknown version");
+        }
+        let padded = |len: usize| if version == 1 { len.next_multiple_of(8) } else { len };
+        let name = &cursor.take(padded(lengths[0]))?[..lengths[0]];
+        if name.iter().position(|&b| b == 0) != Some(name.len().wrapping_sub(1)) {
+            return bad("an attribute whose name is not as long as it says");
+        }
+        let [datatype, _space] = [cursor.take(padded(lengths[1]))?, cursor.take(padded(lengths[2]))?];
+        if flags == 0 || version == 1 {
+            let (datatype, _) = DatatypeMessage::decode(datatype, &CONTEXT)?;
+            let texts = cursor.remaining() / 16 * 16;
+            // One text: what follows it is padding.
+            heap::check(blocks, &datatype, cursor.take(texts.min(16))?)?;
+        }
+    }
+    Ok(())
 }
 
 /// Refuses fill values that libhdf5 does not know.
