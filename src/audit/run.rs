@@ -20,6 +20,7 @@ use crate::error::{Error, Parameter, Result};
 use crate::job::{InputHash, Job, Provenance, Unit};
 use crate::stats::interval::{Interval, LEVEL, wilson};
 use crate::text::skeleton::fill;
+use crate::text::smiles::AtomLimit;
 use crate::text::{Dialect, Precision, Reading, TrailingZeros, Written, skeleton};
 use crate::tokenizer::{Tokenizer, block_ranges};
 
@@ -45,6 +46,8 @@ pub struct AuditPlan {
     pub placeholder: String,
     /// Reference conformers, for geometry: files and folders, as `drift mine` takes them; none without.
     pub references: Vec<PathBuf>,
+    /// The largest molecule that is compared; a text of a larger one is another molecule than its prompt.
+    pub max_atoms: AtomLimit,
 }
 
 /// What was found.
@@ -167,7 +170,8 @@ impl Group {
 /// hold none of the molecules, or the job was cancelled.
 pub fn audit(plan: &AuditPlan, job: &Job) -> Result<AuditReport> {
     let mut skipped = Vec::new();
-    let files = read_files(plan, &mut skipped, job)?;
+    let mut skipped_in_all = 0;
+    let files = read_files(plan, (&mut skipped_in_all, &mut skipped), job)?;
     let (dialect, dialect_from) = dialect(plan, &files, job)?;
     let samples = files.iter().map(|file| file.records.len() as u64).sum();
     let (mut groups, mut theirs) = (Vec::new(), Vec::new());
@@ -181,7 +185,6 @@ pub fn audit(plan: &AuditPlan, job: &Job) -> Result<AuditReport> {
     job.observer().end();
     let mut total = Group::new("total", None, plan, dialect);
     groups.iter().for_each(|group| total.merge(group));
-    let mut skipped_in_all = skipped.len() as u64;
     let (prompts, foreign_prompts) = foreign_prompts(&files);
     let warnings = warnings(&files, &theirs);
     let mut inputs: Vec<InputHash> = files.into_iter().map(|file| file.input).collect();
@@ -223,13 +226,18 @@ fn corpus(plan: &AuditPlan) -> Files {
 }
 
 /// The records of all files; adds those that cannot be judged to `skipped`.
-fn read_files(plan: &AuditPlan, skipped: &mut Vec<Skipped>, job: &Job) -> Result<Vec<FileRecords>> {
+fn read_files(
+    plan: &AuditPlan,
+    (count, skipped): (&mut u64, &mut Vec<Skipped>),
+    job: &Job,
+) -> Result<Vec<FileRecords>> {
     job.observer().begin("reading", Some(plan.files.len() as u64), Unit::Items);
     let mut files = Vec::new();
     for path in &plan.files {
         job.check()?;
-        let mut file = read::read(path)?;
-        skipped.append(&mut file.skipped);
+        let mut file = read::read(path, job)?;
+        *count += file.skipped;
+        skipped.append(&mut file.skipped_records);
         files.push(file);
         job.observer().advance(1);
     }
@@ -344,7 +352,13 @@ fn judge_records(plan: &AuditPlan, dialect: Dialect, file: &str, records: &[Reco
     for record in records {
         let Record { place, prompt, text, lp, listed } = record;
         let answer = split(text);
-        let judged = judge(&TextSample { prompt: prompt.as_deref(), answer: text, ended: true, dialect });
+        let judged = judge(&TextSample {
+            prompt: prompt.as_deref(),
+            answer: text,
+            ended: true,
+            dialect,
+            max_atoms: plan.max_atoms,
+        });
         match listed {
             Some(listed) if listed.generation == 0 => part.listed.0.add(&judged, prompt.is_some()),
             Some(_) => part.listed.1 += 1,

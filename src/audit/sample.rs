@@ -7,6 +7,7 @@ use super::outcome::Outcome;
 use super::threedmolgen::judge_as_3dmolgen;
 use crate::text::graph::same_molecule;
 use crate::text::skeleton::smiles;
+use crate::text::smiles::AtomLimit;
 use crate::text::{
     CONFORMER_CLOSE, CONFORMER_OPEN, Dialect, Fixed, Precision, SMILES_CLOSE, SMILES_OPEN, Separator,
     is_three_numbers,
@@ -24,6 +25,8 @@ pub struct TextSample<'a> {
     pub ended: bool,
     /// How numbers should be written.
     pub dialect: Dialect,
+    /// The largest molecule that is compared; a larger one is another molecule than any.
+    pub max_atoms: AtomLimit,
 }
 
 /// What is found in a sample.
@@ -80,13 +83,14 @@ pub fn judge(sample: &TextSample<'_>) -> TextVerdict {
         copied = range.end;
     }
     skeleton.push_str(&answer[copied..]);
-    let by_3dmolgen = judge_as_3dmolgen(sample.prompt, &with_commas(sample.answer, sample.dialect));
+    let by_3dmolgen =
+        judge_as_3dmolgen(sample.prompt, &with_commas(sample.answer, sample.dialect), sample.max_atoms);
     let malformed = blocks.iter().any(|block| block.junk_strict) || !is_skeleton(&skeleton);
     let outcome = if !sample.ended || by_3dmolgen == Outcome::NoEos {
         Outcome::NoEos
     } else if malformed || by_3dmolgen == Outcome::ParseFailure {
         Outcome::ParseFailure
-    } else if by_3dmolgen == Outcome::Pass && is_asked_for(sample.prompt, &skeleton) {
+    } else if by_3dmolgen == Outcome::Pass && is_asked_for(sample.prompt, &skeleton, sample.max_atoms) {
         Outcome::Pass
     } else {
         Outcome::GraphMismatch
@@ -121,9 +125,9 @@ fn is_skeleton(skeleton: &str) -> bool {
 }
 
 /// Whether a skeleton, its decorative hydrogens kept, is the prompt's molecule; any molecule where there is no prompt.
-fn is_asked_for(prompt: Option<&str>, skeleton: &str) -> bool {
+fn is_asked_for(prompt: Option<&str>, skeleton: &str, limit: AtomLimit) -> bool {
     let generated = smiles(skeleton);
-    same_molecule(prompt.unwrap_or(&generated), &generated)
+    same_molecule(prompt.unwrap_or(&generated), &generated, limit)
 }
 
 /// The coordinates of an answer that passes, in Å, numbers as [`judge`] reads them: `0.` is 0.
@@ -154,7 +158,14 @@ mod tests {
     use super::*;
 
     fn outcome(prompt: &str, answer: &str, ended: bool) -> Outcome {
-        judge(&TextSample { prompt: Some(prompt), answer, ended, dialect: Dialect::FIXED }).outcome
+        judge(&TextSample {
+            prompt: Some(prompt),
+            answer,
+            ended,
+            dialect: Dialect::FIXED,
+            max_atoms: AtomLimit::default(),
+        })
+        .outcome
     }
 
     #[test]

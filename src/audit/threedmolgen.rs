@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use super::outcome::Outcome;
 use crate::text::graph::same_molecule;
-use crate::text::smiles::Graph;
+use crate::text::smiles::{AtomLimit, Graph};
 use crate::text::{CONFORMER_CLOSE, CONFORMER_OPEN, SMILES_CLOSE, SMILES_OPEN};
 
 /// Tokens that their scripts take off a decoded text.
@@ -26,8 +26,8 @@ const ORGANIC: [&str; 16] =
 ///
 /// The prompt is the text's own if none is given. Without any, which their code always has, no molecules are compared. That the
 /// prompt stands in the text letter by letter, which their smoke script asks too, holds of whatever it generates, and is not
-/// asked here.
-pub fn judge_as_3dmolgen(prompt: Option<&str>, text: &str) -> Outcome {
+/// asked here. Molecules larger than `limit` are no molecules.
+pub fn judge_as_3dmolgen(prompt: Option<&str>, text: &str, limit: AtomLimit) -> Outcome {
     let text = without_special(text);
     let conformer = match between(&text, CONFORMER_OPEN, CONFORMER_CLOSE) {
         None | Some("") => return Outcome::NoEos,
@@ -35,10 +35,10 @@ pub fn judge_as_3dmolgen(prompt: Option<&str>, text: &str) -> Outcome {
     };
     let generated = strip_smiles(conformer);
     let same = match prompt.or_else(|| between(&text, SMILES_OPEN, SMILES_CLOSE)) {
-        Some(asked) => same_molecule(rdkit_field(asked), &generated),
-        None => same_molecule(&generated, &generated),
+        Some(asked) => same_molecule(rdkit_field(asked), &generated, limit),
+        None => same_molecule(&generated, &generated, limit),
     };
-    match (same, decodes(conformer)) {
+    match (same, decodes(conformer, limit)) {
         (false, _) => Outcome::GraphMismatch,
         (true, false) => Outcome::ParseFailure,
         (true, true) => Outcome::Pass,
@@ -156,7 +156,7 @@ fn bare(inside: &str) -> Cow<'_, str> {
 }
 
 /// Whether their `decode_cartesian_v2` gives a molecule.
-fn decodes(conformer: &str) -> bool {
+fn decodes(conformer: &str, limit: AtomLimit) -> bool {
     let mut smiles = String::with_capacity(conformer.len() / 3);
     let mut at = 0;
     while at < conformer.len() {
@@ -180,7 +180,7 @@ fn decodes(conformer: &str) -> bool {
         }
     }
     // Hydrogens stay: the atoms must be as many as the blocks.
-    Graph::parse(&smiles).and_then(|graph| graph.checked()).is_ok()
+    limit.check(&smiles).and_then(|()| Graph::parse(&smiles)).and_then(|graph| graph.checked()).is_ok()
 }
 
 enum Token<'t> {
@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     fn verdict(prompt: &str, answer: &str) -> Outcome {
-        judge_as_3dmolgen(Some(prompt), &format!("[CONFORMER]{answer}[/CONFORMER]"))
+        judge_as_3dmolgen(Some(prompt), &format!("[CONFORMER]{answer}[/CONFORMER]"), AtomLimit::default())
     }
 
     #[test]
@@ -255,14 +255,23 @@ mod tests {
     fn tags_and_prompts() {
         let answer = "[CONFORMER][C]<1,2,3>[O]<4,5,6>[/CONFORMER]";
         let text = format!("<|endoftext|>[SMILES]CO[/SMILES]{answer}<|endoftext|>");
-        assert_eq!(judge_as_3dmolgen(Some("CO"), &text), Outcome::Pass);
-        assert_eq!(judge_as_3dmolgen(None, &text), Outcome::Pass);
-        assert_eq!(judge_as_3dmolgen(None, answer), Outcome::Pass);
-        assert_eq!(judge_as_3dmolgen(Some("OC"), &text), Outcome::Pass);
-        assert_eq!(judge_as_3dmolgen(Some("CN"), &text), Outcome::GraphMismatch);
-        assert_eq!(judge_as_3dmolgen(Some("CO"), &answer.replace("[CONFORMER]", "")), Outcome::NoEos);
-        assert_eq!(judge_as_3dmolgen(Some("CO"), "[C]<1,2,3>[O]<4,5,6>"), Outcome::NoEos);
-        assert_eq!(judge_as_3dmolgen(Some("CO"), &answer.replace("[/CONFORMER]", "")), Outcome::NoEos);
+        assert_eq!(judge_as_3dmolgen(Some("CO"), &text, AtomLimit::default()), Outcome::Pass);
+        assert_eq!(judge_as_3dmolgen(None, &text, AtomLimit::default()), Outcome::Pass);
+        assert_eq!(judge_as_3dmolgen(None, answer, AtomLimit::default()), Outcome::Pass);
+        assert_eq!(judge_as_3dmolgen(Some("OC"), &text, AtomLimit::default()), Outcome::Pass);
+        assert_eq!(judge_as_3dmolgen(Some("CN"), &text, AtomLimit::default()), Outcome::GraphMismatch);
+        assert_eq!(
+            judge_as_3dmolgen(Some("CO"), &answer.replace("[CONFORMER]", ""), AtomLimit::default()),
+            Outcome::NoEos
+        );
+        assert_eq!(
+            judge_as_3dmolgen(Some("CO"), "[C]<1,2,3>[O]<4,5,6>", AtomLimit::default()),
+            Outcome::NoEos
+        );
+        assert_eq!(
+            judge_as_3dmolgen(Some("CO"), &answer.replace("[/CONFORMER]", ""), AtomLimit::default()),
+            Outcome::NoEos
+        );
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::job::Job;
 use crate::report::audit_view::{audit_table, drift_table, examples_table, geometry_table, their_table};
 use crate::report::format::thousands;
+use crate::text::smiles::{AtomLimit, MAX_HEAVY_ATOMS};
 use crate::text::{Dialect, Precision, Reading};
 use crate::tokenizer::Tokenizer;
 
@@ -37,6 +38,9 @@ pub(super) struct Args {
     /// Compare geometry with these conformers too: files and folders that `drift mine` takes, with text
     #[arg(long, value_name = "CORPUS", num_args = 1..)]
     references: Vec<PathBuf>,
+    /// The heavy atoms of the largest molecule that is compared; a text of a larger one is another molecule than its prompt
+    #[arg(long, value_name = "N", default_value_t = MAX_HEAVY_ATOMS)]
+    max_atoms: usize,
 }
 
 /// Reads and judges.
@@ -72,6 +76,7 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
             .map(|(tokenizer, _)| tokenizer),
         placeholder,
         references: args.references,
+        max_atoms: AtomLimit(args.max_atoms),
     };
     let report = audit(&plan, job)?;
     if output.json {

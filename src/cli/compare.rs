@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::output::Output;
 use crate::eval::compare::compare;
+use crate::job::Job;
 use crate::report::compare_view::tables;
 
 /// The command line of `drift compare`.
@@ -18,8 +19,8 @@ pub(super) struct Args {
 }
 
 /// Reads, matches, shows.
-pub(super) fn run(args: &Args, output: &Output) -> anyhow::Result<()> {
-    let report = compare([&args.first, &args.second])?;
+pub(super) fn run(args: &Args, job: &Job, output: &Output) -> anyhow::Result<()> {
+    let report = compare([&args.first, &args.second], job)?;
     if output.json {
         return output.document(&report);
     }

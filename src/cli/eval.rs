@@ -25,6 +25,7 @@ use crate::report::eval_view::{
     setting,
 };
 use crate::report::trace::chrome_trace;
+use crate::text::smiles::{AtomLimit, MAX_HEAVY_ATOMS};
 
 /// The placeholder of the users' version 3, and the one that `drift fit` finds for most tokenizers.
 const PLACEHOLDER: &str = "0.0000,0.0000,0.0000";
@@ -96,6 +97,9 @@ pub(super) struct Args {
     /// Take junk off numbers before the texts are judged: what is no number, and digits beyond the format
     #[arg(long)]
     strip_junk: bool,
+    /// The heavy atoms of the largest molecule that is compared; a text of a larger one is another molecule than its prompt
+    #[arg(long, value_name = "N", default_value_t = MAX_HEAVY_ATOMS)]
+    max_atoms: usize,
     /// Log how likely the model held each token; costs the whole LM head at each
     #[arg(long)]
     probabilities: bool,
@@ -149,7 +153,7 @@ enum DtypeArg {
 
 /// Reads, generates, judges, writes, shows.
 pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
-    let plan = plan(&args)?;
+    let plan = plan(&args, job)?;
     let printed = Printed::of(&args, output)?;
     let folder = args.output.as_deref().filter(|path| !is_stdout(path));
     let outputs = Outputs::new().folder("-o", folder, &[RECORD, PAGE])?;
@@ -213,7 +217,7 @@ impl Printed {
 }
 
 /// What the user wrote, complete and checked.
-fn plan(args: &Args) -> anyhow::Result<EvalPlan> {
+fn plan(args: &Args, job: &Job) -> anyhow::Result<EvalPlan> {
     let models = match args.synthetic {
         Some(shape) => vec![ModelChoice::Synthetic(shape)],
         None if args.model.is_empty() => vec![ModelChoice::Embedded],
@@ -223,7 +227,7 @@ fn plan(args: &Args) -> anyhow::Result<EvalPlan> {
         models,
         tokenizer: args.tokenizer.clone(),
         processors: processors(&args.lp),
-        placeholders: args.placeholder.iter().map(|text| placeholder(text)).collect::<Result<_, _>>()?,
+        placeholders: args.placeholder.iter().map(|text| placeholder(text, job)).collect::<Result<_, _>>()?,
         dialect: args.blocks.asked(args.dialect.map(Into::into)),
         generations: args.generations as usize,
         batch: args.batch as usize,
@@ -235,6 +239,7 @@ fn plan(args: &Args) -> anyhow::Result<EvalPlan> {
         room: args.kv_cache,
         max_new_tokens: args.max_new_tokens.map(|most| most as usize),
         strip_junk: args.strip_junk,
+        max_atoms: AtomLimit(args.max_atoms),
         log_probabilities: args.probabilities,
         likelihood: args.likelihood,
         trace: args.trace.is_some(),
@@ -242,14 +247,14 @@ fn plan(args: &Args) -> anyhow::Result<EvalPlan> {
 }
 
 /// `fitted`, three numbers, or a file of `drift fit -o`.
-fn placeholder(text: &str) -> Result<PlaceholderChoice, Error> {
+fn placeholder(text: &str, job: &Job) -> Result<PlaceholderChoice, Error> {
     if text == "fitted" {
         return Ok(PlaceholderChoice::Fitted);
     }
     match Placeholder::new(text) {
         Ok(_) => Ok(PlaceholderChoice::Text(text.to_owned())),
         Err(_) if Path::new(text).exists() || text.ends_with(".json") => {
-            Ok(PlaceholderChoice::File(FittedFile::read(Path::new(text))?))
+            Ok(PlaceholderChoice::File(FittedFile::read(Path::new(text), job)?))
         }
         Err(Error::Input { problem, .. }) => {
             let remedy =
@@ -283,7 +288,7 @@ fn processors(asked: &[LpArg]) -> Vec<LpKind> {
 fn molecules(args: &Args, job: &Job) -> anyhow::Result<Molecules> {
     let most = Some(args.samples as usize);
     if let Some(path) = &args.smiles {
-        return Ok(Molecules::of_file(path, most)?);
+        return Ok(Molecules::of_file(path, most, job)?);
     }
     let name = match args.corpus.as_slice() {
         [] => "the embedded corpus".to_owned(),

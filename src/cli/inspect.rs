@@ -1,13 +1,12 @@
 //! `drift inspect`: the tokens of texts, COPY and FREE, and drift.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 use super::output::Output;
 use crate::error::Error;
-use crate::io::ReadAhead;
+use crate::io::{BoundedLines, ReadAhead};
 use crate::job::Job;
 use crate::report::table::Table;
 use crate::report::tokens_view::token_lines;
@@ -58,36 +57,60 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
         return Err(Error::input("--placeholder", problem, "give the inside of a block").into());
     }
     let tokenizer = Tokenizer::load_for(&args.tokenizer, job)?.0;
-    let mut reports = Vec::new();
-    for text in texts(args.texts, job)? {
-        reports.push(inspect(&tokenizer, text, &args.placeholder)?);
+    let mut shown = 0u64;
+    let mut show = |text: String| -> anyhow::Result<()> {
+        let report = inspect(&tokenizer, text, &args.placeholder)?;
+        // One text at a time: what is shown of it is far larger than a text.
+        let (before, text) = match (output.json, shown) {
+            (true, 0) => ("[\n", indented(&report)?),
+            (true, _) => (",\n", indented(&report)?),
+            (false, 0) => ("", render(&report, output)),
+            (false, _) => ("\n", render(&report, output)),
+        };
+        shown += 1;
+        output.part(before)?;
+        output.part(&text)
+    };
+    if args.texts.is_empty() || args.texts == ["-"] {
+        each_line(job, &mut show)?;
+    } else {
+        args.texts.into_iter().try_for_each(&mut show)?;
     }
-    if output.json {
-        return output.document(&reports);
+    match (output.json, shown) {
+        (true, 0) => output.text("[]"),
+        (true, _) => output.text("\n]"),
+        (false, 0) => output.text(""),
+        (false, _) => Ok(()),
     }
-    let shown: Vec<String> = reports.iter().map(|report| render(report, output)).collect();
-    output.text(&shown.join("\n"))
 }
 
-fn texts(given: Vec<String>, job: &Job) -> anyhow::Result<Vec<String>> {
-    if !given.is_empty() && given != ["-"] {
-        return Ok(given);
-    }
-    let mut bytes = Vec::new();
-    let outcome = ReadAhead::new(job, || Ok(std::io::stdin())).take(MAX_STDIN + 1).read_to_end(&mut bytes);
-    job.check()?;
-    outcome.map_err(|e| Error::io(Path::new("stdin"), e))?;
-    if bytes.len() as u64 > MAX_STDIN {
-        return Err(Error::input("stdin", "more than 64 MiB", "give fewer texts").into());
-    }
-    let text = String::from_utf8(bytes).map_err(|e| {
-        Error::input(format!("stdin: byte {}", e.utf8_error().valid_up_to()), "not UTF-8", "convert it")
-    })?;
-    Ok(text.lines().map(str::to_owned).collect())
+/// A report as an entry of the document of all.
+fn indented(report: &Inspected) -> anyhow::Result<String> {
+    let json = serde_json::to_string_pretty(report)?;
+    Ok(format!("  {}", json.replace('\n', "\n  ")))
 }
 
-/// The most that is read from stdin.
-const MAX_STDIN: u64 = 64 << 20;
+/// Hands on the texts of stdin, one a line.
+fn each_line(job: &Job, show: &mut dyn FnMut(String) -> anyhow::Result<()>) -> anyhow::Result<()> {
+    let mut lines = BoundedLines::new(ReadAhead::new(job, || Ok(std::io::stdin())), MAX_LINE_BYTES);
+    loop {
+        let line = lines.next_line();
+        job.check()?;
+        let Some(line) = line.map_err(|e| Error::io(Path::new("stdin"), e))? else { return Ok(()) };
+        let place = format!("stdin: line {}", line.number);
+        if line.cut {
+            let problem = format!("longer than {} KiB", MAX_LINE_BYTES >> 10);
+            return Err(Error::input(place, problem, "give shorter texts").into());
+        }
+        let text = std::str::from_utf8(line.bytes).map_err(|e| {
+            Error::input(format!("{place}, byte {}", e.valid_up_to()), "not UTF-8", "convert it")
+        })?;
+        show(text.to_owned())?;
+    }
+}
+
+/// The longest text that is read from stdin, in bytes; a token of one takes a few hundred.
+const MAX_LINE_BYTES: usize = 1 << 18;
 
 fn inspect(tokenizer: &Tokenizer, text: String, placeholder: &str) -> anyhow::Result<Inspected> {
     let tokens = tokenizer.tokens(&text)?;

@@ -124,7 +124,7 @@ fn run(cli: Cli, output: &Output) -> anyhow::Result<()> {
         #[cfg(feature = "generate")]
         Verb::Eval(args) => eval::run(*args, &job, output),
         #[cfg(feature = "generate")]
-        Verb::Compare(args) => compare::run(&args, output),
+        Verb::Compare(args) => compare::run(&args, &job, output),
         #[cfg(feature = "generate")]
         Verb::TrainModel(args) => train_model::run(args, &job, output),
         Verb::Completions(args) => completions::run(args, &mut Cli::command(), output),

@@ -36,6 +36,11 @@ impl Output {
         self.bytes(&mut text.as_bytes().chain(end.as_bytes()))
     }
 
+    /// Prints a part of a result, as it is.
+    pub(super) fn part(&self, text: &str) -> anyhow::Result<()> {
+        self.bytes(&mut text.as_bytes())
+    }
+
     /// Prints a result as one JSON document.
     pub(super) fn document(&self, report: &impl Serialize) -> anyhow::Result<()> {
         self.text(&serde_json::to_string_pretty(report)?)

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rayon::prelude::*;
 use serde_json::Value;
 
 use super::plan::{EngineChoice, EvalPlan, ModelChoice};
@@ -57,19 +56,19 @@ impl Checkpoint {
     ///
     /// # Errors
     /// If its files are missing, damaged or do not belong together, or no token ends its texts.
-    pub(super) fn load(choice: &ModelChoice, plan: &EvalPlan) -> Result<Self> {
+    pub(super) fn load(choice: &ModelChoice, plan: &EvalPlan, job: &Job) -> Result<Self> {
         match choice {
-            ModelChoice::Folder(folder) => Checkpoint::of_folder(folder, io::file_name(folder), plan),
+            ModelChoice::Folder(folder) => Checkpoint::of_folder(folder, io::file_name(folder), plan, job),
             ModelChoice::Embedded => {
                 let folder = unpacked()?;
-                Checkpoint::of_folder(folder.path(), EMBEDDED_NAME.to_owned(), plan)
+                Checkpoint::of_folder(folder.path(), EMBEDDED_NAME.to_owned(), plan, job)
             }
-            ModelChoice::Synthetic(shape) => Checkpoint::random(*shape, plan),
+            ModelChoice::Synthetic(shape) => Checkpoint::random(*shape, plan, job),
         }
     }
 
-    fn of_folder(folder: &Path, name: String, plan: &EvalPlan) -> Result<Self> {
-        let mut tokenizer = Tokenizer::load(plan.tokenizer.as_deref().unwrap_or(folder))?;
+    fn of_folder(folder: &Path, name: String, plan: &EvalPlan, job: &Job) -> Result<Self> {
+        let (mut tokenizer, _) = Tokenizer::load_for(plan.tokenizer.as_deref().unwrap_or(folder), job)?;
         if plan.tokenizer.is_none() {
             tokenizer.name =
                 ModelFolder::new(folder).recipe("/recipe/tokenizer").unwrap_or_else(|| name.clone());
@@ -84,14 +83,14 @@ impl Checkpoint {
         let dialect =
             plan.dialect.over(ModelFolder::new(folder).recipe("/recipe/dialect").unwrap_or(Dialect::FIXED));
         let mut inputs = vec![tokenizer.source.clone()];
-        inputs.extend(weights(folder)?);
+        inputs.extend_from_slice(engine.files());
         let specials = specials(ends, &config);
-        let spelling = recipe_spelling(folder)?;
+        let spelling = recipe_spelling(folder, job)?;
         let tokenizer = tokenizer.into();
         Ok(Checkpoint { name, specials, tokenizer, engine, dialect, spelling, synthetic: None, inputs })
     }
 
-    fn random(shape: Synthetic, plan: &EvalPlan) -> Result<Self> {
+    fn random(shape: Synthetic, plan: &EvalPlan, job: &Job) -> Result<Self> {
         let path = plan.tokenizer.clone().unwrap_or_else(|| {
             PathBuf::from(match shape {
                 Synthetic::Qwen3Small => "qwen-like",
@@ -106,7 +105,7 @@ impl Checkpoint {
                 format!("leave {} out", Parameter::Engine),
             ));
         }
-        let tokenizer = Tokenizer::load(&path)?;
+        let (tokenizer, _) = Tokenizer::load_for(&path, job)?;
         let config = Config::synthetic(shape);
         let ends = end_of_text(&path, &config, &tokenizer)?;
         config.check_vocabulary(&tokenizer)?;
@@ -135,7 +134,7 @@ fn unpacked() -> Result<tempfile::TempDir> {
 }
 
 /// How the training text spells hydrogens, where it was the embedded corpus, by its hash.
-fn recipe_spelling(folder: &Path) -> Result<Option<Spelling>> {
+fn recipe_spelling(folder: &Path, job: &Job) -> Result<Option<Spelling>> {
     let inputs: Option<Vec<Value>> = ModelFolder::new(folder).recipe("/recipe/inputs");
     let Some(inputs) = inputs else { return Ok(None) };
     let own = Embedded::source();
@@ -143,20 +142,11 @@ fn recipe_spelling(folder: &Path) -> Result<Option<Spelling>> {
         return Ok(None);
     }
     let mut spelling = Spelling::default();
-    Embedded::default().read(&Job::default(), &mut |batch| {
+    Embedded::default().read(job, &mut |batch| {
         spelling = batch.conformers.iter().fold(spelling, |sum, one| sum.join(Spelling::of(&one.skeleton)));
         Ok(())
     })?;
     Ok(Some(spelling))
-}
-
-/// The hashes of a folder's weights, by name.
-fn weights(folder: &Path) -> Result<Vec<InputHash>> {
-    ModelFolder::new(folder)
-        .safetensors()?
-        .par_iter()
-        .map(|path| io::hash_file(path, &Job::default()))
-        .collect()
 }
 
 fn specials(ends: Vec<u32>, config: &Config) -> Specials {

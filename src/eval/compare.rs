@@ -3,23 +3,26 @@
 //! Records of every version are compared, older ones too, that lack fields; so figures are taken by name. Whoever wants a record
 //! of this version whole reads an [`EvalReport`](super::record::EvalReport).
 
-use std::collections::BTreeMap;
+use std::io::{BufReader, ErrorKind, Read};
 use std::path::Path;
 
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde::de::DeserializeSeed;
 
+use super::events::{Figures, TOO_MANY};
+use super::figures::{Document, Found};
 use crate::error::{Error, Result};
-use crate::io;
+use crate::io::{self, BoundedJson};
+use crate::job::Job;
 
 /// The schema of [`CompareReport`].
 pub const SCHEMA: &str = "drift.compare/1";
 
-/// Fields that say which run it is; runs that agree in them are compared.
-const KEYS: [&str; 5] = ["model", "tokenizer", "lp", "placeholder", "device"];
-
 /// The largest file that is read, in bytes: traces of long runs reach gigabytes.
 const MAX_BYTES: u64 = 4 << 30;
+
+/// The longest text of one that is read: events are folded as they come, and only names are kept.
+const MAX_TEXT_BYTES: usize = 1 << 20;
 
 /// Two records, matched.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -79,9 +82,10 @@ impl Figure {
 /// Reads both files and matches them.
 ///
 /// # Errors
-/// [`Error::Input`] if a file is neither a record nor a trace, or if they are not the same kind.
-pub fn compare(paths: [&Path; 2]) -> Result<CompareReport> {
-    let [a, b] = [read(paths[0])?, read(paths[1])?];
+/// [`Error::Input`] if a file is neither a record nor a trace, holds more than memory, or if they are not the same kind;
+/// or if the job was cancelled.
+pub fn compare(paths: [&Path; 2], job: &Job) -> Result<CompareReport> {
+    let [a, b] = [read(paths[0], job)?, read(paths[1], job)?];
     let (kind, groups) = match (a, b) {
         (Record::Eval(a), Record::Eval(b)) => (RecordKind::Eval, [a, b]),
         (Record::Trace(a), Record::Trace(b)) => (RecordKind::ChromeTrace, [a, b]),
@@ -102,12 +106,6 @@ pub fn compare(paths: [&Path; 2]) -> Result<CompareReport> {
     Ok(CompareReport { schema: SCHEMA, files, kind, groups: matched.collect(), unmatched })
 }
 
-/// Figures by name, in order.
-type Figures = Vec<(String, f64)>;
-
-/// Category, name and begin, in microseconds, of an event.
-type Begun = (String, String, f64);
-
 enum Record {
     Eval(Vec<(String, Figures)>),
     Trace(Vec<(String, Figures)>),
@@ -121,97 +119,35 @@ fn group(name: &str, a: &Figures, b: &Figures) -> Group {
     Group { name: name.to_owned(), figures: both.chain(second).collect() }
 }
 
-fn read(path: &Path) -> Result<Record> {
+fn read(path: &Path, job: &Job) -> Result<Record> {
     let refuse = |problem: String| {
         Error::input(path.display(), problem, "give a record of `drift eval --json` or a Chrome trace")
     };
-    let bytes = io::read_to_limit(path, MAX_BYTES)?;
-    let value: Value = serde_json::from_slice(&bytes).map_err(|e| refuse(format!("is not JSON: {e}")))?;
-    if let Some(runs) = value.get("runs").and_then(Value::as_array) {
-        return Ok(Record::Eval(
-            eval_runs(runs).ok_or_else(|| refuse("holds a run that is no object".to_owned()))?,
-        ));
+    let opened = io::open(path, job);
+    let mut taken = opened.reader.take(MAX_BYTES + 1);
+    let bounded = BufReader::new(BoundedJson::new(&mut taken, MAX_TEXT_BYTES));
+    let mut json = serde_json::Deserializer::from_reader(bounded);
+    let read = Document.deserialize(&mut json).and_then(|found| json.end().map(|()| found));
+    drop(json);
+    if taken.limit() == 0 {
+        return Err(io::too_large(path, MAX_BYTES));
     }
-    let events = value.get("traceEvents").unwrap_or(&value);
-    match events.as_array() {
-        Some(events) => Ok(Record::Trace(trace_categories(events))),
-        None => Err(refuse("holds neither `runs` nor `traceEvents`".to_owned())),
+    let found = read.map_err(|e| {
+        let failed = |kind| {
+            job.check().err().unwrap_or_else(|| Error::io(path, std::io::Error::new(kind, e.to_string())))
+        };
+        match (e.io_error_kind(), e.to_string()) {
+            (Some(ErrorKind::InvalidData), text) => refuse(text),
+            (Some(kind), _) => failed(kind),
+            (None, text) if text.starts_with(TOO_MANY) => refuse(TOO_MANY.to_owned()),
+            (None, text) => refuse(format!("is not JSON: {text}")),
+        }
+    })?;
+    match found {
+        Found { runs: Some(runs), .. } => {
+            Ok(Record::Eval(runs.ok_or_else(|| refuse("holds a run that is no object".to_owned()))?))
+        }
+        Found { trace: Some(trace), .. } => Ok(Record::Trace(trace.categories())),
+        Found { .. } => Err(refuse("holds neither `runs` nor `traceEvents`".to_owned())),
     }
-}
-
-/// The runs of a record with all their numbers; a name that comes twice is numbered.
-fn eval_runs(runs: &[Value]) -> Option<Vec<(String, Figures)>> {
-    let runs: Vec<&Map<String, Value>> = runs.iter().map(Value::as_object).collect::<Option<_>>()?;
-    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
-    let named = runs.into_iter().map(|run| {
-        let parts: Vec<&str> = KEYS.iter().filter_map(|key| run.get(*key)?.as_str()).collect();
-        let mut name = parts.join(", ");
-        let count = seen.entry(name.clone()).or_default();
-        *count += 1;
-        if *count > 1 {
-            name.push_str(&format!(" ({count})"));
-        }
-        let mut figures = Vec::new();
-        for (key, value) in run {
-            flatten(key, value, &mut figures);
-        }
-        (name, figures)
-    });
-    Some(named.collect())
-}
-
-fn flatten(name: &str, value: &Value, out: &mut Figures) {
-    match value {
-        Value::Number(number) => out.extend(number.as_f64().map(|number| (name.to_owned(), number))),
-        Value::Object(fields) => {
-            for (key, value) in fields {
-                flatten(&format!("{name}.{key}"), value, out);
-            }
-        }
-        // Lists are distributions and examples, not figures.
-        _ => {}
-    }
-}
-
-/// Seconds and events of each name, by category; complete events (`X`) and pairs of begin and end (`B`, `E`).
-///
-/// Nested events are all counted, as profilers show them: the seconds of a name include what it calls.
-fn trace_categories(events: &[Value]) -> Vec<(String, Figures)> {
-    let mut sums: BTreeMap<String, BTreeMap<String, (f64, u64)>> = BTreeMap::new();
-    // By process and thread: category, name and begin of what is not over.
-    let mut open: BTreeMap<(String, String), Vec<Begun>> = BTreeMap::new();
-    let mut add = |category: String, name: String, micros: f64| {
-        let sum = sums.entry(category).or_default().entry(name).or_default();
-        sum.0 += micros / 1e6;
-        sum.1 += 1;
-    };
-    for event in events {
-        let text =
-            |key: &str| event.get(key).map(|v| v.as_str().map_or_else(|| v.to_string(), str::to_owned));
-        let number = |key: &str| event.get(key).and_then(Value::as_f64);
-        let category = text("cat").unwrap_or_else(|| "events".to_owned());
-        let name = text("name").unwrap_or_default();
-        let row = (text("pid").unwrap_or_default(), text("tid").unwrap_or_default());
-        match (event.get("ph").and_then(Value::as_str), number("ts")) {
-            (Some("X"), _) => add(category, name, number("dur").unwrap_or(0.0)),
-            (Some("B"), Some(start)) => open.entry(row).or_default().push((category, name, start)),
-            (Some("E"), Some(end)) => {
-                if let Some((category, name, start)) = open.get_mut(&row).and_then(Vec::pop) {
-                    add(category, name, end - start);
-                }
-            }
-            _ => {}
-        }
-    }
-    sums.into_iter().map(|(category, names)| (category, by_time(names))).collect()
-}
-
-/// Figures of each name, most seconds first.
-fn by_time(names: BTreeMap<String, (f64, u64)>) -> Figures {
-    let mut names: Vec<(String, (f64, u64))> = names.into_iter().collect();
-    names.sort_by(|a, b| b.1.0.total_cmp(&a.1.0));
-    let figures = |(name, (seconds, events)): (String, (f64, u64))| {
-        [(format!("{name}: seconds"), seconds), (format!("{name}: events"), events as f64)]
-    };
-    names.into_iter().flat_map(figures).collect()
 }

@@ -69,7 +69,7 @@ pub fn evaluate(plan: &EvalPlan, molecules: &Molecules, job: &Job) -> Result<Eva
     }));
     for choice in &plan.models {
         if !gathered.interrupted {
-            let mut checkpoint = Checkpoint::load(choice, plan)?;
+            let mut checkpoint = Checkpoint::load(choice, plan, job)?;
             checkpoint.spelling = checkpoint.spelling.or(corpus);
             gathered.add(plan, checkpoint, &subjects, job)?;
         }

@@ -11,6 +11,7 @@ use crate::audit::{self, DriftHistogram, Flaw, Mark, Outcome, Reference};
 use crate::constraint::{Placeholder, strip_junk};
 use crate::error::Result;
 use crate::generate::{End, Generated, GeneratedText};
+use crate::text::smiles::AtomLimit;
 use crate::text::{Dialect, write};
 use crate::tokenizer::{Tokenizer, block_ranges};
 
@@ -44,30 +45,41 @@ impl Judged {
     }
 }
 
+/// How texts are judged.
+#[derive(Clone, Copy)]
+pub(super) struct Judging<'p> {
+    /// Of the logit processor, if it takes one.
+    pub placeholder: Option<&'p Placeholder>,
+    /// Whether junk is taken off first.
+    pub strips_junk: bool,
+    /// The largest molecule that is compared.
+    pub max_atoms: AtomLimit,
+}
+
 /// Judges all texts; by molecule, then by generation. Junk is taken off first where that is asked for.
 pub(super) fn judge_all(
     checkpoint: &Checkpoint,
     subjects: &[Subject],
-    (placeholder, strips): (Option<&Placeholder>, bool),
+    judging: Judging<'_>,
     generated: &Generated,
 ) -> Result<Vec<Judged>> {
-    let one =
-        |sample: &GeneratedText| judged(checkpoint, &subjects[sample.prompt], (placeholder, strips), sample);
+    let one = |sample: &GeneratedText| judged(checkpoint, &subjects[sample.prompt], judging, sample);
     generated.samples.par_iter().map(one).collect()
 }
 
 fn judged(
     checkpoint: &Checkpoint,
     subject: &Subject,
-    (placeholder, strips): (Option<&Placeholder>, bool),
+    judging: Judging<'_>,
     sample: &GeneratedText,
 ) -> Result<Judged> {
+    let Judging { placeholder, strips_junk, max_atoms } = judging;
     let written = checkpoint.tokenizer.answer_text(&sample.tokens)?;
     let wasted_tokens = wasted(&checkpoint.tokenizer, sample, &audit::marks(&written, checkpoint.dialect));
-    let text = if strips { strip_junk(&written, checkpoint.dialect) } else { written };
+    let text = if strips_junk { strip_junk(&written, checkpoint.dialect) } else { written };
     let prompt = Some(&*subject.molecule.smiles);
     let (ended, dialect) = (sample.end == End::Eos, checkpoint.dialect);
-    let mut verdict = audit::judge(&audit::TextSample { prompt, answer: &text, ended, dialect });
+    let mut verdict = audit::judge(&audit::TextSample { prompt, answer: &text, ended, dialect, max_atoms });
     if dialect.is_stripped() {
         let cut = cut_off(&checkpoint.tokenizer, sample, dialect);
         for (at, block) in verdict.blocks.iter_mut().enumerate() {

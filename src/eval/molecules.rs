@@ -1,18 +1,20 @@
 //! The molecules that texts are generated for.
 
 use std::collections::HashMap;
-use std::io::{BufRead, Read};
 use std::path::Path;
 
 use rayon::prelude::*;
 
 use crate::corpus::{AtomOrder, Conformers, Part, SKIPPED_LISTED, Skipped};
 use crate::error::{Error, Parameter, Result};
-use crate::io;
+use crate::io::{self, BoundedLines, LineEnds};
 use crate::job::{InputHash, Job};
 use crate::text::skeleton::{Spelling, from_smiles, smiles};
 use crate::text::spelling::foreign;
 use crate::text::{Fixed, Precision};
+
+/// The longest line of a file of SMILES: far more than a molecule and its name.
+pub const MAX_SMILES_LINE_BYTES: usize = 1 << 20;
 
 /// One molecule.
 #[derive(Debug, Clone, PartialEq)]
@@ -89,29 +91,35 @@ impl Molecules {
         })
     }
 
-    /// The molecules of a file with one SMILES a line, and anything after a space; `most` of them, the first ones.
+    /// The molecules of a file with one SMILES a line, and anything after a space; `most` of them, the first ones. The file
+    /// is read to its end all the same: one that is damaged there is refused.
     ///
     /// # Errors
-    /// If the file cannot be read or is not UTF-8, or no line holds a SMILES.
-    pub fn of_file(path: &Path, most: Option<usize>) -> Result<Self> {
+    /// If the file cannot be read or is not UTF-8, a line has more than [`MAX_SMILES_LINE_BYTES`], no line holds a SMILES, or
+    /// the job was cancelled.
+    pub fn of_file(path: &Path, most: Option<usize>, job: &Job) -> Result<Self> {
         let mut out = Molecules { source: io::file_name(path), ..Molecules::default() };
-        let mut opened = io::open(path, &Job::default());
-        for (number, line) in opened.reader.by_ref().split(b'\n').enumerate() {
-            let line = String::from_utf8(line.map_err(|e| Error::io(path, e))?).map_err(|e| {
-                let (number, byte) = (number + 1, e.utf8_error().valid_up_to() + 1);
-                let problem = format!("line {number}: byte {byte} is not UTF-8");
-                Error::input(path.display(), problem, "save the file as UTF-8")
-            })?;
-            let Some(smiles) = line.split_whitespace().next().filter(|smiles| !smiles.starts_with('#'))
-            else {
-                continue;
-            };
+        let mut opened = io::open(path, job);
+        let fail = |error: std::io::Error| match error.kind() {
+            std::io::ErrorKind::InvalidData => {
+                Error::input(path.display(), error, "give one SMILES a line, whole and as text")
+            }
+            _ => job.check().err().unwrap_or_else(|| Error::io(path, error)),
+        };
+        let mut lines = BoundedLines::with_ends(&mut opened.reader, MAX_SMILES_LINE_BYTES, LineEnds::Any);
+        while let Some(line) = lines.next_line().map_err(fail)? {
             if most.is_some_and(|most| out.molecules.len() == most) {
                 break;
             }
-            match molecule(smiles) {
-                Ok(molecule) => out.molecules.push(molecule),
-                Err(reason) => out.skip(path, number + 1, reason),
+            let text = std::str::from_utf8(line.bytes).map_err(|e| {
+                let problem = format!("line {}: byte {} is not UTF-8", line.number, e.valid_up_to() + 1);
+                Error::input(path.display(), problem, "save the file as UTF-8")
+            })?;
+            let smiles = text.split_whitespace().next().filter(|smiles| !smiles.starts_with('#'));
+            match smiles.map(molecule) {
+                Some(Ok(molecule)) => out.molecules.push(molecule),
+                Some(Err(reason)) => out.skip(path, line.number, reason),
+                None => {}
             }
         }
         if out.molecules.is_empty() {
@@ -120,7 +128,7 @@ impl Molecules {
             });
             return Err(Error::input(path.display(), why, "give one SMILES a line"));
         }
-        out.inputs.push(opened.finish(io::file_name(path)).map_err(|e| Error::io(path, e))?);
+        out.inputs.push(opened.finish(io::file_name(path)).map_err(fail)?);
         Ok(out)
     }
 
@@ -129,7 +137,7 @@ impl Molecules {
         self.molecules.par_iter().filter(|molecule| foreign(&molecule.smiles).is_some()).count()
     }
 
-    fn skip(&mut self, path: &Path, line: usize, reason: String) {
+    fn skip(&mut self, path: &Path, line: u64, reason: String) {
         self.skipped += 1;
         if self.skipped_records.len() < SKIPPED_LISTED {
             let record = format!("line {line}");
@@ -183,16 +191,25 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("some.smi");
         std::fs::write(&path, "# header\nCC=O ethanal\n\nC(\nc1ccccc1\nN\n").unwrap();
-        let read = Molecules::of_file(&path, Some(2)).unwrap();
+        let read = Molecules::of_file(&path, Some(2), &Job::default()).unwrap();
         let smiles: Vec<&str> = read.molecules.iter().map(|molecule| &*molecule.smiles).collect();
         assert_eq!(smiles, ["CC=O", "c1ccccc1"]);
         assert_eq!((read.skipped, &*read.skipped_records[0].record), (1, "line 4"));
         assert_eq!(read.molecules[0].skeleton, "[C]<>[C]<>=[O]<>");
         std::fs::write(&path, b"CC=O\r\nCCO\xe9thanol\n").unwrap();
-        let error = Molecules::of_file(&path, None).unwrap_err().to_string();
+        let error = Molecules::of_file(&path, None, &Job::default()).unwrap_err().to_string();
         assert!(error.ends_with("some.smi: line 2: byte 4 is not UTF-8; save the file as UTF-8"), "{error}");
+        std::fs::write(&path, b"\xef\xbb\xbfCC=O\rCCO\rN").unwrap();
+        assert_eq!(Molecules::of_file(&path, None, &Job::default()).unwrap().molecules.len(), 3);
+        std::fs::write(&path, "C".repeat(MAX_SMILES_LINE_BYTES + 1)).unwrap();
+        let error = Molecules::of_file(&path, None, &Job::default()).unwrap_err().to_string();
+        assert!(error.contains("line 1 is longer than 1048576 bytes"), "{error}");
+        std::fs::write(&path, format!("CCO\n{}\n", "C".repeat(200_000))).unwrap();
+        let read = Molecules::of_file(&path, None, &Job::default()).unwrap();
+        assert_eq!((read.molecules.len(), read.skipped), (1, 1));
+        assert!(read.skipped_records[0].reason.ends_with("more than 100000 heavy atoms"));
         std::fs::write(&path, "C(\n").unwrap();
-        let error = Molecules::of_file(&path, None).unwrap_err().to_string();
+        let error = Molecules::of_file(&path, None, &Job::default()).unwrap_err().to_string();
         assert!(error.contains("line 1"), "{error}");
     }
 }

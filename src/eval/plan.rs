@@ -9,6 +9,7 @@ use crate::generate::Sampling;
 use crate::model::{Device, Room, Synthetic};
 use crate::placeholder::FittedFile;
 use crate::text::AskedDialect;
+use crate::text::smiles::AtomLimit;
 
 /// A complete, checked order.
 #[derive(Debug, Clone)]
@@ -43,6 +44,8 @@ pub struct EvalPlan {
     pub max_new_tokens: Option<usize>,
     /// Whether to take junk off numbers before the texts are judged, as the users proposed.
     pub strip_junk: bool,
+    /// The largest molecule that is compared; a text of a larger one is another molecule than its prompt.
+    pub max_atoms: AtomLimit,
     /// Whether to log how likely the model held each token; costs the whole LM head at each.
     pub log_probabilities: bool,
     /// Whether to score the reference conformers.

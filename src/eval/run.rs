@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::checkpoint::Checkpoint;
 use super::environment::cpu_seconds;
-use super::judged::{Judged, judge_all};
+use super::judged::{Judged, Judging, judge_all};
 use super::molecules::Molecule;
 use super::placeholders::NamedPlaceholder;
 use super::plan::EvalPlan;
@@ -93,7 +93,8 @@ pub(super) fn run(
     let generated = checkpoint.engine.generate(&prompts, &options, job)?;
     let on_cpu = plan.device.name() == "cpu";
     let cpu_seconds = before.zip(cpu_seconds()).map(|(before, after)| after - before).filter(|_| on_cpu);
-    let judged = judge_all(checkpoint, subjects, (placeholder, plan.strip_junk), &generated)?;
+    let judging = Judging { placeholder, strips_junk: plan.strip_junk, max_atoms: plan.max_atoms };
+    let judged = judge_all(checkpoint, subjects, judging, &generated)?;
     Ok(Run {
         processor,
         placeholder: named.map(|named| named.label.clone()),

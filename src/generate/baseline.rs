@@ -14,14 +14,18 @@ use super::schedule::{Item, groups_of_equal_length};
 use super::{Generated, GeneratedText, Options, Prompt, WorkCounts};
 use crate::constraint::Mask;
 use crate::error::{Error, Parameter, Result};
-use crate::job::Job;
-use crate::model::{Architecture, Config, Device, check_cache_fits, failed, load_tensors};
+use crate::job::{InputHash, Job};
+use crate::model::{
+    Architecture, Config, Device, check_cache_fits, check_fits, checked_product, failed, free_memory,
+    load_tensors,
+};
 
 /// A model of candle-transformers.
 pub struct Baseline {
     config: Config,
     device: Device,
     model: Model,
+    files: Vec<InputHash>,
 }
 
 enum Model {
@@ -46,7 +50,15 @@ impl Baseline {
             let problem = "candle-transformers' Llama takes no head_dim of its own";
             return Err(Error::input(dir.display(), problem, format!("use {} drift", Parameter::Engine)));
         }
-        let tensors = load_tensors(dir, device)?;
+        // Its tables of angles are of all positions that the config names.
+        let tables = checked_product(&[config.max_position_embeddings, config.head_dim, size_of::<f32>()]);
+        check_fits(
+            "the tables of positions",
+            tables,
+            free_memory(),
+            &format!("use {} drift", Parameter::Engine),
+        )?;
+        let (tensors, files) = load_tensors(dir, device)?;
         let (dtype, inner) = (device.dtype(), device.inner());
         let weights = VarBuilder::from_tensors(tensors, dtype, inner);
         let model = match config.architecture {
@@ -60,7 +72,12 @@ impl Baseline {
                 Model::Llama { model, empty: cache.clone(), cache }
             }
         };
-        Ok(Baseline { config, device: device.clone(), model })
+        Ok(Baseline { config, device: device.clone(), model, files })
+    }
+
+    /// The files of its weights.
+    pub fn files(&self) -> &[InputHash] {
+        &self.files
     }
 
     /// The shape.
@@ -99,7 +116,8 @@ impl Baseline {
         let longest = prompts.iter().map(|p| (p.tokens.len() + p.most_tokens).min(context)).max();
         if let Some(free) = self.device.free_bytes() {
             let bytes = self.device.dtype().size_in_bytes();
-            check_cache_fits(&self.config, bytes, options.batch, longest.unwrap_or(0), free)?;
+            let texts = prompts.iter().fold(0, |sum: usize, prompt| sum.saturating_add(prompt.generations));
+            check_cache_fits(&self.config, bytes, options.batch.min(texts), longest.unwrap_or(0), free)?;
         }
         let mut generated = Generated::default();
         let mut clock = Clock::new(options.trace);

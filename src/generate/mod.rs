@@ -30,7 +30,7 @@ pub use score::Text;
 
 use crate::constraint::Constraint;
 use crate::error::{Error, Parameter, Result};
-use crate::job::Job;
+use crate::job::{InputHash, Job};
 use crate::model::{Config, Decoder, Device, Room, check_fits, checked_product, checked_sum, free_memory};
 
 /// What a token of a text takes until the end: its id, its characters, its marks.
@@ -180,6 +180,14 @@ impl Engine {
     /// As [`Baseline::load`].
     pub fn candle_transformers(dir: &Path, device: &Device) -> Result<Self> {
         Ok(Engine::CandleTransformers(Box::new(Baseline::load(dir, device)?)))
+    }
+
+    /// The files of its weights; none if they are random.
+    pub fn files(&self) -> &[InputHash] {
+        match self {
+            Engine::Drift(decoder) => decoder.files(),
+            Engine::CandleTransformers(baseline) => baseline.files(),
+        }
     }
 
     /// The shape of the model.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::{Generated, Options, Prompt};
 use crate::error::{Error, Parameter, Result};
-use crate::job::Job;
+use crate::job::{InputHash, Job};
 use crate::model::{Config, Device};
 
 /// A model of candle-transformers; there is none without the feature `baseline`.
@@ -23,6 +23,11 @@ impl Baseline {
 
     /// The model's shape.
     pub fn config(&self) -> &Config {
+        match self.0 {}
+    }
+
+    /// The files of its weights.
+    pub fn files(&self) -> &[InputHash] {
         match self.0 {}
     }
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead};
 
-use memchr::memchr;
+use memchr::{memchr, memchr2};
 
 /// Lines of a stream, numbered from 1. Memory is bounded whatever the input: what a line has beyond the limit is passed
 /// over.
@@ -12,6 +12,20 @@ pub struct BoundedLines<R> {
     /// Bytes kept of a line.
     limit: usize,
     number: u64,
+    ends: LineEnds,
+    /// Whether the line before ended with a carriage return, whose line feed may follow.
+    returned: bool,
+}
+
+/// What ends a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LineEnds {
+    /// A line feed, with or without a carriage return before it.
+    #[default]
+    Feeds,
+    /// A carriage return alone too, as old Macintosh files have it. And a line that goes on beyond the limit is an error at
+    /// once: it may have no end.
+    Any,
 }
 
 /// Bytes of a byte-order mark and a carriage return, which do not count.
@@ -31,7 +45,12 @@ pub struct BoundedLine<'a> {
 impl<R: BufRead> BoundedLines<R> {
     /// Starts at the first line; `limit` in bytes.
     pub fn new(reader: R, limit: usize) -> Self {
-        BoundedLines { reader, line: Vec::new(), limit, number: 0 }
+        BoundedLines::with_ends(reader, limit, LineEnds::Feeds)
+    }
+
+    /// The same where lines may end otherwise.
+    pub fn with_ends(reader: R, limit: usize, ends: LineEnds) -> Self {
+        BoundedLines { reader, line: Vec::new(), limit, number: 0, ends, returned: false }
     }
 
     /// The number of the line that was read last.
@@ -42,7 +61,7 @@ impl<R: BufRead> BoundedLines<R> {
     /// The next line; `None` at the end.
     ///
     /// # Errors
-    /// If the stream cannot be read.
+    /// If the stream cannot be read, or where [`LineEnds::Any`] refuses a line that is too long.
     pub fn next_line(&mut self) -> io::Result<Option<BoundedLine<'_>>> {
         self.line.clear();
         let (mut found, mut cut, mut read) = (false, false, 0);
@@ -51,7 +70,15 @@ impl<R: BufRead> BoundedLines<R> {
             if available.is_empty() {
                 break;
             }
-            let end = memchr(b'\n', available);
+            if std::mem::take(&mut self.returned) && available[0] == b'\n' {
+                self.reader.consume(1);
+                continue;
+            }
+            let end = match self.ends {
+                LineEnds::Feeds => memchr(b'\n', available),
+                LineEnds::Any => memchr2(b'\n', b'\r', available),
+            };
+            self.returned = self.ends == LineEnds::Any && end.is_some_and(|end| available[end] == b'\r');
             found = end.is_some();
             let content = &available[..end.unwrap_or(available.len())];
             let kept = content.len().min(self.limit.saturating_add(MARKS) - self.line.len());
@@ -60,6 +87,10 @@ impl<R: BufRead> BoundedLines<R> {
             let n = content.len() + usize::from(found);
             read += n;
             self.reader.consume(n);
+            if cut && self.ends == LineEnds::Any {
+                let problem = format!("line {} is longer than {} bytes", self.number + 1, self.limit);
+                return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
+            }
         }
         if read == 0 {
             return Ok(None);
@@ -76,6 +107,22 @@ impl<R: BufRead> BoundedLines<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn carriage_returns_alone_end_lines_where_they_are_asked_for() {
+        let text = b"\xef\xbb\xbfa\rb\r\nc\n\rd";
+        // In blocks of one byte each, so that an end may lie between two.
+        let reader = io::BufReader::with_capacity(1, &text[..]);
+        let mut lines = BoundedLines::with_ends(reader, 5, LineEnds::Any);
+        let mut seen = Vec::new();
+        while let Some(line) = lines.next_line().unwrap() {
+            seen.push((String::from_utf8(line.bytes.to_vec()).unwrap(), line.number));
+        }
+        let expected = [("a", 1), ("b", 2), ("c", 3), ("", 4), ("d", 5)];
+        assert_eq!(seen, expected.map(|(line, number)| (line.to_owned(), number)));
+        let mut lines = BoundedLines::with_ends(io::BufReader::new(io::repeat(0)), 5, LineEnds::Any);
+        assert!(lines.next_line().unwrap_err().to_string().contains("line 1 is longer than 5 bytes"));
+    }
 
     #[test]
     fn lines_are_cut_and_numbered() {

@@ -2,6 +2,7 @@
 
 mod ahead;
 mod input;
+mod json;
 mod lines;
 mod output;
 
@@ -13,7 +14,8 @@ pub use ahead::ReadAhead;
 pub use input::{
     GZIP_MAGIC, Opened, Whole, decompressed, drain, hash_file, open, read_to_limit, read_whole, too_large,
 };
-pub use lines::{BoundedLine, BoundedLines};
+pub use json::BoundedJson;
+pub use lines::{BoundedLine, BoundedLines, LineEnds};
 pub use output::{AtomicFile, OutputSet, check_file, check_folder, same_file, write_atomic};
 
 use crate::job::InputHash;

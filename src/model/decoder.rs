@@ -16,6 +16,7 @@ use super::linear::{Linear, has_kernels, product_with_rows, stable_product};
 use super::rope::Rope;
 use super::weights::Weights;
 use crate::error::{Error, Result};
+use crate::job::InputHash;
 
 /// A causal language model that can be shared between threads; what changes is in the [`Cache`].
 pub struct Decoder {
@@ -29,6 +30,7 @@ pub struct Decoder {
     head: Tensor,
     /// Of as many positions as a cache ever asked for: a context may be far longer than any text.
     rope: Mutex<Arc<Rope>>,
+    files: Vec<InputHash>,
 }
 
 struct Layer {
@@ -63,8 +65,7 @@ impl Decoder {
         let config = Config::load(dir)?;
         let mut weights = Weights::load(dir, &device.inner, device.dtype)?;
         let decoder = Decoder::new(config, &mut weights, device)?;
-        weights.finish()?;
-        Ok(decoder)
+        Ok(Decoder { files: weights.finish()?, ..decoder })
     }
 
     /// A model of this shape with random weights, for measuring speed.
@@ -87,12 +88,17 @@ impl Decoder {
             false => weights.matrix("lm_head.weight", vocab, hidden)?,
         };
         let rope = Mutex::new(Arc::new(Rope::new(&config, 0)));
-        Ok(Decoder { config, device: device.clone(), embedding, layers, norm, head, rope })
+        Ok(Decoder { config, device: device.clone(), embedding, layers, norm, head, rope, files: Vec::new() })
     }
 
     /// The shape.
     pub fn config(&self) -> &Config {
         &self.config
+    }
+
+    /// The files of its weights; none if they are random.
+    pub fn files(&self) -> &[InputHash] {
+        &self.files
     }
 
     /// Where it runs.

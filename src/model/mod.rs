@@ -34,6 +34,7 @@ use std::path::Path;
 use candle_core::Tensor;
 
 use crate::error::{Error, Result};
+use crate::job::InputHash;
 
 /// What candle says when a device is out of memory, or fails.
 pub(crate) fn failed(error: candle_core::Error) -> Error {
@@ -41,10 +42,10 @@ pub(crate) fn failed(error: candle_core::Error) -> Error {
     Error::input("the model", text.lines().next().unwrap_or("failed"), "")
 }
 
-/// The tensors of a checkpoint by name, on `device` and in its type.
+/// The tensors of a checkpoint by name, on `device` and in its type, and the files that they are from.
 ///
 /// # Errors
 /// If a file is missing or broken, or holds a number that is not finite.
-pub fn load_tensors(dir: &Path, device: &Device) -> Result<HashMap<String, Tensor>> {
+pub fn load_tensors(dir: &Path, device: &Device) -> Result<(HashMap<String, Tensor>, Vec<InputHash>)> {
     Ok(weights::Weights::load(dir, &device.inner, device.dtype)?.into_tensors())
 }

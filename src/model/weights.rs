@@ -11,6 +11,8 @@ use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use super::failed;
 use crate::checkpoint::{ModelFolder, WeightFiles};
 use crate::error::{Error, Result};
+use crate::io::{file_name, hash_bytes};
+use crate::job::InputHash;
 
 /// Standard deviation of transformers' initial weights.
 const INITIAL_DEVIATION: f32 = 0.02;
@@ -19,6 +21,8 @@ const INITIAL_DEVIATION: f32 = 0.02;
 pub(super) struct Weights {
     place: PathBuf,
     source: Source,
+    /// The files that were read.
+    files: Vec<InputHash>,
     device: Device,
     dtype: DType,
 }
@@ -36,17 +40,16 @@ impl Weights {
     /// If a file is missing or broken, or holds a number that is not finite.
     pub(super) fn load(dir: &Path, device: &Device, dtype: DType) -> Result<Self> {
         let mut tensors = HashMap::new();
-        for shard in shards(dir)? {
-            read_shard(&shard, device, dtype, &mut tensors)?;
-        }
+        let read = |shard: PathBuf| read_shard(&shard, device, dtype, &mut tensors);
+        let files = shards(dir)?.into_iter().map(read).collect::<Result<_>>()?;
         let source = Source::Files(tensors);
-        Ok(Weights { place: dir.to_owned(), source, device: device.clone(), dtype })
+        Ok(Weights { place: dir.to_owned(), source, files, device: device.clone(), dtype })
     }
 
     /// Weights as transformers initialises them, but uniform: norms 1, all else of deviation 0.02.
     pub(super) fn random(seed: u64, device: &Device, dtype: DType) -> Self {
         let source = Source::Random(Box::new(ChaCha8Rng::seed_from_u64(seed)));
-        Weights { place: "random weights".into(), source, device: device.clone(), dtype }
+        Weights { place: "random weights".into(), source, files: Vec::new(), device: device.clone(), dtype }
     }
 
     /// A matrix `[out, in]`.
@@ -88,24 +91,24 @@ impl Weights {
         Ok(tensor)
     }
 
-    /// All of them, by name.
-    pub(super) fn into_tensors(self) -> HashMap<String, Tensor> {
+    /// All of them, by name, and the files that they are from.
+    pub(super) fn into_tensors(self) -> (HashMap<String, Tensor>, Vec<InputHash>) {
         match self.source {
-            Source::Files(tensors) => tensors,
-            Source::Random(_) => HashMap::new(),
+            Source::Files(tensors) => (tensors, self.files),
+            Source::Random(_) => (HashMap::new(), self.files),
         }
     }
 
-    /// To be called when every weight was taken.
+    /// To be called when every weight was taken; the files that they are from.
     ///
     /// # Errors
     /// If one is left that is not known to be redundant.
-    pub(super) fn finish(self) -> Result<()> {
-        let Source::Files(tensors) = &self.source else { return Ok(()) };
+    pub(super) fn finish(self) -> Result<Vec<InputHash>> {
+        let Source::Files(tensors) = &self.source else { return Ok(self.files) };
         // Old checkpoints store the frequencies, and tied ones may store the embedding twice.
         let redundant = |name: &String| name.ends_with("rotary_emb.inv_freq") || name == "lm_head.weight";
         match tensors.keys().filter(|name| !redundant(name)).min() {
-            None => Ok(()),
+            None => Ok(self.files),
             Some(name) => {
                 let problem = format!("the weights hold `{name}`, which config.json has no place for");
                 Err(Error::input(self.place.display(), problem, "they are of two models"))
@@ -132,15 +135,28 @@ fn shards(dir: &Path) -> Result<Vec<PathBuf>> {
     }
 }
 
-/// Adds the tensors of one file.
+/// Adds the tensors of one file; the hash of the bytes that they are from.
 fn read_shard(
     path: &Path,
     device: &Device,
     dtype: DType,
     tensors: &mut HashMap<String, Tensor>,
-) -> Result<()> {
+) -> Result<InputHash> {
     let bytes = std::fs::read(path).map_err(|e| Error::io(path, e))?;
-    let shard = SafeTensors::deserialize(&bytes).map_err(|e| {
+    let (source, added) = rayon::join(
+        || hash_bytes(&file_name(path), &bytes),
+        || add_shard(path, &bytes, (device, dtype), tensors),
+    );
+    added.map(|()| source)
+}
+
+fn add_shard(
+    path: &Path,
+    bytes: &[u8],
+    (device, dtype): (&Device, DType),
+    tensors: &mut HashMap<String, Tensor>,
+) -> Result<()> {
+    let shard = SafeTensors::deserialize(bytes).map_err(|e| {
         Error::input(path.display(), format!("truncated or not safetensors: {e}"), "fetch the file again")
     })?;
     for (name, view) in shard.tensors() {

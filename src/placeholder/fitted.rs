@@ -58,12 +58,12 @@ impl FittedFile {
     /// Reads a file.
     ///
     /// # Errors
-    /// If it cannot be read or is no result of `drift fit`.
-    pub fn read(path: &Path) -> Result<Self> {
+    /// If it cannot be read, is no result of `drift fit`, or the job was cancelled.
+    pub fn read(path: &Path, job: &Job) -> Result<Self> {
         if path.is_dir() {
             return Err(Error::input(path.display(), "is a folder", "give its file for the tokenizer"));
         }
-        let io::Whole { bytes, source } = io::read_whole(path, LIMIT, &Job::default())?;
+        let io::Whole { bytes, source } = io::read_whole(path, LIMIT, job)?;
         let refused = |problem: String| {
             let remedy = "give a file that `drift fit -o` wrote for a tokenizer";
             Error::input(path.display(), problem, remedy)

@@ -2,7 +2,10 @@
 
 use smiles_rs::prelude::Smiles;
 
-use super::smiles::{Checked, Graph};
+use super::smiles::{AtomLimit, Checked, Graph, SmilesProblem};
+
+/// What is parsed alone, not compared: this takes time and memory that grow with the atoms.
+pub(super) const PARSED: AtomLimit = AtomLimit(100_000);
 
 /// The verdict of [`same_graph`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,21 +31,29 @@ pub struct SmilesError {
 /// Compares two SMILES: string identity first, then canonical non-isomeric forms by `smiles-rs`.
 ///
 /// # Errors
-/// If RDKit would refuse one of them, the same string or not.
+/// If RDKit would refuse one of them, the same string or not, or one has more atoms than
+/// [`MAX_HEAVY_ATOMS`](super::smiles::MAX_HEAVY_ATOMS).
 pub fn same_graph(a: &str, b: &str) -> Result<SameGraph, SmilesError> {
-    let first = molecule(a)?;
+    same_graph_within(a, b, AtomLimit::default())
+}
+
+/// The same for molecules of any size.
+///
+/// # Errors
+/// As [`same_graph`], with this limit.
+pub fn same_graph_within(a: &str, b: &str, limit: AtomLimit) -> Result<SameGraph, SmilesError> {
+    let first = within(a, limit)?;
     if a == b {
         return Ok(SameGraph::Identical);
     }
-    let second = molecule(b)?;
-    let same = first.hydrogens.len() == second.hydrogens.len()
-        && by_smiles_rs(a, &first)? == by_smiles_rs(b, &second)?;
+    let second = within(b, limit)?;
+    let same = first.elements() == second.elements() && by_smiles_rs(a, &first)? == by_smiles_rs(b, &second)?;
     Ok(if same { SameGraph::Equivalent } else { SameGraph::Different })
 }
 
-/// Whether two SMILES are one molecular graph; what RDKit would refuse is none.
-pub fn same_molecule(a: &str, b: &str) -> bool {
-    matches!(same_graph(a, b), Ok(SameGraph::Identical | SameGraph::Equivalent))
+/// Whether two SMILES are one molecular graph; what RDKit would refuse, or is larger than `limit`, is none.
+pub fn same_molecule(a: &str, b: &str, limit: AtomLimit) -> bool {
+    matches!(same_graph_within(a, b, limit), Ok(SameGraph::Identical | SameGraph::Equivalent))
 }
 
 /// The canonical non-isomeric SMILES, in aromatic form. Comparable only with itself: not RDKit's string.
@@ -57,11 +68,31 @@ pub fn canonical(smiles: &str) -> Result<String, SmilesError> {
 /// much, charges of nitro groups and their like set apart.
 ///
 /// # Errors
-/// If it breaks the grammar, an atom has too many bonds, or aromatic atoms have no Kekulé structure.
+/// If it breaks the grammar, an atom has too many bonds, aromatic atoms have no Kekulé structure, or there are more atoms than
+/// [`MAX_HEAVY_ATOMS`](super::smiles::MAX_HEAVY_ATOMS).
 pub fn molecule(smiles: &str) -> Result<Checked, SmilesError> {
-    let checked = Graph::parse(smiles).and_then(|graph| graph.without_hydrogens().checked());
-    checked.map_err(|problem| SmilesError { smiles: smiles.to_owned(), reason: problem.to_string() })
+    within(smiles, AtomLimit::default())
 }
+
+fn within(smiles: &str, limit: AtomLimit) -> Result<Checked, SmilesError> {
+    let graph = limit.check(smiles).and_then(|()| Graph::parse(smiles));
+    graph.and_then(|graph| graph.without_hydrogens().checked()).map_err(|problem| refusal(smiles, &problem))
+}
+
+fn refusal(smiles: &str, problem: &SmilesProblem) -> SmilesError {
+    SmilesError { smiles: shown(smiles), reason: problem.to_string() }
+}
+
+/// As much of a SMILES as a message shows.
+fn shown(smiles: &str) -> String {
+    match smiles.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &smiles[..end]),
+        None => smiles.to_owned(),
+    }
+}
+
+/// Characters of a SMILES in a message.
+const SHOWN: usize = 100;
 
 /// By atom, whether RDKit holds it for aromatic, in whatever form it is written.
 ///
@@ -78,7 +109,7 @@ pub fn aromatic_atoms(smiles: &str) -> Result<Vec<bool>, SmilesError> {
 fn plain(smiles: &str, molecule: &Checked) -> Result<Smiles, SmilesError> {
     match parse(&molecule.spelled()) {
         Ok(graph) => Ok(graph.non_isomeric()),
-        Err(error) => Err(SmilesError { smiles: smiles.to_owned(), ..error }),
+        Err(error) => Err(SmilesError { smiles: shown(smiles), ..error }),
     }
 }
 
@@ -118,8 +149,9 @@ pub fn bonds(smiles: &str) -> Result<Vec<[usize; 2]>, SmilesError> {
 }
 
 fn parse(smiles: &str) -> Result<Smiles, SmilesError> {
+    PARSED.check(smiles).map_err(|problem| refusal(smiles, &problem))?;
     smiles.parse::<Smiles>().map_err(|error| SmilesError {
-        smiles: smiles.to_owned(),
+        smiles: shown(smiles),
         reason: error.to_string().lines().next().unwrap_or("unknown").to_owned(),
     })
 }
@@ -146,6 +178,26 @@ mod tests {
         assert_eq!(verdict("CCO", "CC=O"), SameGraph::Different);
         assert_eq!(verdict("C[NH3+]", "CN"), SameGraph::Different);
         assert!(same_graph("CCO", "C(").is_err());
+    }
+
+    #[test]
+    fn molecules_beyond_the_limit_are_refused_and_those_at_it_compared() {
+        let chain = |n: usize| "C".repeat(n);
+        let error = same_graph(&chain(100_000), &chain(100_000)).unwrap_err();
+        assert_eq!(error.reason, "more than 1000 heavy atoms");
+        assert!(error.to_string().len() < 400);
+        assert_eq!(
+            same_graph_within("CC", "CC", AtomLimit(1)).unwrap_err().reason,
+            "more than 1 heavy atoms"
+        );
+        assert!(
+            bonds(&chain(100_001)).is_err() && !same_molecule(&chain(1_001), &chain(1_001), AtomLimit(1_000))
+        );
+        // Deep nesting, on a thread with the stack of a worker.
+        let nested = |n: usize| format!("{}C{}", "C(".repeat(n), ")".repeat(n));
+        let worker = std::thread::Builder::new().stack_size(1 << 21);
+        let compared = worker.spawn(move || same_graph(&nested(999), &chain(1_000))).unwrap().join().unwrap();
+        assert_eq!(compared, Ok(SameGraph::Equivalent));
     }
 
     #[test]

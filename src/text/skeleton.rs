@@ -1,6 +1,6 @@
 //! Skeletons: enriched SMILES without coordinates, `[C]<>[C]<>=[O]<>`.
 
-use super::graph::{SmilesError, implicit_hydrogens};
+use super::graph::{PARSED, SmilesError, implicit_hydrogens};
 use super::smiles::Graph;
 
 /// Puts `placeholder` (without its brackets) into every block.
@@ -111,8 +111,9 @@ impl Spelling {
     pub fn of(skeleton: &str) -> Self {
         let mut spelling = Spelling::default();
         if atoms(skeleton).any(|atom| needless_hydrogens(atom).is_some()) {
-            spelling.with_hydrogens =
-                Graph::parse(&smiles(skeleton)).map_or(0, |graph| graph.needless_brackets());
+            let smiles = smiles(skeleton);
+            let graph = PARSED.check(&smiles).and_then(|()| Graph::parse(&smiles));
+            spelling.with_hydrogens = graph.map_or(0, |graph| graph.needless_brackets());
         }
         for atom in atoms(skeleton) {
             if matches!(bare(atom), Some("N" | "O" | "P" | "S" | "B")) {

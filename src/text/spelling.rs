@@ -7,10 +7,12 @@
 use std::collections::HashMap;
 
 use super::graph::aromatic_atoms;
+use super::smiles::AtomLimit;
 use super::smiles::{Graph, Order};
 
 /// What in a SMILES RDKit never writes; `None` if nothing like that is found, or it is no SMILES.
 pub fn foreign(smiles: &str) -> Option<&'static str> {
+    AtomLimit::default().check(smiles).ok()?;
     let graph = Graph::parse(smiles).ok()?;
     let bare = graph.without_hydrogens();
     if bare.atoms.len() < graph.atoms.len() {

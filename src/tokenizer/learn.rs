@@ -29,7 +29,9 @@ pub fn learn_bpe(words: &BTreeMap<String, u64>, special: &[&str], size: usize) -
     if weight > MAX_WEIGHT {
         return Err(refuse(format!("{weight} characters are more than the trainer counts, {MAX_WEIGHT}")));
     }
-    let trainer = trainer(special, size);
+    // A merge for each character at most; the trainer takes room for all that it is asked for.
+    let most = words.keys().fold(BYTES + special.len(), |sum, word| sum.saturating_add(word.len()));
+    let trainer = trainer(special, size.min(most));
     let mut model = BPE::default();
     // The maps of the trainer are of types that only it names.
     let counts = words.iter().map(|(word, count)| (word.as_str().into(), *count)).collect();

@@ -9,6 +9,7 @@ use drift::audit::{
 };
 use drift::corpus::{Conformer, Conformers, Embedded};
 use drift::job::Job;
+use drift::text::smiles::AtomLimit;
 use drift::text::{Dialect, skeleton, tagged, write};
 use drift::tokenizer::{Tokenizer, block_ranges};
 use flate2::Compression;
@@ -313,7 +314,13 @@ fn true_texts_are_without_fault() {
         for conformer in embedded() {
             let answer = tagged(&write(&conformer.skeleton, &conformer.coordinates, dialect));
             let prompt = skeleton::smiles(&conformer.skeleton);
-            let judged = judge(&TextSample { prompt: Some(&prompt), answer: &answer, ended: true, dialect });
+            let judged = judge(&TextSample {
+                prompt: Some(&prompt),
+                answer: &answer,
+                ended: true,
+                dialect,
+                max_atoms: AtomLimit::default(),
+            });
             assert_eq!(
                 (judged.outcome, &*judged.skeleton),
                 (Outcome::Pass, &*conformer.skeleton),

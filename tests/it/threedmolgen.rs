@@ -5,6 +5,7 @@ use std::process::Command;
 
 use drift::audit::{Outcome, TextSample, TextVerdict, judge, judge_as_3dmolgen};
 use drift::text::graph::same_molecule;
+use drift::text::smiles::AtomLimit;
 use drift::text::spelling::foreign;
 use drift::text::{Dialect, tagged};
 use rand::{Rng, SeedableRng};
@@ -39,7 +40,13 @@ fn name(outcome: Outcome) -> &'static str {
 }
 
 fn judged(one: &Edited) -> TextVerdict {
-    judge(&TextSample { prompt: Some(&one.prompt), answer: &one.text, ended: true, dialect: Dialect::FIXED })
+    judge(&TextSample {
+        prompt: Some(&one.prompt),
+        answer: &one.text,
+        ended: true,
+        dialect: Dialect::FIXED,
+        max_atoms: AtomLimit::default(),
+    })
 }
 
 /// How many texts of each kind: more with DRIFT_EDITS, for a long run.
@@ -125,7 +132,7 @@ fn molecules_are_the_same_where_rdkit_says_so() {
     let mut valid = 0;
     for ((a, b), theirs) in pairs.iter().zip(by_rdkit(&python, &cases)) {
         valid += usize::from(a == b && theirs == true);
-        if theirs != same_molecule(a, b) {
+        if theirs != same_molecule(a, b, AtomLimit::default()) {
             wrong.push(format!("{theirs} there: {a} {b}"));
         }
     }
@@ -170,14 +177,19 @@ fn verdicts_that_need_no_python() {
     ];
     for (text, theirs, ours) in table {
         let text = tagged(&text);
-        let judged =
-            judge(&TextSample { prompt: Some("CO"), answer: &text, ended: true, dialect: Dialect::FIXED });
+        let judged = judge(&TextSample {
+            prompt: Some("CO"),
+            answer: &text,
+            ended: true,
+            dialect: Dialect::FIXED,
+            max_atoms: AtomLimit::default(),
+        });
         assert_eq!((name(judged.by_3dmolgen), name(judged.outcome)), (theirs, ours), "{text}");
     }
     for text in
         ["[C]<1,2,3>[O]<4,5,6>", "[CONFORMER][C]<1,2,3>[O]<4,5,6>", "[C]<1,2,3>[O]<4,5,6>[/CONFORMER]"]
     {
-        assert_eq!(judge_as_3dmolgen(Some("CO"), text), Outcome::NoEos, "{text}");
+        assert_eq!(judge_as_3dmolgen(Some("CO"), text, AtomLimit::default()), Outcome::NoEos, "{text}");
     }
 }
 

@@ -31,19 +31,21 @@ impl Graph {
     /// The atoms whose brackets say no more than the bare symbol: `[OH]` of an alcohol, `[C]` never.
     pub(in crate::text) fn implied_brackets(&self) -> impl Iterator<Item = usize> {
         let neighbours = self.neighbours();
-        (0..self.atoms.len()).filter(move |at| self.is_implied(*at, &neighbours))
+        let mut bare = self.clone();
+        (0..self.atoms.len()).filter(move |at| bare.is_implied(*at, &neighbours))
     }
 
-    fn is_implied(&self, at: usize, neighbours: &[Vec<usize>]) -> bool {
-        let atom = &self.atoms[at];
+    fn is_implied(&mut self, at: usize, neighbours: &[Vec<usize>]) -> bool {
+        let atom = self.atoms[at];
         let plain = (atom.charge, atom.isotope, atom.map, atom.chiral) == (0, 0, 0, false);
         let organic = matches!(atom.element, 5..=9 | 15..=17 | 35 | 53);
         if !atom.bracket || !plain || !organic || self.has_metal(at, neighbours) {
             return false;
         }
-        let mut bare = Graph { atoms: self.atoms.clone(), bonds: self.bonds.clone() };
-        bare.atoms[at] = Atom { bracket: false, hydrogens: 0, ..*atom };
-        bare.hydrogens(at, &neighbours[at]) == Some(atom.hydrogens)
+        self.atoms[at] = Atom { bracket: false, hydrogens: 0, ..atom };
+        let implied = self.hydrogens(at, &neighbours[at]);
+        self.atoms[at] = atom;
+        implied == Some(atom.hydrogens)
     }
 
     /// The number of B, C, N, O, P and S in such brackets with hydrogens.

@@ -9,11 +9,13 @@ mod brackets;
 mod elements;
 mod hydrogens;
 mod kekule;
+mod limit;
 mod matching;
 mod parse;
 mod spelled;
 mod valence;
 
+pub use limit::{AtomLimit, MAX_HEAVY_ATOMS};
 pub use valence::Checked;
 
 /// An atom as it is written.
@@ -87,6 +89,9 @@ pub enum SmilesProblem {
         /// What is wrong there.
         what: &'static str,
     },
+    /// It has more atoms than are looked at.
+    #[error("more than {0} heavy atoms")]
+    TooLarge(usize),
     /// An atom has more bonds and hydrogens than its element takes.
     #[error("atom {0} has too many bonds")]
     Valence(usize),
@@ -115,5 +120,14 @@ impl Graph {
             bond.atoms.iter().for_each(|atom| neighbours[*atom].push(place));
         }
         neighbours
+    }
+}
+
+impl Checked {
+    /// The elements of its atoms, sorted: other elements are another molecule.
+    pub(in crate::text) fn elements(&self) -> Vec<u8> {
+        let mut elements: Vec<u8> = self.graph.atoms.iter().map(|atom| atom.element).collect();
+        elements.sort_unstable();
+        elements
     }
 }

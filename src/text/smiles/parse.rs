@@ -64,6 +64,8 @@ struct Parser<'t> {
     /// The atom that the next one is bonded to; none behind nothing.
     active: Option<usize>,
     branches: Vec<usize>,
+    /// How many bonds there were before each atom.
+    first_bonds: Vec<usize>,
     rings: HashMap<u32, Open>,
     before: Before,
 }
@@ -80,6 +82,7 @@ impl Graph {
             graph: Graph::default(),
             active: None,
             branches: Vec::new(),
+            first_bonds: Vec::new(),
             rings: HashMap::new(),
             before: Before::Start,
         };
@@ -171,6 +174,7 @@ impl<'t> Parser<'t> {
         };
         let new = self.graph.atoms.len();
         self.graph.atoms.push(atom);
+        self.first_bonds.push(self.graph.bonds.len());
         if let Some(active) = self.active {
             self.join(active, new, symbol);
         }
@@ -212,7 +216,9 @@ impl<'t> Parser<'t> {
 
     fn close(&mut self, open: &Open, atom: usize, symbol: Option<Symbol>) -> Result<(), SmilesProblem> {
         let joined = |bond: &Bond| bond.atoms.contains(&open.atom) && bond.atoms.contains(&atom);
-        if open.atom == atom || self.graph.bonds.iter().any(joined) {
+        // No bond between them is older than the later one of them.
+        let since = self.first_bonds[open.atom.max(atom)];
+        if open.atom == atom || self.graph.bonds[since..].iter().any(joined) {
             return self.error("ring bond between atoms that are bonded already");
         }
         // Whichever end says what the bond is; the first one if both do.
