@@ -210,7 +210,7 @@ fn classes(target: &Target, settings: &Settings, failures: &[Failure]) -> Vec<St
 }
 
 /// The kind of a failure: what stands before the bar, without numbers.
-fn class(what: &str) -> String {
+pub(crate) fn class(what: &str) -> String {
     let kind = what.split(" | ").next().unwrap_or(what);
     let plain = |c: char| if c.is_ascii_digit() { '#' } else { c };
     let mut class: String = kind.chars().map(plain).take(120).collect();
