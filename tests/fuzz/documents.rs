@@ -18,11 +18,12 @@ use drift::train::state::{FILE, Past, TrainingState};
 use drift::train::{Recipe, Schedule, Shape};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
+use serde_json::Value;
 
 use crate::announced;
 use crate::corpus::{LINE, ROW, fixture};
 use crate::harness::{Outcome, Target, Verdict};
-use crate::mutate::{binary, gunzip, json, text};
+use crate::mutate::{binary, gunzip, json, pick, text};
 use crate::scene::{Scene, check_line, refused};
 
 /// Turns what a reader returned into a verdict.
@@ -54,7 +55,7 @@ fn small_tokenizer(parts: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-fn tokenizers() -> Vec<Vec<u8>> {
+pub(crate) fn tokenizers() -> Vec<Vec<u8>> {
     let names = ["unigram-digits-like", "border-open-minus", "gpt2-like", "llama-2-like"];
     let mut seeds: Vec<Vec<u8>> = names
         .iter()
@@ -80,7 +81,7 @@ fn tokenizers() -> Vec<Vec<u8>> {
 }
 
 /// Parts of a tokenizer, and strings that its fields take.
-const TOKENIZER_WORDS: [&str; 30] = [
+pub(crate) const TOKENIZER_WORDS: [&str; 30] = [
     r#"{"type": "FixedLength", "length": 0}"#,
     r#"{"type": "FixedLength", "length": 18446744073709551615}"#,
     r#"{"type": "Precompiled", "precompiled_charsmap": ""}"#,
@@ -123,9 +124,31 @@ const TEXTS: [&str; 6] = [
     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa 1234567890 ]<-0.",
 ];
 
+/// A part of the tokenizer is exchanged, mostly.
+fn tokenizer_case(random: &mut ChaCha8Rng, seeds: &[Vec<u8>]) -> Vec<u8> {
+    // The small ones, which are last, are quick.
+    let seed =
+        if random.random_bool(0.8) { pick(random, &seeds[seeds.len() - 4..]) } else { pick(random, seeds) };
+    let mut document: Value = serde_json::from_slice(seed).unwrap();
+    if random.random_bool(0.7) {
+        let part = *pick(
+            random,
+            &["normalizer", "pre_tokenizer", "post_processor", "decoder", "model", "padding", "truncation"],
+        );
+        let word = *pick(random, &TOKENIZER_WORDS);
+        document[part] = serde_json::from_str(word).unwrap_or(Value::Null);
+    }
+    let changed = document.to_string().into_bytes();
+    if random.random_bool(0.5) { changed } else { json(random, &[changed], &TOKENIZER_WORDS) }
+}
+
 fn check_tokenizer(scene: &Scene, _: &[u8]) -> Verdict {
     let tokenizer = match Tokenizer::load(scene.path()) {
         Ok(tokenizer) => tokenizer,
+        // Some is said of the tokenizer by its name, which is that of its folder.
+        Err(error) if error.to_string().starts_with("here") => {
+            return check_line(&error.to_string()).map(|()| Outcome::Refused);
+        }
         Err(error) => return refused(scene, &error),
     };
     // What does not fit a text is refused with the tokenizer's name.
@@ -144,7 +167,7 @@ fn check_tokenizer(scene: &Scene, _: &[u8]) -> Verdict {
     Ok(Outcome::Accepted)
 }
 
-fn audited() -> Vec<Vec<u8>> {
+pub(crate) fn audited() -> Vec<Vec<u8>> {
     let smoke = r#"{"metadata": {"version": "v3", "processor_type": "qwen"}, "num_passed": 1, "num_failed": 1, "summary": {"parse_failures": 0},
         "passes": [{"prompt_smiles": "C=O", "decoded_text": "LINE", "all_generations": ["LINE", {"decoded_text": "[C]<1,2"}]}],
         "failures": [{"prompt_smiles": "CO", "decoded_text": "[SMILES]CO[/SMILES][CONFORMER][C]<1,,3>[O]<x>"}]}"#;
@@ -183,7 +206,7 @@ fn check_audit(scene: &Scene, _: &[u8]) -> Verdict {
     Ok(Outcome::Accepted)
 }
 
-fn records() -> Vec<Vec<u8>> {
+pub(crate) fn records() -> Vec<Vec<u8>> {
     let trace = r#"{"traceEvents": [{"name": "prefill", "cat": "none", "ph": "X", "ts": 1.5, "dur": 3, "pid": 1, "tid": 1},
         {"name": "decode", "cat": "none", "ph": "B", "ts": 7, "pid": 1, "tid": 1}, {"name": "decode", "cat": "none", "ph": "E", "ts": 9.25, "pid": 1, "tid": 1}]}"#;
     vec![file("eval/records/2026-11-20-reference-speed/record.json"), trace.as_bytes().to_vec()]
@@ -375,7 +398,7 @@ pub(crate) fn targets() -> Vec<Target> {
             name: "tokenizer",
             file: "tokenizer.json",
             seeds: tokenizers,
-            make: |r, s| json(r, s, &TOKENIZER_WORDS),
+            make: tokenizer_case,
             check: check_tokenizer,
             cases: 300,
             ..base

@@ -165,7 +165,7 @@ pub(crate) fn fuzz(target: &Target) {
         None => run(target, "kept", (0, kept.len() as u64, u64::MAX), &settings),
     };
     let tally = run(target, "made", settings.cases(target), &settings);
-    eprintln!(
+    let line = format!(
         "{}: {} cases, {} accepted, {} refused, {} failed, seed {}, {} kept",
         target.name,
         tally.cases,
@@ -175,12 +175,19 @@ pub(crate) fn fuzz(target: &Target) {
         settings.seed,
         kept.len()
     );
+    said(&line);
     let mut lines: Vec<String> = Vec::new();
     for (index, what) in &replayed.failures {
         lines.push(format!("{}: {what}", kept[*index as usize].display()));
     }
     lines.extend(classes(target, &settings, &tally.failures));
     assert!(lines.is_empty(), "{} of {}:\n{}", lines.len(), target.name, lines.join("\n"));
+}
+
+/// Says something past the capture of the tests, so that it is seen where they pass, too.
+#[allow(clippy::disallowed_methods, reason = "the macros are captured")]
+pub(crate) fn said(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 /// One line for each kind of failure, whose first small case is kept.
@@ -203,7 +210,7 @@ fn classes(target: &Target, settings: &Settings, failures: &[Failure]) -> Vec<St
 }
 
 /// The kind of a failure: what stands before the bar, without numbers.
-fn class(what: &str) -> String {
+pub(crate) fn class(what: &str) -> String {
     let kind = what.split(" | ").next().unwrap_or(what);
     let plain = |c: char| if c.is_ascii_digit() { '#' } else { c };
     let mut class: String = kind.chars().map(plain).take(120).collect();

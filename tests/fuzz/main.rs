@@ -21,8 +21,11 @@
 mod announced;
 mod corpus;
 mod documents;
+mod faults;
 mod harness;
 mod mutate;
+mod program;
+mod run;
 mod scene;
 mod texts;
 
@@ -33,7 +36,10 @@ use harness::Target;
 static MEMORY: peak_alloc::PeakAlloc = peak_alloc::PeakAlloc;
 
 fn targets() -> Vec<Target> {
-    [corpus::targets(), texts::targets(), documents::targets()].into_iter().flatten().collect()
+    [corpus::targets(), texts::targets(), documents::targets(), program::targets()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// Carries out what a parent process asks for; without one there is nothing to do.
@@ -65,4 +71,5 @@ macro_rules! tests {
 tests! {
     jsonl plain sdf xyz msgpack pickle hdf5 containers wrapped smiles enriched
     tokenizer audit record config weights index fitted state smiles_file
+    options inputs
 }

@@ -125,7 +125,7 @@ pub(crate) fn refused(scene: &Scene, error: &drift::Error) -> Verdict {
     }
     check_line(&text)?;
     // A parameter that does not fit the files names itself.
-    let is_parameter = matches!(error, drift::Error::Parameter { .. });
+    let is_parameter = text.starts_with('‘');
     if !is_parameter && !text.contains(scene.file) {
         return Err(format!("does not name the file | {shown}"));
     }
