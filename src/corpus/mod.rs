@@ -31,6 +31,7 @@ mod source;
 pub mod split;
 #[cfg(feature = "hdf5")]
 pub mod store;
+mod tar;
 mod walk;
 mod xyz;
 

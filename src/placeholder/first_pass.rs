@@ -97,7 +97,8 @@ impl FirstPass {
     /// The error of a corpus that was not the same again.
     fn changed(&self, again: &ReadSummary) -> Error {
         let pairs = self.summary.inputs.iter().zip(&again.inputs);
-        let input = pairs.clone().find(|(first, second)| first != second).map(|(first, _)| first.name.as_str());
+        let input =
+            pairs.clone().find(|(first, second)| first != second).map(|(first, _)| first.name.as_str());
         let problem = format!(
             "changed while it was read: {} conformers the first time, {} the second",
             self.summary.conformers, again.conformers

@@ -70,9 +70,11 @@ fn compare(h5py: &Value, conformers: &[Conformer], skipped: &[Skipped]) -> Resul
         let records: Vec<&str> = skipped.iter().map(|s| s.record.as_str()).collect();
         let is_skipped =
             [format!("group {path}"), format!("link {path}")].iter().any(|r| records.contains(&r.as_str()));
+        let prefix = format!("group {path},");
+        let one_by_one = records.iter().filter(|r| r.starts_with(&prefix)).count();
         let Some([molecule, rows]) = groups[path].as_array().map(Vec::as_slice) else {
             // Not read by h5py, or a link.
-            missing.extend((!is_skipped).then(|| path.clone()));
+            missing.extend((!is_skipped && one_by_one == 0).then(|| path.clone()));
             continue;
         };
         let mut read = 0;
@@ -82,8 +84,6 @@ fn compare(h5py: &Value, conformers: &[Conformer], skipped: &[Skipped]) -> Resul
                 read += 1;
             }
         }
-        let prefix = format!("group {path},");
-        let one_by_one = records.iter().filter(|r| r.starts_with(&prefix)).count();
         if !is_skipped && read + one_by_one < rows.as_array().unwrap().len() {
             missing.push(path.clone());
         }

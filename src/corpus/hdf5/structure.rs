@@ -243,10 +243,12 @@ fn extension(blocks: &mut Blocks, superblock: &Superblock) -> Checked<NodeSizes>
 
 /// Checks what a dataset's header says against what is there.
 fn dataset(blocks: &mut Blocks, nodes: NodeSizes, header: &Header) -> Checked<()> {
-    let part = |kind| header.one(kind)?.ok_or_else(|| Damaged("a dataset without shape, type or data".into()));
+    let part =
+        |kind| header.one(kind)?.ok_or_else(|| Damaged("a dataset without shape, type or data".into()));
     let (space, _) = DataspaceMessage::decode(part(kind::DATASPACE)?, &CONTEXT)?;
     let (datatype, _) = DatatypeMessage::decode(part(kind::DATATYPE)?, &CONTEXT)?;
     let (layout, _) = DataLayoutMessage::decode(part(kind::LAYOUT)?, &CONTEXT)?;
+    let is_text = heap::is_text(part(kind::DATATYPE)?)?;
     fill_value(header)?;
     attributes(blocks, header)?;
     let max = space.max_dims.as_ref().unwrap_or(&space.dims);
@@ -266,12 +268,19 @@ fn dataset(blocks: &mut Blocks, nodes: NodeSizes, header: &Header) -> Checked<()
         DataLayoutMessage::Contiguous { address, size } if size == bytes => {
             blocks.check(address, size)?;
             // Texts that are looked at are few.
-            let values = if size <= MAX_REFERENCES { blocks.read(address, size)? } else { Vec::new() };
-            heap::check(blocks, &datatype, &values)
+            if is_text && size <= MAX_REFERENCES {
+                let values = blocks.read(address, size)?;
+                heap::check(blocks, &values)?;
+            }
+            Ok(())
         }
         DataLayoutMessage::Contiguous { size, .. } => differs(size),
         DataLayoutMessage::Compact { data } if data.len() as u64 == bytes => {
-            heap::check(blocks, &datatype, &data)
+            if is_text {
+                heap::check(blocks, &data)
+            } else {
+                Ok(())
+            }
         }
         DataLayoutMessage::Compact { data } => differs(data.len() as u64),
         DataLayoutMessage::ChunkedV3 { chunk_dims, b_tree_address } => {
@@ -321,11 +330,10 @@ fn attributes(blocks: &mut Blocks, header: &Header) -> Checked<()> {
             return bad("an attribute whose name is not as long as it says");
         }
         let [datatype, _space] = [cursor.take(padded(lengths[1]))?, cursor.take(padded(lengths[2]))?];
-        if flags == 0 || version == 1 {
-            let (datatype, _) = DatatypeMessage::decode(datatype, &CONTEXT)?;
-            let texts = cursor.remaining() / 16 * 16;
-            // One text: what follows it is padding.
-            heap::check(blocks, &datatype, cursor.take(texts.min(16))?)?;
+        if (flags == 0 || version == 1) && heap::is_text(datatype)? {
+            // One text; what follows it is padding.
+            let values = cursor.take(cursor.remaining().min(16))?;
+            heap::check(blocks, values)?;
         }
     }
     Ok(())
