@@ -403,7 +403,7 @@ fn weights() -> Vec<Vec<u8>> {
 /// The targets of this file.
 pub(crate) fn targets() -> Vec<Target> {
     let base = Target { make: |r, s| json(r, s, &[]), cases: 1_000, ..Target::BASE };
-    vec![
+    let mut targets = vec![
         Target {
             name: "tokenizer",
             file: "tokenizer.json",
@@ -415,6 +415,29 @@ pub(crate) fn targets() -> Vec<Target> {
         },
         Target { name: "audit", seeds: audited, make: audit_case, check: check_audit, ..base },
         Target { name: "record", seeds: records, check: check_record, ..base },
+        Target {
+            name: "fitted",
+            seeds: || vec![file("placeholders/qwen-like.json")],
+            check: |scene, _| verdict(scene, FittedFile::read(scene.path())),
+            ..base
+        },
+        Target { name: "state", file: FILE, seeds: states, make: binary_header, check: check_state, ..base },
+        Target {
+            name: "smiles-file",
+            seeds: smiles_files,
+            make: |r, s| text(r, s, &SMILES_WORDS),
+            check: check_molecules,
+            ..base
+        },
+    ];
+    targets.extend(models());
+    targets
+}
+
+/// The files of a model.
+fn models() -> Vec<Target> {
+    let base = Target { make: |r, s| json(r, s, &[]), cases: 1_000, ..Target::BASE };
+    vec![
         Target {
             name: "config",
             file: "model/config.json",
@@ -445,20 +468,6 @@ pub(crate) fn targets() -> Vec<Target> {
             },
             prepare: |s| model(s, "qwen3-untied"),
             check: check_index,
-            ..base
-        },
-        Target {
-            name: "fitted",
-            seeds: || vec![file("placeholders/qwen-like.json")],
-            check: |scene, _| verdict(scene, FittedFile::read(scene.path())),
-            ..base
-        },
-        Target { name: "state", file: FILE, seeds: states, make: binary_header, check: check_state, ..base },
-        Target {
-            name: "smiles-file",
-            seeds: smiles_files,
-            make: |r, s| text(r, s, &SMILES_WORDS),
-            check: check_molecules,
             ..base
         },
     ]

@@ -67,7 +67,7 @@ impl Target {
         prepare: |_| (),
         check: |_, _| Ok(Outcome::Accepted),
         cases: 2_000,
-        memory_mib: 256,
+        memory_mib: 64,
         seconds: 10,
     };
 

@@ -121,6 +121,7 @@ pub(crate) fn targets() -> Vec<Target> {
             seeds: enriched,
             make: enriched_case,
             check: check_enriched,
+            memory_mib: 128,
             ..Target::BASE
         },
     ]
