@@ -26,10 +26,11 @@ pub(crate) fn lines(bytes: &[u8]) -> u64 {
     bytes.split(|&b| b == b'\n').filter(|line| !line.trim_ascii().is_empty()).count() as u64
 }
 
-/// Lines that begin with `#`.
-pub(crate) fn comments(bytes: &[u8]) -> u64 {
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    bytes.split(|&b| b == b'\n').filter(|line| line.trim_ascii().starts_with(b"#")).count() as u64
+/// Lines of a list of SMILES that are neither blank nor comments; a line may end in a carriage return alone.
+pub(crate) fn smiles(text: &str) -> u64 {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let lines = text.split(['\n', '\r']).map(str::trim);
+    lines.filter(|line| !line.is_empty() && !line.starts_with('#')).count() as u64
 }
 
 /// Molecules of V3000 that hold fewer lines of atoms than they announce: they must be skipped.

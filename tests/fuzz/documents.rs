@@ -180,6 +180,16 @@ pub(crate) fn audited() -> Vec<Vec<u8>> {
     texts.map(String::into_bytes).to_vec()
 }
 
+/// Now and then a text of very many atoms.
+fn audit_case(random: &mut ChaCha8Rng, seeds: &[Vec<u8>]) -> Vec<u8> {
+    if random.random_bool(0.002) {
+        let count = *pick(random, &[1_500, 20_000, 100_000]);
+        let (smiles, text) = ("C".repeat(count), "[C]<0,0,0>".repeat(count));
+        return format!("{{\"smiles\": \"{smiles}\", \"embedded_smiles\": \"{text}\"}}\n").into_bytes();
+    }
+    json(random, seeds, &[])
+}
+
 fn check_audit(scene: &Scene, _: &[u8]) -> Verdict {
     let plan = |dialect| AuditPlan {
         files: vec![PathBuf::from(scene.file)],
@@ -316,11 +326,11 @@ fn check_molecules(scene: &Scene, bytes: &[u8]) -> Verdict {
             .map_err(|what| format!("skipped record: {what}"))?;
     }
     let content = gunzip(bytes).unwrap_or_else(|| bytes.to_vec());
-    let announced = announced::lines(&content) - announced::comments(&content);
+    let announced = announced::smiles(&String::from_utf8_lossy(&content));
     let found = molecules.molecules.len() as u64 + molecules.skipped;
     if found != announced {
         return Err(format!(
-            "{announced} lines, {} molecules and {} skipped",
+            "another number of molecules than lines | {announced} lines, {} molecules and {} skipped",
             molecules.molecules.len(),
             molecules.skipped
         ));
@@ -393,7 +403,7 @@ fn weights() -> Vec<Vec<u8>> {
 /// The targets of this file.
 pub(crate) fn targets() -> Vec<Target> {
     let base = Target { make: |r, s| json(r, s, &[]), cases: 1_000, ..Target::BASE };
-    vec![
+    let mut targets = vec![
         Target {
             name: "tokenizer",
             file: "tokenizer.json",
@@ -403,8 +413,31 @@ pub(crate) fn targets() -> Vec<Target> {
             cases: 300,
             ..base
         },
-        Target { name: "audit", seeds: audited, check: check_audit, ..base },
+        Target { name: "audit", seeds: audited, make: audit_case, check: check_audit, ..base },
         Target { name: "record", seeds: records, check: check_record, ..base },
+        Target {
+            name: "fitted",
+            seeds: || vec![file("placeholders/qwen-like.json")],
+            check: |scene, _| verdict(scene, FittedFile::read(scene.path())),
+            ..base
+        },
+        Target { name: "state", file: FILE, seeds: states, make: binary_header, check: check_state, ..base },
+        Target {
+            name: "smiles-file",
+            seeds: smiles_files,
+            make: |r, s| text(r, s, &SMILES_WORDS),
+            check: check_molecules,
+            ..base
+        },
+    ];
+    targets.extend(models());
+    targets
+}
+
+/// The files of a model.
+fn models() -> Vec<Target> {
+    let base = Target { make: |r, s| json(r, s, &[]), cases: 1_000, ..Target::BASE };
+    vec![
         Target {
             name: "config",
             file: "model/config.json",
@@ -435,20 +468,6 @@ pub(crate) fn targets() -> Vec<Target> {
             },
             prepare: |s| model(s, "qwen3-untied"),
             check: check_index,
-            ..base
-        },
-        Target {
-            name: "fitted",
-            seeds: || vec![file("placeholders/qwen-like.json")],
-            check: |scene, _| verdict(scene, FittedFile::read(scene.path())),
-            ..base
-        },
-        Target { name: "state", file: FILE, seeds: states, make: binary_header, check: check_state, ..base },
-        Target {
-            name: "smiles-file",
-            seeds: smiles_files,
-            make: |r, s| text(r, s, &SMILES_WORDS),
-            check: check_molecules,
             ..base
         },
     ]

@@ -67,7 +67,7 @@ impl Target {
         prepare: |_| (),
         check: |_, _| Ok(Outcome::Accepted),
         cases: 2_000,
-        memory_mib: 256,
+        memory_mib: 64,
         seconds: 10,
     };
 
@@ -142,7 +142,7 @@ const CHILD_KIB: u64 = 8 << 20;
 const MOST_DEATHS: usize = 200;
 
 /// The largest case that is kept.
-const MOST_KEPT_BYTES: usize = 64 << 10;
+const MOST_KEPT_BYTES: usize = 16 << 10;
 
 /// A broken invariant: the case, or the kept file, and what it broke.
 type Failure = (u64, String);
@@ -153,6 +153,7 @@ struct Tally {
     cases: u64,
     accepted: u64,
     refused: u64,
+    peak_kib: u64,
     failures: Vec<Failure>,
 }
 
@@ -166,12 +167,13 @@ pub(crate) fn fuzz(target: &Target) {
     };
     let tally = run(target, "made", settings.cases(target), &settings);
     let line = format!(
-        "{}: {} cases, {} accepted, {} refused, {} failed, seed {}, {} kept",
+        "{}: {} cases, {} accepted, {} refused, {} failed, at most {} MiB, seed {}, {} kept",
         target.name,
         tally.cases,
         tally.accepted,
         tally.refused,
         tally.failures.len() + replayed.failures.len(),
+        tally.peak_kib.div_ceil(1 << 10),
         settings.seed,
         kept.len()
     );
@@ -190,7 +192,7 @@ pub(crate) fn said(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
-/// One line for each kind of failure, whose first small case is kept.
+/// One line for each kind of failure, of which a small case is kept.
 fn classes(target: &Target, settings: &Settings, failures: &[Failure]) -> Vec<String> {
     let mut classes: BTreeMap<String, Vec<&Failure>> = BTreeMap::new();
     for failure in failures {
@@ -200,8 +202,9 @@ fn classes(target: &Target, settings: &Settings, failures: &[Failure]) -> Vec<St
     let seeds = if classes.is_empty() { Vec::new() } else { (target.seeds)() };
     let line = |same: Vec<&Failure>| {
         let bytes = |case: u64| target.case(settings.seed, case, &seeds);
-        let small = same.iter().find(|(case, _)| bytes(*case).len() <= MOST_KEPT_BYTES);
-        let kept = small.and_then(|(case, _)| keep(target, &bytes(*case)));
+        // The smallest of some.
+        let smallest = same.iter().take(100).map(|(case, _)| bytes(*case)).min_by_key(Vec::len);
+        let kept = smallest.filter(|case| case.len() <= MOST_KEPT_BYTES).and_then(|case| keep(target, &case));
         let (case, what) = same[0];
         let kept = kept.map_or_else(|| "too large to keep".to_owned(), |path| path.display().to_string());
         format!("{} times, first case {case}: {what} ({kept})", same.len())
@@ -262,6 +265,7 @@ fn run(target: &Target, kind: &str, cases: (u64, u64, u64), settings: &Settings)
         tally.cases += state.case + 1 - from;
         tally.accepted += state.accepted;
         tally.refused += state.refused;
+        tally.peak_kib = tally.peak_kib.max(state.peak_kib);
         tally.failures.extend(failures(folder.path()));
         from = state.case + 1;
         if let Some(how) = ended {
@@ -318,19 +322,21 @@ struct State {
     case: u64,
     accepted: u64,
     refused: u64,
+    /// The most memory that a case took.
+    peak_kib: u64,
 }
 
 impl State {
     fn write(&self, file: &File) {
-        let text = format!("{:20} {:20} {:20}", self.case, self.accepted, self.refused);
+        let text = format!("{:20} {:20} {:20} {:20}", self.case, self.accepted, self.refused, self.peak_kib);
         file.write_all_at(text.as_bytes(), 0).unwrap();
     }
 
     fn read(folder: &Path) -> Option<Self> {
         let text = fs::read_to_string(folder.join("state")).ok()?;
         let mut numbers = text.split_ascii_whitespace().map(|number| number.parse::<u64>().unwrap());
-        let [case, accepted, refused] = [(); 3].map(|()| numbers.next());
-        Some(State { case: case?, accepted: accepted?, refused: refused? })
+        let [case, accepted, refused, peak_kib] = [(); 4].map(|()| numbers.next());
+        Some(State { case: case?, accepted: accepted?, refused: refused?, peak_kib: peak_kib? })
     }
 }
 
@@ -371,7 +377,7 @@ pub(crate) fn obey(targets: &[Target]) {
     let seeds = (target.seeds)();
     let kept = kept_files(target);
     let scene = Scene::new(&folder, target);
-    let mut state = State { case: from, accepted: 0, refused: 0 };
+    let mut state = State { case: from, accepted: 0, refused: 0, peak_kib: 0 };
     for case in from..until {
         if begun.elapsed().as_secs() >= seconds {
             break;
@@ -383,7 +389,8 @@ pub(crate) fn obey(targets: &[Target]) {
             _ => target.case(seed, case, &seeds),
         };
         BEGAN.store(begun.elapsed().as_millis() as u64 + 1, Ordering::SeqCst);
-        let outcome = judged(target, &scene, &bytes);
+        let (outcome, taken) = judged(target, &scene, &bytes);
+        state.peak_kib = state.peak_kib.max(taken >> 10);
         BEGAN.store(0, Ordering::SeqCst);
         match outcome {
             Ok(Outcome::Accepted) => state.accepted += 1,
@@ -394,21 +401,22 @@ pub(crate) fn obey(targets: &[Target]) {
     state.write(&state_file);
 }
 
-/// Runs a case where panics are caught, and checks what it left and took.
-fn judged(target: &Target, scene: &Scene, bytes: &[u8]) -> Verdict {
+/// Runs a case where panics are caught, and checks what it left and took; the verdict, and the bytes that it took at most.
+fn judged(target: &Target, scene: &Scene, bytes: &[u8]) -> (Verdict, u64) {
     scene.put(bytes);
     let before = crate::MEMORY.current_usage();
     crate::MEMORY.reset_peak_usage();
     let run = std::panic::AssertUnwindSafe(|| (target.check)(scene, bytes));
     let outcome =
         std::panic::catch_unwind(run).map_err(|_| PANIC.lock().unwrap().clone()).and_then(|verdict| verdict);
-    let taken = crate::MEMORY.peak_usage().saturating_sub(before) as u64 >> 20;
+    let taken = crate::MEMORY.peak_usage().saturating_sub(before) as u64;
     let left = scene.left(bytes);
-    let outcome = outcome?;
-    if taken > target.memory_mib {
-        return Err(format!("took too much memory | {taken} MiB, more than {}", target.memory_mib));
-    }
-    left.map(|()| outcome)
+    let is_bounded = if taken >> 20 > target.memory_mib {
+        Err(format!("took too much memory | {} MiB, more than {}", taken >> 20, target.memory_mib))
+    } else {
+        Ok(())
+    };
+    (outcome.and_then(|outcome| is_bounded.and(left).map(|()| outcome)), taken)
 }
 
 /// Ends the process if a case takes longer than `seconds`.

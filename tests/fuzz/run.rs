@@ -134,7 +134,8 @@ impl Ended {
         }
         let place =
             self.stderr.find("panicked at").map_or("", |at| self.stderr[at..].lines().next().unwrap_or(""));
-        let with_json = arguments.iter().any(|argument| argument == "--json");
+        let has = |names: &[&str]| arguments.iter().any(|argument| names.contains(&&**argument));
+        let with_json = has(&["--json"]) && !has(&["--help", "-h", "--version", "-V", "completions"]);
         match self.code {
             Some(0) => self.check_success(with_json).map(|()| true),
             Some(2 | 130) if !place.is_empty() => Err(format!("a caught panic: {place} | {shown}")),
@@ -159,7 +160,7 @@ impl Ended {
         if self.code == Some(2)
             && (self.stderr.starts_with("error: ") || self.stderr.contains("Usage: drift"))
         {
-            let odd = self.stderr.chars().find(|c| c.is_control() && *c != '\n');
+            let odd = self.stderr.chars().find(|c| c.is_control() && !"\n\t".contains(*c));
             return odd.map_or(Ok(()), |c| {
                 Err(format!("usage with a control character | {} in {shown}", c.escape_unicode()))
             });

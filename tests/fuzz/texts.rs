@@ -5,12 +5,15 @@ use drift::constraint::strip_junk;
 use drift::text::graph::{aromatic_atoms, bonds, canonical, implicit_hydrogens, molecule, same_molecule};
 use drift::text::skeleton::{from_smiles, smiles, with_hydrogens, without_needless_hydrogens};
 use drift::text::spelling::foreign;
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+
 use drift::text::{Dialect, Reading, TrailingZeros, parse, parse_block, same_graph, write};
 
 use crate::corpus::LINE;
 use crate::documents::{SMILES, SMILES_WORDS};
 use crate::harness::{Outcome, Target, Verdict};
-use crate::mutate::text;
+use crate::mutate::{pick, text};
 use crate::scene::Scene;
 
 fn check_smiles(_: &Scene, bytes: &[u8]) -> Verdict {
@@ -73,11 +76,30 @@ fn check_enriched(_: &Scene, bytes: &[u8]) -> Verdict {
 
 fn all_smiles() -> Vec<Vec<u8>> {
     let mut seeds = SMILES.map(|smiles| smiles.as_bytes().to_vec()).to_vec();
-    // Rings in rings, a long chain, many branches: what walks a molecule by calling itself ends here.
-    seeds.push("C".repeat(3_000).into_bytes());
-    seeds.push(format!("{}{}", "C(".repeat(500), ")".repeat(500)).into_bytes());
     seeds.push("C1CC2CCC1CC2".repeat(40).into_bytes());
     seeds
+}
+
+/// Molecules of 100,000 atoms: what walks one by calling itself ends here, and what compares all atoms with all.
+fn giant(random: &mut ChaCha8Rng) -> String {
+    let count = *pick(random, &[1_500, 20_000, 100_000]);
+    match random.random_range(0..4) {
+        0 => "C".repeat(count),
+        1 => format!("{}C{}", "C(".repeat(count), ")".repeat(count)),
+        2 => "C1CC1".repeat(count / 3),
+        _ => format!("{}C{}", "C1".repeat(count), "C1".repeat(count)),
+    }
+}
+
+fn smiles_case(random: &mut ChaCha8Rng, seeds: &[Vec<u8>]) -> Vec<u8> {
+    if random.random_bool(0.002) { giant(random).into_bytes() } else { text(random, seeds, &SMILES_WORDS) }
+}
+
+fn enriched_case(random: &mut ChaCha8Rng, seeds: &[Vec<u8>]) -> Vec<u8> {
+    if random.random_bool(0.002) {
+        return giant(random).replace('C', "[C]<0,0,0>").into_bytes();
+    }
+    text(random, seeds, &BLOCK_WORDS)
 }
 
 fn enriched() -> Vec<Vec<u8>> {
@@ -93,18 +115,13 @@ const BLOCK_WORDS: [&str; 12] =
 /// The targets of this file.
 pub(crate) fn targets() -> Vec<Target> {
     vec![
-        Target {
-            name: "smiles",
-            seeds: all_smiles,
-            make: |r, s| text(r, s, &SMILES_WORDS),
-            check: check_smiles,
-            ..Target::BASE
-        },
+        Target { name: "smiles", seeds: all_smiles, make: smiles_case, check: check_smiles, ..Target::BASE },
         Target {
             name: "enriched",
             seeds: enriched,
-            make: |r, s| text(r, s, &BLOCK_WORDS),
+            make: enriched_case,
             check: check_enriched,
+            memory_mib: 128,
             ..Target::BASE
         },
     ]
