@@ -38,7 +38,7 @@ pub enum Error {
         problem: String,
     },
     /// The operating system refused something.
-    #[error("{place}: {source}")]
+    #[error("{place}: {}{}", system_words(.source), remedy_suffix(system_remedy(.source)))]
     Io {
         /// The path at fault.
         place: String,
@@ -161,6 +161,28 @@ impl std::fmt::Display for Parameter {
     }
 }
 
+/// The system's own words, without its number.
+fn system_words(error: &std::io::Error) -> String {
+    let words = one_line(&error.to_string());
+    let end = words.find(" (os error ").unwrap_or(words.len());
+    shortened_end(&words[..end], MESSAGE_CHARACTERS - PLACE_CHARACTERS)
+}
+
+/// What the user can do about an error of the system; may be nothing.
+fn system_remedy(error: &std::io::Error) -> &'static str {
+    use std::io::ErrorKind as Kind;
+    match error.kind() {
+        Kind::NotFound | Kind::NotADirectory | Kind::IsADirectory => "check the path",
+        Kind::PermissionDenied | Kind::ReadOnlyFilesystem => "give another place, or yourself the permission",
+        Kind::StorageFull | Kind::QuotaExceeded | Kind::FileTooLarge | Kind::WriteZero => {
+            "make room, or give another place"
+        }
+        Kind::InvalidFilename => "give a shorter name",
+        Kind::OutOfMemory => "give it more memory, or less to do",
+        _ => "",
+    }
+}
+
 fn remedy_suffix(remedy: &str) -> String {
     if remedy.is_empty() { String::new() } else { format!("; {remedy}") }
 }
@@ -168,27 +190,27 @@ fn remedy_suffix(remedy: &str) -> String {
 impl Error {
     /// An unusable input at `place`.
     pub fn input(place: impl ToString, problem: impl ToString, remedy: impl ToString) -> Self {
-        Error::Input {
-            place: one_line(&place.to_string()),
-            problem: one_line(&problem.to_string()),
-            remedy: one_line(&remedy.to_string()),
-        }
+        let place = shortened_start(&one_line(&place.to_string()), PLACE_CHARACTERS);
+        let (problem, remedy) = limited(&place, &problem, &remedy);
+        Error::Input { place, problem, remedy }
     }
 
     /// An unusable value of a plan. Where problem and remedy speak of a parameter, they write it as [`Parameter`] does.
     pub fn parameter(parameter: Parameter, problem: impl ToString, remedy: impl ToString) -> Self {
-        let (problem, remedy) = (one_line(&problem.to_string()), one_line(&remedy.to_string()));
+        let (problem, remedy) = limited(parameter.name(), &problem, &remedy);
         Error::Parameter { parameter, problem, remedy }
     }
 
     /// What should not happen, whatever the input.
     pub fn internal(place: impl ToString, problem: impl ToString) -> Self {
-        Error::Internal { place: one_line(&place.to_string()), problem: one_line(&problem.to_string()) }
+        let place = shortened_start(&one_line(&place.to_string()), PLACE_CHARACTERS);
+        let (problem, _) = limited(&place, &problem, &"");
+        Error::Internal { place, problem }
     }
 
     /// A system error at `path`.
     pub fn io(path: &Path, source: std::io::Error) -> Self {
-        Error::Io { place: path.display().to_string(), source }
+        Error::Io { place: shortened_start(&one_line(&path.display().to_string()), PLACE_CHARACTERS), source }
     }
 
     /// The process's exit code: 130 interrupted, 70 a fault of drift's own, else 2 (usage or input).
@@ -201,11 +223,58 @@ impl Error {
     }
 }
 
-/// Messages are one line: control characters and line breaks in names or quoted input are escaped.
-fn one_line(text: &str) -> String {
-    text.chars()
-        .flat_map(|c| if c.is_control() { c.escape_default().collect::<Vec<_>>() } else { vec![c] })
-        .collect()
+/// Characters of a message and of its parts: no longer than a few lines of a terminal. A problem may take what place and
+/// remedy leave.
+const MESSAGE_CHARACTERS: usize = 380;
+const PLACE_CHARACTERS: usize = 120;
+const REMEDY_CHARACTERS: usize = 150;
+
+/// Any text as one message.
+pub fn message(text: &str) -> String {
+    shortened_end(&one_line(text), MESSAGE_CHARACTERS)
+}
+
+/// A problem and a remedy that leave room for each other and for the place.
+fn limited(place: &str, problem: &dyn ToString, remedy: &dyn ToString) -> (String, String) {
+    let remedy = shortened_end(&one_line(&remedy.to_string()), REMEDY_CHARACTERS);
+    let room = MESSAGE_CHARACTERS - place.chars().count().min(PLACE_CHARACTERS) - remedy.chars().count();
+    (shortened_end(&one_line(&problem.to_string()), room), remedy)
+}
+
+/// Texts of inputs and names on one line of a terminal: what would move the cursor, end the line or change the direction of
+/// writing is escaped.
+pub fn one_line(text: &str) -> String {
+    if !text.contains(is_unseen) {
+        return text.to_owned();
+    }
+    let shown = |c: char| if is_unseen(c) { c.escape_default().collect() } else { String::from(c) };
+    text.chars().map(shown).collect()
+}
+
+/// Whether a character has no place of its own on a line: control characters, and those that only steer what is around
+/// them.
+pub fn is_unseen(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+/// At most so many characters: the last ones, which tell a path.
+pub fn shortened_start(text: &str, most: usize) -> String {
+    let characters = text.chars().count();
+    if characters <= most {
+        return text.to_owned();
+    }
+    let end: String = text.chars().skip(characters - most + 1).collect();
+    format!("…{end}")
+}
+
+/// At most so many characters: the first ones.
+pub fn shortened_end(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    let start: String = text.chars().take(most - 1).collect();
+    format!("{start}…")
 }
 
 /// A text on one line, to be shown as it would be written in code: line breaks, quotes and what cannot be seen are escaped.
@@ -218,4 +287,32 @@ pub fn excerpt(bytes: &[u8]) -> String {
     let shown = &bytes[..bytes.len().min(40)];
     let text = one_line(&String::from_utf8_lossy(shown));
     if bytes.len() > shown.len() { format!("`{text}…`") } else { format!("`{text}`") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_one_short_line_without_what_moves_the_cursor() {
+        let name = format!("{}/x\u{1b}[2J\n\u{202e}.json", "deep/".repeat(500));
+        let errors = [
+            Error::input(&name, "bad ".repeat(1000), "do ".repeat(1000)),
+            Error::parameter(Parameter::Batch, "bad\0".repeat(1000), ""),
+            Error::io(Path::new(&name), std::io::Error::other("\r\n".repeat(1000))),
+            Error::internal(&name, "bad ".repeat(1000)),
+        ];
+        for text in errors.map(|error| error.to_string()) {
+            assert!(text.chars().count() <= 390, "{text}");
+            assert!(!text.contains(|c: char| c.is_control() || c == '\u{202e}'), "{text}");
+        }
+        assert!(Error::input(&name, "bad", "").to_string().contains(r"x\u{1b}[2J\n\u{202e}.json: bad"));
+    }
+
+    #[test]
+    fn errors_of_the_system_say_what_to_do() {
+        let error = |number| Error::io(Path::new("x"), std::io::Error::from_raw_os_error(number)).to_string();
+        assert_eq!(error(2), "x: No such file or directory; check the path");
+        assert_eq!(error(28), "x: No space left on device; make room, or give another place");
+    }
 }

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::corpus::{Conformer, Conformers, Files, ReadOptions, Skipped};
 use crate::error::Result;
+use crate::io::AtomicFile;
 use crate::job::{InputHash, Job, Provenance};
 use crate::stats::{CoordinateStats, StatsReport, TextReport, TextStats};
 use crate::text::Precision;
@@ -47,6 +48,16 @@ const CHUNK: usize = 512;
 /// As [`corpus::read`](crate::corpus::read()); if the store cannot be written, or this drift was built without HDF5. Then
 /// there is no store.
 pub fn mine(plan: &MinePlan, job: &Job) -> Result<MineReport> {
+    let (report, store) = mine_uncommitted(plan, job)?;
+    store.map_or(Ok(()), AtomicFile::commit)?;
+    Ok(report)
+}
+
+/// As [`mine`], with the store whole, but not yet under its name: for those who write other files with it.
+///
+/// # Errors
+/// As [`mine`].
+pub fn mine_uncommitted(plan: &MinePlan, job: &Job) -> Result<(MineReport, Option<AtomicFile>)> {
     let files = Files { inputs: plan.inputs.clone(), options: plan.options };
     let precision = plan.options.reading.precision;
     let mut store = plan.store.as_deref().map(|path| Store::create(path, precision)).transpose()?;
@@ -55,16 +66,15 @@ pub fn mine(plan: &MinePlan, job: &Job) -> Result<MineReport> {
         counts.add(&batch.conformers);
         store.as_mut().map_or(Ok(()), |store| store.push(&batch.conformers))
     })?;
-    if let Some(store) = store {
-        store.finish(summary.inputs.clone(), summary.skipped)?;
-    }
-    Ok(MineReport {
+    let store = store.map(|store| store.finish(summary.inputs.clone(), summary.skipped)).transpose()?;
+    let report = MineReport {
         stats: counts.coordinates.report(),
         texts: counts.texts.report(),
         skipped: summary.skipped,
         skipped_records: summary.skipped_records,
         provenance: Provenance::of(summary.inputs),
-    })
+    };
+    Ok((report, store))
 }
 
 /// What is counted.
@@ -113,8 +123,8 @@ impl Store {
         self.0.push(conformers)
     }
 
-    fn finish(self, inputs: Vec<InputHash>, skipped: u64) -> Result<()> {
-        self.0.finish(inputs, skipped).map(|_| ())
+    fn finish(self, inputs: Vec<InputHash>, skipped: u64) -> Result<AtomicFile> {
+        self.0.finish_uncommitted(inputs, skipped).map(|(_, file)| file)
     }
 }
 
@@ -133,7 +143,7 @@ impl Store {
         match self.0 {}
     }
 
-    fn finish(self, _: Vec<InputHash>, _: u64) -> Result<()> {
+    fn finish(self, _: Vec<InputHash>, _: u64) -> Result<AtomicFile> {
         match self.0 {}
     }
 }

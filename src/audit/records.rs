@@ -6,7 +6,7 @@ use super::rows::{FieldText, Read, Reading, Row, TEXT_FIELDS};
 use super::sample::split;
 use crate::corpus::{MAX_LINE_BYTES, SKIPPED_LISTED, Skipped};
 use crate::error::Error;
-use crate::io::Line;
+use crate::io::BoundedLine;
 use crate::text::graph::implicit_hydrogens;
 use crate::text::{CONFORMER_OPEN, SMILES_OPEN, tagged};
 
@@ -80,7 +80,7 @@ impl Reader {
     }
 
     /// Reads one line.
-    pub(super) fn line(&mut self, line: Line<'_>) {
+    pub(super) fn line(&mut self, line: BoundedLine<'_>) {
         let place = format!("line {}", line.number);
         let text = line.bytes.trim_ascii();
         if line.cut {
@@ -159,7 +159,7 @@ impl Reader {
     pub(super) fn skip(&mut self, record: String, reason: String) {
         self.skipped += 1;
         if self.skipped_records.len() < SKIPPED_LISTED {
-            self.skipped_records.push(Skipped { file: self.name.clone(), record, reason });
+            self.skipped_records.push(Skipped { file: self.name.clone(), record, reason }.shown());
         }
     }
 

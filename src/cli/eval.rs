@@ -6,7 +6,8 @@ use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::output::Output;
-use super::values::{BlockArgs, DialectArg, check_folder, is_stdout};
+use super::outputs::Outputs;
+use super::values::{BlockArgs, DialectArg, is_stdout};
 use crate::constraint::{LpKind, Placeholder};
 use crate::error::Error;
 use crate::eval::molecules::Molecules;
@@ -14,7 +15,7 @@ use crate::eval::plan::{EngineChoice, EvalPlan, ModelChoice, PlaceholderChoice};
 use crate::eval::record::EvalReport;
 use crate::eval::{Evaluation, evaluate};
 use crate::generate::Sampling;
-use crate::io::write_all_atomic;
+use crate::io::OutputSet;
 use crate::job::Job;
 use crate::model::{Device, Room, Synthetic};
 use crate::placeholder::FittedFile;
@@ -28,6 +29,10 @@ use crate::text::smiles::{AtomLimit, MAX_HEAVY_ATOMS};
 
 /// The placeholder of the users' version 3, and the one that `drift fit` finds for most tokenizers.
 const PLACEHOLDER: &str = "0.0000,0.0000,0.0000";
+
+/// The files of the folder.
+const RECORD: &str = "record.json";
+const PAGE: &str = "eval.html";
 
 /// The command line of `drift eval`.
 #[derive(Debug, clap::Args)]
@@ -151,7 +156,9 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
     let plan = plan(&args, job)?;
     let printed = Printed::of(&args, output)?;
     let folder = args.output.as_deref().filter(|path| !is_stdout(path));
-    folder.map_or(Ok(()), check_folder)?;
+    let outputs = Outputs::new().folder("-o", folder, &[RECORD, PAGE])?;
+    let outputs = outputs.file("--texts", args.texts.as_deref())?.file("--trace", args.trace.as_deref())?;
+    outputs.apart_from(&inputs(&args))?;
     let molecules = molecules(&args, job)?;
     if molecules.skipped > 0 {
         output.note(&skipped(&molecules));
@@ -169,6 +176,14 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
         return Err(Error::Stopped { kept }.into());
     }
     Ok(())
+}
+
+/// Every file that is read under a name of its own.
+fn inputs(args: &Args) -> Vec<PathBuf> {
+    let mut inputs = args.corpus.clone();
+    inputs.extend(args.smiles.iter().chain(&args.tokenizer).cloned());
+    inputs.extend(args.placeholder.iter().map(PathBuf::from));
+    inputs
 }
 
 /// What goes to stdout.
@@ -292,20 +307,20 @@ fn skipped(molecules: &Molecules) -> String {
 
 /// All files that were asked for; all of them or, if one cannot be written, none.
 fn write(args: &Args, folder: Option<&Path>, evaluation: &Evaluation) -> anyhow::Result<()> {
-    let mut files: Vec<(PathBuf, String)> = Vec::new();
+    let mut files = OutputSet::new();
     if let Some(folder) = folder {
-        std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
+        files.folder(folder)?;
         let json = serde_json::to_string_pretty(&evaluation.report)? + "\n";
-        files.push((folder.join("record.json"), json));
-        files.push((folder.join("eval.html"), eval_page(&evaluation.report).render()));
+        files.put(&folder.join(RECORD), json.as_bytes())?;
+        files.put(&folder.join(PAGE), eval_page(&evaluation.report).render().as_bytes())?;
     }
     if let Some(path) = args.texts.as_deref().filter(|path| !is_stdout(path)) {
-        files.push((path.to_owned(), texts(evaluation)? + "\n"));
+        files.put(path, (texts(evaluation)? + "\n").as_bytes())?;
     }
-    if let Some(path) = args.trace.as_ref().filter(|path| !is_stdout(path)) {
-        files.push((path.clone(), chrome_trace(&evaluation.spans).to_string()));
+    if let Some(path) = args.trace.as_deref().filter(|path| !is_stdout(path)) {
+        files.put(path, chrome_trace(&evaluation.spans).to_string().as_bytes())?;
     }
-    Ok(write_all_atomic(&files)?)
+    Ok(files.commit()?)
 }
 
 /// Every text, as JSON Lines without the last line break.

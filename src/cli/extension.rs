@@ -5,13 +5,12 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::checkpoint::{GENERATION_CONFIG, ModelFolder, configured_rows};
+use crate::checkpoint::{GENERATION_CONFIG, ModelFolder, TOKENIZER_CONFIG, configured_rows};
 use crate::design::extension::config::tokenizer_config;
 use crate::design::extension::new_tokens::NewTokens;
 use crate::design::rows::initial::{Rows, belongs, rows};
 use crate::design::rows::weights::{Model, config};
-use crate::error::Error;
-use crate::io::write_atomic;
+use crate::io::OutputSet;
 use crate::tokenizer::{Tokenizer, config_beside};
 
 /// Files of a base's folder that hold for the extension as they are, since old tokens keep their ids. Not `vocab.json`
@@ -23,6 +22,16 @@ const KEPT: [&str; 5] = [
     "chat_template.json",
     GENERATION_CONFIG,
 ];
+
+const TOKENIZER: &str = "tokenizer.json";
+const NEW_TOKENS: &str = "new_tokens.json";
+const REPORT: &str = "report.json";
+const CARD: &str = "MODEL_CARD.md";
+const ROWS: &str = "embedding_rows.safetensors";
+const PAGE: &str = "report.html";
+
+/// Every file that a folder may get, but for [`KEPT`].
+pub(super) const WRITTEN: [&str; 7] = [TOKENIZER, NEW_TOKENS, REPORT, CARD, ROWS, PAGE, TOKENIZER_CONFIG];
 
 /// What a base has beside its `tokenizer.json`.
 #[derive(Default)]
@@ -99,27 +108,29 @@ pub(super) fn write_folder(
     made: &Made<'_, impl Serialize>,
     beside: &Beside,
 ) -> anyhow::Result<()> {
-    std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
-    let write = |name: &str, bytes: &[u8]| write_atomic(&folder.join(name), bytes);
+    let mut files = OutputSet::new();
+    files.folder(folder)?;
+    let mut write = |name: &str, bytes: &[u8]| files.put(&folder.join(name), bytes);
     let lines = |json: String| (json + "\n").into_bytes();
     for (name, bytes) in &beside.kept {
         write(name, bytes)?;
     }
     let rows = made.rows.map(|rows| &*rows.safetensors);
     let page = made.page.as_ref().map(String::as_bytes);
-    for (name, bytes) in [("embedding_rows.safetensors", rows), ("report.html", page)] {
-        let file = folder.join(name);
-        match bytes {
-            Some(bytes) => write_atomic(&file, bytes)?,
-            // What another run left does not belong to this tokenizer.
-            None if file.is_file() => std::fs::remove_file(&file).map_err(|e| Error::io(&file, e))?,
-            None => {}
-        }
+    let optional = [(ROWS, rows), (PAGE, page)];
+    for (name, bytes) in optional.iter().filter_map(|(name, bytes)| Some((name, (*bytes)?))) {
+        write(name, bytes)?;
     }
-    write("new_tokens.json", &lines(serde_json::to_string_pretty(made.new_tokens)?))?;
-    write("report.json", &lines(serde_json::to_string_pretty(made.report)?))?;
-    write("MODEL_CARD.md", made.card.as_bytes())?;
+    write(NEW_TOKENS, &lines(serde_json::to_string_pretty(made.new_tokens)?))?;
+    write(REPORT, &lines(serde_json::to_string_pretty(made.report)?))?;
+    write(CARD, made.card.as_bytes())?;
     let config = tokenizer_config(beside.config.as_ref());
-    write("tokenizer_config.json", &lines(serde_json::to_string_pretty(&config)?))?;
-    Ok(write("tokenizer.json", made.tokenizer_json)?)
+    write(TOKENIZER_CONFIG, &lines(serde_json::to_string_pretty(&config)?))?;
+    write(TOKENIZER, made.tokenizer_json)?;
+    // What another run left does not belong to this tokenizer.
+    optional
+        .iter()
+        .filter(|(_, bytes)| bytes.is_none())
+        .for_each(|(name, _)| files.remove(&folder.join(name)));
+    Ok(files.commit()?)
 }

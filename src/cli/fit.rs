@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::output::Output;
-use super::values::{BlockArgs, DialectOrAuto, check_folder, is_stdout};
+use super::outputs::Outputs;
+use super::values::{BlockArgs, DialectOrAuto, is_stdout};
 use crate::error::Error;
-use crate::io::write_all_atomic;
+use crate::io::OutputSet;
 use crate::job::Job;
 use crate::placeholder::{DialectChoice, FitPlan, FitReport, Objective, fit};
 use crate::report::fit_page::fit_page;
@@ -57,7 +58,12 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
     let corpus = super::corpus(&args.corpus, args.blocks.reading());
     let plan = plan(&args, job)?;
     let folder = args.output.as_deref().filter(|path| !is_stdout(path));
-    folder.map_or(Ok(()), check_folder)?;
+    let names = plan.tokenizers.iter().map(|tokenizer| file_name(&tokenizer.name));
+    let names: Vec<String> = names.chain([PAGE.to_owned()]).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    Outputs::new()
+        .folder("-o", folder, &names)?
+        .apart_from(&[args.corpus.as_slice(), &args.tokenizer].concat())?;
     let report = fit(&plan, &*corpus, job)?;
     if let ([], Some(refused)) = (report.results.as_slice(), report.refused.first()) {
         let problem = format!("no placeholder fits: {}", refused.why());
@@ -113,18 +119,26 @@ fn plan(args: &Args, job: &Job) -> anyhow::Result<FitPlan> {
 
 /// One JSON file per tokenizer and one page of all; all of them or, if one cannot be written, none.
 fn write_folder(folder: &Path, report: &FitReport) -> anyhow::Result<()> {
-    std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
-    let mut files = Vec::new();
+    let mut files = OutputSet::new();
+    files.folder(folder)?;
     let names: BTreeSet<&str> = report.results.iter().map(|result| result.tokenizer.as_str()).collect();
     for name in names {
         let mut part = report.clone();
         part.results.retain(|result| result.tokenizer == name);
         let mut json = serde_json::to_string_pretty(&part)?;
         json.push('\n');
-        files.push((folder.join(format!("{name}.json")), json));
+        files.put(&folder.join(file_name(name)), json.as_bytes())?;
     }
-    files.push((folder.join("fit.html"), fit_page(report).render()));
-    Ok(write_all_atomic(&files)?)
+    files.put(&folder.join(PAGE), fit_page(report).render().as_bytes())?;
+    Ok(files.commit()?)
+}
+
+/// The page of all tokenizers.
+const PAGE: &str = "fit.html";
+
+/// The file of a tokenizer's results.
+fn file_name(tokenizer: &str) -> String {
+    format!("{tokenizer}.json")
 }
 
 /// The answers first, a line each; then the tables behind them.

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use super::output::Output;
+use super::outputs::Outputs;
 use super::values::{BlockArgs, is_stdout};
 use crate::corpus::{Frame, ReadOptions};
-use crate::io::AtomicFile;
+use crate::io::OutputSet;
 use crate::job::Job;
-use crate::mine::{MinePlan, mine};
+use crate::mine::{MinePlan, mine_uncommitted as mine};
 use crate::report::format::thousands;
 use crate::report::stats_view::{stats_page, stats_table};
 
@@ -43,20 +44,23 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
         FrameArg::Keep => Frame::Keep,
         FrameArg::Principal => Frame::Principal,
     };
+    let outputs = Outputs::new().file("-o", args.output.as_deref())?.file("--html", args.html.as_deref())?;
+    outputs.apart_from(&args.inputs)?;
     let to_stdout = args.output.as_deref().is_some_and(is_stdout);
     let spool = if to_stdout { Some(tempfile::tempdir()?) } else { None };
     let store = spool.as_ref().map(|folder| folder.path().join("corpus.h5")).or(args.output);
-    let mut page = args.html.as_deref().map(AtomicFile::create).transpose()?;
     let plan = MinePlan {
         inputs: args.inputs,
         options: ReadOptions { frame, reading: args.blocks.reading() },
         store,
     };
-    let report = mine(&plan, job)?;
-    if let Some(page) = &mut page {
-        page.put(stats_page(&report.stats, &report.provenance).render().as_bytes())?;
+    let (report, store) = mine(&plan, job)?;
+    let mut files = OutputSet::new();
+    store.into_iter().for_each(|store| files.add(store));
+    if let Some(page) = &args.html {
+        files.put(page, stats_page(&report.stats, &report.provenance).render().as_bytes())?;
     }
-    page.map_or(Ok(()), AtomicFile::commit)?;
+    files.commit()?;
     for skipped in report.skipped_records.iter().take(SHOWN).filter(|_| !output.json) {
         output.note(&format!("skipped: {}: {}: {}", skipped.file, skipped.record, skipped.reason));
     }

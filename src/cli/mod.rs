@@ -11,6 +11,7 @@ mod fit;
 mod inspect;
 mod mine;
 mod output;
+mod outputs;
 mod progress;
 #[cfg(feature = "generate")]
 mod train_model;
@@ -83,9 +84,21 @@ enum Verb {
 /// Parses the command line, runs the verb and maps its outcome to an exit code: 0 done, 2 usage or input error, 130
 /// interrupted.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
-    let output = Output::new(cli.global.json);
-    match run(cli, &output) {
+    let (output, outcome) = match Cli::try_parse() {
+        Ok(cli) => {
+            let output = Output::new(cli.global.json);
+            let outcome = run(cli, &output);
+            (output, outcome)
+        }
+        // A wrong usage is told in clap's way; help is a result, and is printed as one.
+        Err(error) if error.use_stderr() => error.exit(),
+        Err(help) => {
+            let output = Output::new(false);
+            let outcome = output.help(&help);
+            (output, outcome)
+        }
+    };
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             if broken_pipe(&error) {

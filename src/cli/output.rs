@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::values::in_flags;
-use crate::error::Error;
+use crate::error::{Error, message, one_line};
 use crate::report::Terminal;
 
 /// How results are shown.
@@ -46,6 +46,12 @@ impl Output {
         self.text(&serde_json::to_string_pretty(report)?)
     }
 
+    /// Prints what clap has to say: help, or the version.
+    pub(super) fn help(&self, help: &clap::Error) -> anyhow::Result<()> {
+        let outcome = help.print().and_then(|()| std::io::stdout().flush());
+        Ok(outcome.map_err(|e| Error::io(Path::new("stdout"), e))?)
+    }
+
     /// Copies a finished file to stdout.
     pub(super) fn file(&self, path: &Path) -> anyhow::Result<()> {
         self.bytes(&mut std::fs::File::open(path).map_err(|e| Error::io(path, e))?)
@@ -60,7 +66,7 @@ impl Output {
     /// Says something that is not the result.
     pub(super) fn note(&self, text: &str) {
         // Nobody is left to tell if stderr is gone.
-        let _ = writeln!(std::io::stderr(), "{text}");
+        let _ = writeln!(std::io::stderr(), "{}", one_line(text));
     }
 
     /// Says what went wrong, in one line.
@@ -70,8 +76,7 @@ impl Output {
             Some(error) => in_flags(&error.to_string()),
             None => format!("{error:#}"),
         };
-        let line = text.replace(['\n', '\r'], " ");
-        let _ = writeln!(std::io::stderr(), "drift: {line}");
+        let _ = writeln!(std::io::stderr(), "drift: {}", message(&text));
     }
 }
 

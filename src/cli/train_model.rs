@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::output::Output;
+use super::outputs::Outputs;
 use super::values::{BlockArgs, DialectArg};
 use crate::error::Error;
 use crate::job::Job;
@@ -10,6 +11,7 @@ use crate::model::Architecture;
 use crate::report::train_view::train_table;
 use crate::tokenizer::{Tokenizer, config_beside};
 use crate::train::documents::Loss;
+use crate::train::export;
 use crate::train::{Schedule, Shape, TrainPlan, train};
 
 /// The command line of `drift train-model`.
@@ -119,7 +121,9 @@ enum Arch {
 /// Trains, writes, shows.
 pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     let corpus = super::corpus(&args.corpus, args.blocks.reading());
+    let inputs = args.corpus.clone();
     let plan = plan(args, job)?;
+    Outputs::new().folder("-o", Some(&plan.output), &export::WRITTEN)?.apart_from(&inputs)?;
     let report = train(&plan, &*corpus, job)?;
     if output.json {
         return output.document(&report);

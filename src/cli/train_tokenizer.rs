@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::extension::{Beside, Made, write_folder};
+use super::extension::{Beside, Made, WRITTEN, write_folder};
 use super::output::Output;
+use super::outputs::Outputs;
 use super::values::{DialectArg, reading};
 use crate::corpus::Conformers;
 use crate::design::compare::{Designed, compare, compare_with_design};
@@ -137,6 +138,7 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
             return Err(Error::input("--output", problem, "give another folder").into());
         }
     }
+    Outputs::new().folder("-o", Some(&args.output), &WRITTEN)?.apart_from(&args.corpus)?;
     let Some(base) = &args.base else { return scratch(&args, (kind, range), &*corpus, job, output) };
     let plan = plan(&args, base, (kind, range), job)?;
     for (option, _) in [(Parameter::Merges, args.merges.is_some()), (Parameter::Compare, args.compare)]

@@ -98,14 +98,6 @@ pub(super) fn is_stdout(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// Refuses a file where a folder is to be written.
-pub(super) fn check_folder(path: &Path) -> Result<(), Error> {
-    if path.exists() && !path.is_dir() {
-        return Err(Error::input(path.display(), "is a file", "give the name of a folder"));
-    }
-    Ok(())
-}
-
 /// A message of the library in which parameters are called as on the command line.
 pub(super) fn in_flags(message: &str) -> String {
     Parameter::ALL

@@ -1,17 +1,16 @@
 //! Tar archives: each regular member is a file, in the order of the archive.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
 
 use flate2::bufread::MultiGzDecoder;
 
 use super::damage::{damaged, read_error};
-use super::source::printable;
+use super::tar::{Kind, Member as TarMember, Tar};
 use super::{Context, Skipped};
-use crate::error::Result;
-use crate::io::{GZIP_MAGIC, drain};
+use crate::error::{Result, one_line};
+use crate::io::GZIP_MAGIC;
 
 const BUFFER_BYTES: usize = 64 << 10;
-const BLOCK_BYTES: u64 = 512;
 
 /// What an archive hands on.
 pub(super) enum Member<'a> {
@@ -31,24 +30,25 @@ pub(super) fn read(
     context: Context<'_>,
     each: &mut dyn FnMut(Member<'_>) -> Result<()>,
 ) -> Result<()> {
-    let mut archive = tar::Archive::new(EndMark { reader, zeros: 0 });
-    // Archives may be concatenated: go on after an end mark.
-    archive.set_ignore_zeros(true);
-    for entry in archive.entries().map_err(|e| read_error(name, e))? {
+    let mut archive = Tar::new(reader);
+    while let Some(member) = archive.next().map_err(|e| read_error(name, e))? {
         context.job.check()?;
-        let entry = entry.map_err(|e| read_error(name, e))?;
-        let member = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
-        let kind = entry.header().entry_type();
-        if kind.is_dir() || is_hidden(&member) {
+        let TarMember { name: member, kind } = member;
+        if kind == Kind::Folder || is_hidden(&member) {
             continue;
         }
-        let file = format!("{name}:{}", printable(member.trim_start_matches("./")));
-        if !(kind.is_file() || kind.is_contiguous() || kind.is_gnu_sparse()) {
-            let reason = "a link or device, not a file".to_owned();
-            each(Member::Skipped(Skipped { file, record: "member".to_owned(), reason }))?;
+        let file = format!("{name}:{}", one_line(member.trim_start_matches("./")));
+        let reason = match kind {
+            Kind::File => None,
+            Kind::Sparse => Some("a sparse member: write the archive without `--sparse`"),
+            Kind::Folder | Kind::Other => Some("a link or device, not a file"),
+        };
+        if let Some(reason) = reason {
+            let (record, reason) = ("member".to_owned(), reason.to_owned());
+            each(Member::Skipped(Skipped { file, record, reason }))?;
             continue;
         }
-        let mut content = BufReader::with_capacity(BUFFER_BYTES, entry);
+        let mut content = archive.content();
         if content.fill_buf().map_err(|e| read_error(&file, e))?.starts_with(&GZIP_MAGIC) {
             let mut content = BufReader::with_capacity(BUFFER_BYTES, MultiGzDecoder::new(content));
             each(Member::File(file, &mut content))?;
@@ -56,9 +56,7 @@ pub(super) fn read(
             each(Member::File(file, &mut content))?;
         }
     }
-    let mut end = archive.into_inner();
-    drain(&mut BufReader::new(&mut end)).map_err(|e| read_error(name, e))?;
-    if end.zeros < BLOCK_BYTES {
+    if !archive.has_end_mark() {
         return Err(damaged(name, "the archive has no end mark"));
     }
     Ok(())
@@ -69,22 +67,6 @@ fn is_hidden(member: &str) -> bool {
     member.split('/').any(|part| part.starts_with('.') && part != "." && part != "..")
 }
 
-/// Counts the zeros that a stream ends in: an archive ends in blocks of zeros, so one cut between two members does
-/// not go unseen.
-struct EndMark<'a> {
-    reader: &'a mut dyn BufRead,
-    zeros: u64,
-}
-
-impl Read for EndMark<'_> {
-    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
-        let n = self.reader.read(out)?;
-        let zeros = out[..n].iter().rev().take_while(|&&b| b == 0).count();
-        self.zeros = if zeros == n { self.zeros + n as u64 } else { zeros as u64 };
-        Ok(n)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,9 +74,9 @@ mod tests {
     use crate::job::Job;
 
     fn archive(members: &[(&str, &[u8])]) -> Vec<u8> {
-        let mut builder = tar::Builder::new(Vec::new());
+        let mut builder = ::tar::Builder::new(Vec::new());
         for (name, content) in members {
-            let mut header = tar::Header::new_gnu();
+            let mut header = ::tar::Header::new_gnu();
             header.set_size(content.len() as u64);
             header.set_mode(0o644);
             builder.append_data(&mut header, name, *content).unwrap();
@@ -129,7 +111,7 @@ mod tests {
     fn every_truncation_is_found() {
         let bytes = archive(&[("a", &[b'x'; 700]), ("b", b"y")]);
         let data = bytes.len() - 1024;
-        for length in (0..data + BLOCK_BYTES as usize).step_by(64) {
+        for length in (0..data + 512).step_by(64) {
             assert!(members(&bytes[..length]).is_err(), "cut to {length} of {}", bytes.len());
         }
         assert!(members(&bytes).is_ok());

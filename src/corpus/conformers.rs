@@ -18,6 +18,14 @@ pub trait Conformers: Sync {
     /// As [`read`](super::read()).
     fn read(&self, job: &Job, emit: &mut Emit<'_>) -> Result<ReadSummary>;
 
+    /// Refuses a source that is gone once it was read, such as a pipe.
+    ///
+    /// # Errors
+    /// If it is one.
+    fn can_be_read_again(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// The decimals of its coordinates, and how its texts are read.
     fn reading(&self) -> Reading {
         Reading::default()
@@ -36,6 +44,17 @@ pub struct Files {
 impl Conformers for Files {
     fn read(&self, job: &Job, emit: &mut Emit<'_>) -> Result<ReadSummary> {
         read(&self.inputs, &self.options, job, emit)
+    }
+
+    fn can_be_read_again(&self) -> Result<()> {
+        let gone = |path: &&PathBuf| std::fs::metadata(path).is_ok_and(|m| !m.is_file() && !m.is_dir());
+        match self.inputs.iter().find(gone) {
+            None => Ok(()),
+            Some(pipe) => {
+                let problem = "a pipe cannot be read twice, and it holds more than is kept in memory";
+                Err(crate::Error::input(pipe.display(), problem, "write it to a file first"))
+            }
+        }
     }
 
     fn reading(&self) -> Reading {

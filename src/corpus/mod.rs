@@ -31,6 +31,7 @@ mod source;
 pub mod split;
 #[cfg(feature = "hdf5")]
 pub mod store;
+mod tar;
 mod walk;
 mod xyz;
 
@@ -44,6 +45,7 @@ pub use split::Part;
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::{one_line, shortened_end, shortened_start};
 use crate::text::{Fixed, Reading, Written};
 
 /// One conformer: the coordinates of its heavy atoms and the text around them.
@@ -81,6 +83,19 @@ pub struct Skipped {
     pub record: String,
     /// Why.
     pub reason: String,
+}
+
+impl Skipped {
+    /// Characters of each part, where it is shown: inputs may be quoted in it.
+    const CHARACTERS: usize = 160;
+
+    /// As it is shown and reported: each part on one line of bounded length.
+    #[must_use]
+    pub fn shown(&self) -> Skipped {
+        let end = |text: &str| shortened_end(&one_line(text), Self::CHARACTERS);
+        let file = shortened_start(&one_line(&self.file), Self::CHARACTERS);
+        Skipped { file, record: end(&self.record), reason: end(&self.reason) }
+    }
 }
 
 /// What a reader hands on at a time: a few megabytes at most, in file order.

@@ -19,6 +19,9 @@ pub const SKIPPED_LISTED: usize = 1_000;
 /// The largest pickle that is read, in bytes: they are read whole.
 const MAX_PICKLE_BYTES: u64 = 2 << 30;
 
+/// The largest HDF5 file that is unpacked, in bytes: into a temporary file.
+const MAX_UNPACKED_BYTES: u64 = 8 << 30;
+
 /// What was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadSummary {
@@ -38,7 +41,7 @@ pub struct ReadSummary {
 ///
 /// Content decides how a file is read. What cannot be read of a file is skipped, counted and listed; so is a file of
 /// unknown content in a folder or an archive. Memory is bounded by a few blocks of text and by one pickle (2 GiB at
-/// most); HDF5 inside gzip or an archive goes through a temporary file.
+/// most); HDF5 inside gzip or an archive goes through a temporary file (8 GiB at most).
 ///
 /// # Errors
 /// - an input does not exist, or is a file of unknown content;
@@ -95,7 +98,7 @@ impl ReadSummary {
         self.conformers += batch.conformers.len() as u64;
         self.skipped += batch.skipped.len() as u64;
         let room = SKIPPED_LISTED - self.skipped_records.len();
-        self.skipped_records.extend(batch.skipped.iter().take(room).cloned());
+        self.skipped_records.extend(batch.skipped.iter().take(room).map(Skipped::shown));
         self.written = batch.conformers.iter().fold(self.written, |all, c| all.join(c.written));
     }
 
@@ -123,8 +126,12 @@ fn read_file(file: &InputFile, context: Context<'_>, emit: &mut Emit<'_>) -> Res
     let format = Format::of(&prefix);
     if format == Some(Format::Hdf5) && file.regular && !opened.compressed() {
         // HDF5 is read from its path; this pass only hashes.
+        let before = stamp(&file.path)?;
         let hash = opened.finish(file.name()).map_err(|e| read_error(&place, e))?;
         read_hdf5(&file.path, &place, context, emit)?;
+        if before != stamp(&file.path)? || before.0 != hash.bytes {
+            return Err(Error::input(place, "changed while it was read", "wait until it is written"));
+        }
         return Ok(hash);
     }
     let is_tar = source::is_tar(&prefix);
@@ -143,6 +150,12 @@ fn read_file(file: &InputFile, context: Context<'_>, emit: &mut Emit<'_>) -> Res
         return Err(Error::input(place, reason, KNOWN_FORMATS));
     }
     opened.finish(file.name()).map_err(|e| read_error(&place, e))
+}
+
+/// Size and time of the last change of a file.
+fn stamp(path: &Path) -> Result<(u64, Option<std::time::SystemTime>)> {
+    let metadata = std::fs::metadata(path).map_err(|e| Error::io(path, e))?;
+    Ok((metadata.len(), metadata.modified().ok()))
 }
 
 /// Reads a member of an archive, of any content but another archive.
@@ -207,19 +220,34 @@ fn read_hdf5(_: &Path, name: &str, _: Context<'_>, _: &mut Emit<'_>) -> Result<(
 /// The whole of a stream, of at most [`MAX_PICKLE_BYTES`].
 fn whole(reader: &mut dyn BufRead, name: &str, job: &Job) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    copy(reader, &mut bytes, name, job, MAX_PICKLE_BYTES)?;
+    copy(reader, name, job, MAX_PICKLE_BYTES, &mut |block| {
+        bytes.try_reserve(block.len()).map_err(|_| Error::input(name, "does not fit memory", ""))?;
+        bytes.extend_from_slice(block);
+        Ok(())
+    })?;
     Ok(bytes)
 }
 
 /// A stream as a temporary file, gone when dropped.
 fn spool(reader: &mut dyn BufRead, name: &str, job: &Job) -> Result<tempfile::NamedTempFile> {
-    let folder = std::env::temp_dir();
-    let mut file = tempfile::Builder::new().prefix("drift-").tempfile().map_err(|e| Error::io(&folder, e))?;
-    copy(reader, &mut file, name, job, u64::MAX)?;
+    // The kind alone: the whole error may name the temporary file.
+    let fail = |error: std::io::Error| {
+        let problem = format!("cannot be unpacked into {}: {}", std::env::temp_dir().display(), error.kind());
+        Error::input(name, problem, "unpack it first, or set TMPDIR to a folder with room")
+    };
+    let mut file = tempfile::Builder::new().prefix("drift-").tempfile().map_err(fail)?;
+    copy(reader, name, job, MAX_UNPACKED_BYTES, &mut |block| file.write_all(block).map_err(fail))?;
     Ok(file)
 }
 
-fn copy(reader: &mut dyn BufRead, out: &mut dyn Write, name: &str, job: &Job, limit: u64) -> Result<()> {
+/// Hands on a stream of at most `limit` bytes.
+fn copy(
+    reader: &mut dyn BufRead,
+    name: &str,
+    job: &Job,
+    limit: u64,
+    out: &mut dyn FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
     let mut copied = 0;
     loop {
         job.check()?;
@@ -230,10 +258,10 @@ fn copy(reader: &mut dyn BufRead, out: &mut dyn Write, name: &str, job: &Job, li
         }
         copied += n as u64;
         if copied > limit {
-            let problem = format!("larger than {} MiB", limit >> 20);
-            return Err(Error::input(name, problem, "is this the right file?"));
+            let problem = format!("larger than {} MiB unpacked", limit >> 20);
+            return Err(Error::input(name, problem, "is this the right file? if it is, unpack it first"));
         }
-        out.write_all(bytes).map_err(|e| Error::io(&std::env::temp_dir(), e))?;
+        out(bytes)?;
         reader.consume(n);
     }
 }

@@ -1,7 +1,8 @@
 //! SDF: molecules as MDL mol blocks, V2000 or V3000, with data items, ended by `$$$$`.
 //!
 //! The format is that of "CTfile Formats" (BIOVIA, 2020). Of a molecule its atoms and its name are read: the data item
-//! `canonical_smiles`, `smiles` or `SMILES`, else the title. Bonds are not: the order of atoms is the file's.
+//! `canonical_smiles`, `smiles` or `SMILES`, else the title. Bonds are not: the order of atoms is the file's. But atoms and
+//! bonds have to be as many as announced, and the mol block has to end with `M  END`.
 
 use std::borrow::Cow;
 use std::io;
@@ -18,6 +19,12 @@ use crate::text::elements::atomic_number;
 const NAMES: [&str; 3] = ["canonical_smiles", "smiles", "SMILES"];
 
 const V30: &str = "M  V30 ";
+
+/// The last line of a mol block.
+const END: &str = "M  END";
+
+/// The most atoms that a molecule may announce; V2000 has room for 999.
+const MAX_ATOMS: usize = 1_000_000;
 
 /// The longest V3000 line with its continuations, in bytes.
 const MAX_V30_BYTES: usize = 64 << 10;
@@ -132,11 +139,9 @@ impl Records<'_> {
     fn molecule(&mut self, header: &[String; 4], atoms: &mut Atoms) -> Result<(), Stop> {
         let counts = &header[3];
         if counts.ends_with("V3000") {
-            self.v3000_atoms(atoms)?;
+            self.v3000(atoms)?;
         } else if counts.ends_with("V2000") {
-            for _ in 0..v2000_count(counts)? {
-                push_v2000(atoms, &self.inner_line()?)?;
-            }
+            self.v2000(counts, atoms)?;
         } else {
             return Err(format!("no counts line of V2000 or V3000: {}", excerpt(counts.as_bytes())).into());
         }
@@ -147,14 +152,72 @@ impl Records<'_> {
         Ok(())
     }
 
+    /// Atoms, bonds and properties of a V2000 molecule.
+    fn v2000(&mut self, counts: &str, atoms: &mut Atoms) -> Result<(), Stop> {
+        let (atom_count, bond_count) = v2000_counts(counts)?;
+        for _ in 0..atom_count {
+            push_v2000(atoms, &self.inner_line()?)?;
+        }
+        for read in 0..bond_count {
+            let line = self.inner_line()?;
+            if !line.trim_start().starts_with(|c: char| c.is_ascii_digit()) {
+                return Err(format!("{bond_count} bonds announced, {read} found").into());
+            }
+        }
+        loop {
+            let line = self.inner_line()?;
+            if line.starts_with(END) {
+                return Ok(());
+            }
+            if line.starts_with('>') {
+                return Err("data items before `M  END`".to_owned().into());
+            }
+        }
+    }
+
+    /// The table of a V3000 molecule: counts, atoms, bonds, and what else it holds.
+    fn v3000(&mut self, atoms: &mut Atoms) -> Result<(), Stop> {
+        let (mut counts, mut bonds) = (None, None);
+        loop {
+            let line = self.v30_line()?;
+            let line = line.trim();
+            if let Some(rest) = line.strip_prefix("COUNTS ") {
+                counts = Some(v3000_counts(rest)?);
+            } else if let Some(block) = line.strip_prefix("BEGIN ").filter(|block| *block != "CTAB") {
+                let (atom_count, _) = counts.ok_or_else(|| format!("{block} before COUNTS"))?;
+                match block {
+                    "ATOM" if atoms.is_empty() => self.v3000_atoms(atom_count, atoms)?,
+                    "BOND" if bonds.is_none() => bonds = Some(self.v3000_block("END BOND")?),
+                    "ATOM" | "BOND" => return Err(format!("two blocks {block}").into()),
+                    _ => _ = self.v3000_block(&format!("END {block}"))?,
+                }
+            } else if line == "END CTAB" {
+                break;
+            }
+        }
+        let (atom_count, bond_count) = counts.ok_or_else(|| "no line COUNTS".to_owned())?;
+        let bonds = bonds.unwrap_or_default();
+        if atoms.len() != atom_count {
+            return Err(format!("{atom_count} atoms announced, {} found", atoms.len()).into());
+        }
+        if bonds != bond_count {
+            return Err(format!("{bond_count} bonds announced, {bonds} found").into());
+        }
+        // Templates and the like may follow.
+        while !self.inner_line()?.starts_with(END) {}
+        Ok(())
+    }
+
     /// The atom block of a V3000 molecule, `M  V30 index type x y z aamap …`.
-    fn v3000_atoms(&mut self, atoms: &mut Atoms) -> Result<(), Stop> {
-        while self.v30_line()?.trim() != "BEGIN ATOM" {}
+    fn v3000_atoms(&mut self, announced: usize, atoms: &mut Atoms) -> Result<(), Stop> {
         loop {
             let line = self.v30_line()?;
             let line = line.trim();
             if line == "END ATOM" {
                 return Ok(());
+            }
+            if atoms.len() == announced {
+                return Err(format!("{announced} atoms announced, more found").into());
             }
             match line.split_ascii_whitespace().collect::<Vec<_>>()[..] {
                 [_, symbol, x, y, z, ..] => push(atoms, (symbol, [x, y, z]))?,
@@ -163,13 +226,22 @@ impl Records<'_> {
         }
     }
 
+    /// Reads up to the end of a block; gives its lines.
+    fn v3000_block(&mut self, end: &str) -> Result<u64, Stop> {
+        let mut lines = 0;
+        while self.v30_line()?.trim() != end {
+            lines += 1;
+        }
+        Ok(lines)
+    }
+
     /// The next `M  V30` line without that mark, its continuations joined.
     fn v30_line(&mut self) -> Result<String, Stop> {
         let mut joined = String::new();
         loop {
             let line = self.inner_line()?;
             let Some(rest) = line.strip_prefix(V30) else {
-                return Err(format!("not a line of a V3000 atom block: {}", excerpt(line.as_bytes())).into());
+                return Err(format!("not a line of a V3000 block: {}", excerpt(line.as_bytes())).into());
             };
             let Some(start) = rest.trim_end().strip_suffix('-') else { return Ok(joined + rest) };
             if joined.len() + start.len() > MAX_V30_BYTES {
@@ -235,11 +307,34 @@ fn push_v2000(atoms: &mut Atoms, line: &str) -> Result<(), String> {
     by_fields.filter(Result::is_ok).or(by_columns).unwrap_or_else(|| Err(not_an_atom(line)))
 }
 
-/// The number of atoms of a V2000 counts line, in its first three columns.
-fn v2000_count(counts: &str) -> Result<usize, String> {
-    let columns = counts.get(0..3).and_then(|field| field.trim().parse().ok());
-    let free = || counts.split_ascii_whitespace().next().and_then(|field| field.parse().ok());
-    columns.or_else(free).ok_or_else(|| format!("no number of atoms: {}", excerpt(counts.as_bytes())))
+/// The numbers of atoms and bonds of a V2000 counts line, in its first columns, three each.
+fn v2000_counts(counts: &str) -> Result<(usize, usize), String> {
+    let column = |at: usize| counts.get(at..at + 3).and_then(|field| field.trim().parse().ok());
+    let columns = || Some((column(0)?, column(3)?));
+    let mut fields = counts.split_ascii_whitespace().map(|field| field.parse().ok());
+    let mut free = || Some((fields.next()??, fields.next()??));
+    let (atoms, bonds) = columns()
+        .or_else(&mut free)
+        .ok_or_else(|| format!("no numbers of atoms and bonds: {}", excerpt(counts.as_bytes())))?;
+    at_most(atoms, bonds)
+}
+
+/// The numbers of atoms and bonds of a V3000 line `COUNTS`.
+fn v3000_counts(counts: &str) -> Result<(usize, u64), String> {
+    let mut fields = counts.split_ascii_whitespace().map(|field| field.parse::<u64>().ok());
+    let (atoms, bonds) = (fields.next().flatten(), fields.next().flatten());
+    match (atoms.and_then(|n| usize::try_from(n).ok()), bonds) {
+        (Some(atoms), Some(bonds)) => at_most(atoms, bonds),
+        _ => Err(format!("no numbers of atoms and bonds: {}", excerpt(counts.as_bytes()))),
+    }
+}
+
+/// The same, unless there are too many atoms.
+fn at_most<T>(atoms: usize, bonds: T) -> Result<(usize, T), String> {
+    if atoms > MAX_ATOMS {
+        return Err(format!("{atoms} atoms; at most {MAX_ATOMS} are read"));
+    }
+    Ok((atoms, bonds))
 }
 
 #[cfg(test)]
@@ -331,12 +426,40 @@ mod tests {
     fn v3000_with_continuations() {
         let text = "title\n  x\n\n  0  0  0     0  0            999 V3000\nM  V30 BEGIN CTAB\nM  V30 COUNTS 3 1 0 0 0\n\
             M  V30 BEGIN ATOM\nM  V30 1 C 1.5 -2.00019 0 0 CFG=1\nM  V30 2 Se 0 -\nM  V30 1e1 \
-            -0.5 0\nM  V30 3 D 0 0 0 0\nM  V30 END ATOM\nM  V30 BEGIN BOND\nM  END\n";
+            -0.5 0\nM  V30 3 D 0 0 0 0\nM  V30 END ATOM\nM  V30 BEGIN BOND\n\
+            M  V30 1 1 1 2\nM  V30 END BOND\nM  V30 END CTAB\nM  END\n";
         let all = read_all(text);
         assert_eq!(all.skipped, []);
         assert_eq!(&*all.conformers[0].skeleton, "[C]<>[Se]<>");
         assert_eq!(all.conformers[0].coordinates, [[15_000, -20_001, 0], [0, 100_000, -5_000]]);
         let cut = &text[..text.find("M  V30 3").unwrap()];
         assert_eq!(read_all(cut).skipped[0].reason, "the molecule ends early");
+        for (from, to, reason) in [
+            ("COUNTS 3", "COUNTS 5", "5 atoms announced, 3 found"),
+            ("COUNTS 3", "COUNTS 2", "2 atoms announced, more found"),
+            ("COUNTS 3 1", "COUNTS 3 2", "2 bonds announced, 1 found"),
+            ("COUNTS 3 1", "COUNTS 50000000 1", "50000000 atoms; at most 1000000 are read"),
+            ("COUNTS 3 1", "COUNTS -3 1", "no numbers of atoms and bonds: `-3 1 0 0 0`"),
+            ("M  V30 COUNTS 3 1 0 0 0\n", "", "ATOM before COUNTS"),
+            ("M  V30 END BOND\n", "", "not a line of a V3000 block: `M  END`"),
+            ("M  END\n", "", "the molecule ends early"),
+        ] {
+            let all = read_all(&text.replace(from, to));
+            assert_eq!((all.conformers.len(), &*all.skipped[0].reason), (0, reason));
+        }
+    }
+
+    #[test]
+    fn v2000_is_whole() {
+        let whole = v2000("a", &[CARBON, CARBON], "");
+        assert_eq!(read_all(&whole).conformers.len(), 1);
+        for (from, to, reason) in [
+            ("  2  1  0", "  2  3  0", "3 bonds announced, 1 found"),
+            ("M  END\n", "", "the molecule ends early"),
+            ("M  END\n", "> <smiles>\nCC\n\n", "data items before `M  END`"),
+        ] {
+            let all = read_all(&(whole.replace(from, to) + &whole));
+            assert_eq!((all.conformers.len(), &*all.skipped[0].reason), (1, reason));
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, Read};
 
-use super::plain;
+use super::{plain, tar};
 
 /// How much of a stream is looked at to tell its format.
 pub(super) const PREFIX_BYTES: u64 = 64 << 10;
@@ -43,6 +43,9 @@ impl Format {
         if let [0x80, 2..=5, ..] = prefix {
             return Some(Format::Pickle);
         }
+        if is_old_pickle(prefix) {
+            return Some(Format::Pickle);
+        }
         if is_msgpack_map(prefix) {
             return Some(Format::Msgpack);
         }
@@ -70,6 +73,19 @@ impl Format {
     }
 }
 
+/// A pickle of protocol 0 or 1, which have no mark: a container that goes into the memo at once, or a class of those
+/// that pickles of molecules begin with.
+fn is_old_pickle(prefix: &[u8]) -> bool {
+    match prefix {
+        [b'(', b'd' | b'l' | b't', b'p', digit, ..] => digit.is_ascii_digit(),
+        [b'(', b'd' | b'l' | b't', b'q', ..] | [b'}' | b']' | b')', b'q', _, ..] => true,
+        [b'c', rest @ ..] => [&b"rdkit.Chem"[..], b"copy_reg\n", b"collections\n"]
+            .iter()
+            .any(|module| rest.starts_with(module)),
+        _ => false,
+    }
+}
+
 /// A map whose first key is a string; `prefix` may be all there is of it.
 fn is_msgpack_map(prefix: &[u8]) -> bool {
     let key = match prefix.first() {
@@ -81,9 +97,9 @@ fn is_msgpack_map(prefix: &[u8]) -> bool {
     matches!(key, Some(0xa0..=0xbf | 0xd9..=0xdb))
 }
 
-/// Whether a stream that begins with `prefix` is a tar archive (POSIX or GNU).
+/// Whether a stream that begins with `prefix` is a tar archive: POSIX and GNU say so, older ones have a checksum.
 pub(super) fn is_tar(prefix: &[u8]) -> bool {
-    prefix.get(257..262) == Some(b"ustar")
+    prefix.get(257..262) == Some(b"ustar") || prefix.first_chunk().is_some_and(tar::is_header)
 }
 
 /// The beginning of a stream, up to [`PREFIX_BYTES`]; to be chained before the rest.
@@ -91,12 +107,6 @@ pub(super) fn prefix(reader: &mut dyn BufRead) -> io::Result<Vec<u8>> {
     let mut prefix = Vec::new();
     reader.take(PREFIX_BYTES).read_to_end(&mut prefix)?;
     Ok(prefix)
-}
-
-/// A path or member name as messages and reports show it: on one line.
-pub(super) fn printable(name: &str) -> String {
-    let escaped = |c: char| if c.is_control() { c.escape_default().collect() } else { String::from(c) };
-    name.chars().map(escaped).collect()
 }
 
 #[cfg(test)]
@@ -109,6 +119,10 @@ mod tests {
         let cases: &[(&[u8], Option<Format>)] = &[
             (b"\x89HDF\r\n\x1a\n\0\0", Some(Format::Hdf5)),
             (b"\x80\x04\x95", Some(Format::Pickle)),
+            (b"(dp0\nVCCO\np1\n", Some(Format::Pickle)),
+            (b"}q\x00X\x03", Some(Format::Pickle)),
+            (b"crdkit.Chem.rdchem\nMol\n", Some(Format::Pickle)),
+            (b"(CCO)\n", None),
             (b"\x81\xa3CCO\x81", Some(Format::Msgpack)),
             (b"\xde\x03\xe8\xd9\x20", Some(Format::Msgpack)),
             (b"\x80\x81", None),

@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::Skipped;
-use super::source::printable;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, one_line};
 use crate::io::file_name;
 
 /// A file to read.
@@ -25,7 +24,7 @@ pub(super) struct InputFile {
 impl InputFile {
     /// The name in messages.
     pub(super) fn place(&self) -> String {
-        printable(&self.path.to_string_lossy())
+        one_line(&self.path.to_string_lossy())
     }
 
     /// The name in provenance: relative to the folder that was named, so that it does not matter where that lay.
@@ -91,7 +90,7 @@ fn walk(at: &Path, top: &Arc<Path>, files: &mut Vec<InputFile>, skipped: &mut Ve
             Ok(_) => "not a regular file".to_owned(),
             Err(error) => error.to_string(),
         };
-        let file = printable(&path.to_string_lossy());
+        let file = one_line(&path.to_string_lossy());
         skipped.push(Skipped { file, record: "file".to_owned(), reason });
     }
     Ok(())

@@ -141,7 +141,7 @@ impl Molecules {
         self.skipped += 1;
         if self.skipped_records.len() < SKIPPED_LISTED {
             let record = format!("line {line}");
-            self.skipped_records.push(Skipped { file: io::file_name(path), record, reason });
+            self.skipped_records.push(Skipped { file: io::file_name(path), record, reason }.shown());
         }
     }
 }

@@ -28,9 +28,12 @@ pub enum LineEnds {
     Any,
 }
 
+/// Bytes of a byte-order mark and a carriage return, which do not count.
+const MARKS: usize = 4;
+
 /// One line, without its end, and without the byte-order mark that may begin a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Line<'a> {
+pub struct BoundedLine<'a> {
     /// Up to the limit.
     pub bytes: &'a [u8],
     /// From 1.
@@ -59,7 +62,7 @@ impl<R: BufRead> BoundedLines<R> {
     ///
     /// # Errors
     /// If the stream cannot be read, or where [`LineEnds::Any`] refuses a line that is too long.
-    pub fn next_line(&mut self) -> io::Result<Option<Line<'_>>> {
+    pub fn next_line(&mut self) -> io::Result<Option<BoundedLine<'_>>> {
         self.line.clear();
         let (mut found, mut cut, mut read) = (false, false, 0);
         while !found {
@@ -78,7 +81,7 @@ impl<R: BufRead> BoundedLines<R> {
             self.returned = self.ends == LineEnds::Any && end.is_some_and(|end| available[end] == b'\r');
             found = end.is_some();
             let content = &available[..end.unwrap_or(available.len())];
-            let kept = content.len().min(self.limit - self.line.len());
+            let kept = content.len().min(self.limit.saturating_add(MARKS) - self.line.len());
             cut |= kept < content.len();
             self.line.extend_from_slice(&content[..kept]);
             let n = content.len() + usize::from(found);
@@ -95,7 +98,9 @@ impl<R: BufRead> BoundedLines<R> {
         self.number += 1;
         let line = if self.number == 1 { self.line.strip_prefix(b"\xef\xbb\xbf") } else { None };
         let line = line.unwrap_or(&self.line);
-        Ok(Some(Line { bytes: line.strip_suffix(b"\r").unwrap_or(line), number: self.number, cut }))
+        let line = if cut { line } else { line.strip_suffix(b"\r").unwrap_or(line) };
+        let bytes = &line[..line.len().min(self.limit)];
+        Ok(Some(BoundedLine { bytes, number: self.number, cut: cut || bytes.len() < line.len() }))
     }
 }
 

@@ -15,8 +15,8 @@ pub use input::{
     GZIP_MAGIC, Opened, Whole, decompressed, drain, hash_file, open, read_to_limit, read_whole, too_large,
 };
 pub use json::BoundedJson;
-pub use lines::{BoundedLines, Line, LineEnds};
-pub use output::{AtomicFile, write_all_atomic, write_atomic};
+pub use lines::{BoundedLine, BoundedLines, LineEnds};
+pub use output::{AtomicFile, OutputSet, check_file, check_folder, same_file, write_atomic};
 
 use crate::job::InputHash;
 

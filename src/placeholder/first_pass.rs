@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::sample::{Reservoir, key_of_place, key_of_text};
 use crate::corpus::{AtomOrder, Conformer, Conformers, Emit, ReadSummary};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::job::Job;
 use crate::text::skeleton::atoms;
 
@@ -81,6 +81,7 @@ impl FirstPass {
                 }
             }
             if blocks > KEPT_BLOCKS {
+                corpus.can_be_read_again()?;
                 kept = None;
             }
             if let Some(kept) = &mut kept {
@@ -93,10 +94,22 @@ impl FirstPass {
         Ok(FirstPass { summary, blocks, in_file_order, atoms: found, skeletons, sample, kept })
     }
 
+    /// The error of a corpus that was not the same again.
+    fn changed(&self, again: &ReadSummary) -> Error {
+        let pairs = self.summary.inputs.iter().zip(&again.inputs);
+        let input =
+            pairs.clone().find(|(first, second)| first != second).map(|(first, _)| first.name.as_str());
+        let problem = format!(
+            "changed while it was read: {} conformers the first time, {} the second",
+            self.summary.conformers, again.conformers
+        );
+        Error::input(input.unwrap_or("the corpus"), problem, "it is read twice: wait until it is written")
+    }
+
     /// Hands the corpus out again, from memory or from where it came.
     ///
     /// # Errors
-    /// As [`Conformers::read`].
+    /// As [`Conformers::read`]; if it is not what the first pass saw.
     pub(super) fn again(
         &self,
         corpus: &dyn Conformers,
@@ -113,7 +126,9 @@ impl FirstPass {
             }
             None => {
                 let emit: &mut Emit<'_> = &mut |batch| each(&batch.conformers);
-                corpus.read(job, emit).map(|_| ())
+                // A pipe that was read to its end has nothing left.
+                let again = corpus.read(job, emit)?;
+                if again == self.summary { Ok(()) } else { Err(self.changed(&again)) }
             }
         }
     }

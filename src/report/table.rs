@@ -6,6 +6,8 @@ use comfy_table::{
     Width,
 };
 
+use crate::error::one_line;
+
 /// Spaces between columns.
 const GAP: usize = 2;
 
@@ -100,14 +102,14 @@ impl Table {
     }
 
     fn push<C: Into<String>>(&mut self, cells: impl IntoIterator<Item = C>, strong: bool) -> &mut Self {
-        let cells = cells.into_iter().map(Into::into).collect();
+        let cells = cells.into_iter().map(|cell| lines_shown(&cell.into())).collect();
         self.rows.push(Row { cells, strong });
         self
     }
 
     /// Adds a line below the table.
     pub fn note(&mut self, line: impl Into<String>) -> &mut Self {
-        self.notes.push(line.into());
+        self.notes.push(one_line(&line.into()));
         self
     }
 
@@ -198,6 +200,11 @@ impl Table {
         }
         table
     }
+}
+
+/// What comes from inputs, names above all, must not move the cursor; line breaks are for tables to use.
+fn lines_shown(text: &str) -> String {
+    text.split('\n').map(one_line).collect::<Vec<_>>().join("\n")
 }
 
 fn styled(text: &str, strong: bool, terminal: Terminal) -> Cell {

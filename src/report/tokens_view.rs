@@ -1,6 +1,7 @@
 //! Tokens aligned for reading: pieces above, FREE and COPY marks below.
 
 use super::table::Terminal;
+use crate::error::is_unseen;
 use crate::tokenizer::{Class, Token};
 
 /// Columns where the terminal does not say.
@@ -51,8 +52,13 @@ fn visible(c: char) -> char {
         ' ' => '␣',
         '\n' => '⏎',
         '\t' => '⇥',
-        c if c.is_control() => '�',
-        c => c,
+        c => {
+            if is_unseen(c) {
+                '�'
+            } else {
+                c
+            }
+        }
     }
 }
 

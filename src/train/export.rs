@@ -8,9 +8,10 @@ use serde_json::{Value, json};
 
 use super::parameters::ParameterLayout;
 use super::report::TrainReport;
+use crate::checkpoint::{CONFIG, GENERATION_CONFIG, RECIPE, TOKENIZER_CONFIG};
 use crate::design::extension::config::tokenizer_config;
 use crate::error::{Error, Result};
-use crate::io::write_atomic;
+use crate::io::OutputSet;
 use crate::model::Config;
 use crate::tokenizer::Named;
 
@@ -39,7 +40,14 @@ pub struct Companions<'c> {
     pub begin: Option<&'c Named>,
 }
 
-/// Writes all files of a checkpoint; the weights last, so that they stand for the whole.
+/// The file of the weights.
+const WEIGHTS: &str = "model.safetensors";
+
+/// Every file of a checkpoint, and of a training that can go on.
+pub const WRITTEN: [&str; 7] =
+    ["tokenizer.json", TOKENIZER_CONFIG, CONFIG, GENERATION_CONFIG, RECIPE, WEIGHTS, super::state::FILE];
+
+/// Writes all files of a checkpoint or none; the weights last, so that they stand for the whole.
 ///
 /// # Errors
 /// If the folder cannot be made or written to.
@@ -50,22 +58,23 @@ pub fn write(
     companions: &Companions<'_>,
     report: &TrainReport,
 ) -> Result<()> {
-    std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
-    let file = |name: &str, bytes: &[u8]| write_atomic(&folder.join(name), bytes);
-    let document = |name: &str, value: &Value| file(name, format!("{value:#}\n").as_bytes());
+    let mut files = OutputSet::new();
+    files.folder(folder)?;
+    let mut file = |name: &str, bytes: &[u8]| files.put(&folder.join(name), bytes);
+    let document = |value: &Value| format!("{value:#}\n").into_bytes();
     file("tokenizer.json", companions.tokenizer_json)?;
     let mut config = tokenizer_config(companions.tokenizer_config);
     config["eos_token"] = companions.end.text.as_str().into();
-    document("tokenizer_config.json", &config)?;
-    file("config.json", companions.config.to_json().as_bytes())?;
+    file(TOKENIZER_CONFIG, &document(&config))?;
+    file(CONFIG, companions.config.to_json().as_bytes())?;
     let mut generation = json!({ "eos_token_id": companions.end.id });
     if let Some(begin) = companions.begin {
         generation["bos_token_id"] = begin.id.into();
     }
-    document("generation_config.json", &generation)?;
+    file(GENERATION_CONFIG, &document(&generation))?;
     let refuse =
         |e: &dyn std::fmt::Display| Error::input(folder.display(), format!("cannot be written: {e}"), "");
-    document("recipe.json", &serde_json::to_value(report).map_err(|e| refuse(&e))?)?;
+    file(RECIPE, &document(&serde_json::to_value(report).map_err(|e| refuse(&e))?))?;
     let bytes: Vec<u8> = weights.iter().flat_map(|&value| bf16(value).to_le_bytes()).collect();
     let views = layout.parameters.iter().map(|parameter| {
         let bytes = &bytes[2 * parameter.range.start..2 * parameter.range.end];
@@ -75,5 +84,6 @@ pub fn write(
     let views = views.collect::<Result<Vec<_>>>()?;
     // transformers refuses files without a format.
     let metadata = HashMap::from([("format".to_owned(), "pt".to_owned())]);
-    file("model.safetensors", &serialize(views, Some(metadata)).map_err(|e| refuse(&e))?)
+    file(WEIGHTS, &serialize(views, Some(metadata)).map_err(|e| refuse(&e))?)?;
+    files.commit()
 }

@@ -380,9 +380,9 @@ fn a_folder_that_may_not_be_written_to_is_refused() {
         return;
     }
     let line = refused(&folder, &["mine", "rows.jsonl", "-o", "locked/x.h5"]);
-    assert_eq!(line, "locked/x.h5: cannot be written: permission denied");
+    assert_eq!(line, "locked/x.h5: Permission denied; give another place, or yourself the permission");
     let line = refused(&folder, &["fit", "--corpus", "rows.jsonl", "--no-classes", "-o", "locked"]);
-    assert!(line.contains("cannot be written: permission denied"), "{line}");
+    assert!(line.contains("locked: Permission denied; "), "{line}");
 }
 
 #[cfg(target_os = "linux")]
@@ -390,13 +390,136 @@ fn a_folder_that_may_not_be_written_to_is_refused() {
 fn a_full_disk_is_an_error() {
     let folder = Folder::new();
     folder.file("rows.jsonl", ROW);
-    for arguments in
-        [&["mine", "rows.jsonl"][..], &["mine", "rows.jsonl", "-o", "-"], &["inspect", "[C]<1,2,3>"]]
-    {
+    for arguments in [
+        &["mine", "rows.jsonl"][..],
+        &["mine", "rows.jsonl", "-o", "-"],
+        &["inspect", "[C]<1,2,3>"],
+        &["--help"],
+        &["fit", "--help"],
+        &["--version"],
+    ] {
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
         let output = program().args(arguments).current_dir(folder.path()).stdout(full).output().unwrap();
-        assert_eq!(refusal(output.into(), 2), "stdout: No space left on device (os error 28)");
+        assert_eq!(
+            refusal(output.into(), 2),
+            "stdout: No space left on device; make room, or give another place"
+        );
     }
+}
+
+/// A limit on the size of files, which is what a full disk looks like to a program.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_disk_that_fills_up_leaves_what_was_there() {
+    let folder = Folder::new();
+    // So many different numbers that neither store nor page is small.
+    let number = |index: usize| format!("{}.{:04}", index % 10, index * 7919 % 10_000);
+    let block = |index: usize| format!("[C]<{},{},{}>", number(index), number(index + 1), number(index + 2));
+    let rows: String = (0..9_000).map(|index| row(&block(index)) + "\n").collect();
+    folder.file("rows.jsonl", rows);
+    for (name, option) in [("old.h5", "-o"), ("old.html", "--html")] {
+        folder.file(name, "old");
+        let script = format!("trap '' XFSZ; ulimit -f 8; exec \"$0\" mine rows.jsonl {option} {name}");
+        let program = env!("CARGO_BIN_EXE_drift");
+        let output = std::process::Command::new("sh")
+            .args(["-c", &script, program])
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        let line = refusal(output.into(), 2);
+        assert_eq!(line, format!("{name}: File too large; make room, or give another place"));
+        assert_eq!(folder.read(name), b"old");
+    }
+    assert_eq!(folder.listing().len(), 3, "{:?}", folder.listing());
+}
+
+#[test]
+fn outputs_are_checked_before_the_first_second_of_work() {
+    let folder = Folder::new();
+    folder.file("rows.jsonl", ROW);
+    folder.file("out/record.json/x", "");
+    folder.file("trained/tokenizer.json/x", "");
+    for (arguments, line) in [
+        (
+            vec!["mine", "rows.jsonl", "-o", "x", "--html", "./x"],
+            "./x: would be written by -o and by --html; give them different names",
+        ),
+        (
+            vec!["mine", "rows.jsonl", "-o", "rows.jsonl"],
+            "rows.jsonl: is an input, which -o would overwrite; give another name",
+        ),
+        (vec!["eval", "--texts", "none/x.jsonl"], "none/x.jsonl: there is no folder none; make it first"),
+        (
+            vec!["eval", "--texts", "x", "--trace", "x"],
+            "x: would be written by --texts and by --trace; give them different names",
+        ),
+        (vec!["eval", "-o", "out"], "out/record.json: is a folder; give the name of a file"),
+        (
+            vec!["eval", "-o", "rows.jsonl/x"],
+            "rows.jsonl/x: cannot be made: rows.jsonl is a file; give another folder",
+        ),
+        (
+            vec!["train-tokenizer", "--base", "qwen-like", "--tokens-per-block", "9", "-o", "trained"],
+            "trained/tokenizer.json: is a folder; give the name of a file",
+        ),
+        (
+            vec!["train-model", "--tokenizer", "qwen-like", "--arch", "qwen3", "-o", "trained"],
+            "trained/tokenizer.json: is a folder; give the name of a file",
+        ),
+    ] {
+        assert_eq!(refused(&folder, &arguments), line);
+    }
+}
+
+/// A file is as readable as the user's mask makes any other; a link stays a link.
+#[cfg(unix)]
+#[test]
+fn outputs_are_made_as_the_user_makes_files() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new();
+    folder.file("rows.jsonl", ROW);
+    folder.file("far/x", "");
+    std::os::unix::fs::symlink("far/store.h5", folder.path().join("link.h5")).unwrap();
+    for (mask, mode) in [("077", 0o600), ("022", 0o644), ("002", 0o664)] {
+        let script = format!("umask {mask}; rm -f far/store.h5; exec \"$0\" mine rows.jsonl -o link.h5");
+        let program = env!("CARGO_BIN_EXE_drift");
+        let status = std::process::Command::new("sh")
+            .args(["-c", &script, program])
+            .current_dir(folder.path())
+            .stdout(std::process::Stdio::null())
+            .status()
+            .unwrap();
+        assert!(status.success());
+        let made = std::fs::metadata(folder.path().join("far/store.h5")).unwrap();
+        assert_eq!(made.permissions().mode() & 0o777, mode, "umask {mask}");
+        assert!(std::fs::symlink_metadata(folder.path().join("link.h5")).unwrap().is_symlink());
+    }
+}
+
+/// Names and texts of inputs must not steer the terminal.
+#[test]
+fn control_characters_of_inputs_do_not_reach_the_terminal() {
+    let folder = Folder::new();
+    let steering = "\u{1b}[2J\u{202e}";
+    folder.file("rows.jsonl", format!("{ROW}\n{{\"{steering}\": 1}}\n"));
+    folder.file(&format!("{steering}.jsonl"), format!("{ROW}\n{{}}\n"));
+    let name = format!("{steering}.jsonl");
+    let plain = |ran: Ran| {
+        for text in [ran.text(), &ran.stderr] {
+            assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text:?}");
+        }
+        ran
+    };
+    assert_eq!(plain(folder.drift(&["mine", "rows.jsonl", &name])).code, Some(0));
+    let ran = plain(folder.drift(&["mine", &format!("{steering}none")]));
+    assert!(ran.stderr.contains(r"\u{1b}[2J\u{202e}none: no such file"), "{}", ran.stderr);
+    let text = format!("[C]<1,2,3>{steering}");
+    assert_eq!(plain(folder.drift(&["inspect", &text])).code, Some(0));
+    folder.file(
+        "generated.jsonl",
+        serde_json::json!({"text": format!("[C]<0.1{steering},2,3>"), "smiles": "C"}).to_string(),
+    );
+    plain(folder.drift(&["audit", "--dialect", "fixed", "generated.jsonl"]));
 }
 
 #[cfg(unix)]

@@ -18,6 +18,7 @@ mod eval;
 mod extended;
 mod generate;
 mod hdf5;
+mod hdf5_mutants;
 mod inspect;
 mod limits;
 mod merges;

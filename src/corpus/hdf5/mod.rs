@@ -6,17 +6,33 @@
 //! | SPICE (doi 10.5281/zenodo.8222043) | groups with `conformations` and `atomic_numbers` | f32 or f64 `[M, N, 3]`, bohr |
 //! | ANI-1x (doi 10.6084/m9.figshare.10047041) | groups with `coordinates` and `atomic_numbers` | f32 `[M, N, 3]`, Å |
 //!
-//! Datasets are read in slices, so memory does not grow with the file; rust-hdf5 keeps a list of all its objects.
+//! Datasets are read in slices, so memory does not grow with the file, but for a list of all its links.
+//!
+//! rust-hdf5 reads the data. What there is to read is found out by a walk of drift's own (`structure`), so that nothing
+//! damaged, linked or missing is left out in silence.
 
+mod blocks;
+mod chunks;
+mod damaged;
+mod header;
+mod heap;
+mod links;
 mod molecules;
 mod store;
 mod stream;
+mod structure;
 mod superblock;
+mod tree;
 
+use std::cell::RefCell;
 use std::fs::File;
 use std::path::Path;
 
-use rust_hdf5::{DatatypeMessage, H5Dataset, H5File, Hdf5Error};
+use rust_hdf5::{ChunkIndex, DatatypeMessage, H5Dataset, H5File, Hdf5Error};
+
+use blocks::Blocks;
+use damaged::Checked;
+use structure::{Refused, Structure};
 
 use super::store::layout;
 use super::{Context, Emit};
@@ -32,12 +48,12 @@ const MAX_RATIO: u64 = 1100;
 /// Reads the conformers of the HDF5 file at `path`; `name` is what messages call it.
 ///
 /// # Errors
-/// If it is truncated or corrupt, or in no known layout, or written by a newer drift.
+/// If it is truncated or damaged, in no known layout, written by a newer drift, or keeps data in other files.
 pub fn read(path: &Path, name: &str, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
-    let len = checked_len(path, name)?;
+    let (structure, len) = walk(path, name)?;
     let options = H5File::options().best_effort_locking();
     let file = options.open(path).map_err(|e| unreadable(name, &e))?;
-    let container = Container { name, file, len };
+    let container = Container { name, file, len, structure: RefCell::new(structure) };
     match container.schema()? {
         None => molecules::read(&container, context, emit),
         Some(schema) if schema == layout::SCHEMA => store::read(&container, context, emit),
@@ -49,22 +65,32 @@ pub fn read(path: &Path, name: &str, context: Context<'_>, emit: &mut Emit<'_>) 
     }
 }
 
-/// The size of the file in bytes, no smaller than what it says itself.
-fn checked_len(path: &Path, name: &str) -> Result<u64> {
+/// The links of the file, and its size in bytes.
+fn walk(path: &Path, name: &str) -> Result<(Structure, u64)> {
     let fail = |e| Error::io(path, e);
     let mut file = File::open(path).map_err(fail)?;
-    let declared = superblock::declared_len(&mut file).map_err(fail)?;
+    let superblock = superblock::read(&mut file).map_err(fail)?;
+    let Some(superblock) = superblock else { return Err(unreadable(name, "no superblock")) };
+    let superblock = superblock.map_err(|e| unreadable(name, e))?;
     let len = file.metadata().map_err(fail)?.len();
-    match declared {
-        Some(declared) if declared > len => {
-            let problem = format!("truncated: {len} of {declared} bytes are there");
-            Err(Error::input(name, problem, "fetch it again"))
-        }
-        _ => Ok(len),
+    let declared = superblock.start.saturating_add(superblock.end);
+    if declared > len {
+        let problem = format!("truncated: {len} of {declared} bytes are there");
+        return Err(Error::input(name, problem, "fetch it again"));
     }
+    let blocks = Blocks::new(file, superblock.start, superblock.end);
+    let structure = Structure::read(blocks, &superblock).map_err(|refused| {
+        let Refused { path, problem, is_elsewhere } = refused;
+        let place = if path.is_empty() { name.to_owned() } else { format!("{name}: /{path}") };
+        match is_elsewhere {
+            true => Error::input(place, problem, "copy it into one file, `h5repack` does"),
+            false => unreadable(&place, problem),
+        }
+    })?;
+    Ok((structure, len))
 }
 
-fn unreadable(name: &str, error: &Hdf5Error) -> Error {
+fn unreadable(name: &str, error: impl std::fmt::Display) -> Error {
     Error::input(name, format!("not a readable HDF5 file: {error}"), "is it whole?")
 }
 
@@ -75,12 +101,16 @@ struct Container<'a> {
     file: H5File,
     /// Bytes.
     len: u64,
+    structure: RefCell<Structure>,
 }
 
 impl Container<'_> {
     /// The attribute `schema` if it is one of drift's.
     fn schema(&self) -> Result<Option<String>> {
         let attributes = self.file.attr_names().map_err(|e| self.unreadable(&e))?;
+        if let Some(reason) = self.file.attrs_unreadable_reason().map_err(|e| self.unreadable(&e))? {
+            return Err(unreadable(self.name, format!("its attributes: {reason}")));
+        }
         if !attributes.iter().any(|a| a == "schema") {
             return Ok(None);
         }
@@ -105,8 +135,42 @@ impl Container<'_> {
         Error::input(format!("{}: /{dataset}", self.name), problem, "is the file damaged?")
     }
 
-    /// Opens a dataset whose chunks can be held and whose size is possible.
+    /// Checks that a dataset is understood and its data are there; of chunks, see also
+    /// [`check_chunks`](Self::check_chunks).
+    fn check(&self, path: &str) -> Checked<()> {
+        self.structure.borrow_mut().check(path)
+    }
+
+    /// Checks that the chunks of some rows are there, where the index alone does not say so.
+    fn check_chunks(&self, dataset: &H5Dataset, path: &str, first: usize, rows: usize) -> Result<()> {
+        match dataset.chunk_index().map_err(|e| self.unreadable(&e))? {
+            None | Some(ChunkIndex::BtreeV1) => return Ok(()),
+            Some(_) => {}
+        }
+        let (shape, chunk) = (dataset.shape(), dataset.chunk_dims().unwrap_or_default());
+        let Some(&along) = chunk.first().filter(|_| chunk.len() == shape.len() && !chunk.contains(&0)) else {
+            return Err(self.inconsistent(path, "chunks without a size"));
+        };
+        let others: Vec<usize> =
+            shape.iter().zip(&chunk).skip(1).map(|(&shape, &chunk)| shape.div_ceil(chunk)).collect();
+        let each: usize = others.iter().product();
+        for row in first / along..(first + rows).div_ceil(along) {
+            for mut at in 0..each {
+                let mut coordinates = vec![row; chunk.len()];
+                for (coordinate, &count) in coordinates[1..].iter_mut().zip(&others).rev() {
+                    (*coordinate, at) = (at % count, at / count);
+                }
+                if dataset.read_chunk_raw_at(&coordinates).is_err() {
+                    return Err(self.inconsistent(path, format!("chunk {coordinates:?} is not there")));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens a dataset whose data are there, whose chunks can be held and whose size is possible.
     fn open(&self, path: &str) -> Result<H5Dataset> {
+        self.check(path).map_err(|e| self.inconsistent(path, e))?;
         let dataset = self.file.dataset(path).map_err(|e| self.unreadable(&e))?;
         let bytes = |shape: &[usize]| {
             shape.iter().try_fold(dataset.element_size() as u64, |bytes, &d| bytes.checked_mul(d as u64))

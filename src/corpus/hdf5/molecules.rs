@@ -1,10 +1,13 @@
 //! Reads SPICE and ANI-1x: a group per molecule.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use rust_hdf5::{DatatypeMessage, H5Dataset, Hdf5Error};
+use rust_hdf5::format::messages::datatype::IeeeFormat;
+use rust_hdf5::{H5Dataset, Hdf5Error};
 
 use super::Container;
+use super::structure::{Kind, Structure};
 use crate::corpus::atoms::Atoms;
 use crate::corpus::collect::Collector;
 use crate::corpus::{Conformer, Context, Emit};
@@ -25,32 +28,84 @@ const MAX_ATOMS: usize = 1 << 17;
 /// Atoms that are read at a time: 1.5 MB in double precision.
 const SLICE_ATOMS: usize = 1 << 16;
 
-/// Reads all molecules, in the order of their groups' names. A bad conformer or group is skipped.
+/// Reads all molecules, in the order of their groups' names. A bad conformer or group is skipped, and so is every link
+/// that leads to nothing that is read.
 ///
 /// # Errors
 /// If no group has one of the layouts, a unit is unknown, or the file is damaged.
 pub(super) fn read(container: &Container<'_>, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
-    let mut paths = container.file.dataset_names();
-    paths.sort_unstable();
-    let out = Collector::new(container.name.to_owned(), context, emit);
-    let mut reader = Reader { container, atoms: Atoms::new(context.options), out };
-    let mut groups = 0;
-    for path in paths.iter().filter(|p| p.rsplit('/').next() == Some(NUMBERS)) {
-        // Empty at the root, else with the `/` at its end.
-        let group = &path[..path.len() - NUMBERS.len()];
-        let has = |dataset: &str| paths.binary_search(&format!("{group}{dataset}")).is_ok();
-        if let Some((dataset, angstrom)) = COORDINATES.into_iter().find(|(dataset, _)| has(dataset)) {
-            groups += 1;
-            context.job.check()?;
-            let smiles = has("smiles").then(|| format!("{group}smiles"));
-            reader.group(group, &format!("{group}{dataset}"), angstrom, smiles)?;
-        }
-    }
-    if groups == 0 {
+    let entries = entries(&container.structure.borrow());
+    if !entries.iter().any(|entry| matches!(entry.content, Content::Molecule { .. } | Content::Part(_))) {
         let problem = "an HDF5 file without molecules in a known layout";
         return Err(Error::input(container.name, problem, "drift reads its own stores, SPICE and ANI-1x"));
     }
+    let out = Collector::new(container.name.to_owned(), context, emit);
+    let mut reader = Reader { container, atoms: Atoms::new(context.options), out };
+    for Entry { path, content } in entries {
+        context.job.check()?;
+        let title = path.trim_end_matches('/');
+        let skipped = match content {
+            Content::Molecule { dataset, angstrom, smiles } => {
+                let smiles = smiles.then(|| format!("{path}smiles"));
+                reader.group(&path, &format!("{path}{dataset}"), angstrom, smiles)?;
+                continue;
+            }
+            Content::Part(reason) => (format!("group {title}"), reason.to_owned()),
+            Content::Nothing => (format!("group {title}"), format!("neither coordinates nor `{NUMBERS}`")),
+            Content::Unread(reason) => (format!("link {title}"), reason),
+        };
+        reader.out.push(Err(skipped.1), || skipped.0.clone())?;
+    }
     reader.out.finish()
+}
+
+/// Something of the file that is a record, or may have been.
+struct Entry {
+    /// Of a group it ends with `/`, but for the root's, which is empty.
+    path: String,
+    content: Content,
+}
+
+enum Content {
+    /// Both datasets: that of coordinates, Å in its unit, and whether there is a SMILES.
+    Molecule { dataset: &'static str, angstrom: f64, smiles: bool },
+    /// One of the two datasets: which is missing.
+    Part(&'static str),
+    /// A group without groups, and without either.
+    Nothing,
+    /// A link that is not read, and why.
+    Unread(String),
+}
+
+/// What the links of a file come to, sorted by path.
+fn entries(structure: &Structure) -> Vec<Entry> {
+    let parent = |path: &str| path.rsplit_once('/').map_or_else(String::new, |(parent, _)| parent.to_owned());
+    let groups = structure.objects.iter().filter(|object| object.kind == Kind::Group);
+    let with_groups: HashSet<String> = groups.clone().map(|object| parent(&object.path)).collect();
+    let mut entries = Vec::new();
+    for path in std::iter::once("").chain(groups.map(|group| group.path.as_str())) {
+        let is_leaf = !path.is_empty() && !with_groups.contains(path);
+        let path = if path.is_empty() { String::new() } else { format!("{path}/") };
+        let has = |dataset: &str| structure.get(&format!("{path}{dataset}")).is_some();
+        let coordinates = COORDINATES.into_iter().find(|(dataset, _)| has(dataset));
+        let content = match (coordinates, has(NUMBERS)) {
+            (Some((dataset, angstrom)), true) => {
+                Content::Molecule { dataset, angstrom, smiles: has("smiles") }
+            }
+            (Some(_), false) => Content::Part("coordinates without `atomic_numbers`"),
+            (None, true) => Content::Part("`atomic_numbers` without coordinates"),
+            (None, false) if is_leaf => Content::Nothing,
+            (None, false) => continue,
+        };
+        entries.push(Entry { path, content });
+    }
+    for object in &structure.objects {
+        if let Kind::Unread(reason) = &object.kind {
+            entries.push(Entry { path: object.path.clone(), content: Content::Unread(reason.clone()) });
+        }
+    }
+    entries.sort_by(|a, b| a.path.cmp(&b.path));
+    entries
 }
 
 struct Reader<'a, 'e> {
@@ -71,6 +126,8 @@ struct Group {
     molecule: Arc<str>,
     numbers: Vec<u8>,
     coordinates: H5Dataset,
+    /// Of the coordinates.
+    path: String,
     conformers: usize,
     float: Float,
     /// Å in the unit of the coordinates.
@@ -105,7 +162,14 @@ impl Reader<'_, '_> {
         angstrom: f64,
         smiles: Option<String>,
     ) -> Result<Result<Group, String>> {
-        let numbers = match self.numbers(&format!("{path}{NUMBERS}"))? {
+        let numbers = format!("{path}{NUMBERS}");
+        for needed in [Some(numbers.as_str()), Some(dataset), smiles.as_deref()].into_iter().flatten() {
+            if let Err(damaged) = self.container.check(needed) {
+                let name = needed.rsplit('/').next().unwrap_or(needed);
+                return Ok(Err(format!("`{name}`: {damaged}")));
+            }
+        }
+        let numbers = match self.numbers(&numbers)? {
             Ok(numbers) => numbers,
             Err(reason) => return Ok(Err(reason)),
         };
@@ -118,13 +182,14 @@ impl Reader<'_, '_> {
             }
         };
         let float = match coordinates.datatype().map_err(|e| self.container.unreadable(&e))? {
-            DatatypeMessage::FloatingPoint { size: 4, .. } => Float::Single,
-            DatatypeMessage::FloatingPoint { size: 8, .. } => Float::Double,
+            float if float.ieee_format() == Some(IeeeFormat::Binary32) => Float::Single,
+            float if float.ieee_format() == Some(IeeeFormat::Binary64) => Float::Double,
             other => return Ok(Err(format!("`{dataset}` holds {other}, not floats of 4 or 8 bytes"))),
         };
         let angstrom = self.unit(&coordinates, dataset)?.unwrap_or(angstrom);
         let molecule = self.title(smiles)?.unwrap_or_else(|| path.trim_end_matches('/').into());
-        Ok(Ok(Group { molecule, numbers, coordinates, conformers, float, angstrom }))
+        let path = dataset.to_owned();
+        Ok(Ok(Group { molecule, numbers, coordinates, path, conformers, float, angstrom }))
     }
 
     /// The atomic numbers; the inner error is why the group is skipped.
@@ -147,6 +212,9 @@ impl Reader<'_, '_> {
     /// Å in the unit that the attribute `units` names, if there is one.
     fn unit(&self, dataset: &H5Dataset, path: &str) -> Result<Option<f64>> {
         let attributes = dataset.attr_names().map_err(|e| self.container.unreadable(&e))?;
+        if let Some(reason) = dataset.attrs_unreadable_reason().map_err(|e| self.container.unreadable(&e))? {
+            return Err(self.container.inconsistent(path, format!("its attributes: {reason}")));
+        }
         if !attributes.iter().any(|a| a == "units") {
             return Ok(None);
         }
@@ -180,6 +248,7 @@ impl Reader<'_, '_> {
     /// The positions of `count` conformers; single precision widened, which loses nothing.
     fn slice(&self, group: &Group, first: usize, count: usize) -> Result<Vec<f64>> {
         let (start, shape) = ([first, 0, 0], [count, group.numbers.len(), 3]);
+        self.container.check_chunks(&group.coordinates, &group.path, first, count)?;
         let values = match group.float {
             Float::Double => group.coordinates.read_slice(&start, &shape),
             Float::Single => group

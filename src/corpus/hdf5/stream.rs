@@ -31,6 +31,7 @@ pub(super) fn slice<T: H5Type>(
     start: usize,
     rows: usize,
 ) -> Result<Vec<T>> {
+    container.check_chunks(dataset, field.path, start, rows)?;
     let values = match field.width {
         1 => dataset.read_slice(&[start], &[rows]),
         width => dataset.read_slice(&[start, 0], &[rows, width]),

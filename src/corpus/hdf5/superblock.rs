@@ -1,44 +1,141 @@
-//! Where an HDF5 file says that it ends. libhdf5 refuses a file that is shorter; rust-hdf5 reads on as long as what it
-//! needs is there, so that a file cut in a dataset nobody asks for would pass.
+//! The superblock: where an HDF5 file begins and ends, and where its root group is.
+//!
+//! libhdf5 refuses a file that is shorter than it says; rust-hdf5 reads on as long as what it needs is there, so that a
+//! file cut in a dataset nobody asks for would pass.
 //!
 //! Source: HDF5 File Format Specification 3.0, section II.A (superblock versions 0 to 3).
 
+use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
+
+use rust_hdf5::format::checksum::checksum_metadata;
+
+use super::blocks::UNDEFINED;
+use super::damaged::{Checked, bad};
+use crate::corpus::pickle::cursor::Cursor;
 
 const SIGNATURE: &[u8; 8] = b"\x89HDF\r\n\x1a\n";
 
-/// The size in bytes that the file should have, if it has a superblock that is understood.
-pub(super) fn declared_len(file: &mut (impl Read + Seek)) -> io::Result<Option<u64>> {
+/// Bytes that hold a superblock of any version.
+const BYTES: u64 = 112;
+
+/// What a superblock says. Addresses count from [`start`](Self::start).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Superblock {
+    /// Where it lies in the file, in bytes; what is before it is the user's.
+    pub start: u64,
+    /// The first address that is not in the file.
+    pub end: u64,
+    /// The header of the root group.
+    pub root: u64,
+    /// The root group's B-tree and heap, where the superblock repeats them.
+    pub root_table: Option<(u64, u64)>,
+    /// The header of the extension; [`UNDEFINED`] for none.
+    pub extension: u64,
+    /// How large B-tree nodes are.
+    pub nodes: NodeSizes,
+}
+
+/// Half of the entries that nodes have room for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct NodeSizes {
+    /// Of a node of symbols.
+    pub symbols: u16,
+    /// Of a B-tree node of a group.
+    pub group: u16,
+    /// Of a B-tree node of chunks.
+    pub chunks: u16,
+}
+
+impl Default for NodeSizes {
+    fn default() -> Self {
+        NodeSizes { symbols: 4, group: 16, chunks: 32 }
+    }
+}
+
+/// The superblock of a file; `None` if there is none.
+pub(super) fn read(file: &mut File) -> io::Result<Option<Checked<Superblock>>> {
     let len = file.seek(SeekFrom::End(0))?;
-    // The superblock lies at 0, 512, 1024, 2048 and so on; what is before it is the user's.
+    // The superblock lies at 0, 512, 1024, 2048 and so on.
     let starts =
         std::iter::once(0).chain((9..63).map(|power| 1u64 << power)).take_while(|&start| start < len);
     for start in starts {
         file.seek(SeekFrom::Start(start))?;
         let mut block = Vec::new();
-        file.by_ref().take(96).read_to_end(&mut block)?;
+        file.by_ref().take(BYTES).read_to_end(&mut block)?;
         if block.starts_with(SIGNATURE) {
-            return Ok(end_address(&block).and_then(|end| end.checked_add(start)));
+            return Ok(Some(parse(&block, start)));
         }
     }
     Ok(None)
 }
 
-/// The end-of-file address of a superblock.
-fn end_address(block: &[u8]) -> Option<u64> {
-    // Three addresses: base, free space or extension, end of file.
-    let (bytes, first) = match block.get(8)? {
-        0 => (*block.get(13)?, 24),
-        1 => (*block.get(13)?, 28),
-        2 | 3 => (*block.get(9)?, 12),
-        _ => return None,
-    };
-    let bytes = usize::from(bytes);
-    if !(1..=8).contains(&bytes) {
-        return None;
+fn parse(block: &[u8], start: u64) -> Checked<Superblock> {
+    let mut cursor = Cursor::new(block);
+    cursor.take(SIGNATURE.len())?;
+    match cursor.u8()? {
+        version @ (0 | 1) => old(cursor, version, start),
+        2 | 3 => new(cursor, block, start),
+        version => bad(format!("a superblock of version {version}")),
     }
-    let address = block.get(first + 2 * bytes..first + 3 * bytes)?;
-    Some(address.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)))
+}
+
+/// Versions 0 and 1, which have no checksum.
+fn old(mut cursor: Cursor<'_>, version: u8, start: u64) -> Checked<Superblock> {
+    // Versions of the free-space storage, the root's entry and the shared headers, which are 0 in every file.
+    let [free, root_entry, _, shared, offsets, lengths, _] = cursor.array()?;
+    if [free, root_entry, shared] != [0; 3] {
+        return bad("a superblock of unknown versions");
+    }
+    check_sizes(offsets, lengths)?;
+    let (symbols, group) = (cursor.u16()?, cursor.u16()?);
+    let flags = cursor.u32()?;
+    let mut nodes = NodeSizes { symbols, group, ..NodeSizes::default() };
+    if version == 1 {
+        nodes.chunks = cursor.u16()?;
+        cursor.u16()?;
+    }
+    if [nodes.symbols, nodes.group, nodes.chunks].contains(&0) || flags > 3 {
+        return bad("a superblock whose sizes make no sense");
+    }
+    let [base, _free, end, driver] = [cursor.u64()?, cursor.u64()?, cursor.u64()?, cursor.u64()?];
+    if driver != UNDEFINED {
+        return bad("a file in several parts");
+    }
+    let (_name, root, cached) = (cursor.u64()?, cursor.u64()?, cursor.u32()?);
+    cursor.u32()?;
+    let root_table = match cached {
+        0 => None,
+        1 => Some((cursor.u64()?, cursor.u64()?)),
+        _ => return bad("a root group of an unknown kind"),
+    };
+    finish(Superblock { start, end, root, root_table, extension: UNDEFINED, nodes }, base)
+}
+
+/// Versions 2 and 3.
+fn new(mut cursor: Cursor<'_>, block: &[u8], start: u64) -> Checked<Superblock> {
+    let [offsets, lengths, _flags] = cursor.array()?;
+    check_sizes(offsets, lengths)?;
+    let [base, extension, end, root] = [cursor.u64()?, cursor.u64()?, cursor.u64()?, cursor.u64()?];
+    let computed = checksum_metadata(&block[..cursor.offset()]);
+    if cursor.u32()? != computed {
+        return bad("a superblock that does not agree with its checksum");
+    }
+    let nodes = NodeSizes::default();
+    finish(Superblock { start, end, root, root_table: None, extension, nodes }, base)
+}
+
+fn check_sizes(offsets: u8, lengths: u8) -> Checked<()> {
+    if (offsets, lengths) == (8, 8) { Ok(()) } else { bad("addresses that do not have 8 bytes") }
+}
+
+/// Addresses count from `base`, and the end too, from the beginning of the file in old ones.
+fn finish(superblock: Superblock, base: u64) -> Checked<Superblock> {
+    if base == superblock.start {
+        return Ok(superblock);
+    }
+    // A user's block that was put in front later moves all.
+    if base == 0 { Ok(superblock) } else { bad("addresses that do not count from the superblock") }
 }
 
 #[cfg(test)]
@@ -46,19 +143,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_is_found_in_every_version() {
-        for (version, sizes_at, end_at) in [(0u8, 13, 40), (1, 13, 44), (2, 9, 28), (3, 9, 28)] {
-            for start in [0, 512, 2048] {
-                let mut file = vec![0; start + 96];
-                file[start..start + 8].copy_from_slice(SIGNATURE);
-                file[start + 8] = version;
-                file[start + sizes_at] = 8;
-                file[start + end_at..start + end_at + 8].copy_from_slice(&1234u64.to_le_bytes());
-                let declared = declared_len(&mut io::Cursor::new(file)).unwrap();
-                assert_eq!(declared, Some(1234 + start as u64), "version {version} at {start}");
-            }
-        }
-        assert_eq!(declared_len(&mut io::Cursor::new(b"\x89HDF\r\n\x1a\n\0")).unwrap(), None);
-        assert_eq!(declared_len(&mut io::Cursor::new(b"")).unwrap(), None);
+    fn no_superblock_is_none() {
+        let mut file = tempfile::tempfile().unwrap();
+        assert_eq!(read(&mut file).unwrap(), None);
+        io::Write::write_all(&mut file, b"\x89HDF\r\n\x1a\n\0").unwrap();
+        assert!(read(&mut file).unwrap().unwrap().is_err());
     }
 }

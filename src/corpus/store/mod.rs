@@ -141,7 +141,21 @@ impl StoreWriter {
     ///
     /// # Errors
     /// If the system refuses to write; nothing is left then.
-    pub fn finish(mut self, inputs: Vec<InputHash>, skipped: u64) -> Result<StoreSummary> {
+    pub fn finish(self, inputs: Vec<InputHash>, skipped: u64) -> Result<StoreSummary> {
+        let (summary, file) = self.finish_uncommitted(inputs, skipped)?;
+        file.commit()?;
+        Ok(summary)
+    }
+
+    /// As [`finish`](Self::finish), but the file, though whole, has not its name yet.
+    ///
+    /// # Errors
+    /// As [`finish`](Self::finish).
+    pub fn finish_uncommitted(
+        mut self,
+        inputs: Vec<InputHash>,
+        skipped: u64,
+    ) -> Result<(StoreSummary, AtomicFile)> {
         let rows: Vec<usize> = self.columns.iter().map(Column::rows).collect();
         for column in 0..self.columns.len() {
             if let Some(chunk) = self.columns[column].last(column) {
@@ -155,21 +169,24 @@ impl StoreWriter {
         }
         let provenance = serde_json::to_string(&Provenance::of(inputs))
             .map_err(|e| Error::internal(self.target.display(), format!("provenance: {e}")))?;
-        if let Some(file) = self.file.take() {
+        if let Some(file) = &self.file {
             file.set_attr_string("schema", layout::SCHEMA).map_err(fail)?;
             file.set_attr_string("unit", &layout::unit(self.precision)).map_err(fail)?;
             file.set_attr_string("provenance", &provenance).map_err(fail)?;
             file.set_attr_string("skipped", &skipped.to_string()).map_err(fail)?;
-            file.close_no_sync().map_err(fail)?;
+            // A full disk is met here, not while closing, which would print.
+            file.flush().map_err(fail)?;
         }
-        if let Some(output) = self.output.take() {
-            output.commit()?;
-        }
-        Ok(StoreSummary {
+        self.file.take().map_or(Ok(()), H5File::close_no_sync).map_err(fail)?;
+        let summary = StoreSummary {
             conformers: rows[MOLECULE] as u64,
             molecules: rows[SMILES_OFFSET] as u64 - 1,
             blocks: rows[COORDINATES] as u64,
-        })
+        };
+        match self.output.take() {
+            Some(output) => Ok((summary, output)),
+            None => Err(Error::internal(self.target.display(), "finished twice")),
+        }
     }
 
     /// The row of a conformer's molecule, a new one if it was not seen lately.
@@ -222,9 +239,11 @@ impl StoreWriter {
 
 impl Drop for StoreWriter {
     fn drop(&mut self) {
-        // An unfinished file is about to be deleted: no sync, and whatever goes wrong has been reported already.
+        // An unfinished file is about to be deleted. rust-hdf5 would finish it first, and print where it cannot; so it is
+        // leaked, and its place on the disk given back.
         if let Some(file) = self.file.take() {
-            let _ = file.close_no_sync();
+            std::mem::forget(file);
+            self.output.as_ref().into_iter().for_each(AtomicFile::clear);
         }
     }
 }
@@ -238,7 +257,14 @@ fn create_columns(file: &H5File) -> rust_hdf5::Result<Vec<Column>> {
 fn write_error(target: &Path, error: Hdf5Error) -> Error {
     match error {
         Hdf5Error::Io(source) => Error::io(target, source),
-        other => Error::io(target, io::Error::other(other)),
+        other => {
+            // The layer below hands on the system's error, but only in words.
+            let words = other.to_string();
+            let number =
+                words.rsplit_once("(os error ").and_then(|(_, end)| end.strip_suffix(')')?.parse().ok());
+            let source = number.map_or_else(|| io::Error::other(other), io::Error::from_raw_os_error);
+            Error::io(target, source)
+        }
     }
 }
 

@@ -6,6 +6,9 @@ use super::{Machine, Result};
 use crate::corpus::pickle::{Global, NodeId, PickleError, Value};
 use crate::error::escaped;
 
+/// The most values of a pickle, whatever its size: some 3 GB. Molecules are few values of many bytes.
+const MAX_VALUES: usize = 1 << 26;
+
 impl<'a> Machine<'a> {
     pub(super) fn malformed(&self, what: &'static str) -> PickleError {
         PickleError::Malformed { what, offset: self.at }
@@ -19,7 +22,7 @@ impl<'a> Machine<'a> {
     /// A value for the arena. Python spends at least two bytes on a value (an opcode and an entry in the memo or in
     /// a container), apart from the shared constants, so more than one for every two bytes is an attack.
     pub(super) fn add(&mut self, value: Value<'a>) -> Result<NodeId> {
-        let limit = (self.length / 2 + 1024).min(u32::MAX as usize);
+        let limit = (self.length / 2 + 1024).min(MAX_VALUES);
         let id = match u32::try_from(self.values.len()) {
             Ok(id) if self.values.len() < limit => NodeId(id),
             _ => return Err(PickleError::TooLarge { what: "values", limit, length: self.length }),

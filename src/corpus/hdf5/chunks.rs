@@ -1,0 +1,124 @@
+//! The chunks of a dataset: exactly those that its shape has.
+//!
+//! A chunk that is not there would be read as fill values: zeros that are no conformers.
+//!
+//! Source: HDF5 File Format Specification 3.0, section III.A.1 (B-trees of version 1, node type 1).
+
+use super::blocks::Blocks;
+use super::damaged::{Checked, bad};
+use super::tree::Neighbours;
+use crate::corpus::pickle::cursor::Cursor;
+
+/// What the chunks of a dataset have to be.
+pub(super) struct Grid<'a> {
+    /// Elements of the dataset, along each axis.
+    pub shape: &'a [u64],
+    /// Elements of a chunk, along each axis.
+    pub chunk: &'a [u64],
+    /// Bytes of an element.
+    pub element: u64,
+    /// Filters of the dataset: without one, chunks are of the size that their elements have.
+    pub filters: usize,
+}
+
+impl Grid<'_> {
+    /// How many chunks there are.
+    pub(super) fn count(&self) -> Option<u64> {
+        let along = |(&shape, &chunk): (&u64, &u64)| (chunk > 0).then(|| shape.div_ceil(chunk));
+        self.shape.iter().zip(self.chunk).map(along).try_fold(1u64, |n, k| n.checked_mul(k?))
+    }
+
+    /// Bytes of a chunk, before filters.
+    fn bytes(&self) -> Option<u64> {
+        self.chunk.iter().try_fold(self.element, |n, &k| n.checked_mul(k))
+    }
+}
+
+/// Checks that the B-tree at an address has all chunks of a grid, and no other.
+pub(super) fn check(blocks: &mut Blocks, room: u16, tree: u64, grid: &Grid<'_>) -> Checked<()> {
+    let Some(count) = grid.count() else { return bad("chunks of no size") };
+    if count == 0 {
+        return Ok(());
+    }
+    let (room, neighbours) = (2 * u64::from(room), Neighbours::default());
+    let mut walk = Walk { blocks, room, neighbours, grid, last: None, found: 0 };
+    walk.node(tree, None)?;
+    walk.neighbours.finish()?;
+    let found = walk.found;
+    if found == count { Ok(()) } else { bad(format!("{found} of {count} chunks are there")) }
+}
+
+/// The key of a chunk: its first element along each axis, and 0 for the bytes of an element.
+type Key = Vec<u64>;
+
+struct Walk<'a> {
+    blocks: &'a mut Blocks,
+    /// Entries of a node.
+    room: u64,
+    neighbours: Neighbours,
+    grid: &'a Grid<'a>,
+    last: Option<Key>,
+    found: u64,
+}
+
+impl Walk<'_> {
+    fn node(&mut self, address: u64, level: Option<u8>) -> Checked<()> {
+        let key_bytes = 8 + 8 * (self.grid.shape.len() as u64 + 1);
+        let bytes = self.blocks.read(address, 24 + self.room * (key_bytes + 8) + key_bytes)?;
+        let mut cursor = Cursor::new(&bytes);
+        let (node_level, entries) = self.neighbours.node(&mut cursor, address, 1, level, self.room)?;
+        let (mut stored, mut mask, mut key) = self.key(&mut cursor)?;
+        for _ in 0..entries {
+            let child = cursor.u64()?;
+            let before = self.last.clone();
+            match node_level {
+                0 => self.chunk(child, stored, mask, &key)?,
+                level => self.node(child, Some(level - 1))?,
+            }
+            let next = self.key(&mut cursor)?;
+            // Whoever looks for a chunk goes by the keys.
+            let in_order = before.is_none_or(|before| before < key)
+                && self.last.as_ref().is_some_and(|last| *last >= key && *last < next.2);
+            if !in_order {
+                return bad("a B-tree whose keys do not agree with its chunks");
+            }
+            (stored, mask, key) = next;
+        }
+        Ok(())
+    }
+
+    /// Stored bytes, filters that were left out, and the place of a chunk.
+    fn key(&self, cursor: &mut Cursor<'_>) -> Checked<(u32, u32, Key)> {
+        let (stored, mask) = (cursor.u32()?, cursor.u32()?);
+        let mut key = Vec::with_capacity(self.grid.shape.len() + 1);
+        for &step in self.grid.chunk.iter().chain([&self.grid.element]) {
+            key.push(cursor.u64()?);
+            if key.last().is_some_and(|at| at % step != 0) {
+                return bad("a chunk that does not begin where chunks do");
+            }
+        }
+        Ok((stored, mask, key))
+    }
+
+    fn chunk(&mut self, address: u64, stored: u32, mask: u32, key: &Key) -> Checked<()> {
+        let Grid { shape, chunk, filters, .. } = *self.grid;
+        let in_grid = key.last() == Some(&0)
+            && key
+                .iter()
+                .zip(shape.iter().zip(chunk))
+                .all(|(&at, (&shape, &chunk))| at < shape && at % chunk == 0);
+        if !in_grid {
+            return bad("a chunk outside the shape of its dataset");
+        }
+        if filters == 0 && Some(u64::from(stored)) != self.grid.bytes() || stored == 0 {
+            return bad(format!("a chunk of {stored} bytes"));
+        }
+        if u64::from(mask) >= 1 << filters {
+            return bad("a chunk without filters that it never had");
+        }
+        self.blocks.check(address, stored.into())?;
+        self.last = Some(key.clone());
+        self.found += 1;
+        Ok(())
+    }
+}

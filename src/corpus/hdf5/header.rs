@@ -1,0 +1,187 @@
+//! Object headers: the messages that describe a group or a dataset.
+//!
+//! Stricter than rust-hdf5, which leaves out what it does not understand: a header is refused unless its messages fill it,
+//! are as many as announced, and are of known types.
+//!
+//! Source: HDF5 File Format Specification 3.0, section IV.A.
+
+use std::collections::HashSet;
+
+use rust_hdf5::format::checksum::checksum_metadata;
+
+use super::blocks::Blocks;
+use super::damaged::{Checked, bad};
+use crate::corpus::pickle::cursor::Cursor;
+
+/// One message: what it is, and what it says.
+pub(super) struct Message {
+    /// See [`kind`].
+    pub kind: u8,
+    /// Bit 1: the content is elsewhere.
+    flags: u8,
+    /// As stored, with the padding of old headers.
+    pub data: Vec<u8>,
+}
+
+/// Types of message.
+pub(super) mod kind {
+    pub(crate) const DATASPACE: u8 = 0x01;
+    pub(crate) const LINK_INFO: u8 = 0x02;
+    pub(crate) const DATATYPE: u8 = 0x03;
+    pub(crate) const OLD_FILL_VALUE: u8 = 0x04;
+    pub(crate) const FILL_VALUE: u8 = 0x05;
+    pub(crate) const LINK: u8 = 0x06;
+    pub(crate) const EXTERNAL_FILES: u8 = 0x07;
+    pub(crate) const LAYOUT: u8 = 0x08;
+    pub(crate) const GROUP_INFO: u8 = 0x0a;
+    pub(crate) const FILTERS: u8 = 0x0b;
+    pub(crate) const ATTRIBUTE: u8 = 0x0c;
+    pub(crate) const SHARED_TABLE: u8 = 0x0f;
+    pub(crate) const CONTINUATION: u8 = 0x10;
+    pub(crate) const SYMBOL_TABLE: u8 = 0x11;
+    pub(crate) const NODE_SIZES: u8 = 0x13;
+    pub(crate) const DRIVER: u8 = 0x14;
+    /// The last of all.
+    pub(crate) const LAST: u8 = 0x18;
+}
+
+const SHARED: u8 = 0x02;
+/// A reader that does not know the message must not read the object.
+const FAIL_IF_UNKNOWN: u8 = 0x80;
+
+/// The messages of an object, its continuations joined.
+pub(super) struct Header(Vec<Message>);
+
+impl Header {
+    /// Reads the header at an address.
+    pub(super) fn read(blocks: &mut Blocks, address: u64) -> Checked<Header> {
+        let first = blocks.read(address, 4)?;
+        let messages = if first == *b"OHDR" { new(blocks, address)? } else { old(blocks, address)? };
+        if let Some(message) = messages.iter().find(|m| m.kind > kind::LAST || m.flags & FAIL_IF_UNKNOWN != 0)
+        {
+            return bad(format!("a message of unknown type {}", message.kind));
+        }
+        Ok(Header(messages))
+    }
+
+    /// The messages of a type.
+    pub(super) fn all(&self, kind: u8) -> impl Iterator<Item = &Message> {
+        self.0.iter().filter(move |m| m.kind == kind)
+    }
+
+    /// Whether there is a message of a type.
+    pub(super) fn has(&self, kind: u8) -> bool {
+        self.all(kind).next().is_some()
+    }
+
+    /// The content of the one message of a type, if there is one.
+    pub(super) fn one(&self, kind: u8) -> Checked<Option<&[u8]>> {
+        let mut all = self.all(kind);
+        match (all.next(), all.next()) {
+            (None, _) => Ok(None),
+            (Some(message), None) if message.flags & SHARED == 0 => Ok(Some(&message.data)),
+            (Some(_), None) => bad("it shares its description with another object"),
+            (Some(_), Some(_)) => bad(format!("two messages of type {kind}")),
+        }
+    }
+}
+
+/// A header of version 1, which has no checksum.
+fn old(blocks: &mut Blocks, address: u64) -> Checked<Vec<Message>> {
+    let prefix = blocks.read(address, 16)?;
+    let mut cursor = Cursor::new(&prefix);
+    let (version, _, announced) = (cursor.u8()?, cursor.u8()?, cursor.u16()?);
+    let (links, size) = (cursor.u32()?, cursor.u32()?);
+    if version != 1 || links == 0 {
+        return bad("no object header");
+    }
+    let mut messages = Vec::new();
+    let mut seen = HashSet::new();
+    let mut parts = vec![(address + 16, u64::from(size))];
+    while let Some((at, len)) = parts.pop() {
+        if !seen.insert(at) {
+            return bad("an object header that goes round in a circle");
+        }
+        let bytes = blocks.read(at, len)?;
+        let mut cursor = Cursor::new(&bytes);
+        while cursor.remaining() > 0 {
+            let (kind, len, flags) = (cursor.u16()?, cursor.u16()?, cursor.u8()?);
+            cursor.take(3)?;
+            let Ok(kind) = u8::try_from(kind) else {
+                return bad(format!("a message of unknown type {kind}"));
+            };
+            if len % 8 != 0 {
+                return bad("a message that is not padded");
+            }
+            let data = cursor.take(len.into())?.to_vec();
+            if kind == self::kind::CONTINUATION {
+                parts.push(continuation(&data)?);
+            }
+            messages.push(Message { kind, flags, data });
+        }
+    }
+    if messages.len() != usize::from(announced) {
+        return bad(format!("{announced} messages announced, {} found", messages.len()));
+    }
+    Ok(messages)
+}
+
+/// A header of version 2: each part has a checksum.
+fn new(blocks: &mut Blocks, address: u64) -> Checked<Vec<Message>> {
+    let fixed = blocks.read(address, 6)?;
+    let flags = fixed[5];
+    if fixed[4] != 2 || flags & 0xc0 != 0 {
+        return bad("an object header of an unknown version");
+    }
+    let optional = if flags & 0x20 != 0 { 16 } else { 0 } + if flags & 0x10 != 0 { 4 } else { 0 };
+    let width = 1u64 << (flags & 3);
+    let prefix = 6 + optional + width;
+    let size =
+        blocks.read(address + 6 + optional, width)?.iter().rev().fold(0, |n, &b| n << 8 | u64::from(b));
+    let whole = prefix.checked_add(size).and_then(|n| n.checked_add(4));
+    let Some(whole) = whole else { return bad("an object header without end") };
+    let mut messages = Vec::new();
+    let mut seen = HashSet::new();
+    let mut parts = vec![(address, whole, prefix)];
+    while let Some((at, len, prefix)) = parts.pop() {
+        if !seen.insert(at) {
+            return bad("an object header that goes round in a circle");
+        }
+        let bytes = blocks.read(at, len)?;
+        let Some((body, sum)) = bytes.split_last_chunk::<4>() else { return bad("an empty object header") };
+        if checksum_metadata(body) != u32::from_le_bytes(*sum) {
+            return bad("an object header that does not agree with its checksum");
+        }
+        if prefix == 4 && !body.starts_with(b"OCHK") {
+            return bad("no continuation of an object header");
+        }
+        // It was read, so it fits memory.
+        let Some(body) = body.get(prefix as usize..) else { return bad("an object header without end") };
+        parts.extend(new_messages(body, flags, &mut messages)?.into_iter().map(|(at, len)| (at, len, 4)));
+    }
+    Ok(messages)
+}
+
+/// The messages of one part, and where it goes on.
+fn new_messages(body: &[u8], flags: u8, messages: &mut Vec<Message>) -> Checked<Vec<(u64, u64)>> {
+    let mut cursor = Cursor::new(body);
+    let mut more = Vec::new();
+    let order = if flags & 0x04 != 0 { 2 } else { 0 };
+    // What is too short for a message is a gap.
+    while cursor.remaining() >= 4 + order {
+        let (kind, len, flags) = (cursor.u8()?, cursor.u16()?, cursor.u8()?);
+        cursor.take(order)?;
+        let data = cursor.take(len.into())?.to_vec();
+        if kind == self::kind::CONTINUATION {
+            more.push(continuation(&data)?);
+        }
+        messages.push(Message { kind, flags, data });
+    }
+    Ok(more)
+}
+
+/// Address and length of the next part.
+fn continuation(data: &[u8]) -> Checked<(u64, u64)> {
+    let mut cursor = Cursor::new(data);
+    Ok((cursor.u64()?, cursor.u64()?))
+}

@@ -1,0 +1,59 @@
+//! Texts of any length, which lie in a heap of the file: whether they are there, in the length that is said.
+//!
+//! Source: HDF5 File Format Specification 3.0, section III.E.
+
+use rust_hdf5::format::global_heap::{GlobalHeapCollection, decode_vlen_reference};
+use rust_hdf5::format::messages::datatype::DatatypeMessage;
+
+use super::blocks::Blocks;
+use super::damaged::{Checked, bad};
+use super::links::CONTEXT;
+use crate::corpus::pickle::cursor::Cursor;
+
+/// Bytes of a reference to a text.
+const REFERENCE_BYTES: usize = 16;
+
+/// Whether a type, as stored, is text of any length.
+///
+/// # Errors
+/// If it is one of a kind that no library writes.
+pub(super) fn is_text(stored: &[u8]) -> Checked<bool> {
+    let (datatype, _) = DatatypeMessage::decode(stored, &CONTEXT)?;
+    if !matches!(datatype, DatatypeMessage::VarLenString { .. }) {
+        return Ok(false);
+    }
+    // Text, padding and character set; then the type of a character.
+    match stored.first_chunk::<16>() {
+        Some([_, text, set, 0, 16, 0, 0, 0, character, kind, 0, 0, 1, 0, 0, 0])
+            if text & 0x0f == 1
+                && text >> 4 <= 2
+                && *set <= 1
+                && character & 0x0f == 3
+                && kind & 0x0f <= 2
+                && kind >> 4 <= 1 =>
+        {
+            Ok(true)
+        }
+        _ => bad("text of an unknown kind"),
+    }
+}
+
+/// Checks texts, by their references.
+pub(super) fn check(blocks: &mut Blocks, values: &[u8]) -> Checked<()> {
+    for reference in values.chunks_exact(REFERENCE_BYTES) {
+        let (len, address, index) = decode_vlen_reference(reference, &CONTEXT)?;
+        if len == 0 {
+            continue;
+        }
+        let prefix = blocks.read(address, 16)?;
+        let mut cursor = Cursor::new(&prefix);
+        cursor.take(8)?;
+        let bytes = blocks.read(address, cursor.u64()?)?;
+        let (heap, _) = GlobalHeapCollection::decode(&bytes, &CONTEXT)?;
+        let found = u16::try_from(index).ok().and_then(|index| heap.get_object(index)).map(<[u8]>::len);
+        if found != Some(len as usize) {
+            return bad("a text that is not in the heap, or not in its length");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,356 @@
+//! What is in an HDF5 file: every link of every group, and whether a dataset has the data that its shape claims.
+//!
+//! rust-hdf5 leaves out of its lists what it does not understand, reads chunks that are not there as fill values, and
+//! follows datasets into other files. So drift walks the file by itself first. What cannot be understood is named:
+//! nothing is left out in silence.
+
+use std::collections::HashMap;
+
+use rust_hdf5::format::messages::data_layout::DataLayoutMessage;
+use rust_hdf5::format::messages::dataspace::DataspaceMessage;
+use rust_hdf5::format::messages::datatype::DatatypeMessage;
+use rust_hdf5::format::messages::fill_value::FillValueMessage;
+use rust_hdf5::format::messages::filter::{
+    FILTER_DEFLATE, FILTER_FLETCHER32, FILTER_SHUFFLE, FilterPipeline,
+};
+
+use super::blocks::{Blocks, UNDEFINED};
+use super::chunks::{self, Grid};
+use super::damaged::{Checked, Damaged, bad};
+use super::header::{Header, kind};
+use super::heap;
+use super::links::{self, CONTEXT, Target};
+use super::superblock::{NodeSizes, Superblock};
+use crate::corpus::pickle::cursor::Cursor;
+
+/// How deep groups are nested at most.
+const MAX_DEPTH: usize = 64;
+
+/// Bytes of texts' places that are checked in a dataset.
+const MAX_REFERENCES: u64 = 4 << 10;
+
+/// The class of layouts that lie in other datasets.
+const VIRTUAL: u8 = 3;
+
+/// A link of the file and what it leads to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Object {
+    /// The names from the root on, with `/` between them.
+    pub path: String,
+    pub kind: Kind,
+}
+
+/// What a link leads to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Kind {
+    Group,
+    /// The address of its header.
+    Dataset(u64),
+    /// A type, which holds nothing.
+    Datatype,
+    /// Nothing that is read: why.
+    Unread(String),
+}
+
+/// A file and all of its links.
+pub(super) struct Structure {
+    blocks: Blocks,
+    nodes: NodeSizes,
+    /// Sorted by path.
+    pub objects: Vec<Object>,
+}
+
+/// Why a file is refused as a whole: where in it, and what it is.
+pub(super) struct Refused {
+    /// A path, empty for the file.
+    pub path: String,
+    pub problem: String,
+    /// Whether the data are in other files: sound, but not for drift.
+    pub is_elsewhere: bool,
+}
+
+impl From<Damaged> for Refused {
+    fn from(damaged: Damaged) -> Self {
+        Refused { path: String::new(), problem: damaged.0, is_elsewhere: false }
+    }
+}
+
+impl Structure {
+    /// Walks all groups of a file.
+    ///
+    /// # Errors
+    /// If the links of a group cannot all be read, or a dataset keeps its data in other files.
+    pub(super) fn read(mut blocks: Blocks, superblock: &Superblock) -> Result<Structure, Refused> {
+        let nodes = extension(&mut blocks, superblock)?;
+        let mut walk = Walk { blocks, nodes, objects: Vec::new(), seen: HashMap::new(), groups: Vec::new() };
+        let root = Header::read(&mut walk.blocks, superblock.root)?;
+        if classify(&root)? != Class::Group {
+            return Err(Damaged("its root is no group".to_owned()).into());
+        }
+        check_table(&root, superblock.root_table)?;
+        walk.seen.insert(superblock.root, String::new());
+        walk.group(String::new(), &root, 0)?;
+        while let Some((path, header, depth)) = walk.groups.pop() {
+            walk.group(path, &header, depth)?;
+        }
+        let Walk { blocks, nodes, mut objects, .. } = walk;
+        objects.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        Ok(Structure { blocks, nodes, objects })
+    }
+
+    /// What is at a path, if anything is.
+    pub(super) fn get(&self, path: &str) -> Option<&Kind> {
+        let at = self.objects.binary_search_by(|object| object.path.as_str().cmp(path)).ok()?;
+        Some(&self.objects[at].kind)
+    }
+
+    /// Checks that a dataset is understood and that all of its data are there.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(super) fn check(&mut self, path: &str) -> Checked<()> {
+        match self.get(path) {
+            Some(&Kind::Dataset(address)) => {
+                let header = Header::read(&mut self.blocks, address)?;
+                dataset(&mut self.blocks, self.nodes, &header)
+            }
+            Some(Kind::Unread(reason)) => bad(reason.clone()),
+            Some(_) => bad("it is no dataset"),
+            None => bad("it is not there"),
+        }
+    }
+}
+
+/// A walk through a file's groups.
+struct Walk {
+    blocks: Blocks,
+    nodes: NodeSizes,
+    objects: Vec<Object>,
+    /// The first path of every object, by address.
+    seen: HashMap<u64, String>,
+    /// Groups whose links are still to be read, with their depth.
+    groups: Vec<(String, Header, usize)>,
+}
+
+impl Walk {
+    fn group(&mut self, path: String, header: &Header, depth: usize) -> Result<(), Refused> {
+        let damaged = |damaged: Damaged| Refused { path: path.clone(), ..damaged.into() };
+        if depth > MAX_DEPTH {
+            return Err(damaged(Damaged(format!("groups nested deeper than {MAX_DEPTH}"))));
+        }
+        for link in links::links(&mut self.blocks, self.nodes, header).map_err(damaged)? {
+            let path = if path.is_empty() { link.name } else { format!("{path}/{}", link.name) };
+            let kind = match link.target {
+                Target::Name(reason) => Kind::Unread(reason.to_owned()),
+                Target::Object(address, table) => self.object(&path, address, table, depth)?,
+            };
+            self.objects.push(Object { path, kind });
+        }
+        Ok(())
+    }
+
+    fn object(
+        &mut self,
+        path: &str,
+        address: u64,
+        table: Option<(u64, u64)>,
+        depth: usize,
+    ) -> Result<Kind, Refused> {
+        if let Some(first) = self.seen.get(&address) {
+            return Ok(Kind::Unread(format!("another name of /{first}")));
+        }
+        self.seen.insert(address, path.to_owned());
+        let header = match Header::read(&mut self.blocks, address) {
+            Ok(header) => header,
+            Err(damaged) => return Ok(Kind::Unread(format!("its header cannot be read: {damaged}"))),
+        };
+        match classify(&header) {
+            Ok(Class::Group) => {
+                if let Err(damaged) = check_table(&header, table) {
+                    return Ok(Kind::Unread(damaged.0));
+                }
+                self.groups.push((path.to_owned(), header, depth + 1));
+                Ok(Kind::Group)
+            }
+            Ok(Class::Dataset) if is_elsewhere(&header) => Err(Refused {
+                path: path.to_owned(),
+                problem: "keeps its data in other files or datasets".to_owned(),
+                is_elsewhere: true,
+            }),
+            Ok(Class::Dataset) if table.is_some() => {
+                Ok(Kind::Unread("a dataset that its link calls a group".to_owned()))
+            }
+            Ok(Class::Dataset) => Ok(Kind::Dataset(address)),
+            Ok(Class::Datatype) => Ok(Kind::Datatype),
+            Err(damaged) => Ok(Kind::Unread(damaged.0)),
+        }
+    }
+}
+
+/// What kind of object a header describes.
+#[derive(PartialEq, Eq)]
+enum Class {
+    Group,
+    Dataset,
+    Datatype,
+}
+
+fn classify(header: &Header) -> Checked<Class> {
+    let group = header.has(kind::SYMBOL_TABLE) || header.has(kind::LINK_INFO);
+    let has = [kind::DATASPACE, kind::DATATYPE, kind::LAYOUT].map(|kind| header.has(kind));
+    let stray = header.has(kind::LINK) || header.has(kind::GROUP_INFO);
+    match (group, has) {
+        (true, [false, false, false]) => Ok(Class::Group),
+        (false, [true, true, true]) if !stray => Ok(Class::Dataset),
+        (false, [false, true, false]) if !stray => Ok(Class::Datatype),
+        _ => bad("its header is that of neither a group nor a dataset"),
+    }
+}
+
+/// Compares what a link repeats of a group with what the group says.
+fn check_table(header: &Header, repeated: Option<(u64, u64)>) -> Checked<()> {
+    match repeated {
+        Some(repeated) if links::table(header)? != Some(repeated) => {
+            bad("its link and its header do not agree on where its links are")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether a dataset is a view of others, or lies in other files.
+fn is_elsewhere(header: &Header) -> bool {
+    let is_virtual = |data: &[u8]| data.get(1) == Some(&VIRTUAL);
+    header.has(kind::EXTERNAL_FILES) || header.all(kind::LAYOUT).any(|layout| is_virtual(&layout.data))
+}
+
+/// What the superblock's extension says of nodes.
+fn extension(blocks: &mut Blocks, superblock: &Superblock) -> Checked<NodeSizes> {
+    if superblock.extension == UNDEFINED {
+        return Ok(superblock.nodes);
+    }
+    let header = Header::read(blocks, superblock.extension)?;
+    if header.has(kind::SHARED_TABLE) || header.has(kind::DRIVER) {
+        return bad("a file in several parts, or whose objects share their descriptions");
+    }
+    let Some(sizes) = header.one(kind::NODE_SIZES)? else { return Ok(superblock.nodes) };
+    let mut cursor = Cursor::new(sizes);
+    let (version, chunks, group, symbols) = (cursor.u8()?, cursor.u16()?, cursor.u16()?, cursor.u16()?);
+    if version != 0 || [chunks, group, symbols].contains(&0) {
+        return bad("B-tree nodes whose sizes make no sense");
+    }
+    Ok(NodeSizes { symbols, group, chunks })
+}
+
+/// Checks what a dataset's header says against what is there.
+fn dataset(blocks: &mut Blocks, nodes: NodeSizes, header: &Header) -> Checked<()> {
+    let part =
+        |kind| header.one(kind)?.ok_or_else(|| Damaged("a dataset without shape, type or data".into()));
+    let (space, _) = DataspaceMessage::decode(part(kind::DATASPACE)?, &CONTEXT)?;
+    let (datatype, _) = DatatypeMessage::decode(part(kind::DATATYPE)?, &CONTEXT)?;
+    let (layout, _) = DataLayoutMessage::decode(part(kind::LAYOUT)?, &CONTEXT)?;
+    let is_text = heap::is_text(part(kind::DATATYPE)?)?;
+    fill_value(header)?;
+    attributes(blocks, header)?;
+    let max = space.max_dims.as_ref().unwrap_or(&space.dims);
+    if space.dims.iter().zip(max).any(|(dim, max)| dim > max) {
+        return bad(format!("its shape {:?} is larger than it may ever be", space.dims));
+    }
+    let element = u64::from(datatype.element_size());
+    let filters = filters(header, element)?;
+    let elements = if space.is_null() { Some(0) } else { space.element_count() };
+    let Some(bytes) = elements.and_then(|n| n.checked_mul(element)) else {
+        return bad(format!("its shape {:?} is larger than any file", space.dims));
+    };
+    let differs = |stored: u64| bad(format!("its shape {:?} takes {bytes} bytes, not {stored}", space.dims));
+    match layout {
+        DataLayoutMessage::Contiguous { address: UNDEFINED, .. } if bytes > 0 => bad("it was never written"),
+        DataLayoutMessage::Contiguous { .. } if bytes == 0 => Ok(()),
+        DataLayoutMessage::Contiguous { address, size } if size == bytes => {
+            blocks.check(address, size)?;
+            // Texts that are looked at are few.
+            if is_text && size <= MAX_REFERENCES {
+                let values = blocks.read(address, size)?;
+                heap::check(blocks, &values)?;
+            }
+            Ok(())
+        }
+        DataLayoutMessage::Contiguous { size, .. } => differs(size),
+        DataLayoutMessage::Compact { data } if data.len() as u64 == bytes => {
+            if is_text {
+                heap::check(blocks, &data)
+            } else {
+                Ok(())
+            }
+        }
+        DataLayoutMessage::Compact { data } => differs(data.len() as u64),
+        DataLayoutMessage::ChunkedV3 { chunk_dims, b_tree_address } => {
+            let Some((&last, chunk)) = chunk_dims.split_last() else { return bad("chunks without a size") };
+            if last != element || chunk.len() != space.dims.len() || chunk.contains(&0) || element == 0 {
+                return bad(format!("chunks of {chunk:?} elements of {last} bytes"));
+            }
+            let grid = Grid { shape: &space.dims, chunk, element, filters };
+            chunks::check(blocks, nodes.chunks, b_tree_address, &grid)
+        }
+        // These indexes have checksums; that their chunks are there is seen when they are read.
+        DataLayoutMessage::ChunkedV4 { .. } => Ok(()),
+        DataLayoutMessage::Virtual { .. } => bad("it keeps its data in other datasets"),
+    }
+}
+
+/// How many filters a dataset has, whose element has that many bytes; what they are told has to make sense.
+fn filters(header: &Header, element: u64) -> Checked<usize> {
+    let Some(data) = header.one(kind::FILTERS)? else { return Ok(0) };
+    let (pipeline, _) = FilterPipeline::decode(data)?;
+    for filter in &pipeline.filters {
+        let makes_sense = match (filter.id, &filter.cd_values[..]) {
+            (FILTER_DEFLATE, values) => matches!(values, [0..=9]),
+            (FILTER_SHUFFLE, values) => matches!(values, &[size] if u64::from(size) == element),
+            (FILTER_FLETCHER32, values) => values.is_empty(),
+            _ => true,
+        };
+        if !makes_sense {
+            return bad(format!("filter {} with values that it does not take", filter.id));
+        }
+    }
+    Ok(pipeline.filters.len())
+}
+
+/// Checks the names of attributes, and that texts are there: units decide what numbers mean.
+fn attributes(blocks: &mut Blocks, header: &Header) -> Checked<()> {
+    for attribute in header.all(kind::ATTRIBUTE) {
+        let mut cursor = Cursor::new(&attribute.data);
+        let (version, flags) = (cursor.u8()?, cursor.u8()?);
+        let lengths = [cursor.u16()?, cursor.u16()?, cursor.u16()?].map(usize::from);
+        if !(1..=3).contains(&version) || version == 3 && cursor.u8()? > 1 {
+            return bad("an attribute of an unknown version");
+        }
+        let padded = |len: usize| if version == 1 { len.next_multiple_of(8) } else { len };
+        let name = &cursor.take(padded(lengths[0]))?[..lengths[0]];
+        if name.iter().position(|&b| b == 0) != Some(name.len().wrapping_sub(1)) {
+            return bad("an attribute whose name is not as long as it says");
+        }
+        let [datatype, _space] = [cursor.take(padded(lengths[1]))?, cursor.take(padded(lengths[2]))?];
+        if (flags == 0 || version == 1) && heap::is_text(datatype)? {
+            // One text; what follows it is padding.
+            let values = cursor.take(cursor.remaining().min(16))?;
+            heap::check(blocks, values)?;
+        }
+    }
+    Ok(())
+}
+
+/// Refuses fill values that libhdf5 does not know.
+fn fill_value(header: &Header) -> Checked<()> {
+    if let Some(data) = header.one(kind::FILL_VALUE)? {
+        let (fill, _) = FillValueMessage::decode(data)?;
+        if fill.alloc_time > 3 || fill.fill_write_time > 2 {
+            return bad("a fill value of an unknown kind");
+        }
+    }
+    if let Some(data) = header.one(kind::OLD_FILL_VALUE)? {
+        let mut cursor = Cursor::new(data);
+        let len = cursor.u32()?;
+        cursor.take(len as usize)?;
+    }
+    Ok(())
+}
