@@ -111,6 +111,14 @@ impl Molecules {
             if most.is_some_and(|most| out.molecules.len() == most) {
                 break;
             }
+            if line.cut {
+                let problem = format!("line {} is longer than {MAX_SMILES_LINE_BYTES} bytes", line.number);
+                return Err(Error::input(
+                    path.display(),
+                    problem,
+                    "give one SMILES a line, whole and as text",
+                ));
+            }
             let text = std::str::from_utf8(line.bytes).map_err(|e| {
                 let problem = format!("line {}: byte {} is not UTF-8", line.number, e.valid_up_to() + 1);
                 Error::input(path.display(), problem, "save the file as UTF-8")

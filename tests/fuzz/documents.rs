@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use drift::audit::{self, AuditPlan};
-use drift::checkpoint::{Header, ModelFolder};
+use drift::checkpoint::{Header, WeightFiles};
 use drift::eval::compare::compare;
 use drift::eval::molecules::Molecules;
 use drift::job::Job;
@@ -192,6 +192,7 @@ fn audit_case(random: &mut ChaCha8Rng, seeds: &[Vec<u8>]) -> Vec<u8> {
 
 fn check_audit(scene: &Scene, _: &[u8]) -> Verdict {
     let plan = |dialect| AuditPlan {
+        max_atoms: drift::text::smiles::AtomLimit::default(),
         files: vec![PathBuf::from(scene.file)],
         dialect,
         recipe: None,
@@ -200,7 +201,7 @@ fn check_audit(scene: &Scene, _: &[u8]) -> Verdict {
         placeholder: "0.0000,0.0000,0.0000".to_owned(),
         references: Vec::new(),
     };
-    if let Err(error) = audit::read::read(scene.path()) {
+    if let Err(error) = audit::read::read(scene.path(), &Job::default()) {
         return refused(scene, &error);
     }
     let report = match drift::audit(&plan(Some(Dialect::FIXED)), &Job::default()) {
@@ -223,7 +224,7 @@ pub(crate) fn records() -> Vec<Vec<u8>> {
 }
 
 fn check_record(scene: &Scene, _: &[u8]) -> Verdict {
-    verdict(scene, compare([scene.path(), scene.path()]))
+    verdict(scene, compare([scene.path(), scene.path()], &Job::default()))
 }
 
 /// A model folder without the case's file.
@@ -260,11 +261,12 @@ fn check_weights(scene: &Scene, bytes: &[u8]) -> Verdict {
 }
 
 fn check_index(scene: &Scene, bytes: &[u8]) -> Verdict {
-    let files = match ModelFolder::new(Path::new("model")).safetensors() {
+    let index = Path::new("model/model.safetensors.index.json");
+    let files = match WeightFiles::of(index, "give another") {
         Ok(files) => files,
         Err(error) => return refused(scene, &error),
     };
-    if let Some(outside) = files.iter().find(|file| file.parent() != Some(Path::new("model"))) {
+    if let Some(outside) = files.files().iter().find(|file| file.parent() != Some(Path::new("model"))) {
         return Err(format!("the index leads to {}", outside.display()));
     }
     check_model(scene, bytes)
@@ -317,7 +319,7 @@ fn check_state(scene: &Scene, _: &[u8]) -> Verdict {
 }
 
 fn check_molecules(scene: &Scene, bytes: &[u8]) -> Verdict {
-    let molecules = match Molecules::of_file(scene.path(), None) {
+    let molecules = match Molecules::of_file(scene.path(), None, &Job::default()) {
         Ok(molecules) => molecules,
         Err(error) => return refused(scene, &error),
     };
@@ -418,7 +420,7 @@ pub(crate) fn targets() -> Vec<Target> {
         Target {
             name: "fitted",
             seeds: || vec![file("placeholders/qwen-like.json")],
-            check: |scene, _| verdict(scene, FittedFile::read(scene.path())),
+            check: |scene, _| verdict(scene, FittedFile::read(scene.path(), &Job::default())),
             ..base
         },
         Target { name: "state", file: FILE, seeds: states, make: binary_header, check: check_state, ..base },
