@@ -20,7 +20,11 @@ fn check_smiles(_: &Scene, bytes: &[u8]) -> Verdict {
     let text = String::from_utf8_lossy(bytes);
     let mut outcome = Outcome::Refused;
     for smiles in text.lines() {
-        let _ = (foreign(smiles), same_molecule(smiles, smiles), same_graph(smiles, "CCO"));
+        let _ = (
+            foreign(smiles),
+            same_molecule(smiles, smiles, drift::text::smiles::AtomLimit::default()),
+            same_graph(smiles, "CCO"),
+        );
         let _ = (
             canonical(smiles),
             molecule(smiles),
