@@ -164,6 +164,9 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
         output.note(&skipped(&molecules));
     }
     let evaluation = evaluate(&plan, &molecules, job)?;
+    if evaluation.report.interrupted && evaluation.texts.is_empty() {
+        return Err(Error::Interrupted.into());
+    }
     write(&args, folder, &evaluation)?;
     match printed {
         Printed::Tables => output.text(&render(&evaluation.report, output))?,

@@ -6,6 +6,7 @@ use super::output::Output;
 use super::outputs::Outputs;
 use super::values::{BlockArgs, is_stdout};
 use crate::corpus::{Frame, ReadOptions};
+use crate::error::Error;
 use crate::io::OutputSet;
 use crate::job::Job;
 use crate::mine::{MinePlan, mine_uncommitted as mine};
@@ -46,6 +47,10 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
     };
     let outputs = Outputs::new().file("-o", args.output.as_deref())?.file("--html", args.html.as_deref())?;
     outputs.apart_from(&args.inputs)?;
+    if args.html.as_deref().is_some_and(is_stdout) {
+        let problem = "stdout is for the table, or for the store";
+        return Err(Error::input("--html -", problem, "give the page a file").into());
+    }
     let to_stdout = args.output.as_deref().is_some_and(is_stdout);
     let spool = if to_stdout { Some(tempfile::tempdir()?) } else { None };
     let store = spool.as_ref().map(|folder| folder.path().join("corpus.h5")).or(args.output);
