@@ -393,7 +393,7 @@ mod tests {
                 "molecule 1 (a), line 5",
                 "`R#` is not an element",
             ),
-            (v2000("", &[HYDROGEN], ""), "molecule 1, line 5", "no heavy atom"),
+            (v2000("", &[HYDROGEN], ""), "molecule 1, line 7", "no heavy atom"),
             (
                 v2000("a", &[CARBON], "").replace("  1  1", "  9  1"),
                 "molecule 1 (a), line 6",

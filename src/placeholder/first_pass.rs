@@ -133,3 +133,41 @@ impl FirstPass {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+    use crate::corpus::Batch;
+    use crate::text::Written;
+
+    /// A corpus that has one conformer more each time.
+    struct Growing(AtomicU64);
+
+    impl Conformers for Growing {
+        fn read(&self, _: &Job, emit: &mut Emit<'_>) -> Result<ReadSummary> {
+            let blocks = 5_000;
+            let conformer = Conformer {
+                molecule: "C".into(),
+                skeleton: "[C]<>".repeat(blocks).into(),
+                coordinates: vec![[0; 3]; blocks],
+                order: AtomOrder::File,
+                written: Written::ANY,
+            };
+            let conformers = KEPT_BLOCKS / blocks as u64 + 1 + self.0.fetch_add(1, Ordering::Relaxed);
+            for _ in 0..conformers {
+                emit(Batch { conformers: vec![conformer.clone()], ..Batch::default() })?;
+            }
+            Ok(ReadSummary { conformers, ..ReadSummary::new() })
+        }
+    }
+
+    #[test]
+    fn a_corpus_that_grows_between_the_passes_is_refused() {
+        let (corpus, job) = (Growing(AtomicU64::new(0)), Job::default());
+        let pass = FirstPass::of(&corpus, 0, &job).unwrap();
+        let message = pass.again(&corpus, &job, &mut |_| Ok(())).unwrap_err().to_string();
+        assert!(message.contains("changed while it was read: 801 conformers the first time, 802 the second"));
+    }
+}

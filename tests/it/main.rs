@@ -3,6 +3,7 @@
 #![allow(clippy::print_stderr, reason = "some say how much they compared")]
 
 mod architecture;
+mod archive_mutants;
 mod audit;
 mod automaton;
 mod bad_input;

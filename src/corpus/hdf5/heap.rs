@@ -49,10 +49,32 @@ pub(super) fn check(blocks: &mut Blocks, values: &[u8]) -> Checked<()> {
         let mut cursor = Cursor::new(&prefix);
         cursor.take(8)?;
         let bytes = blocks.read(address, cursor.u64()?)?;
+        whole(&bytes)?;
         let (heap, _) = GlobalHeapCollection::decode(&bytes, &CONTEXT)?;
         let found = u16::try_from(index).ok().and_then(|index| heap.get_object(index)).map(<[u8]>::len);
         if found != Some(len as usize) {
             return bad("a text that is not in the heap, or not in its length");
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a heap whose objects go beyond its end, as libhdf5 does.
+fn whole(heap: &[u8]) -> Checked<()> {
+    let mut cursor = Cursor::new(heap);
+    cursor.take(16)?;
+    while cursor.remaining() >= 16 {
+        let index = cursor.u16()?;
+        cursor.take(6)?;
+        let size = cursor.u64()?;
+        // The free space counts its own header, and is the last.
+        let (len, is_last) = match index {
+            0 => (size.saturating_sub(16), true),
+            _ => (size.checked_next_multiple_of(8).unwrap_or(u64::MAX), false),
+        };
+        cursor.take_items(len, 1)?;
+        if is_last {
+            break;
         }
     }
     Ok(())

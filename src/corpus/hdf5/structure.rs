@@ -88,6 +88,7 @@ impl Structure {
             return Err(Damaged("its root is no group".to_owned()).into());
         }
         check_table(&root, superblock.root_table)?;
+        attributes(&mut walk.blocks, &root)?;
         walk.seen.insert(superblock.root, String::new());
         walk.group(String::new(), &root, 0)?;
         while let Some((path, header, depth)) = walk.groups.pop() {

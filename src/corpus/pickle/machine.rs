@@ -137,7 +137,7 @@ impl<'a> Machine<'a> {
                 };
                 let bytes = self.cursor.take_items(length, 1)?;
                 if matches!(opcode, op::SHORT_BINUNICODE | op::BINUNICODE | op::BINUNICODE8) {
-                    Value::Str(String::from_utf8_lossy(bytes))
+                    Value::Str(text::utf8(bytes).ok_or_else(|| self.malformed("text that is not UTF-8"))?)
                 } else {
                     Value::Bytes(Cow::Borrowed(bytes))
                 }

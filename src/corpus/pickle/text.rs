@@ -90,6 +90,27 @@ pub(super) fn string_literal(line: &[u8]) -> Option<Cow<'_, [u8]>> {
     Some(Cow::Owned(bytes))
 }
 
+/// UTF-8 as Python's pickles have it: lone surrogates, which it lacks, are three U+FFFD; anything else is no text.
+pub(super) fn utf8(bytes: &[u8]) -> Option<Cow<'_, str>> {
+    let mut rest = bytes;
+    let mut text = String::new();
+    loop {
+        match std::str::from_utf8(rest) {
+            Ok(whole) if text.is_empty() => return Some(Cow::Borrowed(whole)),
+            Ok(end) => return Some(Cow::Owned(text + end)),
+            Err(error) => {
+                let (valid, after) = rest.split_at(error.valid_up_to());
+                let [0xed, 0xa0..=0xbf, 0x80..=0xbf, more @ ..] = after else { return None };
+                // It was found to be valid.
+                text.push_str(std::str::from_utf8(valid).unwrap_or_default());
+                // One for each byte, as elsewhere.
+                text.extend([char::REPLACEMENT_CHARACTER; 3]);
+                rest = more;
+            }
+        }
+    }
+}
+
 /// Text in Python's `raw-unicode-escape` (`UNICODE`): Latin-1 with `\uXXXX` and `\UXXXXXXXX`.
 pub(super) fn raw_unicode(line: &[u8]) -> Option<Cow<'_, str>> {
     if line.is_ascii() && !line.contains(&b'\\') {
