@@ -209,7 +209,7 @@ pub(super) fn is_header(block: &[u8; BLOCK]) -> bool {
     // Some old programs took bytes as signed.
     let signed: i64 = bytes().map(|b| i64::from(b as i8)).sum();
     let stored = octal(&block[148..156]).and_then(|n| i64::try_from(n).ok());
-    block[0] != 0 && stored.is_some_and(|stored| stored == unsigned || stored == signed)
+    stored.is_some_and(|stored| stored == unsigned || stored == signed)
 }
 
 /// A number in octal digits, up to the first space or zero.

@@ -125,6 +125,10 @@ fn check(name: &str, whole: &[u8], more: &[(usize, u8)]) {
         match read_hdf5(&folder.path().join(file)) {
             Ok((conformers, skipped)) => {
                 read += 1;
+                assert!(
+                    what != "whole" || skipped.is_empty() && !conformers.is_empty(),
+                    "{name}: {skipped:?}"
+                );
                 if let Err(fault) = compare(h5py, &conformers, &skipped) {
                     faults.push(format!("{what}: {fault}"));
                 }

@@ -22,15 +22,15 @@ pub(super) fn is_text(stored: &[u8]) -> Checked<bool> {
     if !matches!(datatype, DatatypeMessage::VarLenString { .. }) {
         return Ok(false);
     }
-    // Text, padding and character set; then the type of a character.
+    // Text, padding and character set; then the type of a character: text of one byte, or an integer of one byte.
+    let is_character = |class: u8, kind: u8| match class & 0x0f {
+        0 => kind & !8 == 0,
+        3 => kind & 0x0f <= 2 && kind >> 4 <= 1,
+        _ => false,
+    };
     match stored.first_chunk::<16>() {
         Some([_, text, set, 0, 16, 0, 0, 0, character, kind, 0, 0, 1, 0, 0, 0])
-            if text & 0x0f == 1
-                && text >> 4 <= 2
-                && *set <= 1
-                && character & 0x0f == 3
-                && kind & 0x0f <= 2
-                && kind >> 4 <= 1 =>
+            if text & 0x0f == 1 && text >> 4 <= 2 && *set <= 1 && is_character(*character, *kind) =>
         {
             Ok(true)
         }
