@@ -190,7 +190,7 @@ fn remedy_suffix(remedy: &str) -> String {
 impl Error {
     /// An unusable input at `place`.
     pub fn input(place: impl ToString, problem: impl ToString, remedy: impl ToString) -> Self {
-        let place = shortened_start(&one_line(&place.to_string()), PLACE_CHARACTERS);
+        let place = shortened_middle(&one_line(&place.to_string()), PLACE_CHARACTERS);
         let (problem, remedy) = limited(&place, &problem, &remedy);
         Error::Input { place, problem, remedy }
     }
@@ -203,14 +203,17 @@ impl Error {
 
     /// What should not happen, whatever the input.
     pub fn internal(place: impl ToString, problem: impl ToString) -> Self {
-        let place = shortened_start(&one_line(&place.to_string()), PLACE_CHARACTERS);
+        let place = shortened_middle(&one_line(&place.to_string()), PLACE_CHARACTERS);
         let (problem, _) = limited(&place, &problem, &"");
         Error::Internal { place, problem }
     }
 
     /// A system error at `path`.
     pub fn io(path: &Path, source: std::io::Error) -> Self {
-        Error::Io { place: shortened_start(&one_line(&path.display().to_string()), PLACE_CHARACTERS), source }
+        Error::Io {
+            place: shortened_middle(&one_line(&path.display().to_string()), PLACE_CHARACTERS),
+            source,
+        }
     }
 
     /// The process's exit code: 130 interrupted, 70 a fault of drift's own, else 2 (usage or input).
@@ -258,14 +261,16 @@ pub fn is_unseen(c: char) -> bool {
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
-/// At most so many characters: the last ones, which tell a path.
-pub fn shortened_start(text: &str, most: usize) -> String {
+/// At most so many characters: the first third and the last ones, which tell a path and a member of an archive.
+pub fn shortened_middle(text: &str, most: usize) -> String {
     let characters = text.chars().count();
     if characters <= most {
         return text.to_owned();
     }
-    let end: String = text.chars().skip(characters - most + 1).collect();
-    format!("…{end}")
+    let first = most / 3;
+    let start: String = text.chars().take(first).collect();
+    let end: String = text.chars().skip(characters - (most - first - 1)).collect();
+    format!("{start}…{end}")
 }
 
 /// At most so many characters: the first ones.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::output::Output;
+use super::output::{Aside, Output};
 use crate::error::Error;
 use crate::io::{BoundedLines, ReadAhead};
 use crate::job::Job;
@@ -57,6 +57,8 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
         return Err(Error::input("--placeholder", problem, "give the inside of a block").into());
     }
     let tokenizer = Tokenizer::load_for(&args.tokenizer, job)?.0;
+    // Aside, so that what comes out is all of it or an error, in memory that does not grow.
+    let mut aside = Aside::new()?;
     let mut shown = 0u64;
     let mut show = |text: String| -> anyhow::Result<()> {
         let report = inspect(&tokenizer, text, &args.placeholder)?;
@@ -68,8 +70,8 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
             (false, _) => ("\n", render(&report, output)),
         };
         shown += 1;
-        output.part(before)?;
-        output.part(&text)
+        aside.put(before)?;
+        aside.put(&text)
     };
     if args.texts.is_empty() || args.texts == ["-"] {
         each_line(job, &mut show)?;
@@ -77,11 +79,12 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
         args.texts.into_iter().try_for_each(&mut show)?;
     }
     match (output.json, shown) {
-        (true, 0) => output.text("[]"),
-        (true, _) => output.text("\n]"),
-        (false, 0) => output.text(""),
-        (false, _) => Ok(()),
+        (true, 0) => aside.put("[]\n")?,
+        (true, _) => aside.put("\n]\n")?,
+        (false, 0) => aside.put("\n")?,
+        (false, _) => {}
     }
+    aside.show(output)
 }
 
 /// A report as an entry of the document of all.

@@ -47,6 +47,10 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
     };
     let outputs = Outputs::new().file("-o", args.output.as_deref())?.file("--html", args.html.as_deref())?;
     outputs.apart_from(&args.inputs)?;
+    if output.json && args.output.as_deref().is_some_and(is_stdout) {
+        let problem = "stdout is for --json already";
+        return Err(Error::input("-o -", problem, "give the store a file").into());
+    }
     if args.html.as_deref().is_some_and(is_stdout) {
         let problem = "stdout is for the table, or for the store";
         return Err(Error::input("--html -", problem, "give the page a file").into());

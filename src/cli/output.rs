@@ -1,6 +1,7 @@
 //! Where results and messages go: results to stdout, everything else to stderr.
 
-use std::io::{IsTerminal, Read, Write};
+use std::fs::File;
+use std::io::{BufWriter, IsTerminal, Read, Seek, Write};
 use std::path::Path;
 
 use serde::Serialize;
@@ -36,11 +37,6 @@ impl Output {
         self.bytes(&mut text.as_bytes().chain(end.as_bytes()))
     }
 
-    /// Prints a part of a result, as it is.
-    pub(super) fn part(&self, text: &str) -> anyhow::Result<()> {
-        self.bytes(&mut text.as_bytes())
-    }
-
     /// Prints a result as one JSON document.
     pub(super) fn document(&self, report: &impl Serialize) -> anyhow::Result<()> {
         self.text(&serde_json::to_string_pretty(report)?)
@@ -54,7 +50,7 @@ impl Output {
 
     /// Copies a finished file to stdout.
     pub(super) fn file(&self, path: &Path) -> anyhow::Result<()> {
-        self.bytes(&mut std::fs::File::open(path).map_err(|e| Error::io(path, e))?)
+        self.bytes(&mut File::open(path).map_err(|e| Error::io(path, e))?)
     }
 
     fn bytes(&self, bytes: &mut impl Read) -> anyhow::Result<()> {
@@ -77,6 +73,30 @@ impl Output {
             None => format!("{error:#}"),
         };
         let _ = writeln!(std::io::stderr(), "drift: {}", message(&text));
+    }
+}
+
+/// A result that is made piece by piece, kept in a temporary file until it is whole.
+pub(super) struct Aside(BufWriter<File>);
+
+impl Aside {
+    /// Nothing yet.
+    pub(super) fn new() -> anyhow::Result<Self> {
+        let file = tempfile::tempfile().map_err(|e| Error::io(&std::env::temp_dir(), e))?;
+        Ok(Aside(BufWriter::new(file)))
+    }
+
+    /// Adds a piece.
+    pub(super) fn put(&mut self, text: &str) -> anyhow::Result<()> {
+        Ok(self.0.write_all(text.as_bytes()).map_err(|e| Error::io(&std::env::temp_dir(), e))?)
+    }
+
+    /// Prints all of it.
+    pub(super) fn show(self, output: &Output) -> anyhow::Result<()> {
+        let fail = |e| Error::io(&std::env::temp_dir(), e);
+        let mut file = self.0.into_inner().map_err(|e| fail(e.into_error()))?;
+        file.rewind().map_err(fail)?;
+        output.bytes(&mut file)
     }
 }
 

@@ -63,6 +63,14 @@ impl Outputs {
     }
 }
 
+/// Refuses stdout where several files are written.
+pub(super) fn needs_folder(path: &Path) -> Result<(), Error> {
+    if is_stdout(path) {
+        return Err(Error::input("-o -", "stdout takes no folder", "give the name of a folder"));
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -45,7 +45,7 @@ pub use split::Part;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{one_line, shortened_end, shortened_start};
+use crate::error::{one_line, shortened_end, shortened_middle};
 use crate::text::{Fixed, Reading, Written};
 
 /// One conformer: the coordinates of its heavy atoms and the text around them.
@@ -93,7 +93,7 @@ impl Skipped {
     #[must_use]
     pub fn shown(&self) -> Skipped {
         let end = |text: &str| shortened_end(&one_line(text), Self::CHARACTERS);
-        let file = shortened_start(&one_line(&self.file), Self::CHARACTERS);
+        let file = shortened_middle(&one_line(&self.file), Self::CHARACTERS);
         Skipped { file, record: end(&self.record), reason: end(&self.reason) }
     }
 }

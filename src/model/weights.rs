@@ -10,7 +10,7 @@ use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
 use super::failed;
 use crate::checkpoint::{ModelFolder, WeightFiles};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, excerpt};
 use crate::io::{file_name, hash_bytes};
 use crate::job::InputHash;
 
@@ -126,11 +126,11 @@ fn shards(dir: &Path) -> Result<Vec<PathBuf>> {
     let weights = WeightFiles::of(&file, "give the index that came with the shards")?;
     let paths = weights.files();
     match paths.iter().find(|path| !path.is_file()) {
-        Some(missing) => Err(Error::input(
-            missing.display(),
-            "the index lists this shard, and it is not there",
-            "fetch it",
-        )),
+        Some(missing) => {
+            let name = missing.file_name().unwrap_or_default();
+            let problem = format!("lists {}, which is not there", excerpt(name.as_encoded_bytes()));
+            Err(Error::input(file.display(), problem, "fetch it"))
+        }
         None => Ok(paths.into_iter().map(Path::to_owned).collect()),
     }
 }

@@ -47,8 +47,10 @@ pub(crate) fn torn_molecules(bytes: &[u8]) -> u64 {
         } else if let (Some(0), Some(counts)) = (announced, line.strip_prefix(b"M  V30 COUNTS ")) {
             let first = counts.split(|&b| b == b' ').next().and_then(|count| std::str::from_utf8(count).ok());
             announced = first.and_then(|count| count.parse().ok());
-        } else if line == b"M  V30 BEGIN ATOM" || line == b"M  V30 END ATOM" {
-            inside = line == b"M  V30 BEGIN ATOM";
+        } else if let Some(mark @ (b"BEGIN ATOM" | b"END ATOM")) =
+            line.strip_prefix(b"M  V30 ").map(<[u8]>::trim_ascii)
+        {
+            inside = mark == b"BEGIN ATOM";
         } else {
             atoms += u64::from(inside);
         }
