@@ -9,7 +9,7 @@ pub(super) fn read_error(name: &str, error: io::Error) -> Error {
     use io::ErrorKind::{InvalidData, InvalidInput, Other, UnexpectedEof};
     match error.kind() {
         UnexpectedEof | InvalidInput | InvalidData | Other => damaged(name, error),
-        _ => Error::Io { place: name.to_owned(), source: error },
+        _ => Error::io(name.as_ref(), error),
     }
 }
 
