@@ -45,6 +45,7 @@ impl NumberPrefix {
 
     /// Its value in units of the last decimal, of the text that was scanned: missing decimals are zeros, others dropped. It
     /// must have no more digits before the point than fit.
+    #[inline]
     pub fn value(&self, text: &[u8], precision: Precision) -> Fixed {
         let fraction = self.fraction(text);
         let kept = &fraction[..fraction.len().min(precision.decimals())];
