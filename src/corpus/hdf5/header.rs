@@ -49,6 +49,14 @@ const SHARED: u8 = 0x02;
 /// A reader that does not know the message must not read the object.
 const FAIL_IF_UNKNOWN: u8 = 0x80;
 
+/// Whether libhdf5 refuses flags of a message together: shared and not to be shared; once unknown, but not what writers
+/// leave so.
+fn contradict(flags: u8) -> bool {
+    let has = |flag: u8| flags & flag != 0;
+    let (not_to_share, fails_writers, marks, was_unknown) = (0x04, 0x08, 0x10, 0x20);
+    has(SHARED) && has(not_to_share) || has(was_unknown) && (has(fails_writers) || !has(marks))
+}
+
 /// The messages of an object, its continuations joined.
 pub(super) struct Header(Vec<Message>);
 
@@ -60,6 +68,9 @@ impl Header {
         if let Some(message) = messages.iter().find(|m| m.kind > kind::LAST || m.flags & FAIL_IF_UNKNOWN != 0)
         {
             return bad(format!("a message of unknown type {}", message.kind));
+        }
+        if messages.iter().any(|message| contradict(message.flags)) {
+            return bad("a message whose flags contradict each other");
         }
         Ok(Header(messages))
     }

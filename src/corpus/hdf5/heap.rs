@@ -22,19 +22,25 @@ pub(super) fn is_text(stored: &[u8]) -> Checked<bool> {
     if !matches!(datatype, DatatypeMessage::VarLenString { .. }) {
         return Ok(false);
     }
-    // Text, padding and character set; then the type of a character: text of one byte, or an integer of one byte.
-    let is_character = |class: u8, kind: u8| match class & 0x0f {
-        0 => kind & !8 == 0,
-        3 => kind & 0x0f <= 2 && kind >> 4 <= 1,
-        _ => false,
-    };
-    match stored.first_chunk::<16>() {
-        Some([_, text, set, 0, 16, 0, 0, 0, character, kind, 0, 0, 1, 0, 0, 0])
-            if text & 0x0f == 1 && text >> 4 <= 2 && *set <= 1 && is_character(*character, *kind) =>
+    // Text, padding and character set; then the type of a character.
+    match stored.first_chunk::<8>() {
+        Some([_, text, set, 0, 16, 0, 0, 0])
+            if text & 0x0f == 1 && text >> 4 <= 2 && *set <= 1 && is_character(&stored[8..]) =>
         {
             Ok(true)
         }
         _ => bad("text of an unknown kind"),
+    }
+}
+
+/// Whether a type, as stored, is a character: text of one byte, or an integer of one byte with its bits inside it.
+fn is_character(stored: &[u8]) -> bool {
+    match *stored {
+        [class, kind, 0, 0, 1, 0, 0, 0, ..] if class & 0x0f == 3 => kind & 0x0f <= 2 && kind >> 4 <= 1,
+        [class, kind, 0, 0, 1, 0, 0, 0, first, 0, bits, 0, ..] if class & 0x0f == 0 => {
+            kind & !8 == 0 && bits > 0 && first.checked_add(bits).is_some_and(|end| end <= 8)
+        }
+        _ => false,
     }
 }
 

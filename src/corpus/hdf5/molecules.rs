@@ -239,7 +239,8 @@ impl Reader<'_, '_> {
             return Ok(None);
         }
         match dataset.read_strings_lossy() {
-            Ok(strings) => Ok(strings.first().map(|s| s.as_str().into())),
+            // Text ends at a zero, as for libhdf5.
+            Ok(strings) => Ok(strings.first().and_then(|text| text.split('\0').next()).map(Arc::from)),
             Err(Hdf5Error::TypeMismatch(_)) => Ok(None),
             Err(error) => Err(self.container.unreadable(&error)),
         }
