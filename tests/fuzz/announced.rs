@@ -47,10 +47,10 @@ pub(crate) fn torn_molecules(bytes: &[u8]) -> u64 {
         } else if let (Some(0), Some(counts)) = (announced, line.strip_prefix(b"M  V30 COUNTS ")) {
             let first = counts.split(|&b| b == b' ').next().and_then(|count| std::str::from_utf8(count).ok());
             announced = first.and_then(|count| count.parse().ok());
-        } else if let Some(mark @ (b"BEGIN ATOM" | b"END ATOM")) =
-            line.strip_prefix(b"M  V30 ").map(<[u8]>::trim_ascii)
+        } else if let Some(mark @ ("BEGIN ATOM" | "END ATOM")) =
+            line.strip_prefix(b"M  V30 ").and_then(|rest| std::str::from_utf8(rest).ok()).map(str::trim)
         {
-            inside = mark == b"BEGIN ATOM";
+            inside = mark == "BEGIN ATOM";
         } else {
             atoms += u64::from(inside);
         }
