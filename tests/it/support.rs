@@ -85,7 +85,9 @@ impl Folder {
         let mut folders = vec![self.path()];
         while let Some(folder) = folders.pop() {
             for entry in std::fs::read_dir(folder).unwrap() {
-                let (path, metadata) = entry.map(|e| (e.path(), e.metadata().unwrap())).unwrap();
+                let entry = entry.unwrap();
+                // A temporary file may be gone before it is looked at.
+                let (path, Ok(metadata)) = (entry.path(), entry.metadata()) else { continue };
                 let is_folder = metadata.is_dir();
                 found.insert(path.clone(), if is_folder { 0 } else { metadata.len() });
                 folders.extend(is_folder.then_some(path));
