@@ -1,11 +1,10 @@
 //! Files of generated text that are one JSON document: arrays, and 3DMolGen's smoke reports.
 
-use std::fmt;
-
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess};
 
 use super::records::{FULL, Reader, SmokeHead};
-use super::rows::{Each, Read, Reading};
+use super::rows::{Each, Named, Read, Reading};
+use crate::io::{Folded, JsonFold, JsonPart};
 
 /// Hands the entries of a list to a reader; whether it is a list.
 pub(super) fn rows_of<'r>(
@@ -23,27 +22,19 @@ pub(super) fn rows_of<'r>(
 /// Hands the entries of a smoke report to a reader, and gives what the report says of itself.
 pub(super) struct Report<'r>(pub &'r mut Reader);
 
-impl<'de> DeserializeSeed<'de> for Report<'_> {
+impl<'de> JsonFold<'de> for Report<'_> {
     type Value = SmokeHead;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<SmokeHead, D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Report<'_> {
-    type Value = SmokeHead;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
+    fn part<E>(self, _: JsonPart<'_>) -> Result<SmokeHead, E> {
+        Ok(SmokeHead::default())
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<SmokeHead, A::Error> {
+    fn object<A: MapAccess<'de>>(self, mut fields: A) -> Result<SmokeHead, A::Error> {
         let mut head = SmokeHead::default();
         while let Some(field) = fields.next_key::<String>()? {
             let list = ["passes", "failures"].into_iter().find(|list| *list == field);
             if let Some(list) = list {
-                if !fields.next_value_seed(List(rows_of(self.0, list)))? {
+                if !fields.next_value_seed(Folded(List(rows_of(self.0, list))))? {
                     self.0.skip(list.to_owned(), "not an array".to_owned());
                 }
                 continue;
@@ -57,8 +48,8 @@ impl<'de> Visitor<'de> for Report<'_> {
                     let [failures] = fields.next_value_seed(Fields(["parse_failures"]))?;
                     head.parse_failures = failures.count();
                 }
-                "num_passed" => head.num_passed = fields.next_value_seed(Reading)?.count(),
-                "num_failed" => head.num_failed = fields.next_value_seed(Reading)?.count(),
+                "num_passed" => head.num_passed = fields.next_value_seed(Folded(Reading))?.count(),
+                "num_failed" => head.num_failed = fields.next_value_seed(Folded(Reading))?.count(),
                 _ => _ = fields.next_value::<IgnoredAny>()?,
             }
         }
@@ -69,27 +60,15 @@ impl<'de> Visitor<'de> for Report<'_> {
 /// A list, or nothing: `null` is an empty one.
 struct List<F>(Each<F>);
 
-impl<'de, F: FnMut(Read) -> Result<(), &'static str>> DeserializeSeed<'de> for List<F> {
+impl<'de, F: FnMut(Read) -> Result<(), &'static str>> JsonFold<'de> for List<F> {
     type Value = bool;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {
-        deserializer.deserialize_option(self)
-    }
-}
-
-impl<'de, F: FnMut(Read) -> Result<(), &'static str>> Visitor<'de> for List<F> {
-    type Value = bool;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list")
+    fn part<E>(self, part: JsonPart<'_>) -> Result<bool, E> {
+        Ok(part == JsonPart::Null)
     }
 
-    fn visit_none<E>(self) -> Result<bool, E> {
-        Ok(true)
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {
-        self.0.deserialize(deserializer)
+    fn list<A: SeqAccess<'de>>(self, list: A) -> Result<bool, A::Error> {
+        self.0.list(list)
     }
 }
 
@@ -107,7 +86,7 @@ impl<'de, const N: usize> DeserializeSeed<'de> for Fields<N> {
                 found[at] = read;
             }
         };
-        deserializer.deserialize_any(super::rows::Named(keep))?;
+        Folded(Named(keep)).deserialize(deserializer)?;
         Ok(found)
     }
 }

@@ -22,7 +22,7 @@ use super::records::{FULL, Reader};
 pub use super::records::{Listed, Record, SmokeHead};
 use crate::corpus::{MAX_LINE_BYTES, Skipped};
 use crate::error::{Error, Result};
-use crate::io::{self, BoundedLines};
+use crate::io::{self, BoundedLines, Folded};
 use crate::job::{InputHash, Job};
 
 /// The largest smoke report or array that is read, in bytes, decompressed: these are read whole. Lines are not.
@@ -162,9 +162,9 @@ fn document(file: &mut Reader, bytes: &[u8]) -> Result<bool> {
     let mut json = serde_json::Deserializer::from_slice(start);
     match kind {
         Kind::Lines => return Ok(false),
-        Kind::Array => drop(rows_of(file, "record").deserialize(&mut json).map_err(refuse)?),
+        Kind::Array => drop(Folded(rows_of(file, "record")).deserialize(&mut json).map_err(refuse)?),
         Kind::Report | Kind::Object => {
-            file.head = Some(Report(file).deserialize(&mut json).map_err(refuse)?);
+            file.head = Some(Folded(Report(file)).deserialize(&mut json).map_err(refuse)?);
             // Passes come first, wherever they stand in the file.
             file.records.sort_by_key(|record| record.listed.is_none_or(|listed| !listed.in_passes));
         }

@@ -6,7 +6,7 @@ use super::rows::{FieldText, Read, Reading, Row, TEXT_FIELDS};
 use super::sample::split;
 use crate::corpus::{MAX_LINE_BYTES, SKIPPED_LISTED, Skipped};
 use crate::error::Error;
-use crate::io::BoundedLine;
+use crate::io::{BoundedLine, Folded};
 use crate::text::graph::implicit_hydrogens;
 use crate::text::{CONFORMER_OPEN, SMILES_OPEN, tagged};
 
@@ -91,7 +91,7 @@ impl Reader {
             Err(e) => self.skip(place, format!("byte {}: not UTF-8", e.valid_up_to())),
             Ok(text) if text.starts_with('{') => {
                 let mut json = serde_json::Deserializer::from_str(text);
-                match Reading.deserialize(&mut json).and_then(|row| json.end().map(|()| row)) {
+                match Folded(Reading).deserialize(&mut json).and_then(|row| json.end().map(|()| row)) {
                     Ok(row) => self.object(&place, None, row),
                     Err(e) => self.skip(place, format!("not JSON: column {}", e.column())),
                 }

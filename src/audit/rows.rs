@@ -1,9 +1,9 @@
 //! The objects of a file of generated text: of each only the fields that are asked for are kept, so that what a file holds
 //! beside its texts takes no memory.
 
-use std::fmt;
+use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess};
 
-use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use crate::io::{Folded, JsonFold, JsonPart};
 
 /// Where the text of a record may be, the first that is there.
 pub(super) const TEXT_FIELDS: [&str; 6] =
@@ -75,97 +75,31 @@ impl Read {
     }
 }
 
-/// What a visitor says to values that are neither list nor object.
-macro_rules! ignored_scalars {
-    ($type:ty, $value:expr) => {
-        fn visit_str<E>(self, _: &str) -> Result<$type, E> {
-            Ok($value)
-        }
-
-        fn visit_u64<E>(self, _: u64) -> Result<$type, E> {
-            Ok($value)
-        }
-
-        fn visit_i64<E>(self, _: i64) -> Result<$type, E> {
-            Ok($value)
-        }
-
-        fn visit_f64<E>(self, _: f64) -> Result<$type, E> {
-            Ok($value)
-        }
-
-        fn visit_bool<E>(self, _: bool) -> Result<$type, E> {
-            Ok($value)
-        }
-
-        fn visit_unit<E>(self) -> Result<$type, E> {
-            Ok($value)
-        }
-    };
-}
-
 /// Reads any value.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reading;
 
-impl<'de> DeserializeSeed<'de> for Reading {
+impl<'de> JsonFold<'de> for Reading {
     type Value = Read;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Read, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Reading {
-    type Value = Read;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("any value")
+    fn part<E>(self, part: JsonPart<'_>) -> Result<Read, E> {
+        Ok(match part {
+            JsonPart::Text(text) => Read::Text(text.to_owned()),
+            JsonPart::Count(count) => Read::Count(count),
+            _ => Read::Other,
+        })
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Read, E> {
-        Ok(Read::Text(text.to_owned()))
-    }
-
-    fn visit_string<E>(self, text: String) -> Result<Read, E> {
-        Ok(Read::Text(text))
-    }
-
-    fn visit_u64<E>(self, count: u64) -> Result<Read, E> {
-        Ok(Read::Count(count))
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Read, E> {
-        Ok(Read::Other)
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Read, E> {
-        Ok(Read::Other)
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Read, E> {
-        Ok(Read::Other)
-    }
-
-    fn visit_unit<E>(self) -> Result<Read, E> {
-        Ok(Read::Other)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Read, A::Error> {
-        while list.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Read::Other)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Read, A::Error> {
+    fn object<A: MapAccess<'de>>(self, mut fields: A) -> Result<Read, A::Error> {
         let mut row = Box::<Row>::default();
         while let Some(field) = fields.next_key::<String>()? {
             let place = |names: &[&str]| names.iter().position(|name| *name == field);
             if let Some(at) = place(&TEXT_FIELDS) {
-                row.texts[at] = fields.next_value_seed(Reading)?.text();
+                row.texts[at] = fields.next_value_seed(Folded(Reading))?.text();
             } else if let Some(at) = place(&PROMPT_FIELDS) {
-                row.prompts[at] = fields.next_value_seed(Reading)?.text();
+                row.prompts[at] = fields.next_value_seed(Folded(Reading))?.text();
             } else if field == "lp" {
-                row.lp = fields.next_value_seed(Reading)?.text();
+                row.lp = fields.next_value_seed(Folded(Reading))?.text();
             } else if field == "all_generations" {
                 row.all = fields.next_value_seed(Generations)?;
             } else {
@@ -192,7 +126,7 @@ impl<'de> DeserializeSeed<'de> for Generations {
                 Ok(())
             }
         });
-        let is_list = list.deserialize(deserializer)?;
+        let is_list = Folded(list).deserialize(deserializer)?;
         Ok(is_list.then_some(texts))
     }
 }
@@ -200,57 +134,35 @@ impl<'de> DeserializeSeed<'de> for Generations {
 /// Hands each value of a list to a function, as it is read; whether it is a list.
 pub(super) struct Each<F>(pub F);
 
-impl<'de, F: FnMut(Read) -> Result<(), &'static str>> DeserializeSeed<'de> for Each<F> {
+impl<'de, F: FnMut(Read) -> Result<(), &'static str>> JsonFold<'de> for Each<F> {
     type Value = bool;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de, F: FnMut(Read) -> Result<(), &'static str>> Visitor<'de> for Each<F> {
-    type Value = bool;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list")
+    fn part<E>(self, _: JsonPart<'_>) -> Result<bool, E> {
+        Ok(false)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<bool, A::Error> {
-        while let Some(read) = list.next_element_seed(Reading)? {
+    fn list<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<bool, A::Error> {
+        while let Some(read) = list.next_element_seed(Folded(Reading))? {
             (self.0)(read).map_err(A::Error::custom)?;
         }
         Ok(true)
     }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<bool, A::Error> {
-        while fields.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(false)
-    }
-
-    ignored_scalars!(bool, false);
 }
 
 /// Hands each field of an object to a function, by name; of anything else, nothing.
 pub(super) struct Named<F>(pub F);
 
-impl<'de, F: FnMut(&str, Read)> Visitor<'de> for Named<F> {
+impl<'de, F: FnMut(&str, Read)> JsonFold<'de> for Named<F> {
     type Value = ();
 
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
+    fn part<E>(self, _: JsonPart<'_>) -> Result<(), E> {
+        Ok(())
     }
 
-    fn visit_map<A: MapAccess<'de>>(mut self, mut fields: A) -> Result<(), A::Error> {
+    fn object<A: MapAccess<'de>>(mut self, mut fields: A) -> Result<(), A::Error> {
         while let Some(name) = fields.next_key::<String>()? {
-            (self.0)(&name, fields.next_value_seed(Reading)?);
+            (self.0)(&name, fields.next_value_seed(Folded(Reading))?);
         }
         Ok(())
     }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        while list.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(())
-    }
-
-    ignored_scalars!((), ());
 }

@@ -86,7 +86,7 @@ impl ModelFolder {
         refuse: impl FnOnce(serde_json::Error) -> (String, &'static str),
     ) -> Result<T> {
         let file = self.path.join(name);
-        is_plain(&file)?;
+        check_plain(&file)?;
         let bytes = read_to_limit(&file, MAX_SETTINGS_BYTES)?;
         serde_json::from_slice(&bytes).map_err(|e| {
             let (problem, remedy) = refuse(e);
@@ -102,7 +102,7 @@ impl ModelFolder {
 
 /// # Errors
 /// If a path is a pipe, a device or a folder: files of a model are opened more than once, and read in places.
-pub(super) fn is_plain(path: &Path) -> Result<()> {
+pub(super) fn check_plain(path: &Path) -> Result<()> {
     match std::fs::metadata(path) {
         Ok(metadata) if !metadata.is_file() => {
             Err(Error::input(path.display(), "is no plain file", "give the file itself"))

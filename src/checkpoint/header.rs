@@ -9,7 +9,7 @@ use std::path::Path;
 
 use safetensors::tensor::Metadata;
 
-use super::folder::is_plain;
+use super::folder::check_plain;
 use crate::error::{Error, Result};
 
 /// The longest header that the format allows.
@@ -31,7 +31,7 @@ impl Header {
     /// If the file cannot be read, is not safetensors, or is shorter or longer than its header says.
     pub fn read(path: &Path) -> Result<Self> {
         let refuse = |problem: String| Error::input(path.display(), problem, "give a sound safetensors file");
-        is_plain(path)?;
+        check_plain(path)?;
         let mut file = File::open(path).map_err(|e| Error::io(path, e))?;
         let total = file.metadata().map_err(|e| Error::io(path, e))?.len();
         let mut length = [0; 8];

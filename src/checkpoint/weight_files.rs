@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::folder::{ModelFolder, is_plain};
+use super::folder::{ModelFolder, check_plain};
 use super::header::Header;
 use crate::error::{Error, Result};
 use crate::io::read_to_limit;
@@ -33,7 +33,7 @@ impl WeightFiles {
         }
         let folder = ModelFolder::around(file);
         let refuse = |problem: String| Error::input(file.display(), problem, remedy);
-        is_plain(file)?;
+        check_plain(file)?;
         let bytes = read_to_limit(file, MAX_INDEX_BYTES)?;
         let index: Value = serde_json::from_slice(&bytes).map_err(|e| refuse(format!("is not JSON: {e}")))?;
         let map = index["weight_map"].as_object().ok_or_else(|| refuse("has no weight_map".into()))?;

@@ -47,6 +47,23 @@ impl Outputs {
         Ok(self)
     }
 
+    /// A folder that stdout cannot stand for.
+    ///
+    /// # Errors
+    /// If it is stdout, or one of the files could not be written.
+    pub(super) fn folder_alone(
+        self,
+        option: &'static str,
+        path: &Path,
+        names: &[&str],
+    ) -> Result<Self, Error> {
+        if is_stdout(path) {
+            let place = format!("{option} -");
+            return Err(Error::input(place, "stdout takes no folder", "give the name of a folder"));
+        }
+        self.folder(option, Some(path), names)
+    }
+
     /// Refuses a file that would be written twice, or over an input.
     pub(super) fn apart_from(&self, inputs: &[PathBuf]) -> Result<(), Error> {
         for (index, (option, path)) in self.files.iter().enumerate() {
@@ -61,14 +78,6 @@ impl Outputs {
         }
         Ok(())
     }
-}
-
-/// Refuses stdout where several files are written.
-pub(super) fn needs_folder(path: &Path) -> Result<(), Error> {
-    if is_stdout(path) {
-        return Err(Error::input("-o -", "stdout takes no folder", "give the name of a folder"));
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::output::Output;
-use super::outputs::{Outputs, needs_folder};
+use super::outputs::Outputs;
 use super::values::{BlockArgs, DialectArg};
 use crate::error::Error;
 use crate::job::Job;
@@ -123,8 +123,7 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
     let corpus = super::corpus(&args.corpus, args.blocks.reading());
     let inputs = args.corpus.clone();
     let plan = plan(args, job)?;
-    needs_folder(&plan.output)?;
-    Outputs::new().folder("-o", Some(&plan.output), &export::WRITTEN)?.apart_from(&inputs)?;
+    Outputs::new().folder_alone("-o", &plan.output, &export::WRITTEN)?.apart_from(&inputs)?;
     let report = train(&plan, &*corpus, job)?;
     if output.json {
         return output.document(&report);

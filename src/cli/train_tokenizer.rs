@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::extension::{Beside, Made, WRITTEN, write_folder};
 use super::output::Output;
-use super::outputs::{Outputs, needs_folder};
+use super::outputs::Outputs;
 use super::values::{DialectArg, reading};
 use crate::corpus::Conformers;
 use crate::design::compare::{Designed, compare, compare_with_design};
@@ -138,8 +138,7 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
             return Err(Error::input("--output", problem, "give another folder").into());
         }
     }
-    needs_folder(&args.output)?;
-    Outputs::new().folder("-o", Some(&args.output), &WRITTEN)?.apart_from(&args.corpus)?;
+    Outputs::new().folder_alone("-o", &args.output, &WRITTEN)?.apart_from(&args.corpus)?;
     let Some(base) = &args.base else { return scratch(&args, (kind, range), &*corpus, job, output) };
     let plan = plan(&args, base, (kind, range), job)?;
     for (option, _) in [(Parameter::Merges, args.merges.is_some()), (Parameter::Compare, args.compare)]

@@ -4,6 +4,8 @@
 
 use std::io::{self, BufRead, Read};
 
+use crate::io::read_buffered;
+
 const BLOCK: usize = 512;
 
 /// The longest name, and the most that a pax header may say of a member, in bytes.
@@ -174,11 +176,7 @@ pub(super) struct Content<'t, 'a>(&'t mut Tar<'a>);
 
 impl Read for Content<'_, '_> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let available = self.fill_buf()?;
-        let n = available.len().min(out.len());
-        out[..n].copy_from_slice(&available[..n]);
-        self.consume(n);
-        Ok(n)
+        read_buffered(self, out)
     }
 }
 

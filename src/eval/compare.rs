@@ -12,7 +12,7 @@ use serde::de::DeserializeSeed;
 use super::events::{Figures, TOO_MANY};
 use super::figures::{Document, Found};
 use crate::error::{Error, Result};
-use crate::io::{self, BoundedJson};
+use crate::io::{self, BoundedJson, Folded};
 use crate::job::Job;
 
 /// The schema of [`CompareReport`].
@@ -127,7 +127,7 @@ fn read(path: &Path, job: &Job) -> Result<Record> {
     let mut taken = opened.reader.take(MAX_BYTES + 1);
     let bounded = BufReader::new(BoundedJson::new(&mut taken, MAX_TEXT_BYTES));
     let mut json = serde_json::Deserializer::from_reader(bounded);
-    let read = Document.deserialize(&mut json).and_then(|found| json.end().map(|()| found));
+    let read = Folded(Document).deserialize(&mut json).and_then(|found| json.end().map(|()| found));
     drop(json);
     if taken.limit() == 0 {
         return Err(io::too_large(path, MAX_BYTES));

@@ -1,9 +1,10 @@
 //! The events of a trace, summed as they are read.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{IgnoredAny, MapAccess, SeqAccess};
+
+use crate::io::{Folded, JsonFold, JsonPart};
 
 /// The most figures, names and open events that are kept, by their bytes.
 const MAX_KEPT_BYTES: usize = 256 << 20;
@@ -28,20 +29,6 @@ impl Kept {
         if self.0 > MAX_KEPT_BYTES { Err(E::custom(TOO_MANY)) } else { Ok(()) }
     }
 }
-
-/// What a visitor of numbers alone says to other values.
-macro_rules! others_are {
-    ($value:expr; $($visit:ident: $type:ty),*) => {
-        $(fn $visit<E>(self, _: $type) -> Result<Self::Value, E> {
-            Ok($value)
-        })*
-
-        fn visit_unit<E>(self) -> Result<Self::Value, E> {
-            Ok($value)
-        }
-    };
-}
-pub(super) use others_are;
 
 /// Seconds and number of the events of a name.
 type Sums = BTreeMap<String, (f64, u64)>;
@@ -114,35 +101,20 @@ fn by_time(names: Sums) -> Figures {
 /// Reads a list of events; nothing of anything else.
 pub(super) struct Events;
 
-impl<'de> DeserializeSeed<'de> for Events {
+impl<'de> JsonFold<'de> for Events {
     type Value = Option<Trace>;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<Trace>, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Events {
-    type Value = Option<Trace>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("events")
+    fn part<E>(self, _: JsonPart<'_>) -> Result<Option<Trace>, E> {
+        Ok(None)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Option<Trace>, A::Error> {
+    fn list<A: SeqAccess<'de>>(self, mut list: A) -> Result<Option<Trace>, A::Error> {
         let mut trace = Trace::default();
-        while let Some(event) = list.next_element_seed(Event::default())? {
+        while let Some(event) = list.next_element_seed(Folded(Event::default()))? {
             trace.add::<A::Error>(event)?;
         }
         Ok(Some(trace))
     }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Option<Trace>, A::Error> {
-        while fields.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(None)
-    }
-
-    others_are!(None; visit_str: &str, visit_bool: bool, visit_u64: u64, visit_i64: i64, visit_f64: f64);
 }
 
 /// The fields of an event that count, in this order.
@@ -152,37 +124,22 @@ const FIELDS: [&str; 7] = ["ph", "cat", "name", "pid", "tid", "ts", "dur"];
 #[derive(Default)]
 struct Event([Option<Scalar>; FIELDS.len()]);
 
-impl<'de> DeserializeSeed<'de> for Event {
+impl<'de> JsonFold<'de> for Event {
     type Value = Event;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Event, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Event {
-    type Value = Event;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an event")
+    fn part<E>(self, _: JsonPart<'_>) -> Result<Event, E> {
+        Ok(self)
     }
 
-    fn visit_map<A: MapAccess<'de>>(mut self, mut fields: A) -> Result<Event, A::Error> {
+    fn object<A: MapAccess<'de>>(mut self, mut fields: A) -> Result<Event, A::Error> {
         while let Some(field) = fields.next_key::<String>()? {
             match FIELDS.iter().position(|name| *name == field) {
-                Some(at) => self.0[at] = Some(fields.next_value_seed(Any)?),
+                Some(at) => self.0[at] = Some(fields.next_value_seed(Folded(Any))?),
                 None => _ = fields.next_value::<IgnoredAny>()?,
             }
         }
         Ok(self)
     }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Event, A::Error> {
-        while list.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(self)
-    }
-
-    others_are!(Event::default(); visit_str: &str, visit_bool: bool, visit_u64: u64, visit_i64: i64, visit_f64: f64);
 }
 
 /// A value of an event.
@@ -209,52 +166,20 @@ impl Scalar {
 /// Reads any value.
 struct Any;
 
-impl<'de> DeserializeSeed<'de> for Any {
+impl<'de> JsonFold<'de> for Any {
     type Value = Scalar;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Scalar, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Any {
-    type Value = Scalar;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("any value")
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Scalar, E> {
-        Ok(Scalar::Text(text.to_owned()))
-    }
-
-    fn visit_u64<E>(self, number: u64) -> Result<Scalar, E> {
-        Ok(Scalar::Number(number as f64, number.to_string()))
-    }
-
-    fn visit_i64<E>(self, number: i64) -> Result<Scalar, E> {
-        Ok(Scalar::Number(number as f64, number.to_string()))
-    }
-
-    fn visit_f64<E>(self, number: f64) -> Result<Scalar, E> {
-        Ok(Scalar::Number(number, number.to_string()))
-    }
-
-    fn visit_bool<E>(self, is_true: bool) -> Result<Scalar, E> {
-        Ok(Scalar::Other(if is_true { "true" } else { "false" }))
-    }
-
-    fn visit_unit<E>(self) -> Result<Scalar, E> {
-        Ok(Scalar::Other("null"))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Scalar, A::Error> {
-        while fields.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Scalar::Other("{…}"))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Scalar, A::Error> {
-        while list.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Scalar::Other("[…]"))
+    fn part<E>(self, part: JsonPart<'_>) -> Result<Scalar, E> {
+        Ok(match part {
+            JsonPart::Text(text) => Scalar::Text(text.to_owned()),
+            JsonPart::Count(number) => Scalar::Number(number as f64, number.to_string()),
+            JsonPart::Negative(number) => Scalar::Number(number as f64, number.to_string()),
+            JsonPart::Number(number) => Scalar::Number(number, number.to_string()),
+            JsonPart::Truth(true) => Scalar::Other("true"),
+            JsonPart::Truth(false) => Scalar::Other("false"),
+            JsonPart::Null => Scalar::Other("null"),
+            JsonPart::List => Scalar::Other("[…]"),
+            JsonPart::Object => Scalar::Other("{…}"),
+        })
     }
 }

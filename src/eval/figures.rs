@@ -1,11 +1,11 @@
 //! The figures of a record or a trace, folded as its JSON is read: what else a file holds takes no memory.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess};
 
-use super::events::{Events, Figures, Kept, Trace, others_are};
+use super::events::{Events, Figures, Kept, Trace};
+use crate::io::{Folded, JsonFold, JsonPart};
 
 /// Fields that say which run it is; runs that agree in them are compared.
 const KEYS: [&str; 5] = ["model", "tokenizer", "lp", "placeholder", "device"];
@@ -22,64 +22,46 @@ pub(super) struct Found {
 /// Reads a whole document: an object with `runs` or `traceEvents`, or an array of events.
 pub(super) struct Document;
 
-impl<'de> DeserializeSeed<'de> for Document {
+impl<'de> JsonFold<'de> for Document {
     type Value = Found;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Found, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Document {
-    type Value = Found;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a record or a trace")
+    fn part<E>(self, _: JsonPart<'_>) -> Result<Found, E> {
+        Ok(Found::default())
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, events: A) -> Result<Found, A::Error> {
-        Ok(Found { trace: Events.visit_seq(events)?, runs: None })
+    fn list<A: SeqAccess<'de>>(self, events: A) -> Result<Found, A::Error> {
+        Ok(Found { trace: Events.list(events)?, runs: None })
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Found, A::Error> {
+    fn object<A: MapAccess<'de>>(self, mut fields: A) -> Result<Found, A::Error> {
         let mut found = Found::default();
         while let Some(field) = fields.next_key::<String>()? {
             match &*field {
-                "runs" => found.runs = fields.next_value_seed(Runs)?,
-                "traceEvents" => found.trace = fields.next_value_seed(Events)?,
+                "runs" => found.runs = fields.next_value_seed(Folded(Runs))?,
+                "traceEvents" => found.trace = fields.next_value_seed(Folded(Events))?,
                 _ => _ = fields.next_value::<IgnoredAny>()?,
             }
         }
         Ok(found)
     }
-
-    others_are!(Found::default(); visit_str: &str, visit_bool: bool, visit_u64: u64, visit_i64: i64, visit_f64: f64);
 }
 
 /// Reads the runs of a record with all their numbers; a name that comes twice is numbered.
 struct Runs;
 
-impl<'de> DeserializeSeed<'de> for Runs {
+impl<'de> JsonFold<'de> for Runs {
     type Value = Option<Option<Vec<(String, Figures)>>>;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Runs {
-    type Value = Option<Option<Vec<(String, Figures)>>>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("runs")
+    fn part<E>(self, _: JsonPart<'_>) -> Result<Self::Value, E> {
+        Ok(None)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+    fn list<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
         let (mut kept, mut runs, mut are_objects) = (Kept::default(), Vec::new(), true);
         let mut seen: BTreeMap<String, usize> = BTreeMap::new();
         loop {
             let mut run = Run { keys: Default::default(), figures: Vec::new(), kept: &mut kept };
-            let Some(is_object) = list.next_element_seed(&mut run)? else { break };
+            let Some(is_object) = list.next_element_seed(Folded(&mut run))? else { break };
             are_objects &= is_object;
             let parts: Vec<&str> = run.keys.iter().filter_map(Option::as_deref).collect();
             let (mut name, figures) = (parts.join(", "), std::mem::take(&mut run.figures));
@@ -93,13 +75,6 @@ impl<'de> Visitor<'de> for Runs {
         }
         Ok(Some(are_objects.then_some(runs)))
     }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self::Value, A::Error> {
-        while fields.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(None)
-    }
-
-    others_are!(None; visit_str: &str, visit_bool: bool, visit_u64: u64, visit_i64: i64, visit_f64: f64);
 }
 
 /// One run, as it is read.
@@ -110,25 +85,17 @@ struct Run<'k> {
     kept: &'k mut Kept,
 }
 
-impl<'de> DeserializeSeed<'de> for &mut Run<'_> {
+impl<'de> JsonFold<'de> for &mut Run<'_> {
     type Value = bool;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for &mut Run<'_> {
-    type Value = bool;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a run")
+    fn part<E>(self, _: JsonPart<'_>) -> Result<bool, E> {
+        Ok(false)
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<bool, A::Error> {
+    fn object<A: MapAccess<'de>>(self, mut fields: A) -> Result<bool, A::Error> {
         while let Some(field) = fields.next_key::<String>()? {
             let at = KEYS.iter().position(|key| *key == field);
-            let text = fields.next_value_seed(Flat { name: field, run: self })?;
+            let text = fields.next_value_seed(Folded(Flat { name: field, run: self }))?;
             if let (Some(at), Some(text)) = (at, text) {
                 self.kept.add::<A::Error>(&[&text])?;
                 self.keys[at] = Some(text);
@@ -136,13 +103,6 @@ impl<'de> Visitor<'de> for &mut Run<'_> {
         }
         Ok(true)
     }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<bool, A::Error> {
-        while list.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(false)
-    }
-
-    others_are!(false; visit_str: &str, visit_bool: bool, visit_u64: u64, visit_i64: i64, visit_f64: f64);
 }
 
 /// A value of a run: numbers become figures, with dots between levels; lists are distributions and examples, not figures.
@@ -152,57 +112,27 @@ struct Flat<'r, 'k> {
     run: &'r mut Run<'k>,
 }
 
-impl Flat<'_, '_> {
-    fn number<E: serde::de::Error>(self, number: f64) -> Result<Option<String>, E> {
+impl<'de> JsonFold<'de> for Flat<'_, '_> {
+    type Value = Option<String>;
+
+    fn part<E: Error>(self, part: JsonPart<'_>) -> Result<Option<String>, E> {
+        let number = match part {
+            JsonPart::Text(text) => return Ok(Some(text.to_owned())),
+            JsonPart::Count(number) => number as f64,
+            JsonPart::Negative(number) => number as f64,
+            JsonPart::Number(number) => number,
+            JsonPart::Truth(_) | JsonPart::Null | JsonPart::List | JsonPart::Object => return Ok(None),
+        };
         self.run.kept.add(&[&self.name])?;
         self.run.figures.push((self.name, number));
         Ok(None)
     }
-}
 
-impl<'de> DeserializeSeed<'de> for Flat<'_, '_> {
-    type Value = Option<String>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<String>, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Flat<'_, '_> {
-    type Value = Option<String>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("any value")
-    }
-
-    fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<Option<String>, E> {
-        self.number(number as f64)
-    }
-
-    fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<Option<String>, E> {
-        self.number(number as f64)
-    }
-
-    fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<Option<String>, E> {
-        self.number(number)
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Option<String>, E> {
-        Ok(Some(text.to_owned()))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Option<String>, A::Error> {
+    fn object<A: MapAccess<'de>>(self, mut fields: A) -> Result<Option<String>, A::Error> {
         while let Some(field) = fields.next_key::<String>()? {
             let name = format!("{}.{field}", self.name);
-            fields.next_value_seed(Flat { name, run: &mut *self.run })?;
+            fields.next_value_seed(Folded(Flat { name, run: &mut *self.run }))?;
         }
         Ok(None)
     }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Option<String>, A::Error> {
-        while list.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(None)
-    }
-
-    others_are!(None; visit_bool: bool);
 }

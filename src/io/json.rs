@@ -1,6 +1,112 @@
-//! JSON of any size, read as it comes: what one name, text or number takes of memory is bounded.
+//! JSON of any size, read as it comes: what one name, text or number takes of memory is bounded, and what is not asked for
+//! is passed over.
 
+use std::fmt;
 use std::io::{self, Read};
+
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+/// What is made of a value while it is read. Lists and objects that a fold does not read itself are passed over.
+pub trait JsonFold<'de>: Sized {
+    /// What comes out.
+    type Value;
+
+    /// Of a value without parts, or one whose parts were passed over.
+    ///
+    /// # Errors
+    /// Whatever ends the reading.
+    fn part<E: Error>(self, part: JsonPart<'_>) -> Result<Self::Value, E>;
+
+    /// Of a list.
+    ///
+    /// # Errors
+    /// If it is no JSON, or whatever ends the reading.
+    fn list<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        self.part(JsonPart::List)
+    }
+
+    /// Of an object.
+    ///
+    /// # Errors
+    /// As [`JsonFold::list`].
+    fn object<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self::Value, A::Error> {
+        while fields.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        self.part(JsonPart::Object)
+    }
+}
+
+/// A value as a [`JsonFold`] is told of it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum JsonPart<'t> {
+    /// A string.
+    Text(&'t str),
+    /// A whole number of 0 or more.
+    Count(u64),
+    /// A whole number below 0.
+    Negative(i64),
+    /// Any other number.
+    Number(f64),
+    /// `true` or `false`.
+    Truth(bool),
+    /// `null`.
+    Null,
+    /// A list that was passed over.
+    List,
+    /// An object that was passed over.
+    Object,
+}
+
+/// Reads a value by a fold: a seed for `serde`.
+pub struct Folded<F>(pub F);
+
+impl<'de, F: JsonFold<'de>> DeserializeSeed<'de> for Folded<F> {
+    type Value = F::Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<F::Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de, F: JsonFold<'de>> Visitor<'de> for Folded<F> {
+    type Value = F::Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any value")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<F::Value, E> {
+        self.0.part(JsonPart::Text(text))
+    }
+
+    fn visit_u64<E: Error>(self, count: u64) -> Result<F::Value, E> {
+        self.0.part(JsonPart::Count(count))
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<F::Value, E> {
+        self.0.part(JsonPart::Negative(number))
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<F::Value, E> {
+        self.0.part(JsonPart::Number(number))
+    }
+
+    fn visit_bool<E: Error>(self, truth: bool) -> Result<F::Value, E> {
+        self.0.part(JsonPart::Truth(truth))
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<F::Value, E> {
+        self.0.part(JsonPart::Null)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<F::Value, A::Error> {
+        self.0.list(list)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<F::Value, A::Error> {
+        self.0.object(fields)
+    }
+}
 
 /// Passes on JSON, and fails where a text, a name or a number has more than `limit` bytes: whoever parses it holds one of
 /// them at a time.

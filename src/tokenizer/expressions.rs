@@ -12,6 +12,8 @@
 //! character of the longest run, at each place of the text. Texts for which this is far from the limit, which are nearly
 //! all, are not matched twice.
 
+use std::sync::OnceLock;
+
 use fancy_regex::{Assertion, Expr, Regex};
 use serde_json::Value;
 use tokenizers::pre_tokenizers::split::SplitPattern;
@@ -25,10 +27,12 @@ const BYTE_LEVEL: &str = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}
 
 /// The expressions of a pre-tokenizer that are run by backtracking, with what comes before them.
 pub(super) struct Expressions {
-    /// Up to the last one that backtracks.
-    steps: Vec<Step>,
+    /// Whether there is one.
+    backtrack: bool,
     /// The most alternatives of one, where white space is all that they backtrack over; none elsewhere.
     alternatives: Option<usize>,
+    /// Up to the last one that backtracks. Made for the first text that needs them: most tokenizers never meet one.
+    steps: OnceLock<Result<Vec<Step>, String>>,
 }
 
 /// Half of the steps back that an expression has.
@@ -60,18 +64,17 @@ impl Expressions {
                 return Err(format!("its {part} replaces by {pattern}, which may give up on a text unseen"));
             }
         }
-        let mut steps = Vec::new();
-        if let Some(pre_tokenizer) = tokenizer.get_pre_tokenizer() {
-            add_steps(pre_tokenizer, &mut steps)?;
-        }
-        let needed = steps.iter().rposition(|step| step.backtracks.is_some()).map_or(0, |last| last + 1);
-        steps.truncate(needed);
-        let alternatives =
-            steps.iter().filter_map(|step| Some(white_space_alone(step.backtracks.as_ref()?.as_str())));
+        let all = in_order(tokenizer);
+        let patterns: Vec<&str> = all.iter().filter_map(|one| backtracking(one)).collect();
         // Other normalizers may make white space of something else.
         let is_kept = matches!(tokenizer.get_normalizer(), None | Some(NormalizerWrapper::NFC(_)));
+        let alternatives = patterns.iter().map(|pattern| white_space_alone(pattern));
         let alternatives = alternatives.collect::<Option<Vec<_>>>().filter(|_| is_kept);
-        Ok(Expressions { alternatives: alternatives.map(|all| all.into_iter().max().unwrap_or(0)), steps })
+        Ok(Expressions {
+            backtrack: !patterns.is_empty(),
+            alternatives: alternatives.map(|all| all.into_iter().max().unwrap_or(0)),
+            steps: OnceLock::new(),
+        })
     }
 
     /// Matches a text as the tokenizer will.
@@ -79,10 +82,11 @@ impl Expressions {
     /// # Errors
     /// A sentence, if an expression gives up.
     pub(super) fn check(&self, tokenizer: &HfTokenizer, text: &str) -> Result<(), String> {
-        let Some((last, before)) = self.steps.split_last() else { return Ok(()) };
-        if self.alternatives.is_some_and(|alternatives| is_short(text, alternatives)) {
+        if !self.backtrack || self.alternatives.is_some_and(|alternatives| is_short(text, alternatives)) {
             return Ok(());
         }
+        let steps = self.steps.get_or_init(|| steps(tokenizer)).as_ref().map_err(String::clone)?;
+        let Some((last, before)) = steps.split_last() else { return Ok(()) };
         let added = tokenizer.get_added_vocabulary();
         let mut pieces = added.extract_and_normalize(tokenizer.get_normalizer(), text);
         for step in before {
@@ -109,12 +113,22 @@ impl Step {
     }
 }
 
-/// The steps of a pre-tokenizer, in order.
-fn add_steps(pre_tokenizer: &PreTokenizerWrapper, steps: &mut Vec<Step>) -> Result<(), String> {
-    let pattern = match pre_tokenizer {
-        PreTokenizerWrapper::Sequence(sequence) => {
-            return sequence.as_ref().iter().try_for_each(|one| add_steps(one, steps));
+/// The pre-tokenizers of a tokenizer, those of a sequence one by one.
+fn in_order(tokenizer: &HfTokenizer) -> Vec<&PreTokenizerWrapper> {
+    let mut found = Vec::new();
+    let mut waiting: Vec<&PreTokenizerWrapper> = tokenizer.get_pre_tokenizer().into_iter().collect();
+    while let Some(one) = waiting.pop() {
+        match one {
+            PreTokenizerWrapper::Sequence(sequence) => waiting.extend(sequence.as_ref().iter().rev()),
+            _ => found.push(one),
         }
+    }
+    found
+}
+
+/// The expression of a pre-tokenizer, if it has one that backtracks.
+fn backtracking(pre_tokenizer: &PreTokenizerWrapper) -> Option<&str> {
+    let pattern = match pre_tokenizer {
         PreTokenizerWrapper::Split(split) => match &split.pattern {
             SplitPattern::Regex(pattern) => Some(pattern.as_str()),
             SplitPattern::String(_) => None,
@@ -122,11 +136,19 @@ fn add_steps(pre_tokenizer: &PreTokenizerWrapper, steps: &mut Vec<Step>) -> Resu
         PreTokenizerWrapper::ByteLevel(level) => level.use_regex.then_some(BYTE_LEVEL),
         _ => None,
     };
-    let regex = |pattern: &str| Regex::new(pattern).map_err(|e| e.to_string());
-    let backtracks = pattern.filter(|pattern| backtracks(pattern)).map(regex).transpose()?;
-    let spaced = matches!(pre_tokenizer, PreTokenizerWrapper::ByteLevel(level) if level.add_prefix_space);
-    steps.push(Step { backtracks, spaced, pre_tokenizer: pre_tokenizer.clone() });
-    Ok(())
+    pattern.filter(|pattern| backtracks(pattern))
+}
+
+/// The steps up to the last one that backtracks.
+fn steps(tokenizer: &HfTokenizer) -> Result<Vec<Step>, String> {
+    let all = in_order(tokenizer);
+    let needed = all.iter().rposition(|one| backtracking(one).is_some()).map_or(0, |last| last + 1);
+    let step = |one: &&PreTokenizerWrapper| {
+        let spaced = matches!(one, PreTokenizerWrapper::ByteLevel(level) if level.add_prefix_space);
+        let backtracks = backtracking(one).map(Regex::new).transpose().map_err(|e| e.to_string())?;
+        Ok(Step { backtracks, spaced, pre_tokenizer: (*one).clone() })
+    };
+    all[..needed].iter().map(step).collect()
 }
 
 /// Whether no search can step back often enough to give up.
