@@ -14,6 +14,7 @@ pub mod dialect;
 pub mod elements;
 pub mod enriched;
 pub mod graph;
+pub mod molecule;
 pub mod number;
 pub mod skeleton;
 pub mod smiles;
