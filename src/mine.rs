@@ -58,7 +58,7 @@ pub fn mine(plan: &MinePlan, job: &Job) -> Result<MineReport> {
 /// # Errors
 /// As [`mine`].
 pub fn mine_uncommitted(plan: &MinePlan, job: &Job) -> Result<(MineReport, Option<AtomicFile>)> {
-    let files = Files { inputs: plan.inputs.clone(), options: plan.options };
+    let files = Files { inputs: plan.inputs.clone(), options: plan.options.clone() };
     let precision = plan.options.reading.precision;
     let mut store = plan.store.as_deref().map(|path| Store::create(path, precision)).transpose()?;
     let mut counts = Counts::new(precision);

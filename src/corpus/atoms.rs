@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use super::collect::Finished;
 use super::frame::{self, fixed};
 use super::{AtomOrder, Conformer, Frame, ReadOptions};
 use crate::text::elements::{HYDROGEN, symbol};
@@ -36,7 +37,7 @@ pub fn from_elements(
         return Err("no heavy atom".to_owned());
     }
     let skeleton = skeleton.into();
-    Ok(Conformer { molecule, skeleton, coordinates, order: AtomOrder::File, written: Written::ANY })
+    Ok(Conformer { molecule, skeleton, coordinates, order: AtomOrder::File, written: Written::ANY, id: None })
 }
 
 /// Collects the atoms of one molecule after another; hydrogens too.
@@ -57,7 +58,7 @@ pub struct Atoms {
 
 impl Atoms {
     /// No atoms yet; molecules come out in the frame and with the decimals of `options`.
-    pub fn new(options: ReadOptions) -> Self {
+    pub fn new(options: &ReadOptions) -> Self {
         let (frame, precision) = (options.frame, options.reading.precision);
         Atoms { frame, precision, numbers: Vec::new(), fixed: Vec::new(), angstrom: Vec::new() }
     }
@@ -144,10 +145,10 @@ impl Atoms {
     ///
     /// # Errors
     /// A reason, as [`from_elements`] gives.
-    pub fn finish(&mut self, molecule: Arc<str>) -> Result<Conformer, String> {
+    pub(super) fn finish(&mut self, molecule: Arc<str>) -> Result<Finished, String> {
         let conformer = self.turned().and_then(|()| from_elements(molecule, &self.numbers, &self.fixed));
         self.clear();
-        conformer
+        conformer.map(Finished::from)
     }
 
     /// In the principal frame, turns the positions and truncates them.
@@ -179,7 +180,7 @@ mod tests {
 
     #[test]
     fn the_builder_truncates_each_kind_its_own_way() {
-        let mut atoms = Atoms::new(ReadOptions::default());
+        let mut atoms = Atoms::new(&ReadOptions::default());
         atoms.push_text(6, ["1.12829", "-0.00009", "1e1"]).unwrap();
         // The float32 nearest to 1.3 lies below it.
         atoms.push_f32(6, [1.3, 0.0, -2.5]).unwrap();
@@ -187,7 +188,7 @@ mod tests {
         assert!(atoms.push_text(6, ["nan", "0", "0"]).unwrap_err().contains("not finite"));
         assert!(atoms.push_f64(6, [1e6, 0.0, 0.0]).unwrap_err().starts_with("atom 4: 1000000: beyond"));
         assert!(atoms.push_f32(6, [f32::INFINITY, 0.0, 0.0]).is_err());
-        let conformer = atoms.finish("x".into()).unwrap();
+        let conformer = atoms.finish("x".into()).unwrap().conformer;
         assert_eq!(conformer.coordinates, [[11_282, 0, 100_000], [12_999, 0, -25_000], [11_282, 0, -25_000]]);
         assert!(atoms.is_empty());
     }

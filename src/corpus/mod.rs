@@ -62,6 +62,8 @@ pub struct Conformer {
     pub order: AtomOrder,
     /// Which dialects the text agreed with; both for formats without text.
     pub written: Written,
+    /// What the file calls it, where that is asked for.
+    pub id: Option<Arc<str>>,
 }
 
 /// Where the order of a conformer's atoms comes from.
@@ -105,6 +107,8 @@ pub struct Batch {
     pub conformers: Vec<Conformer>,
     /// The bad ones.
     pub skipped: Vec<Skipped>,
+    /// The first of the good ones whose atoms stay in the order of the file, and why.
+    pub in_file_order: Vec<Skipped>,
 }
 
 /// The frame that coordinates are given in.
@@ -118,7 +122,7 @@ pub enum Frame {
 }
 
 /// How files are read.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct ReadOptions {
     /// The frame of the result.
     pub frame: Frame,
@@ -138,7 +142,7 @@ pub struct Source<'a> {
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// How to read.
-    pub options: ReadOptions,
+    pub options: &'a ReadOptions,
     /// Progress and cancellation.
     pub job: &'a crate::job::Job,
 }
@@ -158,7 +162,7 @@ mod testing {
         text: &str,
     ) -> Batch {
         let job = Job::default();
-        let context = Context { options: ReadOptions::default(), job: &job };
+        let context = Context { options: &ReadOptions::default(), job: &job };
         let mut all = Batch::default();
         let source = Source { name: "text".to_owned(), reader: &mut text.as_bytes() };
         reader(source, context, &mut |batch| {

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::atoms::Atoms;
-use super::collect::Collector;
+use super::collect::{Collector, Finished};
 use super::geom_pickle::{self, FoundMolecule};
 use super::pickle::Pickle;
 use super::rdkit::{Positions, RdkitMolecule};
-use super::{Conformer, Context, Emit};
+use super::{Context, Emit};
 use crate::error::{Error, Result};
 
 /// Reads the pickles in `bytes`, one after another; the pickles are parsed, never executed.
@@ -49,7 +49,7 @@ fn conformer(
     index: usize,
     key: &Arc<str>,
     atoms: &mut Atoms,
-) -> Result<Conformer, String> {
+) -> Result<Finished, String> {
     atoms.clear();
     let stored = &molecule.conformers[index];
     if !stored.is_3d {

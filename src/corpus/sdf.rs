@@ -8,10 +8,10 @@ use std::borrow::Cow;
 use std::io;
 
 use super::atoms::Atoms;
-use super::collect::Collector;
+use super::collect::{Collector, Finished};
 use super::damage::read_error;
 use super::lines::Lines;
-use super::{Conformer, Context, Emit, Source};
+use super::{Context, Emit, Source};
 use crate::error::{Result, excerpt};
 use crate::text::elements::atomic_number;
 
@@ -52,7 +52,7 @@ struct Record {
     label: String,
     /// The last line of it that was understood, or the first that was not.
     line: u64,
-    outcome: Result<Conformer, String>,
+    outcome: Result<Finished, String>,
 }
 
 /// What stops the reading of a molecule: bad content, or a failed read.

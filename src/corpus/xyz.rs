@@ -7,10 +7,10 @@ use std::borrow::Cow;
 use std::io;
 
 use super::atoms::Atoms;
-use super::collect::Collector;
+use super::collect::{Collector, Finished};
 use super::damage::read_error;
 use super::lines::Lines;
-use super::{Conformer, Context, Emit, Source};
+use super::{Context, Emit, Source};
 use crate::error::{Result, excerpt};
 use crate::text::elements::{atomic_number, symbol};
 
@@ -49,7 +49,7 @@ impl Frames<'_> {
         &mut self,
         number: u64,
         atoms: &mut Atoms,
-    ) -> io::Result<Option<(Result<Conformer, String>, u64)>> {
+    ) -> io::Result<Option<(Result<Finished, String>, u64)>> {
         atoms.clear();
         let Some(count) = self.count_line()? else { return Ok(None) };
         let outcome = match count.parse::<usize>() {
@@ -100,7 +100,7 @@ impl Frames<'_> {
         count: usize,
         number: u64,
         atoms: &mut Atoms,
-    ) -> io::Result<Result<Conformer, String>> {
+    ) -> io::Result<Result<Finished, String>> {
         let comment = self.lines.next()?.map_or(Cow::Borrowed(""), |line| Cow::Owned(line.trim().to_owned()));
         for read in 0..count {
             let line = match self.lines.next()? {

@@ -9,8 +9,8 @@ use rust_hdf5::{H5Dataset, Hdf5Error};
 use super::Container;
 use super::structure::{Kind, Structure};
 use crate::corpus::atoms::Atoms;
-use crate::corpus::collect::Collector;
-use crate::corpus::{Conformer, Context, Emit};
+use crate::corpus::collect::{Collector, Finished};
+use crate::corpus::{Context, Emit};
 use crate::error::{Error, Result};
 
 /// Å in one bohr (CODATA 2018).
@@ -260,7 +260,7 @@ impl Reader<'_, '_> {
         values.map_err(|e| self.container.unreadable(&e))
     }
 
-    fn conformer(&mut self, group: &Group, positions: &[f64]) -> Result<Conformer, String> {
+    fn conformer(&mut self, group: &Group, positions: &[f64]) -> Result<Finished, String> {
         self.atoms.clear();
         for (&number, xyz) in group.numbers.iter().zip(positions.chunks_exact(3)) {
             let xyz = [xyz[0], xyz[1], xyz[2]];
