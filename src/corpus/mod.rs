@@ -19,6 +19,7 @@ pub mod geom_pickle;
 #[cfg(feature = "hdf5")]
 pub mod hdf5;
 mod jsonl;
+pub mod labels;
 mod lines;
 pub mod msgpack;
 pub mod pickle;
