@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
+use super::corpus::Corpus;
 use super::output::Output;
 use super::outputs::Outputs;
 use super::values::{BlockArgs, DialectArg, is_stdout};
 use crate::constraint::{LpKind, Placeholder};
+use crate::corpus::SmilesSource;
 use crate::error::Error;
 use crate::eval::molecules::Molecules;
 use crate::eval::plan::{EngineChoice, EvalPlan, ModelChoice, PlaceholderChoice};
@@ -298,7 +300,8 @@ fn molecules(args: &Args, job: &Job) -> anyhow::Result<Molecules> {
         [one] => crate::io::file_name(one),
         several => format!("{} inputs", several.len()),
     };
-    Ok(Molecules::of_corpus(&*super::corpus(&args.corpus, args.blocks.reading()), &name, most, job)?)
+    let corpus = Corpus::new(&args.corpus, args.blocks.reading(), SmilesSource::default());
+    Ok(Molecules::of_corpus(&corpus, &name, most, job)?)
 }
 
 fn skipped(molecules: &Molecules) -> String {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::collect::Finished;
 use super::frame::{self, fixed};
 use super::labels::Labels;
+use super::smiles_order::SmilesOrder;
 use super::{AtomOrder, Conformer, Frame, ReadOptions};
 use crate::text::elements::{HYDROGEN, symbol};
 use crate::text::molecule::Structure;
@@ -60,6 +61,7 @@ pub struct Atoms {
     structure: Option<Arc<Structure>>,
     /// The structure that was shared last.
     shared: Option<Arc<Structure>>,
+    smiles: SmilesOrder,
 }
 
 impl Atoms {
@@ -73,6 +75,7 @@ impl Atoms {
             angstrom: Vec::new(),
             structure: None,
             shared: None,
+            smiles: SmilesOrder::new(&options.smiles),
         }
     }
 
@@ -178,19 +181,47 @@ impl Atoms {
     pub(super) fn finish(&mut self, labels: &Labels<'_>) -> Result<Finished, String> {
         let conformer = self.conformer(labels);
         self.clear();
-        conformer.map(Finished::from)
+        conformer
     }
 
     /// Where everything that is known of a molecule meets: `numbers` and `angstrom` of all atoms, hydrogens included, exactly
     /// as the file has them; `fixed`, the same truncated; `structure`, if the file has bonds; and `labels`.
-    fn conformer(&mut self, labels: &Labels<'_>) -> Result<Conformer, String> {
+    fn conformer(&mut self, labels: &Labels<'_>) -> Result<Finished, String> {
         if let Some(structure) = &self.structure
             && structure.atoms.len() != self.numbers.len()
         {
             return Err(format!("bonds of {} atoms, {} found", structure.atoms.len(), self.numbers.len()));
         }
         self.turned()?;
-        from_elements(labels.molecule.clone(), &self.numbers, &self.fixed)
+        match self.in_smiles_order(labels) {
+            Ok(conformer) => Ok(conformer.into()),
+            Err(reason) if self.smiles.is_required() => Err(reason),
+            Err(reason) => Ok(Finished {
+                conformer: from_elements(labels.molecule.clone(), &self.numbers, &self.fixed)?,
+                in_file_order: Some(reason),
+            }),
+        }
+    }
+
+    /// The conformer of the molecule's SMILES.
+    ///
+    /// # Errors
+    /// A reason: it has none, or is not its molecule.
+    fn in_smiles_order(&mut self, labels: &Labels<'_>) -> Result<Conformer, String> {
+        let smiles = self.smiles.smiles(labels)?.to_owned();
+        let structure = match &self.structure {
+            Some(structure) => structure.clone(),
+            None => return Err("the file gives no bonds".to_owned()),
+        };
+        let ordered = self.smiles.order(&smiles, &structure, &self.angstrom).map_err(|e| e.to_string())?;
+        Ok(Conformer {
+            molecule: ordered.smiles,
+            skeleton: ordered.skeleton,
+            coordinates: ordered.order.iter().map(|at| self.fixed[*at as usize]).collect(),
+            order: AtomOrder::Smiles,
+            written: Written::ANY,
+            id: labels.names().next().filter(|_| self.smiles.is_required()).map(Into::into),
+        })
     }
 
     /// In the principal frame, turns the positions and truncates them.

@@ -3,10 +3,12 @@
 //! | content | gives |
 //! | --- | --- |
 //! | 3DMolGen JSONL, plain enriched text, drift's store | text and coordinates |
-//! | SDF, XYZ, GEOM msgpack, RDKit pickles, SPICE and ANI-1x HDF5 | coordinates of heavy atoms in file order |
+//! | SDF, RDKit pickles | atoms with bonds |
+//! | XYZ, GEOM msgpack, SPICE and ANI-1x HDF5 | atoms; bonds are perceived from distances |
 //!
-//! A format without an atom order in SMILES terms gets the skeleton of a chain of bare atoms, `[C]<>[O]<>`, so that
-//! its coordinates can be counted in a plausible context; [`AtomOrder`] says so.
+//! Atoms are put into the order of the molecule's SMILES, where one is known and is theirs ([`SmilesSource`]). Else they
+//! get the skeleton of a chain of bare atoms in file order, `[C]<>[O]<>`, so that their coordinates can be counted in a
+//! plausible context; [`AtomOrder`] says so.
 
 mod archive;
 pub mod atoms;
@@ -22,12 +24,14 @@ mod jsonl;
 pub mod labels;
 mod lines;
 pub mod msgpack;
+pub mod names;
 pub mod pickle;
 mod pickles;
 mod plain;
 pub mod rdkit;
 mod read;
 mod sdf;
+mod smiles_order;
 mod source;
 pub mod split;
 #[cfg(feature = "hdf5")]
@@ -40,7 +44,9 @@ use std::sync::Arc;
 
 pub use conformers::{Conformers, Embedded, Files, Texts};
 pub use lines::MAX_LINE_BYTES;
+pub use names::Names;
 pub use read::{ReadSummary, SKIPPED_LISTED, read};
+pub use smiles_order::SmilesSource;
 pub use source::Format;
 pub use split::Part;
 
@@ -129,6 +135,8 @@ pub struct ReadOptions {
     pub frame: Frame,
     /// The decimals of the result, and how the blocks of texts are read.
     pub reading: Reading,
+    /// Which SMILES belongs to a molecule without text.
+    pub smiles: SmilesSource,
 }
 
 /// One stream to read: a file or a member of an archive, already decompressed.
