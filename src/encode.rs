@@ -32,6 +32,10 @@ pub struct EncodeReport {
     pub skipped_by_reason: BTreeMap<String, u64>,
     /// The first of them.
     pub skipped_records: Vec<Skipped>,
+    /// Conformers among the encoded with stereo that their SMILES leaves open.
+    pub open_stereo: u64,
+    /// The first of them, and where.
+    pub open_stereo_records: Vec<Skipped>,
     /// drift's version, and the inputs by name and hash.
     pub provenance: Provenance,
 }
@@ -80,6 +84,8 @@ pub fn encode(
         skipped: summary.skipped,
         skipped_by_reason,
         skipped_records: summary.skipped_records,
+        open_stereo: summary.open_stereo,
+        open_stereo_records: summary.open_stereo_records,
         provenance: Provenance::of(summary.inputs),
     })
 }

@@ -71,6 +71,7 @@ fn tell(report: &EncodeReport, output: &Output) {
     for (reason, count) in &report.skipped_by_reason {
         output.note(&format!("{}: {reason}", thousands(*count)));
     }
+    super::skipped::tell_open_stereo(report.open_stereo, &report.open_stereo_records, output);
     output.note(&format!(
         "{} conformers encoded, {} skipped",
         thousands(report.conformers),

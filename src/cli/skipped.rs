@@ -30,3 +30,16 @@ pub(super) fn tell_file_order(count: u64, records: &[Skipped], output: &Output) 
         thousands(count)
     ));
 }
+
+/// Says how many conformers have stereo that their SMILES leaves open.
+pub(super) fn tell_open_stereo(count: u64, records: &[Skipped], output: &Output) {
+    for Skipped { file, record, reason } in records.iter().take(3) {
+        output.note(&format!("open stereo: {file}: {record}: {reason}"));
+    }
+    if count > 0 {
+        let count = thousands(count);
+        output.note(&format!(
+            "note: {count} conformers have stereo that their SMILES leaves open; --open-stereo skip leaves them out"
+        ));
+    }
+}

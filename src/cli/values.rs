@@ -4,10 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::corpus::{Frame, Names, SmilesSource};
+use crate::corpus::{Frame, Names, OpenStereo, SmilesSource};
 use crate::error::{Error, Parameter};
 use crate::job::Job;
-use crate::text::molecule::Unmarked;
 use crate::text::{AskedDialect, Precision, Reading, Separator, TrailingZeros, parse_block};
 
 /// How numbers are written.
@@ -110,20 +109,31 @@ pub(super) struct SmilesArgs {
     /// The data item of SDF, or the key of an XYZ comment, that holds the SMILES [default: canonical_smiles, then smiles]
     #[arg(long, value_name = "NAME")]
     property: Option<String>,
-    /// Take conformers with stereo that their SMILES leaves open, too
-    #[arg(long)]
-    open_stereo: bool,
+    /// What becomes of conformers with stereo that their SMILES leaves open
+    #[arg(long, value_enum, default_value = "keep")]
+    open_stereo: OpenStereoArg,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum OpenStereoArg {
+    /// They are the SMILES' molecule, and counted apart
+    Keep,
+    /// They are skipped
+    Skip,
 }
 
 impl SmilesArgs {
     /// With the names of a file, if there is one.
     pub(super) fn source(&self, names: Option<&Path>, job: &Job) -> Result<SmilesSource, Error> {
         let names = names.map(|path| Names::read(path, job)).transpose()?.map(Arc::new);
-        let unmarked = if self.open_stereo { Unmarked::Taken } else { Unmarked::Refused };
+        let open_stereo = match self.open_stereo {
+            OpenStereoArg::Keep => OpenStereo::Keep,
+            OpenStereoArg::Skip => OpenStereo::Skip,
+        };
         Ok(SmilesSource {
             names,
             property: self.property.as_deref().map(Into::into),
-            unmarked,
+            open_stereo,
             required: false,
         })
     }

@@ -194,12 +194,11 @@ impl Atoms {
         }
         self.turned()?;
         match self.in_smiles_order(labels) {
-            Ok(conformer) => Ok(conformer.into()),
-            Err(reason) if self.smiles.is_required() => Err(reason),
-            Err(reason) => Ok(Finished {
-                conformer: from_elements(labels.molecule.clone(), &self.numbers, &self.fixed)?,
+            Err(reason) if !self.smiles.is_required() => Ok(Finished {
                 in_file_order: Some(reason),
+                ..from_elements(labels.molecule.clone(), &self.numbers, &self.fixed)?.into()
             }),
+            outcome => outcome,
         }
     }
 
@@ -207,21 +206,23 @@ impl Atoms {
     ///
     /// # Errors
     /// A reason: it has none, or is not its molecule.
-    fn in_smiles_order(&mut self, labels: &Labels<'_>) -> Result<Conformer, String> {
+    fn in_smiles_order(&mut self, labels: &Labels<'_>) -> Result<Finished, String> {
         let smiles = self.smiles.smiles(labels)?.to_owned();
         let structure = match &self.structure {
             Some(structure) => structure.clone(),
             None => return Err("the file gives no bonds".to_owned()),
         };
         let ordered = self.smiles.order(&smiles, &structure, &self.angstrom).map_err(|e| e.to_string())?;
-        Ok(Conformer {
+        let open_stereo = (!ordered.open.is_empty()).then(|| ordered.open.to_string());
+        let conformer = Conformer {
             molecule: ordered.smiles,
             skeleton: ordered.skeleton,
             coordinates: ordered.order.iter().map(|at| self.fixed[*at as usize]).collect(),
             order: AtomOrder::Smiles,
             written: Written::ANY,
             id: labels.names().next().filter(|_| self.smiles.is_required()).map(Into::into),
-        })
+        };
+        Ok(Finished { open_stereo, ..conformer.into() })
     }
 
     /// In the principal frame, turns the positions and truncates them.

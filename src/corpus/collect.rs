@@ -1,6 +1,6 @@
 //! Batches of records, for readers that go through a file one record after another.
 
-use super::{AtomOrder, Batch, Conformer, Context, Emit, SKIPPED_LISTED, Skipped};
+use super::{Batch, Conformer, Context, Emit, SKIPPED_LISTED, Skipped};
 use crate::error::Result;
 
 /// Atoms in a batch: about 1 MB of coordinates.
@@ -14,11 +14,13 @@ pub(super) struct Finished {
     pub conformer: Conformer,
     /// Why its atoms stay in the order of the file, if they do and the file could have had a text.
     pub in_file_order: Option<String>,
+    /// Stereo that its SMILES leaves open.
+    pub open_stereo: Option<String>,
 }
 
 impl From<Conformer> for Finished {
     fn from(conformer: Conformer) -> Self {
-        Finished { conformer, in_file_order: None }
+        Finished { conformer, in_file_order: None, open_stereo: None }
     }
 }
 
@@ -29,14 +31,14 @@ pub(super) struct Collector<'a, 'e> {
     emit: &'a mut Emit<'e>,
     batch: Batch,
     atoms: usize,
-    /// How many in file order were listed.
-    listed: usize,
+    /// How many were listed in file order, and with open stereo.
+    listed: [usize; 2],
 }
 
 impl<'a, 'e> Collector<'a, 'e> {
     /// For the records of `file`.
     pub(super) fn new(file: String, context: Context<'a>, emit: &'a mut Emit<'e>) -> Self {
-        Collector { file, context, emit, batch: Batch::default(), atoms: 0, listed: 0 }
+        Collector { file, context, emit, batch: Batch::default(), atoms: 0, listed: [0; 2] }
     }
 
     /// Adds a record, or the reason why it is skipped; `record` says what and where it is.
@@ -47,12 +49,15 @@ impl<'a, 'e> Collector<'a, 'e> {
     ) -> Result<()> {
         match outcome {
             Ok(finished) => {
-                let Finished { conformer, in_file_order } = finished;
-                if let Some(reason) = in_file_order.filter(|_| self.listed < SKIPPED_LISTED) {
-                    debug_assert_eq!(conformer.order, AtomOrder::File);
-                    self.listed += 1;
-                    let (file, record) = (self.file.clone(), record());
-                    self.batch.in_file_order.push(Skipped { file, record, reason });
+                let Finished { conformer, in_file_order, open_stereo } = finished;
+                self.batch.open_stereo_count += u64::from(open_stereo.is_some());
+                let lists = [&mut self.batch.in_file_order, &mut self.batch.open_stereo];
+                let reasons = [in_file_order, open_stereo];
+                for ((list, listed), reason) in lists.into_iter().zip(&mut self.listed).zip(reasons) {
+                    if let Some(reason) = reason.filter(|_| *listed < SKIPPED_LISTED) {
+                        *listed += 1;
+                        list.push(Skipped { file: self.file.clone(), record: record(), reason });
+                    }
                 }
                 self.atoms += conformer.coordinates.len();
                 self.batch.conformers.push(conformer);

@@ -46,7 +46,7 @@ pub use conformers::{Conformers, Embedded, Files, Texts};
 pub use lines::MAX_LINE_BYTES;
 pub use names::Names;
 pub use read::{ReadSummary, SKIPPED_LISTED, read};
-pub use smiles_order::SmilesSource;
+pub use smiles_order::{OpenStereo, SmilesSource};
 pub use source::Format;
 pub use split::Part;
 
@@ -116,6 +116,10 @@ pub struct Batch {
     pub skipped: Vec<Skipped>,
     /// The first of the good ones whose atoms stay in the order of the file, and why.
     pub in_file_order: Vec<Skipped>,
+    /// The first of those with stereo that their SMILES leaves open, and where.
+    pub open_stereo: Vec<Skipped>,
+    /// How many of these there are.
+    pub open_stereo_count: u64,
 }
 
 /// The frame that coordinates are given in.

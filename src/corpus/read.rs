@@ -41,6 +41,10 @@ pub struct ReadSummary {
     pub in_file_order: u64,
     /// The first [`SKIPPED_LISTED`] of them, and why.
     pub in_file_order_records: Vec<Skipped>,
+    /// Conformers with stereo that their SMILES leaves open.
+    pub open_stereo: u64,
+    /// The first [`SKIPPED_LISTED`] of them, and where.
+    pub open_stereo_records: Vec<Skipped>,
 }
 
 /// Reads `inputs`, files and folders, and hands their conformers to `emit`, batch by batch, in order.
@@ -98,6 +102,8 @@ impl ReadSummary {
             written: Written::ANY,
             in_file_order: 0,
             in_file_order_records: Vec::new(),
+            open_stereo: 0,
+            open_stereo_records: Vec::new(),
         }
     }
 
@@ -105,11 +111,11 @@ impl ReadSummary {
     pub(super) fn count(&mut self, batch: &Batch) {
         self.conformers += batch.conformers.len() as u64;
         self.skipped += batch.skipped.len() as u64;
-        let room = SKIPPED_LISTED - self.skipped_records.len();
-        self.skipped_records.extend(batch.skipped.iter().take(room).map(Skipped::shown));
+        list(&mut self.skipped_records, &batch.skipped);
         self.in_file_order += batch.conformers.iter().filter(|c| c.order == AtomOrder::File).count() as u64;
-        let room = SKIPPED_LISTED - self.in_file_order_records.len();
-        self.in_file_order_records.extend(batch.in_file_order.iter().take(room).map(Skipped::shown));
+        list(&mut self.in_file_order_records, &batch.in_file_order);
+        self.open_stereo += batch.open_stereo_count;
+        list(&mut self.open_stereo_records, &batch.open_stereo);
         self.written = batch.conformers.iter().fold(self.written, |all, c| all.join(c.written));
     }
 
@@ -127,6 +133,12 @@ impl ReadSummary {
             format!("no conformer could be read: {skipped} {records} skipped, first: {record}: {reason}");
         Err(Error::input(file, problem, "is this the right file?"))
     }
+}
+
+/// Adds records to a list, as far as it goes.
+fn list(records: &mut Vec<Skipped>, more: &[Skipped]) {
+    let room = SKIPPED_LISTED - records.len();
+    records.extend(more.iter().take(room).map(Skipped::shown));
 }
 
 /// Reads one file of any content.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::labels::Labels;
 use super::names::Names;
-use crate::text::molecule::{Mismatch, Pairing, SmilesMolecule, Structure, Unmarked};
+use crate::text::molecule::{Mismatch, Pairing, SmilesMolecule, StereoDifference, Structure};
 use crate::text::skeleton;
 use crate::text::smiles::AtomLimit;
 
@@ -17,10 +17,20 @@ pub struct SmilesSource {
     pub names: Option<Arc<Names>>,
     /// The data item that holds the SMILES; by default `canonical_smiles`, `smiles` or `SMILES`, the first that is there.
     pub property: Option<Arc<str>>,
-    /// Whether conformers may have stereo that their SMILES leaves open.
-    pub unmarked: Unmarked,
+    /// What becomes of conformers with stereo that their SMILES leaves open.
+    pub open_stereo: OpenStereo,
     /// Whether a conformer that is not the molecule of a SMILES is skipped; else its atoms stay in the order of the file.
     pub required: bool,
+}
+
+/// What becomes of conformers with stereo that their SMILES leaves open: RDKit would write another SMILES for them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OpenStereo {
+    /// They are the SMILES' molecule, and counted apart.
+    #[default]
+    Keep,
+    /// They are not.
+    Skip,
 }
 
 /// A file's atoms in the order of a SMILES.
@@ -32,6 +42,8 @@ pub(super) struct Ordered {
     pub skeleton: Arc<str>,
     /// The number of each atom in the file, from 0.
     pub order: Vec<u32>,
+    /// Stereo of the coordinates that the SMILES leaves open.
+    pub open: StereoDifference,
 }
 
 /// Finds the order of one molecule after another; what is known of the last is kept, since conformers of a molecule follow one another.
@@ -88,7 +100,7 @@ impl SmilesOrder {
         structure: &Arc<Structure>,
         points: &[[f64; 3]],
     ) -> Result<Ordered, Mismatch> {
-        let unmarked = self.source.unmarked;
+        let open_stereo = self.source.open_stereo;
         let known = self.known(smiles);
         let (molecule, skeleton) = known.molecule.as_mut().map_err(|mismatch| mismatch.clone())?;
         let (_, pairing) = match known.pairing.take() {
@@ -96,12 +108,15 @@ impl SmilesOrder {
             _ => known.pairing.insert((structure.clone(), molecule.pair(structure))),
         };
         let pairing = pairing.as_ref().map_err(|mismatch| mismatch.clone())?;
-        let order = molecule.order(pairing, points, unmarked)?;
+        let (order, open) = molecule.order(pairing, points)?;
+        if open_stereo == OpenStereo::Skip && !open.is_empty() {
+            return Err(Mismatch::Open(open));
+        }
         if let Some(at) = order.iter().position(|place| *place as usize >= points.len()) {
             let reason = format!("atom {} of the SMILES is a hydrogen that the file does not have", at + 1);
             return Err(Mismatch::Atoms(reason));
         }
-        Ok(Ordered { smiles: known.smiles.clone(), skeleton: skeleton.clone(), order })
+        Ok(Ordered { smiles: known.smiles.clone(), skeleton: skeleton.clone(), order, open })
     }
 
     fn known(&mut self, smiles: &str) -> &mut Known {

@@ -12,5 +12,5 @@ pub mod stereo;
 mod structure;
 
 pub use mismatch::{Mismatch, StereoDifference};
-pub use pairing::{Pairing, SmilesMolecule, Unmarked};
+pub use pairing::{Pairing, SmilesMolecule};
 pub use structure::{Structure, StructureAtom};

@@ -35,16 +35,6 @@ pub struct Pairing {
     are_all: bool,
 }
 
-/// Whether a conformer may have stereo that its SMILES leaves open.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Unmarked {
-    /// No: RDKit would write another SMILES for it.
-    #[default]
-    Refused,
-    /// Yes.
-    Taken,
-}
-
 impl SmilesMolecule {
     /// Reads a SMILES of at most so many atoms.
     ///
@@ -102,7 +92,7 @@ impl SmilesMolecule {
     }
 
     /// For each atom of the SMILES the number of a file's atom, from 0, in a conformer whose atoms lie at `points`, in Å: of all orders
-    /// that keep bonds and stereo, the one whose numbers come first.
+    /// that keep bonds and stereo, the one whose numbers come first. And the stereo of the coordinates that the SMILES leaves open.
     ///
     /// # Errors
     /// If there is none, or two heavy atoms lie at one place.
@@ -110,17 +100,14 @@ impl SmilesMolecule {
         &mut self,
         pairing: &Pairing,
         points: &[[f64; 3]],
-        unmarked: Unmarked,
-    ) -> Result<Vec<u32>, Mismatch> {
+    ) -> Result<(Vec<u32>, StereoDifference), Mismatch> {
         let images = pairing.order(points)?;
         let place = |atom: usize| pairing.place(points, images[atom]);
         one_place(&self.graph, &place)?;
-        if unmarked == Unmarked::Refused && !self.open.is_empty() {
+        let mut open = StereoDifference::default();
+        if !self.open.is_empty() {
             let centres = self.open.centres(&self.graph, &place);
-            let difference = self.numbered(&centres, self.open.bonds());
-            if !difference.is_empty() {
-                return Err(Mismatch::Open(difference));
-            }
+            open = self.numbered(&centres, self.open.bonds());
         }
         let mut order = vec![u32::MAX; self.written];
         let images = self.graph.places.iter().zip(&images);
@@ -128,7 +115,7 @@ impl SmilesMolecule {
             // A hydrogen of the file that is no atom there has no place of its own, and the SMILES asks for none.
             order[*at as usize] = pairing.file.places[*image as usize].unwrap_or(u32::MAX);
         }
-        Ok(order)
+        Ok((order, open))
     }
 
     fn numbered(&self, centres: &[usize], double_bonds: &[[usize; 2]]) -> StereoDifference {

@@ -30,7 +30,10 @@ fn somewhere(atoms: usize) -> Vec<[f64; 3]> {
 fn order(asked: &str, file: &Structure, points: &[[f64; 3]]) -> Result<Vec<u32>, Mismatch> {
     let mut molecule = SmilesMolecule::new(asked, AtomLimit::default())?;
     let pairing = molecule.pair(file)?;
-    molecule.order(&pairing, points, Unmarked::Refused)
+    match molecule.order(&pairing, points)? {
+        (order, open) if open.is_empty() => Ok(order),
+        (_, open) => Err(Mismatch::Open(open)),
+    }
 }
 
 fn paired(asked: &str, file: &str) -> Result<Vec<u32>, Mismatch> {
