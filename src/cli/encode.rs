@@ -10,7 +10,7 @@ use crate::encode::{EncodePlan, EncodeReport, encode};
 use crate::error::Error;
 use crate::io::AtomicFile;
 use crate::job::Job;
-use crate::report::format::thousands;
+use crate::report::format::{counted, thousands};
 
 /// The command line of `drift encode`.
 #[derive(Debug, clap::Args)]
@@ -73,8 +73,8 @@ fn tell(report: &EncodeReport, output: &Output) {
     }
     super::skipped::tell_open_stereo(report.open_stereo, &report.open_stereo_records, output);
     output.note(&format!(
-        "{} conformers encoded, {} skipped",
-        thousands(report.conformers),
+        "{} encoded, {} skipped",
+        counted(report.conformers, "conformer"),
         thousands(report.skipped)
     ));
 }

@@ -2,7 +2,7 @@
 
 use super::output::Output;
 use crate::corpus::Skipped;
-use crate::report::format::thousands;
+use crate::report::format::{counted, thousands};
 
 /// Records that are shown.
 const SHOWN: usize = 10;
@@ -26,8 +26,8 @@ pub(super) fn tell_file_order(count: u64, records: &[Skipped], output: &Output) 
         output.note(&format!("in file order: {file}: {record}: {reason}"));
     }
     output.note(&format!(
-        "note: {} conformers are counted as chains of bare atoms, in the order of their file: no SMILES is known to be theirs",
-        thousands(count)
+        "note: {} taken as a chain of bare atoms in the order of the file: no SMILES is known to be theirs",
+        counted(count, "conformer")
     ));
 }
 
@@ -37,9 +37,9 @@ pub(super) fn tell_open_stereo(count: u64, records: &[Skipped], output: &Output)
         output.note(&format!("open stereo: {file}: {record}: {reason}"));
     }
     if count > 0 {
-        let count = thousands(count);
+        let count = counted(count, "conformer");
         output.note(&format!(
-            "note: {count} conformers have stereo that their SMILES leaves open; --open-stereo skip leaves them out"
+            "note: {count} with stereo that the SMILES leaves open; --open-stereo skip leaves such conformers out"
         ));
     }
 }

@@ -125,7 +125,7 @@ fn v2000_is_whole() {
 fn structures(text: &str) -> Vec<Result<Structure, String>> {
     let mut reader = text.as_bytes();
     let mut records = Records { lines: Lines::new(&mut reader), end: End::No };
-    let mut atoms = Atoms::new(ReadOptions::default());
+    let mut atoms = Atoms::new(&ReadOptions::default());
     let mut structures = Vec::new();
     loop {
         records.end = End::No;
@@ -302,6 +302,6 @@ fn all_data_items_are_kept() {
     let mut reader = text.as_bytes();
     let mut records = Records { lines: Lines::new(&mut reader), end: End::No };
     let mut items = Items::default();
-    records.next(1, &mut Atoms::new(ReadOptions::default()), &mut items).unwrap().unwrap().outcome.unwrap();
+    records.next(1, &mut Atoms::new(&ReadOptions::default()), &mut items).unwrap().unwrap().outcome.unwrap();
     assert_eq!(items.iter().collect::<Vec<_>>(), [("a", "1"), ("b", ""), ("d", "4")]);
 }
