@@ -25,6 +25,7 @@ mod rows;
 mod run;
 mod sample;
 mod smoke;
+mod superposition;
 mod symmetry;
 mod threedmolgen;
 
