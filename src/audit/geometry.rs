@@ -18,7 +18,7 @@ pub type Conformation = Vec<[f64; 3]>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topology {
     bonds: Vec<[usize; 2]>,
-    labelled: Labelled,
+    atoms: usize,
     superposition: Superposition,
 }
 
@@ -31,12 +31,12 @@ impl Topology {
         let smiles = smiles(skeleton);
         let (bonds, labelled) = (bonds(&smiles)?, Labelled::new(&Perceived::of(&smiles)?));
         let superposition = Superposition::new(symmetries(&labelled));
-        Ok(Topology { bonds, labelled, superposition })
+        Ok(Topology { bonds, atoms: labelled.atoms(), superposition })
     }
 
     /// How many heavy atoms.
     pub fn atoms(&self) -> usize {
-        self.labelled.atoms()
+        self.atoms
     }
 
     /// How many orders of atoms are the same molecule, or the most that fits.
@@ -49,16 +49,11 @@ impl Topology {
         self.superposition.is_exhaustive()
     }
 
-    /// For each atom, the one of `other` that it is, if both are one molecule, stereo left out.
-    pub fn order_in(&self, other: &Topology) -> Option<Vec<usize>> {
-        self.labelled.order_in(&other.labelled)
-    }
-
     /// The mean over bonds of `|d - mean of d over the references|`, in Å; `None` without bonds or references, or if the
     /// numbers of atoms differ.
     pub fn bond_length_error(&self, generated: &[[f64; 3]], references: &[Conformation]) -> Option<f64> {
         let sizes_agree = generated.len() == self.atoms()
-            && references.iter().all(|reference| reference.len() == self.atoms());
+            && references.iter().all(|reference| reference.len() == self.atoms);
         if self.bonds.is_empty() || references.is_empty() || !sizes_agree {
             return None;
         }
@@ -73,7 +68,7 @@ impl Topology {
     /// The least deviation of two conformers after alignment, over symmetric orders of atoms, in Å: RDKit's `GetBestRMS`.
     /// `None` if the numbers of atoms differ.
     pub fn rmsd(&self, a: &[[f64; 3]], b: &[[f64; 3]]) -> Option<f64> {
-        (a.len() == self.atoms() && b.len() == self.atoms()).then(|| self.superposition.rmsd(a, b))
+        (a.len() == self.atoms && b.len() == self.atoms()).then(|| self.superposition.rmsd(a, b))
     }
 
     /// Deviations of all pairs, `[generated][references]`, in Å; `None` if the numbers of atoms differ.

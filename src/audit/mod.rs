@@ -12,6 +12,7 @@
 pub mod align;
 mod block;
 mod counts;
+pub mod coverage;
 mod dialect;
 mod document;
 mod faults;

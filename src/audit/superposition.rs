@@ -359,11 +359,12 @@ mod tests {
         let a = random(63, 1);
         // A few places are changed, as by one choice of each of two levels.
         let factor = &symmetries.factors[0];
-        let mut order = identity(63);
+        let mut order = identity(factor.atoms.len());
         for level in [&factor.levels[3], &factor.levels[20]] {
             order = order.iter().map(|to| level[1][*to as usize]).collect();
         }
-        let same: Vec<[f64; 3]> = order.iter().map(|to| a[*to as usize]).collect();
+        let mut same = a.clone();
+        factor.atoms.iter().zip(&order).for_each(|(at, to)| same[*at] = a[factor.atoms[*to as usize]]);
         assert!(superposition.rmsd(&a, &a) < 1e-6 && superposition.rmsd(&a, &same) < 1e-6);
         let b = random(63, 2);
         assert!(superposition.rmsd(&a, &b) <= aligned_rmsd(&a, &b, |i| i));
