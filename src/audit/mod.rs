@@ -12,6 +12,7 @@
 pub mod align;
 mod block;
 mod counts;
+pub mod coverage;
 mod dialect;
 mod document;
 mod faults;
@@ -25,6 +26,7 @@ mod rows;
 mod run;
 mod sample;
 mod smoke;
+mod superposition;
 mod symmetry;
 mod threedmolgen;
 

@@ -16,6 +16,7 @@ pub mod enriched;
 pub mod graph;
 pub mod molecule;
 pub mod number;
+pub mod perceived;
 pub mod skeleton;
 pub mod smiles;
 pub mod spelling;
