@@ -12,8 +12,7 @@ pub(super) struct Element {
 /// An element by its number; of none, such as `*`, radii of 0.
 pub(super) fn element(number: u8) -> Element {
     let place = usize::from(number).checked_sub(1);
-    let (van_der_waals, covalent) =
-        place.and_then(|place| ELEMENTS.get(place)).copied().unwrap_or_default();
+    let (van_der_waals, covalent) = place.and_then(|place| ELEMENTS.get(place)).copied().unwrap_or_default();
     Element { van_der_waals, covalent }
 }
 

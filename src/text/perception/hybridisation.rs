@@ -155,7 +155,7 @@ impl Orbitals<'_> {
         if atom.element == 0 {
             return Hybridisation::Other;
         }
-        if atom.chiral && all == 4 {
+        if atom.chirality.is_some() && all == 4 {
             return Hybridisation::Sp3;
         }
         let orbitals = if atom.element < 89 { self.bonds_and_pairs(at) } else { all as i32 };
