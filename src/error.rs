@@ -143,6 +143,8 @@ parameters! {
     Resume = "resume",
     /// A file of SMILES.
     Smiles = "smiles",
+    /// Which part of a corpus.
+    Split = "split",
     /// Updates of the weights.
     Steps = "steps",
     /// A shape for random weights.

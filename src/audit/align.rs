@@ -37,14 +37,17 @@ pub fn aligned_rmsd(a: &[[f64; 3]], b: &[[f64; 3]], order: impl Fn(usize) -> usi
             }
         }
     }
-    let [[xx, xy, xz], [yx, yy, yz], [zx, zy, zz]] = s;
-    let largest = largest_eigenvalue([
+    ((sum - 2.0 * overlap(s)).max(0.0) / n).sqrt()
+}
+
+/// The largest `Σ Raᵢ · bᵢ` over proper rotations R, of `Σ aᵢ bᵢᵀ`.
+pub(super) fn overlap([[xx, xy, xz], [yx, yy, yz], [zx, zy, zz]]: [[f64; 3]; 3]) -> f64 {
+    largest_eigenvalue([
         [xx + yy + zz, yz - zy, zx - xz, xy - yx],
         [yz - zy, xx - yy - zz, xy + yx, zx + xz],
         [zx - xz, xy + yx, yy - xx - zz, yz + zy],
         [xy - yx, zx + xz, yz + zy, zz - xx - yy],
-    ]);
-    ((sum - 2.0 * largest).max(0.0) / n).sqrt()
+    ])
 }
 
 /// The largest eigenvalue of a symmetric matrix.

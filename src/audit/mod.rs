@@ -14,6 +14,7 @@ pub mod align;
 mod block;
 pub mod chemistry;
 mod counts;
+pub mod coverage;
 mod dialect;
 mod document;
 mod faults;
@@ -27,6 +28,7 @@ mod rows;
 mod run;
 mod sample;
 mod smoke;
+mod superposition;
 mod symmetry;
 mod threedmolgen;
 

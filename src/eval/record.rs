@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::plan::EngineChoice;
+use super::plan::{EngineChoice, EvalPart};
+use crate::audit::coverage::CoverageReport;
 use crate::audit::{DriftHistogram, GeometryReport, SampleCounts};
 use crate::constraint::{LpKind, TextClass};
 use crate::job::Provenance;
@@ -57,8 +58,17 @@ pub struct Protocol {
     pub molecules_from: String,
     /// How many molecules.
     pub molecules: usize,
-    /// Texts for each.
+    /// Texts for each; the most of any molecule where they follow its references.
     pub generations: usize,
+    /// So many texts for each reference conformer of a molecule, if they follow them.
+    #[serde(default)]
+    pub generations_per_reference: Option<usize>,
+    /// Which part of a corpus the molecules are; none of SMILES.
+    #[serde(default)]
+    pub split: Option<EvalPart>,
+    /// What became of the reference conformers.
+    #[serde(default)]
+    pub references: ReferenceCounts,
     /// Rows of a batch.
     pub batch: usize,
     /// The sampling preset's name.
@@ -77,6 +87,91 @@ pub struct Protocol {
     pub prompts_not_in_their_spelling: usize,
     /// Set for random weights: throughput only, the texts mean nothing.
     pub synthetic: Option<Synthetic>,
+}
+
+/// What became of the reference conformers that were given.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ReferenceCounts {
+    /// Where they come from, if not from where the molecules do.
+    pub from: Option<String>,
+    /// Conformers that texts are compared with.
+    pub used: u64,
+    /// Of them, those that had their atoms in another order than the prompt; one that several prompts are of counts for each.
+    pub reordered: u64,
+    /// Conformers of formats that give coordinates alone, so that nobody knows which atom is which.
+    pub without_order: u64,
+    /// Conformers of a prompt's graph with another stereo than the prompt.
+    pub other_stereo: u64,
+    /// Conformers of molecules that are not asked for.
+    pub not_asked_for: u64,
+    /// How many molecules these are, by their texts.
+    pub molecules_not_asked_for: u64,
+    /// Molecules that are asked for and have no reference.
+    pub prompts_without: u64,
+}
+
+/// Whether a model is known not to have been trained on the molecules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Unseen {
+    /// drift trained it on this very input, of which these molecules are the part that no training sees; or its weights are
+    /// random.
+    Yes,
+    /// drift trained it on this very input, and there are other molecules among these.
+    No,
+    /// Nothing tells.
+    #[default]
+    Unknown,
+}
+
+impl Unseen {
+    /// As records have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Unseen::Yes => "yes",
+            Unseen::No => "no",
+            Unseen::Unknown => "unknown",
+        }
+    }
+}
+
+/// What says how a model writes its numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DialectEvidence {
+    /// The user.
+    Given,
+    /// The model's recipe.
+    Recipe,
+    /// The corpus or the references; the model's own text does not contradict them.
+    Conformers,
+    /// The model's own text; the conformers do not tell.
+    OwnText,
+    /// Both of them.
+    Both,
+    /// Nothing: random weights are run in the fixed dialect.
+    Default,
+}
+
+/// What seconds of a run are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SpeedMeasure {
+    /// CPU seconds of all threads, so that other work on the machine counts little.
+    Cpu,
+    /// Seconds of the clock: on a GPU, or where the system tells no others.
+    #[default]
+    Wall,
+}
+
+impl SpeedMeasure {
+    /// In words: texts per …
+    pub fn unit(self) -> &'static str {
+        match self {
+            SpeedMeasure::Cpu => "CPU second",
+            SpeedMeasure::Wall => "second",
+        }
+    }
 }
 
 /// One model under one logit processor.
@@ -102,6 +197,12 @@ pub struct RunReport {
     pub batch: usize,
     /// How decimals are written.
     pub dialect: Dialect,
+    /// What says so; none in records of before this was asked.
+    #[serde(default)]
+    pub dialect_from: Option<DialectEvidence>,
+    /// Whether the molecules are known to be new to the model.
+    #[serde(default)]
+    pub unseen: Unseen,
     /// What became of the texts.
     #[serde(flatten)]
     pub outcome: SampleCounts,
@@ -110,8 +211,17 @@ pub struct RunReport {
     /// What it took.
     #[serde(flatten)]
     pub cost: Cost,
+    /// What the seconds of `batch_seconds` are.
+    #[serde(default)]
+    pub speed_measure: SpeedMeasure,
+    /// Seconds of generating for as many finished texts as a batch has rows, one after the other; the last for the rest.
+    #[serde(default)]
+    pub batch_seconds: Vec<f64>,
     /// The geometry of texts that passed; none without reference conformers.
     pub geometry: Option<GeometryReport>,
+    /// Coverage and matching as the field prints them; empty without reference conformers.
+    #[serde(flatten)]
+    pub coverage: CoverageReport,
     /// Blocks by drift: FREE tokens of the template less those that the block takes; position templates only.
     pub drift: DriftHistogram,
     /// How likely the model held the tokens that were written.
@@ -292,6 +402,121 @@ pub struct PairedComparison {
     /// Texts per CPU second by those without, so that other work on the machine counts little; by the clock where CPU seconds
     /// are not known.
     pub speed_ratio: f64,
+    /// The same with its interval, over batches.
+    #[serde(default)]
+    pub speed: Option<SpeedRatio>,
+    /// Rows that are set against none on this model: the intervals of `figures`, `rescued` and `speed` are corrected for them
+    /// (Bonferroni), the others are not.
+    #[serde(default)]
+    pub rows: usize,
+    /// Every figure with and without, over the texts that both runs have.
+    #[serde(default)]
+    pub figures: Vec<FigureDifference>,
+    /// The texts that pass here and not without, against those of the same molecule that pass both ways.
+    #[serde(default)]
+    pub rescued: Option<Rescued>,
+}
+
+/// How many times as fast one run was as another.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct SpeedRatio {
+    /// Seconds of the other by seconds of this, over the batches of both.
+    pub ratio: f64,
+    /// Its interval; none with fewer than two batches.
+    pub interval: Option<Interval>,
+    /// How many batches.
+    pub batches: usize,
+    /// What the seconds are.
+    pub measure: SpeedMeasure,
+}
+
+/// A figure that runs are compared by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ComparedFigure {
+    /// Share of texts that pass.
+    Passed,
+    /// Share of texts of another molecule.
+    GraphMismatch,
+    /// Share of texts that are no enriched SMILES, or hold a block that is not three numbers.
+    ParseFailures,
+    /// Share of texts without end.
+    NoEos,
+    /// Share of blocks that are not three numbers.
+    JunkBlocks,
+    /// Share of blocks that lost digits.
+    TruncatedBlocks,
+    /// Share of blocks with invented digits.
+    InventedBlocks,
+    /// Bond-length error, in Å, over texts usable both ways.
+    BondLengthError,
+    /// MAT-P, in Å, over texts usable both ways.
+    MatPrecision,
+    /// MAT-R, in Å, over texts usable both ways.
+    MatRecall,
+    /// COV-P at 0.75 Å, over texts usable both ways.
+    CovPrecision,
+    /// COV-R at 0.75 Å, over texts usable both ways.
+    CovRecall,
+}
+
+impl ComparedFigure {
+    /// Whether more of it is better.
+    pub fn more_is_better(self) -> bool {
+        matches!(self, ComparedFigure::Passed | ComparedFigure::CovPrecision | ComparedFigure::CovRecall)
+    }
+
+    /// Whether it is a length in Å, not a share.
+    pub fn is_length(self) -> bool {
+        use ComparedFigure::{BondLengthError, MatPrecision, MatRecall};
+        matches!(self, BondLengthError | MatPrecision | MatRecall)
+    }
+
+    /// In words.
+    pub fn name(self) -> &'static str {
+        match self {
+            ComparedFigure::Passed => "texts that pass",
+            ComparedFigure::GraphMismatch => "texts of another molecule",
+            ComparedFigure::ParseFailures => "texts that do not parse",
+            ComparedFigure::NoEos => "texts without end",
+            ComparedFigure::JunkBlocks => "junk blocks",
+            ComparedFigure::TruncatedBlocks => "blocks that lose digits",
+            ComparedFigure::InventedBlocks => "blocks with invented digits",
+            ComparedFigure::BondLengthError => "bond-length error",
+            ComparedFigure::MatPrecision => "MAT-P",
+            ComparedFigure::MatRecall => "MAT-R",
+            ComparedFigure::CovPrecision => "COV-P",
+            ComparedFigure::CovRecall => "COV-R",
+        }
+    }
+}
+
+/// One figure of a run beside that without logit processor.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct FigureDifference {
+    /// Which.
+    pub figure: ComparedFigure,
+    /// Without logit processor.
+    pub without: f64,
+    /// With it.
+    pub with: f64,
+    /// The second less the first; over molecules for lengths and coverage.
+    pub difference: f64,
+    /// Its interval over molecules; none with fewer than two.
+    pub interval: Option<Interval>,
+}
+
+/// Texts that a logit processor makes pass, against texts of the same molecule that pass without it too.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Rescued {
+    /// How many there are.
+    pub texts: u64,
+    /// Molecules that have such texts, and others that pass both ways.
+    pub molecules_compared: u64,
+    /// Bond-length error of the rescued less that of the kept ones, in Å, a mean over molecules with both.
+    pub bond_error_difference_angstrom: Option<Mean>,
+    /// The least RMSD to a reference of the rescued less that of the kept ones, in Å, likewise.
+    pub nearest_difference_angstrom: Option<Mean>,
 }
 
 impl RunReport {

@@ -26,7 +26,7 @@ pub(super) fn generate(
     let longest = prompts.iter().map(|p| (p.tokens.len() + p.most_tokens).min(context)).max().unwrap_or(0);
     let rows = options.batch.min(waiting.len());
     let cache = decoder.cache(rows, longest, options.room)?;
-    let clock = Clock::new(options.trace);
+    let clock = Clock::new(options);
     let mut run = Run {
         decoder,
         prompts,
@@ -40,8 +40,10 @@ pub(super) fn generate(
         clock,
     };
     let interrupted = run.all(job)?;
-    let Run { samples, counts, clock, .. } = run;
-    Ok(Generated { samples, counts, timing: clock.timing, spans: clock.spans, interrupted })
+    let Run { samples, counts, mut clock, .. } = run;
+    clock.end_batch();
+    let Clock { timing, spans, batches, .. } = clock;
+    Ok(Generated { samples, counts, timing, spans, batches, interrupted })
 }
 
 /// A forced token before which the logits are wanted.
@@ -306,6 +308,7 @@ impl<'a> Run<'a> {
             };
             let row = self.rows.swap_remove(at);
             self.samples.push(row.finish(end));
+            self.clock.finished();
             self.cache.move_row(self.rows.len(), at)?;
             job.observer().advance(1);
         }

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 pub use baseline::Baseline;
-pub use clock::{Phase, Span, Timing};
+pub use clock::{BatchSeconds, CpuClock, Phase, Span, Timing};
 pub use presets::Sampling;
 pub use score::Text;
 
@@ -72,6 +72,8 @@ pub struct Options {
     pub watched: Arc<[u32]>,
     /// Whether to keep a [`Span`] for each phase of each step.
     pub trace: bool,
+    /// What tells the CPU seconds of [`BatchSeconds`].
+    pub cpu_clock: Option<CpuClock>,
 }
 
 impl Default for Options {
@@ -84,6 +86,7 @@ impl Default for Options {
             log_probabilities: false,
             watched: Arc::default(),
             trace: false,
+            cpu_clock: None,
         }
     }
 }
@@ -153,6 +156,8 @@ pub struct Generated {
     pub timing: Timing,
     /// Phases of steps, if asked for.
     pub spans: Vec<Span>,
+    /// The time of one batch of finished texts after the other.
+    pub batches: Vec<BatchSeconds>,
     /// Whether the job was cancelled, so that samples are missing.
     pub interrupted: bool,
 }

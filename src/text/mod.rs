@@ -18,6 +18,7 @@ pub mod graph;
 pub mod molecule;
 pub mod number;
 pub mod perception;
+pub mod perceived;
 pub mod skeleton;
 pub mod smiles;
 pub mod spelling;

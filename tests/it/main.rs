@@ -15,6 +15,7 @@ mod counting;
 mod decimals;
 mod design;
 mod edits;
+mod encode;
 mod eval;
 mod extended;
 mod generate;

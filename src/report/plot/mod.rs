@@ -7,6 +7,7 @@
 
 mod bars;
 mod columns;
+mod curves;
 mod frame;
 mod lines;
 pub mod palette;
@@ -15,6 +16,7 @@ mod scatter;
 
 pub use bars::{Bar, BarChart, BarValue, Scale, bars};
 pub use columns::{Columns, columns};
+pub use curves::{Curve, Curves, curves};
 pub use lines::{Line, Lines, lines};
 pub use points::{Points, points};
 pub use scatter::{Scatter, ScatterPoint, scatter};

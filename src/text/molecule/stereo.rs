@@ -100,7 +100,7 @@ pub fn is_counterclockwise(centre: [f64; 3], neighbours: [Option<[f64; 3]>; 4]) 
         let mut rest = (0..4).filter(|at| *at != left_out).map(|at| bonds[at]);
         let volume = triple(rest.next()??, rest.next()??, rest.next()??);
         // An even number of places in front of what is left out keeps the sense.
-        Some(if left_out % 2 == 0 { -volume } else { volume })
+        Some(if left_out.is_multiple_of(2) { -volume } else { volume })
     };
     let left_out = bonds.iter().position(Option::is_none);
     let candidates = left_out.map_or([3, 2, 1, 0], |at| [at; 4]);
