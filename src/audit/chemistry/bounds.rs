@@ -11,7 +11,7 @@ use super::elements::element;
 use super::lengths::{ANGLE_TOLERANCE, Length, lengths};
 use super::molecule::{Molecule, UNCONNECTED};
 use super::torsions;
-use crate::text::perception::Hybridisation;
+use crate::text::shape::Hybridisation;
 
 /// No bound is known below this, or above [`FAR`].
 pub(super) const NEAR: f64 = 0.01;
@@ -186,10 +186,10 @@ impl Builder<'_> {
     fn angles(&mut self) {
         let atoms = self.molecule.len();
         let (mut taken, mut known) = (vec![0.0; atoms], vec![0; atoms]);
-        let mut rings: Vec<usize> = (0..self.molecule.perception.rings.len()).collect();
-        rings.sort_by_key(|ring| self.molecule.perception.rings[*ring].len());
+        let mut rings: Vec<usize> = (0..self.molecule.shape.rings.len()).collect();
+        rings.sort_by_key(|ring| self.molecule.shape.rings[*ring].len());
         for ring in rings {
-            let (ring, bonds) = (&self.molecule.perception.rings[ring], &self.molecule.ring_bonds[ring]);
+            let (ring, bonds) = (&self.molecule.shape.rings[ring], &self.molecule.ring_bonds[ring]);
             for at in 0..ring.len() {
                 let (first, second) = (bonds[(at + ring.len() - 1) % ring.len()], bonds[at]);
                 if !self.ideal.angles.contains_key(&pair(first, second)) {

@@ -3,7 +3,7 @@
 use super::elements::{element, uff};
 use super::molecule::{Kind, Molecule};
 use crate::text::elements::symbol;
-use crate::text::perception::Hybridisation;
+use crate::text::shape::Hybridisation;
 use crate::text::smiles::Order;
 
 /// Either side of the ideal length, in Å.
@@ -28,10 +28,10 @@ pub(super) struct Length {
 
 /// By bond.
 pub(super) fn lengths(molecule: &Molecule) -> Vec<Length> {
-    let bonds = 0..molecule.perception.aromatic.len();
+    let bonds = 0..molecule.shape.aromatic.len();
     let is_squeezed = |bond: usize| {
         let heavy = molecule.ends(bond).iter().any(|atom| molecule.atom(*atom).element > 10);
-        heavy && molecule.perception.conjugated[bond] && molecule.bond_ring_sizes[bond].contains(&5)
+        heavy && molecule.shape.conjugated[bond] && molecule.bond_ring_sizes[bond].contains(&5)
     };
     let parameters: Vec<Option<(f64, f64)>> =
         (0..molecule.len()).map(|atom| uff(&label(molecule, atom))).collect();
@@ -60,7 +60,7 @@ fn rest_length(order: f64, (r, x): (f64, f64), (s, y): (f64, f64)) -> f64 {
 /// From covalent radii, where the force field has no parameters.
 fn rough(molecule: &Molecule, bond: usize) -> Length {
     let [a, b] = molecule.ends(bond).map(|atom| element(molecule.atom(atom).element));
-    let order = molecule.perception.molecule.graph.bonds[bond].order;
+    let order = molecule.shape.molecule.graph.bonds[bond].order;
     let is_plain = molecule.kind(bond) != Kind::Other || matches!(order, Order::Triple | Order::Quadruple);
     if is_plain {
         let sum = a.covalent + b.covalent;
@@ -100,7 +100,7 @@ fn label(molecule: &Molecule, at: usize) -> String {
 }
 
 fn is_resonant(molecule: &Molecule, atom: usize) -> bool {
-    let conjugated = |bond: &usize| molecule.perception.conjugated[*bond];
+    let conjugated = |bond: &usize| molecule.shape.conjugated[*bond];
     molecule.is_aromatic(atom) || molecule.neighbours[atom].iter().any(conjugated)
 }
 
@@ -108,7 +108,7 @@ fn is_resonant(molecule: &Molecule, atom: usize) -> bool {
 fn charge(molecule: &Molecule, at: usize) -> &'static str {
     let bonds = molecule.neighbours[at].iter();
     let orders: f64 = bonds
-        .map(|bond| match molecule.perception.molecule.graph.bonds[*bond] {
+        .map(|bond| match molecule.shape.molecule.graph.bonds[*bond] {
             crate::text::smiles::Bond { order: Order::Dative, atoms, .. } if atoms[1] != at => 0.0,
             crate::text::smiles::Bond { order: Order::Double, .. } => 2.0,
             crate::text::smiles::Bond { order: Order::Triple, .. } => 3.0,
@@ -117,7 +117,7 @@ fn charge(molecule: &Molecule, at: usize) -> &'static str {
             _ => 1.0,
         })
         .sum();
-    let valence = orders as u32 + molecule.perception.molecule.hydrogens[at];
+    let valence = orders as u32 + molecule.shape.molecule.hydrogens[at];
     match molecule.atom(at).element {
         29 | 47 => "+1",
         4 | 12 | 20 | 25 | 26 | 28 | 30 | 34 | 46 | 48 | 52 | 78 | 80 | 84 => "+2",

@@ -12,12 +12,15 @@ mod merge;
 mod molecule;
 mod planar;
 mod planes;
+mod report;
 mod torsions;
 
 pub use finding::{ChemistryFinding, ChemistryRule, ConformerChemistry};
+pub use report::{ChemistryFigure, ChemistryReport, MoleculeChemistry};
 
 use self::molecule::{Kind, Molecule};
 use self::planes::Plane;
+use crate::text::elements::symbol;
 use crate::text::graph::SmilesError;
 use crate::text::molecule::stereo::StereoMarks;
 use crate::text::smiles::Graph;
@@ -48,6 +51,8 @@ struct Limits {
 /// What has to be known of a molecule to check its conformers.
 #[derive(Debug, Clone)]
 pub struct Chemistry {
+    /// Atomic numbers.
+    elements: Vec<u8>,
     atoms: usize,
     marks: StereoMarks,
     bonds: Vec<Limits>,
@@ -72,7 +77,7 @@ impl Chemistry {
         let bounds = bounds::bounds(&molecule);
         let between = |a: usize, b: usize| bounds.of(a, b);
         let is_heavy = |atoms: &[usize; 2]| atoms.iter().all(|atom| molecule.is_heavy(*atom));
-        let mut bonds: Vec<Limits> = (0..molecule.perception.aromatic.len())
+        let mut bonds: Vec<Limits> = (0..molecule.shape.aromatic.len())
             .map(|bond| molecule.ends(bond))
             .filter(is_heavy)
             .map(|atoms| Limits::new(atoms, between(atoms[0], atoms[1])))
@@ -89,16 +94,37 @@ impl Chemistry {
             }
         }
         let planes = planes::planes(&molecule);
-        let all = 0..molecule.perception.aromatic.len();
+        let all = 0..molecule.shape.aromatic.len();
         let parts = parts_of(molecule.len(), all.map(|bond| molecule.ends(bond)));
-        let all = (0..molecule.perception.aromatic.len()).map(|bond| molecule.ends(bond));
+        let all = (0..molecule.shape.aromatic.len()).map(|bond| molecule.ends(bond));
         let hydrogens = all.filter(|atoms| !is_heavy(atoms)).collect();
-        Ok(Chemistry { atoms: molecule.len(), marks, bonds, angles, nearest, planes, hydrogens, parts })
+        let elements = (0..molecule.len()).map(|atom| molecule.atom(atom).element).collect();
+        Ok(Chemistry {
+            elements,
+            atoms: molecule.len(),
+            marks,
+            bonds,
+            angles,
+            nearest,
+            planes,
+            hydrogens,
+            parts,
+        })
     }
 
     /// How many atoms a conformer has.
     pub fn atoms(&self) -> usize {
         self.atoms
+    }
+
+    /// The symbol of each atom's element.
+    pub fn elements(&self) -> impl Iterator<Item = &'static str> {
+        self.elements.iter().map(|element| symbol(*element).unwrap_or("*"))
+    }
+
+    /// The bonds between heavy atoms, each once.
+    pub fn bonds(&self) -> impl Iterator<Item = [usize; 2]> {
+        self.bonds.iter().map(|limits| limits.atoms)
     }
 
     /// Checks a conformer, in Å, atoms in the order of the SMILES; `None` if their number differs, or a coordinate is not finite.

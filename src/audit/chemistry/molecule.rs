@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::text::graph::SmilesError;
-use crate::text::perception::{Hybridisation, Perception};
+use crate::text::shape::{Hybridisation, Shape};
 use crate::text::smiles::{Atom, Order};
 
 /// Of atoms that no bonds connect.
@@ -11,10 +11,10 @@ pub(super) const UNCONNECTED: u16 = u16::MAX;
 
 /// A molecule; atoms and bonds by number.
 pub(super) struct Molecule {
-    pub perception: Perception,
+    pub shape: Shape,
     /// The bonds of each atom, in ascending order.
     pub neighbours: Vec<Vec<usize>>,
-    /// The bonds of each small ring in order: bond `i` is between atoms `i` and `i + 1` of [`Perception::rings`].
+    /// The bonds of each small ring in order: bond `i` is between atoms `i` and `i + 1` of [`Shape::rings`].
     pub ring_bonds: Vec<Vec<usize>>,
     /// By atom, the sizes of its rings.
     pub ring_sizes: Vec<Vec<usize>>,
@@ -37,10 +37,10 @@ impl Molecule {
     /// The molecule of a SMILES.
     ///
     /// # Errors
-    /// As [`Perception::new`].
+    /// As [`Shape::new`].
     pub(super) fn new(smiles: &str) -> Result<Self, SmilesError> {
-        let perception = Perception::new(smiles)?;
-        let graph = &perception.molecule.graph;
+        let shape = Shape::new(smiles)?;
+        let graph = &shape.molecule.graph;
         let neighbours = graph.neighbours();
         let bond =
             |a: usize, b: usize| neighbours[a].iter().copied().find(|bond| graph.bonds[*bond].other(a) == b);
@@ -48,7 +48,7 @@ impl Molecule {
         let mut ring_sizes = vec![Vec::new(); graph.atoms.len()];
         let mut bond_ring_sizes = vec![Vec::new(); graph.bonds.len()];
         let mut rings = Vec::new();
-        for ring in &perception.rings {
+        for ring in &shape.rings {
             let size = ring.len();
             let bonds: Option<Vec<usize>> =
                 (0..size).map(|at| bond(ring[at], ring[(at + 1) % size])).collect();
@@ -58,10 +58,10 @@ impl Molecule {
             ring_bonds.push(bonds);
             rings.push(ring.clone());
         }
-        let distances = (0..neighbours.len()).flat_map(|from| distances(&perception, &neighbours, from));
+        let distances = (0..neighbours.len()).flat_map(|from| distances(&shape, &neighbours, from));
         let distances = distances.collect();
-        let perception = Perception { rings, ..perception };
-        Ok(Molecule { perception, neighbours, ring_bonds, ring_sizes, bond_ring_sizes, distances })
+        let shape = Shape { rings, ..shape };
+        Ok(Molecule { shape, neighbours, ring_bonds, ring_sizes, bond_ring_sizes, distances })
     }
 
     pub(super) fn len(&self) -> usize {
@@ -69,19 +69,19 @@ impl Molecule {
     }
 
     pub(super) fn atom(&self, atom: usize) -> &Atom {
-        &self.perception.molecule.graph.atoms[atom]
+        &self.shape.molecule.graph.atoms[atom]
     }
 
     pub(super) fn hybridisation(&self, atom: usize) -> Hybridisation {
-        self.perception.hybridisation[atom]
+        self.shape.hybridisation[atom]
     }
 
     pub(super) fn hydrogens(&self, atom: usize) -> usize {
-        let graph = &self.perception.molecule.graph;
+        let graph = &self.shape.molecule.graph;
         let written = self.neighbours[atom]
             .iter()
             .filter(|bond| graph.atoms[graph.bonds[**bond].other(atom)].element == 1);
-        self.perception.molecule.hydrogens[atom] as usize + written.count()
+        self.shape.molecule.hydrogens[atom] as usize + written.count()
     }
 
     pub(super) fn is_heavy(&self, atom: usize) -> bool {
@@ -89,18 +89,18 @@ impl Molecule {
     }
 
     pub(super) fn ends(&self, bond: usize) -> [usize; 2] {
-        self.perception.molecule.graph.bonds[bond].atoms
+        self.shape.molecule.graph.bonds[bond].atoms
     }
 
     pub(super) fn other(&self, bond: usize, atom: usize) -> usize {
-        self.perception.molecule.graph.bonds[bond].other(atom)
+        self.shape.molecule.graph.bonds[bond].other(atom)
     }
 
     pub(super) fn kind(&self, bond: usize) -> Kind {
-        if self.perception.aromatic[bond] {
+        if self.shape.aromatic[bond] {
             return Kind::Aromatic;
         }
-        match self.perception.molecule.graph.bonds[bond].order {
+        match self.shape.molecule.graph.bonds[bond].order {
             Order::Single => Kind::Single,
             Order::Double => Kind::Double,
             _ => Kind::Other,
@@ -109,10 +109,10 @@ impl Molecule {
 
     /// The order of a bond as a number, 1.5 for an aromatic one, 0 for `~`.
     pub(super) fn order(&self, bond: usize) -> f64 {
-        if self.perception.aromatic[bond] {
+        if self.shape.aromatic[bond] {
             return 1.5;
         }
-        match self.perception.molecule.graph.bonds[bond].order {
+        match self.shape.molecule.graph.bonds[bond].order {
             Order::Single | Order::Dative => 1.0,
             Order::Double => 2.0,
             Order::Triple => 3.0,
@@ -137,13 +137,13 @@ impl Molecule {
     }
 
     pub(super) fn is_aromatic(&self, atom: usize) -> bool {
-        self.neighbours[atom].iter().any(|bond| self.perception.aromatic[*bond])
+        self.neighbours[atom].iter().any(|bond| self.shape.aromatic[*bond])
     }
 }
 
 /// How many bonds lie between one atom and each other, breadth first.
-fn distances(perception: &Perception, neighbours: &[Vec<usize>], from: usize) -> Vec<u16> {
-    let bonds = &perception.molecule.graph.bonds;
+fn distances(shape: &Shape, neighbours: &[Vec<usize>], from: usize) -> Vec<u16> {
+    let bonds = &shape.molecule.graph.bonds;
     let mut distances = vec![UNCONNECTED; neighbours.len()];
     let mut queue = VecDeque::from([from]);
     distances[from] = 0;

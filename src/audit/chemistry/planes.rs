@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::finding::ChemistryRule as Rule;
 use super::molecule::{Kind, Molecule};
 use crate::corpus::eigen::{Rounding, diagonalise, turn_rows};
-use crate::text::perception::Hybridisation;
+use crate::text::shape::Hybridisation;
 
 /// Atoms that a rule of flatness looks at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,17 +21,17 @@ pub(super) struct Plane {
 /// not look at the planes around single atoms.
 pub(super) fn planes(molecule: &Molecule) -> Vec<Plane> {
     let mut planes = Vec::new();
-    for (ring, bonds) in molecule.perception.rings.iter().zip(&molecule.ring_bonds) {
+    for (ring, bonds) in molecule.shape.rings.iter().zip(&molecule.ring_bonds) {
         let is_flat =
             |atom: &usize| molecule.is_aromatic(*atom) && molecule.hybridisation(*atom) == Hybridisation::Sp2;
-        let aromatic = bonds.iter().all(|bond| molecule.perception.aromatic[*bond]);
+        let aromatic = bonds.iter().all(|bond| molecule.shape.aromatic[*bond]);
         if matches!(ring.len(), 5 | 6) && aromatic && ring.iter().all(is_flat) {
             planes.push(Plane { rule: Rule::AromaticRing, atoms: ring.clone() });
         } else if is_puckered(molecule, ring, bonds) {
             planes.push(Plane { rule: Rule::FlatRing, atoms: ring.clone() });
         }
     }
-    for bond in 0..molecule.perception.aromatic.len() {
+    for bond in 0..molecule.shape.aromatic.len() {
         if let Some(atoms) = double_bond(molecule, bond) {
             planes.push(Plane { rule: Rule::BentDoubleBond, atoms });
         }
@@ -51,7 +51,7 @@ fn heavy_neighbours(molecule: &Molecule, atom: usize) -> Vec<usize> {
 
 /// Whether an atom is a carbon with three bonds in a plane.
 fn is_trigonal_carbon(molecule: &Molecule, atom: usize) -> bool {
-    let bonds = molecule.neighbours[atom].len() + molecule.perception.molecule.hydrogens[atom] as usize;
+    let bonds = molecule.neighbours[atom].len() + molecule.shape.molecule.hydrogens[atom] as usize;
     molecule.atom(atom).element == 6 && bonds == 3 && molecule.hybridisation(atom) == Hybridisation::Sp2
 }
 

@@ -10,7 +10,7 @@ use super::lengths::ANGLE_TOLERANCE;
 use super::merge::merge;
 use super::molecule::{Kind, Molecule};
 use super::planar::{self, Planar};
-use crate::text::perception::Hybridisation;
+use crate::text::shape::Hybridisation;
 
 /// The same where two torsions are known, in Å.
 const TWO_TORSIONS: f64 = 0.08;
