@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::collect::Finished;
 use super::frame::{self, fixed};
 use super::labels::Labels;
+use super::perceive::perceive;
 use super::smiles_order::SmilesOrder;
 use super::{AtomOrder, Conformer, Frame, ReadOptions};
 use crate::text::elements::{HYDROGEN, symbol};
@@ -210,7 +211,10 @@ impl Atoms {
         let smiles = self.smiles.smiles(labels)?.to_owned();
         let structure = match &self.structure {
             Some(structure) => structure.clone(),
-            None => return Err("the file gives no bonds".to_owned()),
+            None => {
+                let structure = perceive(&self.numbers, &self.angstrom)?;
+                self.share(structure)?
+            }
         };
         let ordered = self.smiles.order(&smiles, &structure, &self.angstrom).map_err(|e| e.to_string())?;
         let open_stereo = (!ordered.open.is_empty()).then(|| ordered.open.to_string());

@@ -25,6 +25,7 @@ pub mod labels;
 mod lines;
 pub mod msgpack;
 pub mod names;
+mod perceive;
 pub mod pickle;
 mod pickles;
 mod plain;

@@ -87,6 +87,7 @@ pub fn read(
     // First, since a read that a cancelled job gave up looks like a damaged file.
     job.check()?;
     outcome?;
+    summary.inputs.extend(options.smiles.names.iter().map(|names| names.source.clone()));
     summary.refuse_if_empty(inputs)?;
     Ok(summary)
 }
