@@ -9,6 +9,7 @@ mod advice;
 mod checkpoint;
 pub mod compare;
 mod dialect;
+mod differences;
 mod environment;
 mod evaluate;
 mod events;
