@@ -143,6 +143,8 @@ parameters! {
     Resume = "resume",
     /// A file of SMILES.
     Smiles = "smiles",
+    /// A file of SMILES by name.
+    SmilesOf = "smiles of",
     /// Which part of a corpus.
     Split = "split",
     /// Updates of the weights.

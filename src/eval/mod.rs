@@ -10,6 +10,7 @@ mod checkpoint;
 pub mod chemistry;
 pub mod compare;
 mod dialect;
+mod differences;
 mod environment;
 mod evaluate;
 mod events;
