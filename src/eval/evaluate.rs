@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::advice::{advice, speed_advice};
 use super::checkpoint::Checkpoint;
+use super::chemistry::of_references;
 use super::dialect::settle;
 use super::judged::Judged;
 use super::likelihood::likelihood;
@@ -94,6 +95,7 @@ pub fn evaluate(plan: &EvalPlan, molecules: &Molecules, job: &Job) -> Result<Eva
         interrupted,
         runs,
         comparisons,
+        reference_chemistry: of_references(&subjects),
         likelihoods,
         advice,
     };

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::chemistry::WorstText;
 use super::plan::{EngineChoice, EvalPart};
+use crate::audit::chemistry::ChemistryReport;
 use crate::audit::coverage::CoverageReport;
 use crate::audit::{DriftHistogram, GeometryReport, SampleCounts};
 use crate::constraint::{LpKind, TextClass};
@@ -32,6 +34,9 @@ pub struct EvalReport {
     pub runs: Vec<RunReport>,
     /// Each run against the one without logit processor on the same model, in the paired form.
     pub comparisons: Vec<PairedComparison>,
+    /// The chemistry of the reference conformers, by the method of the runs; none without references.
+    #[serde(default)]
+    pub reference_chemistry: Option<ChemistryReport>,
     /// How likely each model holds the reference conformers, if asked for.
     pub likelihoods: Vec<Likelihood>,
     /// What to do, in words.
@@ -208,6 +213,12 @@ pub struct RunReport {
     pub outcome: SampleCounts,
     /// The 95 % interval of the share that passed, over molecules.
     pub passed_interval: Option<Interval>,
+    /// The chemistry of the texts that pass; zeros in records of before this was asked.
+    #[serde(flatten)]
+    pub chemistry: ChemistryReport,
+    /// The texts that break most of its rules.
+    #[serde(default)]
+    pub worst: Vec<WorstText>,
     /// What it took.
     #[serde(flatten)]
     pub cost: Cost,

@@ -1,6 +1,7 @@
 //! From judged texts to the figures of a run.
 
 use super::checkpoint::Checkpoint;
+use super::chemistry::chemistry;
 use super::environment::peak_memory_bytes;
 use super::examples::examples;
 use super::measured::MeasuredMolecule;
@@ -34,6 +35,7 @@ pub(super) fn run_report(
         counts.add(&judged.verdict, true);
         drift.merge(&judged.drift);
     }
+    let (chemistry, worst) = chemistry(subjects, &run.judged);
     let deviations: Vec<&Deviations> = measured.iter().map(|molecule| &molecule.deviations).collect();
     let BatchTimes { measure: speed_measure, seconds: batch_seconds } = run.pace();
     RunReport {
@@ -50,6 +52,8 @@ pub(super) fn run_report(
         unseen: Unseen::default(),
         outcome: counts,
         passed_interval: passed.share_interval(LEVEL),
+        chemistry,
+        worst,
         cost: cost(run),
         speed_measure,
         batch_seconds,

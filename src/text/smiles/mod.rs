@@ -15,6 +15,7 @@ mod parse;
 mod spelled;
 mod valence;
 
+pub(in crate::text) use elements::valences;
 pub use limit::{AtomLimit, MAX_HEAVY_ATOMS};
 pub use valence::Checked;
 
