@@ -31,6 +31,7 @@ mod run;
 mod speed;
 mod subject;
 mod tally;
+mod worst;
 
 pub use checkpoint::trained_on;
 pub use environment::cpu_seconds;

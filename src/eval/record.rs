@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::chemistry::WorstText;
 use super::differences::label;
 pub use super::differences::{
     ComparedFigure, FigureDifference, PairedComparison, Rescued, SpeedMeasure, SpeedRatio,
 };
 use super::plan::{EngineChoice, EvalPart};
+use super::worst::WorstText;
 use crate::audit::chemistry::ChemistryReport;
 use crate::audit::coverage::CoverageReport;
 use crate::audit::{DriftHistogram, GeometryReport, SampleCounts};

@@ -8,6 +8,7 @@ mod bounds;
 mod elements;
 mod finding;
 mod lengths;
+mod matrix;
 mod merge;
 mod molecule;
 mod planar;
