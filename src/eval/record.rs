@@ -415,4 +415,15 @@ mod tests {
             assert_eq!(serde_json::to_value(room).unwrap(), room.name());
         }
     }
+
+    #[test]
+    fn a_record_without_the_newer_fields_is_read() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("eval/records");
+        let path = folder.join("2026-11-20-reference-qwen-like/record.json");
+        let read: EvalReport = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+        let run = &read.runs[0];
+        assert_eq!((run.unseen, run.dialect_from, run.coverage.mat_r), (Unseen::Unknown, None, None));
+        assert!(run.batch_seconds.is_empty() && read.comparisons[0].figures.is_empty());
+        assert_eq!((read.protocol.split, read.protocol.references.used), (None, 0));
+    }
 }

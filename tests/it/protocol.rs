@@ -222,7 +222,7 @@ fn a_model_that_tells_nothing_is_not_run_in_a_dialect_by_guess() {
     let folder = Folder::new();
     let shape =
         "--hidden 32 --layers 1 --heads 2 --kv-heads 1 --head-dim 16 --intermediate 48 --context 1024";
-    let schedule = "--steps 1 --batch-tokens 1500 --warmup 1 -q";
+    let schedule = "--steps 1 --batch-tokens 1500 --warmup 1 -q --json";
     let begin = ["train-model", "--tokenizer", "qwen-like", "--arch", "qwen3", "-o", "model"];
     let words = shape.split(' ').chain(schedule.split(' '));
     folder.drift(&begin.into_iter().chain(words).collect::<Vec<_>>()).good();
