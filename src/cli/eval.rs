@@ -21,6 +21,7 @@ use crate::io::OutputSet;
 use crate::job::Job;
 use crate::model::{Device, Room, Synthetic};
 use crate::placeholder::FittedFile;
+use crate::report::chemistry_view::{chemistry_table, flatness_table};
 use crate::report::eval_page::eval_page;
 use crate::report::eval_view::{
     comparison_table, cost_table, coverage_table, likelihood_table, outcome_table, placeholder_table,
@@ -374,6 +375,8 @@ fn texts(evaluation: &Evaluation) -> serde_json::Result<String> {
 fn render(report: &EvalReport, output: &Output) -> String {
     let mut tables = vec![outcome_table(report)];
     tables.extend(coverage_table(report));
+    tables.extend(chemistry_table(report));
+    tables.extend(flatness_table(report));
     tables.extend(placeholder_table(report));
     if !report.comparisons.is_empty() {
         tables.push(comparison_table(report));

@@ -1,5 +1,6 @@
 //! A record of `drift eval` as a page.
 
+use super::chemistry_view::chemistry_section;
 use super::eval_view::{
     comparison_table, cost_table, coverage_table, likelihood_table, outcome_table, placeholder_table,
     probability_table, setting,
@@ -33,6 +34,7 @@ pub fn eval_page(report: &EvalReport) -> Page {
             }
         })
         .section("Coverage and matching", |section| coverage_section(section, report))
+        .section("Chemistry beside grammar", |section| chemistry_section(section, report))
         .section("Where the time goes", |section| {
             section.table(&cost_table(report));
             section.svg(&time_plot(report), "Share of the wall time of each run.");

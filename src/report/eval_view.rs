@@ -6,7 +6,7 @@ use super::format::{hundredths, number, percent, seconds, thousands};
 use super::table::Table;
 use crate::audit::GeometryReport;
 use crate::constraint::LpKind;
-use crate::eval::record::{EvalReport, PairedComparison, Unseen};
+use crate::eval::record::{EvalReport, PairedComparison, RunReport, Unseen};
 use crate::stats::Interval;
 use crate::stats::bootstrap::Mean;
 
@@ -16,6 +16,7 @@ pub fn outcome_table(report: &EvalReport) -> Table {
     table = model_column(table, report)
         .code("logit processor")
         .number("pass")
+        .number("valid")
         .number("other\nmolecule")
         .number("parse\nfailures")
         .number("no\nEOS")
@@ -35,6 +36,7 @@ pub fn outcome_table(report: &EvalReport) -> Table {
         cells.extend([
             run.label(),
             format!("{} of {}", thousands(outcome.passed), thousands(outcome.samples)),
+            valid(run),
             thousands(outcome.graph_mismatch),
             thousands(outcome.parse_failures),
             thousands(outcome.no_eos),
@@ -49,6 +51,14 @@ pub fn outcome_table(report: &EvalReport) -> Table {
     }
     table.note("Blocks in percent of all blocks; bond error and MAT-P over the texts that pass.");
     table
+}
+
+/// How many texts are valid; none of those that were not checked.
+fn valid(run: &RunReport) -> String {
+    if run.chemistry.checked == 0 && run.outcome.passed > 0 {
+        return "-".to_owned();
+    }
+    thousands(run.chemistry.valid)
 }
 
 /// Coverage and matching as tables of conformer generators have them; none without references.
