@@ -7,7 +7,7 @@
 
 mod advice;
 mod checkpoint;
-pub mod chemistry;
+mod chemistry;
 pub mod compare;
 mod dialect;
 mod differences;

@@ -7,7 +7,7 @@ pub use super::differences::{
     ComparedFigure, FigureDifference, PairedComparison, Rescued, SpeedMeasure, SpeedRatio,
 };
 use super::plan::{EngineChoice, EvalPart};
-use super::worst::WorstText;
+pub use super::worst::WorstText;
 use crate::audit::chemistry::ChemistryReport;
 use crate::audit::coverage::CoverageReport;
 use crate::audit::{DriftHistogram, GeometryReport, SampleCounts};
