@@ -87,6 +87,7 @@ pub(super) fn run(
         room: plan.room,
         log_probabilities: plan.log_probabilities,
         watched: closing(processor, checkpoint),
+        resampling: None,
         trace: plan.trace,
     };
     let before = cpu_seconds();
