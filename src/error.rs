@@ -145,6 +145,10 @@ parameters! {
     Resume = "resume",
     /// A file of SMILES.
     Smiles = "smiles",
+    /// A file of SMILES by name.
+    SmilesOf = "smiles of",
+    /// Which part of a corpus.
+    Split = "split",
     /// Updates of the weights.
     Steps = "steps",
     /// A shape for random weights.

@@ -125,6 +125,7 @@
 //! before it (`tests/it/architecture.rs` holds that). See ARCHITECTURE.md for the map.
 
 mod anneal;
+pub mod encode;
 pub mod error;
 pub mod io;
 pub mod job;

@@ -35,6 +35,10 @@ pub struct MineReport {
     pub skipped: u64,
     /// The first of them.
     pub skipped_records: Vec<Skipped>,
+    /// Conformers whose atoms are in the order of their file, not of a SMILES.
+    pub in_file_order: u64,
+    /// The first of them, and why.
+    pub in_file_order_records: Vec<Skipped>,
     /// drift's version, and the inputs by name and hash.
     pub provenance: Provenance,
 }
@@ -58,7 +62,7 @@ pub fn mine(plan: &MinePlan, job: &Job) -> Result<MineReport> {
 /// # Errors
 /// As [`mine`].
 pub fn mine_uncommitted(plan: &MinePlan, job: &Job) -> Result<(MineReport, Option<AtomicFile>)> {
-    let files = Files { inputs: plan.inputs.clone(), options: plan.options };
+    let files = Files { inputs: plan.inputs.clone(), options: plan.options.clone() };
     let precision = plan.options.reading.precision;
     let mut store = plan.store.as_deref().map(|path| Store::create(path, precision)).transpose()?;
     let mut counts = Counts::new(precision);
@@ -72,6 +76,8 @@ pub fn mine_uncommitted(plan: &MinePlan, job: &Job) -> Result<(MineReport, Optio
         texts: counts.texts.report(),
         skipped: summary.skipped,
         skipped_records: summary.skipped_records,
+        in_file_order: summary.in_file_order,
+        in_file_order_records: summary.in_file_order_records,
         provenance: Provenance::of(summary.inputs),
     };
     Ok((report, store))

@@ -1,6 +1,6 @@
 //! Root mean square deviation after the best proper rotation and translation.
 
-use crate::corpus::eigen::{Rounding, diagonalise};
+use crate::corpus::eigen::{Rounding, diagonalise, turn_rows};
 
 /// The least `sqrt(Σ |R aᵢ + t - bᵢ|² / n)` over proper rotations R and translations t, in the unit of the coordinates;
 /// 0 for no points.
@@ -37,14 +37,60 @@ pub fn aligned_rmsd(a: &[[f64; 3]], b: &[[f64; 3]], order: impl Fn(usize) -> usi
             }
         }
     }
-    let [[xx, xy, xz], [yx, yy, yz], [zx, zy, zz]] = s;
-    let largest = largest_eigenvalue([
+    ((sum - 2.0 * overlap(s)).max(0.0) / n).sqrt()
+}
+
+/// The points of `a`, turned and moved onto those of `b` so that they deviate least; `a` itself if the numbers differ.
+pub fn superposed(a: &[[f64; 3]], b: &[[f64; 3]]) -> Vec<[f64; 3]> {
+    if a.len() != b.len() || a.is_empty() {
+        return a.to_vec();
+    }
+    let n = a.len() as f64;
+    let centre = |points: &[[f64; 3]]| -> [f64; 3] {
+        std::array::from_fn(|axis| points.iter().map(|p| p[axis]).sum::<f64>() / n)
+    };
+    let (from, to) = (centre(a), centre(b));
+    let mut s = [[0.0; 3]; 3];
+    for (a, b) in a.iter().zip(b) {
+        for (i, row) in s.iter_mut().enumerate() {
+            row.iter_mut().enumerate().for_each(|(j, sum)| *sum += (a[i] - from[i]) * (b[j] - to[j]));
+        }
+    }
+    let turn = rotation(s);
+    let moved = |p: &[f64; 3]| -> [f64; 3] {
+        std::array::from_fn(|i| (0..3).map(|j| turn[i][j] * (p[j] - from[j])).sum::<f64>() + to[i])
+    };
+    a.iter().map(moved).collect()
+}
+
+/// The proper rotation R with the largest `Σ Raᵢ · bᵢ`, of `Σ aᵢ bᵢᵀ`: Horn's unit quaternion as a matrix.
+fn rotation(s: [[f64; 3]; 3]) -> [[f64; 3]; 3] {
+    let mut m = horn(s);
+    let mut vectors: [[f64; 4]; 4] =
+        std::array::from_fn(|i| std::array::from_fn(|j| f64::from(u8::from(i == j))));
+    diagonalise(&mut m, Rounding::Root, |p, q, cosine, sine| turn_rows(&mut vectors, p, q, cosine, sine));
+    let largest = (0..4).max_by(|i, j| m[*i][*i].total_cmp(&m[*j][*j])).unwrap_or(0);
+    let [w, x, y, z] = vectors[largest];
+    [
+        [w * w + x * x - y * y - z * z, 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)],
+        [2.0 * (x * y + w * z), w * w - x * x + y * y - z * z, 2.0 * (y * z - w * x)],
+        [2.0 * (x * z - w * y), 2.0 * (y * z + w * x), w * w - x * x - y * y + z * z],
+    ]
+}
+
+/// The largest `Σ Raᵢ · bᵢ` over proper rotations R, of `Σ aᵢ bᵢᵀ`.
+pub(super) fn overlap(s: [[f64; 3]; 3]) -> f64 {
+    largest_eigenvalue(horn(s))
+}
+
+/// The symmetric matrix whose largest eigenvalue is the overlap, and whose eigenvector is the rotation.
+fn horn([[xx, xy, xz], [yx, yy, yz], [zx, zy, zz]]: [[f64; 3]; 3]) -> [[f64; 4]; 4] {
+    [
         [xx + yy + zz, yz - zy, zx - xz, xy - yx],
         [yz - zy, xx - yy - zz, xy + yx, zx + xz],
         [zx - xz, xy + yx, yy - xx - zz, yz + zy],
         [xy - yx, zx + xz, yz + zy, zz - xx - yy],
-    ]);
-    ((sum - 2.0 * largest).max(0.0) / n).sqrt()
+    ]
 }
 
 /// The largest eigenvalue of a symmetric matrix.
@@ -72,6 +118,21 @@ mod tests {
         assert!(rmsd(&POINTS, &mirrored) > 0.3);
         assert_eq!(rmsd(&[], &[]), 0.0);
         assert_eq!(rmsd(&POINTS[..1], &moved[1..2]), 0.0);
+    }
+
+    #[test]
+    fn points_are_laid_onto_others() {
+        let moved = POINTS.map(|[x, y, z]| [-y + 3.0, x - 1.0, z + 0.5]);
+        for (laid, to) in superposed(&POINTS, &moved).iter().zip(&moved) {
+            assert!((0..3).all(|axis| (laid[axis] - to[axis]).abs() < 1e-6), "{laid:?} {to:?}");
+        }
+        // As near as they can be, where they are not the same.
+        let bent = POINTS.map(|[x, y, z]| [z, x + 0.3 * y * y, y]);
+        let laid = superposed(&POINTS, &bent);
+        let squares: f64 =
+            laid.iter().zip(&bent).flat_map(|(a, b)| (0..3).map(move |i| (a[i] - b[i]).powi(2))).sum();
+        assert!(((squares / 5.0).sqrt() - rmsd(&POINTS, &bent)).abs() < 1e-9);
+        assert_eq!(superposed(&POINTS, &bent[..2]), POINTS);
     }
 
     #[test]

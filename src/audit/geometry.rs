@@ -2,16 +2,14 @@
 
 use serde::Serialize;
 
-use super::align::aligned_rmsd;
-use super::symmetry::symmetries;
+use super::superposition::Superposition;
+use super::symmetry::{Labelled, symmetries};
 use crate::text::graph::{SmilesError, bonds};
-use crate::text::skeleton::{atoms, smiles};
+use crate::text::perceived::Perceived;
+use crate::text::skeleton::smiles;
 
 /// The threshold of coverage that the users report, in Å.
 pub const COVERAGE_THRESHOLD_ANGSTROM: f64 = 0.75;
-
-/// The most symmetric orders of atoms that are tried; beyond them the deviation is an upper bound.
-pub const MAX_SYMMETRIES: usize = 1_000;
 
 /// One conformer, in Å.
 pub type Conformation = Vec<[f64; 3]>;
@@ -20,20 +18,20 @@ pub type Conformation = Vec<[f64; 3]>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topology {
     bonds: Vec<[usize; 2]>,
-    symmetries: Vec<Vec<usize>>,
     atoms: usize,
+    superposition: Superposition,
 }
 
 impl Topology {
     /// The molecule of a skeleton, [`crate::text::skeleton`].
     ///
     /// # Errors
-    /// If its SMILES is none.
+    /// If its SMILES is none, or none that RDKit would take.
     pub fn new(skeleton: &str) -> Result<Self, SmilesError> {
-        let bonds = bonds(&smiles(skeleton))?;
-        let labels: Vec<&str> = atoms(skeleton).map(element).collect();
-        let symmetries = symmetries(&labels, &bonds, MAX_SYMMETRIES);
-        Ok(Topology { bonds, symmetries, atoms: labels.len() })
+        let smiles = smiles(skeleton);
+        let (bonds, labelled) = (bonds(&smiles)?, Labelled::new(&Perceived::of(&smiles)?));
+        let superposition = Superposition::new(symmetries(&labelled));
+        Ok(Topology { bonds, atoms: labelled.atoms(), superposition })
     }
 
     /// How many heavy atoms.
@@ -41,16 +39,21 @@ impl Topology {
         self.atoms
     }
 
-    /// How many orders of atoms are the same molecule (at most [`MAX_SYMMETRIES`]).
-    pub fn symmetries(&self) -> usize {
-        self.symmetries.len()
+    /// How many orders of atoms are the same molecule, or the most that fits.
+    pub fn symmetries(&self) -> u64 {
+        self.superposition.orders()
+    }
+
+    /// Whether all of them are looked at; else a deviation may be an upper bound.
+    pub fn is_exhaustive(&self) -> bool {
+        self.superposition.is_exhaustive()
     }
 
     /// The mean over bonds of `|d - mean of d over the references|`, in Å; `None` without bonds or references, or if the
     /// numbers of atoms differ.
     pub fn bond_length_error(&self, generated: &[[f64; 3]], references: &[Conformation]) -> Option<f64> {
-        let sizes_agree =
-            generated.len() == self.atoms && references.iter().all(|reference| reference.len() == self.atoms);
+        let sizes_agree = generated.len() == self.atoms()
+            && references.iter().all(|reference| reference.len() == self.atoms);
         if self.bonds.is_empty() || references.is_empty() || !sizes_agree {
             return None;
         }
@@ -62,13 +65,10 @@ impl Topology {
         Some(errors.sum::<f64>() / self.bonds.len() as f64)
     }
 
-    /// The least deviation of two conformers after alignment, over symmetric orders of atoms, in Å; `None` if the numbers
-    /// of atoms differ.
+    /// The least deviation of two conformers after alignment, over symmetric orders of atoms, in Å: RDKit's `GetBestRMS`.
+    /// `None` if the numbers of atoms differ.
     pub fn rmsd(&self, a: &[[f64; 3]], b: &[[f64; 3]]) -> Option<f64> {
-        if a.len() != self.atoms || b.len() != self.atoms {
-            return None;
-        }
-        self.symmetries.iter().map(|order| aligned_rmsd(a, b, |i| order[i])).min_by(f64::total_cmp)
+        (a.len() == self.atoms && b.len() == self.atoms()).then(|| self.superposition.rmsd(a, b))
     }
 
     /// Deviations of all pairs, `[generated][references]`, in Å; `None` if the numbers of atoms differ.
@@ -123,27 +123,9 @@ fn distance(a: [f64; 3], b: [f64; 3]) -> f64 {
     (0..3).map(|axis| (a[axis] - b[axis]).powi(2)).sum::<f64>().sqrt()
 }
 
-/// The element of an atom, `[13CH3]` → `C`; aromatic symbols stay small.
-fn element(atom: &str) -> &str {
-    let inside = atom.trim_start_matches('[').trim_start_matches(|c: char| c.is_ascii_digit());
-    let mut letters = inside.char_indices();
-    let first = letters.next().map_or('*', |(_, c)| c);
-    let second = letters.next().is_some_and(|(_, c)| c.is_ascii_lowercase() && first.is_ascii_uppercase());
-    &inside[..if second { 2 } else { first.len_utf8().min(inside.len()) }]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn elements_of_atoms() {
-        for (atom, expected) in
-            [("[C]", "C"), ("[13CH3]", "C"), ("[nH]", "n"), ("[Cl]", "Cl"), ("[C@@H]", "C"), ("[Fe+2]", "Fe")]
-        {
-            assert_eq!(element(atom), expected);
-        }
-    }
 
     #[test]
     fn coverage_both_ways() {

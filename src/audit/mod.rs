@@ -7,11 +7,14 @@
 //! - [`marks`] shows where in an answer something is wrong, [`readable`] what its blocks say without that.
 //! - [`geometry`] compares conformers of one molecule: bond lengths, deviation after alignment, coverage;
 //!   [`References`] does so over molecules.
+//! - [`chemistry`] checks stereo, clashes, bonds, angles and planes of a conformer.
 //! - [`read`] knows the files that generated text comes in, [`audit`](run::audit) is the way through.
 
 pub mod align;
 mod block;
+pub mod chemistry;
 mod counts;
+pub mod coverage;
 mod dialect;
 mod document;
 mod faults;
@@ -25,6 +28,7 @@ mod rows;
 mod run;
 mod sample;
 mod smoke;
+mod superposition;
 mod symmetry;
 mod threedmolgen;
 

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, HashSet};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::geometry::{COVERAGE_THRESHOLD_ANGSTROM, Conformation, Coverage, Topology, coverage};
+use super::coverage::Deviations;
+use super::geometry::{COVERAGE_THRESHOLD_ANGSTROM, Conformation, Coverage, Topology};
 use super::sample::in_angstrom;
 use crate::corpus::{AtomOrder, Conformers, ReadSummary};
 use crate::error::{Error, Parameter, Result};
@@ -113,17 +114,24 @@ impl References {
 impl GeometryReport {
     /// Molecules with their usable generated conformers.
     pub fn of(pairs: &[(&Reference, &Vec<Conformation>)]) -> Self {
-        let molecules: Vec<MoleculeGeometry> =
-            pairs.par_iter().filter_map(|(reference, generated)| reference.compare(generated)).collect();
+        let deviations: Vec<Deviations> =
+            pairs.par_iter().filter_map(|(reference, generated)| reference.deviations(generated)).collect();
+        GeometryReport::of_deviations(&deviations.iter().collect::<Vec<_>>())
+    }
+
+    /// The same from what is known of each molecule.
+    pub fn of_deviations(molecules: &[&Deviations]) -> Self {
+        let geometry: Vec<MoleculeGeometry> =
+            molecules.iter().filter_map(|one| MoleculeGeometry::of(one)).collect();
         let mean = |value: &dyn Fn(&MoleculeGeometry) -> Option<f64>| {
-            Mean::of(&molecules.iter().filter_map(value).collect::<Vec<f64>>(), SEED)
+            Mean::of(&geometry.iter().filter_map(value).collect::<Vec<f64>>(), SEED)
         };
+        let count = |of: fn(&Deviations) -> usize| molecules.iter().map(|one| of(one) as u64).sum();
         GeometryReport {
-            molecules: pairs.len() as u64,
-            molecules_with_conformers: pairs.iter().filter(|(_, generated)| !generated.is_empty()).count()
-                as u64,
-            conformers: pairs.iter().map(|(_, generated)| generated.len() as u64).sum(),
-            references: pairs.iter().map(|(reference, _)| reference.conformers.len() as u64).sum(),
+            molecules: molecules.len() as u64,
+            molecules_with_conformers: count(|one| usize::from(!one.rmsd.is_empty())),
+            conformers: count(|one| one.rmsd.len()),
+            references: count(|one| one.references),
             threshold_angstrom: COVERAGE_THRESHOLD_ANGSTROM,
             bond_length_error_angstrom: mean(&|m| m.bond_length_error_angstrom),
             cov_recall: mean(&|m| Some(m.coverage.cov_recall)),
@@ -134,18 +142,22 @@ impl GeometryReport {
     }
 }
 
-impl Reference {
-    /// Compares the generated conformers of this molecule; `None` if the numbers of atoms differ.
-    pub fn compare(&self, generated: &[Conformation]) -> Option<MoleculeGeometry> {
-        let deviations = self.topology.deviations(generated, &self.conformers)?;
-        let errors: Vec<f64> = generated
-            .iter()
-            .filter_map(|conformer| self.topology.bond_length_error(conformer, &self.conformers))
-            .collect();
-        let mean = errors.iter().sum::<f64>() / errors.len() as f64;
+impl MoleculeGeometry {
+    /// At the threshold that the users report; none without references.
+    pub fn of(deviations: &Deviations) -> Option<Self> {
         Some(MoleculeGeometry {
-            bond_length_error_angstrom: (!errors.is_empty()).then_some(mean),
-            coverage: coverage(&deviations, self.conformers.len(), COVERAGE_THRESHOLD_ANGSTROM)?,
+            bond_length_error_angstrom: deviations.bond_length_error(),
+            coverage: deviations.coverage(COVERAGE_THRESHOLD_ANGSTROM)?,
         })
+    }
+}
+
+impl Reference {
+    /// What generated conformers of this molecule are beside its own; `None` if the numbers of atoms differ.
+    pub fn deviations(&self, generated: &[Conformation]) -> Option<Deviations> {
+        let rmsd = self.topology.deviations(generated, &self.conformers)?;
+        let error = |conformer: &Conformation| self.topology.bond_length_error(conformer, &self.conformers);
+        let bond_errors = generated.iter().map(error).collect();
+        Some(Deviations { references: self.conformers.len(), bond_errors, rmsd })
     }
 }

@@ -5,30 +5,36 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
+use super::corpus::Corpus;
+use super::eval_molecules::{LinesFormat, named, reference_note, skipped, threshold, thresholds};
 use super::output::Output;
 use super::outputs::Outputs;
-use super::values::{BlockArgs, DialectArg, is_stdout};
+use super::values::{BlockArgs, DialectArg, SmilesOfArgs, is_stdout};
 use crate::constraint::{LpKind, Placeholder};
 use crate::error::Error;
-use crate::eval::molecules::Molecules;
-use crate::eval::plan::{EngineChoice, EvalPlan, ModelChoice, PlaceholderChoice};
+use crate::eval::molecules::{CorpusChoice, Molecules};
+use crate::eval::plan::{EngineChoice, EvalPart, EvalPlan, Generations, ModelChoice, PlaceholderChoice};
 use crate::eval::record::EvalReport;
-use crate::eval::{Evaluation, evaluate};
+use crate::eval::{Evaluation, evaluate, trained_on};
 use crate::generate::Sampling;
 use crate::io::OutputSet;
 use crate::job::Job;
 use crate::model::{Device, Room, Synthetic};
 use crate::placeholder::FittedFile;
+use crate::report::chemistry_view::{chemistry_table, flatness_table};
 use crate::report::eval_page::eval_page;
 use crate::report::eval_view::{
-    comparison_table, cost_table, likelihood_table, outcome_table, placeholder_table, probability_table,
-    setting,
+    comparison_table, cost_table, coverage_table, likelihood_table, outcome_table, placeholder_table,
+    probability_table, setting,
 };
 use crate::report::trace::chrome_trace;
 use crate::text::smiles::{AtomLimit, MAX_HEAVY_ATOMS};
 
 /// The placeholder of the users' version 3, and the one that `drift fit` finds for most tokenizers.
 const PLACEHOLDER: &str = "0.0000,0.0000,0.0000";
+
+/// Molecules of the embedded corpus that are taken unless it is said how many.
+const EMBEDDED_SAMPLES: usize = 64;
 
 /// The files of the folder.
 const RECORD: &str = "record.json";
@@ -53,23 +59,37 @@ pub(super) struct Args {
     /// -o` wrote for the tokenizer: one placeholder for each class of block where that gains something, else one for all
     #[arg(long, value_name = "P", allow_hyphen_values = true, default_value = PLACEHOLDER)]
     placeholder: Vec<String>,
-    /// How numbers are written; as the model's recipe says by default, else fixed
+    /// How numbers are written; by default as the model's recipe says, else as the conformers given and the model's own text
+    /// are; where these disagree, or nothing tells, it has to be given
     #[arg(long, value_enum)]
     dialect: Option<DialectArg>,
     #[command(flatten)]
     blocks: BlockArgs,
-    /// A file with one SMILES a line; the test molecules of the corpus by default
+    /// A file with one SMILES a line, all of which are generated for
     #[arg(long, value_name = "FILE")]
     smiles: Option<PathBuf>,
-    /// The corpus whose test molecules are taken, with all their conformers as reference; the embedded one by default
+    /// Conformers of the molecules of --smiles: anything that `mine` reads with text
+    #[arg(long, value_name = "INPUT", num_args = 1.., requires = "smiles")]
+    references: Vec<PathBuf>,
+    /// A corpus whose molecules are taken, with all their conformers as reference; the test part of the embedded one by default
     #[arg(long, value_name = "INPUT", num_args = 1.., conflicts_with = "smiles")]
     corpus: Vec<PathBuf>,
-    /// Molecules, spread evenly over the test part
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
-    samples: u32,
-    /// Texts for each molecule
-    #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    generations: u32,
+    #[command(flatten)]
+    smiles_source: SmilesOfArgs,
+    /// Which molecules of the corpus: all, or the tenth that drift's training never sees. By default test where drift trained the
+    /// models on this corpus, and of the embedded one; else all
+    #[arg(long, value_parser = one_of(&EvalPart::ALL, EvalPart::name), conflicts_with = "smiles")]
+    split: Option<EvalPart>,
+    /// At most so many molecules: of a corpus spread evenly, of --smiles the first ones. By default 64 of the embedded corpus, else
+    /// all
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    samples: Option<u32>,
+    /// Texts for each molecule; 2k for twice the number of its reference conformers, as the field has it
+    #[arg(long, value_name = "K", default_value = "1")]
+    generations: Generations,
+    /// A threshold of coverage in Å; can be repeated [default: 0.75]
+    #[arg(long, value_name = "ANGSTROM", value_parser = threshold)]
+    threshold: Vec<f64>,
     /// Rows of a batch
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..))]
     batch: u32,
@@ -104,11 +124,14 @@ pub(super) struct Args {
     #[arg(long)]
     probabilities: bool,
     /// Also score the reference conformers: nats a conformer, summed over its tokens, so that tokenizers compare
-    #[arg(long, conflicts_with = "smiles")]
+    #[arg(long)]
     likelihood: bool,
     /// A file for every text: {smiles, generation, lp, placeholder, model, text} a line; `-` prints them instead of tables
     #[arg(long, value_name = "FILE.jsonl")]
     texts: Option<PathBuf>,
+    /// A file with a line for each molecule of each run, .csv or .jsonl: counts, coverage, matching
+    #[arg(long, value_name = "FILE")]
+    molecules: Option<PathBuf>,
     /// A file for a Chrome trace of the phases; opens in Perfetto; `-` prints it instead of tables
     #[arg(long, value_name = "FILE.json")]
     trace: Option<PathBuf>,
@@ -158,16 +181,21 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
     let folder = args.output.as_deref().filter(|path| !is_stdout(path));
     let outputs = Outputs::new().folder("-o", folder, &[RECORD, PAGE])?;
     let outputs = outputs.file("--texts", args.texts.as_deref())?.file("--trace", args.trace.as_deref())?;
+    let lines = args.molecules.as_deref().map(LinesFormat::of).transpose()?;
+    let outputs = outputs.file("--molecules", args.molecules.as_deref())?;
     outputs.apart_from(&inputs(&args))?;
-    let molecules = molecules(&args, job)?;
+    let molecules = molecules(&args, &plan, job)?;
     if molecules.skipped > 0 {
         output.note(&skipped(&molecules));
+    }
+    if let Some(note) = reference_note(&molecules.references) {
+        output.note(&note);
     }
     let evaluation = evaluate(&plan, &molecules, job)?;
     if evaluation.report.interrupted && evaluation.texts.is_empty() {
         return Err(Error::Interrupted.into());
     }
-    write(&args, folder, &evaluation)?;
+    write(&args, folder, lines.map(|lines| lines.render(&plan, &evaluation)).transpose()?, &evaluation)?;
     match printed {
         Printed::Tables => output.text(&render(&evaluation.report, output))?,
         Printed::Record => output.document(&evaluation.report)?,
@@ -184,7 +212,8 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
 /// Every file that is read under a name of its own.
 fn inputs(args: &Args) -> Vec<PathBuf> {
     let mut inputs = args.corpus.clone();
-    inputs.extend(args.smiles.iter().chain(&args.tokenizer).cloned());
+    inputs.extend_from_slice(&args.references);
+    inputs.extend(args.smiles.iter().chain(&args.tokenizer).chain(&args.smiles_source.smiles_of).cloned());
     inputs.extend(args.placeholder.iter().map(PathBuf::from));
     inputs
 }
@@ -232,7 +261,8 @@ fn plan(args: &Args, job: &Job) -> anyhow::Result<EvalPlan> {
         processors: processors(&args.lp),
         placeholders: args.placeholder.iter().map(|text| placeholder(text, job)).collect::<Result<_, _>>()?,
         dialect: args.blocks.asked(args.dialect.map(Into::into)),
-        generations: args.generations as usize,
+        generations: args.generations,
+        thresholds: thresholds(&args.threshold),
         batch: args.batch as usize,
         preset: args.preset.clone(),
         sampling: Sampling::preset(&args.preset)?,
@@ -288,29 +318,39 @@ fn processors(asked: &[LpArg]) -> Vec<LpKind> {
     LpKind::ALL.into_iter().filter(is_asked).collect()
 }
 
-fn molecules(args: &Args, job: &Job) -> anyhow::Result<Molecules> {
-    let most = Some(args.samples as usize);
+fn molecules(args: &Args, plan: &EvalPlan, job: &Job) -> anyhow::Result<Molecules> {
+    let most = args.samples.map(|most| most as usize);
+    let source = args.smiles_source.source(job)?;
+    let corpus = |inputs: &[PathBuf]| Corpus::new(inputs, args.blocks.reading(), source.clone());
     if let Some(path) = &args.smiles {
-        return Ok(Molecules::of_file(path, most, job)?);
+        let molecules = Molecules::of_file(path, most, job)?;
+        return Ok(match args.references.as_slice() {
+            [] => molecules,
+            inputs => molecules.with_references(&corpus(inputs), &named(inputs), job)?,
+        });
     }
-    let name = match args.corpus.as_slice() {
-        [] => "the embedded corpus".to_owned(),
-        [one] => crate::io::file_name(one),
-        several => format!("{} inputs", several.len()),
+    let choice = match args.corpus.as_slice() {
+        [] => CorpusChoice {
+            part: args.split.or(Some(EvalPart::Test)),
+            most: most.or(Some(EMBEDDED_SAMPLES)),
+            ..CorpusChoice::default()
+        },
+        _ => CorpusChoice { part: args.split, trained_on: trained_on(&plan.models), most },
     };
-    Ok(Molecules::of_corpus(&*super::corpus(&args.corpus, args.blocks.reading()), &name, most, job)?)
-}
-
-fn skipped(molecules: &Molecules) -> String {
-    let first = molecules.skipped_records.first();
-    let example =
-        first.map_or_else(String::new, |first| format!(", such as {}: {}", first.record, first.reason));
-    format!("skipped {} records{example}", molecules.skipped)
+    Ok(Molecules::of_corpus(&corpus(&args.corpus), &named(&args.corpus), &choice, job)?)
 }
 
 /// All files that were asked for; all of them or, if one cannot be written, none.
-fn write(args: &Args, folder: Option<&Path>, evaluation: &Evaluation) -> anyhow::Result<()> {
+fn write(
+    args: &Args,
+    folder: Option<&Path>,
+    molecules: Option<String>,
+    evaluation: &Evaluation,
+) -> anyhow::Result<()> {
     let mut files = OutputSet::new();
+    if let (Some(path), Some(lines)) = (&args.molecules, molecules) {
+        files.put(path, lines.as_bytes())?;
+    }
     if let Some(folder) = folder {
         files.folder(folder)?;
         let json = serde_json::to_string_pretty(&evaluation.report)? + "\n";
@@ -334,6 +374,9 @@ fn texts(evaluation: &Evaluation) -> serde_json::Result<String> {
 
 fn render(report: &EvalReport, output: &Output) -> String {
     let mut tables = vec![outcome_table(report)];
+    tables.extend(coverage_table(report));
+    tables.extend(chemistry_table(report));
+    tables.extend(flatness_table(report));
     tables.extend(placeholder_table(report));
     if !report.comparisons.is_empty() {
         tables.push(comparison_table(report));

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use super::corpus::Corpus;
 use super::output::Output;
 use super::outputs::Outputs;
-use super::values::{BlockArgs, DialectOrAuto, is_stdout};
+use super::values::{BlockArgs, DialectOrAuto, SmilesOfArgs, is_stdout};
 use crate::error::Error;
 use crate::io::OutputSet;
 use crate::job::Job;
@@ -21,6 +22,8 @@ pub(super) struct Args {
     /// Conformers to replay: whatever `drift mine` reads, and its stores; the embedded corpus by default
     #[arg(long, value_name = "INPUT", num_args = 1..)]
     corpus: Vec<PathBuf>,
+    #[command(flatten)]
+    smiles: SmilesOfArgs,
     /// A tokenizer.json, plain or gzipped, or a model folder; the embedded qwen-like and llama-like by default
     #[arg(long, value_name = "TOKENIZER")]
     tokenizer: Vec<PathBuf>,
@@ -55,7 +58,7 @@ pub(super) struct Args {
 
 /// Reads, fits, writes, shows.
 pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
-    let corpus = super::corpus(&args.corpus, args.blocks.reading());
+    let corpus = Corpus::new(&args.corpus, args.blocks.reading(), args.smiles.source(job)?);
     let plan = plan(&args, job)?;
     let folder = args.output.as_deref().filter(|path| !is_stdout(path));
     let names = plan.tokenizers.iter().map(|tokenizer| file_name(&tokenizer.name));
@@ -64,7 +67,8 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
     Outputs::new()
         .folder("-o", folder, &names)?
         .apart_from(&[args.corpus.as_slice(), &args.tokenizer].concat())?;
-    let report = fit(&plan, &*corpus, job)?;
+    let report = fit(&plan, &corpus, job)?;
+    corpus.tell(output);
     if let ([], Some(refused)) = (report.results.as_slice(), report.refused.first()) {
         let problem = format!("no placeholder fits: {}", refused.why());
         return Err(Error::input(&refused.tokenizer, problem, format!("use {}", refused.instead)).into());

@@ -70,8 +70,8 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
             (false, _) => ("\n", render(&report, output)),
         };
         shown += 1;
-        aside.put(before)?;
-        aside.put(&text)
+        aside.put(before.as_bytes())?;
+        Ok(aside.put(text.as_bytes())?)
     };
     if args.texts.is_empty() || args.texts == ["-"] {
         each_line(job, &mut show)?;
@@ -79,9 +79,9 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
         args.texts.into_iter().try_for_each(&mut show)?;
     }
     match (output.json, shown) {
-        (true, 0) => aside.put("[]\n")?,
-        (true, _) => aside.put("\n]\n")?,
-        (false, 0) => aside.put("\n")?,
+        (true, 0) => aside.put(b"[]\n")?,
+        (true, _) => aside.put(b"\n]\n")?,
+        (false, 0) => aside.put(b"\n")?,
         (false, _) => {}
     }
     aside.show(output)

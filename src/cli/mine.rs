@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use super::output::Output;
 use super::outputs::Outputs;
-use super::values::{BlockArgs, is_stdout};
-use crate::corpus::{Frame, ReadOptions};
+use super::skipped;
+use super::values::{BlockArgs, FrameArg, SmilesOfArgs, is_stdout};
+use crate::corpus::ReadOptions;
 use crate::error::Error;
 use crate::io::OutputSet;
 use crate::job::Job;
 use crate::mine::{MinePlan, mine_uncommitted as mine};
-use crate::report::format::thousands;
 use crate::report::stats_view::{stats_page, stats_table};
 
 /// The command line of `drift mine`.
@@ -27,26 +27,19 @@ pub(super) struct Args {
     #[arg(long, value_enum, default_value = "keep")]
     frame: FrameArg,
     #[command(flatten)]
+    smiles: SmilesOfArgs,
+    #[command(flatten)]
     blocks: BlockArgs,
     /// A page with the statistics, readable offline
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 }
 
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum FrameArg {
-    Keep,
-    Principal,
-}
-
 /// Reads, counts, stores, shows.
 pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
-    let frame = match args.frame {
-        FrameArg::Keep => Frame::Keep,
-        FrameArg::Principal => Frame::Principal,
-    };
     let outputs = Outputs::new().file("-o", args.output.as_deref())?.file("--html", args.html.as_deref())?;
-    outputs.apart_from(&args.inputs)?;
+    let inputs: Vec<PathBuf> = args.inputs.iter().chain(&args.smiles.smiles_of).cloned().collect();
+    outputs.apart_from(&inputs)?;
     if output.json && args.output.as_deref().is_some_and(is_stdout) {
         let problem = "stdout is for --json already";
         return Err(Error::input("-o -", problem, "give the store a file").into());
@@ -58,11 +51,9 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
     let to_stdout = args.output.as_deref().is_some_and(is_stdout);
     let spool = if to_stdout { Some(tempfile::tempdir()?) } else { None };
     let store = spool.as_ref().map(|folder| folder.path().join("corpus.h5")).or(args.output);
-    let plan = MinePlan {
-        inputs: args.inputs,
-        options: ReadOptions { frame, reading: args.blocks.reading() },
-        store,
-    };
+    let smiles = args.smiles.source(job)?;
+    let options = ReadOptions { frame: args.frame.into(), reading: args.blocks.reading(), smiles };
+    let plan = MinePlan { inputs: args.inputs, options, store };
     let (report, store) = mine(&plan, job)?;
     let mut files = OutputSet::new();
     store.into_iter().for_each(|store| files.add(store));
@@ -70,14 +61,9 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
         files.put(page, stats_page(&report.stats, &report.provenance).render().as_bytes())?;
     }
     files.commit()?;
-    for skipped in report.skipped_records.iter().take(SHOWN).filter(|_| !output.json) {
-        output.note(&format!("skipped: {}: {}: {}", skipped.file, skipped.record, skipped.reason));
-    }
-    if report.skipped > SHOWN as u64 && !output.json {
-        output.note(&format!(
-            "skipped: {} records in all; --json lists the first 1,000",
-            thousands(report.skipped)
-        ));
+    if !output.json {
+        skipped::tell(report.skipped, &report.skipped_records, output);
+        skipped::tell_file_order(report.in_file_order, &report.in_file_order_records, output);
     }
     for warning in report.texts.warnings().iter().filter(|_| !output.json) {
         output.note(&format!("note: {warning}"));
@@ -88,6 +74,3 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
         None => output.text(&stats_table(&report.stats, output.terminal())),
     }
 }
-
-/// Skipped records that a terminal shows.
-const SHOWN: usize = 10;

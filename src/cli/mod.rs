@@ -4,8 +4,12 @@ mod audit;
 #[cfg(feature = "generate")]
 mod compare;
 mod completions;
+mod corpus;
+mod encode;
 #[cfg(feature = "generate")]
 mod eval;
+#[cfg(feature = "generate")]
+mod eval_molecules;
 mod extension;
 mod fit;
 mod inspect;
@@ -13,12 +17,12 @@ mod mine;
 mod output;
 mod outputs;
 mod progress;
+mod skipped;
 #[cfg(feature = "generate")]
 mod train_model;
 mod train_tokenizer;
 mod values;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,10 +30,8 @@ use std::time::{Duration, Instant};
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::corpus::{Conformers, Embedded, Files, ReadOptions};
 use crate::error::Error;
 use crate::job::Job;
-use crate::text::Reading;
 use output::Output;
 
 /// Finds, proves and ends token drift in language models that write 3D molecules as text.
@@ -60,6 +62,8 @@ struct Global {
 enum Verb {
     /// Read conformers, print their coordinate statistics and keep them in a compact store
     Mine(mine::Args),
+    /// Turn conformers with a SMILES into the text that models are trained on
+    Encode(encode::Args),
     /// Find the placeholder of least harm for a tokenizer, with a proof that none is better
     Fit(fit::Args),
     /// Extend a tokenizer so that every coordinate block takes the same, small number of tokens, proved
@@ -117,6 +121,7 @@ fn run(cli: Cli, output: &Output) -> anyhow::Result<()> {
     let job = job(cli.global.quiet)?;
     match cli.verb {
         Verb::Mine(args) => mine::run(args, &job, output),
+        Verb::Encode(args) => encode::run(args, &job, output),
         Verb::Fit(args) => fit::run(args, &job, output),
         Verb::Audit(args) => audit::run(args, &job, output),
         Verb::Inspect(args) => inspect::run(args, &job, output),
@@ -128,16 +133,6 @@ fn run(cli: Cli, output: &Output) -> anyhow::Result<()> {
         #[cfg(feature = "generate")]
         Verb::TrainModel(args) => train_model::run(args, &job, output),
         Verb::Completions(args) => completions::run(args, &mut Cli::command(), output),
-    }
-}
-
-/// The conformers of `--corpus`: the files given, or the embedded corpus.
-fn corpus(inputs: &[PathBuf], reading: Reading) -> Box<dyn Conformers> {
-    if inputs.is_empty() {
-        Box::new(Embedded { reading })
-    } else {
-        let options = ReadOptions { reading, ..ReadOptions::default() };
-        Box::new(Files { inputs: inputs.to_vec(), options })
     }
 }
 

@@ -87,8 +87,8 @@ impl Aside {
     }
 
     /// Adds a piece.
-    pub(super) fn put(&mut self, text: &str) -> anyhow::Result<()> {
-        Ok(self.0.write_all(text.as_bytes()).map_err(|e| Error::io(&std::env::temp_dir(), e))?)
+    pub(super) fn put(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.0.write_all(bytes).map_err(|e| Error::io(&std::env::temp_dir(), e))
     }
 
     /// Prints all of it.

@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
+use super::corpus::Corpus;
 use super::output::Output;
 use super::outputs::Outputs;
-use super::values::{BlockArgs, DialectArg};
+use super::values::{BlockArgs, DialectArg, SmilesOfArgs};
 use crate::error::Error;
 use crate::job::Job;
 use crate::model::Architecture;
@@ -30,6 +31,8 @@ pub(super) struct Args {
     /// kept for tests and 3 % for validation, by the hash of their SMILES
     #[arg(long, value_name = "INPUT", num_args = 1..)]
     corpus: Vec<PathBuf>,
+    #[command(flatten)]
+    smiles: SmilesOfArgs,
     /// How coordinates are written
     #[arg(long, value_enum, default_value = "fixed")]
     dialect: DialectArg,
@@ -120,11 +123,12 @@ enum Arch {
 
 /// Trains, writes, shows.
 pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
-    let corpus = super::corpus(&args.corpus, args.blocks.reading());
+    let corpus = Corpus::new(&args.corpus, args.blocks.reading(), args.smiles.source(job)?);
     let inputs = args.corpus.clone();
     let plan = plan(args, job)?;
     Outputs::new().folder_alone("-o", &plan.output, &export::WRITTEN)?.apart_from(&inputs)?;
-    let report = train(&plan, &*corpus, job)?;
+    let report = train(&plan, &corpus, job)?;
+    corpus.tell(output);
     if output.json {
         return output.document(&report);
     }

@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use super::corpus::Corpus;
 use super::extension::{Beside, Made, WRITTEN, write_folder};
 use super::output::Output;
 use super::outputs::Outputs;
-use super::values::{DialectArg, reading};
+use super::values::{DialectArg, SmilesOfArgs, reading};
 use crate::corpus::Conformers;
 use crate::design::compare::{Designed, compare, compare_with_design};
 use crate::design::extension::extend::as_read;
@@ -76,6 +77,8 @@ pub(super) struct Args {
     /// Conformers to measure coverage and tokens on: whatever `drift mine` reads; the embedded corpus by default
     #[arg(long, value_name = "INPUT", num_args = 1..)]
     corpus: Vec<PathBuf>,
+    #[command(flatten)]
+    smiles: SmilesOfArgs,
     /// The model to go on training: a safetensors file, or a model folder. Rows to begin with are made for the new tokens
     #[arg(long, value_name = "MODEL", conflicts_with = "vocab_size")]
     model: Option<PathBuf>,
@@ -126,7 +129,7 @@ fn refuse_stripped(args: &Args) -> anyhow::Result<()> {
 /// Designs or learns, checks, writes, shows.
 pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     let reading = reading(args.decimals);
-    let corpus = super::corpus(&args.corpus, reading);
+    let corpus = Corpus::new(&args.corpus, reading, args.smiles.source(job)?);
     let (range, kind) = (Range::new(args.range)?, args.kind.into());
     refuse_stripped(&args)?;
     for (what, path) in [("base", &args.base), ("model", &args.model)] {
@@ -139,7 +142,11 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
         }
     }
     Outputs::new().folder_alone("-o", &args.output, &WRITTEN)?.apart_from(&args.corpus)?;
-    let Some(base) = &args.base else { return scratch(&args, (kind, range), &*corpus, job, output) };
+    let Some(base) = &args.base else {
+        scratch(&args, (kind, range), &corpus, job, output)?;
+        corpus.tell(output);
+        return Ok(());
+    };
     let plan = plan(&args, base, (kind, range), job)?;
     for (option, _) in [(Parameter::Merges, args.merges.is_some()), (Parameter::Compare, args.compare)]
         .iter()
@@ -149,9 +156,11 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
     }
     let beside = Beside::of(base, &plan.base, args.model.as_deref())?;
     match args.merges {
-        Some(tokens) => merges(&args, (plan, tokens.into()), &beside, &*corpus, job, output),
-        None => design(&args, &plan, &beside, &*corpus, job, output),
+        Some(tokens) => merges(&args, (plan, tokens.into()), &beside, &corpus, job, output)?,
+        None => design(&args, &plan, &beside, &corpus, job, output)?,
     }
+    corpus.tell(output);
+    Ok(())
 }
 
 /// The smallest extension, or the best within a budget.

@@ -1,9 +1,12 @@
 //! What several verbs take, read once: dialects, placeholders, `-` for stdout. And how the library's parameters are called
 //! on the command line.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use crate::corpus::{Frame, Names, OpenStereo, SmilesSource};
 use crate::error::{Error, Parameter};
+use crate::job::Job;
 use crate::text::{AskedDialect, Precision, Reading, Separator, TrailingZeros, parse_block};
 
 /// How numbers are written.
@@ -82,6 +85,76 @@ impl BlockArgs {
 /// How texts are read with `--decimals`, or without it.
 pub(super) fn reading(decimals: Option<Precision>) -> Reading {
     Reading { precision: decimals.unwrap_or_default(), cut: decimals.is_some(), ..Reading::default() }
+}
+
+/// The frame of coordinates.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub(super) enum FrameArg {
+    Keep,
+    Principal,
+}
+
+impl From<FrameArg> for Frame {
+    fn from(frame: FrameArg) -> Self {
+        match frame {
+            FrameArg::Keep => Frame::Keep,
+            FrameArg::Principal => Frame::Principal,
+        }
+    }
+}
+
+/// Which SMILES belongs to a molecule of a file without text.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct SmilesArgs {
+    /// The data item of SDF, or the key of an XYZ comment, that holds the SMILES [default: canonical_smiles, then smiles]
+    #[arg(long, value_name = "NAME")]
+    property: Option<String>,
+    /// What becomes of conformers with stereo that their SMILES leaves open
+    #[arg(long, value_enum, default_value = "keep")]
+    open_stereo: OpenStereoArg,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum OpenStereoArg {
+    /// They are the SMILES' molecule, and counted apart
+    Keep,
+    /// They are skipped
+    Skip,
+}
+
+impl SmilesArgs {
+    /// With the names of a file, if there is one.
+    pub(super) fn source(&self, names: Option<&Path>, job: &Job) -> Result<SmilesSource, Error> {
+        let names = names.map(|path| Names::read(path, job)).transpose()?.map(Arc::new);
+        let open_stereo = match self.open_stereo {
+            OpenStereoArg::Keep => OpenStereo::Keep,
+            OpenStereoArg::Skip => OpenStereo::Skip,
+        };
+        Ok(SmilesSource {
+            names,
+            property: self.property.as_deref().map(Into::into),
+            open_stereo,
+            required: false,
+        })
+    }
+}
+
+/// The same, for verbs that read conformers for something else.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct SmilesOfArgs {
+    /// SMILES by the name of a molecule, for conformers without text: `SMILES NAME` a line, or CSV or JSONL with a column of
+    /// names; before what the conformers' own file says
+    #[arg(long, value_name = "FILE")]
+    pub smiles_of: Option<PathBuf>,
+    #[command(flatten)]
+    smiles: SmilesArgs,
+}
+
+impl SmilesOfArgs {
+    /// What was asked for.
+    pub(super) fn source(&self, job: &Job) -> Result<SmilesSource, Error> {
+        self.smiles.source(self.smiles_of.as_deref(), job)
+    }
 }
 
 /// Refuses what is not the inside of a block.

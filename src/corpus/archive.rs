@@ -87,7 +87,7 @@ mod tests {
     fn members(bytes: &[u8]) -> Result<Vec<String>> {
         let job = Job::default();
         let mut seen = Vec::new();
-        let context = Context { options: ReadOptions::default(), job: &job };
+        let context = Context { options: &ReadOptions::default(), job: &job };
         read("a.tar", &mut &bytes[..], context, &mut |member| {
             if let Member::File(name, content) = member {
                 let mut text = String::new();

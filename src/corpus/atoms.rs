@@ -1,13 +1,18 @@
 //! Conformers from bare atoms: the builder that formats without text share.
 //!
-//! Atoms go in with hydrogens where the file has them (they weigh in for [`Frame::Principal`]) and a conformer of
-//! the heavy atoms comes out, in file order, with a chain of bare atoms for its skeleton.
+//! Atoms go in with hydrogens where the file has them (they weigh in for [`Frame::Principal`]), with bonds where it has
+//! those, and a conformer of the heavy atoms comes out, in file order, with a chain of bare atoms for its skeleton.
 
 use std::sync::Arc;
 
+use super::collect::Finished;
 use super::frame::{self, fixed};
+use super::labels::Labels;
+use super::perceive::perceive;
+use super::smiles_order::SmilesOrder;
 use super::{AtomOrder, Conformer, Frame, ReadOptions};
 use crate::text::elements::{HYDROGEN, symbol};
+use crate::text::molecule::Structure;
 use crate::text::number::{NumberError, truncate_decimal, truncate_f32, truncate_f64};
 use crate::text::{Fixed, Precision, Written};
 
@@ -36,16 +41,17 @@ pub fn from_elements(
         return Err("no heavy atom".to_owned());
     }
     let skeleton = skeleton.into();
-    Ok(Conformer { molecule, skeleton, coordinates, order: AtomOrder::File, written: Written::ANY })
+    Ok(Conformer { molecule, skeleton, coordinates, order: AtomOrder::File, written: Written::ANY, id: None })
 }
 
 /// Collects the atoms of one molecule after another; hydrogens too.
 ///
-/// In [`Frame::Keep`] numbers are truncated as they come, exactly (`f32` and decimal text keep their own digits); in
-/// [`Frame::Principal`] they are held in double precision until the molecule is turned.
+/// Numbers are truncated as they come, exactly (`f32` and decimal text keep their own digits), and held in double precision
+/// too: for bonds, for stereo, and for [`Frame::Principal`], where the turned positions are what is truncated.
 ///
 /// Usage: [`push_text`](Self::push_text), [`push_f32`](Self::push_f32) or [`push_f64`](Self::push_f64) per atom,
-/// [`finish`](Self::finish) per molecule, [`clear`](Self::clear) after a bad one.
+/// [`set_structure`](Self::set_structure) where the file has bonds, [`finish`](Self::finish) per molecule,
+/// [`clear`](Self::clear) after a bad one.
 #[derive(Debug)]
 pub struct Atoms {
     frame: Frame,
@@ -53,13 +59,25 @@ pub struct Atoms {
     numbers: Vec<u8>,
     fixed: Vec<[Fixed; 3]>,
     angstrom: Vec<[f64; 3]>,
+    structure: Option<Arc<Structure>>,
+    /// The structure that was shared last.
+    shared: Option<Arc<Structure>>,
+    smiles: SmilesOrder,
 }
 
 impl Atoms {
     /// No atoms yet; molecules come out in the frame and with the decimals of `options`.
-    pub fn new(options: ReadOptions) -> Self {
-        let (frame, precision) = (options.frame, options.reading.precision);
-        Atoms { frame, precision, numbers: Vec::new(), fixed: Vec::new(), angstrom: Vec::new() }
+    pub fn new(options: &ReadOptions) -> Self {
+        Atoms {
+            frame: options.frame,
+            precision: options.reading.precision,
+            numbers: Vec::new(),
+            fixed: Vec::new(),
+            angstrom: Vec::new(),
+            structure: None,
+            shared: None,
+            smiles: SmilesOrder::new(&options.smiles),
+        }
     }
 
     /// How many atoms there are, with hydrogens.
@@ -74,7 +92,7 @@ impl Atoms {
 
     /// Whether all lie in the plane z = 0 (within 10⁻⁴ Å).
     pub fn is_flat(&self) -> bool {
-        self.fixed.iter().all(|p| p[2] == 0) && self.angstrom.iter().all(|p| p[2].abs() < 1e-4)
+        self.angstrom.iter().all(|p| p[2].abs() < 1e-4)
     }
 
     /// Forgets the atoms.
@@ -82,6 +100,29 @@ impl Atoms {
         self.numbers.clear();
         self.fixed.clear();
         self.angstrom.clear();
+        self.structure = None;
+    }
+
+    /// A structure to be shared by conformers; one that equals the last is the last, so that what is made of it can be kept.
+    ///
+    /// # Errors
+    /// A reason: a bond to an atom that does not exist or to itself, or two bonds between the same atoms.
+    pub fn share(&mut self, structure: Structure) -> Result<Arc<Structure>, String> {
+        if let Some(last) = self.shared.as_ref().filter(|last| ***last == structure) {
+            return Ok(last.clone());
+        }
+        check_bonds(&structure)?;
+        Ok(self.shared.insert(Arc::new(structure)).clone())
+    }
+
+    /// The bonds of the molecule at hand, whose atoms are those that are pushed.
+    pub fn set_structure(&mut self, structure: Arc<Structure>) {
+        self.structure = Some(structure);
+    }
+
+    /// The bonds of the molecule at hand.
+    pub fn structure(&self) -> Option<&Arc<Structure>> {
+        self.structure.as_ref()
     }
 
     /// Adds an atom whose position, in Å, was written as decimal text.
@@ -94,14 +135,10 @@ impl Atoms {
                 .map_err(|e| format!("{}: {e}", crate::error::excerpt(text.as_bytes())))
         };
         let fixed = [at(xyz[0])?, at(xyz[1])?, at(xyz[2])?];
-        if self.frame == Frame::Keep {
-            self.fixed.push(fixed);
-        } else {
-            // Rust's own parser takes what `truncate_decimal` takes; the fallback loses less than the last decimal.
-            let exact =
-                |axis: usize| xyz[axis].trim().parse().unwrap_or(self.precision.angstrom(fixed[axis]));
-            self.angstrom.push([exact(0), exact(1), exact(2)]);
-        }
+        // Rust's own parser takes what `truncate_decimal` takes; the fallback loses less than the last decimal.
+        let exact = |axis: usize| xyz[axis].trim().parse().unwrap_or(self.precision.angstrom(fixed[axis]));
+        self.angstrom.push([exact(0), exact(1), exact(2)]);
+        self.fixed.push(fixed);
         self.numbers.push(number);
         Ok(())
     }
@@ -132,10 +169,8 @@ impl Atoms {
         for (axis, value) in fixed.into_iter().enumerate() {
             values[axis] = value.map_err(|e| format!("atom {}: {}: {e}", self.len() + 1, exact[axis]))?;
         }
-        match self.frame {
-            Frame::Keep => self.fixed.push(values),
-            Frame::Principal => self.angstrom.push(exact),
-        }
+        self.fixed.push(values);
+        self.angstrom.push(exact);
         self.numbers.push(number);
         Ok(())
     }
@@ -143,28 +178,94 @@ impl Atoms {
     /// The conformer of the atoms since the last molecule, which are then forgotten, whatever comes out.
     ///
     /// # Errors
-    /// A reason, as [`from_elements`] gives.
-    pub fn finish(&mut self, molecule: Arc<str>) -> Result<Conformer, String> {
-        let conformer = self.turned().and_then(|()| from_elements(molecule, &self.numbers, &self.fixed));
+    /// A reason, as [`from_elements`] gives, or because the bonds are those of another number of atoms.
+    pub(super) fn finish(&mut self, labels: &Labels<'_>) -> Result<Finished, String> {
+        let conformer = self.conformer(labels);
         self.clear();
         conformer
+    }
+
+    /// Where everything that is known of a molecule meets: `numbers` and `angstrom` of all atoms, hydrogens included, exactly
+    /// as the file has them; `fixed`, the same truncated; `structure`, if the file has bonds; and `labels`.
+    fn conformer(&mut self, labels: &Labels<'_>) -> Result<Finished, String> {
+        if let Some(structure) = &self.structure
+            && structure.atoms.len() != self.numbers.len()
+        {
+            return Err(format!("bonds of {} atoms, {} found", structure.atoms.len(), self.numbers.len()));
+        }
+        self.turned()?;
+        match self.in_smiles_order(labels) {
+            Err(reason) if !self.smiles.is_required() => Ok(Finished {
+                in_file_order: Some(reason),
+                ..from_elements(labels.molecule.clone(), &self.numbers, &self.fixed)?.into()
+            }),
+            outcome => outcome,
+        }
+    }
+
+    /// The conformer of the molecule's SMILES.
+    ///
+    /// # Errors
+    /// A reason: it has none, or is not its molecule.
+    fn in_smiles_order(&mut self, labels: &Labels<'_>) -> Result<Finished, String> {
+        let smiles = self.smiles.smiles(labels)?.to_owned();
+        let structure = match &self.structure {
+            Some(structure) => structure.clone(),
+            None => {
+                let structure = perceive(&self.numbers, &self.angstrom)?;
+                self.share(structure)?
+            }
+        };
+        let ordered = self.smiles.order(&smiles, &structure, &self.angstrom).map_err(|e| e.to_string())?;
+        let open_stereo = (!ordered.open.is_empty()).then(|| ordered.open.to_string());
+        let conformer = Conformer {
+            molecule: ordered.smiles,
+            skeleton: ordered.skeleton,
+            coordinates: ordered.order.iter().map(|at| self.fixed[*at as usize]).collect(),
+            order: AtomOrder::Smiles,
+            written: Written::ANY,
+            id: labels.names().next().filter(|_| self.smiles.is_required()).map(Into::into),
+        };
+        Ok(Finished { open_stereo, ..conformer.into() })
     }
 
     /// In the principal frame, turns the positions and truncates them.
     fn turned(&mut self) -> Result<(), String> {
         if self.frame == Frame::Principal {
             frame::principal(&self.numbers, &mut self.angstrom);
-            for position in &self.angstrom {
-                self.fixed.push(fixed(*position, self.precision)?);
+            for (at, position) in self.fixed.iter_mut().zip(&self.angstrom) {
+                *at = fixed(*position, self.precision)?;
             }
         }
         Ok(())
     }
 }
 
+/// Refuses bonds that no molecule has.
+fn check_bonds(structure: &Structure) -> Result<(), String> {
+    let count = structure.atoms.len();
+    let mut pairs = Vec::with_capacity(structure.bonds.len());
+    for &([a, b], _) in &structure.bonds {
+        if a.max(b) as usize >= count {
+            return Err(format!("a bond to atom {}, but there are {count}", u64::from(a.max(b)) + 1));
+        }
+        if a == b {
+            return Err(format!("a bond of atom {} to itself", a + 1));
+        }
+        pairs.push([a.min(b), a.max(b)]);
+    }
+    pairs.sort_unstable();
+    match pairs.windows(2).find(|two| two[0] == two[1]) {
+        Some(two) => Err(format!("two bonds between atoms {} and {}", two[0][0] + 1, two[0][1] + 1)),
+        None => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::molecule::StructureAtom;
+    use crate::text::smiles::Order;
 
     #[test]
     fn hydrogens_are_left_out() {
@@ -179,7 +280,7 @@ mod tests {
 
     #[test]
     fn the_builder_truncates_each_kind_its_own_way() {
-        let mut atoms = Atoms::new(ReadOptions::default());
+        let mut atoms = Atoms::new(&ReadOptions::default());
         atoms.push_text(6, ["1.12829", "-0.00009", "1e1"]).unwrap();
         // The float32 nearest to 1.3 lies below it.
         atoms.push_f32(6, [1.3, 0.0, -2.5]).unwrap();
@@ -187,8 +288,41 @@ mod tests {
         assert!(atoms.push_text(6, ["nan", "0", "0"]).unwrap_err().contains("not finite"));
         assert!(atoms.push_f64(6, [1e6, 0.0, 0.0]).unwrap_err().starts_with("atom 4: 1000000: beyond"));
         assert!(atoms.push_f32(6, [f32::INFINITY, 0.0, 0.0]).is_err());
-        let conformer = atoms.finish("x".into()).unwrap();
+        let conformer = atoms.finish(&Labels::new(&"x".into())).unwrap().conformer;
         assert_eq!(conformer.coordinates, [[11_282, 0, 100_000], [12_999, 0, -25_000], [11_282, 0, -25_000]]);
         assert!(atoms.is_empty());
+    }
+
+    #[test]
+    fn structures_are_checked_and_shared() {
+        let chain = |bonds: &[[u32; 2]]| Structure {
+            atoms: vec![StructureAtom { element: 6, ..StructureAtom::default() }; 3],
+            bonds: bonds.iter().map(|&bond| (bond, Order::Single)).collect(),
+        };
+        let mut atoms = Atoms::new(&ReadOptions::default());
+        let first = atoms.share(chain(&[[0, 1], [2, 1]])).unwrap();
+        assert!(Arc::ptr_eq(&first, &atoms.share(chain(&[[0, 1], [2, 1]])).unwrap()));
+        assert!(!Arc::ptr_eq(&first, &atoms.share(chain(&[[0, 1]])).unwrap()));
+        for (bonds, reason) in [
+            (&[[0, 3]][..], "a bond to atom 4, but there are 3"),
+            (&[[u32::MAX, 0]], "a bond to atom 4294967296, but there are 3"),
+            (&[[1, 1]], "a bond of atom 2 to itself"),
+            (&[[0, 1], [1, 2], [1, 0]], "two bonds between atoms 1 and 2"),
+        ] {
+            assert_eq!(atoms.share(chain(bonds)).unwrap_err(), reason);
+        }
+        atoms.push_f64(6, [0.0; 3]).unwrap();
+        atoms.set_structure(first);
+        let reason = atoms.finish(&Labels::new(&"x".into())).unwrap_err();
+        assert_eq!(reason, "bonds of 3 atoms, 1 found");
+    }
+
+    #[test]
+    fn the_principal_frame_turns_what_the_file_says() {
+        let mut atoms = Atoms::new(&ReadOptions { frame: Frame::Principal, ..ReadOptions::default() });
+        atoms.push_text(6, ["0", "1.00005", "0"]).unwrap();
+        atoms.push_text(6, ["0", "-1.00005", "0"]).unwrap();
+        let conformer = atoms.finish(&Labels::new(&"x".into())).unwrap().conformer;
+        assert_eq!(conformer.coordinates.iter().map(|c| c[0].abs()).collect::<Vec<_>>(), [10_000, 10_000]);
     }
 }

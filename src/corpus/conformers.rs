@@ -133,7 +133,8 @@ fn read_from(
 ) -> Result<ReadSummary> {
     let mut summary = ReadSummary::new();
     job.observer().begin("reading", None, Unit::Items);
-    let context = Context { options: ReadOptions { reading, ..ReadOptions::default() }, job };
+    let options = ReadOptions { reading, ..ReadOptions::default() };
+    let context = Context { options: &options, job };
     let outcome = reader(source, context, &mut |batch| {
         job.check()?;
         summary.count(&batch);

@@ -41,7 +41,7 @@ pub fn principal(numbers: &[u8], positions: &mut [[f64; 3]]) {
 ///
 /// # Errors
 /// A reason: an atom of the skeleton has no element, or a coordinate leaves the range.
-pub(super) fn turn(conformer: &mut Conformer, options: ReadOptions) -> Result<(), String> {
+pub(super) fn turn(conformer: &mut Conformer, options: &ReadOptions) -> Result<(), String> {
     if options.frame == Frame::Keep {
         return Ok(());
     }

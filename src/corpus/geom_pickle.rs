@@ -19,6 +19,8 @@ use crate::error::escaped;
 pub struct FoundMolecule {
     /// The SMILES that the pickle gives it.
     pub smiles: Option<String>,
+    /// The outermost key on the way to it that is a text and not the SMILES.
+    pub name: Option<String>,
     /// The molecule, or why it could not be read.
     pub molecule: Result<RdkitMolecule, RdkitError>,
     /// Where it stands, as Python would write it: `['CCO'][2]`. A long path is cut at its front.
@@ -160,7 +162,21 @@ impl<'p, 'a> Walk<'p, 'a> {
             _ => Err(RdkitError::NoBytes),
         };
         let smiles = visit.smiles.and_then(|id| self.text(id)).map(str::to_owned);
-        FoundMolecule { smiles, molecule, place: self.place(visit) }
+        FoundMolecule { smiles, name: self.name(visit), molecule, place: self.place(visit) }
+    }
+
+    /// The text of the outermost key that is not the SMILES.
+    fn name(&self, visit: Visit) -> Option<String> {
+        let (mut parent, mut step, mut name) = (visit.parent, visit.step, None);
+        while !matches!(step, Step::Root) {
+            if let Step::Key(key) = step
+                && Some(key) != visit.smiles
+            {
+                name = self.text(key).or(name);
+            }
+            (parent, step) = self.trail[parent];
+        }
+        name.map(str::to_owned)
     }
 
     fn place(&self, visit: Visit) -> String {

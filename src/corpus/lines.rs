@@ -44,7 +44,7 @@ pub(super) fn read(
     let mut queue = Queue { tasks: VecDeque::new(), bytes: 0 };
     while let Some(block) = blocks.next().map_err(|e| read_error(&file, e))? {
         context.job.check()?;
-        let task = Task { block, file: file.clone(), parse, options: context.options };
+        let task = Task { block, file: file.clone(), parse, options: context.options.clone() };
         queue.push(task);
         while queue.bytes > IN_FLIGHT_BYTES {
             queue.pop(emit)?;
@@ -206,7 +206,7 @@ impl Task {
         }
         let text = std::str::from_utf8(record).map_err(|e| format!("byte {}: not UTF-8", e.valid_up_to()))?;
         let mut conformer = (self.parse)(text, self.options.reading)?;
-        frame::turn(&mut conformer, self.options)?;
+        frame::turn(&mut conformer, &self.options)?;
         Ok(conformer)
     }
 

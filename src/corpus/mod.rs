@@ -3,10 +3,12 @@
 //! | content | gives |
 //! | --- | --- |
 //! | 3DMolGen JSONL, plain enriched text, drift's store | text and coordinates |
-//! | SDF, XYZ, GEOM msgpack, RDKit pickles, SPICE and ANI-1x HDF5 | coordinates of heavy atoms in file order |
+//! | SDF, RDKit pickles | atoms with bonds |
+//! | XYZ, GEOM msgpack, SPICE and ANI-1x HDF5 | atoms; bonds are perceived from distances |
 //!
-//! A format without an atom order in SMILES terms gets the skeleton of a chain of bare atoms, `[C]<>[O]<>`, so that
-//! its coordinates can be counted in a plausible context; [`AtomOrder`] says so.
+//! Atoms are put into the order of the molecule's SMILES, where one is known and is theirs ([`SmilesSource`]). Else they
+//! get the skeleton of a chain of bare atoms in file order, `[C]<>[O]<>`, so that their coordinates can be counted in a
+//! plausible context; [`AtomOrder`] says so.
 
 mod archive;
 pub mod atoms;
@@ -19,14 +21,18 @@ pub mod geom_pickle;
 #[cfg(feature = "hdf5")]
 pub mod hdf5;
 mod jsonl;
+pub mod labels;
 mod lines;
 pub mod msgpack;
+pub mod names;
+mod perceive;
 pub mod pickle;
 mod pickles;
 mod plain;
 pub mod rdkit;
 mod read;
 mod sdf;
+mod smiles_order;
 mod source;
 pub mod split;
 #[cfg(feature = "hdf5")]
@@ -39,7 +45,9 @@ use std::sync::Arc;
 
 pub use conformers::{Conformers, Embedded, Files, Texts};
 pub use lines::MAX_LINE_BYTES;
+pub use names::Names;
 pub use read::{ReadSummary, SKIPPED_LISTED, read};
+pub use smiles_order::{OpenStereo, SmilesSource};
 pub use source::Format;
 pub use split::Part;
 
@@ -62,6 +70,8 @@ pub struct Conformer {
     pub order: AtomOrder,
     /// Which dialects the text agreed with; both for formats without text.
     pub written: Written,
+    /// What the file calls it, where that is asked for.
+    pub id: Option<Arc<str>>,
 }
 
 /// Where the order of a conformer's atoms comes from.
@@ -105,6 +115,12 @@ pub struct Batch {
     pub conformers: Vec<Conformer>,
     /// The bad ones.
     pub skipped: Vec<Skipped>,
+    /// The first of the good ones whose atoms stay in the order of the file, and why.
+    pub in_file_order: Vec<Skipped>,
+    /// The first of those with stereo that their SMILES leaves open, and where.
+    pub open_stereo: Vec<Skipped>,
+    /// How many of these there are.
+    pub open_stereo_count: u64,
 }
 
 /// The frame that coordinates are given in.
@@ -118,12 +134,14 @@ pub enum Frame {
 }
 
 /// How files are read.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct ReadOptions {
     /// The frame of the result.
     pub frame: Frame,
     /// The decimals of the result, and how the blocks of texts are read.
     pub reading: Reading,
+    /// Which SMILES belongs to a molecule without text.
+    pub smiles: SmilesSource,
 }
 
 /// One stream to read: a file or a member of an archive, already decompressed.
@@ -138,7 +156,7 @@ pub struct Source<'a> {
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// How to read.
-    pub options: ReadOptions,
+    pub options: &'a ReadOptions,
     /// Progress and cancellation.
     pub job: &'a crate::job::Job,
 }
@@ -158,7 +176,7 @@ mod testing {
         text: &str,
     ) -> Batch {
         let job = Job::default();
-        let context = Context { options: ReadOptions::default(), job: &job };
+        let context = Context { options: &ReadOptions::default(), job: &job };
         let mut all = Batch::default();
         let source = Source { name: "text".to_owned(), reader: &mut text.as_bytes() };
         reader(source, context, &mut |batch| {

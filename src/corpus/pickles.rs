@@ -1,14 +1,16 @@
-//! Pickled RDKit molecules: GEOM's `rdkit_folder` and the pickled test sets. Coordinates only.
+//! Pickled RDKit molecules: GEOM's `rdkit_folder` and the pickled test sets.
 
 use std::sync::Arc;
 
 use super::atoms::Atoms;
 use super::collect::Collector;
 use super::geom_pickle::{self, FoundMolecule};
+use super::labels::Labels;
 use super::pickle::Pickle;
-use super::rdkit::{Positions, RdkitMolecule};
-use super::{Conformer, Context, Emit};
+use super::rdkit::{Positions, RdConformer, RdkitMolecule};
+use super::{Context, Emit};
 use crate::error::{Error, Result};
+use crate::text::molecule::Structure;
 
 /// Reads the pickles in `bytes`, one after another; the pickles are parsed, never executed.
 ///
@@ -23,35 +25,41 @@ pub(crate) fn read(bytes: &[u8], name: &str, context: Context<'_>, emit: &mut Em
             Error::input(name, e, "give a pickle of RDKit molecules; if it is one, fetch it again")
         })?;
         for found in geom_pickle::molecules(&pickle) {
-            let FoundMolecule { smiles, molecule, place } = found;
-            match molecule {
-                Err(problem) => collector.push(Err(problem.to_string()), || place.clone())?,
-                Ok(molecule) => {
-                    let key: Arc<str> = smiles.unwrap_or_else(|| place.clone()).into();
-                    for index in 0..molecule.conformers.len() {
-                        let outcome = conformer(&molecule, index, &key, &mut atoms);
-                        collector.push(outcome, || format!("{place}, conformer {}", index + 1))?;
-                    }
-                    if molecule.conformers.is_empty() {
-                        collector.push(Err("a molecule without a conformer".into()), || place.clone())?;
-                    }
-                }
-            }
+            molecule(found, &mut atoms, &mut collector)?;
         }
         rest = &rest[pickle.length()..];
     }
     collector.finish()
 }
 
-/// One conformer of a molecule, or why it has none.
-fn conformer(
-    molecule: &RdkitMolecule,
-    index: usize,
-    key: &Arc<str>,
-    atoms: &mut Atoms,
-) -> Result<Conformer, String> {
-    atoms.clear();
-    let stored = &molecule.conformers[index];
+/// The conformers of one molecule.
+fn molecule(found: FoundMolecule, atoms: &mut Atoms, collector: &mut Collector<'_, '_>) -> Result<()> {
+    let FoundMolecule { smiles, name, molecule, place } = found;
+    let shared = molecule.map_err(|e| e.to_string()).and_then(|molecule| {
+        let structure = atoms.share(Structure::from(&molecule))?;
+        Ok((molecule, structure))
+    });
+    let (molecule, structure) = match shared {
+        Ok(shared) => shared,
+        Err(problem) => return collector.push(Err(problem), || place.clone()),
+    };
+    let key: Arc<str> = smiles.as_deref().unwrap_or(&place).into();
+    let labels =
+        Labels { key: smiles.as_deref(), title: name.as_deref(), place: Some(&place), ..Labels::new(&key) };
+    for (index, stored) in molecule.conformers.iter().enumerate() {
+        atoms.clear();
+        atoms.set_structure(structure.clone());
+        let outcome = push(&molecule, stored, atoms).and_then(|()| atoms.finish(&labels));
+        collector.push(outcome, || format!("{place}, conformer {}", index + 1))?;
+    }
+    if molecule.conformers.is_empty() {
+        collector.push(Err("a molecule without a conformer".into()), || place.clone())?;
+    }
+    Ok(())
+}
+
+/// Adds the atoms of one conformer of a molecule, or says why it has none.
+fn push(molecule: &RdkitMolecule, stored: &RdConformer, atoms: &mut Atoms) -> Result<(), String> {
     if !stored.is_3d {
         return Err("a drawing, not a conformer: its coordinates are marked 2D".into());
     }
@@ -62,5 +70,5 @@ fn conformer(
         };
         pushed.unwrap_or_else(|| Err(format!("atom {} has no position", at + 1)))?;
     }
-    atoms.finish(key.clone())
+    Ok(())
 }

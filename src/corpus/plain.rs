@@ -30,7 +30,7 @@ pub(super) fn conformer(text: &str, name: Option<&str>, reading: Reading) -> Res
     let skeleton: Arc<str> = parsed.skeleton.into();
     let molecule = name.or(smiles).map_or_else(|| skeleton.clone(), Arc::from);
     let (coordinates, written) = (parsed.coordinates, parsed.written);
-    Ok(Conformer { molecule, skeleton, coordinates, order: AtomOrder::Smiles, written })
+    Ok(Conformer { molecule, skeleton, coordinates, order: AtomOrder::Smiles, written, id: None })
 }
 
 /// The SMILES between its tags, if there are any, and the conformer's text without tags and special tokens.

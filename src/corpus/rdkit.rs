@@ -38,6 +38,7 @@
 mod atom;
 mod bond;
 mod error;
+mod graph;
 mod property;
 mod query;
 mod reader;

@@ -7,7 +7,9 @@ use super::archive::{self, Member};
 use super::damage::read_error;
 use super::source::{self, Format, KNOWN_FORMATS};
 use super::walk::{self, InputFile};
-use super::{Batch, Context, Emit, ReadOptions, Skipped, Source, jsonl, msgpack, pickles, plain, sdf, xyz};
+use super::{
+    AtomOrder, Batch, Context, Emit, ReadOptions, Skipped, Source, jsonl, msgpack, pickles, plain, sdf, xyz,
+};
 use crate::error::{Error, Result};
 use crate::io;
 use crate::job::{InputHash, Job, Unit};
@@ -35,6 +37,14 @@ pub struct ReadSummary {
     pub inputs: Vec<InputHash>,
     /// The dialects that all texts agreed with; both where no file held text.
     pub written: Written,
+    /// Conformers whose atoms are in the order of the file, not of a SMILES.
+    pub in_file_order: u64,
+    /// The first [`SKIPPED_LISTED`] of them, and why.
+    pub in_file_order_records: Vec<Skipped>,
+    /// Conformers with stereo that their SMILES leaves open.
+    pub open_stereo: u64,
+    /// The first [`SKIPPED_LISTED`] of them, and where.
+    pub open_stereo_records: Vec<Skipped>,
 }
 
 /// Reads `inputs`, files and folders, and hands their conformers to `emit`, batch by batch, in order.
@@ -62,7 +72,7 @@ pub fn read(
     let files = walk::files(inputs, &mut not_files)?;
     summary.count(&Batch { skipped: not_files, ..Batch::default() });
     let total = files.iter().all(|f| f.regular).then(|| files.iter().map(|f| f.bytes).sum());
-    let context = Context { options: *options, job };
+    let context = Context { options, job };
     job.observer().begin("reading", total, Unit::Bytes);
     let outcome = files.iter().try_for_each(|file| {
         let hash = read_file(file, context, &mut |batch| {
@@ -77,6 +87,7 @@ pub fn read(
     // First, since a read that a cancelled job gave up looks like a damaged file.
     job.check()?;
     outcome?;
+    summary.inputs.extend(options.smiles.names.iter().map(|names| names.source.clone()));
     summary.refuse_if_empty(inputs)?;
     Ok(summary)
 }
@@ -90,6 +101,10 @@ impl ReadSummary {
             skipped_records: Vec::new(),
             inputs: Vec::new(),
             written: Written::ANY,
+            in_file_order: 0,
+            in_file_order_records: Vec::new(),
+            open_stereo: 0,
+            open_stereo_records: Vec::new(),
         }
     }
 
@@ -97,8 +112,11 @@ impl ReadSummary {
     pub(super) fn count(&mut self, batch: &Batch) {
         self.conformers += batch.conformers.len() as u64;
         self.skipped += batch.skipped.len() as u64;
-        let room = SKIPPED_LISTED - self.skipped_records.len();
-        self.skipped_records.extend(batch.skipped.iter().take(room).map(Skipped::shown));
+        list(&mut self.skipped_records, &batch.skipped);
+        self.in_file_order += batch.conformers.iter().filter(|c| c.order == AtomOrder::File).count() as u64;
+        list(&mut self.in_file_order_records, &batch.in_file_order);
+        self.open_stereo += batch.open_stereo_count;
+        list(&mut self.open_stereo_records, &batch.open_stereo);
         self.written = batch.conformers.iter().fold(self.written, |all, c| all.join(c.written));
     }
 
@@ -116,6 +134,12 @@ impl ReadSummary {
             format!("no conformer could be read: {skipped} {records} skipped, first: {record}: {reason}");
         Err(Error::input(file, problem, "is this the right file?"))
     }
+}
+
+/// Adds records to a list, as far as it goes.
+fn list(records: &mut Vec<Skipped>, more: &[Skipped]) {
+    let room = SKIPPED_LISTED - records.len();
+    records.extend(more.iter().take(room).map(Skipped::shown));
 }
 
 /// Reads one file of any content.

@@ -1,22 +1,25 @@
 //! SDF: molecules as MDL mol blocks, V2000 or V3000, with data items, ended by `$$$$`.
 //!
-//! The format is that of "CTfile Formats" (BIOVIA, 2020). Of a molecule its atoms and its name are read: the data item
-//! `canonical_smiles`, `smiles` or `SMILES`, else the title. Bonds are not: the order of atoms is the file's. But atoms and
-//! bonds have to be as many as announced, and the mol block has to end with `M  END`.
+//! The format is that of "CTfile Formats" (BIOVIA, 2020). Of a molecule its atoms, bonds and data items are read, with
+//! charges, isotopes, radicals and valences as RDKit reads them; its name is the data item `canonical_smiles`, `smiles` or
+//! `SMILES`, else the title. Atoms and bonds have to be as many as announced, and the mol block has to end with `M  END`.
+
+mod lines;
+mod table;
 
 use std::borrow::Cow;
 use std::io;
+use std::sync::Arc;
 
 use super::atoms::Atoms;
-use super::collect::Collector;
+use super::collect::{Collector, Finished};
 use super::damage::read_error;
+use super::labels::{Items, Labels};
 use super::lines::Lines;
-use super::{Conformer, Context, Emit, Source};
+use super::{Context, Emit, Source};
 use crate::error::{Result, excerpt};
-use crate::text::elements::atomic_number;
-
-/// The data items that name a molecule, best first.
-const NAMES: [&str; 3] = ["canonical_smiles", "smiles", "SMILES"];
+use lines::{push_v2000, push_v2000_bond, push_v3000, push_v3000_bond};
+use table::Table;
 
 const V30: &str = "M  V30 ";
 
@@ -38,8 +41,9 @@ pub(crate) fn read(source: Source<'_>, context: Context<'_>, emit: &mut Emit<'_>
     let mut collector = Collector::new(source.name, context, emit);
     let mut atoms = Atoms::new(context.options);
     let mut records = Records { lines: Lines::new(source.reader), end: End::No };
+    let mut items = Items::default();
     for number in 1u64.. {
-        let record = records.next(number, &mut atoms).map_err(|e| read_error(&place, e))?;
+        let record = records.next(number, &mut atoms, &mut items).map_err(|e| read_error(&place, e))?;
         let Some(Record { label, line, outcome }) = record else { break };
         collector.push(outcome, || format!("molecule {number}{label}, line {line}"))?;
     }
@@ -52,7 +56,7 @@ struct Record {
     label: String,
     /// The last line of it that was understood, or the first that was not.
     line: u64,
-    outcome: Result<Conformer, String>,
+    outcome: Result<Finished, String>,
 }
 
 /// What stops the reading of a molecule: bad content, or a failed read.
@@ -89,10 +93,11 @@ struct Records<'a> {
 }
 
 impl Records<'_> {
-    /// The next molecule; `None` after the last.
-    fn next(&mut self, number: u64, atoms: &mut Atoms) -> io::Result<Option<Record>> {
+    /// The next molecule; `None` after the last. `atoms` and `items` are forgotten first.
+    fn next(&mut self, number: u64, atoms: &mut Atoms, items: &mut Items) -> io::Result<Option<Record>> {
         self.end = End::No;
         atoms.clear();
+        items.clear();
         let mut header: [String; 4] = Default::default();
         for slot in &mut header {
             *slot = self.line()?.unwrap_or_default().trim_end().to_owned();
@@ -102,12 +107,14 @@ impl Records<'_> {
         }
         let outcome = self.molecule(&header, atoms);
         let line = self.lines.number();
-        let title = Some(header[0].trim()).filter(|t| !t.is_empty()).map(str::to_owned);
-        let name = self.data_items()?.or(title);
+        self.data_items(items)?;
+        let title = Some(header[0].trim()).filter(|title| !title.is_empty());
+        let name = items.smiles().or(title);
         let outcome = match outcome {
             Ok(()) => {
-                let molecule = name.clone().unwrap_or_else(|| format!("molecule {number}"));
-                atoms.finish(molecule.into())
+                let molecule: Arc<str> =
+                    name.map_or_else(|| format!("molecule {number}").into(), |name| name.into());
+                atoms.finish(&Labels { title, items: Some(items), ..Labels::new(&molecule) })
             }
             Err(Stop::Bad(reason)) => Err(reason),
             Err(Stop::Io(error)) => return Err(error),
@@ -135,13 +142,14 @@ impl Records<'_> {
         self.line()?.ok_or_else(|| Stop::Bad("the molecule ends early".to_owned()))
     }
 
-    /// The atoms that the header announces.
+    /// The atoms and bonds that the header announces.
     fn molecule(&mut self, header: &[String; 4], atoms: &mut Atoms) -> Result<(), Stop> {
         let counts = &header[3];
+        let mut table = Table::default();
         if counts.ends_with("V3000") {
-            self.v3000(atoms)?;
+            self.v3000(atoms, &mut table)?;
         } else if counts.ends_with("V2000") {
-            self.v2000(counts, atoms)?;
+            self.v2000(counts, atoms, &mut table)?;
         } else {
             return Err(format!("no counts line of V2000 or V3000: {}", excerpt(counts.as_bytes())).into());
         }
@@ -149,21 +157,29 @@ impl Records<'_> {
         if header[1].get(20..22) == Some("2D") && atoms.is_flat() {
             return Err("a 2D drawing, not a conformer".to_owned().into());
         }
+        let structure = atoms.share(table.finish())?;
+        atoms.set_structure(structure);
         Ok(())
     }
 
     /// Atoms, bonds and properties of a V2000 molecule.
-    fn v2000(&mut self, counts: &str, atoms: &mut Atoms) -> Result<(), Stop> {
+    fn v2000(&mut self, counts: &str, atoms: &mut Atoms, table: &mut Table) -> Result<(), Stop> {
         let (atom_count, bond_count) = v2000_counts(counts)?;
         for _ in 0..atom_count {
-            push_v2000(atoms, &self.inner_line()?)?;
+            push_v2000(&self.inner_line()?, atoms, table)?;
         }
         for read in 0..bond_count {
             let line = self.inner_line()?;
             if !line.trim_start().starts_with(|c: char| c.is_ascii_digit()) {
                 return Err(format!("{bond_count} bonds announced, {read} found").into());
             }
+            push_v2000_bond(&line, table)?;
         }
+        self.v2000_properties(table)
+    }
+
+    /// What follows the bonds, up to `M  END`.
+    fn v2000_properties(&mut self, table: &mut Table) -> Result<(), Stop> {
         loop {
             let line = self.inner_line()?;
             if line.starts_with(END) {
@@ -172,44 +188,58 @@ impl Records<'_> {
             if line.starts_with('>') {
                 return Err("data items before `M  END`".to_owned().into());
             }
+            // Lines of any text follow an alias, an abbreviation, and what is to be skipped.
+            let texts = if line.starts_with(['A', 'G']) {
+                1
+            } else if let Some(count) = line.strip_prefix("S  SKP") {
+                count.trim().parse().map_err(|_| format!("not a number: {}", excerpt(line.as_bytes())))?
+            } else {
+                table.property(&line)?;
+                0
+            };
+            for _ in 0..texts {
+                self.inner_line()?;
+            }
         }
     }
 
     /// The table of a V3000 molecule: counts, atoms, bonds, and what else it holds.
-    fn v3000(&mut self, atoms: &mut Atoms) -> Result<(), Stop> {
-        let (mut counts, mut bonds) = (None, None);
+    fn v3000(&mut self, atoms: &mut Atoms, table: &mut Table) -> Result<(), Stop> {
+        let (mut counts, mut bonds_read) = (None, false);
         loop {
             let line = self.v30_line()?;
             let line = line.trim();
             if let Some(rest) = line.strip_prefix("COUNTS ") {
                 counts = Some(v3000_counts(rest)?);
             } else if let Some(block) = line.strip_prefix("BEGIN ").filter(|block| *block != "CTAB") {
-                let (atom_count, _) = counts.ok_or_else(|| format!("{block} before COUNTS"))?;
+                let (atom_count, bond_count) = counts.ok_or_else(|| format!("{block} before COUNTS"))?;
                 match block {
-                    "ATOM" if atoms.is_empty() => self.v3000_atoms(atom_count, atoms)?,
-                    "BOND" if bonds.is_none() => bonds = Some(self.v3000_block("END BOND")?),
+                    "ATOM" if atoms.is_empty() => self.v3000_atoms(atom_count, atoms, table)?,
+                    "BOND" if !bonds_read => {
+                        self.v3000_bonds(bond_count, table)?;
+                        bonds_read = true;
+                    }
                     "ATOM" | "BOND" => return Err(format!("two blocks {block}").into()),
-                    _ => _ = self.v3000_block(&format!("END {block}"))?,
+                    _ => self.skip_v3000_block(&format!("END {block}"))?,
                 }
             } else if line == "END CTAB" {
                 break;
             }
         }
         let (atom_count, bond_count) = counts.ok_or_else(|| "no line COUNTS".to_owned())?;
-        let bonds = bonds.unwrap_or_default();
         if atoms.len() != atom_count {
             return Err(format!("{atom_count} atoms announced, {} found", atoms.len()).into());
         }
-        if bonds != bond_count {
-            return Err(format!("{bond_count} bonds announced, {bonds} found").into());
+        if table.bonds() != bond_count {
+            return Err(format!("{bond_count} bonds announced, {} found", table.bonds()).into());
         }
         // Templates and the like may follow.
         while !self.inner_line()?.starts_with(END) {}
         Ok(())
     }
 
-    /// The atom block of a V3000 molecule, `M  V30 index type x y z aamap …`.
-    fn v3000_atoms(&mut self, announced: usize, atoms: &mut Atoms) -> Result<(), Stop> {
+    /// The atom block of a V3000 molecule.
+    fn v3000_atoms(&mut self, announced: usize, atoms: &mut Atoms, table: &mut Table) -> Result<(), Stop> {
         loop {
             let line = self.v30_line()?;
             let line = line.trim();
@@ -219,20 +249,29 @@ impl Records<'_> {
             if atoms.len() == announced {
                 return Err(format!("{announced} atoms announced, more found").into());
             }
-            match line.split_ascii_whitespace().collect::<Vec<_>>()[..] {
-                [_, symbol, x, y, z, ..] => push(atoms, (symbol, [x, y, z]))?,
-                _ => return Err(not_an_atom(line).into()),
-            }
+            push_v3000(line, atoms, table)?;
         }
     }
 
-    /// Reads up to the end of a block; gives its lines.
-    fn v3000_block(&mut self, end: &str) -> Result<u64, Stop> {
-        let mut lines = 0;
-        while self.v30_line()?.trim() != end {
-            lines += 1;
+    /// The bond block of a V3000 molecule.
+    fn v3000_bonds(&mut self, announced: usize, table: &mut Table) -> Result<(), Stop> {
+        loop {
+            let line = self.v30_line()?;
+            let line = line.trim();
+            if line == "END BOND" {
+                return Ok(());
+            }
+            if table.bonds() == announced {
+                return Err(format!("{announced} bonds announced, more found").into());
+            }
+            push_v3000_bond(line, table)?;
         }
-        Ok(lines)
+    }
+
+    /// Reads past a block.
+    fn skip_v3000_block(&mut self, end: &str) -> Result<(), Stop> {
+        while self.v30_line()?.trim() != end {}
+        Ok(())
     }
 
     /// The next `M  V30` line without that mark, its continuations joined.
@@ -251,60 +290,21 @@ impl Records<'_> {
         }
     }
 
-    /// Reads past the bonds and the data items; gives the molecule's name if an item holds it.
-    fn data_items(&mut self) -> io::Result<Option<String>> {
-        let mut best: Option<(usize, String)> = None;
-        let mut rank = None;
+    /// Reads the data items; the first line of a value counts.
+    fn data_items(&mut self, items: &mut Items) -> io::Result<()> {
+        let (mut name, mut awaited) = (String::new(), false);
         while let Some(line) = self.line()? {
-            if let Some(rank) = rank.take() {
-                let value = line.trim();
-                if !value.is_empty() && best.as_ref().is_none_or(|(r, _)| rank < *r) {
-                    best = Some((rank, value.to_owned()));
-                }
-            } else if line.starts_with('>') {
-                let item = line.split_once('<').and_then(|(_, rest)| rest.split_once('>'));
-                rank = item.and_then(|(item, _)| NAMES.iter().position(|name| *name == item));
+            let item = line.strip_prefix('>').and_then(|rest| rest.split_once('<')?.1.split_once('>'));
+            if let Some((item, _)) = item {
+                name.clear();
+                name.push_str(item);
+                awaited = true;
+            } else if std::mem::take(&mut awaited) {
+                items.push(&name, line.trim());
             }
         }
-        Ok(best.map(|(_, value)| value))
+        Ok(())
     }
-}
-
-/// An atom's symbol and coordinates, as written.
-type AtomText<'a> = (&'a str, [&'a str; 3]);
-
-fn push(atoms: &mut Atoms, (symbol, xyz): AtomText<'_>) -> Result<(), String> {
-    let number =
-        atomic_number(symbol).ok_or_else(|| format!("{} is not an element", excerpt(symbol.as_bytes())))?;
-    atoms.push_text(number, xyz)
-}
-
-/// `xxxxx.xxxxyyyyy.yyyyzzzzz.zzzz aaa…`
-fn fixed_columns(line: &str) -> Option<AtomText<'_>> {
-    let symbol = line.get(31..34).or_else(|| line.get(31..))?.trim();
-    Some((symbol, [line.get(0..10)?, line.get(10..20)?, line.get(20..30)?]))
-}
-
-/// `x y z symbol …`, for writers that do not keep to columns.
-fn free_columns(line: &str) -> Option<AtomText<'_>> {
-    let mut fields = line.split_ascii_whitespace();
-    let xyz = [fields.next()?, fields.next()?, fields.next()?];
-    Some((fields.next()?, xyz))
-}
-
-fn not_an_atom(line: &str) -> String {
-    format!("not an atom: {}", excerpt(line.as_bytes()))
-}
-
-/// Adds the atom of a V2000 line, by columns or, for writers that do not keep to them, by fields.
-fn push_v2000(atoms: &mut Atoms, line: &str) -> Result<(), String> {
-    let by_columns = fixed_columns(line).map(|atom| push(atoms, atom));
-    if let Some(Ok(())) = by_columns {
-        return Ok(());
-    }
-    let by_fields = free_columns(line).map(|atom| push(atoms, atom));
-    // The reason by columns is the one that counts for a line that keeps to them.
-    by_fields.filter(Result::is_ok).or(by_columns).unwrap_or_else(|| Err(not_an_atom(line)))
 }
 
 /// The numbers of atoms and bonds of a V2000 counts line, in its first columns, three each.
@@ -320,21 +320,20 @@ fn v2000_counts(counts: &str) -> Result<(usize, usize), String> {
 }
 
 /// The numbers of atoms and bonds of a V3000 line `COUNTS`.
-fn v3000_counts(counts: &str) -> Result<(usize, u64), String> {
-    let mut fields = counts.split_ascii_whitespace().map(|field| field.parse::<u64>().ok());
-    let (atoms, bonds) = (fields.next().flatten(), fields.next().flatten());
-    match (atoms.and_then(|n| usize::try_from(n).ok()), bonds) {
+fn v3000_counts(counts: &str) -> Result<(usize, usize), String> {
+    let mut fields = counts.split_ascii_whitespace().map(|field| field.parse().ok());
+    match (fields.next().flatten(), fields.next().flatten()) {
         (Some(atoms), Some(bonds)) => at_most(atoms, bonds),
         _ => Err(format!("no numbers of atoms and bonds: {}", excerpt(counts.as_bytes()))),
     }
 }
 
-/// The same, unless there are too many atoms.
-fn at_most<T>(atoms: usize, bonds: T) -> Result<(usize, T), String> {
+/// The same, unless there are too many.
+fn at_most(atoms: usize, bonds: usize) -> Result<(usize, usize), String> {
     if atoms > MAX_ATOMS {
         return Err(format!("{atoms} atoms; at most {MAX_ATOMS} are read"));
     }
-    Ok((atoms, bonds))
+    Ok((atoms, table::at_most(bonds)?))
 }
 
 #[cfg(test)]

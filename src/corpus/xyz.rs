@@ -1,16 +1,18 @@
 //! XYZ: frames of a count, a comment and an `element x y z` line per atom, one after another, in Å.
 //!
 //! The element is a symbol or an atomic number; what follows z is left out. Of an extended XYZ comment
-//! (`key=value …`) only `smiles` is read; it names the molecule, else the comment does.
+//! (`key=value …`) the values are data items; one of a SMILES names the molecule, else the comment does.
 
 use std::borrow::Cow;
 use std::io;
+use std::sync::Arc;
 
 use super::atoms::Atoms;
-use super::collect::Collector;
+use super::collect::{Collector, Finished};
 use super::damage::read_error;
+use super::labels::{Items, Labels};
 use super::lines::Lines;
-use super::{Conformer, Context, Emit, Source};
+use super::{Context, Emit, Source};
 use crate::error::{Result, excerpt};
 use crate::text::elements::{atomic_number, symbol};
 
@@ -28,7 +30,7 @@ pub(crate) fn read(source: Source<'_>, context: Context<'_>, emit: &mut Emit<'_>
     let place = source.name.clone();
     let mut collector = Collector::new(source.name, context, emit);
     let mut atoms = Atoms::new(context.options);
-    let mut frames = Frames { lines: Lines::new(source.reader), next_count: None };
+    let mut frames = Frames { lines: Lines::new(source.reader), next_count: None, items: Items::default() };
     for number in 1u64.. {
         let frame = frames.next(number, &mut atoms).map_err(|e| read_error(&place, e))?;
         let Some((outcome, line)) = frame else { break };
@@ -41,6 +43,8 @@ struct Frames<'a> {
     lines: Lines<'a>,
     /// The count of the next frame, where a bad frame was left on that line.
     next_count: Option<String>,
+    /// What the comment of the frame says by name.
+    items: Items,
 }
 
 impl Frames<'_> {
@@ -49,7 +53,7 @@ impl Frames<'_> {
         &mut self,
         number: u64,
         atoms: &mut Atoms,
-    ) -> io::Result<Option<(Result<Conformer, String>, u64)>> {
+    ) -> io::Result<Option<(Result<Finished, String>, u64)>> {
         atoms.clear();
         let Some(count) = self.count_line()? else { return Ok(None) };
         let outcome = match count.parse::<usize>() {
@@ -100,7 +104,7 @@ impl Frames<'_> {
         count: usize,
         number: u64,
         atoms: &mut Atoms,
-    ) -> io::Result<Result<Conformer, String>> {
+    ) -> io::Result<Result<Finished, String>> {
         let comment = self.lines.next()?.map_or(Cow::Borrowed(""), |line| Cow::Owned(line.trim().to_owned()));
         for read in 0..count {
             let line = match self.lines.next()? {
@@ -115,8 +119,14 @@ impl Frames<'_> {
                 return Ok(Err(reason));
             }
         }
-        let name = molecule(&comment).map_or_else(|| format!("frame {number}"), str::to_owned);
-        Ok(atoms.finish(name.into()))
+        items(&comment, &mut self.items);
+        let title = title(&comment);
+        let molecule: Arc<str> = match self.items.smiles().or(title) {
+            Some(name) => name.into(),
+            None => format!("frame {number}").into(),
+        };
+        let labels = Labels { title, items: Some(&self.items), ..Labels::new(&molecule) };
+        Ok(atoms.finish(&labels))
     }
 }
 
@@ -136,17 +146,29 @@ fn push(atoms: &mut Atoms, line: &str) -> Result<(), String> {
     atoms.push_text(number, [x, y, z])
 }
 
-/// What in a comment names the molecule: `smiles=…`, `smiles="…"`, or a comment that is no `key=value` list.
-fn molecule(comment: &str) -> Option<&str> {
-    for key in ["canonical_smiles=", "smiles=", "SMILES="] {
-        let starts = |at: &usize| *at == 0 || comment[..*at].ends_with(char::is_whitespace);
-        if let Some(at) = comment.match_indices(key).map(|(at, _)| at).find(starts) {
-            let value = &comment[at + key.len()..];
-            let quoted = value.strip_prefix('"').and_then(|rest| rest.split('"').next());
-            let value = quoted.or_else(|| value.split_ascii_whitespace().next()).unwrap_or("");
-            return Some(value).filter(|v| !v.is_empty());
+/// The `key=value` and `key="value"` of a comment, each after white space or at its beginning.
+fn items(comment: &str, items: &mut Items) {
+    items.clear();
+    let mut rest = comment.trim_start();
+    while !rest.is_empty() {
+        let word = rest.find(|c: char| c == '=' || c.is_whitespace()).unwrap_or(rest.len());
+        let (key, after) = rest.split_at(word);
+        let Some(value) = after.strip_prefix('=') else {
+            rest = after.trim_start();
+            continue;
+        };
+        let quoted = value.strip_prefix('"').and_then(|inside| inside.split_once('"'));
+        let (value, after) =
+            quoted.unwrap_or_else(|| value.split_at(value.find(char::is_whitespace).unwrap_or(value.len())));
+        if !key.is_empty() {
+            items.push(key, value);
         }
+        rest = after.trim_start();
     }
+}
+
+/// The comment, if it is a name: no list of an extended XYZ, and not too long.
+fn title(comment: &str) -> Option<&str> {
     let is_list = comment.contains("Properties=") || comment.contains("Lattice=");
     (!comment.is_empty() && !is_list && comment.chars().count() <= MAX_NAME_CHARS).then_some(comment)
 }
@@ -171,6 +193,21 @@ mod tests {
         assert_eq!(names, ["CO", "[Br]", "frame 3", "frame 4"]);
         assert_eq!(&*all.conformers[0].skeleton, "[C]<>[O]<>");
         assert_eq!(all.conformers[0].coordinates, [[0, 0, 1_234], [10_000, -10_000, 20_000]]);
+    }
+
+    #[test]
+    fn items_of_a_comment() {
+        let mut found = Items::default();
+        for (comment, expected) in [
+            ("", &[][..]),
+            ("C=O", &[("C", "O")]),
+            ("a b=1  c=\"two words\" d=\"open e", &[("b", "1"), ("c", "two words"), ("d", "\"open")]),
+            ("smiles=C=O =x y=", &[("smiles", "C=O"), ("y", "")]),
+            ("pbc=\"F F F\"id=7", &[("pbc", "F F F"), ("id", "7")]),
+        ] {
+            items(comment, &mut found);
+            assert_eq!(found.iter().collect::<Vec<_>>(), expected, "{comment}");
+        }
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! The models that are evaluated, with what belongs to them.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::plan::{EngineChoice, EvalPlan, ModelChoice};
-use crate::checkpoint::ModelFolder;
+use super::record::DialectEvidence;
+use crate::checkpoint::{ModelFolder, RECIPE};
 use crate::constraint::Specials;
 use crate::corpus::{Conformers, Embedded};
 use crate::error::{Error, Parameter, Result};
@@ -41,8 +43,12 @@ pub(super) struct Checkpoint {
     pub engine: Engine,
     /// What ends a text, and what never stands in one.
     pub specials: Specials,
-    /// How decimals are written.
+    /// How decimals are written; without `dialect_from` decimals and separator alone are known.
     pub dialect: Dialect,
+    /// What says so.
+    pub dialect_from: Option<DialectEvidence>,
+    /// SHA-256 of what drift trained it on, where a recipe says so.
+    pub trained_on: Option<BTreeSet<String>>,
     /// How its training text spells hydrogens, where that is known: of what was trained on the embedded corpus.
     pub spelling: Option<Spelling>,
     /// Whether the weights are random.
@@ -80,14 +86,27 @@ impl Checkpoint {
             EngineChoice::CandleTransformers => Engine::candle_transformers(folder, &plan.device)?,
         };
         config.check_vocabulary(&tokenizer)?;
-        let dialect =
-            plan.dialect.over(ModelFolder::new(folder).recipe("/recipe/dialect").unwrap_or(Dialect::FIXED));
+        let recipe: Option<Dialect> = ModelFolder::new(folder).recipe("/recipe/dialect");
+        let dialect = plan.dialect.over(recipe.unwrap_or(Dialect::FIXED));
+        let given = plan.dialect.zeros.map(|_| DialectEvidence::Given);
+        let dialect_from = given.or(recipe.map(|_| DialectEvidence::Recipe));
         let mut inputs = vec![tokenizer.source.clone()];
         inputs.extend_from_slice(engine.files());
         let specials = specials(ends, &config);
         let spelling = recipe_spelling(folder, job)?;
         let tokenizer = tokenizer.into();
-        Ok(Checkpoint { name, specials, tokenizer, engine, dialect, spelling, synthetic: None, inputs })
+        Ok(Checkpoint {
+            name,
+            specials,
+            tokenizer,
+            engine,
+            dialect,
+            dialect_from,
+            trained_on: inputs_of(ModelFolder::new(folder).recipe("/recipe/inputs")),
+            spelling,
+            synthetic: None,
+            inputs,
+        })
     }
 
     fn random(shape: Synthetic, plan: &EvalPlan, job: &Job) -> Result<Self> {
@@ -117,10 +136,38 @@ impl Checkpoint {
             tokenizer: tokenizer.into(),
             engine: Engine::Drift(Box::new(decoder)),
             dialect: plan.dialect.over(Dialect::FIXED),
+            dialect_from: Some(match plan.dialect.zeros {
+                Some(_) => DialectEvidence::Given,
+                None => DialectEvidence::Default,
+            }),
+            trained_on: None,
             spelling: None,
             synthetic: Some(shape),
         })
     }
+}
+
+/// SHA-256 of the inputs that drift trained all of these models on; nothing if it did not train one of them.
+pub fn trained_on(models: &[ModelChoice]) -> BTreeSet<String> {
+    let of_model = |choice: &ModelChoice| match choice {
+        ModelChoice::Folder(folder) => inputs_of(ModelFolder::new(folder).recipe("/recipe/inputs")),
+        ModelChoice::Embedded => {
+            let recipe: Option<Value> = EMBEDDED
+                .iter()
+                .find(|(name, _)| *name == RECIPE)
+                .and_then(|(_, bytes)| serde_json::from_slice(bytes).ok());
+            recipe
+                .and_then(|recipe| inputs_of(serde_json::from_value(recipe["recipe"]["inputs"].clone()).ok()))
+        }
+        ModelChoice::Synthetic(_) => None,
+    };
+    let sets = models.iter().map(|model| of_model(model).unwrap_or_default());
+    sets.reduce(|a, b| a.intersection(&b).cloned().collect()).unwrap_or_default()
+}
+
+/// The hashes of a recipe's inputs.
+fn inputs_of(inputs: Option<Vec<Value>>) -> Option<BTreeSet<String>> {
+    inputs?.iter().map(|input| Some(input["sha256"].as_str()?.to_owned())).collect()
 }
 
 /// The reference checkpoint as a folder, gone once it is dropped.

@@ -2,21 +2,27 @@
 
 use serde::Serialize;
 
-use super::advice::advice;
+use super::advice::{advice, speed_advice};
 use super::checkpoint::Checkpoint;
+use super::chemistry::of_references;
+use super::dialect::settle;
+use super::differences::label;
 use super::judged::Judged;
 use super::likelihood::likelihood;
+use super::measured::measure;
+use super::molecule_records::{MoleculeRecord, molecule_records};
 use super::molecules::Molecules;
 use super::paired::compare;
 use super::placeholders::{NamedPlaceholder, placeholders};
-use super::plan::{EvalPlan, ModelChoice, PlaceholderChoice};
+use super::plan::{EvalPlan, Generations, ModelChoice, PlaceholderChoice};
 use super::record::{
-    Environment, EvalReport, Likelihood, PairedComparison, Protocol, RunReport, SCHEMA, label,
+    Environment, EvalReport, Likelihood, PairedComparison, Protocol, RunReport, SCHEMA, Unseen,
 };
 use super::run::{Run, run};
 use super::subject::Subject;
 use super::tally::run_report;
 use crate::constraint::LpKind;
+use crate::corpus::Part;
 use crate::error::{Error, Parameter, Result};
 use crate::generate::Span;
 use crate::io;
@@ -30,6 +36,8 @@ pub struct Evaluation {
     pub report: EvalReport,
     /// Every text, by run, molecule and generation.
     pub texts: Vec<TextRecord>,
+    /// Every molecule of every run.
+    pub molecules: Vec<MoleculeRecord>,
     /// The phases of each run, if asked for.
     pub spans: Vec<(String, Vec<Span>)>,
 }
@@ -59,6 +67,7 @@ pub struct TextRecord {
 /// If a model cannot be loaded, a processor cannot be built for its tokenizer, or the device fails.
 pub fn evaluate(plan: &EvalPlan, molecules: &Molecules, job: &Job) -> Result<Evaluation> {
     distinct_names(&plan.models)?;
+    check_references(plan, molecules)?;
     let environment = Environment::here();
     let subjects = Subject::all(&molecules.molecules)?;
     let corpus = molecules.spelling;
@@ -71,11 +80,14 @@ pub fn evaluate(plan: &EvalPlan, molecules: &Molecules, job: &Job) -> Result<Eva
         if !gathered.interrupted {
             let mut checkpoint = Checkpoint::load(choice, plan, job)?;
             checkpoint.spelling = checkpoint.spelling.or(corpus);
-            gathered.add(plan, checkpoint, &subjects, job)?;
+            settle(plan, &mut checkpoint, molecules, job)?;
+            let unseen = unseen(&checkpoint, molecules);
+            gathered.add(plan, checkpoint, &subjects, unseen, job)?;
         }
     }
-    let Gathered { runs, comparisons, likelihoods, texts, spans, inputs, interrupted, synthetic } = gathered;
-    let advice = if synthetic.is_some() { Vec::new() } else { advice(&runs, &comparisons) };
+    let Gathered { runs, comparisons, likelihoods, texts, records, spans, inputs, interrupted, synthetic } =
+        gathered;
+    let advice = if synthetic.is_some() { speed_advice(&runs) } else { advice(&runs, &comparisons) };
     let report = EvalReport {
         schema: SCHEMA.to_owned(),
         provenance: Provenance::of(inputs),
@@ -84,10 +96,44 @@ pub fn evaluate(plan: &EvalPlan, molecules: &Molecules, job: &Job) -> Result<Eva
         interrupted,
         runs,
         comparisons,
+        reference_chemistry: of_references(&subjects),
         likelihoods,
         advice,
     };
-    Ok(Evaluation { report, texts, spans })
+    Ok(Evaluation { report, texts, molecules: records, spans })
+}
+
+/// What is asked of references needs some.
+fn check_references(plan: &EvalPlan, molecules: &Molecules) -> Result<()> {
+    let has_none = molecules.molecules.iter().all(|molecule| molecule.conformers.is_empty());
+    let remedy = format!("give them with {}, or {}", Parameter::References, Parameter::Corpus);
+    match plan.generations {
+        Generations::PerReference(_) if has_none => {
+            let place = format!("{} {}", Parameter::Generations, plan.generations);
+            let problem = "texts are to follow the reference conformers of each molecule, and there are none";
+            Err(Error::input(place, problem, format!("{remedy}, or a number")))
+        }
+        _ if plan.likelihood && has_none => {
+            let problem = "there are no reference conformers to score";
+            Err(Error::parameter(Parameter::Likelihood, problem, remedy))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether a model is known to have learned without these molecules.
+fn unseen(checkpoint: &Checkpoint, molecules: &Molecules) -> Unseen {
+    if checkpoint.synthetic.is_some() {
+        return Unseen::Yes;
+    }
+    let Some(trained_on) = &checkpoint.trained_on else { return Unseen::Unknown };
+    let mut known = molecules.corpus.iter().map(|input| trained_on.contains(&input.sha256));
+    let are_test = molecules.molecules.iter().all(|molecule| molecule.part == Some(Part::Test));
+    match (known.clone().all(|known| known) && !molecules.corpus.is_empty(), are_test) {
+        (true, true) => Unseen::Yes,
+        (_, false) if known.any(|known| known) => Unseen::No,
+        _ => Unseen::Unknown,
+    }
 }
 
 /// Rows of two models of one name could not be told apart.
@@ -114,7 +160,18 @@ fn protocol(plan: &EvalPlan, molecules: &Molecules, synthetic: Option<Synthetic>
     Protocol {
         molecules_from: molecules.source.clone(),
         molecules: molecules.molecules.len(),
-        generations: plan.generations,
+        generations: molecules
+            .molecules
+            .iter()
+            .map(|molecule| plan.generations.of(molecule.conformers.len()))
+            .max()
+            .unwrap_or(0),
+        generations_per_reference: match plan.generations {
+            Generations::PerReference(times) => Some(times),
+            Generations::Each(_) => None,
+        },
+        split: molecules.part,
+        references: molecules.references.clone(),
         batch: plan.batch,
         preset: plan.preset.clone(),
         seed: plan.seed,
@@ -134,6 +191,7 @@ struct Gathered {
     comparisons: Vec<PairedComparison>,
     likelihoods: Vec<Likelihood>,
     texts: Vec<TextRecord>,
+    records: Vec<MoleculeRecord>,
     spans: Vec<(String, Vec<Span>)>,
     inputs: Vec<InputHash>,
     interrupted: bool,
@@ -147,6 +205,7 @@ impl Gathered {
         plan: &EvalPlan,
         mut checkpoint: Checkpoint,
         subjects: &[Subject],
+        unseen: Unseen,
         job: &Job,
     ) -> Result<()> {
         self.inputs.append(&mut checkpoint.inputs);
@@ -158,8 +217,14 @@ impl Gathered {
             }
         }
         let done = of_model(plan, &mut checkpoint, subjects, job, &mut self.interrupted)?;
-        self.runs.extend(done.iter().map(|run| run_report(plan, &checkpoint, subjects, run)));
-        self.comparisons.extend(compare(&checkpoint, subjects, &done, plan.seed));
+        let measured: Vec<_> = done.iter().map(|run| measure(subjects, &run.judged)).collect();
+        for (run, measured) in done.iter().zip(&measured) {
+            let report = run_report(plan, &checkpoint, subjects, run, measured);
+            self.runs.push(RunReport { unseen, ..report });
+            self.records.extend(molecule_records(plan, &checkpoint, subjects, run, measured));
+        }
+        let pairs: Vec<_> = done.iter().zip(measured.iter().map(Vec::as_slice)).collect();
+        self.comparisons.extend(compare(&checkpoint, &pairs, plan.seed));
         for run in done {
             let record = |judged: &Judged| text_record(&checkpoint, subjects, &run, judged);
             self.texts.extend(run.judged.iter().map(record));

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::checkpoint::Checkpoint;
 use super::subject::Subject;
 use crate::audit::geometry::Conformation;
-use crate::audit::{self, DriftHistogram, Flaw, Mark, Outcome, Reference};
+use crate::audit::{self, DriftHistogram, Flaw, Mark, Outcome};
 use crate::constraint::{Placeholder, strip_junk};
 use crate::error::Result;
 use crate::generate::{End, Generated, GeneratedText};
@@ -155,18 +155,6 @@ fn wasted(tokenizer: &Tokenizer, sample: &GeneratedText, marks: &[Mark]) -> u64 
         flawed.iter().any(|mark| mark.range.start <= start && end <= mark.range.end)
     };
     token_texts(tokenizer, &sample.tokens).into_iter().map(|text| u64::from(is_wasted(&text))).sum()
-}
-
-/// The usable conformers of each molecule that has references, in order; those of a molecule may be none.
-pub(super) fn by_molecule<'s>(
-    subjects: &'s [Subject],
-    judged: &[&Judged],
-) -> Vec<(&'s Reference, Vec<Conformation>)> {
-    let of_molecule = |texts: &[&Judged]| {
-        let reference = subjects[texts[0].subject].reference.as_ref()?;
-        Some((reference, texts.iter().filter_map(|judged| judged.points.clone()).collect()))
-    };
-    judged.chunk_by(|a, b| a.subject == b.subject).filter_map(of_molecule).collect()
 }
 
 /// The text of each token.

@@ -1,13 +1,16 @@
 //! Generation under each logit processor, measured.
 //!
-//! [`evaluate()`] is the way through: `checkpoint` loads a model, [`molecules`] and `subject` say for what to generate, `run`
-//! generates under one logit processor, whose templates hold `placeholders`, `judged` judges the texts, `likelihood` scores the
-//! reference conformers, `tally` counts, `paired` sets each run against none, `advice` puts it into words, and [`record`] is what
-//! comes out. [`mod@compare`] sets two records side by side.
+//! [`evaluate()`] is the way through: `checkpoint` loads a model and `dialect` tells how it writes, [`molecules`], `reference_set`
+//! and `subject` say for what to generate, `run` generates under one logit processor, whose templates hold `placeholders`, `judged`
+//! judges the texts, `measured` their geometry, [`chemistry`] their chemistry, `likelihood` scores the reference conformers, `tally` counts, `paired` and `speed` set
+//! each run against none, `advice` puts it into words, and [`record`] is what comes out. [`mod@compare`] sets two records side by side.
 
 mod advice;
 mod checkpoint;
+mod chemistry;
 pub mod compare;
+mod dialect;
+mod differences;
 mod environment;
 mod evaluate;
 mod events;
@@ -15,15 +18,22 @@ mod examples;
 mod figures;
 mod judged;
 mod likelihood;
+mod measured;
+mod molecule_records;
 pub mod molecules;
 mod paired;
 mod placeholders;
 pub mod plan;
 mod probabilities;
 pub mod record;
+mod reference_set;
 mod run;
+mod speed;
 mod subject;
 mod tally;
+mod worst;
 
+pub use checkpoint::trained_on;
 pub use environment::cpu_seconds;
 pub use evaluate::{Evaluation, TextRecord, evaluate};
+pub use molecule_records::{MoleculeRecord, csv};

@@ -1,17 +1,20 @@
 //! The molecules that texts are generated for.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use super::plan::EvalPart;
+use super::record::ReferenceCounts;
 use crate::corpus::{AtomOrder, Conformers, Part, SKIPPED_LISTED, Skipped};
 use crate::error::{Error, Parameter, Result};
 use crate::io::{self, BoundedLines, LineEnds};
 use crate::job::{InputHash, Job};
 use crate::text::skeleton::{Spelling, from_smiles, smiles};
 use crate::text::spelling::foreign;
-use crate::text::{Fixed, Precision};
+use crate::text::{Fixed, Precision, Written};
 
 /// The longest line of a file of SMILES: far more than a molecule and its name.
 pub const MAX_SMILES_LINE_BYTES: usize = 1 << 20;
@@ -27,10 +30,23 @@ pub struct Molecule {
     pub precision: Precision,
     /// Reference conformers in units of the last decimal, atoms in the order of the skeleton; may be none.
     pub conformers: Vec<Vec<[Fixed; 3]>>,
+    /// Which part of a corpus it falls into, where it comes from one.
+    pub part: Option<Part>,
+}
+
+/// Which molecules of a corpus are taken.
+#[derive(Debug, Clone, Default)]
+pub struct CorpusChoice {
+    /// The part; without it the test part of what the models were trained on, and all of anything else.
+    pub part: Option<EvalPart>,
+    /// SHA-256 of the inputs that all models were trained on by drift.
+    pub trained_on: BTreeSet<String>,
+    /// At most so many, spread evenly.
+    pub most: Option<usize>,
 }
 
 /// The molecules of an evaluation.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Molecules {
     /// Where they come from, in words.
     pub source: String,
@@ -44,50 +60,92 @@ pub struct Molecules {
     pub skipped_records: Vec<Skipped>,
     /// What was read.
     pub inputs: Vec<InputHash>,
+    /// Which part of a corpus they are; none of SMILES.
+    pub part: Option<EvalPart>,
+    /// The corpus that they come from; nothing of SMILES.
+    pub corpus: Vec<InputHash>,
+    /// The dialects that the texts of their conformers agree with; both where there are none.
+    pub written: Written,
+    /// What became of the reference conformers.
+    pub references: ReferenceCounts,
+}
+
+impl Default for Molecules {
+    fn default() -> Self {
+        Molecules {
+            source: String::new(),
+            molecules: Vec::new(),
+            spelling: None,
+            skipped: 0,
+            skipped_records: Vec::new(),
+            inputs: Vec::new(),
+            part: None,
+            corpus: Vec::new(),
+            written: Written::ANY,
+            references: ReferenceCounts::default(),
+        }
+    }
 }
 
 impl Molecules {
-    /// The test molecules of a corpus, which no training sees, with all their conformers as reference; `most` of them,
-    /// spread evenly.
+    /// The molecules of a corpus with all their conformers as reference.
     ///
     /// # Errors
-    /// As [`Conformers::read`], or if none of them is a test molecule.
-    pub fn of_corpus(corpus: &dyn Conformers, name: &str, most: Option<usize>, job: &Job) -> Result<Self> {
-        let mut places: HashMap<std::sync::Arc<str>, usize> = HashMap::new();
+    /// As [`Conformers::read`], or if no conformer has its atoms in the order of a SMILES, or none is of the part.
+    pub fn of_corpus(corpus: &dyn Conformers, name: &str, choice: &CorpusChoice, job: &Job) -> Result<Self> {
+        let mut places: HashMap<Arc<str>, usize> = HashMap::new();
         let mut found: Vec<Molecule> = Vec::new();
         let mut spelling: Option<Spelling> = None;
+        let mut written = Written::ANY;
+        let mut in_file_order = 0;
         let precision = corpus.reading().precision;
         let summary = corpus.read(job, &mut |batch| {
             for conformer in &batch.conformers {
-                if conformer.order == AtomOrder::File || Part::of(conformer) != Part::Test {
+                if conformer.order == AtomOrder::File {
+                    in_file_order += 1;
                     continue;
                 }
+                written = written.join(conformer.written);
                 let place = *places.entry(conformer.skeleton.clone()).or_insert_with(|| {
                     let own = Spelling::of(&conformer.skeleton);
                     spelling = Some(spelling.map_or(own, |known| known.join(own)));
                     let (smiles, skeleton) = (smiles(&conformer.skeleton), conformer.skeleton.to_string());
-                    found.push(Molecule { smiles, skeleton, precision, conformers: Vec::new() });
+                    let part = Some(Part::of(conformer));
+                    found.push(Molecule { smiles, skeleton, precision, conformers: Vec::new(), part });
                     found.len() - 1
                 });
                 found[place].conformers.push(conformer.coordinates.clone());
             }
             Ok(())
         })?;
-        if found.is_empty() {
-            let problem = "holds no test molecule";
-            return Err(Error::input(
-                name,
-                problem,
-                format!("give more molecules, or SMILES with {}", Parameter::Smiles),
-            ));
+        let (all, conformers) = (found.len(), summary.conformers);
+        let was_trained_on = summary.inputs.iter().all(|input| choice.trained_on.contains(&input.sha256));
+        let part = choice.part.unwrap_or(if was_trained_on { EvalPart::Test } else { EvalPart::All });
+        if part == EvalPart::Test {
+            found.retain(|molecule| molecule.part == Some(Part::Test));
         }
+        if found.is_empty() {
+            return Err(nothing_of(name, all, conformers, summary.in_file_order_records.first()));
+        }
+        let molecules = spread(found, choice.most);
+        let used = molecules.iter().map(|molecule| molecule.conformers.len() as u64).sum();
+        let unused = summary.in_file_order_records.iter().take(UNUSED_LISTED).cloned().collect();
         Ok(Molecules {
-            source: format!("the test part of {name}"),
-            molecules: spread(found, most),
+            source: if part == EvalPart::Test { format!("the test part of {name}") } else { name.to_owned() },
+            molecules,
             spelling,
             skipped: summary.skipped,
             skipped_records: summary.skipped_records,
+            corpus: summary.inputs.clone(),
             inputs: summary.inputs,
+            part: Some(part),
+            written: if summary.written == Written::ANY { Written::ANY } else { written },
+            references: ReferenceCounts {
+                used,
+                without_order: in_file_order,
+                unused,
+                ..ReferenceCounts::default()
+            },
         })
     }
 
@@ -157,8 +215,28 @@ impl Molecules {
 /// A molecule that the user names; why it is none.
 fn molecule(smiles: &str) -> std::result::Result<Molecule, String> {
     let skeleton = from_smiles(smiles).map_err(|e| e.to_string())?;
-    Ok(Molecule { smiles: smiles.to_owned(), skeleton, precision: Precision::FOUR, conformers: Vec::new() })
+    let (smiles, precision) = (smiles.to_owned(), Precision::FOUR);
+    Ok(Molecule { smiles, skeleton, precision, conformers: Vec::new(), part: None })
 }
+
+/// Why a corpus has nothing to evaluate.
+fn nothing_of(name: &str, molecules: usize, conformers: u64, first: Option<&Skipped>) -> Error {
+    if molecules == 0 {
+        return without_order(name, conformers, first);
+    }
+    let problem = format!("none of its {molecules} molecules falls into the test part");
+    Error::input(name, problem, format!("give {} all, or more molecules", Parameter::Split))
+}
+
+/// No conformer has its atoms in the order of a SMILES.
+pub(super) fn without_order(place: &str, conformers: u64, first: Option<&Skipped>) -> Error {
+    let why = first.map_or_else(String::new, |first| format!(", such as {}: {}", first.record, first.reason));
+    let problem = format!("none of its {conformers} conformers has its atoms in the order of a SMILES{why}");
+    Error::input(place, problem, format!("give their SMILES with {}, or enriched text", Parameter::SmilesOf))
+}
+
+/// How many unused conformers a record lists.
+pub(super) const UNUSED_LISTED: usize = 10;
 
 /// At most `most` of `all`, spread evenly, in order.
 fn spread(all: Vec<Molecule>, most: Option<usize>) -> Vec<Molecule> {
@@ -173,25 +251,52 @@ mod tests {
     use crate::audit::geometry;
     use crate::corpus::Embedded;
 
+    fn of_embedded(part: EvalPart, most: Option<usize>) -> Molecules {
+        let choice = CorpusChoice { part: Some(part), most, ..CorpusChoice::default() };
+        Molecules::of_corpus(&Embedded::default(), "the embedded corpus", &choice, &Job::default()).unwrap()
+    }
+
     #[test]
     fn test_molecules_of_the_embedded_corpus() {
-        let all =
-            Molecules::of_corpus(&Embedded::default(), "the embedded corpus", None, &Job::default()).unwrap();
+        let all = of_embedded(EvalPart::Test, None);
         assert!((150..300).contains(&all.molecules.len()), "{}", all.molecules.len());
         for molecule in &all.molecules {
             let atoms = geometry::Topology::new(&molecule.skeleton).unwrap().atoms();
-            assert!(!molecule.conformers.is_empty());
+            assert!(!molecule.conformers.is_empty() && molecule.part == Some(Part::Test));
             assert!(molecule.conformers.iter().all(|points| points.len() == atoms));
         }
-        let some =
-            Molecules::of_corpus(&Embedded::default(), "the embedded corpus", Some(7), &Job::default())
-                .unwrap();
+        let some = of_embedded(EvalPart::Test, Some(7));
         assert_eq!(some.molecules.len(), 7);
         assert!(some.molecules.iter().all(|molecule| all.molecules.contains(molecule)));
-        let more =
-            Molecules::of_corpus(&Embedded::default(), "the embedded corpus", Some(9999), &Job::default())
-                .unwrap();
-        assert_eq!(more.molecules, all.molecules);
+        assert_eq!(of_embedded(EvalPart::Test, Some(9999)).molecules, all.molecules);
+        let whole = of_embedded(EvalPart::All, None);
+        assert!(whole.molecules.len() > 1_900 && whole.references.used == 6_630, "{:?}", whole.references);
+    }
+
+    #[test]
+    fn the_part_follows_from_what_models_were_trained_on() {
+        let trained_on = BTreeSet::from([Embedded::source().sha256]);
+        let part = |choice: CorpusChoice| {
+            let read = Molecules::of_corpus(&Embedded::default(), "it", &choice, &Job::default()).unwrap();
+            (read.part.unwrap(), read.source)
+        };
+        let most = Some(3);
+        let known = CorpusChoice { trained_on, most, part: None };
+        assert_eq!(part(known.clone()), (EvalPart::Test, "the test part of it".to_owned()));
+        let asked = CorpusChoice { part: Some(EvalPart::All), ..known };
+        assert_eq!(part(asked), (EvalPart::All, "it".to_owned()));
+        assert_eq!(part(CorpusChoice { most, ..CorpusChoice::default() }).0, EvalPart::All);
+    }
+
+    #[test]
+    fn a_corpus_without_text_says_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("some.xyz");
+        std::fs::write(&path, "3\nwater\nO 0 0 0\nH 0 0 1\nH 0 1 0\n").unwrap();
+        let files = crate::corpus::Files { inputs: vec![path], options: Default::default() };
+        let read = Molecules::of_corpus(&files, "some.xyz", &CorpusChoice::default(), &Job::default());
+        let error = read.unwrap_err().to_string();
+        assert!(error.contains("none of its 1 conformers has its atoms in the order of a SMILES"), "{error}");
     }
 
     #[test]

@@ -22,10 +22,12 @@ pub struct EvalPlan {
     pub processors: Vec<LpKind>,
     /// Placeholders of those that take one.
     pub placeholders: Vec<PlaceholderChoice>,
-    /// How blocks are written; as the model's recipe says by default, else fixed.
+    /// How blocks are written; without it the model's recipe says so, else the conformers given and its own text.
     pub dialect: AskedDialect,
     /// Texts for each molecule.
-    pub generations: usize,
+    pub generations: Generations,
+    /// Thresholds of coverage, in Å, ascending.
+    pub thresholds: Vec<f64>,
     /// Rows of a batch.
     pub batch: usize,
     /// The sampling preset's name.
@@ -52,6 +54,73 @@ pub struct EvalPlan {
     pub likelihood: bool,
     /// Whether to keep a span for each phase of each step.
     pub trace: bool,
+}
+
+/// How many texts are written for a molecule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Generations {
+    /// As many for each.
+    Each(usize),
+    /// So many times the number of its reference conformers; the field takes two.
+    PerReference(usize),
+}
+
+impl Generations {
+    /// For a molecule with so many references.
+    pub fn of(self, references: usize) -> usize {
+        match self {
+            Generations::Each(texts) => texts,
+            Generations::PerReference(times) => times.saturating_mul(references),
+        }
+    }
+}
+
+impl std::str::FromStr for Generations {
+    type Err = &'static str;
+
+    /// `5`, or `2k`.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (number, kind): (&str, fn(usize) -> Self) = match text.strip_suffix(['k', 'K']) {
+            Some(number) => (number, Generations::PerReference),
+            None => (text, Generations::Each),
+        };
+        let count = number.parse::<u32>().ok().filter(|count| *count > 0);
+        count
+            .map(|count| kind(count as usize))
+            .ok_or("give a number such as 5, or one times the reference conformers of a molecule such as 2k")
+    }
+}
+
+impl std::fmt::Display for Generations {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Generations::Each(texts) => texts.fmt(f),
+            Generations::PerReference(times) => write!(f, "{times}k"),
+        }
+    }
+}
+
+/// Which molecules of a corpus are evaluated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EvalPart {
+    /// All of them.
+    All,
+    /// The tenth that drift's own training never sees ([`Part::Test`](crate::corpus::Part)).
+    Test,
+}
+
+impl EvalPart {
+    /// Both.
+    pub const ALL: [EvalPart; 2] = [EvalPart::All, EvalPart::Test];
+
+    /// As it is written on the command line and in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            EvalPart::All => "all",
+            EvalPart::Test => "test",
+        }
+    }
 }
 
 /// Where a model comes from.
@@ -95,6 +164,23 @@ impl EngineChoice {
         match self {
             EngineChoice::Drift => "drift",
             EngineChoice::CandleTransformers => "candle-transformers",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_texts_are_read_as_they_are_written() {
+        for (text, count) in [("5", Generations::Each(5)), ("2k", Generations::PerReference(2))] {
+            assert_eq!(text.parse(), Ok(count));
+            assert_eq!(count.to_string(), text);
+        }
+        assert_eq!((Generations::Each(5).of(3), Generations::PerReference(2).of(3)), (5, 6));
+        for text in ["", "k", "0", "0k", "-1", "2kk", "1.5k", "99999999999"] {
+            assert!(text.parse::<Generations>().is_err(), "{text}");
         }
     }
 }

@@ -2,9 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::plan::EngineChoice;
+use super::differences::label;
+pub use super::differences::{
+    ComparedFigure, FigureDifference, PairedComparison, Rescued, SpeedMeasure, SpeedRatio,
+};
+use super::plan::{EngineChoice, EvalPart};
+pub use super::worst::WorstText;
+use crate::audit::chemistry::ChemistryReport;
+use crate::audit::coverage::CoverageReport;
 use crate::audit::{DriftHistogram, GeometryReport, SampleCounts};
 use crate::constraint::{LpKind, TextClass};
+use crate::corpus::Skipped;
 use crate::job::Provenance;
 use crate::model::{Room, Synthetic};
 use crate::stats::Interval;
@@ -31,6 +39,9 @@ pub struct EvalReport {
     pub runs: Vec<RunReport>,
     /// Each run against the one without logit processor on the same model, in the paired form.
     pub comparisons: Vec<PairedComparison>,
+    /// The chemistry of the reference conformers, by the method of the runs; none without references.
+    #[serde(default)]
+    pub reference_chemistry: Option<ChemistryReport>,
     /// How likely each model holds the reference conformers, if asked for.
     pub likelihoods: Vec<Likelihood>,
     /// What to do, in words.
@@ -57,8 +68,17 @@ pub struct Protocol {
     pub molecules_from: String,
     /// How many molecules.
     pub molecules: usize,
-    /// Texts for each.
+    /// Texts for each; the most of any molecule where they follow its references.
     pub generations: usize,
+    /// So many texts for each reference conformer of a molecule, if they follow them.
+    #[serde(default)]
+    pub generations_per_reference: Option<usize>,
+    /// Which part of a corpus the molecules are; none of SMILES.
+    #[serde(default)]
+    pub split: Option<EvalPart>,
+    /// What became of the reference conformers.
+    #[serde(default)]
+    pub references: ReferenceCounts,
     /// Rows of a batch.
     pub batch: usize,
     /// The sampling preset's name.
@@ -77,6 +97,73 @@ pub struct Protocol {
     pub prompts_not_in_their_spelling: usize,
     /// Set for random weights: throughput only, the texts mean nothing.
     pub synthetic: Option<Synthetic>,
+}
+
+/// What became of the reference conformers that were given.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ReferenceCounts {
+    /// Where they come from, if not from where the molecules do.
+    pub from: Option<String>,
+    /// Conformers that texts are compared with.
+    pub used: u64,
+    /// Of them, those that had their atoms in another order than the prompt; one that several prompts are of counts for each.
+    pub reordered: u64,
+    /// Conformers whose atoms are not in the order of a SMILES: nobody knows which atom is which.
+    pub without_order: u64,
+    /// Conformers of a prompt's graph with another stereo than the prompt.
+    pub other_stereo: u64,
+    /// Conformers of molecules that are not asked for.
+    pub not_asked_for: u64,
+    /// How many molecules these are, by their texts.
+    pub molecules_not_asked_for: u64,
+    /// Molecules that are asked for and have no reference.
+    pub prompts_without: u64,
+    /// The first conformers without an order or of another stereo, and why.
+    #[serde(default)]
+    pub unused: Vec<Skipped>,
+}
+
+/// Whether a model is known not to have been trained on the molecules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Unseen {
+    /// drift trained it on this very input, of which these molecules are the part that no training sees; or its weights are
+    /// random.
+    Yes,
+    /// drift trained it on this very input, and there are other molecules among these.
+    No,
+    /// Nothing tells.
+    #[default]
+    Unknown,
+}
+
+impl Unseen {
+    /// As records have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Unseen::Yes => "yes",
+            Unseen::No => "no",
+            Unseen::Unknown => "unknown",
+        }
+    }
+}
+
+/// What says how a model writes its numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DialectEvidence {
+    /// The user.
+    Given,
+    /// The model's recipe.
+    Recipe,
+    /// The corpus or the references; the model's own text does not contradict them.
+    Conformers,
+    /// The model's own text; the conformers do not tell.
+    OwnText,
+    /// Both of them.
+    Both,
+    /// Nothing: random weights are run in the fixed dialect.
+    Default,
 }
 
 /// One model under one logit processor.
@@ -102,16 +189,37 @@ pub struct RunReport {
     pub batch: usize,
     /// How decimals are written.
     pub dialect: Dialect,
+    /// What says so; none in records of before this was asked.
+    #[serde(default)]
+    pub dialect_from: Option<DialectEvidence>,
+    /// Whether the molecules are known to be new to the model.
+    #[serde(default)]
+    pub unseen: Unseen,
     /// What became of the texts.
     #[serde(flatten)]
     pub outcome: SampleCounts,
     /// The 95 % interval of the share that passed, over molecules.
     pub passed_interval: Option<Interval>,
+    /// The chemistry of the texts that pass; zeros in records of before this was asked.
+    #[serde(flatten)]
+    pub chemistry: ChemistryReport,
+    /// The texts that break most of its rules.
+    #[serde(default)]
+    pub worst: Vec<WorstText>,
     /// What it took.
     #[serde(flatten)]
     pub cost: Cost,
+    /// What the seconds of `batch_seconds` are.
+    #[serde(default)]
+    pub speed_measure: SpeedMeasure,
+    /// Seconds of generating for as many finished texts as a batch has rows, one after the other; the last for the rest.
+    #[serde(default)]
+    pub batch_seconds: Vec<f64>,
     /// The geometry of texts that passed; none without reference conformers.
     pub geometry: Option<GeometryReport>,
+    /// Coverage and matching as the field prints them; empty without reference conformers.
+    #[serde(flatten)]
+    pub coverage: CoverageReport,
     /// Blocks by drift: FREE tokens of the template less those that the block takes; position templates only.
     pub drift: DriftHistogram,
     /// How likely the model held the tokens that were written.
@@ -268,49 +376,11 @@ pub struct Example {
     pub marks: Vec<[usize; 2]>,
 }
 
-/// A run against the run of the same model without logit processor: same molecules, same random numbers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct PairedComparison {
-    /// The model's name.
-    pub model: String,
-    /// The logit processor.
-    pub lp: LpKind,
-    /// Its placeholder.
-    pub placeholder: Option<String>,
-    /// Texts that passed here less those that passed without.
-    pub passed_difference: i64,
-    /// Texts whose skeleton the model copied exactly without logit processor, every block well formed.
-    pub well_formed_without: u64,
-    /// Of them, texts that came out the same.
-    pub identical: u64,
-    /// Bond-length error less the one without, in Å, over the molecules whose texts passed without; paired.
-    pub bond_error_difference_angstrom: Option<Mean>,
-    /// MAT-P less the one without, in Å, paired in the same way.
-    pub mat_precision_difference_angstrom: Option<Mean>,
-    /// MAT-R less the one without, in Å, paired in the same way.
-    pub mat_recall_difference_angstrom: Option<Mean>,
-    /// Texts per CPU second by those without, so that other work on the machine counts little; by the clock where CPU seconds
-    /// are not known.
-    pub speed_ratio: f64,
-}
-
 impl RunReport {
     /// The logit processor with its placeholder, as people name it: `allowlist 0.0000,0.0000,0.0000`.
     pub fn label(&self) -> String {
         label(self.lp, self.placeholder.as_deref())
     }
-}
-
-impl PairedComparison {
-    /// The logit processor with its placeholder.
-    pub fn label(&self) -> String {
-        label(self.lp, self.placeholder.as_deref())
-    }
-}
-
-/// A logit processor with its placeholder.
-pub(super) fn label(lp: LpKind, placeholder: Option<&str>) -> String {
-    placeholder.map_or_else(|| lp.to_string(), |placeholder| format!("{lp} {placeholder}"))
 }
 
 #[cfg(test)]
@@ -344,5 +414,16 @@ mod tests {
         for room in Room::ALL {
             assert_eq!(serde_json::to_value(room).unwrap(), room.name());
         }
+    }
+
+    #[test]
+    fn a_record_without_the_newer_fields_is_read() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("eval/records");
+        let path = folder.join("2026-11-20-reference-qwen-like/record.json");
+        let read: EvalReport = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+        let run = &read.runs[0];
+        assert_eq!((run.unseen, run.dialect_from, run.coverage.mat_r), (Unseen::Unknown, None, None));
+        assert!(run.batch_seconds.is_empty() && read.comparisons[0].figures.is_empty());
+        assert_eq!((read.protocol.split, read.protocol.references.used), (None, 0));
     }
 }

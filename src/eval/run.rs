@@ -11,7 +11,8 @@ use super::judged::{Judged, Judging, judge_all};
 use super::molecules::Molecule;
 use super::placeholders::NamedPlaceholder;
 use super::plan::EvalPlan;
-use super::record::ClassPlaceholder;
+use super::record::{ClassPlaceholder, SpeedMeasure};
+use super::speed::BatchTimes;
 use super::subject::Subject;
 use crate::constraint::vocabulary::Vocabulary;
 use crate::constraint::{Constraint, LogitProcessor, LpKind};
@@ -49,6 +50,18 @@ impl Run {
     pub(super) fn conformers_per_second(&self) -> f64 {
         self.judged.len() as f64 / self.total_seconds().max(f64::MIN_POSITIVE)
     }
+
+    /// The time of each batch: by the CPU where that is known of all.
+    pub(super) fn pace(&self) -> BatchTimes {
+        let batches = &self.generated.batches;
+        match batches.iter().map(|batch| batch.cpu).collect::<Option<Vec<f64>>>() {
+            Some(seconds) => BatchTimes { measure: SpeedMeasure::Cpu, seconds },
+            None => BatchTimes {
+                measure: SpeedMeasure::Wall,
+                seconds: batches.iter().map(|batch| batch.wall).collect(),
+            },
+        }
+    }
 }
 
 /// Generates for all molecules under one logit processor, and judges the texts.
@@ -80,6 +93,7 @@ pub(super) fn run(
         prompts = prompts_of(plan, tokenizer, subjects, &constraints)?;
     }
     let templates_seconds = begin.elapsed().as_secs_f64();
+    let on_cpu = plan.device.name() == "cpu";
     let options = Options {
         batch: plan.batch,
         sampling: plan.sampling,
@@ -89,10 +103,10 @@ pub(super) fn run(
         watched: closing(processor, checkpoint),
         resampling: None,
         trace: plan.trace,
+        cpu_clock: on_cpu.then_some(cpu_seconds),
     };
     let before = cpu_seconds();
     let generated = checkpoint.engine.generate(&prompts, &options, job)?;
-    let on_cpu = plan.device.name() == "cpu";
     let cpu_seconds = before.zip(cpu_seconds()).map(|(before, after)| after - before).filter(|_| on_cpu);
     let judging = Judging { placeholder, strips_junk: plan.strip_junk, max_atoms: plan.max_atoms };
     let judged = judge_all(checkpoint, subjects, judging, &generated)?;
@@ -124,11 +138,11 @@ fn prompts_of(
     constraints: &[Arc<dyn Constraint>],
 ) -> Result<Vec<Prompt>> {
     let prompt = |(subject, constraint): (&Subject, &Arc<dyn Constraint>)| {
-        let Molecule { smiles, skeleton, .. } = &subject.molecule;
+        let Molecule { smiles, skeleton, conformers, .. } = &subject.molecule;
         let longest = tokenizer.ids(&tagged(&skeleton::fill(skeleton, WIDEST)))?.len();
         Ok(Prompt {
             tokens: tokenizer.prompt_ids(&train::prompt(smiles))?,
-            generations: plan.generations,
+            generations: plan.generations.of(conformers.len()),
             constraint: constraint.clone(),
             most_tokens: plan.max_new_tokens.unwrap_or(longest * 3 / 2 + 16),
             expected_tokens: longest,

@@ -3,15 +3,19 @@
 use rayon::prelude::*;
 
 use super::molecules::Molecule;
+use crate::audit::chemistry::Chemistry;
 use crate::audit::geometry::Topology;
 use crate::audit::{Reference, in_angstrom};
 use crate::error::{Error, Result};
+use crate::text::skeleton::smiles;
 
 /// A molecule with what its texts are judged by.
 pub(super) struct Subject {
     pub molecule: Molecule,
     /// None without reference conformers.
     pub reference: Option<Reference>,
+    /// None of a molecule that RDKit would refuse.
+    pub chemistry: Option<Chemistry>,
 }
 
 impl Subject {
@@ -24,7 +28,8 @@ impl Subject {
     }
 
     fn new(molecule: &Molecule) -> Result<Self> {
-        let mut subject = Subject { molecule: molecule.clone(), reference: None };
+        let chemistry = Chemistry::of(&smiles(&molecule.skeleton)).ok();
+        let mut subject = Subject { molecule: molecule.clone(), reference: None, chemistry };
         if !molecule.conformers.is_empty() {
             let topology = Topology::new(&molecule.skeleton)
                 .map_err(|e| Error::input(&molecule.smiles, e, "leave this molecule out"))?;

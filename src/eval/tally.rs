@@ -1,14 +1,17 @@
 //! From judged texts to the figures of a run.
 
 use super::checkpoint::Checkpoint;
+use super::chemistry::chemistry;
 use super::environment::peak_memory_bytes;
 use super::examples::examples;
-use super::judged::{Judged, by_molecule};
+use super::measured::MeasuredMolecule;
 use super::plan::EvalPlan;
 use super::probabilities::probabilities;
-use super::record::{Cost, RunReport, Seconds};
+use super::record::{Cost, RunReport, Seconds, Unseen};
 use super::run::Run;
+use super::speed::BatchTimes;
 use super::subject::Subject;
+use crate::audit::coverage::{CoverageReport, Deviations};
 use crate::audit::{DriftHistogram, GeometryReport, SampleCounts};
 use crate::stats::interval::{ClusterSums, LEVEL};
 
@@ -18,8 +21,8 @@ pub(super) fn run_report(
     checkpoint: &Checkpoint,
     subjects: &[Subject],
     run: &Run,
+    measured: &[MeasuredMolecule],
 ) -> RunReport {
-    let judged: Vec<&Judged> = run.judged.iter().collect();
     let mut passed = ClusterSums::default();
     for texts in run.judged.chunk_by(|a, b| a.subject == b.subject) {
         passed.add(texts.iter().filter(|judged| judged.passed()).count() as i64, texts.len() as u64);
@@ -32,6 +35,9 @@ pub(super) fn run_report(
         counts.add(&judged.verdict, true);
         drift.merge(&judged.drift);
     }
+    let (chemistry, worst) = chemistry(subjects, &run.judged);
+    let deviations: Vec<&Deviations> = measured.iter().map(|molecule| &molecule.deviations).collect();
+    let BatchTimes { measure: speed_measure, seconds: batch_seconds } = run.pace();
     RunReport {
         lp: run.processor,
         placeholder: run.placeholder.clone(),
@@ -42,21 +48,21 @@ pub(super) fn run_report(
         dtype: plan.device.dtype().as_str().to_owned(),
         batch: plan.batch,
         dialect: checkpoint.dialect,
+        dialect_from: checkpoint.dialect_from,
+        unseen: Unseen::default(),
         outcome: counts,
         passed_interval: passed.share_interval(LEVEL),
+        chemistry,
+        worst,
         cost: cost(run),
-        geometry: geometry(subjects, &judged),
+        speed_measure,
+        batch_seconds,
+        geometry: (!deviations.is_empty()).then(|| GeometryReport::of_deviations(&deviations)),
+        coverage: CoverageReport::of(&deviations, &plan.thresholds),
         drift,
         probabilities: probabilities(checkpoint, run),
         examples: examples(subjects, &run.judged),
     }
-}
-
-/// The geometry of a run; none without reference conformers.
-fn geometry(subjects: &[Subject], judged: &[&Judged]) -> Option<GeometryReport> {
-    let molecules = by_molecule(subjects, judged);
-    let pairs: Vec<_> = molecules.iter().map(|(reference, generated)| (*reference, generated)).collect();
-    (!pairs.is_empty()).then(|| GeometryReport::of(&pairs))
 }
 
 fn cost(run: &Run) -> Cost {

@@ -120,7 +120,7 @@ impl Baseline {
             check_cache_fits(&self.config, bytes, options.batch.min(texts), longest.unwrap_or(0), free)?;
         }
         let mut generated = Generated::default();
-        let mut clock = Clock::new(options.trace);
+        let mut clock = Clock::new(options);
         for group in groups_of_equal_length(prompts, options.batch) {
             let mut run = Group {
                 baseline: self,
@@ -134,8 +134,10 @@ impl Baseline {
                 break;
             }
         }
+        clock.end_batch();
         generated.timing = clock.timing;
         generated.spans = clock.spans;
+        generated.batches = clock.batches;
         Ok(generated)
     }
 }
@@ -164,6 +166,7 @@ impl Group<'_> {
             for row in &mut rows {
                 if let Some(end) = row.as_ref().and_then(|row| row.end) {
                     self.samples.extend(row.take().map(|row| row.finish(end)));
+                    self.clock.finished();
                     job.observer().advance(1);
                 }
             }

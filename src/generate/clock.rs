@@ -4,6 +4,8 @@ use std::time::Instant;
 
 use serde::Serialize;
 
+use super::Options;
+
 /// Seconds.
 pub(super) type Second = f64;
 
@@ -60,19 +62,64 @@ pub struct Span {
     pub rows: usize,
 }
 
+/// What it took to finish as many texts as a batch has rows; the last of a run may be fewer.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct BatchSeconds {
+    /// Seconds of the clock.
+    pub wall: Second,
+    /// CPU seconds, where [`Options::cpu_clock`](super::Options) tells them.
+    pub cpu: Option<Second>,
+}
+
+/// CPU seconds of this process so far, where they are known.
+pub type CpuClock = fn() -> Option<f64>;
+
 /// A stopwatch with one hand per phase.
 pub(super) struct Clock {
     start: Instant,
     last: Instant,
     pub timing: Timing,
     pub spans: Vec<Span>,
+    pub batches: Vec<BatchSeconds>,
     keeps_spans: bool,
+    /// Texts of a batch, and those of the present one that are finished.
+    batch: (usize, usize),
+    began: (Instant, Option<Second>),
+    cpu_clock: Option<CpuClock>,
 }
 
 impl Clock {
-    pub(super) fn new(keeps_spans: bool) -> Self {
+    pub(super) fn new(options: &Options) -> Self {
         let now = Instant::now();
-        Clock { start: now, last: now, timing: Timing::default(), spans: Vec::new(), keeps_spans }
+        Clock {
+            start: now,
+            last: now,
+            timing: Timing::default(),
+            spans: Vec::new(),
+            batches: Vec::new(),
+            keeps_spans: options.trace,
+            batch: (options.batch.max(1), 0),
+            began: (now, options.cpu_clock.and_then(|clock| clock())),
+            cpu_clock: options.cpu_clock,
+        }
+    }
+
+    /// A text is finished.
+    pub(super) fn finished(&mut self) {
+        self.batch.1 += 1;
+        if self.batch.1 == self.batch.0 {
+            self.end_batch();
+        }
+    }
+
+    /// The last batch is over, though it may not be whole.
+    pub(super) fn end_batch(&mut self) {
+        if self.batch.1 > 0 {
+            let (wall, cpu) = (Instant::now(), self.cpu_clock.and_then(|clock| clock()));
+            let spent = self.began.1.zip(cpu).map(|(before, after)| after - before);
+            self.batches.push(BatchSeconds { wall: (wall - self.began.0).as_secs_f64(), cpu: spent });
+            (self.batch.1, self.began) = (0, (wall, cpu));
+        }
     }
 
     /// Books the time since the last call on `phase`.

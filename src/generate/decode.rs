@@ -30,7 +30,7 @@ pub(super) fn generate(
     let longest = prompts.iter().map(|p| (p.tokens.len() + p.most_tokens).min(context)).max().unwrap_or(0);
     let rows = options.batch.min(waiting.len());
     let cache = decoder.cache(rows, longest, options.room)?;
-    let clock = Clock::new(options.trace);
+    let clock = Clock::new(options);
     let mut run = Run {
         decoder,
         prompts,
@@ -45,9 +45,10 @@ pub(super) fn generate(
         clock,
     };
     let interrupted = run.all(job)?;
-    let Run { samples, groups, counts, clock, .. } = run;
-    let (timing, spans, resampled) = (clock.timing, clock.spans, groups.done);
-    Ok(Generated { samples, counts, timing, resampled, spans, interrupted })
+    let Run { samples, groups, counts, mut clock, .. } = run;
+    clock.end_batch();
+    let Clock { timing, spans, batches, .. } = clock;
+    Ok(Generated { samples, counts, timing, resampled: groups.done, spans, batches, interrupted })
 }
 
 /// A forced token before which the logits are wanted.
@@ -339,6 +340,7 @@ impl<'a> Run<'a> {
             };
             let row = self.rows.swap_remove(at);
             self.samples.push(row.finish(end));
+            self.clock.finished();
             self.cache.move_row(self.rows.len(), at)?;
             job.observer().advance(1);
         }

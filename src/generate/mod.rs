@@ -27,7 +27,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 pub use baseline::Baseline;
-pub use clock::{Phase, Span, Timing};
+pub use clock::{BatchSeconds, CpuClock, Phase, Span, Timing};
 pub use presets::Sampling;
 pub use score::Text;
 
@@ -77,6 +77,8 @@ pub struct Options {
     pub resampling: Option<Resampling>,
     /// Whether to keep a [`Span`] for each phase of each step.
     pub trace: bool,
+    /// What tells the CPU seconds of [`BatchSeconds`].
+    pub cpu_clock: Option<CpuClock>,
 }
 
 impl Options {
@@ -131,6 +133,7 @@ impl Default for Options {
             watched: Arc::default(),
             resampling: None,
             trace: false,
+            cpu_clock: None,
         }
     }
 }
@@ -206,6 +209,8 @@ pub struct Generated {
     pub resampled: Vec<Resampled>,
     /// Phases of steps, if asked for.
     pub spans: Vec<Span>,
+    /// The time of one batch of finished texts after the other.
+    pub batches: Vec<BatchSeconds>,
     /// Whether the job was cancelled, so that samples are missing.
     pub interrupted: bool,
 }

@@ -154,6 +154,7 @@ mod tests {
                 coordinates: vec![[0; 3]; blocks],
                 order: AtomOrder::File,
                 written: Written::ANY,
+                id: None,
             };
             let conformers = KEPT_BLOCKS / blocks as u64 + 1 + self.0.fetch_add(1, Ordering::Relaxed);
             for _ in 0..conformers {

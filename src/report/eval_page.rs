@@ -1,12 +1,14 @@
 //! A record of `drift eval` as a page.
 
+use super::chemistry_view::chemistry_section;
 use super::eval_view::{
-    comparison_table, cost_table, fastest, likelihood_table, outcome_table, placeholder_table,
+    comparison_table, cost_table, coverage_table, likelihood_table, outcome_table, placeholder_table,
     probability_table, setting,
 };
 use super::html::{Page, Section};
-use super::plot::{Bar, BarChart, BarValue, Columns, Scale, bars, columns};
+use super::plot::{Bar, BarChart, BarValue, Columns, Curve, Curves, Scale, bars, columns, curves};
 use super::table::Table;
+use crate::audit::coverage::ThresholdCoverage;
 use crate::constraint::LpKind;
 use crate::eval::record::{EvalReport, RunReport};
 use crate::text::Precision;
@@ -17,7 +19,6 @@ pub fn eval_page(report: &EvalReport) -> Page {
     let mut page = Page::new("Generation under logit processors", lead)
         .section("Advice", |section| {
             section.paragraph(&setting(report)).list(&report.advice);
-            section.list(fastest(report));
         })
         .section("What each logit processor costs", |section| {
             section.table(&outcome_table(report));
@@ -32,6 +33,8 @@ pub fn eval_page(report: &EvalReport) -> Page {
                 section.table(&comparison_table(report));
             }
         })
+        .section("Coverage and matching", |section| coverage_section(section, report))
+        .section("Chemistry beside grammar", |section| chemistry_section(section, report))
         .section("Where the time goes", |section| {
             section.table(&cost_table(report));
             section.svg(&time_plot(report), "Share of the wall time of each run.");
@@ -112,6 +115,36 @@ fn time_plot(report: &EvalReport) -> String {
     })
 }
 
+fn coverage_section(section: &mut Section, report: &EvalReport) {
+    let Some(table) = coverage_table(report) else {
+        section.paragraph("There are no reference conformers.");
+        return;
+    };
+    section.table(&table);
+    for run in &report.runs {
+        let sweep = &run.coverage.coverage_sweep;
+        if sweep.is_empty() {
+            continue;
+        }
+        let line = |name: &str, value: fn(&ThresholdCoverage) -> f64| Curve {
+            name: name.to_owned(),
+            points: sweep.iter().map(|found| (found.angstrom, value(found))).collect(),
+        };
+        let plot = curves(&Curves {
+            title: format!("Coverage against the threshold under {}", name(report, run)),
+            x_label: "threshold, Å".to_owned(),
+            y_label: "coverage".to_owned(),
+            curves: vec![
+                line("COV-R, mean", |found| found.cov_r.mean),
+                line("COV-R, median", |found| found.cov_r.median),
+                line("COV-P, mean", |found| found.cov_p.mean),
+                line("COV-P, median", |found| found.cov_p.median),
+            ],
+        });
+        section.heading(&format!("`{}`", name(report, run))).svg(&plot, "");
+    }
+}
+
 fn drift_section(section: &mut Section, report: &EvalReport) {
     section.paragraph(
         "FREE tokens of the template less those that the written block takes, over all blocks. Above zero the template \
@@ -149,8 +182,12 @@ fn method(section: &mut Section, report: &EvalReport) {
          (how many digits that cost nobody knows). Invented: more than {} decimals, or, stripped, a trailing zero."
             .replace("{}", decimals),
         "Bond error: mean absolute difference of bond lengths from their means over the reference conformers. RMSD after \
-         alignment (Kabsch), the least over all renumberings that leave the molecule as it is. COV and MAT as in GeoMol \
-         (Ganea et al. 2021); intervals by bootstrap over molecules."
+         alignment (Kabsch), the least over all renumberings that leave the molecule as it is, as RDKit's GetBestRMS takes it. COV and \
+         MAT as in GeoMol (Ganea et al. 2021), over the texts that pass with the atoms in the order of the prompt; intervals by \
+         bootstrap over molecules."
+            .to_owned(),
+        "Advice: a logit processor is blamed only for what differs from the run without, molecule by molecule, by an interval that is \
+         corrected for the number of rows (Bonferroni; Student's t)."
             .to_owned(),
         "All runs take the same random numbers, keyed by seed, sample and position, so that text which is legal anyway \
          comes out the same under each logit processor."

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::format::{number, percent, rate, seconds, thousands};
+use super::format::{hundredths, number, percent, seconds, thousands};
 use super::table::Table;
 use crate::audit::GeometryReport;
 use crate::constraint::LpKind;
-use crate::eval::record::{EvalReport, PairedComparison, RunReport};
+use crate::eval::record::{EvalReport, PairedComparison, RunReport, Unseen};
 use crate::stats::Interval;
 use crate::stats::bootstrap::Mean;
 
@@ -16,6 +16,7 @@ pub fn outcome_table(report: &EvalReport) -> Table {
     table = model_column(table, report)
         .code("logit processor")
         .number("pass")
+        .number("valid")
         .number("other\nmolecule")
         .number("parse\nfailures")
         .number("no\nEOS")
@@ -35,6 +36,7 @@ pub fn outcome_table(report: &EvalReport) -> Table {
         cells.extend([
             run.label(),
             format!("{} of {}", thousands(outcome.passed), thousands(outcome.samples)),
+            valid(run),
             thousands(outcome.graph_mismatch),
             thousands(outcome.parse_failures),
             thousands(outcome.no_eos),
@@ -49,6 +51,49 @@ pub fn outcome_table(report: &EvalReport) -> Table {
     }
     table.note("Blocks in percent of all blocks; bond error and MAT-P over the texts that pass.");
     table
+}
+
+/// How many texts are valid; none of those that were not checked.
+fn valid(run: &RunReport) -> String {
+    if run.chemistry.checked == 0 && run.outcome.passed > 0 {
+        return "-".to_owned();
+    }
+    thousands(run.chemistry.valid)
+}
+
+/// Coverage and matching as tables of conformer generators have them; none without references.
+pub fn coverage_table(report: &EvalReport) -> Option<Table> {
+    let thresholds = &report.runs.iter().find(|run| !run.coverage.thresholds.is_empty())?.coverage.thresholds;
+    let mut table = Table::new(title(report, "coverage and matching, mean and median over molecules"));
+    table = model_column(table, report).code("logit processor");
+    for threshold in thresholds {
+        let at = hundredths(threshold.angstrom);
+        table = table
+            .number(&format!("COV-R {at} Å\nmean, %"))
+            .number("\nmedian")
+            .number(&format!("COV-P {at} Å\nmean, %"))
+            .number("\nmedian");
+    }
+    table = table.number("MAT-R, Å\nmean").number("\nmedian").number("MAT-P, Å\nmean").number("\nmedian");
+    for run in &report.runs {
+        let mut cells = model_cells(report, &run.model);
+        cells.push(run.label());
+        for found in &run.coverage.thresholds {
+            let shares = [found.cov_r.mean, found.cov_r.median, found.cov_p.mean, found.cov_p.median];
+            cells.extend(shares.map(|share| format!("{:.2}", 100.0 * share)));
+        }
+        for found in [run.coverage.mat_r, run.coverage.mat_p] {
+            let both = found.map_or([None, None], |found| [Some(found.mean), Some(found.median)]);
+            cells.extend(
+                both.map(|value| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.4}"))),
+            );
+        }
+        add(&mut table, run.lp == LpKind::Automaton, cells);
+    }
+    table.note(
+        "A molecule without a text to compare counts 0 in COV and is left out of MAT. RMSD of heavy atoms as RDKit's GetBestRMS.",
+    );
+    Some(table)
 }
 
 /// The placeholder of each class of block; none if no run has classes.
@@ -80,6 +125,9 @@ pub fn comparison_table(report: &EvalReport) -> Table {
         .number("bond error, Å")
         .number("MAT-P, Å")
         .number("MAT-R, Å")
+        .number("rescued\ntexts")
+        .number("their bond\nerror, Å")
+        .number("their\nRMSD, Å")
         .number("speed");
     for pair in &report.comparisons {
         let mut cells = model_cells(report, &pair.model);
@@ -90,13 +138,18 @@ pub fn comparison_table(report: &EvalReport) -> Table {
             difference(pair.bond_error_difference_angstrom),
             difference(pair.mat_precision_difference_angstrom),
             difference(pair.mat_recall_difference_angstrom),
-            format!("{:.2}", pair.speed_ratio),
+            pair.rescued.map_or_else(|| "0".to_owned(), |found| thousands(found.texts)),
+            difference(pair.rescued.and_then(|found| found.bond_error_difference_angstrom)),
+            difference(pair.rescued.and_then(|found| found.nearest_difference_angstrom)),
+            speed(pair),
         ]);
         add(&mut table, pair.lp == LpKind::Automaton, cells);
     }
     table.note(
-        "Differences over the molecules whose texts pass both ways, 95 % bootstrap; same text: of those that are \
-         well formed without; speed: texts per CPU second by those without.",
+        "Differences over the molecules whose texts pass both ways, 95 % bootstrap, each row by itself; same text: of those \
+         that are well formed without. Rescued: texts that pass with the logit processor alone, against texts of the same molecule \
+         that pass both ways. Speed: texts per CPU second by those without. Intervals of rescued texts and of speed hold for all \
+         rows at once (Bonferroni), those of speed are over batches.",
     );
     table
 }
@@ -206,10 +259,13 @@ pub fn setting(report: &EvalReport) -> String {
     let protocol = &report.protocol;
     let devices: Vec<&str> = report.runs.iter().map(|run| &*run.device).collect();
     let mut out = format!(
-        "{} molecules of {}, {} texts each, preset {}, seed {}, batch {}, {} engine on {}",
+        "{} molecules of {}, {}, preset {}, seed {}, batch {}, {} engine on {}",
         thousands(protocol.molecules as u64),
         protocol.molecules_from,
-        protocol.generations,
+        match protocol.generations_per_reference {
+            Some(times) => format!("{times} texts for each reference conformer"),
+            None => format!("{} texts each", protocol.generations),
+        },
         protocol.preset,
         protocol.seed,
         protocol.batch,
@@ -222,6 +278,7 @@ pub fn setting(report: &EvalReport) -> String {
             synthetic.name()
         ));
     }
+    out.push_str(&unseen(report));
     if protocol.strip_junk {
         out.push_str("; junk was taken off numbers before judging");
     }
@@ -232,11 +289,26 @@ pub fn setting(report: &EvalReport) -> String {
     out
 }
 
-/// The speed of the fastest run.
-pub fn fastest(report: &EvalReport) -> Option<String> {
-    let speed = |run: &&RunReport| run.cost.conformers_per_second;
-    let best = report.runs.iter().max_by(|a, b| speed(a).total_cmp(&speed(b)))?;
-    Some(format!("`{}` is fastest: {}.", best.label(), rate(speed(&best), "conformers")))
+/// Whether the molecules are new to the models, by what is known.
+fn unseen(report: &EvalReport) -> String {
+    if report.protocol.synthetic.is_some() {
+        return String::new();
+    }
+    let mut models: Vec<(&str, Unseen)> = report.runs.iter().map(|run| (&*run.model, run.unseen)).collect();
+    models.dedup();
+    let said = |(model, unseen): &(&str, Unseen)| match unseen {
+        Unseen::Yes => format!("; {model} has not seen these molecules in training"),
+        Unseen::No => format!("; {model} has seen some of these molecules in training"),
+        Unseen::Unknown => format!("; whether {model} has seen these molecules in training is not known"),
+    };
+    models.iter().map(said).collect()
+}
+
+/// `1.37 [1.31, 1.43]`.
+fn speed(pair: &PairedComparison) -> String {
+    let Some(speed) = pair.speed else { return format!("{:.2}", pair.speed_ratio) };
+    let interval = speed.interval.map(|Interval { low, high }| format!(" [{low:.2}, {high:.2}]"));
+    format!("{:.2}{}", speed.ratio, interval.unwrap_or_default())
 }
 
 fn same_text(pair: &PairedComparison) -> String {

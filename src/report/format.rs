@@ -15,6 +15,12 @@ pub fn thousands(count: u64) -> String {
     out
 }
 
+/// A count and what it counts: `1 conformer`, `1,000 conformers`. `one` takes an `s` for more.
+pub fn counted(count: u64, one: &str) -> String {
+    let end = if count == 1 { "" } else { "s" };
+    format!("{} {one}{end}", thousands(count))
+}
+
 /// A fraction of 1 as `49.9 %`: one decimal, from 1 % down two significant digits. Only zero is `0 %` and only one is
 /// `100 %`.
 pub fn percent(share: f64) -> String {

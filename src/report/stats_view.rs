@@ -272,6 +272,7 @@ mod tests {
                 coordinates,
                 order: AtomOrder::Smiles,
                 written: Written::ANY,
+                id: None,
             });
         }
         stats.report()

@@ -244,6 +244,7 @@ mod tests {
             coordinates,
             order: AtomOrder::Smiles,
             written: Written::ANY,
+            id: None,
         }
     }
 

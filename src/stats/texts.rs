@@ -132,6 +132,7 @@ mod tests {
             coordinates: vec![[0; 3]; skeleton.matches("<>").count()],
             order: AtomOrder::Smiles,
             written: Written::ANY,
+            id: None,
         }
     }
 

@@ -47,6 +47,18 @@ const WEIGHTS_DALTON: [f64; 118] = [
     293.0, 294.0, 294.0,
 ];
 
+/// Mass numbers of the most common isotopes, as RDKit 2026.09 has them: mol blocks count mass differences from these. For
+/// elements without a stable isotope other tables differ.
+#[rustfmt::skip]
+const MOST_COMMON_ISOTOPES: [u16; 118] = [
+    1, 4, 7, 9, 11, 12, 14, 16, 19, 20, 23, 24, 27, 28, 31, 32, 35, 40, 39, 40, 45, 48, 51, 52, 55, 56, 59, 58,
+    63, 64, 69, 74, 75, 80, 79, 84, 85, 88, 89, 90, 93, 98, 97, 102, 103, 106, 107, 114, 115, 120, 121, 130,
+    127, 132, 133, 138, 139, 140, 141, 142, 145, 152, 153, 158, 159, 164, 165, 166, 169, 174, 175, 180, 181,
+    184, 187, 192, 193, 195, 197, 202, 205, 208, 209, 209, 210, 222, 223, 226, 227, 232, 231, 238, 236, 238,
+    241, 243, 247, 249, 252, 257, 258, 259, 262, 267, 268, 271, 270, 269, 278, 281, 281, 285, 284, 289, 288,
+    293, 292, 294,
+];
+
 /// The atomic number of hydrogen, the one element that is not heavy.
 pub const HYDROGEN: u8 = 1;
 
@@ -61,6 +73,11 @@ pub fn atomic_number(symbol: &str) -> Option<u8> {
 /// The atomic weight of an element in dalton, `None` beyond 1 to 118.
 pub fn weight_dalton(number: u8) -> Option<f64> {
     WEIGHTS_DALTON.get(usize::from(number).checked_sub(1)?).copied()
+}
+
+/// The mass number of an element's most common isotope, `None` beyond 1 to 118.
+pub fn most_common_isotope(number: u8) -> Option<u16> {
+    MOST_COMMON_ISOTOPES.get(usize::from(number).checked_sub(1)?).copied()
 }
 
 #[cfg(test)]
@@ -81,7 +98,10 @@ mod tests {
         for number in 1..=118 {
             let symbol = symbol(number).unwrap();
             assert_eq!(atomic_number(symbol), Some(number));
-            assert!(weight_dalton(number).unwrap() > f64::from(number), "{symbol}");
+            let weight = weight_dalton(number).unwrap();
+            assert!(weight > f64::from(number), "{symbol}");
+            let isotope = f64::from(most_common_isotope(number).unwrap());
+            assert!((isotope - weight).abs() < 4.0, "{symbol}");
         }
         assert_eq!((symbol(0), symbol(119), atomic_number("Q")), (None, None, None));
         assert_eq!((symbol(6), symbol(17), symbol(118)), (Some("C"), Some("Cl"), Some("Og")));

@@ -79,7 +79,7 @@ fn within(smiles: &str, limit: AtomLimit) -> Result<Checked, SmilesError> {
     graph.and_then(|graph| graph.without_hydrogens().checked()).map_err(|problem| refusal(smiles, &problem))
 }
 
-fn refusal(smiles: &str, problem: &SmilesProblem) -> SmilesError {
+pub(super) fn refusal(smiles: &str, problem: &SmilesProblem) -> SmilesError {
     SmilesError { smiles: shown(smiles), reason: problem.to_string() }
 }
 
@@ -106,7 +106,7 @@ pub fn aromatic_atoms(smiles: &str) -> Result<Vec<bool>, SmilesError> {
 }
 
 /// A molecule as `smiles-rs` has it, without stereo and mass numbers; an error names `smiles`.
-fn plain(smiles: &str, molecule: &Checked) -> Result<Smiles, SmilesError> {
+pub(super) fn plain(smiles: &str, molecule: &Checked) -> Result<Smiles, SmilesError> {
     match parse(&molecule.spelled()) {
         Ok(graph) => Ok(graph.non_isomeric()),
         Err(error) => Err(SmilesError { smiles: shown(smiles), ..error }),

@@ -4,7 +4,8 @@
 //!   [`write()`] is the inverse.
 //! - [`block`] is the grammar of what stands between `<` and `>`, [`number`] of the numbers in it, in every [`Dialect`].
 //! - [`elements`] are symbols and numbers, [`number`] holds the fixed-point arithmetic of coordinates, [`skeleton`] what can be done without coordinates,
-//!   [`graph`] the comparison of molecular graphs, [`smiles`] the reading of SMILES as RDKit reads them.
+//!   [`graph`] the comparison of molecular graphs, [`smiles`] the reading of SMILES as RDKit reads them,
+//!   [`shape`] what their shape depends on.
 //!
 //! The format is that of 3DMolGen: heavy atoms only, bare atoms bracketed, decimals (four, by default)
 //! truncated toward zero.
@@ -16,6 +17,9 @@ pub mod enriched;
 pub mod graph;
 pub mod molecule;
 pub mod number;
+
+pub mod perceived;
+pub mod shape;
 pub mod skeleton;
 pub mod smiles;
 pub mod spelling;

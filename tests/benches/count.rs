@@ -186,6 +186,7 @@ fn generate(patterns: &[(std::sync::Arc<str>, std::sync::Arc<str>)], seed: u64) 
             coordinates: (0..blocks).map(|_| block()).collect(),
             order: AtomOrder::Smiles,
             written: Written { fixed: true, stripped: false },
+            id: None,
         }
     };
     (0..1_000).map(conformer).collect()

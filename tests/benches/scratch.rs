@@ -79,6 +79,7 @@ fn own(bodies: &[String], vocab_size: usize) -> anyhow::Result<Tokenizer> {
                 coordinates: parsed.coordinates,
                 order: AtomOrder::Smiles,
                 written: parsed.written,
+                id: None,
             })
         })
         .collect::<Result<_, text::TextError>>()?;

@@ -17,7 +17,8 @@ pub(crate) fn collect(
 ) -> Result<(Vec<Conformer>, Vec<Skipped>)> {
     let (mut conformers, mut skipped) = (Vec::new(), Vec::new());
     let job = Job::default();
-    read(Context { options: ReadOptions::default(), job: &job }, &mut |batch| {
+    let options = ReadOptions::default();
+    read(Context { options: &options, job: &job }, &mut |batch| {
         conformers.extend(batch.conformers);
         skipped.extend(batch.skipped);
         Ok(())

@@ -170,6 +170,7 @@ fn store_mutants_lose_nothing_in_silence() {
             coordinates,
             order: AtomOrder::Smiles,
             written: Written { fixed: true, stripped: false },
+            id: None,
         };
         writer.push(&[conformer]).unwrap();
     }

@@ -30,7 +30,7 @@ impl Conformers for First {
         Embedded::default().read(job, &mut |mut batch| {
             batch.conformers.truncate(left);
             left -= batch.conformers.len();
-            emit(Batch { conformers: batch.conformers, skipped: Vec::new() })
+            emit(Batch { conformers: batch.conformers, ..Batch::default() })
         })
     }
 }

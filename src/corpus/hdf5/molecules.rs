@@ -9,8 +9,9 @@ use rust_hdf5::{H5Dataset, Hdf5Error};
 use super::Container;
 use super::structure::{Kind, Structure};
 use crate::corpus::atoms::Atoms;
-use crate::corpus::collect::Collector;
-use crate::corpus::{Conformer, Context, Emit};
+use crate::corpus::collect::{Collector, Finished};
+use crate::corpus::labels::Labels;
+use crate::corpus::{Context, Emit};
 use crate::error::{Error, Result};
 
 /// Å in one bohr (CODATA 2018).
@@ -123,7 +124,11 @@ enum Float {
 
 /// What a group holds.
 struct Group {
+    /// The SMILES, else the path.
     molecule: Arc<str>,
+    has_smiles: bool,
+    /// The path without its last `/`.
+    title: String,
     numbers: Vec<u8>,
     coordinates: H5Dataset,
     /// Of the coordinates.
@@ -187,9 +192,12 @@ impl Reader<'_, '_> {
             other => return Ok(Err(format!("`{dataset}` holds {other}, not floats of 4 or 8 bytes"))),
         };
         let angstrom = self.unit(&coordinates, dataset)?.unwrap_or(angstrom);
-        let molecule = self.title(smiles)?.unwrap_or_else(|| path.trim_end_matches('/').into());
+        let smiles = self.smiles(smiles)?;
+        let has_smiles = smiles.is_some();
+        let title = path.trim_end_matches('/').to_owned();
+        let molecule = smiles.unwrap_or_else(|| title.as_str().into());
         let path = dataset.to_owned();
-        Ok(Ok(Group { molecule, numbers, coordinates, path, conformers, float, angstrom }))
+        Ok(Ok(Group { molecule, has_smiles, title, numbers, coordinates, path, conformers, float, angstrom }))
     }
 
     /// The atomic numbers; the inner error is why the group is skipped.
@@ -232,7 +240,7 @@ impl Reader<'_, '_> {
     }
 
     /// The SMILES of a group, if it is a dataset of one string.
-    fn title(&self, path: Option<String>) -> Result<Option<Arc<str>>> {
+    fn smiles(&self, path: Option<String>) -> Result<Option<Arc<str>>> {
         let Some(path) = path else { return Ok(None) };
         let dataset = self.container.open(&path)?;
         if dataset.is_null() || dataset.total_elements() != 1 {
@@ -260,7 +268,7 @@ impl Reader<'_, '_> {
         values.map_err(|e| self.container.unreadable(&e))
     }
 
-    fn conformer(&mut self, group: &Group, positions: &[f64]) -> Result<Conformer, String> {
+    fn conformer(&mut self, group: &Group, positions: &[f64]) -> Result<Finished, String> {
         self.atoms.clear();
         for (&number, xyz) in group.numbers.iter().zip(positions.chunks_exact(3)) {
             let xyz = [xyz[0], xyz[1], xyz[2]];
@@ -270,6 +278,8 @@ impl Reader<'_, '_> {
                 _ => self.atoms.push_f64(number, xyz.map(|x| x * group.angstrom)),
             }?;
         }
-        self.atoms.finish(group.molecule.clone())
+        let key = group.has_smiles.then_some(&*group.molecule);
+        let labels = Labels { key, title: Some(&group.title), ..Labels::new(&group.molecule) };
+        self.atoms.finish(&labels)
     }
 }

@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use super::atoms::Atoms;
 use super::collect::Collector;
+use super::labels::Labels;
 use super::{Context, Emit, Source};
 use crate::error::Result;
 use pull::{Header, Pull};
@@ -111,7 +112,8 @@ impl Geom<'_, '_> {
             }
             let outcome = self.conformer()?;
             let (number, molecule) = (self.number, &self.molecule);
-            let conformer = outcome.and_then(|()| self.atoms.finish(molecule.clone()));
+            let labels = Labels { key: Some(molecule), ..Labels::new(molecule) };
+            let conformer = outcome.and_then(|()| self.atoms.finish(&labels));
             self.out.push(conformer, || format!("{}, conformer {index}", record(number, molecule)))?;
         }
         Ok(())

@@ -1,4 +1,6 @@
 use super::*;
+use crate::text::molecule::{Structure, StructureAtom};
+use crate::text::smiles::Order;
 
 /// The head of a molecule of this version and size.
 fn head(version: Version, atoms: i32, bonds: i32) -> Vec<u8> {
@@ -102,4 +104,25 @@ fn more_than_255_bonds_make_indices_wide_from_16_4_on() {
     };
     assert_eq!(parse(&narrow((16, 3, 0))).unwrap().bonds.len(), 256);
     assert!(parse(&narrow((16, 4, 0))).is_err());
+}
+
+#[test]
+fn a_molecule_is_a_structure() {
+    // [13CH2-] with a radical, no implied hydrogens and a query; N with an isotope that none has.
+    let query = [tag::BEGIN_QUERY, 0, 0, 0, 0, tag::QUERY_AND, tag::QUERY_NUM_CHILDREN, 0, tag::END_QUERY];
+    let mask = (1_i32 << 1 | 1 << 4 | 1 << 7 | 1 << 8).to_le_bytes();
+    let first = [&[6, 1 << 5 | 1 << 4][..], &mask, &[0xff, 2, 1, 13, 0, 0, 0], &query].concat();
+    let second = [&[7, 0][..], &(1_i32 << 8).to_le_bytes(), &100_000u32.to_le_bytes()].concat();
+    let third = [8u8, 0, 0, 0, 0, 0];
+    let bonds = [tag::BEGIN_BOND, 0, 1, 1 << 3, 4, 1, 2, 1 << 3, 21];
+    let bytes =
+        [&head((16, 4, 0), 3, 2)[..], &[tag::BEGIN_ATOM], &first, &second, &third, &bonds, EMPTY_TAIL]
+            .concat();
+    let structure = Structure::from(&parse(&bytes).unwrap());
+    let carbon =
+        StructureAtom { element: 6, charge: -1, isotope: 13, hydrogens: 2, no_implied: true, radicals: 1 };
+    let nitrogen = StructureAtom { element: 7, isotope: u16::MAX, ..StructureAtom::default() };
+    let oxygen = StructureAtom { element: 8, ..StructureAtom::default() };
+    assert_eq!(structure.atoms, [carbon, nitrogen, oxygen]);
+    assert_eq!(structure.bonds, [([0, 1], Order::Quadruple), ([1, 2], Order::Any)]);
 }

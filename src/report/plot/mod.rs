@@ -7,14 +7,18 @@
 
 mod bars;
 mod columns;
+mod curves;
 mod frame;
 mod lines;
+mod molecule;
 pub mod palette;
 mod points;
 mod scatter;
 
 pub use bars::{Bar, BarChart, BarValue, Scale, bars};
 pub use columns::{Columns, columns};
+pub use curves::{Curve, Curves, curves};
 pub use lines::{Line, Lines, lines};
+pub use molecule::{MoleculePicture, molecule};
 pub use points::{Points, points};
 pub use scatter::{Scatter, ScatterPoint, scatter};

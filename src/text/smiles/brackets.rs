@@ -1,7 +1,7 @@
 //! Atoms in brackets: `[13C@@H2+:5]`.
 
-use super::Atom;
 use super::elements::of_symbol;
+use super::{Atom, Chirality};
 
 /// Aromatic symbols, two letters first.
 const AROMATIC: [(&str, u8); 10] = [
@@ -17,8 +17,8 @@ const AROMATIC: [(&str, u8); 10] = [
     ("s", 16),
 ];
 
-/// Classes of chirality behind `@`.
-const CLASSES: [&str; 5] = ["TH", "AL", "SQ", "BP", "OH"];
+/// Classes of chirality behind `@` that RDKit knows.
+const CLASSES: [&str; 5] = ["TH", "AL", "SP", "TB", "OH"];
 
 struct Reader<'t> {
     text: &'t [u8],
@@ -32,7 +32,7 @@ pub(super) fn bracket(text: &[u8]) -> Result<(Atom, usize), &'static str> {
     let mut atom = reader.element().ok_or("no element in brackets")?;
     atom.isotope = isotope.unwrap_or(0);
     if atom.element != 1 || !atom.bracket {
-        atom.chiral = reader.chirality()?;
+        atom.chirality = reader.chirality()?;
     }
     atom.bracket = true;
     if reader.take("H") {
@@ -75,7 +75,7 @@ impl Reader<'_> {
             hydrogens: 0,
             bracket: element == 1,
             aromatic,
-            chiral: false,
+            chirality: None,
             map: 0,
         };
         if self.take("*") {
@@ -102,12 +102,22 @@ impl Reader<'_> {
         None
     }
 
-    fn chirality(&mut self) -> Result<bool, &'static str> {
-        let chiral = self.take("@");
-        if chiral && !self.take("@") && CLASSES.iter().any(|class| self.take(class)) {
-            self.number()?;
+    fn chirality(&mut self) -> Result<Option<Chirality>, &'static str> {
+        if !self.take("@") {
+            return Ok(None);
         }
-        Ok(chiral)
+        if self.take("@") {
+            return Ok(Some(Chirality::Clockwise));
+        }
+        let Some(class) = CLASSES.iter().find(|class| self.take(class)) else {
+            return Ok(Some(Chirality::Counterclockwise));
+        };
+        let number = self.number()?;
+        Ok(Some(match (*class, number) {
+            ("TH", Some(1)) => Chirality::Counterclockwise,
+            ("TH", Some(2)) => Chirality::Clockwise,
+            _ => Chirality::Other,
+        }))
     }
 
     /// `+`, `++`, `+2`, and the same with `-`.

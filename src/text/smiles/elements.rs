@@ -10,7 +10,7 @@ pub(super) fn symbol(element: u8) -> &'static str {
 }
 
 /// The valences that an element takes, the default one first; a last -1 stands for any higher one.
-pub(super) fn valences(element: u8) -> &'static [i32] {
+pub(in crate::text) fn valences(element: u8) -> &'static [i32] {
     match element {
         1 | 9 | 17 | 35 | 55 | 87 => &[1],
         2 | 10 | 18 | 36 | 86 => &[0],

@@ -6,12 +6,11 @@ impl Graph {
     /// The graph without hydrogen atoms that a count says as well: those with one bond, to an element other than hydrogen, that
     /// have neither a mass number nor a charge and fix no double bond's stereo.
     pub fn without_hydrogens(&self) -> Graph {
-        let neighbours = self.neighbours();
-        let removed: Vec<bool> =
-            (0..self.atoms.len()).map(|atom| self.is_needless(atom, &neighbours)).collect();
+        let removed = self.needless_hydrogens();
         if !removed.contains(&true) {
             return self.clone();
         }
+        let neighbours = self.neighbours();
         let mut graph = Graph::default();
         let mut places = vec![usize::MAX; self.atoms.len()];
         for (at, atom) in self.atoms.iter().enumerate().filter(|(at, _)| !removed[*at]) {
@@ -28,6 +27,12 @@ impl Graph {
         graph
     }
 
+    /// By atom, whether it is a hydrogen that [`without_hydrogens`](Self::without_hydrogens) leaves out.
+    pub fn needless_hydrogens(&self) -> Vec<bool> {
+        let neighbours = self.neighbours();
+        (0..self.atoms.len()).map(|atom| self.is_needless(atom, &neighbours)).collect()
+    }
+
     /// The atoms whose brackets say no more than the bare symbol: `[OH]` of an alcohol, `[C]` never.
     pub(in crate::text) fn implied_brackets(&self) -> impl Iterator<Item = usize> {
         let neighbours = self.neighbours();
@@ -37,7 +42,7 @@ impl Graph {
 
     fn is_implied(&mut self, at: usize, neighbours: &[Vec<usize>]) -> bool {
         let atom = self.atoms[at];
-        let plain = (atom.charge, atom.isotope, atom.map, atom.chiral) == (0, 0, 0, false);
+        let plain = (atom.charge, atom.isotope, atom.map, atom.chirality) == (0, 0, 0, None);
         let organic = matches!(atom.element, 5..=9 | 15..=17 | 35 | 53);
         if !atom.bracket || !plain || !organic || self.has_metal(at, neighbours) {
             return false;
@@ -62,7 +67,7 @@ impl Graph {
         atom.element == 1
             && (atom.isotope, atom.charge, atom.hydrogens) == (0, 0, 0)
             && !matches!(self.atoms[heavy].element, 0 | 1)
-            && !(self.bonds[bond].directed && self.fixes_stereo(heavy, bond, neighbours))
+            && !(self.bonds[bond].direction.is_some() && self.fixes_stereo(heavy, bond, neighbours))
     }
 
     /// Whether `bond` is the only one beside a double bond on this side, and the other side has a direction too.
@@ -71,6 +76,6 @@ impl Graph {
         let double = if a == bond { b } else { a };
         let far = self.bonds[double].other(heavy);
         self.bonds[double].order == Order::Double
-            && neighbours[far].iter().any(|bond| self.bonds[*bond].directed)
+            && neighbours[far].iter().any(|bond| self.bonds[*bond].direction.is_some())
     }
 }

@@ -1,6 +1,6 @@
 //! How large a molecule may be, asked of its text before anything is made of it.
 //!
-//! Canonical forms take time and memory that grow with the square of the atoms, and perception a stack that grows with
+//! Canonical forms take time and memory that grow with the square of the atoms, and shape a stack that grows with
 //! them. Generated text may hold any number of atoms; the molecules that it is compared with are far below the limit.
 
 use super::SmilesProblem;

@@ -2,7 +2,7 @@
 //!
 //! [`Graph::parse`] takes the grammar of RDKit's parser, which is stricter than OpenSMILES in some places (`C(1CC1)`, `C()C`)
 //! and laxer in others (`C%(5)CC5`). [`Graph::checked`] does what its sanitisation does before aromaticity is perceived:
-//! charges of nitro groups and their like, valences, Kekulé structures. Stereo is read over. `docs/audit.md` says what is not
+//! charges of nitro groups and their like, valences, Kekulé structures. Stereo is kept as it is written. `docs/audit.md` says what is not
 //! covered.
 
 mod brackets;
@@ -15,6 +15,7 @@ mod parse;
 mod spelled;
 mod valence;
 
+pub(in crate::text) use elements::valences;
 pub use limit::{AtomLimit, MAX_HEAVY_ATOMS};
 pub use valence::Checked;
 
@@ -33,10 +34,41 @@ pub struct Atom {
     pub bracket: bool,
     /// Whether it is written in small letters.
     pub aromatic: bool,
-    /// Whether it is written with `@`.
-    pub chiral: bool,
+    /// What is written behind `@`.
+    pub chirality: Option<Chirality>,
     /// The number of an atom map; 0 if none is written.
     pub map: u32,
+}
+
+/// How the neighbours of an atom lie, in the order of the text, an implied hydrogen right behind what stands before the atom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Chirality {
+    /// `@`: from the first neighbour the others are seen counterclockwise.
+    Counterclockwise,
+    /// `@@`: clockwise.
+    Clockwise,
+    /// A class other than tetrahedra, `@SP1`.
+    Other,
+}
+
+/// The direction of a bond beside a double bond.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// `/`: the second atom of [`Bond::atoms`] lies above the first.
+    Up,
+    /// `\`: it lies below.
+    Down,
+}
+
+impl Direction {
+    /// As seen from the other end.
+    #[must_use]
+    pub fn reversed(self) -> Self {
+        match self {
+            Direction::Up => Direction::Down,
+            Direction::Down => Direction::Up,
+        }
+    }
 }
 
 /// What a bond is.
@@ -65,8 +97,8 @@ pub struct Bond {
     pub atoms: [usize; 2],
     /// What it is.
     pub order: Order,
-    /// Whether it is written `/` or `\`.
-    pub directed: bool,
+    /// `/` or `\`, if it is written.
+    pub direction: Option<Direction>,
     /// Whether its symbol is written.
     pub explicit: bool,
 }
@@ -110,6 +142,11 @@ pub struct Graph {
     pub atoms: Vec<Atom>,
     /// Bonds, each once.
     pub bonds: Vec<Bond>,
+    /// The bonds of each atom, as places in `bonds`, in the order in which the text has them: a ring bond stands where its number
+    /// does. Empty for a graph that is not as it was written.
+    pub written: Vec<Vec<usize>>,
+    /// By atom, whether it begins the text or a part behind `.`; likewise.
+    pub starts: Vec<bool>,
 }
 
 impl Graph {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Atom, Bond, Graph, Order, SmilesProblem};
+use super::{Atom, Bond, Direction, Graph, Order, SmilesProblem};
 
 /// The organic subset, two letters first.
 const BARE: [(&str, u8, bool); 17] = [
@@ -31,7 +31,7 @@ enum Symbol {
     /// The order is as written.
     Is(Order),
     /// `/` or `\`: single or aromatic.
-    Directed,
+    Directed(Direction),
     /// `<-`: dative, toward the atom before.
     Backward,
 }
@@ -40,6 +40,8 @@ enum Symbol {
 struct Open {
     atom: usize,
     symbol: Option<Symbol>,
+    /// The place of the bond among those of the atom.
+    place: usize,
 }
 
 /// What stands before the place that is read.
@@ -174,25 +176,34 @@ impl<'t> Parser<'t> {
         };
         let new = self.graph.atoms.len();
         self.graph.atoms.push(atom);
+        self.graph.written.push(Vec::new());
+        self.graph.starts.push(self.active.is_none());
         self.first_bonds.push(self.graph.bonds.len());
         if let Some(active) = self.active {
-            self.join(active, new, symbol);
+            let bond = self.join(active, new, symbol);
+            self.graph.written[active].push(bond);
+            self.graph.written[new].push(bond);
         }
         self.active = Some(new);
         self.pass(length, Before::Complete)
     }
 
-    /// Adds the bond between an atom and a later one.
-    fn join(&mut self, first: usize, second: usize, symbol: Option<Symbol>) {
+    /// Adds the bond between an atom and a later one; gives its place.
+    fn join(&mut self, first: usize, second: usize, symbol: Option<Symbol>) -> usize {
         let aromatic = self.graph.atoms[first].aromatic && self.graph.atoms[second].aromatic;
         let implied = if aromatic { Order::Aromatic } else { Order::Single };
         let (atoms, order) = match symbol {
-            None | Some(Symbol::Directed) => ([first, second], implied),
+            None | Some(Symbol::Directed(_)) => ([first, second], implied),
             Some(Symbol::Is(order)) => ([first, second], order),
             Some(Symbol::Backward) => ([second, first], Order::Dative),
         };
-        let directed = symbol == Some(Symbol::Directed);
-        self.graph.bonds.push(Bond { atoms, order, directed, explicit: symbol.is_some() && !directed });
+        let direction = match symbol {
+            Some(Symbol::Directed(direction)) => Some(direction),
+            _ => None,
+        };
+        let explicit = symbol.is_some() && direction.is_none();
+        self.graph.bonds.push(Bond { atoms, order, direction, explicit });
+        self.graph.bonds.len() - 1
     }
 
     fn ring(&mut self) -> Result<(), SmilesProblem> {
@@ -208,7 +219,12 @@ impl<'t> Parser<'t> {
             return self.error("ring number without an atom before it");
         };
         match self.rings.remove(&number) {
-            None => _ = self.rings.insert(number, Open { atom: active, symbol }),
+            None => {
+                let place = self.graph.written[active].len();
+                // Until the other end is there.
+                self.graph.written[active].push(usize::MAX);
+                self.rings.insert(number, Open { atom: active, symbol, place });
+            }
             Some(open) => self.close(&open, active, symbol)?,
         }
         self.pass(length, Before::Complete)
@@ -225,15 +241,18 @@ impl<'t> Parser<'t> {
         let symbol = match (open.symbol, symbol) {
             (Some(Symbol::Is(order)), _) => Some(Symbol::Is(order)),
             (_, Some(Symbol::Is(order))) => Some(Symbol::Is(order)),
+            (None, Some(Symbol::Directed(direction))) => Some(Symbol::Directed(direction.reversed())),
             (a, b) => a.or(b),
         };
-        self.join(open.atom, atom, symbol);
+        let bond = self.join(open.atom, atom, symbol);
+        self.graph.written[open.atom][open.place] = bond;
+        self.graph.written[atom].push(bond);
         Ok(())
     }
 }
 
 fn bare(element: u8, aromatic: bool) -> Atom {
-    Atom { element, isotope: 0, charge: 0, hydrogens: 0, bracket: false, aromatic, chiral: false, map: 0 }
+    Atom { element, isotope: 0, charge: 0, hydrogens: 0, bracket: false, aromatic, chirality: None, map: 0 }
 }
 
 /// The bond symbol that a text begins with, and its length.
@@ -248,9 +267,9 @@ fn symbol(text: &[u8]) -> Option<(Symbol, usize)> {
         b'$' => (Symbol::Is(Order::Quadruple), 1),
         b':' => (Symbol::Is(Order::Aromatic), 1),
         b'~' => (Symbol::Is(Order::Any), 1),
-        b'/' => (Symbol::Directed, 1),
-        b'\\' if two == Some(b'\\') => (Symbol::Directed, 2),
-        b'\\' => (Symbol::Directed, 1),
+        b'/' => (Symbol::Directed(Direction::Up), 1),
+        b'\\' if two == Some(b'\\') => (Symbol::Directed(Direction::Down), 2),
+        b'\\' => (Symbol::Directed(Direction::Down), 1),
         _ => return None,
     })
 }

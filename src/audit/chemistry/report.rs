@@ -1,0 +1,226 @@
+//! Chemistry over conformers: counts, and shares with their intervals over molecules.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::finding::{ChemistryRule, ConformerChemistry};
+use crate::stats::interval::{ClusterSums, Interval, LEVEL};
+
+/// What was found in some conformers. Of texts those are checked that pass with their atoms in the order of the prompt; of
+/// references all.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ChemistryReport {
+    /// Conformers that were checked.
+    pub checked: u64,
+    /// Stereocentres that the prompts of these mark.
+    pub stereocentres: u64,
+    /// Of them, those with the handedness that is marked.
+    pub stereocentres_right: u64,
+    /// Double bonds that the prompts of these mark.
+    pub double_bonds: u64,
+    /// Of them, those with their neighbours on the sides that are marked.
+    pub double_bonds_right: u64,
+    /// Conformers with two atoms, three or more bonds apart, too near.
+    pub clashing: u64,
+    /// Conformers with a bond too short or too long.
+    pub bad_bonds: u64,
+    /// Conformers with a wrong angle.
+    pub bad_angles: u64,
+    /// Conformers with a bent aromatic ring.
+    pub bent_aromatic_rings: u64,
+    /// Conformers with a flat saturated ring of six.
+    pub flat_rings: u64,
+    /// Conformers with a double bond or a trigonal carbon that is not flat.
+    pub bent_double_bonds: u64,
+    /// Conformers that fall apart.
+    pub fragmented: u64,
+    /// Conformers without any of these.
+    pub valid_geometry: u64,
+    /// Of them, those with every stereocentre and double bond as the prompt marks it.
+    pub valid: u64,
+    /// Conformers with every z within [`FLAT_ANGSTROM`](super::FLAT_ANGSTROM) of 0.
+    pub flat: u64,
+    /// Conformers in one plane, wherever it lies.
+    pub planar: u64,
+    /// Atoms of the conformers.
+    pub checked_blocks: u64,
+    /// Of them, those whose z is 0 to the last digit.
+    pub zero_z: u64,
+    /// The 95 % intervals of the shares, over molecules; no entry where there is no share.
+    pub chemistry_intervals: BTreeMap<ChemistryFigure, Interval>,
+}
+
+/// A count of [`ChemistryReport`] that has a share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs)]
+pub enum ChemistryFigure {
+    StereocentresRight,
+    DoubleBondsRight,
+    Clashing,
+    BadBonds,
+    BadAngles,
+    BentAromaticRings,
+    FlatRings,
+    BentDoubleBonds,
+    Fragmented,
+    ValidGeometry,
+    Valid,
+    Flat,
+    Planar,
+    ZeroZ,
+}
+
+impl ChemistryFigure {
+    /// All of them.
+    pub const ALL: [ChemistryFigure; 14] = [
+        ChemistryFigure::StereocentresRight,
+        ChemistryFigure::DoubleBondsRight,
+        ChemistryFigure::Clashing,
+        ChemistryFigure::BadBonds,
+        ChemistryFigure::BadAngles,
+        ChemistryFigure::BentAromaticRings,
+        ChemistryFigure::FlatRings,
+        ChemistryFigure::BentDoubleBonds,
+        ChemistryFigure::Fragmented,
+        ChemistryFigure::ValidGeometry,
+        ChemistryFigure::Valid,
+        ChemistryFigure::Flat,
+        ChemistryFigure::Planar,
+        ChemistryFigure::ZeroZ,
+    ];
+
+    /// How often one conformer counts, and of how many.
+    fn of(self, conformer: &ConformerChemistry) -> (u64, u64) {
+        let one = |is: bool| (u64::from(is), 1);
+        let breaks = |rule| conformer.breaks(rule);
+        match self {
+            ChemistryFigure::StereocentresRight => (conformer.stereocentres_right, conformer.stereocentres),
+            ChemistryFigure::DoubleBondsRight => (conformer.double_bonds_right, conformer.double_bonds),
+            ChemistryFigure::Clashing => one(breaks(ChemistryRule::Clash)),
+            ChemistryFigure::BadBonds => {
+                one(breaks(ChemistryRule::ShortBond) || breaks(ChemistryRule::LongBond))
+            }
+            ChemistryFigure::BadAngles => one(breaks(ChemistryRule::Angle)),
+            ChemistryFigure::BentAromaticRings => one(breaks(ChemistryRule::AromaticRing)),
+            ChemistryFigure::FlatRings => one(breaks(ChemistryRule::FlatRing)),
+            ChemistryFigure::BentDoubleBonds => {
+                one(breaks(ChemistryRule::BentDoubleBond) || breaks(ChemistryRule::BentCentre))
+            }
+            ChemistryFigure::Fragmented => one(breaks(ChemistryRule::Fragments)),
+            ChemistryFigure::ValidGeometry => one(conformer.has_valid_geometry()),
+            ChemistryFigure::Valid => one(conformer.is_valid()),
+            ChemistryFigure::Flat => one(conformer.flat),
+            ChemistryFigure::Planar => one(conformer.planar),
+            ChemistryFigure::ZeroZ => (conformer.zero_z, conformer.atoms),
+        }
+    }
+
+    /// Whether it is a share of all texts, those that were not checked too, rather than of what was checked.
+    fn is_of_all(self) -> bool {
+        matches!(self, ChemistryFigure::Valid | ChemistryFigure::ValidGeometry)
+    }
+}
+
+/// The conformers of one molecule.
+#[derive(Debug, Clone, Default)]
+pub struct MoleculeChemistry {
+    /// All texts, or references; those that cannot be checked too.
+    pub texts: u64,
+    /// Those that were checked.
+    pub checked: Vec<ConformerChemistry>,
+}
+
+impl ChemistryReport {
+    /// Over molecules.
+    pub fn of<'m>(molecules: impl Iterator<Item = &'m MoleculeChemistry> + Clone) -> Self {
+        let mut report = ChemistryReport::default();
+        let all = molecules.clone().flat_map(|molecule| &molecule.checked);
+        for conformer in all {
+            report.checked += 1;
+            report.stereocentres += conformer.stereocentres;
+            report.double_bonds += conformer.double_bonds;
+            report.checked_blocks += conformer.atoms;
+        }
+        for figure in ChemistryFigure::ALL {
+            let mut sums = ClusterSums::default();
+            for molecule in molecules.clone() {
+                let counts = molecule.checked.iter().map(|conformer| figure.of(conformer));
+                let (count, of) = counts.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+                let of = if figure.is_of_all() { molecule.texts } else { of };
+                sums.add(i64::try_from(count).unwrap_or(i64::MAX), of);
+                *report.field(figure) += count;
+            }
+            if let Some(interval) = sums.share_interval(LEVEL) {
+                report.chemistry_intervals.insert(figure, interval);
+            }
+        }
+        report
+    }
+
+    fn field(&mut self, figure: ChemistryFigure) -> &mut u64 {
+        match figure {
+            ChemistryFigure::StereocentresRight => &mut self.stereocentres_right,
+            ChemistryFigure::DoubleBondsRight => &mut self.double_bonds_right,
+            ChemistryFigure::Clashing => &mut self.clashing,
+            ChemistryFigure::BadBonds => &mut self.bad_bonds,
+            ChemistryFigure::BadAngles => &mut self.bad_angles,
+            ChemistryFigure::BentAromaticRings => &mut self.bent_aromatic_rings,
+            ChemistryFigure::FlatRings => &mut self.flat_rings,
+            ChemistryFigure::BentDoubleBonds => &mut self.bent_double_bonds,
+            ChemistryFigure::Fragmented => &mut self.fragmented,
+            ChemistryFigure::ValidGeometry => &mut self.valid_geometry,
+            ChemistryFigure::Valid => &mut self.valid,
+            ChemistryFigure::Flat => &mut self.flat,
+            ChemistryFigure::Planar => &mut self.planar,
+            ChemistryFigure::ZeroZ => &mut self.zero_z,
+        }
+    }
+
+    /// A count, and of how many it is a share: `texts` of all texts or references.
+    pub fn share(&self, figure: ChemistryFigure, texts: u64) -> (u64, u64) {
+        let count = *self.clone().field(figure);
+        let of = match figure {
+            ChemistryFigure::StereocentresRight => self.stereocentres,
+            ChemistryFigure::DoubleBondsRight => self.double_bonds,
+            ChemistryFigure::ZeroZ => self.checked_blocks,
+            figure if figure.is_of_all() => texts,
+            _ => self.checked,
+        };
+        (count, of)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Chemistry;
+    use super::*;
+
+    #[test]
+    fn counts_and_intervals_over_molecules() {
+        let propane = Chemistry::of("CCCC").unwrap();
+        let straight: Vec<[f64; 3]> =
+            (0..4).map(|i| [1.27 * f64::from(i), if i % 2 == 0 { 0.0 } else { 0.86 }, 0.0]).collect();
+        let mut torn = straight.clone();
+        torn[3] = [9.0, 0.0, 1.0];
+        let one = MoleculeChemistry {
+            texts: 3,
+            checked: [&straight, &torn].iter().filter_map(|points| propane.check(points)).collect(),
+        };
+        let other = MoleculeChemistry { texts: 1, checked: vec![propane.check(&straight).unwrap()] };
+        let report = ChemistryReport::of([&one, &other].into_iter());
+        assert_eq!((report.checked, report.valid, report.valid_geometry), (3, 2, 2));
+        assert_eq!((report.bad_bonds, report.fragmented, report.flat), (1, 1, 2));
+        assert_eq!((report.checked_blocks, report.zero_z, report.stereocentres), (12, 11, 0));
+        assert_eq!(report.share(ChemistryFigure::Valid, 4), (2, 4));
+        assert_eq!(report.share(ChemistryFigure::BadBonds, 4), (1, 3));
+        assert!(!report.chemistry_intervals.contains_key(&ChemistryFigure::StereocentresRight));
+        assert!(report.chemistry_intervals[&ChemistryFigure::Valid].contains(0.5));
+        let json = serde_json::to_value(&report).unwrap();
+        assert_eq!(json["valid"], 2);
+        assert_eq!(serde_json::from_value::<ChemistryReport>(json).unwrap(), report);
+        assert_eq!(ChemistryReport::of(std::iter::empty()), ChemistryReport::default());
+    }
+}

@@ -1,0 +1,175 @@
+//! Coverage and matching over molecules, as tables of conformer generators print them.
+//!
+//! O. Ganea et al., GeoMol, NeurIPS 2021; B. Jing et al., Torsional Diffusion, NeurIPS 2022; Y. Wang et al., Molecular Conformer
+//! Fields, ICML 2024; M. Hassan et al., ET-Flow, NeurIPS 2024. All of them print the mean and the median over molecules. In their
+//! script (`evaluate_confs.py`) a molecule without conformers counts 0 in COV-R and COV-P and is left out of MAT-R and MAT-P.
+
+use serde::{Deserialize, Serialize};
+
+use super::geometry::{Coverage, coverage};
+use crate::stats::bootstrap::Mean;
+use crate::stats::interval::Interval;
+
+/// The seed of bootstrap intervals.
+const SEED: u64 = 0;
+
+/// Thresholds of the sweep, in hundredths of an Å: from 0.05 to 3.
+const SWEEP: std::ops::RangeInclusive<u32> = 1..=60;
+
+/// Between two thresholds of the sweep, in hundredths of an Å.
+const SWEEP_STEP: u32 = 5;
+
+/// What the usable conformers of one molecule are beside its references.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Deviations {
+    /// How many references there are.
+    pub references: usize,
+    /// By usable conformer, its mean bond-length error, in Å; none without bonds.
+    pub bond_errors: Vec<Option<f64>>,
+    /// `[conformer][reference]`, in Å.
+    pub rmsd: Vec<Vec<f64>>,
+}
+
+impl Deviations {
+    /// Coverage at a threshold in Å; none without references.
+    pub fn coverage(&self, threshold_angstrom: f64) -> Option<Coverage> {
+        coverage(&self.rmsd, self.references, threshold_angstrom)
+    }
+
+    /// The mean bond-length error of the conformers, in Å.
+    pub fn bond_length_error(&self) -> Option<f64> {
+        let known: Vec<f64> = self.bond_errors.iter().copied().flatten().collect();
+        (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+    }
+
+    /// By conformer, the least deviation from a reference, in Å.
+    pub fn nearest(&self, conformer: usize) -> Option<f64> {
+        self.rmsd.get(conformer)?.iter().copied().min_by(f64::total_cmp)
+    }
+
+    /// Those of some conformers.
+    #[must_use]
+    pub fn of(&self, conformers: &[usize]) -> Self {
+        Deviations {
+            references: self.references,
+            bond_errors: conformers.iter().map(|at| self.bond_errors[*at]).collect(),
+            rmsd: conformers.iter().map(|at| self.rmsd[*at].clone()).collect(),
+        }
+    }
+}
+
+/// The mean and the median over molecules.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct MeanMedian {
+    /// The mean.
+    pub mean: f64,
+    /// The median.
+    pub median: f64,
+    /// The 95 % interval of the mean, by bootstrap over molecules; not computed for a sweep.
+    #[serde(default)]
+    pub interval: Option<Interval>,
+}
+
+impl MeanMedian {
+    /// Of values, one a molecule; none without values.
+    pub fn of(values: &[f64]) -> Option<Self> {
+        let mean = Mean::of(values, SEED)?;
+        Some(MeanMedian { interval: mean.interval, ..MeanMedian::plain(values)? })
+    }
+
+    fn plain(values: &[f64]) -> Option<Self> {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let upper = *sorted.get(sorted.len() / 2)?;
+        let lower = sorted[(sorted.len() - 1) / 2];
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        Some(MeanMedian { mean, median: f64::midpoint(lower, upper), interval: None })
+    }
+}
+
+/// Coverage at one threshold.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct ThresholdCoverage {
+    /// The threshold, in Å.
+    pub angstrom: f64,
+    /// COV-R; a molecule without a usable conformer counts as 0.
+    pub cov_r: MeanMedian,
+    /// COV-P; likewise.
+    pub cov_p: MeanMedian,
+}
+
+/// The figures that tables of conformer generators print.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct CoverageReport {
+    /// Coverage at the thresholds asked for.
+    #[serde(default)]
+    pub thresholds: Vec<ThresholdCoverage>,
+    /// MAT-R, in Å, over molecules with a usable conformer.
+    #[serde(default)]
+    pub mat_r: Option<MeanMedian>,
+    /// MAT-P, in Å, over molecules with a usable conformer.
+    #[serde(default)]
+    pub mat_p: Option<MeanMedian>,
+    /// Coverage from 0.05 to 3 Å, without intervals.
+    #[serde(default)]
+    pub coverage_sweep: Vec<ThresholdCoverage>,
+}
+
+impl CoverageReport {
+    /// Over molecules with references, each with its usable conformers, which may be none.
+    pub fn of(molecules: &[&Deviations], thresholds_angstrom: &[f64]) -> Self {
+        let at = |angstrom: f64, summary: fn(&[f64]) -> Option<MeanMedian>| {
+            let found: Vec<Coverage> = molecules.iter().filter_map(|one| one.coverage(angstrom)).collect();
+            let recall: Vec<f64> = found.iter().map(|one| one.cov_recall).collect();
+            let precision: Vec<f64> = found.iter().map(|one| one.cov_precision.unwrap_or(0.0)).collect();
+            Some(ThresholdCoverage { angstrom, cov_r: summary(&recall)?, cov_p: summary(&precision)? })
+        };
+        let matching = |figure: fn(&Coverage) -> Option<f64>| {
+            // It does not depend on the threshold.
+            let found = molecules.iter().filter_map(|one| figure(&one.coverage(0.0)?));
+            MeanMedian::of(&found.collect::<Vec<f64>>())
+        };
+        let sweep = SWEEP.map(|step| f64::from(step * SWEEP_STEP) / 100.0);
+        CoverageReport {
+            thresholds: thresholds_angstrom.iter().filter_map(|t| at(*t, MeanMedian::of)).collect(),
+            mat_r: matching(|one| one.mat_recall_angstrom),
+            mat_p: matching(|one| one.mat_precision_angstrom),
+            coverage_sweep: sweep.filter_map(|t| at(t, MeanMedian::plain)).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn molecules_without_a_conformer_count_as_the_field_counts_them() {
+        let one = Deviations {
+            references: 2,
+            bond_errors: vec![Some(0.1), Some(0.3)],
+            rmsd: vec![vec![0.4, 1.0], vec![0.9, 2.0]],
+        };
+        let none = Deviations { references: 3, ..Deviations::default() };
+        let report = CoverageReport::of(&[&one, &none], &[0.5, 1.0]);
+        // Recall of the first is 1/2 then 2/2, precision 1/2 then 2/2; the second counts 0 in both.
+        let means: Vec<(f64, f64)> = report.thresholds.iter().map(|t| (t.cov_r.mean, t.cov_p.mean)).collect();
+        assert_eq!(means, [(0.25, 0.25), (0.5, 0.5)]);
+        // MAT: (0.4 + 1.0) / 2 and (0.4 + 0.9) / 2, of the first alone.
+        assert!((report.mat_r.unwrap().mean - 0.7).abs() < 1e-12);
+        assert!((report.mat_p.unwrap().median - 0.65).abs() < 1e-12);
+        assert_eq!((report.coverage_sweep.len(), report.coverage_sweep[59].angstrom), (60, 3.0));
+        assert_eq!(report.coverage_sweep[0].angstrom, 0.05);
+        assert!((one.bond_length_error().unwrap() - 0.2).abs() < 1e-12);
+        assert_eq!(one.of(&[1]).nearest(0), Some(0.9));
+        assert_eq!(CoverageReport::of(&[], &[0.75]).thresholds, []);
+    }
+
+    #[test]
+    fn medians() {
+        let median = |values: &[f64]| MeanMedian::of(values).map(|found| found.median);
+        assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), Some(2.5));
+        assert_eq!((median(&[7.0]), median(&[])), (Some(7.0), None));
+    }
+}

@@ -1,0 +1,56 @@
+//! The conformers of `--corpus`.
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use super::output::Output;
+use super::skipped;
+use crate::corpus::{Conformers, Embedded, Emit, Files, ReadOptions, ReadSummary, SmilesSource};
+use crate::error::Result;
+use crate::job::Job;
+use crate::text::Reading;
+
+/// The files given, or the embedded corpus; remembers what is to be told of the conformers that came of them.
+pub(super) struct Corpus {
+    inner: Box<dyn Conformers>,
+    summary: Mutex<Option<ReadSummary>>,
+}
+
+impl Corpus {
+    /// The conformers of `inputs`, or of the embedded corpus if there are none.
+    pub(super) fn new(inputs: &[PathBuf], reading: Reading, smiles: SmilesSource) -> Self {
+        let inner: Box<dyn Conformers> = if inputs.is_empty() {
+            Box::new(Embedded { reading })
+        } else {
+            let options = ReadOptions { reading, smiles, ..ReadOptions::default() };
+            Box::new(Files { inputs: inputs.to_vec(), options })
+        };
+        Corpus { inner, summary: Mutex::default() }
+    }
+
+    /// Says how many conformers were taken in the order of their file.
+    pub(super) fn tell(&self, output: &Output) {
+        let Ok(summary) = self.summary.lock() else { return };
+        if let Some(summary) = summary.as_ref().filter(|_| !output.json) {
+            skipped::tell_file_order(summary.in_file_order, &summary.in_file_order_records, output);
+        }
+    }
+}
+
+impl Conformers for Corpus {
+    fn read(&self, job: &Job, emit: &mut Emit<'_>) -> Result<ReadSummary> {
+        let summary = self.inner.read(job, emit)?;
+        if let Ok(mut known) = self.summary.lock() {
+            *known = Some(summary.clone());
+        }
+        Ok(summary)
+    }
+
+    fn can_be_read_again(&self) -> Result<()> {
+        self.inner.can_be_read_again()
+    }
+
+    fn reading(&self) -> Reading {
+        self.inner.reading()
+    }
+}

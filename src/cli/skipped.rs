@@ -1,0 +1,45 @@
+//! What a terminal is told of records that were skipped, or taken without a text.
+
+use super::output::Output;
+use crate::corpus::Skipped;
+use crate::report::format::{counted, thousands};
+
+/// Records that are shown.
+const SHOWN: usize = 10;
+
+/// Says which records were skipped.
+pub(super) fn tell(count: u64, records: &[Skipped], output: &Output) {
+    for Skipped { file, record, reason } in records.iter().take(SHOWN) {
+        output.note(&format!("skipped: {file}: {record}: {reason}"));
+    }
+    if count > SHOWN as u64 {
+        output.note(&format!("skipped: {} records in all; --json lists the first 1,000", thousands(count)));
+    }
+}
+
+/// Says how many conformers have their atoms in the order of the file, and why the first have.
+pub(super) fn tell_file_order(count: u64, records: &[Skipped], output: &Output) {
+    if count == 0 {
+        return;
+    }
+    for Skipped { file, record, reason } in records.iter().take(3) {
+        output.note(&format!("in file order: {file}: {record}: {reason}"));
+    }
+    output.note(&format!(
+        "note: {} taken as a chain of bare atoms in the order of the file: no SMILES is known to be theirs",
+        counted(count, "conformer")
+    ));
+}
+
+/// Says how many conformers have stereo that their SMILES leaves open.
+pub(super) fn tell_open_stereo(count: u64, records: &[Skipped], output: &Output) {
+    for Skipped { file, record, reason } in records.iter().take(3) {
+        output.note(&format!("open stereo: {file}: {record}: {reason}"));
+    }
+    if count > 0 {
+        let count = counted(count, "conformer");
+        output.note(&format!(
+            "note: {count} with stereo that the SMILES leaves open; --open-stereo skip leaves such conformers out"
+        ));
+    }
+}

@@ -1,0 +1,153 @@
+//! What a file says of a molecule besides its atoms and bonds: texts that may be its SMILES, and the names it goes by.
+
+use std::sync::Arc;
+
+/// The data items that hold a SMILES where nobody says which does, best first.
+pub const SMILES_ITEMS: [&str; 3] = ["canonical_smiles", "smiles", "SMILES"];
+
+/// The data items that hold a name.
+const NAME_ITEMS: [&str; 3] = ["id", "name", "_Name"];
+
+/// What [`Items`] keep of a molecule, in bytes; what comes after is passed over.
+const MAX_ITEM_BYTES: usize = 1 << 20;
+
+/// What an item costs beside its text, in bytes.
+const ITEM_COST: usize = 16;
+
+/// Data items of one molecule: names and values, in the order of the file. One buffer serves one molecule after another.
+#[derive(Debug, Default)]
+pub struct Items {
+    text: String,
+    /// Where the name and the value of each end in `text`.
+    ends: Vec<[usize; 2]>,
+}
+
+impl Items {
+    /// Forgets them.
+    pub fn clear(&mut self) {
+        self.text.clear();
+        self.ends.clear();
+    }
+
+    /// Adds one, if there is room for it: they take 1 MiB of a molecule.
+    pub fn push(&mut self, name: &str, value: &str) {
+        let taken = self.text.len() + (self.ends.len() + 1) * ITEM_COST;
+        if taken.saturating_add(name.len()).saturating_add(value.len()) <= MAX_ITEM_BYTES {
+            self.text.push_str(name);
+            let name_end = self.text.len();
+            self.text.push_str(value);
+            self.ends.push([name_end, self.text.len()]);
+        }
+    }
+
+    /// Names and values.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        let starts = std::iter::once(0).chain(self.ends.iter().map(|[_, end]| *end));
+        starts
+            .zip(&self.ends)
+            .map(|(start, &[name_end, end])| (&self.text[start..name_end], &self.text[name_end..end]))
+    }
+
+    /// The first value under a name that is not empty.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.iter().find(|(known, value)| *known == name && !value.is_empty()).map(|(_, value)| value)
+    }
+
+    /// The item that names the molecule by a SMILES, as far as names of items tell.
+    pub fn smiles(&self) -> Option<&str> {
+        SMILES_ITEMS.iter().find_map(|name| self.get(name))
+    }
+}
+
+/// Where a text that may be a molecule's SMILES stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin<'a> {
+    /// The key of a dictionary or its entry for the SMILES, the dataset of a group.
+    Key,
+    /// The data item of this name.
+    Item(&'a str),
+}
+
+/// What a file says of a molecule besides its atoms and bonds.
+#[derive(Debug, Clone, Copy)]
+pub struct Labels<'a> {
+    /// What names the molecule in results where it has no text of its own.
+    pub molecule: &'a Arc<str>,
+    /// The title or comment.
+    pub title: Option<&'a str>,
+    /// The SMILES under which the layout of the file puts the molecule.
+    pub key: Option<&'a str>,
+    /// Data items, where there are any.
+    pub items: Option<&'a Items>,
+    /// The place of the molecule in its file, where that is a name that people would use.
+    pub place: Option<&'a str>,
+}
+
+impl<'a> Labels<'a> {
+    /// Labels of a molecule without any but what names it.
+    pub fn new(molecule: &'a Arc<str>) -> Self {
+        Labels { molecule, title: None, key: None, items: None, place: None }
+    }
+
+    /// The names under which the molecule may stand in a list of SMILES, best first.
+    pub fn names(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        let items = self.items;
+        let named = NAME_ITEMS.into_iter().filter_map(move |name| items.and_then(|items| items.get(name)));
+        self.title.into_iter().chain(named).chain(self.key).chain(self.place)
+    }
+
+    /// The texts that may be its SMILES, best first: the key, then the item `property`; without one, the items that hold a
+    /// SMILES by their name.
+    pub fn smiles<'p>(&self, property: Option<&'p str>) -> impl Iterator<Item = (&'a str, Origin<'p>)> {
+        let items = self.items;
+        let usual = SMILES_ITEMS.into_iter().filter(move |_| property.is_none());
+        let item = move |name: &'p str| Some((items?.get(name)?, Origin::Item(name)));
+        let key = self.key.map(|key| (key, Origin::Key));
+        key.into_iter().chain(property.into_iter().chain(usual).filter_map(item))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_are_bounded_and_the_first_value_counts() {
+        let mut items = Items::default();
+        items.push("a", "");
+        items.push("a", "1");
+        items.push("a", "2");
+        items.push("large", &"x".repeat(MAX_ITEM_BYTES));
+        items.push("b", "3");
+        assert_eq!((items.get("a"), items.get("large"), items.get("b")), (Some("1"), None, Some("3")));
+        for _ in 0..2 * MAX_ITEM_BYTES / ITEM_COST {
+            items.push("", "");
+        }
+        assert!(items.ends.len() * ITEM_COST <= MAX_ITEM_BYTES);
+        items.clear();
+        assert_eq!((items.iter().count(), items.get("a")), (0, None));
+    }
+
+    #[test]
+    fn the_order_of_names_and_of_smiles() {
+        let mut items = Items::default();
+        for (name, value) in [("smiles", "C"), ("SMILES", "N"), ("_Name", "x"), ("id", "y"), ("mine", "O")] {
+            items.push(name, value);
+        }
+        let molecule: Arc<str> = "m".into();
+        let labels = Labels {
+            title: Some("t"),
+            key: Some("S"),
+            items: Some(&items),
+            place: Some("['S'][0]"),
+            ..Labels::new(&molecule)
+        };
+        assert_eq!(labels.names().collect::<Vec<_>>(), ["t", "y", "x", "S", "['S'][0]"]);
+        let usual: Vec<_> = labels.smiles(None).collect();
+        assert_eq!(usual, [("S", Origin::Key), ("C", Origin::Item("smiles")), ("N", Origin::Item("SMILES"))]);
+        let own: Vec<_> = labels.smiles(Some("mine")).collect();
+        assert_eq!(own, [("S", Origin::Key), ("O", Origin::Item("mine"))]);
+        assert_eq!(Labels { key: None, ..labels }.smiles(Some("absent")).count(), 0);
+        assert_eq!(Labels::new(&molecule).names().count(), 0);
+    }
+}
