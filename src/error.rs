@@ -139,6 +139,8 @@ parameters! {
     Range = "range",
     /// Conformers to compare with.
     References = "references",
+    /// Texts that are drawn together and weighted.
+    Resample = "resample",
     /// Whether to go on from a saved state.
     Resume = "resume",
     /// A file of SMILES.

@@ -27,6 +27,7 @@ use crate::report::eval_view::{
     comparison_table, cost_table, coverage_table, likelihood_table, outcome_table, placeholder_table,
     probability_table, setting,
 };
+use crate::report::mask_view::{mask_table, resampling_table};
 use crate::report::trace::chrome_trace;
 use crate::text::smiles::{AtomLimit, MAX_HEAVY_ATOMS};
 
@@ -123,6 +124,11 @@ pub(super) struct Args {
     /// Log how likely the model held each token; costs the whole LM head at each
     #[arg(long)]
     probabilities: bool,
+    /// Draw so many texts of a molecule together, weighted by the probability that the mask left, and resample them at the ends
+    /// of blocks: the model given that its text is legal, where a mask alone is not. Writes at least so many texts for each
+    /// molecule; costs what --probabilities does
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(2..))]
+    resample: Option<u32>,
     /// Also score the reference conformers: nats a conformer, summed over its tokens, so that tokenizers compare
     #[arg(long)]
     likelihood: bool,
@@ -261,7 +267,7 @@ fn plan(args: &Args, job: &Job) -> anyhow::Result<EvalPlan> {
         processors: processors(&args.lp),
         placeholders: args.placeholder.iter().map(|text| placeholder(text, job)).collect::<Result<_, _>>()?,
         dialect: args.blocks.asked(args.dialect.map(Into::into)),
-        generations: args.generations,
+        generations: args.generations.at_least(args.resample.map_or(1, |draws| draws as usize)),
         thresholds: thresholds(&args.threshold),
         batch: args.batch as usize,
         preset: args.preset.clone(),
@@ -274,6 +280,7 @@ fn plan(args: &Args, job: &Job) -> anyhow::Result<EvalPlan> {
         strip_junk: args.strip_junk,
         max_atoms: AtomLimit(args.max_atoms),
         log_probabilities: args.probabilities,
+        resample: args.resample.map(|draws| draws as usize),
         likelihood: args.likelihood,
         trace: args.trace.is_some(),
     })
@@ -385,6 +392,8 @@ fn render(report: &EvalReport, output: &Output) -> String {
     if report.runs.iter().any(|run| !run.probabilities.is_empty()) {
         tables.push(probability_table(report));
     }
+    tables.extend(mask_table(report));
+    tables.extend(resampling_table(report));
     if !report.likelihoods.is_empty() {
         tables.push(likelihood_table(report));
     }

@@ -180,6 +180,7 @@ fn protocol(plan: &EvalPlan, molecules: &Molecules, synthetic: Option<Synthetic>
         kv_cache: plan.room,
         strip_junk: plan.strip_junk,
         prompts_not_in_their_spelling: molecules.foreign_prompts(),
+        resample: plan.resample,
         synthetic,
     }
 }

@@ -18,6 +18,7 @@ mod examples;
 mod figures;
 mod judged;
 mod likelihood;
+pub mod mask_cost;
 mod measured;
 mod molecule_records;
 pub mod molecules;

@@ -6,6 +6,7 @@ use super::differences::label;
 pub use super::differences::{
     ComparedFigure, FigureDifference, PairedComparison, Rescued, SpeedMeasure, SpeedRatio,
 };
+use super::mask_cost::{MaskCost, ResamplingReport};
 use super::plan::{EngineChoice, EvalPart};
 pub use super::worst::WorstText;
 use crate::audit::chemistry::ChemistryReport;
@@ -95,6 +96,9 @@ pub struct Protocol {
     pub strip_junk: bool,
     /// Molecules whose prompt RDKit, and so 3DMolGen's encoder, certainly writes otherwise: their template has another text.
     pub prompts_not_in_their_spelling: usize,
+    /// So many texts of a molecule at most were drawn together, weighted by what the mask left, and resampled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resample: Option<usize>,
     /// Set for random weights: throughput only, the texts mean nothing.
     pub synthetic: Option<Synthetic>,
 }
@@ -224,6 +228,12 @@ pub struct RunReport {
     pub drift: DriftHistogram,
     /// How likely the model held the tokens that were written.
     pub probabilities: Vec<ClassProbability>,
+    /// What the mask left of the model's distribution, where all logits were computed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mask_cost: Option<MaskCost>,
+    /// What resampling by it came to, if asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resampling: Option<ResamplingReport>,
     /// Some of the texts that did not pass or hold junk or lost digits.
     pub examples: Vec<Example>,
 }

@@ -34,6 +34,7 @@ mod properties;
 mod protocol;
 mod readers;
 mod readers_bad;
+mod resample;
 mod rows;
 mod store;
 mod support;
