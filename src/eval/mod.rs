@@ -14,6 +14,7 @@ mod differences;
 mod environment;
 mod evaluate;
 mod events;
+mod example;
 mod examples;
 mod figures;
 mod judged;
