@@ -96,6 +96,7 @@ pub struct Protocol {
     /// Whether junk was taken off numbers before the texts were judged.
     pub strip_junk: bool,
     /// Molecules whose prompt RDKit, and so 3DMolGen's encoder, certainly writes otherwise: their template has another text.
+    #[serde(default)]
     pub prompts_not_in_their_spelling: usize,
     /// So many texts of a molecule at most were drawn together, weighted by what the mask left, and resampled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
