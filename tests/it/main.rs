@@ -16,6 +16,7 @@ mod decimals;
 mod design;
 mod edits;
 mod encode;
+mod encode_formats;
 mod eval;
 mod extended;
 mod generate;
