@@ -19,7 +19,7 @@ use crate::error::escaped;
 pub struct FoundMolecule {
     /// The SMILES that the pickle gives it.
     pub smiles: Option<String>,
-    /// The outermost key on the way to it that is a text, neither the SMILES nor a word of the layout.
+    /// The outermost key on the way to it that is a text, not the SMILES, and no word of the layout such as `conformers`.
     pub name: Option<String>,
     /// The molecule, or why it could not be read.
     pub molecule: Result<RdkitMolecule, RdkitError>,
@@ -30,9 +30,9 @@ pub struct FoundMolecule {
 /// The keys under which a dictionary says which molecule it is about, best first.
 const SMILES_KEYS: [&str; 5] = ["smiles", "geom_smiles", "canonical_smiles", "smi", "SMILES"];
 
-/// The keys under which molecules lie in a dictionary about one of them; they name none.
-const LAYOUT_KEYS: [&str; 8] =
-    ["conformers", "confs", "rd_mol", "rdkit_mol", "mol", "mols", "molecule", "molecules"];
+/// The keys under which layouts put molecules, which name none.
+const LAYOUT_KEYS: [&str; 9] =
+    ["conformers", "confs", "conformer", "rd_mol", "rdmol", "mol", "mols", "molecule", "molecules"];
 
 /// How many steps of a path are shown, and how many characters of a key.
 const SHOWN_STEPS: usize = 8;

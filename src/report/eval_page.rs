@@ -1,10 +1,12 @@
 //! A record of `drift eval` as a page.
 
+use super::chemistry_view::chemistry_section;
 use super::eval_view::{
     comparison_table, cost_table, coverage_table, likelihood_table, outcome_table, placeholder_table,
     probability_table, setting,
 };
 use super::html::{Page, Section};
+use super::mask_view::mask_section;
 use super::plot::{Bar, BarChart, BarValue, Columns, Curve, Curves, Scale, bars, columns, curves};
 use super::table::Table;
 use crate::audit::coverage::ThresholdCoverage;
@@ -33,6 +35,7 @@ pub fn eval_page(report: &EvalReport) -> Page {
             }
         })
         .section("Coverage and matching", |section| coverage_section(section, report))
+        .section("Chemistry beside grammar", |section| chemistry_section(section, report))
         .section("Where the time goes", |section| {
             section.table(&cost_table(report));
             section.svg(&time_plot(report), "Share of the wall time of each run.");
@@ -49,6 +52,9 @@ pub fn eval_page(report: &EvalReport) -> Page {
                 )
                 .table(&probability_table(report));
         });
+    }
+    if report.runs.iter().any(|run| run.mask_cost.is_some()) {
+        page = page.section("What the mask costs", |section| mask_section(section, report));
     }
     if !report.likelihoods.is_empty() {
         page = page.section("What the tokenizer costs the model", |section| {

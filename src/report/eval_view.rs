@@ -6,7 +6,7 @@ use super::format::{hundredths, number, percent, seconds, thousands};
 use super::table::Table;
 use crate::audit::GeometryReport;
 use crate::constraint::LpKind;
-use crate::eval::record::{EvalReport, PairedComparison, Unseen};
+use crate::eval::record::{EvalReport, PairedComparison, RunReport, Unseen};
 use crate::stats::Interval;
 use crate::stats::bootstrap::Mean;
 
@@ -16,6 +16,7 @@ pub fn outcome_table(report: &EvalReport) -> Table {
     table = model_column(table, report)
         .code("logit processor")
         .number("pass")
+        .number("valid")
         .number("other\nmolecule")
         .number("parse\nfailures")
         .number("no\nEOS")
@@ -35,6 +36,7 @@ pub fn outcome_table(report: &EvalReport) -> Table {
         cells.extend([
             run.label(),
             format!("{} of {}", thousands(outcome.passed), thousands(outcome.samples)),
+            valid(run),
             thousands(outcome.graph_mismatch),
             thousands(outcome.parse_failures),
             thousands(outcome.no_eos),
@@ -49,6 +51,14 @@ pub fn outcome_table(report: &EvalReport) -> Table {
     }
     table.note("Blocks in percent of all blocks; bond error and MAT-P over the texts that pass.");
     table
+}
+
+/// How many texts are valid; none of those that were not checked.
+fn valid(run: &RunReport) -> String {
+    if run.chemistry.checked == 0 && run.outcome.passed > 0 {
+        return "-".to_owned();
+    }
+    thousands(run.chemistry.valid)
 }
 
 /// Coverage and matching as tables of conformer generators have them; none without references.
@@ -269,6 +279,11 @@ pub fn setting(report: &EvalReport) -> String {
         ));
     }
     out.push_str(&unseen(report));
+    if let Some(draws) = protocol.resample {
+        out.push_str(&format!(
+            "; {draws} texts of a molecule drawn together, resampled by what the mask left"
+        ));
+    }
     if protocol.strip_junk {
         out.push_str("; junk was taken off numbers before judging");
     }
@@ -311,7 +326,7 @@ fn difference(mean: Option<Mean>) -> String {
     format!("{mean:+.3}{}", interval.unwrap_or_default())
 }
 
-fn title(report: &EvalReport, what: &str) -> String {
+pub(super) fn title(report: &EvalReport, what: &str) -> String {
     match one_model(report) {
         Some(model) => format!("{model}: {what}"),
         None => what.to_owned(),
@@ -324,11 +339,11 @@ fn one_model(report: &EvalReport) -> Option<&str> {
     report.runs.iter().all(|run| run.model == first.model).then_some(&*first.model)
 }
 
-fn model_column(table: Table, report: &EvalReport) -> Table {
+pub(super) fn model_column(table: Table, report: &EvalReport) -> Table {
     if one_model(report).is_some() { table } else { table.code("model") }
 }
 
-fn model_cells(report: &EvalReport, model: &str) -> Vec<String> {
+pub(super) fn model_cells(report: &EvalReport, model: &str) -> Vec<String> {
     if one_model(report).is_some() { Vec::new() } else { vec![model.to_owned()] }
 }
 

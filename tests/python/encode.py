@@ -461,6 +461,15 @@ C[S@](=O)CC
 C[S@@](=O)c1ccccc1
 CS(=O)c1ccccc1
 C[S@+]([O-])CC
+C1CC[S@+]1[O-]
+C[C@H]1CC[S@+]1[O-]
+CC1CC[S@@+]1C
+C[S@+]1CCC[C@H]1C
+O=[S@]1CCC1C
+[S@]1(=O)CCCC1C
+[S@@+]1([O-])CCCC1C
+[O-][S@@+]1CCc2ccccc21
+CC1C[S@+]2CCC[C@@H]12
 C[S+](C)CC
 C[S@@+](CC)CCC
 CS(=O)(=O)[C@H](C)F
@@ -715,7 +724,11 @@ def other_stereo(smiles, draw):
 def verdict_of(molecule, smiles):
     """RDKit's word on whether a conformer is the molecule of a SMILES: `same`, `open` where the SMILES says less, `other`; or
     `unknown` where it reads no stereo from coordinates."""
-    asked = Chem.RemoveHs(parsed(smiles))
+    written = parsed(smiles)
+    asked = Chem.RemoveHs(written)
+    imine = Chem.MolFromSmarts("[#1][#7]=*")
+    if written.HasSubstructMatch(imine) and not asked.HasSubstructMatch(imine):
+        return "unknown"
     if any(a.GetChiralTag() and a.GetAtomicNum() in (15, 33) and a.GetTotalDegree() == 3 for a in asked.GetAtoms()):
         return "unknown"
     without = Chem.RemoveHsParameters()

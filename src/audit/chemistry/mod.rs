@@ -7,7 +7,9 @@
 mod bounds;
 mod elements;
 mod finding;
+mod handedness;
 mod lengths;
+mod matrix;
 mod merge;
 mod molecule;
 mod planar;
@@ -18,12 +20,11 @@ mod torsions;
 pub use finding::{ChemistryFinding, ChemistryRule, ConformerChemistry};
 pub use report::{ChemistryFigure, ChemistryReport, MoleculeChemistry};
 
+use self::handedness::Handedness;
 use self::molecule::{Kind, Molecule};
 use self::planes::Plane;
 use crate::text::elements::symbol;
 use crate::text::graph::SmilesError;
-use crate::text::molecule::stereo::StereoMarks;
-use crate::text::smiles::Graph;
 
 /// How much longer or shorter than its bounds a bond, or the distance of atoms two bonds apart, may be.
 pub const BOND_TOLERANCE: f64 = 0.25;
@@ -54,7 +55,7 @@ pub struct Chemistry {
     /// Atomic numbers.
     elements: Vec<u8>,
     atoms: usize,
-    marks: StereoMarks,
+    handedness: Handedness,
     bonds: Vec<Limits>,
     angles: Vec<Limits>,
     /// Of the pairs that can clash: the second atom is the larger, in rows; 0 of others.
@@ -72,8 +73,7 @@ impl Chemistry {
     /// If RDKit would refuse it, it is larger than what is looked at, or holds a `*`.
     pub fn of(smiles: &str) -> Result<Self, SmilesError> {
         let molecule = Molecule::new(smiles)?;
-        // It was read before.
-        let marks = Graph::parse(smiles).map(|graph| StereoMarks::of(&graph)).unwrap_or_default();
+        let handedness = Handedness::of(smiles);
         let bounds = bounds::bounds(&molecule);
         let between = |a: usize, b: usize| bounds.of(a, b);
         let is_heavy = |atoms: &[usize; 2]| atoms.iter().all(|atom| molecule.is_heavy(*atom));
@@ -102,7 +102,7 @@ impl Chemistry {
         Ok(Chemistry {
             elements,
             atoms: molecule.len(),
-            marks,
+            handedness,
             bonds,
             angles,
             nearest,
@@ -200,27 +200,25 @@ impl Chemistry {
     }
 
     fn check_stereo(&self, points: &[[f64; 3]], out: &mut ConformerChemistry) {
-        let place = |atom: usize| points[atom];
         let wrong = |rule, atoms: &[usize]| ChemistryFinding {
             rule,
             atoms: atoms.to_vec(),
             value: None,
             limit: None,
         };
-        for centre in &self.marks.centres {
-            let right = centre.agrees(place) == Some(true);
+        let (centres, bonds) = self.handedness.agreement(points);
+        for (mark, right) in self.handedness.marks.centres.iter().zip(centres) {
             out.stereocentres += 1;
             out.stereocentres_right += u64::from(right);
             if !right {
-                out.findings.push(wrong(ChemistryRule::Stereocentre, &[centre.atom]));
+                out.findings.push(wrong(ChemistryRule::Stereocentre, &[mark.atom]));
             }
         }
-        for bond in &self.marks.double_bonds {
-            let right = bond.agrees(place) == Some(true);
+        for (mark, right) in self.handedness.marks.double_bonds.iter().zip(bonds) {
             out.double_bonds += 1;
             out.double_bonds_right += u64::from(right);
             if !right {
-                out.findings.push(wrong(ChemistryRule::DoubleBond, &bond.atoms));
+                out.findings.push(wrong(ChemistryRule::DoubleBond, &mark.atoms));
             }
         }
     }

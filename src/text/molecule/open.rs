@@ -174,8 +174,10 @@ fn possible_centres(
     colours: &[u64],
     double_bonds: &[DoubleBondMark],
 ) -> Vec<TetrahedralMark> {
-    let mut centres: Vec<TetrahedralMark> =
-        (0..graph.labels.len()).filter_map(|atom| possible_centre(graph, atom)).collect();
+    let mut centres: Vec<TetrahedralMark> = (0..graph.labels.len())
+        .filter(|atom| !has_three_equal_branches(graph, colours, *atom))
+        .filter_map(|atom| possible_centre(graph, atom))
+        .collect();
     loop {
         let mut has_stereo = vec![false; graph.labels.len()];
         centres.iter().for_each(|mark| has_stereo[mark.atom] = true);
@@ -186,6 +188,13 @@ fn possible_centres(
             return centres;
         }
     }
+}
+
+/// Whether three branches of an atom look the same, as at the bridgeheads of adamantane: RDKit takes it for no stereocentre.
+fn has_three_equal_branches(graph: &LabelledGraph, colours: &[u64], atom: usize) -> bool {
+    let around = &graph.neighbours[atom];
+    let like = |a: &u32| around.iter().filter(|b| colours[**b as usize] == colours[*a as usize]).count();
+    around.iter().any(|a| like(a) >= 3)
 }
 
 /// Whether two branches of an atom are the same and hold nothing that has stereo.

@@ -49,7 +49,8 @@ impl SmilesMolecule {
         let written = Graph::parse(smiles).map_err(fail)?;
         let mut hydrogens = Hydrogens::Needed;
         let mut graph = LabelledGraph::of_graph(&written, hydrogens).map_err(fail)?;
-        if graph.has_hydrogens() {
+        // One that is written has a block, so that a file has to have it.
+        if graph.has_hydrogens() || graph.places.len() < written.atoms.len() {
             hydrogens = Hydrogens::All;
             graph = LabelledGraph::of_graph(&written, hydrogens).map_err(fail)?;
         }
