@@ -17,6 +17,7 @@ mod decimals;
 mod design;
 mod edits;
 mod encode;
+mod encode_formats;
 mod encode_rdkit;
 mod eval;
 mod extended;
