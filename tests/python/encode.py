@@ -729,7 +729,11 @@ def verdict_of(molecule, smiles):
     imine = Chem.MolFromSmarts("[#1][#7]=*")
     if written.HasSubstructMatch(imine) and not asked.HasSubstructMatch(imine):
         return "unknown"
-    if any(a.GetChiralTag() and a.GetAtomicNum() in (15, 33) and a.GetTotalDegree() == 3 for a in asked.GetAtoms()):
+    # Of three neighbours it reads the handedness at sulfur and selenium alone.
+    as_written = Chem.MolFromSmiles(smiles, sanitize=False)
+    as_written.UpdatePropertyCache(strict=False)
+    marked = (a for a in as_written.GetAtoms() if a.GetChiralTag() != Chem.ChiralType.CHI_UNSPECIFIED)
+    if any(a.GetTotalDegree() == 3 and a.GetAtomicNum() not in (16, 34) for a in marked):
         return "unknown"
     without = Chem.RemoveHsParameters()
     # A hydrogen that the SMILES does not write has no place in its text.

@@ -218,11 +218,12 @@ fn twin(graph: &LabelledGraph, colours: &[u64], atom: usize, across: usize) -> O
     (colours[x as usize] == colours[y as usize]).then_some(x)
 }
 
-/// Whether three branches of an atom look the same, as at the bridgeheads of adamantane: RDKit takes it for no stereocentre.
+/// Whether three branches of an atom look the same, and the fourth does not, as at the bridgeheads of adamantane: RDKit takes it for no
+/// stereocentre.
 fn has_three_equal_branches(graph: &LabelledGraph, colours: &[u64], atom: usize) -> bool {
     let around = &graph.neighbours[atom];
     let like = |a: &u32| around.iter().filter(|b| colours[**b as usize] == colours[*a as usize]).count();
-    around.iter().any(|a| like(a) >= 3)
+    around.iter().any(|a| like(a) == 3)
 }
 
 /// Whether two branches of an atom are the same and hold nothing that has stereo.
