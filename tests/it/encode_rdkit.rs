@@ -129,6 +129,8 @@ fn random_molecules_are_judged_as_rdkit_judges_them() {
         let mut verdicts: BTreeMap<String, &str> = BTreeMap::new();
         for (open_stereo, verdict) in [("keep", "open"), ("skip", "same")] {
             encode(&folder, input, "out.jsonl", &["--open-stereo", open_stereo]);
+            let checked = by_rdkit(&folder, &["check", "out.jsonl"]);
+            assert!(checked.contains(" 0 not,"), "{input}: {checked}");
             let ids = lines(&folder.read("out.jsonl"));
             verdicts.extend(ids.iter().map(|row| (row["id"].as_str().unwrap().to_owned(), verdict)));
         }
