@@ -29,6 +29,7 @@ use crate::report::eval_view::{
 };
 use crate::report::mask_view::{mask_table, resampling_table};
 use crate::report::trace::chrome_trace;
+use crate::report::worst_view::chemistry_rows;
 use crate::text::smiles::{AtomLimit, MAX_HEAVY_ATOMS};
 
 /// The placeholder of the users' version 3, and the one that `drift fit` finds for most tokenizers.
@@ -382,8 +383,9 @@ fn texts(evaluation: &Evaluation) -> serde_json::Result<String> {
 fn render(report: &EvalReport, output: &Output) -> String {
     let mut tables = vec![outcome_table(report)];
     tables.extend(coverage_table(report));
-    tables.extend(chemistry_table(report));
-    tables.extend(flatness_table(report));
+    let chemistry = chemistry_rows(report);
+    tables.extend(chemistry_table(&chemistry));
+    tables.extend(flatness_table(&chemistry));
     tables.extend(placeholder_table(report));
     if !report.comparisons.is_empty() {
         tables.push(comparison_table(report));

@@ -1,6 +1,5 @@
 //! A record of `drift eval` as a page.
 
-use super::chemistry_view::chemistry_section;
 use super::eval_view::{
     comparison_table, cost_table, coverage_table, likelihood_table, outcome_table, placeholder_table,
     probability_table, setting,
@@ -9,6 +8,7 @@ use super::html::{Page, Section};
 use super::mask_view::mask_section;
 use super::plot::{Bar, BarChart, BarValue, Columns, Curve, Curves, Scale, bars, columns, curves};
 use super::table::Table;
+use super::worst_view::chemistry_section;
 use crate::audit::coverage::ThresholdCoverage;
 use crate::constraint::LpKind;
 use crate::eval::record::{EvalReport, RunReport};

@@ -4,7 +4,7 @@
 //! - [`plot`] draws SVG by plotters, without fonts: the same bytes on every machine.
 //! - [`html::Page`] is a page of sections that loads nothing from anywhere.
 //! - [`stats_view`], [`fit_view`], [`fit_page`], [`design_view`], [`design_page`], [`learned_view`], [`comparison_view`],
-//!   [`promises_view`], [`train_view`], [`audit_view`], [`eval_view`], [`chemistry_view`], [`mask_view`],
+//!   [`promises_view`], [`train_view`], [`audit_view`], [`eval_view`], [`chemistry_view`], [`worst_view`], [`mask_view`],
 //!   [`eval_page`] and
 //!   [`compare_view`] put these together for the verbs; [`card`]
 //!   is the section of a model card for an extended tokenizer.
@@ -14,7 +14,6 @@
 
 pub mod audit_view;
 pub mod card;
-#[cfg(feature = "generate")]
 pub mod chemistry_view;
 #[cfg(feature = "generate")]
 pub mod compare_view;
@@ -41,6 +40,8 @@ pub mod tokens_view;
 pub mod trace;
 #[cfg(feature = "generate")]
 pub mod train_view;
+#[cfg(feature = "generate")]
+pub mod worst_view;
 
 pub use html::Page;
 pub use table::{Table, Terminal};

@@ -174,11 +174,8 @@ fn a_large_molecule_of_high_symmetry() {
         .zip(0u32..)
         .map(|(symbol, at)| (symbol.trim_matches(['[', ']']), [f64::from(at), f64::from(at * at % 97), 0.5]))
         .collect();
-    let table: Vec<[usize; 3]> = bonds(&smiles)
-        .unwrap()
-        .into_iter()
-        .map(|[a, b]| [count - a, count - b, 1])
-        .collect();
+    let table: Vec<[usize; 3]> =
+        bonds(&smiles).unwrap().into_iter().map(|[a, b]| [count - a, count - b, 1]).collect();
     let content = sdf("dendrimer", &atoms, &table, "", &[("smiles", &smiles)]);
     let (rows, ran) = encoded(&content, &[]);
     assert_eq!(rows.len(), 1, "{}", ran.stderr);

@@ -8,6 +8,7 @@ mod audit;
 mod automaton;
 mod bad_input;
 mod bases;
+mod chemistry;
 mod cli;
 mod common;
 mod compare;

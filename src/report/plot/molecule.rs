@@ -24,6 +24,9 @@ const MARGIN: f64 = 26.0;
 /// The most pixels that a view is high.
 const MOST_HEIGHT: f64 = 300.0;
 
+/// The most clashes that are marked, so that what lies under them can be seen.
+const MARKED_CLASHES: usize = 12;
+
 /// A conformer to draw; atoms by number, coordinates in Å.
 #[derive(Debug, Clone, Copy)]
 pub struct MoleculePicture<'a> {
@@ -230,10 +233,21 @@ fn letters(out: &mut String, picture: &MoleculePicture<'_>, view: View, scale: S
     }
 }
 
+/// The clashes that are marked: the worst, those of atoms nearest for what they may be.
+fn clashes<'f>(picture: &MoleculePicture<'f>) -> Vec<&'f ChemistryFinding> {
+    let mut found: Vec<&ChemistryFinding> =
+        picture.findings.iter().filter(|found| found.rule == ChemistryRule::Clash).collect();
+    let room = |found: &ChemistryFinding| found.value.zip(found.limit).map_or(0.0, |(is, least)| is / least);
+    found.sort_by(|a, b| room(a).total_cmp(&room(b)));
+    found.truncate(MARKED_CLASHES);
+    found
+}
+
 fn marks(out: &mut String, picture: &MoleculePicture<'_>, view: View, scale: Scale) {
-    let place = |atom: usize| picture.points.get(atom).map(|point| scale.place(view, *point));
-    for found in picture.findings {
-        let atoms: Vec<[f64; 2]> = found.atoms.iter().filter_map(|atom| place(*atom)).collect();
+    let place = |atom: &usize| picture.points.get(*atom).map(|point| scale.place(view, *point));
+    let stereo = picture.findings.iter().filter(|found| found.rule.is_stereo());
+    for found in clashes(picture).into_iter().chain(stereo) {
+        let atoms: Vec<[f64; 2]> = found.atoms.iter().filter_map(place).collect();
         match (found.rule, &atoms[..]) {
             (ChemistryRule::Clash, [a, b]) => out.push_str(&clash(*a, *b)),
             (ChemistryRule::Stereocentre, [a]) => out.push_str(&diamond(*a)),
@@ -251,8 +265,8 @@ fn clash(a: [f64; 2], b: [f64; 2]) -> String {
     let ink = format!("stroke=\"{CLASH}\" stroke-width=\"2\" stroke-linecap=\"round\"");
     line(&mut out, (a, b), &format!("{ink} stroke-dasharray=\"1 5\""));
     let [x, y] = [f64::midpoint(a[0], b[0]), f64::midpoint(a[1], b[1])];
-    line(&mut out, ([x - 4.0, y - 4.0], [x + 4.0, y + 4.0]), &ink);
-    line(&mut out, ([x - 4.0, y + 4.0], [x + 4.0, y - 4.0]), &ink);
+    line(&mut out, ([x - 3.5, y - 3.5], [x + 3.5, y + 3.5]), &ink);
+    line(&mut out, ([x - 3.5, y + 3.5], [x + 3.5, y - 3.5]), &ink);
     out
 }
 
@@ -268,7 +282,7 @@ fn diamond([x, y]: [f64; 2]) -> String {
 type Sample = Box<dyn Fn(f64, f64) -> String>;
 
 /// What is drawn, with its name: the sticks, and those marks that there are.
-fn legend(picture: &MoleculePicture<'_>) -> Vec<(Sample, &'static str)> {
+fn legend(picture: &MoleculePicture<'_>) -> Vec<(Sample, String)> {
     let stick = |style: String| -> Sample {
         Box::new(move |x, y| {
             let mut out = String::new();
@@ -277,24 +291,29 @@ fn legend(picture: &MoleculePicture<'_>) -> Vec<(Sample, &'static str)> {
         })
     };
     let has = |rules: &[ChemistryRule]| picture.findings.iter().any(|found| rules.contains(&found.rule));
-    let mut out = vec![(stick(format!("stroke=\"{INK}\" stroke-width=\"4\"")), "text")];
+    let mut out = vec![(stick(format!("stroke=\"{INK}\" stroke-width=\"4\"")), "text".to_owned())];
     if picture.reference.is_some() {
         let style = format!("stroke=\"{REFERENCE}\" stroke-width=\"4\" stroke-opacity=\"0.7\"");
-        out.push((stick(style), "nearest reference"));
+        out.push((stick(style), "nearest reference".to_owned()));
     }
-    if has(&[ChemistryRule::Clash]) {
-        out.push((Box::new(|x, y| clash([x, y], [x + 34.0, y])), "clash"));
+    let all = picture.findings.iter().filter(|found| found.rule == ChemistryRule::Clash).count();
+    if all > 0 {
+        let name = match all {
+            all if all > MARKED_CLASHES => format!("clash, the worst {MARKED_CLASHES} of {all}"),
+            _ => "clash".to_owned(),
+        };
+        out.push((Box::new(|x, y| clash([x, y], [x + 34.0, y])), name));
     }
     if has(&[ChemistryRule::LongBond]) {
         let style = format!("stroke=\"{LONG}\" stroke-width=\"5\" stroke-dasharray=\"9 7\"");
-        out.push((stick(style), "bond too long"));
+        out.push((stick(style), "bond too long".to_owned()));
     }
     if has(&[ChemistryRule::ShortBond]) {
         let style = format!("stroke=\"{SHORT}\" stroke-width=\"5\" stroke-dasharray=\"1 6\"");
-        out.push((stick(style), "bond too short"));
+        out.push((stick(style), "bond too short".to_owned()));
     }
     if has(&[ChemistryRule::Stereocentre, ChemistryRule::DoubleBond]) {
-        out.push((Box::new(|x, y| diamond([x + 17.0, y])), "wrong stereo"));
+        out.push((Box::new(|x, y| diamond([x + 17.0, y])), "wrong stereo".to_owned()));
     }
     out
 }

@@ -1,0 +1,95 @@
+//! The chemistry of an evaluation: rows of the tables, and the worst texts as pictures.
+
+use super::chemistry_view::{ChemistryRow, chemistry_table, flatness_table};
+use super::format::number;
+use super::html::Section;
+use super::plot::{MoleculePicture, molecule};
+use crate::audit::chemistry::ChemistryRule;
+use crate::constraint::LpKind;
+use crate::eval::record::WorstText;
+use crate::eval::record::{EvalReport, RunReport};
+
+/// How many kinds of broken rules a list names of a text.
+const NAMED: usize = 4;
+
+/// One a run, then the references.
+pub fn chemistry_rows(report: &EvalReport) -> Vec<ChemistryRow<'_>> {
+    let models = report.runs.iter().any(|run| run.model != report.runs[0].model);
+    let mut rows: Vec<ChemistryRow<'_>> = report
+        .runs
+        .iter()
+        .map(|run| ChemistryRow {
+            name: if models { format!("{} {}", run.model, run.label()) } else { run.label() },
+            strong: run.lp == LpKind::Automaton,
+            passed: Some(run.outcome.passed),
+            chemistry: &run.chemistry,
+            texts: run.outcome.samples,
+        })
+        .collect();
+    rows.extend(report.reference_chemistry.iter().map(ChemistryRow::references));
+    rows
+}
+
+/// The section of a page: the tables, and the worst texts with pictures of one run of each model.
+pub(super) fn chemistry_section(section: &mut Section, report: &EvalReport) {
+    let rows = chemistry_rows(report);
+    for table in [chemistry_table(&rows), flatness_table(&rows)].into_iter().flatten() {
+        section.table(&table);
+    }
+    for run in pictured(report) {
+        section.heading(&format!("The worst texts of `{}` under `{}`", run.model, run.label()));
+        section.paragraph(
+            "Texts that pass and break most rules for their size, one a molecule, laid onto the reference that is nearest \
+             atom by atom.",
+        );
+        for worst in &run.worst {
+            section.paragraph(&summary(worst));
+            let title = format!("{}, text {}", worst.smiles, worst.generation + 1);
+            let picture = MoleculePicture {
+                title: &title,
+                points: &worst.points,
+                reference: worst.reference.as_deref(),
+                elements: &worst.elements,
+                bonds: &worst.bonds,
+                findings: &worst.findings,
+            };
+            section.svg(&molecule(&picture), "");
+        }
+    }
+}
+
+/// The runs whose worst texts are drawn: the automaton's of each model, else the first that has any.
+fn pictured(report: &EvalReport) -> Vec<&RunReport> {
+    let mut models: Vec<&str> = report.runs.iter().map(|run| &*run.model).collect();
+    models.dedup();
+    let of_model = |model: &&str| {
+        let own = || report.runs.iter().filter(|run| run.model == *model && !run.worst.is_empty());
+        own().find(|run| run.lp == LpKind::Automaton).or_else(|| own().next())
+    };
+    models.iter().filter_map(of_model).collect()
+}
+
+/// What is wrong with a text, in a line.
+fn summary(worst: &WorstText) -> String {
+    let count = |rule: ChemistryRule| worst.findings.iter().filter(|found| found.rule == rule).count();
+    let mut broken: Vec<(usize, ChemistryRule)> = ChemistryRule::ALL
+        .into_iter()
+        .map(|rule| (count(rule), rule))
+        .filter(|(count, _)| *count > 0)
+        .collect();
+    broken.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+    let more = broken.len().saturating_sub(NAMED);
+    let mut named: Vec<String> =
+        broken.iter().take(NAMED).map(|(count, rule)| format!("{count} × {}", rule.name())).collect();
+    if more > 0 {
+        named.push(format!("{more} more kinds"));
+    }
+    let rmsd = worst.rmsd_angstrom.map(|rmsd| format!("; {} Å from the reference", number(rmsd)));
+    format!(
+        "`{}`, text {}: {}{}",
+        worst.smiles,
+        worst.generation + 1,
+        named.join(", "),
+        rmsd.unwrap_or_default()
+    )
+}
