@@ -365,10 +365,9 @@ def generate(arguments):
 # --- the same work by RDKit alone
 
 
-def cut(value):
-    """Four decimals, the rest cut off, as 3DMolGen does it."""
-    text = f"{numpy.trunc(value * 10_000) / 10_000:.4f}"
-    return "0.0000" if text == "-0.0000" else text
+def cut(positions):
+    """Four decimals, the rest cut off, as 3DMolGen does it; adding 0 takes the sign off a zero."""
+    return (numpy.trunc(positions * 10_000) / 10_000 + 0.0).tolist()
 
 
 def stripped(number):
@@ -392,7 +391,7 @@ def text_of(parts, positions, order):
         fixed.append(part)
         short.append(part)
         if part[0] == "[":
-            numbers = [cut(value) for value in positions[next(atoms)]]
+            numbers = [f"{value:.4f}" for value in positions[next(atoms)]]
             fixed.append(f"<{','.join(numbers)}>")
             short.append(f"<{','.join(map(stripped, numbers))}>")
     return "".join(fixed), "".join(short)
@@ -412,7 +411,7 @@ def encode(arguments):
                 if order is None:
                     skipped += 1
                     continue
-                fixed, short = text_of(parts, molecule.GetConformer().GetPositions(), order)
+                fixed, short = text_of(parts, cut(molecule.GetConformer().GetPositions()), order)
                 row = {"id": str(written), "canonical_smiles": smiles}
                 row |= {"embedded_smiles": fixed, "embedded_smiles_stripped": short}
                 out.write(json.dumps(row) + "\n")
