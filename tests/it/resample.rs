@@ -235,7 +235,7 @@ fn rows_that_are_copied_hold_the_keys_and_values_of_their_tokens() {
         let options =
             Options { sampling: HOT, batch: 9, resampling: resampling(5), seed: 3, ..Options::default() };
         let found = run(&mut engine(name), &prompts, &options);
-        assert!(found.resampled.iter().map(|group| group.resamplings).sum::<usize>() > 10);
+        assert!(found.resampled.iter().map(|group| group.resamplings).sum::<usize>() > 2);
         assert_eq!(found.samples.len(), prompts.iter().map(|prompt| prompt.generations).sum::<usize>());
         for sample in &found.samples {
             let Prompt { tokens, constraint, .. } = &prompts[sample.prompt];
