@@ -139,10 +139,14 @@ parameters! {
     Range = "range",
     /// Conformers to compare with.
     References = "references",
+    /// Texts that are drawn together and weighted.
+    Resample = "resample",
     /// Whether to go on from a saved state.
     Resume = "resume",
     /// A file of SMILES.
     Smiles = "smiles",
+    /// A file of SMILES by name.
+    SmilesOf = "smiles of",
     /// Which part of a corpus.
     Split = "split",
     /// Updates of the weights.

@@ -25,12 +25,16 @@ pub struct SampleCounts {
     /// [`Outcome::NoEos`].
     pub no_eos: u64,
     /// [`Outcome::Pass`] by the rules of 3DMolGen: their `num_passed`, over all samples.
+    #[serde(default)]
     pub passed_by_3dmolgen: u64,
     /// [`Outcome::GraphMismatch`] by their rules: `smiles_mismatch` of their inference.
+    #[serde(default)]
     pub graph_mismatch_by_3dmolgen: u64,
     /// [`Outcome::ParseFailure`] by their rules: `mol_parse_fail` of their inference.
+    #[serde(default)]
     pub parse_failures_by_3dmolgen: u64,
     /// [`Outcome::NoEos`] by their rules: `no_eos` of their inference.
+    #[serde(default)]
     pub no_eos_by_3dmolgen: u64,
     /// Samples without a prompt, whose graph was not compared.
     pub without_prompt: u64,
@@ -41,6 +45,7 @@ pub struct SampleCounts {
     /// Blocks that hold one of the letters `a` to `z`, small or capital.
     pub junk_blocks_letters: u64,
     /// Blocks that are not three floats in 3DMolGen's sense, where `0.` is none.
+    #[serde(default)]
     pub junk_blocks_strict_by_3dmolgen: u64,
     /// Blocks in which digits are missing. In the stripped dialect a text does not show it: none in `audit`; in `eval`
     /// blocks that the logit processor closed where the unmasked model would most likely have written on

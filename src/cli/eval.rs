@@ -6,16 +6,16 @@ use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::corpus::Corpus;
+use super::eval_molecules::{LinesFormat, named, reference_note, skipped, threshold, thresholds};
 use super::output::Output;
 use super::outputs::Outputs;
 use super::values::{BlockArgs, DialectArg, SmilesOfArgs, is_stdout};
-use crate::audit::geometry::COVERAGE_THRESHOLD_ANGSTROM;
 use crate::constraint::{LpKind, Placeholder};
 use crate::error::Error;
 use crate::eval::molecules::{CorpusChoice, Molecules};
 use crate::eval::plan::{EngineChoice, EvalPart, EvalPlan, Generations, ModelChoice, PlaceholderChoice};
-use crate::eval::record::{EvalReport, ReferenceCounts};
-use crate::eval::{Evaluation, csv, evaluate, trained_on};
+use crate::eval::record::EvalReport;
+use crate::eval::{Evaluation, evaluate, trained_on};
 use crate::generate::Sampling;
 use crate::io::OutputSet;
 use crate::job::Job;
@@ -27,7 +27,7 @@ use crate::report::eval_view::{
     comparison_table, cost_table, coverage_table, likelihood_table, outcome_table, placeholder_table,
     probability_table, setting,
 };
-use crate::report::format::thousands;
+use crate::report::mask_view::{mask_table, resampling_table};
 use crate::report::trace::chrome_trace;
 use crate::report::worst_view::chemistry_rows;
 use crate::text::smiles::{AtomLimit, MAX_HEAVY_ATOMS};
@@ -37,9 +37,6 @@ const PLACEHOLDER: &str = "0.0000,0.0000,0.0000";
 
 /// Molecules of the embedded corpus that are taken unless it is said how many.
 const EMBEDDED_SAMPLES: usize = 64;
-
-/// No two conformers of a molecule differ by more.
-const MAX_THRESHOLD_ANGSTROM: f64 = 100.0;
 
 /// The files of the folder.
 const RECORD: &str = "record.json";
@@ -128,6 +125,11 @@ pub(super) struct Args {
     /// Log how likely the model held each token; costs the whole LM head at each
     #[arg(long)]
     probabilities: bool,
+    /// Draw so many texts of a molecule together, weighted by the probability that the mask left, and resample them at the ends
+    /// of blocks: the model given that its text is legal, where a mask alone is not. Writes at least so many texts for each
+    /// molecule; costs what --probabilities does
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(2..))]
+    resample: Option<u32>,
     /// Also score the reference conformers: nats a conformer, summed over its tokens, so that tokenizers compare
     #[arg(long)]
     likelihood: bool,
@@ -162,13 +164,6 @@ fn one_of<T: Copy + Send + Sync>(
         let found = all.iter().copied().find(|one| name(*one) == given);
         found.ok_or_else(|| format!("there is no `{given}`"))
     })
-}
-
-/// Parses a length that coverage can have for a threshold.
-fn threshold(text: &str) -> Result<f64, &'static str> {
-    let known =
-        text.parse::<f64>().ok().filter(|angstrom| *angstrom > 0.0 && *angstrom <= MAX_THRESHOLD_ANGSTROM);
-    known.ok_or("give a length in Å above 0, at most 100")
 }
 
 /// Parses `all`, or the name of a logit processor.
@@ -273,7 +268,7 @@ fn plan(args: &Args, job: &Job) -> anyhow::Result<EvalPlan> {
         processors: processors(&args.lp),
         placeholders: args.placeholder.iter().map(|text| placeholder(text, job)).collect::<Result<_, _>>()?,
         dialect: args.blocks.asked(args.dialect.map(Into::into)),
-        generations: args.generations,
+        generations: args.generations.at_least(args.resample.map_or(1, |draws| draws as usize)),
         thresholds: thresholds(&args.threshold),
         batch: args.batch as usize,
         preset: args.preset.clone(),
@@ -286,6 +281,7 @@ fn plan(args: &Args, job: &Job) -> anyhow::Result<EvalPlan> {
         strip_junk: args.strip_junk,
         max_atoms: AtomLimit(args.max_atoms),
         log_probabilities: args.probabilities,
+        resample: args.resample.map(|draws| draws as usize),
         likelihood: args.likelihood,
         trace: args.trace.is_some(),
     })
@@ -330,17 +326,6 @@ fn processors(asked: &[LpArg]) -> Vec<LpKind> {
     LpKind::ALL.into_iter().filter(is_asked).collect()
 }
 
-/// Each threshold once, ascending; the users' without any.
-fn thresholds(asked: &[f64]) -> Vec<f64> {
-    let mut all = asked.to_vec();
-    if all.is_empty() {
-        all.push(COVERAGE_THRESHOLD_ANGSTROM);
-    }
-    all.sort_by(f64::total_cmp);
-    all.dedup();
-    all
-}
-
 fn molecules(args: &Args, plan: &EvalPlan, job: &Job) -> anyhow::Result<Molecules> {
     let most = args.samples.map(|most| most as usize);
     let source = args.smiles_source.source(job)?;
@@ -361,75 +346,6 @@ fn molecules(args: &Args, plan: &EvalPlan, job: &Job) -> anyhow::Result<Molecule
         _ => CorpusChoice { part: args.split, trained_on: trained_on(&plan.models), most },
     };
     Ok(Molecules::of_corpus(&corpus(&args.corpus), &named(&args.corpus), &choice, job)?)
-}
-
-/// A corpus, in words.
-fn named(inputs: &[PathBuf]) -> String {
-    match inputs {
-        [] => "the embedded corpus".to_owned(),
-        [one] => crate::io::file_name(one),
-        several => format!("{} inputs", several.len()),
-    }
-}
-
-/// Where `--molecules` has its lines.
-#[derive(Clone, Copy)]
-enum LinesFormat {
-    Csv,
-    Jsonl,
-}
-
-impl LinesFormat {
-    /// By the name of the file, which nobody has written yet.
-    fn of(path: &Path) -> Result<Self, Error> {
-        match path.extension().and_then(|extension| extension.to_str()) {
-            Some("csv") => Ok(LinesFormat::Csv),
-            Some("jsonl") => Ok(LinesFormat::Jsonl),
-            _ => {
-                let place = format!("--molecules {}", path.display());
-                Err(Error::input(
-                    place,
-                    "names neither CSV nor JSON Lines",
-                    "give a name that ends in .csv or .jsonl",
-                ))
-            }
-        }
-    }
-
-    fn render(self, plan: &EvalPlan, evaluation: &Evaluation) -> serde_json::Result<String> {
-        match self {
-            LinesFormat::Csv => Ok(csv(&evaluation.molecules, &plan.thresholds)),
-            LinesFormat::Jsonl => {
-                let lines = evaluation.molecules.iter().map(serde_json::to_string);
-                lines.map(|line| line.map(|line| line + "\n")).collect()
-            }
-        }
-    }
-}
-
-/// What could not be used of the references, if anything.
-fn reference_note(counts: &ReferenceCounts) -> Option<String> {
-    let parts = [
-        (counts.without_order, "of formats that give coordinates alone, without the order of a SMILES"),
-        (counts.other_stereo, "with another stereo than the prompt"),
-        (counts.not_asked_for, "of molecules that are not asked for"),
-    ];
-    let some = parts.iter().filter(|(count, _)| *count > 0);
-    let mut said: Vec<String> = some.map(|(count, what)| format!("{} {what}", thousands(*count))).collect();
-    if !said.is_empty() {
-        said = vec![format!("conformers that could not be used: {}", said.join(", "))];
-    }
-    if counts.from.is_some() && counts.prompts_without > 0 {
-        said.push(format!("molecules without a reference: {}", thousands(counts.prompts_without)));
-    }
-    (!said.is_empty()).then(|| said.join("; "))
-}
-
-fn skipped(molecules: &Molecules) -> String {
-    let first = molecules.skipped_records.first();
-    let example =
-        first.map_or_else(String::new, |first| format!(", such as {}: {}", first.record, first.reason));
-    format!("skipped {} records{example}", molecules.skipped)
 }
 
 /// All files that were asked for; all of them or, if one cannot be written, none.
@@ -478,6 +394,8 @@ fn render(report: &EvalReport, output: &Output) -> String {
     if report.runs.iter().any(|run| !run.probabilities.is_empty()) {
         tables.push(probability_table(report));
     }
+    tables.extend(mask_table(report));
+    tables.extend(resampling_table(report));
     if !report.likelihoods.is_empty() {
         tables.push(likelihood_table(report));
     }

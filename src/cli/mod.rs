@@ -8,6 +8,8 @@ mod corpus;
 mod encode;
 #[cfg(feature = "generate")]
 mod eval;
+#[cfg(feature = "generate")]
+mod eval_molecules;
 mod extension;
 mod fit;
 mod inspect;

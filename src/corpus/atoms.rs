@@ -224,7 +224,7 @@ impl Atoms {
             coordinates: ordered.order.iter().map(|at| self.fixed[*at as usize]).collect(),
             order: AtomOrder::Smiles,
             written: Written::ANY,
-            id: labels.names().next().filter(|_| self.smiles.is_required()).map(Into::into),
+            id: labels.own_names().next().filter(|_| self.smiles.is_required()).map(Into::into),
         };
         Ok(Finished { open_stereo, ..conformer.into() })
     }

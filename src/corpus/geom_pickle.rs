@@ -19,7 +19,7 @@ use crate::error::escaped;
 pub struct FoundMolecule {
     /// The SMILES that the pickle gives it.
     pub smiles: Option<String>,
-    /// The outermost key on the way to it that is a text and not the SMILES.
+    /// The outermost key on the way to it that is a text, not the SMILES, and no word of the layout such as `conformers`.
     pub name: Option<String>,
     /// The molecule, or why it could not be read.
     pub molecule: Result<RdkitMolecule, RdkitError>,
@@ -29,6 +29,10 @@ pub struct FoundMolecule {
 
 /// The keys under which a dictionary says which molecule it is about, best first.
 const SMILES_KEYS: [&str; 5] = ["smiles", "geom_smiles", "canonical_smiles", "smi", "SMILES"];
+
+/// The keys under which layouts put molecules, which name none.
+const LAYOUT_KEYS: [&str; 9] =
+    ["conformers", "confs", "conformer", "rd_mol", "rdmol", "mol", "mols", "molecule", "molecules"];
 
 /// How many steps of a path are shown, and how many characters of a key.
 const SHOWN_STEPS: usize = 8;
@@ -165,14 +169,14 @@ impl<'p, 'a> Walk<'p, 'a> {
         FoundMolecule { smiles, name: self.name(visit), molecule, place: self.place(visit) }
     }
 
-    /// The text of the outermost key that is not the SMILES.
+    /// The text of the outermost key that is neither the SMILES nor a word of the layout.
     fn name(&self, visit: Visit) -> Option<String> {
         let (mut parent, mut step, mut name) = (visit.parent, visit.step, None);
         while !matches!(step, Step::Root) {
             if let Step::Key(key) = step
                 && Some(key) != visit.smiles
             {
-                name = self.text(key).or(name);
+                name = self.text(key).filter(|key| !LAYOUT_KEYS.contains(key)).or(name);
             }
             (parent, step) = self.trail[parent];
         }

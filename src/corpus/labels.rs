@@ -91,9 +91,14 @@ impl<'a> Labels<'a> {
 
     /// The names under which the molecule may stand in a list of SMILES, best first.
     pub fn names(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        self.own_names().chain(self.key).chain(self.place)
+    }
+
+    /// Those that the file gives it as a name.
+    pub fn own_names(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let items = self.items;
         let named = NAME_ITEMS.into_iter().filter_map(move |name| items.and_then(|items| items.get(name)));
-        self.title.into_iter().chain(named).chain(self.key).chain(self.place)
+        self.title.into_iter().chain(named)
     }
 
     /// The texts that may be its SMILES, best first: the key, then the item `property`; without one, the items that hold a
@@ -143,6 +148,7 @@ mod tests {
             ..Labels::new(&molecule)
         };
         assert_eq!(labels.names().collect::<Vec<_>>(), ["t", "y", "x", "S", "['S'][0]"]);
+        assert_eq!(labels.own_names().collect::<Vec<_>>(), ["t", "y", "x"]);
         let usual: Vec<_> = labels.smiles(None).collect();
         assert_eq!(usual, [("S", Origin::Key), ("C", Origin::Item("smiles")), ("N", Origin::Item("SMILES"))]);
         let own: Vec<_> = labels.smiles(Some("mine")).collect();

@@ -32,6 +32,7 @@ mod plain;
 pub mod rdkit;
 mod read;
 mod sdf;
+mod side_by_side;
 mod smiles_order;
 mod source;
 pub mod split;

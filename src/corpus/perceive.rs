@@ -16,6 +16,9 @@ const TOLERANCE_ANGSTROM: f64 = 0.45;
 /// Nearer atoms lie at one place, in Å.
 const ONE_PLACE_ANGSTROM: f64 = 0.1;
 
+/// More bonds of one atom are no molecule, and many of them would fill memory.
+const MAX_BONDS_OF_ATOM: u8 = 32;
+
 /// Covalent radii of hydrogen to curium, in 0.01 Å.
 const RADII: [u8; 96] = [
     31, 28, 128, 96, 84, 76, 71, 66, 57, 58, 166, 141, 121, 111, 107, 105, 102, 106, 203, 176, 170, 160, 153,
@@ -31,7 +34,7 @@ type Cells = HashMap<[i64; 3], Vec<u32>>;
 /// The molecule of atoms at `points`, in Å: which are bonded, all by [`Order::Any`], and no charges.
 ///
 /// # Errors
-/// A reason: an element without a radius, or two atoms at one place.
+/// A reason: an element without a radius, two atoms at one place, or an atom among too many.
 pub(super) fn perceive(numbers: &[u8], points: &[[f64; 3]]) -> Result<Structure, String> {
     let radii = numbers.iter().map(|number| radius(*number)).collect::<Result<Vec<f64>, String>>()?;
     let widest = radii.iter().copied().fold(0.0, f64::max);
@@ -41,6 +44,7 @@ pub(super) fn perceive(numbers: &[u8], points: &[[f64; 3]]) -> Result<Structure,
     let mut bonds = Vec::with_capacity(points.len() + 8);
     // The nearest atom of each hydrogen, and how far it is.
     let mut nearest: Vec<Option<(u32, f64)>> = vec![None; numbers.len()];
+    let mut degrees = vec![0u8; numbers.len()];
     for (at, point) in (0u32..).zip(points) {
         let own = cell_of(point);
         for other in around(&cells, own) {
@@ -53,9 +57,13 @@ pub(super) fn perceive(numbers: &[u8], points: &[[f64; 3]]) -> Result<Structure,
                 && !is_alkali(numbers[a])
                 && !is_alkali(numbers[b])
             {
-                for (hydrogen, partner) in [(a, other), (b, at)] {
-                    if nearest[hydrogen].is_none_or(|(_, known)| distance < known) {
-                        nearest[hydrogen] = Some((partner, distance));
+                for (atom, partner) in [(a, other), (b, at)] {
+                    degrees[atom] += 1;
+                    if degrees[atom] > MAX_BONDS_OF_ATOM {
+                        return Err(format!("atom {} lies too near to too many others", atom + 1));
+                    }
+                    if nearest[atom].is_none_or(|(_, known)| distance < known) {
+                        nearest[atom] = Some((partner, distance));
                     }
                 }
                 bonds.push([other, at]);
@@ -126,6 +134,11 @@ mod tests {
         assert_eq!(structure.bonds.len(), 2);
         assert_eq!(perceive(&[6, 6], &[[0.0; 3]; 2]).unwrap_err(), "atoms 1 and 2 lie at one place");
         assert!(perceive(&[118], &[[0.0; 3]]).is_err());
+        // A grid of atoms 0.15 Å apart.
+        let dense: Vec<[f64; 3]> =
+            (0..1000).map(|at| [at / 100, at / 10 % 10, at % 10].map(|x| 0.15 * f64::from(x))).collect();
+        let reason = perceive(&[6; 1000], &dense).unwrap_err();
+        assert!(reason.ends_with("lies too near to too many others"), "{reason}");
     }
 
     #[test]

@@ -100,7 +100,7 @@ fn whether(model: &str, without: &RunReport, exact: &RunReport, pair: Option<&Pa
 fn rescued(model: &str, found: &Rescued) -> String {
     let Rescued { texts, molecules_compared, bond_error_difference_angstrom, nearest_difference_angstrom } =
         found;
-    let begin = format!("{model}: `automaton` rescues {texts} texts that do not pass without");
+    let begin = format!("{model}: {texts} of the texts pass with `automaton` alone");
     let figures = [
         (bond_error_difference_angstrom, "bond lengths"),
         (nearest_difference_angstrom, "least RMSD to a reference"),
@@ -120,10 +120,12 @@ fn rescued(model: &str, found: &Rescued) -> String {
         })
         .collect();
     if known.is_empty() {
-        return format!("{begin}; too few molecules also have kept ones to compare their geometry.");
+        return format!(
+            "{begin}; too few of their molecules also have texts that pass both ways to compare geometry."
+        );
     }
     format!(
-        "{begin}; against kept texts of the same molecule ({molecules_compared} molecules): {}.",
+        "{begin}; against texts of the same molecule that pass both ways ({molecules_compared} molecules): {}.",
         known.join("; ")
     )
 }
@@ -289,10 +291,13 @@ mod tests {
             nearest_difference_angstrom: mean(0.1, 0.2),
         };
         let said = rescued("m", &found);
-        assert!(said.contains("rescues 237 texts") && said.contains("(90 molecules)"), "{said}");
+        assert!(
+            said.contains("237 of the texts pass with `automaton` alone") && said.contains("(90 molecules)"),
+            "{said}"
+        );
         assert!(said.contains("bond lengths worse, +0.020 [+0.010, +0.030] Å"), "{said}");
         assert!(said.contains("least RMSD to a reference not told apart, +0.100"), "{said}");
         let alone = Rescued { texts: 3, ..Rescued::default() };
-        assert!(rescued("m", &alone).contains("too few molecules"));
+        assert!(rescued("m", &alone).contains("too few of their molecules"));
     }
 }

@@ -1,37 +1,16 @@
 //! The chemistry of a run's texts, and of the references by the same method.
 
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 
 use super::judged::Judged;
 use super::subject::Subject;
+use super::worst::WorstText;
 use crate::audit::align::{aligned_rmsd, superposed};
-use crate::audit::chemistry::{ChemistryFinding, ChemistryReport, ConformerChemistry, MoleculeChemistry};
+use crate::audit::chemistry::{ChemistryReport, ConformerChemistry, MoleculeChemistry};
 use crate::audit::geometry::Conformation;
 
 /// How many of the worst texts of a run are kept.
 const WORST: usize = 3;
-
-/// A text that passes and breaks many rules, with what a picture of it needs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct WorstText {
-    /// The prompt's SMILES.
-    pub smiles: String,
-    /// Which of the molecule's texts.
-    pub generation: usize,
-    /// The rules that it breaks.
-    pub findings: Vec<ChemistryFinding>,
-    /// The element of each atom.
-    pub elements: Vec<String>,
-    /// Bonds of the SMILES, by atoms from 0.
-    pub bonds: Vec<[usize; 2]>,
-    /// Where the atoms lie, in Å; laid onto the reference, if there is one.
-    pub points: Conformation,
-    /// The reference conformer that is nearest with each atom onto itself, in Å.
-    pub reference: Option<Conformation>,
-    /// How far that is, in Å: the RMSD with each atom onto itself.
-    pub rmsd_angstrom: Option<f64>,
-}
 
 /// What the texts of a run come to, and the worst of them.
 pub(super) fn chemistry(subjects: &[Subject], judged: &[Judged]) -> (ChemistryReport, Vec<WorstText>) {

@@ -6,6 +6,7 @@ use super::advice::{advice, speed_advice};
 use super::checkpoint::Checkpoint;
 use super::chemistry::of_references;
 use super::dialect::settle;
+use super::differences::label;
 use super::judged::Judged;
 use super::likelihood::likelihood;
 use super::measured::measure;
@@ -15,7 +16,7 @@ use super::paired::compare;
 use super::placeholders::{NamedPlaceholder, placeholders};
 use super::plan::{EvalPlan, Generations, ModelChoice, PlaceholderChoice};
 use super::record::{
-    Environment, EvalReport, Likelihood, PairedComparison, Protocol, RunReport, SCHEMA, Unseen, label,
+    Environment, EvalReport, Likelihood, PairedComparison, Protocol, RunReport, SCHEMA, Unseen,
 };
 use super::run::{Run, run};
 use super::subject::Subject;
@@ -179,6 +180,7 @@ fn protocol(plan: &EvalPlan, molecules: &Molecules, synthetic: Option<Synthetic>
         kv_cache: plan.room,
         strip_junk: plan.strip_junk,
         prompts_not_in_their_spelling: molecules.foreign_prompts(),
+        resample: plan.resample,
         synthetic,
     }
 }

@@ -7,16 +7,19 @@
 
 mod advice;
 mod checkpoint;
-pub mod chemistry;
+mod chemistry;
 pub mod compare;
 mod dialect;
+mod differences;
 mod environment;
 mod evaluate;
 mod events;
+mod example;
 mod examples;
 mod figures;
 mod judged;
 mod likelihood;
+pub mod mask_cost;
 mod measured;
 mod molecule_records;
 pub mod molecules;
@@ -30,6 +33,7 @@ mod run;
 mod speed;
 mod subject;
 mod tally;
+mod worst;
 
 pub use checkpoint::trained_on;
 pub use environment::cpu_seconds;

@@ -97,12 +97,12 @@ impl Molecules {
         let mut found: Vec<Molecule> = Vec::new();
         let mut spelling: Option<Spelling> = None;
         let mut written = Written::ANY;
-        let mut without_order = 0;
+        let mut in_file_order = 0;
         let precision = corpus.reading().precision;
         let summary = corpus.read(job, &mut |batch| {
             for conformer in &batch.conformers {
                 if conformer.order == AtomOrder::File {
-                    without_order += 1;
+                    in_file_order += 1;
                     continue;
                 }
                 written = written.join(conformer.written);
@@ -125,10 +125,11 @@ impl Molecules {
             found.retain(|molecule| molecule.part == Some(Part::Test));
         }
         if found.is_empty() {
-            return Err(nothing_of(name, all, conformers));
+            return Err(nothing_of(name, all, conformers, summary.in_file_order_records.first()));
         }
         let molecules = spread(found, choice.most);
         let used = molecules.iter().map(|molecule| molecule.conformers.len() as u64).sum();
+        let unused = summary.in_file_order_records.iter().take(UNUSED_LISTED).cloned().collect();
         Ok(Molecules {
             source: if part == EvalPart::Test { format!("the test part of {name}") } else { name.to_owned() },
             molecules,
@@ -139,7 +140,12 @@ impl Molecules {
             inputs: summary.inputs,
             part: Some(part),
             written: if summary.written == Written::ANY { Written::ANY } else { written },
-            references: ReferenceCounts { used, without_order, ..ReferenceCounts::default() },
+            references: ReferenceCounts {
+                used,
+                without_order: in_file_order,
+                unused,
+                ..ReferenceCounts::default()
+            },
         })
     }
 
@@ -214,18 +220,23 @@ fn molecule(smiles: &str) -> std::result::Result<Molecule, String> {
 }
 
 /// Why a corpus has nothing to evaluate.
-fn nothing_of(name: &str, molecules: usize, conformers: u64) -> Error {
-    let smiles = Parameter::Smiles;
+fn nothing_of(name: &str, molecules: usize, conformers: u64, first: Option<&Skipped>) -> Error {
     if molecules == 0 {
-        let problem = format!(
-            "none of its {conformers} conformers has its atoms in the order of a SMILES: its format gives coordinates alone"
-        );
-        let remedy = format!("give enriched text, or the molecules with {smiles}");
-        return Error::input(name, problem, remedy);
+        return without_order(name, conformers, first);
     }
     let problem = format!("none of its {molecules} molecules falls into the test part");
     Error::input(name, problem, format!("give {} all, or more molecules", Parameter::Split))
 }
+
+/// No conformer has its atoms in the order of a SMILES.
+pub(super) fn without_order(place: &str, conformers: u64, first: Option<&Skipped>) -> Error {
+    let why = first.map_or_else(String::new, |first| format!(", such as {}: {}", first.record, first.reason));
+    let problem = format!("none of its {conformers} conformers has its atoms in the order of a SMILES{why}");
+    Error::input(place, problem, format!("give their SMILES with {}, or enriched text", Parameter::SmilesOf))
+}
+
+/// How many unused conformers a record lists.
+pub(super) const UNUSED_LISTED: usize = 10;
 
 /// At most `most` of `all`, spread evenly, in order.
 fn spread(all: Vec<Molecule>, most: Option<usize>) -> Vec<Molecule> {

@@ -7,7 +7,7 @@ use super::judged::Judged;
 use super::measured::MeasuredMolecule;
 use super::record::{ComparedFigure, FigureDifference, PairedComparison, Rescued};
 use super::run::Run;
-use super::speed::{ratio, total_ratio};
+use super::speed::ratio;
 use crate::audit::MoleculeGeometry;
 use crate::audit::coverage::Deviations;
 use crate::constraint::LpKind;
@@ -220,6 +220,16 @@ fn rescued(pairs: &[Pair<'_>], with: &[MeasuredMolecule], level: f64) -> Option<
     found.bond_error_difference_angstrom = over_molecules(&bonds);
     found.nearest_difference_angstrom = over_molecules(&nearest);
     (found.texts > 0).then_some(found)
+}
+
+/// How many times as fast a whole run was.
+fn total_ratio(run: &Run, without: &Run) -> f64 {
+    let per_cpu_second =
+        |run: &Run| Some(run.judged.len() as f64 / run.cpu_seconds.filter(|cpu| *cpu > 0.0)?);
+    match (per_cpu_second(run), per_cpu_second(without)) {
+        (Some(run), Some(without)) => run / without,
+        _ => run.conformers_per_second() / without.conformers_per_second(),
+    }
 }
 
 #[cfg(test)]

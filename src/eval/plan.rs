@@ -50,6 +50,9 @@ pub struct EvalPlan {
     pub max_atoms: AtomLimit,
     /// Whether to log how likely the model held each token; costs the whole LM head at each.
     pub log_probabilities: bool,
+    /// How many texts of a molecule are drawn together, weighted by what the mask left of the model's distribution, and resampled
+    /// at the ends of blocks; logs probabilities too. drift's own engine alone.
+    pub resample: Option<usize>,
     /// Whether to score the reference conformers.
     pub likelihood: bool,
     /// Whether to keep a span for each phase of each step.
@@ -71,6 +74,14 @@ impl Generations {
         match self {
             Generations::Each(texts) => texts,
             Generations::PerReference(times) => times.saturating_mul(references),
+        }
+    }
+
+    /// At least so many for each molecule, unless they follow its references.
+    pub fn at_least(self, texts: usize) -> Self {
+        match self {
+            Generations::Each(own) => Generations::Each(own.max(texts)),
+            Generations::PerReference(_) => self,
         }
     }
 }

@@ -2,12 +2,19 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::chemistry::WorstText;
+use super::differences::label;
+pub use super::differences::{
+    ComparedFigure, FigureDifference, PairedComparison, Rescued, SpeedMeasure, SpeedRatio,
+};
+pub use super::example::{Example, ExampleProblem};
+use super::mask_cost::{MaskCost, ResamplingReport};
 use super::plan::{EngineChoice, EvalPart};
+pub use super::worst::WorstText;
 use crate::audit::chemistry::ChemistryReport;
 use crate::audit::coverage::CoverageReport;
 use crate::audit::{DriftHistogram, GeometryReport, SampleCounts};
 use crate::constraint::{LpKind, TextClass};
+use crate::corpus::Skipped;
 use crate::job::Provenance;
 use crate::model::{Room, Synthetic};
 use crate::stats::Interval;
@@ -89,7 +96,11 @@ pub struct Protocol {
     /// Whether junk was taken off numbers before the texts were judged.
     pub strip_junk: bool,
     /// Molecules whose prompt RDKit, and so 3DMolGen's encoder, certainly writes otherwise: their template has another text.
+    #[serde(default)]
     pub prompts_not_in_their_spelling: usize,
+    /// So many texts of a molecule at most were drawn together, weighted by what the mask left, and resampled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resample: Option<usize>,
     /// Set for random weights: throughput only, the texts mean nothing.
     pub synthetic: Option<Synthetic>,
 }
@@ -103,7 +114,7 @@ pub struct ReferenceCounts {
     pub used: u64,
     /// Of them, those that had their atoms in another order than the prompt; one that several prompts are of counts for each.
     pub reordered: u64,
-    /// Conformers of formats that give coordinates alone, so that nobody knows which atom is which.
+    /// Conformers whose atoms are not in the order of a SMILES: nobody knows which atom is which.
     pub without_order: u64,
     /// Conformers of a prompt's graph with another stereo than the prompt.
     pub other_stereo: u64,
@@ -113,6 +124,9 @@ pub struct ReferenceCounts {
     pub molecules_not_asked_for: u64,
     /// Molecules that are asked for and have no reference.
     pub prompts_without: u64,
+    /// The first conformers without an order or of another stereo, and why.
+    #[serde(default)]
+    pub unused: Vec<Skipped>,
 }
 
 /// Whether a model is known not to have been trained on the molecules.
@@ -156,27 +170,6 @@ pub enum DialectEvidence {
     Both,
     /// Nothing: random weights are run in the fixed dialect.
     Default,
-}
-
-/// What seconds of a run are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum SpeedMeasure {
-    /// CPU seconds of all threads, so that other work on the machine counts little.
-    Cpu,
-    /// Seconds of the clock: on a GPU, or where the system tells no others.
-    #[default]
-    Wall,
-}
-
-impl SpeedMeasure {
-    /// In words: texts per …
-    pub fn unit(self) -> &'static str {
-        match self {
-            SpeedMeasure::Cpu => "CPU second",
-            SpeedMeasure::Wall => "second",
-        }
-    }
 }
 
 /// One model under one logit processor.
@@ -237,6 +230,12 @@ pub struct RunReport {
     pub drift: DriftHistogram,
     /// How likely the model held the tokens that were written.
     pub probabilities: Vec<ClassProbability>,
+    /// What the mask left of the model's distribution, where all logits were computed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mask_cost: Option<MaskCost>,
+    /// What resampling by it came to, if asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resampling: Option<ResamplingReport>,
     /// Some of the texts that did not pass or hold junk or lost digits.
     pub examples: Vec<Example>,
 }
@@ -335,218 +334,11 @@ pub struct Likelihood {
     pub nats_per_conformer: Mean,
 }
 
-/// What is wrong with a text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum ExampleProblem {
-    /// What is no part of a number.
-    #[serde(rename = "junk")]
-    Junk,
-    /// A number lacks decimals, or a block numbers.
-    #[serde(rename = "lost digits")]
-    Lost,
-    /// Digits beyond the format.
-    #[serde(rename = "invented digits")]
-    Invented,
-    /// It did not end.
-    #[serde(rename = "no end")]
-    NoEnd,
-    /// It is no enriched SMILES.
-    #[serde(rename = "no enriched SMILES")]
-    Unreadable,
-    /// It is another molecule than the prompt's.
-    #[serde(rename = "another molecule")]
-    OtherMolecule,
-    /// Nothing: it passes.
-    #[serde(rename = "passes")]
-    Passes,
-}
-
-impl ExampleProblem {
-    /// In words, as records have it.
-    pub fn name(self) -> &'static str {
-        match self {
-            ExampleProblem::Junk => "junk",
-            ExampleProblem::Lost => "lost digits",
-            ExampleProblem::Invented => "invented digits",
-            ExampleProblem::NoEnd => "no end",
-            ExampleProblem::Unreadable => "no enriched SMILES",
-            ExampleProblem::OtherMolecule => "another molecule",
-            ExampleProblem::Passes => "passes",
-        }
-    }
-}
-
-/// A text that shows what goes wrong.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Example {
-    /// The prompt's SMILES.
-    pub smiles: String,
-    /// What is wrong with it.
-    pub problem: ExampleProblem,
-    /// The text, or the part of it around the problem.
-    pub text: String,
-    /// Where in `text` the problem stands, in bytes.
-    pub marks: Vec<[usize; 2]>,
-}
-
-/// A run against the run of the same model without logit processor: same molecules, same random numbers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct PairedComparison {
-    /// The model's name.
-    pub model: String,
-    /// The logit processor.
-    pub lp: LpKind,
-    /// Its placeholder.
-    pub placeholder: Option<String>,
-    /// Texts that passed here less those that passed without.
-    pub passed_difference: i64,
-    /// Texts whose skeleton the model copied exactly without logit processor, every block well formed.
-    pub well_formed_without: u64,
-    /// Of them, texts that came out the same.
-    pub identical: u64,
-    /// Bond-length error less the one without, in Å, over the molecules whose texts passed without; paired.
-    pub bond_error_difference_angstrom: Option<Mean>,
-    /// MAT-P less the one without, in Å, paired in the same way.
-    pub mat_precision_difference_angstrom: Option<Mean>,
-    /// MAT-R less the one without, in Å, paired in the same way.
-    pub mat_recall_difference_angstrom: Option<Mean>,
-    /// Texts per CPU second by those without, so that other work on the machine counts little; by the clock where CPU seconds
-    /// are not known.
-    pub speed_ratio: f64,
-    /// The same with its interval, over batches.
-    #[serde(default)]
-    pub speed: Option<SpeedRatio>,
-    /// Rows that are set against none on this model: the intervals of `figures`, `rescued` and `speed` are corrected for them
-    /// (Bonferroni), the others are not.
-    #[serde(default)]
-    pub rows: usize,
-    /// Every figure with and without, over the texts that both runs have.
-    #[serde(default)]
-    pub figures: Vec<FigureDifference>,
-    /// The texts that pass here and not without, against those of the same molecule that pass both ways.
-    #[serde(default)]
-    pub rescued: Option<Rescued>,
-}
-
-/// How many times as fast one run was as another.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct SpeedRatio {
-    /// Seconds of the other by seconds of this, over the batches of both.
-    pub ratio: f64,
-    /// Its interval; none with fewer than two batches.
-    pub interval: Option<Interval>,
-    /// How many batches.
-    pub batches: usize,
-    /// What the seconds are.
-    pub measure: SpeedMeasure,
-}
-
-/// A figure that runs are compared by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ComparedFigure {
-    /// Share of texts that pass.
-    Passed,
-    /// Share of texts of another molecule.
-    GraphMismatch,
-    /// Share of texts that are no enriched SMILES, or hold a block that is not three numbers.
-    ParseFailures,
-    /// Share of texts without end.
-    NoEos,
-    /// Share of blocks that are not three numbers.
-    JunkBlocks,
-    /// Share of blocks that lost digits.
-    TruncatedBlocks,
-    /// Share of blocks with invented digits.
-    InventedBlocks,
-    /// Bond-length error, in Å, over texts usable both ways.
-    BondLengthError,
-    /// MAT-P, in Å, over texts usable both ways.
-    MatPrecision,
-    /// MAT-R, in Å, over texts usable both ways.
-    MatRecall,
-    /// COV-P at 0.75 Å, over texts usable both ways.
-    CovPrecision,
-    /// COV-R at 0.75 Å, over texts usable both ways.
-    CovRecall,
-}
-
-impl ComparedFigure {
-    /// Whether more of it is better.
-    pub fn more_is_better(self) -> bool {
-        matches!(self, ComparedFigure::Passed | ComparedFigure::CovPrecision | ComparedFigure::CovRecall)
-    }
-
-    /// Whether it is a length in Å, not a share.
-    pub fn is_length(self) -> bool {
-        use ComparedFigure::{BondLengthError, MatPrecision, MatRecall};
-        matches!(self, BondLengthError | MatPrecision | MatRecall)
-    }
-
-    /// In words.
-    pub fn name(self) -> &'static str {
-        match self {
-            ComparedFigure::Passed => "texts that pass",
-            ComparedFigure::GraphMismatch => "texts of another molecule",
-            ComparedFigure::ParseFailures => "texts that do not parse",
-            ComparedFigure::NoEos => "texts without end",
-            ComparedFigure::JunkBlocks => "junk blocks",
-            ComparedFigure::TruncatedBlocks => "blocks that lose digits",
-            ComparedFigure::InventedBlocks => "blocks with invented digits",
-            ComparedFigure::BondLengthError => "bond-length error",
-            ComparedFigure::MatPrecision => "MAT-P",
-            ComparedFigure::MatRecall => "MAT-R",
-            ComparedFigure::CovPrecision => "COV-P",
-            ComparedFigure::CovRecall => "COV-R",
-        }
-    }
-}
-
-/// One figure of a run beside that without logit processor.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct FigureDifference {
-    /// Which.
-    pub figure: ComparedFigure,
-    /// Without logit processor.
-    pub without: f64,
-    /// With it.
-    pub with: f64,
-    /// The second less the first; over molecules for lengths and coverage.
-    pub difference: f64,
-    /// Its interval over molecules; none with fewer than two.
-    pub interval: Option<Interval>,
-}
-
-/// Texts that a logit processor makes pass, against texts of the same molecule that pass without it too.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub struct Rescued {
-    /// How many there are.
-    pub texts: u64,
-    /// Molecules that have such texts, and others that pass both ways.
-    pub molecules_compared: u64,
-    /// Bond-length error of the rescued less that of the kept ones, in Å, a mean over molecules with both.
-    pub bond_error_difference_angstrom: Option<Mean>,
-    /// The least RMSD to a reference of the rescued less that of the kept ones, in Å, likewise.
-    pub nearest_difference_angstrom: Option<Mean>,
-}
-
 impl RunReport {
     /// The logit processor with its placeholder, as people name it: `allowlist 0.0000,0.0000,0.0000`.
     pub fn label(&self) -> String {
         label(self.lp, self.placeholder.as_deref())
     }
-}
-
-impl PairedComparison {
-    /// The logit processor with its placeholder.
-    pub fn label(&self) -> String {
-        label(self.lp, self.placeholder.as_deref())
-    }
-}
-
-/// A logit processor with its placeholder.
-pub(super) fn label(lp: LpKind, placeholder: Option<&str>) -> String {
-    placeholder.map_or_else(|| lp.to_string(), |placeholder| format!("{lp} {placeholder}"))
 }
 
 #[cfg(test)]
@@ -580,5 +372,17 @@ mod tests {
         for room in Room::ALL {
             assert_eq!(serde_json::to_value(room).unwrap(), room.name());
         }
+    }
+
+    #[test]
+    fn comparisons_without_the_newer_fields_are_read() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("eval/records");
+        let path = folder.join("2026-11-20-reference-qwen-like/record.json");
+        let record: serde_json::Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+        let read: Vec<PairedComparison> = serde_json::from_value(record["comparisons"].clone()).unwrap();
+        assert_eq!(read.len(), 13);
+        assert!(
+            read.iter().all(|pair| pair.figures.is_empty() && pair.speed.is_none() && pair.rescued.is_none())
+        );
     }
 }

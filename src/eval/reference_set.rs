@@ -3,9 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::molecules::Molecules;
+use super::molecules::{Molecules, UNUSED_LISTED, without_order};
 use super::record::ReferenceCounts;
-use crate::corpus::{AtomOrder, Conformer, Conformers};
+use crate::corpus::{AtomOrder, Conformer, Conformers, Skipped};
 use crate::error::{Error, Parameter, Result};
 use crate::job::Job;
 use crate::text::graph::canonical;
@@ -43,7 +43,13 @@ impl Molecules {
                             self.molecules[prompt].conformers.push(coordinates);
                         }
                     }
-                    Found::OtherStereo => counts.other_stereo += 1,
+                    Found::OtherStereo(reason) => {
+                        counts.other_stereo += 1;
+                        if counts.unused.len() < UNUSED_LISTED {
+                            let record = smiles(&conformer.skeleton);
+                            counts.unused.push(Skipped { file: name.to_owned(), record, reason }.shown());
+                        }
+                    }
                     Found::NotAskedFor => {
                         counts.not_asked_for += 1;
                         first_other.get_or_insert_with(|| smiles(&conformer.skeleton));
@@ -56,6 +62,8 @@ impl Molecules {
         counts.molecules_not_asked_for = other.len() as u64;
         counts.prompts_without =
             self.molecules.iter().filter(|molecule| molecule.conformers.is_empty()).count() as u64;
+        counts.unused.extend(summary.in_file_order_records.iter().cloned());
+        counts.unused.truncate(UNUSED_LISTED);
         if counts.used == 0 {
             return Err(none_usable(name, &counts, summary.conformers, first_other.as_deref()));
         }
@@ -72,13 +80,12 @@ impl Molecules {
 fn none_usable(name: &str, counts: &ReferenceCounts, conformers: u64, first: Option<&str>) -> Error {
     let place = format!("{} {name}", Parameter::References);
     if counts.without_order == conformers {
-        let problem = format!(
-            "none of the {conformers} conformers has its atoms in the order of a SMILES: the format gives coordinates alone"
-        );
-        return Error::input(place, problem, "give enriched text");
+        return without_order(&place, conformers, counts.unused.first());
     }
     if counts.not_asked_for == 0 {
-        let problem = format!("all {} conformers have another stereo than the prompts", counts.other_stereo);
+        let why = counts.unused.first().map_or("", |unused| &unused.reason);
+        let problem =
+            format!("all {} conformers have another stereo than the prompts: {why}", counts.other_stereo);
         return Error::input(place, problem, "give conformers of the prompts' stereoisomers");
     }
     let example = first.map_or_else(String::new, |smiles| format!(", such as {smiles}"));
@@ -91,8 +98,8 @@ fn none_usable(name: &str, counts: &ReferenceCounts, conformers: u64, first: Opt
 enum Found {
     /// Prompts that it is of, by place, with coordinates in their order, and whether that is another one than its own.
     Prompts(Vec<(usize, Vec<[Fixed; 3]>, bool)>),
-    /// The same graph as a prompt; its coordinates are another stereoisomer.
-    OtherStereo,
+    /// The same graph as a prompt; its coordinates are another stereoisomer, as is said.
+    OtherStereo(String),
     NotAskedFor,
 }
 
@@ -141,15 +148,20 @@ impl Matcher {
             return Found::NotAskedFor;
         }
         let points = crate::audit::in_angstrom(&conformer.coordinates, precision);
-        let mut prompts = Vec::new();
+        let (mut prompts, mut mismatch) = (Vec::new(), String::new());
         for candidate in candidates {
-            if let Ok((order, _)) = candidate.molecule.order(&candidate.pairing, &points) {
-                let coordinates = order.iter().map(|atom| conformer.coordinates.get(*atom as usize).copied());
-                let coordinates: Option<Vec<[Fixed; 3]>> = coordinates.collect();
-                prompts.extend(coordinates.map(|coordinates| (candidate.prompt, coordinates, true)));
+            match candidate.molecule.order(&candidate.pairing, &points) {
+                // Stereo that the prompt leaves open is no difference.
+                Ok((order, _)) => {
+                    let coordinates =
+                        order.iter().map(|atom| conformer.coordinates.get(*atom as usize).copied());
+                    let coordinates: Option<Vec<[Fixed; 3]>> = coordinates.collect();
+                    prompts.extend(coordinates.map(|coordinates| (candidate.prompt, coordinates, true)));
+                }
+                Err(reason) => mismatch = reason.to_string(),
             }
         }
-        if prompts.is_empty() { Found::OtherStereo } else { Found::Prompts(prompts) }
+        if prompts.is_empty() { Found::OtherStereo(mismatch) } else { Found::Prompts(prompts) }
     }
 
     /// The prompts that a skeleton may be, in another order of atoms.

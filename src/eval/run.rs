@@ -17,7 +17,7 @@ use super::subject::Subject;
 use crate::constraint::vocabulary::Vocabulary;
 use crate::constraint::{Constraint, LogitProcessor, LpKind};
 use crate::error::Result;
-use crate::generate::{Generated, Options, Prompt};
+use crate::generate::{Generated, Options, Prompt, Resampling};
 use crate::job::Job;
 use crate::text::{skeleton, tagged};
 use crate::tokenizer::Tokenizer;
@@ -101,6 +101,7 @@ pub(super) fn run(
         room: plan.room,
         log_probabilities: plan.log_probabilities,
         watched: closing(processor, checkpoint),
+        resampling: plan.resample.map(|draws| resampling(draws, &checkpoint.tokenizer)),
         trace: plan.trace,
         cpu_clock: on_cpu.then_some(cpu_seconds),
     };
@@ -127,6 +128,11 @@ fn closing(processor: LpKind, checkpoint: &Checkpoint) -> Arc<[u32]> {
         return Arc::default();
     }
     Vocabulary::of(&checkpoint.tokenizer).ids(|token| token.starts_with([',', '>'])).into()
+}
+
+/// Texts wait for one another where they have closed a block.
+fn resampling(draws: usize, tokenizer: &Tokenizer) -> Resampling {
+    Resampling { draws, block_ends: Vocabulary::of(tokenizer).ids(|token| token.contains('>')).into() }
 }
 
 /// The prompts of all molecules, with the room that their texts may take.

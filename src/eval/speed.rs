@@ -1,7 +1,6 @@
 //! How fast runs are beside one another, from one measure, with an interval over batches.
 
 use super::record::{SpeedMeasure, SpeedRatio};
-use super::run::Run;
 use crate::stats::interval::{Interval, student_quantile};
 
 /// Seconds of batches, all of as many texts.
@@ -34,16 +33,6 @@ pub(super) fn ratio(run: &BatchTimes, other: &BatchTimes, level: f64) -> Option<
         Interval { low: ratio * (-half).exp(), high: ratio * half.exp() }
     });
     Some(SpeedRatio { ratio, interval, batches: pairs.len(), measure: run.measure })
-}
-
-/// The same over whole runs.
-pub(super) fn total_ratio(run: &Run, without: &Run) -> f64 {
-    let per_cpu_second =
-        |run: &Run| Some(run.judged.len() as f64 / run.cpu_seconds.filter(|cpu| *cpu > 0.0)?);
-    match (per_cpu_second(run), per_cpu_second(without)) {
-        (Some(run), Some(without)) => run / without,
-        _ => run.conformers_per_second() / without.conformers_per_second(),
-    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::environment::peak_memory_bytes;
 use super::examples::examples;
 use super::measured::MeasuredMolecule;
 use super::plan::EvalPlan;
-use super::probabilities::probabilities;
+use super::probabilities::{mask_cost, probabilities, resampling};
 use super::record::{Cost, RunReport, Seconds, Unseen};
 use super::run::Run;
 use super::speed::BatchTimes;
@@ -61,6 +61,8 @@ pub(super) fn run_report(
         coverage: CoverageReport::of(&deviations, &plan.thresholds),
         drift,
         probabilities: probabilities(checkpoint, run),
+        mask_cost: mask_cost(checkpoint, run),
+        resampling: plan.resample.and_then(|draws| resampling(draws, run)),
         examples: examples(subjects, &run.judged),
     }
 }

@@ -9,7 +9,7 @@ use candle_transformers::models::{llama, qwen3};
 
 use super::clock::{Clock, Phase};
 use super::row::Row;
-use super::sample::{Candidates, draw, log_probability, most_likely};
+use super::sample::{Candidates, draw, most_likely};
 use super::schedule::{Item, groups_of_equal_length};
 use super::{Generated, GeneratedText, Options, Prompt, WorkCounts};
 use crate::constraint::Mask;
@@ -233,7 +233,8 @@ impl Group<'_> {
             }
         };
         if row.logs() {
-            row.log(log_probability(logits, token));
+            let mask = constraint.mask(&row.state);
+            row.log(logits, token, mask);
         }
         self.clock.lap(Phase::Sampling, 1);
         row.take(token, forced, false);

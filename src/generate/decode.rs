@@ -5,11 +5,15 @@ use candle_core::Tensor;
 use rayon::prelude::*;
 
 use super::clock::{Clock, Phase};
+use super::groups::Groups;
 use super::head::{Choice, Logits, Want, lasts, most_likely_after, pick};
+use super::particles::group_of;
+use super::presets::Sampling;
 use super::row::Row;
-use super::sample::{Candidates, draw, log_probability, most_likely};
-use super::schedule::{Waiting, longest_first};
-use super::{Generated, GeneratedText, Options, Prompt, WorkCounts};
+use super::sample::{Candidates, draw, most_likely};
+use super::schedule::{Item, Waiting, longest_first};
+use super::{Generated, GeneratedText, Options, Prompt, Resampling, WorkCounts};
+use crate::constraint::Mask;
 use crate::error::{Error, Result};
 use crate::job::Job;
 use crate::model::{Cache, Decoder, Feed, HiddenStates, Prefix};
@@ -34,21 +38,22 @@ pub(super) fn generate(
         cache,
         waiting,
         rows: Vec::new(),
+        groups: Groups::default(),
         held: None,
         samples: Vec::new(),
         counts: WorkCounts::default(),
         clock,
     };
     let interrupted = run.all(job)?;
-    let Run { samples, counts, mut clock, .. } = run;
+    let Run { samples, groups, counts, mut clock, .. } = run;
     clock.end_batch();
     let Clock { timing, spans, batches, .. } = clock;
-    Ok(Generated { samples, counts, timing, spans, batches, interrupted })
+    Ok(Generated { samples, counts, timing, resampled: groups.done, spans, batches, interrupted })
 }
 
 /// A forced token before which the logits are wanted.
 struct Asked {
-    /// Of the batch.
+    /// Among those that are fed.
     row: usize,
     /// Among the row's tokens.
     place: usize,
@@ -64,6 +69,8 @@ struct Run<'a> {
     waiting: Waiting,
     /// Row `i` is in row `i` of the cache.
     rows: Vec<Row<'a>>,
+    /// Rows that are weighted against one another.
+    groups: Groups,
     /// What later generations of this prompt will need.
     held: Option<(usize, Prefix)>,
     samples: Vec<GeneratedText>,
@@ -96,11 +103,14 @@ impl<'a> Run<'a> {
         let first = self.rows.len();
         let context = self.decoder.config().max_position_embeddings;
         let mut entered = Vec::new();
-        while self.rows.len() < self.cache.rows()
-            && let Some(item) = self.waiting.next()
+        while let Some(item) = self.waiting.front()
+            && self.rows.len() + self.texts_together(item) <= self.cache.rows()
         {
+            self.waiting.next();
             let prompt = &self.prompts[item.prompt];
-            self.rows.push(Row::new(prompt, item, self.options, context, true));
+            let row = Row::new(prompt, item, self.options, context, true);
+            self.groups.enter(&row);
+            self.rows.push(row);
             entered.push(item.prompt);
         }
         self.clock.lap(Phase::LogitProcessor, self.rows.len());
@@ -110,6 +120,15 @@ impl<'a> Run<'a> {
         self.prefill(first, &entered)?;
         self.clock.lap(Phase::Prefill, self.rows.len());
         Ok(())
+    }
+
+    /// How many texts must enter together with this one, itself included.
+    fn texts_together(&self, item: Item) -> usize {
+        let group = |resampling: &Resampling| {
+            let generations = self.prompts[item.prompt].generations;
+            group_of(item.generation, generations, resampling.draws).end - item.generation
+        };
+        self.options.resampling.as_ref().map_or(1, group)
     }
 
     /// Reads the prompts `entered` of the rows from `first` on; once for all generations of a molecule.
@@ -161,23 +180,32 @@ impl<'a> Run<'a> {
         real as u64
     }
 
-    /// One forward pass over what is pending, and one new token for each row.
+    /// One forward pass over what is pending, and one new token for each row that does not wait.
     fn step(&mut self) -> Result<()> {
-        let rows = self.rows.len();
-        let pending: Vec<Vec<u32>> =
-            self.rows.iter_mut().map(|row| std::mem::take(&mut row.pending)).collect();
+        let mut rows = std::mem::take(&mut self.rows);
+        let goes_on = |(_, row): &(usize, &mut Row<'a>)| row.end.is_none() && row.held.is_none();
+        let (places, mut fed): (Vec<usize>, Vec<_>) = rows.iter_mut().enumerate().filter(goes_on).unzip();
+        let passed = self.pass(&places, &mut fed);
+        self.rows = rows;
+        passed
+    }
+
+    /// A step of `rows`, which are in rows `places` of the cache.
+    fn pass(&mut self, places: &[usize], rows: &mut [&mut Row<'a>]) -> Result<()> {
+        let count = rows.len();
+        let pending: Vec<Vec<u32>> = rows.iter_mut().map(|row| std::mem::take(&mut row.pending)).collect();
         let feeds: Vec<Feed<'_>> =
-            pending.iter().enumerate().map(|(row, tokens)| Feed { row, tokens }).collect();
-        let logs = self.options.log_probabilities;
-        let asked = self.asked();
+            places.iter().zip(&pending).map(|(&row, tokens)| Feed { row, tokens }).collect();
+        let logs = self.options.logs();
+        let asked = asked(rows);
         let output = if logs || !asked.is_empty() { HiddenStates::All } else { HiddenStates::Last };
         let hidden = self.decoder.forward(&feeds, &mut self.cache, output)?;
         self.count_fed(&feeds);
         self.counts.decode_steps += 1;
-        self.counts.row_passes += rows as u64;
-        self.clock.lap(Phase::Forward, rows);
-        let wants: Vec<Want<'a>> = self.rows.iter().map(Want::of).collect();
-        self.clock.lap(Phase::LogitProcessor, rows);
+        self.counts.row_passes += count as u64;
+        self.clock.lap(Phase::Forward, count);
+        let wants: Vec<Want<'a>> = rows.iter().map(|row| Want::of(row)).collect();
+        self.clock.lap(Phase::LogitProcessor, count);
         let logits = match (logs, output) {
             (true, _) => Logits::all(self.decoder, &hidden, &feeds)?,
             (false, HiddenStates::All) => {
@@ -187,31 +215,21 @@ impl<'a> Run<'a> {
             (false, _) => Logits::last(self.decoder, &hidden, &wants)?,
         };
         self.counts.head_rows += logits.rows() as u64;
-        self.answer(&asked, &hidden, &feeds, &logits)?;
-        self.clock.lap(Phase::Forward, rows);
+        self.answer(&asked, &hidden, &feeds, &logits, rows)?;
+        self.clock.lap(Phase::Forward, count);
         if logs {
-            self.rows
-                .par_iter_mut()
-                .enumerate()
-                .for_each(|(at, row)| log_forced(row, &pending[at], at, &logits));
+            let rows = rows.par_iter_mut().enumerate();
+            rows.for_each(|(at, row)| log_forced(row, &pending[at], at, &logits));
         }
-        for (at, row) in self.rows.iter_mut().enumerate() {
+        for (at, row) in rows.iter_mut().enumerate() {
             if let Some(token) = row.close()
                 && let (true, Some(full)) = (row.logs(), logits.full(at))
             {
-                row.log(log_probability(full, token));
+                row.log(full, token, Mask::Forced(token));
             }
         }
-        self.observe(&logits)?;
-        self.choose(&logits, &wants)
-    }
-
-    /// The places in what is pending where the model's own choice is asked for.
-    fn asked(&mut self) -> Vec<Asked> {
-        let of_row = |(row, asked): (usize, &mut Row<'_>)| {
-            asked.asked().into_iter().map(move |(place, back)| Asked { row, place, back })
-        };
-        self.rows.iter_mut().enumerate().flat_map(of_row).collect()
+        self.observe(&logits, rows)?;
+        self.choose(&logits, &wants, rows)
     }
 
     /// Keeps what the model would have written where it was asked.
@@ -221,11 +239,12 @@ impl<'a> Run<'a> {
         hidden: &Tensor,
         feeds: &[Feed<'_>],
         logits: &Logits,
+        rows: &mut [&mut Row<'a>],
     ) -> Result<()> {
         if asked.is_empty() {
             return Ok(());
         }
-        let preferred: Vec<u32> = if self.options.log_probabilities {
+        let preferred: Vec<u32> = if self.options.logs() {
             let known = |asked: &Asked| logits.before_last(asked.row, asked.back).unwrap_or_default();
             let each = asked.par_iter().map(|asked| most_likely(Candidates::Except(known(asked), &[])));
             each.collect::<Result<_>>()?
@@ -236,21 +255,21 @@ impl<'a> Run<'a> {
             most_likely_after(self.decoder, hidden, places)?
         };
         for (asked, token) in asked.iter().zip(preferred) {
-            self.rows[asked.row].prefer(asked.place, token);
+            rows[asked.row].prefer(asked.place, token);
         }
         Ok(())
     }
 
     /// Shows the most likely tokens to the logit processors that want them.
-    fn observe(&mut self, logits: &Logits) -> Result<()> {
+    fn observe(&mut self, logits: &Logits, rows: &mut [&mut Row<'a>]) -> Result<()> {
         let wants = |row: &Row<'_>| row.end.is_none() && row.prompt.constraint.wants_argmax();
-        let argmax = |(at, row): (usize, &Row<'_>)| match logits.full(at) {
+        let argmax = |(at, row): (usize, &&mut Row<'_>)| match logits.full(at) {
             Some(full) if wants(row) => most_likely(Candidates::Except(full, &[])).map(Some),
             _ => Ok(None),
         };
-        let argmax = self.rows.par_iter().enumerate().map(argmax).collect::<Result<Vec<_>>>()?;
-        self.clock.lap(Phase::Sampling, self.rows.len());
-        for (row, argmax) in self.rows.iter_mut().zip(argmax) {
+        let argmax = rows.par_iter().enumerate().map(argmax).collect::<Result<Vec<_>>>()?;
+        self.clock.lap(Phase::Sampling, rows.len());
+        for (row, argmax) in rows.iter_mut().zip(argmax) {
             if let Some(argmax) = argmax {
                 row.prompt.constraint.observe(&mut row.state, argmax);
             }
@@ -258,38 +277,28 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Draws, and moves the logit processors on.
-    fn choose(&mut self, logits: &Logits, wants: &[Want<'a>]) -> Result<()> {
-        let count = self.rows.len();
-        let choices: Vec<Option<Choice<'_>>> = (self.rows.iter().zip(wants).enumerate())
+    /// Draws, and moves the logit processors on; rows that wait for others keep their logits instead.
+    fn choose(&mut self, logits: &Logits, wants: &[Want<'a>], rows: &mut [&mut Row<'a>]) -> Result<()> {
+        let count = rows.len();
+        for (at, row) in rows.iter_mut().enumerate() {
+            if row.end.is_none() && self.groups.waits(row) {
+                row.held = logits.full(at).map(Into::into);
+            }
+        }
+        let choices: Vec<Option<Choice<'_>>> = (rows.iter().zip(wants).enumerate())
             .map(|(at, (row, want))| {
-                row.end.is_none().then(|| logits.choice(at, *want, row.prompt, &row.state))
+                let goes_on = row.end.is_none() && row.held.is_none();
+                goes_on.then(|| logits.choice(at, *want, row.prompt, &row.state))
             })
             .collect();
         self.clock.lap(Phase::LogitProcessor, count);
         let sampling = &self.options.sampling;
-        let drawn = self.rows.par_iter_mut().zip(&choices).enumerate().map(|(at, (row, choice))| {
-            let (token, forced) = match choice {
-                None => return Ok(None),
-                Some(Choice::Forced(token)) => {
-                    if let (true, Some(full)) = (row.watches(*token), logits.full(at)) {
-                        row.prefer(row.written(), most_likely(Candidates::Except(full, &[]))?);
-                    }
-                    (*token, true)
-                }
-                Some(Choice::Draw(candidates)) => {
-                    let position = row.written();
-                    (draw(*candidates, sampling, &mut row.noise, position)?, false)
-                }
-            };
-            if let (true, Some(full)) = (row.logs(), logits.full(at)) {
-                row.log(log_probability(full, token));
-            }
-            Ok(Some((token, forced)))
+        let drawn = rows.par_iter_mut().zip(&choices).enumerate().map(|(at, (row, choice))| {
+            choice.map(|choice| choose_one(row, choice, logits.full(at), sampling)).transpose()
         });
         let drawn = drawn.collect::<Result<Vec<_>>>()?;
         self.clock.lap(Phase::Sampling, count);
-        for (row, drawn) in self.rows.iter_mut().zip(drawn) {
+        for (row, drawn) in rows.iter_mut().zip(drawn) {
             if let Some((token, forced)) = drawn {
                 row.take(token, forced, true);
             }
@@ -298,11 +307,34 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
+    /// Lets groups go on whose rows have all come to the end of a block.
+    fn settle(&mut self) -> Result<()> {
+        let sampling = &self.options.sampling;
+        loop {
+            let released = self.groups.settle(&mut self.rows, &mut self.cache)?;
+            self.clock.lap(Phase::Other, self.rows.len());
+            if released.is_empty() {
+                return Ok(());
+            }
+            let rows = self.rows.par_iter_mut().enumerate();
+            let rows = rows.filter(|(at, _)| released.binary_search(at).is_ok());
+            rows.try_for_each(|(_, row)| {
+                let Some(held) = row.held.take() else { return Ok(()) };
+                let choice = Choice::of(&held, row.prompt.constraint.mask(&row.state));
+                let (token, forced) = choose_one(row, choice, Some(&held), sampling)?;
+                row.take(token, forced, true);
+                Ok(())
+            })?;
+            self.clock.lap(Phase::Sampling, released.len());
+        }
+    }
+
     /// Takes finished rows out of the batch; the last row moves into the gap.
     fn retire(&mut self, job: &Job) -> Result<()> {
+        self.settle()?;
         let mut at = 0;
         while at < self.rows.len() {
-            let Some(end) = self.rows[at].end else {
+            let Some(end) = self.rows[at].end.filter(|_| !self.groups.keeps(&self.rows[at])) else {
                 at += 1;
                 continue;
             };
@@ -316,11 +348,46 @@ impl<'a> Run<'a> {
     }
 }
 
+/// The places in what is pending where the model's own choice is asked for.
+fn asked(rows: &mut [&mut Row<'_>]) -> Vec<Asked> {
+    let of_row = |(row, asked): (usize, &mut &mut Row<'_>)| {
+        asked.asked().into_iter().map(move |(place, back)| Asked { row, place, back })
+    };
+    rows.iter_mut().enumerate().flat_map(of_row).collect()
+}
+
+/// The next token of a row, and whether it was forced. `full` holds all logits, where they are known.
+fn choose_one(
+    row: &mut Row<'_>,
+    choice: Choice<'_>,
+    full: Option<&[f32]>,
+    sampling: &Sampling,
+) -> Result<(u32, bool)> {
+    let (token, forced) = match choice {
+        Choice::Forced(token) => {
+            if let (true, Some(full)) = (row.watches(token), full) {
+                row.prefer(row.written(), most_likely(Candidates::Except(full, &[]))?);
+            }
+            (token, true)
+        }
+        Choice::Draw(candidates) => {
+            let position = row.written();
+            (draw(candidates, sampling, &mut row.noise, position)?, false)
+        }
+    };
+    if let (true, Some(full)) = (row.logs(), full) {
+        let constraint = &*row.prompt.constraint;
+        let mask = constraint.mask(&row.state);
+        row.log(full, token, mask);
+    }
+    Ok((token, forced))
+}
+
 /// Logs what was forced and has been read now.
 fn log_forced(row: &mut Row<'_>, pending: &[u32], at: usize, logits: &Logits) {
     for (i, token) in pending.iter().enumerate().skip(1) {
         if let Some(before) = logits.before_last(at, pending.len() - i) {
-            row.log(log_probability(before, *token));
+            row.log(before, *token, Mask::Forced(*token));
         }
     }
 }

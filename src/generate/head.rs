@@ -50,6 +50,18 @@ pub(super) enum Choice<'a> {
     Draw(Candidates<'a>),
 }
 
+impl<'a> Choice<'a> {
+    /// What a mask leaves of all logits.
+    pub(super) fn of(full: &'a [f32], mask: Mask<'a>) -> Self {
+        match mask {
+            Mask::Any => Choice::Draw(Candidates::Except(full, &[])),
+            Mask::Except(ids) => Choice::Draw(Candidates::Except(full, ids)),
+            Mask::Only(ids) => Choice::Draw(Candidates::Only(full, ids)),
+            Mask::Forced(token) => Choice::Forced(token),
+        }
+    }
+}
+
 /// The logits of one step.
 pub(super) struct Logits {
     /// `[rows with all logits, vocab]`
@@ -131,15 +143,7 @@ impl Logits {
                 let logits = &self.listed[at * self.known.len()..(at + 1) * self.known.len()];
                 Choice::Draw(Candidates::Listed { logits, known: &self.known, ids })
             }
-            (_, _, full) => {
-                let full = full.unwrap_or_default();
-                match prompt.constraint.mask(state) {
-                    Mask::Any => Choice::Draw(Candidates::Except(full, &[])),
-                    Mask::Except(ids) => Choice::Draw(Candidates::Except(full, ids)),
-                    Mask::Only(ids) => Choice::Draw(Candidates::Only(full, ids)),
-                    Mask::Forced(token) => Choice::Forced(token),
-                }
-            }
+            (_, _, full) => Choice::of(full.unwrap_or_default(), prompt.constraint.mask(state)),
         }
     }
 }

@@ -10,8 +10,11 @@ mod baseline;
 #[path = "no_baseline.rs"]
 mod baseline;
 mod clock;
+mod cost;
 mod decode;
+mod groups;
 mod head;
+mod particles;
 mod presets;
 mod row;
 mod sample;
@@ -70,10 +73,53 @@ pub struct Options {
     /// Sorted ids: where one of them is forced, [`GeneratedText::preferred`] says what the model itself would have written;
     /// costs the whole LM head there.
     pub watched: Arc<[u32]>,
+    /// Whether the texts of a molecule are weighted against one another while they are written; logs probabilities too.
+    pub resampling: Option<Resampling>,
     /// Whether to keep a [`Span`] for each phase of each step.
     pub trace: bool,
     /// What tells the CPU seconds of [`BatchSeconds`].
     pub cpu_clock: Option<CpuClock>,
+}
+
+impl Options {
+    /// Whether all logits are computed at each token.
+    fn logs(&self) -> bool {
+        self.log_probabilities || self.resampling.is_some()
+    }
+}
+
+/// Sequential importance resampling of the texts of a molecule, so that they follow the model's distribution given that a
+/// text is legal, which masks alone do not draw from. Each text has the weight ∏ Z, where Z is the share that the mask left
+/// at each token ([`GeneratedText::log_allowed`]). N. Chopin and O. Papaspiliopoulos, An Introduction to Sequential Monte
+/// Carlo (2020), chapters 9 and 10.
+#[derive(Debug, Clone)]
+pub struct Resampling {
+    /// The most texts that are drawn together. The texts of a molecule are cut into groups of at most so many, as even as
+    /// may be.
+    pub draws: usize,
+    /// Sorted ids of tokens that end a block: there a text waits until the others of its group have ended as many.
+    pub block_ends: Arc<[u32]>,
+}
+
+/// What became of a group of texts that were resampled.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Resampled {
+    /// Index of the prompt.
+    pub prompt: usize,
+    /// The first of the group's generations.
+    pub first: usize,
+    /// Its texts.
+    pub draws: usize,
+    /// Effective sample size of the finished texts, (Σw)² / Σw², before the last resampling, after which all weigh the same.
+    pub effective: f64,
+    /// The least effective sample size at the end of a block or of all.
+    pub least_effective: f64,
+    /// Resamplings on the way, without the last.
+    pub resamplings: usize,
+    /// Of the texts at the start those that any text at the end goes back to.
+    pub ancestors: usize,
+    /// Natural logarithm of an unbiased estimate of the probability that no token falls outside the mask.
+    pub log_legal: f64,
 }
 
 impl Default for Options {
@@ -85,6 +131,7 @@ impl Default for Options {
             room: Room::Static,
             log_probabilities: false,
             watched: Arc::default(),
+            resampling: None,
             trace: false,
             cpu_clock: None,
         }
@@ -117,6 +164,10 @@ pub struct GeneratedText {
     /// Natural logarithm of the probability that the unmasked model, at temperature 1, gives to each token, and last to
     /// the end of text if there is one.
     pub log_probabilities: Option<Vec<f32>>,
+    /// Natural logarithm of the probability that the mask left at each token: the sum over the tokens that it allows of the
+    /// softmax of the logits, divided by the temperature (1 if greedy), before top-k, top-p and min-p. As long as
+    /// `log_probabilities`, and logged with them.
+    pub log_allowed: Option<Vec<f32>>,
     /// Where a watched token was forced: its place among `tokens`, and the most likely token of the unmasked model there.
     /// A text that was cut off at its length lacks the places that the model never read up to.
     pub preferred: Vec<(usize, u32)>,
@@ -154,6 +205,8 @@ pub struct Generated {
     pub counts: WorkCounts,
     /// Where the time went.
     pub timing: Timing,
+    /// Groups of texts that were resampled, by prompt and generation.
+    pub resampled: Vec<Resampled>,
     /// Phases of steps, if asked for.
     pub spans: Vec<Span>,
     /// The time of one batch of finished texts after the other.
@@ -210,6 +263,14 @@ impl Engine {
     /// device fails.
     pub fn generate(&mut self, prompts: &[Prompt], options: &Options, job: &Job) -> Result<Generated> {
         check(prompts, options, self.config())?;
+        if options.resampling.is_some() && matches!(self, Engine::CandleTransformers(_)) {
+            let problem = "candle-transformers cannot copy rows of its cache";
+            return Err(Error::parameter(
+                Parameter::Resample,
+                problem,
+                format!("leave {} out", Parameter::Engine),
+            ));
+        }
         let total = prompts.iter().fold(0u64, |sum, prompt| sum.saturating_add(prompt.generations as u64));
         job.observer().begin("generate", Some(total), crate::job::Unit::Items);
         // Inside the pool parallel loops start at once; from outside each would wait for a worker to wake.
@@ -220,6 +281,7 @@ impl Engine {
         job.observer().end();
         let mut generated = generated?;
         generated.samples.sort_unstable_by_key(|sample| (sample.prompt, sample.generation));
+        generated.resampled.sort_unstable_by_key(|group| (group.prompt, group.first));
         for sample in &generated.samples {
             generated.counts.generated_tokens += sample.tokens.len() as u64;
             generated.counts.forced_tokens += sample.forced.iter().filter(|forced| **forced).count() as u64;
@@ -234,6 +296,7 @@ fn check(prompts: &[Prompt], options: &Options, config: &Config) -> Result<()> {
         return Err(Error::parameter(Parameter::Batch, "a batch of 0 rows", "give at least 1"));
     }
     options.sampling.check()?;
+    check_resampling(options)?;
     let of_prompt = |prompt: &Prompt| {
         let text = prompt.expected_tokens.checked_mul(TOKEN_BYTES)?.checked_add(TEXT_BYTES)?;
         checked_product(&[prompt.generations, text])
@@ -255,6 +318,29 @@ fn check(prompts: &[Prompt], options: &Options, config: &Config) -> Result<()> {
             let problem = format!("holds token {id}, the model has {vocab} rows");
             return Err(Error::input(place, problem, "give the tokenizer that the model was trained with"));
         }
+    }
+    Ok(())
+}
+
+/// Refuses a resampling that cannot work.
+fn check_resampling(options: &Options) -> Result<()> {
+    let Some(Resampling { draws, .. }) = options.resampling else { return Ok(()) };
+    let refuse =
+        |problem: String, remedy: String| Err(Error::parameter(Parameter::Resample, problem, remedy));
+    let batch = options.batch;
+    if draws < 2 {
+        return refuse(
+            format!("{draws} texts cannot be weighted against one another"),
+            "give at least 2".into(),
+        );
+    }
+    if draws > batch {
+        let problem = format!("{draws} texts are drawn together, a batch has {batch} rows");
+        return refuse(problem, format!("give {} at least {draws}", Parameter::Batch));
+    }
+    if options.sampling.temperature.is_none() {
+        let problem = "a greedy preset draws nothing: all texts of a molecule are the same";
+        return refuse(problem.to_owned(), format!("give another {}", Parameter::Preset));
     }
     Ok(())
 }

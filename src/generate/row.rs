@@ -1,11 +1,17 @@
 //! One row of a batch: a text that is being written.
 
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::cost::Logged;
+use super::particles::group_of;
 use super::sample::Noise;
 use super::schedule::Item;
 use super::{End, GeneratedText, Options, Prompt};
-use crate::constraint::State;
+use crate::constraint::{Mask, State};
 
 /// A text that is being written.
+#[derive(Clone)]
 pub(super) struct Row<'p> {
     pub prompt: &'p Prompt,
     item: Item,
@@ -13,14 +19,22 @@ pub(super) struct Row<'p> {
     pub noise: Noise,
     tokens: Vec<u32>,
     forced: Vec<bool>,
-    log_probabilities: Option<Vec<f32>>,
+    /// Of each token, its probability and what the mask left.
+    logs: Option<(Vec<f32>, Vec<f32>)>,
+    /// Logarithm of its weight among the texts of its group.
+    pub log_weight: f64,
+    options: &'p Options,
+    /// Blocks that it ended.
+    pub blocks: usize,
+    /// The generation that its first tokens come from.
+    pub ancestor: usize,
+    /// All logits for the next token, while the row waits for its group.
+    pub held: Option<Arc<[f32]>>,
     /// Tokens that the model has not read yet: the last of the prompt or the one that was drawn, and what is forced
-    /// after it. Never empty while the row is in the batch.
+    /// after it. Empty in the batch only while the row waits for its group.
     pub pending: Vec<u32>,
     /// An end of text that was forced, while something is still to be learned from the logits before it.
     closing: Option<u32>,
-    /// As [`Options::watched`].
-    watched: &'p [u32],
     /// Places of watched tokens that were forced, whose logits come when the model reads what is pending.
     asked: Vec<usize>,
     preferred: Vec<(usize, u32)>,
@@ -45,10 +59,14 @@ impl<'p> Row<'p> {
             noise: Noise::new(options.seed, item.prompt, item.generation),
             tokens: Vec::new(),
             forced: Vec::new(),
-            log_probabilities: options.log_probabilities.then(Vec::new),
+            logs: options.logs().then(Default::default),
+            log_weight: 0.0,
+            options,
+            blocks: 0,
+            ancestor: item.generation,
+            held: None,
             pending: prompt.tokens.last().copied().into_iter().collect(),
             closing: None,
-            watched: &options.watched,
             asked: Vec::new(),
             preferred: Vec::new(),
             most,
@@ -84,6 +102,9 @@ impl<'p> Row<'p> {
         constraint.advance(&mut self.state, token);
         self.tokens.push(token);
         self.forced.push(forced);
+        if let Some(resampling) = &self.options.resampling {
+            self.blocks += usize::from(resampling.block_ends.binary_search(&token).is_ok());
+        }
         self.pending.push(token);
         if self.tokens.len() >= self.most {
             self.end = Some(End::Length);
@@ -117,17 +138,45 @@ impl<'p> Row<'p> {
 
     /// Whether probabilities are logged.
     pub(super) fn logs(&self) -> bool {
-        self.log_probabilities.is_some()
+        self.logs.is_some()
     }
 
-    /// Logs the probability of a token.
-    pub(super) fn log(&mut self, log_probability: f32) {
-        self.log_probabilities.iter_mut().for_each(|log| log.push(log_probability));
+    /// Logs a token that was taken under `mask`, given all logits before it.
+    pub(super) fn log(&mut self, logits: &[f32], token: u32, mask: Mask<'_>) {
+        if let Some((tokens, allowed)) = &mut self.logs {
+            let logged = Logged::new(logits, token, mask, &self.options.sampling);
+            tokens.push(logged.token);
+            allowed.push(logged.allowed as f32);
+            self.log_weight += logged.allowed;
+        }
+    }
+
+    /// The prompt and the generations that are resampled together; none if nothing is.
+    pub(super) fn group(&self) -> Option<(usize, Range<usize>)> {
+        let draws = self.options.resampling.as_ref()?.draws;
+        Some((self.item.prompt, group_of(self.item.generation, self.prompt.generations, draws)))
+    }
+
+    /// The seed of all draws.
+    pub(super) fn seed(&self) -> u64 {
+        self.options.seed
+    }
+
+    /// Which of its prompt's texts it is.
+    pub(super) fn generation(&self) -> usize {
+        self.item.generation
+    }
+
+    /// Becomes a copy of another row of its group, with noise of its own that nothing was drawn with before.
+    pub(super) fn go_on_from(&mut self, other: &Row<'p>, resamplings: usize) {
+        let item = self.item;
+        let noise = Noise::renewed(self.options.seed, item.prompt, item.generation, resamplings as u64);
+        *self = Row { item, noise, ..other.clone() };
     }
 
     /// Whether the model's own choice is kept where `token` is forced.
     pub(super) fn watches(&self, token: u32) -> bool {
-        self.watched.binary_search(&token).is_ok()
+        self.options.watched.binary_search(&token).is_ok()
     }
 
     /// The places that are asked for, each with how many tokens before the last its logits come.
@@ -150,13 +199,15 @@ impl<'p> Row<'p> {
 
     /// The finished text.
     pub(super) fn finish(self, end: End) -> GeneratedText {
+        let (log_probabilities, log_allowed) = self.logs.unzip();
         GeneratedText {
             prompt: self.item.prompt,
             generation: self.item.generation,
             tokens: self.tokens,
             forced: self.forced,
             end,
-            log_probabilities: self.log_probabilities,
+            log_probabilities,
+            log_allowed,
             preferred: self.preferred,
         }
     }

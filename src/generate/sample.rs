@@ -69,10 +69,17 @@ pub(super) struct Noise {
 impl Noise {
     /// Of generation `generation` of prompt `prompt`.
     pub(super) fn new(seed: u64, prompt: usize, generation: usize) -> Self {
+        Noise::renewed(seed, prompt, generation, 0)
+    }
+
+    /// Other noise of the same sample: positions that were drawn and given up are drawn afresh. Number 0 is that of
+    /// [`Noise::new`].
+    pub(super) fn renewed(seed: u64, prompt: usize, generation: usize, number: u64) -> Self {
         let mut key = [0; 32];
         key[..8].copy_from_slice(&seed.to_le_bytes());
         key[8..16].copy_from_slice(&(prompt as u64).to_le_bytes());
         key[16..24].copy_from_slice(&(generation as u64).to_le_bytes());
+        key[24..].copy_from_slice(&number.to_le_bytes());
         Noise { random: ChaCha8Rng::from_seed(key) }
     }
 

@@ -150,6 +150,21 @@ pub fn read_whole(path: &Path, limit: u64, job: &Job) -> Result<Whole> {
     Ok(Whole { bytes, source })
 }
 
+/// Reads the whole of a regular file as it is stored, of at most `limit` bytes, on the calling thread. Its hash goes under `name`.
+///
+/// # Errors
+/// If it cannot be read, or is larger.
+pub fn read_small(path: &Path, limit: u64, name: String, job: &Job) -> io::Result<Whole> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the file grew while it was read"));
+    }
+    job.observer().advance(bytes.len() as u64);
+    let source = InputHash { name, bytes: bytes.len() as u64, sha256: hex(&Sha256::digest(&bytes)) };
+    Ok(Whole { bytes, source })
+}
+
 /// As [`read_whole`], of a file that nobody waits for and whose hash nobody asks for.
 ///
 /// # Errors

@@ -13,7 +13,8 @@ use sha2::{Digest, Sha256};
 pub use ahead::ReadAhead;
 pub(crate) use ahead::read_buffered;
 pub use input::{
-    GZIP_MAGIC, Opened, Whole, decompressed, drain, hash_file, open, read_to_limit, read_whole, too_large,
+    GZIP_MAGIC, Opened, Whole, decompressed, drain, hash_file, open, read_small, read_to_limit, read_whole,
+    too_large,
 };
 pub use json::{BoundedJson, Folded, JsonFold, JsonPart};
 pub use lines::{BoundedLine, BoundedLines, LineEnds};

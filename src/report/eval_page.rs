@@ -5,6 +5,7 @@ use super::eval_view::{
     probability_table, setting,
 };
 use super::html::{Page, Section};
+use super::mask_view::mask_section;
 use super::plot::{Bar, BarChart, BarValue, Columns, Curve, Curves, Scale, bars, columns, curves};
 use super::table::Table;
 use super::worst_view::chemistry_section;
@@ -51,6 +52,9 @@ pub fn eval_page(report: &EvalReport) -> Page {
                 )
                 .table(&probability_table(report));
         });
+    }
+    if report.runs.iter().any(|run| run.mask_cost.is_some()) {
+        page = page.section("What the mask costs", |section| mask_section(section, report));
     }
     if !report.likelihoods.is_empty() {
         page = page.section("What the tokenizer costs the model", |section| {

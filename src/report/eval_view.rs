@@ -279,6 +279,11 @@ pub fn setting(report: &EvalReport) -> String {
         ));
     }
     out.push_str(&unseen(report));
+    if let Some(draws) = protocol.resample {
+        out.push_str(&format!(
+            "; {draws} texts of a molecule drawn together, resampled by what the mask left"
+        ));
+    }
     if protocol.strip_junk {
         out.push_str("; junk was taken off numbers before judging");
     }
@@ -321,7 +326,7 @@ fn difference(mean: Option<Mean>) -> String {
     format!("{mean:+.3}{}", interval.unwrap_or_default())
 }
 
-fn title(report: &EvalReport, what: &str) -> String {
+pub(super) fn title(report: &EvalReport, what: &str) -> String {
     match one_model(report) {
         Some(model) => format!("{model}: {what}"),
         None => what.to_owned(),
@@ -334,11 +339,11 @@ fn one_model(report: &EvalReport) -> Option<&str> {
     report.runs.iter().all(|run| run.model == first.model).then_some(&*first.model)
 }
 
-fn model_column(table: Table, report: &EvalReport) -> Table {
+pub(super) fn model_column(table: Table, report: &EvalReport) -> Table {
     if one_model(report).is_some() { table } else { table.code("model") }
 }
 
-fn model_cells(report: &EvalReport, model: &str) -> Vec<String> {
+pub(super) fn model_cells(report: &EvalReport, model: &str) -> Vec<String> {
     if one_model(report).is_some() { Vec::new() } else { vec![model.to_owned()] }
 }
 

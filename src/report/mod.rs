@@ -4,7 +4,8 @@
 //! - [`plot`] draws SVG by plotters, without fonts: the same bytes on every machine.
 //! - [`html::Page`] is a page of sections that loads nothing from anywhere.
 //! - [`stats_view`], [`fit_view`], [`fit_page`], [`design_view`], [`design_page`], [`learned_view`], [`comparison_view`],
-//!   [`promises_view`], [`train_view`], [`audit_view`], [`eval_view`], [`chemistry_view`], [`worst_view`], [`eval_page`] and
+//!   [`promises_view`], [`train_view`], [`audit_view`], [`eval_view`], [`chemistry_view`], [`worst_view`], [`mask_view`],
+//!   [`eval_page`] and
 //!   [`compare_view`] put these together for the verbs; [`card`]
 //!   is the section of a model card for an extended tokenizer.
 //! - [`format`](mod@format) holds how numbers are written for people.
@@ -28,6 +29,8 @@ pub mod fit_view;
 pub mod format;
 pub mod html;
 pub mod learned_view;
+#[cfg(feature = "generate")]
+pub mod mask_view;
 pub mod plot;
 pub mod promises_view;
 pub mod stats_view;

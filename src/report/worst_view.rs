@@ -6,7 +6,7 @@ use super::html::Section;
 use super::plot::{MoleculePicture, molecule};
 use crate::audit::chemistry::ChemistryRule;
 use crate::constraint::LpKind;
-use crate::eval::chemistry::WorstText;
+use crate::eval::record::WorstText;
 use crate::eval::record::{EvalReport, RunReport};
 
 /// How many kinds of broken rules a list names of a text.

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use super::bootstrap::quantile;
 use super::share;
 use crate::text::{Fixed, Precision};
 
@@ -16,7 +17,7 @@ const BINS_PER_ANGSTROM: Fixed = 10;
 const BINS: usize = (2 * RANGE_ANGSTROM * BINS_PER_ANGSTROM) as usize;
 
 /// The quantiles that reports show.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Quantiles {
     /// 5 % are at most this.
     pub p05: f64,
@@ -31,6 +32,13 @@ pub struct Quantiles {
 }
 
 impl Quantiles {
+    /// The quantiles of values, interpolated between neighbours (R's type 7); none without values.
+    pub fn of(values: &[f64]) -> Option<Self> {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        Quantiles::by(|per_mille| (!sorted.is_empty()).then(|| quantile(&sorted, per_mille as f64 / 1000.0)))
+    }
+
     /// The quantiles by `at`, a function of per mille.
     fn by(at: impl Fn(u64) -> Option<f64>) -> Option<Self> {
         Some(Quantiles { p05: at(50)?, p25: at(250)?, p50: at(500)?, p75: at(750)?, p95: at(950)? })

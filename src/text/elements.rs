@@ -101,7 +101,8 @@ mod tests {
             let weight = weight_dalton(number).unwrap();
             assert!(weight > f64::from(number), "{symbol}");
             let isotope = f64::from(most_common_isotope(number).unwrap());
-            assert!((isotope - weight).abs() < 4.0, "{symbol}");
+            // RDKit has 238 for plutonium, whose weight is given as 244.
+            assert!((isotope - weight).abs() < 6.5, "{symbol}");
         }
         assert_eq!((symbol(0), symbol(119), atomic_number("Q")), (None, None, None));
         assert_eq!((symbol(6), symbol(17), symbol(118)), (Some("C"), Some("Cl"), Some("Og")));

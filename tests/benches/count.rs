@@ -167,7 +167,7 @@ impl Conformers for Generated {
             for conformers in parts {
                 made += conformers.iter().map(|c| c.coordinates.len() as u64).sum::<u64>();
                 summary.conformers += conformers.len() as u64;
-                emit(Batch { conformers, skipped: Vec::new() })?;
+                emit(Batch { conformers, ..Batch::default() })?;
             }
         }
         Ok(summary)

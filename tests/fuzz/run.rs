@@ -165,11 +165,19 @@ impl Ended {
                 Err(format!("usage with a control character | {} in {shown}", c.escape_unicode()))
             });
         }
-        let Some(line) = self.stderr.strip_prefix("drift: ").and_then(|line| line.strip_suffix('\n')) else {
-            return Err(format!("no line that begins with `drift: ` | {shown}"));
+        // Notes on what was read may stand before the error, which is one line, and the last.
+        let Some(text) = self.stderr.strip_suffix('\n') else {
+            return Err(format!("no line | {shown}"));
         };
-        if line.contains('\n') {
-            return Err(format!("more than one line | {shown}"));
+        let (notes, last) = text.rsplit_once('\n').map_or(("", text), |(notes, last)| (notes, last));
+        let Some(line) = last.strip_prefix("drift: ") else {
+            return Err(format!("the last line does not begin with `drift: ` | {shown}"));
+        };
+        for note in notes.lines() {
+            check_line(note).map_err(|what| format!("in a note: {what}"))?;
+            if note.starts_with("drift: ") {
+                return Err(format!("more than one error | {shown}"));
+            }
         }
         // An evaluation that is interrupted shows what was finished, and says so.
         if !self.stdout.is_empty() && !line.contains("holds what was finished") {

@@ -9,7 +9,7 @@ use proc_macro2::{Span, TokenStream, TokenTree};
 use syn::visit::{self, Visit};
 
 /// The modules of the crate. Each imports only from itself and from those before it.
-const ORDER: [&str; 20] = [
+const ORDER: [&str; 21] = [
     "error",
     "job",
     "io",
@@ -19,6 +19,7 @@ const ORDER: [&str; 20] = [
     "stats",
     "checkpoint",
     "mine",
+    "encode",
     "tokenizer",
     "placeholder",
     "design",

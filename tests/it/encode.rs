@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::support::{Folder, Ran, drift, shared};
 
 /// An SDF molecule of V2000: atoms with what follows their symbol, bonds, and lines before `M  END`.
-fn sdf(
+pub(crate) fn sdf(
     name: &str,
     atoms: &[(&str, [f64; 3])],
     bonds: &[[usize; 3]],
@@ -42,12 +42,12 @@ fn centre(name: &str, smiles: &str) -> String {
 }
 
 /// The rows of a result.
-fn rows(text: &[u8]) -> Vec<Value> {
+pub(crate) fn rows(text: &[u8]) -> Vec<Value> {
     std::str::from_utf8(text).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// What `drift encode` makes of an SDF: the rows, and what it says on stderr.
-fn encoded(content: &str, more: &[&str]) -> (Vec<Value>, Ran) {
+pub(crate) fn encoded(content: &str, more: &[&str]) -> (Vec<Value>, Ran) {
     let folder = Folder::new();
     folder.file("in.sdf", content);
     let ran = folder.drift(&[&["encode", "in.sdf", "-o", "out.jsonl"], more].concat());
@@ -59,7 +59,7 @@ fn encoded(content: &str, more: &[&str]) -> (Vec<Value>, Ran) {
 }
 
 /// Blocks in the order of the text, and the text without them.
-fn parsed(row: &Value) -> (String, Vec<[f64; 3]>) {
+pub(crate) fn parsed(row: &Value) -> (String, Vec<[f64; 3]>) {
     let enriched = parse(row["embedded_smiles"].as_str().unwrap(), Reading::default()).unwrap();
     let points = enriched.coordinates.iter().map(|block| block.map(|value| f64::from(value) / 1e4)).collect();
     (enriched.skeleton, points)

@@ -451,3 +451,60 @@ fn the_dialect_of_clipped_texts_is_told() {
         assert!(count(&report["total"], "truncated_blocks") > 0, "{lp}");
     }
 }
+
+#[test]
+fn what_the_mask_left_is_reported_and_resampled_by() {
+    let folder = Folder::new();
+    let arguments = ["eval", "--samples", "3", "--generations", "6", "--lp", "none,automaton", "--json"];
+    let run = |more: &[&str]| folder.drift(&[&arguments[..], &["--texts", "texts.jsonl"], more].concat());
+    let hot = ["--preset", "top-p-1.0-t1.0"];
+    let plain = run(&[&hot[..], &["--probabilities"]].concat()).good().json();
+    let plain_texts = texts(&folder, "texts.jsonl");
+    let mean = |run: &Value| run["mask_cost"]["log_z"]["mean"].as_f64().unwrap();
+    let of = runs(&plain);
+    assert_eq!(mean(of["none"]), 0.0);
+    let cost = &of["automaton"]["mask_cost"];
+    assert!(mean(of["automaton"]) < -0.1 && count(cost, "texts") == 18, "{cost}");
+    let classes = cost["classes"].as_array().unwrap();
+    let sum: f64 = classes.iter().map(|class| class["log_z"]["mean"].as_f64().unwrap()).sum();
+    assert!((sum - mean(of["automaton"])).abs() < 1e-9);
+    // Every token counts, and each end of text.
+    let tokens: u64 = classes.iter().map(|class| count(class, "tokens")).sum();
+    assert_eq!(tokens, count(of["automaton"], "generated_tokens") + 18);
+    assert!(of["automaton"].get("resampling").is_none() && plain["protocol"].get("resample").is_none());
+
+    let resampled =
+        run(&[&hot[..], &["--resample", "6", "--batch", "6", "-o", "out"]].concat()).good().json();
+    let resampled_texts = texts(&folder, "texts.jsonl");
+    let page = String::from_utf8(folder.read("out/eval.html")).unwrap();
+    assert!(page.contains("What the mask costs") && page.contains("resampling by what the mask left"));
+    let record: EvalReport = serde_json::from_slice(&folder.read("out/record.json")).unwrap();
+    assert_eq!(serde_json::to_value(&record.runs[1]).unwrap(), resampled["runs"][1]);
+    let of = runs(&resampled);
+    assert_eq!(
+        (resampled["protocol"]["resample"].as_u64(), count(of["automaton"], "samples")),
+        (Some(6), 18)
+    );
+    assert_eq!(of["none"]["resampling"]["ancestors"]["mean"], 6.0);
+    assert_eq!(of["none"]["resampling"]["resamplings"], 0);
+    let group = &of["automaton"]["resampling"];
+    assert!(
+        group["effective"]["mean"].as_f64().unwrap() < 6.0
+            && group["ancestors"]["mean"].as_f64().unwrap() < 6.0
+    );
+    assert_eq!((count(group, "groups"), count(group, "draws")), (3, 6));
+    assert!(mean(of["automaton"]) > mean(runs(&plain)["automaton"]));
+    // Without a mask nothing changes, and with one some texts do.
+    assert!(plain_texts[..18] == resampled_texts[..18] && plain_texts[18..] != resampled_texts[18..]);
+    run(&[&hot[..], &["--resample", "6", "--batch", "17", "--threads", "1"]].concat()).good();
+    assert!(texts(&folder, "texts.jsonl") == resampled_texts);
+
+    refused(&run(&["--resample", "8", "--batch", "7"]), "8 texts are drawn together, a batch has 7 rows");
+    refused(&run(&["--resample", "4", "--preset", "greedy"]), "a greedy preset draws nothing");
+    let ran = run(&["--resample", "4", "--engine", "candle-transformers"]);
+    refused(&ran, if cfg!(feature = "baseline") { "--resample" } else { "--engine" });
+    // So many texts at least.
+    let few =
+        folder.drift(&["eval", "--samples", "1", "--lp", "automaton", "--resample", "3", "--json"]).good();
+    assert_eq!(count(&few.json()["runs"][0], "samples"), 3);
+}

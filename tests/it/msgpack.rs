@@ -104,7 +104,8 @@ fn a_truncated_file_is_refused_at_every_length() {
 fn damaged_files_never_panic() {
     let whole = geom();
     for at in 0..whole.len() {
-        for value in 0..=255 {
+        // Every marker, and of those that hold a number in their bits every eighth.
+        for value in (0..=255).filter(|value| (0xc0..=0xdf).contains(value) || value % 8 == 0) {
             let mut bytes = whole.clone();
             bytes[at] = value;
             assert!(matches!(read(&bytes), Ok(_) | Err(Error::Input { .. })));

@@ -9,6 +9,7 @@ mod elements;
 mod finding;
 mod handedness;
 mod lengths;
+mod matrix;
 mod merge;
 mod molecule;
 mod planar;

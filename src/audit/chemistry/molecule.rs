@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::text::graph::SmilesError;
-use crate::text::shape::{Hybridisation, Shape};
+use crate::text::shape::{Hybridisation, PerceivedShape};
 use crate::text::smiles::{Atom, Order};
 
 /// Of atoms that no bonds connect.
@@ -11,10 +11,10 @@ pub(super) const UNCONNECTED: u16 = u16::MAX;
 
 /// A molecule; atoms and bonds by number.
 pub(super) struct Molecule {
-    pub shape: Shape,
+    pub shape: PerceivedShape,
     /// The bonds of each atom, in ascending order.
     pub neighbours: Vec<Vec<usize>>,
-    /// The bonds of each small ring in order: bond `i` is between atoms `i` and `i + 1` of [`Shape::rings`].
+    /// The bonds of each small ring in order: bond `i` is between atoms `i` and `i + 1` of [`PerceivedShape::rings`].
     pub ring_bonds: Vec<Vec<usize>>,
     /// By atom, the sizes of its rings.
     pub ring_sizes: Vec<Vec<usize>>,
@@ -37,9 +37,9 @@ impl Molecule {
     /// The molecule of a SMILES.
     ///
     /// # Errors
-    /// As [`Shape::new`].
+    /// As [`PerceivedShape::new`].
     pub(super) fn new(smiles: &str) -> Result<Self, SmilesError> {
-        let shape = Shape::new(smiles)?;
+        let shape = PerceivedShape::new(smiles)?;
         let graph = &shape.molecule.graph;
         let neighbours = graph.neighbours();
         let bond =
@@ -60,7 +60,7 @@ impl Molecule {
         }
         let distances = (0..neighbours.len()).flat_map(|from| distances(&shape, &neighbours, from));
         let distances = distances.collect();
-        let shape = Shape { rings, ..shape };
+        let shape = PerceivedShape { rings, ..shape };
         Ok(Molecule { shape, neighbours, ring_bonds, ring_sizes, bond_ring_sizes, distances })
     }
 
@@ -142,7 +142,7 @@ impl Molecule {
 }
 
 /// How many bonds lie between one atom and each other, breadth first.
-fn distances(shape: &Shape, neighbours: &[Vec<usize>], from: usize) -> Vec<u16> {
+fn distances(shape: &PerceivedShape, neighbours: &[Vec<usize>], from: usize) -> Vec<u16> {
     let bonds = &shape.molecule.graph.bonds;
     let mut distances = vec![UNCONNECTED; neighbours.len()];
     let mut queue = VecDeque::from([from]);

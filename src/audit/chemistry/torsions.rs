@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, HashSet};
 use std::f64::consts::{FRAC_PI_2, PI};
 
-use super::bounds::{Builder, FAR, FOUR_BONDS, NEAR, Set, pair};
 use super::elements::element;
 use super::lengths::ANGLE_TOLERANCE;
+use super::matrix::{Builder, FAR, FOUR_BONDS, NEAR, Set, pair};
 use super::merge::merge;
 use super::molecule::{Kind, Molecule};
 use super::planar::{self, Planar};

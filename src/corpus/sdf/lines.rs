@@ -43,12 +43,18 @@ pub(super) fn push_v2000(line: &str, atoms: &mut Atoms, table: &mut Table) -> Re
         table.push(atom, valence);
         Ok(())
     };
-    let by_columns = fixed_columns(line).map(&mut push);
-    if let Some(Ok(())) = by_columns {
-        return Ok(());
+    let columns = fixed_columns(line);
+    let by_columns = columns.map(&mut push);
+    // A line whose element and position keep to columns has its other fields there too: elsewhere they would mean others.
+    let keeps = |(symbol, xyz, _): AtomText<'_>| {
+        atomic_number(symbol).is_some() && xyz.iter().all(|text| text.trim().parse::<f64>().is_ok())
+    };
+    if let Some(outcome) = &by_columns
+        && (outcome.is_ok() || columns.is_some_and(keeps))
+    {
+        return outcome.clone();
     }
     let by_fields = free_columns(line).map(push);
-    // The reason by columns is the one that counts for a line that keeps to them.
     by_fields.filter(Result::is_ok).or(by_columns).unwrap_or_else(|| Err(not_an_atom(line)))
 }
 

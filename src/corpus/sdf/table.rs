@@ -234,5 +234,6 @@ fn by_columns(text: &str) -> Option<Vec<(usize, Option<i32>)>> {
         let value = if value.is_empty() { None } else { Some(value.parse().ok()?) };
         Some((text.get(start..start + 4)?.trim().parse().ok()?, value))
     };
-    (0..count).map(entry).collect()
+    let rest = text.get(3 + 8 * count..).unwrap_or("");
+    if rest.trim().is_empty() { (0..count).map(entry).collect() } else { None }
 }

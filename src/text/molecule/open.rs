@@ -10,58 +10,62 @@ use super::stereo::{DoubleBondMark, TetrahedralMark};
 const SMALLEST_RING: usize = 8;
 
 /// What could be a stereocentre or a double bond with stereo, marked or not, and which of it is not marked.
+///
+/// Places count the centres, then the double bonds.
 #[derive(Debug, Clone, Default)]
 pub(super) struct OpenStereo {
     /// As if all were marked `@`, neighbours ascending.
     centres: Vec<TetrahedralMark>,
     double_bonds: Vec<DoubleBondMark>,
-    /// Places in `centres` without a mark whose neighbours are all different.
+    /// Places without a mark whose neighbours are all different.
     certain: Vec<usize>,
-    /// Places in `centres` without a mark of which two neighbours look the same, so that it depends on the rest.
+    /// Places without a mark of which two neighbours look the same, so that it depends on the rest.
     dependent: Vec<usize>,
-    /// Double bonds without a mark.
-    open_bonds: Vec<[usize; 2]>,
     /// What was found for each sense of the centres and double bonds.
-    known: HashMap<Vec<Option<bool>>, Vec<usize>>,
+    known: HashMap<Vec<Option<bool>>, Found>,
 }
+
+/// Atoms that are stereocentres, and double bonds that have stereo, both ascending.
+pub(super) type Found = (Vec<usize>, Vec<[usize; 2]>);
 
 impl OpenStereo {
     pub(super) fn of(graph: &LabelledGraph) -> Self {
         let [colours, _] = colours(graph, graph);
-        let double_bonds: Vec<DoubleBondMark> =
-            graph.double_bonds.iter().filter_map(|atoms| possible_bond(graph, &colours, *atoms)).collect();
-        let centres = possible_centres(graph, &colours, &double_bonds);
-        let marked = |atom: usize| graph.marks.centres.iter().any(|mark| mark.atom == atom);
-        let differ = |mark: &TetrahedralMark| {
-            let mut around: Vec<u64> = mark.neighbours.iter().flatten().map(|atom| colours[*atom]).collect();
-            around.sort_unstable();
-            around.windows(2).all(|pair| pair[0] != pair[1])
+        let (centres, double_bonds) = possible(graph, &colours);
+        let marks = &graph.marks;
+        let is_marked = |place: usize| match centres.get(place) {
+            Some(mark) => marks.centres.iter().any(|known| known.atom == mark.atom),
+            None => {
+                let atoms = double_bonds[place - centres.len()].atoms;
+                marks.double_bonds.iter().any(|known| known.atoms.iter().all(|atom| atoms.contains(atom)))
+            }
         };
-        let unmarked = (0..centres.len()).filter(|place| !marked(centres[*place].atom));
-        let (certain, dependent) = unmarked.partition(|place| differ(&centres[*place]));
-        let open = |mark: &&DoubleBondMark| {
-            !graph
-                .marks
-                .double_bonds
-                .iter()
-                .any(|known| known.atoms.iter().all(|atom| mark.atoms.contains(atom)))
+        let differ = |place: &usize| match centres.get(*place) {
+            Some(mark) => {
+                let mut around: Vec<u64> =
+                    mark.neighbours.iter().flatten().map(|atom| colours[*atom]).collect();
+                around.sort_unstable();
+                around.windows(2).all(|pair| pair[0] != pair[1])
+            }
+            None => {
+                let [a, b] = double_bonds[place - centres.len()].atoms;
+                [(a, b), (b, a)]
+                    .into_iter()
+                    .all(|(atom, across)| twin(graph, &colours, atom, across).is_none())
+            }
         };
-        let open_bonds = double_bonds.iter().filter(open).map(|mark| mark.atoms).collect();
-        OpenStereo { centres, double_bonds, certain, dependent, open_bonds, known: HashMap::new() }
+        let unmarked = (0..centres.len() + double_bonds.len()).filter(|place| !is_marked(*place));
+        let (certain, dependent) = unmarked.partition(differ);
+        OpenStereo { centres, double_bonds, certain, dependent, known: HashMap::new() }
     }
 
     /// Whether there can be none, whatever the coordinates.
     pub(super) fn is_empty(&self) -> bool {
-        self.certain.is_empty() && self.dependent.is_empty() && self.open_bonds.is_empty()
+        self.certain.is_empty() && self.dependent.is_empty()
     }
 
-    /// Double bonds without a mark, the same for all coordinates.
-    pub(super) fn bonds(&self) -> &[[usize; 2]] {
-        &self.open_bonds
-    }
-
-    /// Stereocentres without a mark in a conformer, ascending.
-    pub(super) fn centres(&mut self, graph: &LabelledGraph, place: &dyn Fn(usize) -> [f64; 3]) -> Vec<usize> {
+    /// What has stereo in a conformer, and no mark.
+    pub(super) fn found(&mut self, graph: &LabelledGraph, place: &dyn Fn(usize) -> [f64; 3]) -> Found {
         let senses: Vec<Option<bool>> = self
             .centres
             .iter()
@@ -71,17 +75,22 @@ impl OpenStereo {
         if let Some(known) = self.known.get(&senses) {
             return known.clone();
         }
-        let is_open = |at: &usize| senses[*at].is_some() && !self.is_mirrored(graph, &senses, *at);
-        let mut open: Vec<usize> = self.certain.iter().filter(|at| senses[**at].is_some()).copied().collect();
-        open.extend(self.dependent.iter().copied().filter(is_open));
-        let mut atoms: Vec<usize> = open.into_iter().map(|at| self.centres[at].atom).collect();
-        atoms.sort_unstable();
-        self.known.insert(senses, atoms.clone());
-        atoms
+        let has_sense = |at: &usize| senses[*at].is_some();
+        let mut open: Vec<usize> = self.certain.iter().copied().filter(has_sense).collect();
+        let dependent = self.dependent.iter().copied().filter(has_sense);
+        open.extend(dependent.filter(|at| !self.is_mirrored(graph, &senses, *at)));
+        open.sort_unstable();
+        let bonds = open.split_off(open.partition_point(|at| *at < self.centres.len()));
+        let found: Found = (
+            open.into_iter().map(|at| self.centres[at].atom).collect(),
+            bonds.into_iter().map(|at| self.double_bonds[at - self.centres.len()].atoms).collect(),
+        );
+        self.known.insert(senses, found.clone());
+        found
     }
 
-    /// Whether the molecule is the same with one centre the other way round: then that is no stereocentre. Where there is too much
-    /// symmetry to tell, it is taken for none.
+    /// Whether the molecule is the same with one place the other way round: then that has no stereo. Where there is too much symmetry
+    /// to tell, it is taken for none.
     fn is_mirrored(&self, graph: &LabelledGraph, senses: &[Option<bool>], mirrored: usize) -> bool {
         let colours = colours(graph, graph);
         let mut question = Mirror { open: self, senses, mirrored, found: false };
@@ -112,7 +121,11 @@ impl Question for Mirror<'_> {
                 let mut all = mark.atoms.iter().chain(&mark.neighbours).copied();
                 let bonds = |at: usize| sense(centres.len() + at);
                 !due(&mut all)
-                    || self.keeps(usize::MAX, bonds(at), image_of_bond(double_bonds, mark, images, &bonds))
+                    || self.keeps(
+                        centres.len() + at,
+                        bonds(at),
+                        image_of_bond(double_bonds, mark, images, &bonds),
+                    )
             })
     }
 
@@ -168,50 +181,78 @@ fn is_odd(neighbours: &[Option<usize>; 4]) -> bool {
     pairs.filter(|(i, j)| rank(&neighbours[*i]) > rank(&neighbours[*j])).count() % 2 == 1
 }
 
-/// The atoms that can be stereocentres. An atom with two branches that are the same, and hold nothing that has stereo, is none.
-fn possible_centres(
-    graph: &LabelledGraph,
-    colours: &[u64],
-    double_bonds: &[DoubleBondMark],
-) -> Vec<TetrahedralMark> {
-    let mut centres: Vec<TetrahedralMark> =
-        (0..graph.labels.len()).filter_map(|atom| possible_centre(graph, atom)).collect();
+/// What can have stereo. Where two branches are the same, and hold nothing that has stereo, there is none.
+fn possible(graph: &LabelledGraph, colours: &[u64]) -> (Vec<TetrahedralMark>, Vec<DoubleBondMark>) {
+    let mut centres: Vec<TetrahedralMark> = (0..graph.labels.len())
+        .filter(|atom| !has_three_equal_branches(graph, colours, *atom))
+        .filter_map(|atom| possible_centre(graph, atom))
+        .collect();
+    let mut double_bonds: Vec<DoubleBondMark> =
+        graph.double_bonds.iter().filter_map(|atoms| possible_bond(graph, *atoms)).collect();
     loop {
         let mut has_stereo = vec![false; graph.labels.len()];
         centres.iter().for_each(|mark| has_stereo[mark.atom] = true);
         double_bonds.iter().flat_map(|mark| mark.atoms).for_each(|atom| has_stereo[atom] = true);
-        let before = centres.len();
+        let before = centres.len() + double_bonds.len();
         centres.retain(|mark| !has_equal_branches(graph, colours, &has_stereo, mark.atom));
-        if centres.len() == before {
-            return centres;
+        double_bonds.retain(|mark| {
+            let [a, b] = mark.atoms;
+            // The bond's own atoms are behind both branches alike.
+            let mut elsewhere = has_stereo.clone();
+            mark.atoms.iter().for_each(|atom| elsewhere[*atom] = false);
+            [(a, b), (b, a)].into_iter().all(|(atom, across)| {
+                twin(graph, colours, atom, across)
+                    .is_none_or(|start| !is_plain(graph, &elsewhere, atom, start))
+            })
+        });
+        if centres.len() + double_bonds.len() == before {
+            return (centres, double_bonds);
         }
     }
+}
+
+/// A neighbour of an atom of a double bond, if the other one looks the same.
+fn twin(graph: &LabelledGraph, colours: &[u64], atom: usize, across: usize) -> Option<u32> {
+    let mut others = graph.neighbours[atom].iter().copied().filter(|other| *other as usize != across);
+    let (x, y) = (others.next()?, others.next()?);
+    (colours[x as usize] == colours[y as usize]).then_some(x)
+}
+
+/// Whether three branches of an atom look the same, and the fourth does not, as at the bridgeheads of adamantane: RDKit takes it for no
+/// stereocentre.
+fn has_three_equal_branches(graph: &LabelledGraph, colours: &[u64], atom: usize) -> bool {
+    let around = &graph.neighbours[atom];
+    let like = |a: &u32| around.iter().filter(|b| colours[**b as usize] == colours[*a as usize]).count();
+    around.iter().any(|a| like(a) == 3)
 }
 
 /// Whether two branches of an atom are the same and hold nothing that has stereo.
 fn has_equal_branches(graph: &LabelledGraph, colours: &[u64], has_stereo: &[bool], atom: usize) -> bool {
     let around = &graph.neighbours[atom];
-    let plain = |start: u32| {
-        let (mut seen, mut next) = (vec![start], 0);
-        while let Some(&at) = seen.get(next) {
-            if has_stereo[at as usize] {
+    let twins = |a: &u32, b: &u32| a != b && colours[*a as usize] == colours[*b as usize];
+    around.iter().any(|a| around.iter().any(|b| twins(a, b)) && is_plain(graph, has_stereo, atom, *a))
+}
+
+/// Whether the branch of an atom that starts at a neighbour holds nothing that has stereo, and does not come back to the atom.
+fn is_plain(graph: &LabelledGraph, has_stereo: &[bool], atom: usize, start: u32) -> bool {
+    let around = &graph.neighbours[atom];
+    let (mut seen, mut next) = (vec![start], 0);
+    while let Some(&at) = seen.get(next) {
+        if has_stereo[at as usize] {
+            return false;
+        }
+        for &other in &graph.neighbours[at as usize] {
+            let is_ring = other as usize != atom && around.contains(&other) && other != start;
+            if is_ring {
                 return false;
             }
-            for &other in &graph.neighbours[at as usize] {
-                let is_ring = other as usize != atom && around.contains(&other) && other != start;
-                if is_ring {
-                    return false;
-                }
-                if other as usize != atom && !seen.contains(&other) {
-                    seen.push(other);
-                }
+            if other as usize != atom && !seen.contains(&other) {
+                seen.push(other);
             }
-            next += 1;
         }
-        true
-    };
-    let twins = |a: &u32, b: &u32| a != b && colours[*a as usize] == colours[*b as usize];
-    around.iter().any(|a| around.iter().any(|b| twins(a, b)) && plain(*a))
+        next += 1;
+    }
+    true
 }
 
 /// An atom that RDKit would look at: four neighbours, one of them at most a hydrogen; or sulfur and selenium with three neighbours, of
@@ -230,8 +271,8 @@ fn possible_centre(graph: &LabelledGraph, atom: usize) -> Option<TetrahedralMark
     Some(TetrahedralMark { atom, neighbours, counterclockwise: true })
 }
 
-/// A double bond that is in no small ring, with different neighbours on each side.
-fn possible_bond(graph: &LabelledGraph, colours: &[u64], [a, b]: [usize; 2]) -> Option<DoubleBondMark> {
+/// A double bond that is in no small ring, with neighbours on each side.
+fn possible_bond(graph: &LabelledGraph, [a, b]: [usize; 2]) -> Option<DoubleBondMark> {
     let side = |atom: usize, across: usize| -> Option<usize> {
         let others: Vec<usize> = graph.neighbours[atom]
             .iter()
@@ -240,12 +281,12 @@ fn possible_bond(graph: &LabelledGraph, colours: &[u64], [a, b]: [usize; 2]) -> 
             .collect();
         let has_other_double =
             graph.double_bonds.iter().any(|bond| bond.contains(&atom) && !bond.contains(&across));
-        let differ = match others[..] {
+        let is_possible = match others[..] {
             [_] => graph.labels[atom].hydrogens <= 1,
-            [x, y] => colours[x] != colours[y],
+            [_, _] => true,
             _ => false,
         };
-        others.into_iter().min().filter(|_| differ && !has_other_double)
+        others.into_iter().min().filter(|_| is_possible && !has_other_double)
     };
     let neighbours = [side(a, b)?, side(b, a)?];
     let ring = ring_size(graph, a, b);

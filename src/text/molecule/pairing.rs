@@ -49,7 +49,8 @@ impl SmilesMolecule {
         let written = Graph::parse(smiles).map_err(fail)?;
         let mut hydrogens = Hydrogens::Needed;
         let mut graph = LabelledGraph::of_graph(&written, hydrogens).map_err(fail)?;
-        if graph.has_hydrogens() {
+        // One that is written has a block, so that a file has to have it.
+        if graph.has_hydrogens() || graph.places.len() < written.atoms.len() {
             hydrogens = Hydrogens::All;
             graph = LabelledGraph::of_graph(&written, hydrogens).map_err(fail)?;
         }
@@ -106,8 +107,8 @@ impl SmilesMolecule {
         one_place(&self.graph, &place)?;
         let mut open = StereoDifference::default();
         if !self.open.is_empty() {
-            let centres = self.open.centres(&self.graph, &place);
-            open = self.numbered(&centres, self.open.bonds());
+            let (centres, double_bonds) = self.open.found(&self.graph, &place);
+            open = numbered(&self.graph, &centres, &double_bonds);
         }
         let mut order = vec![u32::MAX; self.written];
         let images = self.graph.places.iter().zip(&images);
@@ -116,10 +117,6 @@ impl SmilesMolecule {
             order[*at as usize] = pairing.file.places[*image as usize].unwrap_or(u32::MAX);
         }
         Ok((order, open))
-    }
-
-    fn numbered(&self, centres: &[usize], double_bonds: &[[usize; 2]]) -> StereoDifference {
-        numbered(&self.graph, centres, double_bonds)
     }
 }
 

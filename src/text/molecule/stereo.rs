@@ -129,10 +129,29 @@ fn centre(graph: &Graph, atom: usize) -> Option<TetrahedralMark> {
     let mut order: Vec<Option<usize>> =
         bonds.iter().map(|bond| Some(graph.bonds[*bond].other(atom))).collect();
     if order.len() == 3 {
-        order.insert(usize::from(!graph.starts[atom]), None);
+        order.insert(usize::from(!is_implied_first(graph, atom)), None);
     }
     let neighbours = order.try_into().ok()?;
     Some(TetrahedralMark { atom, neighbours, counterclockwise })
+}
+
+/// Whether the implied neighbour of an atom with three bonds stands before them; else behind the first. A hydrogen stands where it is
+/// written. OpenSMILES puts a lone pair there too, but those who write SMILES follow RDKit, which puts it behind the first neighbour
+/// even of a first atom, and before it where a saturated atom has one ring number (`chiralAtomNeedsTagInversion` in
+/// `Code/GraphMol/Canon.cpp`).
+fn is_implied_first(graph: &Graph, atom: usize) -> bool {
+    if graph.atoms[atom].hydrogens > 0 {
+        return graph.starts[atom];
+    }
+    let bonds = &graph.written[atom];
+    let saturated = bonds
+        .iter()
+        .all(|bond| matches!(graph.bonds[*bond].order, Order::Single | Order::Dative | Order::Any));
+    let is_ring_bond = |bond: &&usize| {
+        let later = atom.max(graph.bonds[**bond].other(atom));
+        graph.starts[later] || graph.written[later].first() != Some(*bond)
+    };
+    saturated && bonds.iter().filter(is_ring_bond).count() == 1
 }
 
 /// The mark of a double bond.
@@ -204,6 +223,11 @@ mod tests {
         assert_eq!(order("N[C@@]1(C)OCC1"), [Some(0), Some(5), Some(2), Some(3)]);
         assert_eq!(order("C1.[C@]1(F)(Cl)Br"), [Some(0), Some(2), Some(3), Some(4)]);
         assert_eq!(order("C[S@](=O)CC"), [Some(0), None, Some(2), Some(3)]);
+        // A lone pair, as RDKit has it.
+        assert_eq!(order("[S@](=O)(C)CC"), [Some(1), None, Some(2), Some(3)]);
+        assert_eq!(order("C[S@@+]1CCC1C"), [None, Some(0), Some(4), Some(2)]);
+        assert_eq!(order("C1CC[S@+]1[O-]"), [None, Some(2), Some(0), Some(4)]);
+        assert_eq!(order("O=[S@]1CCC1C"), [Some(0), None, Some(4), Some(2)]);
         assert!(centre("[C@TH1H](F)(Cl)Br").counterclockwise && !centre("[C@@H](F)(Cl)Br").counterclockwise);
         assert_eq!(marks("C[C@H2]C").centres, []);
         assert_eq!(marks("C[Pt@OH1](F)(Cl)Br").centres, []);

@@ -206,11 +206,11 @@ const OUTER: [i32; 118] = [
 
 #[cfg(test)]
 mod tests {
-    use super::super::Shape;
+    use super::super::PerceivedShape;
     use super::Hybridisation::{self, S, Sp, Sp2, Sp3, Sp3d2};
 
     fn of(smiles: &str) -> Vec<Hybridisation> {
-        Shape::new(smiles).unwrap().hybridisation
+        PerceivedShape::new(smiles).unwrap().hybridisation
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::smiles::{AtomLimit, Checked, Graph, Order};
 
 /// A molecule with its aromatic bonds and small rings; atoms as the SMILES has them, hydrogens that are written as atoms too.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shape {
+pub struct PerceivedShape {
     /// Atoms, bonds and hydrogens; bonds of aromatic rings in a Kekulé structure.
     pub molecule: Checked,
     /// By bond, whether it is aromatic.
@@ -22,7 +22,7 @@ pub struct Shape {
     pub conjugated: Vec<bool>,
 }
 
-impl Shape {
+impl PerceivedShape {
     /// Of a SMILES of a size that is looked at ([`AtomLimit::default`]).
     ///
     /// # Errors
@@ -40,7 +40,7 @@ impl Shape {
         let aromatic: Vec<bool> = aromatic.collect();
         let rings = plain.symm_sssr_result().cycles().to_vec();
         let (hybridisation, conjugated) = hybridisation::hybridisation(&molecule, &aromatic);
-        Ok(Shape { molecule, aromatic, rings, hybridisation, conjugated })
+        Ok(PerceivedShape { molecule, aromatic, rings, hybridisation, conjugated })
     }
 }
 
@@ -50,19 +50,19 @@ mod tests {
 
     #[test]
     fn rings_and_aromatic_bonds() {
-        let indole = Shape::new("C1=CC=C2NC=CC2=C1C").unwrap();
+        let indole = PerceivedShape::new("C1=CC=C2NC=CC2=C1C").unwrap();
         let mut sizes: Vec<usize> = indole.rings.iter().map(Vec::len).collect();
         sizes.sort_unstable();
         assert_eq!(sizes, [5, 6]);
         assert_eq!(indole.aromatic.iter().filter(|aromatic| **aromatic).count(), 10);
-        let cubane = Shape::new("C12C3C4C1C5C4C3C25").unwrap();
+        let cubane = PerceivedShape::new("C12C3C4C1C5C4C3C25").unwrap();
         assert_eq!(cubane.rings.len(), 6);
-        assert!(Shape::new("C(").is_err() && Shape::new(&"C".repeat(1_001)).is_err());
+        assert!(PerceivedShape::new("C(").is_err() && PerceivedShape::new(&"C".repeat(1_001)).is_err());
     }
 
     #[test]
     fn hydrogens_that_are_atoms_stay_in_place() {
-        let water = Shape::new("[2H]O[H]").unwrap();
+        let water = PerceivedShape::new("[2H]O[H]").unwrap();
         assert_eq!(water.molecule.graph.atoms.len(), 3);
         assert_eq!(water.molecule.graph.atoms[1].element, 8);
         assert!(water.rings.is_empty());

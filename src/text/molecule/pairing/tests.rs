@@ -125,6 +125,13 @@ fn stereo_that_depends_on_other_stereo() {
     assert!(matches!(paired("CC1CCC(C)CC1", "CC1CCC(C)CC1"), Err(Mismatch::Open(_))));
     assert!(paired("CC1CCCCC1", "CC1CCCCC1").is_ok());
     assert!(paired("CC(C)CC(F)(F)S(=O)(=O)C", "CC(C)CC(F)(F)S(=O)(=O)C").is_ok());
+    // So has a double bond between two ways round a ring, or none.
+    assert!(matches!(paired("FC=C1CCC(C)CC1", "FC=C1CCC(C)CC1"), Err(Mismatch::Open(_))));
+    assert!(matches!(paired("CC1CC2(C1)CC(C)C2", "CC1CC2(C1)CC(C)C2"), Err(Mismatch::Open(_))));
+    // Cages have none.
+    for smiles in ["FC=C1CCCCC1", "C1C2CC3CC1CC(C2)C3", "C12C3C4C1C5C2C3C45"] {
+        assert!(paired(smiles, smiles).is_ok(), "{smiles}");
+    }
     // A sulfoxide has, a tertiary amine has not.
     assert!(matches!(paired("CS(=O)CC", "CS(=O)CC"), Err(Mismatch::Open(_))));
     assert!(paired("CN(CC)CCC", "CN(CC)CCC").is_ok());

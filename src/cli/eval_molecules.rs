@@ -1,0 +1,105 @@
+//! What `drift eval` is told and says of molecules: thresholds, what could not be used, and a line for each.
+
+use std::path::{Path, PathBuf};
+
+use crate::audit::geometry::COVERAGE_THRESHOLD_ANGSTROM;
+use crate::error::Error;
+use crate::eval::molecules::Molecules;
+use crate::eval::plan::EvalPlan;
+use crate::eval::record::ReferenceCounts;
+use crate::eval::{Evaluation, csv};
+use crate::report::format::thousands;
+
+/// No two conformers of a molecule differ by more.
+const MAX_THRESHOLD_ANGSTROM: f64 = 100.0;
+
+/// Parses a length that coverage can have for a threshold.
+pub(super) fn threshold(text: &str) -> Result<f64, &'static str> {
+    let known =
+        text.parse::<f64>().ok().filter(|angstrom| *angstrom > 0.0 && *angstrom <= MAX_THRESHOLD_ANGSTROM);
+    known.ok_or("give a length in Å above 0, at most 100")
+}
+
+/// Each threshold once, ascending; the users' without any.
+pub(super) fn thresholds(asked: &[f64]) -> Vec<f64> {
+    let mut all = asked.to_vec();
+    if all.is_empty() {
+        all.push(COVERAGE_THRESHOLD_ANGSTROM);
+    }
+    all.sort_by(f64::total_cmp);
+    all.dedup();
+    all
+}
+
+/// A corpus, in words.
+pub(super) fn named(inputs: &[PathBuf]) -> String {
+    match inputs {
+        [] => "the embedded corpus".to_owned(),
+        [one] => crate::io::file_name(one),
+        several => format!("{} inputs", several.len()),
+    }
+}
+
+/// Where `--molecules` has its lines.
+#[derive(Clone, Copy)]
+pub(super) enum LinesFormat {
+    Csv,
+    Jsonl,
+}
+
+impl LinesFormat {
+    /// By the name of the file, which nobody has written yet.
+    pub(super) fn of(path: &Path) -> Result<Self, Error> {
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("csv") => Ok(LinesFormat::Csv),
+            Some("jsonl") => Ok(LinesFormat::Jsonl),
+            _ => {
+                let place = format!("--molecules {}", path.display());
+                Err(Error::input(
+                    place,
+                    "names neither CSV nor JSON Lines",
+                    "give a name that ends in .csv or .jsonl",
+                ))
+            }
+        }
+    }
+
+    pub(super) fn render(self, plan: &EvalPlan, evaluation: &Evaluation) -> serde_json::Result<String> {
+        match self {
+            LinesFormat::Csv => Ok(csv(&evaluation.molecules, &plan.thresholds)),
+            LinesFormat::Jsonl => {
+                let lines = evaluation.molecules.iter().map(serde_json::to_string);
+                lines.map(|line| line.map(|line| line + "\n")).collect()
+            }
+        }
+    }
+}
+
+/// What could not be used of the references, if anything.
+pub(super) fn reference_note(counts: &ReferenceCounts) -> Option<String> {
+    let parts = [
+        (counts.without_order, "whose atoms are not in the order of a SMILES"),
+        (counts.other_stereo, "with another stereo than the prompt"),
+        (counts.not_asked_for, "of molecules that are not asked for"),
+    ];
+    let some = parts.iter().filter(|(count, _)| *count > 0);
+    let mut said: Vec<String> = some.map(|(count, what)| format!("{} {what}", thousands(*count))).collect();
+    if !said.is_empty() {
+        let why = counts.unused.first();
+        let why =
+            why.map_or_else(String::new, |first| format!(" (such as {}: {})", first.record, first.reason));
+        said = vec![format!("conformers that could not be used: {}{why}", said.join(", "))];
+    }
+    if counts.from.is_some() && counts.prompts_without > 0 {
+        said.push(format!("molecules without a reference: {}", thousands(counts.prompts_without)));
+    }
+    (!said.is_empty()).then(|| said.join("; "))
+}
+
+/// What could not be read.
+pub(super) fn skipped(molecules: &Molecules) -> String {
+    let first = molecules.skipped_records.first();
+    let example =
+        first.map_or_else(String::new, |first| format!(", such as {}: {}", first.record, first.reason));
+    format!("skipped {} records{example}", molecules.skipped)
+}

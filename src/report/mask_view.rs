@@ -1,0 +1,101 @@
+//! What a mask cost, and what resampling came to, as tables.
+
+use super::eval_view::{model_cells, model_column, title};
+use super::format::thousands;
+use super::html::Section;
+use super::table::Table;
+use crate::eval::mask_cost::Spread;
+use crate::eval::record::EvalReport;
+
+/// What the mask left of the model's distribution, by class of token; none where not all logits were computed.
+pub fn mask_table(report: &EvalReport) -> Option<Table> {
+    let mut table = Table::new(title(report, "what the mask left of the model's distribution"));
+    table = spread_columns(
+        model_column(table, report).code("logit processor").text("tokens of").number("tokens"),
+        "Σ ln Z\na text",
+    );
+    let known: Vec<_> =
+        report.runs.iter().filter_map(|run| run.mask_cost.as_ref().map(|cost| (run, cost))).collect();
+    for (run, cost) in &known {
+        let mut row = |name: &str, tokens: u64, log_z: &Spread| {
+            let mut cells = model_cells(report, &run.model);
+            cells.extend([run.label(), name.to_owned(), thousands(tokens)]);
+            cells.extend(spread_cells(log_z, 3));
+            table.row(cells);
+        };
+        row("all", cost.classes.iter().map(|class| class.tokens).sum(), &cost.log_z);
+        for class in &cost.classes {
+            row(class.class.name(), class.tokens, &class.log_z);
+        }
+    }
+    table.note(
+        "Z is the probability that the mask left at a token; a text is drawn 1/∏ Z times too often, against the model given \
+         that its text is legal. Mean and quantiles over texts, in nats; 0 where nothing was forbidden.",
+    );
+    (!known.is_empty()).then_some(table)
+}
+
+/// What resampling came to; none if nothing was resampled.
+pub fn resampling_table(report: &EvalReport) -> Option<Table> {
+    let mut table = Table::new(title(report, "resampling by what the mask left"));
+    table = model_column(table, report)
+        .code("logit processor")
+        .number("groups")
+        .number("resamplings")
+        .text("a group's");
+    table = spread_columns(table, "mean");
+    let known: Vec<_> = report
+        .runs
+        .iter()
+        .filter_map(|run| run.resampling.as_ref().map(|resampling| (run, resampling)))
+        .collect();
+    for (run, resampling) in &known {
+        let figures = [
+            ("effective texts at the end", &resampling.effective),
+            ("least effective texts", &resampling.least_effective),
+            ("ancestors", &resampling.ancestors),
+            ("ln P(legal)", &resampling.log_legal),
+        ];
+        for (name, spread) in figures {
+            let mut cells = model_cells(report, &run.model);
+            let (groups, times) = (thousands(resampling.groups), thousands(resampling.resamplings));
+            cells.extend([run.label(), groups, times, name.to_owned()]);
+            cells.extend(spread_cells(spread, 2));
+            table.row(cells);
+        }
+    }
+    if let Some((_, first)) = known.first() {
+        table.note(format!(
+            "Groups of at most {} texts of a molecule; quantiles over groups. Resamplings on the way, in all groups.",
+            first.draws
+        ));
+    }
+    (!known.is_empty()).then_some(table)
+}
+
+/// The part of the page.
+pub(super) fn mask_section(section: &mut Section, report: &EvalReport) {
+    section.paragraph(
+        "A mask forbids tokens and leaves the rest as it is, so what it draws is not the model's distribution given that a \
+         text is legal: a text is drawn 1/∏ Z times too often, where Z is the probability that the mask left at each token. \
+         Near 0 in logarithms, mask and condition are the same.",
+    );
+    for table in [mask_table(report), resampling_table(report)].into_iter().flatten() {
+        section.table(&table);
+    }
+}
+
+fn spread_columns(table: Table, mean: &'static str) -> Table {
+    table.number(mean).number("5 %").number("25 %").number("50 %").number("75 %").number("95 %")
+}
+
+fn spread_cells(spread: &Spread, decimals: usize) -> impl Iterator<Item = String> {
+    let Spread { mean, quantiles } = *spread;
+    let values = [mean, quantiles.p05, quantiles.p25, quantiles.p50, quantiles.p75, quantiles.p95];
+    // No minus before a nought.
+    values.into_iter().map(move |value| {
+        let text = format!("{value:.decimals$}");
+        let is_nought = text.bytes().all(|byte| matches!(byte, b'-' | b'0' | b'.'));
+        if is_nought { text.trim_start_matches('-').to_owned() } else { text }
+    })
+}

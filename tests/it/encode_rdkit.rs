@@ -1,0 +1,152 @@
+//! `drift encode` beside RDKit: every format that holds a molecule, its stereo, and random molecules that RDKit judges.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::support::{Folder, more, python_with, shared};
+
+/// What a sub-command of `tests/python/encode.py` prints, if it succeeds.
+#[track_caller]
+fn by_rdkit(folder: &Folder, arguments: &[&str]) -> String {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/python/encode.py");
+    let mut python = Command::new(python_with("rdkit, numpy, msgpack"));
+    let ran = python.arg(script).args(arguments).current_dir(folder.path()).output().unwrap();
+    let (printed, complaints) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+    assert!(ran.status.success(), "{arguments:?}: {printed}{complaints}");
+    printed.trim().to_owned()
+}
+
+/// Encodes; gives the report.
+#[track_caller]
+fn encode(folder: &Folder, input: &str, output: &str, more: &[&str]) -> Value {
+    let ran = folder.drift(&[&["encode", input, "-o", output, "--json"], more].concat());
+    assert_eq!(ran.code, Some(0), "{input}: {}", ran.stderr);
+    ran.json()
+}
+
+fn lines(text: &[u8]) -> Vec<Value> {
+    std::str::from_utf8(text).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// `SMILES NAME` lines of a JSONL file.
+fn names(path: &Path) -> String {
+    let reader = drift::io::open(path, &drift::job::Job::default()).reader;
+    let line = |line: std::io::Result<String>| {
+        let row: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        format!("{} {}\n", row["canonical_smiles"].as_str().unwrap(), row["id"].as_str().unwrap())
+    };
+    std::io::BufRead::lines(reader).map(line).collect()
+}
+
+/// The same molecules as SDF, GEOM's pickles, a test set, GEOM's msgpack and XYZ, the last two without bonds: all encoded, each text its
+/// prompt's molecule by RDKit, and the texts of all formats equal but for the last decimal.
+#[track_caller]
+fn every_format_agrees(folder: &Folder, sdf: &str, conformers: u64, open_stereo: u64) {
+    by_rdkit(folder, &["make", sdf, "names.smi", "made"]);
+    encode(folder, sdf, "sdf.jsonl", &["--smiles", "names.smi"]);
+    let inputs = [sdf, "made/rdkit_folder/drugs", "made/test.pickle", "made/crude.msgpack", "made/all.xyz"];
+    for input in inputs {
+        let more: &[&str] = if input == sdf { &["--smiles", "names.smi"] } else { &[] };
+        let report = encode(folder, input, "out.jsonl", more);
+        let counts = ["conformers", "skipped", "open_stereo"].map(|count| report[count].as_u64().unwrap());
+        assert_eq!(counts, [conformers, 0, open_stereo], "{input}: {report:#}");
+        let checked = by_rdkit(folder, &["check", "out.jsonl"]);
+        let same = format!(
+            "{} the molecule of their prompt, {open_stereo} with more stereo than it, 0 not",
+            conformers - open_stereo
+        );
+        assert!(checked.contains(&same), "{input}: {checked}");
+        eprintln!("{input}: {checked}; {}", by_rdkit(folder, &["compare", "out.jsonl", "sdf.jsonl"]));
+    }
+}
+
+#[test]
+#[cfg_attr(not(all(has_shared, has_rdkit)), ignore = "needs ../shared and RDKit")]
+fn a_thousand_conformers_in_every_format() {
+    let geom = shared().join("geom");
+    let folder = Folder::new();
+    let theirs = geom.join("xtb_moses_aq.jsonl.gz");
+    folder.file("names.smi", names(&theirs));
+    let sdf = geom.join("xtb_moses_aq.sdf.gz");
+    // Three molecules have a double bond that their SMILES leaves open, since their SDF marks it as either.
+    every_format_agrees(&folder, sdf.to_str().unwrap(), 1_000, 3);
+    // Their text is in another frame.
+    let compared = by_rdkit(&folder, &["compare", "sdf.jsonl", theirs.to_str().unwrap(), "--distances"]);
+    eprintln!("{compared}");
+    assert!(compared.ends_with("0 other and allowed, 0 other"), "{compared}");
+}
+
+/// Molecules of the embedded corpus, with conformers of their own.
+#[test]
+#[cfg_attr(not(has_rdkit), ignore = "needs RDKit")]
+fn embedded_molecules_in_every_format() {
+    let folder = Folder::new();
+    let corpus = names(&Path::new(env!("CARGO_MANIFEST_DIR")).join("corpora/default.jsonl.gz"));
+    let mut seen = std::collections::BTreeSet::new();
+    let some: Vec<&str> =
+        corpus.lines().filter(|line| seen.insert(line.split(' ').next())).take(60).collect();
+    folder.file("names.smi", some.join("\n") + "\n");
+    by_rdkit(&folder, &["embed", "names.smi", "all.sdf"]);
+    every_format_agrees(&folder, "all.sdf", 60, 0);
+    // An independent encoder writes the same texts.
+    encode(&folder, "made/rdkit_folder/drugs", "ours.jsonl", &[]);
+    by_rdkit(&folder, &["encode", "made/rdkit_folder", "peer.jsonl"]);
+    let compared = by_rdkit(&folder, &["compare", "ours.jsonl", "peer.jsonl"]);
+    assert!(compared.starts_with("60 rows:"), "{compared}");
+}
+
+/// What is otherwise than RDKit has it by default, and why that is right: its own newer perception of stereo says the same.
+fn agrees(case: &Value, verdict: &str) -> bool {
+    let said = [case["verdict"].as_str().unwrap(), case["newer"].as_str().unwrap()];
+    said.contains(&verdict) || said.contains(&"unknown")
+}
+
+/// Hard and random molecules, atoms shuffled, some mirrored, some with another SMILES than theirs: what RDKit finds to be the molecule of
+/// its SMILES is encoded, what has more stereo is counted, the rest is refused. More with DRIFT_ENCODE_CASES.
+#[test]
+#[cfg_attr(not(has_rdkit), ignore = "needs RDKit")]
+fn random_molecules_are_judged_as_rdkit_judges_them() {
+    let folder = Folder::new();
+    let count = std::env::var("DRIFT_ENCODE_CASES").unwrap_or_else(|_| "40".to_owned());
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpora/default.jsonl.gz");
+    let mut arguments = ["cases", "cases", "--count", &count].map(str::to_owned).to_vec();
+    let mut conformers = vec![corpus];
+    if let Some(shared) = more() {
+        arguments.extend(["--shared".to_owned(), shared.to_str().unwrap().to_owned()]);
+        conformers.push(shared.join("geom/etkdg_drugs_test.jsonl.gz"));
+    }
+    for path in &conformers {
+        arguments.extend(["--conformers".to_owned(), path.to_str().unwrap().to_owned()]);
+    }
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    eprintln!("{}", by_rdkit(&folder, &arguments));
+    let expected = lines(&folder.read("cases/expected.jsonl"));
+    assert!(expected.len() > 1_000);
+    for input in ["cases/v2000.sdf", "cases/v3000.sdf", "cases/all.pickle"] {
+        let mut verdicts: BTreeMap<String, &str> = BTreeMap::new();
+        for (open_stereo, verdict) in [("keep", "open"), ("skip", "same")] {
+            encode(&folder, input, "out.jsonl", &["--open-stereo", open_stereo]);
+            let checked = by_rdkit(&folder, &["check", "out.jsonl"]);
+            assert!(checked.contains(" 0 not,"), "{input}: {checked}");
+            let ids = lines(&folder.read("out.jsonl"));
+            verdicts.extend(ids.iter().map(|row| (row["id"].as_str().unwrap().to_owned(), verdict)));
+        }
+        let other: Vec<Value> = expected
+            .iter()
+            .map(|case| (case, verdicts.get(case["id"].as_str().unwrap()).copied().unwrap_or("other")))
+            .filter(|(case, verdict)| !agrees(case, verdict))
+            .map(|(case, verdict)| json!({"case": case, "drift": verdict}))
+            .collect();
+        assert!(other.is_empty(), "{input}: {} of {}: {other:#?}", other.len(), expected.len());
+        let encoded: Vec<&str> = verdicts.values().copied().collect();
+        let open = encoded.iter().filter(|verdict| **verdict == "open").count();
+        eprintln!(
+            "{input}: {} encoded, {open} of them with open stereo, of {}",
+            encoded.len(),
+            expected.len()
+        );
+    }
+}

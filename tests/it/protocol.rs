@@ -1,0 +1,238 @@
+//! `drift eval`: which molecules and references it takes, how many texts it writes, what tells the dialect.
+
+use std::path::Path;
+
+use drift::corpus::{Conformer, Conformers, Embedded};
+use drift::job::Job;
+use drift::text::{Dialect, skeleton, write};
+use serde_json::Value;
+
+use crate::support::{Folder, Ran};
+
+/// The shortest run that there is: the texts are cut off.
+const SHORT: [&str; 6] = ["--lp", "none", "--max-new-tokens", "4", "--json", "-q"];
+
+/// One conformer of each of the first molecules of the embedded corpus, and the second of each where there is one.
+fn conformers(molecules: usize) -> Vec<Conformer> {
+    let mut found: Vec<Conformer> = Vec::new();
+    Embedded::default()
+        .read(&Job::default(), &mut |batch| {
+            found.extend(batch.conformers);
+            Ok(())
+        })
+        .unwrap();
+    let mut names: Vec<_> = found.iter().map(|one| one.skeleton.clone()).collect();
+    names.dedup();
+    names.truncate(molecules);
+    found.retain(|one| names.contains(&one.skeleton));
+    found
+}
+
+fn text(conformers: &[Conformer], dialect: Dialect) -> String {
+    let line = |one: &Conformer| write(&one.skeleton, &one.coordinates, dialect) + "\n";
+    conformers.iter().map(line).collect()
+}
+
+fn smiles(conformers: &[Conformer]) -> String {
+    let mut all: Vec<String> = conformers.iter().map(|one| skeleton::smiles(&one.skeleton) + "\n").collect();
+    all.dedup();
+    all.concat()
+}
+
+#[track_caller]
+fn refused(ran: &Ran, part: &str) {
+    assert_eq!((ran.code, ran.stdout.len()), (Some(2), 0), "{}", ran.stderr);
+    assert!(ran.stderr.contains(part) && ran.stderr.trim_end().lines().count() == 1, "{}", ran.stderr);
+}
+
+fn eval(folder: &Folder, more: &[&str]) -> Ran {
+    folder.drift(&[&["eval"], more, &SHORT].concat())
+}
+
+#[test]
+fn all_molecules_of_a_corpus_are_evaluated() {
+    let folder = Folder::new();
+    folder.file("some.txt", text(&conformers(69), Dialect::FIXED));
+    let report = eval(&folder, &["--corpus", "some.txt"]).good().json();
+    assert_eq!((&report["protocol"]["molecules"], &report["runs"][0]["samples"]), (&69.into(), &69.into()));
+    assert_eq!(
+        (&report["protocol"]["split"], &report["runs"][0]["unseen"]),
+        (&"all".into(), &"unknown".into())
+    );
+    let few = eval(&folder, &["--corpus", "some.txt", "--samples", "5"]).good().json();
+    assert_eq!(few["protocol"]["molecules"], 5);
+    let part = eval(&folder, &["--corpus", "some.txt", "--split", "test"]).good().json();
+    let molecules = part["protocol"]["molecules"].as_u64().unwrap();
+    assert!((1..20).contains(&molecules), "{molecules}");
+    // Another file than the one that the checkpoint learned from: its test part may be in that.
+    assert_eq!((&part["protocol"]["split"], &part["runs"][0]["unseen"]), (&"test".into(), &"unknown".into()));
+}
+
+#[test]
+fn what_drift_trained_on_is_evaluated_on_its_test_part() {
+    let folder = Folder::new();
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpora/default.jsonl.gz");
+    let corpus = corpus.to_str().unwrap();
+    let unseen = |more: &[&str]| {
+        let report = eval(&folder, &[&["--samples", "9"], more].concat()).good().json();
+        (report["protocol"]["split"].clone(), report["runs"][0]["unseen"].clone())
+    };
+    assert_eq!(unseen(&[]), ("test".into(), "yes".into()));
+    assert_eq!(unseen(&["--corpus", corpus]), ("test".into(), "yes".into()));
+    assert_eq!(unseen(&["--corpus", corpus, "--split", "all"]), ("all".into(), "no".into()));
+    folder.file("some.smi", "CCO\n");
+    assert_eq!(unseen(&["--smiles", "some.smi"]), (Value::Null, "unknown".into()));
+    refused(&eval(&folder, &["--smiles", "missing.smi"]), "missing.smi");
+}
+
+#[test]
+fn references_beside_smiles_and_twice_as_many_texts() {
+    let folder = Folder::new();
+    let found = conformers(4);
+    // The first three molecules, the first spelled the other way round, and one without a reference.
+    let asked: Vec<Conformer> =
+        found.iter().filter(|one| one.skeleton != found[found.len() - 1].skeleton).cloned().collect();
+    folder.file("some.smi", smiles(&asked) + "CCCCCCCC\n");
+    folder.file("references.txt", text(&found, Dialect::FIXED));
+    let arguments = ["--smiles", "some.smi", "--references", "references.txt", "--generations", "2k"];
+    let more = ["--threshold", "1.25", "--threshold", "0.5", "--molecules", "lines.jsonl", "--likelihood"];
+    let ran = eval(&folder, &[&arguments[..], &more].concat());
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("of molecules that are not asked for; molecules without a reference: 1"),
+        "{}",
+        ran.stderr
+    );
+    let report = ran.json();
+    let counts = &report["protocol"]["references"];
+    let (used, others) = (asked.len() as u64, (found.len() - asked.len()) as u64);
+    assert_eq!((&counts["used"], &counts["not_asked_for"]), (&used.into(), &others.into()));
+    assert_eq!((&counts["molecules_not_asked_for"], &counts["prompts_without"]), (&1.into(), &1.into()));
+    let run = &report["runs"][0];
+    assert_eq!(run["samples"], 2 * used, "none for the molecule without references");
+    assert_eq!(report["protocol"]["generations_per_reference"], 2);
+    assert_eq!(report["likelihoods"][0]["conformers"], used);
+    let thresholds: Vec<f64> =
+        run["thresholds"].as_array().unwrap().iter().map(|one| one["angstrom"].as_f64().unwrap()).collect();
+    assert_eq!(thresholds, [0.5, 1.25]);
+    assert_eq!(run["coverage_sweep"].as_array().unwrap().len(), 60);
+    // Nothing that is cut off passes: no coverage, and nothing to match.
+    assert_eq!((&run["thresholds"][0]["cov_p"]["mean"], &run["mat_r"]), (&0.0.into(), &Value::Null));
+    let lines = String::from_utf8(folder.read("lines.jsonl")).unwrap();
+    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 3);
+    assert_eq!(lines.iter().map(|line| line["texts"].as_u64().unwrap()).sum::<u64>(), 2 * used);
+}
+
+#[test]
+fn figures_of_the_field_are_those_of_the_molecules() {
+    let folder = Folder::new();
+    let arguments = ["eval", "--samples", "4", "--generations", "2k", "--lp", "automaton", "--json"];
+    let more = ["--threshold", "1.5", "--molecules", "lines.csv", "-o", "out"];
+    let report = folder.drift(&[&arguments[..], &more].concat()).good().json();
+    let csv = String::from_utf8(folder.read("lines.csv")).unwrap();
+    let rows: Vec<Vec<f64>> = csv
+        .lines()
+        .skip(1)
+        .map(|line| line.split(',').skip(4).filter_map(|cell| cell.parse().ok()).collect())
+        .collect();
+    assert_eq!((rows.len(), rows[0].len()), (4, 9), "{csv}");
+    let figures = |column: usize| {
+        let mut values: Vec<f64> = rows.iter().map(|row| row[column]).collect();
+        values.sort_by(f64::total_cmp);
+        (values.iter().sum::<f64>() / 4.0, f64::midpoint(values[1], values[2]))
+    };
+    let run = &report["runs"][0];
+    let at = &run["thresholds"][0];
+    for (column, figure) in [(5, &at["cov_r"]), (6, &at["cov_p"]), (7, &run["mat_r"]), (8, &run["mat_p"])] {
+        let (mean, median) = figures(column);
+        let close = |name: &str, value: f64| (figure[name].as_f64().unwrap() - value).abs() < 1e-9;
+        assert!(close("mean", mean) && close("median", median), "{column} {figure}");
+    }
+    assert!(at["cov_r"]["mean"].as_f64().unwrap() > 0.0);
+    // Of each of the first four columns: texts, passed, compared, references.
+    assert!(rows.iter().all(|row| row[0] == 2.0 * row[3] && row[1] == row[2]));
+    let page = String::from_utf8(folder.read("out/eval.html")).unwrap();
+    assert!(page.contains("Coverage against the threshold"));
+}
+
+#[test]
+fn references_that_cannot_be_used_are_told_apart() {
+    let folder = Folder::new();
+    let found = conformers(2);
+    folder.file("some.smi", "CCCCCCCC\n");
+    folder.file("references.txt", text(&found, Dialect::FIXED));
+    folder.file("bare.xyz", "3\nwater\nO 0 0 0\nH 0 0 1\nH 0 1 0\n");
+    let with = |references: &str| eval(&folder, &["--smiles", "some.smi", "--references", references]);
+    refused(&with("references.txt"), "hold no molecule that is asked for, but 2 others, such as");
+    refused(&with("bare.xyz"), "none of its 1 conformers has its atoms in the order of a SMILES");
+    refused(&with("missing.sdf"), "missing.sdf");
+    refused(&eval(&folder, &["--corpus", "bare.xyz"]), "none of its 1 conformers has its atoms in the order");
+    refused(&eval(&folder, &["--smiles", "some.smi", "--generations", "2k"]), "--generations 2k: ");
+    refused(&eval(&folder, &["--smiles", "some.smi", "--likelihood"]), "--likelihood: ");
+    refused(&eval(&folder, &["--molecules", "lines.txt"]), "--molecules lines.txt: ");
+    for usage in
+        [["--generations", "2kk"], ["--threshold", "0"], ["--threshold", "nan"], ["--references", "x"]]
+    {
+        let ran = eval(&folder, &usage);
+        assert_eq!((ran.code, ran.stdout.len()), (Some(2), 0), "{usage:?} {}", ran.stderr);
+    }
+}
+
+/// The reference checkpoint without its recipe, as a foreign one comes.
+fn foreign(folder: &Folder) {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("eval/qwen-like");
+    for entry in std::fs::read_dir(source).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        if name != "recipe.json" {
+            folder.file(&format!("model/{name}"), std::fs::read(path).unwrap());
+        }
+    }
+}
+
+#[test]
+fn the_dialect_of_a_foreign_checkpoint_comes_from_evidence() {
+    let folder = Folder::new();
+    foreign(&folder);
+    let found = conformers(8);
+    folder.file("fixed.txt", text(&found, Dialect::FIXED));
+    folder.file("stripped.txt", text(&found, Dialect::STRIPPED));
+    let run = |more: &[&str]| eval(&folder, &[&["--model", "model", "--samples", "8"], more].concat());
+    let told = |more: &[&str]| {
+        let report = run(more).good().json();
+        (report["runs"][0]["dialect"].clone(), report["runs"][0]["dialect_from"].clone())
+    };
+    // The embedded corpus agrees with both.
+    assert_eq!(told(&[]), ("fixed".into(), "own_text".into()));
+    assert_eq!(told(&["--corpus", "fixed.txt"]), ("fixed".into(), "both".into()));
+    let disagree = "writes fixed text by itself, stripped.txt is stripped; say with --dialect";
+    refused(&run(&["--corpus", "stripped.txt"]), disagree);
+    let asked = ["--corpus", "stripped.txt", "--dialect", "stripped"];
+    assert_eq!(told(&asked), ("stripped".into(), "given".into()));
+    let unseen = run(&[]).good().json()["runs"][0]["unseen"].clone();
+    assert_eq!(unseen, "unknown", "nobody knows what a foreign checkpoint has seen");
+    // The embedded checkpoint has a recipe, and random weights tell nothing.
+    let report = eval(&folder, &["--samples", "1"]).good().json();
+    assert_eq!(report["runs"][0]["dialect_from"], "recipe");
+}
+
+#[test]
+fn a_model_that_tells_nothing_is_not_run_in_a_dialect_by_guess() {
+    let folder = Folder::new();
+    let shape =
+        "--hidden 32 --layers 1 --heads 2 --kv-heads 1 --head-dim 16 --intermediate 48 --context 1024";
+    let schedule = "--steps 1 --batch-tokens 1500 --warmup 1 -q --json";
+    let begin = ["train-model", "--tokenizer", "qwen-like", "--arch", "qwen3", "-o", "model"];
+    let words = shape.split(' ').chain(schedule.split(' '));
+    folder.drift(&begin.into_iter().chain(words).collect::<Vec<_>>()).good();
+    std::fs::remove_file(folder.path().join("model/recipe.json")).unwrap();
+    let run = |more: &[&str]| eval(&folder, &[&["--model", "model", "--samples", "2"], more].concat());
+    refused(&run(&[]), "give --dialect fixed or --dialect stripped, as it was trained");
+    folder.file("stripped.txt", text(&conformers(8), Dialect::STRIPPED));
+    let report = run(&["--corpus", "stripped.txt"]).good().json();
+    assert_eq!(
+        (&report["runs"][0]["dialect"], &report["runs"][0]["dialect_from"]),
+        (&"stripped".into(), &"conformers".into())
+    );
+}
