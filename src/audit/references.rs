@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::chemistry::{Chemistry, ChemistryReport, MoleculeChemistry};
 use super::coverage::Deviations;
 use super::geometry::{COVERAGE_THRESHOLD_ANGSTROM, Conformation, Coverage, Topology};
 use super::sample::in_angstrom;
@@ -12,6 +13,7 @@ use crate::corpus::{AtomOrder, Conformers, ReadSummary};
 use crate::error::{Error, Parameter, Result};
 use crate::job::Job;
 use crate::stats::bootstrap::Mean;
+use crate::text::skeleton::smiles;
 
 /// The seed of bootstrap intervals.
 const SEED: u64 = 0;
@@ -99,6 +101,17 @@ impl References {
     /// The references of a skeleton.
     pub fn get(&self, skeleton: &str) -> Option<&Reference> {
         self.molecules.get(skeleton)
+    }
+
+    /// The chemistry of all of them.
+    pub fn chemistry(&self) -> ChemistryReport {
+        let of_molecule = |(skeleton, reference): (&Box<str>, &Reference)| {
+            let chemistry = Chemistry::of(&smiles(skeleton)).ok();
+            let found = reference.conformers.iter().map(|points| chemistry.as_ref()?.check(points));
+            MoleculeChemistry::of(found)
+        };
+        let molecules: Vec<MoleculeChemistry> = self.molecules.par_iter().map(of_molecule).collect();
+        ChemistryReport::of(molecules.iter())
     }
 
     /// Compares generated conformers, by skeleton of the prompt; a prompt without a usable conformer has an empty list.

@@ -6,22 +6,21 @@ use std::path::PathBuf;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::counts::{DriftHistogram, SampleCounts};
+use super::chemistry::ChemistryReport;
+use super::counts::SampleCounts;
 use super::dialect::DialectCounts;
 use super::faults::{EXAMPLES, Fault, FaultyBlock, keep};
-use super::geometry::Conformation;
-use super::outcome::Outcome;
+use super::group::{Checkers, FileReport, Group, PromptedText};
 use super::read::{self, FileRecords, Record};
-use super::references::{GeometryReport, References};
-use super::sample::{TextSample, TextVerdict, coordinates, judge, split};
+use super::references::References;
+use super::sample::{TextSample, judge, split};
 use super::smoke::{ForeignPrompt, TheirReport, foreign_prompts, their_report, warnings};
 use crate::corpus::{Conformers, Files, ReadOptions, SKIPPED_LISTED, Skipped};
 use crate::error::{Error, Parameter, Result};
 use crate::job::{InputHash, Job, Provenance, Unit};
-use crate::stats::interval::{Interval, LEVEL, wilson};
 use crate::text::skeleton::fill;
 use crate::text::smiles::AtomLimit;
-use crate::text::{Dialect, Precision, Reading, TrailingZeros, Written, skeleton};
+use crate::text::{Dialect, Precision, Reading, TrailingZeros, Written};
 use crate::tokenizer::{Tokenizer, block_ranges};
 
 /// The schema of [`AuditReport`].
@@ -69,6 +68,8 @@ pub struct AuditReport {
     pub files: Vec<FileReport>,
     /// Of all files.
     pub total: FileReport,
+    /// The chemistry of the references of molecules that were asked for; none without references.
+    pub reference_chemistry: Option<ChemistryReport>,
     /// The first faults of each kind.
     pub examples: Vec<FaultyBlock>,
     /// What 3DMolGen's smoke reports say of themselves, beside the same counted here.
@@ -102,67 +103,6 @@ pub enum DialectFrom {
     References,
 }
 
-/// The samples of one file, or of one logit processor in it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct FileReport {
-    /// The file's name.
-    pub file: String,
-    /// The logit processor, where records name one.
-    pub lp: Option<String>,
-    /// What was found.
-    #[serde(flatten)]
-    pub counts: SampleCounts,
-    /// The interval of the share that passed, Wilson's at 95 %.
-    pub pass_interval: Option<Interval>,
-    /// Blocks by drift, F - T; none without a tokenizer.
-    pub drift: Option<DriftHistogram>,
-    /// Geometry beside the references; none without references.
-    pub geometry: Option<GeometryReport>,
-}
-
-/// The samples of one row of the report.
-struct Group {
-    dialect: Dialect,
-    report: FileReport,
-    /// Conformers that can be compared, by skeleton of the prompt; empty lists for prompts without.
-    generated: BTreeMap<Box<str>, Vec<Conformation>>,
-}
-
-impl Group {
-    fn new(file: &str, lp: Option<&str>, plan: &AuditPlan, dialect: Dialect) -> Self {
-        let report = FileReport {
-            file: file.to_owned(),
-            lp: lp.map(str::to_owned),
-            counts: SampleCounts::new(dialect),
-            pass_interval: None,
-            drift: plan.tokenizer.is_some().then(DriftHistogram::default),
-            geometry: None,
-        };
-        Group { dialect, report, generated: BTreeMap::new() }
-    }
-
-    /// Keeps the conformer of a sample that passes in the atom order of its prompt.
-    fn keep_conformer(&mut self, prompt: &str, answer: &str, judged: &TextVerdict) {
-        // Prompts were parsed when they were read.
-        let Ok(key) = skeleton::from_smiles(prompt) else { return };
-        let usable = judged.outcome == Outcome::Pass && judged.skeleton == key;
-        let conformers = self.generated.entry(key.into()).or_default();
-        conformers.extend(coordinates(answer, self.dialect).filter(|_| usable));
-    }
-
-    fn merge(&mut self, other: &Group) {
-        let report = &mut self.report;
-        report.counts.merge(&other.report.counts);
-        if let (Some(all), Some(more)) = (&mut report.drift, &other.report.drift) {
-            all.merge(more);
-        }
-        report.pass_interval = wilson(report.counts.passed, report.counts.samples, LEVEL);
-        for (skeleton, conformers) in &other.generated {
-            self.generated.entry(skeleton.clone()).or_default().extend_from_slice(conformers);
-        }
-    }
-}
-
 /// Reads and judges.
 ///
 /// # Errors
@@ -183,14 +123,16 @@ pub fn audit(plan: &AuditPlan, job: &Job) -> Result<AuditReport> {
         theirs.extend(file.head.as_ref().map(|head| their_report(&file.input.name, head, judged.listed)));
     }
     job.observer().end();
-    let mut total = Group::new("total", None, plan, dialect);
+    let mut total = Group::new("total", None, plan.tokenizer.is_some(), dialect);
     groups.iter().for_each(|group| total.merge(group));
     let (prompts, foreign_prompts) = foreign_prompts(&files);
     let warnings = warnings(&files, &theirs);
+    let mut reference_chemistry = None;
     let mut inputs: Vec<InputHash> = files.into_iter().map(|file| file.input).collect();
     if !plan.references.is_empty() {
         let wanted: HashSet<&str> = total.generated.keys().map(|skeleton| &**skeleton).collect();
         let (references, summary) = References::read(&corpus(plan), &wanted, job)?;
+        reference_chemistry = Some(references.chemistry());
         inputs.extend(summary.inputs);
         skipped_in_all += summary.skipped;
         skipped.extend(summary.skipped_records);
@@ -207,6 +149,7 @@ pub fn audit(plan: &AuditPlan, job: &Job) -> Result<AuditReport> {
         placeholder: plan.tokenizer.as_ref().map(|_| plan.placeholder.clone()),
         files: groups.into_iter().map(|group| group.report).collect(),
         total: total.report,
+        reference_chemistry,
         examples,
         reports_by_3dmolgen: theirs,
         prompts,
@@ -331,7 +274,10 @@ fn judge_file(
         listed.1 += part.listed.1;
         for (lp, found) in &part.by_lp {
             let lp = lp.as_deref();
-            groups.entry(lp).or_insert_with(|| Group::new(name, lp, plan, dialect)).merge(found);
+            groups
+                .entry(lp)
+                .or_insert_with(|| Group::new(name, lp, plan.tokenizer.is_some(), dialect))
+                .merge(found);
         }
         part.examples.iter().for_each(|example| keep(examples, example.clone()));
     }
@@ -349,6 +295,7 @@ struct Part {
 fn judge_records(plan: &AuditPlan, dialect: Dialect, file: &str, records: &[Record]) -> Result<Part> {
     let listed = (SampleCounts::new(dialect), 0);
     let mut part = Part { by_lp: BTreeMap::new(), listed, examples: Vec::new() };
+    let mut checkers = Checkers::default();
     for record in records {
         let Record { place, prompt, text, lp, listed } = record;
         let answer = split(text);
@@ -364,15 +311,18 @@ fn judge_records(plan: &AuditPlan, dialect: Dialect, file: &str, records: &[Reco
             Some(_) => part.listed.1 += 1,
             None => {}
         }
-        let group =
-            part.by_lp.entry(lp.clone()).or_insert_with(|| Group::new(file, lp.as_deref(), plan, dialect));
+        let group = part
+            .by_lp
+            .entry(lp.clone())
+            .or_insert_with(|| Group::new(file, lp.as_deref(), plan.tokenizer.is_some(), dialect));
         group.report.counts.add(&judged, prompt.is_some());
         if let (Some(tokenizer), Some(drift)) = (&plan.tokenizer, &mut group.report.drift) {
             let template = fill(&judged.skeleton, &plan.placeholder);
             drift.add(tokenizer, answer.answer, &template, |_| true)?;
         }
-        if let Some(prompt) = prompt.as_ref().filter(|_| !plan.references.is_empty()) {
-            group.keep_conformer(prompt, answer.answer, &judged);
+        if let Some(prompt) = prompt {
+            let sample = PromptedText { prompt, answer: answer.answer, judged: &judged };
+            group.take_conformer(&mut checkers, sample, !plan.references.is_empty());
         }
         for (verdict, range) in judged.blocks.iter().zip(block_ranges(answer.answer)) {
             if let Some(fault) = Fault::worst(verdict) {

@@ -8,7 +8,10 @@ use crate::audit::{AuditPlan, AuditReport, audit};
 use crate::checkpoint::ModelFolder;
 use crate::error::Error;
 use crate::job::Job;
-use crate::report::audit_view::{audit_table, drift_table, examples_table, geometry_table, their_table};
+use crate::report::audit_view::{
+    audit_table, chemistry_rows, drift_table, examples_table, geometry_table, their_table,
+};
+use crate::report::chemistry_view::{chemistry_table, flatness_table};
 use crate::report::format::thousands;
 use crate::text::smiles::{AtomLimit, MAX_HEAVY_ATOMS};
 use crate::text::{Dialect, Precision, Reading};
@@ -97,10 +100,13 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
 const SHOWN: usize = 10;
 
 fn render(report: &AuditReport, output: &Output) -> String {
+    let chemistry = chemistry_rows(report);
     let tables = [
         Some(audit_table(report)),
         Some(their_table(report)),
         geometry_table(report),
+        chemistry_table(&chemistry),
+        flatness_table(&chemistry),
         drift_table(report),
         examples_table(report),
     ];

@@ -15,10 +15,8 @@ const WORST: usize = 3;
 /// What the texts of a run come to, and the worst of them.
 pub(super) fn chemistry(subjects: &[Subject], judged: &[Judged]) -> (ChemistryReport, Vec<WorstText>) {
     let groups: Vec<&[Judged]> = judged.chunk_by(|a, b| a.subject == b.subject).collect();
-    let of_molecule = |texts: &&[Judged]| {
-        let checked = texts.iter().filter_map(|text| check(subjects, text));
-        MoleculeChemistry { texts: texts.len() as u64, checked: checked.collect() }
-    };
+    let of_molecule =
+        |texts: &&[Judged]| MoleculeChemistry::of(texts.iter().map(|text| check(subjects, text)));
     let molecules: Vec<MoleculeChemistry> = groups.par_iter().map(of_molecule).collect();
     (ChemistryReport::of(molecules.iter()), worst(subjects, &groups))
 }
@@ -28,8 +26,7 @@ pub(super) fn of_references(subjects: &[Subject]) -> Option<ChemistryReport> {
     let of_molecule = |subject: &Subject| {
         let conformers = &subject.reference.as_ref()?.conformers;
         let chemistry = subject.chemistry.as_ref();
-        let checked = conformers.iter().filter_map(|points| chemistry?.check(points));
-        Some(MoleculeChemistry { texts: conformers.len() as u64, checked: checked.collect() })
+        Some(MoleculeChemistry::of(conformers.iter().map(|points| chemistry?.check(points))))
     };
     let molecules: Vec<MoleculeChemistry> = subjects.par_iter().filter_map(of_molecule).collect();
     (!molecules.is_empty()).then(|| ChemistryReport::of(molecules.iter()))

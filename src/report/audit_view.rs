@@ -1,5 +1,6 @@
 //! The tables of `drift audit`.
 
+use super::chemistry_view::ChemistryRow;
 use super::format::{angstrom, percent, percent_interval, thousands};
 use super::table::Table;
 use crate::audit::{AuditReport, FileReport};
@@ -44,6 +45,24 @@ pub fn audit_table(report: &AuditReport) -> Table {
         table.note("lost digits do not show in the stripped dialect");
     }
     table
+}
+
+/// Rows of chemistry: one per file and logit processor with prompts, then the references.
+pub fn chemistry_rows(report: &AuditReport) -> Vec<ChemistryRow<'_>> {
+    let mut rows: Vec<ChemistryRow<'_>> =
+        report.files.iter().filter_map(|file| chemistry_row(file, false)).collect();
+    if report.files.len() > 1 {
+        rows.extend(chemistry_row(&report.total, true));
+    }
+    rows.extend(report.reference_chemistry.iter().map(ChemistryRow::references));
+    rows
+}
+
+fn chemistry_row(file: &FileReport, strong: bool) -> Option<ChemistryRow<'_>> {
+    let chemistry = file.chemistry.as_ref()?;
+    let name = format!("{} {}", file.file, file.lp.as_deref().unwrap_or_default()).trim_end().to_owned();
+    let (passed, texts) = (Some(file.counts.passed), file.counts.samples);
+    Some(ChemistryRow { name, strong, passed, chemistry, texts })
 }
 
 /// The counts by 3DMolGen's own rules, one row per file and logit processor, beside what their reports say.

@@ -124,31 +124,68 @@ impl ChemistryFigure {
     }
 }
 
-/// The conformers of one molecule.
-#[derive(Debug, Clone, Default)]
+/// What the conformers of one molecule came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MoleculeChemistry {
     /// All texts, or references; those that cannot be checked too.
     pub texts: u64,
-    /// Those that were checked.
-    pub checked: Vec<ConformerChemistry>,
+    checked: u64,
+    blocks: u64,
+    stereocentres: u64,
+    double_bonds: u64,
+    /// By figure: how often it counts, and of how many.
+    counts: [(u64, u64); ChemistryFigure::ALL.len()],
+}
+
+impl MoleculeChemistry {
+    /// Adds a text or reference, and what was found of it if it was checked.
+    pub fn add(&mut self, found: Option<&ConformerChemistry>) {
+        self.texts += 1;
+        let Some(found) = found else { return };
+        self.checked += 1;
+        self.blocks += found.atoms;
+        self.stereocentres += found.stereocentres;
+        self.double_bonds += found.double_bonds;
+        for (sum, figure) in self.counts.iter_mut().zip(ChemistryFigure::ALL) {
+            let (count, of) = figure.of(found);
+            *sum = (sum.0 + count, sum.1 + of);
+        }
+    }
+
+    /// Adds other conformers of the same molecule.
+    pub fn merge(&mut self, other: &MoleculeChemistry) {
+        self.texts += other.texts;
+        self.checked += other.checked;
+        self.blocks += other.blocks;
+        self.stereocentres += other.stereocentres;
+        self.double_bonds += other.double_bonds;
+        for (sum, one) in self.counts.iter_mut().zip(other.counts) {
+            *sum = (sum.0 + one.0, sum.1 + one.1);
+        }
+    }
+
+    /// Of these conformers; those that are none were not checked.
+    pub fn of(found: impl Iterator<Item = Option<ConformerChemistry>>) -> Self {
+        let mut out = MoleculeChemistry::default();
+        found.for_each(|found| out.add(found.as_ref()));
+        out
+    }
 }
 
 impl ChemistryReport {
     /// Over molecules.
     pub fn of<'m>(molecules: impl Iterator<Item = &'m MoleculeChemistry> + Clone) -> Self {
         let mut report = ChemistryReport::default();
-        let all = molecules.clone().flat_map(|molecule| &molecule.checked);
-        for conformer in all {
-            report.checked += 1;
-            report.stereocentres += conformer.stereocentres;
-            report.double_bonds += conformer.double_bonds;
-            report.checked_blocks += conformer.atoms;
+        for molecule in molecules.clone() {
+            report.checked += molecule.checked;
+            report.stereocentres += molecule.stereocentres;
+            report.double_bonds += molecule.double_bonds;
+            report.checked_blocks += molecule.blocks;
         }
-        for figure in ChemistryFigure::ALL {
+        for (at, figure) in ChemistryFigure::ALL.into_iter().enumerate() {
             let mut sums = ClusterSums::default();
             for molecule in molecules.clone() {
-                let counts = molecule.checked.iter().map(|conformer| figure.of(conformer));
-                let (count, of) = counts.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+                let (count, of) = molecule.counts[at];
                 let of = if figure.is_of_all() { molecule.texts } else { of };
                 sums.add(i64::try_from(count).unwrap_or(i64::MAX), of);
                 *report.field(figure) += count;
@@ -205,11 +242,10 @@ mod tests {
             (0..4).map(|i| [1.27 * f64::from(i), if i % 2 == 0 { 0.0 } else { 0.86 }, 0.0]).collect();
         let mut torn = straight.clone();
         torn[3] = [9.0, 0.0, 1.0];
-        let one = MoleculeChemistry {
-            texts: 3,
-            checked: [&straight, &torn].iter().filter_map(|points| propane.check(points)).collect(),
-        };
-        let other = MoleculeChemistry { texts: 1, checked: vec![propane.check(&straight).unwrap()] };
+        let checked = [Some(&straight), Some(&torn), None];
+        let mut one = MoleculeChemistry::of(checked.into_iter().map(|points| propane.check(points?)));
+        let other = MoleculeChemistry::of([propane.check(&straight)].into_iter());
+        one.merge(&MoleculeChemistry::default());
         let report = ChemistryReport::of([&one, &other].into_iter());
         assert_eq!((report.checked, report.valid, report.valid_geometry), (3, 2, 2));
         assert_eq!((report.bad_bonds, report.fragmented, report.flat), (1, 1, 2));
