@@ -105,12 +105,16 @@ impl References {
 
     /// The chemistry of all of them.
     pub fn chemistry(&self) -> ChemistryReport {
-        let of_molecule = |(skeleton, reference): (&Box<str>, &Reference)| {
+        let of_molecule = |(skeleton, reference): (&str, &Reference)| {
             let chemistry = Chemistry::of(&smiles(skeleton)).ok();
             let found = reference.conformers.iter().map(|points| chemistry.as_ref()?.check(points));
             MoleculeChemistry::of(found)
         };
-        let molecules: Vec<MoleculeChemistry> = self.molecules.par_iter().map(of_molecule).collect();
+        let molecules: Vec<MoleculeChemistry> = self
+            .molecules
+            .par_iter()
+            .map(|(skeleton, reference)| of_molecule((skeleton, reference)))
+            .collect();
         ChemistryReport::of(molecules.iter())
     }
 
