@@ -112,7 +112,7 @@ fn rules_and_stereo_are_those_of_posebusters_and_rdkit() {
     let mut counts: BTreeMap<(&str, bool, bool), usize> = BTreeMap::new();
     let (mut centres, mut bonds) = ([0; 3], [0; 3]);
     let mut valid = [0; 2];
-    let (mut differ, mut rings) = (0, 0);
+    let mut differ = 0;
     for ((how, smiles, points), their) in all.iter().zip(&theirs) {
         let found = Chemistry::of(smiles).unwrap().check(points).unwrap();
         let is = |name: &str| their[name].as_bool().unwrap();
@@ -121,12 +121,13 @@ fn rules_and_stereo_are_those_of_posebusters_and_rdkit() {
             *counts.entry((name, is(name), own)).or_default() += 1;
             match name {
                 // Nothing to explain.
-                "flat_ring" if own != is(name) => {
-                    eprintln!("flat_ring: {own} for drift: {how:?} {smiles}");
-                    rings += 1;
-                }
-                "clash" | "angles" | "flat_ring" | "bonds" => {
+                "clash" | "angles" | "bonds" => {
                     assert_eq!(own, is(name), "{name} {how:?} {smiles} {:?}", found.findings);
+                }
+                // Distances to either side of the plane explain the whole difference.
+                "flat_ring" => {
+                    assert_eq!(own, is("flat_ring_either_side"), "{how:?} {smiles}");
+                    assert!(!own || is(name), "{how:?} {smiles}");
                 }
                 // Distances to either side of the plane, and rings of six beside rings of five, explain the whole difference.
                 "aromatic_ring" => {
@@ -169,8 +170,8 @@ fn rules_and_stereo_are_those_of_posebusters_and_rdkit() {
         "{} conformers; stereocentres, right for drift, for RDKit: {centres:?}; double bonds {bonds:?}",
         all.len()
     );
-    eprintln!("{differ} with more stereo than their SMILES for RDKit; {rings} rings flat for one alone");
-    assert!(rings <= 5 && differ <= 20, "{rings} {differ}");
+    eprintln!("{differ} with more stereo than their SMILES for RDKit");
+    assert!(differ <= 20, "{differ}");
     eprintln!("valid but stereo for PoseBusters {}, for drift {}", valid[0], valid[1]);
     // Each rule was broken, and kept.
     for name in ["clash", "bonds", "angles", "flat_ring", "aromatic_ring", "double_bond"] {

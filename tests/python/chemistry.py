@@ -22,6 +22,7 @@ LIMITS = {module["name"]: module.get("parameters", {}) for module in CONFIG["mod
 # Of flat systems PoseBusters takes the largest distance to one side of the plane; and a ring of six that shares an atom with one
 # of five is none of its aromatic rings of six.
 AROMATIC = [Chem.MolFromSmarts(text) for text in ("a1aaaa1", "a1aaaaa1")]
+PUCKERED = [Chem.MolFromSmarts(text) for text in LIMITS["Ring non-flatness"]["flat_systems"].values()]
 MOST_MATCHES = 500
 
 
@@ -86,6 +87,8 @@ def judged(row):
     flat = lambda name: not check_flatness(molecule, **LIMITS[name])["results"]["flatness_passes"]
     rings = [list(ring) for pattern in AROMATIC for ring in molecule.GetSubstructMatches(pattern)]
     limit = LIMITS["Ring flatness"]["threshold_flatness"]
+    puckered = [list(ring) for pattern in PUCKERED for ring in molecule.GetSubstructMatches(pattern)]
+    least = LIMITS["Ring non-flatness"]["threshold_flatness"]
     return {
         "clash": not geometry["no_internal_clash"],
         "bonds": not geometry["bond_lengths_within_bounds"],
@@ -93,6 +96,7 @@ def judged(row):
         "aromatic_ring": flat("Ring flatness"),
         "aromatic_ring_either_side": any(from_plane(points[ring]) > limit for ring in rings),
         "flat_ring": flat("Ring non-flatness"),
+        "flat_ring_either_side": any(from_plane(points[ring]) < least for ring in puckered),
         "double_bond": flat("Double bond flatness"),
         **stereo(asked, plain, points),
     }
