@@ -1,0 +1,9 @@
+//! What Python sees of drift: `moldrift._lib`.
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _lib {
+    #[pymodule_export]
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
+}
