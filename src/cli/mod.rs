@@ -10,12 +10,10 @@ mod encode;
 mod eval;
 #[cfg(feature = "generate")]
 mod eval_molecules;
-mod extension;
 mod fit;
 mod inspect;
 mod mine;
 mod output;
-mod outputs;
 mod progress;
 mod skipped;
 #[cfg(feature = "generate")]
