@@ -44,7 +44,7 @@ mod xyz;
 
 use std::sync::Arc;
 
-pub use conformers::{Conformers, Embedded, Files, Texts};
+pub use conformers::{Conformers, Embedded, Files, Texts, files_or_embedded};
 pub use lines::MAX_LINE_BYTES;
 pub use names::Names;
 pub use read::{ReadSummary, SKIPPED_LISTED, read};
