@@ -120,9 +120,9 @@
 //!
 //! # Order
 //!
-//! Data flows text → corpus → stats → mine → checkpoint → tokenizer → placeholder → design → constraint → audit → model → train →
-//! generate → eval → report → cli; a module imports only from those
-//! before it (`tests/it/architecture.rs` holds that). See ARCHITECTURE.md for the map.
+//! Data flows text → corpus → stats → mine → checkpoint → tokenizer → placeholder → design → sampling → constraint →
+//! audit → model → train → generate → eval → report → cli; a module imports only from those before it
+//! (`tests/it/architecture.rs` holds that). See ARCHITECTURE.md for the map.
 
 mod anneal;
 pub mod encode;
@@ -145,6 +145,8 @@ pub mod tokenizer;
 pub mod placeholder;
 
 pub mod design;
+
+pub mod sampling;
 
 pub mod constraint;
 

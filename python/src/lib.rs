@@ -1,5 +1,7 @@
 //! What Python sees of drift: `moldrift._lib`.
 
+mod errors;
+
 use pyo3::prelude::*;
 
 #[pymodule]

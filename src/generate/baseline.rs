@@ -9,7 +9,6 @@ use candle_transformers::models::{llama, qwen3};
 
 use super::clock::{Clock, Phase};
 use super::row::Row;
-use super::sample::{Candidates, draw, most_likely};
 use super::schedule::{Item, groups_of_equal_length};
 use super::{Generated, GeneratedText, Options, Prompt, WorkCounts};
 use crate::constraint::Mask;
@@ -19,6 +18,7 @@ use crate::model::{
     Architecture, Config, Device, check_cache_fits, check_fits, checked_product, failed, free_memory,
     load_tensors,
 };
+use crate::sampling::{Candidates, draw, most_likely};
 
 /// A model of candle-transformers.
 pub struct Baseline {

@@ -1,7 +1,7 @@
 //! How likely a token was, and how much of the distribution a mask left.
 
-use super::presets::Sampling;
 use crate::constraint::Mask;
+use crate::sampling::Sampling;
 
 /// What is logged of a token.
 #[derive(Debug, Clone, Copy, PartialEq)]

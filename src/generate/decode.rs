@@ -8,15 +8,15 @@ use super::clock::{Clock, Phase};
 use super::groups::Groups;
 use super::head::{Choice, Logits, Want, lasts, most_likely_after, pick};
 use super::particles::group_of;
-use super::presets::Sampling;
 use super::row::Row;
-use super::sample::{Candidates, draw, most_likely};
 use super::schedule::{Item, Waiting, longest_first};
 use super::{Generated, GeneratedText, Options, Prompt, Resampling, WorkCounts};
 use crate::constraint::Mask;
 use crate::error::{Error, Result};
 use crate::job::Job;
 use crate::model::{Cache, Decoder, Feed, HiddenStates, Prefix};
+use crate::sampling::Sampling;
+use crate::sampling::{Candidates, draw, most_likely};
 
 /// Generates for all prompts.
 pub(super) fn generate(

@@ -5,10 +5,10 @@ use rayon::prelude::*;
 
 use super::Prompt;
 use super::row::Row;
-use super::sample::{Candidates, most_likely};
 use crate::constraint::{Mask, State};
 use crate::error::Result;
 use crate::model::{Decoder, Feed, failed};
+use crate::sampling::{Candidates, most_likely};
 
 /// One in so many rows of the LM head are few; above that all are computed.
 const FEW: usize = 4;

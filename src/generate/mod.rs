@@ -15,9 +15,7 @@ mod decode;
 mod groups;
 mod head;
 mod particles;
-mod presets;
 mod row;
-mod sample;
 mod schedule;
 mod score;
 
@@ -26,9 +24,9 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+pub use crate::sampling::Sampling;
 pub use baseline::Baseline;
 pub use clock::{BatchSeconds, CpuClock, Phase, Span, Timing};
-pub use presets::Sampling;
 pub use score::Text;
 
 use crate::constraint::Constraint;

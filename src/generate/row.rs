@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use super::cost::Logged;
 use super::particles::group_of;
-use super::sample::Noise;
 use super::schedule::Item;
 use super::{End, GeneratedText, Options, Prompt};
 use crate::constraint::{Mask, State};
+use crate::sampling::Noise;
 
 /// A text that is being written.
 #[derive(Clone)]

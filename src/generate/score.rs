@@ -3,10 +3,10 @@
 use rayon::prelude::*;
 
 use super::Engine;
-use super::sample::log_probability;
 use crate::error::{Error, Parameter, Result};
 use crate::job::{Job, Unit};
 use crate::model::{Decoder, Feed, HiddenStates, Room};
+use crate::sampling::log_probability;
 
 /// Logits that are held at a time, as numbers.
 const LOGITS: usize = 1 << 24;

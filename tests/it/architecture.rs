@@ -9,7 +9,7 @@ use proc_macro2::{Span, TokenStream, TokenTree};
 use syn::visit::{self, Visit};
 
 /// The modules of the crate. Each imports only from itself and from those before it.
-const ORDER: [&str; 21] = [
+const ORDER: [&str; 22] = [
     "error",
     "job",
     "io",
@@ -23,6 +23,7 @@ const ORDER: [&str; 21] = [
     "tokenizer",
     "placeholder",
     "design",
+    "sampling",
     "constraint",
     "audit",
     "model",

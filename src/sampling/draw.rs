@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 
 /// The logits that may be drawn from.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Candidates<'a> {
+pub enum Candidates<'a> {
     /// All of a vocabulary, but the listed ids (sorted).
     Except(&'a [f32], &'a [u32]),
     /// These ids (sorted) of a vocabulary.
@@ -62,19 +62,19 @@ impl Candidates<'_> {
 
 /// The noise of one sample.
 #[derive(Debug, Clone)]
-pub(super) struct Noise {
+pub struct Noise {
     random: ChaCha8Rng,
 }
 
 impl Noise {
     /// Of generation `generation` of prompt `prompt`.
-    pub(super) fn new(seed: u64, prompt: usize, generation: usize) -> Self {
+    pub fn new(seed: u64, prompt: usize, generation: usize) -> Self {
         Noise::renewed(seed, prompt, generation, 0)
     }
 
     /// Other noise of the same sample: positions that were drawn and given up are drawn afresh. Number 0 is that of
     /// [`Noise::new`].
-    pub(super) fn renewed(seed: u64, prompt: usize, generation: usize, number: u64) -> Self {
+    pub fn renewed(seed: u64, prompt: usize, generation: usize, number: u64) -> Self {
         let mut key = [0; 32];
         key[..8].copy_from_slice(&seed.to_le_bytes());
         key[8..16].copy_from_slice(&(prompt as u64).to_le_bytes());
@@ -123,7 +123,7 @@ fn rank(a: &Scored, b: &Scored) -> std::cmp::Ordering {
 ///
 /// # Errors
 /// If nothing is allowed, or a logit is no number.
-pub(super) fn draw(
+pub fn draw(
     candidates: Candidates<'_>,
     sampling: &Sampling,
     noise: &mut Noise,
@@ -197,7 +197,7 @@ fn keep_top_p(kept: &mut Vec<Scored>, p: f64, best: f64) {
 ///
 /// # Errors
 /// If nothing is allowed, or the best logit is no number.
-pub(super) fn most_likely(candidates: Candidates<'_>) -> Result<u32> {
+pub fn most_likely(candidates: Candidates<'_>) -> Result<u32> {
     let mut best: Option<(f32, u32)> = None;
     candidates.each(|id, logit| {
         if best.is_none_or(|(most, _)| logit > most || logit.is_nan()) {
@@ -212,7 +212,7 @@ pub(super) fn most_likely(candidates: Candidates<'_>) -> Result<u32> {
 }
 
 /// Natural logarithm of the softmax at `id`.
-pub(super) fn log_probability(logits: &[f32], id: u32) -> f32 {
+pub fn log_probability(logits: &[f32], id: u32) -> f32 {
     let best = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let sum: f64 = logits.iter().map(|logit| f64::from(logit - best).exp()).sum();
     let logit = logits.get(id as usize).copied().unwrap_or(f32::NEG_INFINITY);
