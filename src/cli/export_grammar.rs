@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 
 use super::output::{Aside, Output};
-use super::outputs::Outputs;
-use super::values::{BlockArgs, DialectOrAuto, is_stdout};
+use super::values::{BlockArgs, DialectOrAuto, is_stdout, not_stdout};
 use crate::checkpoint::ModelFolder;
 use crate::constraint::grammar::{ExportPlan, ExportReport, ExportSource, GrammarFormat, export};
 use crate::error::Error;
-use crate::io::AtomicFile;
+use crate::io::{AtomicFile, Outputs};
 use crate::job::Job;
 use crate::report::format::{counted, thousands};
 use crate::text::Dialect;
@@ -66,7 +65,7 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
         let problem = "stdout is for --json already";
         return Err(Error::input("-o -", problem, "give the grammars a file").into());
     }
-    let outputs = Outputs::new().file("-o", Some(&args.output))?;
+    let outputs = Outputs::new().file("-o", not_stdout(Some(&args.output)))?;
     let mut inputs = vec![args.tokenizer.clone()];
     inputs.extend(args.smiles.clone());
     outputs.apart_from(&inputs)?;
@@ -97,7 +96,9 @@ fn plan(args: Args, job: &Job, output: &Output) -> Result<ExportPlan, Error> {
         None => ModelFolder::around(&args.tokenizer).recipe("/recipe/dialect"),
     };
     if args.dialect.asked().is_none() && recipe.is_none() {
-        output.note("note: nothing says how the model writes numbers: fixed is taken; else give --dialect stripped");
+        output.note(
+            "note: nothing says how the model writes numbers: fixed is taken; else give --dialect stripped",
+        );
     }
     let eos = end_beside(&args.tokenizer, &tokenizer)?;
     Ok(ExportPlan {

@@ -11,12 +11,10 @@ mod eval;
 #[cfg(feature = "generate")]
 mod eval_molecules;
 mod export_grammar;
-mod extension;
 mod fit;
 mod inspect;
 mod mine;
 mod output;
-mod outputs;
 mod progress;
 mod skipped;
 #[cfg(feature = "generate")]

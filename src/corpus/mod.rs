@@ -45,7 +45,7 @@ mod xyz;
 
 use std::sync::Arc;
 
-pub use conformers::{Conformers, Embedded, Files, Texts};
+pub use conformers::{Conformers, Embedded, Files, Texts, files_or_embedded};
 pub use lines::MAX_LINE_BYTES;
 pub use names::Names;
 pub use prompts::{MAX_SMILES_LINE_BYTES, Prompt, Rest, each_prompt, no_prompt};

@@ -55,9 +55,10 @@ impl Tables {
         let (block, number) = (&self.document["block"], |value: &Value| value.as_i64().unwrap());
         let states = block["offsets"].as_array().unwrap().len() as i64 - 1;
         let row = |edges: &Value, row: i64| -> Vec<(u32, i64)> {
-            let range =
-                number(&edges["offsets"][row as usize])..number(&edges["offsets"][row as usize + 1]);
-            range.map(|n| (number(&edges["ids"][n as usize]) as u32, number(&edges["targets"][n as usize]))).collect()
+            let range = number(&edges["offsets"][row as usize])..number(&edges["offsets"][row as usize + 1]);
+            range
+                .map(|n| (number(&edges["ids"][n as usize]) as u32, number(&edges["targets"][n as usize])))
+                .collect()
         };
         let of_segment = |at: usize, place: i64| {
             let edges = row(self.segment(at), place - states);

@@ -107,7 +107,8 @@ pub fn export(
     match &plan.source {
         ExportSource::Smiles(smiles) => {
             let remedy = "give a SMILES, or --smiles and a file of them";
-            let skeleton = from_smiles(smiles).map_err(|e| Error::input(excerpt(smiles.as_bytes()), e, remedy))?;
+            let skeleton =
+                from_smiles(smiles).map_err(|e| Error::input(excerpt(smiles.as_bytes()), e, remedy))?;
             let line = writer.liner.line(smiles, &skeleton)?;
             writer.put(&line)?;
         }

@@ -55,9 +55,10 @@ impl std::str::FromStr for GrammarFormat {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self> {
-        GrammarFormat::ALL.into_iter().find(|format| format.name() == name).ok_or_else(|| {
-            Error::input("format", format!("there is no `{name}`"), "give lark, ebnf or json")
-        })
+        GrammarFormat::ALL
+            .into_iter()
+            .find(|format| format.name() == name)
+            .ok_or_else(|| Error::input("format", format!("there is no `{name}`"), "give lark, ebnf or json"))
     }
 }
 
