@@ -1,11 +1,25 @@
 //! What Python sees of drift: `moldrift._lib`.
 
 mod errors;
+mod legal;
+mod processor;
+mod rows;
+mod sampling;
+mod tokenizer;
 
 use pyo3::prelude::*;
 
 #[pymodule]
 mod _lib {
+    #[pymodule_export]
+    use super::processor::{Constraint, Processor};
+    #[pymodule_export]
+    use super::rows::Rows;
+    #[pymodule_export]
+    use super::sampling::Sampler;
+    #[pymodule_export]
+    use super::tokenizer::Tokenizer;
+
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");
 }
