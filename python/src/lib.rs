@@ -1,8 +1,13 @@
 //! What Python sees of drift: `moldrift._lib`.
 
 mod errors;
+mod legal;
 mod options;
+mod processor;
 mod reports;
+mod rows;
+mod sampling;
+mod tokenizer;
 mod work;
 
 use pyo3::prelude::*;
@@ -10,7 +15,15 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _lib {
     #[pymodule_export]
-    use crate::reports::{audit, encode, fit, inspect, mine, train_tokenizer};
+    use super::processor::{Constraint, Processor};
+    #[pymodule_export]
+    use super::reports::{audit, encode, fit, inspect, mine, train_tokenizer};
+    #[pymodule_export]
+    use super::rows::Rows;
+    #[pymodule_export]
+    use super::sampling::Sampler;
+    #[pymodule_export]
+    use super::tokenizer::Tokenizer;
 
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");

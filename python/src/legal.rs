@@ -1,0 +1,134 @@
+//! What the rows of a step may write, as places among their logits, and draws from that.
+
+use drift::sampling::{Candidates, Noise, Sampling, draw};
+use drift::{Error, Mask};
+use numpy::ndarray::ArrayView2;
+use pyo3::PyResult;
+use pyo3::exceptions::PyValueError;
+
+use crate::errors::{Class, raised};
+use crate::rows::Rows;
+
+/// Places among logits `[active, vocabulary]`, counted through.
+#[derive(Default)]
+pub(crate) struct Legal {
+    /// What is legal in rows that list it.
+    pub kept: Vec<i64>,
+    /// These rows.
+    pub rows: Vec<i64>,
+    /// What is forbidden in the others.
+    pub blocked: Vec<i64>,
+}
+
+/// The ids of a sorted list that a model has.
+fn known(ids: &[u32], vocabulary: usize) -> &[u32] {
+    &ids[..ids.partition_point(|id| (*id as usize) < vocabulary)]
+}
+
+/// The list of a mask that is one; a forced id is put into `one`.
+fn list<'a>(mask: Mask<'a>, one: &'a mut [u32; 1], vocabulary: usize) -> Option<&'a [u32]> {
+    match mask {
+        Mask::Forced(id) => {
+            one[0] = id;
+            Some(known(one, vocabulary))
+        }
+        Mask::Only(ids) => Some(known(ids, vocabulary)),
+        Mask::Any | Mask::Except(_) => None,
+    }
+}
+
+fn misfit() -> pyo3::PyErr {
+    PyValueError::new_err("logits processor: the logits do not fit the rows")
+}
+
+impl Rows {
+    /// The places of what is legal.
+    pub(crate) fn legal(&self, vocabulary: usize) -> PyResult<Legal> {
+        let mut legal = Legal::default();
+        for (at, &row) in self.active.iter().enumerate() {
+            let base = at * vocabulary;
+            let place = |id: &u32| (base + *id as usize) as i64;
+            let mask = self.mask(row);
+            let mut one = [0];
+            match list(mask, &mut one, vocabulary) {
+                Some([]) => {
+                    let problem =
+                        format!("none of the model's {vocabulary} tokens is one that row {row} may write");
+                    let error = Error::input("logits processor", problem, "give the tokenizer of the model");
+                    return Err(Class::Tokenizer.of()(error));
+                }
+                Some(ids) => {
+                    legal.rows.push(at as i64);
+                    legal.kept.extend(ids.iter().map(place));
+                }
+                None => {
+                    if let Mask::Except(ids) = mask {
+                        legal.blocked.extend(known(ids, vocabulary).iter().map(place));
+                    }
+                }
+            }
+        }
+        Ok(legal)
+    }
+
+    /// The lists of all rows; None if one lists nothing.
+    pub(crate) fn lists(&self, vocabulary: usize) -> Option<Vec<Vec<u32>>> {
+        let list = |row: &usize| Some(list(self.mask(*row), &mut [0], vocabulary)?.to_vec());
+        self.active.iter().map(list).collect()
+    }
+
+    /// All ids that some row lists, sorted, and the places of each row's among them, `[active, union]` counted through.
+    pub(crate) fn union_of_lists(&self, vocabulary: usize) -> Option<(Vec<i64>, Vec<i64>)> {
+        let lists = self.lists(vocabulary)?;
+        let mut union = lists.concat();
+        union.sort_unstable();
+        union.dedup();
+        let mut places = Vec::with_capacity(lists.iter().map(Vec::len).sum());
+        for (at, list) in lists.iter().enumerate() {
+            let mut column = 0;
+            for id in list {
+                column += union[column..].partition_point(|known| known < id);
+                places.push((at * union.len() + column) as i64);
+            }
+        }
+        Some((union.into_iter().map(i64::from).collect(), places))
+    }
+
+    /// A token for each row, from the logits that were kept and, for rows without a list, from all of theirs.
+    pub(crate) fn drawn(
+        &self,
+        vocabulary: usize,
+        kept: &[f32],
+        full: Option<ArrayView2<'_, f32>>,
+    ) -> PyResult<Vec<i64>> {
+        let (mut kept, mut full) = (kept, full.iter().flat_map(|full| full.rows()));
+        let mut tokens = Vec::with_capacity(self.active.len());
+        for &row in &self.active {
+            let mask = self.mask(row);
+            let token = match list(mask, &mut [0], vocabulary) {
+                Some(ids) => {
+                    let (logits, rest) = kept.split_at_checked(ids.len()).ok_or_else(misfit)?;
+                    kept = rest;
+                    match ids {
+                        [forced] => *forced,
+                        _ => self.draw(row, Candidates::Listed { logits, known: ids, ids })?,
+                    }
+                }
+                None => {
+                    let logits = full.next().and_then(|row| row.to_slice()).ok_or_else(misfit)?;
+                    let blocked = if let Mask::Except(ids) = mask { ids } else { &[] };
+                    self.draw(row, Candidates::Except(logits, blocked))?
+                }
+            };
+            tokens.push(i64::from(token));
+        }
+        Ok(tokens)
+    }
+
+    /// A draw for a row, keyed by its prompt, its place among the prompt's rows, and how far it has come.
+    fn draw(&self, row: usize, candidates: Candidates<'_>) -> PyResult<u32> {
+        let (sampling, seed) = self.sampler.unwrap_or((Sampling::GREEDY, 0));
+        let mut noise = Noise::new(seed, self.molecule(row).prompt, row % self.per_molecule());
+        draw(candidates, &sampling, &mut noise, self.rows[row].written.len()).map_err(raised)
+    }
+}

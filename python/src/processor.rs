@@ -1,0 +1,229 @@
+//! Logit processors of one tokenizer, and the constraints of molecules.
+
+use std::sync::Arc;
+
+use drift::constraint::automaton::Follow;
+use drift::constraint::{Placeholder, Specials, State};
+use drift::error::excerpt;
+use drift::text::skeleton;
+use drift::{Dialect, Error, LogitProcessor, LpKind, Mask};
+use pyo3::prelude::*;
+
+use crate::errors::{Class, raised};
+use crate::tokenizer::Tokenizer;
+
+/// A logit processor of one tokenizer; makes the constraints of molecules, on any thread.
+#[pyclass(frozen, module = "moldrift._lib")]
+pub(crate) struct Processor {
+    inner: LogitProcessor,
+    tokenizer: Arc<drift::Tokenizer>,
+    eos: u32,
+}
+
+/// The dialect of a name.
+pub(crate) fn dialect_named(name: &str) -> PyResult<Dialect> {
+    name.parse().map_err(|problem: String| Class::Drift.exception(format!("dialect: {problem}")))
+}
+
+/// The skeleton of a SMILES, spelled as the users' encoder spells it.
+fn skeleton_of(smiles: &str) -> PyResult<String> {
+    let refuse = |problem: String| {
+        let error = Error::input(excerpt(smiles.as_bytes()), problem, "give a SMILES with at least one atom");
+        Class::Smiles.of()(error)
+    };
+    let skeleton = skeleton::from_smiles(smiles).map_err(|problem| refuse(problem.to_string()))?;
+    match skeleton.contains("<>") {
+        true => Ok(skeleton),
+        false => Err(refuse("holds no atom".to_owned())),
+    }
+}
+
+#[pymethods]
+impl Processor {
+    /// `kind` is one of none, generic, qwen38, qwen39, targeted, allowlist, truncating, automaton. `eos` ends a text,
+    /// `others` are further ends and the beginning of text, which position templates block in numbers.
+    #[new]
+    #[pyo3(signature = (tokenizer, kind, dialect, eos, others=Vec::new(), placeholder=None))]
+    fn new(
+        py: Python<'_>,
+        tokenizer: &Tokenizer,
+        kind: &str,
+        dialect: &str,
+        eos: u32,
+        others: Vec<u32>,
+        placeholder: Option<&str>,
+    ) -> PyResult<Self> {
+        let kind: LpKind = kind.parse().map_err(raised)?;
+        let dialect = dialect_named(dialect)?;
+        let placeholder = placeholder.map(Placeholder::new).transpose().map_err(raised)?;
+        let tokenizer = tokenizer.inner.clone();
+        let specials = Specials { eos, others };
+        let made = py
+            .detach(|| LogitProcessor::new(kind, tokenizer.clone(), dialect, placeholder.as_ref(), specials));
+        let inner = made.map_err(|error| match error {
+            Error::Input { .. } => Class::Tokenizer.of()(error),
+            error => raised(error),
+        })?;
+        Ok(Processor { inner, tokenizer, eos })
+    }
+
+    /// Which processor it is.
+    #[getter]
+    fn kind(&self) -> &'static str {
+        self.inner.kind().name()
+    }
+
+    /// The token that ends a text.
+    #[getter]
+    fn eos(&self) -> u32 {
+        self.eos
+    }
+
+    /// How many states the grammar of one coordinate has, and how many tokens are legal somewhere in it; None but for
+    /// the automaton.
+    #[getter]
+    fn size(&self) -> Option<(usize, usize)> {
+        let automaton = self.inner.automaton()?.automaton();
+        Some((automaton.size(), automaton.alphabet()))
+    }
+
+    /// The constraint of one molecule, by its SMILES, whose text is kept.
+    fn constraint(&self, py: Python<'_>, smiles: &str) -> PyResult<Constraint> {
+        let skeleton = skeleton_of(smiles)?;
+        let made = py.detach(|| self.of_skeleton(&skeleton));
+        let (inner, follow) = made.map_err(Class::Tokenizer.of())?;
+        Ok(Constraint { inner, follow, tokenizer: self.tokenizer.clone(), skeleton, eos: self.eos })
+    }
+}
+
+/// A constraint, and the same as the automaton's own.
+type Made = (Arc<dyn drift::Constraint>, Option<Arc<Follow>>);
+
+impl Processor {
+    fn of_skeleton(&self, skeleton: &str) -> drift::Result<Made> {
+        match self.inner.automaton() {
+            Some(automaton) => {
+                let follow = Arc::new(automaton.follow(skeleton)?);
+                Ok((follow.clone(), Some(follow)))
+            }
+            None => Ok((self.inner.constraint(skeleton)?, None)),
+        }
+    }
+}
+
+/// What one molecule's text may be. It holds no row, so any number of rows may follow it.
+#[pyclass(frozen, module = "moldrift._lib")]
+pub(crate) struct Constraint {
+    pub(crate) inner: Arc<dyn drift::Constraint>,
+    /// The automaton's own, for grammars and tables.
+    #[allow(dead_code, reason = "grammars read it")]
+    pub(crate) follow: Option<Arc<Follow>>,
+    pub(crate) tokenizer: Arc<drift::Tokenizer>,
+    skeleton: String,
+    pub(crate) eos: u32,
+}
+
+/// Where a text stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub state: State,
+    /// Whether the end of text was written.
+    pub over: bool,
+}
+
+impl Place {
+    /// Before the first token.
+    pub(crate) fn start(constraint: &dyn drift::Constraint) -> Self {
+        Place { state: constraint.start(), over: false }
+    }
+
+    /// Takes a token; false, and nothing happens, if it is not allowed. Behind the end anything is.
+    pub(crate) fn take(&mut self, constraint: &dyn drift::Constraint, token: u32) -> bool {
+        if self.over {
+            return true;
+        }
+        if !constraint.mask(&self.state).allows(token) {
+            return false;
+        }
+        if constraint.is_over(&self.state, token) {
+            self.over = true;
+        } else {
+            constraint.advance(&mut self.state, token);
+        }
+        true
+    }
+}
+
+/// A list of ids for a message: the first few and how many there are.
+pub(crate) fn listed(mask: Mask<'_>) -> String {
+    let few = |ids: &[u32]| {
+        let shown: Vec<String> = ids.iter().take(8).map(u32::to_string).collect();
+        let more = if ids.len() > 8 { format!(", … ({} in all)", ids.len()) } else { String::new() };
+        format!("{}{more}", shown.join(", "))
+    };
+    match mask {
+        Mask::Any => "any token is allowed".to_owned(),
+        Mask::Forced(id) => format!("only {id} is allowed"),
+        Mask::Only(ids) => format!("allowed are {}", few(ids)),
+        Mask::Except(ids) => format!("forbidden are {}", few(ids)),
+    }
+}
+
+impl Constraint {
+    /// The place behind a prefix.
+    fn after(&self, prefix: &[u32]) -> PyResult<Place> {
+        let mut place = Place::start(&*self.inner);
+        for (at, &token) in prefix.iter().enumerate() {
+            if !place.take(&*self.inner, token) {
+                let problem = format!(
+                    "token {at} of the prefix is {token}, which is forbidden there; {}",
+                    listed(self.inner.mask(&place.state))
+                );
+                return Err(Class::Forbidden.exception(problem));
+            }
+        }
+        Ok(place)
+    }
+}
+
+#[pymethods]
+impl Constraint {
+    /// The molecule's text with empty blocks.
+    #[getter]
+    fn skeleton(&self) -> &str {
+        &self.skeleton
+    }
+
+    /// What may follow a prefix: ("only", ids), ("except", ids) or ("any", []); ids are sorted.
+    fn allowed(&self, prefix: Vec<u32>) -> PyResult<(&'static str, Vec<u32>)> {
+        let place = self.after(&prefix)?;
+        if place.over {
+            return Ok(("only", vec![self.eos]));
+        }
+        Ok(match self.inner.mask(&place.state) {
+            Mask::Any => ("any", Vec::new()),
+            Mask::Forced(id) => ("only", vec![id]),
+            Mask::Only(ids) => ("only", ids.to_vec()),
+            Mask::Except(ids) => ("except", ids.to_vec()),
+        })
+    }
+
+    /// The tokens that are forced behind a prefix, the end of text too.
+    fn forced_run(&self, prefix: Vec<u32>) -> PyResult<Vec<u32>> {
+        let place = self.after(&prefix)?;
+        let mut run = Vec::new();
+        if !place.over {
+            self.inner.forced_run(&place.state, &mut run);
+        }
+        Ok(run)
+    }
+
+    /// Whether a text has ended, the end of text included.
+    fn is_over(&self, text: Vec<u32>) -> PyResult<bool> {
+        Ok(self.after(&text)?.over)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Constraint({:?})", self.skeleton)
+    }
+}

@@ -1,0 +1,400 @@
+//! The rows of one call of `generate`: where each stands, what it may write next, and what it draws.
+
+use std::sync::Arc;
+
+use drift::Mask;
+use drift::sampling::Sampling;
+use numpy::ndarray::{Array2, ArrayView2};
+use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2, ToPyArray};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::errors::Class;
+use crate::processor::{Constraint, Place, listed};
+use crate::sampling::Sampler;
+
+/// Ids `[rows, longest]` and how many of each row count `[rows]`.
+type Ragged<'py> = (Bound<'py, PyArray2<i64>>, Bound<'py, PyArray1<i64>>);
+
+/// What [`Rows::places`] returns.
+type Places<'py> = (Bound<'py, PyArray1<i64>>, Option<Bound<'py, PyArray1<i64>>>, Bound<'py, PyArray1<i64>>);
+
+/// A row: a text that is being written.
+#[derive(Clone)]
+pub(crate) struct Row {
+    place: Place,
+    /// All tokens behind the prompt, padding too.
+    pub(crate) written: Vec<i64>,
+    /// Where something other than the processor ended the text: from there on there is only padding.
+    stopped: Option<usize>,
+}
+
+/// Follows the rows of one call of `generate`.
+#[pyclass(module = "moldrift._lib")]
+pub(crate) struct Rows {
+    molecules: Vec<Molecule>,
+    tokenizer: Arc<drift::Tokenizer>,
+    /// What may stand behind a text that is over: ends of text and padding.
+    fillers: Vec<i64>,
+    pub(crate) rows: Vec<Row>,
+    /// The rows that logits are for, in their order: all, or those that are not over.
+    pub(crate) active: Vec<usize>,
+    pub(crate) sampler: Option<(Sampling, u64)>,
+    wants_argmax: bool,
+}
+
+/// A molecule, and the number that its draws are keyed by.
+pub(crate) struct Molecule {
+    constraint: Arc<dyn drift::Constraint>,
+    eos: u32,
+    pub(crate) prompt: usize,
+}
+
+/// A token that a mask forbade.
+struct Forbidden {
+    at: usize,
+    token: i64,
+    allowed: String,
+}
+
+impl Row {
+    fn start(constraint: &dyn drift::Constraint) -> Self {
+        Row { place: Place::start(constraint), written: Vec::new(), stopped: None }
+    }
+
+    /// Whether nothing more is written.
+    fn is_over(&self) -> bool {
+        self.place.over || self.stopped.is_some()
+    }
+
+    /// Takes the tokens behind those that are known.
+    fn take(
+        &mut self,
+        tokens: &[i64],
+        constraint: &dyn drift::Constraint,
+        fillers: &[i64],
+    ) -> Result<(), Forbidden> {
+        for &token in tokens {
+            let at = self.written.len();
+            let taken = match u32::try_from(token) {
+                Ok(id) if self.stopped.is_none() => self.place.take(constraint, id),
+                _ => false,
+            };
+            if !taken {
+                if !fillers.contains(&token) {
+                    let allowed = listed(constraint.mask(&self.place.state));
+                    return Err(Forbidden { at, token, allowed });
+                }
+                self.stopped.get_or_insert(at);
+            }
+            self.written.push(token);
+        }
+        Ok(())
+    }
+}
+
+impl Rows {
+    /// How many rows each molecule has.
+    pub(crate) fn per_molecule(&self) -> usize {
+        self.rows.len() / self.molecules.len()
+    }
+
+    pub(crate) fn molecule(&self, row: usize) -> &Molecule {
+        &self.molecules[row / self.per_molecule()]
+    }
+
+    /// What a row may write next.
+    pub(crate) fn mask(&self, row: usize) -> Mask<'_> {
+        let molecule = self.molecule(row);
+        let Row { place, .. } = &self.rows[row];
+        match self.rows[row].is_over() {
+            true => Mask::Forced(molecule.eos),
+            false => molecule.constraint.mask(&place.state),
+        }
+    }
+
+    /// The row of the last step that `written` goes on from, searched among those of the same molecule; its own first.
+    fn parent(&self, row: usize, written: &[i64]) -> Option<usize> {
+        let per = self.per_molecule();
+        let first = row / per * per;
+        let continues = |other: &usize| written.starts_with(&self.rows[*other].written);
+        std::iter::once(row).chain(first..first + per).find(continues)
+    }
+
+    fn forbidden(&self, row: usize, Forbidden { at, token, allowed }: Forbidden) -> PyErr {
+        let text = u32::try_from(token).ok().and_then(|id| self.tokenizer.inner().id_to_token(id));
+        let text = text.map(|text| format!(" `{}`", drift::error::escaped(&text))).unwrap_or_default();
+        let problem = format!(
+            "row {row}, token {at} behind the prompt: {token}{text} is forbidden there; {allowed}; give this processor \
+             as the last one, and to one call of generate alone"
+        );
+        Class::Forbidden.exception(drift::error::message(&problem))
+    }
+
+    /// Takes the tokens that are new since the last step.
+    fn follow(&mut self, written: ArrayView2<'_, i64>) -> PyResult<()> {
+        let texts: Vec<Vec<i64>> = match written.is_standard_layout() {
+            true => Vec::new(),
+            false => written.rows().into_iter().map(|row| row.to_vec()).collect(),
+        };
+        let text = |row: usize| match texts.get(row) {
+            Some(text) => text.as_slice(),
+            // A row of an array in standard layout is a slice.
+            None => written.row(row).to_slice().unwrap_or_default(),
+        };
+        let count = self.rows.len();
+        let parents: Vec<Option<usize>> = (0..count).map(|row| self.parent(row, text(row))).collect();
+        if parents.iter().enumerate().any(|(row, parent)| *parent != Some(row)) {
+            self.change_places(&parents)?;
+        }
+        let per = self.per_molecule();
+        for row in 0..count {
+            let constraint = &*self.molecules[row / per].constraint;
+            let known = self.rows[row].written.len();
+            let taken = self.rows[row].take(&text(row)[known..], constraint, &self.fillers);
+            taken.map_err(|forbidden| self.forbidden(row, forbidden))?;
+        }
+        Ok(())
+    }
+
+    /// Every row becomes its parent, or a fresh one.
+    fn change_places(&mut self, parents: &[Option<usize>]) -> PyResult<()> {
+        let mut rows = Vec::with_capacity(parents.len());
+        for (row, parent) in parents.iter().enumerate() {
+            rows.push(match parent {
+                Some(parent) => self.rows[*parent].clone(),
+                None if self.wants_argmax => {
+                    let problem = "the truncating template of the stripped dialect cannot go back in a text";
+                    return Err(Class::Drift.exception(problem));
+                }
+                None => Row::start(&*self.molecule(row).constraint),
+            });
+        }
+        self.rows = rows;
+        Ok(())
+    }
+
+    fn check_rows(&self, rows: usize) -> PyResult<()> {
+        let began = self.rows.len();
+        match began == rows {
+            true => Ok(()),
+            false => Err(wrong_batch(format!("the batch has {rows} rows, it began with {began}"))),
+        }
+    }
+}
+
+fn wrong_batch(problem: String) -> PyErr {
+    PyValueError::new_err(format!("logits processor: {problem}; give it one SMILES for each prompt"))
+}
+
+#[pymethods]
+impl Rows {
+    /// `constraints` by prompt; `prompts` are the numbers that draws are keyed by; `fillers` are tokens that follow a
+    /// text that is over.
+    #[new]
+    #[pyo3(signature = (constraints, prompts, fillers, sampler=None))]
+    fn new(
+        constraints: Vec<Bound<'_, Constraint>>,
+        prompts: Vec<usize>,
+        fillers: Vec<i64>,
+        sampler: Option<&Sampler>,
+    ) -> PyResult<Self> {
+        let Some(tokenizer) = constraints.first().map(|first| first.get().tokenizer.clone()) else {
+            return Err(PyValueError::new_err(
+                "logits processor: there is no molecule; give one SMILES a prompt",
+            ));
+        };
+        if prompts.len() != constraints.len() {
+            let (molecules, numbers) = (constraints.len(), prompts.len());
+            return Err(wrong_batch(format!("{molecules} molecules have {numbers} prompt numbers")));
+        }
+        let molecules: Vec<Molecule> = constraints
+            .iter()
+            .map(Bound::get)
+            .zip(prompts)
+            .map(|(one, prompt)| Molecule { constraint: one.inner.clone(), eos: one.eos, prompt })
+            .collect();
+        let wants_argmax = molecules.iter().any(|molecule| molecule.constraint.wants_argmax());
+        let sampler = sampler.map(|sampler| (sampler.sampling, sampler.seed));
+        Ok(Rows {
+            molecules,
+            tokenizer,
+            fillers,
+            rows: Vec::new(),
+            active: Vec::new(),
+            sampler,
+            wants_argmax,
+        })
+    }
+
+    /// Begins with so many rows; those of a molecule are neighbours. Returns how many each has.
+    fn begin(&mut self, rows: usize) -> PyResult<usize> {
+        let molecules = self.molecules.len();
+        if rows == 0 || !rows.is_multiple_of(molecules) {
+            let s = if molecules == 1 { "" } else { "s" };
+            return Err(wrong_batch(format!(
+                "{molecules} molecule{s} cannot be shared out among {rows} rows"
+            )));
+        }
+        let per = rows / molecules;
+        self.rows = (0..rows).map(|row| Row::start(&*self.molecules[row / per].constraint)).collect();
+        self.active = (0..rows).collect();
+        Ok(per)
+    }
+
+    /// Leaves rows that are over out of what follows; returns the places of the others among those that there were.
+    fn drop_over<'py>(&mut self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
+        let goes_on = |(_, row): &(usize, &usize)| !self.rows[**row].is_over();
+        let places: Vec<usize> = self.active.iter().enumerate().filter(goes_on).map(|(at, _)| at).collect();
+        self.active = places.iter().map(|at| self.active[*at]).collect();
+        PyArray1::from_iter(py, places.into_iter().map(|at| at as i64))
+    }
+
+    /// The rows that logits are for, `[active]`.
+    fn active<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
+        PyArray1::from_iter(py, self.active.iter().map(|row| *row as i64))
+    }
+
+    /// Follows `written` `[rows, tokens]`, all tokens behind the prompts. Rows of a molecule may have changed places, as
+    /// beams do.
+    fn step(&mut self, written: PyReadonlyArray2<'_, i64>) -> PyResult<()> {
+        let written = written.as_array();
+        self.check_rows(written.nrows())?;
+        self.follow(written)
+    }
+
+    /// Whether each row is over, `[rows]`.
+    fn over<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<bool>> {
+        PyArray1::from_iter(py, self.rows.iter().map(Row::is_over))
+    }
+
+    /// Whether [`Rows::observe`] is needed before each mask.
+    #[getter]
+    fn wants_argmax(&self) -> bool {
+        self.wants_argmax
+    }
+
+    /// Learns the most likely token of each row's unmasked logits, `[active]`.
+    fn observe(&mut self, argmax: PyReadonlyArray1<'_, i64>) {
+        let per = self.per_molecule();
+        for (&row, &token) in self.active.iter().zip(argmax.as_array()) {
+            let constraint = &self.molecules[row / per].constraint;
+            constraint.observe(&mut self.rows[row].place.state, token as u32);
+        }
+    }
+
+    /// What may come next, for scores `[active, vocabulary]` as one run of numbers: places that stay as they are in rows
+    /// that list what is legal, these rows (None for all of them), and places that are forbidden in the other rows.
+    fn places<'py>(&self, py: Python<'py>, vocabulary: usize) -> PyResult<Places<'py>> {
+        let legal = self.legal(vocabulary)?;
+        let rows = (legal.rows.len() < self.active.len()).then(|| PyArray1::from_vec(py, legal.rows));
+        Ok((PyArray1::from_vec(py, legal.kept), rows, PyArray1::from_vec(py, legal.blocked)))
+    }
+
+    /// All ids that some row lists `[union]`, sorted, and places as [`Rows::places`] keeps them, for logits
+    /// `[active, union]`. None if a row lists nothing.
+    #[allow(clippy::type_complexity, reason = "a tuple for Python")]
+    fn union<'py>(
+        &self,
+        py: Python<'py>,
+        vocabulary: usize,
+    ) -> Option<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>)> {
+        let (ids, places) = self.union_of_lists(vocabulary)?;
+        Some((PyArray1::from_vec(py, ids), PyArray1::from_vec(py, places)))
+    }
+
+    /// The legal ids of each row, sorted, as `[active, longest list]`, with how many there are of each `[active]`; the
+    /// rest repeats the last. None if a row lists none.
+    fn listed<'py>(&self, py: Python<'py>, vocabulary: usize) -> Option<Ragged<'py>> {
+        let lists = self.lists(vocabulary)?;
+        let longest = lists.iter().map(|list| list.len()).max()?;
+        let at = |(row, column): (usize, usize)| {
+            let list = &lists[row];
+            list.get(column).or(list.last()).map_or(0, |id| i64::from(*id))
+        };
+        let ids = Array2::from_shape_fn((lists.len(), longest), at);
+        let counts = PyArray1::from_iter(py, lists.iter().map(|list| list.len() as i64));
+        Some((ids.to_pyarray(py), counts))
+    }
+
+    /// Draws a token for each row, `[active]`; without a sampler the most likely. `kept` holds the logits of the places
+    /// that [`Rows::places`] kept, in its order; `full` the rows `[rows that list nothing, vocabulary]`.
+    #[pyo3(signature = (vocabulary, kept, full=None))]
+    fn draws<'py>(
+        &self,
+        py: Python<'py>,
+        vocabulary: usize,
+        kept: PyReadonlyArray1<'_, f32>,
+        full: Option<PyReadonlyArray2<'_, f32>>,
+    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        let full = full.as_ref().map(PyReadonlyArray2::as_array);
+        Ok(PyArray1::from_vec(py, self.drawn(vocabulary, kept.as_slice()?, full)?))
+    }
+
+    /// Takes a token for each row that is not over (`tokens` `[active]`, or none at the start) and what is forced behind
+    /// it, up to `most` tokens of a text. Returns the tokens that the model has not read, `[active, longest]`, on the
+    /// right and `pad` before them, and how many there are, `[active]`: none where the text is over.
+    #[pyo3(signature = (tokens, most, pad=0))]
+    fn advance<'py>(
+        &mut self,
+        py: Python<'py>,
+        tokens: Option<PyReadonlyArray1<'_, i64>>,
+        most: usize,
+        pad: i64,
+    ) -> PyResult<Ragged<'py>> {
+        let tokens = tokens.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;
+        if let Some(tokens) = tokens.filter(|tokens| tokens.len() != self.active.len()) {
+            let (tokens, rows) = (tokens.len(), self.active.len());
+            return Err(wrong_batch(format!("{tokens} tokens for {rows} rows")));
+        }
+        let mut chunks: Vec<Vec<i64>> = Vec::with_capacity(self.active.len());
+        for (at, row) in self.active.clone().into_iter().enumerate() {
+            let chunk = self.go_on(row, tokens.map(|tokens| tokens[at]), most);
+            chunks.push(chunk.map_err(|forbidden| self.forbidden(row, forbidden))?);
+        }
+        let longest = chunks.iter().map(Vec::len).max().unwrap_or(0);
+        let at = |(row, column): (usize, usize)| {
+            let chunk: &Vec<i64> = &chunks[row];
+            (column + chunk.len()).checked_sub(longest).map_or(pad, |at| chunk[at])
+        };
+        let ids = Array2::from_shape_fn((chunks.len(), longest), at);
+        let counts = PyArray1::from_iter(py, chunks.iter().map(|chunk| chunk.len() as i64));
+        Ok((ids.to_pyarray(py), counts))
+    }
+
+    /// Ends a row's text where it is.
+    fn stop(&mut self, row: usize) {
+        let text = &mut self.rows[row];
+        text.stopped.get_or_insert(text.written.len());
+    }
+
+    /// The tokens of a row, the end of text too.
+    fn text(&self, row: usize) -> Vec<i64> {
+        self.rows[row].written.clone()
+    }
+}
+
+impl Rows {
+    /// A row takes a token, if one is given, and what is forced behind it. Returns what the model has to read.
+    fn go_on(&mut self, row: usize, token: Option<i64>, most: usize) -> Result<Vec<i64>, Forbidden> {
+        let per = self.per_molecule();
+        let constraint = &*self.molecules[row / per].constraint;
+        let row = &mut self.rows[row];
+        if row.is_over() {
+            return Ok(Vec::new());
+        }
+        let from = row.written.len();
+        row.take(token.as_slice(), constraint, &[])?;
+        if !row.place.over {
+            let mut run = Vec::new();
+            constraint.forced_run(&row.place.state, &mut run);
+            let room = most.saturating_sub(row.written.len());
+            let run: Vec<i64> = run.into_iter().take(room).map(i64::from).collect();
+            row.take(&run, constraint, &[])?;
+        }
+        if !row.is_over() && row.written.len() >= most {
+            row.stopped = Some(row.written.len());
+        }
+        Ok(if row.is_over() { Vec::new() } else { row.written[from..].to_vec() })
+    }
+}

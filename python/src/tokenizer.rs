@@ -1,0 +1,98 @@
+//! Tokenizers for Python: read once, shared by all processors.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use drift::Error;
+use pyo3::prelude::*;
+
+use crate::errors::{Class, raised};
+
+/// A tokenizer of Hugging Face as drift reads it.
+#[pyclass(frozen, module = "moldrift._lib")]
+pub(crate) struct Tokenizer {
+    pub(crate) inner: Arc<drift::Tokenizer>,
+    /// The greatest id and one more.
+    size: usize,
+}
+
+impl Tokenizer {
+    fn new(inner: drift::Tokenizer) -> Self {
+        let size = inner.vocabulary().into_values().max().map_or(0, |id| id as usize + 1);
+        Tokenizer { inner: Arc::new(inner), size }
+    }
+}
+
+/// What cannot be read is any bad input, what is read and is no tokenizer is refused.
+fn refused(error: Error) -> PyErr {
+    match error {
+        Error::Input { .. } => Class::Tokenizer.of()(error),
+        error => raised(error),
+    }
+}
+
+#[pymethods]
+impl Tokenizer {
+    /// Reads a tokenizer.json, plain or gzipped, the one of a model folder, or one that comes with drift by its name.
+    #[staticmethod]
+    fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        py.detach(|| drift::Tokenizer::load(&path).map(Tokenizer::new)).map_err(refused)
+    }
+
+    /// The text of the tokenizer_config.json beside a tokenizer that is a file, a folder, or comes with drift.
+    #[staticmethod]
+    fn config_beside(path: PathBuf) -> PyResult<Option<String>> {
+        let config = drift::tokenizer::config_beside(&path).map_err(raised)?;
+        Ok(config.map(|config| config.to_string()))
+    }
+
+    /// A tokenizer from the bytes of its JSON.
+    #[staticmethod]
+    fn from_json(py: Python<'_>, name: &str, json: &[u8]) -> PyResult<Self> {
+        let source = drift::io::hash_bytes(name, json);
+        py.detach(|| drift::Tokenizer::from_bytes(name, source, json).map(Tokenizer::new)).map_err(refused)
+    }
+
+    /// Its name: that of its file or folder.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.inner.name
+    }
+
+    /// The greatest id and one more.
+    #[getter]
+    fn size(&self) -> usize {
+        self.size
+    }
+
+    /// The id of a token, added ones too; None if it is none.
+    fn id_of(&self, token: &str) -> Option<u32> {
+        self.inner.inner().token_to_id(token)
+    }
+
+    /// The end of text of a tokenizer_config.json (its text), else a token of a usual name; None if there is none.
+    #[pyo3(signature = (config=None))]
+    fn likely_end(&self, config: Option<&str>) -> Option<u32> {
+        let config = config.and_then(|text| serde_json::from_str(text).ok());
+        self.inner.likely_end(config.as_ref()).map(|end| end.id)
+    }
+
+    /// The ids of a prompt, with what stands before every text (Llama's beginning of text).
+    fn prompt_ids(&self, prompt: &str) -> PyResult<Vec<u32>> {
+        self.inner.prompt_ids(prompt).map_err(raised)
+    }
+
+    /// The ids of an answer behind a prompt: the canonical ones.
+    fn answer_ids(&self, answer: &str) -> PyResult<Vec<u32>> {
+        self.inner.answer_ids(answer).map_err(raised)
+    }
+
+    /// The text of an answer's ids, special tokens kept.
+    fn answer_text(&self, ids: Vec<u32>) -> PyResult<String> {
+        self.inner.answer_text(&ids).map_err(raised)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Tokenizer({:?}, size={})", self.inner.name, self.size)
+    }
+}
