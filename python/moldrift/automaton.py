@@ -79,7 +79,7 @@ class Automaton:
         Raises:
             InvalidSmiles: if it is no SMILES.
         """
-        return self.constraint(smiles).skeleton
+        return _lib.skeleton_of(smiles)
 
     def allowed_ids(self, smiles: str, prefix_ids: Sequence[int] = ()) -> list[int]:
         """The ids that may follow an answer that has come so far, sorted. Behind the end it is the end of text.

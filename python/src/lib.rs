@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _lib {
     #[pymodule_export]
-    use super::processor::{Constraint, Processor};
+    use super::processor::{Constraint, Processor, skeleton_of};
     #[pymodule_export]
     use super::rows::Rows;
     #[pymodule_export]
