@@ -81,6 +81,8 @@ macro_rules! parameters {
 }
 
 parameters! {
+    /// The tokenizer to extend.
+    Base = "base",
     /// Rows of a batch.
     Batch = "batch",
     /// Tokens of an update.
@@ -153,12 +155,18 @@ parameters! {
     Steps = "steps",
     /// A shape for random weights.
     Synthetic = "synthetic",
+    /// The tokenizers.
+    Tokenizer = "tokenizer",
+    /// What is no harm.
+    Tolerance = "tolerance",
     /// Tokens of every block.
     TokensPerBlock = "tokens per block",
     /// Tokens in all.
     VocabSize = "vocab size",
     /// The decay of matrices.
     WeightDecay = "weight decay",
+    /// How harms are summed.
+    Weights = "weights",
 }
 
 impl std::fmt::Display for Parameter {

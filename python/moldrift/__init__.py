@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 from moldrift._lib import VERSION as __version__
 from moldrift.automaton import Automaton
 from moldrift.errors import DriftError, ForbiddenToken, InvalidSmiles, TokenizerRefused
+from moldrift.grammars import export_grammar
 from moldrift.positions import PositionTemplates
+from moldrift.reports import Report, audit, encode, fit, inspect, mine, train_tokenizer
 from moldrift.sampling import Sampling
 
 if TYPE_CHECKING:
@@ -22,10 +24,18 @@ __all__ = [
     "InvalidSmiles",
     "PositionLogitsProcessor",
     "PositionTemplates",
+    "Report",
     "Sampling",
     "TokenizerRefused",
     "__version__",
+    "audit",
     "constrained_generate",
+    "encode",
+    "export_grammar",
+    "fit",
+    "inspect",
+    "mine",
+    "train_tokenizer",
 ]
 
 #: What needs torch, by the module that it stands in: read on first use.

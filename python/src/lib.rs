@@ -2,10 +2,14 @@
 
 mod errors;
 mod legal;
+mod options;
 mod processor;
+mod reports;
 mod rows;
 mod sampling;
+mod tables;
 mod tokenizer;
+mod work;
 
 use pyo3::prelude::*;
 
@@ -13,6 +17,8 @@ use pyo3::prelude::*;
 mod _lib {
     #[pymodule_export]
     use super::processor::{Constraint, Processor, skeleton_of};
+    #[pymodule_export]
+    use super::reports::{audit, encode, fit, inspect, mine, train_tokenizer};
     #[pymodule_export]
     use super::rows::Rows;
     #[pymodule_export]

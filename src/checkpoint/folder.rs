@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
@@ -109,6 +110,25 @@ pub(super) fn check_plain(path: &Path) -> Result<()> {
         }
         // That it is not there is for whoever opens it to say.
         _ => Ok(()),
+    }
+}
+
+/// One id or several.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Ids {
+    /// One.
+    One(u32),
+    /// Several, or none.
+    Many(Vec<u32>),
+}
+
+impl From<Ids> for Vec<u32> {
+    fn from(ids: Ids) -> Self {
+        match ids {
+            Ids::One(id) => vec![id],
+            Ids::Many(ids) => ids,
+        }
     }
 }
 

@@ -8,7 +8,7 @@ mod header;
 mod weight_files;
 
 pub use folder::{
-    CONFIG, GENERATION_CONFIG, ModelFolder, RECIPE, TOKENIZER_CONFIG, configured_rows, is_tied,
+    CONFIG, GENERATION_CONFIG, Ids, ModelFolder, RECIPE, TOKENIZER_CONFIG, configured_rows, is_tied,
 };
 pub use header::Header;
 pub use weight_files::WeightFiles;

@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 
 use super::output::Output;
-use super::values::{BlockArgs, DialectOrAuto, check_placeholder};
-use crate::audit::{AuditPlan, AuditReport, audit};
-use crate::checkpoint::ModelFolder;
+use super::values::{BlockArgs, DialectOrAuto};
+use crate::audit::{AuditReport, AuditRequest, audit};
 use crate::error::Error;
 use crate::job::Job;
 use crate::report::audit_view::{
@@ -14,7 +13,6 @@ use crate::report::audit_view::{
 use crate::report::chemistry_view::{chemistry_table, flatness_table};
 use crate::report::format::thousands;
 use crate::text::smiles::{AtomLimit, MAX_HEAVY_ATOMS};
-use crate::text::{Dialect, Precision, Reading};
 use crate::tokenizer::Tokenizer;
 
 /// The command line of `drift audit`.
@@ -48,39 +46,19 @@ pub(super) struct Args {
 
 /// Reads and judges.
 pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
-    if let Some(folder) = args.model.as_ref().filter(|folder| !folder.is_dir()) {
-        return Err(Error::input(
-            folder.display(),
-            "is no folder",
-            "give the folder of a model, or leave --model out",
-        )
-        .into());
-    }
-    let folders = [&args.model, &args.tokenizer];
-    let said = |folder: &PathBuf| ModelFolder::new(folder).recipe("/recipe/dialect");
-    let recipe: Option<Dialect> = folders.into_iter().flatten().find_map(said);
-    let asked = args.blocks.asked(None);
-    let like = asked.over(recipe.unwrap_or(Dialect::FIXED));
-    let placeholder = like.separator().put_into(&args.placeholder);
-    check_placeholder(
-        &placeholder,
-        Reading { precision: like.precision().max(Precision::FOUR), ..Reading::of(like) },
-    )?;
-    let plan = AuditPlan {
+    let load = |path: &PathBuf| -> Result<Tokenizer, Error> { Ok(Tokenizer::load_for(path, job)?.0) };
+    let plan = AuditRequest {
         files: args.files,
-        dialect: args.dialect.asked().map(|zeros| like.with_zeros(zeros)),
-        recipe: recipe.map(|recipe| asked.over(recipe)),
-        like,
-        tokenizer: args
-            .tokenizer
-            .as_deref()
-            .map(|path| Tokenizer::load_for(path, job))
-            .transpose()?
-            .map(|(tokenizer, _)| tokenizer),
-        placeholder,
+        zeros: args.dialect.asked(),
+        blocks: args.blocks.asked(None),
+        model: args.model,
+        tokenizer: args.tokenizer.as_ref().map(load).transpose()?,
+        tokenizer_path: args.tokenizer,
+        placeholder: args.placeholder,
         references: args.references,
         max_atoms: AtomLimit(args.max_atoms),
-    };
+    }
+    .plan()?;
     let report = audit(&plan, job)?;
     if output.json {
         return output.document(&report);

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use super::output::Output;
 use super::skipped;
-use crate::corpus::{Conformers, Embedded, Emit, Files, ReadOptions, ReadSummary, SmilesSource};
+use crate::corpus::{Conformers, Emit, ReadSummary, SmilesSource, files_or_embedded};
 use crate::error::Result;
 use crate::job::Job;
 use crate::text::Reading;
@@ -19,12 +19,7 @@ pub(super) struct Corpus {
 impl Corpus {
     /// The conformers of `inputs`, or of the embedded corpus if there are none.
     pub(super) fn new(inputs: &[PathBuf], reading: Reading, smiles: SmilesSource) -> Self {
-        let inner: Box<dyn Conformers> = if inputs.is_empty() {
-            Box::new(Embedded { reading })
-        } else {
-            let options = ReadOptions { reading, smiles, ..ReadOptions::default() };
-            Box::new(Files { inputs: inputs.to_vec(), options })
-        };
+        let inner = files_or_embedded(inputs, reading, smiles);
         Corpus { inner, summary: Mutex::default() }
     }
 

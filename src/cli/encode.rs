@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 
 use super::output::{Aside, Output};
-use super::outputs::Outputs;
-use super::values::{BlockArgs, FrameArg, SmilesArgs, is_stdout};
+use super::values::{BlockArgs, FrameArg, SmilesArgs, is_stdout, not_stdout};
 use crate::corpus::{ReadOptions, SmilesSource};
 use crate::encode::{EncodePlan, EncodeReport, encode};
 use crate::error::Error;
-use crate::io::AtomicFile;
+use crate::io::{AtomicFile, Outputs};
 use crate::job::Job;
 use crate::report::format::{counted, thousands};
 
@@ -40,7 +39,7 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
         let problem = "stdout is for --json already";
         return Err(Error::input("-o -", problem, "give the text a file").into());
     }
-    let outputs = Outputs::new().file("-o", Some(&args.output))?;
+    let outputs = Outputs::new().file("-o", not_stdout(Some(&args.output)))?;
     let mut inputs = args.inputs.clone();
     inputs.extend(args.smiles.clone());
     outputs.apart_from(&inputs)?;

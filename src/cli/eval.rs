@@ -8,8 +8,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use super::corpus::Corpus;
 use super::eval_molecules::{LinesFormat, named, reference_note, skipped, threshold, thresholds};
 use super::output::Output;
-use super::outputs::Outputs;
-use super::values::{BlockArgs, DialectArg, SmilesOfArgs, is_stdout};
+use super::values::{BlockArgs, DialectArg, SmilesOfArgs, is_stdout, not_stdout};
 use crate::constraint::{LpKind, Placeholder};
 use crate::error::Error;
 use crate::eval::molecules::{CorpusChoice, Molecules};
@@ -17,7 +16,7 @@ use crate::eval::plan::{EngineChoice, EvalPart, EvalPlan, Generations, ModelChoi
 use crate::eval::record::EvalReport;
 use crate::eval::{Evaluation, evaluate, trained_on};
 use crate::generate::Sampling;
-use crate::io::OutputSet;
+use crate::io::{OutputSet, Outputs};
 use crate::job::Job;
 use crate::model::{Device, Room, Synthetic};
 use crate::placeholder::FittedFile;
@@ -185,11 +184,13 @@ enum DtypeArg {
 pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     let plan = plan(&args, job)?;
     let printed = Printed::of(&args, output)?;
-    let folder = args.output.as_deref().filter(|path| !is_stdout(path));
+    let folder = not_stdout(args.output.as_deref());
     let outputs = Outputs::new().folder("-o", folder, &[RECORD, PAGE])?;
-    let outputs = outputs.file("--texts", args.texts.as_deref())?.file("--trace", args.trace.as_deref())?;
+    let outputs = outputs
+        .file("--texts", not_stdout(args.texts.as_deref()))?
+        .file("--trace", not_stdout(args.trace.as_deref()))?;
     let lines = args.molecules.as_deref().map(LinesFormat::of).transpose()?;
-    let outputs = outputs.file("--molecules", args.molecules.as_deref())?;
+    let outputs = outputs.file("--molecules", not_stdout(args.molecules.as_deref()))?;
     outputs.apart_from(&inputs(&args))?;
     let molecules = molecules(&args, &plan, job)?;
     if molecules.skipped > 0 {
@@ -365,10 +366,10 @@ fn write(
         files.put(&folder.join(RECORD), json.as_bytes())?;
         files.put(&folder.join(PAGE), eval_page(&evaluation.report).render().as_bytes())?;
     }
-    if let Some(path) = args.texts.as_deref().filter(|path| !is_stdout(path)) {
+    if let Some(path) = not_stdout(args.texts.as_deref()) {
         files.put(path, (texts(evaluation)? + "\n").as_bytes())?;
     }
-    if let Some(path) = args.trace.as_deref().filter(|path| !is_stdout(path)) {
+    if let Some(path) = not_stdout(args.trace.as_deref()) {
         files.put(path, chrome_trace(&evaluation.spans).to_string().as_bytes())?;
     }
     Ok(files.commit()?)

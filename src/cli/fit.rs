@@ -1,18 +1,16 @@
 //! `drift fit`: the placeholder of least harm, proved.
 
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::corpus::Corpus;
 use super::output::Output;
-use super::outputs::Outputs;
-use super::values::{BlockArgs, DialectOrAuto, SmilesOfArgs, is_stdout};
+use super::values::{BlockArgs, DialectOrAuto, SmilesOfArgs, is_stdout, not_stdout};
 use crate::error::Error;
-use crate::io::OutputSet;
+use crate::io::Outputs;
 use crate::job::Job;
 use crate::placeholder::{DialectChoice, FitPlan, FitReport, Objective, fit};
-use crate::report::fit_page::fit_page;
 use crate::report::fit_view::{classes_table, classes_verdict, lead, refusal, table};
+use crate::report::folders::{fit_files, write_fit};
 use crate::report::format::thousands;
 use crate::tokenizer::Tokenizer;
 
@@ -60,22 +58,18 @@ pub(super) struct Args {
 pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     let corpus = Corpus::new(&args.corpus, args.blocks.reading(), args.smiles.source(job)?);
     let plan = plan(&args, job)?;
-    let folder = args.output.as_deref().filter(|path| !is_stdout(path));
-    let names = plan.tokenizers.iter().map(|tokenizer| file_name(&tokenizer.name));
-    let names: Vec<String> = names.chain([PAGE.to_owned()]).collect();
+    let folder = not_stdout(args.output.as_deref());
+    let names = fit_files(plan.tokenizers.iter().map(|tokenizer| &*tokenizer.name));
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     Outputs::new()
         .folder("-o", folder, &names)?
         .apart_from(&[args.corpus.as_slice(), &args.tokenizer].concat())?;
     let report = fit(&plan, &corpus, job)?;
     corpus.tell(output);
-    if let ([], Some(refused)) = (report.results.as_slice(), report.refused.first()) {
-        let problem = format!("no placeholder fits: {}", refused.why());
-        return Err(Error::input(&refused.tokenizer, problem, format!("use {}", refused.instead)).into());
-    }
+    report.refuse_if_empty()?;
     let json = output.json || args.output.as_deref().is_some_and(is_stdout);
     if let Some(folder) = folder {
-        write_folder(folder, &report)?;
+        write_fit(folder, &report)?;
     }
     if json {
         return output.document(&report);
@@ -95,54 +89,15 @@ fn plan(args: &Args, job: &Job) -> anyhow::Result<FitPlan> {
         let load = |path: &PathBuf| Ok(Tokenizer::load_for(path, job)?.0);
         args.tokenizer.iter().map(load).collect::<Result<_, Error>>()?
     };
-    let mut names = BTreeSet::new();
-    if let Some(twice) = tokenizers.iter().find(|tokenizer| !names.insert(tokenizer.name.as_str())) {
-        let problem = format!("two tokenizers are named {}", twice.name);
-        return Err(Error::input("--tokenizer", problem, "rename a file or folder").into());
-    }
-    let tolerance_angstrom = args.tolerance;
-    if !(tolerance_angstrom.is_finite() && tolerance_angstrom >= 0.0) {
-        return Err(Error::input("--tolerance", "not a length", "give Å, such as 0.001").into());
-    }
-    let objective = match args.weights.as_deref() {
-        None => Objective::Lexicographic { tolerance_angstrom },
-        Some(&[u, r, j]) if [u, r, j].iter().all(|w| w.is_finite() && *w >= 0.0) => {
-            Objective::Weighted { tolerance_angstrom, weights: [u, r, j] }
-        }
-        Some(_) => return Err(Error::input("--weights", "not three weights of 0 or more", "").into()),
-    };
+    let weights = args.weights.as_deref().map(|weights| [weights[0], weights[1], weights[2]]);
     Ok(FitPlan {
         tokenizers,
         dialects: args.dialect.asked().map_or(DialectChoice::Auto, DialectChoice::Only),
         candidates: args.candidate.clone(),
-        objective,
+        objective: Objective::of(args.tolerance, weights),
         seed: args.seed,
         classes: !args.no_classes,
     })
-}
-
-/// One JSON file per tokenizer and one page of all; all of them or, if one cannot be written, none.
-fn write_folder(folder: &Path, report: &FitReport) -> anyhow::Result<()> {
-    let mut files = OutputSet::new();
-    files.folder(folder)?;
-    let names: BTreeSet<&str> = report.results.iter().map(|result| result.tokenizer.as_str()).collect();
-    for name in names {
-        let mut part = report.clone();
-        part.results.retain(|result| result.tokenizer == name);
-        let mut json = serde_json::to_string_pretty(&part)?;
-        json.push('\n');
-        files.put(&folder.join(file_name(name)), json.as_bytes())?;
-    }
-    files.put(&folder.join(PAGE), fit_page(report).render().as_bytes())?;
-    Ok(files.commit()?)
-}
-
-/// The page of all tokenizers.
-const PAGE: &str = "fit.html";
-
-/// The file of a tokenizer's results.
-fn file_name(tokenizer: &str) -> String {
-    format!("{tokenizer}.json")
 }
 
 /// The answers first, a line each; then the tables behind them.

@@ -2,15 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
-
 use super::output::{Aside, Output};
 use crate::error::Error;
 use crate::io::{BoundedLines, ReadAhead};
 use crate::job::Job;
 use crate::report::table::Table;
 use crate::report::tokens_view::token_lines;
-use crate::tokenizer::{Class, Token, Tokenizer, block_ranges};
+use crate::tokenizer::{InspectedText, Inspector, Tokenizer};
 
 /// The command line of `drift inspect`.
 #[derive(Debug, clap::Args)]
@@ -27,41 +25,15 @@ pub(super) struct Args {
     texts: Vec<String>,
 }
 
-/// One text.
-#[derive(Debug, Serialize)]
-struct Inspected {
-    text: String,
-    count: usize,
-    free: usize,
-    copy: usize,
-    tokens: Vec<Token>,
-    blocks: Vec<Block>,
-}
-
-/// One block of a text.
-#[derive(Debug, Serialize)]
-struct Block {
-    text: String,
-    /// T.
-    free: usize,
-    /// F in the same context.
-    placeholder_free: usize,
-    /// F - T.
-    drift: i64,
-}
-
 /// Tokenises and shows.
 pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
-    if args.placeholder.contains(['<', '>']) {
-        let problem = format!("`{}` holds a bracket", args.placeholder);
-        return Err(Error::input("--placeholder", problem, "give the inside of a block").into());
-    }
-    let tokenizer = Tokenizer::load_for(&args.tokenizer, job)?.0;
+    Inspector::check(&args.placeholder)?;
+    let inspector = Inspector::new(Tokenizer::load_for(&args.tokenizer, job)?.0, &args.placeholder)?;
     // Aside, so that what comes out is all of it or an error, in memory that does not grow.
     let mut aside = Aside::new()?;
     let mut shown = 0u64;
     let mut show = |text: String| -> anyhow::Result<()> {
-        let report = inspect(&tokenizer, text, &args.placeholder)?;
+        let report = inspector.inspect(text)?;
         // One text at a time: what is shown of it is far larger than a text.
         let (before, text) = match (output.json, shown) {
             (true, 0) => ("[\n", indented(&report)?),
@@ -88,7 +60,7 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
 }
 
 /// A report as an entry of the document of all.
-fn indented(report: &Inspected) -> anyhow::Result<String> {
+fn indented(report: &InspectedText) -> anyhow::Result<String> {
     let json = serde_json::to_string_pretty(report)?;
     Ok(format!("  {}", json.replace('\n', "\n  ")))
 }
@@ -115,30 +87,7 @@ fn each_line(job: &Job, show: &mut dyn FnMut(String) -> anyhow::Result<()>) -> a
 /// The longest text that is read from stdin, in bytes; a token of one takes a few hundred.
 const MAX_LINE_BYTES: usize = 1 << 18;
 
-fn inspect(tokenizer: &Tokenizer, text: String, placeholder: &str) -> anyhow::Result<Inspected> {
-    let tokens = tokenizer.tokens(&text)?;
-    let free = tokens.iter().filter(|token| token.class == Class::Free).count();
-    let ranges = block_ranges(&text);
-    let mut template = String::with_capacity(text.len());
-    let mut copied = 0;
-    for range in &ranges {
-        template.push_str(&text[copied..range.start]);
-        template.push_str(placeholder);
-        copied = range.end;
-    }
-    template.push_str(&text[copied..]);
-    let (real, forced) = (tokenizer.free_ends(&text)?, tokenizer.free_ends(&template)?);
-    let blocks = ranges.iter().zip(real.iter().zip(&forced)).map(|(range, (t, f))| Block {
-        text: text[range.clone()].to_owned(),
-        free: t.len(),
-        placeholder_free: f.len(),
-        drift: f.len() as i64 - t.len() as i64,
-    });
-    let blocks = blocks.collect();
-    Ok(Inspected { count: tokens.len(), free, copy: tokens.len() - free, tokens, blocks, text })
-}
-
-fn render(report: &Inspected, output: &Output) -> String {
+fn render(report: &InspectedText, output: &Output) -> String {
     let mut out = token_lines(&report.tokens, output.terminal());
     out.push_str(&format!("{} tokens: {} FREE, {} COPY\n", report.count, report.free, report.copy));
     if !report.blocks.is_empty() {

@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 
 use super::output::Output;
-use super::outputs::Outputs;
 use super::skipped;
-use super::values::{BlockArgs, FrameArg, SmilesOfArgs, is_stdout};
+use super::values::{BlockArgs, FrameArg, SmilesOfArgs, is_stdout, not_stdout};
 use crate::corpus::ReadOptions;
 use crate::error::Error;
-use crate::io::OutputSet;
+use crate::io::{OutputSet, Outputs};
 use crate::job::Job;
 use crate::mine::{MinePlan, mine_uncommitted as mine};
 use crate::report::stats_view::{stats_page, stats_table};
@@ -37,7 +36,8 @@ pub(super) struct Args {
 
 /// Reads, counts, stores, shows.
 pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
-    let outputs = Outputs::new().file("-o", args.output.as_deref())?.file("--html", args.html.as_deref())?;
+    let (store, page) = (not_stdout(args.output.as_deref()), not_stdout(args.html.as_deref()));
+    let outputs = Outputs::new().file("-o", store)?.file("--html", page)?;
     let inputs: Vec<PathBuf> = args.inputs.iter().chain(&args.smiles.smiles_of).cloned().collect();
     outputs.apart_from(&inputs)?;
     if output.json && args.output.as_deref().is_some_and(is_stdout) {

@@ -10,12 +10,11 @@ mod encode;
 mod eval;
 #[cfg(feature = "generate")]
 mod eval_molecules;
-mod extension;
+mod export_grammar;
 mod fit;
 mod inspect;
 mod mine;
 mod output;
-mod outputs;
 mod progress;
 mod skipped;
 #[cfg(feature = "generate")]
@@ -75,6 +74,8 @@ enum Verb {
     Audit(audit::Args),
     /// Show the tokens of texts, which of them a template leaves free, and their drift
     Inspect(inspect::Args),
+    /// Write the automaton of each molecule as a grammar in token ids, for vLLM, SGLang and other engines
+    ExportGrammar(export_grammar::Args),
     /// Generate with a real model under every logit processor, and measure what each costs
     #[cfg(feature = "generate")]
     Eval(Box<eval::Args>),
@@ -125,6 +126,7 @@ fn run(cli: Cli, output: &Output) -> anyhow::Result<()> {
         Verb::Fit(args) => fit::run(args, &job, output),
         Verb::Audit(args) => audit::run(args, &job, output),
         Verb::Inspect(args) => inspect::run(args, &job, output),
+        Verb::ExportGrammar(args) => export_grammar::run(args, &job, output),
         Verb::TrainTokenizer(args) => train_tokenizer::run(args, &job, output),
         #[cfg(feature = "generate")]
         Verb::Eval(args) => eval::run(*args, &job, output),

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use super::corpus::Corpus;
 use super::output::Output;
-use super::outputs::Outputs;
-use super::values::{BlockArgs, DialectArg, SmilesOfArgs};
+use super::values::{BlockArgs, DialectArg, SmilesOfArgs, folder_alone};
 use crate::error::Error;
+use crate::io::Outputs;
 use crate::job::Job;
 use crate::model::Architecture;
 use crate::report::train_view::train_table;
@@ -126,7 +126,8 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
     let corpus = Corpus::new(&args.corpus, args.blocks.reading(), args.smiles.source(job)?);
     let inputs = args.corpus.clone();
     let plan = plan(args, job)?;
-    Outputs::new().folder_alone("-o", &plan.output, &export::WRITTEN)?.apart_from(&inputs)?;
+    let folder = folder_alone("-o", &plan.output)?;
+    Outputs::new().folder("-o", folder, &export::WRITTEN)?.apart_from(&inputs)?;
     let report = train(&plan, &corpus, job)?;
     corpus.tell(output);
     if output.json {

@@ -1,33 +1,17 @@
 //! `drift train-tokenizer`: few tokens a block, always the same number, proved.
 
-use std::path::{Path, PathBuf};
-
-use serde::Serialize;
+use std::path::PathBuf;
 
 use super::corpus::Corpus;
-use super::extension::{Beside, Made, WRITTEN, write_folder};
 use super::output::Output;
-use super::outputs::Outputs;
-use super::values::{DialectArg, SmilesOfArgs, reading};
-use crate::corpus::Conformers;
-use crate::design::compare::{Designed, compare, compare_with_design};
-use crate::design::extension::extend::as_read;
-use crate::design::extension::texts::ALL_CONTEXTS;
-use crate::design::learned::merges::learns_apart;
-use crate::design::rows::initial::Rows;
-use crate::design::train_scratch::scratch_config;
-use crate::design::{
-    Aim, ExtensionPlan, MergesPlan, Range, SchemeKind, ScratchPlan, Trained, train, train_merges,
-    train_scratch,
-};
-use crate::error::{Error, Parameter};
+use super::values::{DialectArg, SmilesOfArgs, folder_alone, reading};
+use crate::design::{Aim, Base, Goal, Range, SchemeKind, TokenizerReport, TokenizerRequest};
+use crate::io::Outputs;
 use crate::job::Job;
-use crate::report::card::model_card;
-use crate::report::design_page::design_page;
 use crate::report::design_view::design_table;
-use crate::report::learned_view::{learned_card, learned_table};
+use crate::report::folders::{TOKENIZER_FILES, refuse_over, write_tokenizer};
+use crate::report::learned_view::learned_table;
 use crate::text::Precision;
-use crate::tokenizer::Tokenizer;
 
 /// The command line of `drift train-tokenizer`.
 #[derive(Debug, clap::Args)]
@@ -108,163 +92,63 @@ impl From<KindArg> for SchemeKind {
     }
 }
 
-/// Merges are learned, and ways compared, in the fixed dialect alone.
-fn refuse_stripped(args: &Args) -> anyhow::Result<()> {
-    let fixed_alone = [
-        ("--merges", "learns", args.merges.is_some()),
-        ("--vocab-size", "learns", args.vocab_size.is_some()),
-        ("--compare", "compares", args.compare),
-    ];
-    let Some((option, does, _)) = fixed_alone.into_iter().find(|(.., given)| *given) else { return Ok(()) };
-    let stripped = match (args.dialect, args.fewest_decimals) {
-        (DialectArg::Stripped, _) => "--dialect stripped",
-        (DialectArg::Fixed, Some(_)) => "--fewest-decimals",
-        (DialectArg::Fixed, None) => return Ok(()),
-    };
-    let problem = format!("{does} in the fixed dialect alone, and cannot go with {stripped}");
-    let remedy = format!("leave {stripped} out, or give --tokens-per-block or --budget alone");
-    Err(Error::input(option, problem, remedy).into())
-}
-
 /// Designs or learns, checks, writes, shows.
 pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
-    let reading = reading(args.decimals);
-    let corpus = Corpus::new(&args.corpus, reading, args.smiles.source(job)?);
-    let (range, kind) = (Range::new(args.range)?, args.kind.into());
-    refuse_stripped(&args)?;
-    for (what, path) in [("base", &args.base), ("model", &args.model)] {
-        let folder = path.as_ref().and_then(|path| if path.is_dir() { Some(&**path) } else { path.parent() });
-        if folder
-            .is_some_and(|dir| dir.is_dir() && dir.canonicalize().ok() == args.output.canonicalize().ok())
-        {
-            let problem = format!("is the folder of the {what}, which would be overwritten");
-            return Err(Error::input("--output", problem, "give another folder").into());
-        }
+    let corpus = Corpus::new(&args.corpus, reading(args.decimals), args.smiles.source(job)?);
+    let request = request(&args)?;
+    request.check()?;
+    refuse_over(&args.output, &[("base", args.base.as_deref()), ("model", args.model.as_deref())])?;
+    let folder = folder_alone("-o", &args.output)?;
+    Outputs::new().folder("-o", folder, &TOKENIZER_FILES)?.apart_from(&args.corpus)?;
+    let made = request.make(base(&args, job)?, &corpus, job)?;
+    write_tokenizer(&args.output, &made)?;
+    if made.trained.unchanged {
+        output.note("the base was extended in this way already: nothing to add, the tokenizer is the same");
     }
-    Outputs::new().folder_alone("-o", &args.output, &WRITTEN)?.apart_from(&args.corpus)?;
-    let Some(base) = &args.base else {
-        scratch(&args, (kind, range), &corpus, job, output)?;
-        corpus.tell(output);
-        return Ok(());
-    };
-    let plan = plan(&args, base, (kind, range), job)?;
-    for (option, _) in [(Parameter::Merges, args.merges.is_some()), (Parameter::Compare, args.compare)]
-        .iter()
-        .filter(|o| o.1)
-    {
-        learns_apart(&plan.base_json, &plan.base.name, *option)?;
-    }
-    let beside = Beside::of(base, &plan.base, args.model.as_deref())?;
-    match args.merges {
-        Some(tokens) => merges(&args, (plan, tokens.into()), &beside, &corpus, job, output)?,
-        None => design(&args, &plan, &beside, &corpus, job, output)?,
-    }
+    show(&args, output, &made.trained.report)?;
     corpus.tell(output);
     Ok(())
 }
 
-/// The smallest extension, or the best within a budget.
-fn design(
-    args: &Args,
-    plan: &ExtensionPlan,
-    beside: &Beside,
-    corpus: &dyn Conformers,
-    job: &Job,
-    output: &Output,
-) -> anyhow::Result<()> {
-    let mut trained = train(plan, corpus, job)?;
-    let rows = beside.rows(&plan.base, &trained.new_tokens)?;
-    trained.report.vocabulary.for_model(beside.model_rows(), rows.as_ref().map(|rows| rows.report.clone()));
-    if args.compare {
-        let merges = MergesPlan::of(plan, trained.report.new_tokens);
-        trained.report.comparison = Some(compare(merges, Some(Designed::of(&trained)), corpus, job)?);
-    }
-    let page = design_page(&trained.report).render();
-    write(args, &trained, (model_card(&trained.report), Some(page)), rows.as_ref(), beside)?;
-    if trained.unchanged {
-        output.note("the base was extended in this way already: nothing to add, the tokenizer is the same");
-    }
-    show(args, output, &trained.report, &design_table(&trained.report, output.terminal()))
+/// What the user wrote.
+fn request(args: &Args) -> anyhow::Result<TokenizerRequest> {
+    let goal = match (args.tokens_per_block, args.budget, args.merges) {
+        (Some(tokens), ..) => Goal::Aim(Aim::TokensPerBlock(tokens.into())),
+        (_, Some(budget), _) => Goal::Aim(Aim::Budget(budget.into())),
+        (.., Some(tokens)) => Goal::Merges(tokens.into()),
+        _ => Goal::VocabSize(args.vocab_size.unwrap_or(0) as usize),
+    };
+    Ok(TokenizerRequest {
+        goal,
+        kind: args.kind.into(),
+        range: Range::new(args.range)?,
+        zeros: args.dialect.into(),
+        reading: reading(args.decimals),
+        fewest_decimals: args.fewest_decimals.map(usize::from),
+        compare: args.compare,
+        seed: args.seed,
+    })
 }
 
-/// Continued BPE.
-fn merges(
-    args: &Args,
-    (plan, tokens): (ExtensionPlan, u64),
-    beside: &Beside,
-    corpus: &dyn Conformers,
-    job: &Job,
-    output: &Output,
-) -> anyhow::Result<()> {
-    let mut trained = train_merges(MergesPlan::of(&plan, tokens), corpus, job)?;
-    let rows = beside.rows(&plan.base, &trained.new_tokens)?;
-    trained.report.vocabulary.for_model(beside.model_rows(), rows.as_ref().map(|rows| rows.report.clone()));
-    if args.compare {
-        // The design is a row of a table here, not what is written.
-        let plan = ExtensionPlan { contexts: 1, ..plan };
-        let merges = MergesPlan::of(&plan, tokens);
-        trained.report.comparison = Some(compare_with_design(&plan, merges, corpus, job)?);
+/// The base, with what lies beside it and the model given.
+fn base(args: &Args, job: &Job) -> anyhow::Result<Option<Base>> {
+    let Some(path) = &args.base else { return Ok(None) };
+    let mut base = Base::load(path, job)?;
+    if let Some(model) = &args.model {
+        base.beside = base.beside.with_model(model, &base.tokenizer)?;
     }
-    write(args, &trained, (learned_card(&trained.report), None), rows.as_ref(), beside)?;
-    show(args, output, &trained.report, &learned_table(&trained.report, output.terminal()))
-}
-
-/// BPE from nothing.
-fn scratch(
-    args: &Args,
-    (kind, range): (SchemeKind, Range),
-    corpus: &dyn Conformers,
-    job: &Job,
-    output: &Output,
-) -> anyhow::Result<()> {
-    let vocab_size = args.vocab_size.unwrap_or(0) as usize;
-    let (precision, compare) = (reading(args.decimals).precision, args.compare);
-    let plan = ScratchPlan { vocab_size, kind, range, precision, contexts: ALL_CONTEXTS, compare };
-    let trained = train_scratch(plan, corpus, job)?;
-    let beside = Beside::configured(scratch_config());
-    write(args, &trained, (learned_card(&trained.report), None), None, &beside)?;
-    show(args, output, &trained.report, &learned_table(&trained.report, output.terminal()))
-}
-
-/// Writes the folder.
-fn write(
-    args: &Args,
-    trained: &Trained<impl Serialize>,
-    (card, page): (String, Option<String>),
-    rows: Option<&Rows>,
-    beside: &Beside,
-) -> anyhow::Result<()> {
-    let Trained { tokenizer_json, new_tokens, report, .. } = trained;
-    write_folder(&args.output, &Made { tokenizer_json, new_tokens, report, card, page, rows }, beside)
+    Ok(Some(base))
 }
 
 /// Prints the result and says where the files are.
-fn show(args: &Args, output: &Output, report: &impl Serialize, table: &str) -> anyhow::Result<()> {
+fn show(args: &Args, output: &Output, report: &TokenizerReport) -> anyhow::Result<()> {
     if output.json {
         return output.document(report);
     }
-    output.text(table)?;
+    output.text(&match report {
+        TokenizerReport::Designed(report) => design_table(report, output.terminal()),
+        TokenizerReport::Learned(report) => learned_table(report, output.terminal()),
+    })?;
     output.note(&format!("wrote {} and the files beside it", args.output.join("tokenizer.json").display()));
     Ok(())
-}
-
-/// What the user wrote of a base, complete and checked.
-fn plan(
-    args: &Args,
-    base: &Path,
-    (kind, range): (SchemeKind, Range),
-    job: &Job,
-) -> anyhow::Result<ExtensionPlan> {
-    // Merges are compared with the best design of as many tokens.
-    let aim = match (args.tokens_per_block, args.budget.or(args.merges)) {
-        (Some(tokens), _) => Aim::TokensPerBlock(tokens.into()),
-        (None, budget) => Aim::Budget(budget.unwrap_or(0).into()),
-    };
-    let (base, bytes) = Tokenizer::load_for(base, job)?;
-    let base_json = serde_json::from_slice(&bytes).map_err(|e| Error::input(&base.name, e, ""))?;
-    let base_json = as_read(&base, base_json);
-    let dialect = reading(args.decimals).dialect(args.dialect.into());
-    let fewest_decimals = args.fewest_decimals.map(usize::from);
-    let (seed, contexts) = (args.seed, ALL_CONTEXTS);
-    Ok(ExtensionPlan { base, base_json, kind, dialect, fewest_decimals, range, aim, seed, contexts })
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::corpus::{Frame, Names, OpenStereo, SmilesSource};
 use crate::error::{Error, Parameter};
 use crate::job::Job;
-use crate::text::{AskedDialect, Precision, Reading, Separator, TrailingZeros, parse_block};
+use crate::text::{AskedDialect, Precision, Reading, Separator, TrailingZeros};
 
 /// How numbers are written.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
@@ -157,18 +157,23 @@ impl SmilesOfArgs {
     }
 }
 
-/// Refuses what is not the inside of a block.
-pub(super) fn check_placeholder(text: &str, reading: Reading) -> Result<(), Error> {
-    let remedy = "give three numbers, for example 0.0000,0.0000,0.0000";
-    match parse_block(text.as_bytes(), reading) {
-        Ok(_) => Ok(()),
-        Err(problem) => Err(Error::parameter(Parameter::Placeholder, problem, remedy)),
-    }
-}
-
 /// Whether a file is stdout.
 pub(super) fn is_stdout(path: &Path) -> bool {
     path.as_os_str() == "-"
+}
+
+/// A path, if it is that of a file or folder and not stdout.
+pub(super) fn not_stdout(path: Option<&Path>) -> Option<&Path> {
+    path.filter(|path| !is_stdout(path))
+}
+
+/// A folder that stdout cannot stand for.
+pub(super) fn folder_alone<'p>(option: &str, path: &'p Path) -> Result<Option<&'p Path>, Error> {
+    if is_stdout(path) {
+        let place = format!("{option} -");
+        return Err(Error::input(place, "stdout takes no folder", "give the name of a folder"));
+    }
+    Ok(Some(path))
 }
 
 /// A message of the library in which parameters are called as on the command line.

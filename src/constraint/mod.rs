@@ -8,10 +8,11 @@
 //! - `position` holds the users' position templates, as their variants 2.1 to 4.3 do it; `vocabulary` the sets of tokens
 //!   that they block, `template` the tokenised skeleton, [`Placeholder`] what is in its blocks.
 //! - `truncating` ends a block when its coordinate is complete.
-//! - [`automaton`] allows canonical tokens of legal texts and nothing else.
+//! - [`automaton`] allows canonical tokens of legal texts and nothing else; [`grammar`] writes it for other engines.
 //! - [`strip_junk`] repairs numbers afterwards; [`TextClass`] says what a token is about.
 
 pub mod automaton;
+pub mod grammar;
 mod junk;
 mod mask;
 mod placeholder;

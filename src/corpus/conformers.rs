@@ -4,6 +4,7 @@ use std::io::Cursor;
 use std::path::PathBuf;
 
 use super::read::ReadSummary;
+use super::smiles_order::SmilesSource;
 use super::{Context, Emit, ReadOptions, Source, jsonl, plain, read};
 use crate::error::Result;
 use crate::io;
@@ -60,6 +61,15 @@ impl Conformers for Files {
     fn reading(&self) -> Reading {
         self.options.reading
     }
+}
+
+/// The conformers of files and folders, or without any the corpus that comes with drift.
+pub fn files_or_embedded(inputs: &[PathBuf], reading: Reading, smiles: SmilesSource) -> Box<dyn Conformers> {
+    if inputs.is_empty() {
+        return Box::new(Embedded { reading });
+    }
+    let options = ReadOptions { reading, smiles, ..ReadOptions::default() };
+    Box::new(Files { inputs: inputs.to_vec(), options })
 }
 
 /// The corpus that comes with drift (`corpora/`): drug-like molecules of our own, GFN2-xTB geometries.

@@ -29,6 +29,7 @@ mod perceive;
 pub mod pickle;
 mod pickles;
 mod plain;
+mod prompts;
 pub mod rdkit;
 mod read;
 mod sdf;
@@ -44,9 +45,10 @@ mod xyz;
 
 use std::sync::Arc;
 
-pub use conformers::{Conformers, Embedded, Files, Texts};
+pub use conformers::{Conformers, Embedded, Files, Texts, files_or_embedded};
 pub use lines::MAX_LINE_BYTES;
 pub use names::Names;
+pub use prompts::{MAX_SMILES_LINE_BYTES, Prompt, Rest, each_prompt, no_prompt};
 pub use read::{ReadSummary, SKIPPED_LISTED, read};
 pub use smiles_order::{OpenStereo, SmilesSource};
 pub use source::Format;

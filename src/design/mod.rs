@@ -6,7 +6,8 @@
 //! - [`learned`] learns tokens from a corpus, in the pieces of a scheme; [`measured`] counts a corpus' tokens.
 //! - [`rows`] makes rows to begin with for the new tokens from a model's.
 //! - [`train`](mod@train), [`train_merges`](mod@train_merges) and [`train_scratch`](mod@train_scratch) are the ways
-//!   through, [`report`] what they say; [`front`] sets the designs beside each other, [`compare`] the ways.
+//!   through, [`report`] what they say; [`front`] sets the designs beside each other, [`compare`] the ways; [`request`] is
+//!   all of them behind one door, with what lies [`beside`] the base.
 //!
 //! # Why positions and contexts do not matter
 //! 1. The first pre-tokenizer isolates every text that looks like a block in the range; its expression looks at nothing
@@ -19,24 +20,28 @@
 //! 4. Each piece is then looked up in the vocabulary by itself. So the pieces of one number do not depend on the other
 //!    two, and it is enough to run every number in every position, not every block.
 
+pub mod beside;
 pub mod compare;
 pub mod extension;
 pub mod front;
 pub mod learned;
 pub mod measured;
 pub mod report;
+pub mod request;
 pub mod rows;
 pub mod scheme;
 pub mod train;
 pub mod train_merges;
 pub mod train_scratch;
 
+pub use beside::Beside;
 pub use extension::plan::{Aim, ExtensionPlan};
 pub use learned::merges::MergesPlan;
 pub use learned::scratch::ScratchPlan;
 pub use report::designed::DesignReport;
 pub use report::learned::LearnedReport;
 pub use report::trained::Trained;
+pub use request::{Base, Goal, MadeTokenizer, TokenizerReport, TokenizerRequest};
 pub use scheme::cuts::{Scheme, SchemeKind};
 pub use scheme::grammar::Grammar;
 pub use scheme::slots::Range;

@@ -8,16 +8,15 @@ use rayon::prelude::*;
 
 use super::plan::EvalPart;
 use super::record::ReferenceCounts;
-use crate::corpus::{AtomOrder, Conformers, Part, SKIPPED_LISTED, Skipped};
+use crate::corpus::{
+    AtomOrder, Conformers, Part, Prompt, Rest, SKIPPED_LISTED, Skipped, each_prompt, no_prompt,
+};
 use crate::error::{Error, Parameter, Result};
-use crate::io::{self, BoundedLines, LineEnds};
+use crate::io;
 use crate::job::{InputHash, Job};
-use crate::text::skeleton::{Spelling, from_smiles, smiles};
+use crate::text::skeleton::{Spelling, smiles};
 use crate::text::spelling::foreign;
 use crate::text::{Fixed, Precision, Written};
-
-/// The longest line of a file of SMILES: far more than a molecule and its name.
-pub const MAX_SMILES_LINE_BYTES: usize = 1 << 20;
 
 /// One molecule.
 #[derive(Debug, Clone, PartialEq)]
@@ -153,48 +152,24 @@ impl Molecules {
     /// is read to its end all the same: one that is damaged there is refused.
     ///
     /// # Errors
-    /// If the file cannot be read or is not UTF-8, a line has more than [`MAX_SMILES_LINE_BYTES`], no line holds a SMILES, or
+    /// If the file cannot be read or is not UTF-8, a line has more than [`MAX_SMILES_LINE_BYTES`](crate::corpus::MAX_SMILES_LINE_BYTES), no line holds a SMILES, or
     /// the job was cancelled.
     pub fn of_file(path: &Path, most: Option<usize>, job: &Job) -> Result<Self> {
         let mut out = Molecules { source: io::file_name(path), ..Molecules::default() };
-        let mut opened = io::open(path, job);
-        let fail = |error: std::io::Error| match error.kind() {
-            std::io::ErrorKind::InvalidData => {
-                Error::input(path.display(), error, "give one SMILES a line, whole and as text")
-            }
-            _ => job.check().err().unwrap_or_else(|| Error::io(path, error)),
-        };
-        let mut lines = BoundedLines::with_ends(&mut opened.reader, MAX_SMILES_LINE_BYTES, LineEnds::Any);
-        while let Some(line) = lines.next_line().map_err(fail)? {
+        let hash = each_prompt(path, job, &mut |prompt| {
             if most.is_some_and(|most| out.molecules.len() == most) {
-                break;
+                return Ok(Rest::Unwanted);
             }
-            if line.cut {
-                let problem = format!("line {} is longer than {MAX_SMILES_LINE_BYTES} bytes", line.number);
-                return Err(Error::input(
-                    path.display(),
-                    problem,
-                    "give one SMILES a line, whole and as text",
-                ));
+            match prompt {
+                Ok(prompt) => out.molecules.push(molecule(prompt)),
+                Err(skipped) => out.skip(skipped),
             }
-            let text = std::str::from_utf8(line.bytes).map_err(|e| {
-                let problem = format!("line {}: byte {} is not UTF-8", line.number, e.valid_up_to() + 1);
-                Error::input(path.display(), problem, "save the file as UTF-8")
-            })?;
-            let smiles = text.split_whitespace().next().filter(|smiles| !smiles.starts_with('#'));
-            match smiles.map(molecule) {
-                Some(Ok(molecule)) => out.molecules.push(molecule),
-                Some(Err(reason)) => out.skip(path, line.number, reason),
-                None => {}
-            }
-        }
+            Ok(Rest::Wanted)
+        })?;
         if out.molecules.is_empty() {
-            let why = out.skipped_records.first().map_or("is empty".to_owned(), |skipped| {
-                format!("holds no SMILES: {}, {}", skipped.record, skipped.reason)
-            });
-            return Err(Error::input(path.display(), why, "give one SMILES a line"));
+            return Err(no_prompt(path, out.skipped_records.first()));
         }
-        out.inputs.push(opened.finish(io::file_name(path)).map_err(fail)?);
+        out.inputs.push(hash);
         Ok(out)
     }
 
@@ -203,20 +178,18 @@ impl Molecules {
         self.molecules.par_iter().filter(|molecule| foreign(&molecule.smiles).is_some()).count()
     }
 
-    fn skip(&mut self, path: &Path, line: u64, reason: String) {
+    fn skip(&mut self, skipped: Skipped) {
         self.skipped += 1;
         if self.skipped_records.len() < SKIPPED_LISTED {
-            let record = format!("line {line}");
-            self.skipped_records.push(Skipped { file: io::file_name(path), record, reason }.shown());
+            self.skipped_records.push(skipped);
         }
     }
 }
 
-/// A molecule that the user names; why it is none.
-fn molecule(smiles: &str) -> std::result::Result<Molecule, String> {
-    let skeleton = from_smiles(smiles).map_err(|e| e.to_string())?;
-    let (smiles, precision) = (smiles.to_owned(), Precision::FOUR);
-    Ok(Molecule { smiles, skeleton, precision, conformers: Vec::new(), part: None })
+/// A molecule that the user names.
+fn molecule(prompt: Prompt<'_>) -> Molecule {
+    let (smiles, skeleton) = (prompt.smiles.to_owned(), prompt.skeleton.to_owned());
+    Molecule { smiles, skeleton, precision: Precision::FOUR, conformers: Vec::new(), part: None }
 }
 
 /// Why a corpus has nothing to evaluate.
@@ -249,7 +222,7 @@ fn spread(all: Vec<Molecule>, most: Option<usize>) -> Vec<Molecule> {
 mod tests {
     use super::*;
     use crate::audit::geometry;
-    use crate::corpus::Embedded;
+    use crate::corpus::{Embedded, MAX_SMILES_LINE_BYTES};
 
     fn of_embedded(part: EvalPart, most: Option<usize>) -> Molecules {
         let choice = CorpusChoice { part: Some(part), most, ..CorpusChoice::default() };

@@ -5,6 +5,7 @@ mod input;
 mod json;
 mod lines;
 mod output;
+mod outputs;
 
 use std::path::Path;
 
@@ -19,6 +20,7 @@ pub use input::{
 pub use json::{BoundedJson, Folded, JsonFold, JsonPart};
 pub use lines::{BoundedLine, BoundedLines, LineEnds};
 pub use output::{AtomicFile, OutputSet, check_file, check_folder, same_file, write_atomic};
+pub use outputs::Outputs;
 
 use crate::job::InputHash;
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::checkpoint::{CONFIG, ModelFolder};
+use crate::checkpoint::{CONFIG, Ids, ModelFolder};
 use crate::error::{Error, Result};
 use crate::tokenizer::Tokenizer;
 
@@ -145,25 +145,6 @@ impl Config {
             return Err(format!("rms_norm_eps is {}", self.rms_norm_eps));
         }
         Ok(())
-    }
-}
-
-/// One id or several.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Ids {
-    /// One.
-    One(u32),
-    /// Several, or none.
-    Many(Vec<u32>),
-}
-
-impl From<Ids> for Vec<u32> {
-    fn from(ids: Ids) -> Self {
-        match ids {
-            Ids::One(id) => vec![id],
-            Ids::Many(ids) => ids,
-        }
     }
 }
 

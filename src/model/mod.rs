@@ -21,7 +21,7 @@ mod weights;
 
 pub use batch::Feed;
 pub use cache::{Cache, Prefix, Room, cache_bytes, check_cache_fits};
-pub use config::{Architecture, Config, Ids, Llama3Scaling};
+pub use config::{Architecture, Config, Llama3Scaling};
 pub use decoder::{Decoder, HiddenStates};
 pub use device::Device;
 pub use eos::end_of_text;

@@ -12,9 +12,10 @@ use crate::text::{Dialect, Reading, TrailingZeros, is_three_numbers};
 /// Fits a placeholder for every tokenizer and dialect of the plan.
 ///
 /// # Errors
-/// If the corpus cannot be read, a tokenizer cannot encode it, a candidate is not the inside of one block, or the job
+/// As [`FitPlan::check`]; if the corpus cannot be read, a tokenizer cannot encode it, a candidate is not the inside of one block, or the job
 /// was cancelled.
 pub fn fit(plan: &FitPlan, corpus: &dyn Conformers, job: &Job) -> Result<FitReport> {
+    plan.check()?;
     let reading = corpus.reading();
     let three_numbers = |text: &String| is_three_numbers(text, reading.separator);
     if let Some(candidate) = plan.candidates.iter().find(|candidate| !three_numbers(candidate)) {

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use serde::{Deserialize, Serialize};
 
 use super::counts::{Damage, PICO};
+use crate::error::{Error, Parameter, Result};
 
 /// The harm that a placeholder does in replay, `[u, r, j]`, for reports: it is compared before it is divided.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -49,6 +50,31 @@ impl Default for Objective {
 }
 
 impl Objective {
+    /// The sum with these weights of u, r and j, or without weights their order.
+    pub fn of(tolerance_angstrom: f64, weights: Option<[f64; 3]>) -> Self {
+        match weights {
+            None => Objective::Lexicographic { tolerance_angstrom },
+            Some(weights) => Objective::Weighted { tolerance_angstrom, weights },
+        }
+    }
+
+    /// Refuses what cannot be compared with.
+    ///
+    /// # Errors
+    /// If the tolerance is no length, or a weight is not 0 or more.
+    pub fn check(&self) -> Result<()> {
+        let is_amount = |value: f64| value.is_finite() && value >= 0.0;
+        if !is_amount(self.tolerance_angstrom()) {
+            return Err(Error::parameter(Parameter::Tolerance, "not a length", "give Å, such as 0.001"));
+        }
+        match self {
+            Objective::Weighted { weights, .. } if !weights.iter().copied().all(is_amount) => {
+                Err(Error::parameter(Parameter::Weights, "not three weights of 0 or more", ""))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// RMSD up to this is no harm, in Å.
     pub fn tolerance_angstrom(&self) -> f64 {
         match *self {

@@ -1,6 +1,9 @@
 //! What to fit.
 
+use std::collections::BTreeSet;
+
 use super::objective::Objective;
+use crate::error::{Error, Parameter, Result};
 use crate::text::TrailingZeros;
 use crate::tokenizer::Tokenizer;
 
@@ -27,4 +30,19 @@ pub struct FitPlan {
     pub seed: u64,
     /// Whether to try placeholders per class of block.
     pub classes: bool,
+}
+
+impl FitPlan {
+    /// Refuses tokenizers that results could not be told apart by, and an objective that is none.
+    ///
+    /// # Errors
+    /// If two have the same name, the tolerance is no length, or a weight is not 0 or more.
+    pub fn check(&self) -> Result<()> {
+        let mut names = BTreeSet::new();
+        if let Some(twice) = self.tokenizers.iter().find(|tokenizer| !names.insert(tokenizer.name.as_str())) {
+            let problem = format!("two tokenizers are named {}", twice.name);
+            return Err(Error::parameter(Parameter::Tokenizer, problem, "rename a file or folder"));
+        }
+        self.objective.check()
+    }
 }

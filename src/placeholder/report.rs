@@ -9,6 +9,7 @@ use super::intervals::Intervals;
 use super::objective::Objective;
 use super::search::SearchSettings;
 use crate::corpus::Skipped;
+use crate::error::{Error, Result};
 use crate::job::Provenance;
 use crate::text::Dialect;
 
@@ -30,6 +31,18 @@ pub struct FitReport {
     pub results: Vec<FitResult>,
     /// Tokenizers that no position template can be used with, by dialect.
     pub refused: Vec<Refused>,
+}
+
+impl FitReport {
+    /// Refuses a report without a single result.
+    ///
+    /// # Errors
+    /// If all tokenizers were refused: why the first was.
+    pub fn refuse_if_empty(&self) -> Result<()> {
+        let ([], Some(refused)) = (self.results.as_slice(), self.refused.first()) else { return Ok(()) };
+        let problem = format!("no placeholder fits: {}", refused.why());
+        Err(Error::input(&refused.tokenizer, problem, format!("use {}", refused.instead)))
+    }
 }
 
 /// A tokenizer that no position template can be used with.

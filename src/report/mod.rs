@@ -8,9 +8,10 @@
 //!   [`eval_page`] and
 //!   [`compare_view`] put these together for the verbs; [`card`]
 //!   is the section of a model card for an extended tokenizer.
+//! - [`folders`] writes reports and their pages into a folder.
 //! - [`format`](mod@format) holds how numbers are written for people.
 //!
-//! Nothing here computes a figure or prints: views take reports and give strings.
+//! Nothing here computes a figure or prints.
 
 pub mod audit_view;
 pub mod card;
@@ -26,6 +27,7 @@ pub mod eval_page;
 pub mod eval_view;
 pub mod fit_page;
 pub mod fit_view;
+pub mod folders;
 pub mod format;
 pub mod html;
 pub mod learned_view;

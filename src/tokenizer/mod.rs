@@ -13,6 +13,7 @@ mod block_tokens;
 mod counter;
 pub mod cuts;
 mod expressions;
+mod inspect;
 pub mod learn;
 mod load;
 mod panics;
@@ -23,9 +24,10 @@ pub mod tables;
 pub use answer::SOME_PROMPT;
 pub use block_tokens::{BlockTokens, MAX_BLOCK_TOKENS};
 pub use counter::{BUILT_IN_SKELETONS, Counter, Method};
+pub use inspect::{InspectedBlock, InspectedText, Inspector};
 pub use load::{EMBEDDED, EXTENDED, EmbeddedTokenizer, InBlocks, Tokenizer};
 pub use parts::TextPart;
-pub use special::{Named, config_beside};
+pub use special::{Named, config_beside, end_beside, ends_of_text};
 
 use serde::Serialize;
 

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::Tokenizer;
-use crate::checkpoint::{ModelFolder, TOKENIZER_CONFIG};
+use crate::checkpoint::{CONFIG, GENERATION_CONFIG, Ids, ModelFolder, TOKENIZER_CONFIG};
 use crate::error::{Error, Result};
 
 /// Names that tokenizers give to the end of a text, where no config names one: the first that is a token.
@@ -26,6 +27,57 @@ pub fn config_beside(tokenizer: &Path) -> Result<Option<Value>> {
         });
     }
     ModelFolder::around(tokenizer).json(TOKENIZER_CONFIG, refuse)
+}
+
+/// The ids that end a text of the checkpoint in `folder`: by `generation_config.json`, else `config.json` (or what it said, if
+/// it was read), else `tokenizer_config.json`, else a token like `<|endoftext|>`. Nothing if none says.
+///
+/// # Errors
+/// If a file cannot be read, is not JSON or says no ids, or says one that the tokenizer does not have.
+pub fn ends_of_text(
+    folder: &ModelFolder,
+    configured: Option<&[u32]>,
+    tokenizer: &Tokenizer,
+) -> Result<Vec<u32>> {
+    let said = |name| -> Result<Vec<u32>> {
+        let ends: Option<Ends> = folder.json(name, |e| (e.to_string(), REPAIR))?;
+        Ok(ends.and_then(|ends| ends.eos_token_id).map(Vec::from).unwrap_or_default())
+    };
+    let mut ends = said(GENERATION_CONFIG)?;
+    if ends.is_empty() {
+        ends = configured.map_or_else(|| said(CONFIG), |ids| Ok(ids.to_vec()))?;
+    }
+    if ends.is_empty() {
+        let named: Option<Value> = folder.json(TOKENIZER_CONFIG, |e| (e.to_string(), REPAIR))?;
+        ends.extend(tokenizer.likely_end(named.as_ref()).map(|end| end.id));
+    }
+    let vocabulary = tokenizer.vocabulary();
+    if let Some(id) = ends.iter().find(|id| !vocabulary.values().any(|known| known == *id)) {
+        let problem = format!("eos_token_id {id} is no token of {}", tokenizer.source.name);
+        return Err(Error::input(folder.path().display(), problem, "give the tokenizer of this model"));
+    }
+    Ok(ends)
+}
+
+/// What ends a text by the files beside a tokenizer that is a file, a model folder, or the name of an embedded one, as
+/// [`ends_of_text`] says; nothing if none says.
+///
+/// # Errors
+/// As [`ends_of_text`].
+pub fn end_beside(path: &Path, tokenizer: &Tokenizer) -> Result<Option<u32>> {
+    if Tokenizer::embedded_by_name(path).is_some() {
+        return Ok(tokenizer.likely_end(config_beside(path)?.as_ref()).map(|end| end.id));
+    }
+    Ok(ends_of_text(&ModelFolder::around(path), None, tokenizer)?.first().copied())
+}
+
+/// What to do about settings that cannot be read.
+const REPAIR: &str = "repair or remove it";
+
+/// The one field of a file of settings that counts here.
+#[derive(Deserialize)]
+struct Ends {
+    eos_token_id: Option<Ids>,
 }
 
 /// A token by name and id.

@@ -21,10 +21,10 @@ use crate::counting::{FIXTURES, embedded_texts, fixture_tokenizer, is_asked_for,
 use crate::support::{SHARED_TOKENIZERS, more, shared, shared_texts};
 
 /// An id that no vocabulary has.
-const EOS: u32 = u32::MAX - 7;
+pub(crate) const EOS: u32 = u32::MAX - 7;
 
 /// Skeletons of the embedded corpus, each once.
-static SKELETONS: LazyLock<Vec<String>> = LazyLock::new(|| {
+pub(crate) static SKELETONS: LazyLock<Vec<String>> = LazyLock::new(|| {
     let mut all = std::collections::BTreeSet::new();
     Embedded::default()
         .read(&Job::default(), &mut |batch| {
@@ -55,7 +55,7 @@ pub(crate) const SEPARATE: [usize; 11] = [0, 1, 4, 6, 8, 12, 14, 16, 20, 22, 24]
 /// `<-1` `.2` `34` `5,-7` `.8` `90` `1,-0` `.1` `234` `>`
 const ODD: [usize; 10] = [0, 3, 5, 7, 11, 13, 15, 19, 21, 24];
 
-fn tokenizers() -> Vec<Tokenizer> {
+pub(crate) fn tokenizers() -> Vec<Tokenizer> {
     let mut list = Tokenizer::embedded().unwrap();
     list.extend([
         extended("qwen-like", &FUSED),
@@ -70,7 +70,7 @@ fn tokenizers() -> Vec<Tokenizer> {
 }
 
 /// The real ones.
-fn shared_tokenizers() -> Vec<Tokenizer> {
+pub(crate) fn shared_tokenizers() -> Vec<Tokenizer> {
     // The others are these with a few tokens more or less.
     let few = ["qwen3-custom", "llama-3.2-chem", "cl100k", "mistral-v1"];
     let names = if whole() { &SHARED_TOKENIZERS[..] } else { &few };

@@ -23,6 +23,7 @@ mod encode_rdkit;
 mod eval;
 mod extended;
 mod generate;
+mod grammar;
 mod hdf5;
 mod hdf5_mutants;
 mod inspect;

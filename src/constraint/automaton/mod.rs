@@ -8,6 +8,7 @@
 //!   tokenizer and dialect, from what [`learn`] learned of the encoder.
 //! - [`segment`] holds what stands between two blocks, with the brackets and signs that merge with it (`>[`, `]<-`):
 //!   once per distinct text, shared by all molecules. [`follow`] strings both together for one molecule.
+//! - `table` gives both away as plain tables.
 //! - [`verify`] compares with the encoder, both ways, before a tokenizer is accepted.
 //!
 //! # Why it is exact
@@ -31,10 +32,11 @@ mod grammar;
 mod learn;
 mod segment;
 mod states;
+mod table;
 mod verify;
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use grammar::Starts;
 use learn::{Isolation, Pieces, refuse};
@@ -42,6 +44,7 @@ use segment::{KnownExits, Segment, Segments};
 use states::{Mode, Path, StateId, States};
 
 pub use follow::Follow;
+pub use table::{BlockTable, Edges, SegmentTable, TABLE_SCHEMA, TEXT_OVER, Table};
 
 use crate::error::{Error, Result};
 use crate::text::{Dialect, SMILES_CLOSE};
@@ -64,6 +67,8 @@ pub struct Automaton {
     cuts: Option<Cuts>,
     /// States of a block that begins as usual, without those for unusual borders.
     size: usize,
+    /// [`Automaton::table`], once it was asked for.
+    table: OnceLock<Arc<BlockTable>>,
 }
 
 /// Ways to enter a block from one place: what is left of the brackets and the sign before it, by mode, sorted.
@@ -182,6 +187,7 @@ impl Automaton {
             isolated_block: String::new(),
             cuts: None,
             size,
+            table: OnceLock::new(),
         }
     }
 }

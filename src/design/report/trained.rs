@@ -15,3 +15,11 @@ pub struct Trained<R = DesignReport> {
     /// Whether the base was the result of the same plan already.
     pub unchanged: bool,
 }
+
+impl<R> Trained<R> {
+    /// The same with another view of its report.
+    pub fn map<S>(self, view: impl FnOnce(R) -> S) -> Trained<S> {
+        let Trained { tokenizer_json, new_tokens, report, unchanged } = self;
+        Trained { tokenizer_json, new_tokens, report: view(report), unchanged }
+    }
+}

@@ -2,70 +2,55 @@
 
 use std::path::{Path, PathBuf};
 
-use super::values::is_stdout;
+use super::output::{check_file, check_folder, same_file};
 use crate::error::Error;
-use crate::io::{check_file, check_folder, same_file};
 
-/// The outputs of a run, each with the option that names it.
+/// The outputs of a run, each with the option that names it where the run is asked for.
 #[derive(Default)]
-pub(super) struct Outputs {
+pub struct Outputs {
     files: Vec<(&'static str, PathBuf)>,
 }
 
 impl Outputs {
     /// None yet.
-    pub(super) fn new() -> Self {
+    pub fn new() -> Self {
         Outputs::default()
     }
 
-    /// A file, if it is one and not stdout.
+    /// A file, if there is one.
     ///
     /// # Errors
     /// If it could not be written.
-    pub(super) fn file(mut self, option: &'static str, path: Option<&Path>) -> Result<Self, Error> {
-        if let Some(path) = path.filter(|path| !is_stdout(path)) {
+    pub fn file(mut self, option: &'static str, path: Option<&Path>) -> Result<Self, Error> {
+        if let Some(path) = path {
             check_file(path)?;
             self.files.push((option, path.to_owned()));
         }
         Ok(self)
     }
 
-    /// A folder and the files that it may get, if it is one and not stdout.
+    /// A folder and the files that it may get, if there is one.
     ///
     /// # Errors
     /// If one of them could not be written.
-    pub(super) fn folder(
+    pub fn folder(
         mut self,
         option: &'static str,
         path: Option<&Path>,
         names: &[&str],
     ) -> Result<Self, Error> {
-        if let Some(folder) = path.filter(|path| !is_stdout(path)) {
+        if let Some(folder) = path {
             check_folder(folder, names)?;
             self.files.extend(names.iter().map(|name| (option, folder.join(name))));
         }
         Ok(self)
     }
 
-    /// A folder that stdout cannot stand for.
+    /// Refuses a file that would be written twice, or over an input.
     ///
     /// # Errors
-    /// If it is stdout, or one of the files could not be written.
-    pub(super) fn folder_alone(
-        self,
-        option: &'static str,
-        path: &Path,
-        names: &[&str],
-    ) -> Result<Self, Error> {
-        if is_stdout(path) {
-            let place = format!("{option} -");
-            return Err(Error::input(place, "stdout takes no folder", "give the name of a folder"));
-        }
-        self.folder(option, Some(path), names)
-    }
-
-    /// Refuses a file that would be written twice, or over an input.
-    pub(super) fn apart_from(&self, inputs: &[PathBuf]) -> Result<(), Error> {
+    /// If there is one.
+    pub fn apart_from(&self, inputs: &[PathBuf]) -> Result<(), Error> {
         for (index, (option, path)) in self.files.iter().enumerate() {
             if let Some((other, _)) = self.files[..index].iter().find(|(_, other)| same_file(path, other)) {
                 let problem = format!("would be written by {other} and by {option}");

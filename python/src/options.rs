@@ -1,0 +1,148 @@
+//! What the functions that give reports are asked for: dicts of Python, checked, as plans of drift take them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use drift::corpus::{Frame, Names, OpenStereo, ReadOptions, SmilesSource};
+use drift::design::{Base, Beside};
+use drift::error::{Error, Parameter, Result};
+use drift::text::{AskedDialect, Precision, Reading, Separator, TrailingZeros};
+use drift::{Job, Tokenizer};
+use pyo3::prelude::*;
+
+/// One of a few words.
+pub(crate) fn choice<T: Copy>(name: &str, given: &str, choices: &[(&str, T)]) -> Result<T> {
+    if let Some((_, value)) = choices.iter().find(|(word, _)| *word == given) {
+        return Ok(*value);
+    }
+    let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
+    Err(Error::input(name, format!("`{given}` is none of its words"), format!("give {}", words.join(" or "))))
+}
+
+/// `fixed`, `stripped`, or `auto` for what the data says.
+pub(crate) fn zeros_or_auto(dialect: &str) -> Result<Option<TrailingZeros>> {
+    let [fixed, stripped] = [TrailingZeros::Kept, TrailingZeros::Removed];
+    choice("dialect", dialect, &[("fixed", Some(fixed)), ("stripped", Some(stripped)), ("auto", None)])
+}
+
+/// `fixed` or `stripped`.
+pub(crate) fn zeros(dialect: &str) -> Result<TrailingZeros> {
+    choice("dialect", dialect, &[("fixed", TrailingZeros::Kept), ("stripped", TrailingZeros::Removed)])
+}
+
+/// Decimals and separator of blocks; None for the usual ones.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct BlockOptions {
+    decimals: Option<usize>,
+    separator: Option<String>,
+}
+
+impl BlockOptions {
+    fn precision(&self) -> Result<Option<Precision>> {
+        let Some(decimals) = self.decimals else { return Ok(None) };
+        let precision = Precision::new(decimals);
+        let problem = format!("numbers have 1 to 6 decimals, not {decimals}");
+        precision.map(Some).ok_or_else(|| Error::parameter(Parameter::Decimals, problem, ""))
+    }
+
+    fn separator(&self) -> Result<Option<Separator>> {
+        let words = [("comma", Separator::Comma), ("space", Separator::Space)];
+        self.separator.as_deref().map(|given| choice("separator", given, &words)).transpose()
+    }
+
+    /// How texts are read, and coordinates without text taken.
+    pub(crate) fn reading(&self) -> Result<Reading> {
+        let precision = self.precision()?;
+        let separator = self.separator()?.unwrap_or_default();
+        Ok(Reading { precision: precision.unwrap_or_default(), cut: precision.is_some(), separator })
+    }
+
+    /// What of a dialect was asked for.
+    pub(crate) fn asked(&self) -> Result<AskedDialect> {
+        Ok(AskedDialect { zeros: None, precision: self.precision()?, separator: self.separator()? })
+    }
+}
+
+/// How conformers are read.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct ReadingOptions {
+    /// A file of SMILES by name.
+    pub(crate) smiles_of: Option<PathBuf>,
+    property: Option<String>,
+    open_stereo: String,
+    frame: String,
+    blocks: BlockOptions,
+}
+
+impl ReadingOptions {
+    /// How texts are read.
+    pub(crate) fn reading(&self) -> Result<Reading> {
+        self.blocks.reading()
+    }
+
+    /// Which SMILES belongs to a molecule without text.
+    pub(crate) fn smiles(&self, job: &Job) -> Result<SmilesSource> {
+        let words = [("keep", OpenStereo::Keep), ("skip", OpenStereo::Skip)];
+        let open_stereo = choice("open_stereo", &self.open_stereo, &words)?;
+        let names = self.smiles_of.as_deref().map(|path| Names::read(path, job)).transpose()?.map(Arc::new);
+        Ok(SmilesSource {
+            names,
+            property: self.property.as_deref().map(Into::into),
+            open_stereo,
+            required: false,
+        })
+    }
+
+    /// All of it.
+    pub(crate) fn options(&self, job: &Job) -> Result<ReadOptions> {
+        let words = [("keep", Frame::Keep), ("principal", Frame::Principal)];
+        let frame = choice("frame", &self.frame, &words)?;
+        Ok(ReadOptions { frame, reading: self.reading()?, smiles: self.smiles(job)? })
+    }
+}
+
+/// A tokenizer: its name, the bytes of its JSON and its `tokenizer_config.json`; or where it lies.
+#[derive(FromPyObject)]
+pub(crate) enum TokenizerOption {
+    Json((String, Vec<u8>, Option<String>)),
+    Path(PathBuf),
+}
+
+impl TokenizerOption {
+    /// Reads it.
+    pub(crate) fn load(&self, job: &Job) -> Result<Tokenizer> {
+        match self {
+            TokenizerOption::Path(path) => Ok(Tokenizer::load_for(path, job)?.0),
+            TokenizerOption::Json((name, json, _)) => {
+                Tokenizer::from_bytes(name, drift::io::hash_bytes(name, json), json)
+            }
+        }
+    }
+
+    /// The same with what lies beside it.
+    pub(crate) fn base(self, job: &Job) -> Result<Base> {
+        let tokenizer = match &self {
+            TokenizerOption::Path(path) => return Base::load(path, job),
+            TokenizerOption::Json(_) => self.load(job)?,
+        };
+        let TokenizerOption::Json((name, json, config)) = self else { unreachable!("a path was loaded") };
+        let beside = match config {
+            None => Beside::default(),
+            Some(config) => {
+                let config = serde_json::from_str(&config).map_err(|e| Error::input(name, e, ""))?;
+                Beside::configured(config)
+            }
+        };
+        Ok(Base { tokenizer, json, beside })
+    }
+
+    /// Where it lies, if it lies anywhere.
+    pub(crate) fn path(&self) -> Option<&PathBuf> {
+        match self {
+            TokenizerOption::Path(path) => Some(path),
+            TokenizerOption::Json(_) => None,
+        }
+    }
+}

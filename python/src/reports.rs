@@ -1,0 +1,269 @@
+//! The ways through drift that end in a report, for Python: options in, the JSON of the report out. What each option means
+//! stands in `moldrift/reports.py`.
+
+use std::path::PathBuf;
+
+use drift::audit::AuditRequest;
+use drift::corpus::files_or_embedded;
+use drift::design::{Aim, Goal, Range, SchemeKind, TokenizerRequest};
+use drift::encode::EncodePlan;
+use drift::error::{Error, Parameter, Result};
+use drift::io::{AtomicFile, Outputs};
+use drift::report::folders::{TOKENIZER_FILES, fit_files, refuse_over, write_fit, write_tokenizer};
+use drift::text::smiles::{AtomLimit, MAX_HEAVY_ATOMS};
+use drift::tokenizer::Inspector;
+use drift::{DialectChoice, FitPlan, Job, MinePlan, Objective, Tokenizer};
+use pyo3::prelude::*;
+use serde::Serialize;
+
+use crate::options::{BlockOptions, ReadingOptions, TokenizerOption, choice, zeros, zeros_or_auto};
+use crate::work;
+
+/// How the option that names an output is called in messages.
+const OUTPUT: &str = "output";
+
+/// A report as JSON.
+fn json(report: &impl Serialize) -> Result<String> {
+    serde_json::to_string(report).map_err(|e| Error::internal("the report", e))
+}
+
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct FitOptions {
+    corpus: Vec<PathBuf>,
+    reading: ReadingOptions,
+    tokenizers: Vec<TokenizerOption>,
+    dialect: String,
+    candidates: Vec<String>,
+    tolerance: f64,
+    weights: Option<[f64; 3]>,
+    seed: u64,
+    classes: bool,
+    output: Option<PathBuf>,
+}
+
+/// The placeholder of least harm for each tokenizer.
+#[pyfunction]
+pub(crate) fn fit(py: Python<'_>, options: FitOptions, progress: Option<Py<PyAny>>) -> PyResult<String> {
+    work::run(py, progress, |job| {
+        let tokenizers = match options.tokenizers.as_slice() {
+            [] => Tokenizer::embedded()?,
+            given => given.iter().map(|one| one.load(job)).collect::<Result<_>>()?,
+        };
+        let plan = FitPlan {
+            tokenizers,
+            dialects: zeros_or_auto(&options.dialect)?.map_or(DialectChoice::Auto, DialectChoice::Only),
+            candidates: options.candidates,
+            objective: Objective::of(options.tolerance, options.weights),
+            seed: options.seed,
+            classes: options.classes,
+        };
+        let names = fit_files(plan.tokenizers.iter().map(|tokenizer| &*tokenizer.name));
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let mut inputs = options.corpus.clone();
+        inputs.extend(options.tokenizers.iter().filter_map(TokenizerOption::path).cloned());
+        Outputs::new().folder(OUTPUT, options.output.as_deref(), &names)?.apart_from(&inputs)?;
+        let corpus =
+            files_or_embedded(&options.corpus, options.reading.reading()?, options.reading.smiles(job)?);
+        let report = drift::fit(&plan, &*corpus, job)?;
+        report.refuse_if_empty()?;
+        if let Some(folder) = &options.output {
+            write_fit(folder, &report)?;
+        }
+        json(&report)
+    })
+}
+
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct MineOptions {
+    inputs: Vec<PathBuf>,
+    reading: ReadingOptions,
+    output: Option<PathBuf>,
+}
+
+/// Statistics of conformers, and a store.
+#[pyfunction]
+pub(crate) fn mine(py: Python<'_>, options: MineOptions, progress: Option<Py<PyAny>>) -> PyResult<String> {
+    work::run(py, progress, |job| {
+        let MineOptions { inputs, reading, output } = options;
+        let read_too = inputs.iter().chain(&reading.smiles_of).cloned().collect::<Vec<_>>();
+        Outputs::new().file(OUTPUT, output.as_deref())?.apart_from(&read_too)?;
+        json(&drift::mine(&MinePlan { inputs, options: reading.options(job)?, store: output }, job)?)
+    })
+}
+
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct EncodeOptions {
+    inputs: Vec<PathBuf>,
+    reading: ReadingOptions,
+    output: Option<PathBuf>,
+}
+
+/// Training text of conformers: the report, and the lines where no file was given.
+#[pyfunction]
+pub(crate) fn encode(
+    py: Python<'_>,
+    options: EncodeOptions,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(String, Option<Vec<u8>>)> {
+    work::run(py, progress, |job| {
+        let EncodeOptions { inputs, reading, output } = options;
+        let read_too = inputs.iter().chain(&reading.smiles_of).cloned().collect::<Vec<_>>();
+        Outputs::new().file(OUTPUT, output.as_deref())?.apart_from(&read_too)?;
+        let plan = EncodePlan { inputs, options: reading.options(job)? };
+        let Some(path) = output else {
+            let mut lines = Vec::new();
+            let report = drift::encode::encode(&plan, job, &mut |bytes| {
+                lines.extend_from_slice(bytes);
+                Ok(())
+            })?;
+            return Ok((json(&report)?, Some(lines)));
+        };
+        let mut file = AtomicFile::create(&path)?;
+        let report = drift::encode::encode(&plan, job, &mut |bytes| file.put(bytes))?;
+        file.commit()?;
+        Ok((json(&report)?, None))
+    })
+}
+
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct AuditOptions {
+    files: Vec<PathBuf>,
+    dialect: String,
+    blocks: BlockOptions,
+    model: Option<PathBuf>,
+    tokenizer: Option<TokenizerOption>,
+    placeholder: String,
+    references: Vec<PathBuf>,
+    max_atoms: Option<usize>,
+}
+
+/// Verdicts on generated text.
+#[pyfunction]
+pub(crate) fn audit(py: Python<'_>, options: AuditOptions, progress: Option<Py<PyAny>>) -> PyResult<String> {
+    work::run(py, progress, |job| {
+        let request = AuditRequest {
+            files: options.files,
+            zeros: zeros_or_auto(&options.dialect)?,
+            blocks: options.blocks.asked()?,
+            model: options.model,
+            tokenizer: options.tokenizer.as_ref().map(|tokenizer| tokenizer.load(job)).transpose()?,
+            tokenizer_path: options.tokenizer.as_ref().and_then(TokenizerOption::path).cloned(),
+            placeholder: options.placeholder,
+            references: options.references,
+            max_atoms: AtomLimit(options.max_atoms.unwrap_or(MAX_HEAVY_ATOMS)),
+        };
+        json(&drift::audit(&request.plan()?, job)?)
+    })
+}
+
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct TokenizerOptions {
+    base: Option<TokenizerOption>,
+    tokens_per_block: Option<usize>,
+    budget: Option<u64>,
+    merges: Option<u64>,
+    vocab_size: Option<usize>,
+    compare: bool,
+    kind: String,
+    range: u32,
+    dialect: String,
+    fewest_decimals: Option<usize>,
+    corpus: Vec<PathBuf>,
+    reading: ReadingOptions,
+    model: Option<PathBuf>,
+    seed: u64,
+    output: PathBuf,
+}
+
+impl TokenizerOptions {
+    /// The one goal that was given.
+    fn goal(&self) -> Result<Goal> {
+        let goals = [
+            self.tokens_per_block.map(|tokens| Goal::Aim(Aim::TokensPerBlock(tokens))),
+            self.budget.map(|tokens| Goal::Aim(Aim::Budget(tokens))),
+            self.merges.map(Goal::Merges),
+            self.vocab_size.map(Goal::VocabSize),
+        ];
+        let given: Vec<Goal> = goals.into_iter().flatten().collect();
+        match given.as_slice() {
+            [Goal::VocabSize(_)] if self.base.is_some() => {
+                let problem = "learns from nothing, and cannot be used with a base";
+                Err(Error::parameter(Parameter::VocabSize, problem, "leave one of them out"))
+            }
+            [goal] => Ok(*goal),
+            _ => {
+                let problem = format!("{} goals are given, not one", given.len());
+                let names = "give one of tokens_per_block, budget, merges and vocab_size";
+                Err(Error::input("train_tokenizer", problem, names))
+            }
+        }
+    }
+
+    fn request(&self) -> Result<TokenizerRequest> {
+        let kinds = [("fused", SchemeKind::Fused), ("separate", SchemeKind::Separate)];
+        let request = TokenizerRequest {
+            goal: self.goal()?,
+            kind: choice("kind", &self.kind, &kinds)?,
+            range: Range::new(self.range)?,
+            zeros: zeros(&self.dialect)?,
+            reading: self.reading.reading()?,
+            fewest_decimals: self.fewest_decimals,
+            compare: self.compare,
+            seed: self.seed,
+        };
+        request.check()?;
+        Ok(request)
+    }
+
+    fn make(self, job: &Job) -> Result<String> {
+        let request = self.request()?;
+        let beside =
+            [("base", self.base.as_ref().and_then(TokenizerOption::path)), ("model", self.model.as_ref())];
+        refuse_over(&self.output, &beside.map(|(what, path)| (what, path.map(PathBuf::as_path))))?;
+        Outputs::new().folder(OUTPUT, Some(&self.output), &TOKENIZER_FILES)?.apart_from(&self.corpus)?;
+        let mut base = self.base.map(|base| base.base(job)).transpose()?;
+        if let (Some(base), Some(model)) = (&mut base, &self.model) {
+            base.beside = std::mem::take(&mut base.beside).with_model(model, &base.tokenizer)?;
+        }
+        let corpus = files_or_embedded(&self.corpus, request.reading, self.reading.smiles(job)?);
+        let made = request.make(base, &*corpus, job)?;
+        job.check()?;
+        write_tokenizer(&self.output, &made)?;
+        json(&made.trained.report)
+    }
+}
+
+/// A tokenizer that takes few tokens for a block, in a folder.
+#[pyfunction]
+pub(crate) fn train_tokenizer(
+    py: Python<'_>,
+    options: TokenizerOptions,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    work::run(py, progress, |job| options.make(job))
+}
+
+/// The tokens of texts, and the drift of their blocks.
+#[pyfunction]
+pub(crate) fn inspect(
+    py: Python<'_>,
+    texts: Vec<String>,
+    tokenizer: TokenizerOption,
+    placeholder: &str,
+) -> PyResult<String> {
+    work::run(py, None, |job| {
+        Inspector::check(placeholder)?;
+        let inspector = Inspector::new(tokenizer.load(job)?, placeholder)?;
+        let mut reports = Vec::with_capacity(texts.len());
+        for text in texts {
+            job.check()?;
+            reports.push(inspector.inspect(text)?);
+        }
+        json(&reports)
+    })
+}

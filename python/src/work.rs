@@ -1,0 +1,112 @@
+//! Long work for Python: in a thread of its own, without the interpreter's lock, while the calling thread looks for signals
+//! and hands on progress.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use drift::job::{Job, Observer, Unit};
+use pyo3::prelude::*;
+
+use crate::errors::raised;
+
+/// How long the calling thread sleeps between two looks for signals.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Does `work` and gives what it gives. A signal whose handler raises, as that of Ctrl-C does, cancels the job, and so does a
+/// `progress` that raises; the exception is that one, once the job has cleaned up.
+pub(crate) fn run<T: Send>(
+    py: Python<'_>,
+    progress: Option<Py<PyAny>>,
+    work: impl FnOnce(&Job) -> drift::Result<T> + Send,
+) -> PyResult<T> {
+    let cancelled = Arc::new(AtomicBool::new(false));
+    let seen = Arc::new(Seen::default());
+    let job = Job::new(seen.clone(), cancelled.clone());
+    let (done, caller) = (AtomicBool::new(false), thread::current());
+    let mut raised_here = None;
+    let outcome = thread::scope(|scope| {
+        let worker = scope.spawn(|| {
+            let _wake = Wake { done: &done, caller };
+            work(&job)
+        });
+        while !done.load(Ordering::Acquire) {
+            py.detach(|| thread::park_timeout(PATIENCE));
+            if raised_here.is_none()
+                && let Err(error) = py.check_signals().and_then(|()| seen.tell(py, progress.as_ref()))
+            {
+                cancelled.store(true, Ordering::Relaxed);
+                raised_here = Some(error);
+            }
+        }
+        py.detach(|| worker.join())
+    });
+    let outcome = outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    match raised_here {
+        Some(error) => Err(error),
+        None => outcome.map_err(raised),
+    }
+}
+
+/// Wakes the calling thread when the work is over, however it ends.
+struct Wake<'d> {
+    done: &'d AtomicBool,
+    caller: thread::Thread,
+}
+
+impl Drop for Wake<'_> {
+    fn drop(&mut self) {
+        self.done.store(true, Ordering::Release);
+        self.caller.unpark();
+    }
+}
+
+/// How far the work is.
+#[derive(Clone, PartialEq)]
+struct Phase {
+    name: String,
+    done: u64,
+    total: Option<u64>,
+    unit: Unit,
+}
+
+/// The newest phase, and what Python was told last.
+#[derive(Default)]
+struct Seen(Mutex<(Option<Phase>, Option<Phase>)>);
+
+impl Seen {
+    /// Calls `progress(phase, done, total, unit)` if there is news.
+    fn tell(&self, py: Python<'_>, progress: Option<&Py<PyAny>>) -> PyResult<()> {
+        let Some(progress) = progress else { return Ok(()) };
+        let news = self.0.lock().ok().and_then(|mut seen| {
+            let news = seen.0.clone().filter(|phase| seen.1.as_ref() != Some(phase));
+            seen.1 = seen.0.clone();
+            news
+        });
+        let Some(Phase { name, done, total, unit }) = news else { return Ok(()) };
+        let unit = match unit {
+            Unit::Bytes => "bytes",
+            Unit::Items => "items",
+        };
+        progress.call1(py, (name, done, total, unit)).map(drop)
+    }
+}
+
+impl Observer for Seen {
+    fn begin(&self, phase: &str, total: Option<u64>, unit: Unit) {
+        if let Ok(mut seen) = self.0.lock() {
+            seen.0 = Some(Phase { name: phase.to_owned(), done: 0, total, unit });
+        }
+    }
+
+    fn advance(&self, n: u64) {
+        if let Ok(mut seen) = self.0.lock()
+            && let Some(phase) = &mut seen.0
+        {
+            phase.done += n;
+        }
+    }
+
+    fn end(&self) {}
+}

@@ -1,0 +1,299 @@
+"""The functions that give reports: beside the program, on known figures, on bad input, interrupted."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import moldrift
+import pytest
+
+Drift = Callable[..., "subprocess.CompletedProcess[str]"]
+
+TEXTS = """[C]<0.5170,1.2034,0.0131>[O]<1.2218,0.0415,0.1142>
+[C]<0.0000,0.0000,0.0000>[C]<1.0000,0.0000,0.2500>=[O]<2.0000,0.0000,0.5000>
+[N]<1.0441,-0.1274,0.3005>#[C]<0.0127,2.1406,1.7711>
+"""
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    """Three conformers as text."""
+    path = tmp_path / "corpus.txt"
+    path.write_text(TEXTS)
+    return path
+
+
+@pytest.fixture(scope="module")
+def conformers(repository: Path) -> Path:
+    """Conformers of RDKit in an archive."""
+    return repository / "tests/fixtures/rdkit_folder.tar.gz"
+
+
+def same(report: dict[str, Any], printed: str) -> None:
+    """The report is what the program printed, but for the revision of the build."""
+    expected = json.loads(printed)
+    report = json.loads(json.dumps(report))
+    for one in (report, expected):
+        one.get("provenance", {}).pop("revision", None)
+    assert report == expected
+
+
+def same_folders(one: Path, other: Path) -> None:
+    """Two folders hold the same files, but for the revision of the build."""
+    assert sorted(os.listdir(one)) == sorted(os.listdir(other))
+    for path in one.iterdir():
+        there = other / path.name
+        if path.suffix == ".json" and path.name != "tokenizer.json":
+            same(json.loads(path.read_text()), there.read_text())
+        elif path.suffix == ".json":
+            assert path.read_bytes() == there.read_bytes(), path.name
+        else:
+            # Cards and pages hold the revision in a line.
+            lines, expected = (file.read_text().splitlines() for file in (path, there))
+            assert len(lines) == len(expected) > 5, path.name
+
+
+# Beside the program.
+
+
+def test_fit_is_the_programs(drift: Drift, corpus: Path, tmp_path: Path) -> None:
+    candidate, mine, theirs = "1.5,-2.25,3.125", tmp_path / "mine", tmp_path / "theirs"
+    report = moldrift.fit(corpus, "qwen-like", candidates=[candidate], weights=(1, 2, 3), output=mine)
+    arguments = ["--corpus", corpus, "--tokenizer", "qwen-like", "--candidate", candidate]
+    ran = drift("fit", *arguments, "--weights", 1, 2, 3, "-o", theirs, "--json")
+    same(report, ran.stdout)
+    same_folders(mine, theirs)
+    assert [candidate in row.values() for row in report.rows("results", "candidates")].count(True) == 1
+
+
+def test_mine_is_the_programs(drift: Drift, conformers: Path, tmp_path: Path) -> None:
+    mine, theirs = tmp_path / "mine.h5", tmp_path / "theirs.h5"
+    report = moldrift.mine(conformers, output=mine, frame="principal")
+    same(report, drift("mine", conformers, "--frame", "principal", "-o", theirs, "--json").stdout)
+    assert 0 < mine.stat().st_size == theirs.stat().st_size
+    # The store is a corpus again.
+    assert moldrift.mine([mine]).conformers == report.conformers == 6
+
+
+def test_encode_is_the_programs(drift: Drift, conformers: Path, tmp_path: Path) -> None:
+    mine, theirs = tmp_path / "mine.jsonl", tmp_path / "theirs.jsonl"
+    report = moldrift.encode(conformers, mine)
+    same(report, drift("encode", conformers, "-o", theirs, "--json").stdout)
+    assert mine.read_bytes() == theirs.read_bytes()
+    in_memory = moldrift.encode(conformers)
+    assert in_memory.records == [json.loads(line) for line in mine.read_text().splitlines()]
+
+
+def test_audit_is_the_programs(drift: Drift, tmp_path: Path) -> None:
+    records = [
+        {"smiles": "CO", "text": "[CONFORMER][C]<0.5170,1.2034,0.0131>[O]<1.2218,0.0415,0.1142>[/CONFORMER]"},
+        {"smiles": "CO", "text": "[CONFORMER][C]<0.5170,1.2,0.0131>[O]<1.22,x,0.1142>[/CONFORMER]"},
+        {"smiles": "CO", "text": "nothing"},
+    ]
+    path = tmp_path / "records.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    report = moldrift.audit(path, tokenizer="qwen-like")
+    same(report, drift("audit", path, "--tokenizer", "qwen-like", "--json").stdout)
+    assert (report.total["samples"], report.total["passed"], report.total["no_eos"]) == (3, 1, 1)
+    same(moldrift.audit(records, tokenizer="qwen-like"), json.dumps(report))
+
+
+def test_train_tokenizer_is_the_programs(drift: Drift, corpus: Path, tmp_path: Path) -> None:
+    mine, theirs = tmp_path / "mine", tmp_path / "theirs"
+    report = moldrift.train_tokenizer(vocab_size=270, range=1, corpus=corpus, output=mine)
+    arguments = ["--vocab-size", 270, "--range", 1, "--corpus", corpus, "-o", theirs, "--json"]
+    same(report, drift("train-tokenizer", *arguments).stdout)
+    same_folders(mine, theirs)
+    assert moldrift.inspect(TEXTS.splitlines()[0], mine).count > 0
+
+
+def test_inspect_is_the_programs(drift: Drift) -> None:
+    texts = TEXTS.splitlines()
+    reports = moldrift.inspect(texts, "llama-like", placeholder="-0.0000,0.0000,0.0000")
+    arguments = ["--tokenizer", "llama-like", "--placeholder=-0.0000,0.0000,0.0000", "--json"]
+    assert json.loads(json.dumps(reports)) == json.loads(drift("inspect", *arguments, *texts).stdout)
+
+
+# Known figures.
+
+
+def test_the_built_in_corpus_has_its_placeholder() -> None:
+    phases: list[tuple[str, int, int | None, str]] = []
+    report = moldrift.fit(classes=False, progress=lambda *news: phases.append(news))
+    chosen = {(one["tokenizer"], one["dialect"]): one["placeholder"] for one in report.results}
+    assert report.corpus["blocks"] == 144_060
+    assert chosen["qwen-like", "fixed"] == "0.0000,0.0000,0.0000"
+    rows = report.rows("results", "candidates")
+    truncated = {
+        (row["tokenizer"], row["dialect"], row["placeholder"]): row["truncated_blocks"] for row in rows
+    }
+    assert truncated["qwen-like", "fixed", "0.000,0.000,0.000"] == 1.0
+    assert round(truncated["qwen-like", "fixed", "0.0000,0.0000,0.0000"], 3) == 0.501
+    assert {"reading", "replaying"} <= {phase for phase, *_ in phases}
+    assert all(total is None or done <= total for _, done, total, _ in phases)
+
+
+def test_an_extension_takes_as_many_tokens_as_it_says(corpus: Path, tmp_path: Path) -> None:
+    output = tmp_path / "extended"
+    report = moldrift.train_tokenizer(
+        "qwen-like", tokens_per_block=12, range=1, corpus=corpus, output=output, kind="separate"
+    )
+    assert (report.tokens_per_block, report.drift) == (12, 0)
+    report = moldrift.inspect("<0.1234,-0.5000,0.9999>", output)
+    assert report.count == 12
+
+
+def test_tokenizers_in_memory_are_those_of_files(repository: Path) -> None:
+    tokenizers = pytest.importorskip("tokenizers")
+    folder = repository / "tokenizers/qwen-like"
+    text = TEXTS.splitlines()[0]
+    in_memory = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+    assert moldrift.inspect(text, in_memory) == moldrift.inspect(text, folder)
+    transformers = pytest.importorskip("transformers")
+    fast = transformers.AutoTokenizer.from_pretrained(folder)
+    assert moldrift.inspect(text, fast) == moldrift.inspect(text, folder)
+    report = moldrift.fit([], fast, classes=False, dialect="fixed")
+    assert report.results[0]["tokenizer"] == "qwen-like"
+
+
+def test_rows_are_what_pandas_takes(conformers: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(moldrift.mine(conformers).rows("axes"))
+    assert list(frame["axis"]) == ["x", "y", "z"]
+    assert frame["summary.mean"].dtype == float
+
+
+# Bad input: the one line of drift, as an exception of the package.
+
+
+BAD: list[tuple[str, Callable[[Path], object], str]] = [
+    ("fit, no corpus", lambda folder: moldrift.fit(folder / "none"), "none: no such file or folder"),
+    ("fit, a candidate", lambda _: moldrift.fit(candidates=["a"]), "‘candidate’: `a` is not three numbers"),
+    ("fit, a tolerance", lambda _: moldrift.fit(tolerance=-1), "‘tolerance’: not a length"),
+    ("fit, weights", lambda _: moldrift.fit(weights=(1, float("nan"), 1)), "‘weights’: not three weights"),
+    ("fit, a dialect", lambda _: moldrift.fit(dialect="open"), "dialect: `open` is none of its words"),
+    ("fit, twice", lambda _: moldrift.fit(tokenizer=["qwen-like"] * 2), "two tokenizers are named qwen-like"),
+    ("fit, decimals", lambda _: moldrift.fit(decimals=9), "‘decimals’: numbers have 1 to 6 decimals, not 9"),
+    ("mine, nothing", lambda folder: moldrift.mine(folder / "empty"), "the folder holds no file to read"),
+    (
+        "mine, a frame",
+        lambda folder: moldrift.mine(folder, frame="mine"),
+        "frame: `mine` is none of its words",
+    ),
+    ("encode, nothing", lambda folder: moldrift.encode(folder / "empty"), "the folder holds no file to read"),
+    (
+        "encode, its input",
+        lambda folder: moldrift.encode(folder / "corpus.txt", folder / "corpus.txt"),
+        "overwrite",
+    ),
+    (
+        "encode, no folder",
+        lambda folder: moldrift.encode(folder / "corpus.txt", folder / "a/b"),
+        "there is no folder",
+    ),
+    ("audit, no file", lambda folder: moldrift.audit(folder / "none"), "none: No such file or directory"),
+    ("audit, a model", lambda folder: moldrift.audit([], model=folder / "none"), "is no folder"),
+    ("audit, a placeholder", lambda _: moldrift.audit([], placeholder="0,0"), "‘placeholder’:"),
+    (
+        "a goal",
+        lambda folder: moldrift.train_tokenizer("qwen-like", output=folder / "a"),
+        "0 goals are given",
+    ),
+    (
+        "two",
+        lambda f: moldrift.train_tokenizer(merges=1, budget=1, output=f / "a"),
+        "2 goals are given, not one",
+    ),
+    (
+        "a base",
+        lambda folder: moldrift.train_tokenizer(budget=100, output=folder / "a"),
+        "‘base’: is missing",
+    ),
+    ("range", lambda f: moldrift.train_tokenizer("qwen-like", budget=9, range=0, output=f / "a"), "‘range’:"),
+    ("inspect, brackets", lambda _: moldrift.inspect("", placeholder="<0>"), "`<0>` holds a bracket"),
+    (
+        "inspect, a tokenizer",
+        lambda folder: moldrift.inspect("", folder / "empty"),
+        "holds no tokenizer.json",
+    ),
+]
+
+
+@pytest.mark.parametrize(("act", "words"), [bad[1:] for bad in BAD], ids=[bad[0] for bad in BAD])
+def test_bad_input_is_one_line(
+    act: Callable[[Path], object], words: str, corpus: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "empty").mkdir()
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(moldrift.DriftError) as raised:
+        act(corpus.parent)
+    message = str(raised.value)
+    assert words in message
+    assert "\n" not in message
+    assert sorted(tmp_path.rglob("*")) == before
+    assert corpus.read_text() == TEXTS
+
+
+def test_what_is_no_tokenizer_is_refused() -> None:
+    with pytest.raises(moldrift.TokenizerRefused, match=r"object: has no tokenizer\.json"):
+        moldrift.inspect("", object())  # type: ignore[call-overload]
+
+
+def test_a_field_that_is_not_there_is_named() -> None:
+    with pytest.raises(AttributeError, match="this report has no runs; it has text, count"):
+        _ = moldrift.inspect("C").runs
+
+
+def test_what_progress_raises_ends_the_work(repository: Path, tmp_path: Path) -> None:
+    class Enough(Exception):
+        pass
+
+    def raises(*_: object) -> None:
+        raise Enough
+
+    with pytest.raises(Enough):
+        moldrift.mine(
+            [repository / "corpora/training.jsonl.gz"] * 20, output=tmp_path / "a.h5", progress=raises
+        )
+    assert os.listdir(tmp_path) == []
+
+
+# Interrupted.
+
+
+INTERRUPTED = """
+import sys, moldrift
+def tell(phase, done, total, unit):
+    print(phase, flush=True)
+corpus, output = [sys.argv[2]] * 200, sys.argv[3]
+try:
+    if sys.argv[1] == "fit":
+        moldrift.fit(corpus, "qwen-like", output=output, progress=tell)
+    else:
+        getattr(moldrift, sys.argv[1])(corpus, output=output, progress=tell)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+@pytest.mark.parametrize("verb", ["fit", "mine", "encode"])
+@pytest.mark.skipif(os.name != "posix", reason="signals as POSIX has them")
+def test_ctrl_c_leaves_nothing_behind(verb: str, repository: Path, tmp_path: Path) -> None:
+    corpus = repository / "corpora/training.jsonl.gz"
+    words = [sys.executable, "-c", INTERRUPTED, verb, str(corpus), str(tmp_path / "output")]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        rest = process.stdout.read()
+    assert first.strip() == "reading"
+    assert rest.strip().splitlines()[-1] == "interrupted"
+    assert process.returncode == 0
+    assert os.listdir(tmp_path) == []

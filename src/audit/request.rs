@@ -1,0 +1,66 @@
+//! What a user asks to have judged, and the plan that comes of it.
+
+use std::path::PathBuf;
+
+use super::run::AuditPlan;
+use crate::checkpoint::ModelFolder;
+use crate::error::{Error, Parameter, Result};
+use crate::text::smiles::AtomLimit;
+use crate::text::{AskedDialect, Dialect, Precision, Reading, TrailingZeros, parse_block};
+use crate::tokenizer::Tokenizer;
+
+/// What a user asks to have judged.
+pub struct AuditRequest {
+    /// Files of generated text.
+    pub files: Vec<PathBuf>,
+    /// How numbers should be written, where that is not to be told.
+    pub zeros: Option<TrailingZeros>,
+    /// Decimals and separator, where they are not the usual ones.
+    pub blocks: AskedDialect,
+    /// The folder of the model that wrote the texts, whose recipe says the dialect.
+    pub model: Option<PathBuf>,
+    /// For drift.
+    pub tokenizer: Option<Tokenizer>,
+    /// Where the tokenizer lies, whose folder may hold a recipe too.
+    pub tokenizer_path: Option<PathBuf>,
+    /// What drift is counted against, without brackets, with commas.
+    pub placeholder: String,
+    /// Reference conformers.
+    pub references: Vec<PathBuf>,
+    /// The largest molecule that is compared.
+    pub max_atoms: AtomLimit,
+}
+
+impl AuditRequest {
+    /// The plan.
+    ///
+    /// # Errors
+    /// If the model is no folder, or the placeholder is not the inside of a block.
+    pub fn plan(self) -> Result<AuditPlan> {
+        if let Some(folder) = self.model.as_ref().filter(|folder| !folder.is_dir()) {
+            let remedy = format!("give the folder of a model, or leave {} out", Parameter::Model);
+            return Err(Error::input(folder.display(), "is no folder", remedy));
+        }
+        let folders = [&self.model, &self.tokenizer_path];
+        let said = |folder: &PathBuf| ModelFolder::new(folder).recipe("/recipe/dialect");
+        let recipe: Option<Dialect> = folders.into_iter().flatten().find_map(said);
+        let asked = AskedDialect { zeros: None, ..self.blocks };
+        let like = asked.over(recipe.unwrap_or(Dialect::FIXED));
+        let placeholder = like.separator().put_into(&self.placeholder);
+        let reading = Reading { precision: like.precision().max(Precision::FOUR), ..Reading::of(like) };
+        parse_block(placeholder.as_bytes(), reading).map_err(|problem| {
+            let remedy = "give three numbers, for example 0.0000,0.0000,0.0000";
+            Error::parameter(Parameter::Placeholder, problem, remedy)
+        })?;
+        Ok(AuditPlan {
+            files: self.files,
+            dialect: self.zeros.map(|zeros| like.with_zeros(zeros)),
+            recipe: recipe.map(|recipe| asked.over(recipe)),
+            like,
+            tokenizer: self.tokenizer,
+            placeholder,
+            references: self.references,
+            max_atoms: self.max_atoms,
+        })
+    }
+}

@@ -1,0 +1,127 @@
+//! `drift export-grammar`: the automaton of each molecule, for the structured-output engines of vLLM and SGLang.
+
+use std::path::PathBuf;
+
+use super::output::{Aside, Output};
+use super::values::{BlockArgs, DialectOrAuto, is_stdout, not_stdout};
+use crate::checkpoint::ModelFolder;
+use crate::constraint::grammar::{ExportPlan, ExportReport, ExportSource, GrammarFormat, export};
+use crate::error::Error;
+use crate::io::{AtomicFile, Outputs};
+use crate::job::Job;
+use crate::report::format::{counted, thousands};
+use crate::text::Dialect;
+use crate::tokenizer::{Tokenizer, end_beside};
+
+/// The command line of `drift export-grammar`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The molecule, if there is one alone
+    #[arg(required_unless_present = "smiles", conflicts_with = "smiles", value_name = "SMILES")]
+    molecule: Option<String>,
+    /// The molecules: one SMILES a line, and anything after a space; also gzipped
+    #[arg(long, value_name = "FILE")]
+    smiles: Option<PathBuf>,
+    /// The model's tokenizer: a tokenizer.json, plain or gzipped, a model folder, or an embedded name
+    #[arg(long, value_name = "TOKENIZER", default_value = "qwen-like")]
+    tokenizer: PathBuf,
+    /// How numbers are written; `auto` takes it from the model's recipe.json, else fixed
+    #[arg(long, value_enum, default_value = "auto")]
+    dialect: DialectOrAuto,
+    #[command(flatten)]
+    blocks: BlockArgs,
+    /// How grammars are spelled
+    #[arg(long, value_enum, default_value = "lark")]
+    format: FormatArg,
+    /// The file to write, JSON Lines: {smiles, skeleton, grammar}; `-` for stdout
+    #[arg(short, long, value_name = "FILE.jsonl", default_value = "-")]
+    output: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum FormatArg {
+    /// For llguidance, which vLLM and SGLang know as `guidance` and `llguidance`
+    Lark,
+    /// For XGrammar
+    Ebnf,
+    /// The tables themselves, for samplers of one's own
+    Json,
+}
+
+impl From<FormatArg> for GrammarFormat {
+    fn from(format: FormatArg) -> Self {
+        match format {
+            FormatArg::Lark => GrammarFormat::Lark,
+            FormatArg::Ebnf => GrammarFormat::Ebnf,
+            FormatArg::Json => GrammarFormat::Json,
+        }
+    }
+}
+
+/// Reads, writes, tells.
+pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
+    let to_stdout = is_stdout(&args.output);
+    if output.json && to_stdout {
+        let problem = "stdout is for --json already";
+        return Err(Error::input("-o -", problem, "give the grammars a file").into());
+    }
+    let outputs = Outputs::new().file("-o", not_stdout(Some(&args.output)))?;
+    let mut inputs = vec![args.tokenizer.clone()];
+    inputs.extend(args.smiles.clone());
+    outputs.apart_from(&inputs)?;
+    let path = args.output.clone();
+    let plan = plan(args, job, output)?;
+    let report = if to_stdout {
+        let mut aside = Aside::new()?;
+        let report = export(&plan, job, &mut |bytes| aside.put(bytes))?;
+        aside.show(output)?;
+        report
+    } else {
+        let mut file = AtomicFile::create(&path)?;
+        let report = export(&plan, job, &mut |bytes| file.put(bytes))?;
+        file.commit()?;
+        report
+    };
+    if output.json {
+        return output.document(&report);
+    }
+    tell(&report, output);
+    Ok(())
+}
+
+fn plan(args: Args, job: &Job, output: &Output) -> Result<ExportPlan, Error> {
+    let (tokenizer, _) = Tokenizer::load_for(&args.tokenizer, job)?;
+    let recipe: Option<Dialect> = match Tokenizer::embedded_by_name(&args.tokenizer) {
+        Some(_) => None,
+        None => ModelFolder::around(&args.tokenizer).recipe("/recipe/dialect"),
+    };
+    if args.dialect.asked().is_none() && recipe.is_none() {
+        output.note(
+            "note: nothing says how the model writes numbers: fixed is taken; else give --dialect stripped",
+        );
+    }
+    let eos = end_beside(&args.tokenizer, &tokenizer)?;
+    Ok(ExportPlan {
+        tokenizer: tokenizer.into(),
+        dialect: args.blocks.asked(args.dialect.asked()).over(recipe.unwrap_or(Dialect::FIXED)),
+        eos,
+        source: match (args.smiles, args.molecule) {
+            (Some(file), _) => ExportSource::File(file),
+            (None, molecule) => ExportSource::Smiles(molecule.unwrap_or_default()),
+        },
+        format: args.format.into(),
+    })
+}
+
+/// How many grammars were written, and which molecules have none.
+fn tell(report: &ExportReport, output: &Output) {
+    super::skipped::tell(report.skipped, &report.skipped_records, output);
+    let [least, most] = report.line_bytes.map(thousands);
+    output.note(&format!(
+        "{} as {}, {least} to {most} bytes each, {} skipped; dialect {}",
+        counted(report.molecules, "grammar"),
+        report.format,
+        thousands(report.skipped),
+        report.dialect.name()
+    ));
+}

@@ -1,0 +1,78 @@
+//! The automaton as a grammar in token ids, for the structured-output engines of vLLM and SGLang.
+//!
+//! A grammar of *text* does not do: an engine that follows text lets a model write legal texts in tokens that the tokenizer
+//! would never make of them. llguidance (Lark, `<[15,16]>`) and XGrammar (EBNF, `Token(15,16)`) take token ids, so a grammar
+//! can allow what the automaton allows, state for state.
+//!
+//! - `rules` turns a [`Table`](super::automaton::Table) into rules: one for each state of the block, shared by all blocks, and
+//!   one for each distinct text between blocks.
+//! - `write` spells them; [`export`](export()) is the way from SMILES to lines.
+
+mod export;
+mod rules;
+mod write;
+
+use serde::{Deserialize, Serialize};
+
+pub use export::{ExportPlan, ExportReport, ExportSource, GrammarLine, Spelled, export};
+
+use super::automaton::Follow;
+use crate::error::{Error, Result};
+
+/// How a grammar is spelled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GrammarFormat {
+    /// The Lark of llguidance.
+    Lark,
+    /// The EBNF of XGrammar.
+    Ebnf,
+    /// The tables themselves.
+    Json,
+}
+
+impl GrammarFormat {
+    /// All of them.
+    pub const ALL: [GrammarFormat; 3] = [GrammarFormat::Lark, GrammarFormat::Ebnf, GrammarFormat::Json];
+
+    /// As it is written on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            GrammarFormat::Lark => "lark",
+            GrammarFormat::Ebnf => "ebnf",
+            GrammarFormat::Json => "json",
+        }
+    }
+}
+
+impl std::fmt::Display for GrammarFormat {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl std::str::FromStr for GrammarFormat {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        GrammarFormat::ALL
+            .into_iter()
+            .find(|format| format.name() == name)
+            .ok_or_else(|| Error::input("format", format!("there is no `{name}`"), "give lark, ebnf or json"))
+    }
+}
+
+/// The grammar of one molecule: text of the format, for [`GrammarFormat::Json`] the [`Table`](super::automaton::Table) as JSON.
+///
+/// # Errors
+/// If the automaton is so large that it has no grammar.
+pub fn grammar(follow: &Follow, format: GrammarFormat) -> Result<String> {
+    let table = follow.table();
+    match format {
+        GrammarFormat::Lark => Ok(write::lark(&rules::rules(&table))),
+        GrammarFormat::Ebnf => Ok(write::ebnf(&rules::rules(&table))),
+        GrammarFormat::Json => {
+            serde_json::to_string(&table).map_err(|e| Error::internal("the automaton's table", e))
+        }
+    }
+}

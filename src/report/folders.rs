@@ -1,0 +1,113 @@
+//! The folders that results are written into: reports as JSON, with their pages beside them. All files of a folder appear, or
+//! none.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::card::model_card;
+use super::design_page::design_page;
+use super::fit_page::fit_page;
+use super::learned_view::learned_card;
+use crate::design::{MadeTokenizer, TokenizerReport};
+use crate::error::{Error, Result};
+use crate::io::OutputSet;
+use crate::placeholder::FitReport;
+
+const TOKENIZER: &str = "tokenizer.json";
+const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
+const NEW_TOKENS: &str = "new_tokens.json";
+const REPORT: &str = "report.json";
+const CARD: &str = "MODEL_CARD.md";
+const ROWS: &str = "embedding_rows.safetensors";
+const PAGE: &str = "report.html";
+
+/// Every file that the folder of a tokenizer may get, but for what is handed on from the folder of its base.
+pub const TOKENIZER_FILES: [&str; 7] = [TOKENIZER, NEW_TOKENS, REPORT, CARD, ROWS, PAGE, TOKENIZER_CONFIG];
+
+/// Refuses a folder in which a tokenizer would lie over its base, or over the model that rows are made from.
+///
+/// # Errors
+/// If `folder` holds one of `beside`: files or folders, each with the name of what it is.
+pub fn refuse_over(folder: &Path, beside: &[(&str, Option<&Path>)]) -> Result<()> {
+    for (what, path) in beside.iter().filter_map(|(what, path)| Some((what, (*path)?))) {
+        let around = if path.is_dir() { Some(path) } else { path.parent() };
+        if around
+            .is_some_and(|around| around.is_dir() && around.canonicalize().ok() == folder.canonicalize().ok())
+        {
+            let problem = format!("is the folder of the {what}, which would be overwritten");
+            return Err(Error::input(folder.display(), problem, "give another folder"));
+        }
+    }
+    Ok(())
+}
+
+/// Writes the folder of a tokenizer; `tokenizer.json` last, so that it stands for the whole.
+///
+/// # Errors
+/// If the system refuses; then there is nothing new.
+pub fn write_tokenizer(folder: &Path, made: &MadeTokenizer) -> Result<()> {
+    let mut files = OutputSet::new();
+    files.folder(folder)?;
+    let mut write = |name: &str, bytes: &[u8]| files.put(&folder.join(name), bytes);
+    for (name, bytes) in made.beside.kept() {
+        write(name, bytes)?;
+    }
+    let (card, page) = match &made.trained.report {
+        TokenizerReport::Designed(report) => (model_card(report), Some(design_page(report).render())),
+        TokenizerReport::Learned(report) => (learned_card(report), None),
+    };
+    let rows = made.rows.as_ref().map(|rows| &*rows.safetensors);
+    let optional = [(ROWS, rows), (PAGE, page.as_ref().map(String::as_bytes))];
+    for (name, bytes) in optional.iter().filter_map(|(name, bytes)| Some((name, (*bytes)?))) {
+        write(name, bytes)?;
+    }
+    write(NEW_TOKENS, &json(&made.trained.new_tokens)?)?;
+    write(REPORT, &json(&made.trained.report)?)?;
+    write(CARD, card.as_bytes())?;
+    write(TOKENIZER_CONFIG, &json(&made.beside.tokenizer_config())?)?;
+    write(TOKENIZER, &made.trained.tokenizer_json)?;
+    // What another run left does not belong to this tokenizer.
+    optional
+        .iter()
+        .filter(|(_, bytes)| bytes.is_none())
+        .for_each(|(name, _)| files.remove(&folder.join(name)));
+    files.commit()
+}
+
+/// The page of all tokenizers.
+const FIT_PAGE: &str = "fit.html";
+
+/// The files of a fit for these tokenizers.
+pub fn fit_files<'t>(tokenizers: impl Iterator<Item = &'t str>) -> Vec<String> {
+    tokenizers.map(fit_file).chain([FIT_PAGE.to_owned()]).collect()
+}
+
+/// The file of a tokenizer's results.
+fn fit_file(tokenizer: &str) -> String {
+    format!("{tokenizer}.json")
+}
+
+/// One JSON file per tokenizer and one page of all.
+///
+/// # Errors
+/// If the system refuses; then there is nothing new.
+pub fn write_fit(folder: &Path, report: &FitReport) -> Result<()> {
+    let mut files = OutputSet::new();
+    files.folder(folder)?;
+    let names: BTreeSet<&str> = report.results.iter().map(|result| result.tokenizer.as_str()).collect();
+    for name in names {
+        let mut part = report.clone();
+        part.results.retain(|result| result.tokenizer == name);
+        files.put(&folder.join(fit_file(name)), &json(&part)?)?;
+    }
+    files.put(&folder.join(FIT_PAGE), fit_page(report).render().as_bytes())?;
+    files.commit()
+}
+
+/// A file of JSON.
+fn json(report: &impl Serialize) -> Result<Vec<u8>> {
+    let text = serde_json::to_string_pretty(report).map_err(|e| Error::internal("the report", e))?;
+    Ok((text + "\n").into_bytes())
+}

@@ -1,0 +1,303 @@
+//! `drift export-grammar`: what it writes allows in every state what the automaton allows, by readers that share no code with it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use drift::constraint::automaton::AutomatonProcessor;
+use drift::constraint::grammar::{GrammarFormat, grammar};
+use drift::constraint::{Constraint, Mask};
+use drift::text::Dialect;
+use drift::tokenizer::Tokenizer;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+use serde_json::Value;
+
+use crate::automaton::{EOS, SKELETONS, shared_tokenizers, tokenizers};
+use crate::counting::whole;
+use crate::encode::rows;
+use crate::support::{Folder, Ran, drift};
+
+/// A reader of an exported grammar: where a text stands, what may come next.
+trait Reader {
+    /// Sorted ids; nothing once the text is over.
+    fn legal(&self) -> BTreeSet<u32>;
+    fn take(&mut self, id: u32);
+}
+
+/// The tables, read as their documentation says.
+struct Tables {
+    document: Value,
+    at: usize,
+    place: i64,
+}
+
+impl Tables {
+    fn new(json: &str) -> Self {
+        let document: Value = serde_json::from_str(json).unwrap();
+        assert_eq!((&document["schema"], &document["eos"]), (&"drift.automaton/1".into(), &EOS.into()));
+        let mut tables = Tables { document, at: 0, place: 0 };
+        tables.place = tables.root(0, 0);
+        tables
+    }
+
+    fn segment(&self, at: usize) -> &Value {
+        let segment = self.document["order"][at].as_u64().unwrap();
+        &self.document["segments"][segment as usize]
+    }
+
+    fn root(&self, at: usize, mode: usize) -> i64 {
+        self.segment(at)["roots"][mode].as_i64().unwrap()
+    }
+
+    /// Ids with the entry and place that they lead to; no place behind the text.
+    fn edges(&self) -> BTreeMap<u32, (usize, Option<i64>)> {
+        let (block, number) = (&self.document["block"], |value: &Value| value.as_i64().unwrap());
+        let states = block["offsets"].as_array().unwrap().len() as i64 - 1;
+        let row = |edges: &Value, row: i64| -> Vec<(u32, i64)> {
+            let range = number(&edges["offsets"][row as usize])..number(&edges["offsets"][row as usize + 1]);
+            range
+                .map(|n| (number(&edges["ids"][n as usize]) as u32, number(&edges["targets"][n as usize])))
+                .collect()
+        };
+        let of_segment = |at: usize, place: i64| {
+            let edges = row(self.segment(at), place - states);
+            edges.into_iter().map(move |(id, to)| (id, (at, if to == -3 { None } else { Some(to) })))
+        };
+        if self.place >= states {
+            return of_segment(self.at, self.place).collect();
+        }
+        let mut edges = BTreeMap::new();
+        for (id, to) in row(block, self.place) {
+            let to = match to {
+                -1 | -2 => (self.at + 1, Some(self.root(self.at + 1, (-1 - to) as usize))),
+                to => (self.at, Some(to)),
+            };
+            assert_eq!(edges.insert(id, to), None);
+        }
+        let exit = number(&block["exits"][self.place as usize]);
+        if exit >= 0 {
+            for (id, to) in of_segment(self.at + 1, self.root(self.at + 1, exit as usize)) {
+                assert_eq!(edges.insert(id, to), None, "{id} is legal twice");
+            }
+        }
+        edges
+    }
+}
+
+impl Reader for Tables {
+    fn legal(&self) -> BTreeSet<u32> {
+        if self.place < 0 { BTreeSet::new() } else { self.edges().into_keys().collect() }
+    }
+
+    fn take(&mut self, id: u32) {
+        let (at, place) = self.edges()[&id];
+        (self.at, self.place) = (at, place.unwrap_or(-1));
+    }
+}
+
+/// A symbol of a grammar: ranges of ids, or a rule by name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Symbol {
+    Tokens(Vec<(u32, u32)>),
+    Rule(Arc<str>),
+}
+
+/// Lark or EBNF, read as rules; every way to have read a text so far is a stack of what is still to come.
+struct Rules {
+    rules: Arc<BTreeMap<Arc<str>, Vec<Vec<Symbol>>>>,
+    stacks: BTreeSet<Vec<Symbol>>,
+}
+
+impl Rules {
+    fn new(text: &str, start: &str, derives: &str, tokens: (&str, &str)) -> Self {
+        let symbol = |word: &str| match word.strip_prefix(tokens.0) {
+            None => Symbol::Rule(word.into()),
+            Some(ids) => {
+                let ids = ids.strip_suffix(tokens.1).unwrap().split(',').map(|ids| {
+                    let (first, last) = ids.split_once('-').unwrap_or((ids, ids));
+                    (first.parse().unwrap(), last.parse().unwrap())
+                });
+                Symbol::Tokens(ids.collect())
+            }
+        };
+        let mut rules: BTreeMap<Arc<str>, Vec<Vec<Symbol>>> = BTreeMap::new();
+        for line in text.lines() {
+            let (name, ways) = line.split_once(derives).unwrap();
+            let ways = ways.split(" | ").map(|way| {
+                way.split(' ').filter(|word| *word != "\"\"").map(symbol).collect::<Vec<Symbol>>()
+            });
+            assert!(rules.insert(name.into(), ways.collect()).is_none(), "{name} twice");
+        }
+        let used: BTreeSet<&Symbol> = rules.values().flatten().flatten().collect();
+        for symbol in used {
+            assert!(!matches!(symbol, Symbol::Rule(name) if !rules.contains_key(name)), "no {symbol:?}");
+        }
+        let mut read = Rules { rules: rules.into(), stacks: BTreeSet::new() };
+        read.stacks = read.expanded(vec![Symbol::Rule(start.into())]);
+        read
+    }
+
+    /// The stacks that a stack stands for, with tokens on top, or empty.
+    fn expanded(&self, stack: Vec<Symbol>) -> BTreeSet<Vec<Symbol>> {
+        let mut done = BTreeSet::new();
+        let mut waiting = vec![stack];
+        while let Some(mut stack) = waiting.pop() {
+            match stack.pop() {
+                Some(Symbol::Rule(name)) => waiting.extend(self.rules[&name].iter().map(|way| {
+                    let mut longer = stack.clone();
+                    longer.extend(way.iter().rev().cloned());
+                    longer
+                })),
+                top => {
+                    stack.extend(top);
+                    done.insert(stack);
+                }
+            }
+        }
+        done
+    }
+}
+
+impl Reader for Rules {
+    fn legal(&self) -> BTreeSet<u32> {
+        let tops = self.stacks.iter().filter_map(|stack| match stack.last() {
+            Some(Symbol::Tokens(ids)) => Some(ids),
+            _ => None,
+        });
+        tops.flatten().flat_map(|(first, last)| *first..=*last).collect()
+    }
+
+    fn take(&mut self, id: u32) {
+        let mut next = BTreeSet::new();
+        for stack in &self.stacks {
+            let Some((Symbol::Tokens(ids), rest)) = stack.split_last() else { continue };
+            if ids.iter().any(|(first, last)| (*first..=*last).contains(&id)) {
+                next.extend(self.expanded(rest.to_vec()));
+            }
+        }
+        self.stacks = next;
+    }
+}
+
+/// Walks a random text of each of `rounds` skeletons, and compares in every state.
+fn compare(tokenizer: &Tokenizer, dialect: Dialect, rounds: u64) -> usize {
+    let processor = AutomatonProcessor::new(Arc::new(tokenizer.clone()), dialect, EOS).unwrap();
+    let masks = (0..rounds).into_par_iter().map(|seed| {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let skeleton = &SKELETONS[random.random_range(0..SKELETONS.len())];
+        // A part of it may be cut in two ways of the same likelihood, as Unigram has them.
+        let Ok(follow) = processor.follow(skeleton) else { return 0 };
+        let text = |format| grammar(&follow, format).unwrap();
+        let (lark, ebnf) = (text(GrammarFormat::Lark), text(GrammarFormat::Ebnf));
+        let mut readers: [Box<dyn Reader>; 3] = [
+            Box::new(Tables::new(&text(GrammarFormat::Json))),
+            Box::new(Rules::new(&lark, "start", ": ", ("<[", "]>"))),
+            Box::new(Rules::new(&ebnf, "root", " ::= ", ("Token(", ")"))),
+        ];
+        let (mut state, mut masks) = (follow.start(), 0);
+        while !follow.is_over(&state, EOS) {
+            let legal: BTreeSet<u32> = match follow.mask(&state) {
+                Mask::Forced(id) => [id].into(),
+                Mask::Only(ids) => ids.iter().copied().collect(),
+                other => panic!("{other:?}"),
+            };
+            let id = *legal.iter().nth(random.random_range(0..legal.len())).unwrap();
+            for reader in &mut readers {
+                assert_eq!(reader.legal(), legal, "{}: {skeleton} in {state:?}", tokenizer.name);
+                reader.take(id);
+            }
+            masks += 1;
+            follow.advance(&mut state, id);
+        }
+        assert!(readers.iter().all(|reader| reader.legal().is_empty()), "{}: {skeleton}", tokenizer.name);
+        masks
+    });
+    masks.sum()
+}
+
+#[test]
+fn tables_and_grammars_allow_what_the_automaton_allows() {
+    let rounds = if whole() { 1_000 } else { 12 };
+    for tokenizer in tokenizers() {
+        for dialect in [Dialect::FIXED, Dialect::STRIPPED] {
+            let Ok(_) = AutomatonProcessor::new(Arc::new(tokenizer.clone()), dialect, EOS) else { continue };
+            let masks = compare(&tokenizer, dialect, rounds);
+            assert!(masks > 20 * rounds as usize);
+            eprintln!("{}, {}: {masks} states compared", tokenizer.name, dialect.name());
+        }
+    }
+}
+
+#[test]
+#[cfg_attr(not(has_shared), ignore = "needs ../shared")]
+fn and_so_for_real_tokenizers() {
+    for tokenizer in shared_tokenizers() {
+        for dialect in [Dialect::FIXED, Dialect::STRIPPED] {
+            compare(&tokenizer, dialect, if whole() { 1_000 } else { 6 });
+        }
+    }
+}
+
+fn exported(more: &[&str]) -> Ran {
+    drift(&[&["export-grammar"], more].concat())
+}
+
+#[test]
+fn one_molecule_on_stdout() {
+    let ran = exported(&["CC=O", "--format", "ebnf", "--dialect", "fixed"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let [row] = &rows(&ran.stdout)[..] else { panic!("one line") };
+    assert_eq!((&row["smiles"], &row["skeleton"]), (&"CC=O".into(), &"[C]<>[C]<>=[O]<>".into()));
+    let text = row["grammar"].as_str().unwrap();
+    assert!(text.starts_with("root ::= s0pp s1pp s2pp s3p\n"), "{text}");
+    assert!(ran.stderr.contains("1 grammar as ebnf"), "{}", ran.stderr);
+    let table = exported(&["CC=O", "--format", "json", "--dialect", "fixed", "-o", "-"]);
+    let row = &rows(&table.stdout)[0];
+    assert_eq!(row["grammar"]["order"], serde_json::json!([0, 1, 2, 3]));
+}
+
+#[test]
+fn block_rules_are_shared() {
+    let line = |smiles: &str| exported(&[smiles, "--dialect", "stripped"]).stdout.len();
+    let (small, large) = (line("CC"), line(&"C".repeat(80)));
+    assert!(large - small < 78 * 20, "{small} and {large} bytes");
+}
+
+#[test]
+fn a_file_of_molecules_in_order_and_bad_lines_are_told() {
+    let folder = Folder::new();
+    folder.file("m.smi", "CCO ethanol\nC(\n# none\nc1ccccc1\n");
+    let arguments = ["export-grammar", "--smiles", "m.smi", "--dialect", "fixed", "-o", "g.jsonl"];
+    let ran = folder.drift(&arguments);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stderr.contains("skipped: m.smi: line 2: "), "{}", ran.stderr);
+    let made = folder.read("g.jsonl");
+    let smiles: Vec<Value> = rows(&made).into_iter().map(|row| row["smiles"].clone()).collect();
+    assert_eq!(smiles, ["CCO", "c1ccccc1"]);
+    let json = folder.drift(&[&arguments[..], &["--json", "--threads", "1"]].concat());
+    let report = json.json();
+    assert_eq!((&report["molecules"], &report["skipped"]), (&2.into(), &1.into()));
+    assert_eq!(folder.read("g.jsonl"), made);
+}
+
+#[test]
+fn bad_input_is_one_line_and_nothing_is_written() {
+    let folder = Folder::new();
+    folder.file("none.smi", "C(\n");
+    folder.file("m.smi", "CCO\n");
+    for (arguments, said) in [
+        (&["C("][..], "give a SMILES, or --smiles and a file of them"),
+        (&["--smiles", "none.smi"], "none.smi: holds no SMILES: line 1"),
+        (&["--smiles", "absent.smi"], "absent.smi: "),
+        (&["CCO", "--tokenizer", "absent"], "absent"),
+        (&["--smiles", "m.smi", "-o", "m.smi"], "is an input, which -o would overwrite"),
+        (&["CCO", "--json", "-o", "-"], "stdout is for --json already"),
+    ] {
+        let ran = folder.drift(&[&["export-grammar"], arguments].concat());
+        assert_eq!((ran.code, ran.stdout.len()), (Some(2), 0), "{}", ran.stderr);
+        let error: Vec<&str> = ran.stderr.lines().filter(|line| !line.starts_with("note")).collect();
+        assert!(error.len() == 1 && error[0].contains(said), "{}", ran.stderr);
+    }
+    assert_eq!(folder.listing().len(), 2);
+}
