@@ -22,7 +22,7 @@ class Tokenizer:
 
     @staticmethod
     def load(path: str | PathLike[str]) -> Tokenizer:
-        """Reads a tokenizer.json, plain or gzipped, the one of a model folder, or one that comes with drift."""
+        """Reads a tokenizer.json, plain or gzipped, the one of a model folder, or one of drift's."""
 
     @staticmethod
     def config_beside(path: str | PathLike[str]) -> str | None:
@@ -99,6 +99,12 @@ class Constraint:
 
     def is_over(self, text: list[int]) -> bool:
         """Whether a text has ended."""
+
+    def grammar(self, format: str) -> str:
+        """The automaton as a grammar in token ids: lark, ebnf or json."""
+
+    def tables(self) -> dict[str, Any]:
+        """The automaton as arrays."""
 
 @final
 class Sampler:

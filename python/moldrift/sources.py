@@ -84,10 +84,9 @@ def _of_path(path: str) -> tuple[_lib.Tokenizer, Path | None, str | None]:
 
 def _of_object(tokenizer: Any) -> tuple[_lib.Tokenizer, Path | None]:
     """The tokenizer that an object of ``tokenizers`` or transformers stands on, and its model's folder."""
-    known = tokenizer_json(tokenizer)
-    path = getattr(tokenizer, "name_or_path", None)
-    folder = Path(path) if isinstance(path, str) and os.path.isdir(path) else None
-    return _lib.Tokenizer.from_json(known.name, known.json), folder
+    name, text, _ = tokenizer_json(tokenizer)
+    path = str(getattr(tokenizer, "name_or_path", ""))
+    return _lib.Tokenizer.from_json(name, text), Path(path) if os.path.isdir(path) else None
 
 
 def _json(folder: Path | None, name: str) -> dict[str, Any]:
