@@ -235,8 +235,8 @@ def audit(
 
     Args:
         texts: files of generated text (3DMolGen's smoke reports, JSON Lines, plain text; each also gzipped),
-            or records in memory: dicts like ``{"smiles": prompt, "text": what was generated}``, and ``"lp"`` to
-            tell groups apart.
+            or records in memory: dicts like ``{"smiles": prompt, "text": what was generated}``, and ``"lp"``
+            to tell groups apart.
         dialect: how numbers should be written; ``auto`` takes it from the model's recipe, the texts, or the
             references.
         model: the folder of the model that wrote the texts, whose recipe says the dialect.

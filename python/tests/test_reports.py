@@ -11,8 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import moldrift
 import pytest
+
+import moldrift
 
 Drift = Callable[..., "subprocess.CompletedProcess[str]"]
 

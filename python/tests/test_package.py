@@ -1,0 +1,109 @@
+"""The package itself: what it exports, stubs, licences, metadata."""
+
+from __future__ import annotations
+
+import ast
+import importlib.metadata
+import inspect
+from pathlib import Path
+
+import pytest
+
+import moldrift
+from moldrift import _lib
+
+PACKAGE = Path(moldrift.__file__).parent
+
+
+def public(names: list[str]) -> set[str]:
+    """Names without an underscore in front."""
+    return {name for name in names if not name.startswith("_")}
+
+
+def test_the_stub_names_what_the_extension_exports() -> None:
+    tree = ast.parse((PACKAGE / "_lib.pyi").read_text(encoding="utf-8"))
+    stubs: dict[str, set[str]] = {}
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            inner = node.body if isinstance(node, ast.ClassDef) else []
+            stubs[node.name] = public([item.name for item in inner if isinstance(item, ast.FunctionDef)])
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            stubs[node.target.id] = set()
+    exported = {name: public(dir(getattr(_lib, name))) for name in public(dir(_lib))}
+    assert stubs.keys() == exported.keys()
+    for name, members in stubs.items():
+        if inspect.isclass(getattr(_lib, name)):
+            assert members == exported[name], name
+
+
+def test_everything_public_says_what_it_is() -> None:
+    silent = [
+        name for name in moldrift.__all__ if name != "__version__" and not getattr(moldrift, name).__doc__
+    ]
+    assert silent == []
+    assert [name for name in public(dir(_lib)) if name != "VERSION" and not getattr(_lib, name).__doc__] == []
+    assert sorted(moldrift.__all__) == moldrift.__all__
+
+
+def test_types_come_along() -> None:
+    assert (PACKAGE / "py.typed").is_file()
+    assert (PACKAGE / "_lib.pyi").is_file()
+
+
+def test_the_version_is_the_crates(repository: Path) -> None:
+    manifest = (repository / "python/Cargo.toml").read_text(encoding="utf-8")
+    assert f'version = "{moldrift.__version__}"' in manifest
+
+
+def test_licences_are_those_of_the_repository(repository: Path) -> None:
+    for name in ("LICENSE-MIT", "LICENSE-APACHE"):
+        assert (repository / "python" / name).read_bytes() == (repository / name).read_bytes()
+
+
+def test_the_installed_package_has_its_metadata() -> None:
+    try:
+        metadata = importlib.metadata.metadata("moldrift")
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip("moldrift is not installed")
+    assert metadata["Version"] == moldrift.__version__
+    assert metadata["License-Expression"] == "MIT OR Apache-2.0"
+    assert metadata.get_all("License-File") == ["LICENSE-MIT", "LICENSE-APACHE"]
+    assert metadata["Requires-Python"] == ">=3.10"
+    assert "# moldrift" in (metadata.get_payload() or metadata["Description"])
+
+
+def test_it_is_imported_without_torch() -> None:
+    """numpy is all that the package needs; what stands on torch is read on first use."""
+    import subprocess
+    import sys
+
+    code = "import sys, moldrift; print({'torch', 'transformers', 'pandas'} & set(sys.modules))"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "set()"
+
+
+def test_wheels_are_checked(tmp_path: Path) -> None:
+    """The check of wheels finds what it is there for."""
+    import zipfile
+
+    import check_wheel as wheel  # beside this file
+
+    path = tmp_path / "moldrift-0.1.0-cp310-abi3-manylinux_2_17_x86_64.whl"
+    files = dict.fromkeys(wheel.FILES, b"")
+
+    def written(**more: bytes) -> Path:
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, data in {**files, **more}.items():
+                archive.writestr(name, data)
+        return path
+
+    wheel.check(written(**{"moldrift/_lib.abi3.so": b"GLIBC_2.17 GLIBC_2.2.5"}))
+    with pytest.raises(AssertionError, match=r"needs glibc \(2, 28\), promises \(2, 17\)"):
+        wheel.check(written(**{"moldrift/_lib.abi3.so": b"GLIBC_2.28"}))
+    with pytest.raises(AssertionError, match="not for every Python"):
+        wheel.check(written(**{"moldrift/_lib.cpython-311.so": b""}))
+    with pytest.raises(AssertionError, match="holds"):
+        wheel.check(written(**{"moldrift/_lib.abi3.so": b"", "moldrift/tests/a.py": b""}))
+    files.pop("moldrift/py.typed")
+    with pytest.raises(AssertionError, match="lacks"):
+        wheel.check(written(**{"moldrift/_lib.abi3.so": b""}))
