@@ -1,20 +1,52 @@
 """Logit processors without drift for models that write 3D molecules as text."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from moldrift._lib import VERSION as __version__
+from moldrift.automaton import Automaton
 from moldrift.errors import DriftError, ForbiddenToken, InvalidSmiles, TokenizerRefused
+from moldrift.positions import PositionTemplates
 from moldrift.reports import Report, audit, encode, fit, inspect, mine, train_tokenizer
+from moldrift.sampling import Sampling
+
+if TYPE_CHECKING:
+    from moldrift.generate import constrained_generate
+    from moldrift.logits_processor import AutomatonLogitsProcessor, PositionLogitsProcessor
 
 __all__ = [
+    "Automaton",
+    "AutomatonLogitsProcessor",
     "DriftError",
     "ForbiddenToken",
     "InvalidSmiles",
+    "PositionLogitsProcessor",
+    "PositionTemplates",
     "Report",
+    "Sampling",
     "TokenizerRefused",
     "__version__",
     "audit",
+    "constrained_generate",
     "encode",
     "fit",
     "inspect",
     "mine",
     "train_tokenizer",
 ]
+
+#: What needs torch, by the module that it stands in: read on first use.
+_WITH_TORCH = {
+    "AutomatonLogitsProcessor": "moldrift.logits_processor",
+    "PositionLogitsProcessor": "moldrift.logits_processor",
+    "constrained_generate": "moldrift.generate",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WITH_TORCH:
+        raise AttributeError(f"module 'moldrift' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_WITH_TORCH[name]), name)

@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _lib {
     #[pymodule_export]
-    use super::processor::{Constraint, Processor};
+    use super::processor::{Constraint, Processor, skeleton_of};
     #[pymodule_export]
     use super::reports::{audit, encode, fit, inspect, mine, train_tokenizer};
     #[pymodule_export]

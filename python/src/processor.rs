@@ -26,7 +26,8 @@ pub(crate) fn dialect_named(name: &str) -> PyResult<Dialect> {
 }
 
 /// The skeleton of a SMILES, spelled as the users' encoder spells it.
-fn skeleton_of(smiles: &str) -> PyResult<String> {
+#[pyfunction]
+pub(crate) fn skeleton_of(smiles: &str) -> PyResult<String> {
     let refuse = |problem: String| {
         let error = Error::input(excerpt(smiles.as_bytes()), problem, "give a SMILES with at least one atom");
         Class::Smiles.of()(error)

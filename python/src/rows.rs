@@ -133,13 +133,13 @@ impl Rows {
 
     /// Takes the tokens that are new since the last step.
     fn follow(&mut self, written: ArrayView2<'_, i64>) -> PyResult<()> {
-        let texts: Vec<Vec<i64>> = match written.is_standard_layout() {
+        // Columns of a longer array: its rows are slices all the same.
+        let copied: Vec<Vec<i64>> = match written.rows().into_iter().all(|row| row.is_standard_layout()) {
             true => Vec::new(),
             false => written.rows().into_iter().map(|row| row.to_vec()).collect(),
         };
-        let text = |row: usize| match texts.get(row) {
+        let text = |row: usize| match copied.get(row) {
             Some(text) => text.as_slice(),
-            // A row of an array in standard layout is a slice.
             None => written.row(row).to_slice().unwrap_or_default(),
         };
         let count = self.rows.len();

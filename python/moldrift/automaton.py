@@ -1,0 +1,116 @@
+"""The automaton: legal texts of a molecule in the tokens that the tokenizer itself would write, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from moldrift import _lib, sources
+from moldrift.sampling import Sampling
+
+if TYPE_CHECKING:
+    from moldrift.logits_processor import AutomatonLogitsProcessor
+
+
+class Automaton:
+    """The grammar of coordinates in tokens, for one tokenizer and dialect; makes what holds a model to a molecule's text.
+
+    Building it takes up to a second; molecules take milliseconds. It may be used from several threads.
+
+    >>> automaton = Automaton("qwen-like")
+    >>> automaton.skeleton("CC=O")
+    '[C]<>[C]<>=[O]<>'
+    >>> start = automaton.allowed_ids("CC=O", [])
+    >>> [automaton.token(one) for one in start]
+    ['[CONFORMER]']
+
+    Args:
+        tokenizer: a ``tokenizer.json`` (also ``.gz``), a model folder, the name of a tokenizer that comes with drift
+            (``qwen-like``, ``llama-like``), a ``tokenizers.Tokenizer`` or a fast transformers tokenizer.
+        dialect: how numbers are written: ``fixed`` (always four decimals), ``stripped`` (trailing zeros removed), also
+            with other decimals, ``fixed-3``, or spaces, ``stripped-spaces``.
+        eos_token_id: what ends a text; of a list the first is written. Without it the model's folder says, then the
+            tokenizer.
+
+    Raises:
+        TokenizerRefused: if the automaton cannot be exact for this tokenizer; the message says why.
+        DriftError: if the tokenizer cannot be read, or there is no such dialect.
+    """
+
+    kind = "automaton"
+
+    def __init__(self, tokenizer: Any, dialect: str = "fixed", *, eos_token_id: int | list[int] | None = None) -> None:
+        self.source = sources.read(tokenizer, eos_token_id)
+        self.dialect = dialect
+        self._processor = _lib.Processor(self.source.tokenizer, self.kind, dialect, self.source.eos)
+
+    @property
+    def eos_token_id(self) -> int:
+        """The id that ends a text."""
+        return self.source.eos
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """States of the grammar of one coordinate, and how many tokens are legal somewhere in it."""
+        return self._processor.size
+
+    def token(self, token_id: int) -> str:
+        """The text of one token."""
+        return self.source.tokenizer.answer_text([token_id])
+
+    def text(self, ids: Sequence[int]) -> str:
+        """The text of an answer's ids, special tokens kept."""
+        return self.source.tokenizer.answer_text(list(ids))
+
+    def constraint(self, smiles: str) -> _lib.Constraint:
+        """What the text of one molecule may be.
+
+        Args:
+            smiles: as it stands in the prompt; its atoms, bonds and rings are copied in their order.
+
+        Raises:
+            InvalidSmiles: if it is none.
+        """
+        return self._processor.constraint(smiles)
+
+    def skeleton(self, smiles: str) -> str:
+        """The text of a molecule with empty blocks, as it was spelled in training.
+
+        Raises:
+            InvalidSmiles: if it is no SMILES.
+        """
+        return _lib.skeleton_of(smiles)
+
+    def allowed_ids(self, smiles: str, prefix_ids: Sequence[int] = ()) -> list[int]:
+        """The ids that may follow an answer that has come so far, sorted. Behind the end it is the end of text.
+
+        Args:
+            smiles: the molecule.
+            prefix_ids: all ids behind the prompt.
+
+        Raises:
+            InvalidSmiles: if it is no SMILES.
+            ForbiddenToken: if the prefix is none of a legal text.
+        """
+        return self.constraint(smiles).allowed(list(prefix_ids))[1]
+
+    def logits_processor(
+        self, smiles: Sequence[str], *, sampling: Sampling | None = None, first_prompt: int = 0
+    ) -> AutomatonLogitsProcessor:
+        """A logits processor of transformers for one call of ``generate``.
+
+        Args:
+            smiles: one for each prompt, in their order. Rows of ``num_return_sequences`` and beams follow their prompt.
+            sampling: draws the tokens here, with noise that is keyed by the text; call ``generate`` with
+                ``do_sample=False`` then.
+            first_prompt: the number of the first molecule, by which its noise is keyed.
+
+        Raises:
+            InvalidSmiles: if one is none.
+        """
+        from moldrift.logits_processor import AutomatonLogitsProcessor
+
+        return AutomatonLogitsProcessor(self, smiles, sampling=sampling, first_prompt=first_prompt)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.source.tokenizer.name!r}, dialect={self.dialect!r})"

@@ -1,0 +1,139 @@
+"""What the drop-in modules share: templates that hold a molecule's constraint, and a processor made of them.
+
+:mod:`moldrift.qwen_logit_processor` and :mod:`moldrift.position_templates` have the names and signatures of 3DMolGen's
+``qwen_logit_processor``, so that its scripts need one changed import.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from moldrift import _lib
+from moldrift.errors import InvalidSmiles
+from moldrift.logits_processor import ConstraintLogitsProcessor, MoleculeSource
+
+#: Makes the automaton, or the position templates, of a tokenizer and an end of text.
+Maker = Callable[[Any, "int | list[int] | None"], MoleculeSource]
+
+
+@dataclass(frozen=True)
+class PrecomputedTemplate:
+    """What one molecule's text may be, with what made it.
+
+    Attributes:
+        smiles: the canonical SMILES that the text spells.
+        molecules: the automaton or the position templates.
+        constraint: the molecule's own.
+    """
+
+    smiles: str
+    molecules: MoleculeSource
+    constraint: _lib.Constraint
+
+
+class Sources:
+    """Automata or position templates, one for each tokenizer and end of text; may be used from several threads."""
+
+    def __init__(self, make: Maker) -> None:
+        self._make = make
+        self._known: dict[tuple[Any, ...], MoleculeSource] = {}
+        self._lock = threading.Lock()
+
+    def of(self, tokenizer: Any, eos_token_id: int | list[int] | None = None, *options: Any) -> MoleculeSource:
+        """The one of a tokenizer, made on first sight."""
+        eos = tuple(eos_token_id) if isinstance(eos_token_id, (list, tuple)) else eos_token_id
+        key = (id(tokenizer), _size(tokenizer), eos, *options)
+        with self._lock:
+            if key not in self._known:
+                self._known[key] = self._make(tokenizer, eos_token_id, *options)
+                self._forget_with(tokenizer, key)
+            return self._known[key]
+
+    def _forget_with(self, tokenizer: Any, key: tuple[Any, ...]) -> None:
+        """Another tokenizer may be given the same id once this one is gone."""
+        if not isinstance(tokenizer, str):
+            weakref.finalize(tokenizer, self._known.pop, key, None)
+
+
+def _size(tokenizer: Any) -> int | str:
+    """Changes when tokens are added; a path is itself."""
+    return len(tokenizer) if hasattr(tokenizer, "__len__") and not isinstance(tokenizer, str) else str(tokenizer)
+
+
+def canonical(smiles: str) -> str:
+    """RDKit's canonical SMILES without hydrogens, where RDKit is installed; else the text as it is.
+
+    Raises:
+        InvalidSmiles: if RDKit cannot read it.
+    """
+    try:
+        from rdkit import Chem
+    except ImportError:
+        return smiles
+    molecule = Chem.MolFromSmiles(smiles)
+    if molecule is None:
+        raise InvalidSmiles(f"`{smiles[:40]}`: is no SMILES that RDKit reads; give one")
+    return Chem.MolToSmiles(Chem.RemoveHs(molecule))
+
+
+def template(molecules: MoleculeSource, smiles: str, include_tags: bool) -> PrecomputedTemplate:
+    """The template of one molecule.
+
+    Raises:
+        InvalidSmiles: if it is no SMILES.
+        ValueError: without tags, since answers of these models have them.
+    """
+    if not include_tags:
+        raise ValueError("include_tags: answers stand between [CONFORMER] and [/CONFORMER]; leave it True")
+    smiles = canonical(smiles)
+    return PrecomputedTemplate(smiles, molecules, molecules.constraint(smiles))
+
+
+class DropInLogitsProcessor(ConstraintLogitsProcessor):
+    """A processor made of templates; the base of both drop-ins."""
+
+    #: The automata or templates that the module's functions use too.
+    SOURCES: Sources
+
+    def __init__(
+        self,
+        templates: Sequence[PrecomputedTemplate],
+        prompt_lengths: Sequence[int],
+        *,
+        tokenizer: Any,
+        eos_token_id: int | list[int] | None = None,
+    ) -> None:
+        """Takes one template for each prompt. Prompts are found where the first call ends, so that ``prompt_lengths`` are
+        counted and not looked at.
+
+        Raises:
+            ValueError: if the numbers of templates and prompts differ.
+        """
+        if len(templates) != len(prompt_lengths):
+            raise ValueError(
+                f"logits processor: {len(templates)} templates for {len(prompt_lengths)} prompts; give one for each"
+            )
+        ends = eos_token_id if isinstance(eos_token_id, (list, tuple)) else [eos_token_id]
+        constraints = []
+        source = templates[0].molecules.source if templates else None
+        for one in templates:
+            if eos_token_id is not None and one.molecules.source.eos != ends[0]:
+                one = self._with_end(one, tokenizer, eos_token_id)
+            source = one.molecules.source
+            constraints.append(one.constraint)
+        self._set_up(source, constraints)
+
+    def _with_end(self, one: PrecomputedTemplate, tokenizer: Any, eos_token_id: Any) -> PrecomputedTemplate:
+        """The same template with another end of text."""
+        molecules = self.SOURCES.of(tokenizer, eos_token_id, *_options(one.molecules))
+        return PrecomputedTemplate(one.smiles, molecules, molecules.constraint(one.smiles))
+
+
+def _options(molecules: Any) -> tuple[Any, ...]:
+    """What a source was made with, beside tokenizer and end of text."""
+    placeholder = getattr(molecules, "placeholder", None)
+    return (molecules.dialect,) if placeholder is None else (molecules.kind, placeholder)

@@ -1,0 +1,376 @@
+"""Decoding that reads forced tokens together: one pass of the model for each token that is really chosen.
+
+For ``model.generate(**inputs, custom_generate=moldrift.constrained_generate, constraint=lp)`` in transformers 4.57 and 5.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from moldrift.errors import DriftError
+from moldrift.logits_processor import ConstraintLogitsProcessor
+
+#: Processors that look at scores alone, not at which token they belong to: they may run on the legal ones.
+_WARPERS = frozenset(
+    {
+        "EpsilonLogitsWarper",
+        "EtaLogitsWarper",
+        "InfNanRemoveLogitsProcessor",
+        "LogitNormalization",
+        "MinPLogitsWarper",
+        "TemperatureLogitsWarper",
+        "TopHLogitsWarper",
+        "TopKLogitsWarper",
+        "TopPLogitsWarper",
+        "TypicalLogitsWarper",
+    }
+)
+
+#: Models whose logits are the product of the last hidden state and the head, and nothing more.
+_PLAIN_HEADS = frozenset({"llama", "mistral", "qwen2", "qwen3"})
+
+#: What generate hands to the decoding loop and is dealt with here; anything else is refused.
+_OWN_INPUTS = frozenset(
+    {"attention_mask", "position_ids", "past_key_values", "use_cache", "logits_to_keep", "cache_position"}
+)
+
+#: The cache is packed when it is wider than its longest row by this factor, or when this share of its rows is over.
+_WIDEST, _MOST_OVER = 1.25, 0.25
+
+
+@torch.inference_mode()
+def constrained_generate(
+    model: Any,
+    input_ids: torch.Tensor,
+    logits_processor: Any = None,
+    stopping_criteria: Any = None,
+    generation_config: Any = None,
+    constraint: ConstraintLogitsProcessor | None = None,
+    legal_head: bool | None = None,
+    **model_kwargs: Any,
+) -> Any:
+    """Generates under a constraint, feeding each chosen token and what is forced behind it in one pass.
+
+    Greedy texts are those of ``generate`` with the same processor. With ``do_sample=True`` tokens are drawn by torch after
+    temperature, top-k, top-p and their like, on the legal logits alone; with a processor that has ``sampling`` they are
+    drawn with keyed noise, and are the same in any batch. Processors that look at token ids (repetition penalties) work,
+    but need all logits.
+
+    Args:
+        model: a decoder of transformers with a dynamic cache and full attention.
+        input_ids: prompts ``[rows, length]``, left-padded.
+        logits_processor: what ``generate`` made of its options.
+        stopping_criteria: the same; it is asked after each pass, for each row alone.
+        generation_config: the same.
+        constraint: from ``automaton.logits_processor(smiles)``; for this call alone. ``constraint.forward_passes`` says
+            afterwards how many passes of the model there were.
+        legal_head: whether only the rows of the head are multiplied that are legal somewhere in the batch. By default on
+            the CPU, for architectures whose head is a plain product.
+        model_kwargs: masks and the cache.
+
+    Returns:
+        ``[rows, length + longest text]`` with the end of text and padding behind it, or what ``generate`` returns with
+        ``return_dict_in_generate``, without scores.
+
+    Raises:
+        ValueError: for what is not supported (beams, a static cache, sliding windows, scores), or a batch that does not
+            match the molecules.
+        DriftError: if the constraint was used before, or a prompt is longer than the context.
+    """
+    lp = _constraint_of(constraint, logits_processor)
+    _check(model, generation_config, model_kwargs)
+    processors = [one for one in logits_processor or () if not isinstance(one, ConstraintLogitsProcessor)]
+    loop = _Loop(model, input_ids, lp, processors, generation_config, legal_head, model_kwargs)
+    loop.criteria = _criteria_of(stopping_criteria)
+    texts = loop.run()
+    return _result(input_ids, texts, generation_config, lp.source.eos)
+
+
+def _constraint_of(constraint: Any, processors: Any) -> ConstraintLogitsProcessor:
+    """The constraint that was given, or the one among the processors."""
+    listed = [one for one in processors or () if isinstance(one, ConstraintLogitsProcessor)]
+    found = constraint if constraint is not None else listed[0] if len(listed) == 1 else None
+    if not isinstance(found, ConstraintLogitsProcessor) or any(one is not found for one in listed):
+        raise ValueError("constraint: there is not exactly one; give constraint=automaton.logits_processor(smiles)")
+    return found
+
+
+def _check(model: Any, config: Any, inputs: dict[str, Any]) -> None:
+    """Refuses what the loop does not do."""
+    wrong = {
+        "num_beams": (getattr(config, "num_beams", 1) or 1) > 1,
+        "output_scores": config.output_scores,
+        "output_logits": config.output_logits,
+        "output_attentions": config.output_attentions,
+        "output_hidden_states": config.output_hidden_states,
+        "use_cache=False": not inputs.get("use_cache", True),
+        "an encoder and a decoder": model.config.is_encoder_decoder,
+    }
+    wrong.update({name: value is not None for name, value in inputs.items() if name not in _OWN_INPUTS})
+    for name, is_wrong in wrong.items():
+        if is_wrong:
+            raise ValueError(f"constrained_generate: {name} is not supported; give logits_processor=[…] to generate")
+
+
+def _criteria_of(criteria: Any) -> list[Any]:
+    """Stopping criteria but for the length and the end of text, which the loop knows itself."""
+    known = {"MaxLengthCriteria", "EosTokenCriteria"}
+    return [one for one in criteria or () if type(one).__name__ not in known]
+
+
+class _Loop:
+    """The rows that the model still computes, their cache, and what it has not read yet."""
+
+    def __init__(
+        self,
+        model: Any,
+        input_ids: torch.Tensor,
+        lp: ConstraintLogitsProcessor,
+        processors: list[Any],
+        config: Any,
+        legal_head: bool | None,
+        inputs: dict[str, Any],
+    ) -> None:
+        self.model, self.lp, self.rows = model, lp, lp.rows
+        self.device = input_ids.device
+        self.prompts = input_ids
+        self.prompt_mask = _prompt_mask(input_ids, inputs.get("attention_mask"))
+        _check_context(model, self.prompt_mask)
+        lp.begin(input_ids)
+        self.most = config.max_length - input_ids.shape[1]
+        self.warpers = [one for one in processors if type(one).__name__ in _WARPERS]
+        self.others = [one for one in processors if type(one).__name__ not in _WARPERS]
+        self.do_sample = bool(config.do_sample)
+        self.cache = _empty_cache(model, inputs.get("past_key_values"))
+        self.mask = self.prompt_mask[:, :0]
+        self.positions = torch.zeros(len(input_ids), dtype=torch.int64, device=self.device)
+        self.kept: Any = slice(None)
+        self.head = _legal_head(model, legal_head, bool(self.others) or self.rows.wants_argmax)
+        self.vocabulary = model.get_output_embeddings().weight.shape[0]
+        self.criteria: list[Any] = []
+
+    def run(self) -> list[list[int]]:
+        """Decodes until all texts are over; returns them."""
+        chunk, counts = self.rows.advance(None, self.most)
+        chunk, mask = self._behind_prompts(chunk, counts)
+        while True:
+            self._drop_finished()
+            if not len(self.rows.active()):
+                break
+            if chunk.shape[0] != len(self.mask):
+                chunk, mask = chunk[self.kept], mask[self.kept]
+            tokens = self._choose(self._read(chunk, mask))
+            chunk, counts = self.rows.advance(tokens, self.most)
+            self._ask_criteria()
+            chunk, mask = self._chunk(chunk, counts)
+        return [self.rows.text(row) for row in range(len(self.prompts))]
+
+    def _behind_prompts(self, chunk: np.ndarray, counts: np.ndarray) -> tuple[torch.Tensor, torch.Tensor]:
+        """Prompts with what is forced behind them, without holes between."""
+        chunk, mask = self._chunk(chunk, counts)
+        tokens, mask = torch.cat([self.prompts, chunk], 1), torch.cat([self.prompt_mask, mask], 1)
+        return _packed(mask, tokens)
+
+    def _chunk(self, chunk: np.ndarray, counts: np.ndarray) -> tuple[torch.Tensor, torch.Tensor]:
+        """What the model has to read, and which of it is no padding, both ``[active, longest]``."""
+        tokens = torch.from_numpy(chunk).to(self.device)
+        counts = torch.from_numpy(counts).to(self.device)
+        places = torch.arange(tokens.shape[1], 0, -1, device=self.device)
+        return tokens, (places[None, :] <= counts[:, None]).long()
+
+    def _read(self, chunk: torch.Tensor, mask: torch.Tensor) -> Any:
+        """One pass; returns the hidden states or logits at the last token, ``[active, 1, …]``."""
+        self.mask = torch.cat([self.mask, mask], 1)
+        positions = (self.positions[:, None] + mask.cumsum(1) - 1).clamp(min=0)
+        self.positions = self.positions + mask.sum(1)
+        inputs = {
+            "input_ids": chunk,
+            "attention_mask": self.mask,
+            "position_ids": positions,
+            "past_key_values": self.cache,
+            "use_cache": True,
+            "return_dict": True,
+        }
+        self.lp.forward_passes += 1
+        if self.head is not None:
+            return self.model.base_model(**inputs).last_hidden_state[:, -1]
+        return self.model(**inputs, **_last_only(self.model)).logits[:, -1].float()
+
+    def _choose(self, states: torch.Tensor) -> np.ndarray:
+        """A token for each row that is computed, ``[active]``."""
+        ids = None
+        if self.head is not None:
+            ids, logits, places = self.head.logits(states, self.rows, self.vocabulary)
+        else:
+            logits = self._processed(states)
+            places = None
+        if self.rows.wants_argmax:
+            self.rows.observe(logits.argmax(-1).cpu().numpy())
+        if self.lp.sampling is None and self.do_sample:
+            return self._sample(logits, ids)
+        if places is None:
+            places, listing, _ = self.rows.places(logits.shape[1])
+        else:
+            listing = None
+        kept = logits.reshape(-1)[torch.from_numpy(places).to(self.device)].float().cpu().numpy()
+        return self.rows.draws(self.vocabulary, kept, self._unlisted(logits, listing))
+
+    def _unlisted(self, logits: torch.Tensor, listing: np.ndarray | None) -> np.ndarray | None:
+        """All logits of the rows that do not list what is legal."""
+        if listing is None:
+            return None
+        others = np.setdiff1d(np.arange(len(logits)), listing)
+        return logits[torch.from_numpy(others).to(self.device)].cpu().numpy()
+
+    def _processed(self, logits: torch.Tensor) -> torch.Tensor:
+        """The logits after processors that look at token ids, which see the texts left-padded."""
+        if not self.others:
+            return logits
+        texts = [self.rows.text(row) for row in self.rows.active()]
+        longest = max(map(len, texts))
+        padded = [[self.lp.source.eos] * (longest - len(text)) + text for text in texts]
+        written = torch.tensor(padded, dtype=torch.int64, device=self.device).reshape(len(texts), longest)
+        prompts = self.prompts[torch.from_numpy(self.rows.active()).to(self.device)]
+        ids = torch.cat([prompts, written], 1)
+        for processor in self.others:
+            logits = processor(ids, logits)
+        return logits
+
+    def _sample(self, logits: torch.Tensor, union: torch.Tensor | None) -> np.ndarray:
+        """Draws with torch from the legal logits, after temperature and its like."""
+        listed = self.rows.listed(self.vocabulary)
+        if listed is None:
+            scores, ids = self._blocked(logits), None
+        else:
+            ids, counts = (torch.from_numpy(one).to(self.device) for one in listed)
+            columns = ids if union is None else torch.searchsorted(union, ids)
+            places = torch.arange(ids.shape[1], device=self.device)
+            scores = logits.float().gather(1, columns)
+            scores = scores.masked_fill(places[None, :] >= counts[:, None], float("-inf"))
+        for warper in self.warpers:
+            scores = warper(None, scores)
+        drawn = torch.multinomial(scores.softmax(-1), 1)
+        return (drawn if ids is None else ids.gather(1, drawn)).squeeze(1).cpu().numpy()
+
+    def _blocked(self, logits: torch.Tensor) -> torch.Tensor:
+        """All logits with -inf where a token is forbidden, for constraints that do not list what is legal."""
+        return self.lp.masked(logits.contiguous())
+
+    def _ask_criteria(self) -> None:
+        """Ends the rows that a stopping criterion ends."""
+        for criterion in self.criteria:
+            for row in self.rows.active():
+                text = torch.tensor([self.rows.text(row)], dtype=torch.int64, device=self.device)
+                if bool(criterion(torch.cat([self.prompts[row : row + 1], text], 1), None).any()):
+                    self.rows.stop(int(row))
+
+    def _drop_finished(self) -> None:
+        """Packs the cache where it has grown too many holes, or too many of its rows are over."""
+        over = self.rows.over()[self.rows.active()]
+        width = self.mask.shape[1]
+        longest = int(self.positions.max()) if width else 0
+        all_over, many_over = over.all(), over.mean() > _MOST_OVER
+        if not (all_over or many_over or width > _WIDEST * longest + 16):
+            self.kept = slice(None)
+            return
+        self.kept = torch.from_numpy(self.rows.drop_over()).to(self.device)
+        self.mask, self.positions = self.mask[self.kept], self.positions[self.kept]
+        if all_over or not width:
+            return
+        order = _order(self.mask)
+        self.mask = self.mask.gather(1, order)
+        for layer in self.cache.layers:
+            index = order[:, None, :, None].expand(-1, layer.keys.shape[1], -1, layer.keys.shape[3])
+            layer.keys = layer.keys[self.kept].gather(2, index)
+            layer.values = layer.values[self.kept].gather(2, index)
+
+
+class _Head:
+    """The rows of a model's head that are legal somewhere in the batch."""
+
+    def __init__(self, head: torch.nn.Linear) -> None:
+        self.weight, self.bias = head.weight, head.bias
+
+    def logits(self, states: torch.Tensor, rows: Any, vocabulary: int) -> tuple[Any, torch.Tensor, Any]:
+        """The ids, sorted ``[union]``, their logits ``[active, union]``, and the places of what each row may write. All
+        logits, without ids and places, if a row does not list what it may write."""
+        union = rows.union(vocabulary)
+        if union is None:
+            return None, torch.nn.functional.linear(states, self.weight, self.bias).float(), None
+        ids = torch.from_numpy(union[0]).to(states.device)
+        bias = None if self.bias is None else self.bias[ids]
+        return ids, torch.nn.functional.linear(states, self.weight[ids], bias).float(), union[1]
+
+
+def _legal_head(model: Any, wanted: bool | None, needs_all: bool) -> _Head | None:
+    """The head by rows, where that is wanted and possible."""
+    head = model.get_output_embeddings()
+    plain = type(head) is torch.nn.Linear and model.config.model_type in _PLAIN_HEADS and not needs_all
+    if wanted and not plain:
+        raise ValueError("legal_head: this model or its processors need all logits; leave it out")
+    wanted = plain and head.weight.device.type == "cpu" if wanted is None else wanted
+    return _Head(head) if wanted else None
+
+
+def _prompt_mask(input_ids: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
+    """Which tokens of the prompts are no padding, ``[rows, length]``."""
+    return torch.ones_like(input_ids) if mask is None else mask.long()
+
+
+def _check_context(model: Any, mask: torch.Tensor) -> None:
+    """Refuses prompts that leave no room in the model's context."""
+    context = getattr(model.config, "max_position_embeddings", None)
+    longest = int(mask.sum(1).max())
+    if context is not None and longest >= context:
+        raise DriftError(f"prompt: takes {longest} tokens, the model's context {context}; leave this molecule out")
+
+
+def _empty_cache(model: Any, cache: Any) -> Any:
+    """The cache that generate prepared, if it is one that can be packed."""
+    from transformers import DynamicCache
+
+    cache = DynamicCache(config=model.config) if cache is None else cache
+    layers = {type(layer).__name__ for layer in getattr(cache, "layers", ())}
+    if type(cache).__name__ != "DynamicCache" or layers - {"DynamicLayer"} or getattr(cache, "offloading", False):
+        names = ", ".join(sorted(layers)) or type(cache).__name__
+        raise ValueError(
+            f"constrained_generate: a cache of {names} is not supported; "
+            "give logits_processor=[…] to generate, or leave cache_implementation out"
+        )
+    if cache.get_seq_length() > 0:
+        raise ValueError("constrained_generate: the cache holds tokens already; leave past_key_values out")
+    return cache
+
+
+def _last_only(model: Any) -> dict[str, int]:
+    """The option that spares logits of all but the last token, where the model has it."""
+    return {"logits_to_keep": 1} if model._supports_logits_to_keep() else {}
+
+
+def _order(mask: torch.Tensor) -> torch.Tensor:
+    """Where each row's tokens lie, padding before them, for as many columns as the longest row has."""
+    longest = max(int(mask.sum(1).max()), 1)
+    return mask.argsort(dim=1, stable=True)[:, mask.shape[1] - longest :]
+
+
+def _packed(mask: torch.Tensor, tokens: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Tokens without holes, padded on the left, and their mask."""
+    order = _order(mask)
+    return tokens.gather(1, order), mask.gather(1, order)
+
+
+def _result(prompts: torch.Tensor, texts: list[list[int]], config: Any, eos: int) -> Any:
+    """What generate returns."""
+    pad = config.pad_token_id if config.pad_token_id is not None else eos
+    longest = max(map(len, texts))
+    padded = [text + [pad] * (longest - len(text)) for text in texts]
+    written = torch.tensor(padded, dtype=prompts.dtype, device=prompts.device).reshape(len(texts), longest)
+    sequences = torch.cat([prompts, written], 1)
+    if not config.return_dict_in_generate:
+        return sequences
+    from transformers.generation import GenerateDecoderOnlyOutput
+
+    return GenerateDecoderOnlyOutput(sequences=sequences)

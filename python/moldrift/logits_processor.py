@@ -1,0 +1,174 @@
+"""Logits processors of transformers: no tensor of rows times vocabulary is made, legal logits are gathered and put back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+
+from moldrift import _lib
+from moldrift.errors import DriftError, ForbiddenToken
+from moldrift.sampling import Sampling
+from moldrift.sources import TokenizerSource
+
+try:
+    from transformers import LogitsProcessor
+except ImportError:  # generate is not there either; the class works with anything that calls it the same way
+    LogitsProcessor = object
+
+
+class MoleculeSource(Protocol):
+    """What makes the constraints of molecules: the automaton, or position templates."""
+
+    source: TokenizerSource
+
+    def constraint(self, smiles: str) -> _lib.Constraint:
+        """The constraint of one molecule."""
+
+
+class ConstraintLogitsProcessor(LogitsProcessor):
+    """Holds every row of one call of ``generate`` to the text of its molecule.
+
+    Rows may be left-padded, belong to ``num_return_sequences`` or beams, and keep arriving after their end. The model's
+    vocabulary may be larger than the tokenizer's. Scores are changed in place and returned. Give it as the last processor.
+
+    Attributes:
+        forward_passes: passes of the model so far.
+    """
+
+    def __init__(
+        self,
+        molecules: MoleculeSource,
+        smiles: Sequence[str],
+        *,
+        sampling: Sampling | None = None,
+        first_prompt: int = 0,
+    ) -> None:
+        if isinstance(smiles, str):
+            raise DriftError(f"smiles: {smiles!r} is one text; give a list with one SMILES for each prompt")
+        constraints = [molecules.constraint(one) for one in smiles]
+        self._set_up(molecules.source, constraints, sampling, first_prompt)
+
+    def _set_up(
+        self,
+        source: TokenizerSource,
+        constraints: list[_lib.Constraint],
+        sampling: Sampling | None = None,
+        first_prompt: int = 0,
+    ) -> None:
+        self.source = source
+        self.sampling = sampling
+        prompts = list(range(first_prompt, first_prompt + len(constraints)))
+        sampler = sampling.sampler() if sampling is not None else None
+        self.rows = _lib.Rows(constraints, prompts, list(source.ends), sampler)
+        self.forward_passes = 0
+        self._prompts: torch.Tensor | None = None
+
+    def begin(self, input_ids: torch.Tensor) -> None:
+        """Takes the prompts, ``[rows, length]``, as the first call does.
+
+        Raises:
+            ValueError: if the molecules cannot be shared out among the rows, or rows of one molecule have different
+                prompts.
+            DriftError: if the processor was used before, or the prompts are longer than the context.
+        """
+        if self._prompts is not None:
+            raise DriftError(USED_TWICE)
+        rows, length = input_ids.shape
+        each = self.rows.begin(rows)
+        prompts = input_ids.reshape(rows // each, each, length)
+        if each > 1 and not bool((prompts == prompts[:, :1]).all()):
+            raise ValueError(
+                f"logits processor: {rows // each} molecules, but {rows} rows with different prompts; "
+                "give it one SMILES for each prompt"
+            )
+        context = self.source.context
+        if context is not None and length >= context:
+            raise DriftError(
+                f"prompt: takes {length} tokens, the model's context {context}; leave the longest molecules out"
+            )
+        self._prompts = input_ids.detach().to("cpu", copy=True)
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """Sets the scores of all forbidden tokens to -inf.
+
+        Args:
+            input_ids: ``[rows, length]``, prompts and all that was written.
+            scores: ``[rows, vocabulary of the model]``, changed in place.
+
+        Returns:
+            The scores.
+
+        Raises:
+            ForbiddenToken: if a row holds a token that its mask had forbidden.
+            DriftError: if the processor is used for a second call of ``generate``.
+        """
+        self._follow(input_ids)
+        self.forward_passes += 1
+        if self.rows.wants_argmax:
+            self.rows.observe(scores.argmax(dim=-1).cpu().numpy())
+        if not scores.is_contiguous():
+            return scores.copy_(self.masked(scores.contiguous()))
+        return self.masked(scores)
+
+    def _follow(self, input_ids: torch.Tensor) -> None:
+        """Tells the rows what was written."""
+        if self._prompts is None:
+            self.begin(input_ids)
+            return
+        length = self._prompts.shape[1]
+        if input_ids.shape[1] <= length:
+            raise DriftError(USED_TWICE)
+        written = input_ids[:, length:].to("cpu", torch.int64)
+        try:
+            self.rows.step(written.numpy())
+        except ForbiddenToken as error:
+            if not torch.equal(input_ids[:, :length].cpu(), self._prompts):
+                raise DriftError(USED_TWICE) from error
+            raise
+
+    def masked(self, scores: torch.Tensor) -> torch.Tensor:
+        """Leaves the legal scores, or the one that was drawn, as they are."""
+        vocabulary = scores.shape[1]
+        kept_at, listing, blocked = self.rows.places(vocabulary)
+        flat = scores.view(-1)
+        if len(blocked):
+            flat.index_fill_(0, torch.from_numpy(blocked).to(scores.device), float("-inf"))
+        places = torch.from_numpy(kept_at).to(scores.device)
+        kept = flat.index_select(0, places)
+        if self.sampling is not None:
+            drawn = self._draw(kept, scores, listing)
+            scores.fill_(float("-inf"))
+            return scores.scatter_(1, drawn[:, None].to(scores.device), 0.0)
+        # Whatever came before may have forbidden all that is legal; a row without any score would break sampling.
+        kept.clamp_(min=torch.finfo(scores.dtype).min / 16)
+        if listing is None:
+            scores.fill_(float("-inf"))
+        elif len(listing):
+            scores.index_fill_(0, torch.from_numpy(listing).to(scores.device), float("-inf"))
+        flat.index_copy_(0, places, kept)
+        return scores
+
+    def _draw(self, kept: torch.Tensor, scores: torch.Tensor, listing: np.ndarray | None) -> torch.Tensor:
+        """Draws a token for each row, ``[rows]``."""
+        full = None
+        if listing is not None:
+            others = np.setdiff1d(np.arange(scores.shape[0]), listing)
+            full = scores[torch.from_numpy(others).to(scores.device)].float().cpu().numpy()
+        return torch.from_numpy(self.rows.draws(scores.shape[1], kept.float().cpu().numpy(), full))
+
+
+class AutomatonLogitsProcessor(ConstraintLogitsProcessor):
+    """Legal texts in canonical tokens, and nothing else: :meth:`moldrift.Automaton.logits_processor` makes it."""
+
+
+class PositionLogitsProcessor(ConstraintLogitsProcessor):
+    """A position template of the users: :meth:`moldrift.PositionTemplates.logits_processor` makes it."""
+
+
+USED_TWICE = (
+    "logits processor: it was used before; make a new one for each call of generate, "
+    "with automaton.logits_processor(smiles)"
+)

@@ -1,0 +1,132 @@
+"""Where a tokenizer comes from: a path, a ``tokenizers.Tokenizer`` or a transformers tokenizer; and which token ends a text."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from moldrift import _lib
+from moldrift.errors import DriftError, TokenizerRefused
+
+
+@dataclass(frozen=True)
+class TokenizerSource:
+    """A tokenizer with the tokens that end and begin texts.
+
+    Attributes:
+        tokenizer: the tokenizer as drift reads it.
+        eos: the id that ends a text.
+        others: further ends of text, beginning of text and padding.
+        context: the most positions of the model beside the tokenizer; None if that is not known.
+    """
+
+    tokenizer: _lib.Tokenizer
+    eos: int
+    others: tuple[int, ...]
+    context: int | None = None
+
+    @property
+    def ends(self) -> tuple[int, ...]:
+        """Everything that may stand behind a text that is over."""
+        return (self.eos, *self.others)
+
+
+def read(tokenizer: Any, eos_token_id: int | list[int] | None = None) -> TokenizerSource:
+    """Reads a tokenizer and finds what ends a text.
+
+    Args:
+        tokenizer: a ``tokenizer.json`` (also ``.gz``), a model folder, the name of a tokenizer that comes with drift
+            (``qwen-like``, ``llama-like``), a ``tokenizers.Tokenizer`` or a fast transformers tokenizer.
+        eos_token_id: what ends a text; of a list the first is written. Without it: ``generation_config.json``, then
+            ``config.json``, then ``tokenizer_config.json`` or the tokenizer's own, then a token like ``<|endoftext|>``.
+
+    Raises:
+        TokenizerRefused: if it is none, or nothing says what ends a text.
+    """
+    if isinstance(tokenizer, TokenizerSource) and eos_token_id is None:
+        return tokenizer
+    if isinstance(tokenizer, (str, os.PathLike)):
+        read_one, folder, config = _of_path(os.fspath(tokenizer))
+        specials = _specials_of_config(read_one, config)
+    else:
+        read_one, folder = _of_object(tokenizer)
+        specials = [getattr(tokenizer, name, None) for name in ("eos_token_id", "bos_token_id", "pad_token_id")]
+        config = None
+    ends = _ids(eos_token_id) or _ends_of_folder(folder)
+    if not ends and specials[0] is not None:
+        ends = [specials[0]]
+    if not ends:
+        ends = _ids(read_one.likely_end(config))
+    if not ends:
+        raise TokenizerRefused(f"{read_one.name}: nothing says which token ends a text; give eos_token_id")
+    for end in ends:
+        if not 0 <= end < read_one.size:
+            raise TokenizerRefused(f"{read_one.name}: eos_token_id {end} is no token of it; give one of its ids")
+    others = dict.fromkeys([*ends[1:], *(one for one in specials if one is not None)])
+    others.pop(ends[0], None)
+    return TokenizerSource(read_one, ends[0], tuple(others), _context_of_folder(folder))
+
+
+def _of_path(path: str) -> tuple[_lib.Tokenizer, Path | None, str | None]:
+    """The tokenizer of a path, the folder that it lies in, and its ``tokenizer_config.json``."""
+    tokenizer = _lib.Tokenizer.load(path)
+    folder = Path(path) if os.path.isdir(path) else Path(path).parent if os.path.exists(path) else None
+    return tokenizer, folder, _lib.Tokenizer.config_beside(path)
+
+
+def _of_object(tokenizer: Any) -> tuple[_lib.Tokenizer, Path | None]:
+    """The tokenizer that an object of ``tokenizers`` or transformers stands on, and its model's folder."""
+    backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
+    if not hasattr(backend, "to_str"):
+        kind = type(tokenizer).__name__
+        raise TokenizerRefused(f"tokenizer: {kind} has no tokenizer.json; give a path, or a fast tokenizer")
+    name = str(getattr(tokenizer, "name_or_path", "") or "tokenizer")
+    folder = Path(name) if os.path.isdir(name) else None
+    return _lib.Tokenizer.from_json(Path(name).name, backend.to_str().encode()), folder
+
+
+def _json(folder: Path | None, name: str) -> dict[str, Any]:
+    """A file of settings of a model folder; empty if there is none."""
+    if folder is None or not (folder / name).is_file():
+        return {}
+    try:
+        settings = json.loads((folder / name).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise DriftError(f"{folder / name}: is not JSON: {error}; repair or remove it") from error
+    return settings if isinstance(settings, dict) else {}
+
+
+def _ids(value: Any) -> list[int]:
+    """One id, a list of ids, or none, as a list."""
+    if value is None:
+        return []
+    return [int(one) for one in value] if isinstance(value, (list, tuple)) else [int(value)]
+
+
+def _ends_of_folder(folder: Path | None) -> list[int]:
+    """The ids that a model folder names as ends of text."""
+    for name in ("generation_config.json", "config.json"):
+        if ends := _ids(_json(folder, name).get("eos_token_id")):
+            return ends
+    return []
+
+
+def _context_of_folder(folder: Path | None) -> int | None:
+    """The most positions of a model."""
+    most = _json(folder, "config.json").get("max_position_embeddings")
+    return most if isinstance(most, int) else None
+
+
+def _specials_of_config(tokenizer: _lib.Tokenizer, config: str | None) -> list[int | None]:
+    """The ids of end, beginning and padding in a ``tokenizer_config.json``."""
+    settings = json.loads(config) if config else {}
+
+    def named(name: str) -> int | None:
+        token = settings.get(name)
+        token = token.get("content") if isinstance(token, dict) else token
+        return tokenizer.id_of(token) if isinstance(token, str) else None
+
+    return [named(name) for name in ("eos_token", "bos_token", "pad_token")]
