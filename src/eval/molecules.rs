@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use super::plan::EvalPart;
 use super::record::ReferenceCounts;
 use crate::corpus::{
-    AtomOrder, Conformers, Part, Prompt, Rest, SKIPPED_LISTED, Skipped, each_prompt, no_prompt,
+    AtomOrder, Conformers, Part, Rest, SKIPPED_LISTED, Skipped, SmilesLine, each_prompt, no_prompt,
 };
 use crate::error::{Error, Parameter, Result};
 use crate::io;
@@ -187,7 +187,7 @@ impl Molecules {
 }
 
 /// A molecule that the user names.
-fn molecule(prompt: Prompt<'_>) -> Molecule {
+fn molecule(prompt: SmilesLine<'_>) -> Molecule {
     let (smiles, skeleton) = (prompt.smiles.to_owned(), prompt.skeleton.to_owned());
     Molecule { smiles, skeleton, precision: Precision::FOUR, conformers: Vec::new(), part: None }
 }

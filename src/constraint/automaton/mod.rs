@@ -44,7 +44,7 @@ use segment::{KnownExits, Segment, Segments};
 use states::{Mode, Path, StateId, States};
 
 pub use follow::Follow;
-pub use table::{BlockTable, Edges, SegmentTable, TABLE_SCHEMA, TEXT_OVER, Table};
+pub use table::{BlockTable, Edges, MoleculeTable, SegmentTable, TABLE_SCHEMA, TEXT_OVER};
 
 use crate::error::{Error, Result};
 use crate::text::{Dialect, SMILES_CLOSE};

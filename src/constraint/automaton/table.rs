@@ -9,7 +9,7 @@ use super::follow::Follow;
 use super::segment::{OVER, Segment};
 use super::{Automaton, CompactState, EXIT};
 
-/// The schema of [`Table`].
+/// The schema of [`MoleculeTable`].
 pub const TABLE_SCHEMA: &str = "drift.automaton/1";
 
 /// The target of an edge behind which the text is over: EOS and nothing else.
@@ -24,7 +24,7 @@ pub const TEXT_OVER: i32 = -3;
 /// Where `exits` of a state is 0 or 1, the block may end before the next token: the edges of the next entry's place
 /// `roots[exit]` are legal too. No id is legal twice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Table {
+pub struct MoleculeTable {
     /// [`TABLE_SCHEMA`].
     pub schema: &'static str,
     /// What ends the text, behind [`TEXT_OVER`].
@@ -129,7 +129,7 @@ impl SegmentTable {
 
 impl Follow {
     /// The molecule's automaton as tables.
-    pub fn table(&self) -> Table {
+    pub fn table(&self) -> MoleculeTable {
         let mut known: HashMap<*const Segment, u32> = HashMap::new();
         let mut segments = Vec::new();
         let mut order = Vec::with_capacity(self.segments.len());
@@ -141,6 +141,6 @@ impl Follow {
             }));
         }
         let block = self.automaton.table().clone();
-        Table { schema: TABLE_SCHEMA, eos: self.eos, block, segments, order }
+        MoleculeTable { schema: TABLE_SCHEMA, eos: self.eos, block, segments, order }
     }
 }

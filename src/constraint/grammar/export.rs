@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::{GrammarFormat, grammar};
-use crate::constraint::automaton::{AutomatonProcessor, Table};
+use crate::constraint::automaton::{AutomatonProcessor, MoleculeTable};
 use crate::corpus::{Rest, SKIPPED_LISTED, Skipped, each_prompt, no_prompt};
 use crate::error::{Error, Result, excerpt};
 use crate::job::{InputHash, Job, Provenance};
@@ -62,7 +62,7 @@ pub enum Spelled {
     /// Lark or EBNF.
     Text(String),
     /// The tables.
-    Table(Box<Table>),
+    Table(Box<MoleculeTable>),
 }
 
 /// What was written.

@@ -4,7 +4,7 @@
 //! would never make of them. llguidance (Lark, `<[15,16]>`) and XGrammar (EBNF, `Token(15,16)`) take token ids, so a grammar
 //! can allow what the automaton allows, state for state.
 //!
-//! - `rules` turns a [`Table`](super::automaton::Table) into rules: one for each state of the block, shared by all blocks, and
+//! - `rules` turns a [`MoleculeTable`](super::automaton::MoleculeTable) into rules: one for each state of the block, shared by all blocks, and
 //!   one for each distinct text between blocks.
 //! - `write` spells them; [`export`](export()) is the way from SMILES to lines.
 
@@ -62,7 +62,7 @@ impl std::str::FromStr for GrammarFormat {
     }
 }
 
-/// The grammar of one molecule: text of the format, for [`GrammarFormat::Json`] the [`Table`](super::automaton::Table) as JSON.
+/// The grammar of one molecule: text of the format, for [`GrammarFormat::Json`] the [`MoleculeTable`](super::automaton::MoleculeTable) as JSON.
 ///
 /// # Errors
 /// If the automaton is so large that it has no grammar.

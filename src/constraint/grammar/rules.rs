@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::constraint::automaton::{BlockTable, SegmentTable, TEXT_OVER, Table};
+use crate::constraint::automaton::{BlockTable, MoleculeTable, SegmentTable, TEXT_OVER};
 
 /// What a rule is about; its name follows from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -38,7 +38,7 @@ pub(super) type Ways = Vec<Vec<Symbol>>;
 pub(super) type Rules = BTreeMap<Head, Ways>;
 
 /// The rules of a molecule.
-pub(super) fn rules(table: &Table) -> Rules {
+pub(super) fn rules(table: &MoleculeTable) -> Rules {
     let mut builder = Builder { table, block: &table.block, ends: ends(&table.block), rules: Rules::new() };
     builder.start();
     builder.rules
@@ -73,7 +73,7 @@ fn ends(block: &BlockTable) -> Vec<[bool; 2]> {
 }
 
 struct Builder<'t> {
-    table: &'t Table,
+    table: &'t MoleculeTable,
     block: &'t BlockTable,
     ends: Vec<[bool; 2]>,
     rules: Rules,

@@ -16,7 +16,7 @@ const ONE_A_LINE: &str = "give one SMILES a line, whole and as text";
 
 /// A molecule that is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Prompt<'a> {
+pub struct SmilesLine<'a> {
     /// As the file has it.
     pub smiles: &'a str,
     /// Its text with every block emptied.
@@ -41,7 +41,7 @@ pub enum Rest {
 pub fn each_prompt(
     path: &Path,
     job: &Job,
-    visit: &mut dyn FnMut(Result<Prompt<'_>, Skipped>) -> Result<Rest>,
+    visit: &mut dyn FnMut(Result<SmilesLine<'_>, Skipped>) -> Result<Rest>,
 ) -> Result<InputHash> {
     let mut opened = io::open(path, job);
     let fail = |error: std::io::Error| match error.kind() {
@@ -62,7 +62,7 @@ pub fn each_prompt(
             continue;
         };
         let rest = match from_smiles(smiles) {
-            Ok(skeleton) => visit(Ok(Prompt { smiles, skeleton: &skeleton }))?,
+            Ok(skeleton) => visit(Ok(SmilesLine { smiles, skeleton: &skeleton }))?,
             Err(reason) => visit(Err(skipped(path, line.number, &reason.to_string())))?,
         };
         if rest == Rest::Unwanted {
