@@ -33,6 +33,8 @@ class ConstraintLogitsProcessor(LogitsProcessor):
 
     Rows may be left-padded, belong to ``num_return_sequences`` or beams, and keep arriving after their end. The model's
     vocabulary may be larger than the tokenizer's. Scores are changed in place and returned. Give it as the last processor.
+    Beam sampling (``num_beams`` with ``do_sample``) is refused with `ForbiddenToken`: transformers keeps beams of
+    probability 0 there, which hold forbidden tokens.
 
     Attributes:
         forward_passes: passes of the model so far.

@@ -1,0 +1,120 @@
+"""What the logits processor takes of a step, beside a dense mask and beside a model of 0.6B parameters.
+
+    python python/benches/processor.py [--batch 32] [--vocabulary 151936] [--model]
+
+Both masks run in turn on the same scores in the same process, along random legal texts. Times are medians over steps.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+import torch
+
+import moldrift
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+def molecules(count: int) -> list[str]:
+    """The first molecules of the embedded corpus."""
+    found: dict[str, None] = {}
+    with gzip.open(REPOSITORY / "corpora" / "default.jsonl.gz", "rt", encoding="utf-8") as lines:
+        for line in lines:
+            found.setdefault(json.loads(line)["canonical_smiles"])
+            if len(found) == count:
+                break
+    return list(found)
+
+
+def random_texts(automaton: moldrift.Automaton, smiles: list[str], length: int) -> list[list[int]]:
+    """Legal texts of random tokens, ``[molecules][length]``."""
+    draw, texts = random.Random(0), []
+    for one in smiles:
+        ids: list[int] = []
+        while len(ids) < length:
+            ids.append(draw.choice(automaton.allowed_ids(one, ids)))
+        texts.append(ids)
+    return texts
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """How long it takes."""
+    begin = time.perf_counter()
+    work()
+    return time.perf_counter() - begin
+
+
+def masks(tokenizer: str, batch: int, vocabulary: int, steps: int) -> tuple[float, float, float]:
+    """Seconds of a step: the processor, ``masked_fill`` and ``masked_fill_`` with a dense mask."""
+    automaton = moldrift.Automaton(tokenizer, eos_token_id=0)
+    smiles = molecules(batch)
+    texts = torch.tensor(random_texts(automaton, smiles, steps))
+    ids = torch.cat([torch.ones((batch, 40), dtype=torch.int64), texts], 1)
+    lp = automaton.logits_processor(smiles)
+    fresh = torch.randn((batch, vocabulary))
+    ours, dense, in_place = [], [], []
+    for step in range(steps):
+        scores = fresh.clone()
+        ours.append(seconds(lambda: lp(ids[:, : 40 + step], scores)))  # noqa: B023
+        mask = torch.isinf(scores)
+        scores = fresh.clone()
+        dense.append(seconds(lambda: scores.masked_fill(mask, float("-inf"))))  # noqa: B023
+        in_place.append(seconds(lambda: scores.masked_fill_(mask, float("-inf"))))  # noqa: B023
+    return median(ours), median(dense), median(in_place)
+
+
+def model_step(batch: int, vocabulary: int, length: int = 128) -> float:
+    """Seconds of one decoding step of a model of Qwen3's 0.6B shape with random weights."""
+    from transformers import AutoModelForCausalLM, DynamicCache, Qwen3Config
+
+    config = Qwen3Config(
+        vocab_size=vocabulary,
+        hidden_size=1024,
+        intermediate_size=3072,
+        num_hidden_layers=28,
+        num_attention_heads=16,
+        num_key_value_heads=8,
+        head_dim=128,
+        tie_word_embeddings=True,
+    )
+    model = AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
+    cache = DynamicCache(config=config)
+    one = torch.ones((batch, 1), dtype=torch.int64)
+    with torch.inference_mode():
+        for layer in range(config.num_hidden_layers):
+            past = torch.zeros((batch, 8, length, 128))
+            cache.update(past, past.clone(), layer)
+        model(input_ids=one, past_key_values=cache, use_cache=True, logits_to_keep=1)
+        return seconds(lambda: model(input_ids=one, past_key_values=cache, use_cache=True, logits_to_keep=1))
+
+
+def main() -> None:
+    """Prints times and ratios."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tokenizer", action="append", help="qwen-like and llama-like without it")
+    parser.add_argument("--batch", type=int, default=32)
+    parser.add_argument("--vocabulary", type=int, default=151_936)
+    parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--model", action="store_true", help="also a step of a 0.6B shape, which takes 5 GB")
+    options = parser.parse_args()
+    step = model_step(options.batch, options.vocabulary) if options.model else None
+    print(f"batch {options.batch}, vocabulary {options.vocabulary}, {torch.get_num_threads()} threads")
+    for tokenizer in options.tokenizer or ["qwen-like", "llama-like"]:
+        ours, dense, in_place = masks(tokenizer, options.batch, options.vocabulary, options.steps)
+        line = f"{tokenizer}: {ours * 1e3:.2f} ms; masked_fill {dense * 1e3:.2f} ms, ratio {ours / dense:.3f}"
+        line += f"; masked_fill_ {in_place * 1e3:.2f} ms, ratio {ours / in_place:.3f}"
+        if step is not None:
+            line += f"; step of a 0.6B shape {step * 1e3:.0f} ms, share {ours / step:.4f}"
+        print(line)
+
+
+if __name__ == "__main__":
+    main()
