@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from moldrift._lib import VERSION as __version__
 from moldrift.automaton import Automaton
 from moldrift.errors import DriftError, ForbiddenToken, InvalidSmiles, TokenizerRefused
+from moldrift.grammars import export_grammar
 from moldrift.positions import PositionTemplates
 from moldrift.reports import Report, audit, encode, fit, inspect, mine, train_tokenizer
 from moldrift.sampling import Sampling
@@ -30,6 +31,7 @@ __all__ = [
     "audit",
     "constrained_generate",
     "encode",
+    "export_grammar",
     "fit",
     "inspect",
     "mine",

@@ -94,6 +94,36 @@ class Automaton:
         """
         return self.constraint(smiles).allowed(list(prefix_ids))[1]
 
+    def grammar(self, smiles: str, format: str = "lark") -> str:
+        """The automaton of one molecule as a grammar in token ids, for engines that follow grammars.
+
+        Args:
+            smiles: the molecule.
+            format: ``lark`` (llguidance), ``ebnf`` (XGrammar), or ``json``, the tables.
+
+        Raises:
+            InvalidSmiles: if it is no SMILES.
+            DriftError: if there is no such format.
+        """
+        return self.constraint(smiles).grammar(format)
+
+    def tables(self, smiles: str) -> dict[str, Any]:
+        """The automaton of one molecule as NumPy arrays, for samplers of one's own.
+
+        Edges stand in rows: those of row ``r`` are ``ids[offsets[r]:offsets[r + 1]]``, sorted, with ``targets``. A place is
+        a row of the block, or, from the block's number of rows on, a row of the segment. Targets below 0: -1 and -2 lead
+        into the next segment, at its ``roots[0]`` and ``roots[1]``; behind -3 the text is over.
+
+        Returns:
+            ``{"eos": int, "block": {"offsets": uint32, "ids": uint32, "targets": int32, "exits": int32}, "segments": [{
+            "roots": int32[2], "offsets", "ids", "targets"}], "order": uint32}``. ``exits[state]`` is -1, or the root at
+            which the next segment may begin before the next token; ``order`` holds the molecule's segments.
+
+        Raises:
+            InvalidSmiles: if it is no SMILES.
+        """
+        return self.constraint(smiles).tables()
+
     def logits_processor(
         self, smiles: Sequence[str], *, sampling: Sampling | None = None, first_prompt: int = 0
     ) -> AutomatonLogitsProcessor:

@@ -10,6 +10,7 @@ from typing import Any
 
 from moldrift import _lib
 from moldrift.errors import DriftError, TokenizerRefused
+from moldrift.tokenizers import tokenizer_json
 
 
 @dataclass(frozen=True)
@@ -79,13 +80,9 @@ def _of_path(path: str) -> tuple[_lib.Tokenizer, Path | None, str | None]:
 
 def _of_object(tokenizer: Any) -> tuple[_lib.Tokenizer, Path | None]:
     """The tokenizer that an object of ``tokenizers`` or transformers stands on, and its model's folder."""
-    backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
-    if not hasattr(backend, "to_str"):
-        kind = type(tokenizer).__name__
-        raise TokenizerRefused(f"tokenizer: {kind} has no tokenizer.json; give a path, or a fast tokenizer")
-    name = str(getattr(tokenizer, "name_or_path", "") or "tokenizer")
-    folder = Path(name) if os.path.isdir(name) else None
-    return _lib.Tokenizer.from_json(Path(name).name, backend.to_str().encode()), folder
+    name, text, _ = tokenizer_json(tokenizer)
+    path = str(getattr(tokenizer, "name_or_path", ""))
+    return _lib.Tokenizer.from_json(name, text), Path(path) if os.path.isdir(path) else None
 
 
 def _json(folder: Path | None, name: str) -> dict[str, Any]:

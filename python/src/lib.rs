@@ -7,6 +7,7 @@ mod processor;
 mod reports;
 mod rows;
 mod sampling;
+mod tables;
 mod tokenizer;
 mod work;
 

@@ -8,8 +8,10 @@ use drift::error::excerpt;
 use drift::text::skeleton;
 use drift::{Dialect, Error, LogitProcessor, LpKind, Mask};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use crate::errors::{Class, raised};
+use crate::tables::{spelled, tables};
 use crate::tokenizer::Tokenizer;
 
 /// A logit processor of one tokenizer; makes the constraints of molecules, on any thread.
@@ -117,8 +119,7 @@ impl Processor {
 pub(crate) struct Constraint {
     pub(crate) inner: Arc<dyn drift::Constraint>,
     /// The automaton's own, for grammars and tables.
-    #[allow(dead_code, reason = "grammars read it")]
-    pub(crate) follow: Option<Arc<Follow>>,
+    follow: Option<Arc<Follow>>,
     pub(crate) tokenizer: Arc<drift::Tokenizer>,
     skeleton: String,
     pub(crate) eos: u32,
@@ -171,6 +172,11 @@ pub(crate) fn listed(mask: Mask<'_>) -> String {
 }
 
 impl Constraint {
+    fn automaton(&self) -> PyResult<&Follow> {
+        let problem = "constraint: a position template has no automaton; take moldrift.Automaton";
+        self.follow.as_deref().ok_or_else(|| Class::Drift.exception(problem))
+    }
+
     /// The place behind a prefix.
     fn after(&self, prefix: &[u32]) -> PyResult<Place> {
         let mut place = Place::start(&*self.inner);
@@ -222,6 +228,16 @@ impl Constraint {
     /// Whether a text has ended, the end of text included.
     fn is_over(&self, text: Vec<u32>) -> PyResult<bool> {
         Ok(self.after(&text)?.over)
+    }
+
+    /// The automaton as a grammar in token ids: lark, ebnf or json.
+    fn grammar(&self, py: Python<'_>, format: &str) -> PyResult<String> {
+        spelled(py, self.automaton()?, format)
+    }
+
+    /// The automaton as NumPy arrays.
+    fn tables<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        tables(py, self.automaton()?)
     }
 
     fn __repr__(&self) -> String {

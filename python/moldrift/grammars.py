@@ -1,0 +1,61 @@
+"""Grammars of many molecules in one file, as ``drift export-grammar`` writes them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from typing import Any
+
+from moldrift.automaton import Automaton
+
+
+def export_grammar(
+    tokenizer: Any,
+    smiles: str | Iterable[str],
+    output: str | os.PathLike[str] | None = None,
+    *,
+    dialect: str = "fixed",
+    format: str = "lark",
+    eos_token_id: int | list[int] | None = None,
+) -> list[dict[str, Any]]:
+    """The grammar of each molecule, in token ids, for engines that follow grammars.
+
+    >>> [line] = export_grammar("qwen-like", "CO", format="ebnf")
+    >>> line["smiles"], line["skeleton"], line["grammar"].splitlines()[0].split(" ::=")[0]
+    ('CO', '[C]<>[O]<>', 'root')
+
+    Args:
+        tokenizer: as for :class:`moldrift.Automaton`, or an automaton.
+        smiles: one molecule or several.
+        output: a file that gets a line of JSON for each molecule; it appears whole or not at all.
+        dialect: how numbers are written.
+        format: ``lark`` (llguidance), ``ebnf`` (XGrammar), or ``json``, the tables.
+        eos_token_id: what ends a text; only the tables say it.
+
+    Returns:
+        ``{"smiles": …, "skeleton": …, "grammar": …}`` for each molecule, in their order.
+
+    Raises:
+        InvalidSmiles: if one is none; nothing is written then.
+        TokenizerRefused: if the automaton cannot be exact for this tokenizer.
+    """
+    automaton = tokenizer if isinstance(tokenizer, Automaton) else None
+    automaton = automaton or Automaton(tokenizer, dialect, eos_token_id=eos_token_id)
+    lines = [_line(automaton, one, format) for one in ([smiles] if isinstance(smiles, str) else smiles)]
+    if output is not None:
+        waiting = f"{os.fspath(output)}.part"
+        with open(waiting, "w", encoding="utf-8") as file:
+            file.writelines(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n" for line in lines)
+        os.replace(waiting, output)
+    return lines
+
+
+def _line(automaton: Automaton, smiles: str, format: str) -> dict[str, Any]:
+    constraint = automaton.constraint(smiles)
+    grammar = constraint.grammar(format)
+    return {
+        "smiles": smiles,
+        "skeleton": constraint.skeleton,
+        "grammar": json.loads(grammar) if format == "json" else grammar,
+    }
