@@ -1,11 +1,190 @@
-"""The extension module. Use the package's own functions and classes; these are what they stand on."""
+"""The extension module. Use the package's own functions and classes; these are what they stand on.
 
-from typing import Any
+Arrays are of NumPy; their shapes stand in square brackets.
+"""
+
+from os import PathLike
+from typing import Any, final
+
+import numpy as np
+import numpy.typing as npt
 
 from moldrift.progress import ProgressCallback
 from moldrift.tokenizers import TokenizerJson
 
 VERSION: str
+
+_Integers = npt.NDArray[np.int64]
+
+@final
+class Tokenizer:
+    """A tokenizer of Hugging Face as drift reads it."""
+
+    @staticmethod
+    def load(path: str | PathLike[str]) -> Tokenizer:
+        """Reads a tokenizer.json, plain or gzipped, the one of a model folder, or one of drift's."""
+
+    @staticmethod
+    def config_beside(path: str | PathLike[str]) -> str | None:
+        """The text of the tokenizer_config.json beside a tokenizer."""
+
+    @staticmethod
+    def from_json(name: str, json: bytes) -> Tokenizer:
+        """A tokenizer from the bytes of its JSON."""
+
+    @property
+    def name(self) -> str:
+        """Its name: that of its file or folder."""
+
+    @property
+    def size(self) -> int:
+        """The greatest id and one more."""
+
+    def id_of(self, token: str) -> int | None:
+        """The id of a token, added ones too; None if it is none."""
+
+    def likely_end(self, config: str | None = None) -> int | None:
+        """The end of text of a tokenizer_config.json, else a token of a usual name."""
+
+    def prompt_ids(self, prompt: str) -> list[int]:
+        """The ids of a prompt, with what stands before every text."""
+
+    def answer_ids(self, answer: str) -> list[int]:
+        """The ids of an answer behind a prompt: the canonical ones."""
+
+    def answer_text(self, ids: list[int]) -> str:
+        """The text of an answer's ids, special tokens kept."""
+
+@final
+class Processor:
+    """A logit processor for one tokenizer and dialect."""
+
+    def __new__(
+        cls,
+        tokenizer: Tokenizer,
+        kind: str,
+        dialect: str,
+        eos: int,
+        others: list[int] = ...,
+        placeholder: str | None = None,
+    ) -> Processor: ...
+    @property
+    def kind(self) -> str:
+        """Which processor it is."""
+
+    @property
+    def eos(self) -> int:
+        """The token that ends a text."""
+
+    @property
+    def size(self) -> tuple[int, int] | None:
+        """States of the grammar of one coordinate, and tokens that are legal somewhere in it."""
+
+    def constraint(self, smiles: str) -> Constraint:
+        """The constraint of one molecule."""
+
+@final
+class Constraint:
+    """What one molecule's text may be."""
+
+    @property
+    def skeleton(self) -> str:
+        """The molecule's text with empty blocks."""
+
+    def allowed(self, prefix: list[int]) -> tuple[str, list[int]]:
+        """What may follow a prefix: ("only", ids), ("except", ids) or ("any", [])."""
+
+    def forced_run(self, prefix: list[int]) -> list[int]:
+        """The tokens that are forced behind a prefix."""
+
+    def is_over(self, text: list[int]) -> bool:
+        """Whether a text has ended."""
+
+    def grammar(self, format: str) -> str:
+        """The automaton as a grammar in token ids: lark, ebnf or json."""
+
+    def tables(self) -> dict[str, Any]:
+        """The automaton as arrays."""
+
+@final
+class Sampler:
+    """A way to draw tokens whose noise is keyed by the text."""
+
+    def __new__(
+        cls,
+        temperature: float | None = None,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        min_p: float | None = None,
+        seed: int = 0,
+    ) -> Sampler: ...
+    @staticmethod
+    def preset(name: str) -> tuple[float | None, int | None, float | None, float | None]:
+        """Temperature, top-k, top-p and min-p of a preset."""
+
+    def draw(
+        self, ids: list[int], logits: list[float], position: int, prompt: int = 0, generation: int = 0
+    ) -> int:
+        """Draws one of the sorted ids by their logits."""
+
+@final
+class Rows:
+    """Follows the rows of one call of generate."""
+
+    def __new__(
+        cls,
+        constraints: list[Constraint],
+        prompts: list[int],
+        fillers: list[int],
+        sampler: Sampler | None = None,
+    ) -> Rows: ...
+    def begin(self, rows: int) -> int:
+        """Begins with so many rows; returns how many each molecule has."""
+
+    def step(self, written: _Integers) -> None:
+        """Follows all tokens behind the prompts, [rows, tokens]."""
+
+    def over(self) -> npt.NDArray[np.bool_]:
+        """Whether each row is over, [rows]."""
+
+    @property
+    def wants_argmax(self) -> bool:
+        """Whether `observe` is needed before each mask."""
+
+    def observe(self, argmax: _Integers) -> None:
+        """Learns the most likely token of each row's unmasked logits, [active]."""
+
+    def places(self, vocabulary: int) -> tuple[_Integers, _Integers | None, _Integers]:
+        """Places kept, rows that list what is legal (None for all), places blocked in the others."""
+
+    def union(self, vocabulary: int) -> tuple[_Integers, _Integers] | None:
+        """All ids that some row lists [union], and the places kept in logits [active, union]."""
+
+    def listed(self, vocabulary: int) -> tuple[_Integers, _Integers] | None:
+        """The legal ids of each row [active, longest], and how many there are [active]."""
+
+    def draws(
+        self, vocabulary: int, kept: npt.NDArray[np.float32], full: npt.NDArray[np.float32] | None = None
+    ) -> _Integers:
+        """Draws a token for each row, [active]."""
+
+    def advance(self, tokens: _Integers | None, most: int, pad: int = 0) -> tuple[_Integers, _Integers]:
+        """Takes a token for each row and what is forced behind it; returns what the model has not read."""
+
+    def drop_over(self) -> _Integers:
+        """Leaves rows that are over out; returns the places of the others."""
+
+    def active(self) -> _Integers:
+        """The rows that logits are for, [active]."""
+
+    def stop(self, row: int) -> None:
+        """Ends a row's text where it is."""
+
+    def text(self, row: int) -> list[int]:
+        """The tokens of a row."""
+
+def skeleton_of(smiles: str) -> str:
+    """The text of a molecule with empty blocks."""
 
 def fit(options: dict[str, Any], progress: ProgressCallback | None) -> str:
     """The placeholder of least harm for each tokenizer."""

@@ -141,6 +141,7 @@ def test_the_built_in_corpus_has_its_placeholder() -> None:
     assert all(total is None or done <= total for _, done, total, _ in phases)
 
 
+@pytest.mark.slow  # Every number in every position, and 10 MB of text, are run.
 def test_an_extension_takes_as_many_tokens_as_it_says(corpus: Path, tmp_path: Path) -> None:
     output = tmp_path / "extended"
     report = moldrift.train_tokenizer(
