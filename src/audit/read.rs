@@ -7,9 +7,13 @@
 //! | one JSON object a line | each line |
 //! | lines that hold enriched text or its tags | each line |
 //!
-//! The text of an object is its `decoded_text`, `text`, `completion`, `generated_text`, `embedded_smiles` or
-//! `embedded_smiles_stripped`, the last two being what stands between the conformer tags; its prompt `prompt_smiles`, `smiles` or `canonical_smiles`, else what stands between the
-//! SMILES tags of the text.
+//! The text of an object is its `decoded_text`, `text`, `completion`, `generated_text`, `content`, `embedded_smiles` or
+//! `embedded_smiles_stripped`, the last two being what stands between the conformer tags; its prompt `prompt_smiles`, `smiles`
+//! or `canonical_smiles`, else what stands between the SMILES tags of its `prompt`, its `custom_id` or the text.
+//!
+//! Several texts of one prompt are a list, `all_generations`, `choices` (OpenAI's interface) or `outputs` (vLLM), of texts or
+//! of objects with one. A line of an OpenAI batch holds it below `response` and `body`; an answer of a chat is the text below
+//! `message`.
 
 use std::io::{self as stdio, BufRead, Read as _};
 use std::path::Path;

@@ -108,9 +108,9 @@ impl Reader {
         let (prompt, lp) = (row.prompt().map(str::to_owned), row.lp.take());
         let listed =
             |generation, with_all| in_passes.map(|in_passes| Listed { in_passes, generation, with_all });
-        if let Some(all) = row.all.take().filter(|all| !all.is_empty()) {
-            for (index, one) in all.into_iter().enumerate() {
-                let place = format!("{place}.all_generations[{index}]");
+        if let Some(all) = row.all.take().filter(|all| !all.texts.is_empty()) {
+            for (index, one) in all.texts.into_iter().enumerate() {
+                let place = format!("{place}.{}[{index}]", all.name);
                 match one {
                     Some(text) => {
                         let said = (lp.clone(), listed(index, true));

@@ -3,14 +3,31 @@
 
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess};
 
+use super::sample::split;
 use crate::io::{Folded, JsonFold, JsonPart};
 
 /// Where the text of a record may be, the first that is there.
-pub(super) const TEXT_FIELDS: [&str; 6] =
-    ["decoded_text", "text", "completion", "generated_text", "embedded_smiles", "embedded_smiles_stripped"];
+pub(super) const TEXT_FIELDS: [&str; 7] = [
+    "decoded_text",
+    "text",
+    "completion",
+    "generated_text",
+    "content",
+    "embedded_smiles",
+    "embedded_smiles_stripped",
+];
 
 /// Where the prompt of a record may be, the first that is there.
 const PROMPT_FIELDS: [&str; 3] = ["prompt_smiles", "smiles", "canonical_smiles"];
+
+/// Where a prompt may stand with its tags, as engines were given it; without tags these fields say nothing.
+const TAGGED_FIELDS: [&str; 2] = ["prompt", "custom_id"];
+
+/// Where the texts of one prompt may be listed: 3DMolGen's, those of OpenAI's interface, those of vLLM.
+const LISTS: [&str; 3] = ["all_generations", "choices", "outputs"];
+
+/// Objects that stand around an answer of OpenAI's interface: a line of a batch, and an answer of a chat.
+const AROUND: [&str; 3] = ["response", "body", "message"];
 
 /// The most texts of one molecule.
 const MAX_GENERATIONS: usize = 1 << 20;
@@ -22,8 +39,19 @@ pub(super) struct Row {
     prompts: [Option<String>; PROMPT_FIELDS.len()],
     /// The logit processor.
     pub lp: Option<String>,
-    /// The texts of `all_generations`, none where one holds none; none if there is no such list.
-    pub all: Option<Vec<Option<FieldText>>>,
+    /// A prompt that stood between its tags.
+    tagged: Option<String>,
+    /// Several texts of one prompt.
+    pub all: Option<Listing>,
+}
+
+/// The texts of a list.
+#[derive(Debug)]
+pub(super) struct Listing {
+    /// What the list is called.
+    pub name: &'static str,
+    /// Its texts, none where an entry holds none.
+    pub texts: Vec<Option<FieldText>>,
 }
 
 /// A text, and the field that it is from; none if it stood in a list by itself.
@@ -38,7 +66,15 @@ impl Row {
 
     /// Its prompt.
     pub(super) fn prompt(&self) -> Option<&str> {
-        self.prompts.iter().find_map(Option::as_deref)
+        self.prompts.iter().chain([&self.tagged]).find_map(Option::as_deref)
+    }
+
+    /// Takes what an object inside this one holds, where this one holds none.
+    fn take_from(&mut self, inside: Row) {
+        for (own, other) in self.texts.iter_mut().zip(inside.texts) {
+            *own = own.take().or(other);
+        }
+        self.all = self.all.take().or(inside.all);
     }
 }
 
@@ -100,8 +136,17 @@ impl<'de> JsonFold<'de> for Reading {
                 row.prompts[at] = fields.next_value_seed(Folded(Reading))?.text();
             } else if field == "lp" {
                 row.lp = fields.next_value_seed(Folded(Reading))?.text();
-            } else if field == "all_generations" {
-                row.all = fields.next_value_seed(Generations)?;
+            } else if let Some(at) = place(&LISTS) {
+                let texts = fields.next_value_seed(Generations)?;
+                row.all = texts.map(|texts| Listing { name: LISTS[at], texts }).or(row.all);
+            } else if place(&TAGGED_FIELDS).is_some() {
+                let text = fields.next_value_seed(Folded(Reading))?.text();
+                let tagged = text.and_then(|text| split(&text).prompt.map(str::to_owned));
+                row.tagged = row.tagged.or(tagged);
+            } else if place(&AROUND).is_some() {
+                if let Read::Row(inside) = fields.next_value_seed(Folded(Reading))? {
+                    row.take_from(*inside);
+                }
             } else {
                 fields.next_value::<IgnoredAny>()?;
             }

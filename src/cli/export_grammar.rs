@@ -40,7 +40,7 @@ pub(super) struct Args {
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum FormatArg {
-    /// For llguidance, which vLLM and SGLang know as `guidance` and `llguidance`
+    /// For llguidance, which vLLM and SGLang know as `guidance` and `llguidance`, and XGrammar from 0.2.6 on
     Lark,
     /// For XGrammar
     Ebnf,

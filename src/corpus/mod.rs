@@ -49,7 +49,7 @@ pub use conformers::{Conformers, Embedded, Files, Texts, files_or_embedded};
 pub use lines::MAX_LINE_BYTES;
 pub use names::Names;
 pub use read::{ReadSummary, SKIPPED_LISTED, read};
-pub use smiles_lines::{MAX_SMILES_LINE_BYTES, Rest, SmilesLine, each_prompt, no_prompt};
+pub use smiles_lines::{MAX_SMILES_LINE_BYTES, Rest, SmilesLine, each_prompt, no_prompt, skipped_line};
 pub use smiles_order::{OpenStereo, SmilesSource};
 pub use source::Format;
 pub use split::Part;

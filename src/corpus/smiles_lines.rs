@@ -17,6 +17,8 @@ const ONE_A_LINE: &str = "give one SMILES a line, whole and as text";
 /// A molecule that is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SmilesLine<'a> {
+    /// Counted from 1.
+    pub number: u64,
     /// As the file has it.
     pub smiles: &'a str,
     /// Its text with every block emptied.
@@ -62,8 +64,8 @@ pub fn each_prompt(
             continue;
         };
         let rest = match from_smiles(smiles) {
-            Ok(skeleton) => visit(Ok(SmilesLine { smiles, skeleton: &skeleton }))?,
-            Err(reason) => visit(Err(skipped(path, line.number, &reason.to_string())))?,
+            Ok(skeleton) => visit(Ok(SmilesLine { number: line.number, smiles, skeleton: &skeleton }))?,
+            Err(reason) => visit(Err(skipped_line(path, line.number, &reason.to_string())))?,
         };
         if rest == Rest::Unwanted {
             break;
@@ -72,7 +74,8 @@ pub fn each_prompt(
     opened.finish(io::file_name(path)).map_err(fail)
 }
 
-fn skipped(path: &Path, line: u64, reason: &str) -> Skipped {
+/// A line of a file that is not taken.
+pub fn skipped_line(path: &Path, line: u64, reason: &str) -> Skipped {
     Skipped { file: io::file_name(path), record: format!("line {line}"), reason: reason.to_owned() }.shown()
 }
 

@@ -182,6 +182,40 @@ fn texts_of_a_data_set_stand_between_tags_and_others_do_not() {
 }
 
 #[test]
+fn what_engines_write_is_read() {
+    let folder = Folder::new();
+    let bad = answer([GOOD[0], "1.0000,2.0000,3C"]);
+    let choices =
+        json!([{"index": 0, "text": answer(GOOD), "finish_reason": "stop"}, {"index": 1, "text": bad}]);
+    let batch = |body: Value| json!({"id": "a", "custom_id": "[SMILES]CO[/SMILES] 17", "response": {"status_code": 200, "body": body}, "error": null});
+    let chat = json!([{"index": 0, "message": {"role": "assistant", "content": answer(GOOD)}}]);
+    let rows = [
+        // vLLM offline and SGLang: the prompt with its tags beside the texts.
+        json!({"prompt": "[SMILES]CO[/SMILES]", "outputs": [{"text": answer(GOOD), "token_ids": [1, 2]}, {"text": bad}]}),
+        json!({"prompt": "[SMILES]CO[/SMILES]", "text": answer(GOOD), "meta_info": {"id": "b"}}),
+        // OpenAI's interface: an answer with what was asked, an answer that echoes it, a line of a batch, a chat.
+        json!({"smiles": "CO", "object": "text_completion", "choices": choices}),
+        json!({"choices": [{"text": decoded(GOOD)}, {"text": null}]}),
+        batch(json!({"choices": choices})),
+        batch(json!({"choices": chat})),
+        // A prompt without tags says nothing; a request that failed has no text.
+        json!({"prompt": "draw me a molecule", "text": answer(GOOD)}),
+        json!({"custom_id": "[SMILES]CO[/SMILES] 18", "response": null, "error": {"message": "too long"}}),
+    ];
+    folder.file("rows.jsonl", rows.map(|row| row.to_string()).join("\n"));
+    let report = folder.drift(&["audit", "--json", "rows.jsonl"]).good().json();
+    let total = &report["total"];
+    for (field, expected) in
+        [("samples", 10), ("passed", 7), ("parse_failures", 3), ("without_prompt", 1), ("graph_mismatch", 0)]
+    {
+        assert_eq!(total[field], expected, "{field}: {total:#}");
+    }
+    let places: Vec<&Value> =
+        report["skipped_records"].as_array().unwrap().iter().map(|s| &s["record"]).collect();
+    assert_eq!(places, ["line 4.choices[1]", "line 8"]);
+}
+
+#[test]
 fn prompts_in_another_spelling_are_counted() {
     let folder = Folder::new();
     let row = |prompt: &str| json!({"smiles": prompt, "text": answer(GOOD)}).to_string();

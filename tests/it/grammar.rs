@@ -129,6 +129,7 @@ impl Rules {
             });
             assert!(rules.insert(name.into(), ways.collect()).is_none(), "{name} twice");
         }
+        without_nothing(&mut rules);
         let used: BTreeSet<&Symbol> = rules.values().flatten().flatten().collect();
         for symbol in used {
             assert!(!matches!(symbol, Symbol::Rule(name) if !rules.contains_key(name)), "no {symbol:?}");
@@ -157,6 +158,28 @@ impl Rules {
         }
         done
     }
+}
+
+/// Leaves out ways that no text comes of.
+fn without_nothing(rules: &mut BTreeMap<Arc<str>, Vec<Vec<Symbol>>>) {
+    let mut derives: BTreeSet<Arc<str>> = BTreeSet::new();
+    let comes = |way: &[Symbol], derives: &BTreeSet<Arc<str>>| {
+        way.iter().all(|symbol| {
+            matches!(symbol, Symbol::Tokens(_))
+                || matches!(symbol, Symbol::Rule(name) if derives.contains(name))
+        })
+    };
+    loop {
+        let more = rules.iter().filter(|(_, ways)| ways.iter().any(|way| comes(way, &derives)));
+        let more: BTreeSet<Arc<str>> = more.map(|(name, _)| name.clone()).collect();
+        if more.len() == derives.len() {
+            break;
+        }
+        derives = more;
+    }
+    assert_eq!(rules.len(), derives.len() + 2, "all but `u0` and `u1` derive something");
+    rules.retain(|name, _| derives.contains(name));
+    rules.values_mut().for_each(|ways| ways.retain(|way| comes(way, &derives)));
 }
 
 impl Reader for Rules {
@@ -279,6 +302,25 @@ fn a_file_of_molecules_in_order_and_bad_lines_are_told() {
     let report = json.json();
     assert_eq!((&report["molecules"], &report["skipped"]), (&2.into(), &1.into()));
     assert_eq!(folder.read("g.jsonl"), made);
+}
+
+#[test]
+fn molecules_too_large_for_engines_are_skipped_by_name() {
+    let folder = Folder::new();
+    folder.file("m.smi", format!("CCO\n{}\n", "C".repeat(1_001)));
+    let of = |tokenizer: &str, format: &str| {
+        let arguments =
+            ["export-grammar", "--smiles", "m.smi", "--dialect", "fixed", "-o", "g.jsonl", "--json"];
+        folder.drift(&[&arguments[..], &["--tokenizer", tokenizer, "--format", format]].concat()).json()
+    };
+    let skipped = of("qwen-like-fused", "lark");
+    assert_eq!(
+        (&skipped["molecules"], &skipped["skipped_records"][0]["record"]),
+        (&1.into(), &"line 2".into())
+    );
+    for (tokenizer, format) in [("qwen-like-fused", "json"), ("qwen-like", "lark")] {
+        assert_eq!(of(tokenizer, format)["molecules"], 2, "{tokenizer} {format}");
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! From SMILES to grammars: a line for each molecule.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::{GrammarFormat, grammar};
 use crate::constraint::automaton::{AutomatonProcessor, MoleculeTable};
-use crate::corpus::{Rest, SKIPPED_LISTED, Skipped, each_prompt, no_prompt};
+use crate::corpus::{Rest, SKIPPED_LISTED, Skipped, each_prompt, no_prompt, skipped_line};
 use crate::error::{Error, Result, excerpt};
 use crate::job::{InputHash, Job, Provenance};
 use crate::text::Dialect;
@@ -78,7 +78,7 @@ pub struct ExportReport {
     pub molecules: u64,
     /// Characters of the smallest line and of the largest.
     pub line_bytes: [u64; 2],
-    /// Lines of the input that are no SMILES.
+    /// Lines of the input that are no SMILES, or have no grammar.
     pub skipped: u64,
     /// The first of them.
     pub skipped_records: Vec<Skipped>,
@@ -115,16 +115,20 @@ pub fn export(
         ExportSource::File(path) => {
             let hash = each_prompt(path, job, &mut |prompt| {
                 match prompt {
-                    Ok(prompt) => writer.waiting.push((prompt.smiles.to_owned(), prompt.skeleton.to_owned())),
+                    Ok(line) => writer.waiting.push(Waiting {
+                        line: line.number,
+                        smiles: line.smiles.to_owned(),
+                        skeleton: line.skeleton.to_owned(),
+                    }),
                     Err(skipped) => writer.skip(skipped),
                 }
                 if writer.waiting.len() == CHUNK {
                     job.check()?;
-                    writer.write_waiting()?;
+                    writer.write_waiting(path)?;
                 }
                 Ok(Rest::Wanted)
             })?;
-            writer.write_waiting()?;
+            writer.write_waiting(path)?;
             if writer.report.molecules == 0 {
                 return Err(no_prompt(path, writer.report.skipped_records.first()));
             }
@@ -170,20 +174,35 @@ impl Liner {
     }
 }
 
+/// A molecule, and the line that it came from.
+struct Waiting {
+    line: u64,
+    smiles: String,
+    skeleton: String,
+}
+
 struct Writer<'a> {
     liner: Liner,
-    /// SMILES and skeletons that are not written yet.
-    waiting: Vec<(String, String)>,
+    /// What is not written yet.
+    waiting: Vec<Waiting>,
     report: ExportReport,
     out: &'a mut dyn FnMut(&[u8]) -> Result<()>,
 }
 
 impl Writer<'_> {
-    fn write_waiting(&mut self) -> Result<()> {
+    fn write_waiting(&mut self, path: &Path) -> Result<()> {
         let (waiting, liner) = (std::mem::take(&mut self.waiting), &self.liner);
         let lines: Vec<Result<Vec<u8>>> =
-            waiting.par_iter().map(|(smiles, skeleton)| liner.line(smiles, skeleton)).collect();
-        lines.into_iter().try_for_each(|line| self.put(&line?))
+            waiting.par_iter().map(|one| liner.line(&one.smiles, &one.skeleton)).collect();
+        for (line, from) in lines.into_iter().zip(waiting) {
+            match line {
+                Ok(line) => self.put(&line)?,
+                // One molecule that has no grammar does not spoil the others.
+                Err(Error::Input { problem, .. }) => self.skip(skipped_line(path, from.line, &problem)),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 
     fn put(&mut self, line: &[u8]) -> Result<()> {

@@ -20,6 +20,8 @@ pub(super) enum Head {
     Segment(usize, usize, Option<usize>),
     /// A block from a state on, to an end in a mode.
     Block(usize, usize),
+    /// Nothing at all: no text comes of it. There are two, which name each other.
+    Nothing(usize),
 }
 
 /// A symbol of a rule.
@@ -41,7 +43,24 @@ pub(super) type Rules = BTreeMap<Head, Ways>;
 pub(super) fn rules(table: &MoleculeTable) -> Rules {
     let mut builder = Builder { table, block: &table.block, ends: ends(&table.block), rules: Rules::new() };
     builder.start();
-    builder.rules
+    uncached(builder.rules)
+}
+
+/// Keeps XGrammar (up to 0.2.8) from mixing up molecules. It keeps masks of rules between grammars by a hash that leaves token
+/// ids out, so that rules of one shape are one to it. A rule that names rules which go round in more than a simple loop is not
+/// hashed, nor is one that names it. So the rules that name no other get two ways more, which derive nothing.
+fn uncached(mut rules: Rules) -> Rules {
+    let nothing = [0, 1].map(Head::Nothing);
+    for ways in rules.values_mut() {
+        if !ways.iter().flatten().any(|symbol| matches!(symbol, Symbol::Rule(_))) {
+            ways.extend(nothing.map(|head| vec![Symbol::Rule(head)]));
+        }
+    }
+    for at in 0..2 {
+        let [own, other] = [nothing[at], nothing[1 - at]].map(Symbol::Rule);
+        rules.insert(nothing[at], vec![vec![own, other.clone()], vec![other.clone(), other]]);
+    }
+    rules
 }
 
 /// In which modes a block can end, from each state on.

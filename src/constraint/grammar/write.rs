@@ -68,6 +68,7 @@ fn name(out: &mut String, head: Head, spelling: &Spelling) {
         }
         Head::Segment(segment, before, None) => write!(out, "s{segment}{}", mode(before)),
         Head::Block(state, after) => write!(out, "b{state}{}", mode(after)),
+        Head::Nothing(number) => write!(out, "u{number}"),
     }
     .expect(WRITTEN);
 }
