@@ -61,7 +61,9 @@ def theirs(folder: Path, tokenizer: Any, eos: int) -> Way:
     return way
 
 
-def run(model: Any, tokenizer: Any, eos: int, smiles: list[str], batch: int, way: Way | None) -> dict[str, Any]:
+def run(
+    model: Any, tokenizer: Any, eos: int, smiles: list[str], batch: int, way: Way | None
+) -> dict[str, Any]:
     """Texts, seconds of a step, and passes of the model."""
     texts, passes, seconds = [], 0, 0.0
     for first in range(0, len(smiles), batch):

@@ -39,7 +39,9 @@ class Automaton:
 
     kind = "automaton"
 
-    def __init__(self, tokenizer: Any, dialect: str = "fixed", *, eos_token_id: int | list[int] | None = None) -> None:
+    def __init__(
+        self, tokenizer: Any, dialect: str = "fixed", *, eos_token_id: int | list[int] | None = None
+    ) -> None:
         self.source = sources.read(tokenizer, eos_token_id)
         self.dialect = dialect
         self._processor = _lib.Processor(self.source.tokenizer, self.kind, dialect, self.source.eos)

@@ -43,7 +43,9 @@ class Sources:
         self._known: dict[tuple[Any, ...], MoleculeSource] = {}
         self._lock = threading.Lock()
 
-    def of(self, tokenizer: Any, eos_token_id: int | list[int] | None = None, *options: Any) -> MoleculeSource:
+    def of(
+        self, tokenizer: Any, eos_token_id: int | list[int] | None = None, *options: Any
+    ) -> MoleculeSource:
         """The one of a tokenizer, made on first sight."""
         eos = tuple(eos_token_id) if isinstance(eos_token_id, (list, tuple)) else eos_token_id
         key = (id(tokenizer), _size(tokenizer), eos, *options)
@@ -61,7 +63,9 @@ class Sources:
 
 def _size(tokenizer: Any) -> int | str:
     """Changes when tokens are added; a path is itself."""
-    return len(tokenizer) if hasattr(tokenizer, "__len__") and not isinstance(tokenizer, str) else str(tokenizer)
+    return (
+        len(tokenizer) if hasattr(tokenizer, "__len__") and not isinstance(tokenizer, str) else str(tokenizer)
+    )
 
 
 def canonical(smiles: str) -> str:

@@ -94,7 +94,9 @@ def _constraint_of(constraint: Any, processors: Any) -> ConstraintLogitsProcesso
     listed = [one for one in processors or () if isinstance(one, ConstraintLogitsProcessor)]
     found = constraint if constraint is not None else listed[0] if len(listed) == 1 else None
     if not isinstance(found, ConstraintLogitsProcessor) or any(one is not found for one in listed):
-        raise ValueError("constraint: there is not exactly one; give constraint=automaton.logits_processor(smiles)")
+        raise ValueError(
+            "constraint: there is not exactly one; give constraint=automaton.logits_processor(smiles)"
+        )
     return found
 
 
@@ -112,7 +114,9 @@ def _check(model: Any, config: Any, inputs: dict[str, Any]) -> None:
     wrong.update({name: value is not None for name, value in inputs.items() if name not in _OWN_INPUTS})
     for name, is_wrong in wrong.items():
         if is_wrong:
-            raise ValueError(f"constrained_generate: {name} is not supported; give logits_processor=[…] to generate")
+            raise ValueError(
+                f"constrained_generate: {name} is not supported; give logits_processor=[…] to generate"
+            )
 
 
 def _criteria_of(criteria: Any) -> list[Any]:
@@ -325,7 +329,9 @@ def _check_context(model: Any, mask: torch.Tensor) -> None:
     context = getattr(model.config, "max_position_embeddings", None)
     longest = int(mask.sum(1).max())
     if context is not None and longest >= context:
-        raise DriftError(f"prompt: takes {longest} tokens, the model's context {context}; leave this molecule out")
+        raise DriftError(
+            f"prompt: takes {longest} tokens, the model's context {context}; leave this molecule out"
+        )
 
 
 def _empty_cache(model: Any, cache: Any) -> Any:
@@ -334,7 +340,11 @@ def _empty_cache(model: Any, cache: Any) -> Any:
 
     cache = DynamicCache(config=model.config) if cache is None else cache
     layers = {type(layer).__name__ for layer in getattr(cache, "layers", ())}
-    if type(cache).__name__ != "DynamicCache" or layers - {"DynamicLayer"} or getattr(cache, "offloading", False):
+    if (
+        type(cache).__name__ != "DynamicCache"
+        or layers - {"DynamicLayer"}
+        or getattr(cache, "offloading", False)
+    ):
         names = ", ".join(sorted(layers)) or type(cache).__name__
         raise ValueError(
             f"constrained_generate: a cache of {names} is not supported; "

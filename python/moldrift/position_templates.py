@@ -26,7 +26,9 @@ __all__ = [
 COORD_PLACEHOLDER = "0.000,0.000,0.000"
 
 
-def _templates(tokenizer: Any, eos_token_id: int | list[int] | None, kind: str, placeholder: str) -> PositionTemplates:
+def _templates(
+    tokenizer: Any, eos_token_id: int | list[int] | None, kind: str, placeholder: str
+) -> PositionTemplates:
     return PositionTemplates(tokenizer, kind, placeholder=placeholder, eos_token_id=eos_token_id)
 
 
@@ -76,7 +78,9 @@ def build_templates_for_batch(
     placeholder: str = COORD_PLACEHOLDER,
 ) -> list[PrecomputedTemplate]:
     """The templates of several molecules, in their order."""
-    return [build_precomputed_template(one, tokenizer, kind=kind, placeholder=placeholder) for one in smiles_list]
+    return [
+        build_precomputed_template(one, tokenizer, kind=kind, placeholder=placeholder) for one in smiles_list
+    ]
 
 
 def clear_tokenizer_cache() -> None:

@@ -82,7 +82,14 @@ def test_grammars_are_those_of_the_program(drift: Any, tmp_path: Path) -> None:
     for format in ("lark", "ebnf", "json"):
         ours = moldrift.export_grammar(model_folder("qwen-like"), smiles, tmp_path / "ours", format=format)
         (tmp_path / "smiles").write_text("\n".join(smiles))
-        words = ["--tokenizer", model_folder("qwen-like"), "--dialect", "fixed", "--smiles", tmp_path / "smiles"]
+        words = [
+            "--tokenizer",
+            model_folder("qwen-like"),
+            "--dialect",
+            "fixed",
+            "--smiles",
+            tmp_path / "smiles",
+        ]
         done = drift("export-grammar", *words, "--format", format, "-o", tmp_path / "theirs")
         assert done.returncode == 0, done.stderr
         assert (tmp_path / "theirs").read_text() == (tmp_path / "ours").read_text()

@@ -53,7 +53,9 @@ def test_a_fifth_of_the_passes_is_spared(name: str) -> None:
 def test_any_batch_and_any_head_write_the_same(legal_head: bool) -> None:
     model, smiles, found = load("llama-like"), molecules(64)[:32], []
     for _, part in batches(smiles, 5):
-        found += model.generate(part, **constrained(model.automaton.logits_processor(part), legal_head=legal_head))
+        found += model.generate(
+            part, **constrained(model.automaton.logits_processor(part), legal_head=legal_head)
+        )
     assert found == both_ways("llama-like")[1][:32]
 
 
@@ -81,7 +83,14 @@ def test_sampling_by_torch_is_legal_and_repeatable() -> None:
         lp = model.automaton.logits_processor(smiles)
         return model.generate(smiles, **constrained(lp), do_sample=True, num_return_sequences=2, **options)
 
-    warped = {"temperature": 1.3, "top_k": 8, "top_p": 0.9, "min_p": 0.05, "typical_p": 0.95, "epsilon_cutoff": 0.01}
+    warped = {
+        "temperature": 1.3,
+        "top_k": 8,
+        "top_p": 0.9,
+        "min_p": 0.05,
+        "typical_p": 0.95,
+        "epsilon_cutoff": 0.01,
+    }
     found = sampled(**warped)
     assert found == sampled(**warped) != sampled(temperature=1.3, top_k=8)
     for at, ids in enumerate(found):
@@ -110,7 +119,9 @@ def test_position_templates_work_too() -> None:
 def test_texts_end_where_the_room_ends() -> None:
     model, smiles = load("qwen-like"), molecules(5)
     for most in (1, 3, 4, 37):
-        plain = model.generate(smiles, logits_processor=[model.automaton.logits_processor(smiles)], max_new_tokens=most)
+        plain = model.generate(
+            smiles, logits_processor=[model.automaton.logits_processor(smiles)], max_new_tokens=most
+        )
         way = constrained(model.automaton.logits_processor(smiles), max_new_tokens=most)
         assert plain == model.generate(smiles, **way)
 

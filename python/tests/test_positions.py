@@ -50,7 +50,11 @@ def test_a_template_leaves_as_many_tokens_as_its_placeholder_takes() -> None:
         templates = moldrift.PositionTemplates(model.tokenizer, "allowlist", placeholder=placeholder)
         found = model.generate(smiles, logits_processor=[templates.logits_processor(smiles)])
         for one, ids in zip(smiles, found, strict=True):
-            text = "[CONFORMER]" + model.automaton.skeleton(one).replace("<>", f"<{placeholder}>") + "[/CONFORMER]"
+            text = (
+                "[CONFORMER]"
+                + model.automaton.skeleton(one).replace("<>", f"<{placeholder}>")
+                + "[/CONFORMER]"
+            )
             assert len(ids) == len(model.tokenizer(text, add_special_tokens=False)["input_ids"]) + 1
 
 
@@ -68,7 +72,9 @@ def test_the_users_script_runs_with_one_changed_import(module: Any, name: str) -
     eos = model.automaton.eos_token_id
     found = []
     for ends in (eos, [eos, 1]):
-        lp = module.QwenAllowlistLogitsProcessor(templates, lengths, tokenizer=model.tokenizer, eos_token_id=ends)
+        lp = module.QwenAllowlistLogitsProcessor(
+            templates, lengths, tokenizer=model.tokenizer, eos_token_id=ends
+        )
         with torch.inference_mode():
             found.append(model.generate(smiles, logits_processor=[lp]))
         templates = module.build_templates_for_batch(smiles, model.tokenizer, use_tokenizer_cache=True)
@@ -92,7 +98,9 @@ def test_signatures_are_the_users(module: Any) -> None:
     plain, keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
     assert names(one, plain) == ["smiles", "tokenizer"]
     assert names(one, keyword)[:2] == ["include_tags", "use_tokenizer_cache"]
-    assert names(many, plain) == ["smiles_list", "tokenizer"] and "use_tokenizer_cache" in names(many, keyword)
+    assert names(many, plain) == ["smiles_list", "tokenizer"] and "use_tokenizer_cache" in names(
+        many, keyword
+    )
     assert names(processor, plain) == ["self", "templates", "prompt_lengths"]
     assert names(processor, keyword) == ["tokenizer", "eos_token_id"]
 
