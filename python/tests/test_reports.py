@@ -271,7 +271,9 @@ def test_what_progress_raises_ends_the_work(repository: Path, tmp_path: Path) ->
 
 
 INTERRUPTED = """
-import sys, moldrift
+import signal, sys, moldrift
+# Ignored where this runs in the background of a shell.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 def tell(phase, done, total, unit):
     print(phase, flush=True)
 corpus, output = [sys.argv[2]] * 200, sys.argv[3]
