@@ -43,7 +43,7 @@ def texts_grammar(skeleton: str, format: str) -> str:
     quoted = [json.dumps(piece) for piece in pieces]
     if format == "lark":
         body = ' "<" N "," N "," N ">" '.join(quoted)
-        return f'start: {body}\nN: /-?[0-9]{{1,4}}\\.[0-9]{{4}}/\n'
+        return f"start: {body}\nN: /-?[0-9]{{1,4}}\\.[0-9]{{4}}/\n"
     body = ' "<" n "," n "," n ">" '.join(quoted)
     digits = " ".join(["[0-9]"] * 4)
     return f'root ::= {body}\nn ::= "-"? [0-9] [0-9]? "." {digits}\n'
@@ -67,7 +67,9 @@ def parameters(grammar: str | None, seed: int) -> SamplingParams:
     )
 
 
-def measure(llm: LLM, tokenizer: Tokenizer, smiles: list[str], skeletons: list[str], grammars: list[str | None]) -> dict[str, Any]:
+def measure(
+    llm: LLM, tokenizer: Tokenizer, smiles: list[str], skeletons: list[str], grammars: list[str | None]
+) -> dict[str, Any]:
     """Generates a text for each molecule; counts and tokens a second."""
     prompts = [f"[SMILES]{one}[/SMILES]" for one in smiles]
     asked = [parameters(grammar, seed) for seed, grammar in enumerate(grammars)]
@@ -77,7 +79,7 @@ def measure(llm: LLM, tokenizer: Tokenizer, smiles: list[str], skeletons: list[s
     row = {"texts": len(answers), "legal": 0, "canonical": 0, "tokens": 0, "seconds": seconds}
     for prompt, skeleton, answer in zip(prompts, skeletons, answers, strict=True):
         [output] = answer.outputs
-        ids = list(answer.prompt_token_ids or []) + [token for token in output.token_ids]
+        ids = list(answer.prompt_token_ids or []) + list(output.token_ids)
         again = tokenizer.encode(prompt + output.text, add_special_tokens=False).ids
         row["tokens"] += len(output.token_ids)
         legal = is_legal(skeleton, output.text)
@@ -103,7 +105,9 @@ def rows(options: argparse.Namespace) -> list[dict[str, Any]]:
             max_num_seqs=64,
             structured_outputs_config={"backend": backend},
         )
-        llm.generate(["[SMILES]C[/SMILES]"] * 8, parameters(automaton.grammar("C", format=format), 0), use_tqdm=False)
+        llm.generate(
+            ["[SMILES]C[/SMILES]"] * 8, parameters(automaton.grammar("C", format=format), 0), use_tqdm=False
+        )
         kinds: dict[str, list[str | None]] = {
             "none": [None] * len(smiles),
             "text grammar": [texts_grammar(one, format) for one in skeletons],

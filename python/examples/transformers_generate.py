@@ -1,7 +1,7 @@
 """Conformers with transformers: a logits processor, or `constrained_generate`, which takes fewer forward passes.
 
-    python python/examples/transformers_generate.py --model eval/qwen-like 'CC=O' 'c1ccccc1O' -n 2 > texts.jsonl
-    drift audit texts.jsonl
+python python/examples/transformers_generate.py --model eval/qwen-like 'CC=O' 'c1ccccc1O' -n 2 > texts.jsonl
+drift audit texts.jsonl
 """
 
 from __future__ import annotations
@@ -47,7 +47,11 @@ def main() -> None:
         )
     for row, answer in enumerate(ids[:, inputs["input_ids"].shape[1] :].tolist()):
         text = tokenizer.decode(answer, skip_special_tokens=False)
-        print(json.dumps({"smiles": options.smiles[row // options.n], "generation": row % options.n, "text": text}))
+        print(
+            json.dumps(
+                {"smiles": options.smiles[row // options.n], "generation": row % options.n, "text": text}
+            )
+        )
 
 
 if __name__ == "__main__":

@@ -26,7 +26,10 @@ import moldrift
 def test_set(path: Path, done: set[str], limit: int | None) -> list[tuple[str, int]]:
     """Molecules that are still to do, with their numbers of texts; those with most atoms first."""
     with path.open(newline="") as file:
-        rows = [(row.get("corrected_smiles") or row["smiles"], 2 * int(row["n_conformers"])) for row in csv.DictReader(file)]
+        rows = [
+            (row.get("corrected_smiles") or row["smiles"], 2 * int(row["n_conformers"]))
+            for row in csv.DictReader(file)
+        ]
     rows = [row for row in rows[:limit] if row[0] not in done]
     return sorted(rows, key=lambda row: -len(row[0]))
 
@@ -35,10 +38,16 @@ def already(path: Path) -> set[str]:
     """Molecules that an earlier run finished."""
     if not path.exists():
         return set()
-    return {json.loads(line)["smiles"] for line in path.read_text(encoding="utf-8").splitlines() if line.endswith("}")}
+    return {
+        json.loads(line)["smiles"]
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if line.endswith("}")
+    }
 
 
-async def one(client: AsyncOpenAI, model: str, smiles: str, texts: int, grammar: str, options: argparse.Namespace) -> str:
+async def one(
+    client: AsyncOpenAI, model: str, smiles: str, texts: int, grammar: str, options: argparse.Namespace
+) -> str:
     """The row of one molecule: all of its texts."""
     answer = await client.completions.create(
         model=model,
@@ -53,7 +62,9 @@ async def one(client: AsyncOpenAI, model: str, smiles: str, texts: int, grammar:
             "spaces_between_special_tokens": False,
         },
     )
-    return json.dumps({"smiles": smiles, "lp": "automaton", "all_generations": [choice.text for choice in answer.choices]})
+    return json.dumps(
+        {"smiles": smiles, "lp": "automaton", "all_generations": [choice.text for choice in answer.choices]}
+    )
 
 
 async def serve(rows: list[tuple[str, int]], output: TextIO, options: argparse.Namespace) -> None:

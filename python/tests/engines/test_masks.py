@@ -69,7 +69,12 @@ def end_of_text(path: Path) -> int:
 def exported(automaton: Any, smiles: str) -> dict[str, Any]:
     constraint = automaton.constraint(smiles)
     lines = {format: constraint.grammar(format) for format in ("lark", "ebnf")}
-    return {"smiles": smiles, "skeleton": constraint.skeleton, "table": json.loads(constraint.grammar("json")), **lines}
+    return {
+        "smiles": smiles,
+        "skeleton": constraint.skeleton,
+        "table": json.loads(constraint.grammar("json")),
+        **lines,
+    }
 
 
 def report(name: str, dialect: str, engine: Engine, seen: Walked, size: list[int]) -> None:
@@ -91,7 +96,11 @@ def test_masks_are_the_automatons(name: str, dialect: str) -> None:
     automaton = moldrift.Automaton(path, dialect=dialect, eos_token_id=eos)
     tokenizer, vocab = load(path, eos)
     lines = [exported(automaton, smiles) for smiles in molecules()]
-    for engine in (LlGuidance(tokenizer, vocab), XGrammar(tokenizer, vocab), XGrammar(tokenizer, vocab, "lark")):
+    for engine in (
+        LlGuidance(tokenizer, vocab),
+        XGrammar(tokenizer, vocab),
+        XGrammar(tokenizer, vocab, "lark"),
+    ):
         seen = Walked()
         for text, line in enumerate(lines):
             ids = walk(engine, line, Tables(line["table"], vocab), text, seen)

@@ -32,7 +32,12 @@ def run(name: str, folder: Path, *needed: str) -> str:
     script.write_text(block(name), encoding="utf-8")
     environment = {"VLLM_CPU_KVCACHE_SPACE": "1", **os.environ}
     ran = subprocess.run(
-        [sys.executable, str(script)], cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False
+        [sys.executable, str(script)],
+        cwd=REPOSITORY,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert ran.returncode == 0, ran.stderr[-2000:]
     return ran.stdout

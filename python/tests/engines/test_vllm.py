@@ -18,9 +18,19 @@ TEXTS = 64
 
 @pytest.mark.slow
 def test_every_text_is_legal_and_canonical() -> None:
-    command = [sys.executable, "python/benches/vllm.py", "--model", "eval/qwen-like", "--texts", str(TEXTS), "--json"]
+    command = [
+        sys.executable,
+        "python/benches/vllm.py",
+        "--model",
+        "eval/qwen-like",
+        "--texts",
+        str(TEXTS),
+        "--json",
+    ]
     environment = {"VLLM_CPU_KVCACHE_SPACE": "1", **os.environ}
-    ran = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False)
+    ran = subprocess.run(
+        command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False
+    )
     assert ran.returncode == 0, ran.stderr[-2000:]
     rows = json.loads(ran.stdout.splitlines()[-1])
     exported = {row["backend"]: row for row in rows if row["constraint"] == "exported grammar"}

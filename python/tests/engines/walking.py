@@ -121,7 +121,9 @@ class LlGuidance:
         self.mask = llguidance.torch.allocate_token_bitmask(1, vocab)
 
     def matcher(self, grammar: str) -> Matcher:
-        matcher = llguidance.LLMatcher(self.tokenizer, llguidance.grammar_from("grammar", grammar), log_level=1)
+        matcher = llguidance.LLMatcher(
+            self.tokenizer, llguidance.grammar_from("grammar", grammar), log_level=1
+        )
         assert not matcher.get_error(), matcher.get_error()[:500]
         return _LlMatcher(matcher, self.mask)
 
