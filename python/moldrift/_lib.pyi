@@ -12,6 +12,22 @@ import numpy.typing as npt
 from moldrift.progress import ProgressCallback
 from moldrift.tokenizers import TokenizerJson
 
+__all__ = [
+    "VERSION",
+    "Constraint",
+    "Processor",
+    "Rows",
+    "Sampler",
+    "Tokenizer",
+    "audit",
+    "encode",
+    "fit",
+    "inspect",
+    "mine",
+    "skeleton_of",
+    "train_tokenizer",
+]
+
 VERSION: str
 
 _Integers = npt.NDArray[np.int64]

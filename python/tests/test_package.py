@@ -57,7 +57,7 @@ def test_the_version_is_the_crates(repository: Path) -> None:
 
 def test_licences_are_those_of_the_repository(repository: Path) -> None:
     for name in ("LICENSE-MIT", "LICENSE-APACHE"):
-        assert (repository / "python" / name).read_bytes() == (repository / name).read_bytes()
+        assert (repository / "python/licenses" / name).read_bytes() == (repository / name).read_bytes()
 
 
 def test_the_installed_package_has_its_metadata() -> None:
@@ -67,7 +67,7 @@ def test_the_installed_package_has_its_metadata() -> None:
         pytest.skip("moldrift is not installed")
     assert metadata["Version"] == moldrift.__version__
     assert metadata["License-Expression"] == "MIT OR Apache-2.0"
-    assert metadata.get_all("License-File") == ["LICENSE-MIT", "LICENSE-APACHE"]
+    assert metadata.get_all("License-File") == ["licenses/LICENSE-MIT", "licenses/LICENSE-APACHE"]
     assert metadata["Requires-Python"] == ">=3.10"
     assert "# moldrift" in (metadata.get_payload() or metadata["Description"])
 

@@ -1,0 +1,141 @@
+"""The automaton in Python: which texts it allows, its tables, and where tokenizers and ends of text come from."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from generation import REPOSITORY, model_folder, molecules
+
+import moldrift
+
+TOKENIZERS = ("qwen-like", "llama-like", "qwen-like-fused", "qwen-like-separate")
+
+
+def random_text(automaton: moldrift.Automaton, smiles: str, seed: int) -> list[int]:
+    """A legal text of random tokens, without its end."""
+    draw, ids = random.Random(seed), []
+    while (allowed := automaton.allowed_ids(smiles, ids)) != [automaton.eos_token_id]:
+        assert allowed == sorted(set(allowed))
+        ids.append(draw.choice(allowed))
+    return ids
+
+
+@pytest.mark.parametrize("dialect", ["fixed", "stripped"])
+@pytest.mark.parametrize("name", TOKENIZERS)
+def test_random_texts_are_canonical(name: str, dialect: str) -> None:
+    automaton = moldrift.Automaton(name, dialect, eos_token_id=0)
+    tokenizer = automaton.source.tokenizer
+    for seed, smiles in enumerate(molecules(6)):
+        ids = random_text(automaton, smiles, seed)
+        assert tokenizer.answer_ids(automaton.text(ids)) == ids
+        constraint = automaton.constraint(smiles)
+        assert constraint.is_over([*ids, 0]) and not constraint.is_over(ids)
+        assert automaton.allowed_ids(smiles, [*ids, 0]) == [0]
+
+
+def legal_in_tables(tables: dict[str, Any], ids: list[int]) -> list[int]:
+    """The ids that the tables allow behind a prefix: a reader that shares no code with the package."""
+    block, order = tables["block"], tables["order"]
+    states = len(block["offsets"]) - 1
+    at, place = 0, int(tables["segments"][order[0]]["roots"][0])
+
+    def row(rows: dict[str, Any], index: int) -> dict[int, int]:
+        part = slice(rows["offsets"][index], rows["offsets"][index + 1])
+        return dict(zip(rows["ids"][part].tolist(), rows["targets"][part].tolist(), strict=True))
+
+    def edges(at: int, place: int) -> dict[int, tuple[int, int]]:
+        if place >= states:
+            segment = tables["segments"][order[at]]
+            return {one: (at, to) for one, to in row(segment, place - states).items()}
+        legal, following = {}, None
+        if at + 1 < len(order):
+            following = tables["segments"][order[at + 1]]
+        for one, to in row(block, place).items():
+            legal[one] = (at, to) if to >= 0 else (at + 1, int(following["roots"][-1 - to]))
+        if block["exits"][place] >= 0:
+            legal |= edges(at + 1, int(following["roots"][block["exits"][place]]))
+        return legal
+
+    for one in ids:
+        at, place = edges(at, place)[one]
+    return [tables["eos"]] if place == -3 else sorted(edges(at, place))
+
+
+@pytest.mark.parametrize("name", TOKENIZERS)
+def test_tables_are_the_automaton(name: str) -> None:
+    automaton = moldrift.Automaton(name, "stripped", eos_token_id=0)
+    smiles = molecules(3)[2]
+    tables = automaton.tables(smiles)
+    ids = random_text(automaton, smiles, 1)
+    for end in range(len(ids) + 1):
+        assert legal_in_tables(tables, ids[:end]) == automaton.allowed_ids(smiles, ids[:end])
+
+
+def test_grammars_are_those_of_the_program(drift: Any, tmp_path: Path) -> None:
+    smiles = molecules(3)
+    for format in ("lark", "ebnf", "json"):
+        ours = moldrift.export_grammar(model_folder("qwen-like"), smiles, tmp_path / "ours", format=format)
+        (tmp_path / "smiles").write_text("\n".join(smiles))
+        words = ["--tokenizer", model_folder("qwen-like"), "--dialect", "fixed", "--smiles", tmp_path / "smiles"]
+        done = drift("export-grammar", *words, "--format", format, "-o", tmp_path / "theirs")
+        assert done.returncode == 0, done.stderr
+        assert (tmp_path / "theirs").read_text() == (tmp_path / "ours").read_text()
+        assert ours[0]["smiles"] == smiles[0]
+
+
+def test_tokenizers_from_everywhere_are_the_same(tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    tokenizers = pytest.importorskip("tokenizers")
+    folder = Path(model_folder("llama-like"))
+    (tmp_path / "tokenizer.json.gz").write_bytes(gzip.compress((folder / "tokenizer.json").read_bytes()))
+    sources = [
+        str(folder),
+        folder / "tokenizer.json",
+        transformers.AutoTokenizer.from_pretrained(str(folder)),
+    ]
+    found = [moldrift.Automaton(one) for one in sources]
+    end = found[0].eos_token_id
+    in_memory = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+    for one in (in_memory, tmp_path / "tokenizer.json.gz", tmp_path):
+        found.append(moldrift.Automaton(one, eos_token_id=[end, 1]))
+    grammars = {one.grammar("CC=O", "json") for one in found}
+    assert len(grammars) == 1 and {one.eos_token_id for one in found} == {end}
+
+
+def test_the_end_of_text_is_found_where_drift_finds_it(tmp_path: Path) -> None:
+    shutil.copy(REPOSITORY / "tokenizers" / "qwen-like" / "tokenizer.json", tmp_path)
+
+    def eos() -> int:
+        return moldrift.Automaton(tmp_path).eos_token_id
+
+    def write(name: str, **settings: Any) -> None:
+        (tmp_path / name).write_text(json.dumps(settings))
+
+    vocabulary = json.loads((tmp_path / "tokenizer.json").read_text())["added_tokens"]
+    ids = {token["content"]: token["id"] for token in vocabulary}
+    assert eos() == ids["<|endoftext|>"]
+    write("tokenizer_config.json", eos_token={"content": "<|im_end|>"})
+    assert eos() == ids["<|im_end|>"]
+    write("config.json", eos_token_id=7, max_position_embeddings=99)
+    assert eos() == 7
+    write("generation_config.json", eos_token_id=[9, 7])
+    assert eos() == 9
+    source = moldrift.Automaton(tmp_path).source
+    assert source.ends[:2] == (9, 7) and source.context == 99
+    assert moldrift.Automaton(tmp_path, eos_token_id=[11, 9]).eos_token_id == 11
+
+
+def test_draws_are_keyed_and_follow_the_softmax() -> None:
+    sampler = moldrift.Sampling(temperature=1.0, seed=3).sampler()
+    draws = [sampler.draw([3, 7, 9], [0.0, 1.0, -1.0], at) for at in range(20_000)]
+    assert draws[5] == sampler.draw([3, 7, 9], [0.0, 1.0, -1.0], 5)
+    # exp(0) / (1 + e + 1/e) and so on; four standard deviations.
+    for token, share in ((3, 0.2447), (7, 0.6652), (9, 0.0900)):
+        assert abs(draws.count(token) / len(draws) - share) < 0.014
+    assert draws != [sampler.draw([3, 7, 9], [0.0, 1.0, -1.0], at, prompt=1) for at in range(20_000)]

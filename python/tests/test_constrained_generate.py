@@ -1,0 +1,144 @@
+"""Decoding that reads forced tokens together, beside ``generate`` with the processor."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+from generation import MODELS, Model, batches, molecules  # noqa: E402
+
+import moldrift  # noqa: E402
+
+load = cache(Model)
+Way = dict[str, Any]
+
+
+def constrained(lp: Any, **options: Any) -> Way:
+    """The options of a call."""
+    return {"custom_generate": moldrift.constrained_generate, "constraint": lp, **options}
+
+
+@cache
+def both_ways(name: str) -> tuple[list[list[int]], list[list[int]], tuple[int, int]]:
+    """Greedy texts of 64 molecules at batch 32: by generate, by constrained_generate, and both numbers of passes."""
+    model, theirs, ours, passes = load(name), [], [], [0, 0]
+    for _, part in batches(molecules(64), 32):
+        lp = model.automaton.logits_processor(part)
+        theirs += model.generate(part, logits_processor=[lp])
+        passes[0] += lp.forward_passes
+        lp = model.automaton.logits_processor(part)
+        ours += model.generate(part, **constrained(lp))
+        passes[1] += lp.forward_passes
+    return theirs, ours, (passes[0], passes[1])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_greedy_texts_are_those_of_generate(name: str) -> None:
+    theirs, ours, _ = both_ways(name)
+    assert ours == theirs and len(ours) == 64
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_fifth_of_the_passes_is_spared(name: str) -> None:
+    _, _, (theirs, ours) = both_ways(name)
+    assert ours <= 0.8 * theirs, (ours, theirs)
+
+
+@pytest.mark.parametrize("legal_head", [False, True])
+def test_any_batch_and_any_head_write_the_same(legal_head: bool) -> None:
+    model, smiles, found = load("llama-like"), molecules(64)[:32], []
+    for _, part in batches(smiles, 5):
+        found += model.generate(part, **constrained(model.automaton.logits_processor(part), legal_head=legal_head))
+    assert found == both_ways("llama-like")[1][:32]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_keyed_samples_are_those_of_generate_in_any_batch(name: str) -> None:
+    model, smiles = load(name), molecules(64)[:32]
+    sampling = moldrift.Sampling.preset("top-p-0.8-t1.2", seed=2)
+
+    def lp(part: Any, first: int = 0) -> Any:
+        return model.automaton.logits_processor(part, sampling=sampling, first_prompt=first)
+
+    together = model.generate(smiles, **constrained(lp(smiles)))
+    assert together == model.generate(smiles, logits_processor=[lp(smiles)])
+    alone = [model.generate([one], **constrained(lp([one], at)))[0] for at, one in enumerate(smiles)]
+    assert alone == together
+    for one, ids in zip(smiles, together, strict=True):
+        model.check(one, ids)
+
+
+def test_sampling_by_torch_is_legal_and_repeatable() -> None:
+    model, smiles = load("qwen-like"), molecules(6)
+
+    def sampled(**options: Any) -> list[list[int]]:
+        torch.manual_seed(3)
+        lp = model.automaton.logits_processor(smiles)
+        return model.generate(smiles, **constrained(lp), do_sample=True, num_return_sequences=2, **options)
+
+    warped = {"temperature": 1.3, "top_k": 8, "top_p": 0.9, "min_p": 0.05, "typical_p": 0.95, "epsilon_cutoff": 0.01}
+    found = sampled(**warped)
+    assert found == sampled(**warped) != sampled(temperature=1.3, top_k=8)
+    for at, ids in enumerate(found):
+        model.check(smiles[at // 2], ids)
+
+
+def test_processors_of_token_ids_see_all_logits() -> None:
+    model, smiles = load("qwen-like"), molecules(8)
+
+    def greedy(**options: Any) -> list[list[int]]:
+        lp = model.automaton.logits_processor(smiles)
+        way = {"logits_processor": [lp]} if options.pop("plain", False) else constrained(lp)
+        return model.generate(smiles, **way, **options)
+
+    assert greedy(repetition_penalty=1.3, plain=True) == greedy(repetition_penalty=1.3) != greedy()
+
+
+def test_position_templates_work_too() -> None:
+    model, smiles = load("qwen-like"), molecules(8)
+    for kind, dialect in (("generic", "fixed"), ("truncating", "stripped"), ("allowlist", "fixed")):
+        templates = moldrift.PositionTemplates(model.tokenizer, kind, dialect=dialect)
+        plain = model.generate(smiles, logits_processor=[templates.logits_processor(smiles)])
+        assert plain == model.generate(smiles, **constrained(templates.logits_processor(smiles))), kind
+
+
+def test_texts_end_where_the_room_ends() -> None:
+    model, smiles = load("qwen-like"), molecules(5)
+    for most in (1, 3, 4, 37):
+        plain = model.generate(smiles, logits_processor=[model.automaton.logits_processor(smiles)], max_new_tokens=most)
+        way = constrained(model.automaton.logits_processor(smiles), max_new_tokens=most)
+        assert plain == model.generate(smiles, **way)
+
+
+def test_stopping_criteria_are_asked() -> None:
+    model, smiles = load("qwen-like"), molecules(3)
+
+    class Blocks(transformers.StoppingCriteria):
+        """Ends a text behind its second block."""
+
+        def __call__(self, input_ids: Any, scores: Any, **options: Any) -> Any:
+            texts = model.tokenizer.batch_decode(input_ids)
+            return torch.tensor([text.count(">") >= 2 for text in texts])
+
+    way = constrained(model.automaton.logits_processor(smiles), stopping_criteria=[Blocks()])
+    full = both_ways("qwen-like")[1]
+    for ids, whole in zip(model.generate(smiles, **way), full[:3], strict=True):
+        text = ids[: len(ids) - ids[::-1].index(ids[-1])]
+        assert len(ids) < len(whole) and whole[: len(text) - 1] == text[:-1]
+
+
+def test_generate_returns_what_it_is_asked_for() -> None:
+    model, smiles = load("qwen-like"), molecules(3)
+    prompts = model.prompts(smiles)
+    lp = model.automaton.logits_processor(smiles)
+    way = constrained(lp, return_dict_in_generate=True, do_sample=False, max_new_tokens=1000)
+    out = model.model.generate(**prompts, **way)
+    length = prompts["input_ids"].shape[1]
+    assert torch.equal(out.sequences[:, :length], prompts["input_ids"])
+    texts = [model.cut(row) for row in out.sequences[:, length:].tolist()]
+    assert texts == both_ways("qwen-like")[1][:3]
