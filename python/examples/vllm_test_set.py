@@ -92,7 +92,7 @@ def main() -> None:
     parser.add_argument("--url", default="http://localhost:8000/v1")
     parser.add_argument("--at-once", type=int, default=64, help="molecules in flight")
     parser.add_argument("--temperature", type=float, default=1.0)
-    parser.add_argument("--max-tokens", type=int, default=3000)
+    parser.add_argument("--max-tokens", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("-o", "--output", type=Path, required=True)
     options = parser.parse_args()
