@@ -100,7 +100,11 @@ class Rows:
 
     wants_argmax: bool
     def __init__(
-        self, constraints: list[Constraint], prompts: list[int], fillers: list[int], sampler: Sampler | None = None
+        self,
+        constraints: list[Constraint],
+        prompts: list[int],
+        fillers: list[int],
+        sampler: Sampler | None = None,
     ) -> None: ...
     def begin(self, rows: int) -> int: ...
     def step(self, written: Ids) -> None: ...

@@ -1,7 +1,7 @@
 """What the drop-in modules share: templates that hold a molecule's constraint, and a processor made of them.
 
-:mod:`moldrift.qwen_logit_processor` and :mod:`moldrift.position_templates` have the names and signatures of 3DMolGen's
-``qwen_logit_processor``, so that its scripts need one changed import.
+:mod:`moldrift.qwen_logit_processor` and :mod:`moldrift.position_templates` have the names and signatures of
+3DMolGen's ``qwen_logit_processor``, so that its scripts need one changed import.
 """
 
 from __future__ import annotations
@@ -36,14 +36,17 @@ class PrecomputedTemplate:
 
 
 class Sources:
-    """Automata or position templates, one for each tokenizer and end of text; may be used from several threads."""
+    """Automata or position templates, one for each tokenizer and end of text; may be used from several
+    threads."""
 
     def __init__(self, make: Maker) -> None:
         self._make = make
         self._known: dict[tuple[Any, ...], MoleculeSource] = {}
         self._lock = threading.Lock()
 
-    def of(self, tokenizer: Any, eos_token_id: int | list[int] | None = None, *options: Any) -> MoleculeSource:
+    def of(
+        self, tokenizer: Any, eos_token_id: int | list[int] | None = None, *options: Any
+    ) -> MoleculeSource:
         """The one of a tokenizer, made on first sight."""
         eos = tuple(eos_token_id) if isinstance(eos_token_id, (list, tuple)) else eos_token_id
         key = (id(tokenizer), _size(tokenizer), eos, *options)
@@ -61,7 +64,9 @@ class Sources:
 
 def _size(tokenizer: Any) -> int | str:
     """Changes when tokens are added; a path is itself."""
-    return len(tokenizer) if hasattr(tokenizer, "__len__") and not isinstance(tokenizer, str) else str(tokenizer)
+    return (
+        len(tokenizer) if hasattr(tokenizer, "__len__") and not isinstance(tokenizer, str) else str(tokenizer)
+    )
 
 
 def canonical(smiles: str) -> str:
@@ -107,7 +112,8 @@ class DropInLogitsProcessor(ConstraintLogitsProcessor):
         tokenizer: Any,
         eos_token_id: int | list[int] | None = None,
     ) -> None:
-        """Takes one template for each prompt. Prompts are found where the first call ends, so that ``prompt_lengths`` are
+        """Takes one template for each prompt. Prompts are found where the first call ends, so that
+        ``prompt_lengths`` are
         counted and not looked at.
 
         Raises:
@@ -115,7 +121,8 @@ class DropInLogitsProcessor(ConstraintLogitsProcessor):
         """
         if len(templates) != len(prompt_lengths):
             raise ValueError(
-                f"logits processor: {len(templates)} templates for {len(prompt_lengths)} prompts; give one for each"
+                f"logits processor: {len(templates)} templates for {len(prompt_lengths)} prompts; "
+                "give one for each"
             )
         ends = eos_token_id if isinstance(eos_token_id, (list, tuple)) else [eos_token_id]
         constraints = []

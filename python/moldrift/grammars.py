@@ -46,7 +46,9 @@ def export_grammar(
     if output is not None:
         waiting = f"{os.fspath(output)}.part"
         with open(waiting, "w", encoding="utf-8") as file:
-            file.writelines(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n" for line in lines)
+            file.writelines(
+                json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n" for line in lines
+            )
         os.replace(waiting, output)
     return lines
 

@@ -1,13 +1,15 @@
-"""The names and signatures of 3DMolGen's ``qwen_logit_processor``, with a position template inside: the allowlist 4.3.
+"""The names and signatures of 3DMolGen's ``qwen_logit_processor``, with a position template inside: the
+allowlist 4.3.
 
-For comparisons by one import with :mod:`moldrift.qwen_logit_processor`. Atoms are spelled as 3DMolGen's encoder spells them,
-``[O]``, where its own templates write ``[OH]``. ``placeholder=`` and ``kind=`` give other templates.
+For comparisons by one import with :mod:`moldrift.qwen_logit_processor`. Atoms are spelled as 3DMolGen's
+encoder spells them, ``[O]``, where its own templates write ``[OH]``. ``placeholder=`` and ``kind=`` give
+other templates.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from moldrift._lib import VERSION, skeleton_of
 from moldrift.drop_in import DropInLogitsProcessor, PrecomputedTemplate, Sources, canonical, template
@@ -26,7 +28,9 @@ __all__ = [
 COORD_PLACEHOLDER = "0.000,0.000,0.000"
 
 
-def _templates(tokenizer: Any, eos_token_id: int | list[int] | None, kind: str, placeholder: str) -> PositionTemplates:
+def _templates(
+    tokenizer: Any, eos_token_id: int | list[int] | None, kind: str, placeholder: str
+) -> PositionTemplates:
     return PositionTemplates(tokenizer, kind, placeholder=placeholder, eos_token_id=eos_token_id)
 
 
@@ -76,7 +80,9 @@ def build_templates_for_batch(
     placeholder: str = COORD_PLACEHOLDER,
 ) -> list[PrecomputedTemplate]:
     """The templates of several molecules, in their order."""
-    return [build_precomputed_template(one, tokenizer, kind=kind, placeholder=placeholder) for one in smiles_list]
+    return [
+        build_precomputed_template(one, tokenizer, kind=kind, placeholder=placeholder) for one in smiles_list
+    ]
 
 
 def clear_tokenizer_cache() -> None:
@@ -87,5 +93,9 @@ class QwenAllowlistLogitsProcessor(DropInLogitsProcessor):
     """The position template under the name that 3DMolGen's scripts use, for one call of ``generate``."""
 
     VERSION = f"moldrift_{VERSION}_allowlist_4.3"
-    CONFIG = {"approach": "position template", "coord_placeholder": COORD_PLACEHOLDER, "lookahead_range": 2}
+    CONFIG: ClassVar[dict[str, Any]] = {
+        "approach": "position template",
+        "coord_placeholder": COORD_PLACEHOLDER,
+        "lookahead_range": 2,
+    }
     SOURCES = _SOURCES

@@ -1,4 +1,5 @@
-"""Where a tokenizer comes from: a path, a ``tokenizers.Tokenizer`` or a transformers tokenizer; and which token ends a text."""
+"""Where a tokenizer comes from: a path, a ``tokenizers.Tokenizer`` or a transformers tokenizer; and which
+token ends a text."""
 
 from __future__ import annotations
 
@@ -39,10 +40,12 @@ def read(tokenizer: Any, eos_token_id: int | list[int] | None = None) -> Tokeniz
     """Reads a tokenizer and finds what ends a text.
 
     Args:
-        tokenizer: a ``tokenizer.json`` (also ``.gz``), a model folder, the name of a tokenizer that comes with drift
-            (``qwen-like``, ``llama-like``), a ``tokenizers.Tokenizer`` or a fast transformers tokenizer.
-        eos_token_id: what ends a text; of a list the first is written. Without it: ``generation_config.json``, then
-            ``config.json``, then ``tokenizer_config.json`` or the tokenizer's own, then a token like ``<|endoftext|>``.
+        tokenizer: a ``tokenizer.json`` (also ``.gz``), a model folder, the name of a tokenizer that comes
+            with drift (``qwen-like``, ``llama-like``), a ``tokenizers.Tokenizer`` or a fast transformers
+            tokenizer.
+        eos_token_id: what ends a text; of a list the first is written. Without it:
+            ``generation_config.json``, then ``config.json``, then ``tokenizer_config.json`` or the
+            tokenizer's own, then a token like ``<|endoftext|>``.
 
     Raises:
         TokenizerRefused: if it is none, or nothing says what ends a text.
@@ -54,7 +57,9 @@ def read(tokenizer: Any, eos_token_id: int | list[int] | None = None) -> Tokeniz
         specials = _specials_of_config(read_one, config)
     else:
         read_one, folder = _of_object(tokenizer)
-        specials = [getattr(tokenizer, name, None) for name in ("eos_token_id", "bos_token_id", "pad_token_id")]
+        specials = [
+            getattr(tokenizer, name, None) for name in ("eos_token_id", "bos_token_id", "pad_token_id")
+        ]
         config = None
     ends = _ids(eos_token_id) or _ends_of_folder(folder)
     if not ends and specials[0] is not None:
@@ -65,7 +70,9 @@ def read(tokenizer: Any, eos_token_id: int | list[int] | None = None) -> Tokeniz
         raise TokenizerRefused(f"{read_one.name}: nothing says which token ends a text; give eos_token_id")
     for end in ends:
         if not 0 <= end < read_one.size:
-            raise TokenizerRefused(f"{read_one.name}: eos_token_id {end} is no token of it; give one of its ids")
+            raise TokenizerRefused(
+                f"{read_one.name}: eos_token_id {end} is no token of it; give one of its ids"
+            )
     others = dict.fromkeys([*ends[1:], *(one for one in specials if one is not None)])
     others.pop(ends[0], None)
     return TokenizerSource(read_one, ends[0], tuple(others), _context_of_folder(folder))

@@ -18,7 +18,9 @@ load = cache(Model)
 def line(error: pytest.ExceptionInfo[Exception]) -> str:
     """The message, which is one line."""
     text = str(error.value)
-    assert text and "\n" not in text and len(text) < 500, text
+    assert text
+    assert len(text.splitlines()) == 1, text
+    assert len(text) < 500, text
     return text
 
 
@@ -26,13 +28,20 @@ def test_a_tokenizer_that_the_automaton_refuses() -> None:
     with pytest.raises(moldrift.TokenizerRefused) as error:
         moldrift.Automaton(REPOSITORY / "tests/fixtures/tokenizers/unigram-like", eos_token_id=0)
     assert line(error).startswith("unigram-like: the automaton cannot be proved for this tokenizer")
-    assert isinstance(error.value, ValueError) and isinstance(error.value, moldrift.DriftError)
+    assert isinstance(error.value, ValueError)
+    assert isinstance(error.value, moldrift.DriftError)
 
 
 @pytest.mark.parametrize("text", ["C(", "", "C1CC", "hello", "[C", "C\nC", "🧪"])
 def test_a_smiles_that_is_none(text: str) -> None:
     automaton = moldrift.Automaton("qwen-like")
-    for use in (automaton.constraint, automaton.skeleton, automaton.allowed_ids, automaton.tables, automaton.grammar):
+    for use in (
+        automaton.constraint,
+        automaton.skeleton,
+        automaton.allowed_ids,
+        automaton.tables,
+        automaton.grammar,
+    ):
         with pytest.raises(moldrift.InvalidSmiles) as error:
             use(text)
         assert "SMILES" in line(error)
@@ -58,7 +67,9 @@ def test_options_that_do_not_exist(tmp_path: Path) -> None:
 
 
 def test_settings_that_are_not_json(tmp_path: Path) -> None:
-    (tmp_path / "tokenizer.json").write_bytes((REPOSITORY / "tokenizers/qwen-like/tokenizer.json").read_bytes())
+    (tmp_path / "tokenizer.json").write_bytes(
+        (REPOSITORY / "tokenizers/qwen-like/tokenizer.json").read_bytes()
+    )
     (tmp_path / "config.json").write_text("{")
     with pytest.raises(moldrift.DriftError, match="is not JSON"):
         moldrift.Automaton(tmp_path)
@@ -85,12 +96,19 @@ class TestProcessor:
         return load("qwen-like")
 
     def ways(self, lp: Any) -> list[dict[str, Any]]:
-        return [{"logits_processor": [lp]}, {"custom_generate": moldrift.constrained_generate, "constraint": lp}]
+        return [
+            {"logits_processor": [lp]},
+            {"custom_generate": moldrift.constrained_generate, "constraint": lp},
+        ]
 
     @pytest.mark.parametrize("way", [0, 1])
     def test_a_batch_whose_size_does_not_match(self, way: int) -> None:
         automaton = self.model.automaton
-        for smiles, prompts in ((["CO", "CN"], ["CO", "CN", "CF"]), (["CO"], ["CO", "CN"]), (["CO", "CN"], ["CO"])):
+        for smiles, prompts in (
+            (["CO", "CN"], ["CO", "CN", "CF"]),
+            (["CO"], ["CO", "CN"]),
+            (["CO", "CN"], ["CO"]),
+        ):
             with pytest.raises(ValueError, match="one SMILES for each prompt"):
                 self.model.generate(prompts, **self.ways(automaton.logits_processor(smiles))[way])
         with pytest.raises(ValueError, match="no molecule"):
@@ -105,7 +123,9 @@ class TestProcessor:
         assert long.shape[1] == 4100
         lp = self.model.automaton.logits_processor(["CO"])
         with pytest.raises(moldrift.DriftError, match="the model's context 4096"):
-            self.model.model.generate(long, attention_mask=torch.ones_like(long), max_new_tokens=5, **self.ways(lp)[way])
+            self.model.model.generate(
+                long, attention_mask=torch.ones_like(long), max_new_tokens=5, **self.ways(lp)[way]
+            )
 
     @pytest.mark.parametrize("first", [0, 1])
     @pytest.mark.parametrize("second", [0, 1])
@@ -130,7 +150,8 @@ class TestProcessor:
         lp = self.model.automaton.logits_processor(["CO"])
         with pytest.raises(moldrift.ForbiddenToken) as error:
             self.model.generate(["CO"], logits_processor=[lp, Stubborn()])
-        assert "row 0, token 0 behind the prompt: 35" in line(error) and "only 1547 is allowed" in line(error)
+        assert "row 0, token 0 behind the prompt: 35" in line(error)
+        assert "only 1547 is allowed" in line(error)
 
     def test_what_constrained_generate_does_not_do(self) -> None:
         make = moldrift.constrained_generate

@@ -25,7 +25,8 @@ def constrained(lp: Any, **options: Any) -> Way:
 
 @cache
 def both_ways(name: str) -> tuple[list[list[int]], list[list[int]], tuple[int, int]]:
-    """Greedy texts of 64 molecules at batch 32: by generate, by constrained_generate, and both numbers of passes."""
+    """Greedy texts of 64 molecules at batch 32: by generate, by constrained_generate, and both numbers of
+    passes."""
     model, theirs, ours, passes = load(name), [], [], [0, 0]
     for _, part in batches(molecules(64), 32):
         lp = model.automaton.logits_processor(part)
@@ -40,7 +41,8 @@ def both_ways(name: str) -> tuple[list[list[int]], list[list[int]], tuple[int, i
 @pytest.mark.parametrize("name", MODELS)
 def test_greedy_texts_are_those_of_generate(name: str) -> None:
     theirs, ours, _ = both_ways(name)
-    assert ours == theirs and len(ours) == 64
+    assert ours == theirs
+    assert len(ours) == 64
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -53,7 +55,9 @@ def test_a_fifth_of_the_passes_is_spared(name: str) -> None:
 def test_any_batch_and_any_head_write_the_same(legal_head: bool) -> None:
     model, smiles, found = load("llama-like"), molecules(64)[:32], []
     for _, part in batches(smiles, 5):
-        found += model.generate(part, **constrained(model.automaton.logits_processor(part), legal_head=legal_head))
+        found += model.generate(
+            part, **constrained(model.automaton.logits_processor(part), legal_head=legal_head)
+        )
     assert found == both_ways("llama-like")[1][:32]
 
 
@@ -81,7 +85,14 @@ def test_sampling_by_torch_is_legal_and_repeatable() -> None:
         lp = model.automaton.logits_processor(smiles)
         return model.generate(smiles, **constrained(lp), do_sample=True, num_return_sequences=2, **options)
 
-    warped = {"temperature": 1.3, "top_k": 8, "top_p": 0.9, "min_p": 0.05, "typical_p": 0.95, "epsilon_cutoff": 0.01}
+    warped = {
+        "temperature": 1.3,
+        "top_k": 8,
+        "top_p": 0.9,
+        "min_p": 0.05,
+        "typical_p": 0.95,
+        "epsilon_cutoff": 0.01,
+    }
     found = sampled(**warped)
     assert found == sampled(**warped) != sampled(temperature=1.3, top_k=8)
     for at, ids in enumerate(found):
@@ -110,7 +121,9 @@ def test_position_templates_work_too() -> None:
 def test_texts_end_where_the_room_ends() -> None:
     model, smiles = load("qwen-like"), molecules(5)
     for most in (1, 3, 4, 37):
-        plain = model.generate(smiles, logits_processor=[model.automaton.logits_processor(smiles)], max_new_tokens=most)
+        plain = model.generate(
+            smiles, logits_processor=[model.automaton.logits_processor(smiles)], max_new_tokens=most
+        )
         way = constrained(model.automaton.logits_processor(smiles), max_new_tokens=most)
         assert plain == model.generate(smiles, **way)
 
@@ -129,7 +142,8 @@ def test_stopping_criteria_are_asked() -> None:
     full = both_ways("qwen-like")[1]
     for ids, whole in zip(model.generate(smiles, **way), full[:3], strict=True):
         text = ids[: len(ids) - ids[::-1].index(ids[-1])]
-        assert len(ids) < len(whole) and whole[: len(text) - 1] == text[:-1]
+        assert len(ids) < len(whole)
+        assert whole[: len(text) - 1] == text[:-1]
 
 
 def test_generate_returns_what_it_is_asked_for() -> None:

@@ -49,7 +49,16 @@ def test_a_text_does_not_depend_on_its_batch(name: str, sampled: bool) -> None:
 def test_samples_are_those_of_the_program(drift: Any, tmp_path: Path) -> None:
     smiles = molecules(64)[:8]
     (tmp_path / "smiles").write_text("\n".join(smiles))
-    words = ["--model", model_folder("qwen-like"), "--smiles", tmp_path / "smiles", "--samples", 8, "--seed", 5]
+    words = [
+        "--model",
+        model_folder("qwen-like"),
+        "--smiles",
+        tmp_path / "smiles",
+        "--samples",
+        8,
+        "--seed",
+        5,
+    ]
     words += ["--lp", "automaton", "--preset", "qwen3", "--texts", tmp_path / "texts", "-q"]
     done = drift("eval", *words)
     assert done.returncode == 0, done.stderr
@@ -62,7 +71,9 @@ def test_sampling_by_torch_is_legal() -> None:
     model, smiles = load("qwen-like"), molecules(4)
     torch.manual_seed(0)
     lp = model.automaton.logits_processor(smiles)
-    found = model.generate(smiles, logits_processor=[lp], do_sample=True, temperature=1.2, num_return_sequences=3)
+    found = model.generate(
+        smiles, logits_processor=[lp], do_sample=True, temperature=1.2, num_return_sequences=3
+    )
     assert len(found) == 12
     for at, ids in enumerate(found):
         model.check(smiles[at // 3], ids)
@@ -80,7 +91,11 @@ def test_beams_follow_their_texts() -> None:
 def test_a_beam_of_another_row_is_found_and_texts_may_go_back() -> None:
     automaton, smiles = load("qwen-like").automaton, "CO"
     lp = automaton.logits_processor([smiles])
-    start, ids, draw = torch.zeros((3, 5), dtype=torch.int64), torch.zeros((3, 0), dtype=torch.int64), random.Random(1)
+    start, ids, draw = (
+        torch.zeros((3, 5), dtype=torch.int64),
+        torch.zeros((3, 0), dtype=torch.int64),
+        random.Random(1),
+    )
     vocabulary = 2000
     for step in range(40):
         written = torch.cat([start, ids], 1)
@@ -116,7 +131,9 @@ def test_scores_are_changed_in_place_and_legal_ones_kept(dtype: torch.dtype) -> 
 
 def test_what_other_processors_forbade_leaves_a_row_that_can_be_drawn_from() -> None:
     automaton = load("qwen-like").automaton
-    scores = automaton.logits_processor(["CO"])(torch.zeros((1, 1), dtype=torch.int64), torch.full((1, 2000), -torch.inf))
+    scores = automaton.logits_processor(["CO"])(
+        torch.zeros((1, 1), dtype=torch.int64), torch.full((1, 2000), -torch.inf)
+    )
     assert torch.isfinite(scores[0]).nonzero()[:, 0].tolist() == automaton.allowed_ids("CO")
 
 
@@ -126,7 +143,7 @@ def test_finished_rows_are_forced_to_end() -> None:
     [ids] = model.generate(["C"], logits_processor=[automaton.logits_processor(["C"])])
     lp = automaton.logits_processor(["C"])
     for end in range(len(ids) + 3):
-        row = (ids + [0, 0, 0])[:end]
+        row = ([*ids, 0, 0, 0])[:end]
         scores = lp(torch.tensor([[1, *row]]), torch.zeros((1, 2000)))
     assert torch.isfinite(scores[0]).nonzero()[:, 0].tolist() == [automaton.eos_token_id]
 
@@ -135,7 +152,9 @@ def test_padding_does_not_matter() -> None:
     model, smiles = load("qwen-like"), molecules(64)[0]
     prompts = model.prompts([smiles])
     padded = {
-        "input_ids": torch.nn.functional.pad(prompts["input_ids"], (8, 0), value=model.tokenizer.pad_token_id),
+        "input_ids": torch.nn.functional.pad(
+            prompts["input_ids"], (8, 0), value=model.tokenizer.pad_token_id
+        ),
         "attention_mask": torch.nn.functional.pad(prompts["attention_mask"], (8, 0)),
     }
     lp = model.automaton.logits_processor([smiles])
@@ -151,8 +170,12 @@ def test_rows_tell_where_legal_ids_lie() -> None:
     kept, listing, blocked = rows.places(5000)
     prefix = automaton.constraint("CO").forced_run([])
     legal = automaton.allowed_ids("CO", prefix)
-    assert listing is None and not len(blocked) and kept[: len(legal)].tolist() == legal
+    assert listing is None
+    assert not len(blocked)
+    assert kept[: len(legal)].tolist() == legal
     union, places = rows.union(5000)
-    assert union.tolist() == legal and len(places) == len(kept)
+    assert union.tolist() == legal
+    assert len(places) == len(kept)
     ids, counts = rows.listed(5000)
-    assert ids.shape == (2, len(legal)) and counts.tolist() == [len(legal)] * 2
+    assert ids.shape == (2, len(legal))
+    assert counts.tolist() == [len(legal)] * 2
