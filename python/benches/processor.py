@@ -2,7 +2,8 @@
 
     python python/benches/processor.py [--batch 32] [--vocabulary 151936] [--model]
 
-Both masks run in turn on the same scores in the same process, along random legal texts. Times are medians over steps.
+Both masks run in turn on the same scores in the same process, along random legal texts. Times are medians
+over steps.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     python python/benches/users.py [--model eval/qwen-like] [--molecules 32] [--batch 32] [--theirs PATH]
 
-``--theirs`` is the ``src`` folder of 3DMolGen on its branch ``logit_processor_and_inference_v2``; it needs transformers 4.
-Greedy texts of the same molecules; ``moldrift.audit`` judges them.
+``--theirs`` is the ``src`` folder of 3DMolGen on its branch ``logit_processor_and_inference_v2``; it needs
+transformers 4. Greedy texts of the same molecules; ``moldrift.audit`` judges them.
 """
 
 from __future__ import annotations
@@ -109,9 +109,9 @@ def main() -> None:
         records = [{"smiles": one, "text": text} for one, text in zip(smiles, done["texts"], strict=True)]
         total = moldrift.audit(records, dialect="fixed").total
         print(
-            f"| {name} | {total['passed']} of {total['samples']} | {total['junk_blocks_strict']} of {total['blocks']} "
-            f"| {total['truncated_blocks']} | {done['passes']} | {done['seconds'] / done['passes'] * 1e3:.1f} "
-            f"| {done['seconds']:.1f} |",
+            f"| {name} | {total['passed']} of {total['samples']} | {total['junk_blocks_strict']} of "
+            f"{total['blocks']} | {total['truncated_blocks']} | {done['passes']} "
+            f"| {done['seconds'] / done['passes'] * 1e3:.1f} | {done['seconds']:.1f} |",
             flush=True,
         )
 

@@ -1,4 +1,5 @@
-"""The automaton: legal texts of a molecule in the tokens that the tokenizer itself would write, and nothing else."""
+"""The automaton: legal texts of a molecule in the tokens that the tokenizer itself would write, and nothing
+else."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ if TYPE_CHECKING:
 
 
 class Automaton:
-    """The grammar of coordinates in tokens, for one tokenizer and dialect; makes what holds a model to a molecule's text.
+    """The grammar of coordinates in tokens, for one tokenizer and dialect; makes what holds a model to a
+    molecule's text.
 
     Building it takes up to a second; molecules take milliseconds. It may be used from several threads.
 
@@ -25,12 +27,13 @@ class Automaton:
     ['[CONFORMER]']
 
     Args:
-        tokenizer: a ``tokenizer.json`` (also ``.gz``), a model folder, the name of a tokenizer that comes with drift
-            (``qwen-like``, ``llama-like``), a ``tokenizers.Tokenizer`` or a fast transformers tokenizer.
-        dialect: how numbers are written: ``fixed`` (always four decimals), ``stripped`` (trailing zeros removed), also
-            with other decimals, ``fixed-3``, or spaces, ``stripped-spaces``.
-        eos_token_id: what ends a text; of a list the first is written. Without it the model's folder says, then the
+        tokenizer: a ``tokenizer.json`` (also ``.gz``), a model folder, the name of a tokenizer that comes
+            with drift (``qwen-like``, ``llama-like``), a ``tokenizers.Tokenizer`` or a fast transformers
             tokenizer.
+        dialect: how numbers are written: ``fixed`` (always four decimals), ``stripped`` (trailing zeros
+            removed), also with other decimals, ``fixed-3``, or spaces, ``stripped-spaces``.
+        eos_token_id: what ends a text; of a list the first is written. Without it the model's folder says,
+            then the tokenizer.
 
     Raises:
         TokenizerRefused: if the automaton cannot be exact for this tokenizer; the message says why.
@@ -84,7 +87,8 @@ class Automaton:
         return _lib.skeleton_of(smiles)
 
     def allowed_ids(self, smiles: str, prefix_ids: Sequence[int] = ()) -> list[int]:
-        """The ids that may follow an answer that has come so far, sorted. Behind the end it is the end of text.
+        """The ids that may follow an answer that has come so far, sorted. Behind the end it is the end of
+        text.
 
         Args:
             smiles: the molecule.
@@ -112,14 +116,16 @@ class Automaton:
     def tables(self, smiles: str) -> dict[str, Any]:
         """The automaton of one molecule as NumPy arrays, for samplers of one's own.
 
-        Edges stand in rows: those of row ``r`` are ``ids[offsets[r]:offsets[r + 1]]``, sorted, with ``targets``. A place is
-        a row of the block, or, from the block's number of rows on, a row of the segment. Targets below 0: -1 and -2 lead
-        into the next segment, at its ``roots[0]`` and ``roots[1]``; behind -3 the text is over.
+        Edges stand in rows: those of row ``r`` are ``ids[offsets[r]:offsets[r + 1]]``, sorted, with
+        ``targets``. A place is a row of the block, or, from the block's number of rows on, a row of the
+        segment. Targets below 0: -1 and -2 lead into the next segment, at its ``roots[0]`` and ``roots[1]``;
+        behind -3 the text is over.
 
         Returns:
-            ``{"eos": int, "block": {"offsets": uint32, "ids": uint32, "targets": int32, "exits": int32}, "segments": [{
-            "roots": int32[2], "offsets", "ids", "targets"}], "order": uint32}``. ``exits[state]`` is -1, or the root at
-            which the next segment may begin before the next token; ``order`` holds the molecule's segments.
+            ``{"eos": int, "block": {"offsets": uint32, "ids": uint32, "targets": int32, "exits": int32},
+            "segments": [{"roots": int32[2], "offsets", "ids", "targets"}], "order": uint32}``.
+            ``exits[state]`` is -1, or the root at which the next segment may begin before the next token;
+            ``order`` holds the molecule's segments.
 
         Raises:
             InvalidSmiles: if it is no SMILES.
@@ -132,7 +138,8 @@ class Automaton:
         """A logits processor of transformers for one call of ``generate``.
 
         Args:
-            smiles: one for each prompt, in their order. Rows of ``num_return_sequences`` and beams follow their prompt.
+            smiles: one for each prompt, in their order. Rows of ``num_return_sequences`` and beams follow
+                their prompt.
             sampling: draws the tokens here, with noise that is keyed by the text; call ``generate`` with
                 ``do_sample=False`` then.
             first_prompt: the number of the first molecule, by which its noise is keyed.

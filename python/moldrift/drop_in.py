@@ -1,7 +1,7 @@
 """What the drop-in modules share: templates that hold a molecule's constraint, and a processor made of them.
 
-:mod:`moldrift.qwen_logit_processor` and :mod:`moldrift.position_templates` have the names and signatures of 3DMolGen's
-``qwen_logit_processor``, so that its scripts need one changed import.
+:mod:`moldrift.qwen_logit_processor` and :mod:`moldrift.position_templates` have the names and signatures of
+3DMolGen's ``qwen_logit_processor``, so that its scripts need one changed import.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ class PrecomputedTemplate:
 
 
 class Sources:
-    """Automata or position templates, one for each tokenizer and end of text; may be used from several threads."""
+    """Automata or position templates, one for each tokenizer and end of text; may be used from several
+    threads."""
 
     def __init__(self, make: Maker) -> None:
         self._make = make
@@ -111,7 +112,8 @@ class DropInLogitsProcessor(ConstraintLogitsProcessor):
         tokenizer: Any,
         eos_token_id: int | list[int] | None = None,
     ) -> None:
-        """Takes one template for each prompt. Prompts are found where the first call ends, so that ``prompt_lengths`` are
+        """Takes one template for each prompt. Prompts are found where the first call ends, so that
+        ``prompt_lengths`` are
         counted and not looked at.
 
         Raises:
@@ -119,7 +121,8 @@ class DropInLogitsProcessor(ConstraintLogitsProcessor):
         """
         if len(templates) != len(prompt_lengths):
             raise ValueError(
-                f"logits processor: {len(templates)} templates for {len(prompt_lengths)} prompts; give one for each"
+                f"logits processor: {len(templates)} templates for {len(prompt_lengths)} prompts; "
+                "give one for each"
             )
         ends = eos_token_id if isinstance(eos_token_id, (list, tuple)) else [eos_token_id]
         constraints = []

@@ -1,6 +1,7 @@
 """Decoding that reads forced tokens together: one pass of the model for each token that is really chosen.
 
-For ``model.generate(**inputs, custom_generate=moldrift.constrained_generate, constraint=lp)`` in transformers 4.57 and 5.
+For ``model.generate(**inputs, custom_generate=moldrift.constrained_generate, constraint=lp)`` in
+transformers 4.57 and 5.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ _OWN_INPUTS = frozenset(
     {"attention_mask", "position_ids", "past_key_values", "use_cache", "logits_to_keep", "cache_position"}
 )
 
-#: The cache is packed when it is wider than its longest row by this factor, or when this share of its rows is over.
+#: The cache is packed when it is wider than its longest row by this factor, or when this share of its rows
+#: is over.
 _WIDEST, _MOST_OVER = 1.25, 0.25
 
 
@@ -54,10 +56,10 @@ def constrained_generate(
 ) -> Any:
     """Generates under a constraint, feeding each chosen token and what is forced behind it in one pass.
 
-    Greedy texts are those of ``generate`` with the same processor. With ``do_sample=True`` tokens are drawn by torch after
-    temperature, top-k, top-p and their like, on the legal logits alone; with a processor that has ``sampling`` they are
-    drawn with keyed noise, and are the same in any batch. Processors that look at token ids (repetition penalties) work,
-    but need all logits.
+    Greedy texts are those of ``generate`` with the same processor. With ``do_sample=True`` tokens are drawn
+    by torch after temperature, top-k, top-p and their like, on the legal logits alone; with a processor that
+    has ``sampling`` they are drawn with keyed noise, and are the same in any batch. Processors that look at
+    token ids (repetition penalties) work, but need all logits.
 
     Args:
         model: a decoder of transformers with a dynamic cache and full attention.
@@ -65,19 +67,19 @@ def constrained_generate(
         logits_processor: what ``generate`` made of its options.
         stopping_criteria: the same; it is asked after each pass, for each row alone.
         generation_config: the same.
-        constraint: from ``automaton.logits_processor(smiles)``; for this call alone. ``constraint.forward_passes`` says
-            afterwards how many passes of the model there were.
-        legal_head: whether only the rows of the head are multiplied that are legal somewhere in the batch. By default on
-            the CPU, for architectures whose head is a plain product.
+        constraint: from ``automaton.logits_processor(smiles)``; for this call alone.
+            ``constraint.forward_passes`` says afterwards how many passes of the model there were.
+        legal_head: whether only the rows of the head are multiplied that are legal somewhere in the batch.
+            By default on the CPU, for architectures whose head is a plain product.
         model_kwargs: masks and the cache.
 
     Returns:
-        ``[rows, length + longest text]`` with the end of text and padding behind it, or what ``generate`` returns with
-        ``return_dict_in_generate``, without scores.
+        ``[rows, length + longest text]`` with the end of text and padding behind it, or what ``generate``
+        returns with ``return_dict_in_generate``, without scores.
 
     Raises:
-        ValueError: for what is not supported (beams, a static cache, sliding windows, scores), or a batch that does not
-            match the molecules.
+        ValueError: for what is not supported (beams, a static cache, sliding windows, scores), or a batch
+        that does not     match the molecules.
         DriftError: if the constraint was used before, or a prompt is longer than the context.
     """
     lp = _constraint_of(constraint, logits_processor)
@@ -299,7 +301,8 @@ class _Head:
         self.weight, self.bias = head.weight, head.bias
 
     def logits(self, states: torch.Tensor, rows: Any, vocabulary: int) -> tuple[Any, torch.Tensor, Any]:
-        """The ids, sorted ``[union]``, their logits ``[active, union]``, and the places of what each row may write. All
+        """The ids, sorted ``[union]``, their logits ``[active, union]``, and the places of what each row may
+        write. All
         logits, without ids and places, if a row does not list what it may write."""
         union = rows.union(vocabulary)
         if union is None:

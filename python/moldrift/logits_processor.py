@@ -1,4 +1,5 @@
-"""Logits processors of transformers: no tensor of rows times vocabulary is made, legal logits are gathered and put back."""
+"""Logits processors of transformers: no tensor of rows times vocabulary is made, legal logits are gathered
+and put back."""
 
 from __future__ import annotations
 
@@ -31,10 +32,10 @@ class MoleculeSource(Protocol):
 class ConstraintLogitsProcessor(LogitsProcessor):
     """Holds every row of one call of ``generate`` to the text of its molecule.
 
-    Rows may be left-padded, belong to ``num_return_sequences`` or beams, and keep arriving after their end. The model's
-    vocabulary may be larger than the tokenizer's. Scores are changed in place and returned. Give it as the last processor.
-    Beam sampling (``num_beams`` with ``do_sample``) is refused with `ForbiddenToken`: transformers keeps beams of
-    probability 0 there, which hold forbidden tokens.
+    Rows may be left-padded, belong to ``num_return_sequences`` or beams, and keep arriving after their end.
+    The model's vocabulary may be larger than the tokenizer's. Scores are changed in place and returned. Give
+    it as the last processor. Beam sampling (``num_beams`` with ``do_sample``) is refused with
+    `ForbiddenToken`: transformers keeps beams of probability 0 there, which hold forbidden tokens.
 
     Attributes:
         forward_passes: passes of the model so far.
@@ -72,8 +73,8 @@ class ConstraintLogitsProcessor(LogitsProcessor):
         """Takes the prompts, ``[rows, length]``, as the first call does.
 
         Raises:
-            ValueError: if the molecules cannot be shared out among the rows, or rows of one molecule have different
-                prompts.
+            ValueError: if the molecules cannot be shared out among the rows, or rows of one molecule have
+            different     prompts.
             DriftError: if the processor was used before, or the prompts are longer than the context.
         """
         if self._prompts is not None:
@@ -89,7 +90,8 @@ class ConstraintLogitsProcessor(LogitsProcessor):
         context = self.source.context
         if context is not None and length >= context:
             raise DriftError(
-                f"prompt: takes {length} tokens, the model's context {context}; leave the longest molecules out"
+                f"prompt: takes {length} tokens, the model's context {context}; "
+                "leave the longest molecules out"
             )
         self._prompts = input_ids.detach().to("cpu", copy=True)
 
@@ -144,7 +146,8 @@ class ConstraintLogitsProcessor(LogitsProcessor):
             drawn = self._draw(kept, scores, listing)
             scores.fill_(float("-inf"))
             return scores.scatter_(1, drawn[:, None].to(scores.device), 0.0)
-        # Whatever came before may have forbidden all that is legal; a row without any score would break sampling.
+        # Whatever came before may have forbidden all that is legal; a row without any score would break
+        # sampling.
         kept.clamp_(min=torch.finfo(scores.dtype).min / 16)
         if listing is None:
             scores.fill_(float("-inf"))
@@ -163,7 +166,8 @@ class ConstraintLogitsProcessor(LogitsProcessor):
 
 
 class AutomatonLogitsProcessor(ConstraintLogitsProcessor):
-    """Legal texts in canonical tokens, and nothing else: :meth:`moldrift.Automaton.logits_processor` makes it."""
+    """Legal texts in canonical tokens, and nothing else: :meth:`moldrift.Automaton.logits_processor` makes
+    it."""
 
 
 class PositionLogitsProcessor(ConstraintLogitsProcessor):

@@ -1,13 +1,15 @@
-"""The names and signatures of 3DMolGen's ``qwen_logit_processor``, with a position template inside: the allowlist 4.3.
+"""The names and signatures of 3DMolGen's ``qwen_logit_processor``, with a position template inside: the
+allowlist 4.3.
 
-For comparisons by one import with :mod:`moldrift.qwen_logit_processor`. Atoms are spelled as 3DMolGen's encoder spells them,
-``[O]``, where its own templates write ``[OH]``. ``placeholder=`` and ``kind=`` give other templates.
+For comparisons by one import with :mod:`moldrift.qwen_logit_processor`. Atoms are spelled as 3DMolGen's
+encoder spells them, ``[O]``, where its own templates write ``[OH]``. ``placeholder=`` and ``kind=`` give
+other templates.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from moldrift._lib import VERSION, skeleton_of
 from moldrift.drop_in import DropInLogitsProcessor, PrecomputedTemplate, Sources, canonical, template
@@ -91,5 +93,9 @@ class QwenAllowlistLogitsProcessor(DropInLogitsProcessor):
     """The position template under the name that 3DMolGen's scripts use, for one call of ``generate``."""
 
     VERSION = f"moldrift_{VERSION}_allowlist_4.3"
-    CONFIG = {"approach": "position template", "coord_placeholder": COORD_PLACEHOLDER, "lookahead_range": 2}
+    CONFIG: ClassVar[dict[str, Any]] = {
+        "approach": "position template",
+        "coord_placeholder": COORD_PLACEHOLDER,
+        "lookahead_range": 2,
+    }
     SOURCES = _SOURCES

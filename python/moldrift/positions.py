@@ -1,7 +1,7 @@
 """The users' position templates, under their names, to compare with.
 
-The skeleton with a placeholder in every block is tokenised once. A token inside a block is free, under a mask; any other is
-forced; behind the last the end of text is forced.
+The skeleton with a placeholder in every block is tokenised once. A token inside a block is free, under a
+mask; any other is forced; behind the last the end of text is forced.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class PositionTemplates:
 
     Args:
         tokenizer: as for :class:`moldrift.Automaton`.
-        kind: ``generic`` (2.1), ``qwen38``, ``qwen39``, ``targeted`` (4.0), ``allowlist`` (4.3), or ``truncating``, which
-            ends a block when its coordinate is complete.
+        kind: ``generic`` (2.1), ``qwen38``, ``qwen39``, ``targeted`` (4.0), ``allowlist`` (4.3), or
+            ``truncating``, which ends a block when its coordinate is complete.
         placeholder: three numbers; without it those that the variant came with.
         dialect: how numbers are written; only ``truncating`` knows the difference.
         eos_token_id: what ends a text.
@@ -83,10 +83,12 @@ class PositionTemplates:
     def logits_processor(
         self, smiles: Sequence[str], *, sampling: Sampling | None = None, first_prompt: int = 0
     ) -> PositionLogitsProcessor:
-        """A logits processor of transformers for one call of ``generate``, as :meth:`moldrift.Automaton.logits_processor`."""
+        """A logits processor of transformers for one call of ``generate``, as
+        :meth:`moldrift.Automaton.logits_processor`."""
         from moldrift.logits_processor import PositionLogitsProcessor
 
         return PositionLogitsProcessor(self, smiles, sampling=sampling, first_prompt=first_prompt)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.source.tokenizer.name!r}, {self.kind!r}, placeholder={self.placeholder!r})"
+        name = self.source.tokenizer.name
+        return f"{type(self).__name__}({name!r}, {self.kind!r}, placeholder={self.placeholder!r})"

@@ -1,14 +1,15 @@
 """The names and signatures of 3DMolGen's ``qwen_logit_processor``, with the automaton inside.
 
-Instead of ``from molgen3D.evaluation.qwen_logit_processor import …`` write ``from moldrift.qwen_logit_processor import …``.
-Numbers are written in the dialect ``MOLDRIFT_DIALECT`` (environment), ``fixed`` without it; ``dialect=`` overrides both.
+Instead of ``from molgen3D.evaluation.qwen_logit_processor import …`` write ``from
+moldrift.qwen_logit_processor import …``. Numbers are written in the dialect ``MOLDRIFT_DIALECT``
+(environment), ``fixed`` without it; ``dialect=`` overrides both.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from moldrift._lib import VERSION, skeleton_of
 from moldrift.automaton import Automaton
@@ -83,5 +84,8 @@ class QwenAllowlistLogitsProcessor(DropInLogitsProcessor):
     """The automaton under the name that 3DMolGen's scripts use, for one call of ``generate``."""
 
     VERSION = f"moldrift_{VERSION}_automaton"
-    CONFIG = {"approach": "automaton", "description": "Legal texts in canonical tokens and nothing else"}
+    CONFIG: ClassVar[dict[str, Any]] = {
+        "approach": "automaton",
+        "description": "Legal texts in canonical tokens and nothing else",
+    }
     SOURCES = _SOURCES

@@ -11,9 +11,9 @@ from moldrift import _lib
 class Sampling:
     """Temperature, top-k, top-p and min-p, applied in this order to the legal logits, and a seed.
 
-    Each token has Gumbel noise of its own, keyed by seed, prompt, generation, position and token: the largest sum of
-    logit and noise is a draw from the softmax. The same seed draws the same tokens in any batch, and the same as
-    ``drift eval``.
+    Each token has Gumbel noise of its own, keyed by seed, prompt, generation, position and token: the
+    largest sum of logit and noise is a draw from the softmax. The same seed draws the same tokens in any
+    batch, and the same as ``drift eval``.
 
     >>> Sampling.preset("qwen3", seed=1)
     Sampling(temperature=0.7, top_k=20, top_p=0.8, min_p=None, seed=1)

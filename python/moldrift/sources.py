@@ -1,4 +1,5 @@
-"""Where a tokenizer comes from: a path, a ``tokenizers.Tokenizer`` or a transformers tokenizer; and which token ends a text."""
+"""Where a tokenizer comes from: a path, a ``tokenizers.Tokenizer`` or a transformers tokenizer; and which
+token ends a text."""
 
 from __future__ import annotations
 
@@ -39,10 +40,12 @@ def read(tokenizer: Any, eos_token_id: int | list[int] | None = None) -> Tokeniz
     """Reads a tokenizer and finds what ends a text.
 
     Args:
-        tokenizer: a ``tokenizer.json`` (also ``.gz``), a model folder, the name of a tokenizer that comes with drift
-            (``qwen-like``, ``llama-like``), a ``tokenizers.Tokenizer`` or a fast transformers tokenizer.
-        eos_token_id: what ends a text; of a list the first is written. Without it: ``generation_config.json``, then
-            ``config.json``, then ``tokenizer_config.json`` or the tokenizer's own, then a token like ``<|endoftext|>``.
+        tokenizer: a ``tokenizer.json`` (also ``.gz``), a model folder, the name of a tokenizer that comes
+            with drift (``qwen-like``, ``llama-like``), a ``tokenizers.Tokenizer`` or a fast transformers
+            tokenizer.
+        eos_token_id: what ends a text; of a list the first is written. Without it:
+            ``generation_config.json``, then ``config.json``, then ``tokenizer_config.json`` or the
+            tokenizer's own, then a token like ``<|endoftext|>``.
 
     Raises:
         TokenizerRefused: if it is none, or nothing says what ends a text.

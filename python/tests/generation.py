@@ -69,7 +69,8 @@ class Model:
         return row[: row.index(eos) + 1] if eos in row else row
 
     def check(self, smiles: str, ids: list[int]) -> None:
-        """Asserts that a text is legal, ends, and is written in the tokens that its own tokenizer makes of it."""
+        """Asserts that a text is legal, ends, and is written in the tokens that its own tokenizer makes of
+        it."""
         assert self.automaton.constraint(smiles).is_over(ids), (smiles, self.tokenizer.decode(ids))
         text = self.tokenizer.decode(ids[:-1])
         prompt = f"[SMILES]{smiles}[/SMILES]"
@@ -83,8 +84,8 @@ def moldrift_skeleton(text: str) -> str:
     """A text with its blocks emptied, without its tags; blocks must be three numbers of four decimals."""
     import re
 
-    assert text.startswith("[CONFORMER]") and text.endswith("[/CONFORMER]"), text
     inside = text.removeprefix("[CONFORMER]").removesuffix("[/CONFORMER]")
+    assert len(inside) == len(text) - len("[CONFORMER][/CONFORMER]"), text
     number = r"-?(?:0|[1-9]\d?)\.\d{4}"
     return re.sub(f"<{number},{number},{number}>", "<>", inside)
 

@@ -1,4 +1,5 @@
-"""The automaton in Python: which texts it allows, its tables, and where tokenizers and ends of text come from."""
+"""The automaton in Python: which texts it allows, its tables, and where tokenizers and ends of text come
+from."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ def test_random_texts_are_canonical(name: str, dialect: str) -> None:
         ids = random_text(automaton, smiles, seed)
         assert tokenizer.answer_ids(automaton.text(ids)) == ids
         constraint = automaton.constraint(smiles)
-        assert constraint.is_over([*ids, 0]) and not constraint.is_over(ids)
+        assert constraint.is_over([*ids, 0])
+        assert not constraint.is_over(ids)
         assert automaton.allowed_ids(smiles, [*ids, 0]) == [0]
 
 
@@ -112,7 +114,8 @@ def test_tokenizers_from_everywhere_are_the_same(tmp_path: Path) -> None:
     for one in (in_memory, tmp_path / "tokenizer.json.gz", tmp_path):
         found.append(moldrift.Automaton(one, eos_token_id=[end, 1]))
     grammars = {one.grammar("CC=O", "json") for one in found}
-    assert len(grammars) == 1 and {one.eos_token_id for one in found} == {end}
+    assert len(grammars) == 1
+    assert {one.eos_token_id for one in found} == {end}
 
 
 def test_the_end_of_text_is_found_where_drift_finds_it(tmp_path: Path) -> None:
@@ -134,7 +137,8 @@ def test_the_end_of_text_is_found_where_drift_finds_it(tmp_path: Path) -> None:
     write("generation_config.json", eos_token_id=[9, 7])
     assert eos() == 9
     source = moldrift.Automaton(tmp_path).source
-    assert source.ends[:2] == (9, 7) and source.context == 99
+    assert source.ends[:2] == (9, 7)
+    assert source.context == 99
     assert moldrift.Automaton(tmp_path, eos_token_id=[11, 9]).eos_token_id == 11
 
 

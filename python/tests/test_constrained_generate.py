@@ -25,7 +25,8 @@ def constrained(lp: Any, **options: Any) -> Way:
 
 @cache
 def both_ways(name: str) -> tuple[list[list[int]], list[list[int]], tuple[int, int]]:
-    """Greedy texts of 64 molecules at batch 32: by generate, by constrained_generate, and both numbers of passes."""
+    """Greedy texts of 64 molecules at batch 32: by generate, by constrained_generate, and both numbers of
+    passes."""
     model, theirs, ours, passes = load(name), [], [], [0, 0]
     for _, part in batches(molecules(64), 32):
         lp = model.automaton.logits_processor(part)
@@ -40,7 +41,8 @@ def both_ways(name: str) -> tuple[list[list[int]], list[list[int]], tuple[int, i
 @pytest.mark.parametrize("name", MODELS)
 def test_greedy_texts_are_those_of_generate(name: str) -> None:
     theirs, ours, _ = both_ways(name)
-    assert ours == theirs and len(ours) == 64
+    assert ours == theirs
+    assert len(ours) == 64
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -140,7 +142,8 @@ def test_stopping_criteria_are_asked() -> None:
     full = both_ways("qwen-like")[1]
     for ids, whole in zip(model.generate(smiles, **way), full[:3], strict=True):
         text = ids[: len(ids) - ids[::-1].index(ids[-1])]
-        assert len(ids) < len(whole) and whole[: len(text) - 1] == text[:-1]
+        assert len(ids) < len(whole)
+        assert whole[: len(text) - 1] == text[:-1]
 
 
 def test_generate_returns_what_it_is_asked_for() -> None:

@@ -143,7 +143,7 @@ def test_finished_rows_are_forced_to_end() -> None:
     [ids] = model.generate(["C"], logits_processor=[automaton.logits_processor(["C"])])
     lp = automaton.logits_processor(["C"])
     for end in range(len(ids) + 3):
-        row = (ids + [0, 0, 0])[:end]
+        row = ([*ids, 0, 0, 0])[:end]
         scores = lp(torch.tensor([[1, *row]]), torch.zeros((1, 2000)))
     assert torch.isfinite(scores[0]).nonzero()[:, 0].tolist() == [automaton.eos_token_id]
 
@@ -170,8 +170,12 @@ def test_rows_tell_where_legal_ids_lie() -> None:
     kept, listing, blocked = rows.places(5000)
     prefix = automaton.constraint("CO").forced_run([])
     legal = automaton.allowed_ids("CO", prefix)
-    assert listing is None and not len(blocked) and kept[: len(legal)].tolist() == legal
+    assert listing is None
+    assert not len(blocked)
+    assert kept[: len(legal)].tolist() == legal
     union, places = rows.union(5000)
-    assert union.tolist() == legal and len(places) == len(kept)
+    assert union.tolist() == legal
+    assert len(places) == len(kept)
     ids, counts = rows.listed(5000)
-    assert ids.shape == (2, len(legal)) and counts.tolist() == [len(legal)] * 2
+    assert ids.shape == (2, len(legal))
+    assert counts.tolist() == [len(legal)] * 2

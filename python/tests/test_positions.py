@@ -37,11 +37,14 @@ def test_the_variants_block_what_they_say() -> None:
         templates = moldrift.PositionTemplates(model.tokenizer, kind)
         start = templates.constraint("CO").forced_run([])
         way, blocked = allowed(templates, "CO", start)
-        assert way == "except" and holding(characters) | tags | {model.automaton.eos_token_id} <= blocked
+        assert way == "except"
+        assert holding(characters) | tags | {model.automaton.eos_token_id} <= blocked
         assert vocabulary["1"] not in blocked
     templates = moldrift.PositionTemplates(model.tokenizer, "allowlist")
     way, legal = allowed(templates, "CO", start)
-    assert way == "only" and {vocabulary[c] for c in "0123456789-."} <= legal and vocabulary[","] not in legal
+    assert way == "only"
+    assert {vocabulary[c] for c in "0123456789-."} <= legal
+    assert vocabulary[","] not in legal
 
 
 def test_a_template_leaves_as_many_tokens_as_its_placeholder_takes() -> None:
@@ -78,11 +81,13 @@ def test_the_users_script_runs_with_one_changed_import(module: Any, name: str) -
         with torch.inference_mode():
             found.append(model.generate(smiles, logits_processor=[lp]))
         templates = module.build_templates_for_batch(smiles, model.tokenizer, use_tokenizer_cache=True)
-    assert found[0] == found[1] and all(ids[-1] == eos for ids in found[0])
+    assert found[0] == found[1]
+    assert all(ids[-1] == eos for ids in found[0])
     if module is qwen_logit_processor:
         lp = model.automaton.logits_processor(smiles)
         assert found[0] == model.generate(smiles, logits_processor=[lp])
-    assert isinstance(lp, object) and "moldrift" in module.QwenAllowlistLogitsProcessor.VERSION
+    assert isinstance(lp, object)
+    assert "moldrift" in module.QwenAllowlistLogitsProcessor.VERSION
 
 
 @pytest.mark.parametrize("module", [qwen_logit_processor, position_templates])
@@ -98,9 +103,8 @@ def test_signatures_are_the_users(module: Any) -> None:
     plain, keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
     assert names(one, plain) == ["smiles", "tokenizer"]
     assert names(one, keyword)[:2] == ["include_tags", "use_tokenizer_cache"]
-    assert names(many, plain) == ["smiles_list", "tokenizer"] and "use_tokenizer_cache" in names(
-        many, keyword
-    )
+    assert names(many, plain) == ["smiles_list", "tokenizer"]
+    assert "use_tokenizer_cache" in names(many, keyword)
     assert names(processor, plain) == ["self", "templates", "prompt_lengths"]
     assert names(processor, keyword) == ["tokenizer", "eos_token_id"]
 
@@ -117,7 +121,7 @@ def test_the_dialect_can_be_said(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("module", [qwen_logit_processor, position_templates])
 def test_drop_ins_refuse_what_the_users_code_refuses(module: Any) -> None:
     tokenizer = load("qwen-like").tokenizer
-    with pytest.raises(ValueError, match="no SMILES|SMILES"):
+    with pytest.raises(ValueError, match="SMILES"):
         module.build_precomputed_template("C(", tokenizer)
     templates = module.build_templates_for_batch(["CO", "CN"], tokenizer)
     with pytest.raises(ValueError, match="2 templates for 1 prompts"):
