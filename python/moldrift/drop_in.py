@@ -42,6 +42,7 @@ class Sources:
     def __init__(self, make: Maker) -> None:
         self._make = make
         self._known: dict[tuple[Any, ...], MoleculeSource] = {}
+        self._kept: list[Any] = []
         self._lock = threading.Lock()
 
     def of(
@@ -58,8 +59,10 @@ class Sources:
 
     def _forget_with(self, tokenizer: Any, key: tuple[Any, ...]) -> None:
         """Another tokenizer may be given the same id once this one is gone."""
-        if not isinstance(tokenizer, str):
+        try:
             weakref.finalize(tokenizer, self._known.pop, key, None)
+        except TypeError:  # what cannot be watched is kept
+            self._kept.append(tokenizer)
 
 
 def _size(tokenizer: Any) -> int | str:

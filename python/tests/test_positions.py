@@ -12,7 +12,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from generation import Model, molecules  # noqa: E402
+from generation import Model, model_folder, molecules  # noqa: E402
 
 import moldrift  # noqa: E402
 from moldrift import position_templates, qwen_logit_processor  # noqa: E402
@@ -114,6 +114,8 @@ def test_the_dialect_can_be_said(monkeypatch: pytest.MonkeyPatch) -> None:
     build = qwen_logit_processor.build_precomputed_template
     assert build("CO", tokenizer).molecules.dialect == "fixed"
     assert build("CO", tokenizer, dialect="stripped").molecules.dialect == "stripped"
+    folder = model_folder("qwen-like")
+    assert build("CO", folder).molecules is build("CN", folder).molecules
     monkeypatch.setenv("MOLDRIFT_DIALECT", "stripped")
     assert build("CO", tokenizer).molecules is build("CO", tokenizer, dialect="stripped").molecules
 
