@@ -20,7 +20,7 @@ TEXTS = 64
 def test_every_text_is_legal_and_canonical() -> None:
     command = [
         sys.executable,
-        "python/benches/vllm.py",
+        "python/benches/vllm_grammars.py",
         "--model",
         "eval/qwen-like",
         "--texts",

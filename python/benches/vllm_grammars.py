@@ -1,6 +1,6 @@
 """Exported grammars in vLLM: throughput beside a grammar of text and no grammar, and what the texts are worth.
 
-    python python/benches/vllm.py --model eval/qwen-like --texts 64
+    python python/benches/vllm_grammars.py --model eval/qwen-like --texts 64
 
 One table, from one run: for each backend its engine is started once, and every row is measured in it, after a warm-up. A text
 is *legal* if it is the molecule's with a coordinate in every block, *canonical* if the tokenizer makes the same tokens of
