@@ -34,8 +34,16 @@ def test_ten_lines_end_with_a_legal_molecule(repository: Path, monkeypatch: pyte
     assert printed[-1] == "1 of 1 passed"
 
 
+def test_a_batch_in_fewer_passes(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("transformers")
+    pytest.importorskip("torch")
+    printed = run(blocks(repository / "python/README.md")[1], repository, monkeypatch)
+    assert printed.count("[/CONFORMER]") == 2
+    assert printed.strip().endswith(" passes")
+
+
 def test_reports_become_tables(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pandas")
-    printed = run(blocks(repository / "python/README.md")[1], repository, monkeypatch)
+    printed = run(blocks(repository / "python/README.md")[2], repository, monkeypatch)
     assert printed.startswith("0.0000,0.0000,0.0000\n")
     assert "truncated_blocks" in printed
