@@ -305,6 +305,22 @@ fn a_file_of_molecules_in_order_and_bad_lines_are_told() {
 }
 
 #[test]
+fn any_number_of_threads_writes_the_same() {
+    let folder = Folder::new();
+    folder.file(
+        "m.smi",
+        SKELETONS.iter().take(300).map(|one| drift::text::skeleton::smiles(one) + "\n").collect::<String>(),
+    );
+    let with = |threads: &str| {
+        let words =
+            ["export-grammar", "--smiles", "m.smi", "--dialect", "stripped", "--format", "json", "-q"];
+        folder.drift(&[&words[..], &["--threads", threads]].concat()).stdout
+    };
+    let one = with("1");
+    assert!(one.len() > 100_000 && (0..4).all(|_| with("8") == one));
+}
+
+#[test]
 fn molecules_too_large_for_engines_are_skipped_by_name() {
     let folder = Folder::new();
     folder.file("m.smi", format!("CCO\n{}\n", "C".repeat(1_001)));

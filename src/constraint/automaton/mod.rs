@@ -295,7 +295,8 @@ impl AutomatonProcessor {
             Segments { tokenizer: &self.tokenizer, automaton: &self.automaton, exits: &self.exits }
                 .make(key)?,
         );
-        self.segments.write().unwrap_or_else(PoisonError::into_inner).insert(key.into(), segment.clone());
-        Ok(segment)
+        // Another thread may have made it meanwhile: all take the first, so that equal segments are the same.
+        let mut known = self.segments.write().unwrap_or_else(PoisonError::into_inner);
+        Ok(known.entry(key.into()).or_insert(segment).clone())
     }
 }
