@@ -8,6 +8,7 @@
 //! attention runs document by document. `tests/it/train.rs` compares them with finite differences and with candle's own.
 
 pub mod attention;
+pub mod augment;
 mod backward;
 pub mod batches;
 pub mod documents;
@@ -23,7 +24,8 @@ pub mod state;
 mod tensors;
 mod trainer;
 
+pub use augment::Augmentation;
 pub use documents::prompt;
-pub use recipe::{Recipe, Schedule, Shape};
+pub use recipe::{Optimizer, Recipe, Schedule, Shape};
 pub use report::{TrainReport, Validation};
 pub use trainer::{TrainPlan, train};

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use rayon::prelude::*;
 use serde_json::Value;
 
+use super::augment::Augmentation;
 use super::batches::{Batches, packs, thinned};
 use super::documents::{Document, Documents, Loss, Writer, pack};
 use super::export::{self, Companions};
@@ -37,6 +38,8 @@ pub struct TrainPlan {
     pub schedule: Schedule,
     /// What counts how much.
     pub loss: Loss,
+    /// How conformers are changed before each pass.
+    pub augmentation: Augmentation,
     /// How coordinates are written.
     pub dialect: Dialect,
     /// Of initial weights and of the order of documents.
@@ -67,7 +70,8 @@ pub fn train(plan: &TrainPlan, corpus: &dyn Conformers, job: &Job) -> Result<Tra
     let vocabulary = plan.tokenizer.vocabulary().into_values().max().map_or(0, |id| id as usize + 1);
     let config = plan.shape.config(vocabulary, begin.as_ref(), &end)?;
     let context = plan.shape.context;
-    let writer = Writer { tokenizer: &plan.tokenizer, end: &end, dialect: plan.dialect, context };
+    let keep = !plan.augmentation.is_none();
+    let writer = Writer { tokenizer: &plan.tokenizer, end: &end, dialect: plan.dialect, context, keep };
     check_memory(&config, (plan.schedule.batch_tokens, PACK_TOKENS), 0)?;
     let documents = writer.documents(corpus, job)?;
     check_memory(&config, (plan.schedule.batch_tokens, PACK_TOKENS), documents.longest())?;
@@ -78,6 +82,7 @@ pub fn train(plan: &TrainPlan, corpus: &dyn Conformers, job: &Job) -> Result<Tra
         shape: plan.shape,
         schedule: plan.schedule,
         loss: plan.loss,
+        augmentation: plan.augmentation,
         dialect: plan.dialect,
         seed: plan.seed,
         tokenizer: plan.tokenizer.name.clone(),
@@ -97,6 +102,14 @@ struct Run<'r> {
     end: Named,
     begin: Option<Named>,
     job: &'r Job,
+}
+
+/// What an update sees.
+enum Batch {
+    /// Documents with a part of their coordinates.
+    Outlines(Vec<Document>),
+    /// Documents of a pass, of which so many were drawn before.
+    Whole { first: u64, batch: Vec<usize> },
 }
 
 impl Run<'_> {
@@ -124,20 +137,22 @@ impl Run<'_> {
         let (train, seed) = (&self.documents.train, self.plan.seed);
         let lengths = train.iter().map(|document| document.tokens.len()).collect();
         let first = thinned(train, batch_tokens, outline_steps, seed);
-        let then = Batches::new(lengths, batch_tokens, seed, shortest_first)
-            .map(|batch| batch.into_iter().map(|n| train[n].clone()).collect());
+        let then = Batches::new(lengths, batch_tokens, seed, shortest_first).scan(0, |drawn, batch| {
+            *drawn += batch.len() as u64;
+            Some(Batch::Whole { first: *drawn - batch.len() as u64, batch })
+        });
         let from = state.weighted.step;
         self.job.observer().begin("training", Some(steps), Unit::Items);
         self.job.observer().advance(from);
         // A job that was cancelled in the middle of a save did not get that far.
         let mut outcome = self.save_if_due(state);
-        for (step, batch) in (0..steps).zip(first.chain(then)) {
+        for (step, batch) in (0..steps).zip(first.map(Batch::Outlines).chain(then)) {
             outcome = outcome.and_then(|()| self.job.check());
             if outcome.is_err() {
                 break;
             }
             if step >= from {
-                outcome = self.step(state, &batch).and_then(|()| {
+                outcome = self.written(batch).and_then(|batch| self.step(state, &batch)).and_then(|()| {
                     self.job.observer().advance(1);
                     self.save_if_due(state)
                 });
@@ -145,6 +160,27 @@ impl Run<'_> {
         }
         self.job.observer().end();
         outcome
+    }
+
+    /// The documents of a batch, augmented.
+    fn written(&self, batch: Batch) -> Result<Vec<Document>> {
+        let Run { plan, documents, end, .. } = self;
+        match batch {
+            Batch::Outlines(batch) => Ok(batch),
+            Batch::Whole { batch, .. } if plan.augmentation.is_none() => {
+                Ok(batch.into_iter().map(|n| documents.train[n].clone()).collect())
+            }
+            Batch::Whole { first, batch } => (first..)
+                .zip(batch)
+                .collect::<Vec<_>>()
+                .into_par_iter()
+                .map(|(draw, n)| {
+                    let conformer =
+                        plan.augmentation.apply(&documents.conformers[n], plan.dialect, plan.seed, draw);
+                    Document::new(&conformer, &plan.tokenizer, end, plan.dialect)
+                })
+                .collect(),
+        }
     }
 
     /// The validation and the save of a step that has one, unless they were made.
@@ -187,7 +223,7 @@ impl Run<'_> {
         }
         let gradient = sum(parts.into_iter().map(|(.., gradient)| gradient).collect());
         let (layout, schedule) = (&self.network.layout, &self.plan.schedule);
-        let gradient_norm = state.weighted.update(&gradient, weight, layout, schedule);
+        let gradient_norm = state.weighted.update(&gradient, weight, layout, schedule).map_err(candle)?;
         let (past, step) = (&mut state.past, state.weighted.step);
         past.tokens += batch.iter().map(|document| document.tokens.len() as u64).sum::<u64>();
         past.pending = [past.pending[0] + loss, past.pending[1] + weight];
@@ -211,7 +247,7 @@ impl Run<'_> {
         let weights = self.network.weights(weights).map_err(candle)?;
         let tallies = documents.par_iter().map(|document| {
             self.job.check()?;
-            let pack = pack([document], Loss { prompt: 0.0, copy: 1.0 });
+            let pack = pack([document], Loss { prompt: 0.0, copy: 1.0, fine: 1.0 });
             let predictions = self.network.predict(&weights, &pack).map_err(candle)?;
             let answer = predictions.iter().zip(document.prompt.max(1)..);
             let mut tally = Tally::default();
