@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use super::corpus::Corpus;
 use super::output::Output;
-use super::values::{BlockArgs, DialectArg, SmilesOfArgs, folder_alone};
+use super::values::{BlockArgs, DialectArg, SmilesOfArgs, folder_alone, found};
+use crate::checkpoint::Wanted;
 use crate::error::Error;
 use crate::io::Outputs;
 use crate::job::Job;
@@ -150,7 +151,8 @@ enum Arch {
 }
 
 /// Trains, writes, shows.
-pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
+pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
+    found(&mut args.tokenizer, Wanted::Tokenizer)?;
     let corpus = Corpus::new(&args.corpus, args.blocks.reading(), args.smiles.source(job)?);
     let inputs = args.corpus.clone();
     let plan = plan(args, job)?;

@@ -21,11 +21,12 @@ use super::record::{
 use super::run::{Run, run};
 use super::subject::Subject;
 use super::tally::run_report;
+use crate::checkpoint::folder_name;
 use crate::constraint::LpKind;
 use crate::corpus::Part;
 use crate::error::{Error, Parameter, Result};
 use crate::generate::Span;
-use crate::io;
+
 use crate::job::{InputHash, Job, Provenance};
 use crate::model::Synthetic;
 
@@ -155,8 +156,8 @@ fn distinct_names(models: &[ModelChoice]) -> Result<()> {
         })
     };
     for (at, folder) in folders().enumerate() {
-        let name = io::file_name(folder);
-        if let Some(other) = folders().take(at).find(|other| io::file_name(other) == name) {
+        let name = folder_name(folder);
+        if let Some(other) = folders().take(at).find(|other| folder_name(other) == name) {
             let problem =
                 format!("two models are called `{name}`: {} and {}", other.display(), folder.display());
             let remedy = "their rows would be mixed: rename one folder, or evaluate one after the other";
