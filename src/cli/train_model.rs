@@ -15,7 +15,9 @@ use crate::report::train_view::train_table;
 use crate::tokenizer::{Tokenizer, config_beside};
 use crate::train::documents::Loss;
 use crate::train::export;
-use crate::train::{Gradients, InitCheckpoint, Schedule, Shape, Start, TrainPlan, train};
+use crate::train::{
+    Augmentation, Gradients, InitCheckpoint, Optimizer, Schedule, Shape, Start, TrainPlan, train,
+};
 
 /// The command line of `drift train-model`.
 #[derive(Debug, clap::Args)]
@@ -106,7 +108,10 @@ struct ScheduleArgs {
     /// Updates until it is reached
     #[arg(long, default_value_t = 100)]
     warmup: u64,
-    /// AdamW's decay of matrices
+    /// What makes a step of a gradient: muon takes Muon's on the matrices inside the layers, AdamW's on all else
+    #[arg(long, value_enum, default_value = "adamw")]
+    optimizer: OptimizerArg,
+    /// Decay of matrices
     #[arg(long, default_value_t = 0.1)]
     weight_decay: f64,
     /// The greatest norm of a gradient
@@ -118,6 +123,15 @@ struct ScheduleArgs {
     /// How much a token outside blocks counts, beside 1 for one inside
     #[arg(long, default_value_t = 1.0)]
     copy_weight: f32,
+    /// How much a token from the third decimal on counts, beside 1 for other digits: it is nearly random
+    #[arg(long, default_value_t = 1.0)]
+    fine_weight: f32,
+    /// Turn each conformer half round about a random axis, or not at all, whenever it is seen
+    #[arg(long)]
+    turn: bool,
+    /// Add normal noise of this deviation, in Å, to each coordinate whenever it is seen
+    #[arg(long, value_name = "ANGSTROM", default_value_t = 0.0)]
+    noise: f64,
     /// Updates before all others on documents with more and more of their coordinates, from none, so that copying is
     /// learned first
     #[arg(long, value_name = "STEPS", default_value_t = 0)]
@@ -128,6 +142,22 @@ struct ScheduleArgs {
     /// Updates, the first of all, that train the rows of new tokens alone; --warmup then begins anew
     #[arg(long, value_name = "STEPS", default_value_t = 0)]
     new_rows_warmup: u64,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum OptimizerArg {
+    #[value(name = "adamw")]
+    AdamW,
+    Muon,
+}
+
+impl From<OptimizerArg> for Optimizer {
+    fn from(arg: OptimizerArg) -> Self {
+        match arg {
+            OptimizerArg::AdamW => Optimizer::AdamW,
+            OptimizerArg::Muon => Optimizer::Muon,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
@@ -167,6 +197,7 @@ fn plan(args: Args, job: &Job) -> anyhow::Result<TrainPlan> {
         false => Gradients::Recorded(device.inner().clone()),
     };
     let schedule = Schedule {
+        optimizer: args.schedule.optimizer.into(),
         steps: args.schedule.steps,
         batch_tokens: args.schedule.batch_tokens,
         learning_rate: args.schedule.learning_rate,
@@ -178,21 +209,18 @@ fn plan(args: Args, job: &Job) -> anyhow::Result<TrainPlan> {
         shortest_first: args.schedule.shortest_first,
         new_rows_steps: args.schedule.new_rows_warmup,
     };
-    let loss = Loss { prompt: args.schedule.prompt_weight, copy: args.schedule.copy_weight };
-    if !(loss.prompt.is_finite() && loss.prompt >= 0.0 && loss.copy.is_finite() && loss.copy > 0.0) {
-        let problem = "a weight of the loss is negative or no number";
-        return Err(Error::input(
-            "--prompt-weight, --copy-weight",
-            problem,
-            "give 0 or more, and more than 0",
-        )
-        .into());
+    let loss = loss(&args.schedule)?;
+    let augmentation = Augmentation { turned: args.schedule.turn, noise_angstrom: args.schedule.noise };
+    if !(0.0..=1.0).contains(&augmentation.noise_angstrom) {
+        let problem = format!("is {}", augmentation.noise_angstrom);
+        return Err(Error::input("--noise", problem, "give 0 to 1 Å").into());
     }
     Ok(TrainPlan {
         start,
         gradients,
         schedule,
         loss,
+        augmentation,
         dialect: args.blocks.reading().dialect(args.dialect.into()),
         seed: args.seed,
         tokenizer,
@@ -228,4 +256,16 @@ fn start(args: &Args, job: &Job) -> anyhow::Result<Start> {
         intermediate,
         context,
     }))
+}
+
+/// How much each kind of token counts.
+fn loss(args: &ScheduleArgs) -> anyhow::Result<Loss> {
+    let loss = Loss { prompt: args.prompt_weight, copy: args.copy_weight, fine: args.fine_weight };
+    let fine = |weight: f32| weight.is_finite() && weight >= 0.0;
+    if fine(loss.prompt) && fine(loss.fine) && fine(loss.copy) && loss.copy > 0.0 {
+        return Ok(loss);
+    }
+    let flags = "--prompt-weight, --copy-weight, --fine-weight";
+    let problem = "a weight of the loss is negative or no number";
+    Err(Error::input(flags, problem, "give 0 or more, and for COPY tokens more than 0").into())
 }

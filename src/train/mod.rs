@@ -8,6 +8,7 @@
 //! attention runs document by document. `tests/it/train.rs` compares them with finite differences and with candle's own.
 
 pub mod attention;
+pub mod augment;
 mod backward;
 pub mod batches;
 pub mod documents;
@@ -27,10 +28,11 @@ pub mod state;
 mod tensors;
 mod trainer;
 
+pub use augment::Augmentation;
 pub use documents::prompt;
 pub use export::Numbers;
 pub use gradients::Gradients;
-pub use recipe::{InitRecipe, Recipe, Schedule, Shape};
+pub use recipe::{InitRecipe, Optimizer, Recipe, Schedule, Shape};
 pub use report::{TrainReport, Validation};
 pub use start::{InitCheckpoint, Start};
 pub use trainer::{TrainPlan, train};

@@ -6,6 +6,8 @@
 
 use std::ops::Range;
 
+use candle_core::Result;
+
 use super::optimizer::Weighted;
 use super::parameters::ParameterLayout;
 use super::recipe::Schedule;
@@ -26,25 +28,28 @@ impl NewRows {
     }
 
     /// One update of these rows alone; the norm of their gradient by `count`, before it was clipped.
+    ///
+    /// # Errors
+    /// As [`Weighted::update`].
     pub(super) fn update(
         &self,
         all: &mut Weighted,
         gradient: &[f32],
         count: f64,
         schedule: &Schedule,
-    ) -> f64 {
+    ) -> Result<f64> {
         let mut rows = Weighted {
             weights: self.gather(&all.weights),
             first: self.gather(&all.first),
             second: self.gather(&all.second),
             step: all.step,
         };
-        let norm = rows.update(&self.gather(gradient), count, &self.layout, schedule);
+        let norm = rows.update(&self.gather(gradient), count, &self.layout, schedule)?;
         self.scatter(&rows.weights, &mut all.weights);
         self.scatter(&rows.first, &mut all.first);
         self.scatter(&rows.second, &mut all.second);
         all.step = rows.step;
-        norm
+        Ok(norm)
     }
 
     fn gather(&self, values: &[f32]) -> Vec<f32> {

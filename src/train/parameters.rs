@@ -34,6 +34,11 @@ enum Initial {
 }
 
 impl TensorLayout {
+    /// Whether it is the matrix of a product between the embedding and the LM head.
+    pub fn is_hidden(&self) -> bool {
+        self.decays() && self.name.contains("layers.")
+    }
+
     /// Whether weight decay pulls it to zero: matrices, not the scales of norms.
     pub fn decays(&self) -> bool {
         self.shape.len() > 1
@@ -132,7 +137,7 @@ impl ParameterLayout {
 }
 
 /// A standard normal draw (Box and Muller, 1958).
-fn normal(random: &mut ChaCha8Rng) -> f32 {
+pub(super) fn normal(random: &mut ChaCha8Rng) -> f32 {
     let (u, v): (f64, f64) = (1.0 - random.random::<f64>(), random.random());
     ((-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()) as f32
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::augment::Augmentation;
 use super::documents::Loss;
 use crate::error::{Error, Parameter, Result};
 use crate::job::InputHash;
@@ -77,9 +78,22 @@ impl Shape {
     }
 }
 
-/// How long and how fast to learn: AdamW (Loshchilov and Hutter, 2019) with a linear warm-up and a cosine decay.
+/// What makes a step of a gradient.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Optimizer {
+    /// AdamW for all weights.
+    #[default]
+    AdamW,
+    /// Muon for the matrices inside the layers.
+    Muon,
+}
+
+/// How long and how fast to learn: a linear warm-up, then a cosine decay.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Schedule {
+    /// What makes a step of a gradient.
+    pub optimizer: Optimizer,
     /// Updates of the weights.
     pub steps: u64,
     /// Tokens of documents in an update, at least.
@@ -165,6 +179,8 @@ pub struct Recipe {
     pub schedule: Schedule,
     /// What counts how much.
     pub loss: Loss,
+    /// How conformers are changed before each pass.
+    pub augmentation: Augmentation,
     /// How coordinates are written.
     pub dialect: Dialect,
     /// Of initial weights and of the order of documents.

@@ -2,12 +2,14 @@
 
 use std::path::PathBuf;
 
+use rayon::prelude::*;
 use serde_json::Value;
 
+use super::augment::Augmentation;
 use super::batches::{Batches, thinned};
 use super::documents::{Document, Documents, Loss, Writer};
 use super::export::{self, Companions};
-use super::gradients::{BatchLoss, Gradients, PACK_TOKENS, Trainable};
+use super::gradients::{BatchLoss, Gradients, PACK_TOKENS, Trainable, candle};
 use super::memory::check_memory;
 use super::new_rows::NewRows;
 use super::optimizer::Weighted;
@@ -38,6 +40,8 @@ pub struct TrainPlan {
     pub schedule: Schedule,
     /// What counts how much.
     pub loss: Loss,
+    /// How conformers are changed before each pass.
+    pub augmentation: Augmentation,
     /// How coordinates are written.
     pub dialect: Dialect,
     /// Of initial weights and of the order of documents.
@@ -67,12 +71,15 @@ pub fn train(plan: &TrainPlan, corpus: &dyn Conformers, job: &Job) -> Result<Tra
     let begin = plan.tokenizer.beginning_of_text(plan.tokenizer_config.as_ref());
     plan.start.check(&plan.tokenizer, plan.schedule.new_rows_steps)?;
     let (config, context) = plan.start.config(&plan.tokenizer, begin.as_ref(), &end)?;
-    let writer = Writer { tokenizer: &plan.tokenizer, end: &end, dialect: plan.dialect, context };
+    let keep = !plan.augmentation.is_none();
+    let writer = Writer { tokenizer: &plan.tokenizer, end: &end, dialect: plan.dialect, context, keep };
     check_memory(&config, (plan.schedule.batch_tokens, PACK_TOKENS), 0)?;
     let layout = ParameterLayout::new(&config);
     let (weights, init) = plan.start.weights(&layout, &plan.tokenizer, plan.seed)?;
     let documents = writer.documents(corpus, job)?;
-    check_memory(&config, (plan.schedule.batch_tokens, PACK_TOKENS), documents.longest())?;
+    // Other signs and digits may take more tokens.
+    let longest = if keep { 2 * documents.longest() + 64 } else { documents.longest() };
+    check_memory(&config, (plan.schedule.batch_tokens, PACK_TOKENS), longest)?;
     std::fs::create_dir_all(&plan.output).map_err(|e| Error::io(&plan.output, e))?;
     let mut inputs = documents.summary.inputs.clone();
     inputs.push(plan.tokenizer.source.clone());
@@ -80,13 +87,14 @@ pub fn train(plan: &TrainPlan, corpus: &dyn Conformers, job: &Job) -> Result<Tra
         shape: Shape::of(&config, context),
         schedule: plan.schedule,
         loss: plan.loss,
+        augmentation: plan.augmentation,
         dialect: plan.dialect,
         seed: plan.seed,
         init,
         tokenizer: plan.tokenizer.name.clone(),
         inputs,
     };
-    let network = Trainable::new(&plan.gradients, &config, documents.longest())?;
+    let network = Trainable::new(&plan.gradients, &config, longest)?;
     let new_rows = NewRows::new(&layout, &plan.start.new_tokens(&plan.tokenizer));
     Run { plan, config, recipe, network, new_rows, documents, end, begin, job }.all(weights)
 }
@@ -102,6 +110,14 @@ struct Run<'r> {
     end: Named,
     begin: Option<Named>,
     job: &'r Job,
+}
+
+/// What an update sees.
+enum Batch {
+    /// Documents with a part of their coordinates.
+    Outlines(Vec<Document>),
+    /// Documents of a pass, of which so many were drawn before.
+    Whole { first: u64, batch: Vec<usize> },
 }
 
 impl Run<'_> {
@@ -129,20 +145,22 @@ impl Run<'_> {
         let (train, seed) = (&self.documents.train, self.plan.seed);
         let lengths = train.iter().map(|document| document.tokens.len()).collect();
         let first = thinned(train, batch_tokens, outline_steps, seed);
-        let then = Batches::new(lengths, batch_tokens, seed, shortest_first)
-            .map(|batch| batch.into_iter().map(|n| train[n].clone()).collect());
+        let then = Batches::new(lengths, batch_tokens, seed, shortest_first).scan(0, |drawn, batch| {
+            *drawn += batch.len() as u64;
+            Some(Batch::Whole { first: *drawn - batch.len() as u64, batch })
+        });
         let from = state.weighted.step;
         self.job.observer().begin("training", Some(steps), Unit::Items);
         self.job.observer().advance(from);
         // A job that was cancelled in the middle of a save did not get that far.
         let mut outcome = self.save_if_due(state);
-        for (step, batch) in (0..steps).zip(first.chain(then)) {
+        for (step, batch) in (0..steps).zip(first.map(Batch::Outlines).chain(then)) {
             outcome = outcome.and_then(|()| self.job.check());
             if outcome.is_err() {
                 break;
             }
             if step >= from {
-                outcome = self.step(state, &batch).and_then(|()| {
+                outcome = self.written(batch).and_then(|batch| self.step(state, &batch)).and_then(|()| {
                     self.job.observer().advance(1);
                     self.save_if_due(state)
                 });
@@ -150,6 +168,27 @@ impl Run<'_> {
         }
         self.job.observer().end();
         outcome
+    }
+
+    /// The documents of a batch, augmented.
+    fn written(&self, batch: Batch) -> Result<Vec<Document>> {
+        let Run { plan, documents, end, .. } = self;
+        match batch {
+            Batch::Outlines(batch) => Ok(batch),
+            Batch::Whole { batch, .. } if plan.augmentation.is_none() => {
+                Ok(batch.into_iter().map(|n| documents.train[n].clone()).collect())
+            }
+            Batch::Whole { first, batch } => (first..)
+                .zip(batch)
+                .collect::<Vec<_>>()
+                .into_par_iter()
+                .map(|(draw, n)| {
+                    let conformer =
+                        plan.augmentation.apply(&documents.conformers[n], plan.dialect, plan.seed, draw);
+                    Document::new(&conformer, &plan.tokenizer, end, plan.dialect)
+                })
+                .collect(),
+        }
     }
 
     /// The validation and the save of a step that has one, unless they were made.
@@ -186,6 +225,7 @@ impl Run<'_> {
         } else {
             weighted.update(&gradient, weight, self.network.layout(), schedule)
         };
+        let gradient_norm = gradient_norm.map_err(candle)?;
         let (past, step) = (&mut state.past, state.weighted.step);
         past.tokens += batch.iter().map(|document| document.tokens.len() as u64).sum::<u64>();
         past.pending = [past.pending[0] + loss, past.pending[1] + weight];
@@ -206,7 +246,7 @@ impl Run<'_> {
     /// How well the first `most` validation documents are predicted.
     fn validate(&self, weights: &[f32], most: usize, step: u64) -> Result<Validation> {
         let documents = &self.documents.validation[..self.documents.validation.len().min(most)];
-        let answers = Loss { prompt: 0.0, copy: 1.0 };
+        let answers = Loss { prompt: 0.0, copy: 1.0, fine: 1.0 };
         let predictions = self.network.predict(weights, documents, answers, self.job)?;
         let tallies = documents.iter().zip(predictions).map(|(document, predictions)| {
             let mut tally = Tally::default();

@@ -1,7 +1,8 @@
 //! Gradients of the trainer: written out by hand, and recorded by candle, on the same packs in the same run.
 //!
-//! `cargo bench --bench train`: tokens per second of both, forward and backward, alternating, at two shapes; `-- --check`
-//! compares gradients and times nothing.
+//! `RAYON_NUM_THREADS=1 cargo bench --bench train`: tokens per second of both, forward and backward, alternating, at two
+//! shapes; `-- --check` compares gradients and times nothing. With more threads packs are computed side by side; candle then
+//! shares one pool among them for its elementwise operations, and each waits for the others.
 
 #![allow(clippy::print_stdout, clippy::disallowed_methods, reason = "prints what it measures")]
 
@@ -48,13 +49,17 @@ fn compare(hidden: usize, layers: usize, batch_tokens: usize, check: bool) -> an
     for limit in [1024, 4096] {
         let packs: Vec<Pack> = packs(&batch, limit)
             .into_iter()
-            .map(|part| pack(part, Loss { prompt: 0.0, copy: 1.0 }))
+            .map(|part| pack(part, Loss { prompt: 0.0, copy: 1.0, fine: 1.0 }))
             .collect();
         let tokens: usize = packs.iter().map(|pack| pack.tokens.len()).sum();
         let by_hand =
             || packs.par_iter().map(|pack| network.gradient(&weights, pack)).collect::<Result<Vec<_>, _>>();
-        let by_candle =
-            || packs.par_iter().map(|pack| recorded.gradient(&vars, pack)).collect::<Result<Vec<_>, _>>();
+        let by_candle = || {
+            packs
+                .par_iter()
+                .map(|pack| recorded.gradient(&vars, std::slice::from_ref(pack)))
+                .collect::<Result<Vec<_>, _>>()
+        };
         let (ours, theirs) = (by_hand()?, by_candle()?);
         for ((loss, gradient), (other_loss, other)) in ours.iter().zip(&theirs) {
             let size = gradient.iter().map(|g| f64::from(*g).powi(2)).sum::<f64>().sqrt();
@@ -101,7 +106,13 @@ fn setting(hidden: usize, layers: usize) -> anyhow::Result<(Config, Vec<Document
     };
     let vocabulary = tokenizer.vocabulary().into_values().max().map_or(0, |id| id as usize + 1);
     let config = shape.config(vocabulary, None, &end)?;
-    let writer = Writer { tokenizer: &tokenizer, end: &end, dialect: Dialect::FIXED, context: shape.context };
+    let writer = Writer {
+        tokenizer: &tokenizer,
+        end: &end,
+        dialect: Dialect::FIXED,
+        context: shape.context,
+        keep: false,
+    };
     let documents = writer.documents(&Embedded::default() as &dyn Conformers, &Job::default())?;
     Ok((config, documents.train))
 }

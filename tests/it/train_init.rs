@@ -7,7 +7,8 @@ use candle_core::Device;
 use drift::job::Job;
 use drift::model::{Architecture, Config, Llama3Scaling, load_numbers};
 use drift::tokenizer::{Tokenizer, config_beside};
-use drift::train::documents::{Loss, pack};
+use drift::train::batches::thinned;
+use drift::train::documents::{Loss, Writer, pack};
 use drift::train::network::{Network, Pack, Target};
 use drift::train::parameters::ParameterLayout;
 use drift::train::recorded::Recorded;
@@ -15,6 +16,7 @@ use drift::train::{Gradients, InitCheckpoint, Schedule, Start, TrainPlan, train}
 use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
 use serde_json::{Value, json};
 
+use super::model::{MODELS, golden, model};
 use super::support::{Folder, Ran};
 use super::train::{cancelled_after, config, plan, random_pack, small_corpus, weights};
 
@@ -86,30 +88,17 @@ fn a_whole_training_of_recorded_gradients_goes_the_same_way() {
     assert_eq!(ours.conformers, theirs.conformers);
 }
 
-/// A folder with a checkpoint of transformers and the logits that transformers computed with it.
-fn golden(name: &str) -> (std::path::PathBuf, Vec<u32>, Vec<f32>) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/models").join(name);
-    let bytes = std::fs::read(folder.join("golden.safetensors")).unwrap();
-    let tensors = SafeTensors::deserialize(&bytes).unwrap();
-    let tokens = tensors.tensor("tokens").unwrap();
-    let size = tokens.data().len() / tokens.shape().iter().product::<usize>();
-    let tokens = tokens.data().chunks_exact(size).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
-    let logits = tensors.tensor("logits").unwrap();
-    let logits = logits.data().chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]));
-    (folder, tokens.collect(), logits.collect())
-}
-
 #[test]
 fn the_first_loss_is_the_one_that_transformers_computes() {
-    for name in ["qwen3-tied", "qwen3-untied", "llama-scaled", "llama-tied"] {
-        let (folder, tokens, logits) = golden(name);
+    for name in MODELS {
+        let (folder, (tokens, logits)) = (model(name), golden(name));
         let config = Config::load(&folder).unwrap();
         let layout = ParameterLayout::new(&config);
         let (flat, files) = load_numbers(&folder, layout.tensors()).unwrap();
         assert_eq!((flat.len(), files.len()), (layout.size(), if name == "qwen3-untied" { 4 } else { 1 }));
         let expected: f64 = (1..tokens.len())
             .map(|at| {
-                let row = &logits[(at - 1) * config.vocab_size..at * config.vocab_size];
+                let row = &logits[at - 1];
                 let sum: f64 = row.iter().map(|logit| f64::from(*logit).exp()).sum();
                 sum.ln() - f64::from(row[tokens[at] as usize])
             })
@@ -235,14 +224,13 @@ fn a_checkpoint_that_learns_nothing_is_written_as_it_came() {
 
 /// The mean loss over the documents of the first update, by `network` alone.
 fn first_loss(plan: &TrainPlan, network: &Network, flat: &[f32]) -> f64 {
-    use drift::train::batches::thinned;
-    use drift::train::documents::Writer;
     let end = plan.tokenizer.end_of_text(plan.tokenizer_config.as_ref()).unwrap();
-    let writer = Writer { tokenizer: &plan.tokenizer, end: &end, dialect: plan.dialect, context: 256 };
+    let writer =
+        Writer { tokenizer: &plan.tokenizer, end: &end, dialect: plan.dialect, context: 256, keep: false };
     let documents = writer.documents(&small_corpus().files(), &Job::default()).unwrap().train;
     let Schedule { batch_tokens, outline_steps, .. } = plan.schedule;
     let batch = thinned(&documents, batch_tokens, outline_steps, plan.seed).next().unwrap();
-    let pack = pack(&batch, Loss { prompt: 0.0, copy: 1.0 });
+    let pack = pack(&batch, Loss { prompt: 0.0, copy: 1.0, fine: 1.0 });
     let (loss, _) = network.gradient(&network.weights(flat).unwrap(), &pack).unwrap();
     loss / pack.targets.iter().map(|target| f64::from(target.weight)).sum::<f64>()
 }
