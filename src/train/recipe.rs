@@ -10,7 +10,7 @@ use crate::model::{Architecture, Config};
 use crate::text::Dialect;
 use crate::tokenizer::Named;
 
-/// The shape of a decoder; embeddings are tied.
+/// The shape of a decoder.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Shape {
     /// Qwen3 or Llama.
@@ -32,6 +32,20 @@ pub struct Shape {
 }
 
 impl Shape {
+    /// Of a checkpoint, with documents of up to `context` tokens.
+    pub fn of(config: &Config, context: usize) -> Self {
+        Shape {
+            architecture: config.architecture,
+            hidden: config.hidden_size,
+            layers: config.num_hidden_layers,
+            heads: config.num_attention_heads,
+            kv_heads: config.num_key_value_heads,
+            head_dim: config.head_dim,
+            intermediate: config.intermediate_size,
+            context,
+        }
+    }
+
     /// The config of a checkpoint of this shape.
     ///
     /// # Errors
@@ -99,15 +113,22 @@ pub struct Schedule {
     pub outline_steps: u64,
     /// Whether the first pass goes from short documents to long ones.
     pub shortest_first: bool,
+    /// Updates, the first of all, of the rows of new tokens alone; the learning rate's warm-up then begins anew.
+    pub new_rows_steps: u64,
 }
 
 impl Schedule {
     /// The learning rate of an update, counted from 0.
     pub fn rate(&self, step: u64) -> f64 {
-        if step < self.warmup_steps {
-            return self.learning_rate * (step + 1) as f64 / self.warmup_steps as f64;
+        let warm = |step: u64| self.learning_rate * (step + 1) as f64 / self.warmup_steps as f64;
+        if step < self.new_rows_steps {
+            return warm(step).min(self.learning_rate);
         }
-        let decay = self.steps.saturating_sub(self.warmup_steps).max(1);
+        let (step, steps) = (step - self.new_rows_steps, self.steps.saturating_sub(self.new_rows_steps));
+        if step < self.warmup_steps {
+            return warm(step);
+        }
+        let decay = steps.saturating_sub(self.warmup_steps).max(1);
         let done = ((step - self.warmup_steps) as f64 / decay as f64).min(1.0);
         let cosine = (1.0 + (std::f64::consts::PI * done).cos()) / 2.0;
         self.learning_rate * (self.final_share + (1.0 - self.final_share) * cosine)
@@ -125,6 +146,10 @@ impl Schedule {
         positive(Parameter::BatchTokens, self.batch_tokens as f64)?;
         positive(Parameter::LearningRate, self.learning_rate)?;
         positive(Parameter::Clip, self.clip)?;
+        if self.new_rows_steps >= self.steps {
+            let problem = format!("are {} of {} updates", self.new_rows_steps, self.steps);
+            return Err(Error::parameter(Parameter::NewRowsSteps, problem, "leave some for all weights"));
+        }
         if !(self.weight_decay.is_finite() && self.weight_decay >= 0.0) {
             return Err(Error::parameter(
                 Parameter::WeightDecay,
@@ -134,6 +159,15 @@ impl Schedule {
         }
         Ok(())
     }
+}
+
+/// The checkpoint that was carried on.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct InitRecipe {
+    /// Its config and weights.
+    pub files: Vec<InputHash>,
+    /// Tokens whose rows it has not trained.
+    pub new_tokens: u64,
 }
 
 /// All of it.
@@ -151,6 +185,9 @@ pub struct Recipe {
     pub dialect: Dialect,
     /// Of initial weights and of the order of documents.
     pub seed: u64,
+    /// The checkpoint that training started at, if it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub init: Option<InitRecipe>,
     /// The tokenizer's name.
     pub tokenizer: String,
     /// Tokenizer and corpus.

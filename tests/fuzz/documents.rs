@@ -295,11 +295,13 @@ fn recipe() -> Recipe {
             clip: 1.0,
             outline_steps: 0,
             shortest_first: false,
+            new_rows_steps: 0,
         },
         loss: Loss { prompt: 0.0, copy: 1.0, fine: 1.0 },
         augmentation: Augmentation::default(),
         dialect: Dialect::FIXED,
         seed: 0,
+        init: None,
         tokenizer: "small".to_owned(),
         inputs: Vec::new(),
     }

@@ -12,7 +12,7 @@ use drift::tokenizer::{Tokenizer, config_beside};
 use drift::train::batches::{Batches, packs, thinned};
 use drift::train::documents::{Document, Loss, TokenKind, pack};
 use drift::train::network::{Network, Pack, Target};
-use drift::train::{Augmentation, Optimizer, Schedule, Shape, TrainPlan, kernels, train};
+use drift::train::{Augmentation, Gradients, Optimizer, Schedule, Shape, Start, TrainPlan, kernels, train};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -45,7 +45,7 @@ pub(crate) fn config(architecture: Architecture) -> Config {
 }
 
 /// Random tokens in documents of these lengths; weights differ, and some are zero.
-fn random_pack(lengths: &[usize], seed: u64) -> Pack {
+pub(crate) fn random_pack(lengths: &[usize], seed: u64) -> Pack {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut pack = Pack::default();
     for &length in lengths {
@@ -63,7 +63,7 @@ fn random_pack(lengths: &[usize], seed: u64) -> Pack {
 }
 
 /// Weights larger than initial ones, so that no part of the decoder is nearly linear.
-fn weights(network: &Network, seed: u64) -> Vec<f32> {
+pub(crate) fn weights(network: &Network, seed: u64) -> Vec<f32> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let initial = network.layout.initial(seed);
     initial
@@ -409,9 +409,9 @@ fn augmented_conformers_are_the_same_molecule_in_another_pose() {
 }
 
 /// A few molecules, benzene for tests and decane for validation.
-struct SmallCorpus(Folder);
+pub(crate) struct SmallCorpus(pub(crate) Folder);
 
-fn small_corpus() -> SmallCorpus {
+pub(crate) fn small_corpus() -> SmallCorpus {
     let folder = Folder::new();
     let lines = [
         "[C]<0.1000,0.2000,0.3000>[C]<1.5000,0.2000,-0.3000>",
@@ -428,16 +428,24 @@ fn small_corpus() -> SmallCorpus {
 }
 
 impl SmallCorpus {
-    fn files(&self) -> Files {
+    pub(crate) fn files(&self) -> Files {
         Files { inputs: vec![self.0.path().join("small.txt")], options: ReadOptions::default() }
     }
 }
 
+/// The shape of a plan for random weights.
+fn shape(plan: &mut TrainPlan) -> &mut Shape {
+    match &mut plan.start {
+        Start::Random(shape) => shape,
+        Start::Checkpoint(_) => panic!("starts at a checkpoint"),
+    }
+}
+
 /// A plan for a tiny decoder.
-fn plan(architecture: Architecture, steps: u64, output: std::path::PathBuf) -> TrainPlan {
+pub(crate) fn plan(architecture: Architecture, steps: u64, output: std::path::PathBuf) -> TrainPlan {
     let (tokenizer, tokenizer_json) = Tokenizer::load_with_json("qwen-like".as_ref()).unwrap();
     TrainPlan {
-        shape: Shape {
+        start: Start::Random(Shape {
             architecture,
             hidden: 32,
             layers: 2,
@@ -446,7 +454,8 @@ fn plan(architecture: Architecture, steps: u64, output: std::path::PathBuf) -> T
             head_dim: 16,
             intermediate: 48,
             context: 256,
-        },
+        }),
+        gradients: Gradients::ByHand,
         schedule: Schedule {
             optimizer: Optimizer::AdamW,
             steps,
@@ -458,6 +467,7 @@ fn plan(architecture: Architecture, steps: u64, output: std::path::PathBuf) -> T
             clip: 1.0,
             outline_steps: 2,
             shortest_first: true,
+            new_rows_steps: 0,
         },
         loss: Loss { prompt: 0.0, copy: 1.0, fine: 1.0 },
         augmentation: Augmentation::default(),
@@ -511,7 +521,7 @@ impl Observer for Canceller {
 }
 
 /// A job that is cancelled after `steps` steps.
-fn cancelled_after(steps: u64) -> Job {
+pub(crate) fn cancelled_after(steps: u64) -> Job {
     let cancelled = Arc::new(AtomicBool::new(false));
     let steps = AtomicU64::new(steps);
     Job::new(Arc::new(Canceller { cancelled: cancelled.clone(), steps, training: false.into() }), cancelled)
@@ -579,9 +589,9 @@ fn a_state_of_another_recipe_or_a_damaged_one_is_refused() {
         refusal(&plan)
     );
     plan.schedule.learning_rate = 1e-2;
-    plan.shape.layers = 1;
+    shape(&mut plan).layers = 1;
     assert!(refusal(&plan).contains("shape.layers was 2, is 1"));
-    plan.shape.layers = 2;
+    shape(&mut plan).layers = 2;
 
     let bytes = out.read("training.safetensors");
     out.file("training.safetensors", &bytes[..bytes.len() - 9]);
@@ -598,12 +608,12 @@ fn shapes_and_schedules_that_cannot_be_are_refused() {
         change(&mut plan);
         train(&plan, &corpus.files(), &Job::default()).unwrap_err().to_string()
     };
-    assert!(refusal(|plan| plan.shape.kv_heads = 3).contains("does not divide"));
-    assert!(refusal(|plan| plan.shape.head_dim = 7).contains("odd"));
-    assert!(refusal(|plan| plan.shape.hidden = 0).contains("hidden_size is 0"));
+    assert!(refusal(|plan| shape(plan).kv_heads = 3).contains("does not divide"));
+    assert!(refusal(|plan| shape(plan).head_dim = 7).contains("odd"));
+    assert!(refusal(|plan| shape(plan).hidden = 0).contains("hidden_size is 0"));
     assert!(refusal(|plan| plan.schedule.steps = 0).contains("‘steps’"));
     assert!(refusal(|plan| plan.schedule.learning_rate = f64::NAN).contains("‘learning rate’"));
-    assert!(refusal(|plan| plan.shape.context = 20).contains("longer than the context"));
+    assert!(refusal(|plan| shape(plan).context = 20).contains("longer than the context"));
     let diverged = refusal(|plan| {
         plan.schedule.steps = 50;
         plan.schedule.warmup_steps = 0;
