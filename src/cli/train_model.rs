@@ -169,7 +169,9 @@ enum Arch {
 
 /// Trains, writes, shows.
 pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
-    found(&mut args.tokenizer, Wanted::Tokenizer)?;
+    args.tokenizer.iter_mut().try_for_each(|path| found(path, Wanted::Tokenizer))?;
+    args.new_tokens_of.iter_mut().try_for_each(|path| found(path, Wanted::Tokenizer))?;
+    args.init.iter_mut().try_for_each(|path| found(path, Wanted::Model))?;
     let corpus = Corpus::new(&args.corpus, args.blocks.reading(), args.smiles.source(job)?);
     let mut inputs = args.corpus.clone();
     inputs.extend(args.init.iter().flat_map(|init| export::WRITTEN.map(|name| init.join(name))));
