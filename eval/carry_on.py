@@ -163,12 +163,12 @@ def difference(ours, theirs):
 
 
 def row(name, updates, ours, own):
-    """A line of the table."""
-    cells = [name, f"{updates:,}", f"{ours['tokens']:.0f}", f"{fmean(ours['nats'].values()):.1f}"]
+    """A line of the table; a dash where no text came to be measured."""
+    cells = [name, f"{updates:,}", f"{ours['tokens']:.0f}"]
     for figure, digits in (("nats", 1), ("bond_length_error_angstrom", 3), ("mat_p", 2)):
-        if figure != "nats":
-            cells.append(f"{fmean(ours[figure].values()):.{digits}f}")
-        if ours is own:
+        values = ours[figure].values()
+        cells.append(f"{fmean(values):.{digits}f}" if values else "-")
+        if ours is own or not values:
             cells.append("")
         else:
             mean, low, high = difference(ours[figure], own[figure])
