@@ -141,7 +141,7 @@ def figures(evaluated):
 
     def share(part, whole):
         total = sum(one["run"][whole] for one in evaluated)
-        return sum(one["run"][part] for one in evaluated) / total if total else float("nan")
+        return sum(one["run"][part] for one in evaluated) / total if total else None
 
     return {
         **mean,
@@ -174,7 +174,7 @@ def row(name, updates, ours, own):
             mean, low, high = difference(ours[figure], own[figure])
             cells.append(f"{mean:+.{digits}f} [{low:+.{digits}f}, {high:+.{digits}f}]")
     for share in ("stereo", "clashing", "valid", "zero_z"):
-        cells.append(f"{100 * ours[share]:.1f} %")
+        cells.append("-" if ours[share] is None else f"{100 * ours[share]:.1f} %")
     cells.append(f"{ours['speed'] / own['speed']:.2f}")
     return f"| {' | '.join(cells)} |"
 
