@@ -133,6 +133,10 @@ parameters! {
     Merges = "merges",
     /// The model.
     Model = "model",
+    /// Updates of new tokens' rows alone.
+    NewRowsSteps = "new rows warm-up",
+    /// The tokenizer whose tokens are not new.
+    NewTokensOf = "new tokens of",
     /// What templates hold in their blocks.
     Placeholder = "placeholder",
     /// How tokens are drawn.

@@ -62,17 +62,17 @@ def theirs(folder: Path, tokenizer: Any, eos: int) -> Way:
 
 
 def run(
-    model: Any, tokenizer: Any, eos: int, smiles: list[str], batch: int, way: Way | None
+    model: Any, tokenizer: Any, eos: int, smiles: list[str], options: argparse.Namespace, way: Way | None
 ) -> dict[str, Any]:
     """Texts, seconds of a step, and passes of the model."""
     texts, passes, seconds = [], 0, 0.0
-    for first in range(0, len(smiles), batch):
-        part = smiles[first : first + batch]
+    for first in range(0, len(smiles), options.batch):
+        part = smiles[first : first + options.batch]
         encoded = tokenizer([f"[SMILES]{one}[/SMILES]" for one in part], return_tensors="pt", padding=True)
         prompts = {name: encoded[name] for name in ("input_ids", "attention_mask")}
         begin = time.perf_counter()
-        options, count = way(part, prompts) if way else ({}, None)
-        out = model.generate(**prompts, **options, do_sample=False, max_new_tokens=900)
+        extra, count = way(part, prompts) if way else ({}, None)
+        out = model.generate(**prompts, **extra, do_sample=False, max_new_tokens=options.max_tokens)
         seconds += time.perf_counter() - begin
         written = out[:, prompts["input_ids"].shape[1] :]
         passes += count() if count else written.shape[1]
@@ -87,6 +87,7 @@ def main() -> None:
     parser.add_argument("--model", default=str(REPOSITORY / "eval" / "qwen-like"))
     parser.add_argument("--molecules", type=int, default=32)
     parser.add_argument("--batch", type=int, default=32)
+    parser.add_argument("--max-tokens", type=int, default=1200)
     parser.add_argument("--theirs", type=Path)
     options = parser.parse_args()
     tokenizer = AutoTokenizer.from_pretrained(options.model, padding_side="left")
@@ -105,7 +106,7 @@ def main() -> None:
     print("| processor | pass | blocks with junk | truncated | passes of the model | ms a pass | s |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for name, way in ways.items():
-        done = run(model, tokenizer, automaton.eos_token_id, smiles, options.batch, way)
+        done = run(model, tokenizer, automaton.eos_token_id, smiles, options, way)
         records = [{"smiles": one, "text": text} for one, text in zip(smiles, done["texts"], strict=True)]
         total = moldrift.audit(records, dialect="fixed").total
         print(

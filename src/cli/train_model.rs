@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use anyhow::Context;
+
 use super::corpus::Corpus;
 use super::output::Output;
 use super::values::{BlockArgs, DialectArg, SmilesOfArgs, folder_alone, found};
@@ -9,22 +11,34 @@ use crate::checkpoint::Wanted;
 use crate::error::Error;
 use crate::io::Outputs;
 use crate::job::Job;
-use crate::model::Architecture;
+use crate::model::{Architecture, Device};
 use crate::report::train_view::train_table;
 use crate::tokenizer::{Tokenizer, config_beside};
 use crate::train::documents::Loss;
 use crate::train::export;
-use crate::train::{Schedule, Shape, TrainPlan, train};
+use crate::train::{
+    Augmentation, Gradients, InitCheckpoint, Optimizer, Schedule, Shape, Start, TrainPlan, train,
+};
 
 /// The command line of `drift train-model`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// A tokenizer.json, plain or gzipped, or a model folder; also qwen-like and llama-like, which come with drift
-    #[arg(long, value_name = "TOKENIZER")]
-    tokenizer: PathBuf,
+    /// A tokenizer.json, plain or gzipped, or a model folder; also qwen-like and llama-like, which come with drift. With
+    /// --init, the checkpoint's own by default, or an extension of it
+    #[arg(long, value_name = "TOKENIZER", required_unless_present = "init")]
+    tokenizer: Option<PathBuf>,
     /// The decoder's architecture
-    #[arg(long, value_enum)]
-    arch: Arch,
+    #[arg(long, value_enum, required_unless_present = "init", conflicts_with = "init")]
+    arch: Option<Arch>,
+    /// Go on from the weights of a Qwen3 or Llama checkpoint, a folder as Hugging Face lays it out, instead of random ones
+    #[arg(long, value_name = "CHECKPOINT")]
+    init: Option<PathBuf>,
+    /// The tokenizer whose tokens the checkpoint has learned, where it has been extended since; its own by default
+    #[arg(long, value_name = "TOKENIZER", requires = "init")]
+    new_tokens_of: Option<PathBuf>,
+    /// What computes: cpu, or cuda:0 and so on
+    #[arg(long, default_value = "cpu")]
+    device: String,
     /// A folder for the checkpoint: config.json, model.safetensors, the tokenizer's files and recipe.json
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
@@ -58,26 +72,26 @@ pub(super) struct Args {
 #[command(next_help_heading = "Shape")]
 struct ShapeArgs {
     /// Width of the residual stream
-    #[arg(long, default_value_t = 256)]
+    #[arg(long, default_value_t = 256, conflicts_with = "init")]
     hidden: usize,
     /// Decoder layers
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 5, conflicts_with = "init")]
     layers: usize,
     /// Query heads
-    #[arg(long, default_value_t = 4)]
+    #[arg(long, default_value_t = 4, conflicts_with = "init")]
     heads: usize,
     /// Key and value heads
-    #[arg(long, default_value_t = 2)]
+    #[arg(long, default_value_t = 2, conflicts_with = "init")]
     kv_heads: usize,
     /// Size of a head
-    #[arg(long, default_value_t = 64)]
+    #[arg(long, default_value_t = 64, conflicts_with = "init")]
     head_dim: usize,
     /// Width inside the MLP
-    #[arg(long, default_value_t = 512)]
+    #[arg(long, default_value_t = 512, conflicts_with = "init")]
     intermediate: usize,
-    /// The longest document, in tokens
-    #[arg(long, default_value_t = 4096)]
-    context: usize,
+    /// The longest document, in tokens: 4096 by default, with --init the model's context
+    #[arg(long)]
+    context: Option<usize>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -95,7 +109,10 @@ struct ScheduleArgs {
     /// Updates until it is reached
     #[arg(long, default_value_t = 100)]
     warmup: u64,
-    /// AdamW's decay of matrices
+    /// What makes a step of a gradient: muon takes Muon's on the matrices inside the layers, AdamW's on all else
+    #[arg(long, value_enum, default_value = "adamw")]
+    optimizer: OptimizerArg,
+    /// Decay of matrices
     #[arg(long, default_value_t = 0.1)]
     weight_decay: f64,
     /// The greatest norm of a gradient
@@ -107,6 +124,15 @@ struct ScheduleArgs {
     /// How much a token outside blocks counts, beside 1 for one inside
     #[arg(long, default_value_t = 1.0)]
     copy_weight: f32,
+    /// How much a token from the third decimal on counts, beside 1 for other digits: it is nearly random
+    #[arg(long, default_value_t = 1.0)]
+    fine_weight: f32,
+    /// Turn each conformer half round about a random axis, or not at all, whenever it is seen
+    #[arg(long)]
+    turn: bool,
+    /// Add normal noise of this deviation, in Å, to each coordinate whenever it is seen
+    #[arg(long, value_name = "ANGSTROM", default_value_t = 0.0)]
+    noise: f64,
     /// Updates before all others on documents with more and more of their coordinates, from none, so that copying is
     /// learned first
     #[arg(long, value_name = "STEPS", default_value_t = 0)]
@@ -114,6 +140,25 @@ struct ScheduleArgs {
     /// Let the first pass go from short documents to long ones
     #[arg(long)]
     shortest_first: bool,
+    /// Updates, the first of all, that train the rows of new tokens alone; --warmup then begins anew
+    #[arg(long, value_name = "STEPS", default_value_t = 0)]
+    new_rows_warmup: u64,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum OptimizerArg {
+    #[value(name = "adamw")]
+    AdamW,
+    Muon,
+}
+
+impl From<OptimizerArg> for Optimizer {
+    fn from(arg: OptimizerArg) -> Self {
+        match arg {
+            OptimizerArg::AdamW => Optimizer::AdamW,
+            OptimizerArg::Muon => Optimizer::Muon,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
@@ -124,9 +169,12 @@ enum Arch {
 
 /// Trains, writes, shows.
 pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
-    found(&mut args.tokenizer, Wanted::Tokenizer)?;
+    args.tokenizer.iter_mut().try_for_each(|path| found(path, Wanted::Tokenizer))?;
+    args.new_tokens_of.iter_mut().try_for_each(|path| found(path, Wanted::Tokenizer))?;
+    args.init.iter_mut().try_for_each(|path| found(path, Wanted::Model))?;
     let corpus = Corpus::new(&args.corpus, args.blocks.reading(), args.smiles.source(job)?);
-    let inputs = args.corpus.clone();
+    let mut inputs = args.corpus.clone();
+    inputs.extend(args.init.iter().flat_map(|init| export::WRITTEN.map(|name| init.join(name))));
     let plan = plan(args, job)?;
     let folder = folder_alone("-o", &plan.output)?;
     Outputs::new().folder("-o", folder, &export::WRITTEN)?.apart_from(&inputs)?;
@@ -142,14 +190,18 @@ pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<
 
 /// What the user wrote, complete.
 fn plan(args: Args, job: &Job) -> anyhow::Result<TrainPlan> {
-    let (tokenizer, tokenizer_json) = Tokenizer::load_for(&args.tokenizer, job)?;
-    let tokenizer_config = config_beside(&args.tokenizer)?;
-    let ShapeArgs { hidden, layers, heads, kv_heads, head_dim, intermediate, context } = args.shape;
-    let architecture = match args.arch {
-        Arch::Qwen3 => Architecture::Qwen3,
-        Arch::Llama => Architecture::Llama,
+    let start = start(&args, job)?;
+    // clap asks for one of them.
+    let tokenizer = args.tokenizer.as_ref().or(args.init.as_ref()).context("--tokenizer is missing")?;
+    let tokenizer_config = config_beside(tokenizer)?;
+    let (tokenizer, tokenizer_json) = Tokenizer::load_for(tokenizer, job)?;
+    let device = Device::parse(&args.device)?;
+    let gradients = match device.inner().is_cpu() {
+        true => Gradients::ByHand,
+        false => Gradients::Recorded(device.inner().clone()),
     };
     let schedule = Schedule {
+        optimizer: args.schedule.optimizer.into(),
         steps: args.schedule.steps,
         batch_tokens: args.schedule.batch_tokens,
         learning_rate: args.schedule.learning_rate,
@@ -159,21 +211,20 @@ fn plan(args: Args, job: &Job) -> anyhow::Result<TrainPlan> {
         clip: args.schedule.clip,
         outline_steps: args.schedule.outline_steps,
         shortest_first: args.schedule.shortest_first,
+        new_rows_steps: args.schedule.new_rows_warmup,
     };
-    let loss = Loss { prompt: args.schedule.prompt_weight, copy: args.schedule.copy_weight };
-    if !(loss.prompt.is_finite() && loss.prompt >= 0.0 && loss.copy.is_finite() && loss.copy > 0.0) {
-        let problem = "a weight of the loss is negative or no number";
-        return Err(Error::input(
-            "--prompt-weight, --copy-weight",
-            problem,
-            "give 0 or more, and more than 0",
-        )
-        .into());
+    let loss = loss(&args.schedule)?;
+    let augmentation = Augmentation { turned: args.schedule.turn, noise_angstrom: args.schedule.noise };
+    if !(0.0..=1.0).contains(&augmentation.noise_angstrom) {
+        let problem = format!("is {}", augmentation.noise_angstrom);
+        return Err(Error::input("--noise", problem, "give 0 to 1 Å").into());
     }
     Ok(TrainPlan {
-        shape: Shape { architecture, hidden, layers, heads, kv_heads, head_dim, intermediate, context },
+        start,
+        gradients,
         schedule,
         loss,
+        augmentation,
         dialect: args.blocks.reading().dialect(args.dialect.into()),
         seed: args.seed,
         tokenizer,
@@ -183,4 +234,42 @@ fn plan(args: Args, job: &Job) -> anyhow::Result<TrainPlan> {
         resume: args.resume,
         save_steps: args.save_every,
     })
+}
+
+/// Where training starts.
+fn start(args: &Args, job: &Job) -> anyhow::Result<Start> {
+    let ShapeArgs { hidden, layers, heads, kv_heads, head_dim, intermediate, context } = args.shape;
+    if let Some(init) = &args.init {
+        let mut base = InitCheckpoint::open(init, context)?;
+        let known = args.new_tokens_of.as_ref().map(|known| Tokenizer::load_for(known, job));
+        base.known = known.transpose()?.map(|(known, _)| known);
+        return Ok(Start::Checkpoint(Box::new(base)));
+    }
+    let architecture = match args.arch.context("--arch is missing")? {
+        Arch::Qwen3 => Architecture::Qwen3,
+        Arch::Llama => Architecture::Llama,
+    };
+    let context = context.unwrap_or(4096);
+    Ok(Start::Random(Shape {
+        architecture,
+        hidden,
+        layers,
+        heads,
+        kv_heads,
+        head_dim,
+        intermediate,
+        context,
+    }))
+}
+
+/// How much each kind of token counts.
+fn loss(args: &ScheduleArgs) -> anyhow::Result<Loss> {
+    let loss = Loss { prompt: args.prompt_weight, copy: args.copy_weight, fine: args.fine_weight };
+    let fine = |weight: f32| weight.is_finite() && weight >= 0.0;
+    if fine(loss.prompt) && fine(loss.fine) && fine(loss.copy) && loss.copy > 0.0 {
+        return Ok(loss);
+    }
+    let flags = "--prompt-weight, --copy-weight, --fine-weight";
+    let problem = "a weight of the loss is negative or no number";
+    Err(Error::input(flags, problem, "give 0 or more, and for COPY tokens more than 0").into())
 }

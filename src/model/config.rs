@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::checkpoint::{CONFIG, Ids, ModelFolder};
 use crate::error::{Error, Result};
@@ -107,9 +108,14 @@ impl Config {
         self.num_attention_heads / self.num_key_value_heads
     }
 
+    /// `config.json`.
+    pub fn to_value(&self) -> Value {
+        serde_json::to_value(self).expect("a config has string keys only")
+    }
+
     /// `config.json`, with a line break at the end.
     pub fn to_json(&self) -> String {
-        let mut text = serde_json::to_string_pretty(self).expect("a config has string keys only");
+        let mut text = format!("{:#}", self.to_value());
         text.push('\n');
         text
     }
@@ -178,7 +184,7 @@ struct Raw {
     #[serde(skip_serializing)]
     layer_types: Option<Vec<String>>,
     #[serde(skip_serializing)]
-    quantization_config: Option<serde_json::Value>,
+    quantization_config: Option<Value>,
     tie_word_embeddings: Option<bool>,
     bos_token_id: Option<u32>,
     eos_token_id: Option<Ids>,

@@ -42,6 +42,30 @@ pub(crate) fn failed(error: candle_core::Error) -> Error {
     Error::input("the model", text.lines().next().unwrap_or("failed"), "")
 }
 
+/// Cosines and sines of the rotary angles of `positions` positions, `[positions, head_dim / 2]` each.
+pub fn rotary_tables(config: &Config, positions: usize) -> [Vec<f32>; 2] {
+    let rope::Rope { cos, sin, .. } = rope::Rope::new(config, positions);
+    [cos, sin]
+}
+
+/// The numbers of the tensors `wanted`, names and shapes, of a checkpoint, in `f32`, end to end; and the files that they are
+/// from.
+///
+/// # Errors
+/// If a file is missing or broken or holds a number that is not finite, or its tensors are not those that are wanted.
+pub fn load_numbers<'w>(
+    dir: &Path,
+    wanted: impl Iterator<Item = (&'w str, &'w [usize])>,
+) -> Result<(Vec<f32>, Vec<InputHash>)> {
+    let mut weights = weights::Weights::load(dir, &candle_core::Device::Cpu, candle_core::DType::F32)?;
+    let mut numbers = Vec::new();
+    for (name, shape) in wanted {
+        let tensor = weights.take(name, shape)?;
+        numbers.extend(tensor.flatten_all().and_then(|tensor| tensor.to_vec1::<f32>()).map_err(failed)?);
+    }
+    Ok((numbers, weights.finish()?))
+}
+
 /// The tensors of a checkpoint by name, on `device` and in its type, and the files that they are from.
 ///
 /// # Errors

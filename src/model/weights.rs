@@ -77,7 +77,11 @@ impl Weights {
         }
     }
 
-    fn take(&mut self, name: &str, shape: &[usize]) -> Result<Tensor> {
+    /// A tensor of files.
+    ///
+    /// # Errors
+    /// As [`Weights::matrix`].
+    pub(super) fn take(&mut self, name: &str, shape: &[usize]) -> Result<Tensor> {
         let Source::Files(tensors) = &mut self.source else { unreachable!("random weights have no names") };
         let Some(tensor) = tensors.remove(name) else {
             let problem = format!("the weights have no `{name}`");

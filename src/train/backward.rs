@@ -37,13 +37,13 @@ impl Network {
     /// If candle refuses a product.
     pub fn gradient(&self, weights: &WeightTensors<'_>, pack: &Pack) -> Result<(f64, Vec<f32>)> {
         let Forward { layers, output, output_inverse, normed } = self.forward(weights, pack)?;
-        let logits = normed.matmul(&weights.embedding.t()?)?;
+        let logits = normed.matmul(&weights.head.t()?)?;
         let (predictions, dlogits) = self.judge(&values(&logits)?, pack);
         drop(logits);
         let dlogits = matrix(dlogits, self.layout.embedding.len() / self.hidden)?;
         let mut gradient = Gradient { sum: vec![0.0; self.layout.size()], weights };
-        gradient.product(&self.layout.embedding, &dlogits, &normed)?;
-        let dnormed = dlogits.matmul(&weights.embedding)?;
+        gradient.product(&self.layout.head, &dlogits, &normed)?;
+        let dnormed = dlogits.matmul(&weights.head)?;
         let mut dx = vec![0.0; output.len()];
         gradient.norm(&self.layout.norm, &values(&dnormed)?, (&output, &output_inverse), &mut dx);
         for ((layout, matrices), layer) in self.layout.layers.iter().zip(&weights.layers).zip(layers).rev() {

@@ -11,7 +11,7 @@ use crate::corpus::{AtomOrder, Conformer, Conformers, Part, ReadSummary};
 use crate::error::{Error, Parameter, Result};
 use crate::job::Job;
 use crate::text::{self, Dialect, SMILES_CLOSE, SMILES_OPEN, skeleton};
-use crate::tokenizer::{Class, Named, Tokenizer};
+use crate::tokenizer::{Class, Named, Token, Tokenizer};
 
 /// How much a token counts in the loss.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -20,6 +20,33 @@ pub struct Loss {
     pub prompt: f32,
     /// COPY tokens of the answer: tags, atoms, bonds, brackets of blocks, the end of text.
     pub copy: f32,
+    /// Tokens of blocks that begin at the third decimal or after it.
+    pub fine: f32,
+}
+
+/// What a token of an answer is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TokenKind {
+    /// One that a template would force: a tag, an atom, a bond, a bracket, the end of text.
+    Copy,
+    /// Of a block.
+    Free,
+    /// Of a block, beginning with the third decimal or a later one: heat moves atoms by hundredths of an Å, so these digits
+    /// are all but random, and they are nearly half of all.
+    Fine,
+}
+
+impl TokenKind {
+    /// Of a token of an answer.
+    fn of(token: &Token, answer: &str) -> Self {
+        if token.class == Class::Copy {
+            return TokenKind::Copy;
+        }
+        let before = answer[..token.start].rsplit(['<', ',']).next().unwrap_or_default();
+        let decimals = before.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+        let is_fine = decimals >= 2 && token.text.starts_with(|first: char| first.is_ascii_digit());
+        if is_fine { TokenKind::Fine } else { TokenKind::Free }
+    }
 }
 
 /// `[SMILES]…[/SMILES][CONFORMER]…[/CONFORMER]` and the end of text.
@@ -29,8 +56,8 @@ pub struct Document {
     pub tokens: Vec<u32>,
     /// How many of them are the prompt.
     pub prompt: usize,
-    /// Whether a token of the answer is COPY, by its place after the prompt.
-    pub copy: Vec<bool>,
+    /// The tokens of the answer, by their place after the prompt.
+    pub kinds: Vec<TokenKind>,
 }
 
 /// The prompt of a molecule.
@@ -47,21 +74,22 @@ impl Document {
         let mut tokens = tokenizer.prompt_ids(&prompt(&skeleton::smiles(&conformer.skeleton)))?;
         let prompt = tokens.len();
         let answer = text::tagged(&text::write(&conformer.skeleton, &conformer.coordinates, dialect));
-        let answer = tokenizer.answer_tokens(&answer)?;
-        let copy = answer.iter().map(|token| token.class == Class::Copy).chain([true]).collect();
-        tokens.extend(answer.iter().map(|token| token.id).chain([end.id]));
-        Ok(Document { tokens, prompt, copy })
+        let written = tokenizer.answer_tokens(&answer)?;
+        let kinds =
+            written.iter().map(|token| TokenKind::of(token, &answer)).chain([TokenKind::Copy]).collect();
+        tokens.extend(written.iter().map(|token| token.id).chain([end.id]));
+        Ok(Document { tokens, prompt, kinds })
     }
 
     /// Whether the token at `at` is one that a template would force.
     pub fn is_copy(&self, at: usize) -> bool {
-        at >= self.prompt && self.copy[at - self.prompt]
+        at >= self.prompt && self.kinds[at - self.prompt] == TokenKind::Copy
     }
 
     /// The same where each block keeps its coordinates with probability `kept`; at 0 what is left is the prompt and its
     /// copy.
     pub fn thinned(&self, kept: f64, random: &mut impl Rng) -> Document {
-        let mut thin = Document { tokens: vec![], prompt: self.prompt, copy: vec![] };
+        let mut thin = Document { tokens: vec![], prompt: self.prompt, kinds: vec![] };
         let (mut was_copy, mut keep) = (true, false);
         for (at, &token) in self.tokens.iter().enumerate() {
             let is_copy = at < self.prompt || self.is_copy(at);
@@ -71,19 +99,18 @@ impl Document {
             was_copy = is_copy;
             if is_copy || keep {
                 thin.tokens.push(token);
-                thin.copy.extend((at >= self.prompt).then_some(is_copy));
+                thin.kinds.extend(at.checked_sub(self.prompt).map(|at| self.kinds[at]));
             }
         }
         thin
     }
 
     fn weight(&self, at: usize, loss: Loss) -> f32 {
-        if at < self.prompt {
-            loss.prompt
-        } else if self.is_copy(at) {
-            loss.copy
-        } else {
-            1.0
+        match at.checked_sub(self.prompt).map(|at| self.kinds[at]) {
+            None => loss.prompt,
+            Some(TokenKind::Copy) => loss.copy,
+            Some(TokenKind::Free) => 1.0,
+            Some(TokenKind::Fine) => loss.fine,
         }
     }
 }
@@ -121,6 +148,8 @@ pub struct PartSize {
 pub struct Documents {
     /// What is learned.
     pub train: Vec<Document>,
+    /// The conformers of these, where they are asked for.
+    pub conformers: Vec<Conformer>,
     /// What is not, and tells how far learning is.
     pub validation: Vec<Document>,
     /// Their sizes; test molecules are counted and thrown away.
@@ -157,6 +186,8 @@ pub struct Writer<'t> {
     pub dialect: Dialect,
     /// The longest document, in tokens.
     pub context: usize,
+    /// Whether the conformers that are learned are kept.
+    pub keep: bool,
 }
 
 impl Writer<'_> {
@@ -167,6 +198,7 @@ impl Writer<'_> {
     pub fn documents(&self, corpus: &dyn Conformers, job: &Job) -> Result<Documents> {
         let mut documents = Documents {
             train: vec![],
+            conformers: vec![],
             validation: vec![],
             sizes: Sizes::default(),
             summary: ReadSummary::new(),
@@ -188,7 +220,8 @@ impl Writer<'_> {
                     continue;
                 };
                 let is_new = molecules[part as usize].insert(skeleton::smiles(&conformer.skeleton));
-                documents.add(part, document, is_new, self.context);
+                let is_learned = documents.add(part, document, is_new, self.context);
+                documents.conformers.extend((self.keep && is_learned).then(|| conformer.clone()));
             }
             Ok(())
         })?;
@@ -206,10 +239,11 @@ impl Writer<'_> {
 }
 
 impl Documents {
-    fn add(&mut self, part: Part, document: Document, is_new: bool, context: usize) {
+    /// Whether it is learned.
+    fn add(&mut self, part: Part, document: Document, is_new: bool, context: usize) -> bool {
         if document.tokens.len() > context {
             self.sizes.too_long += 1;
-            return;
+            return false;
         }
         let size = match part {
             Part::Train => &mut self.sizes.train,
@@ -224,6 +258,7 @@ impl Documents {
             Part::Validation => self.validation.push(document),
             Part::Test => {}
         }
+        part == Part::Train
     }
 }
 

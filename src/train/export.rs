@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use half::{bf16, f16};
 use safetensors::tensor::{Dtype, TensorView, serialize};
 use serde_json::{Value, json};
 
@@ -12,24 +13,60 @@ use crate::checkpoint::{CONFIG, GENERATION_CONFIG, RECIPE, TOKENIZER_CONFIG};
 use crate::design::extension::config::tokenizer_config;
 use crate::error::{Error, Result};
 use crate::io::OutputSet;
-use crate::model::Config;
 use crate::tokenizer::Named;
 
-/// A weight as bf16: the upper half of an `f32`, rounded to nearest, ties to even.
-fn bf16(value: f32) -> u16 {
-    let bits = value.to_bits();
-    ((u64::from(bits) + 0x7fff + u64::from(bits >> 16 & 1)) >> 16) as u16
+/// The type that weights are written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Numbers {
+    /// 16 bits, the upper half of an `f32`.
+    Bf16,
+    /// 16 bits, IEEE 754.
+    F16,
+    /// 32 bits.
+    F32,
 }
 
-/// Weights as they are after storage in bf16.
-pub fn stored(weights: &[f32]) -> Vec<f32> {
-    weights.iter().map(|&value| f32::from_bits(u32::from(bf16(value)) << 16)).collect()
+impl Numbers {
+    /// As safetensors names it; none if training does not write it.
+    pub fn of(dtype: Dtype) -> Option<Self> {
+        [Numbers::Bf16, Numbers::F16, Numbers::F32].into_iter().find(|numbers| numbers.dtype() == dtype)
+    }
+
+    fn dtype(self) -> Dtype {
+        match self {
+            Numbers::Bf16 => Dtype::BF16,
+            Numbers::F16 => Dtype::F16,
+            Numbers::F32 => Dtype::F32,
+        }
+    }
+
+    /// Weights, rounded to nearest, ties to even.
+    fn bytes(self, weights: &[f32]) -> Vec<u8> {
+        match self {
+            Numbers::Bf16 => weights.iter().flat_map(|&w| bf16::from_f32(w).to_le_bytes()).collect(),
+            Numbers::F16 => weights.iter().flat_map(|&w| f16::from_f32(w).to_le_bytes()).collect(),
+            Numbers::F32 => weights.iter().flat_map(|w| w.to_le_bytes()).collect(),
+        }
+    }
+
+    /// Weights as they are after storage.
+    pub fn stored(self, weights: &[f32]) -> Vec<f32> {
+        match self {
+            Numbers::Bf16 => weights.iter().map(|&w| bf16::from_f32(w).to_f32()).collect(),
+            Numbers::F16 => weights.iter().map(|&w| f16::from_f32(w).to_f32()).collect(),
+            Numbers::F32 => weights.to_vec(),
+        }
+    }
 }
 
 /// What goes beside the weights.
 pub struct Companions<'c> {
+    /// The type of the weights.
+    pub numbers: Numbers,
     /// `config.json`.
-    pub config: &'c Config,
+    pub config: &'c Value,
+    /// `generation_config.json`, if it is to be kept.
+    pub generation: Option<&'c Value>,
     /// `tokenizer.json`, as given.
     pub tokenizer_json: &'c [u8],
     /// The `tokenizer_config.json` beside it, if there was one.
@@ -66,19 +103,24 @@ pub fn write(
     let mut config = tokenizer_config(companions.tokenizer_config);
     config["eos_token"] = companions.end.text.as_str().into();
     file(TOKENIZER_CONFIG, &document(&config))?;
-    file(CONFIG, companions.config.to_json().as_bytes())?;
-    let mut generation = json!({ "eos_token_id": companions.end.id });
-    if let Some(begin) = companions.begin {
-        generation["bos_token_id"] = begin.id.into();
-    }
+    file(CONFIG, &document(companions.config))?;
+    let generation = companions.generation.cloned().unwrap_or_else(|| {
+        let mut generation = json!({ "eos_token_id": companions.end.id });
+        if let Some(begin) = companions.begin {
+            generation["bos_token_id"] = begin.id.into();
+        }
+        generation
+    });
     file(GENERATION_CONFIG, &document(&generation))?;
     let refuse =
         |e: &dyn std::fmt::Display| Error::input(folder.display(), format!("cannot be written: {e}"), "");
     file(RECIPE, &document(&serde_json::to_value(report).map_err(|e| refuse(&e))?))?;
-    let bytes: Vec<u8> = weights.iter().flat_map(|&value| bf16(value).to_le_bytes()).collect();
+    let bytes = companions.numbers.bytes(weights);
+    let size = bytes.len() / weights.len().max(1);
+    let dtype = companions.numbers.dtype();
     let views = layout.parameters.iter().map(|parameter| {
-        let bytes = &bytes[2 * parameter.range.start..2 * parameter.range.end];
-        let view = TensorView::new(Dtype::BF16, parameter.shape.clone(), bytes).map_err(|e| refuse(&e))?;
+        let bytes = &bytes[size * parameter.range.start..size * parameter.range.end];
+        let view = TensorView::new(dtype, parameter.shape.clone(), bytes).map_err(|e| refuse(&e))?;
         Ok((parameter.name.as_str(), view))
     });
     let views = views.collect::<Result<Vec<_>>>()?;

@@ -3,6 +3,8 @@
 //!
 //! Sums run over sixteen lanes, which the compiler turns into vector instructions; their order is fixed.
 
+use crate::model::{Config, rotary_tables};
+
 /// Partial sums of a reduction.
 const LANES: usize = 16;
 
@@ -137,14 +139,10 @@ pub struct Rotary {
 }
 
 impl Rotary {
-    /// For positions below `positions`; angles as in Hugging Face, `position · theta^(-2 i / head_dim)`.
-    pub fn new(positions: usize, head_dim: usize, theta: f64) -> Self {
-        let half = head_dim / 2;
-        let angles = (0..positions).flat_map(|position| {
-            (0..half).map(move |i| position as f64 * theta.powf(-2.0 * i as f64 / head_dim as f64))
-        });
-        let (cos, sin) = angles.map(|angle| (angle.cos() as f32, angle.sin() as f32)).unzip();
-        Rotary { cos, sin, half }
+    /// For positions below `positions`, as the decoder computes them.
+    pub fn new(config: &Config, positions: usize) -> Self {
+        let [cos, sin] = rotary_tables(config, positions);
+        Rotary { cos, sin, half: config.head_dim / 2 }
     }
 
     /// Turns one head `[first half | second half]` by its position, or back.

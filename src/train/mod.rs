@@ -8,22 +8,31 @@
 //! attention runs document by document. `tests/it/train.rs` compares them with finite differences and with candle's own.
 
 pub mod attention;
+pub mod augment;
 mod backward;
 pub mod batches;
 pub mod documents;
 pub mod export;
+mod gradients;
 pub mod kernels;
 mod memory;
 pub mod network;
+mod new_rows;
 pub mod optimizer;
 pub mod parameters;
 pub mod recipe;
+pub mod recorded;
 pub mod report;
+mod start;
 pub mod state;
 mod tensors;
 mod trainer;
 
+pub use augment::Augmentation;
 pub use documents::prompt;
-pub use recipe::{Recipe, Schedule, Shape};
+pub use export::Numbers;
+pub use gradients::Gradients;
+pub use recipe::{InitRecipe, Optimizer, Recipe, Schedule, Shape};
 pub use report::{TrainReport, Validation};
+pub use start::{InitCheckpoint, Start};
 pub use trainer::{TrainPlan, train};

@@ -94,7 +94,7 @@ impl Network {
             hidden: config.hidden_size,
             inner: config.intermediate_size,
             eps: config.rms_norm_eps as f32,
-            rotary: Rotary::new(longest, config.head_dim, config.rope_theta),
+            rotary: Rotary::new(config, longest),
         }
     }
 
@@ -111,7 +111,7 @@ impl Network {
     /// # Errors
     /// If candle refuses a product.
     pub fn logits(&self, weights: &WeightTensors<'_>, pack: &Pack) -> Result<Tensor> {
-        self.forward(weights, pack)?.normed.matmul(&weights.embedding.t()?)
+        self.forward(weights, pack)?.normed.matmul(&weights.head.t()?)
     }
 
     /// How each target is predicted.

@@ -34,6 +34,11 @@ enum Initial {
 }
 
 impl TensorLayout {
+    /// Whether it is the matrix of a product between the embedding and the LM head.
+    pub fn is_hidden(&self) -> bool {
+        self.decays() && self.name.contains("layers.")
+    }
+
     /// Whether weight decay pulls it to zero: matrices, not the scales of norms.
     pub fn decays(&self) -> bool {
         self.shape.len() > 1
@@ -64,16 +69,18 @@ pub struct LayerLayout {
 pub struct ParameterLayout {
     /// Every tensor, without gaps.
     pub parameters: Vec<TensorLayout>,
-    /// `[vocabulary, hidden]`; also the LM head.
+    /// `[vocabulary, hidden]`.
     pub embedding: Range<usize>,
     /// By layer.
     pub layers: Vec<LayerLayout>,
     /// Norm before the LM head: `[hidden]`.
     pub norm: Range<usize>,
+    /// The LM head, `[vocabulary, hidden]`: the embedding itself where they are tied.
+    pub head: Range<usize>,
 }
 
 impl ParameterLayout {
-    /// The layout of a decoder with tied embeddings.
+    /// The layout of a decoder.
     pub fn new(config: &Config) -> Self {
         let mut builder = Builder::default();
         let hidden = config.hidden_size;
@@ -81,12 +88,38 @@ impl ParameterLayout {
         let embedding = builder.matrix("model.embed_tokens", config.vocab_size, hidden, INITIAL_DEVIATION);
         let layers = (0..config.num_hidden_layers).map(|n| builder.layer(config, n, residual)).collect();
         let norm = builder.norm("model.norm", hidden);
-        ParameterLayout { parameters: builder.parameters, embedding, layers, norm }
+        let head = match config.tie_word_embeddings {
+            true => embedding.clone(),
+            false => builder.matrix("lm_head", config.vocab_size, hidden, INITIAL_DEVIATION),
+        };
+        ParameterLayout { parameters: builder.parameters, embedding, layers, norm, head }
     }
 
     /// How many weights there are.
     pub fn size(&self) -> usize {
-        self.norm.end
+        self.parameters.last().map_or(0, |last| last.range.end)
+    }
+
+    /// The names and shapes of the tensors of a checkpoint, in order.
+    pub fn tensors(&self) -> impl Iterator<Item = (&str, &[usize])> {
+        self.parameters.iter().map(|parameter| (&*parameter.name, &*parameter.shape))
+    }
+
+    /// The rows of some tokens in the embedding and the LM head: where they lie, and how they would lie alone.
+    pub fn rows(&self, ids: &[u32]) -> (Vec<Range<usize>>, ParameterLayout) {
+        let tables = self.parameters.iter().filter(|p| [&self.embedding, &self.head].contains(&&p.range));
+        let (mut places, mut builder) = (Vec::new(), Builder::default());
+        for table in tables {
+            let hidden = table.shape[1];
+            let row = |id: &u32| table.range.start + *id as usize * hidden;
+            places.extend(ids.iter().map(|id| row(id)..row(id) + hidden));
+            builder.add(&table.name, vec![ids.len(), hidden], table.initial);
+        }
+        let ranges: Vec<Range<usize>> = builder.parameters.iter().map(|p| p.range.clone()).collect();
+        let table = |at: Option<&Range<usize>>| at.cloned().unwrap_or(0..0);
+        let (embedding, head) = (table(ranges.first()), table(ranges.last()));
+        let norm = builder.end..builder.end;
+        (places, ParameterLayout { parameters: builder.parameters, embedding, layers: vec![], norm, head })
     }
 
     /// Weights before the first step: a function of the seed alone.
@@ -104,7 +137,7 @@ impl ParameterLayout {
 }
 
 /// A standard normal draw (Box and Muller, 1958).
-fn normal(random: &mut ChaCha8Rng) -> f32 {
+pub(super) fn normal(random: &mut ChaCha8Rng) -> f32 {
     let (u, v): (f64, f64) = (1.0 - random.random::<f64>(), random.random());
     ((-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()) as f32
 }
@@ -119,21 +152,16 @@ impl Builder {
     fn add(&mut self, name: &str, shape: Vec<usize>, initial: Initial) -> Range<usize> {
         let range = self.end..self.end + shape.iter().product::<usize>();
         self.end = range.end;
-        self.parameters.push(TensorLayout {
-            name: format!("{name}.weight"),
-            shape,
-            range: range.clone(),
-            initial,
-        });
+        self.parameters.push(TensorLayout { name: name.to_owned(), shape, range: range.clone(), initial });
         range
     }
 
     fn matrix(&mut self, name: &str, out: usize, into: usize, deviation: f32) -> Range<usize> {
-        self.add(name, vec![out, into], Initial::Normal(deviation))
+        self.add(&format!("{name}.weight"), vec![out, into], Initial::Normal(deviation))
     }
 
     fn norm(&mut self, name: &str, size: usize) -> Range<usize> {
-        self.add(name, vec![size], Initial::Ones)
+        self.add(&format!("{name}.weight"), vec![size], Initial::Ones)
     }
 
     fn layer(&mut self, config: &Config, n: usize, residual: f32) -> LayerLayout {
@@ -173,8 +201,8 @@ pub struct LayerMatrices {
 pub struct WeightTensors<'v> {
     /// All of them.
     pub values: &'v [f32],
-    /// `[vocabulary, hidden]`.
-    pub embedding: Tensor,
+    /// The LM head, `[vocabulary, hidden]`.
+    pub head: Tensor,
     /// By layer.
     pub layers: Vec<LayerMatrices>,
 }
@@ -197,6 +225,6 @@ impl<'v> WeightTensors<'v> {
             })
         });
         let layers = layers.collect::<Result<_>>()?;
-        Ok(WeightTensors { values, embedding: matrix(&layout.embedding, hidden)?, layers })
+        Ok(WeightTensors { values, head: matrix(&layout.head, hidden)?, layers })
     }
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::augment::Augmentation;
 use super::documents::Loss;
 use crate::error::{Error, Parameter, Result};
 use crate::job::InputHash;
@@ -9,7 +10,7 @@ use crate::model::{Architecture, Config};
 use crate::text::Dialect;
 use crate::tokenizer::Named;
 
-/// The shape of a decoder; embeddings are tied.
+/// The shape of a decoder.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Shape {
     /// Qwen3 or Llama.
@@ -31,6 +32,20 @@ pub struct Shape {
 }
 
 impl Shape {
+    /// Of a checkpoint, with documents of up to `context` tokens.
+    pub fn of(config: &Config, context: usize) -> Self {
+        Shape {
+            architecture: config.architecture,
+            hidden: config.hidden_size,
+            layers: config.num_hidden_layers,
+            heads: config.num_attention_heads,
+            kv_heads: config.num_key_value_heads,
+            head_dim: config.head_dim,
+            intermediate: config.intermediate_size,
+            context,
+        }
+    }
+
     /// The config of a checkpoint of this shape.
     ///
     /// # Errors
@@ -63,9 +78,22 @@ impl Shape {
     }
 }
 
-/// How long and how fast to learn: AdamW (Loshchilov and Hutter, 2019) with a linear warm-up and a cosine decay.
+/// What makes a step of a gradient.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Optimizer {
+    /// AdamW for all weights.
+    #[default]
+    AdamW,
+    /// Muon for the matrices inside the layers.
+    Muon,
+}
+
+/// How long and how fast to learn: a linear warm-up, then a cosine decay.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Schedule {
+    /// What makes a step of a gradient.
+    pub optimizer: Optimizer,
     /// Updates of the weights.
     pub steps: u64,
     /// Tokens of documents in an update, at least.
@@ -85,15 +113,22 @@ pub struct Schedule {
     pub outline_steps: u64,
     /// Whether the first pass goes from short documents to long ones.
     pub shortest_first: bool,
+    /// Updates, the first of all, of the rows of new tokens alone; the learning rate's warm-up then begins anew.
+    pub new_rows_steps: u64,
 }
 
 impl Schedule {
     /// The learning rate of an update, counted from 0.
     pub fn rate(&self, step: u64) -> f64 {
-        if step < self.warmup_steps {
-            return self.learning_rate * (step + 1) as f64 / self.warmup_steps as f64;
+        let warm = |step: u64| self.learning_rate * (step + 1) as f64 / self.warmup_steps as f64;
+        if step < self.new_rows_steps {
+            return warm(step).min(self.learning_rate);
         }
-        let decay = self.steps.saturating_sub(self.warmup_steps).max(1);
+        let (step, steps) = (step - self.new_rows_steps, self.steps.saturating_sub(self.new_rows_steps));
+        if step < self.warmup_steps {
+            return warm(step);
+        }
+        let decay = steps.saturating_sub(self.warmup_steps).max(1);
         let done = ((step - self.warmup_steps) as f64 / decay as f64).min(1.0);
         let cosine = (1.0 + (std::f64::consts::PI * done).cos()) / 2.0;
         self.learning_rate * (self.final_share + (1.0 - self.final_share) * cosine)
@@ -111,6 +146,10 @@ impl Schedule {
         positive(Parameter::BatchTokens, self.batch_tokens as f64)?;
         positive(Parameter::LearningRate, self.learning_rate)?;
         positive(Parameter::Clip, self.clip)?;
+        if self.new_rows_steps >= self.steps {
+            let problem = format!("are {} of {} updates", self.new_rows_steps, self.steps);
+            return Err(Error::parameter(Parameter::NewRowsSteps, problem, "leave some for all weights"));
+        }
         if !(self.weight_decay.is_finite() && self.weight_decay >= 0.0) {
             return Err(Error::parameter(
                 Parameter::WeightDecay,
@@ -122,6 +161,15 @@ impl Schedule {
     }
 }
 
+/// The checkpoint that was carried on.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct InitRecipe {
+    /// Its config and weights.
+    pub files: Vec<InputHash>,
+    /// Tokens whose rows it has not trained.
+    pub new_tokens: u64,
+}
+
 /// All of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Recipe {
@@ -131,10 +179,15 @@ pub struct Recipe {
     pub schedule: Schedule,
     /// What counts how much.
     pub loss: Loss,
+    /// How conformers are changed before each pass.
+    pub augmentation: Augmentation,
     /// How coordinates are written.
     pub dialect: Dialect,
     /// Of initial weights and of the order of documents.
     pub seed: u64,
+    /// The checkpoint that training started at, if it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub init: Option<InitRecipe>,
     /// The tokenizer's name.
     pub tokenizer: String,
     /// Tokenizer and corpus.

@@ -5,15 +5,18 @@ use std::path::PathBuf;
 use rayon::prelude::*;
 use serde_json::Value;
 
-use super::batches::{Batches, packs, thinned};
-use super::documents::{Document, Documents, Loss, Writer, pack};
+use super::augment::Augmentation;
+use super::batches::{Batches, thinned};
+use super::documents::{Document, Documents, Loss, Writer};
 use super::export::{self, Companions};
-use super::kernels::add;
+use super::gradients::{BatchLoss, Gradients, PACK_TOKENS, Trainable, candle};
 use super::memory::check_memory;
-use super::network::Network;
+use super::new_rows::NewRows;
 use super::optimizer::Weighted;
+use super::parameters::ParameterLayout;
 use super::recipe::{Recipe, Schedule, Shape};
 use super::report::{CurvePoint, SCHEMA, TrainReport, Validation};
+use super::start::Start;
 use super::state::{self, Past, TrainingState};
 use crate::corpus::Conformers;
 use crate::error::{Error, Parameter, Result};
@@ -22,8 +25,6 @@ use crate::model::Config;
 use crate::text::Dialect;
 use crate::tokenizer::{Named, Tokenizer};
 
-/// Tokens of documents that a thread works on at a time: their activations stay in a processor's cache.
-const PACK_TOKENS: usize = 1024;
 /// Updates between two points of the loss curve.
 const POINT_STEPS: u64 = 10;
 /// Validation conformers on the way; the end has them all.
@@ -31,12 +32,16 @@ const QUICK_VALIDATION: usize = 64;
 
 /// What to train.
 pub struct TrainPlan {
-    /// The decoder.
-    pub shape: Shape,
+    /// The decoder, and its first weights.
+    pub start: Start,
+    /// Who computes gradients.
+    pub gradients: Gradients,
     /// The updates.
     pub schedule: Schedule,
     /// What counts how much.
     pub loss: Loss,
+    /// How conformers are changed before each pass.
+    pub augmentation: Augmentation,
     /// How coordinates are written.
     pub dialect: Dialect,
     /// Of initial weights and of the order of documents.
@@ -64,27 +69,34 @@ pub fn train(plan: &TrainPlan, corpus: &dyn Conformers, job: &Job) -> Result<Tra
     plan.schedule.check()?;
     let end = plan.tokenizer.end_of_text(plan.tokenizer_config.as_ref())?;
     let begin = plan.tokenizer.beginning_of_text(plan.tokenizer_config.as_ref());
-    let vocabulary = plan.tokenizer.vocabulary().into_values().max().map_or(0, |id| id as usize + 1);
-    let config = plan.shape.config(vocabulary, begin.as_ref(), &end)?;
-    let context = plan.shape.context;
-    let writer = Writer { tokenizer: &plan.tokenizer, end: &end, dialect: plan.dialect, context };
+    plan.start.check(&plan.tokenizer, plan.schedule.new_rows_steps)?;
+    let (config, context) = plan.start.config(&plan.tokenizer, begin.as_ref(), &end)?;
+    let keep = !plan.augmentation.is_none();
+    let writer = Writer { tokenizer: &plan.tokenizer, end: &end, dialect: plan.dialect, context, keep };
     check_memory(&config, (plan.schedule.batch_tokens, PACK_TOKENS), 0)?;
+    let layout = ParameterLayout::new(&config);
+    let (weights, init) = plan.start.weights(&layout, &plan.tokenizer, plan.seed)?;
     let documents = writer.documents(corpus, job)?;
-    check_memory(&config, (plan.schedule.batch_tokens, PACK_TOKENS), documents.longest())?;
+    // Other signs and digits may take more tokens.
+    let longest = if keep { 2 * documents.longest() + 64 } else { documents.longest() };
+    check_memory(&config, (plan.schedule.batch_tokens, PACK_TOKENS), longest)?;
     std::fs::create_dir_all(&plan.output).map_err(|e| Error::io(&plan.output, e))?;
     let mut inputs = documents.summary.inputs.clone();
     inputs.push(plan.tokenizer.source.clone());
     let recipe = Recipe {
-        shape: plan.shape,
+        shape: Shape::of(&config, context),
         schedule: plan.schedule,
         loss: plan.loss,
+        augmentation: plan.augmentation,
         dialect: plan.dialect,
         seed: plan.seed,
+        init,
         tokenizer: plan.tokenizer.name.clone(),
         inputs,
     };
-    let network = Network::new(&config, documents.longest());
-    Run { plan, config, recipe, network, documents, end, begin, job }.all()
+    let network = Trainable::new(&plan.gradients, &config, longest)?;
+    let new_rows = NewRows::new(&layout, &plan.start.new_tokens(&plan.tokenizer));
+    Run { plan, config, recipe, network, new_rows, documents, end, begin, job }.all(weights)
 }
 
 /// One training.
@@ -92,20 +104,29 @@ struct Run<'r> {
     plan: &'r TrainPlan,
     config: Config,
     recipe: Recipe,
-    network: Network,
+    network: Trainable,
+    new_rows: NewRows,
     documents: Documents,
     end: Named,
     begin: Option<Named>,
     job: &'r Job,
 }
 
+/// What an update sees.
+enum Batch {
+    /// Documents with a part of their coordinates.
+    Outlines(Vec<Document>),
+    /// Documents of a pass, of which so many were drawn before.
+    Whole { first: u64, batch: Vec<usize> },
+}
+
 impl Run<'_> {
-    fn all(&self) -> Result<TrainReport> {
-        let (plan, layout) = (self.plan, &self.network.layout);
+    fn all(&self, weights: Vec<f32>) -> Result<TrainReport> {
+        let plan = self.plan;
         let mut state = if plan.resume {
-            TrainingState::load(&plan.output, &self.recipe, layout.size())?
+            TrainingState::load(&plan.output, &self.recipe, weights.len())?
         } else {
-            TrainingState { weighted: Weighted::new(layout.initial(plan.seed)), past: Past::default() }
+            TrainingState { weighted: Weighted::new(weights), past: Past::default() }
         };
         let outcome = self.steps(&mut state).and_then(|()| self.finish(&state));
         if matches!(outcome, Err(Error::Interrupted)) {
@@ -124,20 +145,22 @@ impl Run<'_> {
         let (train, seed) = (&self.documents.train, self.plan.seed);
         let lengths = train.iter().map(|document| document.tokens.len()).collect();
         let first = thinned(train, batch_tokens, outline_steps, seed);
-        let then = Batches::new(lengths, batch_tokens, seed, shortest_first)
-            .map(|batch| batch.into_iter().map(|n| train[n].clone()).collect());
+        let then = Batches::new(lengths, batch_tokens, seed, shortest_first).scan(0, |drawn, batch| {
+            *drawn += batch.len() as u64;
+            Some(Batch::Whole { first: *drawn - batch.len() as u64, batch })
+        });
         let from = state.weighted.step;
         self.job.observer().begin("training", Some(steps), Unit::Items);
         self.job.observer().advance(from);
         // A job that was cancelled in the middle of a save did not get that far.
         let mut outcome = self.save_if_due(state);
-        for (step, batch) in (0..steps).zip(first.chain(then)) {
+        for (step, batch) in (0..steps).zip(first.map(Batch::Outlines).chain(then)) {
             outcome = outcome.and_then(|()| self.job.check());
             if outcome.is_err() {
                 break;
             }
             if step >= from {
-                outcome = self.step(state, &batch).and_then(|()| {
+                outcome = self.written(batch).and_then(|batch| self.step(state, &batch)).and_then(|()| {
                     self.job.observer().advance(1);
                     self.save_if_due(state)
                 });
@@ -145,6 +168,27 @@ impl Run<'_> {
         }
         self.job.observer().end();
         outcome
+    }
+
+    /// The documents of a batch, augmented.
+    fn written(&self, batch: Batch) -> Result<Vec<Document>> {
+        let Run { plan, documents, end, .. } = self;
+        match batch {
+            Batch::Outlines(batch) => Ok(batch),
+            Batch::Whole { batch, .. } if plan.augmentation.is_none() => {
+                Ok(batch.into_iter().map(|n| documents.train[n].clone()).collect())
+            }
+            Batch::Whole { first, batch } => (first..)
+                .zip(batch)
+                .collect::<Vec<_>>()
+                .into_par_iter()
+                .map(|(draw, n)| {
+                    let conformer =
+                        plan.augmentation.apply(&documents.conformers[n], plan.dialect, plan.seed, draw);
+                    Document::new(&conformer, &plan.tokenizer, end, plan.dialect)
+                })
+                .collect(),
+        }
     }
 
     /// The validation and the save of a step that has one, unless they were made.
@@ -165,18 +209,8 @@ impl Run<'_> {
 
     /// One update by a batch of documents.
     fn step(&self, state: &mut TrainingState, batch: &[Document]) -> Result<()> {
-        let weights = self.network.weights(&state.weighted.weights).map_err(candle)?;
-        let parts = packs(batch, PACK_TOKENS).into_par_iter().map(|part| {
-            self.job.check()?;
-            let pack = pack(part, self.plan.loss);
-            let weight: f64 = pack.targets.iter().map(|target| f64::from(target.weight)).sum();
-            let (loss, gradient) = self.network.gradient(&weights, &pack).map_err(candle)?;
-            Ok((loss, weight, gradient))
-        });
-        let parts = parts.collect::<Result<Vec<_>>>()?;
-        drop(weights);
-        let loss: f64 = parts.iter().map(|(loss, ..)| loss).sum();
-        let weight: f64 = parts.iter().map(|(_, weight, _)| weight).sum();
+        let BatchLoss { nats: loss, weight, gradient } =
+            self.network.gradient(&state.weighted.weights, batch, self.plan.loss, self.job)?;
         if !loss.is_finite() {
             let problem = format!("the loss is no number after {} steps", state.weighted.step);
             return Err(Error::input(
@@ -185,9 +219,13 @@ impl Run<'_> {
                 format!("give a lower {}", Parameter::LearningRate),
             ));
         }
-        let gradient = sum(parts.into_iter().map(|(.., gradient)| gradient).collect());
-        let (layout, schedule) = (&self.network.layout, &self.plan.schedule);
-        let gradient_norm = state.weighted.update(&gradient, weight, layout, schedule);
+        let (weighted, schedule) = (&mut state.weighted, &self.plan.schedule);
+        let gradient_norm = if weighted.step < schedule.new_rows_steps {
+            self.new_rows.update(weighted, &gradient, weight, schedule)
+        } else {
+            weighted.update(&gradient, weight, self.network.layout(), schedule)
+        };
+        let gradient_norm = gradient_norm.map_err(candle)?;
         let (past, step) = (&mut state.past, state.weighted.step);
         past.tokens += batch.iter().map(|document| document.tokens.len() as u64).sum::<u64>();
         past.pending = [past.pending[0] + loss, past.pending[1] + weight];
@@ -208,19 +246,16 @@ impl Run<'_> {
     /// How well the first `most` validation documents are predicted.
     fn validate(&self, weights: &[f32], most: usize, step: u64) -> Result<Validation> {
         let documents = &self.documents.validation[..self.documents.validation.len().min(most)];
-        let weights = self.network.weights(weights).map_err(candle)?;
-        let tallies = documents.par_iter().map(|document| {
-            self.job.check()?;
-            let pack = pack([document], Loss { prompt: 0.0, copy: 1.0 });
-            let predictions = self.network.predict(&weights, &pack).map_err(candle)?;
-            let answer = predictions.iter().zip(document.prompt.max(1)..);
+        let answers = Loss { prompt: 0.0, copy: 1.0, fine: 1.0 };
+        let predictions = self.network.predict(weights, documents, answers, self.job)?;
+        let tallies = documents.iter().zip(predictions).map(|(document, predictions)| {
             let mut tally = Tally::default();
-            for (prediction, at) in answer {
+            for (prediction, at) in predictions.iter().zip(document.prompt.max(1)..) {
                 tally.add(f64::from(prediction.nats), prediction.right, document.is_copy(at));
             }
-            Ok(tally)
+            tally
         });
-        Ok(Tally::report(&tallies.collect::<Result<Vec<_>>>()?, step))
+        Ok(Tally::report(&tallies.collect::<Vec<_>>(), step))
     }
 
     fn report(&self, past: &Past, stored: Option<Validation>) -> TrainReport {
@@ -230,7 +265,7 @@ impl Run<'_> {
             finished: stored.is_some(),
             recipe: self.recipe.clone(),
             eos_token: self.end.text.clone(),
-            parameters: self.network.layout.size() as u64,
+            parameters: self.network.layout().size() as u64,
             corpus: self.documents.sizes,
             stored,
             validation: past.validation.clone(),
@@ -239,14 +274,19 @@ impl Run<'_> {
     }
 
     fn write(&self, weights: &[f32], report: &TrainReport) -> Result<()> {
+        let start = &self.plan.start;
+        let config = start.written_config(&self.config, &self.end);
+        let generation = start.generation_config(&self.end);
         let companions = Companions {
-            config: &self.config,
+            numbers: start.numbers(),
+            config: &config,
+            generation: generation.as_ref(),
             tokenizer_json: &self.plan.tokenizer_json,
             tokenizer_config: self.plan.tokenizer_config.as_ref(),
             end: &self.end,
             begin: self.begin.as_ref(),
         };
-        export::write(&self.plan.output, weights, &self.network.layout, &companions, report)
+        export::write(&self.plan.output, weights, self.network.layout(), &companions, report)
     }
 
     /// The state to go on from, and the checkpoint so far.
@@ -257,7 +297,7 @@ impl Run<'_> {
 
     /// The finished checkpoint; the state is of no more use.
     fn finish(&self, state: &TrainingState) -> Result<TrainReport> {
-        let weights = export::stored(&state.weighted.weights);
+        let weights = self.plan.start.numbers().stored(&state.weighted.weights);
         let stored = self.validate(&weights, usize::MAX, state.weighted.step)?;
         let report = self.report(&state.past, Some(stored));
         self.write(&state.weighted.weights, &report)?;
@@ -279,25 +319,6 @@ impl Documents {
             .max()
             .unwrap_or(0)
     }
-}
-
-/// Sums gradients, always in their order.
-fn sum(gradients: Vec<Vec<f32>>) -> Vec<f32> {
-    const CHUNK: usize = 1 << 14;
-    let mut gradients = gradients.into_iter();
-    let mut sum = gradients.next().unwrap_or_default();
-    let others: Vec<Vec<f32>> = gradients.collect();
-    sum.par_chunks_mut(CHUNK).enumerate().for_each(|(n, sum)| {
-        for gradient in &others {
-            add(sum, &gradient[n * CHUNK..][..sum.len()]);
-        }
-    });
-    sum
-}
-
-/// A refusal of candle: shapes that cannot be.
-fn candle(error: candle_core::Error) -> Error {
-    Error::internal("training", error)
 }
 
 /// Sums over the answer of one document.

@@ -15,7 +15,7 @@ use drift::tokenizer::{Counter, Tokenizer};
 use drift::train::documents::Loss;
 use drift::train::optimizer::Weighted;
 use drift::train::state::{FILE, Past, TrainingState};
-use drift::train::{Recipe, Schedule, Shape};
+use drift::train::{Augmentation, Optimizer, Recipe, Schedule, Shape};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
@@ -285,6 +285,7 @@ fn recipe() -> Recipe {
             context: 64,
         },
         schedule: Schedule {
+            optimizer: Optimizer::AdamW,
             steps: 10,
             batch_tokens: 64,
             learning_rate: 0.002,
@@ -294,10 +295,13 @@ fn recipe() -> Recipe {
             clip: 1.0,
             outline_steps: 0,
             shortest_first: false,
+            new_rows_steps: 0,
         },
-        loss: Loss { prompt: 0.0, copy: 1.0 },
+        loss: Loss { prompt: 0.0, copy: 1.0, fine: 1.0 },
+        augmentation: Augmentation::default(),
         dialect: Dialect::FIXED,
         seed: 0,
+        init: None,
         tokenizer: "small".to_owned(),
         inputs: Vec::new(),
     }

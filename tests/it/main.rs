@@ -46,4 +46,5 @@ mod support;
 mod text;
 mod threedmolgen;
 mod train;
+mod train_init;
 mod train_reference;

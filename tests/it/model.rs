@@ -29,7 +29,7 @@ pub(crate) fn load(name: &str) -> Decoder {
 }
 
 /// A text and its logits by transformers, `[tokens][vocab]`.
-fn golden(name: &str) -> (Vec<u32>, Vec<Vec<f32>>) {
+pub(crate) fn golden(name: &str) -> (Vec<u32>, Vec<Vec<f32>>) {
     let bytes = std::fs::read(model(name).join("golden.safetensors")).unwrap();
     let file = SafeTensors::deserialize(&bytes).unwrap();
     let words = |name: &str| -> Vec<[u8; 4]> {

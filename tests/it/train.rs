@@ -10,9 +10,9 @@ use drift::model::{Architecture, Config, Decoder, Device, Feed, HiddenStates, Ro
 use drift::text::{Dialect, SameGraph, same_graph, skeleton};
 use drift::tokenizer::{Tokenizer, config_beside};
 use drift::train::batches::{Batches, packs, thinned};
-use drift::train::documents::{Document, Loss, pack};
+use drift::train::documents::{Document, Loss, TokenKind, pack};
 use drift::train::network::{Network, Pack, Target};
-use drift::train::{Schedule, Shape, TrainPlan, kernels, train};
+use drift::train::{Augmentation, Gradients, Optimizer, Schedule, Shape, Start, TrainPlan, kernels, train};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -45,7 +45,7 @@ pub(crate) fn config(architecture: Architecture) -> Config {
 }
 
 /// Random tokens in documents of these lengths; weights differ, and some are zero.
-fn random_pack(lengths: &[usize], seed: u64) -> Pack {
+pub(crate) fn random_pack(lengths: &[usize], seed: u64) -> Pack {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut pack = Pack::default();
     for &length in lengths {
@@ -63,7 +63,7 @@ fn random_pack(lengths: &[usize], seed: u64) -> Pack {
 }
 
 /// Weights larger than initial ones, so that no part of the decoder is nearly linear.
-fn weights(network: &Network, seed: u64) -> Vec<f32> {
+pub(crate) fn weights(network: &Network, seed: u64) -> Vec<f32> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let initial = network.layout.initial(seed);
     initial
@@ -200,7 +200,8 @@ fn a_pass_sees_every_document_once() {
 /// A document of `length` tokens, 3 of them the prompt; after it one COPY token, then blocks of 4 FREE and 1 COPY.
 fn document(n: usize, length: usize) -> Document {
     let tokens = (0..length as u32).map(|at| n as u32 * 1000 + at).collect();
-    Document { tokens, prompt: 3, copy: (3..length).map(|at| (at - 3) % 5 == 0).collect() }
+    let kind = |at| if (at - 3) % 5 == 0 { TokenKind::Copy } else { TokenKind::Free };
+    Document { tokens, prompt: 3, kinds: (3..length).map(kind).collect() }
 }
 
 #[test]
@@ -216,8 +217,9 @@ fn thinned_documents_keep_whole_blocks_more_and_more() {
         for document in batch {
             let whole = &documents[document.tokens[0] as usize / 1000];
             assert!(document.tokens.starts_with(&whole.tokens[..3]));
-            assert_eq!(document.copy.iter().filter(|&&copy| copy).count(), 21);
-            let runs: Vec<usize> = document.copy.split(|&copy| copy).map(<[bool]>::len).collect();
+            assert_eq!(document.kinds.iter().filter(|kind| **kind == TokenKind::Copy).count(), 21);
+            let runs: Vec<usize> =
+                document.kinds.split(|kind| *kind == TokenKind::Copy).map(<[TokenKind]>::len).collect();
             assert!(runs.iter().all(|&run| run == 0 || run == 4), "{runs:?}");
             blocks += runs.iter().filter(|&&run| run == 4).count();
             all += 20;
@@ -322,20 +324,94 @@ fn documents_are_prompt_answer_and_end() {
                     [/CONFORMER]<|end_of_text|>";
     assert_eq!(text, expected);
     assert_eq!((document.tokens[0], document.tokens.last()), (begin.id, Some(&end.id)));
-    assert_eq!(document.copy.len(), document.tokens.len() - document.prompt);
+    assert_eq!(document.kinds.len(), document.tokens.len() - document.prompt);
     // Without weight for the prompt, the first target is the answer's first token.
-    let packed = pack([document], Loss { prompt: 0.0, copy: 2.0 });
+    let packed = pack([document], Loss { prompt: 0.0, copy: 2.0, fine: 1.0 });
     assert_eq!(packed.targets[0].row, document.prompt - 1);
-    assert_eq!(packed.targets.len(), document.copy.len());
+    assert_eq!(packed.targets.len(), document.kinds.len());
     let heavy = packed.targets.iter().filter(|target| target.weight == 2.0).count();
-    assert_eq!(heavy, document.copy.iter().filter(|copy| **copy).count());
-    assert_eq!(pack([document], Loss { prompt: 1.0, copy: 1.0 }).targets.len(), document.tokens.len() - 1);
+    assert_eq!(heavy, document.kinds.iter().filter(|kind| **kind == TokenKind::Copy).count());
+    assert_eq!(
+        pack([document], Loss { prompt: 1.0, copy: 1.0, fine: 1.0 }).targets.len(),
+        document.tokens.len() - 1
+    );
+}
+
+#[test]
+fn fine_tokens_begin_at_the_third_decimal() {
+    let folder = Folder::new();
+    folder.file("one.txt", "[C]<10.0200,-0.2345,0.3000>[C]<1.5000,0.2000,-0.3000>\n");
+    let files = Files { inputs: vec![folder.path().join("one.txt")], options: ReadOptions::default() };
+    // The first block, with its fine tokens in brackets.
+    for (name, expected) in [
+        ("qwen-like", "10.02(0)(0),-0.23(4)(5),0.30(0)(0)"),
+        // Three digits are one token, and begin at the first decimal.
+        ("llama-like", "10.020(0),-0.234(5),0.300(0)"),
+        ("qwen-like-separate", "10.02(00),-0.23(45),0.30(00)"),
+    ] {
+        let tokenizer = Tokenizer::load(name.as_ref()).unwrap();
+        let end = tokenizer.end_of_text(config_beside(name.as_ref()).unwrap().as_ref()).unwrap();
+        let mut text = String::new();
+        let emit = &mut |batch: drift::corpus::Batch| {
+            let document = Document::new(&batch.conformers[0], &tokenizer, &end, Dialect::FIXED).unwrap();
+            for (token, kind) in document.tokens[document.prompt..].iter().zip(&document.kinds) {
+                let token = tokenizer.decode(&[*token]).unwrap();
+                text += &if *kind == TokenKind::Fine { format!("({token})") } else { token };
+            }
+            let loss = Loss { prompt: 0.0, copy: 2.0, fine: 0.25 };
+            let fine = document.kinds.iter().filter(|kind| **kind == TokenKind::Fine).count();
+            let light = pack([&document], loss).targets.iter().filter(|target| target.weight == 0.25).count();
+            assert!(fine > 0 && light == fine);
+            Ok(())
+        };
+        files.read(&Job::default(), emit).unwrap();
+        let block = text.split(['<', '>']).nth(1).unwrap();
+        assert_eq!(block, expected, "{name}: {text}");
+    }
+}
+
+#[test]
+fn augmented_conformers_are_the_same_molecule_in_another_pose() {
+    let mut conformers = vec![];
+    let corpus = small_corpus();
+    let emit = &mut |batch: drift::corpus::Batch| {
+        conformers.extend(batch.conformers);
+        Ok(())
+    };
+    corpus.files().read(&Job::default(), emit).unwrap();
+    let conformer = &conformers[2];
+    let turned = Augmentation { turned: true, noise_angstrom: 0.0 };
+    let poses: std::collections::BTreeSet<_> = (0..64)
+        .map(|draw| turned.apply(conformer, Dialect::FIXED, 5, draw).coordinates)
+        .inspect(|pose| {
+            let signs: Vec<[i32; 3]> = (pose.iter().zip(&conformer.coordinates))
+                .map(|(new, old)| [0, 1, 2].map(|axis| if new[axis] == old[axis] { 1 } else { -1 }))
+                .collect();
+            let ones = conformer.coordinates.iter().zip(&signs).filter(|(old, _)| !old.contains(&0));
+            // A mirror image would have an odd number of turned axes.
+            assert!(ones.clone().count() > 1);
+            assert!(ones.clone().all(|(_, signs)| signs.iter().product::<i32>() == 1), "{signs:?}");
+        })
+        .collect();
+    assert_eq!(poses.len(), 4);
+    let noisy = Augmentation { turned: false, noise_angstrom: 0.01 };
+    let added: Vec<f64> = (0..400)
+        .flat_map(|draw| {
+            let new = noisy.apply(conformer, Dialect::FIXED, 5, draw).coordinates;
+            let pairs = new.into_iter().flatten().zip(conformer.coordinates.iter().flatten());
+            pairs.map(|(new, old)| f64::from(new - old)).collect::<Vec<_>>()
+        })
+        .collect();
+    let mean = added.iter().sum::<f64>() / added.len() as f64;
+    let deviation = (added.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / added.len() as f64).sqrt();
+    assert!(mean.abs() < 6.0 && (deviation - 100.0).abs() < 5.0, "{mean} {deviation}");
+    assert!(Augmentation::default().is_none() && !turned.is_none() && !noisy.is_none());
 }
 
 /// A few molecules, benzene for tests and decane for validation.
-struct SmallCorpus(Folder);
+pub(crate) struct SmallCorpus(pub(crate) Folder);
 
-fn small_corpus() -> SmallCorpus {
+pub(crate) fn small_corpus() -> SmallCorpus {
     let folder = Folder::new();
     let lines = [
         "[C]<0.1000,0.2000,0.3000>[C]<1.5000,0.2000,-0.3000>",
@@ -352,16 +428,24 @@ fn small_corpus() -> SmallCorpus {
 }
 
 impl SmallCorpus {
-    fn files(&self) -> Files {
+    pub(crate) fn files(&self) -> Files {
         Files { inputs: vec![self.0.path().join("small.txt")], options: ReadOptions::default() }
     }
 }
 
+/// The shape of a plan for random weights.
+fn shape(plan: &mut TrainPlan) -> &mut Shape {
+    match &mut plan.start {
+        Start::Random(shape) => shape,
+        Start::Checkpoint(_) => panic!("starts at a checkpoint"),
+    }
+}
+
 /// A plan for a tiny decoder.
-fn plan(architecture: Architecture, steps: u64, output: std::path::PathBuf) -> TrainPlan {
+pub(crate) fn plan(architecture: Architecture, steps: u64, output: std::path::PathBuf) -> TrainPlan {
     let (tokenizer, tokenizer_json) = Tokenizer::load_with_json("qwen-like".as_ref()).unwrap();
     TrainPlan {
-        shape: Shape {
+        start: Start::Random(Shape {
             architecture,
             hidden: 32,
             layers: 2,
@@ -370,8 +454,10 @@ fn plan(architecture: Architecture, steps: u64, output: std::path::PathBuf) -> T
             head_dim: 16,
             intermediate: 48,
             context: 256,
-        },
+        }),
+        gradients: Gradients::ByHand,
         schedule: Schedule {
+            optimizer: Optimizer::AdamW,
             steps,
             batch_tokens: 300,
             learning_rate: 1e-2,
@@ -381,8 +467,10 @@ fn plan(architecture: Architecture, steps: u64, output: std::path::PathBuf) -> T
             clip: 1.0,
             outline_steps: 2,
             shortest_first: true,
+            new_rows_steps: 0,
         },
-        loss: Loss { prompt: 0.0, copy: 1.0 },
+        loss: Loss { prompt: 0.0, copy: 1.0, fine: 1.0 },
+        augmentation: Augmentation::default(),
         dialect: Dialect::FIXED,
         seed: 7,
         tokenizer,
@@ -433,7 +521,7 @@ impl Observer for Canceller {
 }
 
 /// A job that is cancelled after `steps` steps.
-fn cancelled_after(steps: u64) -> Job {
+pub(crate) fn cancelled_after(steps: u64) -> Job {
     let cancelled = Arc::new(AtomicBool::new(false));
     let steps = AtomicU64::new(steps);
     Job::new(Arc::new(Canceller { cancelled: cancelled.clone(), steps, training: false.into() }), cancelled)
@@ -501,9 +589,9 @@ fn a_state_of_another_recipe_or_a_damaged_one_is_refused() {
         refusal(&plan)
     );
     plan.schedule.learning_rate = 1e-2;
-    plan.shape.layers = 1;
+    shape(&mut plan).layers = 1;
     assert!(refusal(&plan).contains("shape.layers was 2, is 1"));
-    plan.shape.layers = 2;
+    shape(&mut plan).layers = 2;
 
     let bytes = out.read("training.safetensors");
     out.file("training.safetensors", &bytes[..bytes.len() - 9]);
@@ -520,12 +608,12 @@ fn shapes_and_schedules_that_cannot_be_are_refused() {
         change(&mut plan);
         train(&plan, &corpus.files(), &Job::default()).unwrap_err().to_string()
     };
-    assert!(refusal(|plan| plan.shape.kv_heads = 3).contains("does not divide"));
-    assert!(refusal(|plan| plan.shape.head_dim = 7).contains("odd"));
-    assert!(refusal(|plan| plan.shape.hidden = 0).contains("hidden_size is 0"));
+    assert!(refusal(|plan| shape(plan).kv_heads = 3).contains("does not divide"));
+    assert!(refusal(|plan| shape(plan).head_dim = 7).contains("odd"));
+    assert!(refusal(|plan| shape(plan).hidden = 0).contains("hidden_size is 0"));
     assert!(refusal(|plan| plan.schedule.steps = 0).contains("‘steps’"));
     assert!(refusal(|plan| plan.schedule.learning_rate = f64::NAN).contains("‘learning rate’"));
-    assert!(refusal(|plan| plan.shape.context = 20).contains("longer than the context"));
+    assert!(refusal(|plan| shape(plan).context = 20).contains("longer than the context"));
     let diverged = refusal(|plan| {
         plan.schedule.steps = 50;
         plan.schedule.warmup_steps = 0;
