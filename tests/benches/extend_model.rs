@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use drift::checkpoint::{TensorEntry, header_bytes};
 use drift::tokenizer::Tokenizer;
-use rand::{Rng, SeedableRng};
+use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use safetensors::Dtype;
 
