@@ -114,7 +114,7 @@ fn random(folder: &Path, small: bool) -> anyhow::Result<PathBuf> {
         tensors.push(entry(&format!("model.layers.{layer}.mlp.down_proj"), hidden, inner));
     }
     let mut file = BufWriter::new(File::create(folder.join("model.safetensors"))?);
-    file.write_all(&header_bytes(None, &tensors).map_err(anyhow::Error::msg)?)?;
+    file.write_all(&header_bytes(None, &tensors, 0).map_err(anyhow::Error::msg)?)?;
     let mut random = ChaCha8Rng::seed_from_u64(0);
     let mut bytes = vec![0; 1 << 20];
     let mut left: u64 = tensors.iter().map(|tensor| tensor.bytes).sum();
