@@ -130,18 +130,20 @@ impl ModelFolder {
     pub(super) fn other_layout(&self) -> Option<(&'static str, &'static str)> {
         let names: Vec<String> =
             std::fs::read_dir(&self.path).ok()?.flatten().map(|entry| file_name(&entry.path())).collect();
-        let layouts: [(fn(&str) -> bool, _, _); 4] = [
-            (|name| name.ends_with(".distcp"), "a checkpoint of torch.distributed", CONVERT),
-            (|name| name.starts_with("adapter_model."), "an adapter alone", "merge it into its model first"),
-            (|name| name.ends_with(".gguf"), "a GGUF file", "give the safetensors that it was made from"),
-            (
-                |name| name.starts_with("pytorch_model") || name.ends_with(".pt") || name.ends_with(".pth"),
-                "PyTorch's pickles",
-                CONVERT,
-            ),
+        // Beginning and ending of a name.
+        let layouts = [
+            (("", ".distcp"), "a checkpoint of torch.distributed", CONVERT),
+            (("adapter_model.", ""), "an adapter alone", "merge it into its model first"),
+            (("", ".gguf"), "a GGUF file", "give the safetensors that it was made from"),
+            (("pytorch_model", ""), "PyTorch's pickles", CONVERT),
+            (("", ".pth"), "PyTorch's pickles", CONVERT),
+            (("", ".pt"), "PyTorch's pickles", CONVERT),
         ];
-        let found = layouts.iter().find(|(is_it, ..)| names.iter().any(|name| is_it(name)));
-        found.map(|(_, layout, remedy)| (*layout, *remedy))
+        let is_there = |(begin, end): (&str, &str)| {
+            names.iter().any(|name| name.starts_with(begin) && name.ends_with(end))
+        };
+        let found = layouts.into_iter().find(|(name, ..)| is_there(*name));
+        found.map(|(_, layout, remedy)| (layout, remedy))
     }
 }
 

@@ -75,13 +75,15 @@ pub struct TensorEntry {
 
 /// What stands before the numbers of a file with these tensors, one behind the other in this order: the length of the
 /// header and the header, filled up with spaces to a multiple of eight bytes, so that numbers of any type are aligned where
-/// types come largest first. `metadata` is written by name, so that the bytes are the same each time.
+/// types come largest first. `metadata` is written by name, so that the bytes are the same each time. It takes `room` bytes
+/// if it needs fewer.
 ///
 /// # Errors
 /// If the format takes no header of this length.
 pub fn header_bytes(
     metadata: Option<&HashMap<String, String>>,
     tensors: &[TensorEntry],
+    room: usize,
 ) -> std::result::Result<Vec<u8>, String> {
     let mut header = Map::new();
     if let Some(metadata) = metadata {
@@ -95,7 +97,7 @@ pub fn header_bytes(
         header.insert(tensor.name.clone(), entry);
     }
     let mut header = Value::Object(header).to_string().into_bytes();
-    header.resize(header.len().next_multiple_of(8), b' ');
+    header.resize(header.len().max(room.saturating_sub(8)).next_multiple_of(8), b' ');
     let length = header.len() as u64;
     if length > MAX_HEADER_BYTES {
         return Err(format!("a header of {length} bytes is longer than the format allows"));
@@ -119,8 +121,9 @@ mod tests {
         };
         let tensors = [entry("b", Dtype::F32, &[2, 1], 8), entry("a", Dtype::BF16, &[3], 6)];
         let metadata = HashMap::from([("z".into(), "1".into()), ("format".into(), "pt".into())]);
-        let mut bytes = header_bytes(Some(&metadata), &tensors).unwrap();
+        let mut bytes = header_bytes(Some(&metadata), &tensors, 0).unwrap();
         assert_eq!(bytes.len() % 8, 0);
+        assert_eq!(header_bytes(None, &tensors, 1_000).unwrap().len(), 1_000);
         assert!(String::from_utf8_lossy(&bytes).contains(r#"{"__metadata__":{"format":"pt","z":"1"},"b":"#));
         bytes.extend(0..14);
         let read = SafeTensors::deserialize(&bytes).unwrap();

@@ -45,7 +45,8 @@ const PAGE: &str = "eval.html";
 /// The command line of `drift eval`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// A model folder (config.json, safetensors, tokenizer.json); the embedded reference checkpoint by default
+    /// A model folder (config.json, safetensors, tokenizer.json), or org/name in the cache of Hugging Face; the embedded reference
+    /// checkpoint by default
     #[arg(long, value_name = "DIR")]
     model: Vec<PathBuf>,
     /// Random weights of a known shape instead of a model: for throughput alone

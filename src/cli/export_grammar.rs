@@ -22,7 +22,8 @@ pub(super) struct Args {
     /// The molecules: one SMILES a line, and anything after a space; also gzipped
     #[arg(long, value_name = "FILE")]
     smiles: Option<PathBuf>,
-    /// The model's tokenizer: a tokenizer.json, plain or gzipped, a model folder, or an embedded name
+    /// The model's tokenizer: a tokenizer.json, plain or gzipped, a model folder, org/name in the cache of Hugging Face, or an
+    /// embedded name
     #[arg(long, value_name = "TOKENIZER", default_value = "qwen-like")]
     tokenizer: PathBuf,
     /// How numbers are written; `auto` takes it from the model's recipe.json, else fixed

@@ -14,7 +14,7 @@ use crate::report::folders::refuse_over;
 /// The command line of `drift extend-model`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The model: a folder of Hugging Face with its own tokenizer.json, whole or in shards
+    /// The model: a folder of Hugging Face with its own tokenizer.json, whole or in shards, or org/name in the cache
     #[arg(long, value_name = "MODEL")]
     model: PathBuf,
     /// An extension of the model's tokenizer, as `drift train-tokenizer --base MODEL` writes it

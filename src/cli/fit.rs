@@ -23,7 +23,8 @@ pub(super) struct Args {
     corpus: Vec<PathBuf>,
     #[command(flatten)]
     smiles: SmilesOfArgs,
-    /// A tokenizer.json, plain or gzipped, or a model folder; the embedded qwen-like and llama-like by default
+    /// A tokenizer.json, plain or gzipped, a model folder, or org/name in the cache of Hugging Face; the embedded qwen-like and
+    /// llama-like by default
     #[arg(long, value_name = "TOKENIZER")]
     tokenizer: Vec<PathBuf>,
     /// The dialect of numbers: all decimals, trailing zeros stripped, or as the corpus is written (both where

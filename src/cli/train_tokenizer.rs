@@ -18,8 +18,8 @@ use crate::text::Precision;
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("aim").required(true))]
 pub(super) struct Args {
-    /// The tokenizer to extend: a tokenizer.json, plain or gzipped, or a model folder; also qwen-like and llama-like,
-    /// which come with drift
+    /// The tokenizer to extend: a tokenizer.json, plain or gzipped, a model folder, or org/name in the cache of Hugging Face;
+    /// also qwen-like and llama-like, which come with drift
     #[arg(
         long,
         value_name = "TOKENIZER",

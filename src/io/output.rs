@@ -5,7 +5,7 @@
 //! what they held. A process that is killed leaves old files or new ones, and at most a hidden `.drift-…` beside them.
 
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use tempfile::{Builder, NamedTempFile, TempPath};
@@ -56,6 +56,16 @@ impl AtomicFile {
     /// If the system refuses.
     pub fn put(&mut self, bytes: &[u8]) -> Result<()> {
         self.file.write_all(bytes).map_err(|e| Error::io(&self.named, e))
+    }
+
+    /// Writes `bytes` over the first ones.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn put_first(&mut self, bytes: &[u8]) -> Result<()> {
+        let written = self.file.seek(SeekFrom::Start(0)).and_then(|_| self.file.write_all(bytes));
+        written.and_then(|()| self.file.seek(SeekFrom::End(0))).map_err(|e| Error::io(&self.named, e))?;
+        Ok(())
     }
 
     /// Adds the next `bytes` bytes of another file, the way in which the system copies files where it has one.

@@ -173,6 +173,12 @@ pub(super) fn training(
     (needed, new_tokens, rows): (u64, u64, Option<&RowsReport>),
 ) -> std::fmt::Result {
     writeln!(card, "\n### Going on with a trained model\n")?;
+    writeln!(card, "    drift extend-model --model MODEL --tokenizer DIR -o EXTENDED\n")?;
+    writeln!(
+        card,
+        "writes the whole checkpoint, with rows for the new tokens in the embedding and the LM head; `transformers` loads it \
+         as it is. By hand:\n"
+    )?;
     writeln!(card, "{}\n", rows_needed(embedding, needed))?;
     let Some(rows) = rows else {
         return writeln!(

@@ -24,12 +24,13 @@ use crate::run::{Ended, PATIENCE, Run, arguments, signal, wait};
 use crate::scene::contents;
 
 /// Commands that write, of a moment each; `out` is the folder of all they write.
-const WRITERS: [&str; 5] = [
+const WRITERS: [&str; 6] = [
     "mine rows.jsonl -o out/store.h5 --html out/page.html",
     "fit --corpus rows.jsonl --tokenizer tokenizer.json --no-classes -o out",
     "eval --model model --smiles smiles.txt --samples 12 --lp none,automaton --max-new-tokens 40 -o out --texts out/texts.jsonl --trace out/trace.json",
     "train-model --tokenizer qwen-like --arch qwen3 --steps 60 --hidden 8 --heads 2 --kv-heads 1 --head-dim 4 --layers 1 \
      --intermediate 8 --batch-tokens 64 --context 256 --save-every 7 --corpus rows.jsonl -o out",
+    "extend-model --model model --tokenizer qwen-like-separate -o out",
     "train-tokenizer --vocab-size 300 --range 1 --corpus rows.jsonl -o out",
 ];
 

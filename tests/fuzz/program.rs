@@ -16,12 +16,13 @@ use crate::run::{PATIENCE, Run, arguments};
 use crate::scene::Scene;
 
 /// A command of each verb that takes a moment.
-const COMMANDS: [&str; 9] = [
+const COMMANDS: [&str; 10] = [
     "mine rows.jsonl -o ../out/store.h5",
     "fit --corpus rows.jsonl --tokenizer tokenizer.json --no-classes -o ../out/fits",
     "train-tokenizer --vocab-size 300 --range 1 --corpus rows.jsonl -o ../out/extended",
     TRAIN,
     "eval --model model --samples 1 --lp none --max-new-tokens 5 -o ../out/record",
+    "extend-model --model model --tokenizer qwen-like-separate -o ../out/extended-model",
     "audit texts.jsonl",
     "compare record.json record.json",
     "inspect [C]<1.0000,2.0000,3.0000>",

@@ -21,14 +21,14 @@ use serde_json::{Value, json};
 
 use crate::support::{Folder, python_with};
 
-const HIDDEN: usize = 24;
+pub(crate) const HIDDEN: usize = 24;
 
-fn base() -> Tokenizer {
+pub(crate) fn base() -> Tokenizer {
     Tokenizer::load(Path::new("qwen-like")).unwrap()
 }
 
 /// Rows that the base's ids need.
-fn needed(base: &Tokenizer) -> usize {
+pub(crate) fn needed(base: &Tokenizer) -> usize {
     base.vocabulary().into_values().max().unwrap() as usize + 1
 }
 
@@ -51,7 +51,7 @@ fn encoded(values: &[f32], dtype: Dtype) -> Vec<u8> {
     values.iter().flat_map(bytes).collect()
 }
 
-fn decoded(bytes: &[u8], dtype: Dtype) -> Vec<f64> {
+pub(crate) fn decoded(bytes: &[u8], dtype: Dtype) -> Vec<f64> {
     match dtype {
         Dtype::F16 => bytes.chunks(2).map(|b| f16::from_le_bytes([b[0], b[1]]).to_f64()).collect(),
         Dtype::BF16 => bytes.chunks(2).map(|b| bf16::from_le_bytes([b[0], b[1]]).to_f64()).collect(),
@@ -60,25 +60,25 @@ fn decoded(bytes: &[u8], dtype: Dtype) -> Vec<f64> {
 }
 
 /// Name, type, shape and bytes.
-type Tensor = (&'static str, Dtype, Vec<usize>, Vec<u8>);
+pub(crate) type Tensor = (&'static str, Dtype, Vec<usize>, Vec<u8>);
 
 /// A safetensors file.
-fn safetensors(tensors: &[Tensor]) -> Vec<u8> {
+pub(crate) fn safetensors(tensors: &[Tensor]) -> Vec<u8> {
     let views = tensors
         .iter()
         .map(|(name, dtype, shape, bytes)| (*name, TensorView::new(*dtype, shape.clone(), bytes).unwrap()));
     serialize(views, None).unwrap()
 }
 
-const EMBEDDING: &str = "model.embed_tokens.weight";
-const HEAD: &str = "lm_head.weight";
+pub(crate) const EMBEDDING: &str = "model.embed_tokens.weight";
+pub(crate) const HEAD: &str = "lm_head.weight";
 
 /// A tensor of a model beside the tables.
-fn norm() -> Tensor {
+pub(crate) fn norm() -> Tensor {
     ("model.norm.weight", Dtype::F32, vec![HIDDEN], encoded(&values(1, HIDDEN, 9), Dtype::F32))
 }
 
-fn tensor(name: &'static str, dtype: Dtype, rows: usize, salt: u64) -> Tensor {
+pub(crate) fn tensor(name: &'static str, dtype: Dtype, rows: usize, salt: u64) -> Tensor {
     (name, dtype, vec![rows, HIDDEN], encoded(&values(rows, HIDDEN, salt), dtype))
 }
 
@@ -110,6 +110,13 @@ fn weights(text: &str, variant: &str) -> Vec<(String, f64)> {
     let pieces = pieces(text);
     let n = pieces.len() as f64;
     let m = text.bytes().filter(u8::is_ascii_digit).count() as i32;
+    if let "first" | "last" = variant {
+        // By the first piece or the last: each weighs twice the one behind or before it.
+        let count = pieces.len() as i32;
+        let place = |at: usize| if variant == "first" { count - 1 - at as i32 } else { at as i32 };
+        let weight = |at: usize| 2f64.powi(place(at)) / (2f64.powi(count) - 1.0);
+        return pieces.into_iter().enumerate().map(|(at, piece)| (piece, weight(at))).collect();
+    }
     let mut place = 0;
     let weigh = |piece: String| {
         if variant == "mean" || piece.parse::<u8>().is_err() {
@@ -121,12 +128,12 @@ fn weights(text: &str, variant: &str) -> Vec<(String, f64)> {
     pieces.into_iter().map(weigh).collect()
 }
 
-fn length(row: &[f64]) -> f64 {
+pub(crate) fn length(row: &[f64]) -> f64 {
     row.iter().map(|x| x * x).sum::<f64>().sqrt()
 }
 
 /// A row by its definition.
-fn expected(base: &Tokenizer, table: &[f64], text: &str, variant: &str) -> Vec<f64> {
+pub(crate) fn expected(base: &Tokenizer, table: &[f64], text: &str, variant: &str) -> Vec<f64> {
     let mut sum = vec![0.0; HIDDEN];
     let mut target = 0.0;
     for (piece, weight) in weights(text, variant) {

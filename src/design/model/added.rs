@@ -24,14 +24,22 @@ pub(super) struct Added {
 /// If it is no extension: every token of `own` must keep its id.
 pub(super) fn added(own: &Tokenizer, extended: &Tokenizer) -> Result<Added> {
     let [old, all] = [own, extended].map(Tokenizer::vocabulary);
-    let differs = |(text, id): &(&String, &u32)| all.get(*text) != Some(*id);
-    if let Some((text, id)) = old.iter().filter(differs).min_by_key(|(_, id)| **id) {
-        let count = old.iter().filter(differs).count();
-        let other = all.iter().find(|(_, other)| *other == id);
-        let other = other.map_or("nothing".to_owned(), |(other, _)| format!("{other:?}"));
+    let differs = |text: &str, id: u32| match all.get(text) {
+        None => Some("which it does not have".to_owned()),
+        Some(other) if *other != id => Some(format!("which has id {other}, not {id}")),
+        Some(_) if own.is_added(text) && !extended.is_added(text) => {
+            Some("which is no added token".to_owned())
+        }
+        Some(_) => None,
+    };
+    let mut differences: Vec<(u32, &String, String)> =
+        old.iter().filter_map(|(text, id)| Some((*id, text, differs(text, *id)?))).collect();
+    differences.sort();
+    if let Some((_, text, why)) = differences.first() {
         let problem = format!(
-            "is no extension of {}: {count} of its {} tokens differ, first id {id}, {other} instead of {text:?}",
+            "is no extension of {}: {} of its {} tokens differ, first {text:?}, {why}",
             own.name,
+            differences.len(),
             old.len()
         );
         let remedy = "extend the model's own tokenizer, with drift train-tokenizer --base";

@@ -1,14 +1,15 @@
 //! The way through: a model and an extended tokenizer become a checkpoint.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::added::{Added, added};
 use super::companions::{Companions, companions};
-use super::copy::copy;
-use super::pieces::PlannedFile;
+use super::copy::GrowingFile;
+use super::pieces::OrderedFile;
 use super::report::{ExtendModelReport, SCHEMA, WrittenFile};
 use super::settings;
-use super::source::{SourceModel, is_weights};
+use super::source::{Shard, SourceModel, is_weights};
 use super::tables::{GrownTable, grown, rows};
 use crate::checkpoint::INDEX;
 use crate::design::rows::initial::has_rows;
@@ -44,22 +45,86 @@ pub struct ExtendModelPlan {
 /// cancelled.
 pub fn extend_model(plan: &ExtendModelPlan, job: &Job) -> Result<ExtendModelReport> {
     let source = SourceModel::open(&plan.model)?;
-    let (own, (extended, json)) = tokenizers(&source, plan, job)?;
-    let added = added(&own, &extended)?;
-    has_rows(&source.tables, &own.name, added.old_ids)?;
-    source.check_special_tokens(&plan.tokenizer, &added.new)?;
-    let rows = rows(&source, &added, plan.pad_to_multiple_of);
-    let grown = grown(&source, &own, &added, (plan.init, rows))?;
-    let companions = companions(&source, rows, (&plan.tokenizer, &extended, json))?;
-    let inputs = vec![own.source.clone(), extended.source.clone()];
-    let names = (own.name, extended.name);
-    let mut report = said(plan, &source, (&added, rows, &grown), names, Provenance::of(inputs));
-    report.left_out.clone_from(&companions.left);
-    write(plan, &source, &grown, companions, &mut report, job)?;
+    let ordered: Vec<OrderedFile<'_>> =
+        source.shards.iter().map(|shard| OrderedFile::of(shard, &source)).collect::<Result<_>>()?;
+    let mut files = OutputSet::new();
+    files.folder(&plan.output)?;
+    job.observer().begin("weights", Some(source.shards.iter().map(Shard::bytes).sum()), Unit::Bytes);
+    // Real tokenizers take a second to read, in which most of the weights can be copied.
+    let unwanted = AtomicBool::new(false);
+    let (prepared, growing) = std::thread::scope(|threads| {
+        let growing = threads.spawn(|| fronts(&source, &ordered, plan, &unwanted, job));
+        let prepared = prepare(&source, plan, job);
+        unwanted.store(prepared.is_err(), Ordering::Relaxed);
+        (prepared, growing.join())
+    });
+    let Prepared { grown, companions, mut report } = prepared?;
+    let mut growing = growing.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+    for (file, ordered) in growing.iter_mut().zip(&ordered) {
+        file.add(&ordered.rest(&grown), &unwanted, job)?;
+    }
+    job.observer().end();
+    let rows = report.vocab_size;
+    let small = small_files(&source, &ordered, &grown, companions, rows);
+    let sizes = small.iter().map(|(name, bytes)| (name.clone(), bytes.len() as u64));
+    let weights = source.shards.iter().zip(&ordered);
+    let weights =
+        weights.map(|(shard, file)| (shard.name.clone(), file.room as u64 + file.tensor_bytes(rows)));
+    report.files = sizes.chain(weights).map(|(name, bytes)| WrittenFile { name, bytes }).collect();
+    let text = serde_json::to_string_pretty(&report).map_err(|e| Error::internal("the report", e))?;
+    files.put(&plan.output.join(REPORT), (text + "\n").as_bytes())?;
+    for (name, bytes) in &small {
+        files.put(&plan.output.join(name), bytes)?;
+    }
+    // The weights last, so that they stand for the whole.
+    for (file, ordered) in growing.into_iter().zip(&ordered) {
+        files.add(file.finish(&ordered.header(rows)?)?);
+    }
+    remove_stale(&mut files, plan, &report);
+    files.commit()?;
     Ok(report)
 }
 
-/// The model's own tokenizer, and the extended one with its JSON; read at the same time, for real ones take a second each.
+/// All files of weights, up to their tables.
+fn fronts(
+    source: &SourceModel,
+    ordered: &[OrderedFile<'_>],
+    plan: &ExtendModelPlan,
+    unwanted: &AtomicBool,
+    job: &Job,
+) -> Result<Vec<GrowingFile>> {
+    let front = |(shard, ordered): (&Shard, &OrderedFile<'_>)| {
+        let mut file = GrowingFile::begin(&shard.path, &plan.output.join(&shard.name), ordered.room)?;
+        file.add(&ordered.front(), unwanted, job)?;
+        Ok(file)
+    };
+    source.shards.iter().zip(ordered).map(front).collect()
+}
+
+/// What is known once the tokenizers are read.
+struct Prepared<'s> {
+    grown: Vec<GrownTable<'s>>,
+    companions: Companions,
+    /// Without the files.
+    report: ExtendModelReport,
+}
+
+fn prepare<'s>(source: &'s SourceModel, plan: &ExtendModelPlan, job: &Job) -> Result<Prepared<'s>> {
+    let (own, (extended, json)) = tokenizers(source, plan, job)?;
+    let added = added(&own, &extended)?;
+    has_rows(&source.tables, &own.name, added.old_ids)?;
+    source.check_special_tokens(&plan.tokenizer, &added.new)?;
+    let rows = rows(source, &added, plan.pad_to_multiple_of);
+    let grown = grown(source, &own, &added, (plan.init, rows))?;
+    let companions = companions(source, rows, (&plan.tokenizer, &extended, json))?;
+    let inputs = Provenance::of(vec![own.source.clone(), extended.source.clone()]);
+    let names = (own.name.clone(), extended.name.clone());
+    let mut report = said(plan, source, (&added, rows, &grown), names, inputs);
+    report.left_out.clone_from(&companions.left);
+    Ok(Prepared { grown, companions, report })
+}
+
+/// The model's own tokenizer, and the extended one with its JSON, read at the same time.
 fn tokenizers(
     source: &SourceModel,
     plan: &ExtendModelPlan,
@@ -108,47 +173,30 @@ fn said(
     }
 }
 
-/// Writes all files, or none; the weights last, so that they stand for the whole.
-fn write(
-    plan: &ExtendModelPlan,
+/// All files but the weights and the report, by name.
+fn small_files(
     source: &SourceModel,
+    ordered: &[OrderedFile<'_>],
     grown: &[GrownTable<'_>],
     companions: Companions,
-    report: &mut ExtendModelReport,
-    job: &Job,
-) -> Result<()> {
-    let planned: Vec<PlannedFile<'_>> =
-        source.shards.iter().map(|shard| PlannedFile::of(shard, grown)).collect::<Result<_>>()?;
+    rows: u64,
+) -> Vec<(String, Vec<u8>)> {
     let mut small = companions.files;
     if let Some(index) = &source.index {
         let more =
             grown.iter().map(|grown| (grown.rows - grown.table.rows) * grown.table.hidden as u64).sum();
-        let bytes = planned.iter().map(|file| file.tensor_bytes).sum();
+        let bytes = ordered.iter().map(|file| file.tensor_bytes(rows)).sum();
         small.push((INDEX.to_owned(), settings::document(&settings::index(index, bytes, more))));
     }
-    let sizes = small.iter().map(|(name, bytes)| (name.clone(), bytes.len() as u64));
-    let weights = source.shards.iter().zip(&planned).map(|(shard, file)| (shard.name.clone(), file.bytes()));
-    report.files = sizes.chain(weights).map(|(name, bytes)| WrittenFile { name, bytes }).collect();
+    small
+}
 
-    let folder = &plan.output;
-    let mut files = OutputSet::new();
-    files.folder(folder)?;
-    let text = serde_json::to_string_pretty(report).map_err(|e| Error::internal("the report", e))?;
-    files.put(&folder.join(REPORT), (text + "\n").as_bytes())?;
-    for (name, bytes) in &small {
-        files.put(&folder.join(name), bytes)?;
-    }
-    job.observer().begin("weights", Some(planned.iter().map(PlannedFile::bytes).sum()), Unit::Bytes);
-    for (shard, planned) in source.shards.iter().zip(&planned) {
-        files.add(copy(&shard.path, planned, &folder.join(&shard.name), job)?);
-    }
-    job.observer().end();
-    // Weights of another run would be taken for this one's.
-    let stale = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
-    for name in stale.filter_map(|name| name.into_string().ok()) {
+/// Weights of another run would be taken for this one's.
+fn remove_stale(files: &mut OutputSet, plan: &ExtendModelPlan, report: &ExtendModelReport) {
+    let there = std::fs::read_dir(&plan.output).into_iter().flatten().flatten();
+    for name in there.filter_map(|entry| entry.file_name().into_string().ok()) {
         if is_weights(&name) && report.files.iter().all(|file| file.name != name) {
-            files.remove(&folder.join(name));
+            files.remove(&plan.output.join(name));
         }
     }
-    files.commit()
 }

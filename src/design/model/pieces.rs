@@ -1,10 +1,14 @@
-//! What the numbers of a file of weights are put together from.
+//! What a file of weights is put together from: what stands before its tables, which can be copied before anything is known of
+//! the new tokens, and the rest.
 
 use std::cmp::Reverse;
 
-use super::source::Shard;
+use safetensors::tensor::TensorInfo;
+
+use super::source::{Shard, SourceModel};
 use super::tables::GrownTable;
 use crate::checkpoint::{TensorEntry, header_bytes};
+use crate::design::rows::weights::TokenTable;
 use crate::error::{Error, Result};
 
 /// A run of bytes.
@@ -23,56 +27,93 @@ pub(super) enum Piece<'t> {
     Repeated(&'t [u8], u64),
 }
 
-/// The beginning of a file, and its pieces behind that.
-pub(super) struct PlannedFile<'t> {
-    /// Length and header.
-    pub header: Vec<u8>,
-    /// The numbers.
-    pub pieces: Vec<Piece<'t>>,
-    /// The bytes of its tensors.
-    pub tensor_bytes: u64,
+/// A file of weights in the order in which it is written: largest numbers first, as safetensors has them, so that all are
+/// aligned; among those of one size the tables last.
+pub(super) struct OrderedFile<'s> {
+    shard: &'s Shard,
+    tensors: Vec<(String, &'s TensorInfo, Option<&'s TokenTable>)>,
+    /// How many come before the first table.
+    before: usize,
+    /// The bytes of its header, for tables of any size.
+    pub room: usize,
 }
 
-impl<'t> PlannedFile<'t> {
-    /// A file of weights with its tables grown. The largest numbers come first, as safetensors has them, so that all are
-    /// aligned.
+impl<'s> OrderedFile<'s> {
+    /// Of one of the model's files.
     ///
     /// # Errors
     /// If the header would be too long.
-    pub(super) fn of(shard: &Shard, grown: &'t [GrownTable<'_>]) -> Result<Self> {
-        let mut tensors: Vec<_> = shard.header.in_order().collect();
-        tensors.sort_by_key(|(_, info)| Reverse(info.dtype.bitsize()));
-        let mut entries = Vec::new();
-        let mut pieces = Vec::new();
-        for (name, info) in tensors {
-            let table =
-                grown.iter().find(|grown| grown.table.tensor == name && grown.table.file == shard.path);
-            let (start, end) = info.data_offsets;
-            let mut entry = TensorEntry {
-                name,
-                dtype: info.dtype,
-                shape: info.shape.clone(),
-                bytes: (end - start) as u64,
-            };
-            match table {
-                None => add(&mut pieces, shard.header.data_start + start as u64, entry.bytes),
-                Some(grown) => {
-                    entry.shape[0] = grown.rows as usize;
-                    entry.bytes = grown.rows * grown.table.row_bytes() as u64;
-                    with_rows(&mut pieces, grown);
-                }
-            }
-            entries.push(entry);
-        }
-        let header = header_bytes(shard.header.tensors.metadata().as_ref(), &entries)
-            .map_err(|problem| Error::input(shard.path.display(), problem, ""))?;
-        let tensor_bytes = entries.iter().map(|entry| entry.bytes).sum();
-        Ok(PlannedFile { header, pieces, tensor_bytes })
+    pub(super) fn of(shard: &'s Shard, source: &'s SourceModel) -> Result<Self> {
+        let table = |name: &str| {
+            source
+                .tables()
+                .map(|(_, table)| table)
+                .find(|table| table.tensor == name && table.file == shard.path)
+        };
+        let mut tensors: Vec<_> = shard
+            .header
+            .in_order()
+            .map(|(name, info)| {
+                let table = table(&name);
+                (name, info, table)
+            })
+            .collect();
+        tensors.sort_by_key(|(_, info, table)| (Reverse(info.dtype.bitsize()), table.is_some()));
+        let before = tensors.iter().take_while(|(.., table)| table.is_none()).count();
+        let mut file = OrderedFile { shard, tensors, before, room: 0 };
+        file.room = file.header(u64::from(u32::MAX))?.len();
+        Ok(file)
     }
 
-    /// The bytes of the whole file.
-    pub(super) fn bytes(&self) -> u64 {
-        self.header.len() as u64 + self.tensor_bytes
+    /// What stands before the tables.
+    pub(super) fn front(&self) -> Vec<Piece<'static>> {
+        let mut pieces = Vec::new();
+        self.tensors[..self.before].iter().for_each(|(_, info, _)| self.add(&mut pieces, info));
+        pieces
+    }
+
+    /// The tables with their new rows, and what stands behind them.
+    pub(super) fn rest<'t>(&self, grown: &'t [GrownTable<'_>]) -> Vec<Piece<'t>> {
+        let mut pieces = Vec::new();
+        for (_, info, table) in &self.tensors[self.before..] {
+            match table.and_then(|table| grown.iter().find(|grown| grown.table == table)) {
+                Some(grown) => with_rows(&mut pieces, grown),
+                None => self.add(&mut pieces, info),
+            }
+        }
+        pieces
+    }
+
+    /// Length and header of the file whose tables have so many rows.
+    ///
+    /// # Errors
+    /// If it would be too long.
+    pub(super) fn header(&self, rows: u64) -> Result<Vec<u8>> {
+        let metadata = self.shard.header.tensors.metadata().as_ref();
+        header_bytes(metadata, &self.entries(rows), self.room)
+            .map_err(|problem| Error::input(self.shard.path.display(), problem, ""))
+    }
+
+    /// The bytes of its tensors, if its tables have so many rows.
+    pub(super) fn tensor_bytes(&self, rows: u64) -> u64 {
+        self.entries(rows).iter().map(|entry| entry.bytes).sum()
+    }
+
+    fn entries(&self, rows: u64) -> Vec<TensorEntry> {
+        let entry = |(name, info, table): &(String, &TensorInfo, Option<&TokenTable>)| {
+            let (start, end) = info.data_offsets;
+            let (shape, bytes) = match table {
+                Some(table) => (vec![rows as usize, table.hidden], rows * table.row_bytes() as u64),
+                None => (info.shape.clone(), (end - start) as u64),
+            };
+            TensorEntry { name: name.clone(), dtype: info.dtype, shape, bytes }
+        };
+        self.tensors.iter().map(entry).collect()
+    }
+
+    fn add(&self, pieces: &mut Vec<Piece<'_>>, info: &TensorInfo) {
+        let (start, end) = info.data_offsets;
+        add(pieces, self.shard.header.data_start + start as u64, (end - start) as u64);
     }
 }
 

@@ -28,6 +28,13 @@ pub(super) struct Shard {
     pub header: Header,
 }
 
+impl Shard {
+    /// The bytes of its tensors.
+    pub(super) fn bytes(&self) -> u64 {
+        self.header.tensors.data_len() as u64
+    }
+}
+
 /// The model to extend, checked.
 pub(super) struct SourceModel {
     /// Its folder.
