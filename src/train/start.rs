@@ -131,8 +131,8 @@ impl Start {
             }
         };
         if new_rows_steps > 0 && self.new_tokens(tokenizer).is_empty() {
-            let problem = format!("{} were asked for, but no token is new", Parameter::NewRowsSteps);
-            let remedy = format!("say with {} which tokens the model had", Parameter::NewTokensOf);
+            let problem = format!("has no new tokens for {}", Parameter::NewRowsSteps);
+            let remedy = format!("say with {} which tokens it has learned", Parameter::NewTokensOf);
             return Err(Error::input(place, problem, remedy));
         }
         Ok(())

@@ -317,7 +317,7 @@ fn the_learning_rate_warms_up_once_for_new_rows_and_once_for_all() {
     assert_eq!((rates[20], rates[24]), (2e-3, 1e-2));
     assert!(rates[25..].is_sorted_by(|a, b| a >= b) && rates[99] < 1.1e-3);
     schedule.new_rows_steps = 100;
-    assert!(schedule.check().unwrap_err().to_string().contains("‘new rows warm-up’"));
+    assert!(schedule.check().unwrap_err().to_string().contains("‘new rows warmup’"));
 }
 
 /// The one line of a run that must be refused.
@@ -368,7 +368,7 @@ fn checkpoints_that_cannot_be_carried_on_are_refused_in_one_line() {
     let line = refused(run("--init base --new-rows-warmup 1"));
     assert!(line.contains("--new-rows-warmup"), "{line}");
     let line = refused(run("--init base --steps 2 --new-rows-warmup 1"));
-    assert!(line.contains("no token is new; say with --new-tokens-of"), "{line}");
+    assert!(line.contains("has no new tokens for --new-rows-warmup; say with --new-tokens-of"), "{line}");
     let line = refused(run("--init base --context 600"));
     assert!(line.contains("600 tokens are more than the model's 512"), "{line}");
     assert!(refused(run("--init base -o base")).contains("is an input, which -o would overwrite"));
