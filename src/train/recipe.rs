@@ -168,6 +168,8 @@ pub struct InitRecipe {
     pub files: Vec<InputHash>,
     /// Tokens whose rows it has not trained.
     pub new_tokens: u64,
+    /// Whether drift trained it from random weights on: then it has not seen the molecules that are kept for tests.
+    pub by_drift: bool,
 }
 
 /// All of it.
