@@ -4,6 +4,7 @@ Arrays are of NumPy; their shapes stand in square brackets.
 """
 
 from os import PathLike
+from pathlib import Path
 from typing import Any, final
 
 import numpy as np
@@ -39,6 +40,10 @@ class Tokenizer:
     @staticmethod
     def load(path: str | PathLike[str]) -> Tokenizer:
         """Reads a tokenizer.json, plain or gzipped, the one of a model folder, or one of drift's."""
+
+    @staticmethod
+    def locate(path: str | PathLike[str]) -> Path:
+        """Where a tokenizer lies: a path is itself, a name its folder in the cache of Hugging Face."""
 
     @staticmethod
     def config_beside(path: str | PathLike[str]) -> str | None:

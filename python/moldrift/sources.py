@@ -40,8 +40,9 @@ def read(tokenizer: Any, eos_token_id: int | list[int] | None = None) -> Tokeniz
     """Reads a tokenizer and finds what ends a text.
 
     Args:
-        tokenizer: a ``tokenizer.json`` (also ``.gz``), a model folder, the name of a tokenizer that comes
-            with drift (``qwen-like``, ``llama-like``), a ``tokenizers.Tokenizer`` or a fast transformers
+        tokenizer: a ``tokenizer.json`` (also ``.gz``), a model folder, the name of a model in the cache
+            of Hugging Face (``org/name``, ``org/name@revision``) or of a tokenizer that comes with drift
+            (``qwen-like``, ``llama-like``), a ``tokenizers.Tokenizer`` or a fast transformers
             tokenizer.
         eos_token_id: what ends a text; of a list the first is written. Without it:
             ``generation_config.json``, then ``config.json``, then ``tokenizer_config.json`` or the
@@ -80,6 +81,7 @@ def read(tokenizer: Any, eos_token_id: int | list[int] | None = None) -> Tokeniz
 
 def _of_path(path: str) -> tuple[_lib.Tokenizer, Path | None, str | None]:
     """The tokenizer of a path, the folder that it lies in, and its ``tokenizer_config.json``."""
+    path = os.fspath(_lib.Tokenizer.locate(path))
     tokenizer = _lib.Tokenizer.load(path)
     folder = Path(path) if os.path.isdir(path) else Path(path).parent if os.path.exists(path) else None
     return tokenizer, folder, _lib.Tokenizer.config_beside(path)

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use drift::checkpoint::{Wanted, locate};
 use drift::corpus::{Frame, Names, OpenStereo, ReadOptions, SmilesSource};
 use drift::design::{Base, Beside};
 use drift::error::{Error, Parameter, Result};
@@ -111,6 +112,14 @@ pub(crate) enum TokenizerOption {
 }
 
 impl TokenizerOption {
+    /// Puts the path of a repository in the cache of Hugging Face where its name stands.
+    pub(crate) fn find(&mut self) -> Result<()> {
+        if let TokenizerOption::Path(path) = self {
+            *path = locate(path, Wanted::Tokenizer)?;
+        }
+        Ok(())
+    }
+
     /// Reads it.
     pub(crate) fn load(&self, job: &Job) -> Result<Tokenizer> {
         match self {

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use drift::audit::AuditRequest;
+use drift::checkpoint::{Wanted, locate};
 use drift::corpus::files_or_embedded;
 use drift::design::{Aim, Goal, Range, SchemeKind, TokenizerRequest};
 use drift::encode::EncodePlan;
@@ -44,8 +45,9 @@ pub(crate) struct FitOptions {
 
 /// The placeholder of least harm for each tokenizer.
 #[pyfunction]
-pub(crate) fn fit(py: Python<'_>, options: FitOptions, progress: Option<Py<PyAny>>) -> PyResult<String> {
+pub(crate) fn fit(py: Python<'_>, mut options: FitOptions, progress: Option<Py<PyAny>>) -> PyResult<String> {
     work::run(py, progress, |job| {
+        options.tokenizers.iter_mut().try_for_each(TokenizerOption::find)?;
         let tokenizers = match options.tokenizers.as_slice() {
             [] => Tokenizer::embedded()?,
             given => given.iter().map(|one| one.load(job)).collect::<Result<_>>()?,
@@ -72,6 +74,14 @@ pub(crate) fn fit(py: Python<'_>, options: FitOptions, progress: Option<Py<PyAny
         }
         json(&report)
     })
+}
+
+/// Puts the path of a repository in the cache of Hugging Face where its name stands.
+fn find(model: &mut Option<PathBuf>, wanted: Wanted) -> Result<()> {
+    if let Some(model) = model {
+        *model = locate(model, wanted)?;
+    }
+    Ok(())
 }
 
 #[derive(FromPyObject)]
@@ -143,8 +153,14 @@ pub(crate) struct AuditOptions {
 
 /// Verdicts on generated text.
 #[pyfunction]
-pub(crate) fn audit(py: Python<'_>, options: AuditOptions, progress: Option<Py<PyAny>>) -> PyResult<String> {
+pub(crate) fn audit(
+    py: Python<'_>,
+    mut options: AuditOptions,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
     work::run(py, progress, |job| {
+        options.tokenizer.iter_mut().try_for_each(TokenizerOption::find)?;
+        find(&mut options.model, Wanted::Folder)?;
         let request = AuditRequest {
             files: options.files,
             zeros: zeros_or_auto(&options.dialect)?,
@@ -220,7 +236,9 @@ impl TokenizerOptions {
         Ok(request)
     }
 
-    fn make(self, job: &Job) -> Result<String> {
+    fn make(mut self, job: &Job) -> Result<String> {
+        self.base.iter_mut().try_for_each(TokenizerOption::find)?;
+        find(&mut self.model, Wanted::Weights)?;
         let request = self.request()?;
         let beside =
             [("base", self.base.as_ref().and_then(TokenizerOption::path)), ("model", self.model.as_ref())];
@@ -253,10 +271,11 @@ pub(crate) fn train_tokenizer(
 pub(crate) fn inspect(
     py: Python<'_>,
     texts: Vec<String>,
-    tokenizer: TokenizerOption,
+    mut tokenizer: TokenizerOption,
     placeholder: &str,
 ) -> PyResult<String> {
     work::run(py, None, |job| {
+        tokenizer.find()?;
         Inspector::check(placeholder)?;
         let inspector = Inspector::new(tokenizer.load(job)?, placeholder)?;
         let mut reports = Vec::with_capacity(texts.len());

@@ -39,6 +39,12 @@ impl Tokenizer {
         py.detach(|| drift::Tokenizer::load(&path).map(Tokenizer::new)).map_err(refused)
     }
 
+    /// Where a tokenizer lies: a path is itself, the name of a repository is its folder in the cache of Hugging Face.
+    #[staticmethod]
+    fn locate(path: PathBuf) -> PyResult<PathBuf> {
+        drift::checkpoint::locate(&path, drift::checkpoint::Wanted::Tokenizer).map_err(raised)
+    }
+
     /// The text of the tokenizer_config.json beside a tokenizer that is a file, a folder, or comes with drift.
     #[staticmethod]
     fn config_beside(path: PathBuf) -> PyResult<Option<String>> {

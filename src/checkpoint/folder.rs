@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
-use crate::io::read_to_limit;
+use crate::io::{file_name, read_to_limit};
 
 /// The shape of the model.
 pub const CONFIG: &str = "config.json";
@@ -20,6 +20,15 @@ pub const RECIPE: &str = "recipe.json";
 
 /// What the tokenizer's tokens mean.
 pub const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
+
+/// All weights in one file.
+pub const WEIGHTS: &str = "model.safetensors";
+
+/// Which shard holds which tensor.
+pub const INDEX: &str = "model.safetensors.index.json";
+
+/// What to do about weights that only PyTorch reads.
+const CONVERT: &str = "convert it to safetensors: docs/use.md, extend-model, has the lines";
 
 /// No real file of settings is larger.
 const MAX_SETTINGS_BYTES: u64 = 1 << 26;
@@ -97,7 +106,42 @@ impl ModelFolder {
 
     /// The file that says where the weights are: the index of their shards, else the one file that holds them all.
     pub fn weights(&self) -> Option<PathBuf> {
-        ["model.safetensors.index.json", "model.safetensors"].iter().find_map(|name| self.file(name))
+        [INDEX, WEIGHTS].iter().find_map(|name| self.file(name))
+    }
+
+    /// The same, where there has to be one.
+    ///
+    /// # Errors
+    /// If there is none; where the folder holds weights in another layout, it says which, and what to do.
+    pub fn needed_weights(&self) -> Result<PathBuf> {
+        self.weights().ok_or_else(|| {
+            let (problem, remedy) = match self.other_layout() {
+                Some((layout, remedy)) => (format!("holds {layout}, not {WEIGHTS}"), remedy),
+                None => (
+                    format!("holds neither {WEIGHTS} nor {INDEX}"),
+                    "give the folder of a Hugging Face checkpoint, or a safetensors file",
+                ),
+            };
+            Error::input(self.path.display(), problem, remedy)
+        })
+    }
+
+    /// What the weights are where they are not safetensors, and what to do about it.
+    pub(super) fn other_layout(&self) -> Option<(&'static str, &'static str)> {
+        let names: Vec<String> =
+            std::fs::read_dir(&self.path).ok()?.flatten().map(|entry| file_name(&entry.path())).collect();
+        let layouts: [(fn(&str) -> bool, _, _); 4] = [
+            (|name| name.ends_with(".distcp"), "a checkpoint of torch.distributed", CONVERT),
+            (|name| name.starts_with("adapter_model."), "an adapter alone", "merge it into its model first"),
+            (|name| name.ends_with(".gguf"), "a GGUF file", "give the safetensors that it was made from"),
+            (
+                |name| name.starts_with("pytorch_model") || name.ends_with(".pt") || name.ends_with(".pth"),
+                "PyTorch's pickles",
+                CONVERT,
+            ),
+        ];
+        let found = layouts.iter().find(|(is_it, ..)| names.iter().any(|name| is_it(name)));
+        found.map(|(_, layout, remedy)| (*layout, *remedy))
     }
 }
 
@@ -158,6 +202,13 @@ mod tests {
         std::fs::write(folder.path().join(CONFIG), "{").unwrap();
         let error = model.json::<Value>(CONFIG, refuse).unwrap_err().to_string();
         assert!(error.contains("config.json: is wrong: EOF") && error.ends_with("; mend it"), "{error}");
+        for (file, part) in
+            [("pytorch_model.bin", "PyTorch's pickles"), ("__0_0.distcp", "torch.distributed")]
+        {
+            std::fs::write(folder.path().join(file), "").unwrap();
+            let error = model.needed_weights().unwrap_err().to_string();
+            assert!(error.contains(part) && error.contains("not model.safetensors; "), "{error}");
+        }
         let whole = folder.path().join("model.safetensors");
         std::fs::write(&whole, "").unwrap();
         assert_eq!(model.weights().as_ref(), Some(&whole));

@@ -3,11 +3,13 @@
 //! The file begins with the length of its header (8 bytes, little-endian) and the header, a JSON object of names, types,
 //! shapes and offsets. So what a file of many gigabytes holds is known after its first few kilobytes.
 
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use safetensors::tensor::Metadata;
+use safetensors::tensor::{Dtype, Metadata, TensorInfo};
+use serde_json::{Map, Value, json};
 
 use super::folder::check_plain;
 use crate::error::{Error, Result};
@@ -49,5 +51,88 @@ impl Header {
             return Err(refuse(format!("has {total} bytes, but its header speaks of {expected}")));
         }
         Ok(Header { data_start: 8 + length, tensors })
+    }
+
+    /// The tensors in the order in which a file has them.
+    pub fn in_order(&self) -> impl Iterator<Item = (String, &TensorInfo)> {
+        let names = self.tensors.offset_keys().into_iter();
+        names.filter_map(|name| self.tensors.info(&name).map(|info| (name, info)))
+    }
+}
+
+/// A tensor of a file that is to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TensorEntry {
+    /// Its name.
+    pub name: String,
+    /// The type of its numbers.
+    pub dtype: Dtype,
+    /// Its shape.
+    pub shape: Vec<usize>,
+    /// The bytes of its numbers.
+    pub bytes: u64,
+}
+
+/// What stands before the numbers of a file with these tensors, one behind the other in this order: the length of the
+/// header and the header, filled up with spaces to a multiple of eight bytes, so that numbers of any type are aligned where
+/// types come largest first. `metadata` is written by name, so that the bytes are the same each time.
+///
+/// # Errors
+/// If the format takes no header of this length.
+pub fn header_bytes(
+    metadata: Option<&HashMap<String, String>>,
+    tensors: &[TensorEntry],
+) -> std::result::Result<Vec<u8>, String> {
+    let mut header = Map::new();
+    if let Some(metadata) = metadata {
+        header.insert("__metadata__".into(), json!(metadata.iter().collect::<BTreeMap<_, _>>()));
+    }
+    let mut end = 0;
+    for tensor in tensors {
+        let start = end;
+        end += tensor.bytes;
+        let entry = json!({"dtype": tensor.dtype, "shape": tensor.shape, "data_offsets": [start, end]});
+        header.insert(tensor.name.clone(), entry);
+    }
+    let mut header = Value::Object(header).to_string().into_bytes();
+    header.resize(header.len().next_multiple_of(8), b' ');
+    let length = header.len() as u64;
+    if length > MAX_HEADER_BYTES {
+        return Err(format!("a header of {length} bytes is longer than the format allows"));
+    }
+    Ok([&length.to_le_bytes()[..], &header].concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use safetensors::SafeTensors;
+
+    use super::*;
+
+    #[test]
+    fn written_headers_are_read_by_the_crate() {
+        let entry = |name: &str, dtype, shape: &[usize], bytes| TensorEntry {
+            name: name.into(),
+            dtype,
+            shape: shape.to_vec(),
+            bytes,
+        };
+        let tensors = [entry("b", Dtype::F32, &[2, 1], 8), entry("a", Dtype::BF16, &[3], 6)];
+        let metadata = HashMap::from([("z".into(), "1".into()), ("format".into(), "pt".into())]);
+        let mut bytes = header_bytes(Some(&metadata), &tensors).unwrap();
+        assert_eq!(bytes.len() % 8, 0);
+        assert!(String::from_utf8_lossy(&bytes).contains(r#"{"__metadata__":{"format":"pt","z":"1"},"b":"#));
+        bytes.extend(0..14);
+        let read = SafeTensors::deserialize(&bytes).unwrap();
+        assert_eq!(read.tensor("a").unwrap().data(), [8, 9, 10, 11, 12, 13]);
+        assert_eq!(read.tensor("b").unwrap().shape(), [2, 1]);
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), &bytes).unwrap();
+        let header = Header::read(file.path()).unwrap();
+        let order: Vec<String> = header.in_order().map(|(name, _)| name).collect();
+        assert_eq!(
+            (order, header.tensors.metadata()),
+            (vec!["b".to_owned(), "a".to_owned()], &Some(metadata))
+        );
     }
 }

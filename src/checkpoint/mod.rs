@@ -1,14 +1,18 @@
 //! Folders of models as Hugging Face lays them out: settings in JSON, weights in safetensors, whole or in shards.
 //!
 //! [`ModelFolder`] finds and reads files, [`WeightFiles`] says which file holds which tensor, [`Header`] what a file of
-//! tensors holds, without its numbers. What the settings mean is for those who ask.
+//! tensors holds, without its numbers; [`locate`] finds folders by name in the cache of Hugging Face. What the settings mean
+//! is for those who ask.
 
 mod folder;
 mod header;
+mod hub;
 mod weight_files;
 
 pub use folder::{
-    CONFIG, GENERATION_CONFIG, Ids, ModelFolder, RECIPE, TOKENIZER_CONFIG, configured_rows, is_tied,
+    CONFIG, GENERATION_CONFIG, INDEX, Ids, ModelFolder, RECIPE, TOKENIZER_CONFIG, WEIGHTS, configured_rows,
+    is_tied,
 };
-pub use header::Header;
+pub use header::{Header, TensorEntry, header_bytes};
+pub use hub::{Wanted, folder_around, folder_name, locate};
 pub use weight_files::WeightFiles;

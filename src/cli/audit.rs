@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use super::output::Output;
-use super::values::{BlockArgs, DialectOrAuto};
+use super::values::{BlockArgs, DialectOrAuto, found};
 use crate::audit::{AuditReport, AuditRequest, audit};
+use crate::checkpoint::Wanted;
 use crate::error::Error;
 use crate::job::Job;
 use crate::report::audit_view::{
@@ -45,7 +46,9 @@ pub(super) struct Args {
 }
 
 /// Reads and judges.
-pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
+pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
+    args.model.iter_mut().try_for_each(|path| found(path, Wanted::Folder))?;
+    args.tokenizer.iter_mut().try_for_each(|path| found(path, Wanted::Tokenizer))?;
     let load = |path: &PathBuf| -> Result<Tokenizer, Error> { Ok(Tokenizer::load_for(path, job)?.0) };
     let plan = AuditRequest {
         files: args.files,

@@ -8,7 +8,8 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use super::corpus::Corpus;
 use super::eval_molecules::{LinesFormat, named, reference_note, skipped, threshold, thresholds};
 use super::output::Output;
-use super::values::{BlockArgs, DialectArg, SmilesOfArgs, is_stdout, not_stdout};
+use super::values::{BlockArgs, DialectArg, SmilesOfArgs, found, is_stdout, not_stdout, one_of};
+use crate::checkpoint::Wanted;
 use crate::constraint::{LpKind, Placeholder};
 use crate::error::Error;
 use crate::eval::molecules::{CorpusChoice, Molecules};
@@ -153,18 +154,6 @@ enum LpArg {
     One(LpKind),
 }
 
-/// Parses the name of one of a few things.
-fn one_of<T: Copy + Send + Sync>(
-    all: &'static [T],
-    name: fn(T) -> &'static str,
-) -> impl TypedValueParser<Value = T> {
-    let names = PossibleValuesParser::new(all.iter().map(|one| name(*one)));
-    names.try_map(move |given| {
-        let found = all.iter().copied().find(|one| name(*one) == given);
-        found.ok_or_else(|| format!("there is no `{given}`"))
-    })
-}
-
 /// Parses `all`, or the name of a logit processor.
 fn lp_arg() -> impl TypedValueParser<Value = LpArg> {
     let names = ["all"].into_iter().chain(LpKind::ALL.map(LpKind::name));
@@ -181,7 +170,10 @@ enum DtypeArg {
 }
 
 /// Reads, generates, judges, writes, shows.
-pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
+pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
+    let wanted = if args.tokenizer.is_some() { Wanted::Weights } else { Wanted::Model };
+    args.model.iter_mut().try_for_each(|path| found(path, wanted))?;
+    args.tokenizer.iter_mut().try_for_each(|path| found(path, Wanted::Tokenizer))?;
     let plan = plan(&args, job)?;
     let printed = Printed::of(&args, output)?;
     let folder = not_stdout(args.output.as_deref());

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use super::output::{Aside, Output};
-use super::values::{BlockArgs, DialectOrAuto, is_stdout, not_stdout};
-use crate::checkpoint::ModelFolder;
+use super::values::{BlockArgs, DialectOrAuto, found, is_stdout, not_stdout};
+use crate::checkpoint::{ModelFolder, Wanted};
 use crate::constraint::grammar::{ExportPlan, ExportReport, ExportSource, GrammarFormat, export};
 use crate::error::Error;
 use crate::io::{AtomicFile, Outputs};
@@ -59,7 +59,8 @@ impl From<FormatArg> for GrammarFormat {
 }
 
 /// Reads, writes, tells.
-pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
+pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
+    found(&mut args.tokenizer, Wanted::Tokenizer)?;
     let to_stdout = is_stdout(&args.output);
     if output.json && to_stdout {
         let problem = "stdout is for --json already";

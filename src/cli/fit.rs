@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use super::corpus::Corpus;
 use super::output::Output;
-use super::values::{BlockArgs, DialectOrAuto, SmilesOfArgs, is_stdout, not_stdout};
+use super::values::{BlockArgs, DialectOrAuto, SmilesOfArgs, found, is_stdout, not_stdout};
+use crate::checkpoint::Wanted;
 use crate::error::Error;
 use crate::io::Outputs;
 use crate::job::Job;
@@ -55,7 +56,8 @@ pub(super) struct Args {
 }
 
 /// Reads, fits, writes, shows.
-pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
+pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
+    args.tokenizer.iter_mut().try_for_each(|path| found(path, Wanted::Tokenizer))?;
     let corpus = Corpus::new(&args.corpus, args.blocks.reading(), args.smiles.source(job)?);
     let plan = plan(&args, job)?;
     let folder = not_stdout(args.output.as_deref());

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::output::{Aside, Output};
+use super::values::found;
+use crate::checkpoint::Wanted;
 use crate::error::Error;
 use crate::io::{BoundedLines, ReadAhead};
 use crate::job::Job;
@@ -26,7 +28,8 @@ pub(super) struct Args {
 }
 
 /// Tokenises and shows.
-pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
+pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
+    found(&mut args.tokenizer, Wanted::Tokenizer)?;
     Inspector::check(&args.placeholder)?;
     let inspector = Inspector::new(Tokenizer::load_for(&args.tokenizer, job)?.0, &args.placeholder)?;
     // Aside, so that what comes out is all of it or an error, in memory that does not grow.

@@ -11,6 +11,7 @@ mod eval;
 #[cfg(feature = "generate")]
 mod eval_molecules;
 mod export_grammar;
+mod extend_model;
 mod fit;
 mod inspect;
 mod mine;
@@ -67,6 +68,8 @@ enum Verb {
     Fit(fit::Args),
     /// Extend a tokenizer so that every coordinate block takes the same, small number of tokens, proved
     TrainTokenizer(train_tokenizer::Args),
+    /// Give a trained model the rows of an extended tokenizer, as a whole Hugging Face checkpoint
+    ExtendModel(extend_model::Args),
     /// Train a small Qwen3 or Llama model on a corpus, as a Hugging Face checkpoint
     #[cfg(feature = "generate")]
     TrainModel(train_model::Args),
@@ -128,6 +131,7 @@ fn run(cli: Cli, output: &Output) -> anyhow::Result<()> {
         Verb::Inspect(args) => inspect::run(args, &job, output),
         Verb::ExportGrammar(args) => export_grammar::run(args, &job, output),
         Verb::TrainTokenizer(args) => train_tokenizer::run(args, &job, output),
+        Verb::ExtendModel(args) => extend_model::run(args, &job, output),
         #[cfg(feature = "generate")]
         Verb::Eval(args) => eval::run(*args, &job, output),
         #[cfg(feature = "generate")]

@@ -6,7 +6,8 @@ use anyhow::Context;
 
 use super::corpus::Corpus;
 use super::output::Output;
-use super::values::{BlockArgs, DialectArg, SmilesOfArgs, folder_alone};
+use super::values::{BlockArgs, DialectArg, SmilesOfArgs, folder_alone, found};
+use crate::checkpoint::Wanted;
 use crate::error::Error;
 use crate::io::Outputs;
 use crate::job::Job;
@@ -167,7 +168,10 @@ enum Arch {
 }
 
 /// Trains, writes, shows.
-pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
+pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
+    args.tokenizer.iter_mut().try_for_each(|path| found(path, Wanted::Tokenizer))?;
+    args.new_tokens_of.iter_mut().try_for_each(|path| found(path, Wanted::Tokenizer))?;
+    args.init.iter_mut().try_for_each(|path| found(path, Wanted::Model))?;
     let corpus = Corpus::new(&args.corpus, args.blocks.reading(), args.smiles.source(job)?);
     let mut inputs = args.corpus.clone();
     inputs.extend(args.init.iter().flat_map(|init| export::WRITTEN.map(|name| init.join(name))));

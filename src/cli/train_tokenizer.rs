@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use super::corpus::Corpus;
 use super::output::Output;
-use super::values::{DialectArg, SmilesOfArgs, folder_alone, reading};
+use super::values::{DialectArg, SmilesOfArgs, folder_alone, found, reading};
+use crate::checkpoint::Wanted;
 use crate::design::{Aim, Base, Goal, Range, SchemeKind, TokenizerReport, TokenizerRequest};
 use crate::io::Outputs;
 use crate::job::Job;
@@ -93,7 +94,9 @@ impl From<KindArg> for SchemeKind {
 }
 
 /// Designs or learns, checks, writes, shows.
-pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
+pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
+    args.base.iter_mut().try_for_each(|path| found(path, Wanted::Tokenizer))?;
+    args.model.iter_mut().try_for_each(|path| found(path, Wanted::Weights))?;
     let corpus = Corpus::new(&args.corpus, reading(args.decimals), args.smiles.source(job)?);
     let request = request(&args)?;
     request.check()?;

@@ -4,6 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
+use crate::checkpoint::{Wanted, locate};
 use crate::corpus::{Frame, Names, OpenStereo, SmilesSource};
 use crate::error::{Error, Parameter};
 use crate::job::Job;
@@ -155,6 +158,24 @@ impl SmilesOfArgs {
     pub(super) fn source(&self, job: &Job) -> Result<SmilesSource, Error> {
         self.smiles.source(self.smiles_of.as_deref(), job)
     }
+}
+
+/// Parses the name of one of a few things.
+pub(super) fn one_of<T: Copy + Send + Sync>(
+    all: &'static [T],
+    name: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T> {
+    let names = PossibleValuesParser::new(all.iter().map(|one| name(*one)));
+    names.try_map(move |given| {
+        let found = all.iter().copied().find(|one| name(*one) == given);
+        found.ok_or_else(|| format!("there is no `{given}`"))
+    })
+}
+
+/// Puts the place of a model or tokenizer, by path or by name, where what the user wrote stands.
+pub(super) fn found(given: &mut PathBuf, wanted: Wanted) -> Result<(), Error> {
+    *given = locate(given, wanted)?;
+    Ok(())
 }
 
 /// Whether a file is stdout.

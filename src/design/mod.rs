@@ -4,7 +4,7 @@
 //! - [`extension`] writes a scheme into a base's `tokenizer.json`, takes it out again, and runs what it promises; nothing
 //!   is written unless all of it holds.
 //! - [`learned`] learns tokens from a corpus, in the pieces of a scheme; [`measured`] counts a corpus' tokens.
-//! - [`rows`] makes rows to begin with for the new tokens from a model's.
+//! - [`rows`] makes rows to begin with for the new tokens from a model's; [`model`] writes a checkpoint that has them.
 //! - [`train`](mod@train), [`train_merges`](mod@train_merges) and [`train_scratch`](mod@train_scratch) are the ways
 //!   through, [`report`] what they say; [`front`] sets the designs beside each other, [`compare`] the ways; [`request`] is
 //!   all of them behind one door, with what lies [`beside`] the base.
@@ -26,6 +26,7 @@ pub mod extension;
 pub mod front;
 pub mod learned;
 pub mod measured;
+pub mod model;
 pub mod report;
 pub mod request;
 pub mod rows;
@@ -38,10 +39,13 @@ pub use beside::Beside;
 pub use extension::plan::{Aim, ExtensionPlan};
 pub use learned::merges::MergesPlan;
 pub use learned::scratch::ScratchPlan;
+pub use model::extend::{ExtendModelPlan, extend_model};
+pub use model::report::ExtendModelReport;
 pub use report::designed::DesignReport;
 pub use report::learned::LearnedReport;
 pub use report::trained::Trained;
 pub use request::{Base, Goal, MadeTokenizer, TokenizerReport, TokenizerRequest};
+pub use rows::recipe::RowInit;
 pub use scheme::cuts::{Scheme, SchemeKind};
 pub use scheme::grammar::Grammar;
 pub use scheme::slots::Range;

@@ -8,12 +8,11 @@ use serde_json::Value;
 
 use super::plan::{EngineChoice, EvalPlan, ModelChoice};
 use super::record::DialectEvidence;
-use crate::checkpoint::{ModelFolder, RECIPE};
+use crate::checkpoint::{ModelFolder, RECIPE, folder_name};
 use crate::constraint::Specials;
 use crate::corpus::{Conformers, Embedded};
 use crate::error::{Error, Parameter, Result};
 use crate::generate::Engine;
-use crate::io;
 use crate::job::{InputHash, Job};
 use crate::model::{Config, Decoder, Synthetic, end_of_text};
 use crate::text::Dialect;
@@ -64,7 +63,7 @@ impl Checkpoint {
     /// If its files are missing, damaged or do not belong together, or no token ends its texts.
     pub(super) fn load(choice: &ModelChoice, plan: &EvalPlan, job: &Job) -> Result<Self> {
         match choice {
-            ModelChoice::Folder(folder) => Checkpoint::of_folder(folder, io::file_name(folder), plan, job),
+            ModelChoice::Folder(folder) => Checkpoint::of_folder(folder, folder_name(folder), plan, job),
             ModelChoice::Embedded => {
                 let folder = unpacked()?;
                 Checkpoint::of_folder(folder.path(), EMBEDDED_NAME.to_owned(), plan, job)

@@ -8,7 +8,7 @@ use super::chemistry::of_references;
 use super::dialect::settle;
 use super::differences::label;
 use super::judged::Judged;
-use super::likelihood::likelihood;
+use super::likelihood::{MoleculeNats, likelihood};
 use super::measured::measure;
 use super::molecule_records::{MoleculeRecord, molecule_records};
 use super::molecules::Molecules;
@@ -21,11 +21,12 @@ use super::record::{
 use super::run::{Run, run};
 use super::subject::Subject;
 use super::tally::run_report;
+use crate::checkpoint::folder_name;
 use crate::constraint::LpKind;
 use crate::corpus::Part;
 use crate::error::{Error, Parameter, Result};
 use crate::generate::Span;
-use crate::io;
+
 use crate::job::{InputHash, Job, Provenance};
 use crate::model::Synthetic;
 
@@ -85,8 +86,18 @@ pub fn evaluate(plan: &EvalPlan, molecules: &Molecules, job: &Job) -> Result<Eva
             gathered.add(plan, checkpoint, &subjects, unseen, job)?;
         }
     }
-    let Gathered { runs, comparisons, likelihoods, texts, records, spans, inputs, interrupted, synthetic } =
-        gathered;
+    let Gathered {
+        runs,
+        comparisons,
+        likelihoods,
+        texts,
+        records,
+        spans,
+        inputs,
+        interrupted,
+        synthetic,
+        ..
+    } = gathered;
     let advice = if synthetic.is_some() { speed_advice(&runs) } else { advice(&runs, &comparisons) };
     let report = EvalReport {
         schema: SCHEMA.to_owned(),
@@ -145,8 +156,8 @@ fn distinct_names(models: &[ModelChoice]) -> Result<()> {
         })
     };
     for (at, folder) in folders().enumerate() {
-        let name = io::file_name(folder);
-        if let Some(other) = folders().take(at).find(|other| io::file_name(other) == name) {
+        let name = folder_name(folder);
+        if let Some(other) = folders().take(at).find(|other| folder_name(other) == name) {
             let problem =
                 format!("two models are called `{name}`: {} and {}", other.display(), folder.display());
             let remedy = "their rows would be mixed: rename one folder, or evaluate one after the other";
@@ -191,6 +202,8 @@ struct Gathered {
     runs: Vec<RunReport>,
     comparisons: Vec<PairedComparison>,
     likelihoods: Vec<Likelihood>,
+    /// Those of the first model, by molecule.
+    first_nats: Option<MoleculeNats>,
     texts: Vec<TextRecord>,
     records: Vec<MoleculeRecord>,
     spans: Vec<(String, Vec<Span>)>,
@@ -211,10 +224,16 @@ impl Gathered {
     ) -> Result<()> {
         self.inputs.append(&mut checkpoint.inputs);
         self.synthetic = checkpoint.synthetic;
+        let mut nats = MoleculeNats::new();
         if plan.likelihood {
-            match likelihood(&checkpoint, subjects, plan.seed, job) {
+            match likelihood(&checkpoint, subjects, self.first_nats.as_ref(), (plan.seed, job)) {
                 Err(Error::Interrupted) => self.interrupted = true,
-                scored => self.likelihoods.extend(scored?),
+                scored => {
+                    let (scored, by_molecule) = scored?;
+                    self.likelihoods.extend(scored);
+                    nats = by_molecule;
+                    self.first_nats.get_or_insert_with(|| nats.clone());
+                }
             }
         }
         let done = of_model(plan, &mut checkpoint, subjects, job, &mut self.interrupted)?;
@@ -222,7 +241,7 @@ impl Gathered {
         for (run, measured) in done.iter().zip(&measured) {
             let report = run_report(plan, &checkpoint, subjects, run, measured);
             self.runs.push(RunReport { unseen, ..report });
-            self.records.extend(molecule_records(plan, &checkpoint, subjects, run, measured));
+            self.records.extend(molecule_records(plan, &checkpoint, subjects, (run, measured), &nats));
         }
         let pairs: Vec<_> = done.iter().zip(measured.iter().map(Vec::as_slice)).collect();
         self.comparisons.extend(compare(&checkpoint, &pairs, plan.seed));

@@ -12,13 +12,16 @@ use crate::stats::bootstrap::Mean;
 use crate::text::{Fixed, tagged, write};
 use crate::train::prompt;
 
-/// Measures it; none without reference conformers.
+/// Nats of a conformer, a mean over those of each molecule; none for a molecule without.
+pub(super) type MoleculeNats = Vec<Option<f64>>;
+
+/// Measures it, beside the first model of the evaluation; none without reference conformers.
 pub(super) fn likelihood(
     checkpoint: &Checkpoint,
     subjects: &[Subject],
-    seed: u64,
-    job: &Job,
-) -> Result<Option<Likelihood>> {
+    first: Option<&MoleculeNats>,
+    (seed, job): (u64, &Job),
+) -> Result<(Option<Likelihood>, MoleculeNats)> {
     let tokenizer = &checkpoint.tokenizer;
     let conformers: Vec<_> = subjects
         .iter()
@@ -40,18 +43,25 @@ pub(super) fn likelihood(
     let nats = checkpoint.engine.nats(&texts, job)?;
     let tokens: usize = texts.iter().map(|text| text.answer.len()).sum();
     // Molecules are the independent items, not conformers.
-    let mut means = Vec::new();
+    let mut means = MoleculeNats::new();
     let mut rest = &nats[..];
     for subject in subjects {
         let (own, others) = rest.split_at(subject.molecule.conformers.len());
         rest = others;
-        means.extend((!own.is_empty()).then(|| own.iter().sum::<f64>() / own.len() as f64));
+        means.push((!own.is_empty()).then(|| own.iter().sum::<f64>() / own.len() as f64));
     }
-    Ok(Mean::of(&means, seed).map(|nats_per_conformer| Likelihood {
+    let known: Vec<f64> = means.iter().flatten().copied().collect();
+    let difference = first.and_then(|first| {
+        let pairs = first.iter().zip(&means).filter_map(|(first, own)| Some((*own)? - (*first)?));
+        Mean::of(&pairs.collect::<Vec<f64>>(), seed)
+    });
+    let scored = Mean::of(&known, seed).map(|nats_per_conformer| Likelihood {
         model: checkpoint.name.clone(),
         tokenizer: tokenizer.name.clone(),
         conformers: texts.len() as u64,
         tokens_per_conformer: tokens as f64 / texts.len() as f64,
         nats_per_conformer,
-    }))
+        difference,
+    });
+    Ok((scored, means))
 }

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::checkpoint::Checkpoint;
 use super::judged::Judged;
+use super::likelihood::MoleculeNats;
 use super::measured::MeasuredMolecule;
 use super::plan::EvalPlan;
 use super::run::Run;
@@ -41,6 +42,8 @@ pub struct MoleculeRecord {
     pub mat_r: Option<f64>,
     /// MAT-P, in Å; none without a text that is compared.
     pub mat_p: Option<f64>,
+    /// Negative log likelihood of a reference conformer, in nats, where that is asked for.
+    pub nats: Option<f64>,
 }
 
 /// Coverage of one molecule at one threshold.
@@ -59,8 +62,8 @@ pub(super) fn molecule_records(
     plan: &EvalPlan,
     checkpoint: &Checkpoint,
     subjects: &[Subject],
-    run: &Run,
-    measured: &[MeasuredMolecule],
+    (run, measured): (&Run, &[MeasuredMolecule]),
+    nats: &MoleculeNats,
 ) -> Vec<MoleculeRecord> {
     let by_subject: BTreeMap<usize, &MeasuredMolecule> =
         measured.iter().map(|molecule| (molecule.subject, molecule)).collect();
@@ -86,6 +89,7 @@ pub(super) fn molecule_records(
             thresholds: plan.thresholds.iter().filter_map(coverage).collect(),
             mat_r: matching.and_then(|one| one.mat_recall_angstrom),
             mat_p: matching.and_then(|one| one.mat_precision_angstrom),
+            nats: nats.get(subject).copied().flatten(),
         }
     };
     run.judged.chunk_by(|a, b| a.subject == b.subject).map(record).collect()
@@ -99,7 +103,7 @@ pub fn csv(records: &[MoleculeRecord], thresholds_angstrom: &[f64]) -> String {
         // Writing to a string cannot fail.
         let _ = write!(out, ",cov_r_{threshold},cov_p_{threshold}");
     }
-    out.push_str(",mat_r,mat_p\n");
+    out.push_str(",mat_r,mat_p,nats\n");
     let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
     for record in records {
         let mut cells = vec![
@@ -115,7 +119,7 @@ pub fn csv(records: &[MoleculeRecord], thresholds_angstrom: &[f64]) -> String {
             let known = record.thresholds.iter().find(|known| known.angstrom == *threshold);
             cells.extend([number(known.map(|known| known.cov_r)), number(known.map(|known| known.cov_p))]);
         }
-        cells.extend([number(record.mat_r), number(record.mat_p)]);
+        cells.extend([number(record.mat_r), number(record.mat_p), number(record.nats)]);
         out.push_str(&cells.join(","));
         out.push('\n');
     }
@@ -150,13 +154,14 @@ mod tests {
             thresholds: vec![MoleculeCoverage { angstrom: 0.75, cov_r: 0.5, cov_p: 1.0 }],
             mat_r: Some(0.7),
             mat_p: None,
+            nats: Some(600.5),
         };
         let text = csv(&[record], &[0.5, 0.75]);
         let lines: Vec<&str> = text.lines().collect();
-        assert!(lines[0].ends_with(",cov_r_0.5,cov_p_0.5,cov_r_0.75,cov_p_0.75,mat_r,mat_p"));
+        assert!(lines[0].ends_with(",cov_r_0.5,cov_p_0.5,cov_r_0.75,cov_p_0.75,mat_r,mat_p,nats"));
         assert_eq!(
             lines[1],
-            "\"a \"\"small\"\", one\",allowlist,\"0.0,0.0,0.0\",CCO,4,3,2,2,0.25,,,0.5,1,0.7,"
+            "\"a \"\"small\"\", one\",allowlist,\"0.0,0.0,0.0\",CCO,4,3,2,2,0.25,,,0.5,1,0.7,,600.5"
         );
         assert_eq!(lines.len(), 2);
     }

@@ -332,6 +332,9 @@ pub struct Likelihood {
     /// Negative log likelihood of an answer after its prompt, in nats, summed over its tokens; a mean over the conformers of
     /// each molecule, then over molecules.
     pub nats_per_conformer: Mean,
+    /// The same less that of the first model, paired by molecule; none for the first.
+    #[serde(default)]
+    pub difference: Option<Mean>,
 }
 
 impl RunReport {

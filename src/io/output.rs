@@ -5,7 +5,7 @@
 //! what they held. A process that is killed leaves old files or new ones, and at most a hidden `.drift-…` beside them.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use tempfile::{Builder, NamedTempFile, TempPath};
@@ -56,6 +56,18 @@ impl AtomicFile {
     /// If the system refuses.
     pub fn put(&mut self, bytes: &[u8]) -> Result<()> {
         self.file.write_all(bytes).map_err(|e| Error::io(&self.named, e))
+    }
+
+    /// Adds the next `bytes` bytes of another file, the way in which the system copies files where it has one.
+    ///
+    /// # Errors
+    /// If the system refuses, or the other file ends before.
+    pub fn copy(&mut self, from: &mut fs::File, bytes: u64) -> Result<()> {
+        let copied = io::copy(&mut from.take(bytes), self.file.as_file_mut());
+        match copied.map_err(|e| Error::io(&self.named, e))? {
+            copied if copied == bytes => Ok(()),
+            _ => Err(Error::io(&self.named, io::ErrorKind::UnexpectedEof.into())),
+        }
     }
 
     /// Renames the finished file to its name, replacing what was there. It is as readable as that was, else as any file

@@ -123,10 +123,7 @@ impl Weights {
 
 /// The safetensors files of a checkpoint.
 fn shards(dir: &Path) -> Result<Vec<PathBuf>> {
-    let Some(file) = ModelFolder::new(dir).weights() else {
-        let problem = "there is neither model.safetensors nor model.safetensors.index.json";
-        return Err(Error::input(dir.display(), problem, "give the folder of a Hugging Face checkpoint"));
-    };
+    let file = ModelFolder::new(dir).needed_weights()?;
     let weights = WeightFiles::of(&file, "give the index that came with the shards")?;
     let paths = weights.files();
     match paths.iter().find(|path| !path.is_file()) {

@@ -234,23 +234,39 @@ pub fn likelihood_table(report: &EvalReport) -> Table {
         .number("tokens\na conformer")
         .number("nats\na conformer")
         .number("95 %");
+    let compared = report.likelihoods.iter().any(|scored| scored.difference.is_some());
+    if compared {
+        table = table.number("less the\nfirst model's").number("95 %");
+    }
     for scored in &report.likelihoods {
         let nats = scored.nats_per_conformer;
-        let interval = nats
-            .interval
-            .map_or_else(|| "-".to_owned(), |Interval { low, high }| format!("{low:.1} to {high:.1}"));
-        table.row(vec![
+        let interval = |mean: &Mean, signs: bool| match mean.interval {
+            None => "-".to_owned(),
+            Some(Interval { low, high }) if signs => format!("{low:+.1} to {high:+.1}"),
+            Some(Interval { low, high }) => format!("{low:.1} to {high:.1}"),
+        };
+        let mut cells = vec![
             scored.model.clone(),
             scored.tokenizer.clone(),
             thousands(scored.conformers),
             format!("{:.1}", scored.tokens_per_conformer),
             format!("{:.1}", nats.mean),
-            interval,
-        ]);
+            interval(&nats, false),
+        ];
+        if compared {
+            let difference = scored.difference.as_ref();
+            let mean = difference.map(|difference| format!("{:+.1}", difference.mean));
+            cells.push(mean.unwrap_or_else(|| "-".to_owned()));
+            cells.push(difference.map_or_else(|| "-".to_owned(), |difference| interval(difference, true)));
+        }
+        table.row(cells);
     }
     table.note(
         "Summed over the tokens of a text, so that models with other tokenizers compare; less is better.",
     );
+    if compared {
+        table.note("Differences are paired by molecule.");
+    }
     table
 }
 

@@ -8,6 +8,7 @@ use tokenizers::{Encoding, ModelWrapper, Tokenizer as HfTokenizer};
 use super::expressions::Expressions;
 use super::panics::caught;
 use super::{Class, Token, block_ranges};
+use crate::checkpoint::folder_around;
 use crate::error::{Error, Result, excerpt};
 use crate::io;
 use crate::job::{InputHash, Job};
@@ -316,13 +317,8 @@ fn in_folder(folder: &Path) -> Result<PathBuf> {
 fn name_of(file: &Path) -> String {
     let name = io::file_name(file);
     let stem = name.trim_end_matches(".gz").trim_end_matches(".json");
-    if stem == "tokenizer"
-        && let Ok(full) = file.canonicalize()
-        && let Some(folder) = full.parent().and_then(Path::file_name)
-    {
-        return folder.to_string_lossy().into_owned();
-    }
-    stem.to_owned()
+    let folder = || folder_around(file).filter(|_| stem == "tokenizer");
+    folder().unwrap_or_else(|| stem.to_owned())
 }
 
 fn first_line(text: &str) -> &str {

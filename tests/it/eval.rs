@@ -201,6 +201,29 @@ fn the_same_seed_gives_the_same_texts_for_any_batch_and_threads() {
 }
 
 #[test]
+fn models_are_set_beside_the_first_one_by_molecule() {
+    let folder = Folder::new();
+    let root = env!("CARGO_MANIFEST_DIR");
+    let models = ["qwen-like", "qwen-like-separate"].map(|name| format!("{root}/eval/{name}"));
+    let args =
+        ["eval", "--samples", "4", "--lp", "automaton", "--likelihood", "--json", "--molecules", "m.jsonl"];
+    let more = ["--model", &models[0], "--model", &models[1]];
+    let report = folder.drift(&[&args[..], &more].concat()).good().json();
+    let lines = std::fs::read_to_string(folder.path().join("m.jsonl")).unwrap();
+    let nats: Vec<f64> = lines
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["nats"].as_f64().unwrap())
+        .collect();
+    assert_eq!(nats.len(), 8);
+    let expected = (0..4).map(|n| nats[n + 4] - nats[n]).sum::<f64>() / 4.0;
+    let scored = &report["likelihoods"];
+    assert!(scored[0]["difference"].is_null());
+    let difference = scored[1]["difference"]["mean"].as_f64().unwrap();
+    assert!((difference - expected).abs() < 1e-9 && difference != 0.0, "{difference} {expected}");
+    assert_eq!(scored[1]["difference"]["items"], 4);
+}
+
+#[test]
 fn a_model_that_learned_holds_reference_conformers_likelier_than_chance() {
     let folder = Folder::new();
     let report =

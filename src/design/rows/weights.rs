@@ -12,7 +12,7 @@ use half::{bf16, f16};
 use safetensors::tensor::Dtype;
 use serde_json::Value;
 
-use crate::checkpoint::{CONFIG, Header, ModelFolder, WeightFiles, is_tied};
+use crate::checkpoint::{CONFIG, Header, ModelFolder, WeightFiles, folder_around, is_tied};
 use crate::error::{Error, Result};
 use crate::io;
 
@@ -68,6 +68,19 @@ impl Element {
         }
     }
 
+    /// Adds the numbers of a row to sums.
+    fn add(self, row: &[u8], sums: &mut [f64]) {
+        let halves = row.chunks_exact(2).map(|b| [b[0], b[1]]).zip(sums.iter_mut());
+        match self {
+            Element::F32 => row
+                .chunks_exact(4)
+                .zip(sums)
+                .for_each(|(b, sum)| *sum += f64::from(f32::from_le_bytes([b[0], b[1], b[2], b[3]]))),
+            Element::F16 => halves.for_each(|(b, sum)| *sum += f16::from_le_bytes(b).to_f64()),
+            Element::Bf16 => halves.for_each(|(b, sum)| *sum += f64::from(bf16::from_le_bytes(b).to_f32())),
+        }
+    }
+
     /// Writes one number, rounded to nearest.
     pub fn write(self, value: f64, out: &mut Vec<u8>) {
         match self {
@@ -91,8 +104,8 @@ pub struct TokenTable {
     pub rows: u64,
     /// Numbers of a row.
     pub hidden: usize,
-    /// Where its first row begins, in bytes.
-    offset: u64,
+    /// Where its first row begins in the file, in bytes.
+    pub offset: u64,
 }
 
 impl TokenTable {
@@ -101,13 +114,25 @@ impl TokenTable {
         format!("{}: {}", self.file.display(), self.tensor)
     }
 
+    /// The same, if it has the shape of the embedding.
+    fn beside(self, embedding: &TokenTable) -> Result<Self> {
+        if (self.rows, self.hidden) == (embedding.rows, embedding.hidden) {
+            return Ok(self);
+        }
+        let problem = format!(
+            "is [{}, {}], but {} is [{}, {}]",
+            self.rows, self.hidden, embedding.tensor, embedding.rows, embedding.hidden
+        );
+        Err(Error::input(self.place(), problem, "give a model whose two tables agree"))
+    }
+
     /// Some of its rows, by id.
     ///
     /// # Errors
     /// If the file cannot be read, an id has no row, or a row holds something that is no number.
     pub fn read(&self, ids: impl IntoIterator<Item = u32>) -> Result<BTreeMap<u32, Vec<f32>>> {
         let mut file = File::open(&self.file).map_err(|e| Error::io(&self.file, e))?;
-        let length = self.hidden * self.element.bytes();
+        let length = self.row_bytes();
         let mut bytes = vec![0; length];
         let mut rows = BTreeMap::new();
         for id in ids {
@@ -131,7 +156,41 @@ impl TokenTable {
         }
         Ok(rows)
     }
+
+    /// Bytes of a row.
+    pub fn row_bytes(&self) -> usize {
+        self.hidden * self.element.bytes()
+    }
+
+    /// The mean of its first rows, `[hidden]`.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or holds something that is no number.
+    pub fn mean(&self, rows: u64) -> Result<Vec<f64>> {
+        let mut file = File::open(&self.file).map_err(|e| Error::io(&self.file, e))?;
+        file.seek(SeekFrom::Start(self.offset)).map_err(|e| Error::io(&self.file, e))?;
+        let mut sums = vec![0.0; self.hidden];
+        let mut bytes = vec![0; (READ_BYTES / self.row_bytes().max(1)).max(1) * self.row_bytes()];
+        let mut left = rows.min(self.rows) as usize * self.row_bytes();
+        while left > 0 {
+            let some = left.min(bytes.len());
+            let part = &mut bytes[..some];
+            file.read_exact(part).map_err(|e| Error::io(&self.file, e))?;
+            for row in part.chunks_exact(self.row_bytes()) {
+                self.element.add(row, &mut sums);
+            }
+            left -= some;
+        }
+        if sums.iter().any(|sum| !sum.is_finite()) {
+            let problem = "holds something that is no number";
+            return Err(Error::input(self.place(), problem, "the checkpoint is damaged; give a sound one"));
+        }
+        Ok(sums.into_iter().map(|sum| sum / rows.max(1) as f64).collect())
+    }
 }
+
+/// How much of a table is read at once.
+const READ_BYTES: usize = 1 << 20;
 
 /// What to do where a model and a tokenizer do not belong together.
 pub const REMEDY: &str = "give the model that the base tokenizer belongs to";
@@ -165,28 +224,28 @@ impl Model {
             None if tied == Some(false) => return Err(missing(&file, HEAD)),
             _ => None,
         };
-        if let Some(head) = &head
-            && (head.rows, head.hidden) != (embedding.rows, embedding.hidden)
-        {
-            let problem = format!(
-                "is [{}, {}], but {} is [{}, {}]",
-                head.rows, head.hidden, embedding.tensor, embedding.rows, embedding.hidden
-            );
-            return Err(Error::input(head.place(), problem, "give a model whose two tables agree"));
-        }
+        let head = head.map(|head| head.beside(&embedding)).transpose()?;
         Ok(Model { name: model_name(&file), embedding, head })
+    }
+
+    /// The LM head that the files of a model hold although it is the embedding, if they do.
+    ///
+    /// # Errors
+    /// As [`Model::open`].
+    pub fn redundant_head(&self, path: &Path) -> Result<Option<TokenTable>> {
+        if self.head.is_some() {
+            return Ok(None);
+        }
+        let file = located(path)?;
+        let tensors = WeightFiles::of(&file, "give a sound model folder")?.tensors()?;
+        let head = only(&tensors, HEAD, &file)?.map(|(name, shard)| table(&shard, name)).transpose()?;
+        head.map(|head| head.beside(&self.embedding)).transpose()
     }
 }
 
 /// The file to begin with.
 fn located(path: &Path) -> Result<PathBuf> {
-    if !path.is_dir() {
-        return Ok(path.to_owned());
-    }
-    ModelFolder::new(path).weights().ok_or_else(|| {
-        let problem = "holds neither model.safetensors nor model.safetensors.index.json";
-        Error::input(path.display(), problem, "give a model folder or a safetensors file")
-    })
+    if path.is_dir() { ModelFolder::new(path).needed_weights() } else { Ok(path.to_owned()) }
 }
 
 /// The `config.json` of a model folder, if it has one.
@@ -201,8 +260,7 @@ pub fn config(folder: &ModelFolder) -> Result<Option<Value>> {
 fn model_name(file: &Path) -> String {
     let name = io::file_name(file);
     let stem = name.trim_end_matches(".index.json").trim_end_matches(".safetensors");
-    let folder = file.canonicalize().ok().and_then(|full| Some(io::file_name(full.parent()?)));
-    folder.filter(|_| stem == "model").unwrap_or_else(|| stem.to_owned())
+    folder_around(file).filter(|_| stem == "model").unwrap_or_else(|| stem.to_owned())
 }
 
 /// The one tensor whose name ends so; none if there is none.

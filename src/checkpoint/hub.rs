@@ -1,0 +1,293 @@
+//! Models by name, in the cache that Hugging Face's libraries fill: `org/name`, or `org/name@revision`.
+//!
+//! The layout (`huggingface_hub`, guide "Manage your cache"): `models--org--name/` has `refs/REVISION`, files that hold a commit,
+//! and `snapshots/COMMIT/`, folders whose files are links into `blobs/`. drift reads it and fetches nothing.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use super::folder::{CONFIG, ModelFolder};
+use super::weight_files::WeightFiles;
+use crate::error::{Error, Result, excerpt};
+use crate::io::{file_name, read_to_limit};
+
+/// What has to be there for a name to be of use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    /// A `tokenizer.json`.
+    Tokenizer,
+    /// Settings and weights.
+    Weights,
+    /// Both.
+    Model,
+    /// The folder, whatever is in it.
+    Folder,
+}
+
+/// Where a model or tokenizer lies: a path that exists is itself, and so is what is no name; a name is looked up in the
+/// cache of the user who runs drift (`HF_HUB_CACHE`, else `HF_HOME/hub`, else `XDG_CACHE_HOME/huggingface/hub`, else
+/// `~/.cache/huggingface/hub`).
+///
+/// # Errors
+/// If a name is not in the cache, or only a part of what is wanted is; the message has the command that fetches it.
+pub fn locate(given: &Path, wanted: Wanted) -> Result<PathBuf> {
+    let name = given.to_str().and_then(HubName::parse).filter(|_| !given.exists());
+    let Some(name) = name else { return Ok(given.to_owned()) };
+    // The only place that asks for these.
+    match cache(&|name| std::env::var_os(name)) {
+        Some(cache) => HubCache { folder: cache }.find(&name, wanted),
+        None => Err(name.refuse("is no path, and no HOME says where the cache of Hugging Face is")),
+    }
+}
+
+/// The name of a model's folder, for reports; of a snapshot in the cache that of its repository.
+pub fn folder_name(folder: &Path) -> String {
+    let mut outer = folder.ancestors().skip(1).filter_map(Path::file_name).filter_map(|name| name.to_str());
+    let repository = match (outer.next(), outer.next()) {
+        (Some("snapshots"), Some(repository)) => repository.strip_prefix("models--"),
+        _ => None,
+    };
+    match repository.and_then(|repository| repository.rsplit("--").next()) {
+        Some(name) => name.to_owned(),
+        None => file_name(folder),
+    }
+}
+
+/// The name of the folder that a file lies in, as [`folder_name`]; nothing if there is no such folder. The file may be a link.
+pub fn folder_around(file: &Path) -> Option<String> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = folder.canonicalize().ok()?;
+    folder.file_name().map(|_| folder_name(&folder))
+}
+
+/// The folder of the cache, by the variables that `huggingface_hub` reads.
+fn cache(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let home = set("HOME").or_else(|| set("USERPROFILE"));
+    let expanded = |path: PathBuf| match (path.strip_prefix("~"), &home) {
+        (Ok(rest), Some(home)) => home.join(rest),
+        _ => path,
+    };
+    if let Some(hub) = set("HF_HUB_CACHE").or_else(|| set("HUGGINGFACE_HUB_CACHE")) {
+        return Some(expanded(hub));
+    }
+    let huggingface = set("HF_HOME")
+        .or_else(|| Some(set("XDG_CACHE_HOME")?.join("huggingface")))
+        .or_else(|| Some(home.clone()?.join(".cache/huggingface")))?;
+    Some(expanded(huggingface).join("hub"))
+}
+
+/// A repository's name, and which of its revisions is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct HubName {
+    organisation: String,
+    name: String,
+    revision: Option<String>,
+}
+
+/// Endings of files, by which a path that does not exist is told from a name.
+const FILES: [&str; 4] = [".gz", ".json", ".safetensors", ".txt"];
+
+impl HubName {
+    /// `org/name` or `org/name@revision`, by the rules of `huggingface_hub` (`validate_repo_id`).
+    fn parse(given: &str) -> Option<Self> {
+        let (repository, revision) = match given.split_once('@') {
+            Some((repository, revision)) => (repository, Some(revision)),
+            None => (given, None),
+        };
+        let (organisation, name) = repository.split_once('/')?;
+        let ends = |part: &str| {
+            let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            part.starts_with(word) && part.ends_with(word)
+        };
+        let legal = |part: &str| {
+            let known = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+            part.len() <= 96 && ends(part) && part.chars().all(known)
+        };
+        let odd = |part: &str| part.contains("--") || part.contains("..") || part.ends_with(".git");
+        let is_name = [organisation, name].iter().all(|part| legal(part) && !odd(part));
+        let is_file = FILES.iter().any(|ending| name.ends_with(ending));
+        // A revision is a path below `refs`, and stays there.
+        let stays = revision.is_none_or(|revision| {
+            !revision.is_empty() && revision.split('/').all(|part| !["", ".", ".."].contains(&part))
+        });
+        (is_name && !is_file && stays).then(|| HubName {
+            organisation: organisation.to_owned(),
+            name: name.to_owned(),
+            revision: revision.map(str::to_owned),
+        })
+    }
+
+    fn refuse(&self, problem: impl ToString) -> Error {
+        let HubName { organisation, name, revision } = self;
+        let (place, more) = match revision {
+            Some(revision) => {
+                (format!("{organisation}/{name}@{revision}"), format!(" --revision {revision}"))
+            }
+            None => (format!("{organisation}/{name}"), String::new()),
+        };
+        Error::input(place, problem, format!("fetch it: hf download {organisation}/{name}{more}"))
+    }
+}
+
+/// The cache.
+struct HubCache {
+    folder: PathBuf,
+}
+
+/// A commit takes 40 characters.
+const MAX_REF_BYTES: u64 = 1 << 10;
+
+impl HubCache {
+    /// The snapshot of a name.
+    fn find(&self, name: &HubName, wanted: Wanted) -> Result<PathBuf> {
+        let repository = self.folder.join(format!("models--{}--{}", name.organisation, name.name));
+        if !repository.is_dir() {
+            let cache = self.folder.display();
+            return Err(name.refuse(format!("is no path, and not in the cache of Hugging Face, {cache}")));
+        }
+        let snapshot = repository.join("snapshots").join(commit(&repository, name)?);
+        check(&snapshot, wanted).map_err(|problem| name.refuse(problem))?;
+        Ok(snapshot)
+    }
+}
+
+/// The commit of a revision: what a file of `refs` says, a commit, or the beginning of one alone.
+fn commit(repository: &Path, name: &HubName) -> Result<String> {
+    let revision = name.revision.as_deref().unwrap_or("main");
+    let file = repository.join("refs").join(revision);
+    let wanted = match file.is_file() {
+        true => String::from_utf8_lossy(&read_to_limit(&file, MAX_REF_BYTES)?).trim().to_owned(),
+        false => revision.to_owned(),
+    };
+    let listed = std::fs::read_dir(repository.join("snapshots")).into_iter().flatten().flatten();
+    let mut commits: Vec<String> =
+        listed.filter(|entry| entry.path().is_dir()).map(|entry| file_name(&entry.path())).collect();
+    commits.sort();
+    let mut found = commits.iter().filter(|commit| commit.starts_with(&wanted));
+    match (found.next(), found.next()) {
+        _ if commits.contains(&wanted) => Ok(wanted),
+        (Some(first), Some(second)) => {
+            let problem = format!("{wanted} is the beginning of {first} and of {second}");
+            let place = format!("{}/{}@{revision}", name.organisation, name.name);
+            Err(Error::input(place, problem, "give more of the commit"))
+        }
+        (Some(commit), None) => Ok(commit.clone()),
+        (None, _) if commits.is_empty() => Err(name.refuse("is in the cache by name alone, without files")),
+        (None, _) => {
+            let shown: Vec<&str> =
+                commits.iter().take(2).map(|commit| commit.get(..8).unwrap_or(commit)).collect();
+            let problem = format!("revision {revision} is not in the cache, only {}", shown.join(" and "));
+            Err(name.refuse(problem))
+        }
+    }
+}
+
+/// Whether all that is wanted is there, and no link leads nowhere; else what is wrong.
+fn check(snapshot: &Path, wanted: Wanted) -> Result<(), String> {
+    for entry in std::fs::read_dir(snapshot).map_err(|e| e.to_string())?.flatten() {
+        let path = entry.path();
+        if !path.exists() {
+            let target = std::fs::read_link(&path).unwrap_or_default();
+            let [link, blob] = [&path, &target].map(|path| file_name(path));
+            return Err(format!("its {link} in the cache is a link to the blob {blob}, which is not there"));
+        }
+    }
+    let folder = ModelFolder::new(snapshot);
+    let needs = |name: &str| match folder.file(name) {
+        Some(_) => Ok(()),
+        None => Err(format!("is in the cache without {name}")),
+    };
+    let gzipped = folder.file("tokenizer.json.gz").is_some();
+    if matches!(wanted, Wanted::Tokenizer | Wanted::Model) && !gzipped {
+        needs("tokenizer.json")?;
+    }
+    if matches!(wanted, Wanted::Weights | Wanted::Model) {
+        needs(CONFIG)?;
+        check_weights(&folder)?;
+    }
+    Ok(())
+}
+
+/// Whether the weights are there; in another layout they are for those who read them to refuse.
+fn check_weights(folder: &ModelFolder) -> Result<(), String> {
+    let Some(file) = folder.weights() else {
+        return match folder.other_layout() {
+            Some(_) => Ok(()),
+            None => Err("is in the cache without its weights".to_owned()),
+        };
+    };
+    let files = WeightFiles::of(&file, "").map_err(|e| e.to_string())?;
+    match files.files().into_iter().find(|shard| !shard.is_file()) {
+        Some(shard) => {
+            let name = excerpt(file_name(shard).as_bytes());
+            Err(format!("is in the cache without {name}, which {} lists", file_name(&file)))
+        }
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_told_from_paths() {
+        let parse = |given| HubName::parse(given);
+        let name = parse("Qwen/Qwen3-0.6B").unwrap();
+        assert_eq!((&*name.organisation, &*name.name, name.revision), ("Qwen", "Qwen3-0.6B", None));
+        assert_eq!(parse("a/b@refs/pr/1").unwrap().revision.unwrap(), "refs/pr/1");
+        for path in [
+            "qwen-like",
+            "./a",
+            "../a",
+            "/a/b",
+            "~/a",
+            "a/b/c",
+            "a/",
+            "a/b.json",
+            "a/tokenizer.json.gz",
+            "a/b.git",
+            "a--b/c",
+            "a/b..c",
+            "a/-b",
+            "a/b.",
+            "a/b c",
+            "a/b@",
+            "a/b@../../x",
+            "a/b@x//y",
+            "a/é",
+        ] {
+            assert_eq!(parse(path), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn the_cache_is_where_the_variables_say() {
+        let cache = |set: &[(&str, &str)]| {
+            cache(&|name| set.iter().find(|(key, _)| *key == name).map(|(_, value)| OsString::from(value)))
+        };
+        let all = [
+            ("HF_HUB_CACHE", "/h"),
+            ("HUGGINGFACE_HUB_CACHE", "/old"),
+            ("HF_HOME", "~/hf"),
+            ("XDG_CACHE_HOME", "/x"),
+            ("HOME", "/home/u"),
+        ];
+        let expected =
+            ["/h", "/old", "/home/u/hf/hub", "/x/huggingface/hub", "/home/u/.cache/huggingface/hub"];
+        for (skipped, expected) in expected.into_iter().enumerate() {
+            assert_eq!(cache(&all[skipped..]), Some(expected.into()));
+        }
+        assert_eq!(cache(&[("HF_HUB_CACHE", ""), ("HOME", "/u")]), Some("/u/.cache/huggingface/hub".into()));
+        assert_eq!(cache(&[]), None);
+    }
+
+    #[test]
+    fn snapshots_are_called_by_their_repository() {
+        let name = |path| folder_name(Path::new(path));
+        assert_eq!(name("/c/models--Qwen--Qwen3-0.6B/snapshots/0123"), "Qwen3-0.6B");
+        assert_eq!(name("/models/snapshots/mine"), "mine");
+        assert_eq!(name("mine"), "mine");
+    }
+}

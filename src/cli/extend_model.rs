@@ -1,0 +1,60 @@
+//! `drift extend-model`: a checkpoint with the rows of an extended tokenizer.
+
+use std::path::PathBuf;
+
+use super::output::Output;
+use super::values::{folder_alone, found, one_of};
+use crate::checkpoint::{CONFIG, TOKENIZER_CONFIG, WEIGHTS, Wanted};
+use crate::design::{ExtendModelPlan, RowInit, extend_model};
+use crate::io::Outputs;
+use crate::job::Job;
+use crate::report::extend_view::extend_table;
+use crate::report::folders::refuse_over;
+
+/// The command line of `drift extend-model`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The model: a folder of Hugging Face with its own tokenizer.json, whole or in shards
+    #[arg(long, value_name = "MODEL")]
+    model: PathBuf,
+    /// An extension of the model's tokenizer, as `drift train-tokenizer --base MODEL` writes it
+    #[arg(long, value_name = "TOKENIZER")]
+    tokenizer: PathBuf,
+    /// How rows of new tokens begin: the mean of the old pieces' rows; composed digit by digit, each place weighing twice the next;
+    /// or by the first piece where a token is predicted, and by the last where it is read
+    #[arg(long, value_parser = one_of(&RowInit::ALL, RowInit::name), default_value = RowInit::default().name())]
+    init: RowInit,
+    /// Pad the rows of embedding and LM head to a multiple of N
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=65_536))]
+    pad_to_multiple_of: Option<u64>,
+    /// A folder for the checkpoint: weights, config.json, the files of the tokenizer, and extension.json, which says what was done
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+}
+
+/// Checks, writes, shows.
+pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
+    found(&mut args.model, Wanted::Model)?;
+    found(&mut args.tokenizer, Wanted::Tokenizer)?;
+    let beside = [("model", Some(args.model.as_path())), ("tokenizer", Some(args.tokenizer.as_path()))];
+    refuse_over(&args.output, &beside)?;
+    let folder = folder_alone("-o", &args.output)?;
+    Outputs::new().folder("-o", folder, &["tokenizer.json", TOKENIZER_CONFIG, CONFIG, WEIGHTS])?;
+    let plan = ExtendModelPlan {
+        model: args.model,
+        tokenizer: args.tokenizer,
+        init: args.init,
+        pad_to_multiple_of: args.pad_to_multiple_of,
+        output: args.output,
+    };
+    let report = extend_model(&plan, job)?;
+    if output.json {
+        return output.document(&report);
+    }
+    output.text(&extend_table(&report, output.terminal()))?;
+    if !report.left_out.is_empty() {
+        output.note(&format!("not handed on: {}", report.left_out.join(", ")));
+    }
+    output.note(&format!("wrote {} and the files beside it", plan.output.join(CONFIG).display()));
+    Ok(())
+}
