@@ -398,6 +398,26 @@ fn checkpoints_that_cannot_be_carried_on_are_refused_in_one_line() {
     assert!(!folder.path().join("out").exists(), "nothing was written");
 }
 
+#[test]
+fn test_molecules_are_unseen_only_where_drift_trained_the_first_checkpoint() {
+    let folder = Folder::new();
+    let reference = Path::new(env!("CARGO_MANIFEST_DIR")).join("eval/qwen-like");
+    for entry in std::fs::read_dir(reference).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        folder.file(&format!("model/{name}"), std::fs::read(&path).unwrap());
+    }
+    let unseen = |by_drift: Option<bool>| {
+        let mut recipe: Value = serde_json::from_slice(&folder.read("model/recipe.json")).unwrap();
+        recipe["recipe"]["init"] = by_drift.map_or(Value::Null, |by_drift| json!({ "by_drift": by_drift }));
+        folder.file("model/recipe.json", recipe.to_string());
+        let short = "eval --model model --lp none --max-new-tokens 4 --samples 3 --split test --json -q";
+        let report = folder.drift(&short.split(' ').collect::<Vec<_>>()).good().json();
+        report["runs"][0]["unseen"].clone()
+    };
+    assert_eq!([None, Some(true), Some(false)].map(unseen), ["yes", "yes", "unknown"]);
+}
+
 /// A limit on the size of files, which is what a full disk looks like to a program.
 #[cfg(target_os = "linux")]
 #[test]
