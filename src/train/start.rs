@@ -221,7 +221,7 @@ fn is_by_drift(folder: &Path) -> bool {
 fn with_end(mut config: Value, end: &Named) -> Value {
     let known = match &config["eos_token_id"] {
         Value::Array(ids) => ids.contains(&end.id.into()),
-        id => *id == Value::from(end.id),
+        id => id.as_u64() == Some(end.id.into()),
     };
     if !known {
         config["eos_token_id"] = end.id.into();
