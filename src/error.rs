@@ -134,7 +134,7 @@ parameters! {
     /// The model.
     Model = "model",
     /// Updates of new tokens' rows alone.
-    NewRowsSteps = "new rows warm-up",
+    NewRowsSteps = "new rows warmup",
     /// The tokenizer whose tokens are not new.
     NewTokensOf = "new tokens of",
     /// What templates hold in their blocks.

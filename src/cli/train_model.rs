@@ -141,7 +141,7 @@ struct ScheduleArgs {
     #[arg(long)]
     shortest_first: bool,
     /// Updates, the first of all, that train the rows of new tokens alone; --warmup then begins anew
-    #[arg(long, value_name = "STEPS", default_value_t = 0)]
+    #[arg(long, value_name = "STEPS", default_value_t = 0, requires = "init")]
     new_rows_warmup: u64,
 }
 

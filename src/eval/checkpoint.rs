@@ -101,7 +101,7 @@ impl Checkpoint {
             engine,
             dialect,
             dialect_from,
-            trained_on: inputs_of(ModelFolder::new(folder).recipe("/recipe/inputs")),
+            trained_on: recipe_inputs(folder),
             spelling,
             synthetic: None,
             inputs,
@@ -149,7 +149,7 @@ impl Checkpoint {
 /// SHA-256 of the inputs that drift trained all of these models on; nothing if it did not train one of them.
 pub fn trained_on(models: &[ModelChoice]) -> BTreeSet<String> {
     let of_model = |choice: &ModelChoice| match choice {
-        ModelChoice::Folder(folder) => inputs_of(ModelFolder::new(folder).recipe("/recipe/inputs")),
+        ModelChoice::Folder(folder) => recipe_inputs(folder),
         ModelChoice::Embedded => {
             let recipe: Option<Value> = EMBEDDED
                 .iter()
@@ -162,6 +162,14 @@ pub fn trained_on(models: &[ModelChoice]) -> BTreeSet<String> {
     };
     let sets = models.iter().map(|model| of_model(model).unwrap_or_default());
     sets.reduce(|a, b| a.intersection(&b).cloned().collect()).unwrap_or_default()
+}
+
+/// The hashes of what a recipe says that a model was trained on; none where it went on from a checkpoint that had learned
+/// nobody knows what.
+fn recipe_inputs(folder: &Path) -> Option<BTreeSet<String>> {
+    let folder = ModelFolder::new(folder);
+    let is_known = folder.recipe("/recipe/init/by_drift") != Some(false);
+    inputs_of(folder.recipe("/recipe/inputs").filter(|_| is_known))
 }
 
 /// The hashes of a recipe's inputs.

@@ -17,7 +17,7 @@ use crate::tokenizer::Named;
 
 /// The type that weights are written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Numbers {
+pub enum StoredAs {
     /// 16 bits, the upper half of an `f32`.
     Bf16,
     /// 16 bits, IEEE 754.
@@ -26,35 +26,35 @@ pub enum Numbers {
     F32,
 }
 
-impl Numbers {
+impl StoredAs {
     /// As safetensors names it; none if training does not write it.
     pub fn of(dtype: Dtype) -> Option<Self> {
-        [Numbers::Bf16, Numbers::F16, Numbers::F32].into_iter().find(|numbers| numbers.dtype() == dtype)
+        [StoredAs::Bf16, StoredAs::F16, StoredAs::F32].into_iter().find(|stored| stored.dtype() == dtype)
     }
 
     fn dtype(self) -> Dtype {
         match self {
-            Numbers::Bf16 => Dtype::BF16,
-            Numbers::F16 => Dtype::F16,
-            Numbers::F32 => Dtype::F32,
+            StoredAs::Bf16 => Dtype::BF16,
+            StoredAs::F16 => Dtype::F16,
+            StoredAs::F32 => Dtype::F32,
         }
     }
 
     /// Weights, rounded to nearest, ties to even.
     fn bytes(self, weights: &[f32]) -> Vec<u8> {
         match self {
-            Numbers::Bf16 => weights.iter().flat_map(|&w| bf16::from_f32(w).to_le_bytes()).collect(),
-            Numbers::F16 => weights.iter().flat_map(|&w| f16::from_f32(w).to_le_bytes()).collect(),
-            Numbers::F32 => weights.iter().flat_map(|w| w.to_le_bytes()).collect(),
+            StoredAs::Bf16 => weights.iter().flat_map(|&w| bf16::from_f32(w).to_le_bytes()).collect(),
+            StoredAs::F16 => weights.iter().flat_map(|&w| f16::from_f32(w).to_le_bytes()).collect(),
+            StoredAs::F32 => weights.iter().flat_map(|w| w.to_le_bytes()).collect(),
         }
     }
 
     /// Weights as they are after storage.
     pub fn stored(self, weights: &[f32]) -> Vec<f32> {
         match self {
-            Numbers::Bf16 => weights.iter().map(|&w| bf16::from_f32(w).to_f32()).collect(),
-            Numbers::F16 => weights.iter().map(|&w| f16::from_f32(w).to_f32()).collect(),
-            Numbers::F32 => weights.to_vec(),
+            StoredAs::Bf16 => weights.iter().map(|&w| bf16::from_f32(w).to_f32()).collect(),
+            StoredAs::F16 => weights.iter().map(|&w| f16::from_f32(w).to_f32()).collect(),
+            StoredAs::F32 => weights.to_vec(),
         }
     }
 }
@@ -62,7 +62,7 @@ impl Numbers {
 /// What goes beside the weights.
 pub struct Companions<'c> {
     /// The type of the weights.
-    pub numbers: Numbers,
+    pub stored_as: StoredAs,
     /// `config.json`.
     pub config: &'c Value,
     /// `generation_config.json`, if it is to be kept.
@@ -115,9 +115,9 @@ pub fn write(
     let refuse =
         |e: &dyn std::fmt::Display| Error::input(folder.display(), format!("cannot be written: {e}"), "");
     file(RECIPE, &document(&serde_json::to_value(report).map_err(|e| refuse(&e))?))?;
-    let bytes = companions.numbers.bytes(weights);
+    let bytes = companions.stored_as.bytes(weights);
     let size = bytes.len() / weights.len().max(1);
-    let dtype = companions.numbers.dtype();
+    let dtype = companions.stored_as.dtype();
     let views = layout.parameters.iter().map(|parameter| {
         let bytes = &bytes[size * parameter.range.start..size * parameter.range.end];
         let view = TensorView::new(dtype, parameter.shape.clone(), bytes).map_err(|e| refuse(&e))?;

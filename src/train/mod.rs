@@ -1,11 +1,13 @@
-//! The small trainer for reference checkpoints: Qwen3 and Llama decoders on the CPU, in `f32`.
+//! The trainer: Qwen3 and Llama decoders in `f32`, from random weights or from a checkpoint.
 //!
-//! [`train()`] is the way through. `documents` makes texts to tokens, `batches` says which of them an update sees,
-//! `network` and `backward` give loss and gradient of a pack of documents, `optimizer` makes the update, `state` keeps
-//! training that was stopped, `export` writes what transformers reads.
+//! [`train()`] is the way through. `start` says where it begins, `documents` makes texts to tokens, `batches` says which of
+//! them an update sees, `gradients` gives loss and gradient of a batch, `optimizer` makes the update, `new_rows` one of new
+//! tokens alone, `state` keeps training that was stopped, `export` writes what transformers reads.
 //!
-//! Gradients are written out by hand instead of recorded: nothing is kept that the way back does not need, and
-//! attention runs document by document. `tests/it/train.rs` compares them with finite differences and with candle's own.
+//! On the CPU gradients are written out by hand instead of recorded (`network`, `backward`): nothing is kept that the way
+//! back does not need, and attention runs document by document. On a GPU candle records them (`recorded`), which takes half
+//! the lines and on the CPU several times as long. `tests/it/train.rs` compares the first with finite differences
+//! and with candle's own, `tests/it/train_init.rs` both with each other and with transformers.
 
 pub mod attention;
 pub mod augment;
@@ -30,7 +32,7 @@ mod trainer;
 
 pub use augment::Augmentation;
 pub use documents::prompt;
-pub use export::Numbers;
+pub use export::StoredAs;
 pub use gradients::Gradients;
 pub use recipe::{InitRecipe, Optimizer, Recipe, Schedule, Shape};
 pub use report::{TrainReport, Validation};

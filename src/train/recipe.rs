@@ -147,7 +147,7 @@ impl Schedule {
         positive(Parameter::LearningRate, self.learning_rate)?;
         positive(Parameter::Clip, self.clip)?;
         if self.new_rows_steps >= self.steps {
-            let problem = format!("are {} of {} updates", self.new_rows_steps, self.steps);
+            let problem = format!("is {} of {} updates", self.new_rows_steps, self.steps);
             return Err(Error::parameter(Parameter::NewRowsSteps, problem, "leave some for all weights"));
         }
         if !(self.weight_decay.is_finite() && self.weight_decay >= 0.0) {
@@ -168,6 +168,8 @@ pub struct InitRecipe {
     pub files: Vec<InputHash>,
     /// Tokens whose rows it has not trained.
     pub new_tokens: u64,
+    /// Whether drift trained it from random weights on: then it has not seen the molecules that are kept for tests.
+    pub by_drift: bool,
 }
 
 /// All of it.

@@ -6,7 +6,8 @@
 
 use std::ops::Range;
 
-use candle_core::{D, Device, Result, Tensor, Var};
+use candle_core::backend::BackendStorage;
+use candle_core::{CpuStorage, CudaStorage, CustomOp2, D, Device, Layout, Result, Shape, Tensor, Var};
 use candle_nn::ops::{rms_norm_slow, silu};
 
 use super::kernels::Prediction;
@@ -48,12 +49,74 @@ pub struct RecordedWeights {
     all: Vec<(Range<usize>, Var)>,
 }
 
-/// Where the rows of a pack lie among its documents, padded to the longest of them.
+/// Rows of a matrix at other places. The way back moves them back: candle's own, of a selection in which rows may come
+/// twice, adds them up one after the other.
+#[derive(Clone)]
+struct Move {
+    /// The row that comes to each place.
+    there: Tensor,
+    /// The place that each row came to; the number of places if it came to none.
+    back: Tensor,
+}
+
+impl Move {
+    fn new(there: Vec<u32>, back: Vec<u32>, device: &Device) -> Result<Self> {
+        Ok(Move { there: Tensor::new(there, device)?, back: Tensor::new(back, device)? })
+    }
+
+    /// The rows of `x`, `[rows, columns]`, moved.
+    fn apply(&self, x: &Tensor) -> Result<Tensor> {
+        x.contiguous()?.apply_op2(&self.there, self.clone())
+    }
+
+    fn select<S: BackendStorage>([x, ids]: [(&S, &Layout); 2]) -> Result<(S, Shape)> {
+        let shape = Shape::from((ids.1.shape().elem_count(), x.1.dims()[1]));
+        Ok((x.0.index_select(ids.0, x.1, ids.1, 0)?, shape))
+    }
+}
+
+impl CustomOp2 for Move {
+    fn name(&self) -> &'static str {
+        "move"
+    }
+
+    fn cpu_fwd(
+        &self,
+        x: &CpuStorage,
+        of_x: &Layout,
+        ids: &CpuStorage,
+        of_ids: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        Move::select([(x, of_x), (ids, of_ids)])
+    }
+
+    fn cuda_fwd(
+        &self,
+        x: &CudaStorage,
+        of_x: &Layout,
+        ids: &CudaStorage,
+        of_ids: &Layout,
+    ) -> Result<(CudaStorage, Shape)> {
+        Move::select([(x, of_x), (ids, of_ids)])
+    }
+
+    fn bwd(
+        &self,
+        _: &Tensor,
+        _: &Tensor,
+        _: &Tensor,
+        grad: &Tensor,
+    ) -> Result<(Option<Tensor>, Option<Tensor>)> {
+        Ok((Some(grad.contiguous()?.pad_with_zeros(0, 0, 1)?.index_select(&self.back, 0)?), None))
+    }
+}
+
+/// The rows of a pack among its documents, padded to the longest of them.
 struct Places {
-    /// `[documents * longest]`: the row of the pack; of padding the first.
-    padded: Tensor,
-    /// `[tokens]`: the place among those.
-    packed: Tensor,
+    /// From the pack to `[documents * longest]`; padding is behind all that its document sees.
+    pad: Move,
+    /// From there to the pack.
+    pack: Move,
     /// `[tokens]`: the position in the document.
     positions: Tensor,
     documents: usize,
@@ -65,19 +128,21 @@ struct Places {
 impl Places {
     fn new(pack: &Pack, device: &Device) -> Result<Self> {
         let longest = pack.documents.iter().map(|rows| rows.len()).max().unwrap_or(0);
-        let (mut padded, mut packed, mut positions) = (vec![], vec![], vec![]);
+        let tokens = pack.tokens.len() as u32;
+        let (mut padded, mut placed, mut packed, mut positions) = (vec![], vec![], vec![], vec![]);
         for (n, rows) in pack.documents.iter().enumerate() {
-            padded.extend(rows.clone().map(|row| row as u32));
-            padded.resize((n + 1) * longest, 0);
+            placed.extend(rows.clone().map(|row| row as u32));
+            placed.resize((n + 1) * longest, tokens);
             packed.extend((0..rows.len()).map(|at| (n * longest + at) as u32));
             positions.extend(0..rows.len() as u32);
         }
+        padded.extend(placed.iter().map(|&row| if row == tokens { 0 } else { row }));
         let mask: Vec<f32> = (0..longest)
             .flat_map(|row| (0..longest).map(move |key| if key > row { f32::NEG_INFINITY } else { 0.0 }))
             .collect();
         Ok(Places {
-            padded: Tensor::new(padded, device)?,
-            packed: Tensor::new(packed, device)?,
+            pad: Move::new(padded, packed.clone(), device)?,
+            pack: Move::new(packed, placed, device)?,
             positions: Tensor::new(positions, device)?,
             documents: pack.documents.len(),
             longest,
@@ -194,8 +259,9 @@ impl Recorded {
     fn logits(&self, weights: &RecordedWeights, pack: &Pack) -> Result<(Tensor, Tensor)> {
         let (rows, ids): (Vec<u32>, Vec<u32>) =
             pack.targets.iter().map(|target| (target.row as u32, target.token)).unzip();
-        let rows = Tensor::new(rows, &self.device)?;
-        let hidden = self.hidden(weights, pack)?.index_select(&rows, 0)?;
+        let mut back = vec![rows.len() as u32; pack.tokens.len()];
+        rows.iter().zip(0..).for_each(|(&row, place)| back[row as usize] = place);
+        let hidden = Move::new(rows, back, &self.device)?.apply(&self.hidden(weights, pack)?)?;
         let logits = hidden.matmul(&weights.head.t()?)?;
         let logits = logits.broadcast_sub(&logits.max_keepdim(1)?.detach())?;
         let right = logits.gather(&Tensor::new(ids, &self.device)?.unsqueeze(1)?, 1)?.squeeze(1)?;
@@ -243,11 +309,8 @@ impl Recorded {
         }
         let (documents, longest) = (places.documents, places.longest);
         let pad = |x: &Tensor, count: usize| {
-            x.contiguous()?
-                .index_select(&places.padded, 0)?
-                .reshape((documents, longest, count, dim))?
-                .transpose(1, 2)?
-                .contiguous()
+            let rows = x.contiguous()?.reshape((tokens, count * dim))?;
+            places.pad.apply(&rows)?.reshape((documents, longest, count, dim))?.transpose(1, 2)?.contiguous()
         };
         let q = (turn(&q, cos, sin)? * (1.0 / (dim as f64).sqrt()))?;
         let q = pad(&q, heads)?.reshape((documents * pairs, group * longest, dim))?;
@@ -259,12 +322,8 @@ impl Recorded {
         let p = scores.broadcast_sub(&top)?.exp()?;
         let p = p.broadcast_div(&p.sum_keepdim(D::Minus1)?)?;
         let mixed = p.reshape((documents * pairs, group * longest, longest))?.matmul(&v)?;
-        mixed
-            .reshape((documents, heads, longest, dim))?
-            .transpose(1, 2)?
-            .contiguous()?
-            .reshape((documents * longest, heads * dim))?
-            .index_select(&places.packed, 0)
+        let mixed = mixed.reshape((documents, heads, longest, dim))?.transpose(1, 2)?.contiguous()?;
+        places.pack.apply(&mixed.reshape((documents * longest, heads * dim))?)
     }
 }
 

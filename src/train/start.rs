@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::export::Numbers;
+use super::export::StoredAs;
 use super::parameters::ParameterLayout;
 use super::recipe::{InitRecipe, Shape};
 use crate::checkpoint::{CONFIG, GENERATION_CONFIG, Header, ModelFolder, WeightFiles};
@@ -33,7 +33,7 @@ pub struct InitCheckpoint {
     /// Its `generation_config.json`, if there is one.
     generation: Option<Value>,
     /// The type of its numbers.
-    numbers: Numbers,
+    stored_as: StoredAs,
     /// The tokenizer that the one of training must extend, or be: the checkpoint's own.
     pub tokenizer: Option<Tokenizer>,
     /// The longest document, in tokens.
@@ -60,10 +60,10 @@ impl InitCheckpoint {
             let problem = format!("{context} tokens are more than the model's {most}");
             return Err(Error::parameter(Parameter::Context, problem, "give fewer"));
         }
-        let numbers = stored_numbers(&files)?;
+        let stored_as = stored_as(&files)?;
         let tokenizer = files.file("tokenizer.json").map(|_| Tokenizer::load(folder)).transpose()?;
         let folder = folder.to_owned();
-        Ok(InitCheckpoint { folder, config, written, generation, numbers, tokenizer, context, known: None })
+        Ok(InitCheckpoint { folder, config, written, generation, stored_as, tokenizer, context, known: None })
     }
 
     /// Refuses a tokenizer that is neither the checkpoint's own nor an extension of it, or has tokens without a row.
@@ -78,7 +78,7 @@ impl InitCheckpoint {
                 let here = ids.get(&token).map_or("none here".to_owned(), |id| format!("{id} here"));
                 let problem = format!(
                     "is no extension of {}: `{}` has id {id} there, {here}",
-                    own.source.name,
+                    own.name,
                     token.escape_debug()
                 );
                 let remedy = "give the model's own tokenizer, or one that drift made of it";
@@ -131,8 +131,8 @@ impl Start {
             }
         };
         if new_rows_steps > 0 && self.new_tokens(tokenizer).is_empty() {
-            let problem = format!("{} were asked for, but no token is new", Parameter::NewRowsSteps);
-            let remedy = format!("say with {} which tokens the model had", Parameter::NewTokensOf);
+            let problem = format!("has no new tokens for {}", Parameter::NewRowsSteps);
+            let remedy = format!("say with {} which tokens it has learned", Parameter::NewTokensOf);
             return Err(Error::input(place, problem, remedy));
         }
         Ok(())
@@ -180,7 +180,7 @@ impl Start {
             Start::Checkpoint(base) => {
                 let (weights, files) = base.read(layout)?;
                 let new_tokens = base.new_tokens(tokenizer).len() as u64;
-                Ok((weights, Some(InitRecipe { files, new_tokens })))
+                Ok((weights, Some(InitRecipe { files, new_tokens, by_drift: is_by_drift(&base.folder) })))
             }
         }
     }
@@ -202,19 +202,26 @@ impl Start {
     }
 
     /// The type that weights are written in: that of the checkpoint, or bf16.
-    pub(super) fn numbers(&self) -> Numbers {
+    pub(super) fn stored_as(&self) -> StoredAs {
         match self {
-            Start::Random(_) => Numbers::Bf16,
-            Start::Checkpoint(base) => base.numbers,
+            Start::Random(_) => StoredAs::Bf16,
+            Start::Checkpoint(base) => base.stored_as,
         }
     }
+}
+
+/// Whether the recipe of a checkpoint says that drift trained it from random weights on.
+fn is_by_drift(folder: &Path) -> bool {
+    let folder = ModelFolder::new(folder);
+    let inputs: Option<Vec<InputHash>> = folder.recipe("/recipe/inputs");
+    inputs.is_some() && folder.recipe("/recipe/init/by_drift") != Some(false)
 }
 
 /// The same where `eos_token_id` holds this end of text.
 fn with_end(mut config: Value, end: &Named) -> Value {
     let known = match &config["eos_token_id"] {
         Value::Array(ids) => ids.contains(&end.id.into()),
-        id => *id == Value::from(end.id),
+        id => id.as_u64() == Some(end.id.into()),
     };
     if !known {
         config["eos_token_id"] = end.id.into();
@@ -223,16 +230,16 @@ fn with_end(mut config: Value, end: &Named) -> Value {
 }
 
 /// The widest type of a checkpoint's tensors; what cannot be read is for those to say who read it.
-fn stored_numbers(folder: &ModelFolder) -> Result<Numbers> {
-    let Some(file) = folder.weights() else { return Ok(Numbers::Bf16) };
+fn stored_as(folder: &ModelFolder) -> Result<StoredAs> {
+    let Some(file) = folder.weights() else { return Ok(StoredAs::Bf16) };
     let mut widest = None;
     for file in WeightFiles::of(&file, "give the index that came with the shards")?.files() {
         if !file.is_file() {
             continue;
         }
         let tensors = Header::read(file)?.tensors;
-        let types = tensors.tensors().into_values().filter_map(|info| Numbers::of(info.dtype));
+        let types = tensors.tensors().into_values().filter_map(|info| StoredAs::of(info.dtype));
         widest = types.chain(widest).max();
     }
-    Ok(widest.unwrap_or(Numbers::Bf16))
+    Ok(widest.unwrap_or(StoredAs::Bf16))
 }

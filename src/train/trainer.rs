@@ -278,7 +278,7 @@ impl Run<'_> {
         let config = start.written_config(&self.config, &self.end);
         let generation = start.generation_config(&self.end);
         let companions = Companions {
-            numbers: start.numbers(),
+            stored_as: start.stored_as(),
             config: &config,
             generation: generation.as_ref(),
             tokenizer_json: &self.plan.tokenizer_json,
@@ -297,7 +297,7 @@ impl Run<'_> {
 
     /// The finished checkpoint; the state is of no more use.
     fn finish(&self, state: &TrainingState) -> Result<TrainReport> {
-        let weights = self.plan.start.numbers().stored(&state.weighted.weights);
+        let weights = self.plan.start.stored_as().stored(&state.weighted.weights);
         let stored = self.validate(&weights, usize::MAX, state.weighted.step)?;
         let report = self.report(&state.past, Some(stored));
         self.write(&state.weighted.weights, &report)?;

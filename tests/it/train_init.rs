@@ -210,7 +210,15 @@ fn a_checkpoint_that_learns_nothing_is_written_as_it_came() {
         after["eos_token_id"] = before["eos_token_id"].clone();
         assert_eq!(before, after);
         let init = report.recipe.init.as_ref().unwrap();
-        assert_eq!((init.files.len(), init.new_tokens), (3, 0));
+        assert_eq!((init.files.len(), init.new_tokens, init.by_drift), (3, 0, false));
+        // What goes on from a checkpoint of drift's own has seen no test molecule; what went on from another may have.
+        for (recipe, by_drift) in
+            [(json!({"inputs": []}), true), (serde_json::to_value(&report.recipe).unwrap(), false)]
+        {
+            folder.file("base/recipe.json", json!({ "recipe": recipe }).to_string());
+            let report = train(&plan, &corpus.files(), &Job::default()).unwrap();
+            assert_eq!(report.recipe.init.unwrap().by_drift, by_drift);
+        }
         assert_eq!(report.recipe.shape.hidden, config.hidden_size);
 
         // The loss of the first update is that of the checkpoint.
@@ -317,7 +325,7 @@ fn the_learning_rate_warms_up_once_for_new_rows_and_once_for_all() {
     assert_eq!((rates[20], rates[24]), (2e-3, 1e-2));
     assert!(rates[25..].is_sorted_by(|a, b| a >= b) && rates[99] < 1.1e-3);
     schedule.new_rows_steps = 100;
-    assert!(schedule.check().unwrap_err().to_string().contains("‘new rows warm-up’"));
+    assert!(schedule.check().unwrap_err().to_string().contains("‘new rows warmup’"));
 }
 
 /// The one line of a run that must be refused.
@@ -334,8 +342,13 @@ fn checkpoints_that_cannot_be_carried_on_are_refused_in_one_line() {
     let corpus = small_corpus();
     folder.file("small.txt", corpus.0.read("small.txt"));
     let run = |options: &str| {
-        let begin = "train-model --corpus small.txt --steps 1 -o out";
-        folder.drift(&begin.split(' ').chain(options.split_whitespace()).collect::<Vec<_>>())
+        let default = |option: &'static str, value: &'static str| match options.contains(option) {
+            true => vec![],
+            false => vec![option, value],
+        };
+        let begin = ["train-model", "--corpus", "small.txt"].into_iter();
+        let begin = begin.chain(default("--steps", "1")).chain(default("-o", "out"));
+        folder.drift(&begin.chain(options.split_whitespace()).collect::<Vec<_>>())
     };
     let change = |name: &str, pointer: &str, value: Value| {
         checkpoint(&folder, name, Architecture::Qwen3, Dtype::BF16);
@@ -346,7 +359,9 @@ fn checkpoints_that_cannot_be_carried_on_are_refused_in_one_line() {
     };
     for other in ["gemma3_text", "mixtral", "qwen2"] {
         let line = change("other", "model_type", other.into());
-        assert!(line.contains(&format!("model_type `{other}` is not supported; drift runs Qwen3 and Llama")));
+        let said =
+            [&*format!("model_type `{other}` is not supported"), "; drift runs Qwen3 and Llama decoders"];
+        assert!(said.iter().all(|part| line.contains(part)), "{line}");
     }
     assert!(change("biased", "attention_bias", true.into()).contains("attention_bias is not supported"));
     let line = change("narrow", "hidden_size", 24.into());
@@ -359,7 +374,8 @@ fn checkpoints_that_cannot_be_carried_on_are_refused_in_one_line() {
     let line = change("shallow", "num_hidden_layers", 1.into());
     assert!(line.contains("`model.layers.1."), "{line}");
     std::fs::remove_file(folder.path().join("narrow/model-0.safetensors")).unwrap();
-    assert!(refused(run("--init narrow")).contains("lists model-0.safetensors, which is not there"));
+    let line = refused(run("--init narrow"));
+    assert!(line.contains("model-0.safetensors") && line.contains("which is not there"), "{line}");
     assert!(refused(run("--init nowhere")).contains("nowhere/config.json"));
 
     let mut small = checkpoint(&folder, "base", Architecture::Llama, Dtype::BF16);
@@ -368,7 +384,7 @@ fn checkpoints_that_cannot_be_carried_on_are_refused_in_one_line() {
     let line = refused(run("--init base --new-rows-warmup 1"));
     assert!(line.contains("--new-rows-warmup"), "{line}");
     let line = refused(run("--init base --steps 2 --new-rows-warmup 1"));
-    assert!(line.contains("no token is new; say with --new-tokens-of"), "{line}");
+    assert!(line.contains("has no new tokens for --new-rows-warmup; say with --new-tokens-of"), "{line}");
     let line = refused(run("--init base --context 600"));
     assert!(line.contains("600 tokens are more than the model's 512"), "{line}");
     assert!(refused(run("--init base -o base")).contains("is an input, which -o would overwrite"));
@@ -380,6 +396,26 @@ fn checkpoints_that_cannot_be_carried_on_are_refused_in_one_line() {
     let line = refused(run("--init base --tokenizer qwen-like-separate"));
     assert!(line.contains("1549 rows; make rows for them first, with drift extend-model"), "{line}");
     assert!(!folder.path().join("out").exists(), "nothing was written");
+}
+
+#[test]
+fn test_molecules_are_unseen_only_where_drift_trained_the_first_checkpoint() {
+    let folder = Folder::new();
+    let reference = Path::new(env!("CARGO_MANIFEST_DIR")).join("eval/qwen-like");
+    for entry in std::fs::read_dir(reference).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        folder.file(&format!("model/{name}"), std::fs::read(&path).unwrap());
+    }
+    let unseen = |by_drift: Option<bool>| {
+        let mut recipe: Value = serde_json::from_slice(&folder.read("model/recipe.json")).unwrap();
+        recipe["recipe"]["init"] = by_drift.map_or(Value::Null, |by_drift| json!({ "by_drift": by_drift }));
+        folder.file("model/recipe.json", recipe.to_string());
+        let short = "eval --model model --lp none --max-new-tokens 4 --samples 3 --split test --json -q";
+        let report = folder.drift(&short.split(' ').collect::<Vec<_>>()).good().json();
+        report["runs"][0]["unseen"].clone()
+    };
+    assert_eq!([None, Some(true), Some(false)].map(unseen), ["yes", "yes", "unknown"]);
 }
 
 /// A limit on the size of files, which is what a full disk looks like to a program.
