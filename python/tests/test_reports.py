@@ -137,7 +137,8 @@ def test_the_built_in_corpus_has_its_placeholder() -> None:
     }
     assert truncated["qwen-like", "fixed", "0.000,0.000,0.000"] == 1.0
     assert round(truncated["qwen-like", "fixed", "0.0000,0.0000,0.0000"], 3) == 0.501
-    assert {"reading", "replaying"} <= {phase for phase, *_ in phases}
+    # Which of its phases are seen depends on how long each takes; that one is seen does not.
+    assert phases and {phase for phase, *_ in phases} <= {"reading", "replaying", "fitting"}
     assert all(total is None or done <= total for _, done, total, _ in phases)
 
 
