@@ -4,11 +4,13 @@
 //! tensors holds, without its numbers; [`locate`] finds folders by name in the cache of Hugging Face. What the settings mean
 //! is for those who ask.
 
+mod float;
 mod folder;
 mod header;
 mod hub;
 mod weight_files;
 
+pub use float::Float;
 pub use folder::{
     CONFIG, GENERATION_CONFIG, INDEX, Ids, ModelFolder, RECIPE, TOKENIZER_CONFIG, WEIGHTS, configured_rows,
     is_tied,

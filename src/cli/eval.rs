@@ -105,7 +105,7 @@ pub(super) struct Args {
     /// cpu or cuda:N
     #[arg(long, default_value = "cpu")]
     device: String,
-    /// StoredAs of weights and cache; f32 on the CPU, bf16 on a GPU by default
+    /// Type of weights and cache; f32 on the CPU, bf16 on a GPU by default
     #[arg(long, value_enum)]
     dtype: Option<DtypeArg>,
     /// Whose decoders compute

@@ -15,8 +15,8 @@ use crate::tokenizer::{InspectedText, Inspector, Tokenizer};
 /// The command line of `drift inspect`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// A tokenizer.json, plain or gzipped, a model folder, org/name in the cache of Hugging Face, or an embedded name: qwen-like, llama-like, and each of them
-    /// extended, with -separate or -fused behind it
+    /// A tokenizer.json, plain or gzipped, a model folder, org/name in the cache of Hugging Face, or an embedded name:
+    /// qwen-like, llama-like, and each of them extended, with -separate or -fused behind it
     #[arg(long, value_name = "TOKENIZER", default_value = "qwen-like")]
     tokenizer: PathBuf,
     /// The placeholder that drift is counted against

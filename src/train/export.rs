@@ -3,66 +3,21 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use half::{bf16, f16};
-use safetensors::tensor::{Dtype, TensorView, serialize};
+use safetensors::tensor::{TensorView, serialize};
 use serde_json::{Value, json};
 
 use super::parameters::ParameterLayout;
 use super::report::TrainReport;
-use crate::checkpoint::{CONFIG, GENERATION_CONFIG, RECIPE, TOKENIZER_CONFIG};
+use crate::checkpoint::{CONFIG, Float, GENERATION_CONFIG, RECIPE, TOKENIZER_CONFIG};
 use crate::design::extension::config::tokenizer_config;
 use crate::error::{Error, Result};
 use crate::io::OutputSet;
 use crate::tokenizer::Named;
 
-/// The type that weights are written in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum StoredAs {
-    /// 16 bits, the upper half of an `f32`.
-    Bf16,
-    /// 16 bits, IEEE 754.
-    F16,
-    /// 32 bits.
-    F32,
-}
-
-impl StoredAs {
-    /// As safetensors names it; none if training does not write it.
-    pub fn of(dtype: Dtype) -> Option<Self> {
-        [StoredAs::Bf16, StoredAs::F16, StoredAs::F32].into_iter().find(|stored| stored.dtype() == dtype)
-    }
-
-    fn dtype(self) -> Dtype {
-        match self {
-            StoredAs::Bf16 => Dtype::BF16,
-            StoredAs::F16 => Dtype::F16,
-            StoredAs::F32 => Dtype::F32,
-        }
-    }
-
-    /// Weights, rounded to nearest, ties to even.
-    fn bytes(self, weights: &[f32]) -> Vec<u8> {
-        match self {
-            StoredAs::Bf16 => weights.iter().flat_map(|&w| bf16::from_f32(w).to_le_bytes()).collect(),
-            StoredAs::F16 => weights.iter().flat_map(|&w| f16::from_f32(w).to_le_bytes()).collect(),
-            StoredAs::F32 => weights.iter().flat_map(|w| w.to_le_bytes()).collect(),
-        }
-    }
-
-    /// Weights as they are after storage.
-    pub fn stored(self, weights: &[f32]) -> Vec<f32> {
-        match self {
-            StoredAs::Bf16 => weights.iter().map(|&w| bf16::from_f32(w).to_f32()).collect(),
-            StoredAs::F16 => weights.iter().map(|&w| f16::from_f32(w).to_f32()).collect(),
-            StoredAs::F32 => weights.to_vec(),
-        }
-    }
-}
-
 /// What goes beside the weights.
 pub struct Companions<'c> {
     /// The type of the weights.
-    pub stored_as: StoredAs,
+    pub float: Float,
     /// `config.json`.
     pub config: &'c Value,
     /// `generation_config.json`, if it is to be kept.
@@ -115,9 +70,8 @@ pub fn write(
     let refuse =
         |e: &dyn std::fmt::Display| Error::input(folder.display(), format!("cannot be written: {e}"), "");
     file(RECIPE, &document(&serde_json::to_value(report).map_err(|e| refuse(&e))?))?;
-    let bytes = companions.stored_as.bytes(weights);
-    let size = bytes.len() / weights.len().max(1);
-    let dtype = companions.stored_as.dtype();
+    let (dtype, size) = (companions.float.dtype(), companions.float.bytes());
+    let bytes = bytes_of(weights, companions.float);
     let views = layout.parameters.iter().map(|parameter| {
         let bytes = &bytes[size * parameter.range.start..size * parameter.range.end];
         let view = TensorView::new(dtype, parameter.shape.clone(), bytes).map_err(|e| refuse(&e))?;
@@ -128,4 +82,16 @@ pub fn write(
     let metadata = HashMap::from([("format".to_owned(), "pt".to_owned())]);
     file(WEIGHTS, &serialize(views, Some(metadata)).map_err(|e| refuse(&e))?)?;
     files.commit()
+}
+
+/// Weights as they are written.
+fn bytes_of(weights: &[f32], float: Float) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(weights.len() * float.bytes());
+    float.write(weights.iter().map(|weight| f64::from(*weight)), &mut bytes);
+    bytes
+}
+
+/// Weights as they are after they were written and read.
+pub fn stored(weights: &[f32], float: Float) -> Vec<f32> {
+    float.read(&bytes_of(weights, float)).collect()
 }

@@ -32,7 +32,6 @@ mod trainer;
 
 pub use augment::Augmentation;
 pub use documents::prompt;
-pub use export::StoredAs;
 pub use gradients::Gradients;
 pub use recipe::{InitRecipe, Optimizer, Recipe, Schedule, Shape};
 pub use report::{TrainReport, Validation};

@@ -4,10 +4,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::export::StoredAs;
 use super::parameters::ParameterLayout;
 use super::recipe::{InitRecipe, Shape};
-use crate::checkpoint::{CONFIG, GENERATION_CONFIG, Header, ModelFolder, WeightFiles};
+use crate::checkpoint::{CONFIG, Float, GENERATION_CONFIG, Header, ModelFolder, WeightFiles};
 use crate::error::{Error, Parameter, Result};
 use crate::io::hash_bytes;
 use crate::job::InputHash;
@@ -33,7 +32,7 @@ pub struct InitCheckpoint {
     /// Its `generation_config.json`, if there is one.
     generation: Option<Value>,
     /// The type of its numbers.
-    stored_as: StoredAs,
+    float: Float,
     /// The tokenizer that the one of training must extend, or be: the checkpoint's own.
     pub tokenizer: Option<Tokenizer>,
     /// The longest document, in tokens.
@@ -60,10 +59,10 @@ impl InitCheckpoint {
             let problem = format!("{context} tokens are more than the model's {most}");
             return Err(Error::parameter(Parameter::Context, problem, "give fewer"));
         }
-        let stored_as = stored_as(&files)?;
+        let float = widest(&files)?;
         let tokenizer = files.file("tokenizer.json").map(|_| Tokenizer::load(folder)).transpose()?;
         let folder = folder.to_owned();
-        Ok(InitCheckpoint { folder, config, written, generation, stored_as, tokenizer, context, known: None })
+        Ok(InitCheckpoint { folder, config, written, generation, float, tokenizer, context, known: None })
     }
 
     /// Refuses a tokenizer that is neither the checkpoint's own nor an extension of it, or has tokens without a row.
@@ -202,10 +201,10 @@ impl Start {
     }
 
     /// The type that weights are written in: that of the checkpoint, or bf16.
-    pub(super) fn stored_as(&self) -> StoredAs {
+    pub(super) fn float(&self) -> Float {
         match self {
-            Start::Random(_) => StoredAs::Bf16,
-            Start::Checkpoint(base) => base.stored_as,
+            Start::Random(_) => Float::Bf16,
+            Start::Checkpoint(base) => base.float,
         }
     }
 }
@@ -230,16 +229,16 @@ fn with_end(mut config: Value, end: &Named) -> Value {
 }
 
 /// The widest type of a checkpoint's tensors; what cannot be read is for those to say who read it.
-fn stored_as(folder: &ModelFolder) -> Result<StoredAs> {
-    let Some(file) = folder.weights() else { return Ok(StoredAs::Bf16) };
+fn widest(folder: &ModelFolder) -> Result<Float> {
+    let Some(file) = folder.weights() else { return Ok(Float::Bf16) };
     let mut widest = None;
     for file in WeightFiles::of(&file, "give the index that came with the shards")?.files() {
         if !file.is_file() {
             continue;
         }
         let tensors = Header::read(file)?.tensors;
-        let types = tensors.tensors().into_values().filter_map(|info| StoredAs::of(info.dtype));
+        let types = tensors.tensors().into_values().filter_map(|info| Float::of(info.dtype));
         widest = types.chain(widest).max();
     }
-    Ok(widest.unwrap_or(StoredAs::Bf16))
+    Ok(widest.unwrap_or(Float::Bf16))
 }

@@ -77,8 +77,9 @@ pub fn train(plan: &TrainPlan, corpus: &dyn Conformers, job: &Job) -> Result<Tra
     let layout = ParameterLayout::new(&config);
     let (weights, init) = plan.start.weights(&layout, &plan.tokenizer, plan.seed)?;
     let documents = writer.documents(corpus, job)?;
-    // Other signs and digits may take more tokens.
-    let longest = if keep { 2 * documents.longest() + 64 } else { documents.longest() };
+    // Other signs and digits may take more tokens; what would take more than this is learned as it is.
+    let longest = documents.longest();
+    let longest = if keep { (2 * longest + 64).min(context) } else { longest };
     check_memory(&config, (plan.schedule.batch_tokens, PACK_TOKENS), longest)?;
     std::fs::create_dir_all(&plan.output).map_err(|e| Error::io(&plan.output, e))?;
     let mut inputs = documents.summary.inputs.clone();
@@ -96,7 +97,7 @@ pub fn train(plan: &TrainPlan, corpus: &dyn Conformers, job: &Job) -> Result<Tra
     };
     let network = Trainable::new(&plan.gradients, &config, longest)?;
     let new_rows = NewRows::new(&layout, &plan.start.new_tokens(&plan.tokenizer));
-    Run { plan, config, recipe, network, new_rows, documents, end, begin, job }.all(weights)
+    Run { plan, config, recipe, network, new_rows, documents, longest, end, begin, job }.all(weights)
 }
 
 /// One training.
@@ -107,6 +108,8 @@ struct Run<'r> {
     network: Trainable,
     new_rows: NewRows,
     documents: Documents,
+    /// The most tokens of a document.
+    longest: usize,
     end: Named,
     begin: Option<Named>,
     job: &'r Job,
@@ -185,7 +188,9 @@ impl Run<'_> {
                 .map(|(draw, n)| {
                     let conformer =
                         plan.augmentation.apply(&documents.conformers[n], plan.dialect, plan.seed, draw);
-                    Document::new(&conformer, &plan.tokenizer, end, plan.dialect)
+                    let document = Document::new(&conformer, &plan.tokenizer, end, plan.dialect)?;
+                    let fits = document.tokens.len() <= self.longest;
+                    Ok(if fits { document } else { documents.train[n].clone() })
                 })
                 .collect(),
         }
@@ -278,7 +283,7 @@ impl Run<'_> {
         let config = start.written_config(&self.config, &self.end);
         let generation = start.generation_config(&self.end);
         let companions = Companions {
-            stored_as: start.stored_as(),
+            float: start.float(),
             config: &config,
             generation: generation.as_ref(),
             tokenizer_json: &self.plan.tokenizer_json,
@@ -297,7 +302,7 @@ impl Run<'_> {
 
     /// The finished checkpoint; the state is of no more use.
     fn finish(&self, state: &TrainingState) -> Result<TrainReport> {
-        let weights = self.plan.start.stored_as().stored(&state.weighted.weights);
+        let weights = export::stored(&state.weighted.weights, self.plan.start.float());
         let stored = self.validate(&weights, usize::MAX, state.weighted.step)?;
         let report = self.report(&state.past, Some(stored));
         self.write(&state.weighted.weights, &report)?;

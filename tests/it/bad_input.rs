@@ -13,16 +13,7 @@ fn refused(folder: &Folder, arguments: &[&str]) -> String {
     let before = folder.listing();
     let ran = folder.drift(arguments);
     assert_eq!(folder.listing(), before, "{arguments:?} left something");
-    refusal(ran, 2)
-}
-
-#[track_caller]
-fn refusal(ran: Ran, code: i32) -> String {
-    assert_eq!((ran.code, ran.stdout.len()), (Some(code), 0), "{}", ran.stderr);
-    let line = ran.stderr.strip_prefix("drift: ").and_then(|rest| rest.strip_suffix('\n'));
-    let line = line.unwrap_or_else(|| panic!("{:?}", ran.stderr));
-    assert!(!line.contains(|c: char| c.is_control()) && line.len() < 400, "{line:?}");
-    line.to_owned()
+    ran.refused()
 }
 
 /// A row of JSONL with this text.
@@ -287,7 +278,7 @@ fn promises_that_cannot_be_kept_are_refused() {
     ] {
         folder.file("file", bytes);
         let (ran, megabytes) = watched(&folder, &["mine", "file", "-o", "out.h5"]);
-        assert!(refusal(ran, 2).starts_with("file: "));
+        assert!(ran.refused().starts_with("file: "));
         assert!(megabytes < 100, "{megabytes} MB");
     }
 }
@@ -401,7 +392,7 @@ fn a_full_disk_is_an_error() {
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
         let output = program().args(arguments).current_dir(folder.path()).stdout(full).output().unwrap();
         assert_eq!(
-            refusal(output.into(), 2),
+            Ran::from(output).refused(),
             "stdout: No space left on device; make room, or give another place"
         );
     }
@@ -426,7 +417,7 @@ fn a_disk_that_fills_up_leaves_what_was_there() {
             .current_dir(folder.path())
             .output()
             .unwrap();
-        let line = refusal(output.into(), 2);
+        let line = Ran::from(output).refused();
         assert_eq!(line, format!("{name}: File too large; make room, or give another place"));
         assert_eq!(folder.read(name), b"old");
     }
@@ -598,7 +589,7 @@ mod interrupted {
         let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
         assert!(kill.success());
         wait_for("ended", || child.try_wait().unwrap().is_some());
-        let line = refusal(child.wait_with_output().unwrap().into(), 130);
+        let line = Ran::from(child.wait_with_output().unwrap()).refused_as(130);
         assert_eq!(line, "interrupted; nothing was written");
         assert_eq!(folder.listing(), before, "{arguments:?} left something");
     }

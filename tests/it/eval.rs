@@ -158,7 +158,7 @@ fn a_fitted_file_gives_each_class_of_block_its_placeholder() {
         change(&mut spoilt);
         folder.file(name, spoilt.to_string());
         let ran = run(name, "stripped");
-        refused(&ran, part);
+        ran.refused_for(part);
         assert!(ran.stderr.contains(name), "{}", ran.stderr);
     };
     spoil("schema.json", "drift.eval/1", &|file| *file = serde_json::json!({"schema": "drift.eval/1"}));
@@ -175,8 +175,8 @@ fn a_fitted_file_gives_each_class_of_block_its_placeholder() {
     spoil("partition.json", "unknown variant `mood`", &|file| {
         file["results"][stripped]["classes"][index]["partition"] = "mood".into();
     });
-    refused(&run("missing.json", "stripped"), "missing.json");
-    refused(&run("fit", "stripped"), "give its file");
+    run("missing.json", "stripped").refused_for("missing.json");
+    run("fit", "stripped").refused_for("give its file");
 }
 
 /// Characters of each block of a text.
@@ -241,7 +241,7 @@ fn a_model_that_learned_holds_reference_conformers_likelier_than_chance() {
     let nats = figure(&scored["nats_per_conformer"]["mean"]) / figure(&scored["tokens_per_conformer"]);
     assert!((0.5..2.0).contains(&nats), "{nats}");
     let ran = folder.drift(&["eval", "--samples", "3", "--likelihood", "--engine", "candle-transformers"]);
-    refused(&ran, if cfg!(feature = "baseline") { "--likelihood" } else { "--engine" });
+    ran.refused_for(if cfg!(feature = "baseline") { "--likelihood" } else { "--engine" });
 }
 
 #[test]
@@ -261,7 +261,7 @@ fn texts_or_the_trace_go_to_stdout_alone() {
         (&["--texts", "-", "--json"], "--texts -: stdout is for --json already"),
         (&["--trace", "-", "-o", "-"], "--trace -: stdout is for -o - already"),
     ] {
-        refused(&eval(two), second);
+        eval(two).refused_for(second);
     }
 }
 
@@ -333,41 +333,34 @@ fn checkpoint(folder: &Folder) {
     }
 }
 
-#[track_caller]
-fn refused(ran: &Ran, part: &str) {
-    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
-    assert!(ran.stderr.contains(part) && ran.stderr.trim_end().lines().count() == 1, "{}", ran.stderr);
-    assert!(ran.stdout.is_empty());
-}
-
 #[test]
 fn what_cannot_work_is_one_line_with_its_remedy() {
     let folder = Folder::new();
     checkpoint(&folder);
     let eval =
         |more: &[&str]| folder.drift(&[&["eval", "--samples", "2", "--model", "model"], more].concat());
-    refused(&eval(&["--placeholder", "0.0,0.0"]), "three numbers");
-    refused(&eval(&["--preset", "hot"]), "no preset");
-    refused(&eval(&["--device", "cuda:0"]), "--device");
-    refused(&eval(&["--dtype", "bf16"]), "--dtype");
-    refused(&eval(&["--smiles", "missing.smi"]), "missing.smi");
+    eval(&["--placeholder", "0.0,0.0"]).refused_for("three numbers");
+    eval(&["--preset", "hot"]).refused_for("no preset");
+    eval(&["--device", "cuda:0"]).refused_for("--device");
+    eval(&["--dtype", "bf16"]).refused_for("--dtype");
+    eval(&["--smiles", "missing.smi"]).refused_for("missing.smi");
     folder.file("bad.smi", "C(\nnothing here\n");
-    refused(&eval(&["--smiles", "bad.smi"]), "line 1");
+    eval(&["--smiles", "bad.smi"]).refused_for("line 1");
     let long = "CO".repeat(30_000);
     folder.file("long.smi", &long);
-    refused(&eval(&["--smiles", "long.smi", "--lp", "automaton"]), "context");
+    eval(&["--smiles", "long.smi", "--lp", "automaton"]).refused_for("context");
 
     let weights = folder.read("model/model.safetensors");
     folder.file("model/model.safetensors", &weights[..weights.len() / 2]);
-    refused(&eval(&[]), "model.safetensors");
+    eval(&[]).refused_for("model.safetensors");
     std::fs::remove_file(folder.path().join("model/model.safetensors")).unwrap();
-    refused(&eval(&[]), "safetensors");
+    eval(&[]).refused_for("safetensors");
     folder.file("model/model.safetensors", &weights);
     let config = String::from_utf8(folder.read("model/config.json")).unwrap();
     let mut other: Value = serde_json::from_str(&config).unwrap();
     other["intermediate_size"] = 48.into();
     folder.file("model/config.json", other.to_string());
-    refused(&eval(&[]), "mlp");
+    eval(&[]).refused_for("mlp");
     assert!(!folder.listing().keys().any(|path| path.ends_with("record.json")));
 }
 
@@ -385,7 +378,7 @@ fn smiles_of_a_file_are_generated_for_and_bad_lines_listed() {
 
 #[test]
 fn a_zero_drift_tokenizer_or_another_one_must_fit_the_model() {
-    refused(&drift(&["eval", "--samples", "2", "--tokenizer", "llama-like"]), "llama-like");
+    drift(&["eval", "--samples", "2", "--tokenizer", "llama-like"]).refused_for("llama-like");
 }
 
 /// Runs for minutes, unless interrupted after `wait`.
@@ -522,10 +515,10 @@ fn what_the_mask_left_is_reported_and_resampled_by() {
     run(&[&hot[..], &["--resample", "6", "--batch", "17", "--threads", "1"]].concat()).good();
     assert!(texts(&folder, "texts.jsonl") == resampled_texts);
 
-    refused(&run(&["--resample", "8", "--batch", "7"]), "8 texts are drawn together, a batch has 7 rows");
-    refused(&run(&["--resample", "4", "--preset", "greedy"]), "a greedy preset draws nothing");
+    run(&["--resample", "8", "--batch", "7"]).refused_for("8 texts are drawn together, a batch has 7 rows");
+    run(&["--resample", "4", "--preset", "greedy"]).refused_for("a greedy preset draws nothing");
     let ran = run(&["--resample", "4", "--engine", "candle-transformers"]);
-    refused(&ran, if cfg!(feature = "baseline") { "--resample" } else { "--engine" });
+    ran.refused_for(if cfg!(feature = "baseline") { "--resample" } else { "--engine" });
     // So many texts at least.
     let few =
         folder.drift(&["eval", "--samples", "1", "--lp", "automaton", "--resample", "3", "--json"]).good();

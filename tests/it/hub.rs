@@ -63,14 +63,6 @@ fn count(folder: &Folder, name: &str) -> Value {
     run(folder, &["inspect", "--json", "--tokenizer", name, TEXT]).good().json()[0]["count"].clone()
 }
 
-#[track_caller]
-fn refused(ran: Ran) -> String {
-    assert_eq!((ran.code, ran.stdout.len()), (Some(2), 0), "{}", ran.stderr);
-    let line = ran.stderr.trim_end().to_owned();
-    assert!(line.starts_with("drift: ") && !line.contains('\n') && line.chars().count() < 400, "{line}");
-    line
-}
-
 #[test]
 fn names_refs_and_commits_are_found() {
     let folder = cache();
@@ -135,7 +127,7 @@ fn what_is_not_there_is_said_with_the_command_that_fetches_it() {
     let hub = folder.path().join("hub/models--Own--qwen-like");
     let snapshot = hub.join("snapshots").join(COMMITS[0]);
     let says = |words: &[&str], parts: &[&str]| {
-        let line = refused(run(&folder, words));
+        let line = run(&folder, words).refused();
         assert!(parts.iter().all(|part| line.contains(part)), "{line}");
     };
     let inspect = |name| ["inspect", "--tokenizer", name, TEXT];

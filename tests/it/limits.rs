@@ -6,7 +6,7 @@ use drift::job::Job;
 use drift::model::{check_fits, checked_product};
 use drift::tokenizer::{Counter, Tokenizer};
 
-use crate::support::{Folder, Ran};
+use crate::support::Folder;
 
 /// The JSON of an embedded tokenizer, to be damaged.
 fn tokenizer_json() -> Value {
@@ -17,15 +17,6 @@ fn tokenizer_json() -> Value {
 fn load(json: &Value) -> drift::Result<Tokenizer> {
     let bytes = serde_json::to_vec(json).unwrap();
     Tokenizer::from_bytes("some", drift::io::hash_bytes("some.json", &bytes), &bytes)
-}
-
-/// The line of a run that must be refused.
-#[track_caller]
-fn refused(ran: Ran) -> String {
-    assert_eq!((ran.code, ran.stdout.len()), (Some(2), 0), "{}", ran.stderr);
-    let line = ran.stderr.trim_end().to_owned();
-    assert!(line.starts_with("drift: ") && !line.contains('\n') && line.chars().count() < 400, "{line}");
-    line
 }
 
 #[test]
@@ -62,7 +53,7 @@ fn tokenizers_that_panic_are_refused_in_one_line() {
         ]);
         if ran.code != Some(0) {
             refusals += 1;
-            refused(ran);
+            ran.refused();
         }
     }
     assert!(refusals >= 2, "{refusals}");
@@ -103,7 +94,7 @@ fn ids_of_billions_take_no_memory() {
     folder.file("tokenizer.json", json.to_string());
     folder.drift(&["inspect", "--tokenizer", "tokenizer.json", "[C]<1,2,3>"]).good();
     let arguments = ["train-model", "--tokenizer", "tokenizer.json", "--arch", "llama", "-o", "out"];
-    let line = refused(folder.drift(&arguments));
+    let line = folder.drift(&arguments).refused();
     assert!(line.contains("training: would take") && line.contains("GiB are free"), "{line}");
     assert!(!folder.path().join("out").exists());
 }
@@ -115,11 +106,11 @@ fn models_and_runs_larger_than_memory_are_refused_with_what_they_would_take() {
         for size in ["1000000000", "18446744073709551614"] {
             let arguments =
                 ["train-model", "--tokenizer", "qwen-like", "--arch", "llama", "-o", "out", option, size];
-            let line = refused(folder.drift(&arguments));
+            let line = folder.drift(&arguments).refused();
             assert!(line.contains("would take") || line.contains("the model's shape"), "{option}: {line}");
         }
     }
-    let line = refused(folder.drift(&["eval", "--lp", "none", "--generations", "4294967295"]));
+    let line = folder.drift(&["eval", "--lp", "none", "--generations", "4294967295"]).refused();
     assert!(line.contains("the texts: would take") && line.contains("give fewer --generations"), "{line}");
     assert!(check_fits("it", checked_product(&[usize::MAX, 2]), u64::MAX, "").is_err());
     assert!(folder.listing().is_empty());
@@ -176,7 +167,7 @@ fn endless_inputs_end() {
         (&["compare", "/dev/zero", "/dev/zero"], "is not JSON"),
         (&["inspect", "--tokenizer", "/dev/zero", "x"], "larger than 256 MiB"),
     ] {
-        let line = refused(folder.drift(arguments));
+        let line = folder.drift(arguments).refused();
         assert!(line.contains(problem), "{line}");
     }
 }
@@ -198,7 +189,7 @@ fn texts_and_numbers_of_compared_files_are_bounded() {
     folder.file("deep.json", format!("{{\"runs\": [{}", "{\"a\":".repeat(100_000)));
     for (name, problem) in [("long.json", "a text or number of more than"), ("deep.json", "recursion limit")]
     {
-        let line = refused(folder.drift(&["compare", name, name]));
+        let line = folder.drift(&["compare", name, name]).refused();
         assert!(line.contains(problem), "{line}");
     }
 }
@@ -232,7 +223,7 @@ fn the_record_names_the_weights_that_were_loaded() {
     assert!(named.contains(&"shard.bin") && !named.contains(&"other.safetensors"), "{named:?}");
     for outside in ["../x.bin", "/etc/passwd", ".."] {
         folder.file("model/model.safetensors.index.json", index(outside));
-        let line = refused(folder.drift(&arguments));
+        let line = folder.drift(&arguments).refused();
         assert!(line.contains("which is no file name"), "{line}");
     }
 }

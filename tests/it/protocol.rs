@@ -39,12 +39,6 @@ fn smiles(conformers: &[Conformer]) -> String {
     all.concat()
 }
 
-#[track_caller]
-fn refused(ran: &Ran, part: &str) {
-    assert_eq!((ran.code, ran.stdout.len()), (Some(2), 0), "{}", ran.stderr);
-    assert!(ran.stderr.contains(part) && ran.stderr.trim_end().lines().count() == 1, "{}", ran.stderr);
-}
-
 fn eval(folder: &Folder, more: &[&str]) -> Ran {
     folder.drift(&[&["eval"], more, &SHORT].concat())
 }
@@ -82,7 +76,7 @@ fn what_drift_trained_on_is_evaluated_on_its_test_part() {
     assert_eq!(unseen(&["--corpus", corpus, "--split", "all"]), ("all".into(), "no".into()));
     folder.file("some.smi", "CCO\n");
     assert_eq!(unseen(&["--smiles", "some.smi"]), (Value::Null, "unknown".into()));
-    refused(&eval(&folder, &["--smiles", "missing.smi"]), "missing.smi");
+    eval(&folder, &["--smiles", "missing.smi"]).refused_for("missing.smi");
 }
 
 #[test]
@@ -164,13 +158,14 @@ fn references_that_cannot_be_used_are_told_apart() {
     folder.file("references.txt", text(&found, Dialect::FIXED));
     folder.file("bare.xyz", "3\nwater\nO 0 0 0\nH 0 0 1\nH 0 1 0\n");
     let with = |references: &str| eval(&folder, &["--smiles", "some.smi", "--references", references]);
-    refused(&with("references.txt"), "hold no molecule that is asked for, but 2 others, such as");
-    refused(&with("bare.xyz"), "none of its 1 conformers has its atoms in the order of a SMILES");
-    refused(&with("missing.sdf"), "missing.sdf");
-    refused(&eval(&folder, &["--corpus", "bare.xyz"]), "none of its 1 conformers has its atoms in the order");
-    refused(&eval(&folder, &["--smiles", "some.smi", "--generations", "2k"]), "--generations 2k: ");
-    refused(&eval(&folder, &["--smiles", "some.smi", "--likelihood"]), "--likelihood: ");
-    refused(&eval(&folder, &["--molecules", "lines.txt"]), "--molecules lines.txt: ");
+    with("references.txt").refused_for("hold no molecule that is asked for, but 2 others, such as");
+    with("bare.xyz").refused_for("none of its 1 conformers has its atoms in the order of a SMILES");
+    with("missing.sdf").refused_for("missing.sdf");
+    eval(&folder, &["--corpus", "bare.xyz"])
+        .refused_for("none of its 1 conformers has its atoms in the order");
+    eval(&folder, &["--smiles", "some.smi", "--generations", "2k"]).refused_for("--generations 2k: ");
+    eval(&folder, &["--smiles", "some.smi", "--likelihood"]).refused_for("--likelihood: ");
+    eval(&folder, &["--molecules", "lines.txt"]).refused_for("--molecules lines.txt: ");
     for usage in
         [["--generations", "2kk"], ["--threshold", "0"], ["--threshold", "nan"], ["--references", "x"]]
     {
@@ -207,7 +202,7 @@ fn the_dialect_of_a_foreign_checkpoint_comes_from_evidence() {
     assert_eq!(told(&[]), ("fixed".into(), "own_text".into()));
     assert_eq!(told(&["--corpus", "fixed.txt"]), ("fixed".into(), "both".into()));
     let disagree = "writes fixed text by itself, stripped.txt is stripped; say with --dialect";
-    refused(&run(&["--corpus", "stripped.txt"]), disagree);
+    run(&["--corpus", "stripped.txt"]).refused_for(disagree);
     let asked = ["--corpus", "stripped.txt", "--dialect", "stripped"];
     assert_eq!(told(&asked), ("stripped".into(), "given".into()));
     let unseen = run(&[]).good().json()["runs"][0]["unseen"].clone();
@@ -228,7 +223,7 @@ fn a_model_that_tells_nothing_is_not_run_in_a_dialect_by_guess() {
     folder.drift(&begin.into_iter().chain(words).collect::<Vec<_>>()).good();
     std::fs::remove_file(folder.path().join("model/recipe.json")).unwrap();
     let run = |more: &[&str]| eval(&folder, &[&["--model", "model", "--samples", "2"], more].concat());
-    refused(&run(&[]), "give --dialect fixed or --dialect stripped, as it was trained");
+    run(&[]).refused_for("give --dialect fixed or --dialect stripped, as it was trained");
     folder.file("stripped.txt", text(&conformers(8), Dialect::STRIPPED));
     let report = run(&["--corpus", "stripped.txt"]).good().json();
     assert_eq!(

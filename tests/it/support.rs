@@ -36,6 +36,29 @@ impl Ran {
         self
     }
 
+    /// The line of a run that must be refused, without `drift: `: exit code 2 and nothing on stdout.
+    #[track_caller]
+    pub(crate) fn refused(&self) -> String {
+        self.refused_as(2)
+    }
+
+    /// The same for another exit code.
+    #[track_caller]
+    pub(crate) fn refused_as(&self, code: i32) -> String {
+        assert_eq!((self.code, self.stdout.len()), (Some(code), 0), "{}", self.stderr);
+        let line = self.stderr.strip_prefix("drift: ").and_then(|rest| rest.strip_suffix('\n'));
+        let line = line.unwrap_or_else(|| panic!("{:?}", self.stderr));
+        assert!(!line.contains(|c: char| c.is_control()) && line.chars().count() < 400, "{line:?}");
+        line.to_owned()
+    }
+
+    /// Asserts that the run is refused in a line that says this.
+    #[track_caller]
+    pub(crate) fn refused_for(&self, part: &str) {
+        let line = self.refused();
+        assert!(line.contains(part), "{line}");
+    }
+
     pub(crate) fn text(&self) -> &str {
         std::str::from_utf8(&self.stdout).unwrap()
     }

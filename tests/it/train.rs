@@ -499,6 +499,30 @@ fn a_tiny_decoder_learns_a_tiny_corpus_by_heart() {
     assert!(stored.conformers == 1 && stored.copy_accuracy > 0.1 && stored.nats_per_token > 0.0);
 }
 
+/// Noise makes a long text of `<1,0,0>`.
+#[test]
+fn texts_that_noise_makes_too_long_are_learned_without_it() {
+    let (corpus, out) = (Folder::new(), Folder::new());
+    let chain = |n: usize| (0..n).map(|at| format!("[C]<{},{},0>", at % 10, at / 10)).collect::<String>();
+    corpus.file("chains.txt", (25..33).map(chain).map(|text| text + "\n").collect::<String>());
+    let files = Files { inputs: vec![corpus.path().join("chains.txt")], options: ReadOptions::default() };
+    let trained = |context: usize, noise_angstrom: f64| {
+        let mut plan = plan(Architecture::Qwen3, 4, out.path());
+        shape(&mut plan).context = context;
+        plan.dialect = Dialect::STRIPPED;
+        plan.schedule.outline_steps = 0;
+        plan.augmentation.noise_angstrom = noise_angstrom;
+        let report = train(&plan, &files, &Job::default()).unwrap();
+        let tokens = report.curve.last().unwrap().tokens;
+        (tokens, out.read("model.safetensors"))
+    };
+    let plain = trained(480, 0.0);
+    assert!(trained(480, 0.05) == plain);
+    // Twice the longest text holds the shorter ones with noise.
+    let noisy = trained(4096, 0.05);
+    assert!(noisy.0 > plain.0 && noisy.1 != plain.1);
+}
+
 /// Sets the flag after so many steps.
 struct Canceller {
     cancelled: Arc<AtomicBool>,

@@ -328,14 +328,6 @@ fn the_learning_rate_warms_up_once_for_new_rows_and_once_for_all() {
     assert!(schedule.check().unwrap_err().to_string().contains("‘new rows warmup’"));
 }
 
-/// The one line of a run that must be refused.
-#[track_caller]
-fn refused(ran: Ran) -> String {
-    assert_eq!((ran.code, ran.stdout.len()), (Some(2), 0), "{}", ran.stderr);
-    assert_eq!(ran.stderr.trim_end().lines().count(), 1, "{}", ran.stderr);
-    ran.stderr
-}
-
 #[test]
 fn checkpoints_that_cannot_be_carried_on_are_refused_in_one_line() {
     let folder = Folder::new();
@@ -355,7 +347,7 @@ fn checkpoints_that_cannot_be_carried_on_are_refused_in_one_line() {
         let mut config: Value = serde_json::from_slice(&folder.read(&format!("{name}/config.json"))).unwrap();
         config[pointer] = value;
         folder.file(&format!("{name}/config.json"), config.to_string());
-        refused(run(&format!("--init {name}")))
+        run(&format!("--init {name}")).refused()
     };
     for other in ["gemma3_text", "mixtral", "qwen2"] {
         let line = change("other", "model_type", other.into());
@@ -374,26 +366,26 @@ fn checkpoints_that_cannot_be_carried_on_are_refused_in_one_line() {
     let line = change("shallow", "num_hidden_layers", 1.into());
     assert!(line.contains("`model.layers.1."), "{line}");
     std::fs::remove_file(folder.path().join("narrow/model-0.safetensors")).unwrap();
-    let line = refused(run("--init narrow"));
+    let line = run("--init narrow").refused();
     assert!(line.contains("model-0.safetensors") && line.contains("which is not there"), "{line}");
-    assert!(refused(run("--init nowhere")).contains("nowhere/config.json"));
+    assert!(run("--init nowhere").refused().contains("nowhere/config.json"));
 
     let mut small = checkpoint(&folder, "base", Architecture::Llama, Dtype::BF16);
-    let line = refused(run("--init base --tokenizer llama-like"));
+    let line = run("--init base --tokenizer llama-like").refused();
     assert!(line.contains("is no extension of") && line.contains("give the model's own tokenizer"), "{line}");
-    let line = refused(run("--init base --new-rows-warmup 1"));
+    let line = run("--init base --new-rows-warmup 1").refused();
     assert!(line.contains("--new-rows-warmup"), "{line}");
-    let line = refused(run("--init base --steps 2 --new-rows-warmup 1"));
+    let line = run("--init base --steps 2 --new-rows-warmup 1").refused();
     assert!(line.contains("has no new tokens for --new-rows-warmup; say with --new-tokens-of"), "{line}");
-    let line = refused(run("--init base --context 600"));
+    let line = run("--init base --context 600").refused();
     assert!(line.contains("600 tokens are more than the model's 512"), "{line}");
-    assert!(refused(run("--init base -o base")).contains("is an input, which -o would overwrite"));
+    assert!(run("--init base -o base").refused().contains("is an input, which -o would overwrite"));
     for options in ["--arch qwen3", "--hidden 8", "--layers 2", "--kv-heads 1"] {
         assert!(run(&format!("--init base {options}")).stderr.contains("cannot be used with"), "{options}");
     }
     small.vocab_size = 1549;
     folder.file("base/config.json", small.to_json());
-    let line = refused(run("--init base --tokenizer qwen-like-separate"));
+    let line = run("--init base --tokenizer qwen-like-separate").refused();
     assert!(line.contains("1549 rows; make rows for them first, with drift extend-model"), "{line}");
     assert!(!folder.path().join("out").exists(), "nothing was written");
 }
@@ -438,7 +430,7 @@ fn a_disk_that_fills_up_leaves_the_checkpoint_that_was_there() {
         .current_dir(folder.path())
         .output()
         .unwrap();
-    let line = refused(output.into());
+    let line = Ran::from(output).refused();
     assert!(
         line.contains("out/model.safetensors: File too large; make room, or give another place"),
         "{line}"

@@ -63,12 +63,12 @@ pub(super) fn grown<'s>(
         let mut unused = Vec::new();
         if padding > 0 {
             let mean = table.mean(added.old_ids)?;
-            mean.iter().for_each(|value| table.element.write(*value, &mut unused));
+            table.float.write(mean, &mut unused);
         }
         let report = GrownTableReport {
             name,
             tensor: table.tensor.clone(),
-            dtype: format!("{:?}", table.element.dtype()),
+            dtype: format!("{:?}", table.float.dtype()),
             hidden: table.hidden as u64,
             rows_before: table.rows,
             rows,

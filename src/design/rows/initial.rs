@@ -121,13 +121,13 @@ pub fn rows(model: &Model, base: &Tokenizer, new: &NewTokens) -> Result<Rows> {
         for (at, variant) in IN_FILE.into_iter().enumerate() {
             let (bytes, norm) = composed(table, &old, &recipes[at]);
             let shape = vec![recipes[at].len(), table.hidden];
-            tensors.push((format!("{name}.{}", variant.name()), table.element.dtype(), shape, bytes));
+            tensors.push((format!("{name}.{}", variant.name()), table.float.dtype(), shape, bytes));
             norms[at].push(norm);
         }
         report.tables.push(TableReport {
             name,
             tensor: table.tensor.clone(),
-            dtype: format!("{:?}", table.element.dtype()),
+            dtype: format!("{:?}", table.float.dtype()),
             rows: table.rows,
             hidden: table.hidden as u64,
         });

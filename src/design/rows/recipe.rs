@@ -174,7 +174,7 @@ pub(in crate::design) fn composed(
     old: &BTreeMap<u32, Vec<f32>>,
     recipes: &[Recipe],
 ) -> (Vec<u8>, f64) {
-    let mut bytes = Vec::with_capacity(recipes.len() * table.hidden * table.element.bytes());
+    let mut bytes = Vec::with_capacity(recipes.len() * table.hidden * table.float.bytes());
     let mut norms = 0.0;
     for recipe in recipes {
         let whole = recipe.values().sum::<u64>() as f64;
@@ -188,7 +188,7 @@ pub(in crate::design) fn composed(
         let length = norm(row.iter().copied());
         // Rows that cancel out have no direction to be stretched in.
         let scale = if length > 0.0 { target / length } else { 1.0 };
-        row.iter().for_each(|value| table.element.write(value * scale, &mut bytes));
+        table.float.write(row.iter().map(|value| value * scale), &mut bytes);
         norms += length * scale;
     }
     (bytes, norms / recipes.len().max(1) as f64)

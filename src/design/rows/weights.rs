@@ -8,11 +8,9 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use half::{bf16, f16};
-use safetensors::tensor::Dtype;
 use serde_json::Value;
 
-use crate::checkpoint::{CONFIG, Header, ModelFolder, WeightFiles, folder_around, is_tied};
+use crate::checkpoint::{CONFIG, Float, Header, ModelFolder, WeightFiles, folder_around, is_tied};
 use crate::error::{Error, Result};
 use crate::io;
 
@@ -22,75 +20,6 @@ const EMBEDDING: &str = "embed_tokens.weight";
 /// How the name of the LM head ends.
 const HEAD: &str = "lm_head.weight";
 
-/// The type of a table's numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Element {
-    /// 32 bits.
-    F32,
-    /// 16 bits, IEEE 754.
-    F16,
-    /// 16 bits, the upper half of an [`Element::F32`].
-    Bf16,
-}
-
-impl Element {
-    fn of(dtype: Dtype) -> Option<Self> {
-        match dtype {
-            Dtype::F32 => Some(Element::F32),
-            Dtype::F16 => Some(Element::F16),
-            Dtype::BF16 => Some(Element::Bf16),
-            _ => None,
-        }
-    }
-
-    /// As safetensors names it.
-    pub fn dtype(self) -> Dtype {
-        match self {
-            Element::F32 => Dtype::F32,
-            Element::F16 => Dtype::F16,
-            Element::Bf16 => Dtype::BF16,
-        }
-    }
-
-    /// Bytes of one number.
-    pub fn bytes(self) -> usize {
-        if self == Element::F32 { 4 } else { 2 }
-    }
-
-    /// One number, exactly.
-    fn read(self, bytes: &[u8]) -> f32 {
-        match (self, bytes) {
-            (Element::F32, &[a, b, c, d]) => f32::from_le_bytes([a, b, c, d]),
-            (Element::F16, &[a, b]) => f16::from_le_bytes([a, b]).to_f32(),
-            (Element::Bf16, &[a, b]) => bf16::from_le_bytes([a, b]).to_f32(),
-            // Callers cut rows into pieces of `bytes()`.
-            _ => f32::NAN,
-        }
-    }
-
-    /// Adds the numbers of a row to sums.
-    fn add(self, row: &[u8], sums: &mut [f64]) {
-        let halves = row.chunks_exact(2).map(|b| [b[0], b[1]]).zip(sums.iter_mut());
-        match self {
-            Element::F32 => row
-                .chunks_exact(4)
-                .zip(sums)
-                .for_each(|(b, sum)| *sum += f64::from(f32::from_le_bytes([b[0], b[1], b[2], b[3]]))),
-            Element::F16 => halves.for_each(|(b, sum)| *sum += f16::from_le_bytes(b).to_f64()),
-            Element::Bf16 => halves.for_each(|(b, sum)| *sum += f64::from(bf16::from_le_bytes(b).to_f32())),
-        }
-    }
-
-    /// Writes one number, rounded to nearest.
-    pub fn write(self, value: f64, out: &mut Vec<u8>) {
-        match self {
-            Element::F32 => out.extend((value as f32).to_le_bytes()),
-            Element::F16 => out.extend(f16::from_f64(value).to_le_bytes()),
-            Element::Bf16 => out.extend(bf16::from_f64(value).to_le_bytes()),
-        }
-    }
-}
-
 /// A matrix `[rows, hidden]` in a safetensors file: a row per id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenTable {
@@ -99,7 +28,7 @@ pub struct TokenTable {
     /// The file.
     pub file: PathBuf,
     /// The type of its numbers.
-    pub element: Element,
+    pub float: Float,
     /// Rows.
     pub rows: u64,
     /// Numbers of a row.
@@ -142,8 +71,7 @@ impl TokenTable {
             let start = self.offset + u64::from(id) * length as u64;
             let read = file.seek(SeekFrom::Start(start)).and_then(|_| file.read_exact(&mut bytes));
             read.map_err(|e| Error::io(&self.file, e))?;
-            let row: Vec<f32> =
-                bytes.chunks_exact(self.element.bytes()).map(|b| self.element.read(b)).collect();
+            let row: Vec<f32> = self.float.read(&bytes).collect();
             if let Some(at) = row.iter().position(|value| !value.is_finite()) {
                 let problem = format!("row {id} holds {} at column {at}", row[at]);
                 return Err(Error::input(
@@ -159,7 +87,7 @@ impl TokenTable {
 
     /// Bytes of a row.
     pub fn row_bytes(&self) -> usize {
-        self.hidden * self.element.bytes()
+        self.hidden * self.float.bytes()
     }
 
     /// The mean of its first rows, `[hidden]`.
@@ -177,7 +105,7 @@ impl TokenTable {
             let part = &mut bytes[..some];
             file.read_exact(part).map_err(|e| Error::io(&self.file, e))?;
             for row in part.chunks_exact(self.row_bytes()) {
-                self.element.add(row, &mut sums);
+                sums.iter_mut().zip(self.float.read(row)).for_each(|(sum, value)| *sum += f64::from(value));
             }
             left -= some;
         }
@@ -293,7 +221,7 @@ fn table(file: &Path, name: &str) -> Result<TokenTable> {
     let info = tensors.info(name).ok_or_else(|| {
         Error::input(&place, "is not in the file, though the index says so", "fetch the shard again")
     })?;
-    let element = Element::of(info.dtype).ok_or_else(|| {
+    let float = Float::of(info.dtype).ok_or_else(|| {
         let problem = format!("holds {:?}, not F32, F16 or BF16", info.dtype);
         Error::input(&place, problem, "give weights that are not quantised")
     })?;
@@ -304,7 +232,7 @@ fn table(file: &Path, name: &str) -> Result<TokenTable> {
     Ok(TokenTable {
         tensor: name.to_owned(),
         file: file.to_owned(),
-        element,
+        float,
         rows: rows as u64,
         hidden,
         offset: data_start + info.data_offsets.0 as u64,

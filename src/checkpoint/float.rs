@@ -1,0 +1,84 @@
+//! The types that weights are written in.
+
+use half::{bf16, f16};
+use safetensors::tensor::Dtype;
+
+/// The type of a tensor's numbers; the wider, the greater.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Float {
+    /// 16 bits, the upper half of an [`Float::F32`].
+    Bf16,
+    /// 16 bits, IEEE 754.
+    F16,
+    /// 32 bits, IEEE 754.
+    F32,
+}
+
+impl Float {
+    /// As safetensors names it; none if it is none of these.
+    pub fn of(dtype: Dtype) -> Option<Self> {
+        [Float::Bf16, Float::F16, Float::F32].into_iter().find(|float| float.dtype() == dtype)
+    }
+
+    /// As safetensors names it.
+    pub fn dtype(self) -> Dtype {
+        match self {
+            Float::Bf16 => Dtype::BF16,
+            Float::F16 => Dtype::F16,
+            Float::F32 => Dtype::F32,
+        }
+    }
+
+    /// Bytes of one number.
+    pub fn bytes(self) -> usize {
+        if self == Float::F32 { 4 } else { 2 }
+    }
+
+    /// The numbers in little-endian bytes, exactly; a rest that is shorter than a number is left out.
+    pub fn read(self, bytes: &[u8]) -> impl Iterator<Item = f32> {
+        bytes.chunks_exact(self.bytes()).map(move |number| match (self, number) {
+            (Float::Bf16, &[a, b]) => bf16::from_le_bytes([a, b]).to_f32(),
+            (Float::F16, &[a, b]) => f16::from_le_bytes([a, b]).to_f32(),
+            (Float::F32, &[a, b, c, d]) => f32::from_le_bytes([a, b, c, d]),
+            // Chunks have the length that the type says.
+            _ => f32::NAN,
+        })
+    }
+
+    /// Appends numbers as little-endian bytes, each rounded once to the nearest, ties to even.
+    pub fn write(self, values: impl IntoIterator<Item = f64>, out: &mut Vec<u8>) {
+        let values = values.into_iter();
+        match self {
+            Float::Bf16 => values.for_each(|value| out.extend(bf16::from_f64(value).to_le_bytes())),
+            Float::F16 => values.for_each(|value| out.extend(f16::from_f64(value).to_le_bytes())),
+            Float::F32 => values.for_each(|value| out.extend((value as f32).to_le_bytes())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn numbers_are_rounded_as_candle_rounds_them(value in any::<f32>().prop_filter("number", |v| !v.is_nan())) {
+            for (float, expected) in [
+                (Float::F32, value),
+                (Float::F16, f16::from_f32(value).to_f32()),
+                (Float::Bf16, bf16::from_f32(value).to_f32()),
+            ] {
+                let mut bytes = vec![];
+                float.write([f64::from(value)], &mut bytes);
+                prop_assert_eq!(bytes.len(), float.bytes());
+                let read: Vec<f32> = float.read(&bytes).collect();
+                prop_assert_eq!(&read, &[expected]);
+                // What is stored is stored again unchanged.
+                let mut again = vec![];
+                float.write(read.into_iter().map(f64::from), &mut again);
+                prop_assert_eq!(again, bytes);
+            }
+        }
+    }
+}
