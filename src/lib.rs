@@ -138,6 +138,8 @@ pub mod stats;
 
 pub mod checkpoint;
 
+pub mod shard;
+
 pub mod mine;
 
 pub mod tokenizer;

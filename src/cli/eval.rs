@@ -6,30 +6,24 @@ use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::corpus::Corpus;
-use super::eval_molecules::{LinesFormat, named, reference_note, skipped, threshold, thresholds};
+use super::eval_molecules::{named, reference_note, skipped, threshold, thresholds};
+use super::eval_output::{Targets, render, texts};
+use super::invocation::Invocation;
 use super::output::Output;
-use super::values::{BlockArgs, DialectArg, SmilesOfArgs, found, is_stdout, not_stdout, one_of};
+use super::values::{BlockArgs, DialectArg, SmilesOfArgs, found, is_stdout, not_stdout, one_of, shard};
 use crate::checkpoint::Wanted;
 use crate::constraint::{LpKind, Placeholder};
 use crate::error::Error;
 use crate::eval::molecules::{CorpusChoice, Molecules};
 use crate::eval::plan::{EngineChoice, EvalPart, EvalPlan, Generations, ModelChoice, PlaceholderChoice};
-use crate::eval::record::EvalReport;
-use crate::eval::{Evaluation, evaluate, trained_on};
+use crate::eval::{Kept, Piece, evaluate, evaluate_shard, trained_on};
 use crate::generate::Sampling;
-use crate::io::{OutputSet, Outputs};
 use crate::job::Job;
 use crate::model::{Device, Room, Synthetic};
 use crate::placeholder::FittedFile;
-use crate::report::chemistry_view::{chemistry_table, flatness_table};
-use crate::report::eval_page::eval_page;
-use crate::report::eval_view::{
-    comparison_table, cost_table, coverage_table, likelihood_table, outcome_table, placeholder_table,
-    probability_table, setting,
-};
-use crate::report::mask_view::{mask_table, resampling_table};
+use crate::report::format::thousands;
 use crate::report::trace::chrome_trace;
-use crate::report::worst_view::chemistry_rows;
+use crate::shard::{FILE, Manifest, Share};
 use crate::text::smiles::{AtomLimit, MAX_HEAVY_ATOMS};
 
 /// The placeholder of the users' version 3, and the one that `drift fit` finds for most tokenizers.
@@ -37,10 +31,6 @@ const PLACEHOLDER: &str = "0.0000,0.0000,0.0000";
 
 /// Molecules of the embedded corpus that are taken unless it is said how many.
 const EMBEDDED_SAMPLES: usize = 64;
-
-/// The files of the folder.
-const RECORD: &str = "record.json";
-const PAGE: &str = "eval.html";
 
 /// The command line of `drift eval`.
 #[derive(Debug, clap::Args)]
@@ -143,7 +133,14 @@ pub(super) struct Args {
     /// A file for a Chrome trace of the phases; opens in Perfetto; `-` prints it instead of tables
     #[arg(long, value_name = "FILE.json")]
     trace: Option<PathBuf>,
-    /// A folder for record.json and eval.html; `-` prints the JSON
+    /// Do one shard of the work, every N-th molecule from the I-th on, and keep its texts in the folder of -o: `drift merge`
+    /// makes of all shards what one run would have written. `slurm`: the task of a job array says which. A shard that was
+    /// stopped goes on by the same command
+    #[arg(long, value_name = "I/N", value_parser = shard, requires = "output",
+        conflicts_with_all = ["texts", "molecules", "trace"])]
+    shard: Option<Share>,
+    /// A folder for record.json and eval.html; `-` prints the JSON. Texts are kept there while others are written, so that a run
+    /// that was stopped goes on by the same command
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
 }
@@ -171,32 +168,32 @@ enum DtypeArg {
 }
 
 /// Reads, generates, judges, writes, shows.
-pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
+pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
     let wanted = if args.tokenizer.is_some() { Wanted::Weights } else { Wanted::Model };
     args.model.iter_mut().try_for_each(|path| found(path, wanted))?;
     args.tokenizer.iter_mut().try_for_each(|path| found(path, Wanted::Tokenizer))?;
-    let plan = plan(&args, job)?;
+    let plan = plan(&args, Device::parse, job)?;
     let printed = Printed::of(&args, output)?;
+    let targets = targets(&args);
+    targets.check(&inputs(&args))?;
     let folder = not_stdout(args.output.as_deref());
-    let outputs = Outputs::new().folder("-o", folder, &[RECORD, PAGE])?;
-    let outputs = outputs
-        .file("--texts", not_stdout(args.texts.as_deref()))?
-        .file("--trace", not_stdout(args.trace.as_deref()))?;
-    let lines = args.molecules.as_deref().map(LinesFormat::of).transpose()?;
-    let outputs = outputs.file("--molecules", not_stdout(args.molecules.as_deref()))?;
-    outputs.apart_from(&inputs(&args))?;
-    let molecules = molecules(&args, &plan, job)?;
-    if molecules.skipped > 0 {
-        output.note(&skipped(&molecules));
+    let molecules = told_molecules(&args, &plan, job, output)?;
+    let manifest = folder.map(|_| invocation.manifest(args.shard)).transpose()?;
+    let begun = folder.zip(manifest).map(|(folder, manifest)| manifest.begin::<Piece>(folder)).transpose()?;
+    let (work, finished) = begun.unzip();
+    let mut kept = Kept::new(work, args.shard, finished.unwrap_or_default())?;
+    if kept.texts() > 0 {
+        output.note(&format!("goes on from {} texts that are finished", thousands(kept.texts() as u64)));
     }
-    if let Some(note) = reference_note(&molecules.references) {
-        output.note(&note);
+    if let Some(share) = args.shard {
+        return shard_of(&plan, share, &molecules, &mut kept, job, output);
     }
-    let evaluation = evaluate(&plan, &molecules, job)?;
+    let evaluation = evaluate(&plan, &molecules, &mut kept, job)?;
     if evaluation.report.interrupted && evaluation.texts.is_empty() {
         return Err(Error::Interrupted.into());
     }
-    write(&args, folder, lines.map(|lines| lines.render(&plan, &evaluation)).transpose()?, &evaluation)?;
+    let journal = folder.map(|folder| folder.join(FILE)).filter(|_| !evaluation.report.interrupted);
+    targets.write(&plan, &evaluation, journal.as_deref())?;
     match printed {
         Printed::Tables => output.text(&render(&evaluation.report, output))?,
         Printed::Record => output.document(&evaluation.report)?,
@@ -204,10 +201,71 @@ pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<
         Printed::Trace => output.text(&chrome_trace(&evaluation.spans).to_string())?,
     }
     if evaluation.report.interrupted {
-        let kept = "the record holds what was finished".to_owned();
+        let goes_on = if folder.is_some() { "; the same command goes on" } else { "" };
+        let kept = format!("the record holds what was finished{goes_on}");
         return Err(Error::Stopped { kept }.into());
     }
     Ok(())
+}
+
+/// Does one shard.
+fn shard_of(
+    plan: &EvalPlan,
+    share: Share,
+    molecules: &Molecules,
+    kept: &mut Kept,
+    job: &Job,
+    output: &Output,
+) -> anyhow::Result<()> {
+    if share.of() as usize > molecules.molecules.len() {
+        let problem = format!("there are only {} molecules", molecules.molecules.len());
+        return Err(Error::input(format!("--shard {share}"), problem, "cut them into fewer shards").into());
+    }
+    let done = evaluate_shard(plan, molecules, kept, job)?;
+    if done.interrupted {
+        let kept = format!("{} texts are kept; the same command goes on", thousands(done.texts as u64));
+        return Err(Error::Stopped { kept }.into());
+    }
+    match output.json {
+        true => output.document(&done),
+        false => output.text(&format!("shard {share}: {} texts", thousands(done.texts as u64))),
+    }
+}
+
+/// Runs what is left of a command once all its shards are there.
+pub(super) fn merge(
+    manifest: &Manifest,
+    (shards, is_partial): (Vec<(Share, Vec<Piece>)>, bool),
+    targets: &Targets,
+    job: &Job,
+    output: &Output,
+) -> anyhow::Result<()> {
+    let command = <Args as clap::Args>::augment_args(clap::Command::new("drift eval"));
+    let matches = command.try_get_matches_from(Invocation::arguments(manifest))?;
+    let mut args = <Args as clap::FromArgMatches>::from_arg_matches(&matches)?;
+    let wanted = if args.tokenizer.is_some() { Wanted::Weights } else { Wanted::Model };
+    args.model.iter_mut().try_for_each(|path| found(path, wanted))?;
+    args.tokenizer.iter_mut().try_for_each(|path| found(path, Wanted::Tokenizer))?;
+    let plan = plan(&args, Device::elsewhere, job)?;
+    targets.check(&inputs(&args))?;
+    let molecules = told_molecules(&args, &plan, job, output)?;
+    let mut kept = Kept::merged(shards, is_partial)?;
+    let evaluation = evaluate(&plan, &molecules, &mut kept, job)?;
+    targets.write(&plan, &evaluation, None)?;
+    match output.json {
+        true => output.document(&evaluation.report),
+        false => output.text(&render(&evaluation.report, output)),
+    }
+}
+
+/// The files that were asked for.
+fn targets(args: &Args) -> Targets {
+    Targets {
+        folder: args.output.clone(),
+        texts: args.texts.clone(),
+        molecules: args.molecules.clone(),
+        trace: args.trace.clone(),
+    }
 }
 
 /// Every file that is read under a name of its own.
@@ -250,7 +308,7 @@ impl Printed {
 }
 
 /// What the user wrote, complete and checked.
-fn plan(args: &Args, job: &Job) -> anyhow::Result<EvalPlan> {
+fn plan(args: &Args, open: impl Fn(&str) -> Result<Device, Error>, job: &Job) -> anyhow::Result<EvalPlan> {
     let models = match args.synthetic {
         Some(shape) => vec![ModelChoice::Synthetic(shape)],
         None if args.model.is_empty() => vec![ModelChoice::Embedded],
@@ -268,7 +326,7 @@ fn plan(args: &Args, job: &Job) -> anyhow::Result<EvalPlan> {
         preset: args.preset.clone(),
         sampling: Sampling::preset(&args.preset)?,
         seed: args.seed,
-        device: device(args)?,
+        device: device(args, open(&args.device)?)?,
         engine: args.engine,
         room: args.kv_cache,
         max_new_tokens: args.max_new_tokens.map(|most| most as usize),
@@ -301,8 +359,7 @@ fn placeholder(text: &str, job: &Job) -> Result<PlaceholderChoice, Error> {
 }
 
 /// The device, in the type that was asked for.
-fn device(args: &Args) -> anyhow::Result<Device> {
-    let device = Device::parse(&args.device)?;
+fn device(args: &Args, device: Device) -> anyhow::Result<Device> {
     match args.dtype {
         Some(DtypeArg::F32) => Ok(device.in_f32()),
         Some(DtypeArg::Bf16) if device.name() == "cpu" => {
@@ -318,6 +375,18 @@ fn processors(asked: &[LpArg]) -> Vec<LpKind> {
     let all = asked.is_empty() || asked.contains(&LpArg::All);
     let is_asked = |kind: &LpKind| all || asked.contains(&LpArg::One(*kind));
     LpKind::ALL.into_iter().filter(is_asked).collect()
+}
+
+/// The molecules; says what could not be used.
+fn told_molecules(args: &Args, plan: &EvalPlan, job: &Job, output: &Output) -> anyhow::Result<Molecules> {
+    let molecules = molecules(args, plan, job)?;
+    if molecules.skipped > 0 {
+        output.note(&skipped(&molecules));
+    }
+    if let Some(note) = reference_note(&molecules.references) {
+        output.note(&note);
+    }
+    Ok(molecules)
 }
 
 fn molecules(args: &Args, plan: &EvalPlan, job: &Job) -> anyhow::Result<Molecules> {
@@ -340,61 +409,4 @@ fn molecules(args: &Args, plan: &EvalPlan, job: &Job) -> anyhow::Result<Molecule
         _ => CorpusChoice { part: args.split, trained_on: trained_on(&plan.models), most },
     };
     Ok(Molecules::of_corpus(&corpus(&args.corpus), &named(&args.corpus), &choice, job)?)
-}
-
-/// All files that were asked for; all of them or, if one cannot be written, none.
-fn write(
-    args: &Args,
-    folder: Option<&Path>,
-    molecules: Option<String>,
-    evaluation: &Evaluation,
-) -> anyhow::Result<()> {
-    let mut files = OutputSet::new();
-    if let (Some(path), Some(lines)) = (&args.molecules, molecules) {
-        files.put(path, lines.as_bytes())?;
-    }
-    if let Some(folder) = folder {
-        files.folder(folder)?;
-        let json = serde_json::to_string_pretty(&evaluation.report)? + "\n";
-        files.put(&folder.join(RECORD), json.as_bytes())?;
-        files.put(&folder.join(PAGE), eval_page(&evaluation.report).render().as_bytes())?;
-    }
-    if let Some(path) = not_stdout(args.texts.as_deref()) {
-        files.put(path, (texts(evaluation)? + "\n").as_bytes())?;
-    }
-    if let Some(path) = not_stdout(args.trace.as_deref()) {
-        files.put(path, chrome_trace(&evaluation.spans).to_string().as_bytes())?;
-    }
-    Ok(files.commit()?)
-}
-
-/// Every text, as JSON Lines without the last line break.
-fn texts(evaluation: &Evaluation) -> serde_json::Result<String> {
-    let lines = evaluation.texts.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
-    Ok(lines.join("\n"))
-}
-
-fn render(report: &EvalReport, output: &Output) -> String {
-    let mut tables = vec![outcome_table(report)];
-    tables.extend(coverage_table(report));
-    let chemistry = chemistry_rows(report);
-    tables.extend(chemistry_table(&chemistry));
-    tables.extend(flatness_table(&chemistry));
-    tables.extend(placeholder_table(report));
-    if !report.comparisons.is_empty() {
-        tables.push(comparison_table(report));
-    }
-    tables.push(cost_table(report));
-    if report.runs.iter().any(|run| !run.probabilities.is_empty()) {
-        tables.push(probability_table(report));
-    }
-    tables.extend(mask_table(report));
-    tables.extend(resampling_table(report));
-    if !report.likelihoods.is_empty() {
-        tables.push(likelihood_table(report));
-    }
-    let mut out: Vec<String> = tables.iter().map(|table| table.render(output.terminal())).collect();
-    out.push(format!("{}\n", setting(report)));
-    out.push(report.advice.iter().map(|advice| format!("{advice}\n")).collect());
-    out.join("\n")
 }

@@ -10,10 +10,16 @@ mod encode;
 mod eval;
 #[cfg(feature = "generate")]
 mod eval_molecules;
+#[cfg(feature = "generate")]
+mod eval_output;
 mod export_grammar;
 mod extend_model;
 mod fit;
 mod inspect;
+#[cfg(feature = "generate")]
+mod invocation;
+#[cfg(feature = "generate")]
+mod merge;
 mod mine;
 mod output;
 mod progress;
@@ -28,7 +34,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::error::Error;
 use crate::job::Job;
@@ -82,6 +88,9 @@ enum Verb {
     /// Generate with a real model under every logit processor, and measure what each costs
     #[cfg(feature = "generate")]
     Eval(Box<eval::Args>),
+    /// Put shards together: what one process would have written
+    #[cfg(feature = "generate")]
+    Merge(merge::Args),
     /// Set two records of `drift eval`, or two Chrome traces, side by side
     #[cfg(feature = "generate")]
     Compare(compare::Args),
@@ -92,10 +101,16 @@ enum Verb {
 /// Parses the command line, runs the verb and maps its outcome to an exit code: 0 done, 2 usage or input error, 130
 /// interrupted.
 pub fn main() -> ExitCode {
-    let (output, outcome) = match Cli::try_parse() {
-        Ok(cli) => {
+    let mut command = Cli::command();
+    let parsed = command.try_get_matches_from_mut(std::env::args_os());
+    let parsed = parsed.and_then(|matches| {
+        let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
+        Ok((cli, matches))
+    });
+    let (output, outcome) = match parsed {
+        Ok((cli, matches)) => {
             let output = Output::new(cli.global.json);
-            let outcome = run(cli, &output);
+            let outcome = run(cli, (&command, &matches), &output);
             (output, outcome)
         }
         // A wrong usage is told in clap's way; help is a result, and is printed as one.
@@ -118,7 +133,10 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn run(cli: Cli, output: &Output) -> anyhow::Result<()> {
+#[cfg_attr(not(feature = "generate"), expect(unused_variables))]
+fn run(cli: Cli, given: (&clap::Command, &ArgMatches), output: &Output) -> anyhow::Result<()> {
+    #[cfg(feature = "generate")]
+    let invocation = invocation::Invocation::of(given.0, given.1);
     if let Some(threads) = cli.global.threads {
         rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global()?;
     }
@@ -133,7 +151,9 @@ fn run(cli: Cli, output: &Output) -> anyhow::Result<()> {
         Verb::TrainTokenizer(args) => train_tokenizer::run(args, &job, output),
         Verb::ExtendModel(args) => extend_model::run(args, &job, output),
         #[cfg(feature = "generate")]
-        Verb::Eval(args) => eval::run(*args, &job, output),
+        Verb::Eval(args) => eval::run(*args, &invocation, &job, output),
+        #[cfg(feature = "generate")]
+        Verb::Merge(args) => merge::run(&args, &job, output),
         #[cfg(feature = "generate")]
         Verb::Compare(args) => compare::run(&args, &job, output),
         #[cfg(feature = "generate")]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::kept::KeptModel;
 use super::plan::{EngineChoice, EvalPlan, ModelChoice};
 use super::record::DialectEvidence;
 use crate::checkpoint::{ModelFolder, RECIPE, folder_name};
@@ -38,8 +39,8 @@ pub(super) struct Checkpoint {
     pub name: String,
     /// Its tokenizer.
     pub tokenizer: Arc<Tokenizer>,
-    /// What computes.
-    pub engine: Engine,
+    /// What computes; none where nothing is left to be computed.
+    engine: Option<Engine>,
     /// What ends a text, and what never stands in one.
     pub specials: Specials,
     /// How decimals are written; without `dialect_from` decimals and separator alone are known.
@@ -61,18 +62,50 @@ impl Checkpoint {
     ///
     /// # Errors
     /// If its files are missing, damaged or do not belong together, or no token ends its texts.
-    pub(super) fn load(choice: &ModelChoice, plan: &EvalPlan, job: &Job) -> Result<Self> {
+    ///
+    /// Its weights are not read where `kept` says all that is wanted of them.
+    pub(super) fn load(
+        choice: &ModelChoice,
+        plan: &EvalPlan,
+        kept: Option<&KeptModel>,
+        job: &Job,
+    ) -> Result<Self> {
         match choice {
-            ModelChoice::Folder(folder) => Checkpoint::of_folder(folder, folder_name(folder), plan, job),
+            ModelChoice::Folder(folder) => {
+                Checkpoint::of_folder((folder, folder_name(folder)), plan, kept, job)
+            }
             ModelChoice::Embedded => {
                 let folder = unpacked()?;
-                Checkpoint::of_folder(folder.path(), EMBEDDED_NAME.to_owned(), plan, job)
+                Checkpoint::of_folder((folder.path(), EMBEDDED_NAME.to_owned()), plan, kept, job)
             }
-            ModelChoice::Synthetic(shape) => Checkpoint::random(*shape, plan, job),
+            ModelChoice::Synthetic(shape) => Checkpoint::random(*shape, plan, kept, job),
         }
     }
 
-    fn of_folder(folder: &Path, name: String, plan: &EvalPlan, job: &Job) -> Result<Self> {
+    /// What computes.
+    ///
+    /// # Errors
+    /// If there is nothing.
+    pub(super) fn engine(&mut self) -> Result<&mut Engine> {
+        self.engine.as_mut().ok_or_else(|| Error::internal("an evaluation", "nothing is left to be computed"))
+    }
+
+    /// What is to be kept of it.
+    pub(super) fn kept(&self) -> KeptModel {
+        KeptModel {
+            name: self.name.clone(),
+            dialect: self.dialect,
+            dialect_from: self.dialect_from,
+            files: self.engine.as_ref().map_or(&[][..], Engine::files).to_vec(),
+        }
+    }
+
+    fn of_folder(
+        (folder, name): (&Path, String),
+        plan: &EvalPlan,
+        kept: Option<&KeptModel>,
+        job: &Job,
+    ) -> Result<Self> {
         let (mut tokenizer, _) = Tokenizer::load_for(plan.tokenizer.as_deref().unwrap_or(folder), job)?;
         if plan.tokenizer.is_none() {
             tokenizer.name =
@@ -81,8 +114,9 @@ impl Checkpoint {
         let config = Config::load(folder)?;
         let ends = end_of_text(folder, &config, &tokenizer)?;
         let engine = match plan.engine {
-            EngineChoice::Drift => Engine::drift(folder, &plan.device)?,
-            EngineChoice::CandleTransformers => Engine::candle_transformers(folder, &plan.device)?,
+            _ if kept.is_some() => None,
+            EngineChoice::Drift => Some(Engine::drift(folder, &plan.device)?),
+            EngineChoice::CandleTransformers => Some(Engine::candle_transformers(folder, &plan.device)?),
         };
         config.check_vocabulary(&tokenizer)?;
         let recipe: Option<Dialect> = ModelFolder::new(folder).recipe("/recipe/dialect");
@@ -90,7 +124,9 @@ impl Checkpoint {
         let given = plan.dialect.zeros.map(|_| DialectEvidence::Given);
         let dialect_from = given.or(recipe.map(|_| DialectEvidence::Recipe));
         let mut inputs = vec![tokenizer.source.clone()];
-        inputs.extend_from_slice(engine.files());
+        inputs.extend_from_slice(
+            kept.map_or_else(|| engine.as_ref().map_or(&[][..], Engine::files), |kept| &kept.files),
+        );
         let specials = specials(ends, &config);
         let spelling = recipe_spelling(folder, job)?;
         let tokenizer = tokenizer.into();
@@ -108,7 +144,7 @@ impl Checkpoint {
         })
     }
 
-    fn random(shape: Synthetic, plan: &EvalPlan, job: &Job) -> Result<Self> {
+    fn random(shape: Synthetic, plan: &EvalPlan, kept: Option<&KeptModel>, job: &Job) -> Result<Self> {
         let path = plan.tokenizer.clone().unwrap_or_else(|| {
             PathBuf::from(match shape {
                 Synthetic::Qwen3Small => "qwen-like",
@@ -127,13 +163,17 @@ impl Checkpoint {
         let config = Config::synthetic(shape);
         let ends = end_of_text(&path, &config, &tokenizer)?;
         config.check_vocabulary(&tokenizer)?;
-        let decoder = Decoder::random(config, plan.seed, &plan.device)?;
+        let specials = specials(ends, &config);
+        let engine = match kept {
+            Some(_) => None,
+            None => Some(Engine::Drift(Box::new(Decoder::random(config, plan.seed, &plan.device)?))),
+        };
         Ok(Checkpoint {
             name: shape.name().to_owned(),
-            specials: specials(ends, decoder.config()),
+            specials,
             inputs: vec![tokenizer.source.clone()],
             tokenizer: tokenizer.into(),
-            engine: Engine::Drift(Box::new(decoder)),
+            engine,
             dialect: plan.dialect.over(Dialect::FIXED),
             dialect_from: Some(match plan.dialect.zeros {
                 Some(_) => DialectEvidence::Given,

@@ -117,17 +117,19 @@ fn own_text(
     };
     let mut found = DialectCounts::default();
     for some in molecules.molecules.chunks(TEXTS).take(ROUNDS) {
-        let prompt = |molecule: &super::molecules::Molecule| {
+        let prompt = |(number, molecule): (usize, &super::molecules::Molecule)| {
             Ok(Prompt {
+                number,
                 tokens: checkpoint.tokenizer.prompt_ids(&prompt(&molecule.smiles))?,
                 generations: 1,
+                done: [].into(),
                 constraint: none.constraint(&molecule.skeleton)?,
                 most_tokens: TOKENS,
                 expected_tokens: TOKENS,
             })
         };
-        let prompts = some.iter().map(prompt).collect::<Result<Vec<Prompt>>>()?;
-        let generated = checkpoint.engine.generate(&prompts, &options, job)?;
+        let prompts = some.iter().enumerate().map(prompt).collect::<Result<Vec<Prompt>>>()?;
+        let generated = checkpoint.engine()?.generate(&prompts, &options, job)?;
         if generated.interrupted {
             return Err(Error::Interrupted);
         }

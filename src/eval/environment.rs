@@ -10,6 +10,7 @@ impl Environment {
             system: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
             processor: field("/proc/cpuinfo", "model name"),
             threads: rayon::current_num_threads(),
+            shards: None,
         }
     }
 }

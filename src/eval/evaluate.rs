@@ -8,17 +8,16 @@ use super::chemistry::of_references;
 use super::dialect::settle;
 use super::differences::label;
 use super::judged::Judged;
-use super::likelihood::{MoleculeNats, likelihood};
+use super::kept::Kept;
+use super::likelihood::{MoleculeNats, likelihood, score};
 use super::measured::measure;
 use super::molecule_records::{MoleculeRecord, molecule_records};
 use super::molecules::Molecules;
 use super::paired::compare;
 use super::placeholders::{NamedPlaceholder, placeholders};
 use super::plan::{EvalPlan, Generations, ModelChoice, PlaceholderChoice};
-use super::record::{
-    Environment, EvalReport, Likelihood, PairedComparison, Protocol, RunReport, SCHEMA, Unseen,
-};
-use super::run::{Run, run};
+use super::record::{EvalReport, Likelihood, PairedComparison, Protocol, RunReport, SCHEMA, Unseen};
+use super::run::{Processor, Run, generate, judge};
 use super::subject::Subject;
 use super::tally::run_report;
 use crate::checkpoint::folder_name;
@@ -26,7 +25,6 @@ use crate::constraint::LpKind;
 use crate::corpus::Part;
 use crate::error::{Error, Parameter, Result};
 use crate::generate::Span;
-
 use crate::job::{InputHash, Job, Provenance};
 use crate::model::Synthetic;
 
@@ -60,31 +58,30 @@ pub struct TextRecord {
     pub text: String,
 }
 
-/// Generates for all molecules under all logit processors of all models, and measures.
+/// Generates for all molecules under all logit processors of all models, and measures. What `kept` has is not made again, and
+/// what is made is kept as soon as it is finished.
 ///
 /// A cancelled job is no error: the record then holds what was finished.
 ///
 /// # Errors
 /// If a model cannot be loaded, a processor cannot be built for its tokenizer, or the device fails.
-pub fn evaluate(plan: &EvalPlan, molecules: &Molecules, job: &Job) -> Result<Evaluation> {
-    distinct_names(&plan.models)?;
-    check_references(plan, molecules)?;
-    let environment = Environment::here();
+pub fn evaluate(plan: &EvalPlan, molecules: &Molecules, kept: &mut Kept, job: &Job) -> Result<Evaluation> {
+    check(plan, molecules)?;
+    let environment = kept.environment();
     let subjects = Subject::all(&molecules.molecules)?;
-    let corpus = molecules.spelling;
     let mut gathered = Gathered { inputs: molecules.inputs.clone(), ..Gathered::default() };
     gathered.inputs.extend(plan.placeholders.iter().filter_map(|choice| match choice {
         PlaceholderChoice::File(file) => Some(file.source.clone()),
         _ => None,
     }));
-    for choice in &plan.models {
-        if !gathered.interrupted {
-            let mut checkpoint = Checkpoint::load(choice, plan, job)?;
-            checkpoint.spelling = checkpoint.spelling.or(corpus);
-            settle(plan, &mut checkpoint, molecules, job)?;
-            let unseen = unseen(&checkpoint, molecules);
-            gathered.add(plan, checkpoint, &subjects, unseen, job)?;
+    for model in 0..plan.models.len() {
+        if !gathered.interrupted && !kept.lacks(model) {
+            let begun = generated(plan, model, molecules, kept, job)?;
+            gathered.add(plan, begun, (molecules, &subjects), kept)?;
         }
+    }
+    if !gathered.interrupted {
+        kept.done()?;
     }
     let Gathered {
         runs,
@@ -98,6 +95,7 @@ pub fn evaluate(plan: &EvalPlan, molecules: &Molecules, job: &Job) -> Result<Eva
         synthetic,
         ..
     } = gathered;
+    let interrupted = interrupted || kept.is_partial();
     let advice = if synthetic.is_some() { speed_advice(&runs) } else { advice(&runs, &comparisons) };
     let report = EvalReport {
         schema: SCHEMA.to_owned(),
@@ -112,6 +110,105 @@ pub fn evaluate(plan: &EvalPlan, molecules: &Molecules, job: &Job) -> Result<Eva
         advice,
     };
     Ok(Evaluation { report, texts, molecules: records, spans })
+}
+
+/// What a shard of an evaluation has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct ShardDone {
+    /// Texts that are finished, by all logit processors of all models.
+    pub texts: usize,
+    /// Whether it was cut short.
+    pub interrupted: bool,
+}
+
+/// Does a shard: generates and scores for its molecules, and keeps what comes out. It is judged when shards are merged.
+///
+/// # Errors
+/// As [`evaluate`].
+pub fn evaluate_shard(
+    plan: &EvalPlan,
+    molecules: &Molecules,
+    kept: &mut Kept,
+    job: &Job,
+) -> Result<ShardDone> {
+    check(plan, molecules)?;
+    kept.environment();
+    let mut interrupted = false;
+    for model in 0..plan.models.len() {
+        if !interrupted {
+            interrupted = generated(plan, model, molecules, kept, job)?.interrupted;
+        }
+    }
+    if !interrupted {
+        kept.done()?;
+    }
+    Ok(ShardDone { texts: kept.texts(), interrupted })
+}
+
+/// Refuses what cannot work before anything is loaded.
+fn check(plan: &EvalPlan, molecules: &Molecules) -> Result<()> {
+    distinct_names(&plan.models)?;
+    check_references(plan, molecules)
+}
+
+/// A model whose texts are kept.
+struct Begun {
+    /// Its place among all.
+    model: usize,
+    checkpoint: Checkpoint,
+    placeholders: Vec<NamedPlaceholder>,
+    /// The phases of the steps of each run that was begun, if asked for.
+    spans: Vec<Vec<Span>>,
+    interrupted: bool,
+}
+
+/// The runs of a model, in order: each logit processor, with each placeholder if it takes one.
+fn processors<'p>(plan: &EvalPlan, placeholders: &'p [NamedPlaceholder]) -> Vec<Processor<'p>> {
+    let of = |processor: &LpKind| -> Vec<Processor<'p>> {
+        match processor.takes_placeholder() {
+            true => placeholders.iter().map(|named| (*processor, Some(named))).collect(),
+            false => vec![(*processor, None)],
+        }
+    };
+    plan.processors.iter().flat_map(of).collect()
+}
+
+/// Loads a model, scores and generates what is not kept yet.
+fn generated(
+    plan: &EvalPlan,
+    model: usize,
+    molecules: &Molecules,
+    kept: &mut Kept,
+    job: &Job,
+) -> Result<Begun> {
+    let known = kept.model(model).filter(|_| kept.is_over()).cloned();
+    let mut checkpoint = Checkpoint::load(&plan.models[model], plan, known.as_ref(), job)?;
+    checkpoint.spelling = checkpoint.spelling.or(molecules.spelling);
+    match &known {
+        Some(known) => (checkpoint.dialect, checkpoint.dialect_from) = (known.dialect, known.dialect_from),
+        None => {
+            settle(plan, &mut checkpoint, molecules, job)?;
+            kept.keep_model(model, checkpoint.kept())?;
+        }
+    }
+    let placeholders = placeholders(plan, &checkpoint, job)?;
+    let mut begun = Begun { model, checkpoint, placeholders, spans: Vec::new(), interrupted: false };
+    if plan.likelihood {
+        match score(&mut begun.checkpoint, &molecules.molecules, (&mut *kept, model), job) {
+            Err(Error::Interrupted) => begun.interrupted = true,
+            scored => scored?,
+        }
+    }
+    for (run, processor) in processors(plan, &begun.placeholders).into_iter().enumerate() {
+        if !begun.interrupted {
+            let of = (&mut *kept, (model, run));
+            let (spans, interrupted) =
+                generate(plan, &mut begun.checkpoint, &molecules.molecules, processor, of, job)?;
+            begun.spans.push(spans);
+            begun.interrupted = interrupted;
+        }
+    }
+    Ok(begun)
 }
 
 /// What is asked of references needs some.
@@ -213,30 +310,33 @@ struct Gathered {
 }
 
 impl Gathered {
-    /// Adds all runs of one model.
+    /// Judges and adds all runs of one model.
     fn add(
         &mut self,
         plan: &EvalPlan,
-        mut checkpoint: Checkpoint,
-        subjects: &[Subject],
-        unseen: Unseen,
-        job: &Job,
+        begun: Begun,
+        (molecules, subjects): (&Molecules, &[Subject]),
+        kept: &mut Kept,
     ) -> Result<()> {
+        let Begun { model, mut checkpoint, placeholders, spans, interrupted } = begun;
+        self.interrupted = interrupted;
         self.inputs.append(&mut checkpoint.inputs);
         self.synthetic = checkpoint.synthetic;
+        let unseen = unseen(&checkpoint, molecules);
         let mut nats = MoleculeNats::new();
         if plan.likelihood {
-            match likelihood(&checkpoint, subjects, self.first_nats.as_ref(), (plan.seed, job)) {
-                Err(Error::Interrupted) => self.interrupted = true,
-                scored => {
-                    let (scored, by_molecule) = scored?;
-                    self.likelihoods.extend(scored);
-                    nats = by_molecule;
-                    self.first_nats.get_or_insert_with(|| nats.clone());
-                }
-            }
+            let scored = std::mem::take(kept.nats(model));
+            let first = self.first_nats.as_ref();
+            let (scored, by_molecule) =
+                likelihood(&checkpoint, &molecules.molecules, &scored, first, plan.seed)?;
+            self.likelihoods.extend(scored);
+            nats = by_molecule;
+            self.first_nats.get_or_insert_with(|| nats.clone());
         }
-        let done = of_model(plan, &mut checkpoint, subjects, job, &mut self.interrupted)?;
+        let mut done = Vec::new();
+        for (run, processor) in processors(plan, &placeholders).into_iter().take(spans.len()).enumerate() {
+            done.push(judge(plan, &checkpoint, subjects, processor, kept.run((model, run)))?);
+        }
         let measured: Vec<_> = done.iter().map(|run| measure(subjects, &run.judged)).collect();
         for (run, measured) in done.iter().zip(&measured) {
             let report = run_report(plan, &checkpoint, subjects, run, measured);
@@ -245,41 +345,14 @@ impl Gathered {
         }
         let pairs: Vec<_> = done.iter().zip(measured.iter().map(Vec::as_slice)).collect();
         self.comparisons.extend(compare(&checkpoint, &pairs, plan.seed));
-        for run in done {
+        for (run, spans) in done.into_iter().zip(spans) {
             let record = |judged: &Judged| text_record(&checkpoint, subjects, &run, judged);
             self.texts.extend(run.judged.iter().map(record));
             let label = label(run.processor, run.placeholder.as_deref());
-            self.spans.push((format!("{} {label}", checkpoint.name), run.generated.spans));
+            self.spans.push((format!("{} {label}", checkpoint.name), spans));
         }
         Ok(())
     }
-}
-
-/// All runs of one model.
-fn of_model(
-    plan: &EvalPlan,
-    checkpoint: &mut Checkpoint,
-    subjects: &[Subject],
-    job: &Job,
-    interrupted: &mut bool,
-) -> Result<Vec<Run>> {
-    let placeholders = placeholders(plan, checkpoint, job)?;
-    let mut done = Vec::new();
-    for &processor in &plan.processors {
-        let own: Vec<Option<&NamedPlaceholder>> = match processor.takes_placeholder() {
-            true => placeholders.iter().map(Some).collect(),
-            false => vec![None],
-        };
-        for placeholder in own {
-            if *interrupted {
-                return Ok(done);
-            }
-            let run = run(plan, checkpoint, subjects, (processor, placeholder), job)?;
-            *interrupted = run.generated.interrupted;
-            done.push(run);
-        }
-    }
-    Ok(done)
 }
 
 fn text_record(checkpoint: &Checkpoint, subjects: &[Subject], run: &Run, judged: &Judged) -> TextRecord {

@@ -1,10 +1,13 @@
 //! How likely a model holds the reference conformers.
 
+use std::collections::BTreeMap;
+
 use rayon::prelude::*;
 
 use super::checkpoint::Checkpoint;
+use super::kept::Kept;
+use super::molecules::Molecule;
 use super::record::Likelihood;
-use super::subject::Subject;
 use crate::error::Result;
 use crate::generate::Text;
 use crate::job::Job;
@@ -15,22 +18,47 @@ use crate::train::prompt;
 /// Nats of a conformer, a mean over those of each molecule; none for a molecule without.
 pub(super) type MoleculeNats = Vec<Option<f64>>;
 
-/// Measures it, beside the first model of the evaluation; none without reference conformers.
-pub(super) fn likelihood(
-    checkpoint: &Checkpoint,
-    subjects: &[Subject],
-    first: Option<&MoleculeNats>,
-    (seed, job): (u64, &Job),
-) -> Result<(Option<Likelihood>, MoleculeNats)> {
-    let tokenizer = &checkpoint.tokenizer;
-    let conformers: Vec<_> = subjects
-        .iter()
-        .flat_map(|subject| {
-            let molecule = &subject.molecule;
-            molecule.conformers.iter().map(move |conformer| (molecule, conformer))
-        })
+/// Conformers that are scored before their nats are kept.
+const AT_ONCE: usize = 256;
+
+/// Scores the conformers of the shard's molecules that are not scored yet.
+///
+/// # Errors
+/// As [`Engine::nats`](crate::generate::Engine::nats), or if the nats cannot be kept.
+pub(super) fn score(
+    checkpoint: &mut Checkpoint,
+    molecules: &[Molecule],
+    (kept, model): (&mut Kept, usize),
+    job: &Job,
+) -> Result<()> {
+    let known = kept.nats(model);
+    let mut lacking: Vec<usize> = (0..molecules.len())
+        .filter(|molecule| !molecules[*molecule].conformers.is_empty() && !known.contains_key(molecule))
         .collect();
-    let text = |(molecule, conformer): &(&super::molecules::Molecule, &Vec<[Fixed; 3]>)| {
+    lacking.retain(|molecule| kept.has(*molecule));
+    if kept.is_over() {
+        return Ok(());
+    }
+    let mut lacking = lacking.into_iter().peekable();
+    while lacking.peek().is_some() {
+        let (mut some, mut texts) = (Vec::new(), Vec::new());
+        while let Some(molecule) = lacking.next_if(|_| texts.len() < AT_ONCE) {
+            texts.extend(self::texts(checkpoint, &molecules[molecule])?);
+            some.push(molecule);
+        }
+        let nats = checkpoint.engine()?.nats(&texts, job)?;
+        let mut rest = nats.into_iter();
+        let scored =
+            some.into_iter().map(|one| (one, rest.by_ref().take(molecules[one].conformers.len()).collect()));
+        kept.keep_nats(model, scored.collect())?;
+    }
+    Ok(())
+}
+
+/// The texts of a molecule's conformers.
+fn texts(checkpoint: &Checkpoint, molecule: &Molecule) -> Result<Vec<Text>> {
+    let tokenizer = &checkpoint.tokenizer;
+    let text = |conformer: &Vec<[Fixed; 3]>| {
         let own = checkpoint.dialect.precision();
         let conformer: Vec<[Fixed; 3]> =
             conformer.iter().map(|block| block.map(|value| own.convert(value, molecule.precision))).collect();
@@ -39,17 +67,28 @@ pub(super) fn likelihood(
         answer.push(checkpoint.specials.eos);
         Ok(Text { prompt: tokenizer.prompt_ids(&prompt(&molecule.smiles))?, answer })
     };
-    let texts = conformers.par_iter().map(text).collect::<Result<Vec<Text>>>()?;
-    let nats = checkpoint.engine.nats(&texts, job)?;
-    let tokens: usize = texts.iter().map(|text| text.answer.len()).sum();
+    molecule.conformers.par_iter().map(text).collect()
+}
+
+/// What was scored, beside the first model of the evaluation; none without reference conformers.
+///
+/// # Errors
+/// If a conformer cannot be encoded.
+pub(super) fn likelihood(
+    checkpoint: &Checkpoint,
+    molecules: &[Molecule],
+    nats: &BTreeMap<usize, Vec<f64>>,
+    first: Option<&MoleculeNats>,
+    seed: u64,
+) -> Result<(Option<Likelihood>, MoleculeNats)> {
+    let tokens = |molecule: &usize| -> Result<usize> {
+        Ok(texts(checkpoint, &molecules[*molecule])?.iter().map(|text| text.answer.len()).sum())
+    };
+    let tokens: Vec<usize> = nats.par_iter().map(|(molecule, _)| tokens(molecule)).collect::<Result<_>>()?;
+    let conformers: usize = nats.values().map(Vec::len).sum();
     // Molecules are the independent items, not conformers.
-    let mut means = MoleculeNats::new();
-    let mut rest = &nats[..];
-    for subject in subjects {
-        let (own, others) = rest.split_at(subject.molecule.conformers.len());
-        rest = others;
-        means.push((!own.is_empty()).then(|| own.iter().sum::<f64>() / own.len() as f64));
-    }
+    let mean = |own: &Vec<f64>| own.iter().sum::<f64>() / own.len() as f64;
+    let means: MoleculeNats = (0..molecules.len()).map(|molecule| nats.get(&molecule).map(mean)).collect();
     let known: Vec<f64> = means.iter().flatten().copied().collect();
     let difference = first.and_then(|first| {
         let pairs = first.iter().zip(&means).filter_map(|(first, own)| Some((*own)? - (*first)?));
@@ -57,9 +96,9 @@ pub(super) fn likelihood(
     });
     let scored = Mean::of(&known, seed).map(|nats_per_conformer| Likelihood {
         model: checkpoint.name.clone(),
-        tokenizer: tokenizer.name.clone(),
-        conformers: texts.len() as u64,
-        tokens_per_conformer: tokens as f64 / texts.len() as f64,
+        tokenizer: checkpoint.tokenizer.name.clone(),
+        conformers: conformers as u64,
+        tokens_per_conformer: tokens.iter().sum::<usize>() as f64 / conformers as f64,
         nats_per_conformer,
         difference,
     });

@@ -18,6 +18,7 @@ mod example;
 mod examples;
 mod figures;
 mod judged;
+mod kept;
 mod likelihood;
 pub mod mask_cost;
 mod measured;
@@ -37,5 +38,6 @@ mod worst;
 
 pub use checkpoint::trained_on;
 pub use environment::cpu_seconds;
-pub use evaluate::{Evaluation, TextRecord, evaluate};
+pub use evaluate::{Evaluation, ShardDone, TextRecord, evaluate, evaluate_shard};
+pub use kept::{Kept, KeptModel, KeptText, Piece, Spent};
 pub use molecule_records::{MoleculeRecord, csv};

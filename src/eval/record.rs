@@ -61,6 +61,9 @@ pub struct Environment {
     pub processor: Option<String>,
     /// Threads that computed.
     pub threads: usize,
+    /// So many shards were merged: seconds, CPU seconds, steps and batches are added up, the rest is of the first one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shards: Option<u32>,
 }
 
 /// What was asked for.

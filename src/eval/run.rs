@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use super::checkpoint::Checkpoint;
 use super::environment::cpu_seconds;
 use super::judged::{Judged, Judging, judge_all};
+use super::kept::{Kept, KeptGenerated, KeptRun, RunPlace};
 use super::molecules::Molecule;
 use super::placeholders::NamedPlaceholder;
 use super::plan::EvalPlan;
@@ -17,7 +18,7 @@ use super::subject::Subject;
 use crate::constraint::vocabulary::Vocabulary;
 use crate::constraint::{Constraint, LogitProcessor, LpKind};
 use crate::error::Result;
-use crate::generate::{Generated, Options, Prompt, Resampling};
+use crate::generate::{Generated, Options, Prompt, Resampling, Span};
 use crate::job::Job;
 use crate::text::{skeleton, tagged};
 use crate::tokenizer::Tokenizer;
@@ -38,6 +39,8 @@ pub(super) struct Run {
     pub templates_seconds: f64,
     /// CPU seconds of generating; none on a GPU, or where the system doesn't tell.
     pub cpu_seconds: Option<f64>,
+    /// The most memory that the process held; none where the system doesn't tell.
+    pub peak_memory_bytes: Option<u64>,
 }
 
 impl Run {
@@ -64,18 +67,30 @@ impl Run {
     }
 }
 
-/// Generates for all molecules under one logit processor, and judges the texts.
+/// A logit processor, with its placeholder if it takes one.
+pub(super) type Processor<'p> = (LpKind, Option<&'p NamedPlaceholder>);
+
+/// Generates under one logit processor what is not kept yet, for the molecules of the shard; the phases of each step, if asked
+/// for, and whether the job was cancelled.
 ///
 /// # Errors
-/// If the processor cannot be built for the tokenizer, or the device fails.
-pub(super) fn run(
+/// If the processor cannot be built for the tokenizer, the device fails, or the texts cannot be kept.
+pub(super) fn generate(
     plan: &EvalPlan,
     checkpoint: &mut Checkpoint,
-    subjects: &[Subject],
-    (processor, named): (LpKind, Option<&NamedPlaceholder>),
+    molecules: &[Molecule],
+    (processor, named): Processor<'_>,
+    (kept, place): (&mut Kept, RunPlace),
     job: &Job,
-) -> Result<Run> {
+) -> Result<(Vec<Span>, bool)> {
     let begin = Instant::now();
+    if plan.resample.is_some() {
+        kept.run(place).forget_parts_of_groups();
+    }
+    let lacking = lacking(plan, molecules, kept, place);
+    if lacking.is_empty() || kept.is_over() {
+        return Ok((Vec::new(), false));
+    }
     let placeholder = named.map(|named| &named.placeholder);
     let (constraints, prompts);
     {
@@ -86,11 +101,11 @@ pub(super) fn run(
         if let Some(trained) = spelling.filter(|_| processor.kind() != LpKind::None) {
             processor = processor.spelled_as(trained);
         }
-        constraints = subjects
+        constraints = lacking
             .par_iter()
-            .map(|subject| processor.constraint(&subject.molecule.skeleton))
+            .map(|lacking| processor.constraint(&lacking.molecule.skeleton))
             .collect::<Result<Vec<_>>>()?;
-        prompts = prompts_of(plan, tokenizer, subjects, &constraints)?;
+        prompts = prompts_of(plan, tokenizer, &lacking, &constraints)?;
     }
     let templates_seconds = begin.elapsed().as_secs_f64();
     let on_cpu = plan.device.name() == "cpu";
@@ -105,9 +120,24 @@ pub(super) fn run(
         trace: plan.trace,
         cpu_clock: on_cpu.then_some(cpu_seconds),
     };
-    let before = cpu_seconds();
-    let generated = checkpoint.engine.generate(&prompts, &options, job)?;
-    let cpu_seconds = before.zip(cpu_seconds()).map(|(before, after)| after - before).filter(|_| on_cpu);
+    let mut keeper = kept.keeper(place, templates_seconds, on_cpu);
+    let generated = checkpoint.engine()?.generate_keeping(&prompts, &options, &mut keeper, job)?;
+    Ok((generated.spans, generated.interrupted))
+}
+
+/// Judges all texts of a run.
+///
+/// # Errors
+/// If a token is none of the tokenizer.
+pub(super) fn judge(
+    plan: &EvalPlan,
+    checkpoint: &Checkpoint,
+    subjects: &[Subject],
+    (processor, named): Processor<'_>,
+    kept: &mut KeptRun,
+) -> Result<Run> {
+    let KeptGenerated { generated, templates_seconds, cpu_seconds, peak_memory_bytes } = kept.generated();
+    let placeholder = named.map(|named| &named.placeholder);
     let judging = Judging { placeholder, strips_junk: plan.strip_junk, max_atoms: plan.max_atoms };
     let judged = judge_all(checkpoint, subjects, judging, &generated)?;
     Ok(Run {
@@ -118,6 +148,7 @@ pub(super) fn run(
         judged,
         templates_seconds,
         cpu_seconds,
+        peak_memory_bytes,
     })
 }
 
@@ -135,23 +166,54 @@ fn resampling(draws: usize, tokenizer: &Tokenizer) -> Resampling {
     Resampling { draws, block_ends: Vocabulary::of(tokenizer).ids(|token| token.contains('>')).into() }
 }
 
-/// The prompts of all molecules, with the room that their texts may take.
+/// A molecule that lacks texts.
+struct Lacking<'m> {
+    number: usize,
+    molecule: &'m Molecule,
+    generations: usize,
+    done: Arc<[usize]>,
+}
+
+/// The molecules of the shard that lack texts.
+fn lacking<'m>(
+    plan: &EvalPlan,
+    molecules: &'m [Molecule],
+    kept: &mut Kept,
+    place: RunPlace,
+) -> Vec<Lacking<'m>> {
+    let mut done = kept.run(place).done();
+    let of = |(number, molecule): (usize, &'m Molecule)| {
+        let generations = plan.generations.of(molecule.conformers.len());
+        let done: Arc<[usize]> = done.remove(&number).unwrap_or_default().into();
+        (kept.has(number) && done.len() < generations).then_some(Lacking {
+            number,
+            molecule,
+            generations,
+            done,
+        })
+    };
+    molecules.iter().enumerate().filter_map(of).collect()
+}
+
+/// The prompts of molecules, with the room that their texts may take.
 fn prompts_of(
     plan: &EvalPlan,
     tokenizer: &Tokenizer,
-    subjects: &[Subject],
+    lacking: &[Lacking<'_>],
     constraints: &[Arc<dyn Constraint>],
 ) -> Result<Vec<Prompt>> {
-    let prompt = |(subject, constraint): (&Subject, &Arc<dyn Constraint>)| {
-        let Molecule { smiles, skeleton, conformers, .. } = &subject.molecule;
+    let prompt = |(lacking, constraint): (&Lacking<'_>, &Arc<dyn Constraint>)| {
+        let Molecule { smiles, skeleton, .. } = lacking.molecule;
         let longest = tokenizer.ids(&tagged(&skeleton::fill(skeleton, WIDEST)))?.len();
         Ok(Prompt {
             tokens: tokenizer.prompt_ids(&train::prompt(smiles))?,
-            generations: plan.generations.of(conformers.len()),
+            number: lacking.number,
+            generations: lacking.generations,
+            done: lacking.done.clone(),
             constraint: constraint.clone(),
             most_tokens: plan.max_new_tokens.unwrap_or(longest * 3 / 2 + 16),
             expected_tokens: longest,
         })
     };
-    subjects.par_iter().zip(constraints).map(prompt).collect()
+    lacking.par_iter().zip(constraints).map(prompt).collect()
 }

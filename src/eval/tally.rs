@@ -2,7 +2,6 @@
 
 use super::checkpoint::Checkpoint;
 use super::chemistry::chemistry;
-use super::environment::peak_memory_bytes;
 use super::examples::examples;
 use super::measured::MeasuredMolecule;
 use super::plan::EvalPlan;
@@ -90,6 +89,6 @@ fn cost(run: &Run) -> Cost {
             templates: run.templates_seconds,
             other: timing.other,
         },
-        peak_memory_bytes: peak_memory_bytes(),
+        peak_memory_bytes: run.peak_memory_bytes,
     }
 }

@@ -8,6 +8,7 @@ use candle_nn::{Activation, VarBuilder};
 use candle_transformers::models::{llama, qwen3};
 
 use super::clock::{Clock, Phase};
+use super::keep::{Keeper, News, Told};
 use super::row::Row;
 use super::schedule::{Item, groups_of_equal_length};
 use super::{Generated, GeneratedText, Options, Prompt, WorkCounts};
@@ -111,7 +112,13 @@ impl Baseline {
     }
 
     /// Generates for all prompts, group by group.
-    pub(super) fn generate(&mut self, prompts: &[Prompt], options: &Options, job: &Job) -> Result<Generated> {
+    pub(super) fn generate(
+        &mut self,
+        prompts: &[Prompt],
+        options: &Options,
+        keeper: &mut dyn Keeper,
+        job: &Job,
+    ) -> Result<Generated> {
         let context = self.config.max_position_embeddings;
         let longest = prompts.iter().map(|p| (p.tokens.len() + p.most_tokens).min(context)).max();
         if let Some(free) = self.device.free_bytes() {
@@ -121,6 +128,7 @@ impl Baseline {
         }
         let mut generated = Generated::default();
         let mut clock = Clock::new(options);
+        let mut told = Told::default();
         for group in groups_of_equal_length(prompts, options.batch) {
             let mut run = Group {
                 baseline: self,
@@ -129,16 +137,29 @@ impl Baseline {
                 clock: &mut clock,
                 samples: &mut generated.samples,
             };
-            if !run.all(prompts, &group, job)? {
+            let is_whole = run.all(prompts, &group, job)?;
+            told.tell(so_far(&generated, &clock), keeper, false)?;
+            if !is_whole {
                 generated.interrupted = true;
                 break;
             }
         }
         clock.end_batch();
+        told.tell(so_far(&generated, &clock), keeper, true)?;
         generated.timing = clock.timing;
         generated.spans = clock.spans;
         generated.batches = clock.batches;
         Ok(generated)
+    }
+}
+
+fn so_far<'g>(generated: &'g Generated, clock: &'g Clock) -> News<'g> {
+    News {
+        texts: &generated.samples,
+        groups: &[],
+        counts: generated.counts,
+        timing: clock.timing,
+        batches: &clock.batches,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Options;
 
@@ -26,7 +26,7 @@ pub enum Phase {
 }
 
 /// Time by phase.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Timing {
     /// Forward passes over prompts, and copies of their keys and values.
     pub prefill: Second,
@@ -47,6 +47,23 @@ impl Timing {
     pub fn total(&self) -> Second {
         self.prefill + self.forward + self.logit_processor + self.sampling + self.templates + self.other
     }
+
+    fn each(&mut self) -> [&mut Second; 6] {
+        let Timing { prefill, forward, logit_processor, sampling, templates, other } = self;
+        [prefill, forward, logit_processor, sampling, templates, other]
+    }
+
+    /// This and more.
+    pub fn add(&mut self, mut more: Timing) {
+        self.each().into_iter().zip(more.each()).for_each(|(sum, more)| *sum += *more);
+    }
+
+    /// What came after `before`, which is a part of this.
+    pub(super) fn since(mut self, before: &Timing) -> Timing {
+        let mut before = *before;
+        self.each().into_iter().zip(before.each()).for_each(|(sum, less)| *sum -= *less);
+        self
+    }
 }
 
 /// One phase of one step.
@@ -63,7 +80,7 @@ pub struct Span {
 }
 
 /// What it took to finish as many texts as a batch has rows; the last of a run may be fewer.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct BatchSeconds {
     /// Seconds of the clock.
     pub wall: Second,

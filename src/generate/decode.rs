@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use super::clock::{Clock, Phase};
 use super::groups::Groups;
 use super::head::{Choice, Logits, Want, lasts, most_likely_after, pick};
+use super::keep::{Keeper, News, Told};
 use super::particles::group_of;
 use super::row::Row;
 use super::schedule::{Item, Waiting, longest_first};
@@ -23,6 +24,7 @@ pub(super) fn generate(
     decoder: &Decoder,
     prompts: &[Prompt],
     options: &Options,
+    keeper: &mut dyn Keeper,
     job: &Job,
 ) -> Result<Generated> {
     let waiting = longest_first(prompts);
@@ -44,9 +46,11 @@ pub(super) fn generate(
         counts: WorkCounts::default(),
         clock,
     };
-    let interrupted = run.all(job)?;
-    let Run { samples, groups, counts, mut clock, .. } = run;
-    clock.end_batch();
+    let mut told = Told::default();
+    let interrupted = run.all(&mut told, keeper, job)?;
+    run.clock.end_batch();
+    told.tell(run.so_far(), keeper, true)?;
+    let Run { samples, groups, counts, clock, .. } = run;
     let Clock { timing, spans, batches, .. } = clock;
     Ok(Generated { samples, counts, timing, resampled: groups.done, spans, batches, interrupted })
 }
@@ -80,7 +84,7 @@ struct Run<'a> {
 
 impl<'a> Run<'a> {
     /// Runs until nothing waits; whether the job was cancelled before.
-    fn all(&mut self, job: &Job) -> Result<bool> {
+    fn all(&mut self, told: &mut Told, keeper: &mut dyn Keeper, job: &Job) -> Result<bool> {
         loop {
             match job.check() {
                 Err(Error::Interrupted) => return Ok(true),
@@ -95,6 +99,17 @@ impl<'a> Run<'a> {
             } else if self.waiting.front().is_none() {
                 return Ok(false);
             }
+            told.tell(self.so_far(), keeper, false)?;
+        }
+    }
+
+    fn so_far(&self) -> News<'_> {
+        News {
+            texts: &self.samples,
+            groups: &self.groups.done,
+            counts: self.counts,
+            timing: self.clock.timing,
+            batches: &self.clock.batches,
         }
     }
 

@@ -14,6 +14,7 @@ mod cost;
 mod decode;
 mod groups;
 mod head;
+mod keep;
 mod particles;
 mod row;
 mod schedule;
@@ -22,11 +23,12 @@ mod score;
 use std::path::Path;
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use crate::sampling::Sampling;
 pub use baseline::Baseline;
 pub use clock::{BatchSeconds, CpuClock, Phase, Span, Timing};
+pub use keep::{Forget, Keeper, News};
 pub use score::Text;
 
 use crate::constraint::Constraint;
@@ -43,10 +45,14 @@ const TEXT_BYTES: usize = 512;
 /// One molecule to generate for.
 #[derive(Clone)]
 pub struct Prompt {
+    /// Its number among all, of which these may be some: draws and results go by it.
+    pub number: usize,
     /// The prompt; at least one token.
     pub tokens: Vec<u32>,
-    /// Texts to write.
+    /// Its texts.
     pub generations: usize,
+    /// Sorted: those of them that are written already. Of texts that are resampled together all, or none.
+    pub done: Arc<[usize]>,
     /// What they may be.
     pub constraint: Arc<dyn Constraint>,
     /// The most tokens of a text, its end included; less where the context ends first.
@@ -100,9 +106,9 @@ pub struct Resampling {
 }
 
 /// What became of a group of texts that were resampled.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Resampled {
-    /// Index of the prompt.
+    /// Number of the prompt.
     pub prompt: usize,
     /// The first of the group's generations.
     pub first: usize,
@@ -137,7 +143,7 @@ impl Default for Options {
 }
 
 /// Why a text is over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
     /// The end of text was written, or forced.
@@ -149,7 +155,7 @@ pub enum End {
 /// One generated text.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GeneratedText {
-    /// Index of the prompt.
+    /// Number of the prompt.
     pub prompt: usize,
     /// Which of its generations.
     pub generation: usize,
@@ -172,7 +178,7 @@ pub struct GeneratedText {
 }
 
 /// How much work it was.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkCounts {
     /// Forward passes over prompts.
     pub prefill_passes: u64,
@@ -192,6 +198,45 @@ pub struct WorkCounts {
     pub wasted_positions: u64,
     /// Rows of the LM head that were computed.
     pub head_rows: u64,
+}
+
+impl WorkCounts {
+    fn each(&mut self) -> [&mut u64; 9] {
+        let WorkCounts {
+            prefill_passes,
+            prompt_tokens,
+            shared_prompt_tokens,
+            decode_steps,
+            row_passes,
+            generated_tokens,
+            forced_tokens,
+            wasted_positions,
+            head_rows,
+        } = self;
+        [
+            prefill_passes,
+            prompt_tokens,
+            shared_prompt_tokens,
+            decode_steps,
+            row_passes,
+            generated_tokens,
+            forced_tokens,
+            wasted_positions,
+            head_rows,
+        ]
+    }
+
+    /// This and more.
+    pub fn add(&mut self, mut more: WorkCounts) {
+        self.each().into_iter().zip(more.each()).for_each(|(sum, more)| *sum += *more);
+    }
+
+    /// What came after `before`, which is a part of this.
+    fn since(mut self, before: &WorkCounts) -> WorkCounts {
+        let mut before = *before;
+        self.each().into_iter().zip(before.each()).for_each(|(sum, less)| *sum -= *less);
+        self
+    }
 }
 
 /// What was generated.
@@ -260,6 +305,20 @@ impl Engine {
     /// If a prompt does not fit into the context, the cache not into memory, a logit processor allows nothing, or the
     /// device fails.
     pub fn generate(&mut self, prompts: &[Prompt], options: &Options, job: &Job) -> Result<Generated> {
+        self.generate_keeping(prompts, options, &mut Forget, job)
+    }
+
+    /// The same, where texts are handed over as soon as they are finished.
+    ///
+    /// # Errors
+    /// As [`Engine::generate`], and what the keeper gives.
+    pub fn generate_keeping(
+        &mut self,
+        prompts: &[Prompt],
+        options: &Options,
+        keeper: &mut dyn Keeper,
+        job: &Job,
+    ) -> Result<Generated> {
         check(prompts, options, self.config())?;
         if options.resampling.is_some() && matches!(self, Engine::CandleTransformers(_)) {
             let problem = "candle-transformers cannot copy rows of its cache";
@@ -271,10 +330,11 @@ impl Engine {
         }
         let total = prompts.iter().fold(0u64, |sum, prompt| sum.saturating_add(prompt.generations as u64));
         job.observer().begin("generate", Some(total), crate::job::Unit::Items);
+        job.observer().advance(prompts.iter().map(|prompt| prompt.done.len() as u64).sum());
         // Inside the pool parallel loops start at once; from outside each would wait for a worker to wake.
         let generated = rayon::scope(|_| match self {
-            Engine::Drift(decoder) => decode::generate(decoder, prompts, options, job),
-            Engine::CandleTransformers(baseline) => baseline.generate(prompts, options, job),
+            Engine::Drift(decoder) => decode::generate(decoder, prompts, options, keeper, job),
+            Engine::CandleTransformers(baseline) => baseline.generate(prompts, options, keeper, job),
         });
         job.observer().end();
         let mut generated = generated?;

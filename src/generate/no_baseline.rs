@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::path::Path;
 
-use super::{Generated, Options, Prompt};
+use super::{Generated, Keeper, Options, Prompt};
 use crate::error::{Error, Parameter, Result};
 use crate::job::{InputHash, Job};
 use crate::model::{Config, Device};
@@ -40,7 +40,7 @@ impl Baseline {
     }
 
     /// Generates for all prompts.
-    pub fn generate(&mut self, _: &[Prompt], _: &Options, _: &Job) -> Result<Generated> {
+    pub fn generate(&mut self, _: &[Prompt], _: &Options, _: &mut dyn Keeper, _: &Job) -> Result<Generated> {
         match self.0 {}
     }
 }

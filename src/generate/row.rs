@@ -56,7 +56,7 @@ impl<'p> Row<'p> {
             prompt,
             item,
             state: prompt.constraint.start(),
-            noise: Noise::new(options.seed, item.prompt, item.generation),
+            noise: Noise::new(options.seed, item.number, item.generation),
             tokens: Vec::new(),
             forced: Vec::new(),
             logs: options.logs().then(Default::default),
@@ -151,10 +151,10 @@ impl<'p> Row<'p> {
         }
     }
 
-    /// The prompt and the generations that are resampled together; none if nothing is.
+    /// The prompt's number and the generations that are resampled together; none if nothing is.
     pub(super) fn group(&self) -> Option<(usize, Range<usize>)> {
         let draws = self.options.resampling.as_ref()?.draws;
-        Some((self.item.prompt, group_of(self.item.generation, self.prompt.generations, draws)))
+        Some((self.item.number, group_of(self.item.generation, self.prompt.generations, draws)))
     }
 
     /// The seed of all draws.
@@ -170,7 +170,7 @@ impl<'p> Row<'p> {
     /// Becomes a copy of another row of its group, with noise of its own that nothing was drawn with before.
     pub(super) fn go_on_from(&mut self, other: &Row<'p>, resamplings: usize) {
         let item = self.item;
-        let noise = Noise::renewed(self.options.seed, item.prompt, item.generation, resamplings as u64);
+        let noise = Noise::renewed(self.options.seed, item.number, item.generation, resamplings as u64);
         *self = Row { item, noise, ..other.clone() };
     }
 
@@ -201,7 +201,7 @@ impl<'p> Row<'p> {
     pub(super) fn finish(self, end: End) -> GeneratedText {
         let (log_probabilities, log_allowed) = self.logs.unzip();
         GeneratedText {
-            prompt: self.item.prompt,
+            prompt: self.item.number,
             generation: self.item.generation,
             tokens: self.tokens,
             forced: self.forced,

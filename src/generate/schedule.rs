@@ -1,5 +1,7 @@
 //! Which texts wait, and in which order they start.
 
+use std::sync::Arc;
+
 use super::Prompt;
 
 /// One generation of one prompt.
@@ -7,31 +9,60 @@ use super::Prompt;
 pub(super) struct Item {
     /// Index of the prompt.
     pub prompt: usize,
+    /// Its number: draws and results go by it.
+    pub number: usize,
     /// Which of its generations.
     pub generation: usize,
+}
+
+/// A prompt with the generations that it still lacks.
+#[derive(Debug, Clone)]
+struct Lacking {
+    prompt: usize,
+    number: usize,
+    generations: usize,
+    /// Sorted: those that it has.
+    done: Arc<[usize]>,
+}
+
+impl Lacking {
+    /// The first one from `generation` on.
+    fn from(&self, mut generation: usize) -> Option<usize> {
+        let mut done = &self.done[self.done.partition_point(|known| *known < generation)..];
+        while let Some((first, rest)) = done.split_first().filter(|(first, _)| **first == generation) {
+            (generation, done) = (first + 1, rest);
+        }
+        (generation < self.generations).then_some(generation)
+    }
 }
 
 /// All generations, longest prompts' first; those of one prompt stay together, so that they share its keys and values.
 /// They are numbered, not listed: a molecule may have any number of them.
 #[derive(Debug, Clone)]
 pub(super) struct Waiting {
-    /// Prompts and how many generations each has, the first to start last.
-    order: Vec<(usize, usize)>,
-    /// Generations of the first prompt that have started.
-    started: usize,
+    /// Prompts that lack any, the first to start last.
+    order: Vec<Lacking>,
+    /// The next generation of the first prompt.
+    next: usize,
 }
 
 impl Waiting {
     /// What starts next.
     pub(super) fn front(&self) -> Option<Item> {
-        let (prompt, _) = *self.order.last()?;
-        Some(Item { prompt, generation: self.started })
+        let Lacking { prompt, number, .. } = *self.order.last()?;
+        Some(Item { prompt, number, generation: self.next })
     }
 
     /// How many wait, or a few less than the most of all numbers.
     pub(super) fn len(&self) -> usize {
-        let all = self.order.iter().fold(0usize, |sum, (_, generations)| sum.saturating_add(*generations));
-        all.saturating_sub(self.started)
+        let all = self.order.iter().fold(0usize, |sum, lacking| {
+            sum.saturating_add(lacking.generations.saturating_sub(lacking.done.len()))
+        });
+        let started = self
+            .order
+            .last()
+            .map_or(0, |first| self.next - first.done.partition_point(|known| *known < self.next));
+        all.saturating_sub(started)
     }
 }
 
@@ -40,21 +71,37 @@ impl Iterator for Waiting {
 
     fn next(&mut self) -> Option<Item> {
         let item = self.front()?;
-        self.started += 1;
-        if self.order.last().is_some_and(|(_, generations)| *generations == self.started) {
-            self.order.pop();
-            self.started = 0;
+        match self.order.last()?.from(self.next + 1) {
+            Some(next) => self.next = next,
+            None => {
+                self.order.pop();
+                self.begin();
+            }
         }
         Some(item)
     }
 }
 
-/// All generations of these prompts.
+impl Waiting {
+    /// Comes to the prompt that is the first now.
+    fn begin(&mut self) {
+        self.next = self.order.last().and_then(|first| first.from(0)).unwrap_or(0);
+    }
+}
+
+/// All generations that these prompts lack.
 pub(super) fn longest_first(prompts: &[Prompt]) -> Waiting {
-    let mut order: Vec<usize> = (0..prompts.len()).filter(|at| prompts[*at].generations > 0).collect();
-    order.sort_by_key(|at| std::cmp::Reverse(prompts[*at].expected_tokens));
-    let order = order.into_iter().rev().map(|at| (at, prompts[at].generations)).collect();
-    Waiting { order, started: 0 }
+    let lacking = |prompt: usize| {
+        let Prompt { number, generations, ref done, .. } = prompts[prompt];
+        let lacking = Lacking { prompt, number, generations, done: done.clone() };
+        lacking.from(0).map(|_| lacking)
+    };
+    let mut order: Vec<Lacking> = (0..prompts.len()).filter_map(lacking).collect();
+    order.sort_by_key(|lacking| std::cmp::Reverse(prompts[lacking.prompt].expected_tokens));
+    order.reverse();
+    let mut waiting = Waiting { order, next: 0 };
+    waiting.begin();
+    waiting
 }
 
 /// Groups of at most `batch` texts of equal prompt length, longest first.

@@ -24,17 +24,7 @@ impl Device {
     /// # Errors
     /// If there is no such device, or this build cannot use it.
     pub fn parse(name: &str) -> Result<Self> {
-        if name == "cpu" {
-            return Ok(Device::cpu());
-        }
-        let number = name.strip_prefix("cuda:").and_then(|number| number.parse().ok());
-        let Some(number) = number else {
-            return Err(Error::parameter(
-                Parameter::Device,
-                format!("`{name}` is no device"),
-                "give cpu or cuda:0",
-            ));
-        };
+        let Some(number) = number(name)? else { return Ok(Device::cpu()) };
         if !candle_core::utils::cuda_is_available() {
             let remedy = "build it with --features cuda";
             return Err(Error::parameter(Parameter::Device, "this drift was built without CUDA", remedy));
@@ -43,6 +33,15 @@ impl Device {
             Error::parameter(Parameter::Device, format!("{name}: {e}"), "is there such a GPU?")
         })?;
         Ok(Device { name: name.to_owned(), inner, dtype: DType::BF16 })
+    }
+
+    /// A device by its name alone, in its usual type, for what was computed there: nothing can be computed on it.
+    ///
+    /// # Errors
+    /// If no device has such a name.
+    pub fn elsewhere(name: &str) -> Result<Self> {
+        let dtype = if number(name)?.is_some() { DType::BF16 } else { DType::F32 };
+        Ok(Device { name: name.to_owned(), inner: CandleDevice::Cpu, dtype })
     }
 
     /// The same device in f32, to compare it with the CPU.
@@ -77,6 +76,17 @@ impl Device {
             CandleDevice::Cpu => Some(free_memory()),
             _ => free_cuda_memory(),
         }
+    }
+}
+
+/// The number of a GPU; none of the CPU.
+fn number(name: &str) -> Result<Option<usize>> {
+    let number = name.strip_prefix("cuda:").and_then(|number| number.parse().ok());
+    match number {
+        None if name != "cpu" => {
+            Err(Error::parameter(Parameter::Device, format!("`{name}` is no device"), "give cpu or cuda:0"))
+        }
+        number => Ok(number),
     }
 }
 

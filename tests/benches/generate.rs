@@ -228,9 +228,11 @@ impl Work {
     }
 
     fn prompts(&self) -> Vec<Prompt> {
-        let prompt = |(tokens, template): (&Vec<u32>, &Vec<Option<u32>>)| {
+        let prompt = |(number, (tokens, template)): (usize, (&Vec<u32>, &Vec<Option<u32>>))| {
             let (positions, allowed) = (template.clone(), self.allowed.clone());
             Prompt {
+                number,
+                done: [].into(),
                 tokens: tokens.clone(),
                 generations: self.generations,
                 expected_tokens: positions.len(),
@@ -238,7 +240,7 @@ impl Work {
                 constraint: Arc::new(Template { positions, allowed, end: self.end }),
             }
         };
-        self.prompts.iter().zip(&self.templates).map(prompt).collect()
+        self.prompts.iter().zip(&self.templates).enumerate().map(prompt).collect()
     }
 
     fn json(&self) -> Value {

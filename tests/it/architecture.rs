@@ -9,7 +9,7 @@ use proc_macro2::{Span, TokenStream, TokenTree};
 use syn::visit::{self, Visit};
 
 /// The modules of the crate. Each imports only from itself and from those before it.
-const ORDER: [&str; 22] = [
+const ORDER: [&str; 23] = [
     "error",
     "job",
     "io",
@@ -18,6 +18,7 @@ const ORDER: [&str; 22] = [
     "corpus",
     "stats",
     "checkpoint",
+    "shard",
     "mine",
     "encode",
     "tokenizer",

@@ -88,6 +88,8 @@ fn template(seed: u32, tells_runs: bool) -> Template {
 /// Molecules with prompts of several lengths and one to three texts each.
 fn prompts(count: u32, constraint: impl Fn(u32) -> Arc<dyn Constraint>) -> Vec<Prompt> {
     let prompt = |i: u32| Prompt {
+        number: i as usize,
+        done: [].into(),
         tokens: (0..1 + (i * 5) % 13).map(|at| 3 + (i * 31 + at * 7) % 55).collect(),
         generations: 1 + i as usize % 3,
         constraint: constraint(i),
@@ -296,6 +298,8 @@ fn the_baseline_writes_the_same_greedy_text() {
 fn shares(sampling: Sampling, constraint: impl Constraint + 'static) -> BTreeMap<u32, f64> {
     const DRAWS: usize = 8_000;
     let prompt = Prompt {
+        number: 0,
+        done: [].into(),
         tokens: vec![7, 20, 41],
         generations: DRAWS,
         constraint: Arc::new(constraint),
@@ -376,6 +380,8 @@ fn a_mask_leaves_draws_alone_that_it_allows() {
     let sampling = Sampling { temperature: Some(1.3), ..Sampling::GREEDY };
     let draw = |constraint: Arc<dyn Constraint>| {
         let prompt = |i: u32| Prompt {
+            number: i as usize,
+            done: [].into(),
             tokens: vec![5 + i % 40, 9],
             generations: 5,
             constraint: constraint.clone(),
@@ -464,6 +470,8 @@ fn presets_have_the_values_of_their_names() {
 fn what_cannot_work_is_refused_before_it_starts() {
     let mut engine = engine("qwen3-tied");
     let prompt = |tokens: Vec<u32>| Prompt {
+        number: 0,
+        done: [].into(),
         tokens,
         generations: 1,
         constraint: Arc::new(Free),
@@ -494,6 +502,8 @@ fn a_cache_that_cannot_fit_is_refused_before_it_starts() {
     config.num_hidden_layers = 3;
     let decoder = Decoder::random(config, 1, &Device::cpu()).unwrap();
     let prompt = Prompt {
+        number: 0,
+        done: [].into(),
         tokens: vec![4],
         generations: 1_000_000,
         constraint: Arc::new(Free),
@@ -509,6 +519,8 @@ fn a_cache_that_cannot_fit_is_refused_before_it_starts() {
 #[test]
 fn a_logit_processor_that_allows_nothing_is_an_error() {
     let prompt = |ids: Vec<u32>| Prompt {
+        number: 0,
+        done: [].into(),
         tokens: vec![4],
         generations: 1,
         constraint: Arc::new(Template { positions: vec![ids, vec![1]], tells_runs: true }),

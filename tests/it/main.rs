@@ -41,6 +41,7 @@ mod readers;
 mod readers_bad;
 mod resample;
 mod rows;
+mod shards;
 mod store;
 mod support;
 mod text;

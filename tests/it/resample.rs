@@ -76,9 +76,21 @@ impl Constraint for Free {
     }
 }
 
-fn prompt(tokens: &[u32], generations: usize, constraint: impl Constraint + 'static) -> Prompt {
-    let tokens = tokens.to_vec();
-    Prompt { tokens, generations, constraint: Arc::new(constraint), most_tokens: 60, expected_tokens: 20 }
+fn prompt(
+    number: usize,
+    tokens: &[u32],
+    generations: usize,
+    constraint: impl Constraint + 'static,
+) -> Prompt {
+    Prompt {
+        number,
+        tokens: tokens.to_vec(),
+        generations,
+        done: [].into(),
+        constraint: Arc::new(constraint),
+        most_tokens: 60,
+        expected_tokens: 20,
+    }
 }
 
 fn engine(name: &str) -> Engine {
@@ -189,7 +201,7 @@ fn many_draws_follow_the_model_given_that_a_text_is_legal_and_a_mask_alone_does_
     let mut drawn = |resampling: Option<Resampling>| {
         let options =
             Options { sampling: HOT, batch: 640, resampling, log_probabilities: true, ..Options::default() };
-        run(&mut engine, &[prompt(&start, texts, Blocks::new(2))], &options)
+        run(&mut engine, &[prompt(0, &start, texts, Blocks::new(2))], &options)
     };
     let plain = drawn(None);
     assert!(distance(&shares(&plain), &all.masked) < 0.02);
@@ -220,8 +232,8 @@ fn molecules() -> Vec<Prompt> {
     let molecule = |i: u32| {
         let tokens: Vec<u32> = (0..1 + (i * 5) % 7).map(|at| 3 + (i * 31 + at * 7) % 55).collect();
         match i % 4 {
-            3 => prompt(&tokens, 5, Free),
-            _ => prompt(&tokens, 1 + i as usize, Blocks::new(3 + i % 3)),
+            3 => prompt(i as usize, &tokens, 5, Free),
+            _ => prompt(i as usize, &tokens, 1 + i as usize, Blocks::new(3 + i % 3)),
         }
     };
     (0..11).map(molecule).collect()
@@ -292,7 +304,7 @@ fn resampled_texts_do_not_depend_on_batch_threads_or_cache() {
 
 #[test]
 fn a_mask_that_forbids_nothing_leaves_weights_and_texts_as_they_are() {
-    let prompts: Vec<Prompt> = (0..6).map(|i| prompt(&[4 + i, 30], 7, Free)).collect();
+    let prompts: Vec<Prompt> = (0..6).map(|i| prompt(i as usize, &[4 + i, 30], 7, Free)).collect();
     for sampling in [HOT, Sampling::QWEN3, Sampling::preset("min-p-0.05-t1.2").unwrap()] {
         let plain = Options { sampling, batch: 16, log_probabilities: true, ..Options::default() };
         let resampled = Options { resampling: resampling(4), ..plain.clone() };
@@ -314,7 +326,7 @@ fn a_mask_that_forbids_nothing_leaves_weights_and_texts_as_they_are() {
 
 #[test]
 fn what_cannot_be_resampled_is_refused() {
-    let prompts = [prompt(&[4], 8, Free)];
+    let prompts = [prompt(0, &[4], 8, Free)];
     let refusal = |engine: &mut Engine, options: Options| {
         engine.generate(&prompts, &options, &Job::default()).unwrap_err().to_string()
     };

@@ -1,0 +1,108 @@
+//! What `drift eval` and `drift merge` write and show of an evaluation.
+
+use std::path::{Path, PathBuf};
+
+use super::eval_molecules::LinesFormat;
+use super::output::Output;
+use super::values::not_stdout;
+use crate::error::Error;
+use crate::eval::Evaluation;
+use crate::eval::plan::EvalPlan;
+use crate::eval::record::EvalReport;
+use crate::io::{OutputSet, Outputs};
+use crate::report::chemistry_view::{chemistry_table, flatness_table};
+use crate::report::eval_page::eval_page;
+use crate::report::eval_view::{
+    comparison_table, cost_table, coverage_table, likelihood_table, outcome_table, placeholder_table,
+    probability_table, setting,
+};
+use crate::report::mask_view::{mask_table, resampling_table};
+use crate::report::trace::chrome_trace;
+use crate::report::worst_view::chemistry_rows;
+
+/// The files of the folder.
+const RECORD: &str = "record.json";
+const PAGE: &str = "eval.html";
+
+/// The files that were asked for; `-`, which is stdout, is none.
+pub(super) struct Targets {
+    /// A folder for the record and its page.
+    pub folder: Option<PathBuf>,
+    /// For every text.
+    pub texts: Option<PathBuf>,
+    /// For a line a molecule of each run.
+    pub molecules: Option<PathBuf>,
+    /// For the phases of steps.
+    pub trace: Option<PathBuf>,
+}
+
+impl Targets {
+    /// Refuses what could not be written, or would overwrite an input.
+    pub(super) fn check(&self, inputs: &[PathBuf]) -> Result<(), Error> {
+        let outputs = Outputs::new().folder("-o", not_stdout(self.folder.as_deref()), &[RECORD, PAGE])?;
+        let outputs = outputs
+            .file("--texts", not_stdout(self.texts.as_deref()))?
+            .file("--trace", not_stdout(self.trace.as_deref()))?;
+        self.molecules.as_deref().map(LinesFormat::of).transpose()?;
+        outputs.file("--molecules", not_stdout(self.molecules.as_deref()))?.apart_from(inputs)
+    }
+
+    /// Writes all files, and takes one away that is of no more use; all of them or, if one cannot be written, none.
+    pub(super) fn write(
+        &self,
+        plan: &EvalPlan,
+        evaluation: &Evaluation,
+        stale: Option<&Path>,
+    ) -> anyhow::Result<()> {
+        let mut files = OutputSet::new();
+        if let Some(path) = &self.molecules {
+            files.put(path, LinesFormat::of(path)?.render(plan, evaluation)?.as_bytes())?;
+        }
+        if let Some(folder) = not_stdout(self.folder.as_deref()) {
+            files.folder(folder)?;
+            let json = serde_json::to_string_pretty(&evaluation.report)? + "\n";
+            files.put(&folder.join(RECORD), json.as_bytes())?;
+            files.put(&folder.join(PAGE), eval_page(&evaluation.report).render().as_bytes())?;
+        }
+        if let Some(path) = not_stdout(self.texts.as_deref()) {
+            files.put(path, (texts(evaluation)? + "\n").as_bytes())?;
+        }
+        if let Some(path) = not_stdout(self.trace.as_deref()) {
+            files.put(path, chrome_trace(&evaluation.spans).to_string().as_bytes())?;
+        }
+        stale.into_iter().for_each(|path| files.remove(path));
+        Ok(files.commit()?)
+    }
+}
+
+/// Every text, as JSON Lines without the last line break.
+pub(super) fn texts(evaluation: &Evaluation) -> serde_json::Result<String> {
+    let lines = evaluation.texts.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
+    Ok(lines.join("\n"))
+}
+
+/// The tables.
+pub(super) fn render(report: &EvalReport, output: &Output) -> String {
+    let mut tables = vec![outcome_table(report)];
+    tables.extend(coverage_table(report));
+    let chemistry = chemistry_rows(report);
+    tables.extend(chemistry_table(&chemistry));
+    tables.extend(flatness_table(&chemistry));
+    tables.extend(placeholder_table(report));
+    if !report.comparisons.is_empty() {
+        tables.push(comparison_table(report));
+    }
+    tables.push(cost_table(report));
+    if report.runs.iter().any(|run| !run.probabilities.is_empty()) {
+        tables.push(probability_table(report));
+    }
+    tables.extend(mask_table(report));
+    tables.extend(resampling_table(report));
+    if !report.likelihoods.is_empty() {
+        tables.push(likelihood_table(report));
+    }
+    let mut out: Vec<String> = tables.iter().map(|table| table.render(output.terminal())).collect();
+    out.push(format!("{}\n", setting(report)));
+    out.push(report.advice.iter().map(|advice| format!("{advice}\n")).collect());
+    out.join("\n")
+}

@@ -1,0 +1,76 @@
+//! The command line as it was given, in a form that shards keep: they are told apart by it, and merged by running it again.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Command};
+
+use crate::error::Error;
+use crate::shard::{Manifest, Share};
+
+/// Options that change no result of a shard.
+const OF_NO_RESULT: [&str; 5] = ["output", "quiet", "shard", "threads", "json"];
+
+/// Under which a verb keeps what it takes without a name.
+const UNNAMED: &str = "";
+
+/// A verb and what it was given.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Invocation {
+    verb: String,
+    options: BTreeMap<String, Vec<OsString>>,
+}
+
+impl Invocation {
+    /// What was parsed.
+    pub(super) fn of(command: &Command, matches: &ArgMatches) -> Self {
+        let Some((verb, own)) = matches.subcommand() else { return Invocation::default() };
+        let mut options = BTreeMap::new();
+        let arguments = command.find_subcommand(verb).into_iter().flat_map(Command::get_arguments);
+        for argument in arguments {
+            let id = argument.get_id().as_str();
+            if own.try_contains_id(id).is_err() || own.value_source(id) != Some(ValueSource::CommandLine) {
+                continue;
+            }
+            let name = if argument.is_positional() { UNNAMED } else { argument.get_long().unwrap_or(id) };
+            let raw = own.get_raw(id).into_iter().flatten().filter(|_| argument.get_action().takes_values());
+            options.insert(name.to_owned(), raw.map(OsStr::to_owned).collect());
+        }
+        Invocation { verb: verb.to_owned(), options }
+    }
+
+    /// The same as work that can be cut, and go on.
+    ///
+    /// # Errors
+    /// If a value is not UTF-8, or nobody knows where this runs.
+    pub(super) fn manifest(&self, share: Option<Share>) -> Result<Manifest, Error> {
+        let text = |value: &OsString| {
+            let text = value.to_str().map(str::to_owned);
+            text.ok_or_else(|| Error::input(value.display(), "is not UTF-8", "rename it"))
+        };
+        let options = self.options.iter().filter(|(name, _)| !OF_NO_RESULT.contains(&&***name));
+        let options = options
+            .map(|(name, values)| Ok((name.clone(), values.iter().map(text).collect::<Result<_, Error>>()?)))
+            .collect::<Result<_, Error>>()?;
+        let folder = std::env::current_dir().map_err(|e| Error::io(Path::new("."), e))?;
+        Ok(Manifest::new(&self.verb, share, options, folder))
+    }
+
+    /// A command line that asks for the same.
+    pub(super) fn arguments(manifest: &Manifest) -> Vec<String> {
+        let mut arguments = vec![format!("drift {}", manifest.verb)];
+        for (name, values) in manifest.options.iter().filter(|(name, _)| *name != UNNAMED) {
+            match values.as_slice() {
+                [] => arguments.push(format!("--{name}")),
+                values => arguments.extend(values.iter().map(|value| format!("--{name}={value}"))),
+            }
+        }
+        if let Some(unnamed) = manifest.options.get(UNNAMED) {
+            arguments.push("--".to_owned());
+            arguments.extend_from_slice(unnamed);
+        }
+        arguments
+    }
+}

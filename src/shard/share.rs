@@ -1,0 +1,149 @@
+//! Which part of the work a shard has.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// The most shards that work is cut into.
+const MOST: u32 = 100_000;
+
+/// One of several shards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Share {
+    number: u32,
+    of: u32,
+}
+
+impl Share {
+    /// The `number`-th of so many, from 1 on.
+    ///
+    /// # Errors
+    /// If there is none, in words.
+    pub fn new(number: u32, of: u32) -> Result<Self, String> {
+        match (number, of) {
+            (_, 0) => Err("there are no 0 shards".to_owned()),
+            (_, of) if of > MOST => Err(format!("{of} shards are too many: at most {MOST}")),
+            (0, _) => Err("the first shard is 1".to_owned()),
+            (number, of) if number > of => Err(format!("there is no shard {number} of {of}")),
+            (number, of) => Ok(Share { number, of }),
+        }
+    }
+
+    /// That of a task of a Slurm array, by its variables: `SLURM_ARRAY_TASK_ID`, `…_MIN`, `…_STEP` and `…_COUNT` (sbatch(1)).
+    ///
+    /// # Errors
+    /// If these do not say it, in words.
+    pub fn of_slurm(variable: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
+        let number = |name: &str, default: Option<u32>| {
+            let name = format!("SLURM_ARRAY_TASK_{name}");
+            match (variable(&name), default) {
+                (Some(text), _) => text.trim().parse().map_err(|_| format!("{name} is {text:?}, no number")),
+                (None, Some(default)) => Ok(default),
+                (None, None) => Err(format!("{name} is not set: this is no task of an array of Slurm")),
+            }
+        };
+        let (id, of) = (number("ID", None)?, number("COUNT", None)?);
+        let (first, step) = (number("MIN", Some(1))?, number("STEP", Some(1))?.max(1));
+        let place = id.checked_sub(first).filter(|place| place % step == 0);
+        let place = place.ok_or_else(|| format!("SLURM_ARRAY_TASK_ID {id} is not of its own array"))?;
+        Share::new(place / step + 1, of)
+    }
+
+    /// Which one it is, from 1 on.
+    pub fn number(self) -> u32 {
+        self.number
+    }
+
+    /// How many there are.
+    pub fn of(self) -> u32 {
+        self.of
+    }
+
+    /// Whether it has the item at this place among all, from 0 on: every `of`-th.
+    pub fn has(self, place: usize) -> bool {
+        place % self.of as usize == self.number as usize - 1
+    }
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.number, self.of)
+    }
+}
+
+impl FromStr for Share {
+    type Err = String;
+
+    /// `3/8`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let numbers = text.split_once('/').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
+        let (number, of) = numbers.ok_or("give a shard and how many there are, such as 3/8")?;
+        Share::new(number, of)
+    }
+}
+
+impl TryFrom<String> for Share {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<Share> for String {
+    fn from(share: Share) -> String {
+        share.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_item_is_in_one_shard() {
+        for of in [1, 2, 7] {
+            let shares: Vec<Share> = (1..=of).map(|number| Share::new(number, of).unwrap()).collect();
+            for place in 0..40 {
+                assert_eq!(shares.iter().filter(|share| share.has(place)).count(), 1);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_shard_is_refused() {
+        assert_eq!("3/8".parse::<Share>().unwrap().to_string(), "3/8");
+        for (text, part) in [
+            ("5/4", "no shard 5 of 4"),
+            ("0/4", "first shard is 1"),
+            ("1/0", "no 0 shards"),
+            ("1/100001", "at most 100000"),
+            ("3", "such as 3/8"),
+            ("-1/4", "such as 3/8"),
+            ("1/2/3", "such as 3/8"),
+        ] {
+            let error = text.parse::<Share>().unwrap_err();
+            assert!(error.contains(part), "{text}: {error}");
+        }
+        assert!(serde_json::from_str::<Share>("\"9/8\"").is_err());
+    }
+
+    #[test]
+    fn tasks_of_slurm_are_shards() {
+        let of = |variables: &[(&str, &str)]| {
+            Share::of_slurm(|name| {
+                let own = name.strip_prefix("SLURM_ARRAY_TASK_")?;
+                variables.iter().find(|(known, _)| *known == own).map(|(_, value)| (*value).to_owned())
+            })
+        };
+        assert_eq!(of(&[("ID", "3"), ("COUNT", "8")]).unwrap().to_string(), "3/8");
+        assert_eq!(of(&[("ID", "0"), ("MIN", "0"), ("COUNT", "4")]).unwrap().to_string(), "1/4");
+        let stepped = [("ID", "14"), ("MIN", "10"), ("STEP", "2"), ("COUNT", "5")];
+        assert_eq!(of(&stepped).unwrap().to_string(), "3/5");
+        assert!(of(&[]).unwrap_err().contains("no task of an array"));
+        assert!(of(&[("ID", "x"), ("COUNT", "8")]).unwrap_err().contains("no number"));
+        assert!(of(&[("ID", "0"), ("COUNT", "8")]).unwrap_err().contains("not of its own array"));
+    }
+}

@@ -1,0 +1,258 @@
+//! Work that is cut into shards, killed, goes on, and is merged: the same bytes as of one process.
+
+use std::time::Duration;
+
+use drift::shard::{FILE, journal::Journal};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde_json::{Value, json};
+
+use super::support::{Folder, Ran, program};
+
+/// What every evaluation here does.
+const ORDER: [&str; 9] = [
+    "eval",
+    "--samples",
+    "9",
+    "--generations",
+    "2",
+    "--lp",
+    "none,allowlist,automaton",
+    "--quiet",
+    "--likelihood",
+];
+
+fn eval(folder: &Folder, more: &[&str]) -> Ran {
+    folder.drift(&[&ORDER, more].concat())
+}
+
+/// Runs all shards, and merges them into `merged`, `merged.jsonl` and `merged.csv`.
+fn sharded(folder: &Folder, of: u32, more: &[&str]) {
+    let folders: Vec<String> = (1..=of).map(|number| format!("shard{number}")).collect();
+    // The order does not matter.
+    for (at, name) in folders.iter().enumerate().rev() {
+        let shard = format!("{}/{of}", at + 1);
+        let ran = eval(folder, &[more, &["--shard", &shard, "-o", name]].concat()).good();
+        assert!(ran.text().starts_with(&format!("shard {shard}: ")), "{}", ran.text());
+    }
+    merge(folder, &folders);
+}
+
+fn merge(folder: &Folder, shards: &[String]) {
+    let shards: Vec<&str> = shards.iter().map(|name| &**name).collect();
+    let to = ["-o", "merged", "--texts", "merged.jsonl", "--molecules", "merged.csv"];
+    folder.drift(&[&["merge"], &shards[..], &to].concat()).good();
+}
+
+fn whole(folder: &Folder, more: &[&str]) {
+    let to = ["-o", "whole", "--texts", "whole.jsonl", "--molecules", "whole.csv"];
+    eval(folder, &[more, &to].concat()).good();
+}
+
+/// A record without what depends on the time and the place; docs/shards.md lists it.
+fn record(folder: &Folder, name: &str) -> Value {
+    let mut record: Value = serde_json::from_slice(&folder.read(&format!("{name}/record.json"))).unwrap();
+    record["environment"] = Value::Null;
+    // It says how fast runs were.
+    record["advice"] = Value::Null;
+    let each = |list: &mut Value, names: &[&str]| {
+        for one in list.as_array_mut().unwrap() {
+            names.iter().for_each(|name| one[name] = Value::Null);
+        }
+    };
+    each(
+        &mut record["runs"],
+        &[
+            "decode_steps",
+            "tokens_per_second",
+            "characters_per_second",
+            "conformers_per_second",
+            "cpu_seconds",
+            "seconds",
+            "peak_memory_bytes",
+            "batch_seconds",
+        ],
+    );
+    each(&mut record["comparisons"], &["speed_ratio", "speed"]);
+    record
+}
+
+#[track_caller]
+fn assert_same(folder: &Folder) {
+    assert!(folder.read("whole.jsonl") == folder.read("merged.jsonl"));
+    assert!(folder.read("whole.csv") == folder.read("merged.csv"));
+    assert_eq!(record(folder, "whole"), record(folder, "merged"));
+}
+
+#[test]
+fn shards_merge_to_what_one_run_writes() {
+    for (of, more) in [
+        (4, &["--probabilities"][..]),
+        (2, &["--resample", "2", "--lp", "automaton"]),
+        (9, &["--batch", "3"]),
+    ] {
+        let folder = Folder::new();
+        whole(&folder, more);
+        sharded(&folder, of, more);
+        assert_same(&folder);
+        let merged: Value = serde_json::from_slice(&folder.read("merged/record.json")).unwrap();
+        assert_eq!(merged["environment"]["shards"], json!(of));
+        // Seconds and steps are added up.
+        let steps = |name: &str| {
+            let record: Value = serde_json::from_slice(&folder.read(&format!("{name}/record.json"))).unwrap();
+            record["runs"][0]["decode_steps"].as_u64().unwrap()
+        };
+        assert!(steps("merged") >= steps("whole"));
+        assert!(!folder.path().join("whole").join(FILE).exists());
+    }
+}
+
+/// Kills a run again and again, each time after so many milliseconds; how often it was.
+fn killed(folder: &Folder, arguments: &[&str], random: &mut ChaCha8Rng) -> usize {
+    for kills in 0.. {
+        let mut child = program().args(arguments).current_dir(folder.path()).spawn().unwrap();
+        let patience = Duration::from_millis(random.random_range(100..3_000) * (1 + kills as u64 / 10));
+        let end = std::time::Instant::now() + patience;
+        loop {
+            match child.try_wait().unwrap() {
+                Some(status) => {
+                    assert!(status.success());
+                    return kills;
+                }
+                None if std::time::Instant::now() > end => break,
+                None => std::thread::sleep(Duration::from_millis(5)),
+            }
+        }
+        // SIGKILL.
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    unreachable!()
+}
+
+#[test]
+fn what_is_killed_goes_on_to_the_same_bytes() {
+    let folder = Folder::new();
+    let mut random = ChaCha8Rng::seed_from_u64(20_261_122);
+    let more = ["--probabilities", "--threads", "1"];
+    whole(&folder, &more);
+    let mut kills = 0;
+    for shard in ["1/2", "2/2"] {
+        let name = format!("shard{}", &shard[..1]);
+        let arguments = [&ORDER[..], &more, &["--shard", shard, "-o", &name]].concat();
+        kills += killed(&folder, &arguments, &mut random);
+    }
+    merge(&folder, &["shard1".to_owned(), "shard2".to_owned()]);
+    assert_same(&folder);
+    // Without shards: the first run of all writes the files.
+    std::fs::rename(folder.path().join("merged"), folder.path().join("before")).unwrap();
+    let to = ["-o", "merged", "--texts", "merged.jsonl", "--molecules", "merged.csv"];
+    kills += killed(&folder, &[&ORDER[..], &more, &to].concat(), &mut random);
+    assert_same(&folder);
+    assert!(!folder.path().join("merged").join(FILE).exists());
+    assert!(kills > 0);
+}
+
+#[test]
+fn a_line_that_was_cut_is_written_again() {
+    let folder = Folder::new();
+    whole(&folder, &[]);
+    sharded(&folder, 2, &[]);
+    let path = format!("shard2/{FILE}");
+    let content = folder.read(&path);
+    // In the middle of the last text.
+    let cut = content.windows(6).rposition(|six| six == b"\"text\"").unwrap() + 20;
+    folder.file(&path, &content[..cut]);
+    let arguments = ["merge", "shard1", "shard2", "-o", "other"];
+    let line = folder.drift(&arguments).refused();
+    assert!(line.contains("shard2: holds shard 2/2, which is not finished; run its command again"), "{line}");
+    let ran = eval(&folder, &["--shard", "2/2", "-o", "shard2"]);
+    assert!(ran.code == Some(0) && ran.stderr.starts_with("goes on from "), "{}", ran.stderr);
+    merge(&folder, &["shard1".to_owned(), "shard2".to_owned()]);
+    assert_same(&folder);
+    let mut damaged = folder.read(&path);
+    damaged[400] ^= 1;
+    folder.file(&path, damaged);
+    for ran in [folder.drift(&arguments), eval(&folder, &["--shard", "2/2", "-o", "shard2"])] {
+        let line = ran.refused();
+        assert!(line.contains("is damaged: its checksum is wrong; delete the file"), "{line}");
+    }
+}
+
+#[test]
+fn what_cannot_be_merged_is_refused_in_one_line() {
+    let folder = Folder::new();
+    let order = ["eval", "--samples", "3", "--lp", "automaton", "--quiet"];
+    let run = |more: &[&str]| folder.drift(&[&order, more].concat());
+    run(&["--shard", "1/3", "-o", "a"]).good();
+    run(&["--shard", "2/3", "-o", "b"]).good();
+    run(&["--shard", "1/3", "-o", "again"]).good();
+    run(&["--shard", "3/3", "--seed", "1", "-o", "seed"]).good();
+    run(&["--shard", "3/3", "--preset", "greedy", "-o", "preset"]).good();
+    run(&["--shard", "2/2", "-o", "two"]).good();
+    run(&["-o", "whole"]).good();
+    let model = format!("{}/eval/llama-like", env!("CARGO_MANIFEST_DIR"));
+    run(&["--shard", "3/3", "--model", &model, "-o", "model"]).good();
+    let before = folder.listing();
+    let refused = |shards: &[&str]| folder.drift(&[&["merge", "-o", "out"], shards].concat()).refused();
+    for (shards, part) in [
+        (&["a", "b"][..], "the shards: shards are missing: 3 of 3; give their folders too, or --partial"),
+        (&["a", "b", "again"], "again: holds shard 1/3, as a does; leave one of them out"),
+        (
+            &["a", "b", "seed"],
+            "seed: is of other work than a: --seed is not given there, 1 here; leave it out",
+        ),
+        (&["a", "b", "preset"], "--preset is not given there, greedy here"),
+        (&["a", "b", "model"], "--model is not given there"),
+        (&["a", "b", "two"], "it is shard 2/2, not one of 3"),
+        (&["a", "b", "whole"], "whole: holds no shard.jsonl; give the folders that shards were written to"),
+        (&["a", "nowhere"], "nowhere: holds no shard.jsonl"),
+    ] {
+        let line = refused(shards);
+        assert!(line.contains(part), "{shards:?}: {line}");
+    }
+    // Of another drift: its results may be others.
+    let manifest = String::from_utf8(folder.read(&format!("b/{FILE}"))).unwrap();
+    let (first, rest) = manifest.split_once('\n').unwrap();
+    let older = first[9..].replace("\"version\":\"", "\"version\":\"0.0.");
+    folder.file(&format!("older/{FILE}"), format!("{:08x} {older}\n{rest}", crc(older.as_bytes())));
+    assert!(refused(&["a", "older"]).contains("older: is of other work than a: drift is "));
+    std::fs::remove_dir_all(folder.path().join("older")).unwrap();
+    // The same folder for two, and for other work.
+    run(&["--shard", "2/3", "-o", "a"]).refused_for("is of other work: it is shard 1/3, not shard 2/3");
+    run(&["--shard", "1/3", "--seed", "7", "-o", "a"]).refused_for("--seed is not given there, 7 here");
+    let (_lock, _) = Journal::open::<Value>(&folder.path().join("a").join(FILE)).unwrap();
+    run(&["--shard", "1/3", "-o", "a"]).refused_for("is being written by another process");
+    run(&["--shard", "1/4", "-o", "c"]).refused_for("--shard 1/4: there are only 3 molecules");
+    for shard in ["5/4", "0/4", "1", "slurm"] {
+        let ran = run(&["--shard", shard, "-o", "c"]);
+        assert!(ran.code == Some(2) && ran.stderr.contains("invalid value"), "{}", ran.stderr);
+    }
+    assert_eq!(folder.listing(), before);
+    // What there is, if that is wanted.
+    folder.drift(&["merge", "--partial", "-o", "out", "a", "b"]).good();
+    let record: Value = serde_json::from_slice(&folder.read("out/record.json")).unwrap();
+    assert_eq!((&record["runs"][0]["samples"], &record["interrupted"]), (&json!(2), &json!(true)));
+}
+
+/// CRC-32, as in zip and gzip.
+fn crc(bytes: &[u8]) -> u32 {
+    let byte = |crc: u32, byte: &u8| {
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg()))
+    };
+    !bytes.iter().fold(u32::MAX, byte)
+}
+
+#[test]
+fn a_task_of_slurm_says_which_shard_it_is() {
+    let folder = Folder::new();
+    let mut command = program();
+    command.args(["eval", "--samples", "3", "--lp", "automaton", "--quiet", "--shard", "slurm", "-o", "a"]);
+    command.envs([
+        ("SLURM_ARRAY_TASK_ID", "1"),
+        ("SLURM_ARRAY_TASK_MIN", "0"),
+        ("SLURM_ARRAY_TASK_COUNT", "3"),
+    ]);
+    let ran: Ran = command.current_dir(folder.path()).output().unwrap().into();
+    assert_eq!(ran.good().text(), "shard 2/3: 1 texts\n");
+}
