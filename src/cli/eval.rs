@@ -16,14 +16,14 @@ use crate::constraint::{LpKind, Placeholder};
 use crate::error::Error;
 use crate::eval::molecules::{CorpusChoice, Molecules};
 use crate::eval::plan::{EngineChoice, EvalPart, EvalPlan, Generations, ModelChoice, PlaceholderChoice};
-use crate::eval::{Kept, Piece, evaluate, evaluate_shard, trained_on};
+use crate::eval::{Finished, Kept, evaluate, evaluate_shard, trained_on};
 use crate::generate::Sampling;
 use crate::job::Job;
 use crate::model::{Device, Room, Synthetic};
 use crate::placeholder::FittedFile;
 use crate::report::format::thousands;
 use crate::report::trace::chrome_trace;
-use crate::shard::{FILE, Manifest, Share};
+use crate::shard::{FILE, Manifest, Shard};
 use crate::text::smiles::{AtomLimit, MAX_HEAVY_ATOMS};
 
 /// The placeholder of the users' version 3, and the one that `drift fit` finds for most tokenizers.
@@ -138,7 +138,7 @@ pub(super) struct Args {
     /// stopped goes on by the same command
     #[arg(long, value_name = "I/N", value_parser = shard, requires = "output",
         conflicts_with_all = ["texts", "molecules", "trace"])]
-    shard: Option<Share>,
+    shard: Option<Shard>,
     /// A folder for record.json and eval.html; `-` prints the JSON. Texts are kept there while others are written, so that a run
     /// that was stopped goes on by the same command
     #[arg(short, long, value_name = "DIR")]
@@ -179,14 +179,15 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
     let folder = not_stdout(args.output.as_deref());
     let molecules = told_molecules(&args, &plan, job, output)?;
     let manifest = folder.map(|_| invocation.manifest(args.shard)).transpose()?;
-    let begun = folder.zip(manifest).map(|(folder, manifest)| manifest.begin::<Piece>(folder)).transpose()?;
+    let begun =
+        folder.zip(manifest).map(|(folder, manifest)| manifest.begin::<Finished>(folder)).transpose()?;
     let (work, finished) = begun.unzip();
     let mut kept = Kept::new(work, args.shard, finished.unwrap_or_default())?;
     if kept.texts() > 0 {
         output.note(&format!("goes on from {} texts that are finished", thousands(kept.texts() as u64)));
     }
-    if let Some(share) = args.shard {
-        return shard_of(&plan, share, &molecules, &mut kept, job, output);
+    if let Some(shard) = args.shard {
+        return shard_of(&plan, shard, &molecules, &mut kept, job, output);
     }
     let evaluation = evaluate(&plan, &molecules, &mut kept, job)?;
     if evaluation.report.interrupted && evaluation.texts.is_empty() {
@@ -211,15 +212,15 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
 /// Does one shard.
 fn shard_of(
     plan: &EvalPlan,
-    share: Share,
+    shard: Shard,
     molecules: &Molecules,
     kept: &mut Kept,
     job: &Job,
     output: &Output,
 ) -> anyhow::Result<()> {
-    if share.of() as usize > molecules.molecules.len() {
+    if shard.of() as usize > molecules.molecules.len() {
         let problem = format!("there are only {} molecules", molecules.molecules.len());
-        return Err(Error::input(format!("--shard {share}"), problem, "cut them into fewer shards").into());
+        return Err(Error::input(format!("--shard {shard}"), problem, "cut them into fewer shards").into());
     }
     let done = evaluate_shard(plan, molecules, kept, job)?;
     if done.interrupted {
@@ -228,14 +229,14 @@ fn shard_of(
     }
     match output.json {
         true => output.document(&done),
-        false => output.text(&format!("shard {share}: {} texts", thousands(done.texts as u64))),
+        false => output.text(&format!("shard {shard}: {} texts", thousands(done.texts as u64))),
     }
 }
 
 /// Runs what is left of a command once all its shards are there.
 pub(super) fn merge(
     manifest: &Manifest,
-    (shards, is_partial): (Vec<(Share, Vec<Piece>)>, bool),
+    (shards, is_partial): (Vec<(Shard, Vec<Finished>)>, bool),
     targets: &Targets,
     job: &Job,
     output: &Output,

@@ -8,7 +8,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 
 use crate::error::Error;
-use crate::shard::{Manifest, Share};
+use crate::shard::{Manifest, Shard};
 
 /// Options that change no result of a shard.
 const OF_NO_RESULT: [&str; 5] = ["output", "quiet", "shard", "threads", "json"];
@@ -45,7 +45,7 @@ impl Invocation {
     ///
     /// # Errors
     /// If a value is not UTF-8, or nobody knows where this runs.
-    pub(super) fn manifest(&self, share: Option<Share>) -> Result<Manifest, Error> {
+    pub(super) fn manifest(&self, shard: Option<Shard>) -> Result<Manifest, Error> {
         let text = |value: &OsString| {
             let text = value.to_str().map(str::to_owned);
             text.ok_or_else(|| Error::input(value.display(), "is not UTF-8", "rename it"))
@@ -55,7 +55,7 @@ impl Invocation {
             .map(|(name, values)| Ok((name.clone(), values.iter().map(text).collect::<Result<_, Error>>()?)))
             .collect::<Result<_, Error>>()?;
         let folder = std::env::current_dir().map_err(|e| Error::io(Path::new("."), e))?;
-        Ok(Manifest::new(&self.verb, share, options, folder))
+        Ok(Manifest::new(&self.verb, shard, options, folder))
     }
 
     /// A command line that asks for the same.

@@ -6,7 +6,7 @@ use super::eval;
 use super::eval_output::Targets;
 use super::output::Output;
 use crate::error::Error;
-use crate::eval::Piece;
+use crate::eval::Finished;
 use crate::job::Job;
 use crate::shard::{Manifest, ShardSet};
 
@@ -42,16 +42,16 @@ pub(super) fn run(args: &Args, job: &Job, output: &Output) -> anyhow::Result<()>
     let mut is_partial = !missing.is_empty();
     let mut shards = Vec::new();
     for folder in set.folders.values() {
-        let Manifest { share: Some(share), .. } = Manifest::of(folder)? else { continue };
-        let pieces: Vec<Piece> = Manifest::finished(folder)?;
-        let is_done = pieces.contains(&Piece::Done);
+        let Manifest { shard: Some(shard), .. } = Manifest::of(folder)? else { continue };
+        let pieces: Vec<Finished> = Manifest::finished(folder)?;
+        let is_done = pieces.contains(&Finished::Done);
         is_partial |= !is_done;
         if !is_done && !args.partial {
-            let problem = format!("holds shard {share}, which is not finished");
+            let problem = format!("holds shard {shard}, which is not finished");
             let remedy = "run its command again, or give --partial to merge what there is";
             return Err(Error::input(folder.display(), problem, remedy).into());
         }
-        shards.push((share, pieces));
+        shards.push((shard, pieces));
     }
     // Names in the shards' command start where it ran, those of this one here.
     let targets = Targets {

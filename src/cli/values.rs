@@ -10,7 +10,7 @@ use crate::checkpoint::{Wanted, locate};
 use crate::corpus::{Frame, Names, OpenStereo, SmilesSource};
 use crate::error::{Error, Parameter};
 use crate::job::Job;
-use crate::shard::Share;
+use crate::shard::Shard;
 use crate::text::{AskedDialect, Precision, Reading, Separator, TrailingZeros};
 
 /// How numbers are written.
@@ -92,9 +92,9 @@ pub(super) fn reading(decimals: Option<Precision>) -> Reading {
 }
 
 /// A shard and how many there are, or `slurm`: the task of an array says it.
-pub(super) fn shard(text: &str) -> Result<Share, String> {
+pub(super) fn shard(text: &str) -> Result<Shard, String> {
     match text {
-        "slurm" => Share::of_slurm(|name| std::env::var(name).ok()),
+        "slurm" => Shard::of_slurm(|name| std::env::var(name).ok()),
         _ => text.parse(),
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::kept::KeptModel;
+use super::finished::KeptModel;
 use super::plan::{EngineChoice, EvalPlan, ModelChoice};
 use super::record::DialectEvidence;
 use crate::checkpoint::{ModelFolder, RECIPE, folder_name};

@@ -3,133 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::take;
 
-use serde::{Deserialize, Serialize};
-
 use super::environment::{cpu_seconds, peak_memory_bytes};
-use super::record::{DialectEvidence, Environment};
+use super::finished::{Finished, KeptModel, KeptText, RunPlace, Spent};
+use super::record::Environment;
 use crate::error::{Error, Result};
-use crate::generate::{
-    BatchSeconds, End, Generated, GeneratedText, Keeper, News, Resampled, Timing, WorkCounts,
-};
-use crate::job::InputHash;
-use crate::shard::{Share, Work};
-use crate::text::Dialect;
-
-/// The place of a run: that of its model, and its own among the model's.
-pub(super) type RunPlace = (usize, usize);
-
-/// Something finished.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Piece {
-    /// When and where a part of it was done.
-    Began(Environment),
-    /// What is known of a model once it is loaded.
-    Model(usize, KeptModel),
-    /// Nats of a molecule's conformers: the model's place, the molecule's.
-    Nats(usize, usize, Vec<f64>),
-    /// A text.
-    Text(RunPlace, KeptText),
-    /// Texts that were resampled together.
-    Group(RunPlace, Resampled),
-    /// What a part of a run took.
-    Spent(RunPlace, Spent),
-    /// Nothing is left to do.
-    Done,
-}
-
-/// What is known of a model once it is loaded.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct KeptModel {
-    /// Its name.
-    pub name: String,
-    /// How it writes numbers.
-    pub dialect: Dialect,
-    /// What says so.
-    pub dialect_from: Option<DialectEvidence>,
-    /// The files of its weights.
-    pub files: Vec<InputHash>,
-}
-
-/// A text, with numbers that come back as they were.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KeptText {
-    /// The place of its molecule.
-    molecule: usize,
-    /// Which of the molecule's texts.
-    generation: usize,
-    tokens: Vec<u32>,
-    /// A character for each token: `1` where it was forced.
-    forced: String,
-    end: End,
-    /// Bits of [`GeneratedText::log_probabilities`] and [`GeneratedText::log_allowed`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    logs: Option<[Vec<u32>; 2]>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    preferred: Vec<(usize, u32)>,
-}
-
-impl KeptText {
-    fn of(text: &GeneratedText) -> Self {
-        let bits =
-            |logs: &Option<Vec<f32>>| -> Vec<u32> { logs.iter().flatten().map(|x| x.to_bits()).collect() };
-        KeptText {
-            molecule: text.prompt,
-            generation: text.generation,
-            tokens: text.tokens.clone(),
-            forced: text.forced.iter().map(|forced| if *forced { '1' } else { '0' }).collect(),
-            end: text.end,
-            logs: text
-                .log_probabilities
-                .is_some()
-                .then(|| [bits(&text.log_probabilities), bits(&text.log_allowed)]),
-            preferred: text.preferred.clone(),
-        }
-    }
-
-    fn into_text(self) -> GeneratedText {
-        let numbers = |bits: Vec<u32>| -> Vec<f32> { bits.into_iter().map(f32::from_bits).collect() };
-        let (log_probabilities, log_allowed) =
-            self.logs.map(|logs| logs.map(numbers)).map(Into::into).unzip();
-        GeneratedText {
-            prompt: self.molecule,
-            generation: self.generation,
-            tokens: self.tokens,
-            forced: self.forced.bytes().map(|byte| byte == b'1').collect(),
-            end: self.end,
-            log_probabilities,
-            log_allowed,
-            preferred: self.preferred,
-        }
-    }
-}
-
-/// What a part of a run took.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Spent {
-    counts: WorkCounts,
-    timing: Timing,
-    templates_seconds: f64,
-    /// None on a GPU, or where the system doesn't tell.
-    cpu_seconds: Option<f64>,
-    batches: Vec<BatchSeconds>,
-    /// The most that the process held; none where the system doesn't tell.
-    peak_memory_bytes: Option<u64>,
-}
-
-impl Spent {
-    fn add(&mut self, more: Spent) {
-        self.counts.add(more.counts);
-        self.timing.add(more.timing);
-        self.templates_seconds += more.templates_seconds;
-        self.cpu_seconds = match (self.cpu_seconds, more.cpu_seconds) {
-            (Some(a), Some(b)) => Some(a + b),
-            (a, b) => a.or(b),
-        };
-        self.batches.extend(more.batches);
-        self.peak_memory_bytes = self.peak_memory_bytes.max(more.peak_memory_bytes);
-    }
-}
+use crate::generate::{Generated, GeneratedText, Keeper, News, Resampled};
+use crate::shard::{Shard, Work};
 
 /// All texts of a run, and what they took.
 pub(super) struct KeptGenerated {
@@ -194,13 +73,13 @@ impl KeptRun {
 pub struct Kept {
     work: Option<Work>,
     /// The shard to do; all without.
-    share: Option<Share>,
+    shard: Option<Shard>,
     /// The shards that are put together; then nothing more is done.
     merged: Option<u32>,
     /// Whether some of it is missing.
     is_partial: bool,
     /// Finished, but not yet worth a file.
-    held: Vec<Piece>,
+    held: Vec<Finished>,
     /// Where the parts were done.
     environments: Vec<Environment>,
     models: BTreeMap<usize, KeptModel>,
@@ -213,8 +92,8 @@ impl Kept {
     ///
     /// # Errors
     /// If what is finished does not fit together.
-    pub fn new(work: Option<Work>, share: Option<Share>, finished: Vec<Piece>) -> Result<Self> {
-        let mut kept = Kept { work, share, ..Kept::default() };
+    pub fn new(work: Option<Work>, shard: Option<Shard>, finished: Vec<Finished>) -> Result<Self> {
+        let mut kept = Kept { work, shard, ..Kept::default() };
         kept.take_all(finished)?;
         Ok(kept)
     }
@@ -223,12 +102,12 @@ impl Kept {
     ///
     /// # Errors
     /// If they are of different models, or two hold the same.
-    pub fn merged(shards: Vec<(Share, Vec<Piece>)>, is_partial: bool) -> Result<Self> {
+    pub fn merged(shards: Vec<(Shard, Vec<Finished>)>, is_partial: bool) -> Result<Self> {
         let mut kept = Kept { merged: Some(shards.len() as u32), is_partial, ..Kept::default() };
-        for (share, pieces) in shards {
+        for (shard, pieces) in shards {
             kept.take_all(pieces).map_err(|error| match error {
                 Error::Input { problem, remedy, .. } => {
-                    Error::input(format!("shard {share}"), problem, remedy)
+                    Error::input(format!("shard {shard}"), problem, remedy)
                 }
                 other => other,
             })?;
@@ -236,25 +115,25 @@ impl Kept {
         Ok(kept)
     }
 
-    fn take_all(&mut self, pieces: Vec<Piece>) -> Result<()> {
+    fn take_all(&mut self, pieces: Vec<Finished>) -> Result<()> {
         let mut of_these: BTreeMap<RunPlace, KeptRun> = BTreeMap::new();
         for piece in pieces {
             match piece {
-                Piece::Began(environment) => self.environments.push(environment),
-                Piece::Model(place, model) => {
+                Finished::Began(environment) => self.environments.push(environment),
+                Finished::Model(place, model) => {
                     let known = self.models.entry(place).or_insert_with(|| model.clone());
                     if *known != model {
                         let problem = format!("was made with another model {} than the others", model.name);
                         return Err(Error::input("the work", problem, "use one checkpoint for all"));
                     }
                 }
-                Piece::Nats(model, molecule, nats) => {
+                Finished::Nats(model, molecule, nats) => {
                     self.nats.entry(model).or_default().insert(molecule, nats);
                 }
-                Piece::Text(run, text) => of_these.entry(run).or_default().texts.push(text.into_text()),
-                Piece::Group(run, group) => of_these.entry(run).or_default().groups.push(group),
-                Piece::Spent(run, spent) => of_these.entry(run).or_default().spent.add(spent),
-                Piece::Done => {}
+                Finished::Text(run, text) => of_these.entry(run).or_default().texts.push(text.into_text()),
+                Finished::Group(run, group) => of_these.entry(run).or_default().groups.push(group),
+                Finished::Spent(run, spent) => of_these.entry(run).or_default().spent.add(spent),
+                Finished::Done => {}
             }
         }
         for (place, mut run) in of_these {
@@ -287,15 +166,15 @@ impl Kept {
         match (self.merged, self.environments.first()) {
             (Some(shards), first) => Environment { shards: Some(shards), ..first.cloned().unwrap_or(here) },
             (None, _) => {
-                self.held.push(Piece::Began(here.clone()));
+                self.held.push(Finished::Began(here.clone()));
                 here
             }
         }
     }
 
     /// The shard to do; all without.
-    pub fn share(&self) -> Option<Share> {
-        self.share
+    pub fn shard(&self) -> Option<Shard> {
+        self.shard
     }
 
     /// Texts that are finished.
@@ -305,7 +184,7 @@ impl Kept {
 
     /// Whether the molecule at this place is to be done here.
     pub(super) fn has(&self, molecule: usize) -> bool {
-        self.share.is_none_or(|share| share.has(molecule))
+        self.shard.is_none_or(|shard| shard.has(molecule))
     }
 
     /// What is known of a model.
@@ -326,7 +205,7 @@ impl Kept {
                 Err(Error::input(format!("model {}", model.name), problem, remedy))
             }
             None => {
-                self.held.push(Piece::Model(place, model.clone()));
+                self.held.push(Finished::Model(place, model.clone()));
                 self.models.insert(place, model);
                 Ok(())
             }
@@ -344,7 +223,7 @@ impl Kept {
     /// If the system refuses.
     pub(super) fn keep_nats(&mut self, model: usize, scored: Vec<(usize, Vec<f64>)>) -> Result<()> {
         self.add(
-            scored.iter().map(|(molecule, nats)| Piece::Nats(model, *molecule, nats.clone())).collect(),
+            scored.iter().map(|(molecule, nats)| Finished::Nats(model, *molecule, nats.clone())).collect(),
         )?;
         self.nats(model).extend(scored);
         Ok(())
@@ -366,12 +245,12 @@ impl Kept {
     /// # Errors
     /// If the system refuses.
     pub(super) fn done(&mut self) -> Result<()> {
-        self.add(vec![Piece::Done])?;
+        self.add(vec![Finished::Done])?;
         self.work.as_ref().map_or(Ok(()), Work::sync)
     }
 
     /// Writes what is finished behind what was held.
-    fn add(&mut self, pieces: Vec<Piece>) -> Result<()> {
+    fn add(&mut self, pieces: Vec<Finished>) -> Result<()> {
         let held = take(&mut self.held);
         self.work.as_mut().map_or(Ok(()), |work| work.add(held.into_iter().chain(pieces)))
     }
@@ -401,10 +280,10 @@ impl Keeper for RunKeeper<'_> {
         self.cpu = now;
         let place = self.place;
         if self.kept.work.is_some() {
-            let groups = news.groups.iter().map(|group| Piece::Group(place, group.clone()));
-            let texts = news.texts.iter().map(|text| Piece::Text(place, KeptText::of(text)));
+            let groups = news.groups.iter().map(|group| Finished::Group(place, group.clone()));
+            let texts = news.texts.iter().map(|text| Finished::Text(place, KeptText::of(text)));
             // A group counts once it is there, so it comes after its texts.
-            let spent = [Piece::Spent(place, spent.clone())];
+            let spent = [Finished::Spent(place, spent.clone())];
             match news.texts {
                 [] => self.kept.held.extend(spent),
                 _ => self.kept.add(texts.chain(groups).chain(spent).collect())?,
@@ -415,39 +294,5 @@ impl Keeper for RunKeeper<'_> {
         run.groups.extend_from_slice(news.groups);
         run.spent.add(spent);
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn texts_come_back_as_they_were(
-            tokens in prop::collection::vec((any::<u32>(), any::<bool>(), any::<u32>(), any::<u32>()), 0..20),
-            logs in any::<bool>(),
-        ) {
-            let text = GeneratedText {
-                prompt: 7,
-                generation: 3,
-                tokens: tokens.iter().map(|one| one.0).collect(),
-                forced: tokens.iter().map(|one| one.1).collect(),
-                end: End::Length,
-                log_probabilities: logs.then(|| tokens.iter().map(|one| f32::from_bits(one.2)).collect()),
-                log_allowed: logs.then(|| tokens.iter().map(|one| f32::from_bits(one.3)).collect()),
-                preferred: tokens.iter().map(|one| (one.2 as usize, one.3)).collect(),
-            };
-            let line = serde_json::to_string(&Piece::Text((0, 1), KeptText::of(&text))).unwrap();
-            let Piece::Text((0, 1), back) = serde_json::from_str(&line).unwrap() else { panic!("{line}") };
-            let back = back.into_text();
-            // Numbers that are none are not equal to themselves.
-            let bits = |logs: &Option<Vec<f32>>| logs.as_ref().map(|l| l.iter().map(|x| x.to_bits()).collect::<Vec<_>>());
-            prop_assert_eq!(bits(&back.log_probabilities), bits(&text.log_probabilities));
-            prop_assert_eq!(bits(&back.log_allowed), bits(&text.log_allowed));
-            prop_assert_eq!((back.tokens, back.forced, back.preferred), (text.tokens, text.forced, text.preferred));
-            prop_assert_eq!((back.prompt, back.generation, back.end), (7, 3, End::Length));
-        }
     }
 }

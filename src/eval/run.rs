@@ -7,8 +7,9 @@ use rayon::prelude::*;
 
 use super::checkpoint::Checkpoint;
 use super::environment::cpu_seconds;
+use super::finished::RunPlace;
 use super::judged::{Judged, Judging, judge_all};
-use super::kept::{Kept, KeptGenerated, KeptRun, RunPlace};
+use super::kept::{Kept, KeptGenerated, KeptRun};
 use super::molecules::Molecule;
 use super::placeholders::NamedPlaceholder;
 use super::plan::EvalPlan;

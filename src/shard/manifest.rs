@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 
-use super::Share;
+use super::Shard;
 use super::journal::{Journal, first, pieces};
 use crate::error::{Error, Result};
 use crate::job::Provenance;
@@ -25,7 +25,7 @@ pub struct Manifest {
     /// The verb.
     pub verb: String,
     /// Which shard it is; none of work that is not cut.
-    pub share: Option<Share>,
+    pub shard: Option<Shard>,
     /// drift's version.
     pub version: String,
     /// The git revision that it was built from, or `unknown`.
@@ -40,13 +40,13 @@ impl Manifest {
     /// Of this drift.
     pub fn new(
         verb: &str,
-        share: Option<Share>,
+        shard: Option<Shard>,
         options: BTreeMap<String, Vec<String>>,
         folder: PathBuf,
     ) -> Self {
         let Provenance { version, revision, .. } = Provenance::of(Vec::new());
         let (schema, verb) = (SCHEMA.to_owned(), verb.to_owned());
-        Manifest { schema, verb, share, version, revision, options, folder }
+        Manifest { schema, verb, shard, version, revision, options, folder }
     }
 
     /// In what it is other work than `other`, whichever shard of it; none if in nothing.
@@ -88,9 +88,9 @@ impl Manifest {
         match lines.next() {
             None => journal.add(&[Line::<P>::Manifest(self.clone())])?,
             Some(Line::Manifest(other)) => {
-                let share = (other.share != self.share)
-                    .then(|| format!("it is {}, not {}", said(other.share), said(self.share)));
-                if let Some(difference) = share.or_else(|| other.difference(self)) {
+                let shard = (other.shard != self.shard)
+                    .then(|| format!("it is {}, not {}", said(other.shard), said(self.shard)));
+                if let Some(difference) = shard.or_else(|| other.difference(self)) {
                     let remedy = "give another folder, or delete the file to begin anew";
                     let problem = format!("is of other work: {difference}");
                     return Err(Error::input(path.display(), problem, remedy));
@@ -128,8 +128,8 @@ impl Manifest {
 }
 
 /// A shard in words.
-fn said(share: Option<Share>) -> String {
-    share.map_or_else(|| "the whole".to_owned(), |share| format!("shard {share}"))
+fn said(shard: Option<Shard>) -> String {
+    shard.map_or_else(|| "the whole".to_owned(), |shard| format!("shard {shard}"))
 }
 
 fn no_manifest(path: &Path) -> Error {
@@ -209,9 +209,9 @@ impl Work {
 mod tests {
     use super::*;
 
-    fn manifest(seed: &str, share: &str) -> Manifest {
+    fn manifest(seed: &str, shard: &str) -> Manifest {
         let options = BTreeMap::from([("seed".to_owned(), vec![seed.to_owned()])]);
-        Manifest::new("eval", Some(share.parse().unwrap()), options, PathBuf::from("/somewhere"))
+        Manifest::new("eval", Some(shard.parse().unwrap()), options, PathBuf::from("/somewhere"))
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::{Manifest, Share};
+use super::{Manifest, Shard};
 use crate::error::{Error, Result};
 
 /// The shards of one work.
@@ -26,36 +26,36 @@ impl ShardSet {
         let mut set: Option<ShardSet> = None;
         for folder in folders {
             let manifest = Manifest::of(folder)?;
-            let Some(share) = manifest.share else {
+            let Some(shard) = manifest.shard else {
                 let problem = "holds whole work that was not finished, no shard";
                 return Err(Error::input(folder.display(), problem, "run its command again to finish it"));
             };
             match &mut set {
                 None => {
-                    let folders = BTreeMap::from([(share.number(), folder.clone())]);
-                    set = Some(ShardSet { manifest, of: share.of(), folders });
+                    let folders = BTreeMap::from([(shard.number(), folder.clone())]);
+                    set = Some(ShardSet { manifest, of: shard.of(), folders });
                 }
-                Some(set) => set.add(folder, &manifest, share)?,
+                Some(set) => set.add(folder, &manifest, shard)?,
             }
         }
         set.ok_or_else(|| Error::internal("a merge", "no folders"))
     }
 
-    fn add(&mut self, folder: &Path, manifest: &Manifest, share: Share) -> Result<()> {
+    fn add(&mut self, folder: &Path, manifest: &Manifest, shard: Shard) -> Result<()> {
         let first = self.folders.values().next().map_or_else(String::new, |path| path.display().to_string());
-        let difference = match share.of() == self.of {
+        let difference = match shard.of() == self.of {
             true => self.manifest.difference(manifest),
-            false => Some(format!("it is shard {share}, not one of {}", self.of)),
+            false => Some(format!("it is shard {shard}, not one of {}", self.of)),
         };
         if let Some(difference) = difference {
             let problem = format!("is of other work than {first}: {difference}");
             return Err(Error::input(folder.display(), problem, "leave it out"));
         }
-        if let Some(other) = self.folders.get(&share.number()) {
-            let problem = format!("holds shard {share}, as {} does", other.display());
+        if let Some(other) = self.folders.get(&shard.number()) {
+            let problem = format!("holds shard {shard}, as {} does", other.display());
             return Err(Error::input(folder.display(), problem, "leave one of them out"));
         }
-        self.folders.insert(share.number(), folder.to_owned());
+        self.folders.insert(shard.number(), folder.to_owned());
         Ok(())
     }
 

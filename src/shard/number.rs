@@ -11,12 +11,12 @@ const MOST: u32 = 100_000;
 /// One of several shards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Share {
+pub struct Shard {
     number: u32,
     of: u32,
 }
 
-impl Share {
+impl Shard {
     /// The `number`-th of so many, from 1 on.
     ///
     /// # Errors
@@ -27,7 +27,7 @@ impl Share {
             (_, of) if of > MOST => Err(format!("{of} shards are too many: at most {MOST}")),
             (0, _) => Err("the first shard is 1".to_owned()),
             (number, of) if number > of => Err(format!("there is no shard {number} of {of}")),
-            (number, of) => Ok(Share { number, of }),
+            (number, of) => Ok(Shard { number, of }),
         }
     }
 
@@ -48,7 +48,7 @@ impl Share {
         let (first, step) = (number("MIN", Some(1))?, number("STEP", Some(1))?.max(1));
         let place = id.checked_sub(first).filter(|place| place % step == 0);
         let place = place.ok_or_else(|| format!("SLURM_ARRAY_TASK_ID {id} is not of its own array"))?;
-        Share::new(place / step + 1, of)
+        Shard::new(place / step + 1, of)
     }
 
     /// Which one it is, from 1 on.
@@ -67,24 +67,24 @@ impl Share {
     }
 }
 
-impl fmt::Display for Share {
+impl fmt::Display for Shard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.number, self.of)
     }
 }
 
-impl FromStr for Share {
+impl FromStr for Shard {
     type Err = String;
 
     /// `3/8`.
     fn from_str(text: &str) -> Result<Self, String> {
         let numbers = text.split_once('/').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
         let (number, of) = numbers.ok_or("give a shard and how many there are, such as 3/8")?;
-        Share::new(number, of)
+        Shard::new(number, of)
     }
 }
 
-impl TryFrom<String> for Share {
+impl TryFrom<String> for Shard {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
@@ -92,9 +92,9 @@ impl TryFrom<String> for Share {
     }
 }
 
-impl From<Share> for String {
-    fn from(share: Share) -> String {
-        share.to_string()
+impl From<Shard> for String {
+    fn from(shard: Shard) -> String {
+        shard.to_string()
     }
 }
 
@@ -105,16 +105,16 @@ mod tests {
     #[test]
     fn every_item_is_in_one_shard() {
         for of in [1, 2, 7] {
-            let shares: Vec<Share> = (1..=of).map(|number| Share::new(number, of).unwrap()).collect();
+            let shards: Vec<Shard> = (1..=of).map(|number| Shard::new(number, of).unwrap()).collect();
             for place in 0..40 {
-                assert_eq!(shares.iter().filter(|share| share.has(place)).count(), 1);
+                assert_eq!(shards.iter().filter(|shard| shard.has(place)).count(), 1);
             }
         }
     }
 
     #[test]
     fn what_is_no_shard_is_refused() {
-        assert_eq!("3/8".parse::<Share>().unwrap().to_string(), "3/8");
+        assert_eq!("3/8".parse::<Shard>().unwrap().to_string(), "3/8");
         for (text, part) in [
             ("5/4", "no shard 5 of 4"),
             ("0/4", "first shard is 1"),
@@ -124,16 +124,16 @@ mod tests {
             ("-1/4", "such as 3/8"),
             ("1/2/3", "such as 3/8"),
         ] {
-            let error = text.parse::<Share>().unwrap_err();
+            let error = text.parse::<Shard>().unwrap_err();
             assert!(error.contains(part), "{text}: {error}");
         }
-        assert!(serde_json::from_str::<Share>("\"9/8\"").is_err());
+        assert!(serde_json::from_str::<Shard>("\"9/8\"").is_err());
     }
 
     #[test]
     fn tasks_of_slurm_are_shards() {
         let of = |variables: &[(&str, &str)]| {
-            Share::of_slurm(|name| {
+            Shard::of_slurm(|name| {
                 let own = name.strip_prefix("SLURM_ARRAY_TASK_")?;
                 variables.iter().find(|(known, _)| *known == own).map(|(_, value)| (*value).to_owned())
             })
