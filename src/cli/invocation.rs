@@ -26,10 +26,14 @@ pub(super) struct Invocation {
 impl Invocation {
     /// What was parsed.
     pub(super) fn of(command: &Command, matches: &ArgMatches) -> Self {
-        let Some((verb, own)) = matches.subcommand() else { return Invocation::default() };
+        let (mut command, mut own) = (command, matches);
+        while let Some((verb, inner)) = own.subcommand()
+            && let Some(found) = command.find_subcommand(verb)
+        {
+            (command, own) = (found, inner);
+        }
         let mut options = BTreeMap::new();
-        let arguments = command.find_subcommand(verb).into_iter().flat_map(Command::get_arguments);
-        for argument in arguments {
+        for argument in command.get_arguments() {
             let id = argument.get_id().as_str();
             if own.try_contains_id(id).is_err() || own.value_source(id) != Some(ValueSource::CommandLine) {
                 continue;
@@ -38,7 +42,7 @@ impl Invocation {
             let raw = own.get_raw(id).into_iter().flatten().filter(|_| argument.get_action().takes_values());
             options.insert(name.to_owned(), raw.map(OsStr::to_owned).collect());
         }
-        Invocation { verb: verb.to_owned(), options }
+        Invocation { verb: command.get_name().to_owned(), options }
     }
 
     /// The same as work that can be cut, and go on.
@@ -58,9 +62,17 @@ impl Invocation {
         Ok(Manifest::new(&self.verb, shard, options, folder))
     }
 
+    /// The same without some options.
+    #[must_use]
+    pub(super) fn without(&self, names: &[&str]) -> Self {
+        let mut rest = self.clone();
+        rest.options.retain(|name, _| !names.contains(&&**name));
+        rest
+    }
+
     /// A command line that asks for the same.
     pub(super) fn arguments(manifest: &Manifest) -> Vec<String> {
-        let mut arguments = vec![format!("drift {}", manifest.verb)];
+        let mut arguments = vec![manifest.verb.clone()];
         for (name, values) in manifest.options.iter().filter(|(name, _)| *name != UNNAMED) {
             match values.as_slice() {
                 [] => arguments.push(format!("--{name}")),

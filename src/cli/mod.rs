@@ -9,6 +9,8 @@ mod encode;
 #[cfg(feature = "generate")]
 mod eval;
 #[cfg(feature = "generate")]
+mod eval_args;
+#[cfg(feature = "generate")]
 mod eval_molecules;
 #[cfg(feature = "generate")]
 mod eval_output;
@@ -24,6 +26,10 @@ mod mine;
 mod output;
 mod progress;
 mod skipped;
+#[cfg(feature = "generate")]
+mod slurm;
+#[cfg(feature = "generate")]
+mod slurm_status;
 #[cfg(feature = "generate")]
 mod train_model;
 mod train_tokenizer;
@@ -87,7 +93,10 @@ enum Verb {
     ExportGrammar(export_grammar::Args),
     /// Generate with a real model under every logit processor, and measure what each costs
     #[cfg(feature = "generate")]
-    Eval(Box<eval::Args>),
+    Eval(Box<eval_args::Args>),
+    /// Run shards as a job array of Slurm
+    #[cfg(feature = "generate")]
+    Slurm(slurm::Args),
     /// Put shards together: what one process would have written
     #[cfg(feature = "generate")]
     Merge(merge::Args),
@@ -154,6 +163,8 @@ fn run(cli: Cli, given: (&clap::Command, &ArgMatches), output: &Output) -> anyho
         Verb::Eval(args) => eval::run(*args, &invocation, &job, output),
         #[cfg(feature = "generate")]
         Verb::Merge(args) => merge::run(&args, &job, output),
+        #[cfg(feature = "generate")]
+        Verb::Slurm(args) => slurm::run(args, &invocation, &job, output),
         #[cfg(feature = "generate")]
         Verb::Compare(args) => compare::run(&args, &job, output),
         #[cfg(feature = "generate")]

@@ -110,6 +110,11 @@ pub struct Spent {
 }
 
 impl Spent {
+    /// Wall seconds, templates included.
+    pub(super) fn seconds(&self) -> f64 {
+        self.timing.total() + self.templates_seconds
+    }
+
     pub(super) fn add(&mut self, more: Spent) {
         self.counts.add(more.counts);
         self.timing.add(more.timing);

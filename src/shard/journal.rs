@@ -86,6 +86,15 @@ pub fn first<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
     Ok(piece(&line).ok())
 }
 
+/// Whether a process writes the file.
+///
+/// # Errors
+/// If the file cannot be opened.
+pub fn is_being_written(path: &Path) -> Result<bool> {
+    let file = File::open(path).map_err(|e| Error::io(path, e))?;
+    Ok(matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+}
+
 struct Read<T> {
     pieces: Vec<T>,
     /// Bytes of whole lines.

@@ -9,6 +9,7 @@ pub mod journal;
 mod manifest;
 mod number;
 mod set;
+pub mod slurm;
 
 pub use manifest::{FILE, Manifest, SCHEMA, Work};
 pub use number::Shard;

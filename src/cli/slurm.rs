@@ -1,0 +1,221 @@
+//! `drift slurm`: shards as a job array, a job that merges them, and how far they are.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use clap::Subcommand;
+
+use super::eval_args;
+use super::invocation::Invocation;
+use super::output::Output;
+use super::slurm_status;
+use crate::error::Error;
+use crate::io::OutputSet;
+use crate::job::Job;
+use crate::shard::slurm::{Asked, Jobs};
+
+/// The files of the folder.
+const ARRAY: &str = "array.sbatch";
+const MERGE: &str = "merge.sbatch";
+
+/// Options of the jobs and of the merge, not of a shard.
+const NOT_OF_A_SHARD: [&str; 14] = [
+    "array",
+    "partition",
+    "gres",
+    "time",
+    "account",
+    "qos",
+    "cpus-per-task",
+    "mem",
+    "sbatch",
+    "merge-sbatch",
+    "grace",
+    "submit",
+    "texts",
+    "molecules",
+];
+
+/// The command line of `drift slurm`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Write, and submit, an array of shards of `drift eval` and a job that merges them
+    Eval(Box<EvalArgs>),
+    /// Show how far the shards of a folder are, by their own files
+    Status(slurm_status::Args),
+}
+
+/// The command line of `drift slurm eval`.
+#[derive(Debug, clap::Args)]
+struct EvalArgs {
+    #[command(flatten)]
+    eval: eval_args::Args,
+    #[command(flatten)]
+    jobs: JobArgs,
+}
+
+/// What Slurm is asked for.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Slurm")]
+struct JobArgs {
+    /// Shards, each a task of the array
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    array: u32,
+    /// The partition of both jobs
+    #[arg(long, value_name = "NAME")]
+    partition: Option<String>,
+    /// What each shard takes, such as gpu:h100:1; the merge takes no GPU
+    #[arg(long, value_name = "LIST")]
+    gres: Option<String>,
+    /// The time of a shard; stopped at its end, it goes on in the queue
+    #[arg(long, value_name = "TIME")]
+    time: Option<String>,
+    /// The account of both jobs
+    #[arg(long, value_name = "NAME")]
+    account: Option<String>,
+    /// The quality of service of both jobs
+    #[arg(long, value_name = "NAME")]
+    qos: Option<String>,
+    /// Cores of a shard, and of the merge
+    #[arg(long, value_name = "N")]
+    cpus_per_task: Option<u32>,
+    /// Memory of a shard, and of the merge
+    #[arg(long, value_name = "SIZE")]
+    mem: Option<String>,
+    /// Any other option of sbatch for the shards, without its dashes: constraint=a100
+    #[arg(long, value_name = "OPTION")]
+    sbatch: Vec<String>,
+    /// Any other option of sbatch for the merge
+    #[arg(long, value_name = "OPTION")]
+    merge_sbatch: Vec<String>,
+    /// Seconds before the end of its time at which a shard is stopped
+    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
+    grace: u32,
+    /// Submit both jobs too
+    #[arg(long)]
+    submit: bool,
+}
+
+/// Writes, submits, or shows.
+pub(super) fn run(args: Args, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
+    match args.verb {
+        Verb::Eval(args) => eval(*args, invocation, job, output),
+        Verb::Status(args) => slurm_status::run(&args, output),
+    }
+}
+
+fn eval(args: EvalArgs, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
+    let EvalArgs { eval, jobs } = args;
+    let folder = folder(&eval)?;
+    let merge = [("texts", &eval.texts), ("molecules", &eval.molecules)];
+    let mut to_merge = Vec::new();
+    for (name, path) in merge {
+        if let Some(path) = path {
+            to_merge.push(format!("--{name}={}", text(&absolute(path)?)?));
+        }
+    }
+    let molecules = super::eval::molecules_of(eval, job, output)?;
+    if jobs.array as usize > molecules {
+        let problem = format!("there are only {molecules} molecules");
+        return Err(Error::input(format!("--array {}", jobs.array), problem, "give fewer shards").into());
+    }
+    let manifest = invocation.without(&NOT_OF_A_SHARD).manifest(None)?;
+    let program = std::env::current_exe().map_err(|e| Error::io(Path::new("drift"), e))?;
+    let written = Jobs {
+        program: &text(&program)?,
+        command: &Invocation::arguments(&manifest),
+        merge: &to_merge,
+        shards: jobs.array,
+        folder: &text(&folder)?,
+        start: &text(&manifest.folder)?,
+        asked: &asked(&jobs),
+    };
+    let mut files = OutputSet::new();
+    // Slurm opens logs there, and fails without the folder.
+    files.folder(&folder.join("logs"))?;
+    files.folder(&folder.join("shards"))?;
+    files.put(&folder.join(ARRAY), written.array().as_bytes())?;
+    files.put(&folder.join(MERGE), written.merging().as_bytes())?;
+    files.commit()?;
+    if !jobs.submit {
+        let folder = folder.display();
+        return output.text(&format!(
+            "wrote {folder}/{ARRAY} and {folder}/{MERGE}; submit them with\n    \
+             sbatch --parsable {folder}/{ARRAY}\n    \
+             sbatch --dependency=afterok:ID {folder}/{MERGE}"
+        ));
+    }
+    let array = submitted(&[], &folder.join(ARRAY))?;
+    let merge = submitted(&[format!("--dependency=afterok:{array}")], &folder.join(MERGE))?;
+    output.text(&format!(
+        "submitted job {array}, an array of {} shards, and job {merge}, which merges them\n\
+         drift slurm status {} shows how far they are",
+        jobs.array,
+        folder.display()
+    ))
+}
+
+/// Where everything goes.
+fn folder(eval: &eval_args::Args) -> Result<PathBuf, Error> {
+    if eval.shard.is_some() {
+        return Err(Error::input("--shard", "each task of the array has its own", "leave it out"));
+    }
+    match &eval.output {
+        Some(folder) if !super::values::is_stdout(folder) => absolute(folder),
+        _ => Err(Error::input("-o", "is missing", "give a folder that all nodes see")),
+    }
+}
+
+/// What is asked of Slurm, in its own words.
+fn asked(jobs: &JobArgs) -> Asked {
+    let option = |name: &str, value: &Option<String>| value.as_ref().map(|value| format!("{name}={value}"));
+    let cores = jobs.cpus_per_task.map(|cores| cores.to_string());
+    let both = [
+        option("partition", &jobs.partition),
+        option("account", &jobs.account),
+        option("qos", &jobs.qos),
+        option("cpus-per-task", &cores),
+        option("mem", &jobs.mem),
+    ];
+    let both = both.into_iter().flatten();
+    let own = [option("gres", &jobs.gres), option("time", &jobs.time)].into_iter().flatten();
+    Asked {
+        options: both.clone().chain(own).chain(jobs.sbatch.iter().cloned()).collect(),
+        merge_options: both.chain(jobs.merge_sbatch.iter().cloned()).collect(),
+        grace_seconds: jobs.grace,
+    }
+}
+
+/// Submits a job; its number.
+fn submitted(options: &[String], script: &Path) -> Result<String, Error> {
+    let ran = Command::new("sbatch").arg("--parsable").args(options).arg(script).output().map_err(|e| {
+        let remedy = "submit on a machine of the cluster, or leave --submit out";
+        Error::input("sbatch", format!("cannot be run: {e}"), remedy)
+    })?;
+    let said = String::from_utf8_lossy(if ran.status.success() { &ran.stdout } else { &ran.stderr });
+    let said = said.trim();
+    if !ran.status.success() {
+        let remedy = format!("change {}, and submit it with sbatch", script.display());
+        return Err(Error::input("sbatch", format!("refuses: {said}"), remedy));
+    }
+    // `123`, or `123;cluster`.
+    Ok(said.split(';').next().unwrap_or(said).to_owned())
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, Error> {
+    std::path::absolute(path).map_err(|e| Error::io(path, e))
+}
+
+/// A name as scripts have it.
+fn text(path: &Path) -> Result<String, Error> {
+    let is_sound = |text: &&str| !text.contains(['"', '\n', '\\', '%']);
+    let text = path.to_str().filter(is_sound);
+    text.map(str::to_owned)
+        .ok_or_else(|| Error::input(path.display(), "cannot stand in a script for Slurm", "rename it"))
+}

@@ -1,0 +1,30 @@
+//! `drift slurm status`: how far the shards of a folder are.
+
+use std::path::PathBuf;
+
+use super::output::Output;
+use crate::error::Error;
+use crate::eval::Progress;
+use crate::report::shards_view::shards_table;
+
+/// The command line of `drift slurm status`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The folder that `drift slurm eval` wrote to
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+}
+
+/// Reads the shards' files, and shows them.
+pub(super) fn run(args: &Args, output: &Output) -> anyhow::Result<()> {
+    let shards = args.folder.join("shards");
+    if !shards.is_dir() {
+        let remedy = "give the folder that drift slurm eval wrote to with -o";
+        return Err(Error::input(args.folder.display(), "holds no shards", remedy).into());
+    }
+    let progress = Progress::of(&shards)?;
+    match output.json {
+        true => output.document(&progress),
+        false => output.text(&shards_table(&progress, output.terminal())),
+    }
+}

@@ -1,0 +1,160 @@
+//! Shards as a job array of Slurm, and a job behind it that merges them: two files that a person can read and change.
+//!
+//! The array asks for a signal before its time is over (sbatch(1), `--signal`), stops drift as Ctrl-C does, and puts the task
+//! back into the queue; the task goes on where it was.
+
+use std::fmt::Write as _;
+
+/// What Slurm is asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// Options of sbatch for each shard, without the two dashes: `partition=gpu`.
+    pub options: Vec<String>,
+    /// Options of sbatch for the job that merges.
+    pub merge_options: Vec<String>,
+    /// Seconds before the end of its time at which a shard is stopped.
+    pub grace_seconds: u32,
+}
+
+/// A job array and the job behind it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Jobs<'j> {
+    /// The program, as the shell finds it.
+    pub program: &'j str,
+    /// The verb and its options, without shard and output.
+    pub command: &'j [String],
+    /// What is given to the merge beside the shards and the output.
+    pub merge: &'j [String],
+    /// How many shards.
+    pub shards: u32,
+    /// Where all of it lies, an absolute name.
+    pub folder: &'j str,
+    /// Where relative names in the command start, an absolute name.
+    pub start: &'j str,
+    /// What Slurm is asked for.
+    pub asked: &'j Asked,
+}
+
+/// A word as the shell reads it back.
+pub fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./:=,@%+-".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+/// Words as the shell reads them back.
+fn line(words: &[String]) -> String {
+    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+}
+
+impl Jobs<'_> {
+    /// The array, for sbatch.
+    pub fn array(&self) -> String {
+        let Jobs { program, command, shards, folder, start, asked, .. } = *self;
+        let mut out = self.head(&format!("drift-{}", command.first().map_or("", String::as_str)));
+        let _ = writeln!(out, "#SBATCH --array=1-{shards}");
+        let _ = writeln!(out, "#SBATCH --output=\"{folder}/logs/%a.log\"");
+        out.push_str("#SBATCH --open-mode=append\n#SBATCH --requeue\n");
+        let _ = writeln!(out, "#SBATCH --signal=B:USR1@{}", asked.grace_seconds);
+        asked.options.iter().for_each(|option| {
+            let _ = writeln!(out, "#SBATCH --{option}");
+        });
+        let folder = quoted(folder);
+        let _ = write!(
+            out,
+            "\n\
+             cd {start} || exit\n\
+             {program} {command} --shard slurm --quiet -o {folder}/shards/\"$SLURM_ARRAY_TASK_ID\" &\n\
+             shard=$!\n\
+             \n\
+             # Before its time is over: what is finished is kept, and the task goes on later.\n\
+             again() {{\n    \
+                 kill -INT \"$shard\"\n    \
+                 wait \"$shard\"\n    \
+                 [ $? -eq 130 ] && scontrol requeue \"${{SLURM_ARRAY_JOB_ID}}_$SLURM_ARRAY_TASK_ID\"\n    \
+                 exit\n\
+             }}\n\
+             trap again USR1\n\
+             wait \"$shard\"\n",
+            start = quoted(start),
+            program = quoted(program),
+            command = line(command),
+        );
+        out
+    }
+
+    /// The job that merges, for sbatch; it is to depend on the array.
+    pub fn merging(&self) -> String {
+        let Jobs { program, merge, shards, folder, asked, .. } = *self;
+        let mut out = self.head("drift-merge");
+        let _ = writeln!(out, "#SBATCH --output=\"{folder}/logs/merge.log\"");
+        out.push_str("#SBATCH --open-mode=append\n");
+        asked.merge_options.iter().for_each(|option| {
+            let _ = writeln!(out, "#SBATCH --{option}");
+        });
+        let folder = quoted(folder);
+        let more = if merge.is_empty() { String::new() } else { format!(" {}", line(merge)) };
+        let _ = write!(
+            out,
+            "\ncd {folder}/shards || exit\n{program} merge $(seq {shards}) -o {folder} --quiet{more}\n",
+            program = quoted(program),
+        );
+        out
+    }
+
+    fn head(&self, name: &str) -> String {
+        format!("#!/bin/bash\n#SBATCH --job-name={name}\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_come_back_from_the_shell() {
+        assert_eq!(quoted("--preset=top-p-0.8-t1.0"), "--preset=top-p-0.8-t1.0");
+        for word in ["", "a b", "it's", "$HOME", "*", "a\nb", "Å", "#", "~", "`x`", "\"", "a;b", "!!"] {
+            let printed = std::process::Command::new("bash")
+                .args(["-c", &format!("printf %s {}", quoted(word))])
+                .output()
+                .unwrap();
+            assert_eq!(String::from_utf8(printed.stdout).unwrap(), word);
+        }
+    }
+
+    #[test]
+    fn scripts_are_sound_bash() {
+        let command = ["eval", "--smiles=my molecules.smi", "--likelihood"].map(str::to_owned);
+        let merge = ["--texts=the texts.jsonl".to_owned()];
+        let asked = Asked {
+            options: vec!["partition=gpu".to_owned(), "gres=gpu:h100:1".to_owned()],
+            merge_options: vec!["partition=cpu".to_owned()],
+            grace_seconds: 120,
+        };
+        let jobs = Jobs {
+            program: "/opt/drift",
+            command: &command,
+            merge: &merge,
+            shards: 8,
+            folder: "/scratch/an evaluation",
+            start: "/home/me",
+            asked: &asked,
+        };
+        for script in [jobs.array(), jobs.merging()] {
+            let checked = std::process::Command::new("bash").args(["-n", "-c", &script]).output().unwrap();
+            assert!(checked.status.success(), "{script}");
+            assert!(script.starts_with("#!/bin/bash\n#SBATCH --job-name=drift-"));
+        }
+        let array = jobs.array();
+        assert!(array.contains("\n#SBATCH --array=1-8\n") && array.contains("\n#SBATCH --gres=gpu:h100:1\n"));
+        assert!(array.contains("\n/opt/drift eval '--smiles=my molecules.smi' --likelihood --shard slurm"));
+        assert!(array.contains("-o '/scratch/an evaluation'/shards/\"$SLURM_ARRAY_TASK_ID\" &\n"));
+        assert!(
+            jobs.merging()
+                .contains("merge $(seq 8) -o '/scratch/an evaluation' --quiet '--texts=the texts.jsonl'\n")
+        );
+    }
+}
