@@ -125,6 +125,10 @@ fn eval(args: EvalArgs, invocation: &Invocation, job: &Job, output: &Output) -> 
         let problem = format!("there are only {molecules} molecules");
         return Err(Error::input(format!("--array {}", jobs.array), problem, "give fewer shards").into());
     }
+    if jobs.submit {
+        // Before anything is written.
+        sbatch(&["--version".to_owned()])?;
+    }
     let manifest = invocation.without(&NOT_OF_A_SHARD).manifest(None)?;
     let program = std::env::current_exe().map_err(|e| Error::io(Path::new("drift"), e))?;
     let written = Jobs {
@@ -192,12 +196,19 @@ fn asked(jobs: &JobArgs) -> Asked {
     }
 }
 
-/// Submits a job; its number.
-fn submitted(options: &[String], script: &Path) -> Result<String, Error> {
-    let ran = Command::new("sbatch").arg("--parsable").args(options).arg(script).output().map_err(|e| {
+/// Runs sbatch.
+fn sbatch(arguments: &[String]) -> Result<std::process::Output, Error> {
+    Command::new("sbatch").args(arguments).output().map_err(|e| {
         let remedy = "submit on a machine of the cluster, or leave --submit out";
         Error::input("sbatch", format!("cannot be run: {e}"), remedy)
-    })?;
+    })
+}
+
+/// Submits a job; its number.
+fn submitted(options: &[String], script: &Path) -> Result<String, Error> {
+    let script_name = text(script)?;
+    let arguments = ["--parsable".to_owned()].into_iter().chain(options.iter().cloned()).chain([script_name]);
+    let ran = sbatch(&arguments.collect::<Vec<_>>())?;
     let said = String::from_utf8_lossy(if ran.status.success() { &ran.stdout } else { &ran.stderr });
     let said = said.trim();
     if !ran.status.success() {

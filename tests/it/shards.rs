@@ -256,3 +256,72 @@ fn a_task_of_slurm_says_which_shard_it_is() {
     let ran: Ran = command.current_dir(folder.path()).output().unwrap().into();
     assert_eq!(ran.good().text(), "shard 2/3: 1 texts\n");
 }
+
+/// `drift slurm` on a machine without Slurm; tests/slurm has it on one with it.
+#[test]
+fn jobs_are_written_for_people_to_read() {
+    let folder = Folder::new();
+    let slurm = |more: &[&str]| {
+        let begin =
+            ["slurm", "eval", "--samples", "3", "--lp", "automaton", "--preset=top-p-0.8-t1.0", "--quiet"];
+        let mut command = program();
+        command.args(begin).args(more).env("PATH", "").current_dir(folder.path());
+        Ran::from(command.output().unwrap())
+    };
+    for (more, part) in [
+        (&["--array", "4", "-o", "out"][..], "--array 4: there are only 3 molecules; give fewer shards"),
+        (&["--array", "3"], "-o: is missing"),
+        (&["--array", "3", "-o", "-"], "-o: is missing"),
+        (&["--array", "3", "-o", "out", "--shard", "1/3"], "--shard: each task of the array has its own"),
+        (&["--array", "3", "-o", "out%", "--submit"], "cannot stand in a script for Slurm"),
+        (&["--array", "3", "-o", "out", "--submit"], "sbatch: cannot be run: "),
+        (&["--array", "3", "-o", "out", "--model", "nowhere"], "nowhere"),
+    ] {
+        let ran = slurm(more);
+        ran.refused_for(part);
+        assert!(folder.listing().is_empty(), "{more:?}");
+    }
+    folder.drift(&["slurm", "status", "nowhere"]).refused_for("nowhere: holds no shards");
+    let more =
+        ["--array", "3", "--gres", "gpu:h100:1", "--time", "2:00:00", "--mem", "8G", "--sbatch", "exclusive"];
+    let ran = slurm(&[&more[..], &["-o", "my out", "--texts", "all texts.jsonl"]].concat());
+    assert!(ran.good().text().starts_with("wrote "));
+    let read = |name: &str| String::from_utf8(folder.read(&format!("my out/{name}"))).unwrap();
+    let array = read("array.sbatch");
+    for line in [
+        "array=1-3",
+        "gres=gpu:h100:1",
+        "time=2:00:00",
+        "mem=8G",
+        "exclusive",
+        "requeue",
+        "signal=B:USR1@120",
+    ] {
+        assert!(array.contains(&format!("\n#SBATCH --{line}\n")), "{line}: {array}");
+    }
+    assert!(
+        array.contains(" eval --lp=automaton --preset=top-p-0.8-t1.0 --samples=3 --shard slurm --quiet -o '")
+    );
+    let merge = read("merge.sbatch");
+    assert!(
+        !merge.contains("gres") && merge.contains("mem=8G") && merge.contains("all texts.jsonl'\n"),
+        "{merge}"
+    );
+    folder.drift(&["slurm", "status", "my out"]).refused_for("no shard has kept anything yet");
+    // Both files do what Slurm would let them.
+    for task in ["1", "2", "3"] {
+        let variables =
+            [("SLURM_ARRAY_TASK_ID", task), ("SLURM_ARRAY_TASK_MIN", "1"), ("SLURM_ARRAY_TASK_COUNT", "3")];
+        let mut command = std::process::Command::new("bash");
+        command.arg("my out/array.sbatch").envs(variables).current_dir(folder.path());
+        assert!(command.status().unwrap().success());
+        let progress = folder.drift(&["slurm", "status", "my out", "--json"]).good().json();
+        let states: Vec<&str> =
+            progress["shards"].as_array().unwrap().iter().map(|one| one["state"].as_str().unwrap()).collect();
+        assert_eq!(states.iter().filter(|state| **state == "done").count().to_string(), task);
+    }
+    let mut command = std::process::Command::new("bash");
+    assert!(command.arg("my out/merge.sbatch").current_dir(folder.path()).status().unwrap().success());
+    assert!(folder.path().join("my out/record.json").is_file());
+    assert_eq!(folder.read("all texts.jsonl").iter().filter(|byte| **byte == b'\n').count(), 3);
+}
