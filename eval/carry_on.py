@@ -37,9 +37,9 @@ def options():
     parser.add_argument("--designs", nargs="+", default=["separate:11", "fused:9"], help="kind:tokens a block")
     parser.add_argument("--inits", nargs="+", default=INITS, choices=INITS)
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--steps", type=int, default=400, help="updates of own")
+    parser.add_argument("--steps", type=int, default=240, help="updates of own")
     parser.add_argument("--batch-tokens", type=int, default=4096)
-    parser.add_argument("--learning-rate", default="1e-3")
+    parser.add_argument("--learning-rate", default="3e-3")
     parser.add_argument("--samples", type=int, default=201, help="test molecules")
     parser.add_argument("--generations", type=int, default=2, help="texts of each")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
@@ -89,7 +89,7 @@ class Experiment:
             self.drift(
                 "train-model", *start, "--corpus", *CORPUS, "--steps", steps, "--seed", seed, "--warmup", 20,
                 "--batch-tokens", self.given.batch_tokens, "--learning-rate", self.given.learning_rate,
-                "--optimizer", "muon", "--copy-weight", 3, "--turn", "--save-every", 100_000, "-o", folder,
+                "--optimizer", "muon", "--copy-weight", 3, "--noise", 0.005, "--save-every", 100_000, "-o", folder,
             )  # fmt: skip
 
         return self.folder(name, "recipe.json", make)
