@@ -138,7 +138,7 @@ fn frame(chart: &BarChart, top: i32, bottom: i32) -> Frame {
     let room = |value: &BarValue| {
         let part = (position(chart.scale, value.value)? - x.0) / (x.1 - x.0);
         let free = f64::from(WIDTH - 14 - text_width(&value.text) - left);
-        (part > 0.0).then(|| left + (free / part) as i32)
+        (part > 0.0).then(|| left.saturating_add((free / part) as i32))
     };
     let right =
         values().filter_map(room).min().unwrap_or(WIDTH).clamp(left + 160, (WIDTH - 24).max(left + 160));
