@@ -11,6 +11,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use drift::shard::FILE;
+use drift::shard::journal::pieces;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -135,6 +137,12 @@ impl Writer {
             if is_temporary && is_killed {
                 continue;
             }
+            if name == FILE {
+                // Whole lines, but for the last.
+                let path = self.place.at("here/out").join(FILE);
+                pieces::<serde_json::Value>(&path).map_err(|error| error.to_string())?;
+                continue;
+            }
             let known = [&self.old, &self.new].iter().any(|files| files.get(&name) == Some(&content));
             let of_training = name == "training.safetensors" || self.command.starts_with("train-model");
             let may_differ = known || of_training || DATED.contains(&&*name) || self.is_part(&name, &content);
@@ -149,6 +157,25 @@ impl Writer {
             return Err("left something in TMPDIR".to_owned());
         }
         Ok(())
+    }
+
+    /// Where a journal is left, the same command goes on to the new bytes.
+    fn check_goes_on(&self) -> Result<(), String> {
+        if !self.place.at("here/out").join(FILE).exists() {
+            return Ok(());
+        }
+        let ended = self.place.finish(self.command).0;
+        if ended.code != Some(0) {
+            return Err(format!("does not go on: {:?} | {}", ended.code, ended.stderr));
+        }
+        let outputs = self.place.outputs();
+        let differs =
+            |(name, new): &(&String, &Vec<u8>)| !DATED.contains(&&***name) && outputs.get(*name) != Some(new);
+        match self.new.iter().find(differs) {
+            Some((name, _)) => Err(format!("goes on to another {name}")),
+            None if outputs.contains_key(FILE) => Err("leaves its journal".to_owned()),
+            None => Ok(()),
+        }
     }
 
     /// Whether these are some of the lines of the new file: an evaluation that is interrupted writes the texts that it has.
@@ -167,7 +194,7 @@ impl Writer {
         let outputs = self.place.outputs();
         let changed: Vec<&String> = outputs
             .iter()
-            .filter(|(name, content)| self.old.get(*name) != Some(content))
+            .filter(|(name, content)| *name != FILE && self.old.get(*name) != Some(content))
             .map(|(name, _)| name)
             .collect();
         let is_allowed = self.command.starts_with("train-model");
@@ -240,7 +267,7 @@ fn interrupt(writer: &Writer, random: &mut ChaCha8Rng) -> Result<(), String> {
     if run.code == Some(130) && !keeps_what_it_has {
         writer.check_old().map_err(|why| format!("{name}: {why}"))?;
     }
-    Ok(())
+    writer.check_goes_on().map_err(|why| format!("{name}: {why}"))
 }
 
 #[test]
@@ -264,7 +291,8 @@ fn fill(writer: &Writer, random: &mut ChaCha8Rng) -> Result<(), String> {
     if done {
         return Ok(());
     }
-    writer.check_old().map_err(|why| format!("full disk: {why} | {}", run.stderr))
+    writer.check_old().map_err(|why| format!("full disk: {why} | {}", run.stderr))?;
+    writer.check_goes_on().map_err(|why| format!("full disk: {why}"))
 }
 
 #[test]
