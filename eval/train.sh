@@ -1,23 +1,33 @@
 #!/usr/bin/env bash
 # Trains the reference checkpoints again, as eval/README.md lists them: bash eval/train.sh OUT [NAME…]
-# About 55 core minutes each; stopped runs go on where they were with RESUME=--resume.
+# About 55 core minutes each. What is finished in OUT is not made again, and what was stopped goes on.
 set -euo pipefail
 out=${1:?usage: eval/train.sh OUT [NAME...]}
 shift
 cd "$(dirname "$0")/.."
 
+# Trains NAME, unless it is finished: NAME option…
+model() {
+    local name=$1 resume=()
+    shift
+    if grep -qs '"finished": true' "$out/$name/recipe.json"; then
+        return
+    fi
+    if [ -f "$out/$name/training.safetensors" ]; then
+        resume=(--resume)
+    fi
+    drift train-model --corpus corpora/default.jsonl.gz corpora/training.jsonl.gz --batch-tokens 4096 --copy-weight 3 \
+        "$@" -o "$out/$name" "${resume[@]}"
+}
+
 train() { # name architecture tokenizer outline-steps steps
-    drift train-model --arch "$2" --tokenizer "$3" --corpus corpora/default.jsonl.gz corpora/training.jsonl.gz \
-        --hidden 192 --layers 4 --heads 4 --kv-heads 2 --head-dim 48 --intermediate 512 \
-        --outline-steps "$4" --steps "$5" --batch-tokens 4096 --learning-rate 3e-3 --warmup 100 --copy-weight 3 \
-        -o "$out/$1" ${RESUME:-}
+    model "$1" --arch "$2" --tokenizer "$3" --hidden 192 --layers 4 --heads 4 --kv-heads 2 --head-dim 48 \
+        --intermediate 512 --outline-steps "$4" --steps "$5" --learning-rate 3e-3 --warmup 100
 }
 
 # Goes on where each conformer is shaken a little whenever it is seen, so that exact planes are no texts of their own.
 go_on() { # name from
-    drift train-model --init "$out/$2" --corpus corpora/default.jsonl.gz corpora/training.jsonl.gz \
-        --steps 1000 --batch-tokens 4096 --learning-rate 2e-3 --warmup 50 --copy-weight 3 \
-        --optimizer muon --noise 0.005 --seed 1 -o "$out/$1" ${RESUME:-}
+    model "$1" --init "$out/$2" --steps 1000 --learning-rate 2e-3 --warmup 50 --optimizer muon --noise 0.005 --seed 1
 }
 
 # candle asks for the number of processors around each product unless it is set; training is on threads of its own.
