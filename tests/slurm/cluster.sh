@@ -7,6 +7,7 @@ set -euo pipefail
 folder=$(realpath -m "${1:?usage: cluster.sh FOLDER COMMAND...}")
 shift
 node=$(hostname -s)
+rm -rf "$folder"/{state,spool,log,munge.*}
 mkdir -p "$folder"/{state,spool,log}
 socket=$folder/munge.socket
 chmod 0755 "$folder"

@@ -5,6 +5,7 @@
 # Then scancel in the middle, and the same command again.
 set -euo pipefail
 drift=$(realpath "$1")
+rm -rf "$2/the work"
 mkdir -p "$2/the work"
 cd "$2/the work"
 export RAYON_NUM_THREADS=1
