@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::output::Output;
 use crate::error::Error;
-use crate::eval::Progress;
+use crate::eval::ShardsProgress;
 use crate::report::shards_view::shards_table;
 
 /// The command line of `drift slurm status`.
@@ -22,7 +22,7 @@ pub(super) fn run(args: &Args, output: &Output) -> anyhow::Result<()> {
         let remedy = "give the folder that drift slurm eval wrote to with -o";
         return Err(Error::input(args.folder.display(), "holds no shards", remedy).into());
     }
-    let progress = Progress::of(&shards)?;
+    let progress = ShardsProgress::of(&shards)?;
     match output.json {
         true => output.document(&progress),
         false => output.text(&shards_table(&progress, output.terminal())),

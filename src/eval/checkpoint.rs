@@ -96,6 +96,7 @@ impl Checkpoint {
             name: self.name.clone(),
             dialect: self.dialect,
             dialect_from: self.dialect_from,
+            tokenizer: self.tokenizer.source.clone(),
             files: self.engine.as_ref().map_or(&[][..], Engine::files).to_vec(),
         }
     }

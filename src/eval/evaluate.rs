@@ -69,11 +69,8 @@ pub fn evaluate(plan: &EvalPlan, molecules: &Molecules, kept: &mut Kept, job: &J
     check(plan, molecules)?;
     let environment = kept.environment();
     let subjects = Subject::all(&molecules.molecules)?;
-    let mut gathered = Gathered { inputs: molecules.inputs.clone(), ..Gathered::default() };
-    gathered.inputs.extend(plan.placeholders.iter().filter_map(|choice| match choice {
-        PlaceholderChoice::File(file) => Some(file.source.clone()),
-        _ => None,
-    }));
+    let mut gathered = Gathered { inputs: inputs(plan, molecules), ..Gathered::default() };
+    kept.keep_inputs(&gathered.inputs)?;
     for model in 0..plan.models.len() {
         if !gathered.interrupted && !kept.lacks(model) {
             let begun = generated(plan, model, molecules, kept, job)?;
@@ -112,6 +109,15 @@ pub fn evaluate(plan: &EvalPlan, molecules: &Molecules, kept: &mut Kept, job: &J
     Ok(Evaluation { report, texts, molecules: records, spans })
 }
 
+/// What molecules and placeholders were read from.
+fn inputs(plan: &EvalPlan, molecules: &Molecules) -> Vec<InputHash> {
+    let file = |choice: &PlaceholderChoice| match choice {
+        PlaceholderChoice::File(file) => Some(file.source.clone()),
+        _ => None,
+    };
+    molecules.inputs.iter().cloned().chain(plan.placeholders.iter().filter_map(file)).collect()
+}
+
 /// What a shard of an evaluation has done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ShardDone {
@@ -133,6 +139,7 @@ pub fn evaluate_shard(
 ) -> Result<ShardDone> {
     check(plan, molecules)?;
     kept.environment();
+    kept.keep_inputs(&inputs(plan, molecules))?;
     let mut interrupted = false;
     for model in 0..plan.models.len() {
         if !interrupted {
@@ -185,7 +192,13 @@ fn generated(
     let mut checkpoint = Checkpoint::load(&plan.models[model], plan, known.as_ref(), job)?;
     checkpoint.spelling = checkpoint.spelling.or(molecules.spelling);
     match &known {
-        Some(known) => (checkpoint.dialect, checkpoint.dialect_from) = (known.dialect, known.dialect_from),
+        Some(known) => {
+            if checkpoint.tokenizer.source != known.tokenizer {
+                let problem = "is not the tokenizer that texts were written with";
+                return Err(Error::input(&checkpoint.tokenizer.source.name, problem, "give that one"));
+            }
+            (checkpoint.dialect, checkpoint.dialect_from) = (known.dialect, known.dialect_from);
+        }
         None => {
             settle(plan, &mut checkpoint, molecules, job)?;
             kept.keep_model(model, checkpoint.kept())?;

@@ -16,6 +16,8 @@ pub(super) type RunPlace = (usize, usize);
 pub enum Finished {
     /// When and where a part of it was done.
     Began(Environment),
+    /// What the molecules and placeholders were read from.
+    Inputs(Vec<InputHash>),
     /// What is known of a model once it is loaded.
     Model(usize, KeptModel),
     /// Nats of a molecule's conformers: the model's place, the molecule's.
@@ -39,6 +41,8 @@ pub struct KeptModel {
     pub dialect: Dialect,
     /// What says so.
     pub dialect_from: Option<DialectEvidence>,
+    /// Its tokenizer.
+    pub tokenizer: InputHash,
     /// The files of its weights.
     pub files: Vec<InputHash>,
 }

@@ -8,6 +8,7 @@ use super::finished::{Finished, KeptModel, KeptText, RunPlace, Spent};
 use super::record::Environment;
 use crate::error::{Error, Result};
 use crate::generate::{Generated, GeneratedText, Keeper, News, Resampled};
+use crate::job::InputHash;
 use crate::shard::{Shard, Work};
 
 /// All texts of a run, and what they took.
@@ -82,6 +83,7 @@ pub struct Kept {
     held: Vec<Finished>,
     /// Where the parts were done.
     environments: Vec<Environment>,
+    inputs: Option<Vec<InputHash>>,
     models: BTreeMap<usize, KeptModel>,
     nats: BTreeMap<usize, BTreeMap<usize, Vec<f64>>>,
     runs: BTreeMap<RunPlace, KeptRun>,
@@ -120,6 +122,11 @@ impl Kept {
         for piece in pieces {
             match piece {
                 Finished::Began(environment) => self.environments.push(environment),
+                Finished::Inputs(inputs) => {
+                    if *self.inputs.get_or_insert_with(|| inputs.clone()) != inputs {
+                        return Err(other_inputs("is of other files than the others"));
+                    }
+                }
                 Finished::Model(place, model) => {
                     let known = self.models.entry(place).or_insert_with(|| model.clone());
                     if *known != model {
@@ -185,6 +192,22 @@ impl Kept {
     /// Whether the molecule at this place is to be done here.
     pub(super) fn has(&self, molecule: usize) -> bool {
         self.shard.is_none_or(|shard| shard.has(molecule))
+    }
+
+    /// Keeps what the molecules and placeholders were read from.
+    ///
+    /// # Errors
+    /// If it is not what it was before.
+    pub(super) fn keep_inputs(&mut self, inputs: &[InputHash]) -> Result<()> {
+        match &self.inputs {
+            Some(known) if known != inputs => Err(other_inputs("was begun with other files")),
+            Some(_) => Ok(()),
+            None => {
+                self.held.push(Finished::Inputs(inputs.to_vec()));
+                self.inputs = Some(inputs.to_vec());
+                Ok(())
+            }
+        }
     }
 
     /// What is known of a model.
@@ -254,6 +277,12 @@ impl Kept {
         let held = take(&mut self.held);
         self.work.as_mut().map_or(Ok(()), |work| work.add(held.into_iter().chain(pieces)))
     }
+}
+
+/// Molecules or placeholders were read from other files.
+fn other_inputs(problem: &str) -> Error {
+    let problem = format!("{problem} of molecules, references or placeholders");
+    Error::input("the work", problem, "give those that it was begun with, or another folder")
 }
 
 /// Keeps what a run finishes.

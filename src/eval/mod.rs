@@ -44,4 +44,4 @@ pub use evaluate::{Evaluation, ShardDone, TextRecord, evaluate, evaluate_shard};
 pub use finished::{Finished, KeptModel, KeptText, Spent};
 pub use kept::Kept;
 pub use molecule_records::{MoleculeRecord, csv};
-pub use progress::{Progress, ShardProgress, ShardState};
+pub use progress::{ShardProgress, ShardState, ShardsProgress};

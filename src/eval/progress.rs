@@ -12,7 +12,7 @@ use crate::shard::{FILE, Manifest, ShardSet};
 
 /// How far shards are.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Progress {
+pub struct ShardsProgress {
     /// Each shard, by number.
     pub shards: Vec<ShardProgress>,
     /// Texts that are finished.
@@ -67,7 +67,7 @@ impl ShardState {
     }
 }
 
-impl Progress {
+impl ShardsProgress {
     /// Of the shards in the folders of this one.
     ///
     /// # Errors
@@ -90,7 +90,7 @@ impl Progress {
         let missing = |number| ShardProgress { number, state: ShardState::Missing, texts: 0, seconds: 0.0 };
         let shards =
             (1..=set.of).map(|number| begun.get(&number).cloned().unwrap_or_else(|| missing(number)));
-        Ok(Progress::sum(shards.collect()))
+        Ok(ShardsProgress::sum(shards.collect()))
     }
 
     fn sum(shards: Vec<ShardProgress>) -> Self {
@@ -104,7 +104,7 @@ impl Progress {
         let is_over = done == shards.len();
         let left = whole.filter(|_| running > 0 && !is_over).zip(texts_per_second);
         let seconds_left = left.map(|(whole, rate)| (whole - texts as f64).max(0.0) / rate / running as f64);
-        Progress { shards, texts, texts_per_second, seconds_left }
+        ShardsProgress { shards, texts, texts_per_second, seconds_left }
     }
 }
 
@@ -139,7 +139,7 @@ mod tests {
                 texts: *texts,
                 seconds: *texts as f64 * 2.0,
             });
-            Progress::sum(shards.collect())
+            ShardsProgress::sum(shards.collect())
         };
         let some = of(&[(Done, 100), (Running, 60), (Running, 40), (Missing, 0)]);
         assert_eq!((some.texts, some.texts_per_second), (200, Some(0.5)));

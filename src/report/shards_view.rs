@@ -2,10 +2,10 @@
 
 use super::format::{rate, seconds, thousands};
 use super::table::{Table, Terminal};
-use crate::eval::{Progress, ShardState};
+use crate::eval::{ShardState, ShardsProgress};
 
 /// A row a shard, and what it comes to.
-pub fn shards_table(progress: &Progress, terminal: Terminal) -> String {
+pub fn shards_table(progress: &ShardsProgress, terminal: Terminal) -> String {
     let mut table = Table::new("Shards").number("shard").text("state").number("texts").number("generating");
     for shard in &progress.shards {
         let time = if shard.seconds > 0.0 { seconds(shard.seconds) } else { "-".to_owned() };

@@ -235,6 +235,35 @@ fn what_cannot_be_merged_is_refused_in_one_line() {
     assert_eq!((&record["runs"][0]["samples"], &record["interrupted"]), (&json!(2), &json!(true)));
 }
 
+#[test]
+fn shards_of_other_molecules_do_not_mix() {
+    let folder = Folder::new();
+    folder.file("some.smi", "CCO\nCC=O\nCN\n");
+    let run = |shard: &str, to: &str| {
+        folder.drift(&[
+            "eval",
+            "--smiles",
+            "some.smi",
+            "--lp",
+            "automaton",
+            "--quiet",
+            "--shard",
+            shard,
+            "-o",
+            to,
+        ])
+    };
+    run("1/2", "a").good();
+    folder.file("some.smi", "CCO\nCC=O\nCO\n");
+    run("2/2", "b").good();
+    run("1/2", "a")
+        .refused_for("the work: was begun with other files of molecules, references or placeholders");
+    folder
+        .drift(&["merge", "a", "b", "-o", "out"])
+        .refused_for("shard 2/2: is of other files than the others of molecules");
+    assert!(!folder.path().join("out").exists());
+}
+
 /// CRC-32, as in zip and gzip.
 fn crc(bytes: &[u8]) -> u32 {
     let byte = |crc: u32, byte: &u8| {
