@@ -17,7 +17,7 @@ use crate::eval::plan::{EvalPart, EvalPlan, ModelChoice, PlaceholderChoice};
 use crate::eval::{Finished, Kept, evaluate, evaluate_shard, trained_on};
 use crate::generate::Sampling;
 use crate::job::Job;
-use crate::model::Device;
+use crate::model::{Config, Device};
 use crate::placeholder::FittedFile;
 use crate::report::format::thousands;
 use crate::report::trace::chrome_trace;
@@ -118,6 +118,9 @@ pub(super) fn merge(
 /// How many molecules a command has, which is refused as [`run`] would, as far as can be seen without the models' weights.
 pub(super) fn molecules_of(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<usize> {
     find(&mut args)?;
+    for folder in &args.model {
+        Config::load(folder)?;
+    }
     let plan = plan(&args, Device::elsewhere, job)?;
     Ok(told_molecules(&args, &plan, job, output)?.molecules.len())
 }

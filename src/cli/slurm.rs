@@ -12,7 +12,7 @@ use super::slurm_status;
 use crate::error::Error;
 use crate::io::OutputSet;
 use crate::job::Job;
-use crate::shard::slurm::{Asked, Jobs};
+use crate::shard::slurm::{Asked, Jobs, quoted};
 
 /// The files of the folder.
 const ARRAY: &str = "array.sbatch";
@@ -113,6 +113,7 @@ pub(super) fn run(args: Args, invocation: &Invocation, job: &Job, output: &Outpu
 fn eval(args: EvalArgs, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
     let EvalArgs { eval, jobs } = args;
     let folder = folder(&eval)?;
+    let folder_text = text(&folder)?;
     let merge = [("texts", &eval.texts), ("molecules", &eval.molecules)];
     let mut to_merge = Vec::new();
     for (name, path) in merge {
@@ -136,7 +137,7 @@ fn eval(args: EvalArgs, invocation: &Invocation, job: &Job, output: &Output) -> 
         command: &Invocation::arguments(&manifest),
         merge: &to_merge,
         shards: jobs.array,
-        folder: &text(&folder)?,
+        folder: &folder_text,
         start: &text(&manifest.folder)?,
         asked: &asked(&jobs),
     };
@@ -148,11 +149,11 @@ fn eval(args: EvalArgs, invocation: &Invocation, job: &Job, output: &Output) -> 
     files.put(&folder.join(MERGE), written.merging().as_bytes())?;
     files.commit()?;
     if !jobs.submit {
-        let folder = folder.display();
+        let [array, merge] = [ARRAY, MERGE].map(|name| quoted(&format!("{folder_text}/{name}")));
         return output.text(&format!(
-            "wrote {folder}/{ARRAY} and {folder}/{MERGE}; submit them with\n    \
-             sbatch --parsable {folder}/{ARRAY}\n    \
-             sbatch --dependency=afterok:ID {folder}/{MERGE}"
+            "wrote {array} and {merge}; submit them with\n    \
+             sbatch --parsable {array}\n    \
+             sbatch --dependency=afterok:ID {merge}"
         ));
     }
     let array = submitted(&[], &folder.join(ARRAY))?;
@@ -161,7 +162,7 @@ fn eval(args: EvalArgs, invocation: &Invocation, job: &Job, output: &Output) -> 
         "submitted job {array}, an array of {} shards, and job {merge}, which merges them\n\
          drift slurm status {} shows how far they are",
         jobs.array,
-        folder.display()
+        quoted(&folder_text)
     ))
 }
 
