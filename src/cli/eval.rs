@@ -14,7 +14,7 @@ use crate::constraint::Placeholder;
 use crate::error::Error;
 use crate::eval::molecules::{CorpusChoice, Molecules};
 use crate::eval::plan::{EvalPart, EvalPlan, ModelChoice, PlaceholderChoice};
-use crate::eval::{Finished, Kept, evaluate, evaluate_shard, trained_on};
+use crate::eval::{Finished, Kept, check, evaluate, evaluate_shard, trained_on};
 use crate::generate::Sampling;
 use crate::job::Job;
 use crate::model::{Config, Device};
@@ -41,6 +41,7 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
         folder.zip(manifest).map(|(folder, manifest)| manifest.begin::<Finished>(folder)).transpose()?;
     let (work, finished) = begun.unzip();
     let mut kept = Kept::new(work, args.shard, finished.unwrap_or_default())?;
+    check(&plan, &molecules, &mut kept)?;
     if kept.texts() > 0 {
         output.note(&format!("goes on from {} texts that are finished", thousands(kept.texts() as u64)));
     }

@@ -66,11 +66,10 @@ pub struct TextRecord {
 /// # Errors
 /// If a model cannot be loaded, a processor cannot be built for its tokenizer, or the device fails.
 pub fn evaluate(plan: &EvalPlan, molecules: &Molecules, kept: &mut Kept, job: &Job) -> Result<Evaluation> {
-    check(plan, molecules)?;
+    check(plan, molecules, kept)?;
     let environment = kept.environment();
     let subjects = Subject::all(&molecules.molecules)?;
     let mut gathered = Gathered { inputs: inputs(plan, molecules), ..Gathered::default() };
-    kept.keep_inputs(&gathered.inputs)?;
     for model in 0..plan.models.len() {
         if !gathered.interrupted && !kept.lacks(model) {
             let begun = generated(plan, model, molecules, kept, job)?;
@@ -137,9 +136,8 @@ pub fn evaluate_shard(
     kept: &mut Kept,
     job: &Job,
 ) -> Result<ShardDone> {
-    check(plan, molecules)?;
+    check(plan, molecules, kept)?;
     kept.environment();
-    kept.keep_inputs(&inputs(plan, molecules))?;
     let mut interrupted = false;
     for model in 0..plan.models.len() {
         if !interrupted {
@@ -152,10 +150,14 @@ pub fn evaluate_shard(
     Ok(ShardDone { texts: kept.texts(), interrupted })
 }
 
-/// Refuses what cannot work before anything is loaded.
-fn check(plan: &EvalPlan, molecules: &Molecules) -> Result<()> {
+/// Refuses what cannot work, or does not go on from what is kept, before anything is loaded.
+///
+/// # Errors
+/// If it is so.
+pub fn check(plan: &EvalPlan, molecules: &Molecules, kept: &mut Kept) -> Result<()> {
     distinct_names(&plan.models)?;
-    check_references(plan, molecules)
+    check_references(plan, molecules)?;
+    kept.keep_inputs(&inputs(plan, molecules))
 }
 
 /// A model whose texts are kept.

@@ -40,7 +40,7 @@ mod worst;
 
 pub use checkpoint::trained_on;
 pub use environment::cpu_seconds;
-pub use evaluate::{Evaluation, ShardDone, TextRecord, evaluate, evaluate_shard};
+pub use evaluate::{Evaluation, ShardDone, TextRecord, check, evaluate, evaluate_shard};
 pub use finished::{Finished, KeptModel, KeptText, Spent};
 pub use kept::Kept;
 pub use molecule_records::{MoleculeRecord, csv};

@@ -7,6 +7,7 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -29,14 +30,7 @@ impl Journal {
         let io = |e| Error::io(path, e);
         let mut file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(io)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let problem = "is being written by another process";
-                return Err(Error::input(path.display(), problem, "wait for it, or give another folder"));
-            }
-            Err(TryLockError::Error(error)) => return Err(io(error)),
-        }
+        lock(path, &file)?;
         let Read { pieces, whole } = read(path, &file)?;
         file.set_len(whole).and_then(|()| file.seek(SeekFrom::End(0))).map_err(io)?;
         Ok((Journal { path: path.to_owned(), file }, pieces))
@@ -63,6 +57,27 @@ impl Journal {
     /// If the system refuses.
     pub fn sync(&self) -> Result<()> {
         self.file.sync_data().map_err(|e| Error::io(&self.path, e))
+    }
+}
+
+/// How long a process that is just ending is waited for.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Locks a file for this process.
+fn lock(path: &Path, file: &File) -> Result<()> {
+    let begun = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) if begun.elapsed() < PATIENCE => {
+                std::thread::sleep(PATIENCE / 50);
+            }
+            Err(TryLockError::WouldBlock) => {
+                let problem = "is being written by another process";
+                return Err(Error::input(path.display(), problem, "wait for it, or give another folder"));
+            }
+            Err(TryLockError::Error(error)) => return Err(Error::io(path, error)),
+        }
     }
 }
 
