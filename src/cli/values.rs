@@ -10,7 +10,6 @@ use crate::checkpoint::{Wanted, locate};
 use crate::corpus::{Frame, Names, OpenStereo, SmilesSource};
 use crate::error::{Error, Parameter};
 use crate::job::Job;
-use crate::shard::Shard;
 use crate::text::{AskedDialect, Precision, Reading, Separator, TrailingZeros};
 
 /// How numbers are written.
@@ -89,14 +88,6 @@ impl BlockArgs {
 /// How texts are read with `--decimals`, or without it.
 pub(super) fn reading(decimals: Option<Precision>) -> Reading {
     Reading { precision: decimals.unwrap_or_default(), cut: decimals.is_some(), ..Reading::default() }
-}
-
-/// A shard and how many there are, or `slurm`: the task of an array says it.
-pub(super) fn shard(text: &str) -> Result<Shard, String> {
-    match text {
-        "slurm" => Shard::of_slurm(|name| std::env::var(name).ok()),
-        _ => text.parse(),
-    }
 }
 
 /// The frame of coordinates.
