@@ -35,14 +35,15 @@ impl Float {
     }
 
     /// The numbers in little-endian bytes, exactly; a rest that is shorter than a number is left out.
-    pub fn read(self, bytes: &[u8]) -> impl Iterator<Item = f32> {
-        bytes.chunks_exact(self.bytes()).map(move |number| match (self, number) {
-            (Float::Bf16, &[a, b]) => bf16::from_le_bytes([a, b]).to_f32(),
-            (Float::F16, &[a, b]) => f16::from_le_bytes([a, b]).to_f32(),
-            (Float::F32, &[a, b, c, d]) => f32::from_le_bytes([a, b, c, d]),
-            // Chunks have the length that the type says.
-            _ => f32::NAN,
-        })
+    pub fn read(self, bytes: &[u8]) -> Vec<f32> {
+        let halves = bytes.chunks_exact(2).map(|b| [b[0], b[1]]);
+        match self {
+            Float::Bf16 => halves.map(|b| bf16::from_le_bytes(b).to_f32()).collect(),
+            Float::F16 => halves.map(|b| f16::from_le_bytes(b).to_f32()).collect(),
+            Float::F32 => {
+                bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
+            }
+        }
     }
 
     /// Appends numbers as little-endian bytes, each rounded once to the nearest, ties to even.
@@ -72,7 +73,7 @@ mod tests {
                 let mut bytes = vec![];
                 float.write([f64::from(value)], &mut bytes);
                 prop_assert_eq!(bytes.len(), float.bytes());
-                let read: Vec<f32> = float.read(&bytes).collect();
+                let read = float.read(&bytes);
                 prop_assert_eq!(&read, &[expected]);
                 // What is stored is stored again unchanged.
                 let mut again = vec![];

@@ -93,5 +93,5 @@ fn bytes_of(weights: &[f32], float: Float) -> Vec<u8> {
 
 /// Weights as they are after they were written and read.
 pub fn stored(weights: &[f32], float: Float) -> Vec<f32> {
-    float.read(&bytes_of(weights, float)).collect()
+    float.read(&bytes_of(weights, float))
 }

@@ -71,7 +71,7 @@ impl TokenTable {
             let start = self.offset + u64::from(id) * length as u64;
             let read = file.seek(SeekFrom::Start(start)).and_then(|_| file.read_exact(&mut bytes));
             read.map_err(|e| Error::io(&self.file, e))?;
-            let row: Vec<f32> = self.float.read(&bytes).collect();
+            let row = self.float.read(&bytes);
             if let Some(at) = row.iter().position(|value| !value.is_finite()) {
                 let problem = format!("row {id} holds {} at column {at}", row[at]);
                 return Err(Error::input(
@@ -104,8 +104,8 @@ impl TokenTable {
             let some = left.min(bytes.len());
             let part = &mut bytes[..some];
             file.read_exact(part).map_err(|e| Error::io(&self.file, e))?;
-            for row in part.chunks_exact(self.row_bytes()) {
-                sums.iter_mut().zip(self.float.read(row)).for_each(|(sum, value)| *sum += f64::from(value));
+            for row in self.float.read(part).chunks_exact(self.hidden) {
+                sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += f64::from(*value));
             }
             left -= some;
         }
