@@ -43,17 +43,18 @@ impl KeptRun {
 
     /// As if it had been generated at once.
     pub(super) fn generated(&mut self) -> KeptGenerated {
-        let mut samples = take(&mut self.texts);
-        samples.sort_unstable_by_key(|text| (text.prompt, text.generation));
-        let mut resampled = take(&mut self.groups);
-        resampled.sort_unstable_by_key(|group| (group.prompt, group.first));
-        let Spent { mut counts, timing, templates_seconds, cpu_seconds, batches, peak_memory_bytes } =
+        let (samples, resampled) = (take(&mut self.texts), take(&mut self.groups));
+        let Spent { counts, timing, templates_seconds, cpu_seconds, batches, peak_memory_bytes } =
             take(&mut self.spent);
-        counts.generated_tokens = samples.iter().map(|text| text.tokens.len() as u64).sum();
-        let forced = |text: &GeneratedText| text.forced.iter().filter(|forced| **forced).count() as u64;
-        counts.forced_tokens = samples.iter().map(forced).sum();
         let generated = Generated { samples, counts, timing, resampled, batches, ..Generated::default() };
+        let generated = generated.settled();
         KeptGenerated { generated, templates_seconds, cpu_seconds, peak_memory_bytes }
+    }
+
+    /// Takes what was generated; what it took is known already.
+    pub(super) fn take(&mut self, generated: &mut Generated) {
+        self.texts.append(&mut generated.samples);
+        self.groups.append(&mut generated.resampled);
     }
 
     /// Forgets texts of groups that were not finished: they are drawn together again.
@@ -179,11 +180,6 @@ impl Kept {
         }
     }
 
-    /// The shard to do; all without.
-    pub fn shard(&self) -> Option<Shard> {
-        self.shard
-    }
-
     /// Texts that are finished.
     pub fn texts(&self) -> usize {
         self.runs.values().map(|run| run.texts.len()).sum()
@@ -285,7 +281,7 @@ fn other_inputs(problem: &str) -> Error {
     Error::input("the work", problem, "give those that it was begun with, or another folder")
 }
 
-/// Keeps what a run finishes.
+/// Writes what a run finishes, and counts what it took; its texts are taken when it ends.
 pub(super) struct RunKeeper<'k> {
     kept: &'k mut Kept,
     place: RunPlace,
@@ -318,10 +314,7 @@ impl Keeper for RunKeeper<'_> {
                 _ => self.kept.add(texts.chain(groups).chain(spent).collect())?,
             }
         }
-        let run = self.kept.run(place);
-        run.texts.extend_from_slice(news.texts);
-        run.groups.extend_from_slice(news.groups);
-        run.spent.add(spent);
+        self.kept.run(place).spent.add(spent);
         Ok(())
     }
 }

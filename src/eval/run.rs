@@ -122,7 +122,8 @@ pub(super) fn generate(
         cpu_clock: on_cpu.then_some(cpu_seconds),
     };
     let mut keeper = kept.keeper(place, templates_seconds, on_cpu);
-    let generated = checkpoint.engine()?.generate_keeping(&prompts, &options, &mut keeper, job)?;
+    let mut generated = checkpoint.engine()?.generate_keeping(&prompts, &options, &mut keeper, job)?;
+    kept.run(place).take(&mut generated);
     Ok((generated.spans, generated.interrupted))
 }
 

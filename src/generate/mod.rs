@@ -258,6 +258,19 @@ pub struct Generated {
     pub interrupted: bool,
 }
 
+impl Generated {
+    /// The same with its texts and groups in order, and their tokens counted.
+    #[must_use]
+    pub fn settled(mut self) -> Self {
+        self.samples.sort_unstable_by_key(|sample| (sample.prompt, sample.generation));
+        self.resampled.sort_unstable_by_key(|group| (group.prompt, group.first));
+        let forced = |text: &GeneratedText| text.forced.iter().filter(|forced| **forced).count() as u64;
+        self.counts.generated_tokens = self.samples.iter().map(|text| text.tokens.len() as u64).sum();
+        self.counts.forced_tokens = self.samples.iter().map(forced).sum();
+        self
+    }
+}
+
 /// What runs a model.
 pub enum Engine {
     /// drift's own decoders.
@@ -337,14 +350,7 @@ impl Engine {
             Engine::CandleTransformers(baseline) => baseline.generate(prompts, options, keeper, job),
         });
         job.observer().end();
-        let mut generated = generated?;
-        generated.samples.sort_unstable_by_key(|sample| (sample.prompt, sample.generation));
-        generated.resampled.sort_unstable_by_key(|group| (group.prompt, group.first));
-        for sample in &generated.samples {
-            generated.counts.generated_tokens += sample.tokens.len() as u64;
-            generated.counts.forced_tokens += sample.forced.iter().filter(|forced| **forced).count() as u64;
-        }
-        Ok(generated)
+        Ok(generated?.settled())
     }
 }
 
