@@ -1,15 +1,18 @@
 //! Encoding: conformers in, the text that models are trained on out.
 
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{BufRead, Write};
+use std::ops::Range;
 use std::path::PathBuf;
 
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::corpus::{Conformer, Conformers, Files, ReadOptions, Skipped};
-use crate::error::Result;
+use crate::corpus::{Conformer, Listing, ReadOptions, Skipped};
+use crate::error::{Error, Result};
+use crate::io::{AtomicFile, file_name, open};
 use crate::job::{Job, Provenance};
+use crate::shard::files::{CameOf, FilesDone, FilesShard, MergedFiles, check_part};
 use crate::text::{Dialect, Reading, TrailingZeros, skeleton, write};
 
 /// What to read, and how.
@@ -43,7 +46,8 @@ pub struct EncodeReport {
 /// A line of the result, fields as in the JSONL of 3DMolGen.
 #[derive(Serialize)]
 struct Line<'a> {
-    id: &'a str,
+    /// None where only the number among all conformers names it, and that is not known yet.
+    id: Option<&'a str>,
     canonical_smiles: &'a str,
     embedded_smiles: &'a str,
     embedded_smiles_stripped: &'a str,
@@ -52,21 +56,98 @@ struct Line<'a> {
 /// Conformers that one task writes.
 const CHUNK: usize = 256;
 
+/// Takes text.
+pub type Put<'p> = dyn FnMut(&[u8]) -> Result<()> + 'p;
+
 /// Writes a line for each conformer that is the molecule of its SMILES, in the order of the input, and says which are not.
 ///
 /// # Errors
 /// As [`corpus::read`](crate::corpus::read()), and what `out` gives.
-pub fn encode(
-    plan: &EncodePlan,
+pub fn encode(plan: &EncodePlan, job: &Job, out: &mut Put<'_>) -> Result<EncodeReport> {
+    let listing = Listing::of(&plan.inputs)?;
+    let came = lines_of(&listing, 0..listing.len(), Some(0), &plan.options, job, out)?;
+    came.summary.refuse_if_empty(&plan.inputs)?;
+    Ok(EncodeReport::of(came))
+}
+
+/// Encodes the files of a shard, each part into a file of its own; conformers that nothing but their number among all names
+/// get their names when shards are merged.
+///
+/// # Errors
+/// As [`encode`].
+pub fn encode_shard(plan: &EncodePlan, shard: &mut FilesShard, job: &Job) -> Result<FilesDone> {
+    shard.run("jsonl", job, &mut |listing, files, path| {
+        let mut file = AtomicFile::create(path)?;
+        let came = lines_of(listing, files, None, &plan.options, job, &mut |bytes| file.put(bytes))?;
+        Ok((came, file))
+    })
+}
+
+/// Puts the lines of all shards one after another.
+///
+/// # Errors
+/// If a part is not what the shard wrote, and what `out` gives.
+pub fn merge_encoded(shards: &MergedFiles, job: &Job, out: &mut Put<'_>) -> Result<EncodeReport> {
+    let mut number = 0u64;
+    let mut line = Vec::new();
+    for (path, part) in &shards.parts {
+        let fail = |e| job.check().err().unwrap_or_else(|| Error::io(path, e));
+        let mut opened = open(path, job);
+        loop {
+            line.clear();
+            if opened.reader.read_until(b'\n', &mut line).map_err(fail)? == 0 {
+                break;
+            }
+            match line.strip_prefix(NAMELESS) {
+                Some(rest) => {
+                    out(format!("{{\"id\":\"{number}\"").as_bytes())?;
+                    out(rest)?;
+                }
+                None => out(&line)?,
+            }
+            number += 1;
+        }
+        let found = opened.finish(file_name(path)).map_err(fail)?;
+        check_part(path, &found, part)?;
+    }
+    let came = shards.came();
+    came.summary.refuse_if_empty(&[])?;
+    Ok(EncodeReport::of(came))
+}
+
+/// How the line of a conformer without a name begins.
+const NAMELESS: &[u8] = b"{\"id\":null";
+
+impl EncodeReport {
+    fn of(came: CameOf) -> Self {
+        let CameOf { mut summary, skipped_by_reason, beside, .. } = came;
+        summary.inputs.extend(beside);
+        EncodeReport {
+            conformers: summary.conformers,
+            skipped: summary.skipped,
+            skipped_by_reason,
+            skipped_records: summary.skipped_records,
+            open_stereo: summary.open_stereo,
+            open_stereo_records: summary.open_stereo_records,
+            provenance: Provenance::of(summary.inputs),
+        }
+    }
+}
+
+/// The lines of some files, whose first conformer has this number; no numbers without.
+fn lines_of(
+    listing: &Listing,
+    files: Range<usize>,
+    first: Option<u64>,
+    options: &ReadOptions,
     job: &Job,
-    out: &mut dyn FnMut(&[u8]) -> Result<()>,
-) -> Result<EncodeReport> {
-    let mut options = plan.options.clone();
+    out: &mut Put<'_>,
+) -> Result<CameOf> {
+    let mut options = options.clone();
     options.smiles.required = true;
     let reading = options.reading;
-    let files = Files { inputs: plan.inputs.clone(), options };
-    let (mut number, mut skipped_by_reason) = (0u64, BTreeMap::new());
-    let summary = files.read(job, &mut |batch| {
+    let (mut number, mut skipped_by_reason) = (first, BTreeMap::new());
+    let summary = listing.read(files, &options, job, &mut |batch| {
         for skipped in &batch.skipped {
             *skipped_by_reason.entry(kind(&skipped.reason)).or_default() += 1;
         }
@@ -74,36 +155,30 @@ pub fn encode(
             .conformers
             .par_chunks(CHUNK)
             .enumerate()
-            .map(|(chunk, conformers)| lines(conformers, number + (chunk * CHUNK) as u64, reading))
+            .map(|(chunk, conformers)| lines(conformers, number.map(|n| n + (chunk * CHUNK) as u64), reading))
             .collect();
-        number += batch.conformers.len() as u64;
+        number = number.map(|number| number + batch.conformers.len() as u64);
         chunks.iter().try_for_each(|chunk| out(chunk))
     })?;
-    Ok(EncodeReport {
-        conformers: summary.conformers,
-        skipped: summary.skipped,
-        skipped_by_reason,
-        skipped_records: summary.skipped_records,
-        open_stereo: summary.open_stereo,
-        open_stereo_records: summary.open_stereo_records,
-        provenance: Provenance::of(summary.inputs),
-    })
+    let beside = options.smiles.names.iter().map(|names| names.source.clone()).collect();
+    Ok(CameOf { records: summary.conformers, summary, skipped_by_reason, beside })
 }
 
-/// The lines of conformers, the first of which is the `first` of all.
-fn lines(conformers: &[Conformer], first: u64, reading: Reading) -> Vec<u8> {
+/// The lines of conformers, the first of which is the `first` of all, where that is known.
+fn lines(conformers: &[Conformer], first: Option<u64>, reading: Reading) -> Vec<u8> {
     let [fixed, stripped] = [TrailingZeros::Kept, TrailingZeros::Removed].map(|zeros| reading.dialect(zeros));
     let mut out = Vec::with_capacity(conformers.iter().map(|c| 70 * c.coordinates.len() + 200).sum());
-    for (at, conformer) in (first..).zip(conformers) {
+    for (at, conformer) in conformers.iter().enumerate() {
         let text = |dialect: Dialect| write(&conformer.skeleton, &conformer.coordinates, dialect);
         let (number, smiles);
         let line = Line {
-            id: match &conformer.id {
-                Some(id) => id,
-                None => {
-                    number = at.to_string();
-                    &number
+            id: match (&conformer.id, first) {
+                (Some(id), _) => Some(id),
+                (None, Some(first)) => {
+                    number = (first + at as u64).to_string();
+                    Some(&number)
                 }
+                (None, None) => None,
             },
             canonical_smiles: if conformer.molecule == conformer.skeleton {
                 smiles = skeleton::smiles(&conformer.skeleton);

@@ -1,5 +1,7 @@
 //! Mining: conformers in; statistics, and a store if one is wanted, out.
 
+mod shard;
+
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
@@ -11,6 +13,7 @@ use crate::io::AtomicFile;
 use crate::job::{InputHash, Job, Provenance};
 use crate::stats::{CoordinateStats, StatsReport, TextReport, TextStats};
 use crate::text::Precision;
+pub use shard::{StoredParts, mine_shard};
 
 /// What to read, how, and where to keep it.
 #[derive(Debug, Clone, Default)]
@@ -63,10 +66,22 @@ pub fn mine(plan: &MinePlan, job: &Job) -> Result<MineReport> {
 /// As [`mine`].
 pub fn mine_uncommitted(plan: &MinePlan, job: &Job) -> Result<(MineReport, Option<AtomicFile>)> {
     let files = Files { inputs: plan.inputs.clone(), options: plan.options.clone() };
-    let precision = plan.options.reading.precision;
-    let mut store = plan.store.as_deref().map(|path| Store::create(path, precision)).transpose()?;
+    mine_of(&files, plan.store.as_deref(), job)
+}
+
+/// As [`mine_uncommitted`], of any source.
+///
+/// # Errors
+/// As [`mine`].
+pub fn mine_of(
+    source: &dyn Conformers,
+    store: Option<&Path>,
+    job: &Job,
+) -> Result<(MineReport, Option<AtomicFile>)> {
+    let precision = source.reading().precision;
+    let mut store = store.map(|path| Store::create(path, precision)).transpose()?;
     let mut counts = Counts::new(precision);
-    let summary = files.read(job, &mut |batch| {
+    let summary = source.read(job, &mut |batch| {
         counts.add(&batch.conformers);
         store.as_mut().map_or(Ok(()), |store| store.push(&batch.conformers))
     })?;

@@ -9,6 +9,8 @@
 //! Of such blocks, one with a trailing zero at the fourth decimal of x or y is fixed, for the stripped dialect has no such
 //! number; one with fewer than four decimals there, and no trailing zero, is stripped, for the fixed dialect has no such number.
 
+use serde::{Deserialize, Serialize};
+
 use crate::text::number::NumberPrefix;
 use crate::text::{Dialect, TrailingZeros, scan_prefix};
 
@@ -16,7 +18,7 @@ use crate::text::{Dialect, TrailingZeros, scan_prefix};
 const MAJORITY: u64 = 4;
 
 /// Blocks that can be of one dialect alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct DialectCounts {
     /// Of the fixed dialect.
     pub fixed: u64,

@@ -1,6 +1,6 @@
 //! Blocks that show what goes wrong.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::block::BlockVerdict;
 
@@ -8,7 +8,7 @@ use super::block::BlockVerdict;
 pub(super) const EXAMPLES: usize = 5;
 
 /// A faulty block.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FaultyBlock {
     /// The file.
     pub file: String,
@@ -21,7 +21,7 @@ pub struct FaultyBlock {
 }
 
 /// What is wrong with a block, the worst first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Fault {
     /// It holds a letter.

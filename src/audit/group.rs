@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::chemistry::{Chemistry, ChemistryReport, MoleculeChemistry};
 use super::counts::{DriftHistogram, SampleCounts};
 use super::geometry::Conformation;
 use super::outcome::Outcome;
-use super::references::GeometryReport;
+use super::references::{GeometryReport, References};
 use super::sample::{TextVerdict, coordinates};
 use crate::stats::interval::{Interval, LEVEL, wilson};
 use crate::text::{Dialect, skeleton};
@@ -33,10 +33,13 @@ pub struct FileReport {
     pub chemistry: Option<ChemistryReport>,
 }
 
-/// The samples of one row of the report.
+/// What was found in the samples of one row of the report.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Group {
     dialect: Dialect,
-    pub report: FileReport,
+    lp: Option<String>,
+    pub counts: SampleCounts,
+    pub drift: Option<DriftHistogram>,
     /// Conformers that can be compared, by skeleton of the prompt; empty lists for prompts without.
     pub generated: BTreeMap<Box<str>, Vec<Conformation>>,
     /// By skeleton of the prompt.
@@ -66,17 +69,15 @@ impl Checkers {
 }
 
 impl Group {
-    pub(super) fn new(file: &str, lp: Option<&str>, has_tokenizer: bool, dialect: Dialect) -> Self {
-        let report = FileReport {
-            file: file.to_owned(),
+    pub(super) fn new(lp: Option<&str>, has_tokenizer: bool, dialect: Dialect) -> Self {
+        Group {
+            dialect,
             lp: lp.map(str::to_owned),
             counts: SampleCounts::new(dialect),
-            pass_interval: None,
             drift: has_tokenizer.then(DriftHistogram::default),
-            geometry: None,
-            chemistry: None,
-        };
-        Group { dialect, report, generated: BTreeMap::new(), chemistry: BTreeMap::new() }
+            generated: BTreeMap::new(),
+            chemistry: BTreeMap::new(),
+        }
     }
 
     /// Checks the conformer of a sample that passes in the atom order of its prompt, and keeps it if it is to be compared.
@@ -99,18 +100,28 @@ impl Group {
     }
 
     pub(super) fn merge(&mut self, other: &Group) {
-        let report = &mut self.report;
-        report.counts.merge(&other.report.counts);
-        if let (Some(all), Some(more)) = (&mut report.drift, &other.report.drift) {
+        self.counts.merge(&other.counts);
+        if let (Some(all), Some(more)) = (&mut self.drift, &other.drift) {
             all.merge(more);
         }
-        report.pass_interval = wilson(report.counts.passed, report.counts.samples, LEVEL);
         for (skeleton, conformers) in &other.generated {
             self.generated.entry(skeleton.clone()).or_default().extend_from_slice(conformers);
         }
         for (skeleton, chemistry) in &other.chemistry {
             self.chemistry.entry(skeleton.clone()).or_default().merge(chemistry);
         }
-        report.chemistry = (!self.chemistry.is_empty()).then(|| ChemistryReport::of(self.chemistry.values()));
+    }
+
+    /// What it comes to, of a file of this name.
+    pub(super) fn report(&self, file: &str, references: Option<&References>) -> FileReport {
+        FileReport {
+            file: file.to_owned(),
+            lp: self.lp.clone(),
+            counts: self.counts.clone(),
+            pass_interval: wilson(self.counts.passed, self.counts.samples, LEVEL),
+            drift: self.drift.clone(),
+            geometry: references.map(|references| references.compare(&self.generated)),
+            chemistry: (!self.chemistry.is_empty()).then(|| ChemistryReport::of(self.chemistry.values())),
+        }
     }
 }

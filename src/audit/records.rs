@@ -1,6 +1,7 @@
 //! The records of a file of generated text, as they are read.
 
 use serde::de::DeserializeSeed;
+use serde::{Deserialize, Serialize};
 
 use super::rows::{FieldText, Read, Reading, Row, TEXT_FIELDS};
 use super::sample::split;
@@ -47,7 +48,7 @@ pub struct Listed {
 }
 
 /// What a smoke report says of itself.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SmokeHead {
     /// `metadata.version`: the logit processor's, or `none`.
     pub version: Option<String>,

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::run::AuditPlan;
+use super::plan::AuditPlan;
 use crate::checkpoint::ModelFolder;
 use crate::error::{Error, Parameter, Result};
 use crate::text::smiles::AtomLimit;

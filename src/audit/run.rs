@@ -1,53 +1,28 @@
 //! The way through: files in, a report out.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::path::PathBuf;
 
-use rayon::prelude::*;
 use serde::Serialize;
 
 use super::chemistry::ChemistryReport;
-use super::counts::SampleCounts;
 use super::dialect::DialectCounts;
-use super::faults::{EXAMPLES, Fault, FaultyBlock, keep};
-use super::group::{Checkers, FileReport, Group, PromptedText};
+use super::faults::{EXAMPLES, FaultyBlock, keep};
+use super::group::{FileReport, Group};
+use super::judged::{JudgedFile, judge_files};
+use super::plan::AuditPlan;
 use super::read::{self, FileRecords, Record};
 use super::references::References;
-use super::sample::{TextSample, judge, split};
-use super::smoke::{ForeignPrompt, TheirReport, foreign_prompts, their_report, warnings};
+use super::sample::split;
+use super::smoke::{ForeignPrompt, TheirReport, foreign_prompts, their_report};
 use crate::corpus::{Conformers, Files, ReadOptions, SKIPPED_LISTED, Skipped};
 use crate::error::{Error, Parameter, Result};
 use crate::job::{InputHash, Job, Provenance, Unit};
-use crate::text::skeleton::fill;
-use crate::text::smiles::AtomLimit;
 use crate::text::{Dialect, Precision, Reading, TrailingZeros, Written};
-use crate::tokenizer::{Tokenizer, block_ranges};
+use crate::tokenizer::block_ranges;
 
 /// The schema of [`AuditReport`].
 pub const SCHEMA: &str = "drift.audit/1";
-
-/// Samples that one task judges.
-const CHUNK: usize = 256;
-
-/// What to judge.
-pub struct AuditPlan {
-    /// Files of generated text.
-    pub files: Vec<PathBuf>,
-    /// How numbers should be written; told from the recipe, the texts or the references if not given.
-    pub dialect: Option<Dialect>,
-    /// The dialect that the model was trained on, where its recipe says so.
-    pub recipe: Option<Dialect>,
-    /// Decimals and separator where the dialect is told from texts.
-    pub like: Dialect,
-    /// For drift.
-    pub tokenizer: Option<Tokenizer>,
-    /// What drift is counted against, without brackets.
-    pub placeholder: String,
-    /// Reference conformers, for geometry: files and folders, as `drift mine` takes them; none without.
-    pub references: Vec<PathBuf>,
-    /// The largest molecule that is compared; a text of a larger one is another molecule than its prompt.
-    pub max_atoms: AtomLimit,
-}
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -109,37 +84,44 @@ pub enum DialectFrom {
 /// If a file cannot be read or holds no text, nothing tells the dialect, the tokenizer cannot encode a text, the references
 /// hold none of the molecules, or the job was cancelled.
 pub fn audit(plan: &AuditPlan, job: &Job) -> Result<AuditReport> {
-    let mut skipped = Vec::new();
-    let mut skipped_in_all = 0;
-    let files = read_files(plan, (&mut skipped_in_all, &mut skipped), job)?;
-    let (dialect, dialect_from) = dialect(plan, &files, job)?;
-    let samples = files.iter().map(|file| file.records.len() as u64).sum();
-    let (mut groups, mut theirs) = (Vec::new(), Vec::new());
-    let mut examples = Vec::new();
-    job.observer().begin("judging", Some(samples), Unit::Items);
+    let files = read_files(&plan.files, job)?;
+    let (dialect, from) = dialect(plan, evidence(plan, &files), job)?;
+    let judged = judge_files(plan, dialect, files, job)?;
+    report(plan, (dialect, from), judged, job)
+}
+
+/// What files come to, in order; each was judged in this dialect.
+pub(super) fn report(
+    plan: &AuditPlan,
+    (dialect, dialect_from): (Dialect, DialectFrom),
+    files: Vec<JudgedFile>,
+    job: &Job,
+) -> Result<AuditReport> {
+    let mut total = Group::new(None, plan.tokenizer.is_some(), dialect);
+    let (mut examples, mut theirs, mut warnings) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut skipped, mut skipped_records) = (0, Vec::new());
     for file in &files {
-        let judged = judge_file(plan, dialect, file, &mut examples, job)?;
-        groups.extend(judged.groups);
-        theirs.extend(file.head.as_ref().map(|head| their_report(&file.input.name, head, judged.listed)));
+        file.groups.iter().for_each(|group| total.merge(group));
+        file.examples.iter().for_each(|example| keep(&mut examples, example.clone()));
+        theirs.extend(file.head.as_ref().map(|head| their_report(&file.input.name, head, &file.listed)));
+        warnings.extend(file.bias.clone());
+        skipped += file.skipped;
+        skipped_records.extend(file.skipped_records.iter().take(SKIPPED_LISTED).cloned());
     }
-    job.observer().end();
-    let mut total = Group::new("total", None, plan.tokenizer.is_some(), dialect);
-    groups.iter().for_each(|group| total.merge(group));
-    let (prompts, foreign_prompts) = foreign_prompts(&files);
-    let warnings = warnings(&files, &theirs);
-    let mut reference_chemistry = None;
-    let mut inputs: Vec<InputHash> = files.into_iter().map(|file| file.input).collect();
+    warnings.extend(theirs.iter().filter_map(TheirReport::disagreement));
+    let (prompts, foreign_prompts) = foreign_prompts(files.iter().flat_map(|file| &file.prompts));
+    let mut inputs: Vec<InputHash> = files.iter().map(|file| file.input.clone()).collect();
+    let mut references = None;
     if !plan.references.is_empty() {
         let wanted: HashSet<&str> = total.generated.keys().map(|skeleton| &**skeleton).collect();
-        let (references, summary) = References::read(&corpus(plan), &wanted, job)?;
-        reference_chemistry = Some(references.chemistry());
+        let (read, summary) = References::read(&corpus(plan), &wanted, job)?;
+        references = Some(read);
         inputs.extend(summary.inputs);
-        skipped_in_all += summary.skipped;
-        skipped.extend(summary.skipped_records);
-        for group in groups.iter_mut().chain([&mut total]) {
-            group.report.geometry = Some(references.compare(&group.generated));
-        }
+        skipped += summary.skipped;
+        skipped_records.extend(summary.skipped_records);
     }
+    let references = references.as_ref();
+    let groups = files.iter().flat_map(|file| file.groups.iter().map(|group| (&*file.input.name, group)));
     Ok(AuditReport {
         schema: SCHEMA,
         provenance: Provenance::of(inputs),
@@ -147,17 +129,17 @@ pub fn audit(plan: &AuditPlan, job: &Job) -> Result<AuditReport> {
         dialect_from,
         tokenizer: plan.tokenizer.as_ref().map(|tokenizer| tokenizer.name.clone()),
         placeholder: plan.tokenizer.as_ref().map(|_| plan.placeholder.clone()),
-        files: groups.into_iter().map(|group| group.report).collect(),
-        total: total.report,
-        reference_chemistry,
+        files: groups.map(|(file, group)| group.report(file, references)).collect(),
+        total: total.report("total", references),
+        reference_chemistry: references.map(References::chemistry),
         examples,
         reports_by_3dmolgen: theirs,
         prompts,
         prompts_not_in_their_spelling: foreign_prompts.len() as u64,
         foreign_prompts: foreign_prompts.into_iter().take(EXAMPLES).collect(),
         warnings,
-        skipped: skipped_in_all,
-        skipped_records: skipped.into_iter().take(SKIPPED_LISTED).collect(),
+        skipped,
+        skipped_records: skipped_records.into_iter().take(SKIPPED_LISTED).collect(),
     })
 }
 
@@ -168,40 +150,40 @@ fn corpus(plan: &AuditPlan) -> Files {
     Files { inputs: plan.references.clone(), options: ReadOptions { reading, ..ReadOptions::default() } }
 }
 
-/// The records of all files; adds those that cannot be judged to `skipped`.
-fn read_files(
-    plan: &AuditPlan,
-    (count, skipped): (&mut u64, &mut Vec<Skipped>),
-    job: &Job,
-) -> Result<Vec<FileRecords>> {
-    job.observer().begin("reading", Some(plan.files.len() as u64), Unit::Items);
+/// The records of files.
+pub(super) fn read_files(paths: &[PathBuf], job: &Job) -> Result<Vec<FileRecords>> {
+    job.observer().begin("reading", Some(paths.len() as u64), Unit::Items);
     let mut files = Vec::new();
-    for path in &plan.files {
+    for path in paths {
         job.check()?;
-        let mut file = read::read(path, job)?;
-        *count += file.skipped;
-        skipped.append(&mut file.skipped_records);
-        files.push(file);
+        files.push(read::read(path, job)?);
         job.observer().advance(1);
     }
     job.observer().end();
     Ok(files)
 }
 
-/// The dialect of a run; an error where nothing tells it, rather than a guess.
-fn dialect(plan: &AuditPlan, files: &[FileRecords], job: &Job) -> Result<(Dialect, DialectFrom)> {
-    if let Some(dialect) = plan.dialect {
-        return Ok((dialect, DialectFrom::Given));
-    }
-    if let Some(dialect) = plan.recipe {
-        return Ok((dialect, DialectFrom::Recipe));
+/// What texts say of their dialect, where that is asked.
+pub(super) fn evidence(plan: &AuditPlan, files: &[FileRecords]) -> DialectCounts {
+    if plan.dialect.or(plan.recipe).is_some() {
+        return DialectCounts::default();
     }
     let evidence = |record: &Record| {
         let answer = split(&record.text).answer;
         DialectCounts::of(block_ranges(answer).into_iter().map(|range| &answer[range]), plan.like)
     };
     let records = files.iter().flat_map(|file| &file.records);
-    let found = records.map(evidence).fold(DialectCounts::default(), DialectCounts::join);
+    records.map(evidence).fold(DialectCounts::default(), DialectCounts::join)
+}
+
+/// The dialect of a run by what its texts say; an error where nothing tells it, rather than a guess.
+pub(super) fn dialect(plan: &AuditPlan, found: DialectCounts, job: &Job) -> Result<(Dialect, DialectFrom)> {
+    if let Some(dialect) = plan.dialect {
+        return Ok((dialect, DialectFrom::Given));
+    }
+    if let Some(dialect) = plan.recipe {
+        return Ok((dialect, DialectFrom::Recipe));
+    }
     if let Some(dialect) = found.dialect(plan.like) {
         return Ok((dialect, DialectFrom::Texts));
     }
@@ -239,98 +221,4 @@ fn references_dialect(plan: &AuditPlan, job: &Job) -> Result<Option<Dialect>> {
         Written { fixed: false, stripped: true } => Some(plan.like.with_zeros(TrailingZeros::Removed)),
         _ => None,
     })
-}
-
-/// What came of a file.
-struct JudgedFile {
-    groups: Vec<Group>,
-    /// The first texts of a smoke report's molecules, and the number of further ones.
-    listed: (SampleCounts, u64),
-}
-
-/// The groups of a file, by logit processor.
-fn judge_file(
-    plan: &AuditPlan,
-    dialect: Dialect,
-    file: &FileRecords,
-    examples: &mut Vec<FaultyBlock>,
-    job: &Job,
-) -> Result<JudgedFile> {
-    let name = &*file.input.name;
-    let parts: Vec<Part> = file
-        .records
-        .par_chunks(CHUNK)
-        .map(|chunk| {
-            job.check()?;
-            let part = judge_records(plan, dialect, name, chunk)?;
-            job.observer().advance(chunk.len() as u64);
-            Ok(part)
-        })
-        .collect::<Result<_>>()?;
-    let mut groups: BTreeMap<Option<&str>, Group> = BTreeMap::new();
-    let mut listed = (SampleCounts::new(dialect), 0);
-    for part in &parts {
-        listed.0.merge(&part.listed.0);
-        listed.1 += part.listed.1;
-        for (lp, found) in &part.by_lp {
-            let lp = lp.as_deref();
-            groups
-                .entry(lp)
-                .or_insert_with(|| Group::new(name, lp, plan.tokenizer.is_some(), dialect))
-                .merge(found);
-        }
-        part.examples.iter().for_each(|example| keep(examples, example.clone()));
-    }
-    Ok(JudgedFile { groups: groups.into_values().collect(), listed })
-}
-
-/// What was found in a part of a file, by logit processor.
-struct Part {
-    by_lp: BTreeMap<Option<String>, Group>,
-    /// As of [`JudgedFile`].
-    listed: (SampleCounts, u64),
-    examples: Vec<FaultyBlock>,
-}
-
-fn judge_records(plan: &AuditPlan, dialect: Dialect, file: &str, records: &[Record]) -> Result<Part> {
-    let listed = (SampleCounts::new(dialect), 0);
-    let mut part = Part { by_lp: BTreeMap::new(), listed, examples: Vec::new() };
-    let mut checkers = Checkers::default();
-    for record in records {
-        let Record { place, prompt, text, lp, listed } = record;
-        let answer = split(text);
-        let judged = judge(&TextSample {
-            prompt: prompt.as_deref(),
-            answer: text,
-            ended: true,
-            dialect,
-            max_atoms: plan.max_atoms,
-        });
-        match listed {
-            Some(listed) if listed.generation == 0 => part.listed.0.add(&judged, prompt.is_some()),
-            Some(_) => part.listed.1 += 1,
-            None => {}
-        }
-        let group = part
-            .by_lp
-            .entry(lp.clone())
-            .or_insert_with(|| Group::new(file, lp.as_deref(), plan.tokenizer.is_some(), dialect));
-        group.report.counts.add(&judged, prompt.is_some());
-        if let (Some(tokenizer), Some(drift)) = (&plan.tokenizer, &mut group.report.drift) {
-            let template = fill(&judged.skeleton, &plan.placeholder);
-            drift.add(tokenizer, answer.answer, &template, |_| true)?;
-        }
-        if let Some(prompt) = prompt {
-            let sample = PromptedText { prompt, answer: answer.answer, judged: &judged };
-            group.take_conformer(&mut checkers, sample, !plan.references.is_empty());
-        }
-        for (verdict, range) in judged.blocks.iter().zip(block_ranges(answer.answer)) {
-            if let Some(fault) = Fault::worst(verdict) {
-                let block = answer.answer[range].to_owned();
-                let example = FaultyBlock { file: file.to_owned(), record: place.clone(), block, fault };
-                keep(&mut part.examples, example);
-            }
-        }
-    }
-    Ok(part)
 }

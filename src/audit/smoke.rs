@@ -58,7 +58,7 @@ pub struct ForeignPrompt {
 pub(super) fn their_report(
     file: &str,
     head: &SmokeHead,
-    (first, further): (SampleCounts, u64),
+    (first, further): &(SampleCounts, u64),
 ) -> TheirReport {
     TheirReport {
         file: file.to_owned(),
@@ -74,30 +74,28 @@ pub(super) fn their_report(
             parse_failures: first.parse_failures_by_3dmolgen,
             no_eos: first.no_eos_by_3dmolgen,
         },
-        further_generations: further,
+        further_generations: *further,
     }
 }
 
 /// The number of distinct prompts, and those that RDKit would write otherwise, in order.
-pub(super) fn foreign_prompts(files: &[FileRecords]) -> (u64, Vec<ForeignPrompt>) {
+pub(super) fn foreign_prompts<'p>(prompts: impl Iterator<Item = &'p String>) -> (u64, Vec<ForeignPrompt>) {
     let mut seen = HashSet::new();
-    let prompts = files.iter().flat_map(|file| &file.records).filter_map(|record| record.prompt.as_deref());
-    let distinct: Vec<&str> = prompts.filter(|prompt| seen.insert(*prompt)).collect();
+    let distinct: Vec<&String> = prompts.filter(|prompt| seen.insert(*prompt)).collect();
     let foreign =
-        |smiles: &&str| Some(ForeignPrompt { smiles: (*smiles).to_owned(), reason: foreign(smiles)? });
+        |smiles: &&String| Some(ForeignPrompt { smiles: (*smiles).clone(), reason: foreign(smiles)? });
     (distinct.len() as u64, distinct.par_iter().filter_map(foreign).collect())
 }
 
-/// What a reader of the shares should know.
-pub(super) fn warnings(files: &[FileRecords], theirs: &[TheirReport]) -> Vec<String> {
-    let biased = files.iter().filter(|file| holds_more_of_passes(file)).map(|file| {
+/// What a reader of the shares of a file should know.
+pub(super) fn bias(file: &FileRecords) -> Option<String> {
+    holds_more_of_passes(file).then(|| {
         format!(
             "{}: holds all texts of molecules whose first text passed, but the first one alone of those that failed, so shares \
              over all texts are too high; `recounted` has the first texts alone",
             file.input.name
         )
-    });
-    biased.chain(theirs.iter().filter_map(TheirReport::disagreement)).collect()
+    })
 }
 
 /// Whether a smoke report holds several texts of molecules that passed, and one of those that failed.
@@ -109,7 +107,7 @@ fn holds_more_of_passes(file: &FileRecords) -> bool {
 
 impl TheirReport {
     /// Says when the report's own counts are not those of its first texts.
-    fn disagreement(&self) -> Option<String> {
+    pub(super) fn disagreement(&self) -> Option<String> {
         let recounted = [self.recounted.num_passed, self.recounted.samples - self.recounted.num_passed];
         let own = [self.num_passed, self.num_failed];
         let differs =

@@ -1,18 +1,23 @@
 //! `drift audit`: junk, lost digits and validity of text that something generated.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use super::invocation::Invocation;
 use super::output::Output;
-use super::values::{BlockArgs, DialectOrAuto, found};
-use crate::audit::{AuditReport, AuditRequest, audit};
+use super::shards::{ShardArgs, ShardOf};
+use super::values::{BlockArgs, DialectOrAuto, found, is_stdout, not_stdout};
+use crate::audit::{AuditPlan, AuditReport, AuditRequest, audit, audit_shard, merge_audited};
 use crate::checkpoint::Wanted;
 use crate::error::Error;
+use crate::io::{Outputs, write_atomic};
 use crate::job::Job;
 use crate::report::audit_view::{
     audit_table, chemistry_rows, drift_table, examples_table, geometry_table, their_table,
 };
 use crate::report::chemistry_view::{chemistry_table, flatness_table};
 use crate::report::format::thousands;
+use crate::shard::Manifest;
+use crate::shard::files::MergedFiles;
 use crate::text::smiles::{AtomLimit, MAX_HEAVY_ATOMS};
 use crate::tokenizer::Tokenizer;
 
@@ -43,14 +48,47 @@ pub(super) struct Args {
     /// The heavy atoms of the largest molecule that is compared; a text of a larger one is another molecule than its prompt
     #[arg(long, value_name = "N", default_value_t = MAX_HEAVY_ATOMS)]
     max_atoms: usize,
+    /// The record to write, JSON; `-` prints it. With --shard, a folder
+    #[arg(short, long, value_name = "FILE.json")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    shard: ShardArgs,
 }
 
 /// Reads and judges.
-pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
+pub(super) fn run(args: Args, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
+    let (to, shard) = (args.output.clone(), args.shard.shard);
+    if let Some(shard) = shard {
+        let plan = plan(args, job)?;
+        let shard = ShardOf { shard, invocation, folder: to.as_deref(), inputs: &plan.files };
+        return shard.run(job, output, |files, job| audit_shard(&plan, files, job));
+    }
+    let target = not_stdout(to.as_deref());
+    let mut inputs = args.files.clone();
+    inputs.extend(args.references.clone());
+    Outputs::new().file("-o", target)?.apart_from(&inputs)?;
+    show(&audit(&plan(args, job)?, job)?, to.as_deref(), output)
+}
+
+/// Does the rest of the command once all its shards are there.
+pub(super) fn merge(
+    manifest: &Manifest,
+    parts: &MergedFiles,
+    to: Option<&Path>,
+    job: &Job,
+    output: &Output,
+) -> anyhow::Result<()> {
+    Outputs::new().file("-o", not_stdout(to))?;
+    let plan = plan(Invocation::parsed(manifest)?, job)?;
+    show(&merge_audited(&plan, parts, job)?, to, output)
+}
+
+/// What is to be judged, and how.
+fn plan(mut args: Args, job: &Job) -> Result<AuditPlan, Error> {
     args.model.iter_mut().try_for_each(|path| found(path, Wanted::Folder))?;
     args.tokenizer.iter_mut().try_for_each(|path| found(path, Wanted::Tokenizer))?;
     let load = |path: &PathBuf| -> Result<Tokenizer, Error> { Ok(Tokenizer::load_for(path, job)?.0) };
-    let plan = AuditRequest {
+    AuditRequest {
         files: args.files,
         zeros: args.dialect.asked(),
         blocks: args.blocks.asked(None),
@@ -61,10 +99,16 @@ pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<
         references: args.references,
         max_atoms: AtomLimit(args.max_atoms),
     }
-    .plan()?;
-    let report = audit(&plan, job)?;
-    if output.json {
-        return output.document(&report);
+    .plan()
+}
+
+/// Writes the record where one is wanted, and shows it.
+fn show(report: &AuditReport, to: Option<&Path>, output: &Output) -> anyhow::Result<()> {
+    if let Some(path) = not_stdout(to) {
+        write_atomic(path, (serde_json::to_string_pretty(report)? + "\n").as_bytes())?;
+    }
+    if output.json || to.is_some_and(is_stdout) {
+        return output.document(report);
     }
     for skipped in report.skipped_records.iter().take(SHOWN) {
         output.note(&format!("skipped: {}: {}: {}", skipped.file, skipped.record, skipped.reason));
@@ -74,7 +118,7 @@ pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<
         output.note(&format!("skipped: {all} records in all; --json lists the first 1,000"));
     }
     report.warnings.iter().for_each(|warning| output.note(&format!("warning: {warning}")));
-    output.text(&render(&report, output))
+    output.text(&render(report, output))
 }
 
 /// Skipped records that a terminal shows.

@@ -1,15 +1,18 @@
 //! `drift encode`: conformers in, training text out.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use super::invocation::Invocation;
 use super::output::{Aside, Output};
+use super::shards::{ShardArgs, ShardOf};
 use super::values::{BlockArgs, FrameArg, SmilesArgs, is_stdout, not_stdout};
 use crate::corpus::{ReadOptions, SmilesSource};
-use crate::encode::{EncodePlan, EncodeReport, encode};
+use crate::encode::{EncodePlan, EncodeReport, Put, encode, encode_shard, merge_encoded};
 use crate::error::Error;
 use crate::io::{AtomicFile, Outputs};
 use crate::job::Job;
 use crate::report::format::{counted, thousands};
+use crate::shard::files::MergedFiles;
 
 /// The command line of `drift encode`.
 #[derive(Debug, clap::Args)]
@@ -17,7 +20,8 @@ pub(super) struct Args {
     /// Files and folders, known by content: RDKit pickles, SDF, XYZ, GEOM msgpack; each also gzipped or in a .tar(.gz)
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<PathBuf>,
-    /// The file to write, JSON Lines: {id, canonical_smiles, embedded_smiles, embedded_smiles_stripped}; `-` for stdout
+    /// The file to write, JSON Lines: {id, canonical_smiles, embedded_smiles, embedded_smiles_stripped}; `-` for stdout. With
+    /// --shard, a folder
     #[arg(short, long, value_name = "FILE.jsonl")]
     output: PathBuf,
     /// SMILES by the name of a molecule: `SMILES NAME` a line, or CSV or JSONL with a column of names; before what the input says
@@ -30,30 +34,51 @@ pub(super) struct Args {
     frame: FrameArg,
     #[command(flatten)]
     blocks: BlockArgs,
+    #[command(flatten)]
+    shard: ShardArgs,
 }
 
 /// Reads, orders, writes, tells.
-pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
-    let to_stdout = is_stdout(&args.output);
+pub(super) fn run(args: Args, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
+    let smiles = SmilesSource { required: true, ..args.source.source(args.smiles.as_deref(), job)? };
+    let options = ReadOptions { frame: args.frame.into(), reading: args.blocks.reading(), smiles };
+    let plan = EncodePlan { inputs: args.inputs, options };
+    if let Some(shard) = args.shard.shard {
+        let (folder, inputs) = (Some(&*args.output), &*plan.inputs);
+        let shard = ShardOf { shard, invocation, folder, inputs };
+        return shard.run(job, output, |files, job| encode_shard(&plan, files, job));
+    }
+    let mut inputs = plan.inputs.clone();
+    inputs.extend(args.smiles);
+    encoded(&args.output, &inputs, output, |put| encode(&plan, job, put))
+}
+
+/// Puts the text of all shards together.
+pub(super) fn merge(parts: &MergedFiles, to: &Path, job: &Job, output: &Output) -> anyhow::Result<()> {
+    encoded(to, &[], output, |put| merge_encoded(parts, job, put))
+}
+
+/// Writes what comes, and tells what it was.
+fn encoded(
+    to: &Path,
+    inputs: &[PathBuf],
+    output: &Output,
+    each: impl FnOnce(&mut Put<'_>) -> Result<EncodeReport, Error>,
+) -> anyhow::Result<()> {
+    let to_stdout = is_stdout(to);
     if output.json && to_stdout {
         let problem = "stdout is for --json already";
         return Err(Error::input("-o -", problem, "give the text a file").into());
     }
-    let outputs = Outputs::new().file("-o", not_stdout(Some(&args.output)))?;
-    let mut inputs = args.inputs.clone();
-    inputs.extend(args.smiles.clone());
-    outputs.apart_from(&inputs)?;
-    let smiles = SmilesSource { required: true, ..args.source.source(args.smiles.as_deref(), job)? };
-    let options = ReadOptions { frame: args.frame.into(), reading: args.blocks.reading(), smiles };
-    let plan = EncodePlan { inputs: args.inputs, options };
+    Outputs::new().file("-o", not_stdout(Some(to)))?.apart_from(inputs)?;
     let report = if to_stdout {
         let mut aside = Aside::new()?;
-        let report = encode(&plan, job, &mut |bytes| aside.put(bytes))?;
+        let report = each(&mut |bytes| aside.put(bytes))?;
         aside.show(output)?;
         report
     } else {
-        let mut file = AtomicFile::create(&args.output)?;
-        let report = encode(&plan, job, &mut |bytes| file.put(bytes))?;
+        let mut file = AtomicFile::create(to)?;
+        let report = each(&mut |bytes| file.put(bytes))?;
         file.commit()?;
         report
     };

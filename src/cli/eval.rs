@@ -77,10 +77,7 @@ fn shard_of(
     job: &Job,
     output: &Output,
 ) -> anyhow::Result<()> {
-    if shard.of() as usize > molecules.molecules.len() {
-        let problem = format!("there are only {} molecules", molecules.molecules.len());
-        return Err(Error::input(format!("--shard {shard}"), problem, "cut them into fewer shards").into());
-    }
+    check_shards(format!("--shard {shard}"), shard.of(), molecules)?;
     let done = evaluate_shard(plan, molecules, kept, job)?;
     if done.interrupted {
         let kept = format!("{} texts are kept; the same command goes on", thousands(done.texts as u64));
@@ -100,9 +97,7 @@ pub(super) fn merge(
     job: &Job,
     output: &Output,
 ) -> anyhow::Result<()> {
-    let command = <Args as clap::Args>::augment_args(clap::Command::new("drift eval"));
-    let matches = command.try_get_matches_from(Invocation::arguments(manifest))?;
-    let mut args = <Args as clap::FromArgMatches>::from_arg_matches(&matches)?;
+    let mut args: Args = Invocation::parsed(manifest)?;
     find(&mut args)?;
     let plan = plan(&args, Device::elsewhere, job)?;
     targets.check(&inputs(&args))?;
@@ -116,14 +111,24 @@ pub(super) fn merge(
     }
 }
 
-/// How many molecules a command has, which is refused as [`run`] would, as far as can be seen without the models' weights.
-pub(super) fn molecules_of(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<usize> {
+/// Refuses more shards than there are molecules.
+fn check_shards(place: String, shards: u32, molecules: &Molecules) -> Result<(), Error> {
+    let count = molecules.molecules.len();
+    if shards as usize <= count {
+        return Ok(());
+    }
+    Err(Error::input(place, format!("there are only {count} molecules"), "give fewer shards"))
+}
+
+/// Refuses a command that is to be cut into so many shards as [`run`] would, as far as can be seen without the models' weights.
+pub(super) fn check_array(mut args: Args, shards: u32, job: &Job, output: &Output) -> anyhow::Result<()> {
     find(&mut args)?;
     for folder in &args.model {
         Config::load(folder)?;
     }
     let plan = plan(&args, Device::elsewhere, job)?;
-    Ok(told_molecules(&args, &plan, job, output)?.molecules.len())
+    let molecules = told_molecules(&args, &plan, job, output)?;
+    Ok(check_shards(format!("--array {shards}"), shards, &molecules)?)
 }
 
 /// Finds models and tokenizers that are given by name.

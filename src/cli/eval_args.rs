@@ -6,6 +6,7 @@ use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::eval_molecules::threshold;
+use super::shards::shard;
 use super::values::{BlockArgs, DialectArg, SmilesOfArgs, one_of};
 use crate::constraint::LpKind;
 use crate::eval::plan::{EngineChoice, EvalPart, Generations};
@@ -156,12 +157,4 @@ pub(super) fn processors(asked: &[LpArg]) -> Vec<LpKind> {
     let all = asked.is_empty() || asked.contains(&LpArg::All);
     let is_asked = |kind: &LpKind| all || asked.contains(&LpArg::One(*kind));
     LpKind::ALL.into_iter().filter(is_asked).collect()
-}
-
-/// A shard and how many there are, or `slurm`: the task of an array says it.
-fn shard(text: &str) -> Result<Shard, String> {
-    match text {
-        "slurm" => Shard::of_slurm(|name| std::env::var(name).ok()),
-        _ => text.parse(),
-    }
 }

@@ -63,11 +63,22 @@ impl Invocation {
     }
 
     /// The same without some options.
+    #[cfg(feature = "generate")]
     #[must_use]
     pub(super) fn without(&self, names: &[&str]) -> Self {
         let mut rest = self.clone();
         rest.options.retain(|name, _| !names.contains(&&**name));
         rest
+    }
+
+    /// What a verb was given.
+    ///
+    /// # Errors
+    /// If it was another drift's.
+    pub(super) fn parsed<A: clap::Args>(manifest: &Manifest) -> anyhow::Result<A> {
+        let command = A::augment_args(Command::new("drift"));
+        let matches = command.try_get_matches_from(Invocation::arguments(manifest))?;
+        Ok(A::from_arg_matches(&matches)?)
     }
 
     /// A command line that asks for the same.

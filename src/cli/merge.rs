@@ -2,13 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use super::eval;
-use super::eval_output::Targets;
 use super::output::Output;
+use super::values::is_stdout;
+use super::{audit, encode, mine};
 use crate::error::Error;
-use crate::eval::Finished;
+use crate::io::absolute;
 use crate::job::Job;
-use crate::shard::{Manifest, ShardSet};
+use crate::report::shards_view::shards_table;
+use crate::shard::files::{FilesFinished, MergedFiles};
+use crate::shard::progress::{FinishedPiece, ShardsProgress};
+use crate::shard::{Manifest, Shard, ShardSet};
 
 /// The command line of `drift merge`.
 #[derive(Debug, clap::Args)]
@@ -16,63 +19,145 @@ pub(super) struct Args {
     /// The folders that shards were written to with -o
     #[arg(required = true, value_name = "DIR")]
     shards: Vec<PathBuf>,
-    /// The folder to write to
-    #[arg(short, long, value_name = "DIR")]
-    output: PathBuf,
+    /// What -o of their verb is without --shard: a folder of drift eval, else a file
+    #[arg(short, long, value_name = "PATH", required_unless_present = "dry_run")]
+    output: Option<PathBuf>,
     /// Merge what there is, though shards are missing or not finished
     #[arg(long)]
     partial: bool,
+    /// Show how far the shards are, and merge nothing
+    #[arg(long)]
+    dry_run: bool,
     /// As of drift eval: a file for every text
     #[arg(long, value_name = "FILE.jsonl")]
     texts: Option<PathBuf>,
     /// As of drift eval: a file with a line for each molecule of each run, .csv or .jsonl
     #[arg(long, value_name = "FILE")]
     molecules: Option<PathBuf>,
+    /// As of drift mine: a page with the statistics
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
 }
 
 /// Reads shards, and runs the rest of their command.
 pub(super) fn run(args: &Args, job: &Job, output: &Output) -> anyhow::Result<()> {
-    let set = ShardSet::of(&args.shards)?;
-    let missing = set.missing();
-    if !missing.is_empty() && !args.partial {
-        let problem = format!("shards are missing: {} of {}", listed(&missing), set.of);
-        let remedy = "give their folders too, or --partial to merge what there is";
-        return Err(Error::input("the shards", problem, remedy).into());
+    let mut set = ShardSet::of(&args.shards)?;
+    if args.dry_run {
+        let progress = progress(&set)?;
+        return match output.json {
+            true => output.document(&progress),
+            false => output.text(&shards_table(&progress, output.terminal())),
+        };
     }
-    let mut is_partial = !missing.is_empty();
-    let mut shards = Vec::new();
-    for folder in set.folders.values() {
-        let Manifest { shard: Some(shard), .. } = Manifest::of(folder)? else { continue };
-        let pieces: Vec<Finished> = Manifest::finished(folder)?;
-        let is_done = pieces.contains(&Finished::Done);
-        is_partial |= !is_done;
-        if !is_done && !args.partial {
-            let problem = format!("holds shard {shard}, which is not finished");
-            let remedy = "run its command again, or give --partial to merge what there is";
-            return Err(Error::input(folder.display(), problem, remedy).into());
-        }
-        shards.push((shard, pieces));
-    }
+    args.check(&set.manifest.verb)?;
     // Names in the shards' command start where it ran, those of this one here.
-    let targets = Targets {
-        folder: Some(absolute(&args.output)?),
-        texts: args.texts.as_deref().map(absolute).transpose()?,
-        molecules: args.molecules.as_deref().map(absolute).transpose()?,
-        trace: None,
+    let here = |path: &PathBuf| if is_stdout(path) { Ok(path.clone()) } else { absolute(path) };
+    let here = |path: &Option<PathBuf>| path.as_ref().map(here).transpose();
+    let (to, page) = (here(&args.output)?, here(&args.html)?);
+    #[cfg(feature = "generate")]
+    let [texts, molecules] = [here(&args.texts)?, here(&args.molecules)?];
+    for folder in set.folders.values_mut() {
+        *folder = absolute(folder)?;
+    }
+    let shards = match &*set.manifest.verb {
+        #[cfg(feature = "generate")]
+        "eval" => Shards::Eval(args.finished(&set)?),
+        "audit" | "encode" | "mine" => {
+            let Finished { shards, is_partial } = args.finished::<FilesFinished>(&set)?;
+            if is_partial {
+                output.note("note: some of the work is missing");
+            }
+            let shards = shards.into_iter().map(|(_, folder, pieces)| (folder, pieces)).collect();
+            Shards::Files(MergedFiles::of(shards, is_partial)?)
+        }
+        verb => return Err(unknown(&set, verb).into()),
     };
     let folder = &set.manifest.folder;
     std::env::set_current_dir(folder).map_err(|e| Error::io(folder, e))?;
-    match &*set.manifest.verb {
-        "eval" => eval::merge(&set.manifest, (shards, is_partial), &targets, job, output),
-        verb => {
-            let problem = format!("is of the verb {verb}, which this drift does not merge");
-            Err(Error::input(args.shards[0].display(), problem, "use the drift that made it").into())
+    let manifest = &set.manifest;
+    match (shards, &*manifest.verb) {
+        #[cfg(feature = "generate")]
+        (Shards::Eval(Finished { shards, is_partial }), _) => {
+            let shards = shards.into_iter().map(|(shard, _, pieces)| (shard, pieces)).collect();
+            let targets = super::eval_output::Targets { folder: to, texts, molecules, trace: None };
+            super::eval::merge(manifest, (shards, is_partial), &targets, job, output)
+        }
+        (Shards::Files(parts), "mine") => mine::merge(manifest, parts, [to, page], job, output),
+        (Shards::Files(parts), "audit") => audit::merge(manifest, &parts, to.as_deref(), job, output),
+        (Shards::Files(parts), _) => {
+            encode::merge(&parts, to.as_deref().unwrap_or(Path::new("-")), job, output)
         }
     }
 }
 
-fn absolute(path: &Path) -> Result<PathBuf, Error> {
-    std::path::absolute(path).map_err(|e| Error::io(path, e))
+/// What is finished.
+enum Shards {
+    #[cfg(feature = "generate")]
+    Eval(Finished<crate::eval::Finished>),
+    Files(MergedFiles),
+}
+
+/// What is finished of each shard, and whether something is missing.
+struct Finished<P> {
+    shards: Vec<(Shard, PathBuf, Vec<P>)>,
+    is_partial: bool,
+}
+
+/// How far shards are.
+fn progress(set: &ShardSet) -> Result<ShardsProgress, Error> {
+    match &*set.manifest.verb {
+        #[cfg(feature = "generate")]
+        "eval" => ShardsProgress::of::<crate::eval::Finished>(set),
+        "audit" | "encode" | "mine" => ShardsProgress::of::<FilesFinished>(set),
+        verb => Err(unknown(set, verb)),
+    }
+}
+
+fn unknown(set: &ShardSet, verb: &str) -> Error {
+    let place = set.folders.values().next().map_or_else(String::new, |path| path.display().to_string());
+    let problem = format!("is of the verb {verb}, which this drift does not merge");
+    Error::input(place, problem, "use the drift that made it")
+}
+
+impl Args {
+    /// Refuses what the shards' verb does not write.
+    fn check(&self, verb: &str) -> Result<(), Error> {
+        let others = [
+            ("--texts", &self.texts, "eval"),
+            ("--molecules", &self.molecules, "eval"),
+            ("--html", &self.html, "mine"),
+        ];
+        for (option, given, of) in others {
+            if given.is_some() && of != verb {
+                let problem = format!("is of drift {of}, and these are shards of drift {verb}");
+                return Err(Error::input(option, problem, "leave it out"));
+            }
+        }
+        Ok(())
+    }
+
+    /// What is finished of the shards; all of it, unless less will do.
+    fn finished<P: FinishedPiece>(&self, set: &ShardSet) -> Result<Finished<P>, Error> {
+        let missing = set.missing();
+        if !missing.is_empty() && !self.partial {
+            let problem = format!("shards are missing: {} of {}", listed(&missing), set.of);
+            let remedy = "give their folders too, or --partial to merge what there is";
+            return Err(Error::input("the shards", problem, remedy));
+        }
+        let mut finished = Finished { shards: Vec::new(), is_partial: !missing.is_empty() };
+        for (shard, folder) in &set.folders {
+            let pieces: Vec<P> = Manifest::finished(folder)?;
+            let is_done = pieces.iter().any(FinishedPiece::is_done);
+            finished.is_partial |= !is_done;
+            if !is_done && !self.partial {
+                let problem = format!("holds shard {shard}, which is not finished");
+                let remedy = "run its command again, or give --partial to merge what there is";
+                return Err(Error::input(folder.display(), problem, remedy));
+            }
+            finished.shards.push((*shard, folder.clone(), pieces));
+        }
+        Ok(finished)
+    }
 }
 
 /// Numbers as people write them: `2, 5 to 7`.

@@ -2,15 +2,19 @@
 
 use std::path::PathBuf;
 
+use super::invocation::Invocation;
 use super::output::Output;
+use super::shards::{ShardArgs, ShardOf};
 use super::skipped;
 use super::values::{BlockArgs, FrameArg, SmilesOfArgs, is_stdout, not_stdout};
-use crate::corpus::ReadOptions;
+use crate::corpus::{Conformers, Files, ReadOptions};
 use crate::error::Error;
 use crate::io::{OutputSet, Outputs};
 use crate::job::Job;
-use crate::mine::{MinePlan, mine_uncommitted as mine};
+use crate::mine::{MinePlan, StoredParts, mine_of, mine_shard};
 use crate::report::stats_view::{stats_page, stats_table};
+use crate::shard::Manifest;
+use crate::shard::files::MergedFiles;
 
 /// The command line of `drift mine`.
 #[derive(Debug, clap::Args)]
@@ -19,7 +23,7 @@ pub(super) struct Args {
     /// also gzipped or in a .tar(.gz)
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<PathBuf>,
-    /// The store to write, HDF5; `-` for stdout. Without it only statistics are printed
+    /// The store to write, HDF5; `-` for stdout. Without it only statistics are printed. With --shard, a folder
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// The frame of coordinates: as in the file, or centre of mass at the origin and principal axes on x, y, z
@@ -30,12 +34,42 @@ pub(super) struct Args {
     #[command(flatten)]
     blocks: BlockArgs,
     /// A page with the statistics, readable offline
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "shard")]
     html: Option<PathBuf>,
+    #[command(flatten)]
+    shard: ShardArgs,
 }
 
 /// Reads, counts, stores, shows.
-pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
+pub(super) fn run(args: Args, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
+    let smiles = args.smiles.source(job)?;
+    let options = ReadOptions { frame: args.frame.into(), reading: args.blocks.reading(), smiles };
+    if let Some(shard) = args.shard.shard {
+        let plan = MinePlan { inputs: args.inputs, options, store: None };
+        let (folder, inputs) = (args.output.as_deref(), &*plan.inputs);
+        let shard = ShardOf { shard, invocation, folder, inputs };
+        return shard.run(job, output, |files, job| mine_shard(&plan, files, job));
+    }
+    let source = Files { inputs: args.inputs.clone(), options };
+    mined(&args, &source, job, output)
+}
+
+/// Does the rest of the command once all its shards are there.
+pub(super) fn merge(
+    manifest: &Manifest,
+    parts: MergedFiles,
+    [store, page]: [Option<PathBuf>; 2],
+    job: &Job,
+    output: &Output,
+) -> anyhow::Result<()> {
+    let mut args: Args = Invocation::parsed(manifest)?;
+    (args.output, args.html) = (store, page);
+    let source = StoredParts { parts, reading: args.blocks.reading() };
+    mined(&args, &source, job, output)
+}
+
+/// Counts and stores what a source has, and shows it.
+fn mined(args: &Args, source: &dyn Conformers, job: &Job, output: &Output) -> anyhow::Result<()> {
     let (store, page) = (not_stdout(args.output.as_deref()), not_stdout(args.html.as_deref()));
     let outputs = Outputs::new().file("-o", store)?.file("--html", page)?;
     let inputs: Vec<PathBuf> = args.inputs.iter().chain(&args.smiles.smiles_of).cloned().collect();
@@ -50,11 +84,8 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
     }
     let to_stdout = args.output.as_deref().is_some_and(is_stdout);
     let spool = if to_stdout { Some(tempfile::tempdir()?) } else { None };
-    let store = spool.as_ref().map(|folder| folder.path().join("corpus.h5")).or(args.output);
-    let smiles = args.smiles.source(job)?;
-    let options = ReadOptions { frame: args.frame.into(), reading: args.blocks.reading(), smiles };
-    let plan = MinePlan { inputs: args.inputs, options, store };
-    let (report, store) = mine(&plan, job)?;
+    let path = spool.as_ref().map(|folder| folder.path().join("corpus.h5")).or(args.output.clone());
+    let (report, store) = mine_of(source, path.as_deref(), job)?;
     let mut files = OutputSet::new();
     store.into_iter().for_each(|store| files.add(store));
     if let Some(page) = &args.html {
@@ -68,7 +99,7 @@ pub(super) fn run(args: Args, job: &Job, output: &Output) -> anyhow::Result<()> 
     for warning in report.texts.warnings().iter().filter(|_| !output.json) {
         output.note(&format!("note: {warning}"));
     }
-    match plan.store.filter(|_| to_stdout) {
+    match path.filter(|_| to_stdout) {
         Some(path) => output.file(&path),
         None if output.json => output.document(&report),
         None => output.text(&stats_table(&report.stats, output.terminal())),

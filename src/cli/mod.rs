@@ -18,13 +18,12 @@ mod export_grammar;
 mod extend_model;
 mod fit;
 mod inspect;
-#[cfg(feature = "generate")]
 mod invocation;
-#[cfg(feature = "generate")]
 mod merge;
 mod mine;
 mod output;
 mod progress;
+mod shards;
 mod skipped;
 #[cfg(feature = "generate")]
 mod slurm;
@@ -98,7 +97,6 @@ enum Verb {
     #[cfg(feature = "generate")]
     Slurm(slurm::Args),
     /// Put shards together: what one process would have written
-    #[cfg(feature = "generate")]
     Merge(merge::Args),
     /// Set two records of `drift eval`, or two Chrome traces, side by side
     #[cfg(feature = "generate")]
@@ -142,26 +140,23 @@ pub fn main() -> ExitCode {
     }
 }
 
-#[cfg_attr(not(feature = "generate"), expect(unused_variables))]
 fn run(cli: Cli, given: (&clap::Command, &ArgMatches), output: &Output) -> anyhow::Result<()> {
-    #[cfg(feature = "generate")]
     let invocation = invocation::Invocation::of(given.0, given.1);
     if let Some(threads) = cli.global.threads {
         rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global()?;
     }
     let job = job(cli.global.quiet)?;
     match cli.verb {
-        Verb::Mine(args) => mine::run(args, &job, output),
-        Verb::Encode(args) => encode::run(args, &job, output),
+        Verb::Mine(args) => mine::run(args, &invocation, &job, output),
+        Verb::Encode(args) => encode::run(args, &invocation, &job, output),
         Verb::Fit(args) => fit::run(args, &job, output),
-        Verb::Audit(args) => audit::run(args, &job, output),
+        Verb::Audit(args) => audit::run(args, &invocation, &job, output),
         Verb::Inspect(args) => inspect::run(args, &job, output),
         Verb::ExportGrammar(args) => export_grammar::run(args, &job, output),
         Verb::TrainTokenizer(args) => train_tokenizer::run(args, &job, output),
         Verb::ExtendModel(args) => extend_model::run(args, &job, output),
         #[cfg(feature = "generate")]
         Verb::Eval(args) => eval::run(*args, &invocation, &job, output),
-        #[cfg(feature = "generate")]
         Verb::Merge(args) => merge::run(&args, &job, output),
         #[cfg(feature = "generate")]
         Verb::Slurm(args) => slurm::run(args, &invocation, &job, output),

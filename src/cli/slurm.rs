@@ -10,7 +10,7 @@ use super::invocation::Invocation;
 use super::output::Output;
 use super::slurm_status;
 use crate::error::Error;
-use crate::io::OutputSet;
+use crate::io::{OutputSet, absolute};
 use crate::job::Job;
 use crate::shard::slurm::{Asked, Jobs, quoted};
 
@@ -121,11 +121,7 @@ fn eval(args: EvalArgs, invocation: &Invocation, job: &Job, output: &Output) -> 
             to_merge.push(format!("--{name}={}", text(&absolute(path)?)?));
         }
     }
-    let molecules = super::eval::molecules_of(eval, job, output)?;
-    if jobs.array as usize > molecules {
-        let problem = format!("there are only {molecules} molecules");
-        return Err(Error::input(format!("--array {}", jobs.array), problem, "give fewer shards").into());
-    }
+    super::eval::check_array(eval, jobs.array, job, output)?;
     if jobs.submit {
         // Before anything is written.
         sbatch(&["--version".to_owned()])?;
@@ -218,10 +214,6 @@ fn submitted(options: &[String], script: &Path) -> Result<String, Error> {
     }
     // `123`, or `123;cluster`.
     Ok(said.split(';').next().unwrap_or(said).to_owned())
-}
-
-fn absolute(path: &Path) -> Result<PathBuf, Error> {
-    std::path::absolute(path).map_err(|e| Error::io(path, e))
 }
 
 /// A name as scripts have it.

@@ -4,8 +4,10 @@ use std::path::PathBuf;
 
 use super::output::Output;
 use crate::error::Error;
-use crate::eval::ShardsProgress;
+use crate::eval::Finished;
 use crate::report::shards_view::shards_table;
+use crate::shard::ShardSet;
+use crate::shard::progress::{ShardsProgress, shard_folders};
 
 /// The command line of `drift slurm status`.
 #[derive(Debug, clap::Args)]
@@ -22,7 +24,7 @@ pub(super) fn run(args: &Args, output: &Output) -> anyhow::Result<()> {
         let remedy = "give the folder that drift slurm eval wrote to with -o";
         return Err(Error::input(args.folder.display(), "holds no shards", remedy).into());
     }
-    let progress = ShardsProgress::of(&shards)?;
+    let progress = ShardsProgress::of::<Finished>(&ShardSet::of(&shard_folders(&shards)?)?)?;
     match output.json {
         true => output.document(&progress),
         false => output.text(&shards_table(&progress, output.terminal())),

@@ -3,8 +3,8 @@
 use std::io::Cursor;
 use std::path::PathBuf;
 
-use super::read::ReadSummary;
 use super::smiles_order::SmilesSource;
+use super::summary::ReadSummary;
 use super::{Context, Emit, ReadOptions, Source, jsonl, plain, read};
 use crate::error::Result;
 use crate::io;
@@ -141,7 +141,7 @@ fn read_from(
     job: &Job,
     emit: &mut Emit<'_>,
 ) -> Result<ReadSummary> {
-    let mut summary = ReadSummary::new();
+    let mut summary = ReadSummary::default();
     job.observer().begin("reading", None, Unit::Items);
     let options = ReadOptions { reading, ..ReadOptions::default() };
     let context = Context { options: &options, job };

@@ -39,6 +39,7 @@ mod source;
 pub mod split;
 #[cfg(feature = "hdf5")]
 pub mod store;
+mod summary;
 mod tar;
 mod walk;
 mod xyz;
@@ -48,11 +49,12 @@ use std::sync::Arc;
 pub use conformers::{Conformers, Embedded, Files, Texts, files_or_embedded};
 pub use lines::MAX_LINE_BYTES;
 pub use names::Names;
-pub use read::{ReadSummary, SKIPPED_LISTED, read};
+pub use read::{Listing, read};
 pub use smiles_lines::{MAX_SMILES_LINE_BYTES, Rest, SmilesLine, each_prompt, no_prompt, skipped_line};
 pub use smiles_order::{OpenStereo, SmilesSource};
 pub use source::Format;
 pub use split::Part;
+pub use summary::{ReadSummary, SKIPPED_LISTED};
 
 use serde::{Deserialize, Serialize};
 

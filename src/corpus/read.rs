@@ -1,52 +1,27 @@
 //! Reading corpora: inputs to files, files to streams, streams to the reader of their format.
 
 use std::io::{BufRead, Cursor, Read, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::archive::{self, Member};
 use super::damage::read_error;
 use super::source::{self, Format, KNOWN_FORMATS};
+use super::summary::ReadSummary;
 use super::walk::{self, InputFile};
 use super::{
-    AtomOrder, Batch, Context, Emit, ReadOptions, Skipped, Source, jsonl, msgpack, pickles, plain, sdf,
-    side_by_side, xyz,
+    Batch, Context, Emit, ReadOptions, Skipped, Source, jsonl, msgpack, pickles, plain, sdf, side_by_side,
+    xyz,
 };
 use crate::error::{Error, Result};
 use crate::io;
 use crate::job::{InputHash, Job, Unit};
-use crate::text::Written;
-
-/// How many skipped records a summary lists; it counts them all.
-pub const SKIPPED_LISTED: usize = 1_000;
 
 /// The largest pickle that is read, in bytes: they are read whole.
 const MAX_PICKLE_BYTES: u64 = 2 << 30;
 
 /// The largest HDF5 file that is unpacked, in bytes: into a temporary file.
 const MAX_UNPACKED_BYTES: u64 = 8 << 30;
-
-/// What was read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ReadSummary {
-    /// How many conformers.
-    pub conformers: u64,
-    /// How many records could not be read.
-    pub skipped: u64,
-    /// The first [`SKIPPED_LISTED`] of them.
-    pub skipped_records: Vec<Skipped>,
-    /// The files, in the order read.
-    pub inputs: Vec<InputHash>,
-    /// The dialects that all texts agreed with; both where no file held text.
-    pub written: Written,
-    /// Conformers whose atoms are in the order of the file, not of a SMILES.
-    pub in_file_order: u64,
-    /// The first [`SKIPPED_LISTED`] of them, and why.
-    pub in_file_order_records: Vec<Skipped>,
-    /// Conformers with stereo that their SMILES leaves open.
-    pub open_stereo: u64,
-    /// The first [`SKIPPED_LISTED`] of them, and where.
-    pub open_stereo_records: Vec<Skipped>,
-}
 
 /// Reads `inputs`, files and folders, and hands their conformers to `emit`, batch by batch, in order.
 ///
@@ -65,92 +40,90 @@ pub fn read(
     job: &Job,
     emit: &mut Emit<'_>,
 ) -> Result<ReadSummary> {
-    if inputs.is_empty() {
-        return Err(Error::input("INPUT", "no input given", "name a file or a folder"));
-    }
-    let mut summary = ReadSummary::new();
-    let mut not_files = Vec::new();
-    let files = walk::files(inputs, &mut not_files)?;
-    summary.count(&Batch { skipped: not_files, ..Batch::default() });
-    let total = files.iter().all(|f| f.regular).then(|| files.iter().map(|f| f.bytes).sum());
-    let context = Context { options, job };
-    job.observer().begin("reading", total, Unit::Bytes);
-    let mut counted = |batch: Batch, summary: &mut ReadSummary| {
-        job.check()?;
-        summary.count(&batch);
-        emit(batch)
-    };
-    let outcome = side_by_side::runs(&files).try_for_each(|run| {
-        for (file, read) in run.iter().zip(side_by_side::read(run, context)) {
-            let hash = match read {
-                Some(read) => {
-                    let (hash, batches) = read?;
-                    batches.into_iter().try_for_each(|batch| counted(batch, &mut summary))?;
-                    hash
-                }
-                None => read_file(file, context, &mut |batch| counted(batch, &mut summary))?,
-            };
-            summary.inputs.push(hash);
-        }
-        Ok(())
-    });
-    job.observer().end();
-    // First, since a read that a cancelled job gave up looks like a damaged file.
-    job.check()?;
-    outcome?;
+    let listing = Listing::of(inputs)?;
+    let mut summary = listing.read(0..listing.len(), options, job, emit)?;
     summary.inputs.extend(options.smiles.names.iter().map(|names| names.source.clone()));
     summary.refuse_if_empty(inputs)?;
     Ok(summary)
 }
 
-impl ReadSummary {
-    /// Nothing read yet.
-    pub(crate) fn new() -> Self {
-        ReadSummary {
-            conformers: 0,
-            skipped: 0,
-            skipped_records: Vec::new(),
-            inputs: Vec::new(),
-            written: Written::ANY,
-            in_file_order: 0,
-            in_file_order_records: Vec::new(),
-            open_stereo: 0,
-            open_stereo_records: Vec::new(),
-        }
-    }
-
-    /// Counts a batch.
-    pub(super) fn count(&mut self, batch: &Batch) {
-        self.conformers += batch.conformers.len() as u64;
-        self.skipped += batch.skipped.len() as u64;
-        list(&mut self.skipped_records, &batch.skipped);
-        self.in_file_order += batch.conformers.iter().filter(|c| c.order == AtomOrder::File).count() as u64;
-        list(&mut self.in_file_order_records, &batch.in_file_order);
-        self.open_stereo += batch.open_stereo_count;
-        list(&mut self.open_stereo_records, &batch.open_stereo);
-        self.written = batch.conformers.iter().fold(self.written, |all, c| all.join(c.written));
-    }
-
-    pub(super) fn refuse_if_empty(&self, inputs: &[PathBuf]) -> Result<()> {
-        if self.conformers > 0 {
-            return Ok(());
-        }
-        let Some(first) = self.skipped_records.first() else {
-            let place = inputs.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
-            return Err(Error::input(place, "no conformer could be read: no record", KNOWN_FORMATS));
-        };
-        let (skipped, Skipped { file, record, reason }) = (self.skipped, first);
-        let records = if skipped == 1 { "record" } else { "records" };
-        let problem =
-            format!("no conformer could be read: {skipped} {records} skipped, first: {record}: {reason}");
-        Err(Error::input(file, problem, "is this the right file?"))
-    }
+/// The files of inputs, in the order in which they are read.
+#[derive(Debug)]
+pub struct Listing {
+    files: Vec<InputFile>,
+    not_files: Vec<Skipped>,
 }
 
-/// Adds records to a list, as far as it goes.
-fn list(records: &mut Vec<Skipped>, more: &[Skipped]) {
-    let room = SKIPPED_LISTED - records.len();
-    records.extend(more.iter().take(room).map(Skipped::shown));
+impl Listing {
+    /// The files that are named, and those of the folders.
+    ///
+    /// # Errors
+    /// If there is none, an input does not exist, or a folder cannot be listed or holds no file.
+    pub fn of(inputs: &[PathBuf]) -> Result<Self> {
+        if inputs.is_empty() {
+            return Err(Error::input("INPUT", "no input given", "name a file or a folder"));
+        }
+        let mut not_files = Vec::new();
+        let files = walk::files(inputs, &mut not_files)?;
+        Ok(Listing { files, not_files })
+    }
+
+    /// How many files there are.
+    #[allow(clippy::len_without_is_empty, reason = "there is always a file")]
+    pub fn len(&self) -> usize {
+        self.files.len()
+    }
+
+    /// The size of each file in bytes, in order; 0 of a pipe.
+    pub fn sizes(&self) -> Vec<u64> {
+        self.files.iter().map(|file| file.bytes).collect()
+    }
+
+    /// Reads some of the files, as [`read()`], but does not mind if there is nothing in them. What is no file counts as
+    /// before the first one.
+    ///
+    /// # Errors
+    /// As [`read()`].
+    pub fn read(
+        &self,
+        files: Range<usize>,
+        options: &ReadOptions,
+        job: &Job,
+        emit: &mut Emit<'_>,
+    ) -> Result<ReadSummary> {
+        let mut summary = ReadSummary::default();
+        if files.start == 0 {
+            summary.count(&Batch { skipped: self.not_files.clone(), ..Batch::default() });
+        }
+        let files = &self.files[files];
+        let total = files.iter().all(|f| f.regular).then(|| files.iter().map(|f| f.bytes).sum());
+        let context = Context { options, job };
+        job.observer().begin("reading", total, Unit::Bytes);
+        let mut counted = |batch: Batch, summary: &mut ReadSummary| {
+            job.check()?;
+            summary.count(&batch);
+            emit(batch)
+        };
+        let outcome = side_by_side::runs(files).try_for_each(|run| {
+            for (file, read) in run.iter().zip(side_by_side::read(run, context)) {
+                let hash = match read {
+                    Some(read) => {
+                        let (hash, batches) = read?;
+                        batches.into_iter().try_for_each(|batch| counted(batch, &mut summary))?;
+                        hash
+                    }
+                    None => read_file(file, context, &mut |batch| counted(batch, &mut summary))?,
+                };
+                summary.inputs.push(hash);
+            }
+            Ok(())
+        });
+        job.observer().end();
+        // First, since a read that a cancelled job gave up looks like a damaged file.
+        job.check()?;
+        outcome?;
+        Ok(summary)
+    }
 }
 
 /// Reads one file of any content.

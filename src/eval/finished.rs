@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::record::{DialectEvidence, Environment};
 use crate::generate::{BatchSeconds, End, GeneratedText, Resampled, Timing, WorkCounts};
 use crate::job::InputHash;
+use crate::shard::progress::FinishedPiece;
 use crate::text::Dialect;
 
 /// The place of a run: that of its model, and its own among the model's.
@@ -30,6 +31,25 @@ pub enum Finished {
     Spent(RunPlace, Spent),
     /// Nothing is left to do.
     Done,
+}
+
+impl FinishedPiece for Finished {
+    const UNIT: &'static str = "texts";
+
+    fn finished(&self) -> u64 {
+        u64::from(matches!(self, Finished::Text(..)))
+    }
+
+    fn seconds(&self) -> f64 {
+        match self {
+            Finished::Spent(_, spent) => spent.seconds(),
+            _ => 0.0,
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        *self == Finished::Done
+    }
 }
 
 /// What is known of a model once it is loaded.

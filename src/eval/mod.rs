@@ -29,7 +29,6 @@ mod paired;
 mod placeholders;
 pub mod plan;
 mod probabilities;
-mod progress;
 pub mod record;
 mod reference_set;
 mod run;
@@ -44,4 +43,3 @@ pub use evaluate::{Evaluation, ShardDone, TextRecord, check, evaluate, evaluate_
 pub use finished::{Finished, KeptModel, KeptText, Spent};
 pub use kept::Kept;
 pub use molecule_records::{MoleculeRecord, csv};
-pub use progress::{ShardProgress, ShardState, ShardsProgress};

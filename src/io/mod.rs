@@ -19,7 +19,7 @@ pub use input::{
 };
 pub use json::{BoundedJson, Folded, JsonFold, JsonPart};
 pub use lines::{BoundedLine, BoundedLines, LineEnds};
-pub use output::{AtomicFile, OutputSet, check_file, check_folder, same_file, write_atomic};
+pub use output::{AtomicFile, OutputSet, absolute, check_file, check_folder, same_file, write_atomic};
 pub use outputs::Outputs;
 
 use crate::job::InputHash;

@@ -241,6 +241,14 @@ pub fn check_folder(folder: &Path, names: &[&str]) -> Result<()> {
     probe(there, folder)
 }
 
+/// A name that does not depend on the folder that the process is in; of a file that need not exist.
+///
+/// # Errors
+/// If the system does not say which folder it is.
+pub fn absolute(path: &Path) -> Result<PathBuf> {
+    std::path::absolute(path).map_err(|e| Error::io(path, e))
+}
+
 /// Whether two names, of files that need not exist, are those of one file.
 pub fn same_file(a: &Path, b: &Path) -> bool {
     let place = |path: &Path| {

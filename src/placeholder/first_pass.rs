@@ -160,7 +160,7 @@ mod tests {
             for _ in 0..conformers {
                 emit(Batch { conformers: vec![conformer.clone()], ..Batch::default() })?;
             }
-            Ok(ReadSummary { conformers, ..ReadSummary::new() })
+            Ok(ReadSummary { conformers, ..ReadSummary::default() })
         }
     }
 

@@ -36,7 +36,6 @@ pub mod learned_view;
 pub mod mask_view;
 pub mod plot;
 pub mod promises_view;
-#[cfg(feature = "generate")]
 pub mod shards_view;
 pub mod stats_view;
 pub mod table;

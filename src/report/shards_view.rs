@@ -2,14 +2,14 @@
 
 use super::format::{rate, seconds, thousands};
 use super::table::{Table, Terminal};
-use crate::eval::{ShardState, ShardsProgress};
+use crate::shard::progress::{ShardState, ShardsProgress};
 
 /// A row a shard, and what it comes to.
 pub fn shards_table(progress: &ShardsProgress, terminal: Terminal) -> String {
-    let mut table = Table::new("Shards").number("shard").text("state").number("texts").number("generating");
+    let mut table = Table::new("Shards").number("shard").text("state").number(progress.unit).number("time");
     for shard in &progress.shards {
         let time = if shard.seconds > 0.0 { seconds(shard.seconds) } else { "-".to_owned() };
-        table.row([shard.number.to_string(), shard.state.name().to_owned(), thousands(shard.texts), time]);
+        table.row([shard.number.to_string(), shard.state.name().to_owned(), thousands(shard.finished), time]);
     }
     let count = |state: &ShardState| {
         let count = progress.shards.iter().filter(|shard| shard.state == *state).count();
@@ -17,10 +17,10 @@ pub fn shards_table(progress: &ShardsProgress, terminal: Terminal) -> String {
     };
     let states: Vec<String> = ShardState::ALL.iter().filter_map(count).collect();
     table.note(format!("{} of {}.", states.join(", "), progress.shards.len()));
-    if let Some(speed) = progress.texts_per_second {
+    if let Some(speed) = progress.per_second {
         let left =
             progress.seconds_left.map_or_else(String::new, |left| format!("; about {} left", seconds(left)));
-        table.note(format!("{} in each{left}.", rate(speed, "texts")));
+        table.note(format!("{} in each{left}.", rate(speed, progress.unit)));
     }
     table.render(terminal)
 }

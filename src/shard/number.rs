@@ -1,6 +1,7 @@
 //! Which part of the work a shard has.
 
 use std::fmt;
+use std::ops::Range;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -61,6 +62,24 @@ impl Shard {
         self.of
     }
 
+    /// The run of items that it has, of such weights: all runs together are all items, in order, and weigh about the same. An item
+    /// is of the shard in whose part of the whole its middle lies.
+    pub fn run_of(self, weights: &[u64]) -> Range<usize> {
+        // What weighs nothing takes a little time too.
+        let weight = |item: &u64| u128::from(*item) + 1;
+        let whole: u128 = weights.iter().map(weight).sum();
+        let begin = |shard: u32| {
+            let mut before = 0;
+            let is_behind = |item: &u64| {
+                let twice_middle = 2 * before + weight(item);
+                before += weight(item);
+                twice_middle * u128::from(self.of) >= 2 * whole * u128::from(shard)
+            };
+            weights.iter().position(is_behind).unwrap_or(weights.len())
+        };
+        begin(self.number - 1)..begin(self.number)
+    }
+
     /// Whether it has the item at this place among all, from 0 on: every `of`-th.
     pub fn has(self, place: usize) -> bool {
         place % self.of as usize == self.number as usize - 1
@@ -110,6 +129,24 @@ mod tests {
                 assert_eq!(shards.iter().filter(|shard| shard.has(place)).count(), 1);
             }
         }
+    }
+
+    #[test]
+    fn runs_follow_each_other_and_weigh_about_the_same() {
+        for weights in [vec![5; 12], vec![0, 0, 0], vec![1_000, 1, 1, 1], vec![1, 1, 1, 1_000], vec![7]] {
+            for of in [1, 2, 3, 5, 40] {
+                let runs = (1..=of).map(|number| Shard::new(number, of).unwrap().run_of(&weights));
+                let end = runs.fold(0, |end, run| {
+                    assert_eq!(run.start, end);
+                    run.end
+                });
+                assert_eq!(end, weights.len());
+            }
+        }
+        let runs: Vec<_> = (1..=4).map(|number| Shard { number, of: 4 }.run_of(&[3; 8])).collect();
+        assert_eq!(runs, [0..2, 2..4, 4..6, 6..8]);
+        let runs: Vec<_> = (1..=2).map(|number| Shard { number, of: 2 }.run_of(&[1, 9])).collect();
+        assert_eq!(runs, [0..1, 1..2]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Shards that are to be merged: all of one work, each once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::{Manifest, Shard};
@@ -13,8 +13,8 @@ pub struct ShardSet {
     pub manifest: Manifest,
     /// How many shards it is cut into.
     pub of: u32,
-    /// Their folders, by number.
-    pub folders: BTreeMap<u32, PathBuf>,
+    /// Their folders.
+    pub folders: BTreeMap<Shard, PathBuf>,
 }
 
 impl ShardSet {
@@ -32,7 +32,7 @@ impl ShardSet {
             };
             match &mut set {
                 None => {
-                    let folders = BTreeMap::from([(shard.number(), folder.clone())]);
+                    let folders = BTreeMap::from([(shard, folder.clone())]);
                     set = Some(ShardSet { manifest, of: shard.of(), folders });
                 }
                 Some(set) => set.add(folder, &manifest, shard)?,
@@ -51,16 +51,17 @@ impl ShardSet {
             let problem = format!("is of other work than {first}: {difference}");
             return Err(Error::input(folder.display(), problem, "leave it out"));
         }
-        if let Some(other) = self.folders.get(&shard.number()) {
+        if let Some(other) = self.folders.get(&shard) {
             let problem = format!("holds shard {shard}, as {} does", other.display());
             return Err(Error::input(folder.display(), problem, "leave one of them out"));
         }
-        self.folders.insert(shard.number(), folder.to_owned());
+        self.folders.insert(shard, folder.to_owned());
         Ok(())
     }
 
     /// The numbers of the shards that are not there.
     pub fn missing(&self) -> Vec<u32> {
-        (1..=self.of).filter(|number| !self.folders.contains_key(number)).collect()
+        let there: BTreeSet<u32> = self.folders.keys().map(|shard| shard.number()).collect();
+        (1..=self.of).filter(|number| !there.contains(number)).collect()
     }
 }

@@ -294,12 +294,18 @@ impl AskedDialect {
 }
 
 /// Which dialects a text agrees with; both hold for a text without trailing zeros in any number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {
     /// Every number has all its decimals.
     pub fixed: bool,
     /// No number has trailing zeros.
     pub stripped: bool,
+}
+
+impl Default for Written {
+    fn default() -> Self {
+        Written::ANY
+    }
 }
 
 impl Written {

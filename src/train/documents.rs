@@ -201,7 +201,7 @@ impl Writer<'_> {
             conformers: vec![],
             validation: vec![],
             sizes: Sizes::default(),
-            summary: ReadSummary::new(),
+            summary: ReadSummary::default(),
         };
         let mut molecules: [HashSet<String>; 3] = Default::default();
         documents.summary = corpus.read(job, &mut |batch| {

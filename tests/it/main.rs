@@ -23,6 +23,7 @@ mod encode_rdkit;
 mod eval;
 mod extend_model;
 mod extended;
+mod file_shards;
 mod generate;
 mod grammar;
 mod hdf5;

@@ -59,6 +59,13 @@ impl Ran {
         assert!(line.contains(part), "{line}");
     }
 
+    /// Asserts that the command line is refused in clap's way, for this option.
+    #[track_caller]
+    pub(crate) fn refused_usage(&self, option: &str) {
+        let is_told = self.stderr.starts_with("error: ") && self.stderr.contains(option);
+        assert!(self.code == Some(2) && is_told, "{}", self.stderr);
+    }
+
     pub(crate) fn text(&self) -> &str {
         std::str::from_utf8(&self.stdout).unwrap()
     }

@@ -125,7 +125,7 @@ impl ChemistryFigure {
 }
 
 /// What the conformers of one molecule came to.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MoleculeChemistry {
     /// All texts, or references; those that cannot be checked too.
     pub texts: u64,

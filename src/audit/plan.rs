@@ -1,0 +1,27 @@
+//! What is to be judged, and how.
+
+use std::path::PathBuf;
+
+use crate::text::Dialect;
+use crate::text::smiles::AtomLimit;
+use crate::tokenizer::Tokenizer;
+
+/// What to judge.
+pub struct AuditPlan {
+    /// Files of generated text.
+    pub files: Vec<PathBuf>,
+    /// How numbers should be written; told from the recipe, the texts or the references if not given.
+    pub dialect: Option<Dialect>,
+    /// The dialect that the model was trained on, where its recipe says so.
+    pub recipe: Option<Dialect>,
+    /// Decimals and separator where the dialect is told from texts.
+    pub like: Dialect,
+    /// For drift.
+    pub tokenizer: Option<Tokenizer>,
+    /// What drift is counted against, without brackets.
+    pub placeholder: String,
+    /// Reference conformers, for geometry: files and folders, as `drift mine` takes them; none without.
+    pub references: Vec<PathBuf>,
+    /// The largest molecule that is compared; a text of a larger one is another molecule than its prompt.
+    pub max_atoms: AtomLimit,
+}

@@ -1,0 +1,88 @@
+//! `--shard`: one share of a verb's work.
+
+use std::path::{Path, PathBuf};
+
+use super::invocation::Invocation;
+use super::output::Output;
+use super::values::is_stdout;
+use crate::error::Error;
+use crate::job::Job;
+use crate::report::format::{counted, thousands};
+use crate::shard::Shard;
+use crate::shard::files::{FilesDone, FilesShard};
+
+/// One share of the work of a verb that reads files.
+#[derive(Debug, clap::Args)]
+pub(super) struct ShardArgs {
+    /// Do one shard of the work, about the N-th part of the files, and keep what comes of it in the folder of -o: `drift merge`
+    /// makes of all shards what one run would have written. `slurm`: the task of a job array says which. A shard that was stopped
+    /// goes on by the same command
+    #[arg(long, value_name = "I/N", value_parser = shard, requires = "output")]
+    pub shard: Option<Shard>,
+}
+
+/// A shard and how many there are, or `slurm`: the task of an array says it.
+pub(super) fn shard(text: &str) -> Result<Shard, String> {
+    match text {
+        "slurm" => Shard::of_slurm(|name| std::env::var(name).ok()),
+        _ => text.parse(),
+    }
+}
+
+/// A shard of the work on some files.
+pub(super) struct ShardOf<'s> {
+    /// Which.
+    pub shard: Shard,
+    /// The command.
+    pub invocation: &'s Invocation,
+    /// What -o says.
+    pub folder: Option<&'s Path>,
+    /// The files and folders.
+    pub inputs: &'s [PathBuf],
+}
+
+impl ShardOf<'_> {
+    /// Does what is left of it.
+    pub(super) fn run(
+        &self,
+        job: &Job,
+        output: &Output,
+        each: impl FnOnce(&mut FilesShard, &Job) -> Result<FilesDone, Error>,
+    ) -> anyhow::Result<()> {
+        let ShardOf { shard, inputs, .. } = *self;
+        let folder = self.folder.filter(|folder| !is_stdout(folder)).ok_or_else(|| {
+            Error::input("-o -", "a shard is kept in a folder", "give the name of a folder")
+        })?;
+        if folder.is_file() {
+            let problem = "is a file, where a shard is kept in a folder";
+            return Err(Error::input(folder.display(), problem, "give another name").into());
+        }
+        let manifest = self.invocation.manifest(Some(shard))?;
+        let mut files = FilesShard::begin(&manifest, shard, folder, inputs)?;
+        let (before, all) = files.progress();
+        if before > 0 {
+            output.note(&format!(
+                "goes on behind {} of {} files",
+                thousands(before as u64),
+                thousands(all as u64)
+            ));
+        }
+        let done = match each(&mut files, job) {
+            Err(Error::Interrupted) => {
+                let (done, all) = files.progress();
+                let kept = format!("{done} of {all} files are kept; the same command goes on");
+                return Err(Error::Stopped { kept }.into());
+            }
+            done => done?,
+        };
+        match output.json {
+            true => output.document(&done),
+            false => output.text(&format!(
+                "shard {shard}: {} of {}, {} skipped",
+                counted(done.records, "record"),
+                counted(done.files as u64, "file"),
+                thousands(done.skipped)
+            )),
+        }
+    }
+}
