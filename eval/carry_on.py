@@ -10,7 +10,8 @@ A checkpoint is carried on in four ways, with several seeds each, and all are me
 
 Each but the first is trained twice: with as many tokens as `own` (equal compute), and over as many conformers (equal text).
 Nats, bond errors and MAT-P are paired by molecule with `own`: a molecule's figure is the mean over seeds, and the interval
-is of 2,000 bootstrap samples of molecules. What is finished in OUT is not made again.
+is of 2,000 bootstrap samples of molecules. What is finished in OUT is not made again, nor a training whose figures are in --figures: its
+files can be taken to another machine.
 """
 
 import argparse
@@ -28,20 +29,28 @@ CORPUS = [REPOSITORY / "corpora" / name for name in ("default.jsonl.gz", "traini
 INITS = ("mean", "digits", "ends")
 RESAMPLES = 2000
 
+# Of each molecule, and of the whole run.
+FIGURES = ("nats", "bond_length_error_angstrom", "mat_p")
+COUNTS = (
+    "samples", "cpu_seconds", "stereocentres_right", "stereocentres", "clashing", "checked", "valid", "zero_z",
+    "checked_blocks",
+)  # fmt: skip
+
 
 def options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("drift", help="the program")
     parser.add_argument("out", type=Path, help="a folder for all that is made")
+    parser.add_argument("--figures", type=Path, help="a folder for a file of figures a training; OUT/figures without")
     parser.add_argument("--model", type=Path, default=REPOSITORY / "eval" / "qwen-like", help="the checkpoint")
     parser.add_argument("--designs", nargs="+", default=["separate:11", "fused:9"], help="kind:tokens a block")
     parser.add_argument("--inits", nargs="+", default=INITS, choices=INITS)
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--steps", type=int, default=240, help="updates of own")
     parser.add_argument("--batch-tokens", type=int, default=4096)
     parser.add_argument("--learning-rate", default="3e-3")
     parser.add_argument("--samples", type=int, default=201, help="test molecules")
-    parser.add_argument("--generations", type=int, default=2, help="texts of each")
+    parser.add_argument("--generations", type=int, default=1, help="texts of each")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     return parser.parse_args()
 
@@ -52,6 +61,8 @@ class Experiment:
     def __init__(self, given):
         self.given = given
         given.out.mkdir(parents=True, exist_ok=True)
+        self.figures = given.figures or given.out / "figures"
+        self.figures.mkdir(parents=True, exist_ok=True)
         self.log = (given.out / "log.txt").open("a")
 
     def drift(self, *arguments):
@@ -94,22 +105,46 @@ class Experiment:
 
         return self.folder(name, "recipe.json", make)
 
-    def evaluated(self, model):
-        """The record of a model, and its figures by molecule."""
+    def evaluated(self, name, model):
+        """The figures of a model of this name, which `model` makes if they are not there."""
+        path = self.figures / f"{name}.json"
+        if not path.is_file():
+            path.write_text(json.dumps(self.figures_of(model())))
+        figures = json.loads(path.read_text())
+        rows = zip(self.molecules(), figures["molecules"], strict=True)
+        figures["molecules"] = {smiles: dict(zip(FIGURES, values)) for smiles, values in rows}
+        return figures
+
+    def molecules(self, found=None):
+        """The molecules of all figures, which are those that were found first."""
+        path = self.figures / "molecules.json"
+        if not path.is_file():
+            path.write_text(json.dumps(found, indent=0))
+        known = json.loads(path.read_text())
+        if found not in (None, known):
+            sys.exit(f"{path} has other molecules than those that were measured: give another folder of figures")
+        return known
+
+    def figures_of(self, model):
+        """What is told of a model: its run under the automaton, and some figures of each molecule."""
+        molecules = self.given.out / f"molecules-{model.name}.jsonl"
+
         def make(folder):
             self.drift(
                 "eval", "--model", model, "--samples", self.given.samples, "--generations", self.given.generations,
-                "--lp", "automaton", "--likelihood", "--molecules", self.given.out / "molecules.jsonl", "-o", folder,
+                "--lp", "automaton", "--likelihood", "--molecules", molecules, "-o", folder,
             )  # fmt: skip
-            shutil.move(self.given.out / "molecules.jsonl", folder / "molecules.jsonl")
+            shutil.move(molecules, folder / "molecules.jsonl")
 
         folder = self.folder(f"eval-{model.name}", "molecules.jsonl", make)
         record = json.loads((folder / "record.json").read_text())
-        lines = (folder / "molecules.jsonl").read_text().splitlines()
+        lines = [json.loads(line) for line in (folder / "molecules.jsonl").read_text().splitlines()]
+        self.molecules([line["smiles"] for line in lines])
+        rounded = lambda value: None if value is None else round(value, 4)
         return {
-            "run": record["runs"][0],
+            "run": {name: record["runs"][0][name] for name in COUNTS},
             "tokens": record["likelihoods"][0]["tokens_per_conformer"],
-            "molecules": {line["smiles"]: line for line in map(json.loads, lines)},
+            "molecules": [[rounded(line[name]) for name in FIGURES] for line in lines],
         }
 
 
@@ -136,7 +171,7 @@ def figures(evaluated):
             for smiles in evaluated[0]["molecules"]
             if all(one["molecules"][smiles][name] is not None for one in evaluated)
         }
-        for name in ("nats", "bond_length_error_angstrom", "mat_p")
+        for name in FIGURES
     }
 
     def share(part, whole):
@@ -165,7 +200,7 @@ def difference(ours, theirs):
 def row(name, updates, ours, own):
     """A line of the table; a dash where no text came to be measured."""
     cells = [name, f"{updates:,}", f"{ours['tokens']:.0f}"]
-    for figure, digits in (("nats", 1), ("bond_length_error_angstrom", 3), ("mat_p", 2)):
+    for figure, digits in zip(FIGURES, (1, 3, 2)):
         values = ours[figure].values()
         cells.append(f"{fmean(values):.{digits}f}" if values else "-")
         if ours is own or not values:
@@ -189,42 +224,46 @@ HEADER = (
 def main():
     given = options()
     experiment = Experiment(given)
-    seeds = range(given.seeds)
 
-    def trained(name, steps, *start):
+    def trained(name, steps, start):
         return figures(
             [
-                experiment.evaluated(experiment.train(f"{name}-seed{seed}", steps, seed, *start))
-                for seed in seeds
+                experiment.evaluated(
+                    f"{name}-seed{seed}", lambda: experiment.train(f"{name}-seed{seed}", steps, seed, *start())
+                )
+                for seed in given.seeds
             ]
         )
 
-    own = trained("own", given.steps, "--init", given.model)
+    own = trained("own", given.steps, lambda: ["--init", given.model])
     lines = [HEADER, row("own", given.steps, own, own)]
-    lines.append(row("before", 0, figures([experiment.evaluated(given.model)]), own))
+    lines.append(row("before", 0, figures([experiment.evaluated("before", lambda: given.model)]), own))
     for design in given.designs:
-        tokenizer, label = experiment.tokenizer(design), design.replace(":", " ")
+        slug, label = design.replace(":", "-"), design.replace(":", " ")
         starts = {}
         for init in given.inits:
-            name = f"{tokenizer.name.removeprefix('tokenizer-')}-{init}"
-            extended = experiment.folder(
-                f"{name}-before",
-                "config.json",
-                lambda folder: experiment.drift(
-                    "extend-model", "--model", given.model, "--tokenizer", tokenizer, "--init", init, "-o", folder
-                ),
-            )
-            before = figures([experiment.evaluated(extended)])
+            def extended(init=init):
+                return experiment.folder(
+                    f"{slug}-{init}-before",
+                    "config.json",
+                    lambda folder: experiment.drift(
+                        "extend-model", "--model", given.model, "--tokenizer", experiment.tokenizer(design),
+                        "--init", init, "-o", folder,
+                    ),
+                )  # fmt: skip
+
+            before = figures([experiment.evaluated(f"{slug}-{init}-before", extended)])
             lines.append(row(f"{label}, {init}, before", 0, before, own))
-            fresh = ["--init", extended, "--new-tokens-of", given.model, "--new-rows-warmup", given.steps // 20]
-            starts[f"{label}, {init}"] = (name, fresh)
-        nothing = ["--tokenizer", tokenizer, *shape(given.model)]
-        starts[f"{label}, from nothing"] = (f"{tokenizer.name.removeprefix('tokenizer-')}-nothing", nothing)
+            starts[init] = lambda extended=extended: [
+                "--init", extended(), "--new-tokens-of", given.model, "--new-rows-warmup", given.steps // 20
+            ]  # fmt: skip
+        starts["nothing"] = lambda: ["--tokenizer", experiment.tokenizer(design), *shape(given.model)]
         equal_text = round(given.steps * before["tokens"] / own["tokens"])
-        for label, (name, start) in starts.items():
+        for init, start in starts.items():
             for budget, steps in (("text", equal_text), ("compute", given.steps)):
-                done = trained(f"{name}-{budget}", steps, *start)
-                lines.append(row(f"{label}, equal {budget}", steps, done, own))
+                done = trained(f"{slug}-{init}-{budget}", steps, start)
+                of = "from nothing" if init == "nothing" else init
+                lines.append(row(f"{label}, {of}, equal {budget}", steps, done, own))
     table = "\n".join(lines) + "\n"
     (given.out / "table.md").write_text(table)
     print(table, end="")
