@@ -105,7 +105,7 @@ pub(super) fn merge(
     let mut kept = Kept::merged(shards, is_partial)?;
     let evaluation = evaluate(&plan, &molecules, &mut kept, job)?;
     targets.write(&plan, &evaluation, None)?;
-    match output.json {
+    match output.json || targets.folder.as_deref().is_some_and(is_stdout) {
         true => output.document(&evaluation.report),
         false => output.text(&render(&evaluation.report, output)),
     }

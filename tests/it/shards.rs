@@ -144,7 +144,7 @@ fn what_is_killed_goes_on_to_the_same_bytes() {
     kills += killed(&folder, &[&ORDER[..], &more, &to].concat(), &mut random, time);
     assert_same(&folder);
     assert!(!folder.path().join("merged").join(FILE).exists());
-    assert!(kills > 20, "{kills}");
+    assert!(kills >= 10, "{kills}");
 }
 
 #[test]
