@@ -10,15 +10,12 @@ cd "$(dirname "$0")/.."
 device=${DEVICE:-cuda:0} samples=${SAMPLES:-201} generations=${GENERATIONS:-5}
 
 for model in qwen-like llama-like qwen-like-separate; do
-    for where in cpu "$device"; do
-        "$drift" eval --quiet --model eval/$model --samples "$samples" --preset greedy --lp none,automaton \
-            --device "$where" --dtype f32 --texts "$out/$model-${where%:*}.jsonl" >/dev/null
-    done
-    if cmp "$out/$model-cpu.jsonl" "$out/$model-${device%:*}.jsonl"; then
-        echo "$model: greedy texts in f32 are those of the CPU"
-    else
-        echo "$model: greedy texts in f32 DIFFER from those of the CPU"
-    fi
+    greedy=(eval --quiet --model eval/$model --samples "$samples" --preset greedy --lp none,automaton --dtype f32)
+    "$drift" "${greedy[@]}" --texts "$out/$model-cpu.jsonl" >/dev/null
+    # The record says which texts are those of the CPU, and where others first differ, with the lead of the best logit there.
+    "$drift" "${greedy[@]}" --device "$device" --same-as "$out/$model-cpu.jsonl" -o "$out/$model-f32" \
+        >"$out/$model-f32.txt"
+    sed -n '/^beside /,/^$/p' "$out/$model-f32.txt" | sed "s/^beside/$model, greedy, f32, $device: beside/"
 done
 for model in qwen-like llama-like; do
     "$drift" eval --quiet --model eval/$model --samples "$samples" --generations "$generations" --device "$device" \

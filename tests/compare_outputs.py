@@ -33,7 +33,7 @@ MASKS = [
     (r'"date": ?"[^"]*"', '"date": "#"'),
     (r'"seconds": ?\{[^}]*\}', '"seconds": {#}'),
     (
-        r'"([a-z_]*per_second|[a-z_]*seconds|peak_memory_bytes|speed|speed_ratio|ts|dur)": ?(' + NUMBER + "|null)",
+        r'"([a-z_]*per_second|[a-z_]*seconds|peak_memory_bytes|floor_share|speed|speed_ratio|ts|dur)": ?(' + NUMBER + "|null)",
         r'"\1": #',
     ),
     # Advice in words.

@@ -14,7 +14,7 @@ use crate::constraint::Placeholder;
 use crate::error::Error;
 use crate::eval::molecules::{CorpusChoice, Molecules};
 use crate::eval::plan::{EvalPart, EvalPlan, ModelChoice, PlaceholderChoice};
-use crate::eval::{Finished, Kept, check, evaluate, evaluate_shard, trained_on};
+use crate::eval::{Finished, Kept, OtherTexts, check, evaluate, evaluate_shard, trained_on};
 use crate::generate::Sampling;
 use crate::job::Job;
 use crate::model::{Config, Device};
@@ -152,6 +152,7 @@ fn targets(args: &Args) -> Targets {
 fn inputs(args: &Args) -> Vec<PathBuf> {
     let mut inputs = args.corpus.clone();
     inputs.extend_from_slice(&args.references);
+    inputs.extend(args.same_as.clone());
     inputs.extend(args.smiles.iter().chain(&args.tokenizer).chain(&args.smiles_source.smiles_of).cloned());
     inputs.extend(args.placeholder.iter().map(PathBuf::from));
     inputs
@@ -216,6 +217,7 @@ fn plan(args: &Args, open: impl Fn(&str) -> Result<Device, Error>, job: &Job) ->
         resample: args.resample.map(|draws| draws as usize),
         likelihood: args.likelihood,
         trace: args.trace.is_some(),
+        same_as: args.same_as.as_deref().map(|path| OtherTexts::read(path, job)).transpose()?.map(Into::into),
     })
 }
 

@@ -112,6 +112,10 @@ pub(super) struct Args {
     /// A file for every text: {smiles, generation, lp, placeholder, model, text} a line; `-` prints them instead of tables
     #[arg(long, value_name = "FILE.jsonl")]
     pub texts: Option<PathBuf>,
+    /// Texts that another run of this command wrote by --texts, on another device say: tells which are the same, where others
+    /// first differ, and by how much the best logit led there
+    #[arg(long, value_name = "FILE.jsonl", conflicts_with_all = ["strip_junk", "shard"])]
+    pub same_as: Option<PathBuf>,
     /// A file with a line for each molecule of each run, .csv or .jsonl: counts, coverage, matching
     #[arg(long, value_name = "FILE")]
     pub molecules: Option<PathBuf>,

@@ -16,7 +16,9 @@ use crate::report::eval_view::{
     comparison_table, cost_table, coverage_table, likelihood_table, outcome_table, placeholder_table,
     probability_table, setting,
 };
+use crate::report::floor_view::floor_table;
 use crate::report::mask_view::{mask_table, resampling_table};
+use crate::report::same_view::same_table;
 use crate::report::trace::chrome_trace;
 use crate::report::worst_view::chemistry_rows;
 
@@ -93,6 +95,7 @@ pub(super) fn render(report: &EvalReport, output: &Output) -> String {
         tables.push(comparison_table(report));
     }
     tables.push(cost_table(report));
+    tables.extend(floor_table(report));
     if report.runs.iter().any(|run| !run.probabilities.is_empty()) {
         tables.push(probability_table(report));
     }
@@ -101,6 +104,7 @@ pub(super) fn render(report: &EvalReport, output: &Output) -> String {
     if !report.likelihoods.is_empty() {
         tables.push(likelihood_table(report));
     }
+    tables.extend(same_table(report));
     let mut out: Vec<String> = tables.iter().map(|table| table.render(output.terminal())).collect();
     out.push(format!("{}\n", setting(report)));
     out.push(report.advice.iter().map(|advice| format!("{advice}\n")).collect());

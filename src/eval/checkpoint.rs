@@ -53,6 +53,10 @@ pub(super) struct Checkpoint {
     pub spelling: Option<Spelling>,
     /// Whether the weights are random.
     pub synthetic: Option<Synthetic>,
+    /// Its shape.
+    pub config: Config,
+    /// Bytes per second that its device reads, once [`Checkpoint::measure`] has measured.
+    pub bytes_per_second: Option<f64>,
     /// Tokenizer and weights.
     pub inputs: Vec<InputHash>,
 }
@@ -88,6 +92,14 @@ impl Checkpoint {
     /// If there is nothing.
     pub(super) fn engine(&mut self) -> Result<&mut Engine> {
         self.engine.as_mut().ok_or_else(|| Error::internal("an evaluation", "nothing is left to be computed"))
+    }
+
+    /// Measures how fast its device reads, if it computes here.
+    pub(super) fn measure(&mut self) {
+        self.bytes_per_second = match &self.engine {
+            Some(Engine::Drift(decoder)) => decoder.bytes_per_second(),
+            _ => None,
+        };
     }
 
     /// What is to be kept of it.
@@ -141,6 +153,8 @@ impl Checkpoint {
             trained_on: recipe_inputs(folder),
             spelling,
             synthetic: None,
+            config,
+            bytes_per_second: None,
             inputs,
         })
     }
@@ -167,7 +181,7 @@ impl Checkpoint {
         let specials = specials(ends, &config);
         let engine = match kept {
             Some(_) => None,
-            None => Some(Engine::Drift(Box::new(Decoder::random(config, plan.seed, &plan.device)?))),
+            None => Some(Engine::Drift(Box::new(Decoder::random(config.clone(), plan.seed, &plan.device)?))),
         };
         Ok(Checkpoint {
             name: shape.name().to_owned(),
@@ -183,6 +197,8 @@ impl Checkpoint {
             trained_on: None,
             spelling: None,
             synthetic: Some(shape),
+            config,
+            bytes_per_second: None,
         })
     }
 }

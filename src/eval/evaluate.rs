@@ -20,6 +20,7 @@ use super::record::{EvalReport, Likelihood, PairedComparison, Protocol, RunRepor
 use super::run::{Processor, Run, generate, judge};
 use super::subject::Subject;
 use super::tally::run_report;
+use super::texts::{SameTexts, TextRecord};
 use crate::checkpoint::folder_name;
 use crate::constraint::LpKind;
 use crate::corpus::Part;
@@ -39,23 +40,6 @@ pub struct Evaluation {
     pub molecules: Vec<MoleculeRecord>,
     /// The phases of each run, if asked for.
     pub spans: Vec<(String, Vec<Span>)>,
-}
-
-/// One generated text.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct TextRecord {
-    /// The prompt's SMILES.
-    pub smiles: String,
-    /// Which of the molecule's texts.
-    pub generation: usize,
-    /// The logit processor.
-    pub lp: LpKind,
-    /// Its placeholder.
-    pub placeholder: Option<String>,
-    /// The model's name.
-    pub model: String,
-    /// What was written after the prompt, special tokens kept, the end of text dropped.
-    pub text: String,
 }
 
 /// Generates for all molecules under all logit processors of all models, and measures. What `kept` has is not made again, and
@@ -89,6 +73,7 @@ pub fn evaluate(plan: &EvalPlan, molecules: &Molecules, kept: &mut Kept, job: &J
         inputs,
         interrupted,
         synthetic,
+        same_texts,
         ..
     } = gathered;
     let interrupted = interrupted || kept.is_partial();
@@ -104,6 +89,7 @@ pub fn evaluate(plan: &EvalPlan, molecules: &Molecules, kept: &mut Kept, job: &J
         reference_chemistry: of_references(&subjects),
         likelihoods,
         advice,
+        same_texts,
     };
     Ok(Evaluation { report, texts, molecules: records, spans })
 }
@@ -322,6 +308,7 @@ struct Gathered {
     inputs: Vec<InputHash>,
     interrupted: bool,
     synthetic: Option<Synthetic>,
+    same_texts: Option<SameTexts>,
 }
 
 impl Gathered {
@@ -334,6 +321,7 @@ impl Gathered {
         kept: &mut Kept,
     ) -> Result<()> {
         let Begun { model, mut checkpoint, placeholders, spans, interrupted } = begun;
+        checkpoint.measure();
         self.interrupted = interrupted;
         self.inputs.append(&mut checkpoint.inputs);
         self.synthetic = checkpoint.synthetic;
@@ -351,6 +339,12 @@ impl Gathered {
         let mut done = Vec::new();
         for (run, processor) in processors(plan, &placeholders).into_iter().take(spans.len()).enumerate() {
             done.push(judge(plan, &checkpoint, subjects, processor, kept.run((model, run)))?);
+        }
+        if let Some(other) = &plan.same_as {
+            let same = self.same_texts.get_or_insert_with(|| SameTexts::beside(other));
+            for (processor, run) in processors(plan, &placeholders).into_iter().zip(&done) {
+                same.add(other, &mut checkpoint, subjects, (processor, run))?;
+            }
         }
         let measured: Vec<_> = done.iter().map(|run| measure(subjects, &run.judged)).collect();
         for (run, measured) in done.iter().zip(&measured) {

@@ -32,14 +32,17 @@ mod probabilities;
 pub mod record;
 mod reference_set;
 mod run;
+mod same;
 mod speed;
 mod subject;
 mod tally;
+mod texts;
 mod worst;
 
 pub use checkpoint::trained_on;
 pub use environment::cpu_seconds;
-pub use evaluate::{Evaluation, ShardDone, TextRecord, check, evaluate, evaluate_shard};
+pub use evaluate::{Evaluation, ShardDone, check, evaluate, evaluate_shard};
 pub use finished::{Finished, KeptModel, KeptText, Spent};
 pub use kept::Kept;
 pub use molecule_records::{MoleculeRecord, csv};
+pub use texts::{OtherTexts, SameTexts, TextDifference, TextRecord};

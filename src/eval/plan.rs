@@ -1,9 +1,11 @@
 //! What to evaluate.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::texts::OtherTexts;
 use crate::constraint::LpKind;
 use crate::generate::Sampling;
 use crate::model::{Device, Room, Synthetic};
@@ -57,6 +59,8 @@ pub struct EvalPlan {
     pub likelihood: bool,
     /// Whether to keep a span for each phase of each step.
     pub trace: bool,
+    /// Texts of another run that these are to be compared with.
+    pub same_as: Option<Arc<OtherTexts>>,
 }
 
 /// How many texts are written for a molecule.

@@ -9,12 +9,14 @@ pub use super::differences::{
 pub use super::example::{Example, ExampleProblem};
 use super::mask_cost::{MaskCost, ResamplingReport};
 use super::plan::{EngineChoice, EvalPart};
+use super::texts::SameTexts;
 pub use super::worst::WorstText;
 use crate::audit::chemistry::ChemistryReport;
 use crate::audit::coverage::CoverageReport;
 use crate::audit::{DriftHistogram, GeometryReport, SampleCounts};
 use crate::constraint::{LpKind, TextClass};
 use crate::corpus::Skipped;
+use crate::generate::Traffic;
 use crate::job::Provenance;
 use crate::model::{Room, Synthetic};
 use crate::stats::Interval;
@@ -48,6 +50,9 @@ pub struct EvalReport {
     pub likelihoods: Vec<Likelihood>,
     /// What to do, in words.
     pub advice: Vec<String>,
+    /// How far the texts are those of another run, if asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub same_texts: Option<SameTexts>,
 }
 
 /// When and where an evaluation ran.
@@ -275,6 +280,23 @@ pub struct Cost {
     pub seconds: Seconds,
     /// The most memory that the process held so far, in bytes; none where the system doesn't tell.
     pub peak_memory_bytes: Option<u64>,
+    /// What had to be moved and computed at least; none of candle-transformers, and in records of before this was counted.
+    #[serde(default)]
+    pub floor: Option<Floor>,
+}
+
+/// What a run had to move between memory and processor at least, and how near it came to the time that this takes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Floor {
+    /// By counting: bytes, and operations.
+    #[serde(flatten)]
+    pub traffic: Traffic,
+    /// Bytes per second that the device reads, measured after the run; none where it was not.
+    pub bytes_per_second: Option<f64>,
+    /// Seconds of moving so many bytes at this rate.
+    pub floor_seconds: Option<f64>,
+    /// These by the seconds of generating, templates left out.
+    pub floor_share: Option<f64>,
 }
 
 impl Seconds {

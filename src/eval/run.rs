@@ -92,22 +92,10 @@ pub(super) fn generate(
     if lacking.is_empty() || kept.is_over() {
         return Ok((Vec::new(), false));
     }
-    let placeholder = named.map(|named| &named.placeholder);
-    let (constraints, prompts);
-    {
-        let Checkpoint { tokenizer, dialect, specials, spelling, .. } = &*checkpoint;
-        let mut processor =
-            LogitProcessor::new(processor, tokenizer.clone(), *dialect, placeholder, specials.clone())?;
-        // Without a logit processor no text is forced, so that any spelling may be asked for.
-        if let Some(trained) = spelling.filter(|_| processor.kind() != LpKind::None) {
-            processor = processor.spelled_as(trained);
-        }
-        constraints = lacking
-            .par_iter()
-            .map(|lacking| processor.constraint(&lacking.molecule.skeleton))
-            .collect::<Result<Vec<_>>>()?;
-        prompts = prompts_of(plan, tokenizer, &lacking, &constraints)?;
-    }
+    let made = logit_processor(checkpoint, (processor, named))?;
+    let constraints = lacking.par_iter().map(|lacking| made.constraint(&lacking.molecule.skeleton));
+    let constraints = constraints.collect::<Result<Vec<_>>>()?;
+    let prompts = prompts_of(plan, &checkpoint.tokenizer, &lacking, &constraints)?;
     let templates_seconds = begin.elapsed().as_secs_f64();
     let on_cpu = plan.device.name() == "cpu";
     let options = Options {
@@ -125,6 +113,24 @@ pub(super) fn generate(
     let mut generated = checkpoint.engine()?.generate_keeping(&prompts, &options, &mut keeper, job)?;
     kept.run(place).take(&mut generated);
     Ok((generated.spans, generated.interrupted))
+}
+
+/// A logit processor for a model.
+///
+/// # Errors
+/// If it cannot be built for the tokenizer.
+pub(super) fn logit_processor(
+    checkpoint: &Checkpoint,
+    (processor, named): Processor<'_>,
+) -> Result<LogitProcessor> {
+    let Checkpoint { tokenizer, dialect, specials, spelling, .. } = checkpoint;
+    let placeholder = named.map(|named| &named.placeholder);
+    let made = LogitProcessor::new(processor, tokenizer.clone(), *dialect, placeholder, specials.clone())?;
+    // Without a logit processor no text is forced, so that any spelling may be asked for.
+    Ok(match spelling.filter(|_| made.kind() != LpKind::None) {
+        Some(trained) => made.spelled_as(trained),
+        None => made,
+    })
 }
 
 /// Judges all texts of a run.

@@ -6,12 +6,13 @@ use super::examples::examples;
 use super::measured::MeasuredMolecule;
 use super::plan::EvalPlan;
 use super::probabilities::{mask_cost, probabilities, resampling};
-use super::record::{Cost, RunReport, Seconds, Unseen};
+use super::record::{Cost, Floor, RunReport, Seconds, Unseen};
 use super::run::Run;
 use super::speed::BatchTimes;
 use super::subject::Subject;
 use crate::audit::coverage::{CoverageReport, Deviations};
 use crate::audit::{DriftHistogram, GeometryReport, SampleCounts};
+use crate::generate::{Generated, Traffic};
 use crate::stats::interval::{ClusterSums, LEVEL};
 
 /// The figures of a run.
@@ -53,7 +54,7 @@ pub(super) fn run_report(
         passed_interval: passed.share_interval(LEVEL),
         chemistry,
         worst,
-        cost: cost(run),
+        cost: cost(plan, checkpoint, run),
         speed_measure,
         batch_seconds,
         geometry: (!deviations.is_empty()).then(|| GeometryReport::of_deviations(&deviations)),
@@ -66,7 +67,7 @@ pub(super) fn run_report(
     }
 }
 
-fn cost(run: &Run) -> Cost {
+fn cost(plan: &EvalPlan, checkpoint: &Checkpoint, run: &Run) -> Cost {
     let (counts, timing) = (&run.generated.counts, &run.generated.timing);
     let total = run.total_seconds();
     let per_second = |count: u64| count as f64 / total.max(f64::MIN_POSITIVE);
@@ -90,5 +91,16 @@ fn cost(run: &Run) -> Cost {
             other: timing.other,
         },
         peak_memory_bytes: run.peak_memory_bytes,
+        floor: floor(plan, checkpoint, run),
     }
+}
+
+/// What the run had to move at least, and how near it came.
+fn floor(plan: &EvalPlan, checkpoint: &Checkpoint, run: &Run) -> Option<Floor> {
+    let Generated { counts, timing, .. } = &run.generated;
+    let traffic = Traffic::of(&checkpoint.config, plan.device.dtype().size_in_bytes(), counts)?;
+    let bytes_per_second = checkpoint.bytes_per_second;
+    let floor_seconds = bytes_per_second.map(|rate| traffic.bytes / rate);
+    let floor_share = floor_seconds.map(|seconds| seconds / timing.total().max(f64::MIN_POSITIVE));
+    Some(Floor { traffic, bytes_per_second, floor_seconds, floor_share })
 }

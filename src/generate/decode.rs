@@ -8,10 +8,9 @@ use super::clock::{Clock, Phase};
 use super::groups::Groups;
 use super::head::{Choice, Logits, Want, lasts, most_likely_after, pick};
 use super::keep::{Keeper, News, Told};
-use super::particles::group_of;
 use super::row::Row;
-use super::schedule::{Item, Waiting, longest_first};
-use super::{Generated, GeneratedText, Options, Prompt, Resampling, WorkCounts};
+use super::schedule::{Slots, Waiting, longest_first};
+use super::{Generated, GeneratedText, Options, Prompt, WorkCounts};
 use crate::constraint::Mask;
 use crate::error::{Error, Result};
 use crate::job::Job;
@@ -40,6 +39,7 @@ pub(super) fn generate(
         cache,
         waiting,
         rows: Vec::new(),
+        slots: Slots::new(rows),
         groups: Groups::default(),
         held: None,
         samples: Vec::new(),
@@ -65,21 +65,22 @@ struct Asked {
     back: usize,
 }
 
-struct Run<'a> {
-    decoder: &'a Decoder,
-    prompts: &'a [Prompt],
-    options: &'a Options,
-    cache: Cache,
-    waiting: Waiting,
-    /// Row `i` is in row `i` of the cache.
-    rows: Vec<Row<'a>>,
+/// A generation under way.
+pub(super) struct Run<'a> {
+    pub(super) decoder: &'a Decoder,
+    pub(super) prompts: &'a [Prompt],
+    pub(super) options: &'a Options,
+    pub(super) cache: Cache,
+    pub(super) waiting: Waiting,
+    pub(super) rows: Vec<Row<'a>>,
+    pub(super) slots: Slots,
     /// Rows that are weighted against one another.
-    groups: Groups,
+    pub(super) groups: Groups,
     /// What later generations of this prompt will need.
-    held: Option<(usize, Prefix)>,
-    samples: Vec<GeneratedText>,
-    counts: WorkCounts,
-    clock: Clock,
+    pub(super) held: Option<(usize, Prefix)>,
+    pub(super) samples: Vec<GeneratedText>,
+    pub(super) counts: WorkCounts,
+    pub(super) clock: Clock,
 }
 
 impl<'a> Run<'a> {
@@ -113,109 +114,28 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Fills the batch, and lets the model read the new prompts but for their last tokens.
-    fn admit(&mut self) -> Result<()> {
-        let first = self.rows.len();
-        let context = self.decoder.config().max_position_embeddings;
-        let mut entered = Vec::new();
-        while let Some(item) = self.waiting.front()
-            && self.rows.len() + self.texts_together(item) <= self.cache.rows()
-        {
-            self.waiting.next();
-            let prompt = &self.prompts[item.prompt];
-            let row = Row::new(prompt, item, self.options, context, true);
-            self.groups.enter(&row);
-            self.rows.push(row);
-            entered.push(item.prompt);
-        }
-        self.clock.lap(Phase::LogitProcessor, self.rows.len());
-        if entered.is_empty() {
-            return Ok(());
-        }
-        self.prefill(first, &entered)?;
-        self.clock.lap(Phase::Prefill, self.rows.len());
-        Ok(())
-    }
-
-    /// How many texts must enter together with this one, itself included.
-    fn texts_together(&self, item: Item) -> usize {
-        let group = |resampling: &Resampling| {
-            let generations = self.prompts[item.prompt].generations;
-            group_of(item.generation, generations, resampling.draws).end - item.generation
-        };
-        self.options.resampling.as_ref().map_or(1, group)
-    }
-
-    /// Reads the prompts `entered` of the rows from `first` on; once for all generations of a molecule.
-    fn prefill(&mut self, first: usize, entered: &[usize]) -> Result<()> {
-        let prompts = self.prompts;
-        let body = |prompt: usize| &prompts[prompt].tokens[..prompts[prompt].tokens.len() - 1];
-        let held = self.held.take();
-        let is_held = |prompt: usize| held.as_ref().is_some_and(|(of, _)| *of == prompt);
-        let mut feeds = Vec::new();
-        for (at, prompt) in entered.iter().enumerate() {
-            self.cache.clear(first + at);
-            let is_first = at == 0 || entered[at - 1] != *prompt;
-            if is_first && !is_held(*prompt) && !body(*prompt).is_empty() {
-                feeds.push(Feed { row: first + at, tokens: body(*prompt) });
-            }
-        }
-        if !feeds.is_empty() {
-            self.decoder.forward(&feeds, &mut self.cache, HiddenStates::None)?;
-            self.counts.prefill_passes += 1;
-            self.counts.prompt_tokens += self.count_fed(&feeds);
-        }
-        let mut prefix = held;
-        for (at, prompt) in entered.iter().enumerate() {
-            let waits = self.waiting.front().map(|item| item.prompt);
-            let follows = entered.get(at + 1).copied().or(waits);
-            if prefix.as_ref().is_none_or(|(of, _)| of != prompt) {
-                // Nobody copies a row that no other generation follows.
-                prefix = match follows == Some(*prompt) {
-                    true => Some((*prompt, self.cache.prefix(first + at)?)),
-                    false => None,
-                };
-            } else if let Some((_, prefix)) = &prefix {
-                self.cache.restore(first + at, prefix)?;
-                self.counts.shared_prompt_tokens += prefix.length() as u64;
-            }
-        }
-        let still_wanted = self.waiting.front().map(|item| item.prompt);
-        self.held = prefix.filter(|(of, _)| Some(*of) == still_wanted);
-        Ok(())
-    }
-
-    /// Counts what a pass reads, and what it reads for nothing where rows are padded to one width.
-    fn count_fed(&mut self, feeds: &[Feed<'_>]) -> u64 {
-        let real: usize = feeds.iter().map(|feed| feed.tokens.len()).sum();
-        if !self.decoder.is_ragged() {
-            let width = feeds.iter().map(|feed| feed.tokens.len()).max().unwrap_or(0);
-            self.counts.wasted_positions += (width * feeds.len() - real) as u64;
-        }
-        real as u64
-    }
-
     /// One forward pass over what is pending, and one new token for each row that does not wait.
     fn step(&mut self) -> Result<()> {
         let mut rows = std::mem::take(&mut self.rows);
-        let goes_on = |(_, row): &(usize, &mut Row<'a>)| row.end.is_none() && row.held.is_none();
-        let (places, mut fed): (Vec<usize>, Vec<_>) = rows.iter_mut().enumerate().filter(goes_on).unzip();
-        let passed = self.pass(&places, &mut fed);
+        let mut fed: Vec<&mut Row<'a>> =
+            rows.iter_mut().filter(|row| row.end.is_none() && row.held.is_none()).collect();
+        fed.sort_unstable_by_key(|row| row.slot);
+        let passed = self.pass(&mut fed);
         self.rows = rows;
         passed
     }
 
-    /// A step of `rows`, which are in rows `places` of the cache.
-    fn pass(&mut self, places: &[usize], rows: &mut [&mut Row<'a>]) -> Result<()> {
+    /// A step of `rows`.
+    fn pass(&mut self, rows: &mut [&mut Row<'a>]) -> Result<()> {
         let count = rows.len();
         let pending: Vec<Vec<u32>> = rows.iter_mut().map(|row| std::mem::take(&mut row.pending)).collect();
         let feeds: Vec<Feed<'_>> =
-            places.iter().zip(&pending).map(|(&row, tokens)| Feed { row, tokens }).collect();
+            rows.iter().zip(&pending).map(|(row, tokens)| Feed { row: row.slot, tokens }).collect();
         let logs = self.options.logs();
         let asked = asked(rows);
         let output = if logs || !asked.is_empty() { HiddenStates::All } else { HiddenStates::Last };
+        self.count(&feeds);
         let hidden = self.decoder.forward(&feeds, &mut self.cache, output)?;
-        self.count_fed(&feeds);
         self.counts.decode_steps += 1;
         self.counts.row_passes += count as u64;
         self.clock.lap(Phase::Forward, count);
@@ -230,6 +150,7 @@ impl<'a> Run<'a> {
             (false, _) => Logits::last(self.decoder, &hidden, &wants)?,
         };
         self.counts.head_rows += logits.rows() as u64;
+        self.counts.head_weights += logits.weights() as u64;
         self.answer(&asked, &hidden, &feeds, &logits, rows)?;
         self.clock.lap(Phase::Forward, count);
         if logs {
@@ -245,6 +166,13 @@ impl<'a> Run<'a> {
         }
         self.observe(&logits, rows)?;
         self.choose(&logits, &wants, rows)
+    }
+
+    /// Counts what a pass over `feeds` reads.
+    pub(super) fn count(&mut self, feeds: &[Feed<'_>]) {
+        for feed in feeds {
+            self.counts.feed(self.cache.lengths()[feed.row], feed.tokens.len());
+        }
     }
 
     /// Keeps what the model would have written where it was asked.
@@ -267,6 +195,7 @@ impl<'a> Run<'a> {
             let lasts = lasts(feeds);
             let places = asked.iter().map(|asked| (lasts[asked.row] - asked.back) as u32).collect();
             self.counts.head_rows += (asked.len() * self.decoder.config().vocab_size) as u64;
+            self.counts.head_weights += self.decoder.config().vocab_size as u64;
             most_likely_after(self.decoder, hidden, places)?
         };
         for (asked, token) in asked.iter().zip(preferred) {
@@ -323,7 +252,7 @@ impl<'a> Run<'a> {
     }
 
     /// Lets groups go on whose rows have all come to the end of a block.
-    fn settle(&mut self) -> Result<()> {
+    pub(super) fn settle(&mut self) -> Result<()> {
         let sampling = &self.options.sampling;
         loop {
             let released = self.groups.settle(&mut self.rows, &mut self.cache)?;
@@ -342,24 +271,6 @@ impl<'a> Run<'a> {
             })?;
             self.clock.lap(Phase::Sampling, released.len());
         }
-    }
-
-    /// Takes finished rows out of the batch; the last row moves into the gap.
-    fn retire(&mut self, job: &Job) -> Result<()> {
-        self.settle()?;
-        let mut at = 0;
-        while at < self.rows.len() {
-            let Some(end) = self.rows[at].end.filter(|_| !self.groups.keeps(&self.rows[at])) else {
-                at += 1;
-                continue;
-            };
-            let row = self.rows.swap_remove(at);
-            self.samples.push(row.finish(end));
-            self.clock.finished();
-            self.cache.move_row(self.rows.len(), at)?;
-            job.observer().advance(1);
-        }
-        Ok(())
     }
 }
 

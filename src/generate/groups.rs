@@ -138,9 +138,9 @@ fn resample(
         if source.end.is_none() {
             let prefix = match copied.take() {
                 Some((of, prefix)) if of == from => prefix,
-                _ => cache.prefix(from)?,
+                _ => cache.prefix(source.slot)?,
             };
-            cache.restore(to, &prefix)?;
+            cache.restore(rows[to].slot, &prefix)?;
             copied = Some((from, prefix));
         }
     }

@@ -118,6 +118,12 @@ impl Logits {
         self.full.len() + self.listed.len()
     }
 
+    /// Rows of the LM head's weights that were read.
+    pub(super) fn weights(&self) -> usize {
+        let full = if self.full.is_empty() { 0 } else { self.vocab };
+        full + if self.listed.is_empty() { 0 } else { self.known.len() }
+    }
+
     /// All logits after the last token of a row.
     pub(super) fn full(&self, row: usize) -> Option<&[f32]> {
         self.before_last(row, 0)

@@ -4,6 +4,7 @@
 //! and number of generations; get the [`GeneratedText`]s in the same order. With the same seed a sample is the same whatever
 //! the batch, the order and the number of threads (on the CPU, in f32).
 
+mod admit;
 #[cfg(feature = "baseline")]
 mod baseline;
 #[cfg(not(feature = "baseline"))]
@@ -11,6 +12,7 @@ mod baseline;
 mod baseline;
 mod clock;
 mod cost;
+mod counts;
 mod decode;
 mod groups;
 mod head;
@@ -28,6 +30,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::sampling::Sampling;
 pub use baseline::Baseline;
 pub use clock::{BatchSeconds, CpuClock, Phase, Span, Timing};
+pub use counts::{Traffic, WorkCounts};
 pub use keep::{Forget, Keeper, News};
 pub use score::Text;
 
@@ -175,68 +178,6 @@ pub struct GeneratedText {
     /// Where a watched token was forced: its place among `tokens`, and the most likely token of the unmasked model there.
     /// A text that was cut off at its length lacks the places that the model never read up to.
     pub preferred: Vec<(usize, u32)>,
-}
-
-/// How much work it was.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WorkCounts {
-    /// Forward passes over prompts.
-    pub prefill_passes: u64,
-    /// Prompt tokens that were computed.
-    pub prompt_tokens: u64,
-    /// Prompt tokens that were copied from another generation of the same molecule.
-    pub shared_prompt_tokens: u64,
-    /// Forward passes that write text.
-    pub decode_steps: u64,
-    /// Rows of these, added up.
-    pub row_passes: u64,
-    /// Generated tokens, without the ends of text.
-    pub generated_tokens: u64,
-    /// Those among them that were forced.
-    pub forced_tokens: u64,
-    /// Positions that went through the model for nothing: padding, and rows that had ended.
-    pub wasted_positions: u64,
-    /// Rows of the LM head that were computed.
-    pub head_rows: u64,
-}
-
-impl WorkCounts {
-    fn each(&mut self) -> [&mut u64; 9] {
-        let WorkCounts {
-            prefill_passes,
-            prompt_tokens,
-            shared_prompt_tokens,
-            decode_steps,
-            row_passes,
-            generated_tokens,
-            forced_tokens,
-            wasted_positions,
-            head_rows,
-        } = self;
-        [
-            prefill_passes,
-            prompt_tokens,
-            shared_prompt_tokens,
-            decode_steps,
-            row_passes,
-            generated_tokens,
-            forced_tokens,
-            wasted_positions,
-            head_rows,
-        ]
-    }
-
-    /// This and more.
-    pub fn add(&mut self, mut more: WorkCounts) {
-        self.each().into_iter().zip(more.each()).for_each(|(sum, more)| *sum += *more);
-    }
-
-    /// What came after `before`, which is a part of this.
-    fn since(mut self, before: &WorkCounts) -> WorkCounts {
-        let mut before = *before;
-        self.each().into_iter().zip(before.each()).for_each(|(sum, less)| *sum -= *less);
-        self
-    }
 }
 
 /// What was generated.

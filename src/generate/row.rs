@@ -15,6 +15,8 @@ use crate::sampling::Noise;
 pub(super) struct Row<'p> {
     pub prompt: &'p Prompt,
     item: Item,
+    /// Its row of the cache; rows of one batch have different ones.
+    pub slot: usize,
     pub state: State,
     pub noise: Noise,
     tokens: Vec<u32>,
@@ -55,6 +57,7 @@ impl<'p> Row<'p> {
         let mut row = Row {
             prompt,
             item,
+            slot: 0,
             state: prompt.constraint.start(),
             noise: Noise::new(options.seed, item.number, item.generation),
             tokens: Vec::new(),
@@ -169,9 +172,9 @@ impl<'p> Row<'p> {
 
     /// Becomes a copy of another row of its group, with noise of its own that nothing was drawn with before.
     pub(super) fn go_on_from(&mut self, other: &Row<'p>, resamplings: usize) {
-        let item = self.item;
+        let (item, slot) = (self.item, self.slot);
         let noise = Noise::renewed(self.options.seed, item.number, item.generation, resamplings as u64);
-        *self = Row { item, noise, ..other.clone() };
+        *self = Row { item, slot, noise, ..other.clone() };
     }
 
     /// Whether the model's own choice is kept where `token` is forced.

@@ -1,5 +1,6 @@
 //! Which texts wait, and in which order they start.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::Prompt;
@@ -102,6 +103,32 @@ pub(super) fn longest_first(prompts: &[Prompt]) -> Waiting {
     let mut waiting = Waiting { order, next: 0 };
     waiting.begin();
     waiting
+}
+
+/// The rows of a cache that nobody is in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Slots(BTreeSet<usize>);
+
+impl Slots {
+    /// All of so many.
+    pub(super) fn new(rows: usize) -> Self {
+        Slots((0..rows).collect())
+    }
+
+    /// The first one, which is taken. To be called only while fewer texts are in the batch than it has rows.
+    pub(super) fn take(&mut self) -> usize {
+        self.0.pop_first().expect("a row is free while fewer texts than rows are in the batch")
+    }
+
+    /// The first one, which is taken, if it lies before `slot`.
+    pub(super) fn below(&mut self, slot: usize) -> Option<usize> {
+        if *self.0.first()? < slot { self.0.pop_first() } else { None }
+    }
+
+    /// Gives one back.
+    pub(super) fn free(&mut self, slot: usize) {
+        self.0.insert(slot);
+    }
 }
 
 /// Groups of at most `batch` texts of equal prompt length, longest first.

@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use super::Engine;
+use crate::constraint::Mask;
 use crate::error::{Error, Parameter, Result};
 use crate::job::{Job, Unit};
 use crate::model::{Decoder, Feed, HiddenStates, Room};
@@ -43,12 +44,33 @@ impl Engine {
             Ok(nats)
         };
         // A GPU is filled by one text, the cores of a CPU by several.
-        let nats = match decoder.is_ragged() {
+        let nats = match decoder.has_kernels() {
             true => texts.par_iter().map(one).collect(),
             false => texts.iter().map(one).collect(),
         };
         job.observer().end();
         nats
+    }
+}
+
+impl Engine {
+    /// By how much the best of the logits that `mask` leaves after `text` leads the second best; none if it leaves fewer than two,
+    /// or the engine is not drift's own.
+    ///
+    /// # Errors
+    /// If the text is longer than the context, or the device fails.
+    pub fn lead(&self, text: &[u32], mask: Mask<'_>) -> Result<Option<f32>> {
+        let Engine::Drift(decoder) = self else { return Ok(None) };
+        let mut cache = decoder.cache(1, text.len(), Room::Static)?;
+        let hidden = decoder.forward(&[Feed { row: 0, tokens: text }], &mut cache, HiddenStates::Last)?;
+        let logits = decoder.logits(&hidden)?.flatten_all().and_then(|logits| logits.to_vec1::<f32>());
+        let mut best = [f32::NEG_INFINITY; 2];
+        for (id, logit) in (0u32..).zip(logits.map_err(crate::model::failed)?) {
+            if logit > best[1] && mask.allows(id) {
+                best = if logit > best[0] { [logit, best[0]] } else { [best[0], logit] };
+            }
+        }
+        Ok(best[1].is_finite().then(|| best[0] - best[1]))
     }
 }
 

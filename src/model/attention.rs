@@ -1,18 +1,15 @@
-//! Grouped-query attention over the cache, without copying keys and values: kernels on the CPU, candle's operations
-//! elsewhere.
+//! Grouped-query attention over the cache, without copying keys and values: kernels on the CPU; what candle's operations do
+//! elsewhere is in [`super::tensors`].
 
-use candle_core::{
-    CpuStorage, CustomOp1, CustomOp3, DType, Device, InplaceOp2, Layout, Result, Shape, Tensor,
-};
+use candle_core::{CpuStorage, CustomOp1, CustomOp3, DType, InplaceOp2, Layout, Result, Shape, Tensor};
 use candle_core::{D, bail};
-use candle_nn::ops::{rms_norm, softmax_last_dim};
-use candle_nn::rotary_emb::rope;
 use rayon::prelude::*;
 
 use super::batch::Batch;
 use super::cache::LayerCache;
 use super::kernels;
 use super::rope::Rope;
+use super::tensors::{PassTensors, attention_of_tensors};
 
 /// Sizes of the heads of a layer.
 #[derive(Debug, Clone, Copy)]
@@ -31,7 +28,7 @@ impl Heads {
         (self.queries + 2 * self.kv_heads) * self.dim
     }
 
-    fn group(self) -> usize {
+    pub(super) fn group(self) -> usize {
         self.queries / self.kv_heads
     }
 }
@@ -64,58 +61,6 @@ pub(super) struct Pass<'a> {
     pub tensors: Option<PassTensors>,
 }
 
-/// Inputs of candle's operations.
-pub(super) struct PassTensors {
-    /// `[rows, width, dim / 2]`
-    cos: Tensor,
-    /// `[rows, width, dim / 2]`
-    sin: Tensor,
-    /// 0 where a token may look, else minus infinity: `[rows, 1, width, length]`
-    mask: Tensor,
-    /// Rows of the cache, if they are not the first ones in order.
-    picked: Option<Tensor>,
-    /// Where to write: `[rows, kv heads, width, dim]`
-    slots: Tensor,
-    width: usize,
-    length: usize,
-}
-
-impl PassTensors {
-    pub(super) fn new(
-        batch: &Batch,
-        heads: Heads,
-        rope: &Rope,
-        dtype: DType,
-        device: &Device,
-    ) -> Result<Self> {
-        let Some(width) = batch.width else { bail!("a ragged batch on {:?}", device.location()) };
-        let (rows, length) = (batch.spans.len(), batch.length());
-        let table = |numbers: fn(&Rope, usize) -> &[f32]| {
-            let numbers: Vec<f32> =
-                batch.positions.iter().flat_map(|at| numbers(rope, *at)).copied().collect();
-            Tensor::from_vec(numbers, (rows, width, rope.half), device)?.to_dtype(dtype)
-        };
-        let mask = batch
-            .positions
-            .iter()
-            .flat_map(|last| (0..length).map(move |at| if at <= *last { 0f32 } else { f32::NEG_INFINITY }));
-        let mask = Tensor::from_vec(mask.collect::<Vec<_>>(), (rows, 1, width, length), device)?;
-        let in_order = batch.starts().enumerate().all(|(at, (row, _))| at == row);
-        let picked: Vec<u32> = batch.starts().map(|(row, _)| row as u32).collect();
-        let positions = batch.positions.iter().map(|at| *at as u32).collect::<Vec<_>>();
-        let slots = Tensor::from_vec(positions, (rows, 1, width, 1), device)?;
-        Ok(PassTensors {
-            cos: table(|rope, at| rope.at(at).0)?,
-            sin: table(|rope, at| rope.at(at).1)?,
-            mask: mask.to_dtype(dtype)?,
-            picked: if in_order { None } else { Some(Tensor::from_vec(picked, rows, device)?) },
-            slots: slots.broadcast_as((rows, heads.kv_heads, width, heads.dim))?.contiguous()?,
-            width,
-            length,
-        })
-    }
-}
-
 /// Appends the keys and values of `qkv` (`[tokens, columns]`) to the cache, and attends: `[tokens, heads · dim]`.
 pub(super) fn attention(
     qkv: &Tensor,
@@ -124,7 +69,7 @@ pub(super) fn attention(
     pass: &Pass<'_>,
 ) -> Result<Tensor> {
     if let Some(tensors) = &pass.tensors {
-        return attention_of_tensors(qkv, norms, cache, pass, tensors);
+        return attention_of_tensors(qkv, norms, cache, pass.heads, tensors);
     }
     let (q_norm, k_norm) = (norms.map(|norms| &norms.0), norms.map(|norms| &norms.1));
     let Heads { queries, kv_heads, dim } = pass.heads;
@@ -133,52 +78,6 @@ pub(super) fn attention(
     let append = Append { pass, norm: None, column: (queries + kv_heads) * dim, is_key: false };
     cache.values.inplace_op2(qkv, &append)?;
     qkv.apply_op3_no_bwd(&cache.keys, &cache.values, &Attend { pass, norm: q_norm })
-}
-
-fn attention_of_tensors(
-    qkv: &Tensor,
-    norms: Option<&(HeadNorm, HeadNorm)>,
-    cache: &LayerCache,
-    pass: &Pass<'_>,
-    tensors: &PassTensors,
-) -> Result<Tensor> {
-    let Heads { queries, kv_heads, dim } = pass.heads;
-    let (width, rows) = (tensors.width, pass.batch.spans.len());
-    // (rows, heads, width, dim)
-    let cut = |column: usize, heads: usize| {
-        let part = qkv.narrow(1, column * dim, heads * dim)?.contiguous()?;
-        part.reshape((rows, width, heads, dim))?.transpose(1, 2)?.contiguous()
-    };
-    let turned = |x: Tensor, norm: Option<&HeadNorm>| {
-        let x = norm.map_or(Ok(x.clone()), |norm| rms_norm(&x, &norm.weight, norm.epsilon))?;
-        rope(&x, &tensors.cos, &tensors.sin)
-    };
-    let q = turned(cut(0, queries)?, norms.map(|norms| &norms.0))?;
-    let k = turned(cut(queries, kv_heads)?, norms.map(|norms| &norms.1))?;
-    let v = cut(queries + kv_heads, kv_heads)?;
-    let k = append_tensor(&cache.keys, &k, pass.batch, tensors)?;
-    let v = append_tensor(&cache.values, &v, pass.batch, tensors)?;
-    // The heads of a group are rows of one product, so that keys and values are read where they lie.
-    let q = (q.reshape((rows, kv_heads, pass.heads.group() * width, dim))? * (1.0 / (dim as f64).sqrt()))?;
-    let scores = q.matmul(&k.t()?)?.reshape((rows, queries, width, tensors.length))?;
-    let shares = softmax_last_dim(&scores.broadcast_add(&tensors.mask)?)?;
-    let shares = shares.reshape((rows, kv_heads, pass.heads.group() * width, tensors.length))?;
-    let mixed = shares.matmul(&v)?.reshape((rows, queries, width, dim))?;
-    mixed.transpose(1, 2)?.contiguous()?.reshape((rows * width, queries * dim))
-}
-
-/// Writes `part` into the cache, and gives the rows of the pass up to its length: `[rows, kv heads, length, dim]`.
-fn append_tensor(side: &Tensor, part: &Tensor, batch: &Batch, tensors: &PassTensors) -> Result<Tensor> {
-    let Some(picked) = &tensors.picked else {
-        let rows = side.narrow(0, 0, batch.spans.len())?;
-        rows.scatter_set(&tensors.slots, part, 2)?;
-        return rows.narrow(2, 0, tensors.length);
-    };
-    for (at, (row, start)) in batch.starts().enumerate() {
-        let part = part.narrow(0, at, 1)?.narrow(2, 0, batch.spans[at].len())?.contiguous()?;
-        side.narrow(0, row, 1)?.slice_set(&part, 2, start)?;
-    }
-    side.index_select(picked, 0)?.narrow(2, 0, tensors.length)
 }
 
 /// The numbers of a contiguous CPU tensor.

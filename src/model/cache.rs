@@ -1,6 +1,6 @@
 //! Keys and values of the rows of a batch: `[rows, kv heads, capacity, dim]` per layer, written in place.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use candle_core::{DType, Device, Result as CandleResult, Tensor};
 use serde::{Deserialize, Serialize};
@@ -9,6 +9,7 @@ use super::config::Config;
 use super::failed;
 use super::memory::{checked_product, gib};
 use super::rope::Rope;
+use super::tensors::Constants;
 use crate::error::{Error, Parameter, Result};
 
 /// How much room a cache takes from the start.
@@ -38,12 +39,15 @@ impl Room {
 /// A growing cache grows by this many positions at a time, or by half.
 const GROWTH: usize = 128;
 
+/// Positions of a row beyond its capacity, where candle's operations write what nothing reads.
+const SPARE: usize = 1;
+
 /// Keys and values of one layer.
 #[derive(Debug, Clone)]
 pub(super) struct LayerCache {
-    /// `[rows, kv heads, capacity, dim]`
+    /// `[rows, kv heads, capacity + SPARE, dim]`
     pub keys: Tensor,
-    /// `[rows, kv heads, capacity, dim]`
+    /// `[rows, kv heads, capacity + SPARE, dim]`
     pub values: Tensor,
 }
 
@@ -56,6 +60,8 @@ pub struct Cache {
     most: usize,
     /// Angles of at least `most` positions.
     pub(super) rope: Arc<Rope>,
+    /// For candle's operations, made by the first pass of theirs.
+    constants: OnceLock<Constants>,
 }
 
 /// Keys and values of a prompt, taken from one row to be put into others.
@@ -76,6 +82,7 @@ impl Prefix {
 /// Bytes of a cache; none if they are too many for a number.
 pub fn cache_bytes(config: &Config, bytes_per_number: usize, rows: usize, length: usize) -> Option<u64> {
     let Config { num_hidden_layers, num_key_value_heads, head_dim, .. } = *config;
+    let length = length.checked_add(SPARE)?;
     checked_product(&[2, num_hidden_layers, num_key_value_heads, head_dim, bytes_per_number, rows, length])
 }
 
@@ -123,13 +130,14 @@ impl Cache {
             Room::Static => most,
             Room::Growing => GROWTH.min(most),
         };
-        let shape = (rows, config.num_key_value_heads, capacity, config.head_dim);
+        let shape = (rows, config.num_key_value_heads, capacity + SPARE, config.head_dim);
         let layer = || -> CandleResult<LayerCache> {
             let keys = Tensor::zeros(shape, dtype, device)?;
             Ok(LayerCache { keys, values: Tensor::zeros(shape, dtype, device)? })
         };
         let layers = (0..config.num_hidden_layers).map(|_| layer()).collect::<CandleResult<_>>();
-        Ok(Cache { layers: layers.map_err(failed)?, lengths: vec![0; rows], capacity, most, rope })
+        let layers = layers.map_err(failed)?;
+        Ok(Cache { layers, lengths: vec![0; rows], capacity, most, rope, constants: OnceLock::new() })
     }
 
     /// Rows.
@@ -150,6 +158,23 @@ impl Cache {
     /// Adds to the length of a row, whose keys and values were written.
     pub(super) fn advance(&mut self, row: usize, tokens: usize) {
         self.lengths[row] += tokens;
+    }
+
+    /// What no pass changes, on the device.
+    pub(super) fn constants(&self, dtype: DType, device: &Device) -> CandleResult<&Constants> {
+        if self.constants.get().is_none() {
+            // Another thread's are the same.
+            let _ = self.constants.set(Constants::new(&self.rope, self.most, dtype, device)?);
+        }
+        match self.constants.get() {
+            Some(constants) => Ok(constants),
+            None => candle_core::bail!("no constants"),
+        }
+    }
+
+    /// The position of every row that nothing reads.
+    pub(super) fn spare(&self) -> usize {
+        self.capacity
     }
 
     /// Makes room for rows of `length` tokens.

@@ -6,14 +6,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use candle_core::{Device as CandleDevice, Result as CandleResult, Tensor};
 use candle_nn::ops::rms_norm;
 
-use super::attention::{HeadNorm, Heads, Pass, PassTensors, attention, gated};
+use super::attention::{HeadNorm, Heads, Pass, attention, gated};
 use super::batch::{Batch, Feed};
 use super::cache::{Cache, Room, check_cache_fits};
 use super::config::{Architecture, Config};
 use super::device::Device;
 use super::failed;
 use super::linear::{Linear, has_kernels, product_with_rows, stable_product};
+use super::listed::ListedRows;
 use super::rope::Rope;
+use super::tensors::PassTensors;
 use super::weights::Weights;
 use crate::error::{Error, Result};
 use crate::job::InputHash;
@@ -28,6 +30,8 @@ pub struct Decoder {
     norm: Tensor,
     /// `[vocab, hidden]`; the embedding itself if tied.
     head: Tensor,
+    /// Rows of it, on a GPU.
+    listed: Mutex<ListedRows>,
     /// Of as many positions as a cache ever asked for: a context may be far longer than any text.
     rope: Mutex<Arc<Rope>>,
     files: Vec<InputHash>,
@@ -88,7 +92,8 @@ impl Decoder {
             false => weights.matrix("lm_head.weight", vocab, hidden)?,
         };
         let rope = Mutex::new(Arc::new(Rope::new(&config, 0)));
-        Ok(Decoder { config, device: device.clone(), embedding, layers, norm, head, rope, files: Vec::new() })
+        let (device, listed, files) = (device.clone(), Mutex::default(), Vec::new());
+        Ok(Decoder { config, device, embedding, layers, norm, head, listed, rope, files })
     }
 
     /// The shape.
@@ -106,8 +111,8 @@ impl Decoder {
         &self.device
     }
 
-    /// Whether rows of different lengths go through a pass without padding.
-    pub fn is_ragged(&self) -> bool {
+    /// Whether drift's own kernels for the CPU compute, not candle's operations.
+    pub fn has_kernels(&self) -> bool {
         has_kernels(&self.device.inner, self.device.dtype)
     }
 
@@ -144,7 +149,7 @@ impl Decoder {
     /// # Errors
     /// If a token or a row is out of range, the cache is full, or the device fails.
     pub fn forward(&self, feeds: &[Feed<'_>], cache: &mut Cache, output: HiddenStates) -> Result<Tensor> {
-        self.run(feeds, cache, output, self.is_ragged()).map_err(failed)
+        self.run(feeds, cache, output, self.has_kernels()).map_err(failed)
     }
 
     /// As [`Decoder::forward`], always with candle's own operations, as on a GPU.
@@ -168,16 +173,22 @@ impl Decoder {
         kernels: bool,
     ) -> CandleResult<Tensor> {
         let device = &self.device.inner;
-        let batch = Batch::new(feeds, cache, !kernels);
+        let batch = Batch::new(feeds, cache);
         cache.reserve(batch.length())?;
         let heads = self.heads();
         let rope = &*cache.rope.clone();
         let tensors = match kernels {
             true => None,
-            false => Some(PassTensors::new(&batch, heads, rope, self.device.dtype, device)?),
+            false => {
+                let constants = cache.constants(self.device.dtype, device)?;
+                Some(PassTensors::new(&batch, heads, cache.spare(), constants, device)?)
+            }
+        };
+        let tokens = match &tensors {
+            Some(tensors) => tensors.tokens.clone(),
+            None => Tensor::new(&batch.tokens[..], device)?,
         };
         let pass = Pass { heads, rope, batch: &batch, tensors };
-        let tokens = Tensor::new(&batch.tokens[..], device)?;
         let epsilon = self.config.rms_norm_eps as f32;
         let mut x = self.embedding.index_select(&tokens, 0)?;
         for (layer, cached) in self.layers.iter().zip(&cache.layers) {
@@ -203,6 +214,12 @@ impl Decoder {
         rms_norm(&x, &self.norm, epsilon)
     }
 
+    /// The matrices that a pass reads, and the LM head.
+    pub(super) fn weights(&self) -> Vec<&Tensor> {
+        let layers = self.layers.iter().flat_map(Layer::weights);
+        layers.chain([&self.head]).collect()
+    }
+
     fn heads(&self) -> Heads {
         Heads {
             queries: self.config.num_attention_heads,
@@ -220,13 +237,18 @@ impl Decoder {
         run().map_err(failed)
     }
 
-    /// The logits for some tokens alone, in f32 on the host: `[rows, ids]`. On the CPU they equal those of
+    /// The logits for some tokens alone, their ids sorted, in f32 on the host: `[rows, ids]`. On the CPU they equal those of
     /// [`Decoder::logits`] bit for bit.
     ///
     /// # Errors
     /// If an id is out of range, or the device fails.
     pub fn logits_of(&self, hidden: &Tensor, ids: &[u32]) -> Result<Tensor> {
-        product_with_rows(hidden, &self.head, ids).and_then(on_host).map_err(failed)
+        if self.device.inner.is_cpu() {
+            return product_with_rows(hidden, &self.head, ids).and_then(on_host).map_err(failed);
+        }
+        // A thread that panicked left whole rows, if any.
+        let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+        listed.product(hidden, &self.head, ids).and_then(on_host).map_err(failed)
     }
 }
 
@@ -235,6 +257,10 @@ fn on_host(logits: Tensor) -> CandleResult<Tensor> {
 }
 
 impl Layer {
+    fn weights(&self) -> [&Tensor; 4] {
+        [&self.qkv, &self.output, &self.gate_up, &self.down].map(Linear::weights)
+    }
+
     fn new(index: usize, config: &Config, weights: &mut Weights) -> Result<Self> {
         let (hidden, inner) = (config.hidden_size, config.intermediate_size);
         let queries = config.num_attention_heads * config.head_dim;

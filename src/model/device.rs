@@ -29,8 +29,10 @@ impl Device {
             let remedy = "build it with --features cuda";
             return Err(Error::parameter(Parameter::Device, "this drift was built without CUDA", remedy));
         }
-        let inner = CandleDevice::new_cuda(number).map_err(|e| {
-            Error::parameter(Parameter::Device, format!("{name}: {e}"), "is there such a GPU?")
+        // A stream of its own: candle's default is that of the thread, and work moves between threads.
+        let inner = CandleDevice::new_cuda_with_stream(number).map_err(|e| {
+            let problem = format!("{name}: {}", e.to_string().lines().next().unwrap_or("failed"));
+            Error::parameter(Parameter::Device, problem, "nvidia-smi lists the GPUs and the driver")
         })?;
         Ok(Device { name: name.to_owned(), inner, dtype: DType::BF16 })
     }
@@ -74,7 +76,7 @@ impl Device {
     pub fn free_bytes(&self) -> Option<u64> {
         match &self.inner {
             CandleDevice::Cpu => Some(free_memory()),
-            _ => free_cuda_memory(),
+            device => free_cuda_memory(device),
         }
     }
 }
@@ -90,12 +92,16 @@ fn number(name: &str) -> Result<Option<usize>> {
     }
 }
 
+/// Bytes that are free on a GPU.
 #[cfg(feature = "cuda")]
-fn free_cuda_memory() -> Option<u64> {
+fn free_cuda_memory(device: &CandleDevice) -> Option<u64> {
+    // The driver answers for the GPU of this thread's context.
+    device.as_cuda_device().ok()?.cuda_stream().context().bind_to_thread().ok()?;
     candle_core::cuda::cudarc::driver::result::mem_get_info().ok().map(|(free, _)| free as u64)
 }
 
+/// Bytes that are free on a GPU.
 #[cfg(not(feature = "cuda"))]
-fn free_cuda_memory() -> Option<u64> {
+fn free_cuda_memory(_device: &CandleDevice) -> Option<u64> {
     None
 }

@@ -152,6 +152,14 @@ fn maximum(values: &[f32]) -> f32 {
     best.iter().chain(rest).copied().fold(f32::NEG_INFINITY, f32::max)
 }
 
+/// The sum of many numbers, as fast as they are read.
+pub(super) fn total(values: &[f32]) -> f32 {
+    vectorized(
+        #[inline(always)]
+        || sum(values),
+    )
+}
+
 #[inline(always)]
 fn sum(values: &[f32]) -> f32 {
     let (strips, rest) = values.as_chunks::<LANES>();

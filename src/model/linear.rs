@@ -22,6 +22,11 @@ impl Linear {
         Ok(Linear { weight: Tensor::cat(parts, 0)?.t()?.contiguous()? })
     }
 
+    /// All of its weights.
+    pub(super) fn weights(&self) -> &Tensor {
+        &self.weight
+    }
+
     /// `x` is `[rows, in]`, the result `[rows, out]`.
     pub(super) fn forward(&self, x: &Tensor) -> Result<Tensor> {
         stable_product(x, &self.weight)

@@ -6,6 +6,7 @@
 //! any number of threads.
 
 mod attention;
+mod bandwidth;
 mod batch;
 mod cache;
 mod config;
@@ -14,9 +15,11 @@ mod device;
 mod eos;
 mod kernels;
 mod linear;
+mod listed;
 mod memory;
 mod rope;
 mod synthetic;
+mod tensors;
 mod weights;
 
 pub use batch::Feed;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use candle_core::{DType, Device, Tensor};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
 use super::failed;
@@ -16,6 +17,9 @@ use crate::job::InputHash;
 
 /// Standard deviation of transformers' initial weights.
 const INITIAL_DEVIATION: f32 = 0.02;
+
+/// Numbers that one thread draws, one after the other.
+const DRAWN_TOGETHER: usize = 1 << 16;
 
 /// Where weights come from.
 pub(super) struct Weights {
@@ -30,7 +34,11 @@ pub(super) struct Weights {
 enum Source {
     /// Tensors that nobody took yet, by name.
     Files(HashMap<String, Tensor>),
-    Random(Box<ChaCha8Rng>),
+    Random {
+        seed: u64,
+        /// Matrices that were drawn.
+        drawn: u64,
+    },
 }
 
 impl Weights {
@@ -48,7 +56,7 @@ impl Weights {
 
     /// Weights as transformers initialises them, but uniform: norms 1, all else of deviation 0.02.
     pub(super) fn random(seed: u64, device: &Device, dtype: DType) -> Self {
-        let source = Source::Random(Box::new(ChaCha8Rng::seed_from_u64(seed)));
+        let source = Source::Random { seed, drawn: 0 };
         Weights { place: "random weights".into(), source, files: Vec::new(), device: device.clone(), dtype }
     }
 
@@ -57,9 +65,9 @@ impl Weights {
     /// # Errors
     /// If there is none of this name, or of another shape.
     pub(super) fn matrix(&mut self, name: &str, rows: usize, columns: usize) -> Result<Tensor> {
-        if let Source::Random(random) = &mut self.source {
-            let most = INITIAL_DEVIATION * 3f32.sqrt();
-            let numbers: Vec<f32> = (0..rows * columns).map(|_| random.random_range(-most..most)).collect();
+        if let Source::Random { seed, drawn } = &mut self.source {
+            let numbers = draw(*seed, *drawn, rows * columns);
+            *drawn += 1;
             let tensor = Tensor::from_vec(numbers, (rows, columns), &Device::Cpu).map_err(failed)?;
             return tensor.to_dtype(self.dtype).and_then(|t| t.to_device(&self.device)).map_err(failed);
         }
@@ -72,7 +80,7 @@ impl Weights {
     /// As [`Weights::matrix`].
     pub(super) fn norm(&mut self, name: &str, size: usize) -> Result<Tensor> {
         match self.source {
-            Source::Random(_) => Tensor::ones(size, self.dtype, &self.device).map_err(failed),
+            Source::Random { .. } => Tensor::ones(size, self.dtype, &self.device).map_err(failed),
             Source::Files(_) => self.take(name, &[size]),
         }
     }
@@ -99,7 +107,7 @@ impl Weights {
     pub(super) fn into_tensors(self) -> (HashMap<String, Tensor>, Vec<InputHash>) {
         match self.source {
             Source::Files(tensors) => (tensors, self.files),
-            Source::Random(_) => (HashMap::new(), self.files),
+            Source::Random { .. } => (HashMap::new(), self.files),
         }
     }
 
@@ -119,6 +127,18 @@ impl Weights {
             }
         }
     }
+}
+
+/// The numbers of a random matrix, the same whatever the number of threads: each part has a stream of its own.
+fn draw(seed: u64, matrix: u64, count: usize) -> Vec<f32> {
+    let most = INITIAL_DEVIATION * 3f32.sqrt();
+    let mut numbers = vec![0f32; count];
+    numbers.par_chunks_mut(DRAWN_TOGETHER).enumerate().for_each(|(part, numbers)| {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        random.set_stream(matrix << 32 | part as u64);
+        numbers.fill_with(|| random.random_range(-most..most));
+    });
+    numbers
 }
 
 /// The safetensors files of a checkpoint.

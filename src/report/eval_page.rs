@@ -4,6 +4,7 @@ use super::eval_view::{
     comparison_table, cost_table, coverage_table, likelihood_table, outcome_table, placeholder_table,
     probability_table, setting,
 };
+use super::floor_view::floor_table;
 use super::html::{Page, Section};
 use super::mask_view::mask_section;
 use super::plot::{Bar, BarChart, BarValue, Columns, Curve, Curves, Scale, bars, columns, curves};
@@ -38,6 +39,9 @@ pub fn eval_page(report: &EvalReport) -> Page {
         .section("Chemistry beside grammar", |section| chemistry_section(section, report))
         .section("Where the time goes", |section| {
             section.table(&cost_table(report));
+            if let Some(table) = floor_table(report) {
+                section.table(&table);
+            }
             section.svg(&time_plot(report), "Share of the wall time of each run.");
         });
     if report.runs.iter().any(|run| !run.drift.0.is_empty()) {

@@ -363,7 +363,7 @@ pub(super) fn model_cells(report: &EvalReport, model: &str) -> Vec<String> {
     if one_model(report).is_some() { Vec::new() } else { vec![model.to_owned()] }
 }
 
-fn add(table: &mut Table, strong: bool, cells: Vec<String>) {
+pub(super) fn add(table: &mut Table, strong: bool, cells: Vec<String>) {
     if strong {
         table.strong_row(cells)
     } else {

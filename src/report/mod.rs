@@ -4,7 +4,7 @@
 //! - [`plot`] draws SVG by plotters, without fonts: the same bytes on every machine.
 //! - [`html::Page`] is a page of sections that loads nothing from anywhere.
 //! - [`stats_view`], [`fit_view`], [`fit_page`], [`design_view`], [`design_page`], [`learned_view`], [`comparison_view`],
-//!   [`promises_view`], [`extend_view`], [`train_view`], [`audit_view`], [`eval_view`], [`chemistry_view`], [`worst_view`], [`mask_view`],
+//!   [`promises_view`], [`extend_view`], [`train_view`], [`audit_view`], [`eval_view`], [`chemistry_view`], [`worst_view`], [`mask_view`], [`floor_view`], [`same_view`],
 //!   [`eval_page`] and
 //!   [`compare_view`] put these together for the verbs; [`card`]
 //!   is the section of a model card for an extended tokenizer.
@@ -28,6 +28,8 @@ pub mod eval_view;
 pub mod extend_view;
 pub mod fit_page;
 pub mod fit_view;
+#[cfg(feature = "generate")]
+pub mod floor_view;
 pub mod folders;
 pub mod format;
 pub mod html;
@@ -36,6 +38,8 @@ pub mod learned_view;
 pub mod mask_view;
 pub mod plot;
 pub mod promises_view;
+#[cfg(feature = "generate")]
+pub mod same_view;
 pub mod shards_view;
 pub mod stats_view;
 pub mod table;

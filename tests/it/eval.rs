@@ -524,3 +524,42 @@ fn what_the_mask_left_is_reported_and_resampled_by() {
         folder.drift(&["eval", "--samples", "1", "--lp", "automaton", "--resample", "3", "--json"]).good();
     assert_eq!(count(&few.json()["runs"][0], "samples"), 3);
 }
+
+#[test]
+fn texts_are_set_beside_those_of_another_run() {
+    let folder = Folder::new();
+    let arguments = ["eval", "--samples", "3", "--preset", "greedy", "--lp", "none,automaton"];
+    let with = |more: &[&str]| folder.drift(&[&arguments[..], more].concat());
+    with(&["--texts", "texts.jsonl"]).good();
+    let report = with(&["--same-as", "texts.jsonl", "--json"]).good().json();
+    let same = &report["same_texts"];
+    assert_eq!((&same["compared"], &same["equal"], &same["missing"]), (&6.into(), &6.into(), &0.into()));
+    // What had to be moved is counted, and no run is faster than memory.
+    for run in runs(&report).values() {
+        let floor = &run["floor"];
+        assert!(floor["bytes"].as_f64().unwrap() > 1e7 && floor["operations"].as_f64().unwrap() > 1e7);
+        let share = floor["floor_share"].as_f64().unwrap();
+        assert!(share > 0.0 && share < 1.0, "{share}");
+    }
+
+    // One text differs in its first number, one is missing.
+    let mut lines = texts(&folder, "texts.jsonl");
+    lines.remove(4);
+    let text = lines[4]["text"].as_str().unwrap().to_owned();
+    let at = text.find('<').unwrap() + 1;
+    lines[4]["text"] = format!("{}7.7{}", &text[..at], &text[at..]).into();
+    let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
+    folder.file("other.jsonl", lines.join("\n"));
+    let report = with(&["--same-as", "other.jsonl", "--json"]).good().json();
+    let same = &report["same_texts"];
+    assert_eq!((&same["compared"], &same["equal"], &same["missing"]), (&5.into(), &4.into(), &1.into()));
+    let [difference] = &same["differences"].as_array().unwrap()[..] else { panic!("{same}") };
+    assert!(difference["theirs"].as_str().unwrap().contains("7.7"), "{difference}");
+    assert!(difference["lead"].as_f64().unwrap() > 0.0, "{difference}");
+    let shown = with(&["--same-as", "other.jsonl"]).good();
+    assert!(shown.text().contains("beside other.jsonl: 4 of 5 texts are the same"), "{}", shown.text());
+
+    folder.file("broken.jsonl", "{\"smiles\": 1}\n");
+    with(&["--same-as", "broken.jsonl"]).refused_for("broken.jsonl, line 1: is no text of an evaluation");
+    with(&["--same-as", "absent.jsonl"]).refused_for("absent.jsonl");
+}

@@ -71,6 +71,7 @@ fn record(folder: &Folder, name: &str) -> Value {
             "seconds",
             "peak_memory_bytes",
             "batch_seconds",
+            "floor",
         ],
     );
     each(&mut record["comparisons"], &["speed_ratio", "speed"]);

@@ -1,0 +1,75 @@
+//! How fast a device reads memory, measured on the weights themselves.
+
+use std::time::Instant;
+
+use candle_core::{DType, Result, Storage, Tensor};
+use rayon::prelude::*;
+
+use super::decoder::Decoder;
+use super::device::Device;
+use super::kernels;
+
+/// How often it is measured; the best counts.
+const TIMES: usize = 3;
+
+/// Numbers of a CPU tensor that one task reads.
+const PART: usize = 1 << 16;
+
+/// The most bytes that are copied on a GPU: far more than its caches hold.
+const COPIED_BYTES: usize = 256 << 20;
+
+impl Decoder {
+    /// Bytes per second that the device reads: on the CPU all weights, by all threads, so that weights which fit into its
+    /// caches are read from there as in a pass; on a GPU a copy, reading and writing. None where it cannot be measured.
+    pub fn bytes_per_second(&self) -> Option<f64> {
+        let measured = match self.device().inner().is_cpu() {
+            true => of_weights(&self.weights()),
+            false => of_copy(self.device()),
+        };
+        // What is measured is of no use to a result: where it fails, nothing is said.
+        measured.ok().flatten()
+    }
+}
+
+/// Reads all of `weights`.
+fn of_weights(weights: &[&Tensor]) -> Result<Option<f64>> {
+    let mut best: Option<f64> = None;
+    for _ in 0..TIMES {
+        let (begin, mut bytes) = (Instant::now(), 0);
+        for weights in weights {
+            let (storage, layout) = weights.storage_and_layout();
+            let (Storage::Cpu(storage), Some((start, end))) = (&*storage, layout.contiguous_offsets()) else {
+                return Ok(None);
+            };
+            if weights.dtype() != DType::F32 {
+                return Ok(None);
+            }
+            let numbers = &storage.as_slice::<f32>()?[start..end];
+            let sum: f32 = numbers.par_chunks(PART).map(kernels::total).sum();
+            std::hint::black_box(sum);
+            bytes += size_of_val(numbers);
+        }
+        let rate = bytes as f64 / begin.elapsed().as_secs_f64().max(f64::MIN_POSITIVE);
+        best = Some(best.map_or(rate, |best| best.max(rate)));
+    }
+    Ok(best)
+}
+
+/// Copies a part of the device's memory; where little is free, a smaller one.
+fn of_copy(device: &Device) -> Result<Option<f64>> {
+    let free = device.free_bytes().unwrap_or(0) as usize;
+    let bytes = COPIED_BYTES.min(free / 4);
+    let source = Tensor::zeros(bytes / device.dtype().size_in_bytes(), device.dtype(), device.inner())?;
+    // The first copy allocates what the others find ready.
+    drop(source.copy()?);
+    device.inner().synchronize()?;
+    let mut best: Option<f64> = None;
+    for _ in 0..TIMES {
+        let begin = Instant::now();
+        drop(source.copy()?);
+        device.inner().synchronize()?;
+        let rate = 2.0 * bytes as f64 / begin.elapsed().as_secs_f64().max(f64::MIN_POSITIVE);
+        best = Some(best.map_or(rate, |best| best.max(rate)));
+    }
+    Ok(best)
+}

@@ -1,0 +1,43 @@
+//! Texts beside those of another run, as a table.
+
+use super::format::{number, thousands};
+use super::table::Table;
+use crate::eval::record::EvalReport;
+
+/// Rows of a table; the rest is in the record.
+const MAX_ROWS: usize = 20;
+
+/// Whether texts are those of another run, and where they first differ; none if nobody asked.
+pub fn same_table(report: &EvalReport) -> Option<Table> {
+    let same = report.same_texts.as_ref()?;
+    let (equal, compared) = (thousands(same.equal), thousands(same.compared));
+    let mut table = Table::new(format!("beside {}: {equal} of {compared} texts are the same", same.file))
+        .code("model")
+        .code("logit processor")
+        .code("molecule")
+        .number("text")
+        .number("tokens\nbefore")
+        .code("this run")
+        .code("the other")
+        .number("lead of the\nbest logit");
+    for difference in same.differences.iter().take(MAX_ROWS) {
+        table.row([
+            difference.model.clone(),
+            difference.lp.name().to_owned(),
+            difference.smiles.clone(),
+            thousands(difference.generation as u64),
+            thousands(difference.tokens as u64),
+            difference.ours.clone(),
+            difference.theirs.clone(),
+            difference.lead.map_or_else(|| "-".to_owned(), |lead| number(f64::from(lead))),
+        ]);
+    }
+    let differing = same.compared - same.equal;
+    if differing > MAX_ROWS as u64 {
+        table.note(format!("{} more differ.", thousands(differing - MAX_ROWS as u64)));
+    }
+    if same.missing > 0 {
+        table.note(format!("{} texts are not in {}.", thousands(same.missing), same.file));
+    }
+    Some(table)
+}
