@@ -46,8 +46,9 @@ impl Micros {
         match self {
             Micros::Missing => Err("without a time"),
             Micros::Unclear => Err("with a time that is no number"),
-            Micros::Known(micros) if (micros * 1e3).abs() > LAST as f64 => Err("with a time out of range"),
-            Micros::Known(micros) => Ok((micros * 1e3).round() as i64),
+            Micros::Known(micros) if micros.abs() > LAST as f64 / 1e3 => Err("with a time out of range"),
+            // Whole microseconds first: since 1970 they are so many that their product has no room for nanoseconds.
+            Micros::Known(micros) => Ok(micros as i64 * 1_000 + (micros.fract() * 1e3).round() as i64),
         }
     }
 }
@@ -163,5 +164,25 @@ impl<'de> JsonFold<'de> for Arguments<'_> {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_microseconds_since_1970_stay_whole() {
+        for (micros, nanoseconds) in [
+            (1_661_203_462_598_738.0, 1_661_203_462_598_738_000),
+            (5_338_066_432_145.123, 5_338_066_432_145_123),
+            (-2.5, -2_500),
+            (0.000_4, 0),
+        ] {
+            assert_eq!(Micros::Known(micros).nanoseconds(), Ok(nanoseconds));
+        }
+        for time in [Micros::Missing, Micros::Unclear, Micros::Known(4.7e15), Micros::Known(-1e300)] {
+            assert!(time.nanoseconds().is_err(), "{time:?}");
+        }
     }
 }

@@ -94,14 +94,15 @@ impl DeviceKind {
         if let Some(kind) = generic(function, &whole) {
             return kind;
         }
+        if is_attention(function) || has(&["cutlass"]) && is_attention(&whole) {
+            return DeviceKind::Attention;
+        }
+        // Its partial sums are added by a kernel of that name.
         if has(&["splitk"]) {
             return DeviceKind::Gemm;
         }
         if has(&["reduce_kernel", "devicereduce", "devicesegmentedreduce"]) {
             return DeviceKind::Reduction;
-        }
-        if is_attention(function) || has(&["cutlass"]) && is_attention(&whole) {
-            return DeviceKind::Attention;
         }
         for (kind, words) in BY_FUNCTION {
             if has(words) {
