@@ -1,6 +1,6 @@
 //! What a call of a runtime or an operator does, told from its name.
 
-use super::kinds;
+use super::kernels;
 
 /// Calls of a runtime or a driver that tables count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,7 +45,7 @@ impl Call {
 /// `aten::_scaled_dot_product_flash_attention`, and that `aten::_flash_attention_forward`.
 pub(super) fn is_attention(operator: &str) -> bool {
     let name = operator.to_ascii_lowercase();
-    kinds::is_attention(&name) && !["choice", "mask", "backward"].iter().any(|word| name.contains(word))
+    kernels::is_attention(&name) && !["choice", "mask", "backward"].iter().any(|word| name.contains(word))
 }
 
 /// What the profiler's steps are called together; their names hold their numbers.

@@ -1,7 +1,7 @@
 //! Chrome traces, as torch.profiler writes them, summed while they are read, and set side by side in eight tables.
 //!
 //! `event` reads one event, `read` gathers them, `names` sums them by category and name, `rows` numbers threads and devices.
-//! What a category is says `category`, what a kernel computes `kinds`, what a call or an operator does `calls`. `busy` joins
+//! What a category is says `category`, what a kernel computes `kernels`, of which `kinds` there are, and what a call or an operator does `calls`. `busy` joins
 //! intervals and finds the gaps between them, `nesting` finds what lies inside what. `summary` is what is left of a trace,
 //! `side` makes the rows of one trace of it, and `tables` sets two of them side by side.
 //!
@@ -13,6 +13,7 @@ mod calls;
 mod category;
 mod counted;
 mod event;
+mod kernels;
 mod kinds;
 mod names;
 mod nesting;

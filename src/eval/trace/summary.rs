@@ -6,7 +6,8 @@ use super::busy::{Measured, Occupied};
 use super::calls::{Call, STEP, is_attention, phase};
 use super::category::Category;
 use super::counted::TraceEvents;
-use super::kinds::{self, DeviceKind};
+use super::kernels;
+use super::kinds::DeviceKind;
 use super::names::Entry;
 use super::nesting::Nested;
 use super::read::Trace;
@@ -127,9 +128,7 @@ impl Summary {
         let mut other: Vec<&Entry> = Vec::new();
         for entry in trace.names.entries() {
             summary.count(entry);
-            if entry.category == Category::Kernel
-                && DeviceKind::of_kernel(&entry.name) == DeviceKind::OtherKernel
-            {
+            if entry.category == Category::Kernel && kernels::kind(&entry.name) == DeviceKind::OtherKernel {
                 other.push(entry);
             }
         }
@@ -165,11 +164,11 @@ impl Summary {
                 }
             }
             Category::Kernel => {
-                let kind = DeviceKind::of_kernel(&entry.name);
+                let kind = kernels::kind(&entry.name);
                 self.kinds.entry(kind).or_default().add(entry);
                 if kind == DeviceKind::Attention {
                     self.attention_kernels
-                        .entry(kinds::attention_family(&entry.name))
+                        .entry(kernels::attention_family(&entry.name))
                         .or_default()
                         .add(entry);
                 }

@@ -1,5 +1,7 @@
 //! The tables of two traces.
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 
 use super::side::{SideRow, TABLES, rows};
@@ -49,7 +51,7 @@ pub(in crate::eval) fn tables(summaries: &[Summary; 2], files: &[String; 2]) -> 
 fn merge(a: Vec<SideRow>, b: Vec<SideRow>) -> Vec<TraceRow> {
     let mut rows: Vec<(String, [Option<SideRow>; 2])> =
         a.into_iter().map(|row| (row.name.clone(), [Some(row), None])).collect();
-    let mut places: std::collections::HashMap<String, usize> =
+    let places: HashMap<String, usize> =
         rows.iter().enumerate().map(|(place, (name, _))| (name.clone(), place)).collect();
     let mut added: Vec<(usize, SideRow)> = Vec::new();
     let mut behind = 0;
@@ -62,7 +64,6 @@ fn merge(a: Vec<SideRow>, b: Vec<SideRow>) -> Vec<TraceRow> {
             None => added.push((behind, row)),
         }
     }
-    places.clear();
     // From the end, so that places before stay what they are.
     for (place, row) in added.into_iter().rev() {
         rows.insert(place, (row.name.clone(), [None, Some(row)]));
@@ -81,77 +82,74 @@ fn figures(sides: &[Option<SideRow>; 2]) -> Vec<Figure> {
 
 /// What has to be known to read a table.
 fn notes(key: &str, summaries: &[Summary; 2], files: &[String; 2]) -> Vec<String> {
-    let sides = || ["first", "second"].into_iter().zip(summaries);
-    let fixed = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>();
-    match key {
-        "run" => {
-            let mut notes = vec![format!("The first is {}, the second {}.", files[0], files[1])];
-            for (side, summary) in sides().filter(|(_, summary)| !summary.events.left_out.is_empty()) {
-                let problems: Vec<String> =
-                    summary.events.left_out.iter().map(|(problem, n)| format!("{n} {problem}")).collect();
-                notes.push(format!("Events left out of the {side}: {}.", problems.join(", ")));
-            }
-            notes
-        }
-        "kernel_launches" => fixed(&[
-            "Time is that of the calls on the CPU, but for kernels on devices. Shares are of the wall span.",
-        ]),
-        "device_time" => {
-            let mut notes = fixed(&["Each event once, told by its name. Shares are of all of them."]);
-            for (side, summary) in sides().filter(|(_, summary)| !summary.other_kernels.is_empty()) {
-                let names: Vec<String> = summary.other_kernels.iter().map(|name| shortened(name)).collect();
-                notes.push(format!("Other kernels of the {side}, longest first: {}.", names.join("; ")));
-            }
-            notes
-        }
-        "attention_calls" => {
-            let mut notes = fixed(&[
-                "Attention calls are operators that lie in no other one of attention; the operators below hold one another. Shares are of \
-                 the wall span.",
-            ]);
-            if summaries.iter().any(|summary| summary.attention.is_none()) {
-                notes.push(
-                    "There are too many operators to tell which lies in which: calls are not known."
-                        .to_owned(),
-                );
-            }
-            notes
-        }
-        "copies_and_concatenations" => fixed(&[
-            "The first three rows are kernels and copies of devices, the others operators on the CPU, which hold one another (aten::to, \
-             aten::_to_copy, aten::copy_). Shares are of the wall span.",
-        ]),
-        "synchronisation" => fixed(&[
-            "Time of the CPU. Operators hold calls: aten::item holds aten::_local_scalar_dense, a memcpy and a wait. Shares are of the wall \
-             span.",
-        ]),
-        "device_idle" => {
-            let mut notes = fixed(&[
-                "Kernels, memcpy and memset; streams of a device are one. Shares are of the time from first to last.",
-            ]);
-            for (side, summary) in sides().filter(|(_, summary)| summary.devices.resolution > 0) {
-                let (resolution, closed) = (summary.devices.resolution, summary.devices.closed);
-                notes.push(format!(
-                    "The {side} has more gaps than are kept: those up to {} µs count as busy, together {:.6} s at most.",
-                    resolution as f64 / 1e3,
-                    closed as f64 / 1e9
-                ));
-            }
-            notes
-        }
-        _ => {
-            let mut notes = fixed(&[
-                "Self is without the phases inside; a phase inside one of its own name adds nothing to its seconds. Shares are of the time \
-                 of all threads that have phases, from their first event to their last.",
-            ]);
-            if summaries.iter().any(|summary| !summary.phases.is_empty() && summary.phase_time.is_none()) {
-                notes.push(
-                    "There are too many phases to tell which lies in which: self is not known.".to_owned(),
-                );
-            }
-            notes
-        }
+    let mut notes: Vec<String> = fixed_note(key).map(str::to_owned).into_iter().collect();
+    if key == "run" {
+        notes.push(format!("The first is {}, the second {}.", files[0], files[1]));
     }
+    for (side, summary) in ["first", "second"].into_iter().zip(summaries) {
+        let own = match key {
+            "run" => left_out(side, summary),
+            "device_time" => other_kernels(side, summary),
+            "attention_calls" if summary.attention.is_none() => Some(format!(
+                "The {side} has too many operators to tell which lies in which: calls are not known."
+            )),
+            "device_idle" => closed_gaps(side, summary),
+            "phases" if !summary.phases.is_empty() && summary.phase_time.is_none() => Some(format!(
+                "The {side} has too many phases to tell which lies in which: self is not known."
+            )),
+            _ => None,
+        };
+        notes.extend(own);
+    }
+    notes
+}
+
+/// What is said of a table whatever is in it.
+fn fixed_note(key: &str) -> Option<&'static str> {
+    Some(match key {
+        "kernel_launches" => {
+            "Time is that of the calls on the CPU, but for kernels on devices. Shares are of the wall span."
+        }
+        "device_time" => "Each event once, told by its name. Shares are of all of them.",
+        "attention_calls" => {
+            "Attention calls are operators that lie in no other one of attention; the operators below hold one another. Shares are of \
+             the wall span."
+        }
+        "copies_and_concatenations" => {
+            "The first three rows are kernels and copies of devices, the others operators on the CPU, which hold one another (aten::to, \
+             aten::_to_copy, aten::copy_). Shares are of the wall span."
+        }
+        "synchronisation" => {
+            "Time of the CPU. Operators hold calls: aten::item holds aten::_local_scalar_dense, a memcpy and a wait. Shares are of the \
+             wall span."
+        }
+        "device_idle" => {
+            "Kernels, memcpy and memset; streams of a device are one. Shares are of the time from first to last."
+        }
+        "phases" => {
+            "Self is without the phases inside; a phase inside one of its own name adds nothing to its seconds. Shares are of the time \
+             of all threads that have phases, from their first event to their last."
+        }
+        _ => return None,
+    })
+}
+
+fn left_out(side: &str, summary: &Summary) -> Option<String> {
+    let problems: Vec<String> =
+        summary.events.left_out.iter().map(|(problem, events)| format!("{events} {problem}")).collect();
+    (!problems.is_empty()).then(|| format!("Events left out of the {side}: {}.", problems.join(", ")))
+}
+
+fn other_kernels(side: &str, summary: &Summary) -> Option<String> {
+    let names: Vec<String> = summary.other_kernels.iter().map(|name| shortened(name)).collect();
+    (!names.is_empty()).then(|| format!("Other kernels of the {side}, longest first: {}.", names.join("; ")))
+}
+
+fn closed_gaps(side: &str, summary: &Summary) -> Option<String> {
+    let (micros, seconds) = (summary.devices.resolution as f64 / 1e3, summary.devices.closed as f64 / 1e9);
+    (micros > 0.0).then(|| {
+        format!("The {side} has more gaps than are kept: those up to {micros} µs count as busy, together {seconds:.6} s at most.")
+    })
 }
 
 /// The beginning of a name.
