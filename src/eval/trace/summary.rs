@@ -158,10 +158,8 @@ impl Summary {
                     self.launches.entry(entry.name.clone()).or_default().add(entry);
                 }
             }
-            Category::Operator => {
-                if OPERATORS.contains(&&*entry.name) || is_attention(&entry.name) {
-                    self.operators.entry(entry.name.clone()).or_default().add(entry);
-                }
+            Category::Operator if OPERATORS.contains(&&*entry.name) || is_attention(&entry.name) => {
+                self.operators.entry(entry.name.clone()).or_default().add(entry);
             }
             Category::Kernel => {
                 let kind = kernels::kind(&entry.name);
