@@ -10,7 +10,7 @@ use crate::report::compare_view::tables;
 /// The command line of `drift compare`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// A record of `drift eval`, or a Chrome trace; .json or .gz
+    /// A record of `drift eval`, or a Chrome trace as torch.profiler writes it; .json or .gz
     #[arg(value_name = "A")]
     first: PathBuf,
     /// Another one of the same kind

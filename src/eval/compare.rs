@@ -3,23 +3,27 @@
 //! Records of every version are compared, older ones too, that lack fields; so figures are taken by name. Whoever wants a record
 //! of this version whole reads an [`EvalReport`](super::record::EvalReport).
 
+use std::collections::HashMap;
 use std::io::{BufReader, ErrorKind, Read};
 use std::path::Path;
 
 use serde::Serialize;
 use serde::de::DeserializeSeed;
 
-use super::events::{Figures, TOO_MANY};
+pub use super::figure::Figure;
+use super::figure::{Figures, TOO_MANY};
 use super::figures::{Document, Found};
+use super::trace::{self, Summary};
+pub use super::trace::{TraceEvents, TraceRow, TraceTable};
 use crate::error::{Error, Result};
 use crate::io::{self, BoundedJson, Folded};
 use crate::job::Job;
 
 /// The schema of [`CompareReport`].
-pub const SCHEMA: &str = "drift.compare/1";
+pub const SCHEMA: &str = "drift.compare/2";
 
-/// The largest file that is read, in bytes: traces of long runs reach gigabytes.
-const MAX_BYTES: u64 = 4 << 30;
+/// The largest file that is read, in bytes, unpacked: traces of long runs reach gigabytes, and are read in pieces.
+const MAX_BYTES: u64 = 32 << 30;
 
 /// The longest text of one that is read: events are folded as they come, and only names are kept.
 const MAX_TEXT_BYTES: usize = 1 << 20;
@@ -33,6 +37,10 @@ pub struct CompareReport {
     pub files: [String; 2],
     /// What they are.
     pub kind: RecordKind,
+    /// Of traces: launches, device time, attention, copies, waits, idle time and phases. Empty for records.
+    pub tables: Vec<TraceTable>,
+    /// Of traces: how many events of both count.
+    pub events: Option<[TraceEvents; 2]>,
     /// Runs of records, or categories of traces, that both have.
     pub groups: Vec<Group>,
     /// Runs or categories that only the first has, then only the second.
@@ -58,27 +66,6 @@ pub struct Group {
     pub figures: Vec<Figure>,
 }
 
-/// One figure of both files.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Figure {
-    /// The field's name, with dots between levels; of traces `name: seconds` and `name: events`.
-    pub name: String,
-    /// In the first and in the second file; none where a file lacks it.
-    pub values: [Option<f64>; 2],
-    /// The second by the first; none unless both are known and the first is not 0.
-    pub ratio: Option<f64>,
-}
-
-impl Figure {
-    fn new(name: String, values: [Option<f64>; 2]) -> Self {
-        let ratio = match values {
-            [Some(a), Some(b)] if a != 0.0 => Some(b / a),
-            _ => None,
-        };
-        Figure { name, values, ratio }
-    }
-}
-
 /// Reads both files and matches them.
 ///
 /// # Errors
@@ -86,14 +73,25 @@ impl Figure {
 /// or if the job was cancelled.
 pub fn compare(paths: [&Path; 2], job: &Job) -> Result<CompareReport> {
     let [a, b] = [read(paths[0], job)?, read(paths[1], job)?];
-    let (kind, groups) = match (a, b) {
-        (Record::Eval(a), Record::Eval(b)) => (RecordKind::Eval, [a, b]),
-        (Record::Trace(a), Record::Trace(b)) => (RecordKind::ChromeTrace, [a, b]),
+    let files = paths.map(io::file_name);
+    match (a, b) {
+        (Record::Eval(a), Record::Eval(b)) => Ok(report(files, RecordKind::Eval, [a, b])),
+        (Record::Trace(a), Record::Trace(b)) => {
+            let mut summaries = [*a, *b];
+            let tables = trace::tables(&summaries, &files);
+            let groups = summaries.each_mut().map(|summary| std::mem::take(&mut summary.figures));
+            let events = Some(summaries.map(|summary| summary.events));
+            Ok(CompareReport { tables, events, ..report(files, RecordKind::ChromeTrace, groups) })
+        }
         _ => {
             let problem = format!("is not the same kind of record as {}", paths[0].display());
-            return Err(Error::input(paths[1].display(), problem, "give two records or two Chrome traces"));
+            Err(Error::input(paths[1].display(), problem, "give two records or two Chrome traces"))
         }
-    };
+    }
+}
+
+/// Matches runs or categories by name.
+fn report(files: [String; 2], kind: RecordKind, groups: [Vec<(String, Figures)>; 2]) -> CompareReport {
     let only = |own: usize| {
         let other = &groups[1 - own];
         let lacks = |name: &&String| !other.iter().any(|(known, _)| known == *name);
@@ -101,20 +99,29 @@ pub fn compare(paths: [&Path; 2], job: &Job) -> Result<CompareReport> {
     };
     let unmatched = [only(0), only(1)];
     let find = |name: &str| groups[1].iter().find(|(known, _)| known == name).map(|(_, figures)| figures);
-    let matched = groups[0].iter().filter_map(|(name, a)| Some(group(name, a, find(name)?)));
-    let files = paths.map(io::file_name);
-    Ok(CompareReport { schema: SCHEMA, files, kind, groups: matched.collect(), unmatched })
+    let matched = groups[0].iter().filter_map(|(name, a)| Some(group(name, a, find(name)?))).collect();
+    CompareReport {
+        schema: SCHEMA,
+        files,
+        kind,
+        tables: Vec::new(),
+        events: None,
+        groups: matched,
+        unmatched,
+    }
 }
 
 enum Record {
     Eval(Vec<(String, Figures)>),
-    Trace(Vec<(String, Figures)>),
+    Trace(Box<Summary>),
 }
 
 fn group(name: &str, a: &Figures, b: &Figures) -> Group {
-    let value = |figures: &Figures, name: &str| figures.iter().find(|(n, _)| n == name).map(|(_, v)| *v);
-    let both = a.iter().map(|(name, v)| Figure::new(name.clone(), [Some(*v), value(b, name)]));
-    let second = b.iter().filter(|(name, _)| value(a, name).is_none());
+    // The first of a name, as it stands in the file.
+    let known = |figures: &Figures| -> HashMap<String, f64> { figures.iter().rev().cloned().collect() };
+    let (of_a, of_b) = (known(a), known(b));
+    let both = a.iter().map(|(name, v)| Figure::new(name.clone(), [Some(*v), of_b.get(name).copied()]));
+    let second = b.iter().filter(|(name, _)| !of_a.contains_key(name));
     let second = second.map(|(name, v)| Figure::new(name.clone(), [None, Some(*v)]));
     Group { name: name.to_owned(), figures: both.chain(second).collect() }
 }
@@ -140,6 +147,7 @@ fn read(path: &Path, job: &Job) -> Result<Record> {
             (Some(ErrorKind::InvalidData), text) => refuse(text),
             (Some(kind), _) => failed(kind),
             (None, text) if text.starts_with(TOO_MANY) => refuse(TOO_MANY.to_owned()),
+            (None, _) if e.is_eof() => refuse("ends in the middle of its JSON".to_owned()),
             (None, text) => refuse(format!("is not JSON: {text}")),
         }
     })?;
@@ -147,7 +155,7 @@ fn read(path: &Path, job: &Job) -> Result<Record> {
         Found { runs: Some(runs), .. } => {
             Ok(Record::Eval(runs.ok_or_else(|| refuse("holds a run that is no object".to_owned()))?))
         }
-        Found { trace: Some(trace), .. } => Ok(Record::Trace(trace.categories())),
+        Found { trace: Some(trace), .. } => Ok(Record::Trace(Box::new(Summary::of(*trace)))),
         Found { .. } => Err(refuse("holds neither `runs` nor `traceEvents`".to_owned())),
     }
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess};
 
-use super::events::{Events, Figures, Kept, Trace};
+use super::figure::{Figures, Kept};
+use super::trace::{Events, Trace};
 use crate::io::{Folded, JsonFold, JsonPart};
 
 /// Fields that say which run it is; runs that agree in them are compared.
@@ -16,7 +17,7 @@ pub(super) struct Found {
     /// Its runs by name, of a record; none within if one is no object.
     pub runs: Option<Option<Vec<(String, Figures)>>>,
     /// Its events, of a trace.
-    pub trace: Option<Trace>,
+    pub trace: Option<Box<Trace>>,
 }
 
 /// Reads a whole document: an object with `runs` or `traceEvents`, or an array of events.

@@ -13,9 +13,9 @@ mod dialect;
 mod differences;
 mod environment;
 mod evaluate;
-mod events;
 mod example;
 mod examples;
+mod figure;
 mod figures;
 mod finished;
 mod judged;
@@ -37,6 +37,7 @@ mod speed;
 mod subject;
 mod tally;
 mod texts;
+mod trace;
 mod worst;
 
 pub use checkpoint::trained_on;

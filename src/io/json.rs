@@ -108,13 +108,18 @@ impl<'de, F: JsonFold<'de>> Visitor<'de> for Folded<F> {
     }
 }
 
+/// Lists and objects inside one another, beyond which no file means anything: whoever passes over them holds a byte for each.
+const MAX_LEVELS: usize = 1 << 20;
+
 /// Passes on JSON, and fails where a text, a name or a number has more than `limit` bytes: whoever parses it holds one of
-/// them at a time.
+/// them at a time; and where lists and objects lie a million levels deep.
 pub struct BoundedJson<R> {
     inner: R,
     limit: usize,
     /// Bytes of what is being read.
     length: usize,
+    /// Lists and objects that are open.
+    level: usize,
     in_text: bool,
     is_escaped: bool,
 }
@@ -122,7 +127,7 @@ pub struct BoundedJson<R> {
 impl<R: Read> BoundedJson<R> {
     /// Reads `inner`.
     pub fn new(inner: R, limit: usize) -> Self {
-        BoundedJson { inner, limit, length: 0, in_text: false, is_escaped: false }
+        BoundedJson { inner, limit, length: 0, level: 0, in_text: false, is_escaped: false }
     }
 
     fn watch(&mut self, byte: u8) {
@@ -138,6 +143,11 @@ impl<R: Read> BoundedJson<R> {
             (self.in_text, self.length) = (true, 0);
         } else if matches!(byte, b',' | b':' | b'{' | b'}' | b'[' | b']') || byte.is_ascii_whitespace() {
             self.length = 0;
+            match byte {
+                b'{' | b'[' => self.level += 1,
+                b'}' | b']' => self.level = self.level.saturating_sub(1),
+                _ => {}
+            }
         }
     }
 }
@@ -151,6 +161,10 @@ impl<R: Read> Read for BoundedJson<R> {
                 let problem = format!("a text or number of more than {} bytes", self.limit);
                 return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
             }
+            if self.level > MAX_LEVELS {
+                let problem = format!("lists and objects of more than {MAX_LEVELS} levels");
+                return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
+            }
         }
         Ok(n)
     }
@@ -161,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_texts_and_numbers_are_refused() {
+    fn long_texts_and_numbers_and_deep_lists_are_refused() {
         let read = |text: &str| io::copy(&mut BoundedJson::new(text.as_bytes(), 5), &mut io::sink());
         for text in [r#"{"abc": [1, 23456, "xxxx", "a\"b"]}"#, r#"["","",   "", {}]"#, "          "] {
             read(text).unwrap();
@@ -169,5 +183,7 @@ mod tests {
         for text in [r#"["xxxxxxx"]"#, "[1234567]", r#"["\"\"\"\""]"#] {
             assert!(read(text).is_err(), "{text}");
         }
+        read(&"{},".repeat(MAX_LEVELS)).unwrap();
+        assert!(read(&"[{".repeat(MAX_LEVELS / 2 + 1)).is_err());
     }
 }

@@ -1,16 +1,21 @@
 //! Two records side by side as tables.
 
-use super::format::number;
+use super::format::{number, percent, thousands};
 use super::table::Table;
-use crate::eval::compare::{CompareReport, Figure, Group};
+use crate::eval::compare::{CompareReport, Figure, Group, RecordKind, TraceRow, TraceTable};
 
-/// Rows of a table; the rest is in the JSON. Traces name thousands of functions.
+/// Rows of a table; the rest is in the JSON.
 const MAX_ROWS: usize = 40;
 
-/// One table per run or category; figures that are equal are only counted.
+/// Rows of a category of a trace, which names thousands of functions: what counts of them is in the tables before.
+const MAX_TRACE_ROWS: usize = 10;
+
+/// Of traces the eight tables; then one table per run or category, in which figures that are equal are only counted.
 pub fn tables(report: &CompareReport) -> Vec<Table> {
-    let mut tables: Vec<Table> = report.groups.iter().map(|group| table(report, group)).collect();
-    let mut rest = Table::new("Only in one of them").code("file").text("run");
+    let mut tables: Vec<Table> = report.tables.iter().map(trace_table).collect();
+    tables.extend(report.groups.iter().map(|group| table(report, group)));
+    let of_what = if report.kind == RecordKind::Eval { "run" } else { "category" };
+    let mut rest = Table::new("Only in one of them").code("file").text(of_what);
     for (file, names) in report.files.iter().zip(&report.unmatched) {
         for name in names {
             rest.row([file, name]);
@@ -24,21 +29,112 @@ pub fn tables(report: &CompareReport) -> Vec<Table> {
 
 fn table(report: &CompareReport, group: &Group) -> Table {
     let [a, b] = &report.files;
-    let (a, b) = if a == b { ("first".to_owned(), "second".to_owned()) } else { (a.clone(), b.clone()) };
-    let mut table =
-        Table::new(group.name.clone()).code("figure").number(&a).number(&b).number("second\nby first");
+    let is_trace = report.kind == RecordKind::ChromeTrace;
+    let (a, b) = if a == b || is_trace { ("first", "second") } else { (a.as_str(), b.as_str()) };
+    let title = if is_trace { format!("Category {}", group.name) } else { group.name.clone() };
+    let mut table = Table::new(title).code("figure").number(a).number(b).number("second\nby first");
     let (equal, other): (Vec<&Figure>, Vec<&Figure>) =
         group.figures.iter().partition(|figure| figure.values[0] == figure.values[1]);
-    for figure in other.iter().take(MAX_ROWS) {
+    let most = if is_trace { MAX_TRACE_ROWS } else { MAX_ROWS };
+    for figure in other.iter().take(most) {
         let cell = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), number);
         let [first, second] = figure.values.map(cell);
-        table.row([figure.name.clone(), first, second, cell(figure.ratio)]);
+        table.row([shortened(&figure.name), first, second, cell(figure.ratio)]);
     }
-    if other.len() > MAX_ROWS {
-        table.note(format!("{} more figures are in the JSON.", other.len() - MAX_ROWS));
+    if other.len() > most {
+        table.note(format!("{} more figures are in the JSON.", other.len() - most));
     }
     if !equal.is_empty() {
         table.note(format!("{} figures are equal.", equal.len()));
     }
     table
+}
+
+/// Names of kernels hold their template arguments: the beginning of one, and what was measured.
+fn shortened(name: &str) -> String {
+    const LONGEST: usize = 70;
+    let (name, unit) = name.rsplit_once(": ").map_or((name, String::new()), |(n, u)| (n, format!(": {u}")));
+    if name.chars().count() <= LONGEST {
+        return format!("{name}{unit}");
+    }
+    name.chars().take(LONGEST - 1).chain(['…']).chain(unit.chars()).collect()
+}
+
+/// One of the eight. What neither trace has is left out.
+fn trace_table(of: &TraceTable) -> Table {
+    let rows: Vec<&TraceRow> = of.rows.iter().filter(|row| row.figures.iter().any(is_there)).collect();
+    let mut table = Table::new(of.title).code("");
+    let measured = rows.first().map(|row| row.figures.as_slice()).unwrap_or_default();
+    // A table of single figures has one column for each trace; others have two for each measure, and a ratio for amounts.
+    let single = of.rows.iter().all(|row| row.figures.len() == 1);
+    if single {
+        table = table.number("first").number("second").number("second\nby first");
+    } else {
+        for figure in measured {
+            let title = heading(&figure.name);
+            table = table.number(&format!("{title}\nfirst")).number(&format!("{title}\nsecond"));
+            if has_ratio(&figure.name) {
+                table = table.number("\nratio");
+            }
+        }
+    }
+    let left_out = rows.len().saturating_sub(MAX_ROWS);
+    for row in rows.into_iter().take(MAX_ROWS) {
+        let unit = match row.figures.as_slice() {
+            [figure] if single && figure.name != "count" => format!(", {}", heading(&figure.name)),
+            _ => String::new(),
+        };
+        let mut cells = vec![format!("{}{unit}", shortened(&row.name))];
+        for figure in &row.figures {
+            cells.extend(figure.values.map(|value| shown(&figure.name, value)));
+            if single || has_ratio(&figure.name) {
+                cells.push(shown("ratio", figure.ratio));
+            }
+        }
+        table.row(cells);
+    }
+    if table.rows.is_empty() {
+        table = Table::new(of.title);
+        table.note("Neither trace has any.");
+        return table;
+    }
+    if left_out > 0 {
+        table.note(format!("{left_out} more rows are in the JSON."));
+    }
+    of.notes.iter().for_each(|note| _ = table.note(note));
+    table
+}
+
+/// Whether either trace has something to say.
+fn is_there(figure: &Figure) -> bool {
+    figure.values.iter().flatten().any(|value| *value != 0.0)
+}
+
+/// Amounts have ratios; those of means and shares would be noise beside them, and are in the JSON.
+fn has_ratio(measured: &str) -> bool {
+    matches!(measured, "calls" | "events" | "gaps" | "seconds")
+}
+
+fn heading(measured: &str) -> &str {
+    match measured {
+        "seconds" => "s",
+        "self_seconds" => "self s",
+        "device_seconds" => "device s",
+        "mean_microseconds" => "mean µs",
+        "calls_per_second" => "calls/s",
+        name => name,
+    }
+}
+
+fn shown(measured: &str, value: Option<f64>) -> String {
+    let Some(value) = value else { return "-".to_owned() };
+    match measured {
+        "calls" | "events" | "gaps" | "count" => thousands(value as u64),
+        "share" => percent(value),
+        // Kernels take microseconds.
+        name if name.ends_with("seconds") && name != "mean_microseconds" && value.abs() < 0.09995 => {
+            format!("{value:.6}")
+        }
+        _ => number(value),
+    }
 }

@@ -1,5 +1,10 @@
 //! `drift compare`.
 
+use std::path::Path;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
 use crate::support::Folder;
 
 const A: &str = r#"{"runs": [
@@ -60,5 +65,240 @@ fn other_files_are_refused() {
         let ran = folder.drift(&["compare", pair[0], pair[1]]);
         assert_eq!(ran.code, Some(2));
         assert!(ran.stderr.contains(problem) && ran.stderr.trim().lines().count() == 1, "{}", ran.stderr);
+    }
+}
+
+/// Two traces in the layout of torch.profiler, made by `tests/fixtures/make_traces.py`.
+const TRACES: [&str; 2] = ["processor.pt.trace.json.gz", "graphs.pt.trace.json.gz"];
+
+fn traces() -> Folder {
+    let folder = Folder::new();
+    for name in TRACES {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/traces").join(name);
+        folder.file(name, std::fs::read(path).unwrap());
+    }
+    folder
+}
+
+/// The values of a figure in a table.
+fn values(report: &Value, table: &str, row: &str, figure: &str) -> Value {
+    let find = |list: &Value, field: &str, name: &str| -> Value {
+        let mut list = list.as_array().unwrap().iter();
+        list.find(|value| value[field] == name).unwrap_or_else(|| panic!("{name}")).clone()
+    };
+    let row = find(&find(&report["tables"], "key", table)["rows"], "name", row);
+    find(&row["figures"], "name", figure)["values"].clone()
+}
+
+#[test]
+fn traces_become_eight_tables() {
+    let folder = traces();
+    let report = folder.drift(&["compare", TRACES[0], TRACES[1], "--json"]).good().json();
+    assert_eq!((&report["schema"], &report["kind"]), (&json!("drift.compare/2"), &json!("chrome_trace")));
+    let keys: Vec<&str> =
+        report["tables"].as_array().unwrap().iter().map(|table| table["key"].as_str().unwrap()).collect();
+    let eight = [
+        "run",
+        "kernel_launches",
+        "device_time",
+        "attention_calls",
+        "copies_and_concatenations",
+        "synchronisation",
+        "device_idle",
+        "phases",
+    ];
+    assert_eq!(keys, eight);
+    // What the script says of its layers: 3 steps of 2 layers, the second trace eager in its first step alone.
+    for (table, row, figure, expected) in [
+        ("run", "profiler steps", "count", json!([3.0, 3.0])),
+        ("run", "events left out", "count", json!([0.0, 0.0])),
+        ("kernel_launches", "kernel launches", "calls", json!([102.0, 32.0])),
+        ("kernel_launches", "cuLaunchKernelEx", "calls", json!([24.0, 8.0])),
+        ("kernel_launches", "graph launches", "calls", json!([0.0, 2.0])),
+        ("kernel_launches", "kernels on devices", "calls", json!([102.0, 96.0])),
+        ("kernel_launches", "kernel launches", "mean_microseconds", json!([3.75, 3.75])),
+        ("device_time", "GEMM", "events", json!([27.0, 27.0])),
+        ("device_time", "attention", "events", json!([6.0, 6.0])),
+        ("device_time", "reductions", "events", json!([9.0, 9.0])),
+        ("device_time", "indexing and embeddings", "events", json!([3.0, 0.0])),
+        ("device_time", "memcpy device to host", "events", json!([3.0, 0.0])),
+        ("device_time", "all", "share", json!([1.0, 1.0])),
+        ("attention_calls", "attention calls", "calls", json!([6.0, 2.0])),
+        ("attention_calls", "attention kernels", "calls", json!([6.0, 6.0])),
+        ("attention_calls", "flash attention kernels", "mean_microseconds", json!([9.5, 9.5])),
+        ("copies_and_concatenations", "elementwise copies", "calls", json!([18.0, 18.0])),
+        ("copies_and_concatenations", "concatenations", "calls", json!([24.0, 24.0])),
+        ("copies_and_concatenations", "aten::cat", "calls", json!([24.0, 8.0])),
+        ("synchronisation", "waits for devices", "calls", json!([3.0, 0.0])),
+        ("synchronisation", "aten::item", "calls", json!([3.0, 0.0])),
+        ("phases", "forward", "calls", json!([3.0, 3.0])),
+        ("phases", "logit_processor", "calls", json!([3.0, null])),
+    ] {
+        assert_eq!(values(&report, table, row, figure), expected, "{table}, {row}, {figure}");
+    }
+    for side in 0..2 {
+        let value = |table: &str, row: &str, figure: &str| values(&report, table, row, figure)[side].as_f64();
+        let of = |row: &str| value("device_idle", row, "seconds").unwrap();
+        assert!((of("busy") + of("idle") - of("from first to last")).abs() < 1e-9);
+        // One stream: nothing overlaps, so the busy time is that of all events.
+        assert!((of("busy") - value("device_time", "all", "seconds").unwrap()).abs() < 1e-9);
+        let rows = ["forward", "logit_processor", "ProfilerStep", "outside of all phases"];
+        let shares: f64 = rows.iter().filter_map(|row| value("phases", row, "share")).sum();
+        let outside = value("phases", "outside of all phases", "share");
+        assert!(outside.is_some() && (shares - 1.0).abs() < 1e-9, "{shares}");
+    }
+}
+
+#[test]
+fn tables_are_shown_side_by_side() {
+    let folder = traces();
+    let ran = folder.drift(&["compare", TRACES[0], TRACES[1]]).good();
+    let shown = ran.text();
+    let phases = "\
+Phases
+                       calls   calls                s         s           self s    self s   share   share  device s  device s
+                       first  second  ratio     first    second  ratio     first    second   first  second     first    second
+──────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+forward                    3       3   1.00  0.001038  0.000396  0.381  0.001038  0.000396  62.0 %  85.0 %         -         -
+logit_processor            3       -      -  0.000567         -      -  0.000567         -  33.8 %       -         -         -
+ProfilerStep               3       3   1.00  0.001615  0.000406  0.251  0.000010  0.000010  0.60 %   2.2 %         -         -
+outside of all phases      -       -      -         -         -      -  0.000060  0.000060   3.6 %  12.9 %         -         -
+";
+    assert!(shown.contains(phases), "{shown}");
+    assert!(
+        shown.contains("The first is processor.pt.trace.json.gz, the second graphs.pt.trace.json.gz."),
+        "{shown}"
+    );
+    assert!(shown.contains("more figures are in the JSON."), "{shown}");
+    assert!(!shown.contains("softmax"), "{shown}");
+}
+
+#[test]
+fn traces_of_the_cpu_alone_say_nothing_of_devices() {
+    let folder = Folder::new();
+    let event = |cat: &str, name: &str, ts: f64, dur: f64| json!({"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": 1, "ts": ts, "dur": dur});
+    let trace = json!({"traceEvents": [
+        event("cpu_op", "aten::scaled_dot_product_attention", 10.0, 20.0),
+        event("cpu_op", "aten::_scaled_dot_product_attention_math", 11.0, 18.0),
+        event("cpu_op", "aten::cat", 40.0, 5.0),
+        event("user_annotation", "forward", 0.0, 50.0),
+    ]});
+    folder.file("cpu.json", trace.to_string());
+    let report = folder.drift(&["compare", "cpu.json", "cpu.json", "--json"]).good().json();
+    assert_eq!(values(&report, "attention_calls", "attention calls", "calls"), json!([1.0, 1.0]));
+    assert_eq!(values(&report, "attention_calls", "attention calls", "seconds"), json!([2e-5, 2e-5]));
+    assert_eq!(values(&report, "attention_calls", "attention kernels", "calls"), json!([null, null]));
+    assert_eq!(values(&report, "run", "in operators, threads added up", "seconds"), json!([2.5e-5, 2.5e-5]));
+    assert_eq!(values(&report, "kernel_launches", "kernel launches", "calls"), json!([null, null]));
+    assert_eq!(values(&report, "device_idle", "busy", "seconds"), json!([null, null]));
+    let ran = folder.drift(&["compare", "cpu.json", "cpu.json"]).good();
+    assert!(ran.text().contains("Neither trace has any."), "{}", ran.text());
+}
+
+#[test]
+fn phases_of_drifts_own_traces_compare() {
+    let folder = Folder::new();
+    let event = |pid: u32, cat: &str, name: &str, ts: f64, dur: f64| json!({"ph": "X", "cat": cat, "name": name, "pid": pid, "tid": 0, "ts": ts, "dur": dur, "args": {"rows": 4}});
+    let one = json!({"traceEvents": [event(0, "none", "forward", 0.0, 3e6), event(0, "none", "sampling", 3e6, 1e6)]});
+    let two = json!({"traceEvents": [
+        event(0, "none", "forward", 0.0, 2e6),
+        event(1, "automaton", "forward", 0.0, 1e6), event(1, "automaton", "logit_processor", 1e6, 1e6),
+    ]});
+    folder.file("one.json", one.to_string());
+    folder.file("two.json", two.to_string());
+    let report = folder.drift(&["compare", "one.json", "one.json", "--json"]).good().json();
+    assert_eq!(values(&report, "phases", "forward", "share"), json!([0.75, 0.75]));
+    // Several runs in a trace: phases carry their names, on both sides.
+    let report = folder.drift(&["compare", "one.json", "two.json", "--json"]).good().json();
+    assert_eq!(values(&report, "phases", "none / forward", "seconds"), json!([3.0, 2.0]));
+    assert_eq!(values(&report, "phases", "automaton / logit_processor", "share"), json!([null, 0.25]));
+}
+
+#[test]
+fn events_that_say_nothing_are_counted() {
+    let folder = Folder::new();
+    let good = r#"{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": "5.5", "dur": 2}"#;
+    let bad = [
+        (r#"{"ph": "X", "name": "a", "ts": 1}"#, "without a duration"),
+        (r#"{"ph": "X", "name": "a", "dur": 1}"#, "without a time"),
+        (r#"{"ph": "X", "name": "a", "ts": 1, "dur": -2}"#, "with a negative duration"),
+        (r#"{"ph": "X", "name": "a", "ts": "NaN", "dur": 2}"#, "with a time that is no number"),
+        (r#"{"ph": "X", "name": "a", "ts": "inf", "dur": 2}"#, "with a time that is no number"),
+        (r#"{"ph": "X", "name": "a", "ts": 1, "dur": [2]}"#, "with a time that is no number"),
+        (r#"{"ph": "X", "name": "a", "ts": 1e300, "dur": 2}"#, "with a time out of range"),
+        (r#"{"ph": "X", "name": "a", "ts": 4e15, "dur": 4e15}"#, "with a time out of range"),
+        (r#"{"ph": "E", "ts": 1}"#, "that end without a begin"),
+        (r#"{"ph": "B", "name": "a", "ts": 1, "pid": 7}"#, "that begin without an end"),
+        (r#"{"name": "a"}"#, "without a type"),
+        ("17", "that are no objects"),
+    ];
+    for (event, problem) in bad {
+        folder.file("t.json", format!("[{good},{event}, {{\"ph\": \"M\"}}]"));
+        let report = folder.drift(&["compare", "t.json", "t.json", "--json"]).good().json();
+        let mut expected = json!({"timed": 1, "untimed": 1, "left_out": {}});
+        expected["left_out"][problem] = 1.into();
+        assert_eq!(report["events"], json!([expected, expected]), "{event}");
+        assert_eq!(values(&report, "run", "events left out", "count"), json!([1.0, 1.0]));
+        let ran = folder.drift(&["compare", "t.json", "t.json"]).good();
+        assert!(
+            ran.text().contains(&format!("Events left out of the second: 1 {problem}.")),
+            "{}",
+            ran.text()
+        );
+    }
+}
+
+#[test]
+fn damaged_traces_are_refused_in_one_line() {
+    let folder = traces();
+    let packed = folder.read(TRACES[0]);
+    folder.file("half.json.gz", &packed[..packed.len() / 2]);
+    folder.file("cut.json", r#"{"traceEvents": [{"ph": "X", "name": "a", "ts": 1, "du"#);
+    folder.file(
+        "deep.json",
+        format!(r#"{{"traceEvents": [{{"ph": "X", "args": {{"x": {}"#, "[{\"a\":".repeat(2 << 20)),
+    );
+    folder.file("record.json", A);
+    for (pair, problem) in [
+        (["half.json.gz", TRACES[1]], "half.json.gz"),
+        (["cut.json", TRACES[1]], "ends in the middle of its JSON"),
+        ([TRACES[1], "deep.json"], "levels"),
+        ([TRACES[0], "record.json"], "same kind"),
+        (["record.json", TRACES[0]], "same kind"),
+    ] {
+        let line = folder.drift(&["compare", pair[0], pair[1]]).refused();
+        assert!(line.contains(problem), "{line}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    /// What a trace says does not depend on the order of its events, up to which of equal ones come first.
+    #[test]
+    fn the_order_of_events_does_not_matter(
+        events in prop::collection::vec((0..4_usize, 0..3_u32, 0..2_000_u32, 0..400_u32), 1..40), seed in any::<u64>()
+    ) {
+        let cats = [("kernel", "nvjet_tst"), ("cpu_op", "aten::cat"), ("gpu_memcpy", "Memcpy HtoD"), ("cuda_runtime", "cudaLaunchKernel")];
+        let mut events: Vec<Value> = events
+            .into_iter()
+            .map(|(kind, row, ts, dur)| json!({
+                "ph": "X", "cat": cats[kind].0, "name": cats[kind].1, "pid": 0, "tid": row, "ts": ts, "dur": dur,
+            }))
+            .collect();
+        let folder = Folder::new();
+        folder.file("a.json", json!(events).to_string());
+        let turn = seed as usize % events.len();
+        events.rotate_left(turn);
+        events.reverse();
+        folder.file("b.json", json!(events).to_string());
+        let report = drift::eval::compare::compare(
+            [&folder.path().join("a.json"), &folder.path().join("b.json")],
+            &drift::job::Job::default(),
+        )
+        .unwrap();
+        for figure in report.tables.iter().flat_map(|table| &table.rows).flat_map(|row| &row.figures) {
+            prop_assert_eq!(figure.values[0], figure.values[1]);
+        }
     }
 }

@@ -1,0 +1,122 @@
+//! What an event of a device does.
+
+/// What an event of a device does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum DeviceKind {
+    /// Products of matrices and vectors: cuBLAS, CUTLASS, nvjet.
+    Gemm,
+    Attention,
+    /// `direct_copy_kernel_cuda`: other layouts and other types of numbers.
+    ElementwiseCopy,
+    /// `CatArrayBatchedCopy`.
+    Concatenation,
+    Elementwise,
+    Reduction,
+    Softmax,
+    Norm,
+    /// Gathers, scatters, embeddings, masks to indices.
+    Indexing,
+    /// Sorts, top-k, prefix sums and draws.
+    Sorting,
+    Random,
+    Convolution,
+    Communication,
+    /// Kernels that a compiler made of several operators.
+    Fused,
+    /// A kernel that no rule knows.
+    OtherKernel,
+    HostToDevice,
+    DeviceToHost,
+    DeviceToDevice,
+    OtherMemcpy,
+    Memset,
+}
+
+impl DeviceKind {
+    /// All of them, in the order in which they are shown.
+    pub(super) const ALL: [DeviceKind; 20] = [
+        DeviceKind::Gemm,
+        DeviceKind::Attention,
+        DeviceKind::ElementwiseCopy,
+        DeviceKind::Concatenation,
+        DeviceKind::Elementwise,
+        DeviceKind::Reduction,
+        DeviceKind::Softmax,
+        DeviceKind::Norm,
+        DeviceKind::Indexing,
+        DeviceKind::Sorting,
+        DeviceKind::Random,
+        DeviceKind::Convolution,
+        DeviceKind::Communication,
+        DeviceKind::Fused,
+        DeviceKind::OtherKernel,
+        DeviceKind::HostToDevice,
+        DeviceKind::DeviceToHost,
+        DeviceKind::DeviceToDevice,
+        DeviceKind::OtherMemcpy,
+        DeviceKind::Memset,
+    ];
+
+    /// Its name in tables.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            DeviceKind::Gemm => "GEMM",
+            DeviceKind::Attention => "attention",
+            DeviceKind::ElementwiseCopy => "elementwise copies",
+            DeviceKind::Concatenation => "concatenations",
+            DeviceKind::Elementwise => "elementwise",
+            DeviceKind::Reduction => "reductions",
+            DeviceKind::Softmax => "softmax",
+            DeviceKind::Norm => "norms",
+            DeviceKind::Indexing => "indexing and embeddings",
+            DeviceKind::Sorting => "sorts, top-k, scans, draws",
+            DeviceKind::Random => "random numbers",
+            DeviceKind::Convolution => "convolutions",
+            DeviceKind::Communication => "communication",
+            DeviceKind::Fused => "fused by a compiler",
+            DeviceKind::OtherKernel => "other kernels",
+            DeviceKind::HostToDevice => "memcpy host to device",
+            DeviceKind::DeviceToHost => "memcpy device to host",
+            DeviceKind::DeviceToDevice => "memcpy device to device",
+            DeviceKind::OtherMemcpy => "other memcpy",
+            DeviceKind::Memset => "memset",
+        }
+    }
+
+    /// Of a copy: `Memcpy DtoH (Device -> Pinned)`; HIP writes `CopyHostToDevice`.
+    pub(super) fn of_memcpy(name: &str) -> Self {
+        let has = |words: [&str; 2]| words.iter().any(|word| name.contains(word));
+        match () {
+            () if has(["HtoD", "HostToDevice"]) => DeviceKind::HostToDevice,
+            () if has(["DtoH", "DeviceToHost"]) => DeviceKind::DeviceToHost,
+            () if has(["DtoD", "DeviceToDevice"]) => DeviceKind::DeviceToDevice,
+            () => DeviceKind::OtherMemcpy,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_have_directions() {
+        for (name, kind) in [
+            ("Memcpy DtoH (Device -> Pinned)", DeviceKind::DeviceToHost),
+            ("Memcpy HtoD (Pageable -> Device)", DeviceKind::HostToDevice),
+            ("Memcpy DtoD (Device -> Device)", DeviceKind::DeviceToDevice),
+            ("CopyDeviceToHost", DeviceKind::DeviceToHost),
+            ("Memcpy PtoP (Device -> Device)", DeviceKind::OtherMemcpy),
+        ] {
+            assert_eq!(DeviceKind::of_memcpy(name), kind, "{name}");
+        }
+    }
+
+    #[test]
+    fn every_kind_is_shown_once() {
+        assert!(DeviceKind::ALL.is_sorted());
+        let names: std::collections::BTreeSet<&str> =
+            DeviceKind::ALL.iter().map(|kind| kind.name()).collect();
+        assert_eq!(names.len(), DeviceKind::ALL.len());
+    }
+}

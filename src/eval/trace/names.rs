@@ -1,0 +1,92 @@
+//! Time and number of the events of each category and name.
+
+use std::collections::HashMap;
+
+use super::category::Category;
+use crate::eval::figure::{Figures, Kept};
+
+/// All names of a trace.
+#[derive(Default)]
+pub(super) struct Names {
+    categories: HashMap<String, Known>,
+    entries: Vec<Entry>,
+}
+
+/// A category, and its names by their places among the entries.
+struct Known {
+    category: Category,
+    names: HashMap<String, usize>,
+}
+
+/// What is kept of a name.
+pub(super) struct Entry {
+    pub category: Category,
+    pub name: String,
+    /// Nanoseconds of its events together, each with what lies inside it.
+    pub nanoseconds: u128,
+    pub events: u64,
+}
+
+impl Names {
+    /// Counts an event; the place of its name, and its category.
+    pub(super) fn add<E: serde::de::Error>(
+        &mut self,
+        [category, name]: [&str; 2],
+        nanoseconds: i64,
+        kept: &mut Kept,
+    ) -> Result<(usize, Category), E> {
+        if !self.categories.contains_key(category) {
+            kept.add(&[category])?;
+            let known = Known { category: Category::of(category), names: HashMap::new() };
+            self.categories.insert(category.to_owned(), known);
+        }
+        // It was put there if it was not there.
+        let Some(known) = self.categories.get_mut(category) else {
+            return Err(E::custom("a category was lost"));
+        };
+        let place = match known.names.get(name) {
+            Some(place) => *place,
+            None => {
+                kept.add(&[name, name])?;
+                known.names.insert(name.to_owned(), self.entries.len());
+                let category = known.category;
+                self.entries.push(Entry { category, name: name.to_owned(), nanoseconds: 0, events: 0 });
+                self.entries.len() - 1
+            }
+        };
+        let entry = &mut self.entries[place];
+        entry.nanoseconds += u128::from(nanoseconds.unsigned_abs());
+        entry.events += 1;
+        Ok((place, known.category))
+    }
+
+    /// All names, in the order in which they came.
+    pub(super) fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// The category that a name's place belongs to, as the file writes it.
+    pub(super) fn written_categories(&self) -> HashMap<usize, &str> {
+        let mut written = HashMap::new();
+        for (category, known) in &self.categories {
+            written.extend(known.names.values().map(|place| (*place, category.as_str())));
+        }
+        written
+    }
+
+    /// Figures of each category, in order: of each name seconds and events, most seconds first.
+    pub(super) fn figures(&self) -> Vec<(String, Figures)> {
+        let mut categories: Vec<(&String, &Known)> = self.categories.iter().collect();
+        categories.sort_by_key(|(category, _)| *category);
+        let of = |known: &Known| {
+            let mut entries: Vec<&Entry> = known.names.values().map(|place| &self.entries[*place]).collect();
+            entries.sort_by(|a, b| b.nanoseconds.cmp(&a.nanoseconds).then_with(|| a.name.cmp(&b.name)));
+            let figures = |entry: &Entry| {
+                let seconds = (format!("{}: seconds", entry.name), entry.nanoseconds as f64 / 1e9);
+                [seconds, (format!("{}: events", entry.name), entry.events as f64)]
+            };
+            entries.into_iter().flat_map(figures).collect()
+        };
+        categories.into_iter().map(|(category, known)| (category.clone(), of(known))).collect()
+    }
+}

@@ -1,0 +1,245 @@
+//! What is left of a trace once it is read: sums for the tables.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::busy::{Measured, Occupied};
+use super::calls::{Call, STEP, is_attention, phase};
+use super::category::Category;
+use super::counted::TraceEvents;
+use super::kernels;
+use super::kinds::DeviceKind;
+use super::names::Entry;
+use super::nesting::Nested;
+use super::read::Trace;
+use crate::eval::figure::Figures;
+
+/// Number and nanoseconds of events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Sum {
+    pub events: u64,
+    pub nanoseconds: u128,
+}
+
+/// What an annotation takes; nanoseconds.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Phase {
+    pub calls: u64,
+    /// With what lies inside.
+    pub total: i128,
+    /// Without; none if there were too many to tell them apart.
+    pub own: Option<i128>,
+    /// As it went on the device; none if it has no annotation there.
+    pub device: Option<i128>,
+}
+
+/// A trace, summed.
+pub(in crate::eval) struct Summary {
+    pub(in crate::eval) events: TraceEvents,
+    /// By category, as the file writes it: seconds and events of each name.
+    pub(in crate::eval) figures: Vec<(String, Figures)>,
+    /// From the first begin to the last end, in nanoseconds.
+    pub(super) span: i64,
+    pub(super) threads: u64,
+    pub(super) streams: u64,
+    /// By category.
+    pub(super) categories: BTreeMap<Category, Sum>,
+    pub(super) calls: BTreeMap<Call, Sum>,
+    /// The calls that launch, by name.
+    pub(super) launches: BTreeMap<String, Sum>,
+    pub(super) operators: BTreeMap<String, Sum>,
+    /// Nanoseconds in operators, threads added up.
+    pub(super) in_operators: i128,
+    /// Number and nanoseconds of the outermost operators of attention; none if there were too many to tell.
+    pub(super) attention: Option<(u64, i128)>,
+    pub(super) kinds: BTreeMap<DeviceKind, Sum>,
+    pub(super) attention_kernels: BTreeMap<&'static str, Sum>,
+    /// Kernels that no rule knows, most time first, a few.
+    pub(super) other_kernels: Vec<String>,
+    pub(super) devices: Measured,
+    pub(super) device_names: Vec<String>,
+    /// The profiler's steps.
+    pub(super) steps: Sum,
+    /// By category, empty for annotations, and name.
+    pub(super) phases: BTreeMap<(String, String), Phase>,
+    /// Nanoseconds of the threads that have phases, from their first event to their last; and of these those in no phase. None
+    /// if there were too many phases to tell.
+    pub(super) phase_time: Option<(i128, i128)>,
+}
+
+/// Operators whose sums tables show.
+pub(super) const OPERATORS: [&str; 10] = [
+    "aten::cat",
+    "aten::stack",
+    "aten::copy_",
+    "aten::to",
+    "aten::_to_copy",
+    "aten::contiguous",
+    "aten::clone",
+    "aten::item",
+    "aten::_local_scalar_dense",
+    "aten::nonzero",
+];
+
+/// As many names of kernels that no rule knows are told.
+const OTHER_KERNELS: usize = 3;
+
+impl Sum {
+    fn add(&mut self, entry: &Entry) {
+        self.events += entry.events;
+        self.nanoseconds += entry.nanoseconds;
+    }
+}
+
+/// All of some sums.
+pub(super) fn all<'s>(sums: impl IntoIterator<Item = &'s Sum>) -> Sum {
+    sums.into_iter().fold(Sum::default(), |a, b| Sum {
+        events: a.events + b.events,
+        nanoseconds: a.nanoseconds + b.nanoseconds,
+    })
+}
+
+impl Summary {
+    /// Makes the sums.
+    pub(in crate::eval) fn of(trace: Trace) -> Self {
+        let attention = trace.attention.measure().map(|nested| (nested.outermost, nested.covered));
+        let in_operators = trace.operators.measure();
+        let busy = |occupied: &Occupied| i128::from(occupied.busy);
+        let mut summary = Summary {
+            figures: trace.names.figures(),
+            events: trace.events,
+            span: trace.span.map_or(0, |(start, end)| end - start),
+            threads: trace.threads.len() as u64,
+            streams: trace.streams.len() as u64,
+            categories: BTreeMap::new(),
+            calls: BTreeMap::new(),
+            launches: BTreeMap::new(),
+            operators: BTreeMap::new(),
+            in_operators: in_operators.of.iter().flatten().map(busy).sum(),
+            attention,
+            kinds: BTreeMap::new(),
+            attention_kernels: BTreeMap::new(),
+            other_kernels: Vec::new(),
+            devices: trace.busy.measure(),
+            device_names: trace.device_names,
+            steps: Sum::default(),
+            phases: BTreeMap::new(),
+            phase_time: None,
+        };
+        let mut other: Vec<&Entry> = Vec::new();
+        for entry in trace.names.entries() {
+            summary.count(entry);
+            if entry.category == Category::Kernel && kernels::kind(&entry.name) == DeviceKind::OtherKernel {
+                other.push(entry);
+            }
+        }
+        other.sort_by(|a, b| b.nanoseconds.cmp(&a.nanoseconds).then_with(|| a.name.cmp(&b.name)));
+        summary.other_kernels = other.iter().take(OTHER_KERNELS).map(|entry| entry.name.clone()).collect();
+        // What no profiler wrote counts as phases where there is no profiler, as in drift's own traces.
+        let is_profiled = summary.categories.keys().any(|category| *category != Category::Foreign);
+        let phases = if is_profiled { trace.annotations } else { trace.foreign };
+        let written = trace.names.written_categories();
+        let names = PhaseNames { entries: trace.names.entries(), written, is_profiled };
+        summary.add_phases(phases.measure(), &names, &trace.threads);
+        for (place, time) in trace.device_annotations.measure().unwrap_or_default().of {
+            let phase = summary.phases.entry(names.key(place)).or_default();
+            phase.device = Some(phase.device.unwrap_or_default() + time.total);
+        }
+        summary
+    }
+
+    /// Counts a name to all that it belongs to.
+    fn count(&mut self, entry: &Entry) {
+        self.categories.entry(entry.category).or_default().add(entry);
+        match entry.category {
+            Category::Runtime => {
+                let Some(call) = Call::of(&entry.name) else { return };
+                self.calls.entry(call).or_default().add(entry);
+                if call == Call::KernelLaunch {
+                    self.launches.entry(entry.name.clone()).or_default().add(entry);
+                }
+            }
+            Category::Operator if OPERATORS.contains(&&*entry.name) || is_attention(&entry.name) => {
+                self.operators.entry(entry.name.clone()).or_default().add(entry);
+            }
+            Category::Kernel => {
+                let kind = kernels::kind(&entry.name);
+                self.kinds.entry(kind).or_default().add(entry);
+                if kind == DeviceKind::Attention {
+                    self.attention_kernels
+                        .entry(kernels::attention_family(&entry.name))
+                        .or_default()
+                        .add(entry);
+                }
+            }
+            Category::Memcpy => self.kinds.entry(DeviceKind::of_memcpy(&entry.name)).or_default().add(entry),
+            Category::Memset => self.kinds.entry(DeviceKind::Memset).or_default().add(entry),
+            Category::Annotation if phase(&entry.name) == STEP => self.steps.add(entry),
+            _ => {}
+        }
+    }
+
+    fn add_phases(
+        &mut self,
+        nested: Option<Nested>,
+        names: &PhaseNames,
+        threads: &BTreeMap<u32, (i64, i64)>,
+    ) {
+        let Some(nested) = nested else {
+            // Too many to tell which lies in which: their sums are left.
+            let wanted = if names.is_profiled { Category::Annotation } else { Category::Foreign };
+            for (place, entry) in
+                names.entries.iter().enumerate().filter(|(_, entry)| entry.category == wanted)
+            {
+                let phase = self.phases.entry(names.key(place as u32)).or_default();
+                phase.calls += entry.events;
+                phase.total += entry.nanoseconds as i128;
+            }
+            return;
+        };
+        for (place, time) in nested.of {
+            let phase = self.phases.entry(names.key(place)).or_default();
+            phase.calls += time.calls;
+            phase.total += time.total;
+            phase.own = Some(phase.own.unwrap_or_default() + time.own);
+        }
+        let spans = nested.rows.iter().filter_map(|row| threads.get(row));
+        let time = spans.map(|(start, end)| i128::from(end - start)).sum();
+        self.phase_time = Some((time, time - nested.covered));
+    }
+
+    /// The categories of its phases that are no annotations.
+    pub(super) fn phase_categories(&self) -> BTreeSet<&str> {
+        self.phases
+            .keys()
+            .map(|(category, _)| category.as_str())
+            .filter(|category| !category.is_empty())
+            .collect()
+    }
+
+    /// Of one kind of event; none if the trace has no event of any of the kinds given.
+    pub(super) fn has(&self, categories: &[Category]) -> bool {
+        categories.iter().any(|category| self.categories.contains_key(category))
+    }
+
+    /// Whether anything ran on a device.
+    pub(super) fn has_device(&self) -> bool {
+        self.categories.keys().any(|category| category.is_device())
+    }
+}
+
+/// What phases are called.
+struct PhaseNames<'t> {
+    entries: &'t [Entry],
+    written: std::collections::HashMap<usize, &'t str>,
+    is_profiled: bool,
+}
+
+impl PhaseNames<'_> {
+    /// Category, empty for annotations, and name.
+    fn key(&self, place: u32) -> (String, String) {
+        let place = place as usize;
+        let category =
+            if self.is_profiled { "" } else { self.written.get(&place).copied().unwrap_or_default() };
+        (category.to_owned(), phase(&self.entries[place].name).to_owned())
+    }
+}
