@@ -12,6 +12,7 @@ use super::cache::{Cache, Room, check_cache_fits};
 use super::config::{Architecture, Config};
 use super::device::Device;
 use super::failed;
+use super::in_place::{is_read_in_place, product_in_place};
 use super::linear::{Linear, has_kernels, product_with_rows, stable_product};
 use super::rope::Rope;
 use super::weights::Weights;
@@ -216,8 +217,11 @@ impl Decoder {
     /// # Errors
     /// If the device fails.
     pub fn logits(&self, hidden: &Tensor) -> Result<Tensor> {
-        let run = || on_host(stable_product(hidden, &self.head.t()?)?);
-        run().map_err(failed)
+        let run = || match is_read_in_place(&self.head) {
+            true => product_in_place(hidden, &self.head, None),
+            false => stable_product(hidden, &self.head.t()?),
+        };
+        run().and_then(on_host).map_err(failed)
     }
 
     /// The logits for some tokens alone, in f32 on the host: `[rows, ids]`. On the CPU they equal those of
@@ -226,7 +230,11 @@ impl Decoder {
     /// # Errors
     /// If an id is out of range, or the device fails.
     pub fn logits_of(&self, hidden: &Tensor, ids: &[u32]) -> Result<Tensor> {
-        product_with_rows(hidden, &self.head, ids).and_then(on_host).map_err(failed)
+        let run = || match is_read_in_place(&self.head) {
+            true => product_in_place(hidden, &self.head, Some(ids)),
+            false => product_with_rows(hidden, &self.head, ids),
+        };
+        run().and_then(on_host).map_err(failed)
     }
 }
 
