@@ -44,7 +44,7 @@ pub(super) fn run_report(
         tokenizer: checkpoint.tokenizer.name.clone(),
         model: checkpoint.name.clone(),
         device: plan.device.name().to_owned(),
-        dtype: plan.device.dtype().as_str().to_owned(),
+        dtype: plan.device.type_name().to_owned(),
         batch: plan.batch,
         dialect: checkpoint.dialect,
         dialect_from: checkpoint.dialect_from,

@@ -64,7 +64,7 @@ impl Decoder {
     /// If its config or a file of weights is missing, broken or of another model, or a weight is not finite.
     pub fn load(dir: &Path, device: &Device) -> Result<Self> {
         let config = Config::load(dir)?;
-        let mut weights = Weights::load(dir, &device.inner, device.dtype)?;
+        let mut weights = Weights::load(dir, &device.inner, device.matrices)?;
         let decoder = Decoder::new(config, &mut weights, device)?;
         Ok(Decoder { files: weights.finish()?, ..decoder })
     }
@@ -74,7 +74,7 @@ impl Decoder {
     /// # Errors
     /// If the device has no room.
     pub fn random(config: Config, seed: u64, device: &Device) -> Result<Self> {
-        let mut weights = Weights::random(seed, &device.inner, device.dtype);
+        let mut weights = Weights::random(seed, &device.inner, device.matrices);
         Decoder::new(config, &mut weights, device)
     }
 
@@ -180,7 +180,7 @@ impl Decoder {
         let pass = Pass { heads, rope, batch: &batch, tensors };
         let tokens = Tensor::new(&batch.tokens[..], device)?;
         let epsilon = self.config.rms_norm_eps as f32;
-        let mut x = self.embedding.index_select(&tokens, 0)?;
+        let mut x = self.embedding.index_select(&tokens, 0)?.to_dtype(self.device.dtype)?;
         for (layer, cached) in self.layers.iter().zip(&cache.layers) {
             let h = layer.qkv.forward(&rms_norm(&x, &layer.attention_norm, epsilon)?)?;
             let h = attention(&h, layer.head_norms.as_ref(), cached, &pass)?;

@@ -5,13 +5,15 @@ use candle_core::{CpuStorage, CustomOp2, DType, Layout, Result, Shape, Tensor, b
 
 use super::product::{is_fast, product};
 
-/// Whether drift's own product reads these weights (`[out, in]`). Candle's packs them anew each time.
+/// Whether drift's own product reads these weights (`[out, in]`), in f32 or bf16. Candle's packs them anew each time, and
+/// sums bf16 in bf16.
 pub(super) fn is_read_in_place(weight: &Tensor) -> bool {
-    weight.device().is_cpu() && weight.dtype() == DType::F32 && is_fast()
+    let dtype = weight.dtype();
+    weight.device().is_cpu() && (dtype == DType::BF16 || dtype == DType::F32 && is_fast())
 }
 
 /// `x · weightᵀ` for `[rows, in]` and `[out, in]`: `[rows, out]`, or the columns `ids` alone, `[rows, ids]`, which equal
-/// those of the whole, bit for bit.
+/// those of the whole, bit for bit. `x` and the result are f32.
 pub(super) fn product_in_place(x: &Tensor, weight: &Tensor, ids: Option<&[u32]>) -> Result<Tensor> {
     x.contiguous()?.apply_op2_no_bwd(weight, &InPlace { ids })
 }
@@ -46,8 +48,12 @@ impl CustomOp2 for InPlace<'_> {
             bail!("not contiguous: {x_layout:?}, {weight_layout:?}");
         };
         let x = &x.as_slice::<f32>()?[x_at.0..x_at.1];
-        let weight = &weight.as_slice::<f32>()?[weight_at.0..weight_at.1];
-        let found = product(x, weight, self.ids, terms);
+        let weight_at = weight_at.0..weight_at.1;
+        let found = match weight {
+            CpuStorage::F32(weight) => product(x, &weight[weight_at], self.ids, terms),
+            CpuStorage::BF16(weight) => product(x, &weight[weight_at], self.ids, terms),
+            _ => bail!("weights that are neither f32 nor bf16"),
+        };
         Ok((CpuStorage::F32(found), (rows, self.ids.map_or(out, <[u32]>::len)).into()))
     }
 }

@@ -73,5 +73,5 @@ pub fn load_numbers<'w>(
 /// # Errors
 /// If a file is missing or broken, or holds a number that is not finite.
 pub fn load_tensors(dir: &Path, device: &Device) -> Result<(HashMap<String, Tensor>, Vec<InputHash>)> {
-    Ok(weights::Weights::load(dir, &device.inner, device.dtype)?.into_tensors())
+    Ok(weights::Weights::load(dir, &device.inner, device.matrices)?.into_tensors())
 }

@@ -97,16 +97,15 @@ impl<T: Number> Part<'_, T> {
             let row = self.ids.map_or(place, |ids| ids[place] as usize);
             *weights = &self.weight[row * self.terms..][..self.terms];
         }
-        let rows = out.len();
         let mut row = 0;
-        while row + X_ROWS <= rows {
-            tile::<S, T, W, X_ROWS>(simd, &weights, &x[row * self.terms..], at, &mut out[row..]);
-            row += X_ROWS;
-        }
-        match rows - row {
-            2 => tile::<S, T, W, 2>(simd, &weights, &x[row * self.terms..], at, &mut out[row..]),
-            1 => tile::<S, T, W, 1>(simd, &weights, &x[row * self.terms..], at, &mut out[row..]),
-            _ => {}
+        while row < out.len() {
+            let (x, out) = (&x[row * self.terms..], &mut out[row..]);
+            // Four as two and two: a row alone keeps half of the units waiting.
+            row += match out.len() {
+                1 => tile::<S, T, W, 1>(simd, &weights, x, at, out),
+                2 | 4 => tile::<S, T, W, 2>(simd, &weights, x, at, out),
+                _ => tile::<S, T, W, X_ROWS>(simd, &weights, x, at, out),
+            };
         }
     }
 }
@@ -131,7 +130,7 @@ impl<T: Number> WithSimd for Part<'_, T> {
     }
 }
 
-/// `W` columns from `at` on, of the first `X` rows of `x`.
+/// `W` columns from `at` on, of the first `X` rows of `x`; gives `X`.
 #[inline(always)]
 fn tile<S: Simd, T: Number, const W: usize, const X: usize>(
     simd: S,
@@ -139,7 +138,7 @@ fn tile<S: Simd, T: Number, const W: usize, const X: usize>(
     x: &[f32],
     at: usize,
     out: &mut [&mut [f32]],
-) {
+) -> usize {
     let terms = weights[0].len();
     let strips = terms / LANES;
     let mut w: [&[[T; LANES]]; W] = [&[]; W];
@@ -158,12 +157,12 @@ fn tile<S: Simd, T: Number, const W: usize, const X: usize>(
         }
         for column in 0..W {
             let mut wide = [0f32; LANES];
-            for lane in 0..LANES {
-                wide[lane] = w[column][strip][lane].widen();
+            for (wide, number) in wide.iter_mut().zip(&w[column][strip]) {
+                *wide = number.widen();
             }
             let weight: S::f32s = pulp::cast(wide);
-            for row in 0..X {
-                sums[column][row] = simd.mul_add_f32s(weight, x[row], sums[column][row]);
+            for (sum, x) in sums[column].iter_mut().zip(x) {
+                *sum = simd.mul_add_f32s(weight, x, *sum);
             }
         }
     }
@@ -182,6 +181,7 @@ fn tile<S: Simd, T: Number, const W: usize, const X: usize>(
             out[row][at + column] = pairs.fold(*total, |sum, (w, x)| w.widen().mul_add(*x, sum));
         }
     }
+    X
 }
 
 /// The sum of all lanes: halves are added to halves.
