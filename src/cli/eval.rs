@@ -13,7 +13,7 @@ use crate::checkpoint::Wanted;
 use crate::constraint::Placeholder;
 use crate::error::Error;
 use crate::eval::molecules::{CorpusChoice, Molecules};
-use crate::eval::plan::{EvalPart, EvalPlan, ModelChoice, PlaceholderChoice};
+use crate::eval::plan::{EngineChoice, EvalPart, EvalPlan, ModelChoice, PlaceholderChoice};
 use crate::eval::{Finished, Kept, OtherTexts, check, evaluate, evaluate_shard, trained_on};
 use crate::generate::Sampling;
 use crate::job::Job;
@@ -244,10 +244,11 @@ fn placeholder(text: &str, job: &Job) -> Result<PlaceholderChoice, Error> {
 fn device(args: &Args, device: Device) -> anyhow::Result<Device> {
     match args.dtype {
         Some(DtypeArg::F32) => Ok(device.in_f32()),
-        Some(DtypeArg::Bf16) if device.name() == "cpu" => {
-            let remedy = "leave it out, or give --device cuda:0";
-            Err(Error::input("--dtype", "the CPU computes in f32", remedy).into())
+        Some(DtypeArg::Bf16) if device.name() == "cpu" && args.engine != EngineChoice::Drift => {
+            let remedy = "leave it out, or give --engine drift";
+            Err(Error::input("--dtype", "on the CPU only drift's decoders read bf16", remedy).into())
         }
+        Some(DtypeArg::Bf16) => Ok(device.with_bf16_matrices()),
         _ => Ok(device),
     }
 }

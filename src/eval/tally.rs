@@ -45,7 +45,7 @@ pub(super) fn run_report(
         tokenizer: checkpoint.tokenizer.name.clone(),
         model: checkpoint.name.clone(),
         device: plan.device.name().to_owned(),
-        dtype: plan.device.dtype().as_str().to_owned(),
+        dtype: plan.device.type_name().to_owned(),
         batch: plan.batch,
         dialect: checkpoint.dialect,
         dialect_from: checkpoint.dialect_from,
@@ -98,7 +98,7 @@ fn cost(plan: &EvalPlan, checkpoint: &Checkpoint, run: &Run) -> Cost {
 /// What the run had to move at least, and how near it came.
 fn floor(plan: &EvalPlan, checkpoint: &Checkpoint, run: &Run) -> Option<Floor> {
     let Generated { counts, timing, .. } = &run.generated;
-    let traffic = Traffic::of(&checkpoint.config, plan.device.dtype().size_in_bytes(), counts)?;
+    let traffic = Traffic::of(&checkpoint.config, plan.device.bytes_per_number(), counts)?;
     let bytes_per_second = checkpoint.bytes_per_second;
     let floor_seconds = bytes_per_second.map(|rate| traffic.bytes / rate);
     let floor_share = floor_seconds.map(|seconds| seconds / timing.total().max(f64::MIN_POSITIVE));

@@ -12,6 +12,7 @@ use super::cache::{Cache, Room, check_cache_fits};
 use super::config::{Architecture, Config};
 use super::device::Device;
 use super::failed;
+use super::in_place::{is_read_in_place, product_in_place};
 use super::linear::{Linear, has_kernels, product_with_rows, stable_product};
 use super::listed::ListedRows;
 use super::rope::Rope;
@@ -67,7 +68,7 @@ impl Decoder {
     /// If its config or a file of weights is missing, broken or of another model, or a weight is not finite.
     pub fn load(dir: &Path, device: &Device) -> Result<Self> {
         let config = Config::load(dir)?;
-        let mut weights = Weights::load(dir, &device.inner, device.dtype)?;
+        let mut weights = Weights::load(dir, &device.inner, device.matrices)?;
         let decoder = Decoder::new(config, &mut weights, device)?;
         Ok(Decoder { files: weights.finish()?, ..decoder })
     }
@@ -77,7 +78,7 @@ impl Decoder {
     /// # Errors
     /// If the device has no room.
     pub fn random(config: Config, seed: u64, device: &Device) -> Result<Self> {
-        let mut weights = Weights::random(seed, &device.inner, device.dtype);
+        let mut weights = Weights::random(seed, &device.inner, device.matrices);
         Decoder::new(config, &mut weights, device)
     }
 
@@ -190,7 +191,7 @@ impl Decoder {
         };
         let pass = Pass { heads, rope, batch: &batch, tensors };
         let epsilon = self.config.rms_norm_eps as f32;
-        let mut x = self.embedding.index_select(&tokens, 0)?;
+        let mut x = self.embedding.index_select(&tokens, 0)?.to_dtype(self.device.dtype)?;
         for (layer, cached) in self.layers.iter().zip(&cache.layers) {
             let h = layer.qkv.forward(&rms_norm(&x, &layer.attention_norm, epsilon)?)?;
             let h = attention(&h, layer.head_norms.as_ref(), cached, &pass)?;
@@ -233,8 +234,11 @@ impl Decoder {
     /// # Errors
     /// If the device fails.
     pub fn logits(&self, hidden: &Tensor) -> Result<Tensor> {
-        let run = || on_host(stable_product(hidden, &self.head.t()?)?);
-        run().map_err(failed)
+        let run = || match is_read_in_place(&self.head) {
+            true => product_in_place(hidden, &self.head, None),
+            false => stable_product(hidden, &self.head.t()?),
+        };
+        run().and_then(on_host).map_err(failed)
     }
 
     /// The logits for some tokens alone, their ids sorted, in f32 on the host: `[rows, ids]`. On the CPU they equal those of
@@ -243,12 +247,18 @@ impl Decoder {
     /// # Errors
     /// If an id is out of range, or the device fails.
     pub fn logits_of(&self, hidden: &Tensor, ids: &[u32]) -> Result<Tensor> {
-        if self.device.inner.is_cpu() {
-            return product_with_rows(hidden, &self.head, ids).and_then(on_host).map_err(failed);
-        }
-        // A thread that panicked left whole rows, if any.
-        let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
-        listed.product(hidden, &self.head, ids).and_then(on_host).map_err(failed)
+        let run = || {
+            if is_read_in_place(&self.head) {
+                return product_in_place(hidden, &self.head, Some(ids));
+            }
+            if self.device.inner.is_cpu() {
+                return product_with_rows(hidden, &self.head, ids);
+            }
+            // A thread that panicked left whole rows, if any.
+            let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+            listed.product(hidden, &self.head, ids)
+        };
+        run().and_then(on_host).map_err(failed)
     }
 }
 

@@ -5,18 +5,21 @@ use candle_core::{DType, Device as CandleDevice};
 use super::memory::free_memory;
 use crate::error::{Error, Parameter, Result};
 
-/// A device and the type of weights and cache on it: f32 on the CPU, bf16 on CUDA.
+/// A device and the type of weights and cache on it: f32 on the CPU, bf16 on CUDA. On the CPU the matrices may be bf16;
+/// all else is f32 there.
 #[derive(Debug, Clone)]
 pub struct Device {
     name: String,
     pub(super) inner: CandleDevice,
     pub(super) dtype: DType,
+    /// Of embedding, layers and LM head.
+    pub(super) matrices: DType,
 }
 
 impl Device {
     /// The CPU, in f32.
     pub fn cpu() -> Self {
-        Device { name: "cpu".into(), inner: CandleDevice::Cpu, dtype: DType::F32 }
+        Device { name: "cpu".into(), inner: CandleDevice::Cpu, dtype: DType::F32, matrices: DType::F32 }
     }
 
     /// `cpu`, or `cuda:N`, in its usual type.
@@ -34,7 +37,7 @@ impl Device {
             let problem = format!("{name}: {}", e.to_string().lines().next().unwrap_or("failed"));
             Error::parameter(Parameter::Device, problem, "nvidia-smi lists the GPUs and the driver")
         })?;
-        Ok(Device { name: name.to_owned(), inner, dtype: DType::BF16 })
+        Ok(Device { name: name.to_owned(), inner, dtype: DType::BF16, matrices: DType::BF16 })
     }
 
     /// A device by its name alone, in its usual type, for what was computed there: nothing can be computed on it.
@@ -43,13 +46,20 @@ impl Device {
     /// If no device has such a name.
     pub fn elsewhere(name: &str) -> Result<Self> {
         let dtype = if number(name)?.is_some() { DType::BF16 } else { DType::F32 };
-        Ok(Device { name: name.to_owned(), inner: CandleDevice::Cpu, dtype })
+        Ok(Device { name: name.to_owned(), inner: CandleDevice::Cpu, dtype, matrices: dtype })
     }
 
     /// The same device in f32, to compare it with the CPU.
     #[must_use]
     pub fn in_f32(self) -> Self {
-        Device { dtype: DType::F32, ..self }
+        Device { dtype: DType::F32, matrices: DType::F32, ..self }
+    }
+
+    /// The same device with matrices in bf16: half the bytes of f32, which is what few rows wait for. On the CPU they are
+    /// widened as they are read; sums, activations and cache stay f32.
+    #[must_use]
+    pub fn with_bf16_matrices(self) -> Self {
+        Device { matrices: DType::BF16, ..self }
     }
 
     /// The device of candle.
@@ -57,7 +67,7 @@ impl Device {
         &self.inner
     }
 
-    /// The type of weights and cache.
+    /// The type of the cache, and of what is computed.
     pub fn dtype(&self) -> DType {
         self.dtype
     }
@@ -67,9 +77,14 @@ impl Device {
         &self.name
     }
 
-    /// `f32` or `bf16`.
+    /// Bytes of a number of the matrices, and of the cache.
+    pub fn bytes_per_number(&self) -> (usize, usize) {
+        (self.matrices.size_in_bytes(), self.dtype.size_in_bytes())
+    }
+
+    /// The type of the matrices, `f32` or `bf16`.
     pub fn type_name(&self) -> &'static str {
-        self.dtype.as_str()
+        self.matrices.as_str()
     }
 
     /// Bytes that are free on it, if the system says.

@@ -2,6 +2,8 @@
 
 use candle_core::{D, DType, Device, Result, Tensor};
 
+use super::in_place::{is_read_in_place, product_in_place};
+
 /// `gemm` takes a kernel of another summation order up to this many results, for weights stored by rows.
 const SMALL_PRODUCT: usize = 16 * 16;
 
@@ -12,14 +14,17 @@ const TERMS: usize = 512;
 /// A layer without bias.
 #[derive(Debug, Clone)]
 pub(super) struct Linear {
-    /// `[in, out]`, by rows, which a product reads without repacking.
+    /// `[out, in]` where drift's own product reads it, else `[in, out]`, which `gemm` reads without repacking.
     weight: Tensor,
+    in_place: bool,
 }
 
 impl Linear {
     /// From weights as checkpoints store them, `[out, in]`, several ones stacked along `out`.
     pub(super) fn stacked(parts: &[Tensor]) -> Result<Self> {
-        Ok(Linear { weight: Tensor::cat(parts, 0)?.t()?.contiguous()? })
+        let weight = Tensor::cat(parts, 0)?;
+        let in_place = is_read_in_place(&weight);
+        Ok(Linear { weight: if in_place { weight } else { weight.t()?.contiguous()? }, in_place })
     }
 
     /// All of its weights.
@@ -29,7 +34,10 @@ impl Linear {
 
     /// `x` is `[rows, in]`, the result `[rows, out]`.
     pub(super) fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        stable_product(x, &self.weight)
+        match self.in_place {
+            true => product_in_place(x, &self.weight, None),
+            false => stable_product(x, &self.weight),
+        }
     }
 }
 

@@ -13,10 +13,12 @@ mod config;
 mod decoder;
 mod device;
 mod eos;
+mod in_place;
 mod kernels;
 mod linear;
 mod listed;
 mod memory;
+mod product;
 mod rope;
 mod synthetic;
 mod tensors;
@@ -74,5 +76,5 @@ pub fn load_numbers<'w>(
 /// # Errors
 /// If a file is missing or broken, or holds a number that is not finite.
 pub fn load_tensors(dir: &Path, device: &Device) -> Result<(HashMap<String, Tensor>, Vec<InputHash>)> {
-    Ok(weights::Weights::load(dir, &device.inner, device.dtype)?.into_tensors())
+    Ok(weights::Weights::load(dir, &device.inner, device.matrices)?.into_tensors())
 }

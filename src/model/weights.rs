@@ -79,9 +79,11 @@ impl Weights {
     /// # Errors
     /// As [`Weights::matrix`].
     pub(super) fn norm(&mut self, name: &str, size: usize) -> Result<Tensor> {
+        // All but products of matrices is computed in f32 on the CPU.
+        let dtype = if self.device.is_cpu() { DType::F32 } else { self.dtype };
         match self.source {
-            Source::Random { .. } => Tensor::ones(size, self.dtype, &self.device).map_err(failed),
-            Source::Files(_) => self.take(name, &[size]),
+            Source::Random { .. } => Tensor::ones(size, dtype, &self.device).map_err(failed),
+            Source::Files(_) => self.take(name, &[size])?.to_dtype(dtype).map_err(failed),
         }
     }
 

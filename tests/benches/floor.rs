@@ -27,12 +27,18 @@ fn step(shape: Synthetic, batch: u64, context: u64, head: u64) -> Traffic {
         head_rows: head * batch,
         ..WorkCounts::default()
     };
-    Traffic::of(&Config::synthetic(shape), 2, &counts).expect("positions were counted")
+    Traffic::of(&Config::synthetic(shape), (2, 2), &counts).expect("positions were counted")
 }
 
 /// Three digits at most.
 fn short(number: f64) -> String {
-    let decimals = if number < 9.995 { 2 } else if number < 99.95 { 1 } else { 0 };
+    let decimals = if number < 9.995 {
+        2
+    } else if number < 99.95 {
+        1
+    } else {
+        0
+    };
     format!("{number:.decimals$}")
 }
 

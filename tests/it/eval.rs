@@ -342,7 +342,6 @@ fn what_cannot_work_is_one_line_with_its_remedy() {
     eval(&["--placeholder", "0.0,0.0"]).refused_for("three numbers");
     eval(&["--preset", "hot"]).refused_for("no preset");
     eval(&["--device", "cuda:0"]).refused_for("--device");
-    eval(&["--dtype", "bf16"]).refused_for("--dtype");
     eval(&["--smiles", "missing.smi"]).refused_for("missing.smi");
     folder.file("bad.smi", "C(\nnothing here\n");
     eval(&["--smiles", "bad.smi"]).refused_for("line 1");

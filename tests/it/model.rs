@@ -172,19 +172,39 @@ fn awkward_config() -> Config {
 
 #[test]
 fn rows_of_awkward_products_do_not_depend_on_their_number() {
-    let decoder = Decoder::random(awkward_config(), 3, &Device::cpu()).unwrap();
-    let tokens: Vec<u32> = (0..150).map(|i| i * 7 % 700).collect();
-    let whole = logits_in_pieces(&decoder, &tokens, &[150], Room::Static);
-    for pieces in [vec![1; 150], vec![2; 75], vec![64, 64, 22], vec![65, 80, 5], vec![9, 100, 41]] {
-        let found = logits_in_pieces(&decoder, &tokens, &pieces, Room::Static);
-        assert!(found == whole, "{pieces:?}");
+    for device in [Device::cpu(), Device::cpu().with_bf16_matrices()] {
+        let decoder = Decoder::random(awkward_config(), 3, &device).unwrap();
+        let tokens: Vec<u32> = (0..150).map(|i| i * 7 % 700).collect();
+        let whole = logits_in_pieces(&decoder, &tokens, &[150], Room::Static);
+        for pieces in [vec![1; 150], vec![2; 75], vec![64, 64, 22], vec![65, 80, 5], vec![9, 100, 41]] {
+            let found = logits_in_pieces(&decoder, &tokens, &pieces, Room::Static);
+            assert!(found == whole, "{} {pieces:?}", device.type_name());
+        }
     }
 }
 
 #[test]
+fn matrices_in_bf16_change_logits_by_their_rounding_alone() {
+    let logits = |device: &Device| {
+        let decoder = Decoder::random(awkward_config(), 5, device).unwrap();
+        assert!(decoder.is_ragged());
+        logits_in_pieces(&decoder, &[3, 600, 41, 8], &[4], Room::Static)
+    };
+    let (exact, rounded) = (logits(&Device::cpu()), logits(&Device::cpu().with_bf16_matrices()));
+    let flat = |logits: &[Vec<f32>]| logits.concat();
+    let (exact, rounded) = (flat(&exact), flat(&rounded));
+    let square = |x: f32| f64::from(x) * f64::from(x);
+    let size: f64 = exact.iter().copied().map(square).sum();
+    let error: f64 = exact.iter().zip(&rounded).map(|(a, b)| square(a - b)).sum();
+    // Eight bits of a weight: each product is off by 2^-9 at most.
+    assert!(error > 0.0 && (error / size).sqrt() < 4e-3, "{}", (error / size).sqrt());
+}
+
+#[test]
 fn some_rows_of_the_head_equal_those_of_all() {
-    let decoder = Decoder::random(awkward_config(), 4, &Device::cpu()).unwrap();
-    for count in [1, 2, 33] {
+    let types = [Device::cpu(), Device::cpu().with_bf16_matrices()];
+    let decoders = types.map(|device| Decoder::random(awkward_config(), 4, &device).unwrap());
+    for (decoder, count) in decoders.iter().flat_map(|decoder| [1, 2, 33].map(|count| (decoder, count))) {
         let mut cache = decoder.cache(count, 1, Room::Static).unwrap();
         let tokens: Vec<[u32; 1]> = (0..count as u32).map(|i| [i]).collect();
         let feeds: Vec<Feed<'_>> =
@@ -196,6 +216,7 @@ fn some_rows_of_the_head_equal_those_of_all() {
                 all.iter().map(|row| ids.iter().map(|id| row[*id as usize]).collect()).collect();
             assert!(rows(&decoder.logits_of(&hidden, &ids).unwrap()) == expected, "{count} rows, {ids:?}");
         }
+        assert!(decoder.logits_of(&hidden, &[3, 700]).is_err());
     }
 }
 
@@ -421,6 +442,8 @@ fn a_cache_that_does_not_fit_is_refused_with_the_batch_that_would() {
 #[test]
 fn devices_that_are_not_there_are_refused() {
     assert_eq!(Device::parse("cpu").unwrap().type_name(), "f32");
+    assert_eq!(Device::cpu().with_bf16_matrices().type_name(), "bf16");
+    assert_eq!(Device::cpu().with_bf16_matrices().in_f32().type_name(), "f32");
     for name in ["gpu", "cuda", "cuda:x"] {
         assert!(Device::parse(name).unwrap_err().to_string().contains("‘device’"));
     }
