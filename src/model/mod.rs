@@ -9,6 +9,7 @@ mod attention;
 mod batch;
 mod cache;
 mod config;
+pub mod cuda;
 mod decoder;
 mod device;
 mod eos;
