@@ -20,7 +20,8 @@ FOLDER = ROOT / "src/model/cuda"
 ARCHITECTURES = ["sm_80", "sm_90a", "sm_100"]
 # Types, sizes of heads, query heads of a key and value head: Qwen3 and Llama shapes, and the most that is taken.
 SHAPES = [("f32", 64, 2), ("bf16", 64, 4), ("bf16", 128, 2), ("bf16", 128, 8)]
-MOST_SPILLED = 0
+# Bytes of spills, stores and loads together: a few registers at the edges of a loop are borne, an array is not.
+MOST_SPILLED = 64
 MOST_SHARED = 48 * 1024
 
 
@@ -84,13 +85,14 @@ def kernels(log):
         name = block.split("'")[0]
         registers = numbers(r"Used (\d+) registers")
         spilled = numbers(r"(\d+) bytes spill (?:stores|loads)")
-        found[name] = (registers, spilled, numbers(r"(\d+) bytes smem"), numbers(r"(\d+) bytes stack frame"))
+        found[name] = (registers, spilled, numbers(r"(\d+) bytes smem"))
     return found
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--arch", action="append", help=f"instead of {', '.join(ARCHITECTURES)}")
+    parser.add_argument("--shapes", type=int, default=len(SHAPES), help="so many shapes alone")
     arguments = parser.parse_args()
     nvrtc = load()
     major, minor = ctypes.c_int(), ctypes.c_int()
@@ -98,7 +100,7 @@ def main():
     print(f"NVRTC {major.value}.{minor.value}")
     source, failed = sources(), []
     for arch in arguments.arch or ARCHITECTURES:
-        for kind, head_dim, group in SHAPES:
+        for kind, head_dim, group in SHAPES[: arguments.shapes]:
             what = f"{arch} {kind} heads of {head_dim}, groups of {group}"
             macros = [f"-DDRIFT_BF16={int(kind == 'bf16')}", f"-DDRIFT_HEAD_DIM={head_dim}", f"-DDRIFT_GROUP={group}"]
             options = [f"--gpu-architecture={arch}", "--std=c++17", "--ptxas-options=-v", *macros]
@@ -110,9 +112,10 @@ def main():
             found = kernels(log)
             if not found:
                 failed.append(f"{what}: the compiler does not say what registers the kernels take")
-            text = ", ".join(f"{name} {row[0]}" for name, row in sorted(found.items()))
+            spills = lambda row: f" ({row[1]} bytes spilled)" if row[1] else ""
+            text = ", ".join(f"{name} {row[0]}{spills(row)}" for name, row in sorted(found.items()))
             print(f"{what}: {seconds:.1f} s, {size} bytes; registers: {text}")
-            for name, (_, spilled, shared, _) in found.items():
+            for name, (_, spilled, shared) in found.items():
                 if spilled > MOST_SPILLED or shared > MOST_SHARED:
                     failed.append(f"{what}: {name} spills {spilled} bytes and takes {shared} of shared memory")
     if failed:

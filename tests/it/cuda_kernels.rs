@@ -512,7 +512,7 @@ fn check_any(bench: &mut Bench, known: usize, sampling: &Sampling, excluded: &[u
         let candidates = Candidates::Except(&logits[at * known..][..known], excluded);
         let mut noise = Noise::new(3, 4, at);
         let token = draw(candidates, sampling, &mut noise, count as usize - 1).unwrap();
-        if token % 7 == 0 {
+        if token.is_multiple_of(7) {
             assert_eq!(found, (count, Some(RowEnd::Eos)), "row {at}, {sampling:?}");
         } else {
             assert_eq!(

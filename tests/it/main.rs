@@ -16,6 +16,7 @@ mod counting;
 mod coverage;
 mod cuda_emulator;
 mod cuda_kernels;
+mod cuda_step;
 mod cuda_texts;
 mod decimals;
 mod design;

@@ -153,7 +153,7 @@ __device__ __forceinline__ void follow(const Tables &tables, const Batch &batch,
 
 // Rows that enter: what is forced behind their prompts. `Row` is as the host wrote it, `ends` 0.
 // entered [count] rows. Grid: so many blocks that there is a thread for each.
-KERNEL(1024) enter(Tables tables, Batch batch, const u32 *entered, u32 count) {
+KERNEL(128) enter(Tables tables, Batch batch, const u32 *entered, u32 count) {
     u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= count) return;
     u32 at = entered[i];
