@@ -10,6 +10,7 @@ mod bandwidth;
 mod batch;
 mod cache;
 mod config;
+pub mod cuda;
 mod decoder;
 mod device;
 mod eos;

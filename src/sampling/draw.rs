@@ -83,6 +83,12 @@ impl Noise {
         Noise { random: ChaCha8Rng::from_seed(key) }
     }
 
+    /// The key of its ChaCha8, in words: seed, prompt, generation and number, the lower half of each first.
+    pub fn key(&self) -> [u32; 8] {
+        let bytes = self.random.get_seed();
+        std::array::from_fn(|word| u32::from_le_bytes(std::array::from_fn(|byte| bytes[4 * word + byte])))
+    }
+
     /// The noise at one position: word `id` of stream `position`.
     fn at(&mut self, position: usize) -> impl FnMut(u32) -> f64 {
         let random = &mut self.random;

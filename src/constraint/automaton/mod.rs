@@ -8,7 +8,7 @@
 //!   tokenizer and dialect, from what [`learn`] learned of the encoder.
 //! - [`segment`] holds what stands between two blocks, with the brackets and signs that merge with it (`>[`, `]<-`):
 //!   once per distinct text, shared by all molecules. [`follow`] strings both together for one molecule.
-//! - `table` gives both away as plain tables.
+//! - `table` gives both away as plain tables, `device_table` those of many molecules as a device follows them.
 //! - [`verify`] compares with the encoder, both ways, before a tokenizer is accepted.
 //!
 //! # Why it is exact
@@ -27,6 +27,7 @@
 //! That the pre-tokenizer, a regular expression, does to a part in a text what it does to it alone, is not proved but
 //! checked, on random texts, both ways.
 
+mod device_table;
 mod follow;
 mod grammar;
 mod learn;
@@ -43,6 +44,7 @@ use learn::{Isolation, Pieces, refuse};
 use segment::{KnownExits, Segment, Segments};
 use states::{Mode, Path, StateId, States};
 
+pub use device_table::DeviceTable;
 pub use follow::Follow;
 pub use table::{BlockTable, Edges, MoleculeTable, SegmentTable, TABLE_SCHEMA, TEXT_OVER};
 

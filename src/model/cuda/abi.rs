@@ -1,0 +1,248 @@
+//! What the kernels are called with, byte by byte as the CUDA C declares it. Pointers are addresses of device memory.
+
+use crate::constraint::automaton::DeviceTable;
+use crate::sampling::{Noise, Sampling};
+
+/// How a row of the batch stands: `ends` of [`BatchArguments`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowEnd {
+    /// The text was ended.
+    Eos,
+    /// It has as many tokens as it may.
+    Length,
+    /// No token that the model has is allowed.
+    NothingAllowed,
+    /// A logit is no finite number.
+    NotFinite,
+}
+
+impl RowEnd {
+    /// What a number in `ends` says; none if the row runs, or the number is none of them.
+    pub fn of(number: u32) -> Option<Self> {
+        let all = [RowEnd::Eos, RowEnd::Length, RowEnd::NothingAllowed, RowEnd::NotFinite];
+        all.get(number.checked_sub(1)? as usize).copied()
+    }
+}
+
+/// A text that is being written: `Row` of `automaton.cu`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub struct DeviceRow {
+    /// Of its noise.
+    pub key: [u32; 8],
+    /// In the table.
+    pub molecule: u32,
+    /// Segment among those of the molecule.
+    pub at: u32,
+    /// Place in the table.
+    pub place: u32,
+    /// Tokens of its text, the last of the prompt included.
+    pub count: u32,
+    /// Of these, those that the model has read.
+    pub read: u32,
+    /// Tokens that may be written.
+    pub most: u32,
+    /// Tokens of the prompt but for the last: the length of the row's cache when it enters.
+    pub base: u32,
+    /// Zero.
+    pub unused: u32,
+}
+
+impl DeviceRow {
+    /// Bit of a token in a row's text that was forced.
+    pub const FORCED: u32 = 1 << 31;
+
+    /// A row behind a prompt of `base + 1` tokens, the last of which is the first of its text. `place` is where the
+    /// molecule's texts begin ([`DeviceTable::start`]).
+    pub fn new(noise: &Noise, molecule: u32, place: u32, base: u32, most: u32) -> Self {
+        DeviceRow { key: noise.key(), molecule, at: 0, place, count: 1, read: 0, most, base, unused: 0 }
+    }
+
+    /// As it lies in device memory.
+    pub fn words(&self) -> [u32; 16] {
+        let DeviceRow { key, molecule, at, place, count, read, most, base, unused } = *self;
+        let rest = [molecule, at, place, count, read, most, base, unused];
+        std::array::from_fn(|i| if i < 8 { key[i] } else { rest[i - 8] })
+    }
+}
+
+/// The slots of a row's new tokens: `Run` of `attend.cu`. Without tokens the row takes no part in a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub struct DeviceRun {
+    /// The first slot.
+    pub first: u32,
+    /// How many.
+    pub count: u32,
+    /// Position of the first in the row.
+    pub position: u32,
+    /// Zero.
+    pub unused: u32,
+}
+
+/// How to draw: `Sampling` of `sample.cu`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[repr(C)]
+pub struct DrawArguments {
+    /// 0: always the most likely.
+    pub temperature: f64,
+    /// 1: all.
+    pub top_p: f64,
+    /// Minus infinity: none.
+    pub log_min_p: f64,
+    /// 0: all.
+    pub top_k: u32,
+    /// Zeros.
+    pub unused: [u32; 3],
+}
+
+impl From<&Sampling> for DrawArguments {
+    fn from(sampling: &Sampling) -> Self {
+        DrawArguments {
+            temperature: sampling.temperature.unwrap_or(0.0),
+            top_p: sampling.top_p.unwrap_or(1.0),
+            log_min_p: sampling.min_p.map_or(f64::NEG_INFINITY, f64::ln),
+            top_k: sampling.top_k.map_or(0, |k| u32::try_from(k).unwrap_or(0)),
+            unused: [0; 3],
+        }
+    }
+}
+
+impl DrawArguments {
+    /// As it is passed.
+    pub fn bytes(&self) -> Vec<u8> {
+        let numbers = [self.temperature, self.top_p, self.log_min_p].map(f64::to_le_bytes).concat();
+        [numbers, words(&[self.top_k, 0, 0, 0])].concat()
+    }
+}
+
+/// Addresses of a [`DeviceTable`]: `Tables` of `automaton.cu`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub struct TableArguments {
+    /// `offsets`, `slots`, `targets`, `exits`, `roots`, `order`, `molecules` and `tokens` of the table.
+    pub arrays: [u64; 8],
+    /// States of a block.
+    pub states: u32,
+    /// Slots that have logits.
+    pub known: u32,
+    /// Zeros.
+    pub unused: [u32; 4],
+}
+
+impl TableArguments {
+    /// Of a table whose arrays `upload` copies, giving their addresses.
+    ///
+    /// # Errors
+    /// What `upload` says.
+    pub fn new<E>(table: &DeviceTable, mut upload: impl FnMut(&[u32]) -> Result<u64, E>) -> Result<Self, E> {
+        let DeviceTable { offsets, slots, targets, exits, roots, order, molecules, tokens, .. } = table;
+        let mut arrays = [0; 8];
+        let all = [offsets, slots, targets, exits, roots, order, molecules, tokens];
+        for (address, array) in arrays.iter_mut().zip(all) {
+            *address = upload(array)?;
+        }
+        Ok(TableArguments { arrays, states: table.states(), known: table.known, unused: [0; 4] })
+    }
+
+    /// As it is passed.
+    pub fn bytes(&self) -> Vec<u8> {
+        [addresses(&self.arrays), words(&[self.states, self.known, 0, 0, 0, 0])].concat()
+    }
+}
+
+/// The batch: `Batch` of `automaton.cu`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub struct BatchArguments {
+    /// [`DeviceRow`]s.
+    pub rows: u64,
+    /// Tokens `[rows, stride]`, the last of the prompt first.
+    pub texts: u64,
+    /// `[rows]`: 0 while a row runs, else what [`RowEnd::of`] reads.
+    pub ends: u64,
+    /// `[1]`: counts rows as they end.
+    pub ended: u64,
+    /// Rows.
+    pub count: u32,
+    /// More than any row may write.
+    pub stride: u32,
+}
+
+impl BatchArguments {
+    /// As it is passed.
+    pub fn bytes(&self) -> Vec<u8> {
+        let BatchArguments { rows, texts, ends, ended, count, stride } = *self;
+        [addresses(&[rows, texts, ends, ended]), words(&[count, stride])].concat()
+    }
+}
+
+/// What one layer attends with: `Attention` of `attend.cu`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[repr(C)]
+pub struct AttentionArguments {
+    /// `[slots, columns]`
+    pub qkv: u64,
+    /// `[rows, kv heads, capacity, head dim]`
+    pub keys: u64,
+    /// As `keys`.
+    pub values: u64,
+    /// `[positions, head dim / 2]`, f32
+    pub cosines: u64,
+    /// As `cosines`.
+    pub sines: u64,
+    /// `[head dim]`, or 0.
+    pub query_norm: u64,
+    /// `[head dim]`, or 0.
+    pub key_norm: u64,
+    /// `[slots, queries, splits, head dim + 2]`, f32; only read and written where there is more than one split.
+    pub parts: u64,
+    /// `[rows, kv heads]`, zero before the first launch and after each.
+    pub tickets: u64,
+    /// Key and value heads.
+    pub kv_heads: u32,
+    /// Positions of the cache.
+    pub capacity: u32,
+    /// Positions of the rotary tables.
+    pub positions: u32,
+    /// Of the norms.
+    pub epsilon: f32,
+}
+
+impl AttentionArguments {
+    /// As it is passed.
+    pub fn bytes(&self) -> Vec<u8> {
+        let a = *self;
+        let arrays =
+            [a.qkv, a.keys, a.values, a.cosines, a.sines, a.query_norm, a.key_norm, a.parts, a.tickets];
+        [addresses(&arrays), words(&[a.kv_heads, a.capacity, a.positions, a.epsilon.to_bits()])].concat()
+    }
+}
+
+fn addresses(addresses: &[u64]) -> Vec<u8> {
+    addresses.iter().flat_map(|address| address.to_le_bytes()).collect()
+}
+
+fn words(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The bytes that are passed are as many as the structs of CUDA C have; the emulator compares with those.
+    #[test]
+    fn bytes_are_those_of_the_structs() {
+        let batch = BatchArguments { rows: 1, texts: 2, ends: 3, ended: 4, count: 5, stride: 6 };
+        assert_eq!(batch.bytes().len(), size_of::<BatchArguments>());
+        let table = TableArguments { arrays: [0; 8], states: 1, known: 2, unused: [0; 4] };
+        assert_eq!(table.bytes().len(), size_of::<TableArguments>());
+        let draw = DrawArguments::from(&Sampling::QWEN3);
+        assert_eq!((draw.bytes().len(), draw.top_k), (size_of::<DrawArguments>(), 20));
+        let row = DeviceRow::new(&Noise::new(1, 2, 3), 4, 5, 6, 7);
+        assert_eq!(row.words(), [1, 0, 2, 0, 3, 0, 0, 0, 4, 0, 5, 1, 0, 7, 6, 0]);
+        assert_eq!(size_of::<DeviceRow>(), 64);
+        assert_eq!((RowEnd::of(0), RowEnd::of(2), RowEnd::of(9)), (None, Some(RowEnd::Length), None));
+    }
+}

@@ -1,0 +1,317 @@
+// Attention of the new tokens of each row: norms of queries and keys (Qwen3), rotary embedding, cache, split-KV attention.
+//
+// A block takes one row, one key and value head with its GROUP query heads, and one of `splits` equal ranges of the row's
+// positions. New tokens of a row lie in slots one behind the other; a block writes the new keys and values of its own range and
+// reads no other, so that no block waits for another one. Each of its lane groups (HEAD_DIM / VECTOR lanes) goes through every
+// so-manieth position, 16 bytes a lane, with the running maximum and sum of an online softmax (M. Milakov and N. Gimelshein, Online
+// normalizer calculation for softmax, 2018); these are merged over lanes, warps, and, by the block that is last, over the splits.
+
+#define ATTEND_THREADS 128
+#define ATTEND_WARPS (ATTEND_THREADS / LANES)
+// Numbers in 16 bytes.
+#define VECTOR (16 / (int)sizeof(real))
+// Lanes that hold one key or value, and how many of those a block reads at once.
+#define KEY_LANES (HEAD_DIM / VECTOR)
+#define KEYS_AT_ONCE (ATTEND_THREADS / KEY_LANES)
+// Positions whose loads are in flight together.
+#define UNROLL 4
+// Below every score, and finite, so that differences are numbers.
+#define LOWEST -1e30f
+// Pairs of a head that the rotary embedding turns, for each lane.
+#define PAIRS (HEAD_DIM / 2 / LANES)
+
+// New tokens of a row: `count` slots from `first` on, the first of them at `position`.
+struct Run {
+    u32 first, count, position, unused;
+};
+
+// What one layer attends with. 88 bytes: nine pointers, four numbers.
+struct Attention {
+    const real *qkv;       // [slots, (queries + 2 · kv heads) · HEAD_DIM]
+    real *keys, *values;   // [rows, kv heads, capacity, HEAD_DIM]
+    const float *cosines;  // [positions, HEAD_DIM / 2]
+    const float *sines;    // [positions, HEAD_DIM / 2]
+    const real *query_norm, *key_norm;  // [HEAD_DIM], or null
+    float *parts;          // [slots, queries, splits, HEAD_DIM + 2], where there is more than one split
+    u32 *tickets;          // [rows, kv heads], zero before the first launch and after each
+    u32 kv_heads, capacity, positions;
+    float epsilon;
+};
+
+// 16 bytes as numbers.
+__device__ __forceinline__ void unpack(uint4 packed, float *x) {
+    u32 words[4] = {packed.x, packed.y, packed.z, packed.w};
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+#if DRIFT_BF16
+        x[2 * i] = of_bf16(words[i] & 0xffffu);
+        x[2 * i + 1] = __uint_as_float(words[i] & 0xffff0000u);
+#else
+        x[i] = __uint_as_float(words[i]);
+#endif
+    }
+}
+
+// A head of queries or keys, normed if there is a weight, turned to its position, scaled. A warp; lane i has the numbers i + 32 j
+// of the first half in `a`, those of the second in `b`.
+__device__ __forceinline__ void turned(const real *from, const real *weight, float epsilon, const float *cosines,
+                                       const float *sines, float scale, float *a, float *b) {
+    u32 lane = threadIdx.x % LANES;
+    float squares = 0;
+#pragma unroll
+    for (int j = 0; j < PAIRS; j++) {
+        u32 i = lane + j * LANES;
+        a[j] = load(from + i);
+        b[j] = load(from + HEAD_DIM / 2 + i);
+        squares += a[j] * a[j] + b[j] * b[j];
+    }
+    float root = weight ? 1.0f / sqrtf(warp_sum(squares) / HEAD_DIM + epsilon) : 1.0f;
+#pragma unroll
+    for (int j = 0; j < PAIRS; j++) {
+        u32 i = lane + j * LANES;
+        float x = a[j], y = b[j];
+        if (weight) {
+            x = x * root * load(weight + i);
+            y = y * root * load(weight + HEAD_DIM / 2 + i);
+        }
+        a[j] = (x * cosines[i] - y * sines[i]) * scale;
+        b[j] = (x * sines[i] + y * cosines[i]) * scale;
+    }
+}
+
+// Writes the keys and values of new tokens at positions `from..to`.
+__device__ __forceinline__ void append(const Attention &layer, Run run, u32 row, u32 head, u64 columns, u32 from, u32 to) {
+    u32 lane = threadIdx.x % LANES, queries = layer.kv_heads * GROUP;
+    for (u32 new_token = threadIdx.x / LANES; new_token < run.count; new_token += ATTEND_WARPS) {
+        u64 at = run.position + new_token;
+        if (at < from || at >= to) continue;
+        const real *token = layer.qkv + (u64)(run.first + new_token) * columns;
+        u64 place = (((u64)row * layer.kv_heads + head) * layer.capacity + at) * HEAD_DIM;
+        float a[PAIRS], b[PAIRS];
+        turned(token + (queries + head) * HEAD_DIM, layer.key_norm, layer.epsilon, layer.cosines + at * (HEAD_DIM / 2),
+               layer.sines + at * (HEAD_DIM / 2), 1.0f, a, b);
+        const real *value = token + (queries + layer.kv_heads + head) * HEAD_DIM;
+#pragma unroll
+        for (int j = 0; j < PAIRS; j++) {
+            u32 i = lane + j * LANES;
+            store(layer.keys + place + i, a[j]);
+            store(layer.keys + place + HEAD_DIM / 2 + i, b[j]);
+            layer.values[place + i] = value[i];
+            layer.values[place + HEAD_DIM / 2 + i] = value[HEAD_DIM / 2 + i];
+        }
+    }
+}
+
+// What a lane group has seen, for each query head: the largest score, Σ e^(score - largest), and that sum weighted by values.
+struct Seen {
+    float most[GROUP], sum[GROUP], mixed[GROUP][VECTOR];
+};
+
+// Adds what another has seen of one query head.
+__device__ __forceinline__ void merge(Seen &seen, int query, float most, float sum, const float *mixed) {
+    float top = fmaxf(seen.most[query], most);
+    float own = expf(seen.most[query] - top), other = expf(most - top);
+    seen.most[query] = top;
+    seen.sum[query] = seen.sum[query] * own + sum * other;
+#pragma unroll
+    for (int i = 0; i < VECTOR; i++) seen.mixed[query][i] = seen.mixed[query][i] * own + mixed[i] * other;
+}
+
+// Scores of UNROLL positions for one query head; positions that are not there have the lowest.
+__device__ __forceinline__ void scores_of(const float *query, const uint4 *keys, u32 count, float *scores) {
+#pragma unroll
+    for (int u = 0; u < UNROLL; u++) {
+        float key[VECTOR], score = 0;
+        unpack(keys[u], key);
+#pragma unroll
+        for (int i = 0; i < VECTOR; i++) score += query[i] * key[i];
+        for (int step = KEY_LANES / 2; step > 0; step /= 2) score += __shfl_xor_sync(ALL_LANES, score, step);
+        scores[u] = u < (int)count ? score : LOWEST;
+    }
+}
+
+// Goes through the positions `from..to` of one head; `queries` is this lane's part of each query head.
+__device__ __forceinline__ void look(const real *keys, const real *values, u32 from, u32 to, float queries[GROUP][VECTOR],
+                                     Seen &seen) {
+    u32 group = threadIdx.x / KEY_LANES, part = threadIdx.x % KEY_LANES * VECTOR;
+    // All lanes of a warp go round equally often, since they shuffle.
+    for (u32 start = from; start < to; start += KEYS_AT_ONCE * UNROLL) {
+        uint4 key[UNROLL], value[UNROLL];
+        u32 first = start + group, count = 0;
+#pragma unroll
+        for (int u = 0; u < UNROLL; u++) {
+            u32 at = first + u * KEYS_AT_ONCE;
+            bool is_there = at < to;
+            count += is_there;
+            // What is not there is read at the start of the range, and weighs nothing.
+            u64 place = (u64)(is_there ? at : from) * HEAD_DIM + part;
+            key[u] = *(const uint4 *)(keys + place);
+            value[u] = *(const uint4 *)(values + place);
+        }
+#pragma unroll
+        for (int query = 0; query < GROUP; query++) {
+            float scores[UNROLL], most = LOWEST, sum = 0, mixed[VECTOR] = {0};
+            scores_of(queries[query], key, count, scores);
+#pragma unroll
+            for (int u = 0; u < UNROLL; u++) most = fmaxf(most, scores[u]);
+#pragma unroll
+            for (int u = 0; u < UNROLL; u++) {
+                float numbers[VECTOR], weight = u < (int)count ? expf(scores[u] - most) : 0.0f;
+                unpack(value[u], numbers);
+                sum += weight;
+#pragma unroll
+                for (int i = 0; i < VECTOR; i++) mixed[i] += weight * numbers[i];
+            }
+            merge(seen, query, most, sum, mixed);
+        }
+    }
+}
+
+// Merges what the lane groups of a warp have seen; the first one has it all.
+__device__ __forceinline__ void merge_warp(Seen &seen) {
+#pragma unroll
+    for (int query = 0; query < GROUP; query++) {
+        for (int step = KEY_LANES; step < LANES; step *= 2) {
+            float mixed[VECTOR];
+            float most = __shfl_xor_sync(ALL_LANES, seen.most[query], step);
+            float sum = __shfl_xor_sync(ALL_LANES, seen.sum[query], step);
+#pragma unroll
+            for (int i = 0; i < VECTOR; i++) mixed[i] = __shfl_xor_sync(ALL_LANES, seen.mixed[query][i], step);
+            merge(seen, query, most, sum, mixed);
+        }
+    }
+}
+
+// Joins `count` parts of a softmax: their largest scores, their sums, their weighted sums of a number of the values.
+// The first two have one stride, the last another.
+__device__ __forceinline__ float joined(const volatile float *mosts, const volatile float *sums, u32 stride,
+                                        const volatile float *mixed, u32 mixed_stride, u32 count, float *most,
+                                        float *sum) {
+    float top = LOWEST, all = 0, total = 0;
+    for (u32 i = 0; i < count; i++) top = fmaxf(top, mosts[i * stride]);
+    for (u32 i = 0; i < count; i++) {
+        float weight = expf(mosts[i * stride] - top);
+        all += weight * sums[i * stride];
+        total += weight * mixed[i * mixed_stride];
+    }
+    *most = top;
+    *sum = all;
+    return total;
+}
+
+// Where the part of a split lies: its largest score, its sum, its weighted values.
+__device__ __forceinline__ u64 part_of(u32 slot, u32 queries, u32 query, u32 splits, u32 split) {
+    return (((u64)slot * queries + query) * splits + split) * (HEAD_DIM + 2);
+}
+
+// By the block that is last among the splits: merges the parts of all, as CUDA's sample threadFenceReduction.
+__device__ __forceinline__ void merge_splits(const Attention &layer, Run run, u32 row, u32 head, u32 splits, real *out) {
+    __shared__ u32 is_last;
+    u32 *ticket = layer.tickets + (u64)row * layer.kv_heads + head;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) is_last = atomicAdd(ticket, 1u) == splits - 1;
+    __syncthreads();
+    if (!is_last) return;
+    __threadfence();
+    u32 queries = layer.kv_heads * GROUP;
+    for (u32 i = threadIdx.x; i < run.count * GROUP * HEAD_DIM; i += blockDim.x) {
+        u32 slot = run.first + i / (GROUP * HEAD_DIM), query = head * GROUP + i / HEAD_DIM % GROUP;
+        float most, sum;
+        const float *parts = layer.parts + part_of(slot, queries, query, splits, 0);
+        float mixed = joined(parts, parts + 1, HEAD_DIM + 2, parts + 2 + i % HEAD_DIM, HEAD_DIM + 2, splits, &most, &sum);
+        store(out + ((u64)slot * queries + query) * HEAD_DIM + i % HEAD_DIM, mixed / sum);
+    }
+    if (threadIdx.x == 0) *ticket = 0;
+}
+
+// What the warps of a block hand to one another.
+struct Exchange {
+    float queries[GROUP][HEAD_DIM];
+    float most[ATTEND_WARPS][GROUP], sum[ATTEND_WARPS][GROUP], mixed[ATTEND_WARPS][GROUP][HEAD_DIM];
+};
+
+// Norms, turns and scales the query heads of a new token.
+__device__ __forceinline__ void prepare(const Attention &layer, Exchange &shared, u64 slot, u32 head, u64 columns, u64 at) {
+    u32 lane = threadIdx.x % LANES;
+    for (u32 query = threadIdx.x / LANES; query < GROUP; query += ATTEND_WARPS) {
+        float a[PAIRS], b[PAIRS], scale = 1.0f / sqrtf((float)HEAD_DIM);
+        turned(layer.qkv + slot * columns + (head * GROUP + query) * HEAD_DIM, layer.query_norm, layer.epsilon,
+               layer.cosines + at * (HEAD_DIM / 2), layer.sines + at * (HEAD_DIM / 2), scale, a, b);
+#pragma unroll
+        for (int j = 0; j < PAIRS; j++) {
+            shared.queries[query][lane + j * LANES] = a[j];
+            shared.queries[query][HEAD_DIM / 2 + lane + j * LANES] = b[j];
+        }
+    }
+}
+
+// Attention of one token over `from..to`, left in `shared` by warps.
+__device__ __forceinline__ void attend_range(const real *keys, const real *values, u32 from, u32 to, Exchange &shared) {
+    u32 part = threadIdx.x % KEY_LANES * VECTOR, warp = threadIdx.x / LANES;
+    float queries[GROUP][VECTOR];
+    Seen seen;
+#pragma unroll
+    for (int query = 0; query < GROUP; query++) {
+        seen.most[query] = LOWEST;
+        seen.sum[query] = 0;
+#pragma unroll
+        for (int i = 0; i < VECTOR; i++) {
+            queries[query][i] = shared.queries[query][part + i];
+            seen.mixed[query][i] = 0;
+        }
+    }
+    look(keys, values, from, to, queries, seen);
+    merge_warp(seen);
+    if (threadIdx.x % LANES >= KEY_LANES) return;
+#pragma unroll
+    for (int query = 0; query < GROUP; query++) {
+        if (part == 0) {
+            shared.most[warp][query] = seen.most[query];
+            shared.sum[warp][query] = seen.sum[query];
+        }
+#pragma unroll
+        for (int i = 0; i < VECTOR; i++) shared.mixed[warp][query][part + i] = seen.mixed[query][i];
+    }
+}
+
+// Attends: out [slots, queries · HEAD_DIM]; runs [rows]. Grid: (splits, kv heads, rows), ATTEND_THREADS threads.
+KERNEL(ATTEND_THREADS) attend(Attention layer, const Run *runs, real *out) {
+    __shared__ Exchange shared;
+    require(blockDim.x == ATTEND_THREADS && gridDim.y == layer.kv_heads);
+    u32 split = blockIdx.x, head = blockIdx.y, row = blockIdx.z, splits = gridDim.x, queries = layer.kv_heads * GROUP;
+    Run run = runs[row];
+    if (run.count == 0) return;
+    u32 length = run.position + run.count, share = (length + splits - 1) / splits;
+    require(length <= layer.capacity && length <= layer.positions);
+    u32 from = min(split * share, length), to = min(from + share, length);
+    u64 columns = (u64)(queries + 2 * layer.kv_heads) * HEAD_DIM;
+    u64 start = ((u64)row * layer.kv_heads + head) * layer.capacity * HEAD_DIM;
+    append(layer, run, row, head, columns, from, to);
+    for (u32 new_token = 0; new_token < run.count; new_token++) {
+        u32 slot = run.first + new_token, at = run.position + new_token;
+        prepare(layer, shared, slot, head, columns, at);
+        // Behind this, what was appended is there too.
+        __syncthreads();
+        attend_range(layer.keys + start, layer.values + start, from, min(to, at + 1), shared);
+        __syncthreads();
+        for (u32 i = threadIdx.x; i < GROUP * HEAD_DIM; i += blockDim.x) {
+            u32 query = i / HEAD_DIM, dim = i % HEAD_DIM;
+            float most, sum;
+            float mixed = joined(&shared.most[0][query], &shared.sum[0][query], GROUP, &shared.mixed[0][query][dim],
+                                 GROUP * HEAD_DIM, ATTEND_WARPS, &most, &sum);
+            u32 head_number = head * GROUP + query;
+            if (splits == 1) {
+                store(out + ((u64)slot * queries + head_number) * HEAD_DIM + dim, mixed / sum);
+            } else {
+                float *part = layer.parts + part_of(slot, queries, head_number, splits, split);
+                part[2 + dim] = mixed;
+                if (dim == 0) {
+                    part[0] = most;
+                    part[1] = sum;
+                }
+            }
+        }
+    }
+    if (splits > 1) merge_splits(layer, run, row, head, splits, out);
+}

@@ -1,0 +1,105 @@
+//! The decode step in CUDA C: sources of the kernels, how they are compiled for a model, and what they are called with.
+//!
+//! Nothing here needs a GPU, and nothing here starts one. The kernels are compiled when a device is there; the tests compile
+//! the same text with g++, and with NVRTC for what it takes. `docs/gpu.md` says what is known of them.
+//!
+//! A step is, with `slots` tokens over `rows` rows, all in device memory:
+//!
+//! 1. `pack` lays the unread tokens of the rows into slots;
+//! 2. `embed`; for each layer a product, `attend`, a product, `add_norm`, a product, `gated`, a product, and `add_norm` with
+//!    the weight of the next layer; behind the last one `last_norm` for the rows whose last token was read;
+//! 3. a product with the rows of the LM head that are ever drawn, or `head`;
+//! 4. `choose`, or `choose_any`: one token for each of these rows, and what is forced behind it.
+//!
+//! Before the first step `gather` takes the rows of the LM head out, and `enter` follows what is forced behind the prompts of
+//! rows that enter. Prompts but for their last tokens are read elsewhere.
+
+mod abi;
+
+pub use abi::{
+    AttentionArguments, BatchArguments, DeviceRow, DeviceRun, DrawArguments, RowEnd, TableArguments,
+};
+
+use super::Config;
+use crate::error::{Error, Result};
+
+/// The files of a program, in their order: name and text.
+pub const CUDA_SOURCES: [(&str, &str); 8] = [
+    ("prelude.cu", include_str!("prelude.cu")),
+    ("layer.cu", include_str!("layer.cu")),
+    ("attend.cu", include_str!("attend.cu")),
+    ("noise.cu", include_str!("noise.cu")),
+    ("sample.cu", include_str!("sample.cu")),
+    ("automaton.cu", include_str!("automaton.cu")),
+    ("any.cu", include_str!("any.cu")),
+    ("pack.cu", include_str!("pack.cu")),
+];
+
+/// Threads of a block of `attend`.
+pub const ATTEND_THREADS: u32 = 128;
+
+/// What the kernels are compiled for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct KernelShape {
+    /// Weights, activations and cache in bf16; else in f32.
+    pub bf16: bool,
+    /// Size of a head.
+    pub head_dim: usize,
+    /// Query heads of a key and value head.
+    pub group: usize,
+}
+
+impl KernelShape {
+    /// The shape of a model.
+    ///
+    /// # Errors
+    /// If there are no kernels for it.
+    pub fn of(config: &Config, bf16: bool) -> Result<Self> {
+        let shape = KernelShape { bf16, head_dim: config.head_dim, group: config.group_size() };
+        if [64, 128].contains(&shape.head_dim) && (1..=8).contains(&shape.group) {
+            return Ok(shape);
+        }
+        let problem = format!(
+            "there are no kernels for heads of {} and {} query heads for each key and value head",
+            shape.head_dim, shape.group
+        );
+        Err(Error::input("the model", problem, "kernels take heads of 64 or 128, at most 8 to one"))
+    }
+
+    /// The text to compile; what the compiler says names the files.
+    pub fn source() -> String {
+        CUDA_SOURCES.iter().map(|(name, text)| format!("#line 1 \"{name}\"\n{text}\n")).collect()
+    }
+
+    /// The macros, as options of the compiler.
+    pub fn options(self) -> [String; 3] {
+        [
+            format!("-DDRIFT_BF16={}", u8::from(self.bf16)),
+            format!("-DDRIFT_HEAD_DIM={}", self.head_dim),
+            format!("-DDRIFT_GROUP={}", self.group),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_are_whole_short_and_without_headers() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/model/cuda");
+        let mut names: Vec<String> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter(|name| name.ends_with(".cu"))
+            .collect();
+        let mut listed: Vec<&str> = CUDA_SOURCES.iter().map(|(name, _)| *name).collect();
+        names.sort();
+        listed.sort_unstable();
+        assert_eq!(names, listed);
+        for (name, text) in CUDA_SOURCES {
+            assert!(text.lines().count() <= 420 && text.starts_with("//"), "{name}");
+            assert!(!text.contains("#include"), "{name}: NVRTC has no headers");
+        }
+    }
+}

@@ -1,0 +1,232 @@
+// One draw for a row by its block: temperature, top-k, top-p, min-p and noise as `sampling/draw.rs` has them, ties included.
+//
+// Nothing is sorted. A candidate's key has its logit, descending, above its slot, so that keys ascend in order of rank: higher
+// logits first, then smaller ids (slots of legal ids ascend with the ids). Where top-k or top-p cut is found digit by digit (radix
+// selection). What is summed for top-p are integers, weights in units of 2^-(62 - bits of the number of candidates): integers do
+// not depend on the order in which threads add them. That is finer than the CPU's f64 for up to 2^9 candidates, and 2^-44 for
+// 2^18. Text that differs for it needs a sum that close to its bound.
+
+#define DIGITS 256
+#define SLOT_BITS 24
+
+// How to draw. 40 bytes.
+struct Sampling {
+    double temperature;    // divides logits; 0: always the most likely
+    double top_p;          // keeps the most likely until they have this share; 1: all
+    double log_min_p;      // natural logarithm of the least share of the best one's probability; -inf: none
+    u32 top_k;             // keeps so many and what is as likely as the last; 0: all
+    u32 unused[3];
+};
+
+// What may be drawn: slots of one or two lists, or, where `first` is null, all slots below `count`.
+struct Candidates {
+    const float *logits;   // by slot
+    u32 known;             // slots from here on have no logit, and are passed over
+    const u32 *first, *second;
+    u32 first_count, count;
+};
+
+// What a draw came to.
+#define DRAWN_NOTHING 0xfffffffeu
+#define DRAWN_NOT_FINITE 0xfffffffdu
+
+__device__ __forceinline__ u32 slot_of(const Candidates &all, u32 i) {
+    if (!all.first) return i;
+    return i < all.first_count ? all.first[i] : all.second[i - all.first_count];
+}
+
+__device__ __forceinline__ u64 key_of(float logit, u32 slot) { return (u64)descending(logit) << SLOT_BITS | slot; }
+
+// What is left of the candidates: logits of at least `least`, keys up to a prefix, scores of at least `floor`.
+struct Kept {
+    float least;
+    u64 prefix;
+    int shift;
+    double floor, best, temperature;
+};
+
+__device__ __forceinline__ bool is_kept(const Kept &kept, float logit, u32 slot) {
+    return logit >= kept.least && key_of(logit, slot) >> kept.shift <= kept.prefix &&
+           (double)logit / kept.temperature >= kept.floor;
+}
+
+// Weights of a softmax as integers of `unit`, or 1 for each where `unit` is 0.
+__device__ __forceinline__ u64 weight_of(const Kept &kept, float logit, double unit) {
+    return unit == 0.0 ? 1 : (u64)(exp((double)logit / kept.temperature - kept.best) * unit);
+}
+
+// Tables of one digit.
+struct Histogram {
+    u64 weights[DIGITS];
+    u32 counts[DIGITS];
+    u64 before, prefix;
+    u32 alone;
+};
+
+// By the first warp: the first digit at which the weights come to `wanted`; it becomes part of the prefix.
+__device__ __forceinline__ void choose_digit(Histogram &table, double wanted) {
+    u32 lane = threadIdx.x % LANES, first = lane * (DIGITS / LANES);
+    u64 own = 0, before = table.before, prefix = table.prefix;
+    for (u32 i = 0; i < DIGITS / LANES; i++) own += table.weights[first + i];
+    u64 until = warp_prefix(own);
+    u32 reached = __ballot_sync(ALL_LANES, !((double)(before + until) < wanted));
+    // If rounding keeps all from it, the last digit, behind which nothing is cut.
+    u32 owner = reached ? __ffs(reached) - 1 : LANES - 1;
+    if (lane != owner) return;
+    before += until - own;
+    u32 digit = first;
+    while (digit < first + DIGITS / LANES - 1 && (double)(before + table.weights[digit]) < wanted) {
+        before += table.weights[digit++];
+    }
+    table.before = before;
+    table.prefix = prefix << 8 | digit;
+    table.alone = table.counts[digit] == 1;
+}
+
+// The last candidate, in order of rank, before which the kept ones have weights of less than `wanted`, as a prefix of its key.
+// Between two calls stands a reduction over the block, so that all have read the first result.
+__device__ __forceinline__ void cut(const Candidates &all, const Kept &kept, double unit, double wanted, u64 *prefix,
+                                    int *at) {
+    __shared__ Histogram table;
+    if (threadIdx.x == 0) table.before = table.prefix = 0;
+    int shift = SLOT_BITS + 32;
+    do {
+        shift -= 8;
+        for (u32 i = threadIdx.x; i < DIGITS; i += blockDim.x) table.weights[i] = table.counts[i] = 0;
+        __syncthreads();
+        for (u32 i = threadIdx.x; i < all.count; i += blockDim.x) {
+            u32 slot = slot_of(all, i);
+            if (slot >= all.known) continue;
+            float logit = all.logits[slot];
+            u64 key = key_of(logit, slot) >> shift;
+            if (key >> 8 != table.prefix || !is_kept(kept, logit, slot)) continue;
+            atomicAdd(&table.weights[key & (DIGITS - 1)], weight_of(kept, logit, unit));
+            atomicAdd(&table.counts[key & (DIGITS - 1)], 1u);
+        }
+        __syncthreads();
+        if (threadIdx.x < LANES) choose_digit(table, wanted);
+        __syncthreads();
+    } while (shift > 0 && !table.alone);
+    *prefix = table.prefix;
+    *at = shift;
+}
+
+// The logit that a key stands for.
+__device__ __forceinline__ float logit_of(u64 key) {
+    u32 order = (u32)(key >> SLOT_BITS);
+    return __uint_as_float((order & 0x80000000u) ? order : ~order & 0x7fffffffu);
+}
+
+// The logit of the candidate at which was cut: the only one with the prefix, or one of equal keys.
+__device__ __forceinline__ float logit_at(const Candidates &all, u64 prefix, int shift) {
+    u64 best = ~0ull;
+    for (u32 i = threadIdx.x; i < all.count; i += blockDim.x) {
+        u32 slot = slot_of(all, i);
+        if (slot >= all.known) continue;
+        u64 key = key_of(all.logits[slot], slot);
+        if (key >> shift == prefix && key < best) best = key;
+    }
+    return logit_of(block_least(best));
+}
+
+// How many candidates have a logit, below bit 32, and above it how many of those are no numbers; and the best one's key.
+__device__ __forceinline__ u64 count_of(const Candidates &all, bool signless, u64 *best) {
+    u64 counts = 0, least = ~0ull;
+    for (u32 i = threadIdx.x; i < all.count; i += blockDim.x) {
+        u32 slot = slot_of(all, i);
+        if (slot >= all.known) continue;
+        float logit = all.logits[slot];
+        // Greedy decoding holds -0 and +0 for equal, a draw does not.
+        if (signless && logit == 0.0f) logit = 0.0f;
+        counts += logit != logit ? 1ull << 32 : 1;
+        u64 key = key_of(logit, slot);
+        least = key < least ? key : least;
+    }
+    *best = block_least(least);
+    return block_sum(counts);
+}
+
+// What top-k, top-p and min-p keep, in this order; each sees what the one before kept.
+__device__ __forceinline__ Kept filtered(const Candidates &all, const Sampling &sampling, float best, u32 count) {
+    Kept kept = {__uint_as_float(0xff800000u), ~0ull, 0, -INFINITE, (double)best / sampling.temperature, sampling.temperature};
+    u64 prefix;
+    int shift;
+    if (sampling.top_k != 0 && sampling.top_k < count) {
+        cut(all, kept, 0.0, (double)sampling.top_k, &prefix, &shift);
+        kept.least = logit_at(all, prefix, shift);
+    }
+    if (sampling.top_p < 1.0) {
+        double unit = (double)(1ull << (62 - (32 - __clz(count))));
+        u64 sum = 0;
+        for (u32 i = threadIdx.x; i < all.count; i += blockDim.x) {
+            u32 slot = slot_of(all, i);
+            if (slot >= all.known || !is_kept(kept, all.logits[slot], slot)) continue;
+            sum += weight_of(kept, all.logits[slot], unit);
+        }
+        cut(all, kept, unit, sampling.top_p * (double)block_sum(sum), &prefix, &shift);
+        kept.prefix = prefix;
+        kept.shift = shift;
+    }
+    kept.floor = kept.best + sampling.log_min_p;
+    return kept;
+}
+
+// The larger of two sums of score and noise, the smaller slot among equals.
+__device__ __forceinline__ void rival(const Candidates &all, const Kept &kept, u32 slot, u32 bits, double bound,
+                                      u64 *most, u32 *winner) {
+    float logit = all.logits[slot];
+    double score = (double)logit / kept.temperature;
+    // Whoever cannot win needs no noise.
+    if (!is_kept(kept, logit, slot) || !(score >= bound)) return;
+    u64 sum = descending(score + gumbel(bits));
+    if (sum < *most || (sum == *most && slot < *winner)) {
+        *most = sum;
+        *winner = slot;
+    }
+}
+
+// The slot with the largest sum of score and noise.
+__device__ __forceinline__ u32 winner_of(const Candidates &all, const Kept &kept, const u32 *tokens, const u32 *key,
+                                         u64 position) {
+    double bound = kept.best + gumbel(0u) - gumbel(0xffffffffu);
+    u64 most = ~0ull;
+    u32 winner = NONE, words[WORDS];
+    // The bound is one of rounded numbers; a little below it, nobody is lost.
+    bound -= 1e-9 * (fabs(bound) + 1.0);
+    for (u32 i = threadIdx.x; all.first && i < all.count; i += blockDim.x) {
+        u32 slot = slot_of(all, i);
+        if (slot >= all.known || !((double)all.logits[slot] / kept.temperature >= bound)) continue;
+        u32 id = tokens[slot];
+        chacha8(key, position, id / WORDS, words);
+        u32 bits = words[0];
+#pragma unroll
+        for (int word = 1; word < WORDS; word++) bits = id % WORDS == (u32)word ? words[word] : bits;
+        rival(all, kept, slot, bits, bound, &most, &winner);
+    }
+    // All slots are ids: 16 of them share a block of noise.
+    for (u32 block = threadIdx.x; !all.first && block * WORDS < all.count; block += blockDim.x) {
+        chacha8(key, position, block, words);
+#pragma unroll
+        for (int word = 0; word < WORDS; word++) {
+            u32 slot = block * WORDS + word;
+            if (slot < all.count) rival(all, kept, slot, words[word], bound, &most, &winner);
+        }
+    }
+    u64 best = block_least(most);
+    return (u32)block_least(most == best ? (u64)winner : ~0ull);
+}
+
+// The slot that is drawn, or DRAWN_NOTHING, DRAWN_NOT_FINITE. All threads of the block call, and have the result.
+__device__ __forceinline__ u32 drawn(const Candidates &all, const Sampling &sampling, const u32 *tokens, const u32 *key,
+                                     u64 position) {
+    bool greedy = sampling.temperature == 0.0;
+    u64 best;
+    u64 counts = count_of(all, greedy, &best);
+    if (counts == 0) return DRAWN_NOTHING;
+    float logit = logit_of(best);
+    double score = greedy ? (double)logit : (double)logit / sampling.temperature;
+    if (counts >> 32 != 0 || !is_finite(score)) return DRAWN_NOT_FINITE;
+    if (greedy) return (u32)best & ((1u << SLOT_BITS) - 1);
+    Kept kept = filtered(all, sampling, logit, (u32)counts);
+    return winner_of(all, kept, tokens, key, position);
+}

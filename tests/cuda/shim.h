@@ -1,0 +1,246 @@
+// CUDA's words for g++: the blocks of a launch run one after the other, the threads of a block as fibers that are switched at
+// barriers and warp operations alone. Of those that can run it is always the first in an order that can be set, so that warps
+// run as far ahead of others as barriers let them. A missing barrier so shows as a wrong number in some order.
+//
+// What stands for hardware: shared memory is filled with rubbish before each block; a barrier that threads reach at different
+// lines, or not all of them, ends the program; so does a warp operation without all 32 lanes. Any one barrier can be left out.
+#pragma once
+
+#include <cmath>
+#include <csetjmp>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <sys/mman.h>
+#include <tuple>
+#include <ucontext.h>
+#include <unistd.h>
+#include <vector>
+
+#define __device__
+#define __global__
+#define __launch_bounds__(threads)
+#define __forceinline__ static inline
+#define __shared__ static __attribute__((section("block_shared")))
+#define __syncthreads() \
+    do { \
+        static shim::Site site(__FILE__, __LINE__); \
+        shim::barrier(site); \
+    } while (0)
+
+struct dim3 {
+    unsigned x, y, z;
+};
+struct alignas(16) uint4 {
+    unsigned x, y, z, w;
+};
+static dim3 threadIdx, blockIdx, blockDim, gridDim;
+extern char __start_block_shared[], __stop_block_shared[];
+
+namespace shim {
+
+enum State { IDLE, READY, AT_BARRIER, AT_WARP, DONE };
+// A barrier in the text, once a thread has come to it.
+struct Site {
+    std::string name;
+    bool is_left_out;
+    Site(const char *file, int line);
+};
+struct Fiber {
+    State state;
+    bool started;
+    ucontext_t context;
+    jmp_buf at;
+    const Site *site;
+    unsigned operations;
+};
+struct Warp {
+    unsigned arrived;
+    unsigned long long values[2][32];
+};
+
+static const size_t STACK = 256 << 10;
+static Fiber fibers[1024];
+static Warp warps[32];
+static unsigned current, alive, at_barrier;
+static bool some_became_ready;
+static jmp_buf scheduler;
+static std::function<void()> body;
+static std::string left_out;
+static std::vector<Site *> sites;
+static unsigned order_seed;
+
+inline Site::Site(const char *file, int line) {
+    const char *folder = strrchr(file, '/');
+    name = std::string(folder ? folder + 1 : file) + ":" + std::to_string(line);
+    is_left_out = name == left_out;
+    sites.push_back(this);
+}
+
+static void leave_out(const std::string &name) {
+    left_out = name;
+    for (Site *site : sites) site->is_left_out = site->name == name;
+}
+
+[[noreturn]] static void fail(const char *what) {
+    fprintf(stderr, "block %u %u %u, thread %u: %s\n", blockIdx.x, blockIdx.y, blockIdx.z, current, what);
+    _exit(3);
+}
+
+static void leave() {
+    if (_setjmp(fibers[current].at) == 0) _longjmp(scheduler, 1);
+}
+
+// A fiber takes one launch after the other.
+static void run_fiber() {
+    for (;;) {
+        body();
+        fibers[current].state = DONE;
+        leave();
+    }
+}
+
+static void enter(unsigned thread) {
+    Fiber &fiber = fibers[thread];
+    current = thread;
+    threadIdx = {thread, 0, 0};
+    if (_setjmp(scheduler) != 0) return;
+    if (fiber.started) _longjmp(fiber.at, 1);
+    fiber.started = true;
+    getcontext(&fiber.context);
+    fiber.context.uc_stack.ss_sp = mmap(nullptr, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    fiber.context.uc_stack.ss_size = STACK;
+    makecontext(&fiber.context, run_fiber, 0);
+    setcontext(&fiber.context);
+}
+
+static void barrier(const Site &site) {
+    if (site.is_left_out) return;
+    at_barrier++;
+    fibers[current].site = &site;
+    fibers[current].state = AT_BARRIER;
+    leave();
+}
+
+// Gives all lanes what each of them gives; `values` holds until the next operation.
+template <class T> static unsigned long long *exchange(T value) {
+    Fiber &fiber = fibers[current];
+    Warp &warp = warps[current / 32];
+    unsigned long long *values = warp.values[fiber.operations++ % 2];
+    values[current % 32] = 0;
+    memcpy(&values[current % 32], &value, sizeof value);
+    if (++warp.arrived < 32) {
+        fiber.state = AT_WARP;
+        leave();
+    } else {
+        warp.arrived = 0;
+        some_became_ready = true;
+        for (unsigned lane = current / 32 * 32; lane < current / 32 * 32 + 32; lane++) fibers[lane].state = READY;
+    }
+    return values;
+}
+
+// The order in which threads are looked at: as they are, backwards, or mixed by a seed.
+static std::vector<unsigned> order(unsigned count) {
+    std::vector<unsigned> order(count);
+    for (unsigned i = 0; i < count; i++) order[i] = order_seed == 1 ? count - 1 - i : i;
+    unsigned long long random = order_seed;
+    for (unsigned i = count; order_seed > 1 && i > 1; i--) {
+        random = random * 6364136223846793005ull + 1442695040888963407ull;
+        std::swap(order[i - 1], order[(random >> 33) % i]);
+    }
+    return order;
+}
+
+static void release_barrier(unsigned count) {
+    const Site *site = nullptr;
+    for (unsigned i = 0; i < count; i++) {
+        if (fibers[i].state != AT_BARRIER) continue;
+        if (site && site != fibers[i].site) fail("threads wait at different barriers");
+        site = fibers[i].site;
+        fibers[i].state = READY;
+    }
+    at_barrier = 0;
+}
+
+static void run_block(const std::vector<unsigned> &order) {
+    unsigned count = order.size();
+    // Rubbish that is true, and rubbish that is false.
+    memset(__start_block_shared, order_seed % 2 ? 0 : 0xa5, __stop_block_shared - __start_block_shared);
+    for (unsigned i = 0; i < count; i++) fibers[i].state = READY, fibers[i].operations = 0;
+    for (Warp &warp : warps) warp.arrived = 0;
+    at_barrier = 0;
+    // A kernel that runs in circles without a barrier is ended by the system.
+    alarm(60);
+    for (alive = count; alive > 0;) {
+        bool moved = false;
+        for (unsigned i = 0; i < count; i++) {
+            unsigned thread = order[i];
+            if (fibers[thread].state != READY) continue;
+            moved = true;
+            some_became_ready = false;
+            enter(thread);
+            if (fibers[thread].state == DONE) alive--;
+            if (some_became_ready) i = -1;
+        }
+        if (alive > 0 && at_barrier == alive) {
+            release_barrier(count);
+        } else if (!moved) {
+            fail("some threads wait for ever");
+        }
+    }
+}
+
+static void launch(dim3 grid, unsigned threads, std::function<void()> kernel) {
+    body = kernel;
+    gridDim = grid;
+    blockDim = {threads, 1, 1};
+    std::vector<unsigned> threads_in_order = order(threads);
+    for (blockIdx.z = 0; blockIdx.z < grid.z; blockIdx.z++)
+        for (blockIdx.y = 0; blockIdx.y < grid.y; blockIdx.y++)
+            for (blockIdx.x = 0; blockIdx.x < grid.x; blockIdx.x++) run_block(threads_in_order);
+}
+
+template <class To, class From> static To cast(From from) {
+    static_assert(sizeof(To) == sizeof(From));
+    To to;
+    memcpy(&to, &from, sizeof to);
+    return to;
+}
+
+}  // namespace shim
+
+template <class T> static T __shfl_xor_sync(unsigned, T x, int mask) {
+    unsigned lane = threadIdx.x % 32;
+    T other;
+    memcpy(&other, &shim::exchange(x)[lane ^ mask], sizeof other);
+    return other;
+}
+template <class T> static T __shfl_up_sync(unsigned, T x, unsigned by) {
+    unsigned lane = threadIdx.x % 32;
+    T other;
+    memcpy(&other, &shim::exchange(x)[lane >= by ? lane - by : lane], sizeof other);
+    return other;
+}
+static inline unsigned __ballot_sync(unsigned, bool holds) {
+    unsigned long long *values = shim::exchange((unsigned)holds);
+    unsigned bits = 0;
+    for (unsigned lane = 0; lane < 32; lane++) bits |= (unsigned)values[lane] << lane;
+    return bits;
+}
+template <class T> static T atomicAdd(T *to, T x) {
+    T before = *to;
+    *to += x;
+    return before;
+}
+static inline void __threadfence() {}
+static inline void __trap() { shim::fail("a launch that the kernel does not take"); }
+static inline int __ffs(unsigned x) { return __builtin_ffs(x); }
+static inline int __clz(unsigned x) { return x ? __builtin_clz(x) : 32; }
+static inline float __uint_as_float(unsigned x) { return shim::cast<float>(x); }
+static inline unsigned __float_as_uint(float x) { return shim::cast<unsigned>(x); }
+static inline long long __double_as_longlong(double x) { return shim::cast<long long>(x); }
+static inline double __longlong_as_double(long long x) { return shim::cast<double>(x); }
+static inline unsigned min(unsigned a, unsigned b) { return a < b ? a : b; }
