@@ -6,10 +6,10 @@ use candle_core::{DType, Device, Result as CandleResult, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::config::Config;
+use super::constants::Constants;
 use super::failed;
 use super::memory::{checked_product, gib};
 use super::rope::Rope;
-use super::tensors::Constants;
 use crate::error::{Error, Parameter, Result};
 
 /// How much room a cache takes from the start.

@@ -6,12 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use candle_core::{Device as CandleDevice, Result as CandleResult, Tensor};
 use candle_nn::ops::rms_norm;
 
-use super::attention::{HeadNorm, Heads, Pass, attention, gated};
+use super::attention::{Pass, attention, gated};
 use super::batch::{Batch, Feed};
 use super::cache::{Cache, Room, check_cache_fits};
 use super::config::{Architecture, Config};
 use super::device::Device;
 use super::failed;
+use super::heads::{HeadNorm, Heads};
 use super::in_place::{is_read_in_place, product_in_place};
 use super::linear::{Linear, has_kernels, product_with_rows, stable_product};
 use super::listed::ListedRows;

@@ -2,47 +2,14 @@
 //! between those that are fed, so that keys and values are read where they lie. Everything else of a pass sees its real
 //! tokens alone.
 
-use candle_core::{DType, Device, Result, Tensor};
+use candle_core::{Device, Result, Tensor};
 use candle_nn::ops::{rms_norm, softmax_last_dim};
 use candle_nn::rotary_emb::rope_thd;
 
-use super::attention::{HeadNorm, Heads};
 use super::batch::Batch;
 use super::cache::LayerCache;
-use super::rope::Rope;
-
-/// What no pass changes, on the device.
-#[derive(Debug)]
-pub(super) struct Constants {
-    /// `[positions, dim / 2]`
-    cos: Tensor,
-    /// `[positions, dim / 2]`
-    sin: Tensor,
-    /// 0, 1, 2, …: `[1, positions]`
-    columns: Tensor,
-    /// `[1, 1]`
-    zero: Tensor,
-    /// `[1, 1]`
-    minus_infinity: Tensor,
-}
-
-impl Constants {
-    /// Of so many positions.
-    pub(super) fn new(rope: &Rope, positions: usize, dtype: DType, device: &Device) -> Result<Self> {
-        let table = |numbers: &[f32]| {
-            let numbers = &numbers[..positions * rope.half];
-            Tensor::from_slice(numbers, (positions, rope.half), device)?.to_dtype(dtype)
-        };
-        let scalar = |number: f32| Tensor::full(number, (1, 1), device)?.to_dtype(dtype);
-        Ok(Constants {
-            cos: table(&rope.cos)?,
-            sin: table(&rope.sin)?,
-            columns: Tensor::arange(0, positions as u32, device)?.unsqueeze(0)?,
-            zero: scalar(0.0)?,
-            minus_infinity: scalar(f32::NEG_INFINITY)?,
-        })
-    }
-}
+use super::constants::Constants;
+use super::heads::{HeadNorm, Heads};
 
 /// Inputs of a pass. A *cell* is a place in the padded layout `[rows, width]`.
 #[derive(Debug)]
