@@ -79,7 +79,7 @@ impl Prefix {
     }
 }
 
-/// Bytes of a cache; none if they are too many for a number.
+/// Bytes of a cache, a spare position of each row included; none if they are too many for a number.
 pub fn cache_bytes(config: &Config, bytes_per_number: usize, rows: usize, length: usize) -> Option<u64> {
     let Config { num_hidden_layers, num_key_value_heads, head_dim, .. } = *config;
     let length = length.checked_add(SPARE)?;

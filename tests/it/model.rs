@@ -427,9 +427,9 @@ fn a_tokenizer_without_an_end_of_text_is_refused() {
 #[test]
 fn a_cache_that_does_not_fit_is_refused_with_the_batch_that_would() {
     let config = Config::load(&model("qwen3-tied")).unwrap();
-    // 2 layers, keys and values, 2 heads of 10 numbers of 4 bytes: 320 bytes a token.
-    check_cache_fits(&config, 4, 32, 50, 32 * 50 * 320).unwrap();
-    let text = check_cache_fits(&config, 4, 32, 50, 32 * 50 * 320 - 1).unwrap_err().to_string();
+    // 2 layers, keys and values, 2 heads of 10 numbers of 4 bytes: 320 bytes a token, and a spare one for each row.
+    check_cache_fits(&config, 4, 32, 50, 32 * 51 * 320).unwrap();
+    let text = check_cache_fits(&config, 4, 32, 50, 32 * 51 * 320 - 1).unwrap_err().to_string();
     assert!(text.contains("a batch of 31 would fit"), "{text}");
     let text = check_cache_fits(&config, 4, 32, 50, 10).unwrap_err().to_string();
     assert!(text.contains("not even a batch of 1"), "{text}");
