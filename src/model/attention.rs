@@ -1,7 +1,7 @@
 //! Grouped-query attention over the cache, without copying keys and values: kernels on the CPU; what candle's operations do
 //! elsewhere is in [`super::tensors`].
 
-use candle_core::{CpuStorage, CustomOp1, CustomOp3, DType, InplaceOp2, Layout, Result, Shape, Tensor};
+use candle_core::{CpuStorage, CustomOp1, CustomOp3, InplaceOp2, Layout, Result, Shape, Tensor};
 use candle_core::{D, bail};
 use rayon::prelude::*;
 

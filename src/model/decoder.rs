@@ -14,7 +14,7 @@ use super::device::Device;
 use super::failed;
 use super::heads::{HeadNorm, Heads};
 use super::in_place::{is_read_in_place, product_in_place};
-use super::linear::{Linear, has_kernels, product_with_rows, stable_product};
+use super::linear::{Linear, product_with_rows, stable_product};
 use super::listed::ListedRows;
 use super::rope::Rope;
 use super::tensors::PassTensors;
@@ -115,7 +115,7 @@ impl Decoder {
 
     /// Whether drift's own kernels for the CPU compute, not candle's operations.
     pub fn has_kernels(&self) -> bool {
-        has_kernels(&self.device.inner, self.device.dtype)
+        self.device.kernels
     }
 
     /// An empty cache for `rows` rows of at most `length` tokens.
@@ -249,11 +249,11 @@ impl Decoder {
     /// If an id is out of range, or the device fails.
     pub fn logits_of(&self, hidden: &Tensor, ids: &[u32]) -> Result<Tensor> {
         let run = || {
-            if is_read_in_place(&self.head) {
-                return product_in_place(hidden, &self.head, Some(ids));
-            }
-            if self.device.inner.is_cpu() {
-                return product_with_rows(hidden, &self.head, ids);
+            if self.has_kernels() {
+                return match is_read_in_place(&self.head) {
+                    true => product_in_place(hidden, &self.head, Some(ids)),
+                    false => product_with_rows(hidden, &self.head, ids),
+                };
             }
             // A thread that panicked left whole rows, if any.
             let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);

@@ -14,12 +14,20 @@ pub struct Device {
     pub(super) dtype: DType,
     /// Of embedding, layers and LM head.
     pub(super) matrices: DType,
+    /// Whether drift's own kernels for the CPU compute, not candle's operations.
+    pub(super) kernels: bool,
 }
 
 impl Device {
     /// The CPU, in f32.
     pub fn cpu() -> Self {
-        Device { name: "cpu".into(), inner: CandleDevice::Cpu, dtype: DType::F32, matrices: DType::F32 }
+        Device {
+            name: "cpu".into(),
+            inner: CandleDevice::Cpu,
+            dtype: DType::F32,
+            matrices: DType::F32,
+            kernels: true,
+        }
     }
 
     /// `cpu`, or `cuda:N`, in its usual type.
@@ -37,7 +45,7 @@ impl Device {
             let problem = format!("{name}: {}", e.to_string().lines().next().unwrap_or("failed"));
             Error::parameter(Parameter::Device, problem, "nvidia-smi lists the GPUs and the driver")
         })?;
-        Ok(Device { name: name.to_owned(), inner, dtype: DType::BF16, matrices: DType::BF16 })
+        Ok(Device { name: name.to_owned(), inner, dtype: DType::BF16, matrices: DType::BF16, kernels: false })
     }
 
     /// A device by its name alone, in its usual type, for what was computed there: nothing can be computed on it.
@@ -46,13 +54,20 @@ impl Device {
     /// If no device has such a name.
     pub fn elsewhere(name: &str) -> Result<Self> {
         let dtype = if number(name)?.is_some() { DType::BF16 } else { DType::F32 };
-        Ok(Device { name: name.to_owned(), inner: CandleDevice::Cpu, dtype, matrices: dtype })
+        Ok(Device { name: name.to_owned(), inner: CandleDevice::Cpu, dtype, matrices: dtype, kernels: false })
     }
 
     /// The same device in f32, to compare it with the CPU.
     #[must_use]
     pub fn in_f32(self) -> Self {
         Device { dtype: DType::F32, matrices: DType::F32, ..self }
+    }
+
+    /// The same device with candle's operations in place of drift's kernels, and all that goes with them: on the CPU, in f32, what
+    /// otherwise runs on a GPU alone.
+    #[must_use]
+    pub fn without_kernels(self) -> Self {
+        Device { kernels: false, ..self }
     }
 
     /// The same device with matrices in bf16: half the bytes of f32, which is what few rows wait for. On the CPU they are

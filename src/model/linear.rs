@@ -1,6 +1,6 @@
 //! Products with weights whose rows do not depend on the number of rows.
 
-use candle_core::{D, DType, Device, Result, Tensor};
+use candle_core::{D, Result, Tensor};
 
 use super::in_place::{is_read_in_place, product_in_place};
 
@@ -71,9 +71,4 @@ pub(super) fn product_with_rows(x: &Tensor, matrix: &Tensor, ids: &[u32]) -> Res
     let index = Tensor::from_vec(index, padded, x.device())?;
     let rows = matrix.index_select(&index, 0)?;
     stable_product(x, &rows.t()?)?.narrow(D::Minus1, 0, ids.len())?.contiguous()
-}
-
-/// Whether the CPU kernels of drift run on this tensor.
-pub(super) fn has_kernels(device: &Device, dtype: DType) -> bool {
-    device.is_cpu() && dtype == DType::F32
 }

@@ -146,6 +146,21 @@ fn the_text_does_not_depend_on_batch_threads_or_cache() {
 }
 
 #[test]
+fn candle_operations_write_the_same_texts_in_any_rows_of_the_cache() {
+    for name in ["qwen3-tied", "llama-scaled"] {
+        let prompts = mixed_prompts();
+        let expected = run(&mut engine(name), &prompts, &options()).samples;
+        let decoder = Decoder::load(&model(name), &Device::cpu().without_kernels()).unwrap();
+        let mut engine = Engine::Drift(Box::new(decoder));
+        // Rows stay where they are while others come and go; from 16 on they wait for one another to enter.
+        for (batch, room) in [(1, Room::Static), (5, Room::Growing), (9, Room::Static), (17, Room::Growing)] {
+            let found = run(&mut engine, &prompts, &Options { batch, room, ..options() });
+            assert!(found.samples == expected, "{name}: batch {batch}, {room:?}");
+        }
+    }
+}
+
+#[test]
 fn forced_runs_in_one_pass_write_what_they_write_token_by_token() {
     let mut engine = engine("qwen3-untied");
     let with = prompts(9, |i| Arc::new(template(i, true)));
