@@ -5,6 +5,7 @@ use super::judged::{Judged, token_texts};
 use super::run::{Processor, Run, logit_processor};
 use super::subject::Subject;
 use super::texts::{OtherTexts, SameTexts, TextDifference};
+use crate::constraint::LogitProcessor;
 use crate::error::Result;
 use crate::generate::GeneratedText;
 use crate::train;
@@ -29,6 +30,7 @@ impl SameTexts {
         subjects: &[Subject],
         (processor, run): (Processor<'_>, &Run),
     ) -> Result<()> {
+        let made = logit_processor(checkpoint, processor)?;
         for (judged, sample) in run.judged.iter().zip(&run.generated.samples) {
             let smiles = &subjects[judged.subject].molecule.smiles;
             let (placeholder, generation) = (run.placeholder.clone(), judged.generation);
@@ -42,7 +44,7 @@ impl SameTexts {
                 self.equal += 1;
             } else if self.differences.len() < LOOKED_INTO {
                 let subject = &subjects[judged.subject];
-                self.differences.push(difference(checkpoint, subject, processor, (judged, sample), theirs)?);
+                self.differences.push(difference(checkpoint, subject, &made, (judged, sample), theirs)?);
             }
         }
         Ok(())
@@ -53,7 +55,7 @@ impl SameTexts {
 fn difference(
     checkpoint: &mut Checkpoint,
     subject: &Subject,
-    processor: Processor<'_>,
+    processor: &LogitProcessor,
     (judged, sample): (&Judged, &GeneratedText),
     theirs: &str,
 ) -> Result<TextDifference> {
@@ -69,7 +71,7 @@ fn difference(
     let rest = theirs.get(before..).unwrap_or_default();
     Ok(TextDifference {
         model: checkpoint.name.clone(),
-        lp: processor.0,
+        lp: processor.kind(),
         smiles: subject.molecule.smiles.clone(),
         generation: judged.generation,
         tokens,
@@ -83,10 +85,10 @@ fn difference(
 fn lead(
     checkpoint: &mut Checkpoint,
     subject: &Subject,
-    processor: Processor<'_>,
+    processor: &LogitProcessor,
     written: &[u32],
 ) -> Result<Option<f32>> {
-    let constraint = logit_processor(checkpoint, processor)?.constraint(&subject.molecule.skeleton)?;
+    let constraint = processor.constraint(&subject.molecule.skeleton)?;
     let mut state = constraint.start();
     written.iter().for_each(|token| constraint.advance(&mut state, *token));
     let mut text = checkpoint.tokenizer.prompt_ids(&train::prompt(&subject.molecule.smiles))?;

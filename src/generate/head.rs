@@ -7,11 +7,8 @@ use super::Prompt;
 use super::row::Row;
 use crate::constraint::{Mask, State};
 use crate::error::Result;
-use crate::model::{Decoder, Feed, failed};
+use crate::model::{Decoder, FEW_ROWS, Feed, failed};
 use crate::sampling::{Candidates, most_likely};
-
-/// One in so many rows of the LM head are few; above that all are computed.
-const FEW: usize = 4;
 
 /// What a row needs from the LM head.
 #[derive(Debug, Clone, Copy)]
@@ -90,7 +87,7 @@ impl Logits {
         known.sort_unstable();
         known.dedup();
         known.retain(|id| (*id as usize) < vocab);
-        let are_few = known.len() * FEW <= vocab && !known.is_empty();
+        let are_few = known.len() * FEW_ROWS <= vocab && !known.is_empty();
         let takes_listed = |want: &Want<'_>| matches!(want, Want::Listed(_)) && are_few;
         let takes_full = |want: &Want<'_>| !matches!(want, Want::Forced(_)) && !takes_listed(want);
         let (full_rows, full_at) = positions(wants, takes_full);

@@ -1,7 +1,7 @@
 //! Qwen3 and Llama decoders: weights, one forward pass, and the LM head.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use candle_core::{Device as CandleDevice, Result as CandleResult, Tensor};
 use candle_nn::ops::rms_norm;
@@ -37,6 +37,8 @@ pub struct Decoder {
     /// Of as many positions as a cache ever asked for: a context may be far longer than any text.
     rope: Mutex<Arc<Rope>>,
     files: Vec<InputHash>,
+    /// Why the GPU does not do steps by itself, once it was tried.
+    refusal: OnceLock<String>,
 }
 
 struct Layer {
@@ -49,6 +51,25 @@ struct Layer {
     /// Gate and up side by side.
     gate_up: Linear,
     down: Linear,
+}
+
+/// The tensors of a decoder, as kernels read them.
+pub(super) struct DecoderTensors<'d> {
+    /// `[vocab, hidden]`
+    pub embedding: &'d Tensor,
+    /// `[hidden]`
+    pub norm: &'d Tensor,
+    pub layers: Vec<LayerTensors<'d>>,
+}
+
+/// The tensors of a layer.
+pub(super) struct LayerTensors<'d> {
+    /// Before attention, and before the feed-forward part: `[hidden]`
+    pub norms: [&'d Tensor; 2],
+    /// Queries, keys and values; output; gate and up; down. Each `[in, out]`, or `[out, in]` where it says so.
+    pub matrices: [(&'d Tensor, bool); 4],
+    /// Of queries and keys: `[head dim]`
+    pub head_norms: Option<[&'d Tensor; 2]>,
 }
 
 /// Which of the tokens that are fed give a hidden state.
@@ -95,7 +116,8 @@ impl Decoder {
         };
         let rope = Mutex::new(Arc::new(Rope::new(&config, 0)));
         let (device, listed, files) = (device.clone(), Mutex::default(), Vec::new());
-        Ok(Decoder { config, device, embedding, layers, norm, head, listed, rope, files })
+        let refusal = OnceLock::new();
+        Ok(Decoder { config, device, embedding, layers, norm, head, listed, rope, files, refusal })
     }
 
     /// The shape.
@@ -116,6 +138,16 @@ impl Decoder {
     /// Whether drift's own kernels for the CPU compute, not candle's operations.
     pub fn has_kernels(&self) -> bool {
         self.device.kernels
+    }
+
+    /// Keeps why the GPU does not do steps by itself: the first reason.
+    pub(crate) fn note_refusal(&self, error: &Error) {
+        self.refusal.get_or_init(|| error.to_string());
+    }
+
+    /// Why the GPU does not do steps by itself, if it was tried in vain.
+    pub fn refusal(&self) -> Option<&str> {
+        self.refusal.get().map(String::as_str)
     }
 
     /// An empty cache for `rows` rows of at most `length` tokens.
@@ -151,34 +183,16 @@ impl Decoder {
     /// # Errors
     /// If a token or a row is out of range, the cache is full, or the device fails.
     pub fn forward(&self, feeds: &[Feed<'_>], cache: &mut Cache, output: HiddenStates) -> Result<Tensor> {
-        self.run(feeds, cache, output, self.has_kernels()).map_err(failed)
+        self.run(feeds, cache, output).map_err(failed)
     }
 
-    /// As [`Decoder::forward`], always with candle's own operations, as on a GPU.
-    ///
-    /// # Errors
-    /// As [`Decoder::forward`].
-    pub fn forward_without_kernels(
-        &self,
-        feeds: &[Feed<'_>],
-        cache: &mut Cache,
-        output: HiddenStates,
-    ) -> Result<Tensor> {
-        self.run(feeds, cache, output, false).map_err(failed)
-    }
-
-    fn run(
-        &self,
-        feeds: &[Feed<'_>],
-        cache: &mut Cache,
-        output: HiddenStates,
-        kernels: bool,
-    ) -> CandleResult<Tensor> {
+    fn run(&self, feeds: &[Feed<'_>], cache: &mut Cache, output: HiddenStates) -> CandleResult<Tensor> {
         let device = &self.device.inner;
         let batch = Batch::new(feeds, cache);
         cache.reserve(batch.length())?;
         let heads = self.heads();
         let rope = &*cache.rope.clone();
+        let kernels = self.has_kernels();
         let tensors = match kernels {
             true => None,
             false => {
@@ -220,6 +234,17 @@ impl Decoder {
     pub(super) fn weights(&self) -> Vec<&Tensor> {
         let layers = self.layers.iter().flat_map(Layer::weights);
         layers.chain([&self.head]).collect()
+    }
+
+    /// The LM head, `[vocab, hidden]`.
+    pub(super) fn head(&self) -> &Tensor {
+        &self.head
+    }
+
+    /// All tensors but the LM head.
+    pub(super) fn tensors(&self) -> DecoderTensors<'_> {
+        let layers = self.layers.iter().map(Layer::tensors).collect();
+        DecoderTensors { embedding: &self.embedding, norm: &self.norm, layers }
     }
 
     fn heads(&self) -> Heads {
@@ -268,6 +293,15 @@ fn on_host(logits: Tensor) -> CandleResult<Tensor> {
 }
 
 impl Layer {
+    fn tensors(&self) -> LayerTensors<'_> {
+        LayerTensors {
+            norms: [&self.attention_norm, &self.mlp_norm],
+            matrices: [&self.qkv, &self.output, &self.gate_up, &self.down]
+                .map(|linear| (linear.weights(), linear.is_transposed())),
+            head_norms: self.head_norms.as_ref().map(|(queries, keys)| [&queries.weight, &keys.weight]),
+        }
+    }
+
     fn weights(&self) -> [&Tensor; 4] {
         [&self.qkv, &self.output, &self.gate_up, &self.down].map(Linear::weights)
     }

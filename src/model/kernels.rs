@@ -41,14 +41,20 @@ pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
             sums[lane] = a[lane].mul_add(b[lane], sums[lane]);
         }
     }
-    let mut width = LANES / 2;
+    a_rest.iter().zip(b_rest).fold(folded(sums), |sum, (a, b)| a.mul_add(*b, sum))
+}
+
+/// The sum of lanes, halves added up again and again; their number is a power of 2.
+#[inline(always)]
+pub(super) fn folded<const N: usize>(mut lanes: [f32; N]) -> f32 {
+    let mut width = N / 2;
     while width > 0 {
         for lane in 0..width {
-            sums[lane] += sums[lane + width];
+            lanes[lane] += lanes[lane + width];
         }
         width /= 2;
     }
-    a_rest.iter().zip(b_rest).fold(sums[0], |sum, (a, b)| a.mul_add(*b, sum))
+    lanes[0]
 }
 
 /// `e^x`, within 2 units in the last place for -87 < x < 88, flat outside (Cody and Waite's reduction, Taylor's series).

@@ -32,6 +32,11 @@ impl Linear {
         &self.weight
     }
 
+    /// Whether they lie as `[out, in]`.
+    pub(super) fn is_transposed(&self) -> bool {
+        self.in_place
+    }
+
     /// `x` is `[rows, in]`, the result `[rows, out]`.
     pub(super) fn forward(&self, x: &Tensor) -> Result<Tensor> {
         match self.in_place {

@@ -3,8 +3,8 @@
 
 use candle_core::{Result, Tensor};
 
-/// One in so many rows of the LM head are few enough to be kept.
-const FEW: usize = 4;
+/// One in so many rows of the LM head are few: they are computed alone, and kept on a GPU.
+pub(crate) const FEW_ROWS: usize = 4;
 
 /// Rows that were asked for so far.
 #[derive(Debug, Default)]
@@ -38,7 +38,7 @@ impl ListedRows {
         let mut all = [&self.ids, ids].concat();
         all.sort_unstable();
         all.dedup();
-        if all.len() * FEW > head.dim(0)? {
+        if all.len() * FEW_ROWS > head.dim(0)? {
             all = ids.to_vec();
         }
         let rows = head.index_select(&Tensor::new(&all[..], head.device())?, 0)?;

@@ -6,6 +6,8 @@ use half::bf16;
 use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
+use super::kernels::folded;
+
 /// Numbers that are summed side by side, as many as AVX2 has in a register.
 const LANES: usize = 8;
 
@@ -170,7 +172,7 @@ fn tile<S: Simd, T: Number, const W: usize, const X: usize>(
     let mut totals = [[0f32; X]; W];
     for column in 0..W {
         for row in 0..X {
-            totals[column][row] = folded(pulp::cast(sums[column][row]));
+            totals[column][row] = folded::<LANES>(pulp::cast(sums[column][row]));
         }
     }
     let rest = strips * LANES..terms;
@@ -182,19 +184,6 @@ fn tile<S: Simd, T: Number, const W: usize, const X: usize>(
         }
     }
     X
-}
-
-/// The sum of all lanes: halves are added to halves.
-#[inline(always)]
-fn folded(mut lanes: [f32; LANES]) -> f32 {
-    let mut width = LANES / 2;
-    while width > 0 {
-        for lane in 0..width {
-            lanes[lane] += lanes[lane + width];
-        }
-        width /= 2;
-    }
-    lanes[0]
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! What runs had to move at least, as a table.
 
 use super::eval_view::{add, model_cells, model_column, title};
-use super::format::{number, percent, seconds};
+use super::format::{number, percent, seconds, thousands};
 use super::table::Table;
 use crate::constraint::LpKind;
 use crate::eval::record::EvalReport;
@@ -28,7 +28,7 @@ pub fn floor_table(report: &EvalReport) -> Option<Table> {
         let mut cells = model_cells(report, &run.model);
         cells.extend([
             run.label(),
-            super::format::thousands(run.cost.decode_steps),
+            thousands(run.cost.decode_steps),
             number(gigabytes),
             number(gigabytes / run.cost.decode_steps.max(1) as f64),
             number(floor.traffic.operations / floor.traffic.bytes.max(1.0)),

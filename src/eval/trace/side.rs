@@ -60,9 +60,9 @@ fn timed(name: impl Into<String>, counted: &'static str, sum: Option<Sum>, whole
         name,
         [
             (counted, of(|sum| sum.events as f64)),
-            ("seconds", of(|sum| sum.nanoseconds as f64 / 1e9)),
+            ("seconds", of(Sum::seconds)),
             ("mean_microseconds", sum.and_then(mean)),
-            ("share", sum.and_then(|sum| share(sum.nanoseconds as f64 / 1e9, whole_seconds))),
+            ("share", sum.and_then(|sum| share(sum.seconds(), whole_seconds))),
         ],
     )
 }
@@ -77,7 +77,7 @@ fn run(summary: &Summary) -> Vec<SideRow> {
     let operators = summary.categories.get(&Category::Operator);
     let count = |name: &str, count: u64| row(name, [("count", Some(count as f64))]);
     let steps = summary.steps;
-    let step = (steps.events > 0).then(|| steps.nanoseconds as f64 / 1e9 / steps.events as f64);
+    let step = (steps.events > 0).then(|| steps.seconds() / steps.events as f64);
     let mut rows = vec![
         row("wall span", [("seconds", Some(wall(summary)))]),
         count("profiler steps", steps.events),
@@ -116,7 +116,7 @@ fn launches(summary: &Summary) -> Vec<SideRow> {
 
 fn device_time(summary: &Summary) -> Vec<SideRow> {
     let whole = all(summary.kinds.values());
-    let whole_seconds = whole.nanoseconds as f64 / 1e9;
+    let whole_seconds = whole.seconds();
     let known = |sum: Sum| summary.has_device().then_some(sum);
     let kind = |kind: DeviceKind| {
         let sum = summary.kinds.get(&kind).copied().unwrap_or_default();
@@ -242,7 +242,7 @@ fn of_device(prefix: &str, occupied: Option<Occupied>, summary: &Summary) -> Vec
         rows.push(part(&name, gaps(index).map(|gap| gap.0), time));
     }
     rows.push(part("longest gap", None, time(|o| o.longest_gap)));
-    let whole = all(summary.kinds.values()).nanoseconds as f64 / 1e9;
+    let whole = all(summary.kinds.values()).seconds();
     let overlapping = time(|o| o.busy).map(|busy| (whole - busy).max(0.0));
     rows.push(part("at once with other work of the device", None, overlapping));
     rows

@@ -20,6 +20,12 @@ pub(super) struct Sum {
     pub nanoseconds: u128,
 }
 
+impl Sum {
+    pub(super) fn seconds(self) -> f64 {
+        self.nanoseconds as f64 / 1e9
+    }
+}
+
 /// What an annotation takes; nanoseconds.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Phase {
