@@ -240,8 +240,17 @@ fn placeholder(text: &str, job: &Job) -> Result<PlaceholderChoice, Error> {
     }
 }
 
-/// The device, in the type that was asked for.
+/// The device, in the type and with the steps that were asked for.
 fn device(args: &Args, device: Device) -> anyhow::Result<Device> {
+    let device = match args.engine {
+        EngineChoice::DriftWithoutGraphs if device.name() == "cpu" => {
+            let remedy = "leave it out, or give --device cuda:0";
+            return Err(Error::input("--engine", "the CPU has no graphs", remedy).into());
+        }
+        EngineChoice::DriftWithoutGraphs => device.without_graphs(),
+        EngineChoice::Candle => device.without_kernels(),
+        EngineChoice::Drift | EngineChoice::CandleTransformers => device,
+    };
     match args.dtype {
         Some(DtypeArg::F32) => Ok(device.in_f32()),
         Some(DtypeArg::Bf16) if device.name() == "cpu" && args.engine != EngineChoice::Drift => {

@@ -39,6 +39,19 @@ pub struct State {
     pub inner: u32,
 }
 
+/// What a device can follow texts by, without asking the host.
+pub enum DeviceRule<'c> {
+    /// The tables of an automaton.
+    Automaton(&'c automaton::Follow),
+    /// Every token is allowed always.
+    Any {
+        /// Ends the text.
+        eos: u32,
+    },
+    /// Nothing: masks come from the host.
+    Host,
+}
+
 /// A logit processor for one molecule.
 pub trait Constraint: Send + Sync {
     /// The state after the prompt.
@@ -68,6 +81,11 @@ pub trait Constraint: Send + Sync {
     /// Whether [`Constraint::observe`] wants the most likely token of the unmasked logits before each mask.
     fn wants_argmax(&self) -> bool {
         false
+    }
+
+    /// What a device can follow it by.
+    fn device_rule(&self) -> DeviceRule<'_> {
+        DeviceRule::Host
     }
 
     /// Learns the most likely token of the unmasked logits; called before [`Constraint::mask`] where wanted.

@@ -10,7 +10,7 @@ use super::position::{FreeSets, PositionTemplate};
 use super::template::Template;
 use super::truncating::Truncating;
 use super::vocabulary::NumberTokens;
-use super::{Constraint, Mask, State};
+use super::{Constraint, DeviceRule, Mask, State};
 use crate::error::{Error, Parameter, Result};
 use crate::text::Dialect;
 use crate::text::skeleton::{Spelling, spelling_conflict};
@@ -236,5 +236,9 @@ impl Constraint for Unconstrained {
 
     fn is_over(&self, _state: &State, token: u32) -> bool {
         token == self.eos
+    }
+
+    fn device_rule(&self) -> DeviceRule<'_> {
+        DeviceRule::Any { eos: self.eos }
     }
 }

@@ -94,6 +94,12 @@ impl Checkpoint {
         self.engine.as_mut().ok_or_else(|| Error::internal("an evaluation", "nothing is left to be computed"))
     }
 
+    /// What it computed otherwise than asked, if it did.
+    pub(super) fn note(&self) -> Option<String> {
+        let why = self.engine.as_ref()?.note()?;
+        Some(format!("{}: the GPU's steps were done by candle's operations: {why}", self.name))
+    }
+
     /// Measures how fast its device reads, if it computes here.
     pub(super) fn measure(&mut self) {
         self.bytes_per_second = match &self.engine {
@@ -128,8 +134,8 @@ impl Checkpoint {
         let ends = end_of_text(folder, &config, &tokenizer)?;
         let engine = match plan.engine {
             _ if kept.is_some() => None,
-            EngineChoice::Drift => Some(Engine::drift(folder, &plan.device)?),
             EngineChoice::CandleTransformers => Some(Engine::candle_transformers(folder, &plan.device)?),
+            _ => Some(Engine::drift(folder, &plan.device)?),
         };
         config.check_vocabulary(&tokenizer)?;
         let recipe: Option<Dialect> = ModelFolder::new(folder).recipe("/recipe/dialect");

@@ -74,10 +74,12 @@ pub fn evaluate(plan: &EvalPlan, molecules: &Molecules, kept: &mut Kept, job: &J
         interrupted,
         synthetic,
         same_texts,
+        notes,
         ..
     } = gathered;
     let interrupted = interrupted || kept.is_partial();
-    let advice = if synthetic.is_some() { speed_advice(&runs) } else { advice(&runs, &comparisons) };
+    let mut advice = if synthetic.is_some() { speed_advice(&runs) } else { advice(&runs, &comparisons) };
+    advice.extend(notes);
     let report = EvalReport {
         schema: SCHEMA.to_owned(),
         provenance: Provenance::of(inputs),
@@ -309,6 +311,8 @@ struct Gathered {
     interrupted: bool,
     synthetic: Option<Synthetic>,
     same_texts: Option<SameTexts>,
+    /// What was computed otherwise than asked.
+    notes: Vec<String>,
 }
 
 impl Gathered {
@@ -322,6 +326,7 @@ impl Gathered {
     ) -> Result<()> {
         let Begun { model, mut checkpoint, placeholders, spans, interrupted } = begun;
         checkpoint.measure();
+        self.notes.extend(checkpoint.note());
         self.interrupted = interrupted;
         self.inputs.append(&mut checkpoint.inputs);
         self.synthetic = checkpoint.synthetic;

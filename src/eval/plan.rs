@@ -164,20 +164,31 @@ pub enum PlaceholderChoice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EngineChoice {
-    /// drift's own.
+    /// drift's own; on a GPU its kernels, recorded as a graph.
     Drift,
+    /// The same, on a GPU with each kernel launched by itself.
+    DriftWithoutGraphs,
+    /// drift's own, by candle's operations alone.
+    Candle,
     /// Those of candle-transformers, for comparison.
     CandleTransformers,
 }
 
 impl EngineChoice {
-    /// Both, the default first.
-    pub const ALL: [EngineChoice; 2] = [EngineChoice::Drift, EngineChoice::CandleTransformers];
+    /// All, the default first.
+    pub const ALL: [EngineChoice; 4] = [
+        EngineChoice::Drift,
+        EngineChoice::DriftWithoutGraphs,
+        EngineChoice::Candle,
+        EngineChoice::CandleTransformers,
+    ];
 
     /// As it is written on the command line and in records.
     pub fn name(self) -> &'static str {
         match self {
             EngineChoice::Drift => "drift",
+            EngineChoice::DriftWithoutGraphs => "drift-without-graphs",
+            EngineChoice::Candle => "candle",
             EngineChoice::CandleTransformers => "candle-transformers",
         }
     }

@@ -266,6 +266,9 @@ pub struct Cost {
     pub forced_tokens: u64,
     /// Forward passes after prefill.
     pub decode_steps: u64,
+    /// Those of them that a GPU did by drift's own kernels.
+    #[serde(default)]
+    pub kernel_steps: u64,
     /// Tokens of junk: generated tokens of blocks that are not three numbers, and of digits beyond the format.
     pub wasted_tokens: u64,
     /// Tokens written per second.

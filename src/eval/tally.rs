@@ -76,6 +76,7 @@ fn cost(plan: &EvalPlan, checkpoint: &Checkpoint, run: &Run) -> Cost {
         generated_tokens: counts.generated_tokens,
         forced_tokens: counts.forced_tokens,
         decode_steps: counts.decode_steps,
+        kernel_steps: counts.kernel_steps,
         wasted_tokens: run.judged.iter().map(|judged| judged.wasted_tokens).sum(),
         tokens_per_second: per_second(counts.generated_tokens),
         characters_per_second: per_second(characters),

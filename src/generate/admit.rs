@@ -27,7 +27,7 @@ impl Run<'_> {
         {
             self.waiting.next();
             let prompt = &self.prompts[item.prompt];
-            let mut row = Row::new(prompt, item, self.options, context, true);
+            let mut row = Row::new(prompt, item, self.options, context, !self.is_on_device);
             row.slot = self.slots.take();
             self.groups.enter(&row);
             self.rows.push(row);
@@ -122,7 +122,7 @@ impl Run<'_> {
     /// to the last.
     fn close_ranks(&mut self) -> Result<()> {
         let span = self.rows.iter().map(|row| row.slot + 1).max().unwrap_or(0);
-        if self.decoder.has_kernels() || self.rows.len() * 2 > span {
+        if self.decoder.has_kernels() || self.is_on_device || self.rows.len() * 2 > span {
             return Ok(());
         }
         for row in &mut self.rows {

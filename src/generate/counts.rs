@@ -16,6 +16,8 @@ pub struct WorkCounts {
     pub shared_prompt_tokens: u64,
     /// Forward passes that write text.
     pub decode_steps: u64,
+    /// Those of them that a GPU did by drift's own kernels; the others were candle's.
+    pub kernel_steps: u64,
     /// Rows of these, added up.
     pub row_passes: u64,
     /// Generated tokens, without the ends of text.
@@ -37,12 +39,13 @@ pub struct WorkCounts {
 }
 
 impl WorkCounts {
-    fn each(&mut self) -> [&mut u64; 13] {
+    fn each(&mut self) -> [&mut u64; 14] {
         let WorkCounts {
             prefill_passes,
             prompt_tokens,
             shared_prompt_tokens,
             decode_steps,
+            kernel_steps,
             row_passes,
             generated_tokens,
             forced_tokens,
@@ -58,6 +61,7 @@ impl WorkCounts {
             prompt_tokens,
             shared_prompt_tokens,
             decode_steps,
+            kernel_steps,
             row_passes,
             generated_tokens,
             forced_tokens,

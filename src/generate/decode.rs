@@ -8,6 +8,7 @@ use super::clock::{Clock, Phase};
 use super::groups::Groups;
 use super::head::{Choice, Logits, Want, lasts, most_likely_after, pick};
 use super::keep::{Keeper, News, Told};
+use super::on_device::{OnDevice, Starter, is_for_a_device};
 use super::row::Row;
 use super::schedule::{Slots, Waiting, longest_first};
 use super::{Generated, GeneratedText, Options, Prompt, WorkCounts};
@@ -18,11 +19,11 @@ use crate::model::{Cache, Decoder, Feed, HiddenStates, Prefix};
 use crate::sampling::Sampling;
 use crate::sampling::{Candidates, draw, most_likely};
 
-/// Generates for all prompts.
+/// Generates for all prompts; on a device where `starter` starts one that takes the run.
 pub(super) fn generate(
     decoder: &Decoder,
-    prompts: &[Prompt],
-    options: &Options,
+    (prompts, options): (&[Prompt], &Options),
+    starter: Option<Starter<'_>>,
     keeper: &mut dyn Keeper,
     job: &Job,
 ) -> Result<Generated> {
@@ -32,6 +33,10 @@ pub(super) fn generate(
     let rows = options.batch.min(waiting.len());
     let cache = decoder.cache(rows, longest, options.room)?;
     let clock = Clock::new(options);
+    let starter = starter.filter(|_| rows > 0 && is_for_a_device(prompts, options));
+    let made = starter.map(|starter| OnDevice::new(starter, (decoder, &cache), (prompts, options)));
+    // Candle's operations do the same, only slower.
+    let mut device = made.and_then(|made| made.map_err(|error| decoder.note_refusal(&error)).ok());
     let mut run = Run {
         decoder,
         prompts,
@@ -40,6 +45,7 @@ pub(super) fn generate(
         waiting,
         rows: Vec::new(),
         slots: Slots::new(rows),
+        is_on_device: device.is_some(),
         groups: Groups::default(),
         held: None,
         samples: Vec::new(),
@@ -47,7 +53,7 @@ pub(super) fn generate(
         clock,
     };
     let mut told = Told::default();
-    let interrupted = run.all(&mut told, keeper, job)?;
+    let interrupted = run.all(device.as_mut(), &mut told, keeper, job)?;
     run.clock.end_batch();
     told.tell(run.so_far(), keeper, true)?;
     let Run { samples, groups, counts, clock, .. } = run;
@@ -74,6 +80,8 @@ pub(super) struct Run<'a> {
     pub(super) waiting: Waiting,
     pub(super) rows: Vec<Row<'a>>,
     pub(super) slots: Slots,
+    /// Whether a device does the steps.
+    pub(super) is_on_device: bool,
     /// Rows that are weighted against one another.
     pub(super) groups: Groups,
     /// What later generations of this prompt will need.
@@ -85,7 +93,13 @@ pub(super) struct Run<'a> {
 
 impl<'a> Run<'a> {
     /// Runs until nothing waits; whether the job was cancelled before.
-    fn all(&mut self, told: &mut Told, keeper: &mut dyn Keeper, job: &Job) -> Result<bool> {
+    fn all(
+        &mut self,
+        mut device: Option<&mut OnDevice<'_>>,
+        told: &mut Told,
+        keeper: &mut dyn Keeper,
+        job: &Job,
+    ) -> Result<bool> {
         loop {
             match job.check() {
                 Err(Error::Interrupted) => return Ok(true),
@@ -95,7 +109,10 @@ impl<'a> Run<'a> {
             self.retire(job)?;
             self.clock.lap(Phase::Other, self.rows.len());
             if !self.rows.is_empty() {
-                self.step()?;
+                match &mut device {
+                    Some(device) => self.steps_on_device(device)?,
+                    None => self.step()?,
+                }
                 self.retire(job)?;
             } else if self.waiting.front().is_none() {
                 return Ok(false);

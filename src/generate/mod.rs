@@ -14,9 +14,11 @@ mod clock;
 mod cost;
 mod counts;
 mod decode;
+mod device_steps;
 mod groups;
 mod head;
 mod keep;
+mod on_device;
 mod particles;
 mod row;
 mod schedule;
@@ -34,9 +36,11 @@ pub use counts::{Traffic, WorkCounts};
 pub use keep::{Forget, Keeper, News};
 pub use score::Text;
 
+use self::on_device::Starter;
 use crate::constraint::Constraint;
 use crate::error::{Error, Parameter, Result};
 use crate::job::{InputHash, Job};
+use crate::model::cuda::{self, Gpu};
 use crate::model::{Config, Decoder, Device, Room, check_fits, checked_product, checked_sum, free_memory};
 
 /// What a token of a text takes until the end: its id, its characters, its marks.
@@ -273,6 +277,40 @@ impl Engine {
         keeper: &mut dyn Keeper,
         job: &Job,
     ) -> Result<Generated> {
+        self.run(prompts, options, None, keeper, job)
+    }
+
+    /// As [`Engine::generate`], with the steps that write text on a device that `start` gives, as on a GPU, where the run is one
+    /// for it: an automaton or no logit processor, a static cache, and nothing logged. Tests give one that is none.
+    ///
+    /// # Errors
+    /// As [`Engine::generate`]. A device that cannot be started, or does not take the run, is none: [`Engine::note`] says why.
+    pub fn generate_on(
+        &mut self,
+        start: &(dyn Fn() -> Result<Box<dyn Gpu>> + Sync),
+        (prompts, options): (&[Prompt], &Options),
+        records: bool,
+        job: &Job,
+    ) -> Result<Generated> {
+        self.run(prompts, options, Some(Starter { start, records }), &mut Forget, job)
+    }
+
+    /// Why a GPU's steps were done by candle's operations, if they had to be.
+    pub fn note(&self) -> Option<&str> {
+        match self {
+            Engine::Drift(decoder) => decoder.refusal(),
+            Engine::CandleTransformers(_) => None,
+        }
+    }
+
+    fn run(
+        &mut self,
+        prompts: &[Prompt],
+        options: &Options,
+        starter: Option<Starter<'_>>,
+        keeper: &mut dyn Keeper,
+        job: &Job,
+    ) -> Result<Generated> {
         check(prompts, options, self.config())?;
         if options.resampling.is_some() && matches!(self, Engine::CandleTransformers(_)) {
             let problem = "candle-transformers cannot copy rows of its cache";
@@ -287,7 +325,12 @@ impl Engine {
         job.observer().advance(prompts.iter().map(|prompt| prompt.done.len() as u64).sum());
         // Inside the pool parallel loops start at once; from outside each would wait for a worker to wake.
         let generated = rayon::scope(|_| match self {
-            Engine::Drift(decoder) => decode::generate(decoder, prompts, options, keeper, job),
+            Engine::Drift(decoder) => {
+                let start = || cuda::start(decoder.device(), decoder.config());
+                let own = decoder.device().steps().by_kernels();
+                let own = own.map(|records| Starter { start: &start, records });
+                decode::generate(decoder, (prompts, options), starter.or(own), keeper, job)
+            }
             Engine::CandleTransformers(baseline) => baseline.generate(prompts, options, keeper, job),
         });
         job.observer().end();

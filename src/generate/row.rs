@@ -8,6 +8,7 @@ use super::particles::group_of;
 use super::schedule::Item;
 use super::{End, GeneratedText, Options, Prompt};
 use crate::constraint::{Mask, State};
+use crate::model::cuda::WrittenText;
 use crate::sampling::Noise;
 
 /// A text that is being written.
@@ -152,6 +153,22 @@ impl<'p> Row<'p> {
             allowed.push(logged.allowed as f32);
             self.log_weight += logged.allowed;
         }
+    }
+
+    /// Index of its prompt.
+    pub(super) fn prompt_index(&self) -> usize {
+        self.item.prompt
+    }
+
+    /// The most tokens that it may have.
+    pub(super) fn most(&self) -> usize {
+        self.most
+    }
+
+    /// Takes a whole text that a device wrote.
+    pub(super) fn take_all(&mut self, text: WrittenText, end: End) {
+        self.pending.clear();
+        (self.tokens, self.forced, self.end) = (text.tokens, text.forced, Some(end));
     }
 
     /// The prompt's number and the generations that are resampled together; none if nothing is.

@@ -177,6 +177,16 @@ impl Cache {
         self.capacity
     }
 
+    /// Keys and values of each layer in turn, `[rows, kv heads, positions, dim]`; the last position is the spare one.
+    pub(super) fn tensors(&self) -> impl Iterator<Item = &Tensor> {
+        self.layers.iter().flat_map(|layer| [&layer.keys, &layer.values])
+    }
+
+    /// Positions that each row has room for now, the spare one included.
+    pub(super) fn positions(&self) -> usize {
+        self.capacity + SPARE
+    }
+
     /// Makes room for rows of `length` tokens.
     pub(super) fn reserve(&mut self, length: usize) -> CandleResult<()> {
         if length > self.most {

@@ -5,6 +5,29 @@ use candle_core::{DType, Device as CandleDevice};
 use super::memory::free_memory;
 use crate::error::{Error, Parameter, Result};
 
+/// How a GPU computes the steps that write text. The CPU has one way alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum GpuSteps {
+    /// drift's kernels, recorded as a graph and replayed.
+    #[default]
+    Graph,
+    /// drift's kernels, launched one by one.
+    Kernels,
+    /// Candle's operations: a product, a softmax and a product for attention, masks and draws on the host.
+    Candle,
+}
+
+impl GpuSteps {
+    /// Whether steps are recorded, where drift's kernels do them.
+    pub(crate) fn by_kernels(self) -> Option<bool> {
+        match self {
+            GpuSteps::Graph => Some(true),
+            GpuSteps::Kernels => Some(false),
+            GpuSteps::Candle => None,
+        }
+    }
+}
+
 /// A device and the type of weights and cache on it: f32 on the CPU, bf16 on CUDA. On the CPU the matrices may be bf16;
 /// all else is f32 there.
 #[derive(Debug, Clone)]
@@ -16,6 +39,7 @@ pub struct Device {
     pub(super) matrices: DType,
     /// Whether drift's own kernels for the CPU compute, not candle's operations.
     pub(super) kernels: bool,
+    steps: GpuSteps,
 }
 
 impl Device {
@@ -27,6 +51,7 @@ impl Device {
             dtype: DType::F32,
             matrices: DType::F32,
             kernels: true,
+            steps: GpuSteps::Candle,
         }
     }
 
@@ -45,7 +70,8 @@ impl Device {
             let problem = format!("{name}: {}", e.to_string().lines().next().unwrap_or("failed"));
             Error::parameter(Parameter::Device, problem, "nvidia-smi lists the GPUs and the driver")
         })?;
-        Ok(Device { name: name.to_owned(), inner, dtype: DType::BF16, matrices: DType::BF16, kernels: false })
+        let (dtype, steps) = (DType::BF16, GpuSteps::default());
+        Ok(Device { name: name.to_owned(), inner, dtype, matrices: dtype, kernels: false, steps })
     }
 
     /// A device by its name alone, in its usual type, for what was computed there: nothing can be computed on it.
@@ -54,7 +80,8 @@ impl Device {
     /// If no device has such a name.
     pub fn elsewhere(name: &str) -> Result<Self> {
         let dtype = if number(name)?.is_some() { DType::BF16 } else { DType::F32 };
-        Ok(Device { name: name.to_owned(), inner: CandleDevice::Cpu, dtype, matrices: dtype, kernels: false })
+        let (inner, steps) = (CandleDevice::Cpu, GpuSteps::Candle);
+        Ok(Device { name: name.to_owned(), inner, dtype, matrices: dtype, kernels: false, steps })
     }
 
     /// The same device in f32, to compare it with the CPU.
@@ -67,7 +94,19 @@ impl Device {
     /// otherwise runs on a GPU alone.
     #[must_use]
     pub fn without_kernels(self) -> Self {
-        Device { kernels: false, ..self }
+        Device { kernels: false, steps: GpuSteps::Candle, ..self }
+    }
+
+    /// The same device, where each kernel of a step is launched by itself; a CPU is as it was.
+    #[must_use]
+    pub fn without_graphs(self) -> Self {
+        let steps = if self.steps == GpuSteps::Graph { GpuSteps::Kernels } else { self.steps };
+        Device { steps, ..self }
+    }
+
+    /// How it computes the steps that write text.
+    pub fn steps(&self) -> GpuSteps {
+        self.steps
     }
 
     /// The same device with matrices in bf16: half the bytes of f32, which is what few rows wait for. On the CPU they are

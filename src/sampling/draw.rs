@@ -225,7 +225,8 @@ pub fn log_probability(logits: &[f32], id: u32) -> f32 {
     (f64::from(logit - best) - sum.ln()) as f32
 }
 
-fn nothing_allowed() -> Error {
+/// What is said where no token is left.
+pub(crate) fn nothing_allowed() -> Error {
     Error::input(
         "the logit processor",
         "allows no token that the model has",
@@ -233,6 +234,7 @@ fn nothing_allowed() -> Error {
     )
 }
 
-fn not_finite() -> Error {
+/// What is said of a logit that is no number.
+pub(crate) fn not_finite() -> Error {
     Error::input("the model", "its logits are not finite numbers", "the checkpoint is broken")
 }

@@ -7,4 +7,6 @@ mod draw;
 mod presets;
 
 pub use draw::{Candidates, Noise, draw, log_probability, most_likely};
+#[cfg(feature = "generate")]
+pub(crate) use draw::{not_finite, nothing_allowed};
 pub use presets::Sampling;

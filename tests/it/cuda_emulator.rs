@@ -74,7 +74,7 @@ macro_rules! plain {
     )*};
 }
 
-plain!(u16, u32, u64, f32);
+plain!(u8, u16, u32, u64, f32);
 
 /// A device.
 pub(crate) struct Emulator {

@@ -371,20 +371,24 @@ impl Attention {
     }
 }
 
+/// Runs of rows, `(length, tokens)`, beside the formula: new keys and values are there, and all else is as it was.
+fn check_attention(bench: &mut Bench, splits: usize, rows: &[(usize, usize)], normed: bool) {
+    let mut attention = Attention::new(bench, splits, rows, normed);
+    let [keys, values] = attention.appended(bench);
+    let out = attention.run(bench);
+    bench.check("keys", &attention.cache[0], &keys, bench.shape.head_dim);
+    assert_eq!(wide(&attention.cache[1]), values);
+    let expected = attention.expected(bench);
+    bench.check("attend", &out, &expected, bench.shape.head_dim);
+}
+
 #[test]
 fn attention_equals_its_formula() {
     // Runs of none, one and five tokens, from the start and behind others, and a row of the whole cache.
     let rows = [(0, 1), (40, 5), (7, 0), (95, 1), (0, 5), (63, 1)];
     each_shape(|bench| {
         for (splits, normed) in [(1, true), (4, false), (7, true)] {
-            let mut attention = Attention::new(bench, splits, &rows, normed);
-            let [keys, values] = attention.appended(bench);
-            let out = attention.run(bench);
-            // New keys are there, and all else is as it was.
-            bench.check("keys", &attention.cache[0], &keys, bench.shape.head_dim);
-            assert_eq!(wide(&attention.cache[1]), values);
-            let expected = attention.expected(bench);
-            bench.check("attend", &out, &expected, bench.shape.head_dim);
+            check_attention(bench, splits, &rows, normed);
         }
     });
 }
@@ -404,6 +408,7 @@ fn batch_of(bench: &mut Bench, rows: &[(u32, u32, bool)]) -> BatchArguments {
         texts: bench.emulator.upload(&texts),
         ends: bench.emulator.upload(&ends),
         ended: bench.emulator.upload(&[0u32]),
+        work: bench.emulator.upload(&[0u64; 5]),
         count: rows.len() as u32,
         stride,
     }
@@ -586,13 +591,7 @@ fn everything(bench: &mut Bench, texts: &Sample) {
     embedding_and_norms(bench, 3, 96, 64);
     products(bench, 3, 96, 64);
     for splits in [1, 3] {
-        let mut attention = Attention::new(bench, splits, &[(20, 3), (0, 1), (7, 0)], true);
-        let [keys, values] = attention.appended(bench);
-        let out = attention.run(bench);
-        bench.check("keys", &attention.cache[0], &keys, bench.shape.head_dim);
-        assert_eq!(wide(&attention.cache[1]), values);
-        let expected = attention.expected(bench);
-        bench.check("attend", &out, &expected, bench.shape.head_dim);
+        check_attention(bench, splits, &[(20, 3), (0, 1), (7, 0)], true);
     }
     check_pack(bench, 70, 90, 3);
     let excluded: Vec<u32> = (0..300).filter(|id| id % 5 < 3).collect();

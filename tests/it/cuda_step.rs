@@ -132,6 +132,7 @@ impl<'m> Steps<'m> {
             texts: emulator.upload(&texts),
             ends: emulator.upload(&[0u32; ROWS]),
             ended: emulator.upload(&[0u32]),
+            work: emulator.upload(&[0u64; 5]),
             count: ROWS as u32,
             stride: STRIDE as u32,
         };

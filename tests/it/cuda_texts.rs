@@ -129,6 +129,7 @@ impl<'a> Device<'a> {
             // Until a row enters it takes no part.
             ends: emulator.upload(&vec![RowEnd::Eos as u32 + 1; rows]),
             ended: emulator.upload(&[0u32]),
+            work: emulator.upload(&[0u64; 5]),
             count: rows as u32,
             stride: stride as u32,
         };

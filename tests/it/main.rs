@@ -15,6 +15,7 @@ mod compare;
 mod counting;
 mod coverage;
 mod cuda_emulator;
+mod cuda_generate;
 mod cuda_kernels;
 mod cuda_step;
 mod cuda_texts;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::segment::{OVER, Segment};
 use super::{Automaton, EXIT};
-use crate::constraint::{Constraint, Mask, State};
+use crate::constraint::{Constraint, DeviceRule, Mask, State};
 
 /// Follows the legal answers of one molecule.
 ///
@@ -90,5 +90,9 @@ impl Constraint for Follow {
 
     fn is_over(&self, state: &State, _token: u32) -> bool {
         state.at as usize >= self.segments.len()
+    }
+
+    fn device_rule(&self) -> DeviceRule<'_> {
+        DeviceRule::Automaton(self)
     }
 }

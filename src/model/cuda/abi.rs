@@ -58,6 +58,11 @@ impl DeviceRow {
         DeviceRow { key: noise.key(), molecule, at: 0, place, count: 1, read: 0, most, base, unused: 0 }
     }
 
+    /// Tokens of its text, of a row as it lies in device memory: those behind the key, `molecule`, `at` and `place`.
+    pub(super) fn count_in(words: &[u32]) -> usize {
+        words.get(11).map_or(0, |count| *count as usize)
+    }
+
     /// As it lies in device memory.
     pub fn words(&self) -> [u32; 16] {
         let DeviceRow { key, molecule, at, place, count, read, most, base, unused } = *self;
@@ -163,6 +168,8 @@ pub struct BatchArguments {
     pub ends: u64,
     /// `[1]`: counts rows as they end.
     pub ended: u64,
+    /// `[5]`, 64 bits each: counts what steps come to, as [`WorkDone::of`] reads it.
+    pub work: u64,
     /// Rows.
     pub count: u32,
     /// More than any row may write.
@@ -172,8 +179,34 @@ pub struct BatchArguments {
 impl BatchArguments {
     /// As it is passed.
     pub fn bytes(&self) -> Vec<u8> {
-        let BatchArguments { rows, texts, ends, ended, count, stride } = *self;
-        [addresses(&[rows, texts, ends, ended]), words(&[count, stride])].concat()
+        let BatchArguments { rows, texts, ends, ended, work, count, stride } = *self;
+        [addresses(&[rows, texts, ends, ended, work]), words(&[count, stride])].concat()
+    }
+}
+
+/// What the steps of a batch came to, added up: `work` of [`BatchArguments`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WorkDone {
+    /// Rows that read a token.
+    pub row_passes: u64,
+    /// Tokens that they read.
+    pub positions: u64,
+    /// Positions whose keys and values were read, each once for a row of a step.
+    pub keys_read: u64,
+    /// Pairs of a token and a position that it looked at.
+    pub keys_seen: u64,
+    /// Rows whose last token was read, so that their next one was chosen.
+    pub choices: u64,
+}
+
+impl WorkDone {
+    /// Numbers that are counted.
+    pub const NUMBERS: usize = 5;
+
+    /// From device memory.
+    pub fn of(numbers: [u64; WorkDone::NUMBERS]) -> Self {
+        let [row_passes, positions, keys_read, keys_seen, choices] = numbers;
+        WorkDone { row_passes, positions, keys_read, keys_seen, choices }
     }
 }
 
@@ -219,11 +252,17 @@ impl AttentionArguments {
     }
 }
 
+/// An address as it is passed.
+pub(super) fn argument(address: u64) -> Vec<u8> {
+    address.to_le_bytes().to_vec()
+}
+
 fn addresses(addresses: &[u64]) -> Vec<u8> {
     addresses.iter().flat_map(|address| address.to_le_bytes()).collect()
 }
 
-fn words(words: &[u32]) -> Vec<u8> {
+/// Numbers as they are passed, or lie in device memory.
+pub(super) fn words(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
@@ -234,13 +273,14 @@ mod tests {
     /// The bytes that are passed are as many as the structs of CUDA C have; the emulator compares with those.
     #[test]
     fn bytes_are_those_of_the_structs() {
-        let batch = BatchArguments { rows: 1, texts: 2, ends: 3, ended: 4, count: 5, stride: 6 };
+        let batch = BatchArguments { rows: 1, texts: 2, ends: 3, ended: 4, work: 5, count: 6, stride: 7 };
         assert_eq!(batch.bytes().len(), size_of::<BatchArguments>());
         let table = TableArguments { arrays: [0; 8], states: 1, known: 2, unused: [0; 4] };
         assert_eq!(table.bytes().len(), size_of::<TableArguments>());
         let draw = DrawArguments::from(&Sampling::QWEN3);
         assert_eq!((draw.bytes().len(), draw.top_k), (size_of::<DrawArguments>(), 20));
         let row = DeviceRow::new(&Noise::new(1, 2, 3), 4, 5, 6, 7);
+        assert_eq!(DeviceRow::count_in(&row.words()), row.count as usize);
         assert_eq!(row.words(), [1, 0, 2, 0, 3, 0, 0, 0, 4, 0, 5, 1, 0, 7, 6, 0]);
         assert_eq!(size_of::<DeviceRow>(), 64);
         assert_eq!((RowEnd::of(0), RowEnd::of(2), RowEnd::of(9)), (None, Some(RowEnd::Length), None));

@@ -45,12 +45,13 @@ struct Row {
     u32 unused;
 };
 
-// The batch. `texts[row]` begins with the last token of the prompt. 40 bytes.
+// The batch. `texts[row]` begins with the last token of the prompt. 48 bytes.
 struct Batch {
     Row *rows;       // [rows]
     u32 *texts;      // [rows, stride]; a token, with FORCED if it was
     u32 *ends;       // [rows]: RUNS or how it ended
     u32 *ended;      // [1]: how many rows ended since it was set to zero
+    u64 *work;       // [5]: what the steps came to, as `WorkDone` of abi.rs names it
     u32 count, stride;
 };
 

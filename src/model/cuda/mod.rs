@@ -15,13 +15,58 @@
 //! rows that enter. Prompts but for their last tokens are read elsewhere.
 
 mod abi;
+#[cfg(feature = "cuda")]
+mod compile;
+#[cfg(feature = "cuda")]
+mod driver;
+mod gpu;
+mod layers;
+mod step;
 
 pub use abi::{
-    AttentionArguments, BatchArguments, DeviceRow, DeviceRun, DrawArguments, RowEnd, TableArguments,
+    AttentionArguments, BatchArguments, DeviceRow, DeviceRun, DrawArguments, RowEnd, TableArguments, WorkDone,
 };
+pub use gpu::{Gpu, Product};
+pub(crate) use step::{Choosing, DecodeStep, Entering, WrittenText};
+
+use candle_core::DType;
 
 use super::Config;
+use super::device::Device;
 use crate::error::{Error, Result};
+
+/// A GPU with the kernels for a model of this shape, in the type of the device.
+///
+/// # Errors
+/// If there are none for it, they cannot be compiled, or the device is no GPU.
+#[cfg(feature = "cuda")]
+pub(crate) fn start(device: &Device, config: &Config) -> Result<Box<dyn Gpu>> {
+    let shape = KernelShape::of(config, device.dtype() == DType::BF16)?;
+    Ok(Box::new(driver::Driver::start(device.inner(), shape)?))
+}
+
+/// As with CUDA.
+///
+/// # Errors
+/// Always.
+#[cfg(not(feature = "cuda"))]
+pub(crate) fn start(device: &Device, _config: &Config) -> Result<Box<dyn Gpu>> {
+    Err(Error::input(device.name(), "this drift was built without CUDA", "build it with --features cuda"))
+}
+
+/// Bytes of a number of a type that the kernels take.
+///
+/// # Errors
+/// If it is another one.
+fn number_bytes(dtype: DType) -> Result<usize> {
+    match dtype {
+        DType::BF16 | DType::F32 => Ok(dtype.size_in_bytes()),
+        other => {
+            let problem = format!("there are no kernels for {}", other.as_str());
+            Err(Error::input("the model", problem, "give --dtype f32 or bf16"))
+        }
+    }
+}
 
 /// The files of a program, in their order: name and text.
 pub const CUDA_SOURCES: [(&str, &str); 8] = [

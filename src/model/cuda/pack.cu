@@ -6,6 +6,15 @@ __device__ __forceinline__ u32 unread(const Batch &batch, u32 at) {
     return batch.rows[at].count - batch.rows[at].read;
 }
 
+// Counts what a row reads in a step; sums do not depend on the order of rows.
+__device__ __forceinline__ void count_work(const Batch &batch, u64 position, u64 count, bool chooses) {
+    atomicAdd(batch.work, 1ull);
+    atomicAdd(batch.work + 1, count);
+    atomicAdd(batch.work + 2, position + count);
+    atomicAdd(batch.work + 3, count * position + count * (count + 1) / 2);
+    if (chooses) atomicAdd(batch.work + 4, 1ull);
+}
+
 // Every running row reads at least one token; forced runs take the slots that are left, rows in order. What does not fit is read
 // in later steps, and its row waits: `choose` passes over rows whose `lasts` is NONE. Slots that nobody takes hold token 0, and
 // belong to no run.
@@ -29,5 +38,6 @@ KERNEL(1024) pack(Batch batch, u32 slots, u32 *tokens, Run *runs, u32 *lasts) {
     Run run = {first, count, row.base + row.read, 0};
     runs[at] = run;
     lasts[at] = count > 0 && count == waiting ? first + count - 1 : NONE;
+    if (count > 0) count_work(batch, run.position, count, count == waiting);
     row.read += count;
 }

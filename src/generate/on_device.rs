@@ -1,0 +1,130 @@
+//! Steps that a device does by itself: the host tells it which texts enter, and looks every few steps which are over.
+
+use std::collections::BTreeSet;
+
+use super::row::Row;
+use super::{Options, Prompt, WorkCounts};
+use crate::constraint::DeviceRule;
+use crate::constraint::automaton::{DeviceTable, Follow};
+use crate::error::{Error, Result};
+use crate::model::cuda::{Choosing, DecodeStep, DeviceRow, Entering, Gpu, WorkDone};
+use crate::model::{Cache, Decoder, FEW_ROWS, Room};
+
+/// Starts a device for the decoder's shape.
+pub(super) type StartGpu<'g> = &'g (dyn Fn() -> Result<Box<dyn Gpu>> + Sync);
+
+/// A device that writes texts, and whether it records its steps.
+#[derive(Clone, Copy)]
+pub(super) struct Starter<'g> {
+    pub start: StartGpu<'g>,
+    pub records: bool,
+}
+
+/// The batch on a device.
+pub(super) struct OnDevice<'d> {
+    pub(super) step: DecodeStep<'d>,
+    /// Of all prompts, in order; none without an automaton.
+    table: Option<DeviceTable>,
+    /// Rows of the cache whose texts are being written.
+    pub(super) running: BTreeSet<usize>,
+    /// What was counted so far.
+    counted: WorkDone,
+}
+
+/// What all prompts are followed by, if it is one thing and a device can do it.
+enum Rule<'p> {
+    Automaton(Vec<&'p Follow>),
+    Any(u32),
+}
+
+/// None where a mask comes from the host, or prompts differ.
+fn rule(prompts: &[Prompt]) -> Option<Rule<'_>> {
+    let follows = prompts.iter().map(|prompt| match prompt.constraint.device_rule() {
+        DeviceRule::Automaton(follow) => Some(follow),
+        _ => None,
+    });
+    if let Some(follows) = follows.collect::<Option<Vec<_>>>() {
+        return (!follows.is_empty()).then_some(Rule::Automaton(follows));
+    }
+    let eos = prompts.iter().map(|prompt| match prompt.constraint.device_rule() {
+        DeviceRule::Any { eos } => Some(eos),
+        _ => None,
+    });
+    let eos = eos.collect::<Option<Vec<u32>>>()?;
+    eos.iter().all(|other| *other == eos[0]).then_some(Rule::Any(eos[0]))
+}
+
+/// Whether a device can do all steps of a run: nothing is asked for that only whole logits on the host tell, and the cache
+/// stays where it is.
+pub(super) fn is_for_a_device(prompts: &[Prompt], options: &Options) -> bool {
+    let asks = options.logs() || !options.watched.is_empty();
+    !asks && options.room == Room::Static && rule(prompts).is_some()
+}
+
+impl<'d> OnDevice<'d> {
+    /// Takes the memory of a run whose texts have at most `longest` tokens, the prompt's last one included.
+    ///
+    /// # Errors
+    /// If the device cannot be started, has no room, or does not take this run.
+    pub(super) fn new(
+        starter: Starter<'_>,
+        (decoder, cache): (&Decoder, &Cache),
+        (prompts, options): (&[Prompt], &Options),
+    ) -> Result<Self> {
+        let vocab = decoder.config().vocab_size;
+        let table = match rule(prompts) {
+            Some(Rule::Automaton(follows)) => {
+                let table = DeviceTable::new(&follows, vocab, false)?;
+                let are_few = table.known as usize * FEW_ROWS <= vocab;
+                Some(if are_few { table } else { DeviceTable::new(&follows, vocab, true)? })
+            }
+            _ => None,
+        };
+        let choosing = match (&table, rule(prompts)) {
+            (Some(table), _) => Choosing::Automaton(table),
+            (None, Some(Rule::Any(eos))) => Choosing::Any { eos },
+            (None, _) => {
+                return Err(Error::input("the logit processor", "asks the host", "give --engine candle"));
+            }
+        };
+        let longest = prompts.iter().map(|prompt| prompt.most_tokens + 1).max().unwrap_or(1);
+        let longest = longest.min(decoder.config().max_position_embeddings);
+        let gpu = (starter.start)()?;
+        let how = (choosing, &options.sampling);
+        let step = DecodeStep::new(gpu, (decoder, cache), longest, how, starter.records)?;
+        Ok(OnDevice { step, table, running: BTreeSet::new(), counted: WorkDone::default() })
+    }
+
+    /// A row as the device begins it.
+    pub(super) fn entering(&self, row: &Row<'_>) -> Entering {
+        let prompt = row.prompt_index();
+        let place = self.table.as_ref().map_or(0, |table| table.start(prompt));
+        let tokens = &row.prompt.tokens;
+        let (base, most) = (tokens.len() as u32 - 1, row.most() as u32);
+        Entering {
+            slot: row.slot,
+            row: DeviceRow::new(&row.noise, prompt as u32, place, base, most),
+            last: tokens.last().copied().unwrap_or(0),
+        }
+    }
+
+    /// What was done since the last call.
+    pub(super) fn counts(&mut self, steps: u64) -> Result<WorkCounts> {
+        let (before, now) = (self.counted, self.step.work()?);
+        self.counted = now;
+        let positions = now.positions - before.positions;
+        let known = self.step.head_rows() as u64;
+        Ok(WorkCounts {
+            decode_steps: steps,
+            kernel_steps: steps,
+            row_passes: now.row_passes - before.row_passes,
+            positions,
+            wasted_positions: (steps * self.step.slots() as u64).saturating_sub(positions),
+            keys_read: now.keys_read - before.keys_read,
+            keys_seen: now.keys_seen - before.keys_seen,
+            head_rows: (now.choices - before.choices) * known,
+            head_weights: steps * known,
+            ..WorkCounts::default()
+        })
+    }
+}

@@ -1,0 +1,255 @@
+//! The layers of a step: where weights, cache and what they hand to one another lie, and what is launched.
+
+use candle_core::{DType, Tensor};
+
+use super::abi::{argument, words};
+use super::gpu::{Gpu, Product};
+use super::{ATTEND_THREADS, AttentionArguments, BatchArguments, number_bytes};
+use crate::error::Result;
+use crate::model::{Cache, Decoder, failed, rotary_tables};
+
+/// Threads of a block that goes over the numbers of one token.
+const THREADS: u32 = 256;
+
+/// Blocks of `attend` that are wanted at least, so that every multiprocessor of an H100 (132) has several. To be measured.
+const ATTEND_BLOCKS: usize = 512;
+
+/// The most parts that the positions of a row are split into. To be measured.
+const MOST_SPLITS: usize = 16;
+
+/// A matrix of a layer.
+#[derive(Debug, Clone, Copy)]
+struct MatrixPlace {
+    address: u64,
+    terms: usize,
+    columns: usize,
+    transposed: bool,
+}
+
+/// Where a layer lies.
+struct LayerPlaces {
+    attention_norm: u64,
+    qkv: MatrixPlace,
+    /// Weights of the norms of queries and keys, or zeros.
+    head_norms: [u64; 2],
+    output: MatrixPlace,
+    mlp_norm: u64,
+    gate_up: MatrixPlace,
+    down: MatrixPlace,
+    keys: u64,
+    values: u64,
+}
+
+/// What the kernels of a step hand to one another, by slot.
+struct Buffers {
+    tokens: u64,
+    runs: u64,
+    lasts: u64,
+    hidden: u64,
+    normed: u64,
+    qkv: u64,
+    mixed: u64,
+    added: u64,
+    gate_up: u64,
+    act: u64,
+    /// `[rows, hidden]`
+    last_normed: u64,
+    parts: u64,
+    tickets: u64,
+    cosines: u64,
+    sines: u64,
+}
+
+/// Sizes, as the kernels are told them.
+#[derive(Debug, Clone, Copy)]
+struct Sizes {
+    rows: usize,
+    slots: usize,
+    vocab: usize,
+    hidden: usize,
+    inner: usize,
+    kv_heads: usize,
+    /// Positions of a row of the cache.
+    capacity: usize,
+    /// Positions of the rotary tables.
+    positions: usize,
+    splits: usize,
+    epsilon: f32,
+}
+
+/// The layers of a model on a device.
+pub(super) struct Layers {
+    sizes: Sizes,
+    embedding: u64,
+    layers: Vec<LayerPlaces>,
+    norm: u64,
+    buffers: Buffers,
+}
+
+impl Layers {
+    /// Takes memory for steps of `slots` tokens.
+    ///
+    /// # Errors
+    /// If the device has no room, or a weight lies elsewhere.
+    pub(super) fn new(gpu: &mut dyn Gpu, decoder: &Decoder, cache: &Cache, slots: usize) -> Result<Self> {
+        let config = decoder.config();
+        let weights = decoder.tensors();
+        let (rows, capacity) = (cache.rows(), cache.positions());
+        let kv_heads = config.num_key_value_heads;
+        let sizes = Sizes {
+            rows,
+            slots,
+            vocab: config.vocab_size,
+            hidden: config.hidden_size,
+            inner: config.intermediate_size,
+            kv_heads,
+            capacity,
+            // The spare position of candle's operations is never read.
+            positions: capacity.min(config.max_position_embeddings),
+            splits: (ATTEND_BLOCKS / (kv_heads * rows)).clamp(1, MOST_SPLITS),
+            epsilon: config.rms_norm_eps as f32,
+        };
+        let heads = config.num_attention_heads;
+        let buffers = Buffers::new(gpu, sizes, (heads, config.head_dim), decoder.device().dtype())?;
+        for (table, address) in
+            rotary_tables(config, sizes.positions).iter().zip([buffers.cosines, buffers.sines])
+        {
+            gpu.write(address, &table.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>())?;
+        }
+        let sides: Vec<&Tensor> = cache.tensors().collect();
+        let layers = weights.layers.iter().zip(sides.chunks_exact(2)).map(|(layer, sides)| {
+            let mut matrix = |(weight, transposed): (&Tensor, bool)| -> Result<MatrixPlace> {
+                let (rows, columns) = weight.dims2().map_err(failed)?;
+                let (terms, columns) = if transposed { (columns, rows) } else { (rows, columns) };
+                Ok(MatrixPlace { address: gpu.address(weight)?, terms, columns, transposed })
+            };
+            let [qkv, output, gate_up, down] = layer.matrices;
+            let [qkv, output, gate_up, down] =
+                [matrix(qkv)?, matrix(output)?, matrix(gate_up)?, matrix(down)?];
+            let head_norms = match layer.head_norms {
+                Some([queries, keys]) => [gpu.address(queries)?, gpu.address(keys)?],
+                None => [0; 2],
+            };
+            let [attention_norm, mlp_norm] = [gpu.address(layer.norms[0])?, gpu.address(layer.norms[1])?];
+            let [keys, values] = [gpu.address(sides[0])?, gpu.address(sides[1])?];
+            Ok(LayerPlaces { attention_norm, qkv, head_norms, output, mlp_norm, gate_up, down, keys, values })
+        });
+        let layers = layers.collect::<Result<_>>()?;
+        let [embedding, norm] = [gpu.address(weights.embedding)?, gpu.address(weights.norm)?];
+        Ok(Layers { sizes, embedding, layers, norm, buffers })
+    }
+
+    /// The slot of each row's last token, `[rows]`.
+    pub(super) fn lasts(&self) -> u64 {
+        self.buffers.lasts
+    }
+
+    /// Tokens that a step has room for.
+    pub(super) fn slots(&self) -> usize {
+        self.sizes.slots
+    }
+
+    /// Numbers of a hidden state.
+    pub(super) fn columns(&self) -> usize {
+        self.sizes.hidden
+    }
+
+    /// Lays the tokens out and lets them through all layers; the address of the normed states of the rows' last tokens,
+    /// `[rows, hidden]`.
+    pub(super) fn launch(&self, gpu: &mut dyn Gpu, batch: &BatchArguments) -> Result<u64> {
+        let (sizes, buffers) = (self.sizes, &self.buffers);
+        let slots = [sizes.slots as u32, 1, 1];
+        let arrays = [buffers.tokens, buffers.runs, buffers.lasts].map(argument);
+        let arguments = [&[batch.bytes(), words(&[sizes.slots as u32])][..], &arrays].concat();
+        gpu.launch("pack", [1; 3], batch.count.next_multiple_of(32), &arguments)?;
+        let tail = [words(&[sizes.hidden as u32]), words(&[sizes.epsilon.to_bits()])];
+        let first = self.layers.first().map_or(self.norm, |layer| layer.attention_norm);
+        let arrays = [self.embedding, buffers.tokens, first, buffers.hidden, buffers.normed].map(argument);
+        let arguments = [&arrays[..], &[words(&[sizes.vocab as u32])], &tail].concat();
+        gpu.launch("embed", slots, THREADS, &arguments)?;
+        let add_norm = |gpu: &mut dyn Gpu, weight: u64| {
+            let arrays = [buffers.hidden, buffers.added, weight, buffers.normed].map(argument);
+            gpu.launch("add_norm", slots, THREADS, &[&arrays[..], &tail].concat())
+        };
+        for (at, layer) in self.layers.iter().enumerate() {
+            self.product(gpu, buffers.normed, layer.qkv, buffers.qkv)?;
+            self.attend(gpu, layer)?;
+            self.product(gpu, buffers.mixed, layer.output, buffers.added)?;
+            add_norm(gpu, layer.mlp_norm)?;
+            self.product(gpu, buffers.normed, layer.gate_up, buffers.gate_up)?;
+            let arguments = [argument(buffers.gate_up), argument(buffers.act), words(&[sizes.inner as u32])];
+            let parts = (sizes.inner as u32).div_ceil(4 * THREADS);
+            gpu.launch("gated", [parts, sizes.slots as u32, 1], THREADS, &arguments)?;
+            self.product(gpu, buffers.act, layer.down, buffers.added)?;
+            if let Some(next) = self.layers.get(at + 1) {
+                add_norm(gpu, next.attention_norm)?;
+            }
+        }
+        let arrays =
+            [buffers.hidden, buffers.added, self.norm, buffers.lasts, buffers.last_normed].map(argument);
+        gpu.launch("last_norm", [sizes.rows as u32, 1, 1], THREADS, &[&arrays[..], &tail].concat())?;
+        Ok(buffers.last_normed)
+    }
+
+    fn attend(&self, gpu: &mut dyn Gpu, layer: &LayerPlaces) -> Result<()> {
+        let (sizes, buffers) = (self.sizes, &self.buffers);
+        let arguments = AttentionArguments {
+            qkv: buffers.qkv,
+            keys: layer.keys,
+            values: layer.values,
+            cosines: buffers.cosines,
+            sines: buffers.sines,
+            query_norm: layer.head_norms[0],
+            key_norm: layer.head_norms[1],
+            parts: buffers.parts,
+            tickets: buffers.tickets,
+            kv_heads: sizes.kv_heads as u32,
+            capacity: sizes.capacity as u32,
+            positions: sizes.positions as u32,
+            epsilon: sizes.epsilon,
+        };
+        let grid = [sizes.splits, sizes.kv_heads, sizes.rows].map(|size| size as u32);
+        let arguments = [arguments.bytes(), argument(buffers.runs), argument(buffers.mixed)];
+        gpu.launch("attend", grid, ATTEND_THREADS, &arguments)
+    }
+
+    fn product(&self, gpu: &mut dyn Gpu, x: u64, matrix: MatrixPlace, out: u64) -> Result<()> {
+        let MatrixPlace { address: weight, terms, columns, transposed } = matrix;
+        gpu.product(&Product {
+            x,
+            weight,
+            out,
+            rows: self.sizes.slots,
+            terms,
+            columns,
+            transposed,
+            wide: false,
+        })
+    }
+}
+
+impl Buffers {
+    fn new(gpu: &mut dyn Gpu, sizes: Sizes, (heads, dim): (usize, usize), dtype: DType) -> Result<Self> {
+        let Sizes { rows, slots, hidden, inner, kv_heads, positions, splits, .. } = sizes;
+        let bytes = number_bytes(dtype)?;
+        let parts = if splits > 1 { 4 * slots * heads * splits * (dim + 2) } else { 0 };
+        let table = 4 * positions * dim / 2;
+        Ok(Buffers {
+            tokens: gpu.allocate(4 * slots)?,
+            runs: gpu.allocate(16 * rows)?,
+            lasts: gpu.allocate(4 * rows)?,
+            hidden: gpu.allocate(bytes * slots * hidden)?,
+            normed: gpu.allocate(bytes * slots * hidden)?,
+            qkv: gpu.allocate(bytes * slots * (heads + 2 * kv_heads) * dim)?,
+            mixed: gpu.allocate(bytes * slots * heads * dim)?,
+            added: gpu.allocate(bytes * slots * hidden)?,
+            gate_up: gpu.allocate(bytes * slots * 2 * inner)?,
+            act: gpu.allocate(bytes * slots * inner)?,
+            last_normed: gpu.allocate(bytes * rows * hidden)?,
+            parts: if parts > 0 { gpu.allocate(parts)? } else { 0 },
+            tickets: gpu.allocate(4 * rows * kv_heads)?,
+            cosines: gpu.allocate(table)?,
+            sines: gpu.allocate(table)?,
+        })
+    }
+}

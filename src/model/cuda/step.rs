@@ -1,0 +1,331 @@
+//! The decode step as a device does it: its memory, and what is launched in which order.
+
+use super::abi::{argument, words};
+use super::gpu::{Gpu, Product};
+use super::layers::Layers;
+use super::{BatchArguments, DeviceRow, DrawArguments, RowEnd, TableArguments, WorkDone};
+use crate::constraint::automaton::DeviceTable;
+use crate::error::{Error, Result};
+use crate::model::failed;
+use crate::model::{Cache, Decoder};
+use crate::sampling::Sampling;
+
+/// Slots of a step for each row: its last token, and on average as many of a forced run.
+const SLOTS_OF_ROW: usize = 2;
+
+/// The least slots of a step: a product takes as long for so few as for one.
+const LEAST_SLOTS: usize = 8;
+
+/// The most rows: `pack` is one block of threads.
+pub(crate) const MOST_ROWS: usize = 1024;
+
+/// Up to so many rows of the LM head a kernel of drift's computes the logits, above it a library.
+const MOST_BY_KERNEL: usize = 64;
+
+/// Threads of a block where a row has few candidates, and where it has many.
+const FEW_THREADS: u32 = 64;
+const MANY_THREADS: u32 = 256;
+const WHOLE_THREADS: u32 = 1024;
+
+/// How tokens are chosen.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Choosing<'t> {
+    /// Under the automata of these tables.
+    Automaton(&'t DeviceTable),
+    /// Among all; this one ends a text.
+    Any { eos: u32 },
+}
+
+/// A text that enters a row.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Entering {
+    /// The row.
+    pub slot: usize,
+    pub row: DeviceRow,
+    /// The last token of the prompt, which the model has not read.
+    pub last: u32,
+}
+
+/// A text that a row wrote, without the end of text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct WrittenText {
+    pub tokens: Vec<u32>,
+    pub forced: Vec<bool>,
+}
+
+/// Whether steps are recorded once and then replayed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Recording {
+    /// They are launched, kernel by kernel.
+    Never,
+    /// The first step is launched, so that libraries have made what they need; the next is recorded.
+    Wanted { steps: usize },
+    /// By its number.
+    Is(usize),
+}
+
+/// The tables that `choose` follows, or the list that `choose_any` takes.
+enum Rules {
+    Automaton(Box<TableArguments>),
+    Any { eos: u64 },
+}
+
+/// The LM head as the step reads it.
+struct Head {
+    /// `[known, hidden]`
+    weight: u64,
+    /// Rows of it.
+    known: usize,
+}
+
+/// A batch on a device.
+pub(crate) struct DecodeStep<'d> {
+    gpu: Box<dyn Gpu + 'd>,
+    layers: Layers,
+    batch: BatchArguments,
+    draw: DrawArguments,
+    rules: Rules,
+    head: Head,
+    /// `[rows]`
+    entered: u64,
+    /// `[rows, known]`, f32
+    logits: u64,
+    recording: Recording,
+}
+
+impl<'d> DecodeStep<'d> {
+    /// Takes the memory for a batch of as many rows as `cache` has, whose texts have at most `longest` tokens.
+    ///
+    /// # Errors
+    /// If the device has no room, or takes no batch of this size.
+    pub(crate) fn new(
+        mut gpu: Box<dyn Gpu + 'd>,
+        (decoder, cache): (&Decoder, &Cache),
+        longest: usize,
+        (choosing, sampling): (Choosing<'_>, &Sampling),
+        records: bool,
+    ) -> Result<Self> {
+        let rows = cache.rows();
+        if rows > MOST_ROWS {
+            let remedy = format!("give --batch {MOST_ROWS} or less");
+            return Err(Error::input("the kernels", format!("take no batch of {rows} rows"), remedy));
+        }
+        let slots = (SLOTS_OF_ROW * rows).max(LEAST_SLOTS);
+        let layers = Layers::new(&mut *gpu, decoder, cache, slots)?;
+        let stride = longest + 2;
+        // Until a text enters it takes no part.
+        let ends = gpu.allocate(4 * rows)?;
+        gpu.write(ends, &words(&vec![RowEnd::Eos as u32 + 1; rows]))?;
+        let batch = BatchArguments {
+            rows: gpu.allocate(size_of::<DeviceRow>() * rows)?,
+            texts: gpu.allocate(4 * rows * stride)?,
+            ends,
+            ended: gpu.allocate(4)?,
+            work: gpu.allocate(8 * WorkDone::NUMBERS)?,
+            count: rows as u32,
+            stride: stride as u32,
+        };
+        let (rules, head) = rules_and_head(&mut *gpu, decoder, choosing)?;
+        let (entered, logits) = (gpu.allocate(4 * rows)?, gpu.allocate(4 * rows * head.known)?);
+        let recording = if records { Recording::Wanted { steps: 0 } } else { Recording::Never };
+        let draw = DrawArguments::from(sampling);
+        Ok(DecodeStep { gpu, layers, batch, draw, rules, head, entered, logits, recording })
+    }
+
+    /// Tokens that a step has room for.
+    pub(crate) fn slots(&self) -> usize {
+        self.layers.slots()
+    }
+
+    /// Rows of the LM head that a step reads.
+    pub(crate) fn head_rows(&self) -> usize {
+        self.head.known
+    }
+
+    /// Puts texts into rows whose prompts but for the last token are in the cache, and follows what is forced behind them.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub(crate) fn enter(&mut self, texts: &[Entering], cache: &Cache) -> Result<()> {
+        if texts.is_empty() {
+            return Ok(());
+        }
+        for text in texts {
+            self.refresh(cache, text.slot)?;
+            let at = text.slot as u64;
+            self.gpu
+                .write(self.batch.rows + size_of::<DeviceRow>() as u64 * at, &words(&text.row.words()))?;
+            self.gpu.write(self.batch.texts + 4 * at * u64::from(self.batch.stride), &words(&[text.last]))?;
+            self.gpu.write(self.batch.ends + 4 * at, &words(&[0]))?;
+        }
+        // Without an automaton nothing is forced.
+        let Rules::Automaton(tables) = &self.rules else { return Ok(()) };
+        let slots: Vec<u32> = texts.iter().map(|text| text.slot as u32).collect();
+        self.gpu.write(self.entered, &words(&slots))?;
+        let count = slots.len() as u32;
+        let arguments = [tables.bytes(), self.batch.bytes(), argument(self.entered), words(&[count])];
+        self.gpu.launch("enter", [count.div_ceil(FEW_THREADS), 1, 1], FEW_THREADS, &arguments)
+    }
+
+    /// What candle wrote into a row of the cache.
+    fn refresh(&mut self, cache: &Cache, row: usize) -> Result<()> {
+        for side in cache.tensors() {
+            let size = side.elem_count() / cache.rows();
+            self.gpu.refresh(side, row * size..(row + 1) * size)?;
+        }
+        Ok(())
+    }
+
+    /// One step: the unread tokens of the rows that fit go through the model, and rows whose last token was read get their
+    /// next, and what is forced behind it.
+    ///
+    /// # Errors
+    /// If a launch is refused. What fails later is said by the next one that reads.
+    pub(crate) fn step(&mut self) -> Result<()> {
+        match self.recording {
+            Recording::Is(number) => return self.gpu.replay(number),
+            Recording::Never | Recording::Wanted { steps: 0 } => self.launch()?,
+            Recording::Wanted { .. } => {
+                if !self.gpu.record()? {
+                    self.recording = Recording::Never;
+                    return self.launch();
+                }
+                let launched = self.launch();
+                // The recording has to end, whatever was launched.
+                let recorded = self.gpu.recorded();
+                launched?;
+                let number = recorded?;
+                self.recording = Recording::Is(number);
+                return self.gpu.replay(number);
+            }
+        }
+        if let Recording::Wanted { steps } = &mut self.recording {
+            *steps += 1;
+        }
+        Ok(())
+    }
+
+    fn launch(&mut self) -> Result<()> {
+        let (rows, batch) = (self.batch.count, self.batch.bytes());
+        let normed = self.layers.launch(&mut *self.gpu, &self.batch)?;
+        let lasts = self.layers.lasts();
+        let (columns, known) = (self.layers.columns(), self.head.known);
+        if known <= MOST_BY_KERNEL {
+            let sizes = [columns, known, known].map(|size| words(&[size as u32]));
+            let arrays = [normed, self.head.weight, lasts, self.logits].map(argument);
+            let parts = (known as u32).div_ceil(MANY_THREADS / 32);
+            self.gpu.launch("head", [parts, rows, 1], MANY_THREADS, &[&arrays[..], &sizes].concat())?;
+        } else {
+            let (weight, rows) = (self.head.weight, rows as usize);
+            let product = Product {
+                x: normed,
+                weight,
+                out: self.logits,
+                rows,
+                terms: columns,
+                columns: known,
+                transposed: true,
+                wide: true,
+            };
+            self.gpu.product(&product)?;
+        }
+        let stride = words(&[known as u32]);
+        match &self.rules {
+            Rules::Automaton(tables) => {
+                let threads = if known <= MOST_BY_KERNEL { FEW_THREADS } else { MANY_THREADS };
+                let arguments = [
+                    tables.bytes(),
+                    batch,
+                    self.draw.bytes(),
+                    argument(lasts),
+                    argument(self.logits),
+                    stride,
+                ];
+                self.gpu.launch("choose", [rows, 1, 1], threads, &arguments)
+            }
+            Rules::Any { eos } => {
+                let head = [batch, self.draw.bytes(), argument(lasts), argument(self.logits)];
+                // No token is excluded, and one ends a text.
+                let lists = [stride.clone(), stride, argument(0), words(&[0]), argument(*eos), words(&[1])];
+                self.gpu.launch(
+                    "choose_any",
+                    [rows, 1, 1],
+                    WHOLE_THREADS,
+                    &[head.to_vec(), lists.to_vec()].concat(),
+                )
+            }
+        }
+    }
+
+    /// How each row stands, when all steps are done; none of rows that run.
+    ///
+    /// # Errors
+    /// If the device failed in one of them.
+    pub(crate) fn ends(&mut self) -> Result<Vec<Option<RowEnd>>> {
+        let ends = self.numbers(self.batch.ends, self.batch.count as usize)?;
+        Ok(ends.into_iter().map(RowEnd::of).collect())
+    }
+
+    /// What a row wrote.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub(crate) fn text(&mut self, slot: usize) -> Result<WrittenText> {
+        let size = size_of::<DeviceRow>() / 4;
+        let row = self.numbers(self.batch.rows + 4 * (slot * size) as u64, size)?;
+        let count = DeviceRow::count_in(&row).min(self.batch.stride as usize);
+        let text = self.batch.texts + 4 * (slot * self.batch.stride as usize) as u64;
+        // The first is the prompt's.
+        let written = self.numbers(text, count)?.split_off(1);
+        let forced = written.iter().map(|token| token & DeviceRow::FORCED != 0).collect();
+        Ok(WrittenText { tokens: written.iter().map(|token| token & !DeviceRow::FORCED).collect(), forced })
+    }
+
+    /// What all steps so far came to.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub(crate) fn work(&mut self) -> Result<WorkDone> {
+        let bytes = self.gpu.read(self.batch.work, 8 * WorkDone::NUMBERS)?;
+        let mut numbers = [0; WorkDone::NUMBERS];
+        for (number, bytes) in numbers.iter_mut().zip(bytes.as_chunks::<8>().0) {
+            *number = u64::from_le_bytes(*bytes);
+        }
+        Ok(WorkDone::of(numbers))
+    }
+
+    fn numbers(&mut self, address: u64, count: usize) -> Result<Vec<u32>> {
+        let bytes = self.gpu.read(address, 4 * count)?;
+        Ok(bytes.as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect())
+    }
+}
+
+/// The rules of a run, and the rows of the LM head that it needs.
+fn rules_and_head(gpu: &mut dyn Gpu, decoder: &Decoder, choosing: Choosing<'_>) -> Result<(Rules, Head)> {
+    let whole = decoder.head();
+    let (vocab, hidden) = whole.dims2().map_err(failed)?;
+    let weight = gpu.address(whole)?;
+    let mut upload = |numbers: &[u32]| -> Result<u64> {
+        let address = gpu.allocate(4 * numbers.len().max(1))?;
+        gpu.write(address, &words(numbers))?;
+        Ok(address)
+    };
+    match choosing {
+        Choosing::Any { eos } => Ok((Rules::Any { eos: upload(&[eos])? }, Head { weight, known: vocab })),
+        Choosing::Automaton(table) => {
+            let rules = Rules::Automaton(Box::new(TableArguments::new(table, &mut upload)?));
+            let ids = table.head_ids();
+            if ids.len() == vocab {
+                return Ok((rules, Head { weight, known: vocab }));
+            }
+            let listed = upload(ids)?;
+            let known = ids.len();
+            let bytes = super::number_bytes(whole.dtype())?;
+            let rows = gpu.allocate(known * hidden * bytes)?;
+            let arrays = [weight, listed, rows].map(argument);
+            let sizes = [vocab, hidden].map(|size| words(&[size as u32]));
+            gpu.launch("gather", [known as u32, 1, 1], MANY_THREADS, &[&arrays[..], &sizes].concat())?;
+            Ok((rules, Head { weight: rows, known }))
+        }
+    }
+}

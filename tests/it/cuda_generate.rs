@@ -1,0 +1,288 @@
+//! Whole generations with the steps on a device, as `drift eval` runs them on a GPU, beside the CPU: admissions, shared
+//! prompts, recordings, ends and counts. The device is the emulator.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::Path;
+
+use candle_core::{Tensor, TensorId};
+use drift::constraint::{LogitProcessor, LpKind};
+use drift::generate::{Engine, Generated, Options, Prompt, Resampling, Sampling};
+use drift::job::Job;
+use drift::model::cuda::{Gpu, KernelShape, Product};
+use drift::model::{Config, Decoder, Device, Room};
+use drift::text::Dialect;
+use drift::tokenizer::Tokenizer;
+use serde_json::json;
+
+use crate::automaton::{EOS, SKELETONS};
+use crate::cuda_emulator::{Emulator, ORDERS};
+
+/// The emulator as the host of a GPU asks it. Tensors of candle are copied to it, since it is another program.
+struct EmulatedGpu {
+    emulator: Emulator,
+    tensors: HashMap<TensorId, u64>,
+    /// What lies where for good, so that products need not fetch it.
+    known: HashMap<u64, Vec<f32>>,
+    recordings: Vec<Vec<Command>>,
+    recording: Option<Vec<Command>>,
+    can_record: bool,
+}
+
+#[derive(Clone)]
+enum Command {
+    Launch(&'static str, [u32; 3], u32, Vec<Vec<u8>>),
+    Product(Product),
+}
+
+fn numbers(tensor: &Tensor) -> Vec<f32> {
+    tensor.flatten_all().unwrap().to_vec1().unwrap()
+}
+
+impl EmulatedGpu {
+    fn start(config: &Config, can_record: bool, order: u32) -> Option<Self> {
+        let mut emulator = Emulator::start(KernelShape::of(config, false).unwrap())?;
+        emulator.order(order);
+        let (tensors, known, recordings) = Default::default();
+        Some(EmulatedGpu { emulator, tensors, known, recordings, recording: None, can_record })
+    }
+
+    fn run(&mut self, command: Command) {
+        match command {
+            Command::Launch(kernel, grid, threads, arguments) => {
+                self.emulator.launch(kernel, grid.map(|size| size as usize), threads, &arguments);
+            }
+            Command::Product(product) => self.multiply(&product),
+        }
+    }
+
+    fn take(&mut self, command: Command) {
+        match &mut self.recording {
+            Some(recording) => recording.push(command),
+            None => self.run(command),
+        }
+    }
+
+    /// As a library: `[rows, terms]` by `[terms, columns]`, or by `[columns, terms]`.
+    fn multiply(&mut self, product: &Product) {
+        let Product { rows, terms, columns, .. } = *product;
+        let x = self.emulator.read::<f32>(product.x, rows * terms);
+        if !self.known.contains_key(&product.weight) {
+            let weight = self.emulator.read::<f32>(product.weight, terms * columns);
+            self.known.insert(product.weight, weight);
+        }
+        let weight = &self.known[&product.weight];
+        let at = |column: usize, term: usize| match product.transposed {
+            true => weight[column * terms + term],
+            false => weight[term * columns + column],
+        };
+        let dot = |row: usize, column: usize| {
+            (0..terms).map(|term| f64::from(x[row * terms + term]) * f64::from(at(column, term))).sum::<f64>()
+        };
+        let out: Vec<f32> = (0..rows * columns).map(|i| dot(i / columns, i % columns) as f32).collect();
+        self.emulator.write(product.out, &out);
+    }
+}
+
+impl Gpu for EmulatedGpu {
+    fn allocate(&mut self, bytes: usize) -> drift::Result<u64> {
+        let address = self.emulator.allocate(bytes);
+        self.emulator.write(address, &vec![0u8; bytes]);
+        Ok(address)
+    }
+
+    fn write(&mut self, address: u64, bytes: &[u8]) -> drift::Result<()> {
+        self.emulator.write(address, bytes);
+        Ok(())
+    }
+
+    fn read(&mut self, address: u64, bytes: usize) -> drift::Result<Vec<u8>> {
+        Ok(self.emulator.read(address, bytes))
+    }
+
+    fn address(&mut self, tensor: &Tensor) -> drift::Result<u64> {
+        assert!(tensor.is_contiguous());
+        if let Some(address) = self.tensors.get(&tensor.id()) {
+            return Ok(*address);
+        }
+        let address = self.emulator.upload(&numbers(tensor));
+        self.tensors.insert(tensor.id(), address);
+        Ok(address)
+    }
+
+    fn refresh(&mut self, tensor: &Tensor, written: Range<usize>) -> drift::Result<()> {
+        let at = self.tensors[&tensor.id()] + 4 * written.start as u64;
+        self.emulator.write(at, &numbers(tensor)[written]);
+        Ok(())
+    }
+
+    fn launch(
+        &mut self,
+        kernel: &'static str,
+        grid: [u32; 3],
+        threads: u32,
+        arguments: &[Vec<u8>],
+    ) -> drift::Result<()> {
+        self.take(Command::Launch(kernel, grid, threads, arguments.to_vec()));
+        Ok(())
+    }
+
+    fn product(&mut self, product: &Product) -> drift::Result<()> {
+        self.take(Command::Product(*product));
+        Ok(())
+    }
+
+    fn record(&mut self) -> drift::Result<bool> {
+        assert!(self.recording.is_none());
+        self.recording = self.can_record.then(Vec::new);
+        Ok(self.can_record)
+    }
+
+    fn recorded(&mut self) -> drift::Result<usize> {
+        self.recordings.push(self.recording.take().unwrap());
+        Ok(self.recordings.len() - 1)
+    }
+
+    fn replay(&mut self, recording: usize) -> drift::Result<()> {
+        assert!(self.recording.is_none());
+        for command in self.recordings[recording].clone() {
+            self.run(command);
+        }
+        Ok(())
+    }
+}
+
+/// A small model of random numbers for a tokenizer.
+fn config(qwen3: bool, head_dim: usize, vocab: usize) -> Config {
+    let json = json!({
+        "architectures": [if qwen3 { "Qwen3ForCausalLM" } else { "LlamaForCausalLM" }],
+        "model_type": if qwen3 { "qwen3" } else { "llama" },
+        "vocab_size": vocab, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2,
+        "num_attention_heads": 2, "num_key_value_heads": if qwen3 { 2 } else { 1 }, "head_dim": head_dim,
+        "max_position_embeddings": 2048, "rms_norm_eps": 1e-6, "rope_theta": 10000.0,
+        "tie_word_embeddings": qwen3, "hidden_act": "silu",
+    });
+    serde_json::from_value(json).unwrap()
+}
+
+fn engine(config: &Config) -> Engine {
+    Engine::Drift(Box::new(Decoder::random(config.clone(), 4, &Device::cpu()).unwrap()))
+}
+
+/// Small molecules with prompts of several lengths, one to three texts each, some cut off.
+fn prompts(processor: &LogitProcessor, most: usize) -> Vec<Prompt> {
+    let mut small: Vec<&String> = SKELETONS.iter().collect();
+    small.sort_by_key(|skeleton| skeleton.matches("<>").count());
+    let prompt = |(number, skeleton): (usize, &&String)| Prompt {
+        number,
+        tokens: (0..2 + number * 5 % 13).map(|at| 3 + (number * 31 + at * 7) as u32 % 55).collect(),
+        generations: 1 + number % 3,
+        done: [].into(),
+        constraint: processor.constraint(skeleton).unwrap(),
+        most_tokens: if number % 4 == 3 { 17 } else { most },
+        expected_tokens: number * 17 % 29,
+    };
+    let prompts: Vec<Prompt> = small.iter().take(4).enumerate().map(prompt).collect();
+    assert_eq!(prompts.len(), 4);
+    prompts
+}
+
+fn processor(kind: LpKind, tokenizer: &str) -> LogitProcessor {
+    let tokenizer = Tokenizer::load(Path::new(tokenizer)).unwrap();
+    // The end of text is a token of the model where texts end by drawing it.
+    let eos = if kind == LpKind::None { 7 } else { EOS };
+    LogitProcessor::new(kind, tokenizer, Dialect::STRIPPED, None, eos).unwrap()
+}
+
+fn vocab(tokenizer: &str) -> usize {
+    let tokenizer = Tokenizer::load(Path::new(tokenizer)).unwrap();
+    tokenizer.vocabulary().into_values().max().unwrap() as usize + 1
+}
+
+/// The same run on the device; none without a compiler.
+fn on_the_device(
+    engine: &mut Engine,
+    config: &Config,
+    prompts: &[Prompt],
+    options: &Options,
+    (can_record, order): (bool, u32),
+) -> Option<Generated> {
+    EmulatedGpu::start(config, true, 0)?;
+    let start = || -> drift::Result<Box<dyn Gpu>> {
+        Ok(Box::new(EmulatedGpu::start(config, can_record, order).unwrap()))
+    };
+    Some(engine.generate_on(&start, (prompts, options), true, &Job::default()).unwrap())
+}
+
+#[test]
+fn texts_under_the_automaton_are_those_of_the_cpu() {
+    for (tokenizer, qwen3, head_dim) in [("qwen-like", true, 64), ("llama-like", false, 128)] {
+        let config = config(qwen3, head_dim, vocab(tokenizer));
+        let processor = processor(LpKind::Automaton, tokenizer);
+        let prompts = prompts(&processor, 400);
+        let mut engine = engine(&config);
+        for (sampling, batch, how) in
+            [(Sampling::GREEDY, 32, (false, ORDERS[0])), (Sampling::QWEN3, 3, (true, ORDERS[1]))]
+        {
+            let options = Options { batch, sampling, seed: 3, ..Options::default() };
+            let expected = engine.generate(&prompts, &options, &Job::default()).unwrap();
+            let Some(found) = on_the_device(&mut engine, &config, &prompts, &options, how) else { return };
+            assert_eq!(engine.note(), None);
+            assert_eq!(found.samples, expected.samples, "{tokenizer}, {batch}");
+            let (found, expected) = (found.counts, expected.counts);
+            // Everything was done on the device, and counted there as here.
+            assert_eq!((found.kernel_steps, expected.kernel_steps), (found.decode_steps, 0));
+            assert!(found.decode_steps > 10, "{found:?}");
+            assert_eq!(found.generated_tokens, expected.generated_tokens);
+            assert_eq!(found.forced_tokens, expected.forced_tokens);
+            assert_eq!(found.prompt_tokens, expected.prompt_tokens);
+            assert_eq!(found.shared_prompt_tokens, expected.shared_prompt_tokens);
+            assert_eq!(found.positions, expected.positions);
+            assert_eq!(found.keys_seen, expected.keys_seen);
+        }
+    }
+}
+
+#[test]
+fn texts_without_a_logit_processor_are_those_of_the_cpu() {
+    let config = config(true, 64, 300);
+    let prompts = prompts(&processor(LpKind::None, "qwen-like"), 30);
+    let mut engine = engine(&config);
+    for sampling in [Sampling::GREEDY, Sampling::QWEN3, Sampling::preset("top-p-0.8-t1.2").unwrap()] {
+        let options = Options { batch: 4, sampling, seed: 3, ..Options::default() };
+        let expected = engine.generate(&prompts, &options, &Job::default()).unwrap();
+        let how = (true, ORDERS[0]);
+        let Some(found) = on_the_device(&mut engine, &config, &prompts, &options, how) else { return };
+        assert_eq!(found.samples, expected.samples);
+        assert_eq!(found.counts.kernel_steps, found.counts.decode_steps);
+        assert_eq!(found.counts.head_rows % config.vocab_size as u64, 0);
+    }
+}
+
+#[test]
+fn runs_that_no_device_takes_are_computed_all_the_same() {
+    let config = config(true, 64, vocab("qwen-like"));
+    let prompts = prompts(&processor(LpKind::Automaton, "qwen-like"), 60);
+    let mut engine = engine(&config);
+    let options = Options { batch: 4, sampling: Sampling::QWEN3, ..Options::default() };
+    let resampling = Resampling { draws: 2, block_ends: [].into() };
+    for options in [
+        Options { room: Room::Growing, ..options.clone() },
+        Options { log_probabilities: true, ..options.clone() },
+        Options { watched: [3].into(), ..options.clone() },
+        Options { resampling: Some(resampling), ..options.clone() },
+    ] {
+        let start = || -> drift::Result<Box<dyn Gpu>> { panic!("no device is wanted") };
+        let found = engine.generate_on(&start, (&prompts, &options), true, &Job::default()).unwrap();
+        assert_eq!((found.counts.kernel_steps, engine.note()), (0, None));
+    }
+    // A device that cannot be started, and one that takes no batch of this size.
+    let expected = engine.generate(&prompts, &options, &Job::default()).unwrap();
+    let start = || -> drift::Result<Box<dyn Gpu>> {
+        Err(KernelShape::of(&Config { head_dim: 48, ..config.clone() }, false).unwrap_err())
+    };
+    let found = engine.generate_on(&start, (&prompts, &options), true, &Job::default()).unwrap();
+    assert_eq!((found.samples, found.counts), (expected.samples, expected.counts));
+    let note = engine.note().unwrap();
+    assert!(note.contains("there are no kernels for heads of 48"), "{note}");
+}
