@@ -8,13 +8,14 @@ use super::clock::{Clock, Phase};
 use super::groups::Groups;
 use super::head::{Choice, Logits, Want, lasts, most_likely_after, pick};
 use super::keep::{Keeper, News, Told};
-use super::on_device::{OnDevice, Starter, is_for_a_device};
+use super::on_device::{DeviceWork, OnDevice, Starter};
 use super::row::Row;
 use super::schedule::{Slots, Waiting, longest_first};
 use super::{Generated, GeneratedText, Options, Prompt, WorkCounts};
 use crate::constraint::Mask;
 use crate::error::{Error, Result};
 use crate::job::Job;
+use crate::model::cuda::{RowDraw, VocabularySampler};
 use crate::model::{Cache, Decoder, Feed, HiddenStates, Prefix};
 use crate::sampling::Sampling;
 use crate::sampling::{Candidates, draw, most_likely};
@@ -33,10 +34,11 @@ pub(super) fn generate(
     let rows = options.batch.min(waiting.len());
     let cache = decoder.cache(rows, longest, options.room)?;
     let clock = Clock::new(options);
-    let starter = starter.filter(|_| rows > 0 && is_for_a_device(prompts, options));
-    let made = starter.map(|starter| OnDevice::new(starter, (decoder, &cache), (prompts, options)));
-    // Candle's operations do the same, only slower.
-    let mut device = made.and_then(|made| made.map_err(|error| decoder.note_refusal(&error)).ok());
+    let (mut device, sampler) = match DeviceWork::new(starter, (decoder, &cache), (prompts, options)) {
+        DeviceWork::Steps(device) => (Some(device), None),
+        DeviceWork::Draws(sampler) => (None, Some(sampler)),
+        DeviceWork::Nothing => (None, None),
+    };
     let mut run = Run {
         decoder,
         prompts,
@@ -46,6 +48,7 @@ pub(super) fn generate(
         rows: Vec::new(),
         slots: Slots::new(rows),
         is_on_device: device.is_some(),
+        sampler,
         groups: Groups::default(),
         held: None,
         samples: Vec::new(),
@@ -82,6 +85,8 @@ pub(super) struct Run<'a> {
     pub(super) slots: Slots,
     /// Whether a device does the steps.
     pub(super) is_on_device: bool,
+    /// Draws from whole vocabularies, where logits stay on a device.
+    sampler: Option<VocabularySampler<'static>>,
     /// Rows that are weighted against one another.
     pub(super) groups: Groups,
     /// What later generations of this prompt will need.
@@ -158,13 +163,14 @@ impl<'a> Run<'a> {
         self.clock.lap(Phase::Forward, count);
         let wants: Vec<Want<'a>> = rows.iter().map(|row| Want::of(row)).collect();
         self.clock.lap(Phase::LogitProcessor, count);
+        let stays = !logs && self.sampler.is_some() && rows.iter().zip(&wants).all(may_stay);
         let logits = match (logs, output) {
             (true, _) => Logits::all(self.decoder, &hidden, &feeds)?,
             (false, HiddenStates::All) => {
                 let last = lasts(&feeds).into_iter().map(|at| at as u32).collect();
-                Logits::last(self.decoder, &pick(&hidden, last)?, &wants)?
+                Logits::last(self.decoder, &pick(&hidden, last)?, &wants, stays)?
             }
-            (false, _) => Logits::last(self.decoder, &hidden, &wants)?,
+            (false, _) => Logits::last(self.decoder, &hidden, &wants, stays)?,
         };
         self.counts.head_rows += logits.rows() as u64;
         self.counts.head_weights += logits.weights() as u64;
@@ -246,9 +252,10 @@ impl<'a> Run<'a> {
                 row.held = logits.full(at).map(Into::into);
             }
         }
+        let there = self.draw_on_device(logits, rows)?;
         let choices: Vec<Option<Choice<'_>>> = (rows.iter().zip(wants).enumerate())
             .map(|(at, (row, want))| {
-                let goes_on = row.end.is_none() && row.held.is_none();
+                let goes_on = row.end.is_none() && row.held.is_none() && there[at].is_none();
                 goes_on.then(|| logits.choice(at, *want, row.prompt, &row.state))
             })
             .collect();
@@ -259,13 +266,25 @@ impl<'a> Run<'a> {
         });
         let drawn = drawn.collect::<Result<Vec<_>>>()?;
         self.clock.lap(Phase::Sampling, count);
-        for (row, drawn) in rows.iter_mut().zip(drawn) {
-            if let Some((token, forced)) = drawn {
+        for ((row, drawn), there) in rows.iter_mut().zip(drawn).zip(there) {
+            if let Some((token, forced)) = drawn.or(there.map(|token| (token, false))) {
                 row.take(token, forced, true);
             }
         }
         self.clock.lap(Phase::LogitProcessor, count);
         Ok(())
+    }
+
+    /// One token for each row whose logits stayed on the device.
+    fn draw_on_device(&mut self, logits: &Logits, rows: &[&mut Row<'a>]) -> Result<Vec<Option<u32>>> {
+        let (Some(sampler), Some((full, places))) = (&mut self.sampler, logits.on_device()) else {
+            return Ok(vec![None; rows.len()]);
+        };
+        let stayed = rows.iter().zip(places).filter(|(_, place)| place.is_some());
+        let draws: Vec<RowDraw<'_>> = stayed.map(|(row, _)| row_draw(row)).collect();
+        let drawn = sampler.draw(full, &draws)?;
+        self.clock.lap(Phase::Sampling, rows.len());
+        Ok(places.iter().map(|place| place.map(|at| drawn[at])).collect())
     }
 
     /// Lets groups go on whose rows have all come to the end of a block.
@@ -297,6 +316,22 @@ fn asked(rows: &mut [&mut Row<'_>]) -> Vec<Asked> {
         asked.asked().into_iter().map(move |(place, back)| Asked { row, place, back })
     };
     rows.iter_mut().enumerate().flat_map(of_row).collect()
+}
+
+/// The draw of a row's next token from all but a list.
+fn row_draw<'r>(row: &'r Row<'_>) -> RowDraw<'r> {
+    let excluded = match row.prompt.constraint.mask(&row.state) {
+        Mask::Except(ids) => ids,
+        _ => &[],
+    };
+    RowDraw { noise: &row.noise, position: row.written(), excluded }
+}
+
+/// Whether a row needs no logits on the host: it wants none of them, few, or a draw from all but a list.
+fn may_stay((row, want): (&&mut Row<'_>, &Want<'_>)) -> bool {
+    let constraint = &row.prompt.constraint;
+    let draws = || matches!(constraint.mask(&row.state), Mask::Any | Mask::Except(_));
+    !matches!(want, Want::Full) || (row.end.is_none() && !constraint.wants_argmax() && draws())
 }
 
 /// The next token of a row, and whether it was forced. `full` holds all logits, where they are known.

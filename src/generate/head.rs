@@ -63,6 +63,8 @@ impl<'a> Choice<'a> {
 pub(super) struct Logits {
     /// `[rows with all logits, vocab]`
     full: Vec<f32>,
+    /// The same where they were computed, in place of `full`.
+    on_device: Option<Tensor>,
     vocab: usize,
     /// Where the last token of each row of the batch is in `full`.
     full_at: Vec<Option<usize>>,
@@ -76,7 +78,9 @@ pub(super) struct Logits {
 
 impl Logits {
     /// What the rows want, from the hidden states of their last tokens (`[rows, hidden]`).
-    pub(super) fn last(decoder: &Decoder, hidden: &Tensor, wants: &[Want<'_>]) -> Result<Self> {
+    ///
+    /// `stays`: all logits of a row stay where they were computed.
+    pub(super) fn last(decoder: &Decoder, hidden: &Tensor, wants: &[Want<'_>], stays: bool) -> Result<Self> {
         let vocab = decoder.config().vocab_size;
         let mut known: Vec<u32> = Vec::new();
         for want in wants {
@@ -92,14 +96,16 @@ impl Logits {
         let takes_full = |want: &Want<'_>| !matches!(want, Want::Forced(_)) && !takes_listed(want);
         let (full_rows, full_at) = positions(wants, takes_full);
         let (listed_rows, listed_at) = positions(wants, takes_listed);
-        let (mut full, mut listed) = (Vec::new(), Vec::new());
-        if !full_rows.is_empty() {
+        let (mut full, mut listed, mut on_device) = (Vec::new(), Vec::new(), None);
+        if !full_rows.is_empty() && stays {
+            on_device = Some(decoder.logits_on_device(&pick(hidden, full_rows)?)?);
+        } else if !full_rows.is_empty() {
             full = flat(&decoder.logits(&pick(hidden, full_rows)?)?)?;
         }
         if !listed_rows.is_empty() {
             listed = flat(&decoder.logits_of(&pick(hidden, listed_rows)?, &known)?)?;
         }
-        Ok(Logits { full, vocab, full_at, listed, known, listed_at })
+        Ok(Logits { full, on_device, vocab, full_at, listed, known, listed_at })
     }
 
     /// All logits of all tokens that were fed (`[tokens, hidden]`).
@@ -107,18 +113,29 @@ impl Logits {
         let full = flat(&decoder.logits(hidden)?)?;
         let full_at = lasts(feeds).into_iter().map(Some).collect();
         let (listed, known, listed_at) = (Vec::new(), Vec::new(), vec![None; feeds.len()]);
-        Ok(Logits { full, vocab: decoder.config().vocab_size, full_at, listed, known, listed_at })
+        let vocab = decoder.config().vocab_size;
+        Ok(Logits { full, on_device: None, vocab, full_at, listed, known, listed_at })
     }
 
     /// Rows of the LM head that were computed, added up over the rows of the batch.
     pub(super) fn rows(&self) -> usize {
-        self.full.len() + self.listed.len()
+        self.full.len() + self.stayed() + self.listed.len()
     }
 
     /// Rows of the LM head's weights that were read.
     pub(super) fn weights(&self) -> usize {
-        let full = if self.full.is_empty() { 0 } else { self.vocab };
+        let full = if self.full.is_empty() && self.on_device.is_none() { 0 } else { self.vocab };
         full + if self.listed.is_empty() { 0 } else { self.known.len() }
+    }
+
+    /// Logits that stayed where they were computed.
+    fn stayed(&self) -> usize {
+        self.on_device.as_ref().map_or(0, Tensor::elem_count)
+    }
+
+    /// All logits that stayed where they were computed, `[rows, vocab]`, and of each row of the batch its place there.
+    pub(super) fn on_device(&self) -> Option<(&Tensor, &[Option<usize>])> {
+        Some((self.on_device.as_ref()?, &self.full_at))
     }
 
     /// All logits after the last token of a row.
@@ -129,7 +146,7 @@ impl Logits {
     /// All logits `back` tokens before the last one of a row.
     pub(super) fn before_last(&self, row: usize, back: usize) -> Option<&[f32]> {
         let at = self.full_at[row]?.checked_sub(back)?;
-        Some(&self.full[at * self.vocab..(at + 1) * self.vocab])
+        self.full.get(at * self.vocab..(at + 1) * self.vocab)
     }
 
     /// What is left to do for a row that wanted `want`.

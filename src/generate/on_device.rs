@@ -7,7 +7,7 @@ use super::{Options, Prompt, WorkCounts};
 use crate::constraint::DeviceRule;
 use crate::constraint::automaton::{DeviceTable, Follow};
 use crate::error::{Error, Result};
-use crate::model::cuda::{Choosing, DecodeStep, DeviceRow, Entering, Gpu, WorkDone};
+use crate::model::cuda::{Choosing, DecodeStep, DeviceRow, Entering, Gpu, VocabularySampler, WorkDone};
 use crate::model::{Cache, Decoder, FEW_ROWS, Room};
 
 /// Starts a device for the decoder's shape.
@@ -56,9 +56,44 @@ fn rule(prompts: &[Prompt]) -> Option<Rule<'_>> {
 
 /// Whether a device can do all steps of a run: nothing is asked for that only whole logits on the host tell, and the cache
 /// stays where it is.
-pub(super) fn is_for_a_device(prompts: &[Prompt], options: &Options) -> bool {
+fn is_for_a_device(prompts: &[Prompt], options: &Options) -> bool {
     let asks = options.logs() || !options.watched.is_empty();
     !asks && options.room == Room::Static && rule(prompts).is_some()
+}
+
+/// What a device does in a run.
+pub(super) enum DeviceWork {
+    /// Nothing.
+    Nothing,
+    /// Draws from whole vocabularies, whose logits stay there.
+    Draws(VocabularySampler<'static>),
+    /// All steps.
+    Steps(OnDevice<'static>),
+}
+
+impl DeviceWork {
+    /// As much as a device takes. What it refuses candle's operations do, only slower, and the decoder notes why.
+    pub(super) fn new(
+        starter: Option<Starter<'_>>,
+        (decoder, cache): (&Decoder, &Cache),
+        (prompts, options): (&[Prompt], &Options),
+    ) -> Self {
+        let Some(starter) = starter.filter(|_| cache.rows() > 0) else { return DeviceWork::Nothing };
+        let follows = |prompt: &Prompt| matches!(prompt.constraint.device_rule(), DeviceRule::Automaton(_));
+        let made = if is_for_a_device(prompts, options) {
+            OnDevice::new(starter, (decoder, cache), (prompts, options)).map(DeviceWork::Steps)
+        } else if options.logs() || prompts.iter().all(follows) {
+            return DeviceWork::Nothing;
+        } else {
+            let made = (starter.start)();
+            let made = made.and_then(|gpu| VocabularySampler::new(gpu, cache.rows(), &options.sampling));
+            made.map(DeviceWork::Draws)
+        };
+        made.unwrap_or_else(|error| {
+            decoder.note_refusal(&error);
+            DeviceWork::Nothing
+        })
+    }
 }
 
 impl<'d> OnDevice<'d> {
@@ -66,7 +101,7 @@ impl<'d> OnDevice<'d> {
     ///
     /// # Errors
     /// If the device cannot be started, has no room, or does not take this run.
-    pub(super) fn new(
+    fn new(
         starter: Starter<'_>,
         (decoder, cache): (&Decoder, &Cache),
         (prompts, options): (&[Prompt], &Options),
@@ -84,7 +119,7 @@ impl<'d> OnDevice<'d> {
             (Some(table), _) => Choosing::Automaton(table),
             (None, Some(Rule::Any(eos))) => Choosing::Any { eos },
             (None, _) => {
-                return Err(Error::input("the logit processor", "asks the host", "give --engine candle"));
+                return Err(Error::input("the logit processor", "asks the host", "leave it to the host"));
             }
         };
         let longest = prompts.iter().map(|prompt| prompt.most_tokens + 1).max().unwrap_or(1);

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use candle_core::{Device as CandleDevice, Result as CandleResult, Tensor};
+use candle_core::{DType, Device as CandleDevice, Result as CandleResult, Tensor};
 use candle_nn::ops::rms_norm;
 
 use super::attention::{Pass, attention, gated};
@@ -260,11 +260,20 @@ impl Decoder {
     /// # Errors
     /// If the device fails.
     pub fn logits(&self, hidden: &Tensor) -> Result<Tensor> {
-        let run = || match is_read_in_place(&self.head) {
+        self.whole_product(hidden).and_then(on_host).map_err(failed)
+    }
+
+    /// The same, where they were computed.
+    pub(crate) fn logits_on_device(&self, hidden: &Tensor) -> Result<Tensor> {
+        let logits = self.whole_product(hidden).and_then(|logits| logits.to_dtype(DType::F32)?.contiguous());
+        logits.map_err(failed)
+    }
+
+    fn whole_product(&self, hidden: &Tensor) -> CandleResult<Tensor> {
+        match is_read_in_place(&self.head) {
             true => product_in_place(hidden, &self.head, None),
             false => stable_product(hidden, &self.head.t()?),
-        };
-        run().and_then(on_host).map_err(failed)
+        }
     }
 
     /// The logits for some tokens alone, their ids sorted, in f32 on the host: `[rows, ids]`. On the CPU they equal those of
@@ -289,7 +298,7 @@ impl Decoder {
 }
 
 fn on_host(logits: Tensor) -> CandleResult<Tensor> {
-    logits.to_dtype(candle_core::DType::F32)?.to_device(&CandleDevice::Cpu)
+    logits.to_dtype(DType::F32)?.to_device(&CandleDevice::Cpu)
 }
 
 impl Layer {

@@ -44,8 +44,8 @@ pub struct DeviceRow {
     pub most: u32,
     /// Tokens of the prompt but for the last: the length of the row's cache when it enters.
     pub base: u32,
-    /// Zero.
-    pub unused: u32,
+    /// Tokens that were written and are not in its text: none where whole texts are.
+    pub before: u32,
 }
 
 impl DeviceRow {
@@ -55,7 +55,12 @@ impl DeviceRow {
     /// A row behind a prompt of `base + 1` tokens, the last of which is the first of its text. `place` is where the
     /// molecule's texts begin ([`DeviceTable::start`]).
     pub fn new(noise: &Noise, molecule: u32, place: u32, base: u32, most: u32) -> Self {
-        DeviceRow { key: noise.key(), molecule, at: 0, place, count: 1, read: 0, most, base, unused: 0 }
+        DeviceRow { key: noise.key(), molecule, at: 0, place, count: 1, read: 0, most, base, before: 0 }
+    }
+
+    /// A row for one draw from a whole vocabulary, of the token at `position` of its text.
+    pub(super) fn drawing(noise: &Noise, position: u32) -> Self {
+        DeviceRow { before: position, ..DeviceRow::new(noise, 0, 0, 0, 1) }
     }
 
     /// Tokens of its text, of a row as it lies in device memory: those behind the key, `molecule`, `at` and `place`.
@@ -65,8 +70,8 @@ impl DeviceRow {
 
     /// As it lies in device memory.
     pub fn words(&self) -> [u32; 16] {
-        let DeviceRow { key, molecule, at, place, count, read, most, base, unused } = *self;
-        let rest = [molecule, at, place, count, read, most, base, unused];
+        let DeviceRow { key, molecule, at, place, count, read, most, base, before } = *self;
+        let rest = [molecule, at, place, count, read, most, base, before];
         std::array::from_fn(|i| if i < 8 { key[i] } else { rest[i - 8] })
     }
 }

@@ -16,7 +16,7 @@ KERNEL(1024) choose_any(Batch batch, Sampling sampling, const u32 *lasts, float 
     __syncthreads();
     Row row = batch.rows[at];
     Candidates all = {own, known, 0, 0, 0, known};
-    u32 id = drawn(all, sampling, 0, row.key, row.count - 1);
+    u32 id = drawn(all, sampling, 0, row.key, next_position(row));
     if (threadIdx.x != 0) return;
     if (id == DRAWN_NOTHING || id == DRAWN_NOT_FINITE) {
         end_row(batch, at, id == DRAWN_NOTHING ? FAILS_NOTHING_ALLOWED : FAILS_NOT_FINITE);

@@ -42,8 +42,11 @@ struct Row {
     u32 read;        // of these, those that the model has read, or reads in this step
     u32 most;        // tokens to write
     u32 base;        // position of the first token in `texts`: the prompt's length - 1
-    u32 unused;
+    u32 before;      // tokens that were written and are not in `texts`: none where whole texts are
 };
+
+// The position of the next token among those written, by which its noise goes.
+__device__ __forceinline__ u32 next_position(const Row &row) { return row.before + row.count - 1; }
 
 // The batch. `texts[row]` begins with the last token of the prompt. 48 bytes.
 struct Batch {
@@ -185,7 +188,7 @@ KERNEL(512) choose(Tables tables, Batch batch, Sampling sampling, const u32 *las
         u32 own = legal.own.end - legal.own.start;
         Candidates all = {logits + (u64)at * stride, tables.known, tables.slots + legal.own.start,
                           tables.slots + legal.next.start, own, count};
-        slot = drawn(all, sampling, tables.tokens, row.key, row.count - 1);
+        slot = drawn(all, sampling, tables.tokens, row.key, next_position(row));
     }
     if (threadIdx.x != 0) return;
     if (!legal.over && count == 0) slot = DRAWN_NOTHING;

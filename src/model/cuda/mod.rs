@@ -21,12 +21,14 @@ mod compile;
 mod driver;
 mod gpu;
 mod layers;
+mod sampler;
 mod step;
 
 pub use abi::{
     AttentionArguments, BatchArguments, DeviceRow, DeviceRun, DrawArguments, RowEnd, TableArguments, WorkDone,
 };
 pub use gpu::{Gpu, Product};
+pub(crate) use sampler::{RowDraw, VocabularySampler};
 pub(crate) use step::{Choosing, DecodeStep, Entering, WrittenText};
 
 use candle_core::DType;
@@ -63,7 +65,7 @@ fn number_bytes(dtype: DType) -> Result<usize> {
         DType::BF16 | DType::F32 => Ok(dtype.size_in_bytes()),
         other => {
             let problem = format!("there are no kernels for {}", other.as_str());
-            Err(Error::input("the model", problem, "give --dtype f32 or bf16"))
+            Err(Error::input("the model", problem, "kernels take f32 and bf16"))
         }
     }
 }

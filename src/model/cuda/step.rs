@@ -5,7 +5,7 @@ use super::gpu::{Gpu, Product};
 use super::layers::Layers;
 use super::{BatchArguments, DeviceRow, DrawArguments, RowEnd, TableArguments, WorkDone};
 use crate::constraint::automaton::DeviceTable;
-use crate::error::{Error, Result};
+use crate::error::{Error, Parameter, Result};
 use crate::model::failed;
 use crate::model::{Cache, Decoder};
 use crate::sampling::Sampling;
@@ -107,8 +107,8 @@ impl<'d> DecodeStep<'d> {
     ) -> Result<Self> {
         let rows = cache.rows();
         if rows > MOST_ROWS {
-            let remedy = format!("give --batch {MOST_ROWS} or less");
-            return Err(Error::input("the kernels", format!("take no batch of {rows} rows"), remedy));
+            let remedy = format!("give at most {MOST_ROWS}");
+            return Err(Error::parameter(Parameter::Batch, format!("kernels take no {rows} rows"), remedy));
         }
         let slots = (SLOTS_OF_ROW * rows).max(LEAST_SLOTS);
         let layers = Layers::new(&mut *gpu, decoder, cache, slots)?;
