@@ -18,11 +18,13 @@ use candle_core::cuda::cudarc::nvrtc::result::{self, NvrtcError};
 use candle_core::cuda::cudarc::nvrtc::{Ptx, sys};
 
 use super::KernelShape;
-use crate::error::{Error, Result};
+use crate::error::{Error, Parameter, Result};
 use crate::io::{hash_bytes, write_atomic};
 
 /// What to do where the kernels do not run.
-pub(super) const WITHOUT_KERNELS: &str = "give --step candle";
+pub(super) fn without_kernels() -> String {
+    format!("give {} candle", Parameter::Engine)
+}
 
 /// Characters of a SHA-256 in hexadecimal, which stands behind the cubin in a file that is kept.
 const HASH_CHARACTERS: usize = 64;
@@ -59,7 +61,7 @@ pub(super) fn load(context: &Arc<CudaContext>, shape: KernelShape) -> Result<Arc
 
 /// What the driver did, or the error of it. A launch that failed on the GPU is told by some later call.
 pub(super) fn told<T>(place: &str, what: impl Display, done: Result<T, DriverError>) -> Result<T> {
-    done.map_err(|error| Error::input(place, format!("{what}: {}", said(error)), WITHOUT_KERNELS))
+    done.map_err(|error| Error::input(place, format!("{what}: {}", said(error)), without_kernels()))
 }
 
 /// The name of an error of the driver, and its words.
@@ -83,7 +85,7 @@ fn nvrtc_version() -> Result<(i32, i32)> {
     let (mut major, mut minor) = (0, 0);
     // SAFETY: NVRTC writes a number to each.
     let found = unsafe { sys::nvrtcVersion(&mut major, &mut minor) }.result();
-    found.map_err(|error| Error::input("NVRTC", format!("{:?}", error.0), WITHOUT_KERNELS))?;
+    found.map_err(|error| Error::input("NVRTC", format!("{:?}", error.0), without_kernels()))?;
     Ok((major, minor))
 }
 
@@ -100,7 +102,11 @@ fn driver_version() -> String {
 /// The error of kernels that the driver refused.
 fn not_taken(place: &str, nvrtc: &str, error: DriverError) -> Error {
     if error.0 == CUresult::CUDA_ERROR_OUT_OF_MEMORY {
-        return Error::input(place, "has no room for the kernels", "give a smaller --batch");
+        return Error::input(
+            place,
+            "has no room for the kernels",
+            format!("give {} fewer rows", Parameter::Batch),
+        );
     }
     let problem = format!(
         "{nvrtc} compiled kernels that the driver, of CUDA {}, does not take: {}",
@@ -108,7 +114,7 @@ fn not_taken(place: &str, nvrtc: &str, error: DriverError) -> Error {
         said(error)
     );
     let remedy =
-        format!("install the libnvrtc of the driver's version, or a newer driver, or {WITHOUT_KERNELS}");
+        format!("install the libnvrtc of the driver's version, or a newer driver, or {}", without_kernels());
     Error::input(place, problem, remedy)
 }
 
@@ -158,7 +164,7 @@ impl Compilation {
             }
             _ => "",
         };
-        Error::input(self.version(), problem, format!("{cause}{WITHOUT_KERNELS}"))
+        Error::input(self.version(), problem, format!("{cause}{}", without_kernels()))
     }
 }
 

@@ -28,9 +28,9 @@ use candle_core::cuda::cudarc::driver::{
 use candle_core::{Device, Storage, Tensor};
 
 use super::KernelShape;
-use super::compile::{self, WITHOUT_KERNELS, said, told};
+use super::compile::{self, said, told, without_kernels};
 use super::gpu::{Gpu, Product};
-use crate::error::{Error, Result};
+use crate::error::{Error, Parameter, Result};
 use crate::model::failed;
 use crate::model::memory::gib;
 
@@ -147,11 +147,11 @@ impl Driver {
     /// Memory that the driver did not give.
     fn no_room(&self, bytes: usize, error: DriverError) -> Error {
         if error.0 != CUresult::CUDA_ERROR_OUT_OF_MEMORY {
-            return Error::input(&self.name, said(error), WITHOUT_KERNELS);
+            return Error::input(&self.name, said(error), without_kernels());
         }
         let free = self.stream.context().mem_get_info().map_or(0, |(free, _)| free);
         let problem = format!("has no room for {}, {} are free", gib(bytes as u64), gib(free as u64));
-        Error::input(&self.name, problem, "give a smaller --batch")
+        Error::input(&self.name, problem, format!("give {} fewer rows", Parameter::Batch))
     }
 }
 
@@ -392,7 +392,7 @@ impl Drop for Blas {
 
 /// The error of cuBLAS.
 fn cublas_says(place: &str, error: CublasError, what: impl Display) -> Error {
-    Error::input(place, format!("cuBLAS says {:?}{what}", error.0), WITHOUT_KERNELS)
+    Error::input(place, format!("cuBLAS says {:?}{what}", error.0), without_kernels())
 }
 
 /// Makes the GPU that of this thread. In place of doing so cudarc may tell an error of before, once.
