@@ -56,7 +56,7 @@ pub(super) fn generate(
         clock,
     };
     let mut told = Told::default();
-    let interrupted = run.all(device.as_mut(), &mut told, keeper, job)?;
+    let interrupted = run.all(device.as_deref_mut(), &mut told, keeper, job)?;
     run.clock.end_batch();
     told.tell(run.so_far(), keeper, true)?;
     let Run { samples, groups, counts, clock, .. } = run;

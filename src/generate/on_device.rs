@@ -68,7 +68,7 @@ pub(super) enum DeviceWork {
     /// Draws from whole vocabularies, whose logits stay there.
     Draws(VocabularySampler<'static>),
     /// All steps.
-    Steps(OnDevice<'static>),
+    Steps(Box<OnDevice<'static>>),
 }
 
 impl DeviceWork {
@@ -81,7 +81,7 @@ impl DeviceWork {
         let Some(starter) = starter.filter(|_| cache.rows() > 0) else { return DeviceWork::Nothing };
         let follows = |prompt: &Prompt| matches!(prompt.constraint.device_rule(), DeviceRule::Automaton(_));
         let made = if is_for_a_device(prompts, options) {
-            OnDevice::new(starter, (decoder, cache), (prompts, options)).map(DeviceWork::Steps)
+            OnDevice::new(starter, (decoder, cache), (prompts, options)).map(Box::new).map(DeviceWork::Steps)
         } else if options.logs() || prompts.iter().all(follows) {
             return DeviceWork::Nothing;
         } else {
