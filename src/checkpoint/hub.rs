@@ -33,7 +33,7 @@ pub enum Wanted {
 pub fn locate(given: &Path, wanted: Wanted) -> Result<PathBuf> {
     let name = given.to_str().and_then(HubName::parse).filter(|_| !given.exists());
     let Some(name) = name else { return Ok(given.to_owned()) };
-    // The only place that asks for these.
+    // The only place that asks where the cache of models is.
     match cache(&|name| std::env::var_os(name)) {
         Some(cache) => HubCache { folder: cache }.find(&name, wanted),
         None => Err(name.refuse("is no path, and no HOME says where the cache of Hugging Face is")),
