@@ -3,6 +3,7 @@
 use super::Resampling;
 use super::clock::Phase;
 use super::decode::Run;
+use super::on_device::reads_prompt;
 use super::particles::group_of;
 use super::row::Row;
 use super::schedule::Item;
@@ -37,7 +38,11 @@ impl Run<'_> {
         if entered.is_empty() {
             return Ok(());
         }
-        self.prefill(first, &entered)?;
+        let (read, long): (Vec<_>, Vec<_>) = (self.rows[first..].iter().map(|row| row.slot).zip(entered))
+            .partition(|(_, prompt)| self.is_on_device && reads_prompt(self.prompts[*prompt].tokens.len()));
+        self.counts.prompt_tokens +=
+            read.iter().map(|(_, prompt)| self.prompts[*prompt].tokens.len() as u64 - 1).sum::<u64>();
+        self.prefill(&long)?;
         self.clock.lap(Phase::Prefill, self.rows.len());
         Ok(())
     }
@@ -59,18 +64,17 @@ impl Run<'_> {
         self.options.resampling.as_ref().map_or(1, group)
     }
 
-    /// Reads the prompts `entered` of the rows from `first` on; once for all generations of a molecule.
-    fn prefill(&mut self, first: usize, entered: &[usize]) -> Result<()> {
+    /// Reads the prompts of rows but for their last tokens; once for all generations of a molecule.
+    fn prefill(&mut self, entered: &[(usize, usize)]) -> Result<()> {
         let prompts = self.prompts;
         let body = |prompt: usize| &prompts[prompt].tokens[..prompts[prompt].tokens.len() - 1];
         let held = self.held.take();
         let is_held = |prompt: usize| held.as_ref().is_some_and(|(of, _)| *of == prompt);
-        let slots: Vec<usize> = self.rows[first..].iter().map(|row| row.slot).collect();
         let mut feeds = Vec::new();
-        for (at, prompt) in entered.iter().enumerate() {
-            let is_first = at == 0 || entered[at - 1] != *prompt;
+        for (at, (slot, prompt)) in entered.iter().enumerate() {
+            let is_first = at == 0 || entered[at - 1].1 != *prompt;
             if is_first && !is_held(*prompt) && !body(*prompt).is_empty() {
-                feeds.push(Feed { row: slots[at], tokens: body(*prompt) });
+                feeds.push(Feed { row: *slot, tokens: body(*prompt) });
             }
         }
         if !feeds.is_empty() {
@@ -80,17 +84,17 @@ impl Run<'_> {
             self.counts.prompt_tokens += feeds.iter().map(|feed| feed.tokens.len() as u64).sum::<u64>();
         }
         let mut prefix = held;
-        for (at, prompt) in entered.iter().enumerate() {
+        for (at, (slot, prompt)) in entered.iter().enumerate() {
             let waits = self.waiting.front().map(|item| item.prompt);
-            let follows = entered.get(at + 1).copied().or(waits);
+            let follows = entered.get(at + 1).map(|(_, prompt)| *prompt).or(waits);
             if prefix.as_ref().is_none_or(|(of, _)| of != prompt) {
                 // Nobody copies a row that no other generation follows.
                 prefix = match follows == Some(*prompt) {
-                    true => Some((*prompt, self.cache.prefix(slots[at])?)),
+                    true => Some((*prompt, self.cache.prefix(*slot)?)),
                     false => None,
                 };
             } else if let Some((_, prefix)) = &prefix {
-                self.cache.restore(slots[at], prefix)?;
+                self.cache.restore(*slot, prefix)?;
                 self.counts.shared_prompt_tokens += prefix.length() as u64;
             }
         }

@@ -16,11 +16,12 @@ impl Run<'_> {
     /// Some steps on the device; texts that are over then have all their tokens.
     pub(super) fn steps_on_device(&mut self, device: &mut OnDevice<'_>) -> Result<()> {
         let runs = |row: &&Row<'_>| row.end.is_none() && !device.running.contains(&row.slot);
-        let entering: Vec<Entering> = self.rows.iter().filter(runs).map(|row| device.entering(row)).collect();
+        let entering: Vec<Entering<'_>> =
+            self.rows.iter().filter(runs).map(|row| device.entering(row)).collect();
         device.step.enter(&entering, &self.cache)?;
         device.running.extend(entering.iter().map(|text| text.slot));
         for _ in 0..STEPS {
-            device.step.step()?;
+            device.step.step(device.running.len())?;
         }
         let ends = device.step.ends()?;
         self.clock.lap(Phase::Forward, self.rows.len());

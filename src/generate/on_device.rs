@@ -7,8 +7,19 @@ use super::{Options, Prompt, WorkCounts};
 use crate::constraint::DeviceRule;
 use crate::constraint::automaton::{DeviceTable, Follow};
 use crate::error::{Error, Result};
-use crate::model::cuda::{Choosing, DecodeStep, DeviceRow, Entering, Gpu, VocabularySampler, WorkDone};
+use crate::model::cuda::{
+    Choosing, DecodeStep, DeviceRow, Entering, Gpu, RowPrompt, VocabularySampler, WorkDone,
+};
 use crate::model::{Cache, Decoder, FEW_ROWS, Room};
+
+/// The longest prompt that a device reads in its steps, for each of its texts anew: about what one step has room for. Candle reads
+/// longer ones but for the last token, once for all texts of a molecule.
+const MOST_READ: usize = 256;
+
+/// Whether a device reads a prompt of so many tokens in its steps.
+pub(super) fn reads_prompt(tokens: usize) -> bool {
+    tokens <= MOST_READ
+}
 
 /// Starts a device for the decoder's shape.
 pub(super) type StartGpu<'g> = &'g (dyn Fn() -> Result<Box<dyn Gpu>> + Sync);
@@ -27,8 +38,14 @@ pub(super) struct OnDevice<'d> {
     table: Option<DeviceTable>,
     /// Rows of the cache whose texts are being written.
     pub(super) running: BTreeSet<usize>,
-    /// What was counted so far.
-    counted: WorkDone,
+    /// What was counted so far, and the slots of all steps.
+    counted: (WorkDone, u64),
+}
+
+/// The end of a prompt that a device reads.
+fn unread(tokens: &[u32]) -> &[u32] {
+    let read_before = if reads_prompt(tokens.len()) { 0 } else { tokens.len() - 1 };
+    &tokens[read_before..]
 }
 
 /// What all prompts are followed by, if it is one thing and a device can do it.
@@ -97,7 +114,7 @@ impl DeviceWork {
 }
 
 impl<'d> OnDevice<'d> {
-    /// Takes the memory of a run whose texts have at most `longest` tokens, the prompt's last one included.
+    /// Takes the memory of a run.
     ///
     /// # Errors
     /// If the device cannot be started, has no room, or does not take this run.
@@ -122,31 +139,30 @@ impl<'d> OnDevice<'d> {
                 return Err(Error::input("the logit processor", "asks the host", "leave it to the host"));
             }
         };
-        let longest = prompts.iter().map(|prompt| prompt.most_tokens + 1).max().unwrap_or(1);
-        let longest = longest.min(decoder.config().max_position_embeddings);
+        let of_prompt = |prompt: &Prompt| unread(&prompt.tokens).len() + prompt.most_tokens;
+        let longest = prompts.iter().map(of_prompt).max().unwrap_or(1);
+        let longest = longest.min(decoder.config().max_position_embeddings + 1);
         let gpu = (starter.start)()?;
         let how = (choosing, &options.sampling);
         let step = DecodeStep::new(gpu, (decoder, cache), longest, how, starter.records)?;
-        Ok(OnDevice { step, table, running: BTreeSet::new(), counted: WorkDone::default() })
+        Ok(OnDevice { step, table, running: BTreeSet::new(), counted: Default::default() })
     }
 
     /// A row as the device begins it.
-    pub(super) fn entering(&self, row: &Row<'_>) -> Entering {
+    pub(super) fn entering<'r>(&self, row: &Row<'r>) -> Entering<'r> {
         let prompt = row.prompt_index();
         let place = self.table.as_ref().map_or(0, |table| table.start(prompt));
-        let tokens = &row.prompt.tokens;
-        let (base, most) = (tokens.len() as u32 - 1, row.most() as u32);
-        Entering {
-            slot: row.slot,
-            row: DeviceRow::new(&row.noise, prompt as u32, place, base, most),
-            last: tokens.last().copied().unwrap_or(0),
-        }
+        let tokens: &'r [u32] = &row.prompt.tokens;
+        let unread = unread(tokens);
+        let read = RowPrompt { read: (tokens.len() - unread.len()) as u32, unread: unread.len() as u32 };
+        let state = DeviceRow::new(&row.noise, prompt as u32, place, read, row.most() as u32);
+        Entering { slot: row.slot, row: state, unread }
     }
 
     /// What was done since the last call.
     pub(super) fn counts(&mut self, steps: u64) -> Result<WorkCounts> {
-        let (before, now) = (self.counted, self.step.work()?);
-        self.counted = now;
+        let ((before, slots_before), now, slots) = (self.counted, self.step.work()?, self.step.slots());
+        self.counted = (now, slots);
         let positions = now.positions - before.positions;
         let known = self.step.head_rows() as u64;
         Ok(WorkCounts {
@@ -154,7 +170,7 @@ impl<'d> OnDevice<'d> {
             kernel_steps: steps,
             row_passes: now.row_passes - before.row_passes,
             positions,
-            wasted_positions: (steps * self.step.slots() as u64).saturating_sub(positions),
+            wasted_positions: (slots - slots_before).saturating_sub(positions),
             keys_read: now.keys_read - before.keys_read,
             keys_seen: now.keys_seen - before.keys_seen,
             head_rows: (now.choices - before.choices) * known,

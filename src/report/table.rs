@@ -115,14 +115,16 @@ impl Table {
 
     /// The table as lines of text, each with its line break, without trailing spaces.
     ///
-    /// Where the terminal is too narrow the columns are shown in several blocks, each beginning with the first column.
+    /// Where the terminal is too narrow the columns are shown in several blocks, each beginning with the first column. Without
+    /// rows there are no headings.
     pub fn render(&self, terminal: Terminal) -> String {
         let mut out = String::new();
         if !self.title.is_empty() {
             out.push_str(&bold(&self.title, terminal));
             out.push('\n');
         }
-        for (index, columns) in self.blocks(terminal).iter().enumerate() {
+        let blocks = if self.rows.is_empty() { Vec::new() } else { self.blocks(terminal) };
+        for (index, columns) in blocks.iter().enumerate() {
             if index > 0 {
                 out.push('\n');
             }
@@ -242,6 +244,13 @@ Shares of 1,619 blocks.
 ";
         let got = sample().render(Terminal::default());
         assert_eq!(got, want, "\n{got}");
+    }
+
+    #[test]
+    fn without_rows_there_are_no_headings() {
+        let mut table = Table::new("Candidates").code("placeholder");
+        table.note("None was found.");
+        assert_eq!(table.render(Terminal::default()), "Candidates\nNone was found.\n");
     }
 
     #[test]

@@ -75,6 +75,8 @@ static void launch() {
     LAUNCHES(gather);
     LAUNCHES(head);
     LAUNCHES(attend);
+    LAUNCHES(append_each);
+    LAUNCHES(attend_each);
     LAUNCHES(enter);
     LAUNCHES(choose);
     LAUNCHES(choose_any);

@@ -1,4 +1,4 @@
-//! Each kernel beside formulas in f64, in both types, both sizes of heads, and two orders of threads; and that a barrier which
+//! Each kernel beside formulas in f64, in both types, several sizes of heads, and two orders of threads; and that a barrier which
 //! is left out shows.
 
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use drift::model::cuda::{
     ATTEND_THREADS, AttentionArguments, BatchArguments, CUDA_SOURCES, DeviceRow, DrawArguments, KernelShape,
-    RowEnd,
+    RowEnd, RowPrompt,
 };
 use drift::sampling::{Candidates, Noise, Sampling, draw};
 use half::bf16;
@@ -19,11 +19,13 @@ use crate::cuda_texts::Sample;
 /// No slot.
 const NONE: u32 = u32::MAX;
 
-const SHAPES: [KernelShape; 4] = [
+const SHAPES: [KernelShape; 6] = [
     KernelShape { bf16: false, head_dim: 64, group: 2 },
     KernelShape { bf16: false, head_dim: 128, group: 1 },
     KernelShape { bf16: true, head_dim: 64, group: 4 },
     KernelShape { bf16: true, head_dim: 128, group: 2 },
+    KernelShape { bf16: false, head_dim: 48, group: 2 },
+    KernelShape { bf16: true, head_dim: 80, group: 3 },
 ];
 
 /// A device with a model's type of numbers.
@@ -330,7 +332,7 @@ impl Attention {
         mixed
     }
 
-    /// Launches the kernel; what comes out. The cache is as the kernel leaves it.
+    /// Launches the kernel, or those of prompts where there are no splits; what comes out. The cache is as they leave it.
     fn run(&mut self, bench: &mut Bench) -> Vec<f32> {
         let (dim, queries, slots) = (bench.shape.head_dim, bench.shape.group * self.kv_heads, self.slots());
         let mut first = 0;
@@ -353,7 +355,7 @@ impl Attention {
             sines: bench.emulator.upload(&self.turns[1]),
             query_norm,
             key_norm,
-            parts: bench.emulator.allocate(4 * slots * queries * self.splits * (dim + 2)),
+            parts: bench.emulator.allocate(4 * slots * queries * self.splits.max(1) * (dim + 2)),
             tickets: bench.emulator.upload(&vec![0u32; tickets]),
             kv_heads: self.kv_heads as u32,
             capacity: self.capacity as u32,
@@ -361,9 +363,21 @@ impl Attention {
             epsilon: EPSILON,
         };
         let out = bench.allocate(slots * queries * dim);
-        let grid = [self.splits, self.kv_heads, self.rows.len()];
-        let arguments = [layer.bytes(), argument(runs), argument(out)];
-        bench.emulator.launch("attend", grid, ATTEND_THREADS, &arguments);
+        let grid = |parts: usize, rows: usize| [parts, self.kv_heads, rows];
+        let rows = self.rows.len();
+        if self.splits > 0 {
+            let arguments = [layer.bytes(), argument(runs), argument(out)];
+            bench.emulator.launch("attend", grid(self.splits, rows), ATTEND_THREADS, &arguments);
+        } else {
+            // The last slot is nobody's.
+            let owners = self.rows.iter().enumerate().flat_map(|(row, (_, count))| vec![row as u32; *count]);
+            let owners: Vec<u32> = owners.chain([NONE]).collect();
+            let owners = bench.emulator.upload(&owners);
+            let arguments = [layer.bytes(), argument(runs)];
+            bench.emulator.launch("append_each", grid(2, rows), ATTEND_THREADS, &arguments);
+            let arguments = [layer.bytes(), argument(runs), argument(owners), argument(out)];
+            bench.emulator.launch("attend_each", grid(1, slots + 1), ATTEND_THREADS, &arguments);
+        }
         assert!(bench.emulator.read::<u32>(layer.tickets, tickets).iter().all(|ticket| *ticket == 0));
         let size = self.cache[0].len();
         self.cache = [bench.read(layer.keys, size), bench.read(layer.values, size)];
@@ -371,7 +385,8 @@ impl Attention {
     }
 }
 
-/// Runs of rows, `(length, tokens)`, beside the formula: new keys and values are there, and all else is as it was.
+/// Runs of rows, `(length, tokens)`, beside the formula: new keys and values are there, and all else is as it was. By the kernels
+/// of prompts where there are no splits.
 fn check_attention(bench: &mut Bench, splits: usize, rows: &[(usize, usize)], normed: bool) {
     let mut attention = Attention::new(bench, splits, rows, normed);
     let [keys, values] = attention.appended(bench);
@@ -379,7 +394,8 @@ fn check_attention(bench: &mut Bench, splits: usize, rows: &[(usize, usize)], no
     bench.check("keys", &attention.cache[0], &keys, bench.shape.head_dim);
     assert_eq!(wide(&attention.cache[1]), values);
     let expected = attention.expected(bench);
-    bench.check("attend", &out, &expected, bench.shape.head_dim);
+    let kernel = if splits > 0 { "attend" } else { "attend_each" };
+    bench.check(kernel, &out, &expected, bench.shape.head_dim);
 }
 
 #[test]
@@ -387,7 +403,7 @@ fn attention_equals_its_formula() {
     // Runs of none, one and five tokens, from the start and behind others, and a row of the whole cache.
     let rows = [(0, 1), (40, 5), (7, 0), (95, 1), (0, 5), (63, 1)];
     each_shape(|bench| {
-        for (splits, normed) in [(1, true), (4, false), (7, true)] {
+        for (splits, normed) in [(1, true), (4, false), (7, true), (0, true)] {
             check_attention(bench, splits, &rows, normed);
         }
     });
@@ -397,7 +413,8 @@ fn attention_equals_its_formula() {
 fn batch_of(bench: &mut Bench, rows: &[(u32, u32, bool)]) -> BatchArguments {
     let stride = 40;
     let row = |(at, (count, read, _)): (usize, &(u32, u32, bool))| {
-        let row = DeviceRow::new(&Noise::new(3, 4, at), 0, 0, 10 * at as u32, stride - 1);
+        let prompt = RowPrompt { read: 10 * at as u32, unread: 1 };
+        let row = DeviceRow::new(&Noise::new(3, 4, at), 0, 0, prompt, stride - 1);
         DeviceRow { count: *count, read: *read, ..row }.words()
     };
     let words: Vec<u32> = rows.iter().enumerate().flat_map(row).collect();
@@ -425,16 +442,20 @@ fn check_pack(bench: &mut Bench, count: usize, slots: usize, seed: u64) {
         })
         .collect();
     let batch = batch_of(bench, &rows);
-    let (tokens, runs, lasts) = (
+    let (tokens, owners, runs, lasts) = (
+        bench.emulator.allocate(4 * slots),
         bench.emulator.allocate(4 * slots),
         bench.emulator.allocate(16 * count),
         bench.emulator.allocate(4 * count),
     );
-    let arguments =
-        [batch.bytes(), argument(slots as u32), argument(tokens), argument(runs), argument(lasts)];
-    bench.emulator.launch("pack", [1, 1, 1], count.next_multiple_of(32) as u32, &arguments);
+    let arrays = [tokens, owners, runs, lasts].map(argument);
+    let arguments = [&[batch.bytes(), argument(slots as u32)][..], &arrays].concat();
+    // As many threads as rows, or some more.
+    let threads = count.max(slots * (seed % 2) as usize).next_multiple_of(32) as u32;
+    bench.emulator.launch("pack", [1, 1, 1], threads, &arguments);
     let mut left = slots - rows.iter().filter(|row| row.2).count();
     let (mut expected_tokens, mut expected_runs, mut expected_lasts) = (Vec::new(), Vec::new(), Vec::new());
+    let mut expected_owners = Vec::new();
     let mut reads = Vec::new();
     for (at, (count, read, runs)) in rows.into_iter().enumerate() {
         let more = if runs { (count - read - 1).min(left as u32) } else { 0 };
@@ -442,11 +463,14 @@ fn check_pack(bench: &mut Bench, count: usize, slots: usize, seed: u64) {
         let taken = u32::from(runs) + more;
         expected_runs.extend([expected_tokens.len() as u32, taken, 10 * at as u32 + read, 0]);
         expected_tokens.extend((0..taken).map(|i| at as u32 * 40 + read + i));
+        expected_owners.extend((0..taken).map(|_| at as u32));
         let whole = taken > 0 && read + taken == count;
         expected_lasts.push(if whole { expected_tokens.len() as u32 - 1 } else { NONE });
         reads.push(read + taken);
     }
     expected_tokens.resize(slots, 0);
+    expected_owners.resize(slots, NONE);
+    assert_eq!(bench.emulator.read::<u32>(owners, slots), expected_owners);
     assert_eq!(bench.emulator.read::<u32>(tokens, slots), expected_tokens);
     assert_eq!(bench.emulator.read::<u32>(runs, 4 * count), expected_runs);
     assert_eq!(bench.emulator.read::<u32>(lasts, count), expected_lasts);
@@ -580,8 +604,8 @@ fn launches_that_a_kernel_does_not_take_trap() {
     let Some(mut bench) = Bench::start(SHAPES[0]) else { return };
     let batch = batch_of(&mut bench, &[(1, 0, true), (1, 0, true)]);
     let out = bench.emulator.allocate(64);
-    // One slot for two rows.
-    let arguments = [batch.bytes(), argument(1u32), argument(out), argument(out), argument(out)];
+    // One slot for two rows that run.
+    let arguments = [&[batch.bytes(), argument(1u32)][..], &[out; 4].map(argument)].concat();
     let refused = bench.emulator.try_launch("pack", [1, 1, 1], 32, &arguments).unwrap_err();
     assert!(refused.contains("does not take"), "{refused}");
 }
@@ -590,7 +614,7 @@ fn launches_that_a_kernel_does_not_take_trap() {
 fn everything(bench: &mut Bench, texts: &Sample) {
     embedding_and_norms(bench, 3, 96, 64);
     products(bench, 3, 96, 64);
-    for splits in [1, 3] {
+    for splits in [1, 3, 0] {
         check_attention(bench, splits, &[(20, 3), (0, 1), (7, 0)], true);
     }
     check_pack(bench, 70, 90, 3);

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use drift::model::cuda::{
-    ATTEND_THREADS, AttentionArguments, BatchArguments, DeviceRow, DrawArguments, KernelShape,
+    ATTEND_THREADS, AttentionArguments, BatchArguments, DeviceRow, DrawArguments, KernelShape, RowPrompt,
 };
 use drift::model::{Architecture, Config, Decoder, Device, Feed, HiddenStates, Room, rotary_tables};
 use drift::sampling::{Noise, Sampling};
@@ -112,20 +112,25 @@ struct Steps<'m> {
     turns: [u64; 2],
     tickets: u64,
     tokens: u64,
+    owners: u64,
     runs: u64,
     lasts: u64,
     logits: u64,
+    /// Whether each new token is attended to by itself.
+    each: bool,
 }
 
 impl<'m> Steps<'m> {
-    fn new(mut emulator: Emulator, model: &'m Model, prompts: &[Vec<u32>]) -> Self {
+    fn new(mut emulator: Emulator, model: &'m Model, prompts: &[Vec<u32>], each: bool) -> Self {
         let config = &model.config;
         let mut texts = vec![0u32; ROWS * STRIDE];
         let mut rows = Vec::new();
         for (at, prompt) in prompts.iter().enumerate() {
             texts[at * STRIDE..][..prompt.len()].copy_from_slice(prompt);
-            let row = DeviceRow::new(&Noise::new(1, 2, at), 0, 0, 0, STRIDE as u32 - 1);
-            rows.extend(DeviceRow { count: prompt.len() as u32, ..row }.words());
+            let unread = prompt.len() as u32;
+            let prompt = RowPrompt { read: 0, unread };
+            let row = DeviceRow::new(&Noise::new(1, 2, at), 0, 0, prompt, STRIDE as u32 - unread);
+            rows.extend(row.words());
         }
         let batch = BatchArguments {
             rows: emulator.upload(&rows),
@@ -144,11 +149,13 @@ impl<'m> Steps<'m> {
             turns: turns.map(|table| emulator.upload(&table)),
             tickets: emulator.upload(&vec![0u32; ROWS * config.num_key_value_heads]),
             tokens: emulator.allocate(4 * SLOTS),
+            owners: emulator.allocate(4 * SLOTS),
             runs: emulator.allocate(16 * ROWS),
             lasts: emulator.allocate(4 * ROWS),
             logits: emulator.allocate(4 * ROWS * config.vocab_size),
             emulator,
             model,
+            each,
         }
     }
 
@@ -188,8 +195,16 @@ impl<'m> Steps<'m> {
             epsilon: config.rms_norm_eps as f32,
         };
         let out = self.emulator.allocate(4 * SLOTS * heads * dim);
-        let arguments = [arguments.bytes(), argument(self.runs), argument(out)];
-        self.emulator.launch("attend", [SPLITS, kv_heads, ROWS], ATTEND_THREADS, &arguments);
+        let [layer, runs] = [arguments.bytes(), argument(self.runs)];
+        if !self.each {
+            let arguments = [layer, runs, argument(out)];
+            self.emulator.launch("attend", [SPLITS, kv_heads, ROWS], ATTEND_THREADS, &arguments);
+            return out;
+        }
+        let arguments = [layer.clone(), runs.clone()];
+        self.emulator.launch("append_each", [1, kv_heads, ROWS], ATTEND_THREADS, &arguments);
+        let arguments = [layer, runs, argument(self.owners), argument(out)];
+        self.emulator.launch("attend_each", [1, kv_heads, SLOTS], ATTEND_THREADS, &arguments);
         out
     }
 
@@ -239,6 +254,7 @@ impl<'m> Steps<'m> {
             self.batch.bytes(),
             argument(SLOTS as u32),
             argument(self.tokens),
+            argument(self.owners),
             argument(self.runs),
             argument(self.lasts),
         ];
@@ -267,12 +283,12 @@ impl<'m> Steps<'m> {
 }
 
 /// Writes greedily behind prompts of different lengths; logits to 1e-5 of the largest, and the same tokens.
-fn compare(model: &Model, order: u32) {
+fn compare(model: &Model, order: u32, each: bool) {
     let shape = KernelShape::of(&model.config, false).unwrap();
     let Some(mut emulator) = Emulator::start(shape) else { return };
     emulator.order(order);
     let prompts = [vec![3], vec![5, 9, 1, 40, 2], (0..17).map(|i| i * 3 % 50).collect()];
-    let mut steps = Steps::new(emulator, model, &prompts);
+    let mut steps = Steps::new(emulator, model, &prompts, each);
     let decoder = model.decoder();
     let mut cache = decoder.cache(ROWS, CAPACITY, Room::Static).unwrap();
     let (mut worst, mut compared) = (0f32, [0; ROWS]);
@@ -299,10 +315,10 @@ fn compare(model: &Model, order: u32) {
 
 #[test]
 fn steps_are_those_of_the_decoder() {
-    for (qwen3, head_dim, kv_heads) in [(true, 64, 2), (false, 64, 1), (true, 128, 4)] {
+    for (qwen3, head_dim, kv_heads) in [(true, 64, 2), (false, 64, 1), (true, 128, 4), (true, 48, 2)] {
         let model = Model::new(qwen3, head_dim, kv_heads);
-        for order in ORDERS {
-            compare(&model, order);
+        for (order, each) in ORDERS.into_iter().zip([false, true]) {
+            compare(&model, order, each);
         }
     }
 }

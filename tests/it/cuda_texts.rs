@@ -7,7 +7,9 @@ use std::path::Path;
 
 use drift::constraint::automaton::{AutomatonProcessor, DeviceTable, Follow};
 use drift::constraint::{Constraint, LogitProcessor, LpKind, Mask};
-use drift::model::cuda::{BatchArguments, DeviceRow, DrawArguments, KernelShape, RowEnd, TableArguments};
+use drift::model::cuda::{
+    BatchArguments, DeviceRow, DrawArguments, KernelShape, RowEnd, RowPrompt, TableArguments,
+};
 use drift::sampling::{Candidates, Noise, Sampling, draw};
 use drift::text::Dialect;
 use drift::tokenizer::Tokenizer;
@@ -34,12 +36,21 @@ struct Job {
     molecule: usize,
     generation: usize,
     most: usize,
-    /// Tokens of the prompt but for the last.
+    /// Tokens of the prompt that were read.
     base: usize,
+    /// And those behind them.
+    unread: usize,
     /// Logits are multiples of this: coarse ones are often equal.
     step: f32,
     /// Whether the device follows the forced run behind the prompt, or the first step does.
     enters: bool,
+}
+
+impl Job {
+    /// What the row's text begins with.
+    fn unread(&self) -> Vec<u32> {
+        (7..).take(self.unread).collect()
+    }
 }
 
 /// What became of it.
@@ -51,6 +62,9 @@ struct Written {
 }
 
 const SEED: u64 = 11;
+
+/// More than the slots of a step.
+const MOST_UNREAD: usize = 20;
 
 /// Logits of ids at a position of a text, from a hash: with some far below the others.
 fn logits(job: &Job, position: usize, ids: &[u32], out: &mut Vec<f32>) {
@@ -105,6 +119,7 @@ struct Device<'a> {
     slots: usize,
     /// `[slots]`, `[rows]` runs, `[rows]`, `[rows, known]`
     tokens: u64,
+    owners: u64,
     runs: u64,
     lasts: u64,
     logits: u64,
@@ -122,7 +137,7 @@ impl<'a> Device<'a> {
         threads: u32,
     ) -> Self {
         let tables = TableArguments::new(table, |array| Ok::<_, ()>(emulator.upload(array))).unwrap();
-        let (slots, stride) = (rows + rows / 2 + 1, longest + 1);
+        let (slots, stride) = (rows + rows / 2 + 1, longest + MOST_UNREAD);
         let batch = BatchArguments {
             rows: emulator.allocate(64 * rows),
             texts: emulator.allocate(4 * rows * stride),
@@ -138,6 +153,7 @@ impl<'a> Device<'a> {
             batch,
             slots,
             tokens: emulator.allocate(4 * slots),
+            owners: emulator.allocate(4 * slots),
             runs: emulator.allocate(16 * rows),
             lasts: emulator.allocate(4 * rows),
             logits: emulator.allocate(4 * rows * table.known as usize),
@@ -152,10 +168,11 @@ impl<'a> Device<'a> {
     fn enter(&mut self, row: usize, job: &Job) {
         let noise = Noise::new(SEED, job.molecule, job.generation);
         let place = self.table.start(job.molecule);
-        let state = DeviceRow::new(&noise, job.molecule as u32, place, job.base as u32, job.most as u32);
+        let prompt = RowPrompt { read: job.base as u32, unread: job.unread().len() as u32 };
+        let state = DeviceRow::new(&noise, job.molecule as u32, place, prompt, job.most as u32);
         self.emulator.write(self.batch.rows + 64 * row as u64, &state.words());
-        // The last token of the prompt.
-        self.emulator.write(self.batch.texts + 4 * (row * self.batch.stride as usize) as u64, &[7u32]);
+        let text = self.batch.texts + 4 * (row * self.batch.stride as usize) as u64;
+        self.emulator.write(text, &job.unread());
         self.emulator.write(self.batch.ends + 4 * row as u64, &[0u32]);
         if job.enters || job.most == 0 {
             self.emulator.write(self.entered, &[row as u32]);
@@ -171,6 +188,7 @@ impl<'a> Device<'a> {
             self.batch.bytes(),
             argument(self.slots as u32),
             argument(self.tokens),
+            argument(self.owners),
             argument(self.runs),
             argument(self.lasts),
         ];
@@ -191,7 +209,7 @@ impl<'a> Device<'a> {
                     let run = &runs[4 * row..][..2];
                     assert_eq!(lasts[row], run[0] + run[1] - 1);
                     let count = states[16 * row + 11] as usize;
-                    logits(job, count - 1, self.table.head_ids(), &mut numbers);
+                    logits(job, count - job.unread().len(), self.table.head_ids(), &mut numbers);
                 }
                 // No number: it must not be read.
                 _ => numbers.extend(vec![f32::NAN; self.table.known as usize]),
@@ -216,10 +234,11 @@ impl<'a> Device<'a> {
     }
 
     /// The text of a row that ended.
-    fn written(&mut self, row: usize, end: Option<RowEnd>) -> Written {
+    fn written(&mut self, row: usize, job: &Job, end: Option<RowEnd>) -> Written {
+        let prompt = job.unread().len();
         let count = self.emulator.read::<u32>(self.batch.rows + 64 * row as u64, 16)[11] as usize;
-        let text = self.batch.texts + 4 * (row * self.batch.stride as usize + 1) as u64;
-        let text = self.emulator.read::<u32>(text, count - 1);
+        let text = self.batch.texts + 4 * (row * self.batch.stride as usize + prompt) as u64;
+        let text = self.emulator.read::<u32>(text, count - prompt);
         let tokens = text.iter().map(|token| token & !DeviceRow::FORCED).collect();
         Written { tokens, forced: text.iter().map(|token| token & DeviceRow::FORCED != 0).collect(), end }
     }
@@ -233,12 +252,12 @@ fn on_the_device(device: &mut Device<'_>, jobs: &[Job], sampling: &Sampling) -> 
     let mut written: Vec<Option<Written>> = vec![None; jobs.len()];
     let mut next = 0;
     // Every running row reads a token in each step.
-    let most_steps = jobs.iter().map(|job| job.most + 2).sum::<usize>();
+    let most_steps = jobs.iter().map(|job| job.most + 1 + MOST_UNREAD).sum::<usize>();
     for step in 0.. {
         assert!(step <= most_steps, "rows do not come to an end");
         for (row, end) in device.ends().into_iter().enumerate() {
             if let Some(text) = places[row].filter(|_| end.is_some()) {
-                written[text] = Some(device.written(row, end));
+                written[text] = Some(device.written(row, &jobs[text], end));
                 places[row] = None;
             }
             if places[row].is_none() && next < jobs.len() {
@@ -262,8 +281,8 @@ fn on_the_device(device: &mut Device<'_>, jobs: &[Job], sampling: &Sampling) -> 
     assert_eq!(ended, jobs.len());
     let written: Vec<Written> = written.into_iter().map(Option::unwrap).collect();
     for ((job, read), written) in jobs.iter().zip(read).zip(&written) {
-        // The model read the text from the prompt's last token on, each token at its own position.
-        let text = [7].iter().chain(&written.tokens).copied();
+        // The model read the text from the prompt's unread tokens on, each token at its own position.
+        let text = job.unread().into_iter().chain(written.tokens.iter().copied());
         let whole: Vec<(u32, usize)> = text.zip(job.base..).collect();
         assert!(whole.starts_with(&read), "{job:?}");
     }
@@ -278,6 +297,7 @@ fn jobs(count: usize, molecules: usize, seed: u64) -> Vec<Job> {
         generation,
         most: if generation % 3 == 0 { random.random_range(0..150) } else { 1_000 },
         base: random.random_range(0..60),
+        unread: [1, 1, 3, MOST_UNREAD][random.random_range(0..4)],
         step: [1.0, 1.0 / 256.0][generation % 2],
         enters: generation % 5 != 0,
     };

@@ -1,5 +1,7 @@
 //! What the kernels are called with, byte by byte as the CUDA C declares it. Pointers are addresses of device memory.
 
+use std::ops::Range;
+
 use crate::constraint::automaton::DeviceTable;
 use crate::sampling::{Noise, Sampling};
 
@@ -36,42 +38,59 @@ pub struct DeviceRow {
     pub at: u32,
     /// Place in the table.
     pub place: u32,
-    /// Tokens of its text, the last of the prompt included.
+    /// Tokens of its text.
     pub count: u32,
     /// Of these, those that the model has read.
     pub read: u32,
-    /// Tokens that may be written.
+    /// Tokens that its text may have.
     pub most: u32,
-    /// Tokens of the prompt but for the last: the length of the row's cache when it enters.
+    /// Tokens of the prompt before its text: the length of the row's cache when it enters.
     pub base: u32,
-    /// Tokens that were written and are not in its text: none where whole texts are.
-    pub before: u32,
+    /// Tokens of its text that are the prompt's.
+    pub prompt: u32,
+}
+
+/// What the text of a row begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RowPrompt {
+    /// Tokens of the prompt that the model has read.
+    pub read: u32,
+    /// Tokens of the prompt behind these, with which the text begins: one at least.
+    pub unread: u32,
 }
 
 impl DeviceRow {
     /// Bit of a token in a row's text that was forced.
     pub const FORCED: u32 = 1 << 31;
 
-    /// A row behind a prompt of `base + 1` tokens, the last of which is the first of its text. `place` is where the
-    /// molecule's texts begin ([`DeviceTable::start`]).
-    pub fn new(noise: &Noise, molecule: u32, place: u32, base: u32, most: u32) -> Self {
-        DeviceRow { key: noise.key(), molecule, at: 0, place, count: 1, read: 0, most, base, before: 0 }
+    /// A row behind a prompt, to which `most` tokens may be written. `place` is where the molecule's texts begin
+    /// ([`DeviceTable::start`]).
+    pub fn new(noise: &Noise, molecule: u32, place: u32, prompt: RowPrompt, most: u32) -> Self {
+        let RowPrompt { read: base, unread } = prompt;
+        let (key, most) = (noise.key(), unread + most);
+        DeviceRow { key, molecule, at: 0, place, count: unread, read: 0, most, base, prompt: unread }
     }
 
     /// A row for one draw from a whole vocabulary, of the token at `position` of its text.
     pub(super) fn drawing(noise: &Noise, position: u32) -> Self {
-        DeviceRow { before: position, ..DeviceRow::new(noise, 0, 0, 0, 1) }
+        let row = DeviceRow::new(noise, 0, 0, RowPrompt { read: 0, unread: 1 }, 1);
+        // The device counts modulo 2³², too: its one token is that many behind the prompt's.
+        DeviceRow { prompt: 1u32.wrapping_sub(position), ..row }
     }
 
-    /// Tokens of its text, of a row as it lies in device memory: those behind the key, `molecule`, `at` and `place`.
-    pub(super) fn count_in(words: &[u32]) -> usize {
-        words.get(11).map_or(0, |count| *count as usize)
+    /// The tokens of its text that were written, of a row as it lies in device memory.
+    pub(super) fn written_in(words: &[u32]) -> Range<usize> {
+        // Behind the key, `molecule`, `at` and `place`.
+        match words {
+            [.., count, _read, _most, _base, prompt] => *prompt as usize..*count as usize,
+            _ => 0..0,
+        }
     }
 
     /// As it lies in device memory.
     pub fn words(&self) -> [u32; 16] {
-        let DeviceRow { key, molecule, at, place, count, read, most, base, before } = *self;
-        let rest = [molecule, at, place, count, read, most, base, before];
+        let DeviceRow { key, molecule, at, place, count, read, most, base, prompt } = *self;
+        let rest = [molecule, at, place, count, read, most, base, prompt];
         std::array::from_fn(|i| if i < 8 { key[i] } else { rest[i - 8] })
     }
 }
@@ -167,7 +186,7 @@ impl TableArguments {
 pub struct BatchArguments {
     /// [`DeviceRow`]s.
     pub rows: u64,
-    /// Tokens `[rows, stride]`, the last of the prompt first.
+    /// Tokens `[rows, stride]`, the prompt's first.
     pub texts: u64,
     /// `[rows]`: 0 while a row runs, else what [`RowEnd::of`] reads.
     pub ends: u64,
@@ -177,7 +196,7 @@ pub struct BatchArguments {
     pub work: u64,
     /// Rows.
     pub count: u32,
-    /// More than any row may write.
+    /// The most tokens of a text.
     pub stride: u32,
 }
 
@@ -284,9 +303,9 @@ mod tests {
         assert_eq!(table.bytes().len(), size_of::<TableArguments>());
         let draw = DrawArguments::from(&Sampling::QWEN3);
         assert_eq!((draw.bytes().len(), draw.top_k), (size_of::<DrawArguments>(), 20));
-        let row = DeviceRow::new(&Noise::new(1, 2, 3), 4, 5, 6, 7);
-        assert_eq!(DeviceRow::count_in(&row.words()), row.count as usize);
-        assert_eq!(row.words(), [1, 0, 2, 0, 3, 0, 0, 0, 4, 0, 5, 1, 0, 7, 6, 0]);
+        let row = DeviceRow::new(&Noise::new(1, 2, 3), 4, 5, RowPrompt { read: 6, unread: 2 }, 7);
+        assert_eq!(DeviceRow::written_in(&DeviceRow { count: 5, ..row }.words()), 2..5);
+        assert_eq!(row.words(), [1, 0, 2, 0, 3, 0, 0, 0, 4, 0, 5, 2, 0, 9, 6, 2]);
         assert_eq!(size_of::<DeviceRow>(), 64);
         assert_eq!((RowEnd::of(0), RowEnd::of(2), RowEnd::of(9)), (None, Some(RowEnd::Length), None));
     }

@@ -2,7 +2,7 @@
 //
 // A block takes one row, one key and value head with its GROUP query heads, and one of `splits` equal ranges of the row's
 // positions. New tokens of a row lie in slots one behind the other; a block writes the new keys and values of its own range and
-// reads no other, so that no block waits for another one. Each of its lane groups (HEAD_DIM / VECTOR lanes) goes through every
+// reads no other, so that no block waits for another one. Each of its lane groups (KEY_LANES lanes) goes through every
 // so-manieth position, 16 bytes a lane, with the running maximum and sum of an online softmax (M. Milakov and N. Gimelshein, Online
 // normalizer calculation for softmax, 2018); these are merged over lanes, warps, and, by the block that is last, over the splits.
 
@@ -10,15 +10,18 @@
 #define ATTEND_WARPS (ATTEND_THREADS / LANES)
 // Numbers in 16 bytes.
 #define VECTOR (16 / (int)sizeof(real))
-// Lanes that hold one key or value, and how many of those a block reads at once.
-#define KEY_LANES (HEAD_DIM / VECTOR)
+// Lanes that hold a part of one key or value; the lanes of its group, a power of two, since they shuffle; and how many keys a
+// block reads at once.
+#define KEY_PARTS (HEAD_DIM / VECTOR)
+#define KEY_LANES (KEY_PARTS > 16 ? 32 : KEY_PARTS > 8 ? 16 : KEY_PARTS > 4 ? 8 : KEY_PARTS > 2 ? 4 : KEY_PARTS)
 #define KEYS_AT_ONCE (ATTEND_THREADS / KEY_LANES)
 // Positions whose loads are in flight together.
 #define UNROLL 4
 // Below every score, and finite, so that differences are numbers.
 #define LOWEST -1e30f
-// Pairs of a head that the rotary embedding turns, for each lane.
-#define PAIRS (HEAD_DIM / 2 / LANES)
+// Pairs of a head that the rotary embedding turns, all of them, and at most for each lane.
+#define HALF (HEAD_DIM / 2)
+#define PAIRS ((HALF + LANES - 1) / LANES)
 
 // New tokens of a row: `count` slots from `first` on, the first of them at `position`.
 struct Run {
@@ -61,45 +64,60 @@ __device__ __forceinline__ void turned(const real *from, const real *weight, flo
 #pragma unroll
     for (int j = 0; j < PAIRS; j++) {
         u32 i = lane + j * LANES;
-        a[j] = load(from + i);
-        b[j] = load(from + HEAD_DIM / 2 + i);
+        bool is_there = i < HALF;
+        a[j] = is_there ? load(from + i) : 0.0f;
+        b[j] = is_there ? load(from + HALF + i) : 0.0f;
         squares += a[j] * a[j] + b[j] * b[j];
     }
     float root = weight ? 1.0f / sqrtf(warp_sum(squares) / HEAD_DIM + epsilon) : 1.0f;
 #pragma unroll
     for (int j = 0; j < PAIRS; j++) {
         u32 i = lane + j * LANES;
+        if (i >= HALF) continue;
         float x = a[j], y = b[j];
         if (weight) {
             x = x * root * load(weight + i);
-            y = y * root * load(weight + HEAD_DIM / 2 + i);
+            y = y * root * load(weight + HALF + i);
         }
         a[j] = (x * cosines[i] - y * sines[i]) * scale;
         b[j] = (x * sines[i] + y * cosines[i]) * scale;
     }
 }
 
-// Writes the keys and values of new tokens at positions `from..to`.
-__device__ __forceinline__ void append(const Attention &layer, Run run, u32 row, u32 head, u64 columns, u32 from, u32 to) {
+// Numbers of a token in `qkv`.
+__device__ __forceinline__ u64 columns_of(const Attention &layer) {
+    return (u64)layer.kv_heads * (GROUP + 2) * HEAD_DIM;
+}
+
+// Writes the keys and values of new tokens at positions `from..to`; a warp takes the `first` one and every `step`-th behind it.
+__device__ __forceinline__ void append(const Attention &layer, Run run, u32 row, u32 head, u32 from, u32 to, u32 first, u32 step) {
     u32 lane = threadIdx.x % LANES, queries = layer.kv_heads * GROUP;
-    for (u32 new_token = threadIdx.x / LANES; new_token < run.count; new_token += ATTEND_WARPS) {
+    u64 columns = columns_of(layer);
+    for (u32 new_token = first; new_token < run.count; new_token += step) {
         u64 at = run.position + new_token;
         if (at < from || at >= to) continue;
         const real *token = layer.qkv + (u64)(run.first + new_token) * columns;
         u64 place = (((u64)row * layer.kv_heads + head) * layer.capacity + at) * HEAD_DIM;
         float a[PAIRS], b[PAIRS];
-        turned(token + (queries + head) * HEAD_DIM, layer.key_norm, layer.epsilon, layer.cosines + at * (HEAD_DIM / 2),
-               layer.sines + at * (HEAD_DIM / 2), 1.0f, a, b);
+        turned(token + (queries + head) * HEAD_DIM, layer.key_norm, layer.epsilon, layer.cosines + at * HALF,
+               layer.sines + at * HALF, 1.0f, a, b);
         const real *value = token + (queries + layer.kv_heads + head) * HEAD_DIM;
 #pragma unroll
         for (int j = 0; j < PAIRS; j++) {
             u32 i = lane + j * LANES;
+            if (i >= HALF) continue;
             store(layer.keys + place + i, a[j]);
-            store(layer.keys + place + HEAD_DIM / 2 + i, b[j]);
+            store(layer.keys + place + HALF + i, b[j]);
             layer.values[place + i] = value[i];
-            layer.values[place + HEAD_DIM / 2 + i] = value[HEAD_DIM / 2 + i];
+            layer.values[place + HALF + i] = value[HALF + i];
         }
     }
+}
+
+// The part of a key or value that a lane holds. Those behind the last part read the first one again, with queries of zero.
+__device__ __forceinline__ u32 part_of_lane() {
+    u32 lane = threadIdx.x % KEY_LANES;
+    return lane < KEY_PARTS ? lane : 0;
 }
 
 // What a lane group has seen, for each query head: the largest score, Σ e^(score - largest), and that sum weighted by values.
@@ -133,7 +151,7 @@ __device__ __forceinline__ void scores_of(const float *query, const uint4 *keys,
 // Goes through the positions `from..to` of one head; `queries` is this lane's part of each query head.
 __device__ __forceinline__ void look(const real *keys, const real *values, u32 from, u32 to, float queries[GROUP][VECTOR],
                                      Seen &seen) {
-    u32 group = threadIdx.x / KEY_LANES, part = threadIdx.x % KEY_LANES * VECTOR;
+    u32 group = threadIdx.x / KEY_LANES, part = part_of_lane() * VECTOR;
     // All lanes of a warp go round equally often, since they shuffle.
     for (u32 start = from; start < to; start += KEYS_AT_ONCE * UNROLL) {
         uint4 key[UNROLL], value[UNROLL];
@@ -231,24 +249,34 @@ struct Exchange {
     float most[ATTEND_WARPS][GROUP], sum[ATTEND_WARPS][GROUP], mixed[ATTEND_WARPS][GROUP][HEAD_DIM];
 };
 
+// One number of a query head, joined over the warps.
+__device__ __forceinline__ float joined_warps(const Exchange &shared, u32 query, u32 dim, float *most, float *sum) {
+    return joined(&shared.most[0][query], &shared.sum[0][query], GROUP, &shared.mixed[0][query][dim], GROUP * HEAD_DIM,
+                  ATTEND_WARPS, most, sum);
+}
+
 // Norms, turns and scales the query heads of a new token.
-__device__ __forceinline__ void prepare(const Attention &layer, Exchange &shared, u64 slot, u32 head, u64 columns, u64 at) {
+__device__ __forceinline__ void prepare(const Attention &layer, Exchange &shared, u64 slot, u32 head, u64 at) {
+    u64 columns = columns_of(layer);
     u32 lane = threadIdx.x % LANES;
     for (u32 query = threadIdx.x / LANES; query < GROUP; query += ATTEND_WARPS) {
         float a[PAIRS], b[PAIRS], scale = 1.0f / sqrtf((float)HEAD_DIM);
         turned(layer.qkv + slot * columns + (head * GROUP + query) * HEAD_DIM, layer.query_norm, layer.epsilon,
-               layer.cosines + at * (HEAD_DIM / 2), layer.sines + at * (HEAD_DIM / 2), scale, a, b);
+               layer.cosines + at * HALF, layer.sines + at * HALF, scale, a, b);
 #pragma unroll
         for (int j = 0; j < PAIRS; j++) {
-            shared.queries[query][lane + j * LANES] = a[j];
-            shared.queries[query][HEAD_DIM / 2 + lane + j * LANES] = b[j];
+            u32 i = lane + j * LANES;
+            if (i >= HALF) continue;
+            shared.queries[query][i] = a[j];
+            shared.queries[query][HALF + i] = b[j];
         }
     }
 }
 
 // Attention of one token over `from..to`, left in `shared` by warps.
 __device__ __forceinline__ void attend_range(const real *keys, const real *values, u32 from, u32 to, Exchange &shared) {
-    u32 part = threadIdx.x % KEY_LANES * VECTOR, warp = threadIdx.x / LANES;
+    u32 lane = threadIdx.x % KEY_LANES, part = part_of_lane() * VECTOR, warp = threadIdx.x / LANES;
+    bool has_part = lane < KEY_PARTS;
     float queries[GROUP][VECTOR];
     Seen seen;
 #pragma unroll
@@ -257,16 +285,16 @@ __device__ __forceinline__ void attend_range(const real *keys, const real *value
         seen.sum[query] = 0;
 #pragma unroll
         for (int i = 0; i < VECTOR; i++) {
-            queries[query][i] = shared.queries[query][part + i];
+            queries[query][i] = has_part ? shared.queries[query][part + i] : 0.0f;
             seen.mixed[query][i] = 0;
         }
     }
     look(keys, values, from, to, queries, seen);
     merge_warp(seen);
-    if (threadIdx.x % LANES >= KEY_LANES) return;
+    if (threadIdx.x % LANES >= KEY_LANES || !has_part) return;
 #pragma unroll
     for (int query = 0; query < GROUP; query++) {
-        if (part == 0) {
+        if (lane == 0) {
             shared.most[warp][query] = seen.most[query];
             shared.sum[warp][query] = seen.sum[query];
         }
@@ -285,21 +313,18 @@ KERNEL(ATTEND_THREADS) attend(Attention layer, const Run *runs, real *out) {
     u32 length = run.position + run.count, share = (length + splits - 1) / splits;
     require(length <= layer.capacity && length <= layer.positions);
     u32 from = min(split * share, length), to = min(from + share, length);
-    u64 columns = (u64)(queries + 2 * layer.kv_heads) * HEAD_DIM;
     u64 start = ((u64)row * layer.kv_heads + head) * layer.capacity * HEAD_DIM;
-    append(layer, run, row, head, columns, from, to);
+    append(layer, run, row, head, from, to, threadIdx.x / LANES, ATTEND_WARPS);
     for (u32 new_token = 0; new_token < run.count; new_token++) {
         u32 slot = run.first + new_token, at = run.position + new_token;
-        prepare(layer, shared, slot, head, columns, at);
+        prepare(layer, shared, slot, head, at);
         // Behind this, what was appended is there too.
         __syncthreads();
         attend_range(layer.keys + start, layer.values + start, from, min(to, at + 1), shared);
         __syncthreads();
         for (u32 i = threadIdx.x; i < GROUP * HEAD_DIM; i += blockDim.x) {
             u32 query = i / HEAD_DIM, dim = i % HEAD_DIM;
-            float most, sum;
-            float mixed = joined(&shared.most[0][query], &shared.sum[0][query], GROUP, &shared.mixed[0][query][dim],
-                                 GROUP * HEAD_DIM, ATTEND_WARPS, &most, &sum);
+            float most, sum, mixed = joined_warps(shared, query, dim, &most, &sum);
             u32 head_number = head * GROUP + query;
             if (splits == 1) {
                 store(out + ((u64)slot * queries + head_number) * HEAD_DIM + dim, mixed / sum);

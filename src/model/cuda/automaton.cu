@@ -38,17 +38,17 @@ struct Row {
     u32 molecule;    // in Tables
     u32 at;          // segment among those of the molecule; behind the last one the text is over
     u32 place;
-    u32 count;       // tokens in `texts`, the last of the prompt included
+    u32 count;       // tokens in `texts`
     u32 read;        // of these, those that the model has read, or reads in this step
-    u32 most;        // tokens to write
-    u32 base;        // position of the first token in `texts`: the prompt's length - 1
-    u32 before;      // tokens that were written and are not in `texts`: none where whole texts are
+    u32 most;        // tokens that `texts` may have
+    u32 base;        // position of the first token in `texts`: tokens of the prompt that were read elsewhere
+    u32 prompt;      // tokens in `texts` that are the prompt's
 };
 
 // The position of the next token among those written, by which its noise goes.
-__device__ __forceinline__ u32 next_position(const Row &row) { return row.before + row.count - 1; }
+__device__ __forceinline__ u32 next_position(const Row &row) { return row.count - row.prompt; }
 
-// The batch. `texts[row]` begins with the last token of the prompt. 48 bytes.
+// The batch. `texts[row]` begins with the prompt, or with its end: its last token at least. 48 bytes.
 struct Batch {
     Row *rows;       // [rows]
     u32 *texts;      // [rows, stride]; a token, with FORCED if it was
@@ -133,8 +133,7 @@ __device__ __forceinline__ void end_row(const Batch &batch, u32 at, u32 end) {
 // Appends a token; whether that was the last one.
 __device__ __forceinline__ bool append_token(const Batch &batch, u32 at, Row &row, u32 token) {
     batch.texts[(u64)at * batch.stride + row.count++] = token;
-    // `count` holds the prompt's last token too.
-    if (row.count <= row.most) return false;
+    if (row.count < row.most) return false;
     end_row(batch, at, ENDS_LENGTH);
     return true;
 }
@@ -163,8 +162,8 @@ KERNEL(128) enter(Tables tables, Batch batch, const u32 *entered, u32 count) {
     u32 at = entered[i];
     require(at < batch.count);
     Row row = batch.rows[at];
-    require(row.count >= 1 && row.most < batch.stride);
-    if (row.most == 0) {
+    require(row.count >= 1 && row.count == row.prompt && row.most <= batch.stride);
+    if (row.count >= row.most) {
         end_row(batch, at, ENDS_LENGTH);
         return;
     }

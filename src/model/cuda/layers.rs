@@ -4,6 +4,7 @@ use candle_core::{DType, Tensor};
 
 use super::abi::{argument, words};
 use super::gpu::{Gpu, Product};
+use super::width::{StepWidth, Widths};
 use super::{ATTEND_THREADS, AttentionArguments, BatchArguments, number_bytes};
 use crate::error::Result;
 use crate::model::{Cache, Decoder, failed, rotary_tables};
@@ -13,6 +14,12 @@ const THREADS: u32 = 256;
 
 /// Blocks of `attend` that are wanted at least, so that every multiprocessor of an H100 (132) has several. To be measured.
 const ATTEND_BLOCKS: usize = 512;
+
+/// Blocks of `append_each` for a row and a head. To be measured.
+const APPEND_PARTS: usize = 4;
+
+/// The most threads of the one block of `pack`.
+const PACK_THREADS: u32 = 1024;
 
 /// The most parts that the positions of a row are split into. To be measured.
 const MOST_SPLITS: usize = 16;
@@ -43,6 +50,7 @@ struct LayerPlaces {
 /// What the kernels of a step hand to one another, by slot.
 struct Buffers {
     tokens: u64,
+    owners: u64,
     runs: u64,
     lasts: u64,
     hidden: u64,
@@ -64,7 +72,9 @@ struct Buffers {
 #[derive(Debug, Clone, Copy)]
 struct Sizes {
     rows: usize,
-    slots: usize,
+    /// The most slots of a step, and of one that reads no prompts.
+    most_slots: usize,
+    few_slots: usize,
     vocab: usize,
     hidden: usize,
     inner: usize,
@@ -87,18 +97,23 @@ pub(super) struct Layers {
 }
 
 impl Layers {
-    /// Takes memory for steps of `slots` tokens.
+    /// Takes memory for steps of these widths.
     ///
     /// # Errors
     /// If the device has no room, or a weight lies elsewhere.
-    pub(super) fn new(gpu: &mut dyn Gpu, decoder: &Decoder, cache: &Cache, slots: usize) -> Result<Self> {
+    pub(super) fn new(
+        gpu: &mut dyn Gpu,
+        (decoder, cache): (&Decoder, &Cache),
+        widths: Widths,
+    ) -> Result<Self> {
         let config = decoder.config();
         let weights = decoder.tensors();
         let (rows, capacity) = (cache.rows(), cache.positions());
         let kv_heads = config.num_key_value_heads;
         let sizes = Sizes {
             rows,
-            slots,
+            most_slots: widths.most(),
+            few_slots: widths.few(),
             vocab: config.vocab_size,
             hidden: config.hidden_size,
             inner: config.intermediate_size,
@@ -144,11 +159,6 @@ impl Layers {
         self.buffers.lasts
     }
 
-    /// Tokens that a step has room for.
-    pub(super) fn slots(&self) -> usize {
-        self.sizes.slots
-    }
-
     /// Numbers of a hidden state.
     pub(super) fn columns(&self) -> usize {
         self.sizes.hidden
@@ -156,12 +166,13 @@ impl Layers {
 
     /// Lays the tokens out and lets them through all layers; the address of the normed states of the rows' last tokens,
     /// `[rows, hidden]`.
-    pub(super) fn launch(&self, gpu: &mut dyn Gpu, batch: &BatchArguments) -> Result<u64> {
+    pub(super) fn launch(&self, gpu: &mut dyn Gpu, batch: &BatchArguments, width: StepWidth) -> Result<u64> {
         let (sizes, buffers) = (self.sizes, &self.buffers);
-        let slots = [sizes.slots as u32, 1, 1];
-        let arrays = [buffers.tokens, buffers.runs, buffers.lasts].map(argument);
-        let arguments = [&[batch.bytes(), words(&[sizes.slots as u32])][..], &arrays].concat();
-        gpu.launch("pack", [1; 3], batch.count.next_multiple_of(32), &arguments)?;
+        let slots = [width.slots as u32, 1, 1];
+        let arrays = [buffers.tokens, buffers.owners, buffers.runs, buffers.lasts].map(argument);
+        let arguments = [&[batch.bytes(), words(&[slots[0]])][..], &arrays].concat();
+        let threads = batch.count.max(slots[0].min(PACK_THREADS)).next_multiple_of(32);
+        gpu.launch("pack", [1; 3], threads, &arguments)?;
         let tail = [words(&[sizes.hidden as u32]), words(&[sizes.epsilon.to_bits()])];
         let first = self.layers.first().map_or(self.norm, |layer| layer.attention_norm);
         let arrays = [self.embedding, buffers.tokens, first, buffers.hidden, buffers.normed].map(argument);
@@ -171,16 +182,29 @@ impl Layers {
             let arrays = [buffers.hidden, buffers.added, weight, buffers.normed].map(argument);
             gpu.launch("add_norm", slots, THREADS, &[&arrays[..], &tail].concat())
         };
+        let product = |gpu: &mut dyn Gpu, x: u64, matrix: MatrixPlace, out: u64| {
+            let MatrixPlace { address: weight, terms, columns, transposed } = matrix;
+            gpu.product(&Product {
+                x,
+                weight,
+                out,
+                rows: width.slots,
+                terms,
+                columns,
+                transposed,
+                wide: false,
+            })
+        };
         for (at, layer) in self.layers.iter().enumerate() {
-            self.product(gpu, buffers.normed, layer.qkv, buffers.qkv)?;
-            self.attend(gpu, layer)?;
-            self.product(gpu, buffers.mixed, layer.output, buffers.added)?;
+            product(gpu, buffers.normed, layer.qkv, buffers.qkv)?;
+            self.attend(gpu, layer, width)?;
+            product(gpu, buffers.mixed, layer.output, buffers.added)?;
             add_norm(gpu, layer.mlp_norm)?;
-            self.product(gpu, buffers.normed, layer.gate_up, buffers.gate_up)?;
+            product(gpu, buffers.normed, layer.gate_up, buffers.gate_up)?;
             let arguments = [argument(buffers.gate_up), argument(buffers.act), words(&[sizes.inner as u32])];
             let parts = (sizes.inner as u32).div_ceil(4 * THREADS);
-            gpu.launch("gated", [parts, sizes.slots as u32, 1], THREADS, &arguments)?;
-            self.product(gpu, buffers.act, layer.down, buffers.added)?;
+            gpu.launch("gated", [parts, slots[0], 1], THREADS, &arguments)?;
+            product(gpu, buffers.act, layer.down, buffers.added)?;
             if let Some(next) = self.layers.get(at + 1) {
                 add_norm(gpu, next.attention_norm)?;
             }
@@ -191,7 +215,7 @@ impl Layers {
         Ok(buffers.last_normed)
     }
 
-    fn attend(&self, gpu: &mut dyn Gpu, layer: &LayerPlaces) -> Result<()> {
+    fn attend(&self, gpu: &mut dyn Gpu, layer: &LayerPlaces, width: StepWidth) -> Result<()> {
         let (sizes, buffers) = (self.sizes, &self.buffers);
         let arguments = AttentionArguments {
             qkv: buffers.qkv,
@@ -208,34 +232,36 @@ impl Layers {
             positions: sizes.positions as u32,
             epsilon: sizes.epsilon,
         };
-        let grid = [sizes.splits, sizes.kv_heads, sizes.rows].map(|size| size as u32);
-        let arguments = [arguments.bytes(), argument(buffers.runs), argument(buffers.mixed)];
-        gpu.launch("attend", grid, ATTEND_THREADS, &arguments)
-    }
-
-    fn product(&self, gpu: &mut dyn Gpu, x: u64, matrix: MatrixPlace, out: u64) -> Result<()> {
-        let MatrixPlace { address: weight, terms, columns, transposed } = matrix;
-        gpu.product(&Product {
-            x,
-            weight,
-            out,
-            rows: self.sizes.slots,
-            terms,
-            columns,
-            transposed,
-            wide: false,
-        })
+        let (layer, runs, mixed) = (arguments.bytes(), argument(buffers.runs), argument(buffers.mixed));
+        let grid = |parts: usize, rows: usize| [parts, sizes.kv_heads, rows].map(|size| size as u32);
+        if !width.reads_prompts {
+            return gpu.launch(
+                "attend",
+                grid(sizes.splits, sizes.rows),
+                ATTEND_THREADS,
+                &[layer, runs, mixed],
+            );
+        }
+        gpu.launch(
+            "append_each",
+            grid(APPEND_PARTS, sizes.rows),
+            ATTEND_THREADS,
+            &[layer.clone(), runs.clone()],
+        )?;
+        let arguments = [layer, runs, argument(buffers.owners), mixed];
+        gpu.launch("attend_each", grid(1, width.slots), ATTEND_THREADS, &arguments)
     }
 }
 
 impl Buffers {
     fn new(gpu: &mut dyn Gpu, sizes: Sizes, (heads, dim): (usize, usize), dtype: DType) -> Result<Self> {
-        let Sizes { rows, slots, hidden, inner, kv_heads, positions, splits, .. } = sizes;
+        let Sizes { rows, most_slots: slots, hidden, inner, kv_heads, positions, splits, .. } = sizes;
         let bytes = number_bytes(dtype)?;
-        let parts = if splits > 1 { 4 * slots * heads * splits * (dim + 2) } else { 0 };
+        let parts = if splits > 1 { 4 * sizes.few_slots * heads * splits * (dim + 2) } else { 0 };
         let table = 4 * positions * dim / 2;
         Ok(Buffers {
             tokens: gpu.allocate(4 * slots)?,
+            owners: gpu.allocate(4 * slots)?,
             runs: gpu.allocate(16 * rows)?,
             lasts: gpu.allocate(4 * rows)?,
             hidden: gpu.allocate(bytes * slots * hidden)?,

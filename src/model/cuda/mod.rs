@@ -6,13 +6,13 @@
 //! A step is, with `slots` tokens over `rows` rows, all in device memory:
 //!
 //! 1. `pack` lays the unread tokens of the rows into slots;
-//! 2. `embed`; for each layer a product, `attend`, a product, `add_norm`, a product, `gated`, a product, and `add_norm` with
+//! 2. `embed`; for each layer a product, `attend` (or `append_each` and `attend_each`, where prompts are read), a product, `add_norm`, a product, `gated`, a product, and `add_norm` with
 //!    the weight of the next layer; behind the last one `last_norm` for the rows whose last token was read;
 //! 3. a product with the rows of the LM head that are ever drawn, or `head`;
 //! 4. `choose`, or `choose_any`: one token for each of these rows, and what is forced behind it.
 //!
 //! Before the first step `gather` takes the rows of the LM head out, and `enter` follows what is forced behind the prompts of
-//! rows that enter. Prompts but for their last tokens are read elsewhere.
+//! rows that enter. The unread tokens of a row that enters are its prompt; the first of a long one may be read elsewhere.
 
 mod abi;
 #[cfg(feature = "cuda")]
@@ -23,9 +23,11 @@ mod gpu;
 mod layers;
 mod sampler;
 mod step;
+mod width;
 
 pub use abi::{
-    AttentionArguments, BatchArguments, DeviceRow, DeviceRun, DrawArguments, RowEnd, TableArguments, WorkDone,
+    AttentionArguments, BatchArguments, DeviceRow, DeviceRun, DrawArguments, RowEnd, RowPrompt,
+    TableArguments, WorkDone,
 };
 pub use gpu::{Gpu, Product};
 pub(crate) use sampler::{RowDraw, VocabularySampler};
@@ -71,10 +73,11 @@ fn number_bytes(dtype: DType) -> Result<usize> {
 }
 
 /// The files of a program, in their order: name and text.
-pub const CUDA_SOURCES: [(&str, &str); 8] = [
+pub const CUDA_SOURCES: [(&str, &str); 9] = [
     ("prelude.cu", include_str!("prelude.cu")),
     ("layer.cu", include_str!("layer.cu")),
     ("attend.cu", include_str!("attend.cu")),
+    ("prompt.cu", include_str!("prompt.cu")),
     ("noise.cu", include_str!("noise.cu")),
     ("sample.cu", include_str!("sample.cu")),
     ("automaton.cu", include_str!("automaton.cu")),
@@ -103,14 +106,19 @@ impl KernelShape {
     /// If there are no kernels for it.
     pub fn of(config: &Config, bf16: bool) -> Result<Self> {
         let shape = KernelShape { bf16, head_dim: config.head_dim, group: config.group_size() };
-        if [64, 128].contains(&shape.head_dim) && (1..=8).contains(&shape.group) {
+        let has_vectors = shape.head_dim.is_multiple_of(8) && (8..=128).contains(&shape.head_dim);
+        if has_vectors && (1..=8).contains(&shape.group) {
             return Ok(shape);
         }
         let problem = format!(
             "there are no kernels for heads of {} and {} query heads for each key and value head",
             shape.head_dim, shape.group
         );
-        Err(Error::input("the model", problem, "kernels take heads of 64 or 128, at most 8 to one"))
+        Err(Error::input(
+            "the model",
+            problem,
+            "kernels take heads of a multiple of 8 numbers, at most 128, and at most 8 to one",
+        ))
     }
 
     /// The text to compile; what the compiler says names the files.

@@ -1,5 +1,8 @@
 // Lays out a step: which tokens of which rows the model reads.
 
+// The most rows: a block has a thread for each.
+#define PACK_THREADS 1024
+
 // Tokens that a row has not read.
 __device__ __forceinline__ u32 unread(const Batch &batch, u32 at) {
     if (at >= batch.count || batch.ends[at] != RUNS) return 0;
@@ -15,29 +18,54 @@ __device__ __forceinline__ void count_work(const Batch &batch, u64 position, u64
     if (chooses) atomicAdd(batch.work + 4, 1ull);
 }
 
-// Every running row reads at least one token; forced runs take the slots that are left, rows in order. What does not fit is read
-// in later steps, and its row waits: `choose` passes over rows whose `lasts` is NONE. Slots that nobody takes hold token 0, and
-// belong to no run.
-// tokens [slots]; runs [rows]; lasts [rows]: the slot of a row's last token. One block of at least as many threads as rows;
-// at least as many slots as rows.
-KERNEL(1024) pack(Batch batch, u32 slots, u32 *tokens, Run *runs, u32 *lasts) {
+// The row that a slot belongs to: the last one whose slots begin there or before.
+__device__ __forceinline__ u32 owner_of(const u32 *firsts, u32 rows, u32 slot) {
+    u32 low = 0, high = rows;
+    while (low < high) {
+        u32 middle = (low + high) / 2;
+        if (firsts[middle] <= slot) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low - 1;
+}
+
+// Every running row reads at least one token; prompts and forced runs take the slots that are left, rows in order. What does not fit
+// is read in later steps, and its row waits: `choose` passes over rows whose `lasts` is NONE. Slots that nobody takes hold token 0,
+// and belong to no run.
+// tokens [slots]; owners [slots]: their rows, or NONE; runs [rows]; lasts [rows]: the slot of a row's last token. One block of at
+// least as many threads as rows; at least as many slots as rows that run.
+KERNEL(PACK_THREADS) pack(Batch batch, u32 slots, u32 *tokens, u32 *owners, Run *runs, u32 *lasts) {
+    // Of each row: its first slot, and where in its text that one's token is.
+    __shared__ u32 firsts[PACK_THREADS], reads[PACK_THREADS];
     require_whole_warps();
-    require(gridDim.x == 1 && batch.count <= blockDim.x && batch.count <= slots);
     u32 at = threadIdx.x, waiting = unread(batch, at), running, longer, used;
     block_before(waiting > 0, &running);
+    require(gridDim.x == 1 && batch.count <= blockDim.x && running <= slots);
     u32 more = waiting > 0 ? waiting - 1 : 0, left = slots - running;
     u32 before = block_before(more, &longer);
     u32 count = waiting == 0 ? 0 : 1 + (before < left ? min(more, left - before) : 0);
     u32 first = block_before(count, &used);
-    for (u32 slot = used + threadIdx.x; slot < slots; slot += blockDim.x) tokens[slot] = 0;
-    if (at >= batch.count) return;
-    Row &row = batch.rows[at];
-    for (u32 i = 0; i < count; i++) {
-        tokens[first + i] = batch.texts[(u64)at * batch.stride + row.read + i] & ~FORCED;
+    if (at < batch.count) {
+        Row &row = batch.rows[at];
+        Run run = {first, count, row.base + row.read, 0};
+        runs[at] = run;
+        lasts[at] = count > 0 && count == waiting ? first + count - 1 : NONE;
+        if (count > 0) count_work(batch, run.position, count, count == waiting);
+        firsts[at] = first;
+        reads[at] = row.read;
+        row.read += count;
     }
-    Run run = {first, count, row.base + row.read, 0};
-    runs[at] = run;
-    lasts[at] = count > 0 && count == waiting ? first + count - 1 : NONE;
-    if (count > 0) count_work(batch, run.position, count, count == waiting);
-    row.read += count;
+    __syncthreads();
+    for (u32 slot = threadIdx.x; slot < slots; slot += blockDim.x) {
+        u32 owner = slot < used ? owner_of(firsts, batch.count, slot) : NONE, token = 0;
+        if (owner != NONE) {
+            u64 place = reads[owner] + slot - firsts[owner];
+            token = batch.texts[(u64)owner * batch.stride + place] & ~FORCED;
+        }
+        tokens[slot] = token;
+        owners[slot] = owner;
+    }
 }

@@ -3,15 +3,15 @@
 // No header is included, so that NVRTC needs none: bf16 is `unsigned short`. A program is this file and the others behind it
 // (`CUDA_SOURCES` in mod.rs), compiled for one model by three macros:
 //   DRIFT_BF16       1: weights, activations and cache are bf16; 0: f32
-//   DRIFT_HEAD_DIM   size of a head, 64 or 128
+//   DRIFT_HEAD_DIM   size of a head, a multiple of 8, at most 128
 //   DRIFT_GROUP      query heads of a key and value head, 1 to 8
 // Every block has a multiple of 32 threads, at most 1024. A launch that a kernel does not take traps.
 
 #if !defined(DRIFT_BF16) || !defined(DRIFT_HEAD_DIM) || !defined(DRIFT_GROUP)
 #error "define DRIFT_BF16, DRIFT_HEAD_DIM and DRIFT_GROUP"
 #endif
-#if DRIFT_HEAD_DIM != 64 && DRIFT_HEAD_DIM != 128
-#error "heads of 64 or 128 numbers alone"
+#if DRIFT_HEAD_DIM < 8 || DRIFT_HEAD_DIM > 128 || DRIFT_HEAD_DIM % 8 != 0
+#error "heads of a multiple of 8 numbers, at most 128"
 #endif
 #if DRIFT_GROUP < 1 || DRIFT_GROUP > 8
 #error "1 to 8 query heads for each key and value head"

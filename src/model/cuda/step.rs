@@ -1,20 +1,17 @@
 //! The decode step as a device does it: its memory, and what is launched in which order.
 
+use std::collections::HashMap;
+
 use super::abi::{argument, words};
 use super::gpu::{Gpu, Product};
 use super::layers::Layers;
+use super::width::{StepWidth, Widths};
 use super::{BatchArguments, DeviceRow, DrawArguments, RowEnd, TableArguments, WorkDone};
 use crate::constraint::automaton::DeviceTable;
 use crate::error::{Error, Parameter, Result};
 use crate::model::failed;
 use crate::model::{Cache, Decoder};
 use crate::sampling::Sampling;
-
-/// Slots of a step for each row: its last token, and on average as many of a forced run.
-const SLOTS_OF_ROW: usize = 2;
-
-/// The least slots of a step: a product takes as long for so few as for one.
-const LEAST_SLOTS: usize = 8;
 
 /// The most rows: `pack` is one block of threads.
 pub(crate) const MOST_ROWS: usize = 1024;
@@ -36,14 +33,24 @@ pub(crate) enum Choosing<'t> {
     Any { eos: u32 },
 }
 
+impl Choosing<'_> {
+    /// Slots of a step for each row: its last token, and under an automaton on average as many of a forced run.
+    fn slots_of_row(self) -> usize {
+        match self {
+            Choosing::Automaton(_) => 2,
+            Choosing::Any { .. } => 1,
+        }
+    }
+}
+
 /// A text that enters a row.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Entering {
+pub(crate) struct Entering<'p> {
     /// The row.
     pub slot: usize,
     pub row: DeviceRow,
-    /// The last token of the prompt, which the model has not read.
-    pub last: u32,
+    /// The end of the prompt, which the model has not read: what the row's text begins with.
+    pub unread: &'p [u32],
 }
 
 /// A text that a row wrote, without the end of text.
@@ -58,8 +65,10 @@ pub(crate) struct WrittenText {
 enum Recording {
     /// They are launched, kernel by kernel.
     Never,
-    /// The first step is launched, so that libraries have made what they need; the next is recorded.
-    Wanted { steps: usize },
+    /// The next step is launched, so that libraries have made what they need.
+    Launched,
+    /// The next step is recorded.
+    Wanted,
     /// By its number.
     Is(usize),
 }
@@ -90,11 +99,19 @@ pub(crate) struct DecodeStep<'d> {
     entered: u64,
     /// `[rows, known]`, f32
     logits: u64,
-    recording: Recording,
+    widths: Widths,
+    /// Of steps of one width each.
+    recordings: HashMap<StepWidth, Recording>,
+    records: bool,
+    /// Tokens of prompts that no step has read yet, at least.
+    unread: usize,
+    /// Slots of all steps so far.
+    slots: u64,
 }
 
 impl<'d> DecodeStep<'d> {
-    /// Takes the memory for a batch of as many rows as `cache` has, whose texts have at most `longest` tokens.
+    /// Takes the memory for a batch of as many rows as `cache` has, whose texts have at most `longest` tokens with what is
+    /// unread of their prompts.
     ///
     /// # Errors
     /// If the device has no room, or takes no batch of this size.
@@ -110,9 +127,9 @@ impl<'d> DecodeStep<'d> {
             let remedy = format!("give at most {MOST_ROWS}");
             return Err(Error::parameter(Parameter::Batch, format!("kernels take no {rows} rows"), remedy));
         }
-        let slots = (SLOTS_OF_ROW * rows).max(LEAST_SLOTS);
-        let layers = Layers::new(&mut *gpu, decoder, cache, slots)?;
-        let stride = longest + 2;
+        let widths = Widths::new(rows, choosing.slots_of_row());
+        let layers = Layers::new(&mut *gpu, (decoder, cache), widths)?;
+        let stride = longest;
         // Until a text enters it takes no part.
         let ends = gpu.allocate(4 * rows)?;
         gpu.write(ends, &words(&vec![RowEnd::Eos as u32 + 1; rows]))?;
@@ -127,14 +144,28 @@ impl<'d> DecodeStep<'d> {
         };
         let (rules, head) = rules_and_head(&mut *gpu, decoder, choosing)?;
         let (entered, logits) = (gpu.allocate(4 * rows)?, gpu.allocate(4 * rows * head.known)?);
-        let recording = if records { Recording::Wanted { steps: 0 } } else { Recording::Never };
         let draw = DrawArguments::from(sampling);
-        Ok(DecodeStep { gpu, layers, batch, draw, rules, head, entered, logits, recording })
+        let (recordings, unread, slots) = Default::default();
+        Ok(DecodeStep {
+            gpu,
+            layers,
+            batch,
+            draw,
+            rules,
+            head,
+            entered,
+            logits,
+            widths,
+            recordings,
+            records,
+            unread,
+            slots,
+        })
     }
 
-    /// Tokens that a step has room for.
-    pub(crate) fn slots(&self) -> usize {
-        self.layers.slots()
+    /// Tokens that all steps so far had room for.
+    pub(crate) fn slots(&self) -> u64 {
+        self.slots
     }
 
     /// Rows of the LM head that a step reads.
@@ -142,20 +173,23 @@ impl<'d> DecodeStep<'d> {
         self.head.known
     }
 
-    /// Puts texts into rows whose prompts but for the last token are in the cache, and follows what is forced behind them.
+    /// Puts texts into rows whose prompts but for what is unread are in the cache, and follows what is forced behind them.
     ///
     /// # Errors
     /// If the device fails.
-    pub(crate) fn enter(&mut self, texts: &[Entering], cache: &Cache) -> Result<()> {
+    pub(crate) fn enter(&mut self, texts: &[Entering<'_>], cache: &Cache) -> Result<()> {
         if texts.is_empty() {
             return Ok(());
         }
         for text in texts {
-            self.refresh(cache, text.slot)?;
+            if text.row.base > 0 {
+                self.refresh(cache, text.slot)?;
+            }
             let at = text.slot as u64;
             self.gpu
                 .write(self.batch.rows + size_of::<DeviceRow>() as u64 * at, &words(&text.row.words()))?;
-            self.gpu.write(self.batch.texts + 4 * at * u64::from(self.batch.stride), &words(&[text.last]))?;
+            self.gpu.write(self.batch.texts + 4 * at * u64::from(self.batch.stride), &words(text.unread))?;
+            self.unread += text.unread.len() - 1;
             self.gpu.write(self.batch.ends + 4 * at, &words(&[0]))?;
         }
         // Without an automaton nothing is forced.
@@ -176,38 +210,49 @@ impl<'d> DecodeStep<'d> {
         Ok(())
     }
 
-    /// One step: the unread tokens of the rows that fit go through the model, and rows whose last token was read get their
-    /// next, and what is forced behind it.
+    /// One step while at most `running` rows run: the unread tokens of the rows that fit go through the model, and rows whose
+    /// last token was read get their next, and what is forced behind it.
     ///
     /// # Errors
     /// If a launch is refused. What fails later is said by the next one that reads.
-    pub(crate) fn step(&mut self) -> Result<()> {
-        match self.recording {
+    pub(crate) fn step(&mut self, running: usize) -> Result<()> {
+        let width = self.widths.of(running, self.unread);
+        // At least so many it reads; forced runs may have taken other slots, and then later steps read the rest.
+        self.unread = self.unread.saturating_sub(width.slots - running);
+        self.slots += width.slots as u64;
+        let first = if self.records { Recording::Launched } else { Recording::Never };
+        let recording = *self.recordings.entry(width).or_insert(first);
+        let next = match recording {
             Recording::Is(number) => return self.gpu.replay(number),
-            Recording::Never | Recording::Wanted { steps: 0 } => self.launch()?,
-            Recording::Wanted { .. } => {
-                if !self.gpu.record()? {
-                    self.recording = Recording::Never;
-                    return self.launch();
-                }
-                let launched = self.launch();
-                // The recording has to end, whatever was launched.
-                let recorded = self.gpu.recorded();
-                launched?;
-                let number = recorded?;
-                self.recording = Recording::Is(number);
-                return self.gpu.replay(number);
+            Recording::Never => return self.launch(width),
+            Recording::Launched => {
+                self.launch(width)?;
+                Recording::Wanted
             }
-        }
-        if let Recording::Wanted { steps } = &mut self.recording {
-            *steps += 1;
-        }
+            Recording::Wanted => self.record(width)?,
+        };
+        self.recordings.insert(width, next);
         Ok(())
     }
 
-    fn launch(&mut self) -> Result<()> {
+    /// Records a step, and does it.
+    fn record(&mut self, width: StepWidth) -> Result<Recording> {
+        if !self.gpu.record()? {
+            self.launch(width)?;
+            return Ok(Recording::Never);
+        }
+        let launched = self.launch(width);
+        // The recording has to end, whatever was launched.
+        let recorded = self.gpu.recorded();
+        launched?;
+        let number = recorded?;
+        self.gpu.replay(number)?;
+        Ok(Recording::Is(number))
+    }
+
+    fn launch(&mut self, width: StepWidth) -> Result<()> {
         let (rows, batch) = (self.batch.count, self.batch.bytes());
-        let normed = self.layers.launch(&mut *self.gpu, &self.batch)?;
+        let normed = self.layers.launch(&mut *self.gpu, &self.batch, width)?;
         let lasts = self.layers.lasts();
         let (columns, known) = (self.layers.columns(), self.head.known);
         if known <= MOST_BY_KERNEL {
@@ -273,10 +318,9 @@ impl<'d> DecodeStep<'d> {
     pub(crate) fn text(&mut self, slot: usize) -> Result<WrittenText> {
         let size = size_of::<DeviceRow>() / 4;
         let row = self.numbers(self.batch.rows + 4 * (slot * size) as u64, size)?;
-        let count = DeviceRow::count_in(&row).min(self.batch.stride as usize);
-        let text = self.batch.texts + 4 * (slot * self.batch.stride as usize) as u64;
-        // The first is the prompt's.
-        let written = self.numbers(text, count)?.split_off(1);
+        let written = DeviceRow::written_in(&row);
+        let text = self.batch.texts + 4 * (slot * self.batch.stride as usize + written.start) as u64;
+        let written = self.numbers(text, written.len())?;
         let forced = written.iter().map(|token| token & DeviceRow::FORCED != 0).collect();
         Ok(WrittenText { tokens: written.iter().map(|token| token & !DeviceRow::FORCED).collect(), forced })
     }

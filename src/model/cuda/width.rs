@@ -1,0 +1,75 @@
+//! How many tokens a step has room for. Each width is recorded once, so there are few of them: powers of two.
+
+/// The least slots of a step: a product takes as long for so few as for one.
+const LEAST_SLOTS: usize = 8;
+
+/// The most slots of a step that reads prompts, unless the rows alone want more.
+const MOST_SLOTS: usize = 512;
+
+/// The tokens that a step has room for, and how it attends to them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct StepWidth {
+    /// So many.
+    pub slots: usize,
+    /// Whether rows read many at once: each is then attended to by itself.
+    pub reads_prompts: bool,
+}
+
+/// The widths that the steps of a batch may have.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Widths {
+    /// Slots for each row that runs.
+    of_row: usize,
+    rows: usize,
+}
+
+impl Widths {
+    /// Of a batch of so many rows, with so many slots for each that runs.
+    pub(super) fn new(rows: usize, of_row: usize) -> Self {
+        Widths { of_row, rows }
+    }
+
+    /// The most slots of a step that reads no prompts.
+    pub(super) fn few(self) -> usize {
+        (self.of_row * self.rows).max(LEAST_SLOTS)
+    }
+
+    /// The most slots of any step.
+    pub(super) fn most(self) -> usize {
+        self.few().max(MOST_SLOTS)
+    }
+
+    /// That of a step while so many rows run, and so many tokens of prompts are unread but for the last one of each.
+    pub(super) fn of(self, running: usize, unread: usize) -> StepWidth {
+        let wanted = (self.of_row * running + unread).next_power_of_two().max(LEAST_SLOTS);
+        let reads_prompts = unread > 0;
+        let most = if reads_prompts { self.most() } else { self.few() };
+        StepWidth { slots: wanted.min(most), reads_prompts }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_that_runs_has_its_slots() {
+        for (rows, of_row) in [(1, 1), (1, 2), (3, 1), (32, 2), (100, 2), (1024, 1)] {
+            let widths = Widths::new(rows, of_row);
+            let mut seen = std::collections::HashSet::new();
+            for running in 1..=rows {
+                for unread in [0, 1, 60, 300, 100_000] {
+                    let StepWidth { slots, reads_prompts } = widths.of(running, unread);
+                    assert!(slots >= running && slots <= widths.most(), "{rows}, {running}, {unread}");
+                    assert!(reads_prompts || (slots >= of_row * running && slots <= widths.few()));
+                    assert_eq!(reads_prompts, unread > 0);
+                    seen.insert((slots, reads_prompts));
+                }
+            }
+            assert!(seen.len() <= 16, "{seen:?}");
+        }
+        assert_eq!(Widths::new(32, 2).of(32, 0), StepWidth { slots: 64, reads_prompts: false });
+        assert_eq!(Widths::new(32, 2).of(32, 100), StepWidth { slots: 256, reads_prompts: true });
+        assert_eq!(Widths::new(100, 2).of(100, 0).slots, 200);
+    }
+}
