@@ -1,10 +1,11 @@
-"""Decoding at real size on a CPU, beside transformers: python real_size.py DRIFT [--shape qwen3-0.6b] [--batches 1 4 8 32]
+"""Decoding at real size, beside transformers: python real_size.py DRIFT [--shape qwen3-0.6b] [--batches 1 4 8 32] [--device cuda:0]
 
 For each batch size, one after the other: `drift eval --synthetic` in f32 and with matrices in bf16, without a processor and under the
 automaton; and transformers `generate` on random weights of the same shape, in f32 and bf16, without a processor and under the
 position template of `generate_peer.py`, where a processor sets a mask of the size of the vocabulary. All sample as Qwen3 does and
 write `--tokens` tokens a row. Prints tokens per second of decoding, without the prompts: of transformers by the median step, of drift
 by all steps. CPU seconds for each token stand beside it, for machines that others use too. `--only drift` leaves transformers out.
+On a GPU transformers counts all tokens but the first by the clock, from the first step's logits to the end.
 """
 
 import argparse
@@ -34,7 +35,7 @@ def drift(options, dtype, batch):
     command = [
         options.drift, "eval", "--synthetic", options.shape, "--lp", "none,automaton", "--samples", str(batch),
         "--batch", str(batch), "--max-new-tokens", str(options.tokens), "--dtype", dtype,
-        "--threads", str(options.threads), "--json",
+        "--threads", str(options.threads), "--device", options.device, "--json",
     ]
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     speeds = {}
@@ -50,16 +51,17 @@ def drift(options, dtype, batch):
 class Peer:
     """A random model of transformers."""
 
-    def __init__(self, shape, dtype, threads):
+    def __init__(self, shape, dtype, threads, device):
         import torch
         import transformers
 
         torch.set_num_threads(threads)
         torch.manual_seed(0)
-        self.torch, self.transformers = torch, transformers
+        self.torch, self.transformers, self.device = torch, transformers, torch.device(device)
         config = transformers.AutoConfig.for_model(**SHAPES[shape])
         with torch.no_grad():
-            self.model = transformers.AutoModelForCausalLM.from_config(config, dtype=getattr(torch, dtype)).eval()
+            model = transformers.AutoModelForCausalLM.from_config(config, dtype=getattr(torch, dtype))
+            self.model = model.eval().to(self.device)
         self.vocab = config.vocab_size
 
     def speed(self, batch, tokens, processor):
@@ -69,6 +71,7 @@ class Peer:
         blocked = torch.ones(self.vocab, dtype=torch.bool)
         blocked[list(ALLOWED)] = False
         template = torch.where(torch.rand(batch, tokens) < FORCED_SHARE, torch.tensor(7), torch.tensor(-1))
+        blocked, template = blocked.to(self.device), template.to(self.device)
 
         class Processor(self.transformers.LogitsProcessor):
             def __call__(self, input_ids, scores):
@@ -82,14 +85,19 @@ class Peer:
                 forced = torch.full_like(scores, -torch.inf).scatter(1, token.clamp(min=0)[:, None], 0.0)
                 return torch.where(free[:, None], scores, forced)
 
-        ids = torch.randint(100, 1000, (batch, PROMPT_TOKENS))
+        ids = torch.randint(100, 1000, (batch, PROMPT_TOKENS), device=self.device)
         with torch.inference_mode():
             self.model.generate(
                 ids, attention_mask=torch.ones_like(ids), max_new_tokens=tokens, min_new_tokens=tokens, do_sample=True,
                 temperature=0.7, top_k=20, top_p=0.8, pad_token_id=0, eos_token_id=None,
                 logits_processor=self.transformers.LogitsProcessorList([Processor()]),
             )
-        step = statistics.median(b - a for a, b in zip(marks, marks[1:]))
+        if self.device.type == "cpu":
+            step = statistics.median(b - a for a, b in zip(marks, marks[1:]))
+        else:
+            # The host runs ahead of the device.
+            torch.cuda.synchronize()
+            step = (time.perf_counter() - marks[0]) / (len(marks) - 1)
         return batch / step, (cpu[-1] - cpu[0]) / (len(cpu) - 1) / batch
 
 
@@ -116,13 +124,14 @@ def main():
     parser.add_argument("--batches", type=int, nargs="+", default=[1, 4, 8, 32])
     parser.add_argument("--tokens", type=int, default=32)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--device", default="cpu", help="cpu or cuda:0")
     parser.add_argument("--only", choices=["drift"])
     parser.add_argument("--dtypes", nargs="+", default=["f32", "bf16"], choices=["f32", "bf16"])
     options = parser.parse_args()
     names = {"f32": "float32", "bf16": "bfloat16"}
     peers = {}
     if options.only is None:
-        peers = {dtype: Peer(options.shape, names[dtype], options.threads) for dtype in options.dtypes}
+        peers = {dtype: Peer(options.shape, names[dtype], options.threads, options.device) for dtype in options.dtypes}
     print("| batch | type | engine | none, tokens/s | processor, tokens/s | none, CPU s/token | processor, CPU s/token |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for batch in options.batches:
@@ -149,4 +158,5 @@ def main():
                       f"{theirs[1][1] / ours[1][1]:.2f} -->", flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()
