@@ -5,8 +5,9 @@
 // barriers that were seen. Strings have their length before them. Memory ends at a page that cannot be touched.
 #include "shim.h"
 
-
 #include "kernels.cu"
+
+#include "launch.h"
 
 static void get(void *to, size_t bytes) {
     if (fread(to, 1, bytes, stdin) != bytes) _exit(0);
@@ -39,50 +40,25 @@ static unsigned long long allocate(unsigned long long bytes) {
     return (unsigned long long)(start + size - (bytes + 15) / 16 * 16);
 }
 
-struct Arguments {
-    std::vector<std::string> bytes;
-    size_t next = 0;
-
-    template <class T> T take() {
-        T value{};
-        if (next >= bytes.size() || bytes[next].size() != sizeof value) shim::fail("an argument of another size");
-        memcpy(&value, bytes[next++].data(), sizeof value);
-        return value;
-    }
-};
-
-template <class... T> static bool call(void (*kernel)(T...), dim3 grid, unsigned threads, Arguments &arguments) {
-    // Braces evaluate from left to right.
-    std::tuple<T...> values{arguments.take<T>()...};
-    if (arguments.next != arguments.bytes.size()) shim::fail("too many arguments");
-    shim::launch(grid, threads, [&] { std::apply(kernel, values); });
-    return true;
-}
-
 static void launch() {
     std::string name = get_string();
     dim3 grid = get<dim3>();
     unsigned threads = get<unsigned>();
-    Arguments arguments;
-    for (unsigned count = get<unsigned>(); count > 0; count--) arguments.bytes.push_back(get_string());
-    bool known = false;
-#define LAUNCHES(kernel) \
-    if (name == #kernel) known = call(kernel, grid, threads, arguments)
-    LAUNCHES(embed);
-    LAUNCHES(add_norm);
-    LAUNCHES(last_norm);
-    LAUNCHES(gated);
-    LAUNCHES(gather);
-    LAUNCHES(head);
-    LAUNCHES(attend);
-    LAUNCHES(append_each);
-    LAUNCHES(attend_each);
-    LAUNCHES(enter);
-    LAUNCHES(choose);
-    LAUNCHES(choose_any);
-    LAUNCHES(pack);
-    if (!known) shim::fail("no such kernel");
-    put("\0\0\0\0", 4);
+    std::vector<std::string> arguments;
+    for (unsigned count = get<unsigned>(); count > 0; count--) arguments.push_back(get_string());
+    for (const shim::Kernel &kernel : shim::kernels()) {
+        if (kernel.name != name) continue;
+        if (arguments.size() != kernel.sizes.size()) shim::fail("more or fewer arguments");
+        std::vector<const void *> addresses;
+        for (size_t i = 0; i < arguments.size(); i++) {
+            if (arguments[i].size() != kernel.sizes[i]) shim::fail("an argument of another size");
+            addresses.push_back(arguments[i].data());
+        }
+        kernel.launch(grid, threads, addresses.data());
+        put("\0\0\0\0", 4);
+        return;
+    }
+    shim::fail("no such kernel");
 }
 
 int main() {

@@ -21,8 +21,11 @@
 
 #define __device__
 #define __global__
-#define __launch_bounds__(threads)
+// Kernels with the same bound lie together; `launch.h` finds it by that.
+#define __launch_bounds__(threads, ...) SECTION_OF_BOUND(threads)
+#define SECTION_OF_BOUND(threads) __attribute__((section("threads_" #threads)))
 #define __forceinline__ static inline
+#define __noinline__ static __attribute__((noinline))
 #define __shared__ static __attribute__((section("block_shared")))
 #define __syncthreads() \
     do { \
@@ -84,8 +87,13 @@ static void leave_out(const std::string &name) {
     for (Site *site : sites) site->is_left_out = site->name == name;
 }
 
+// Where a launch that fails goes on; without, the program ends.
+static jmp_buf *after_failure;
+enum { FAILED_BY_ITSELF = 1 };
+
 [[noreturn]] static void fail(const char *what) {
     fprintf(stderr, "block %u %u %u, thread %u: %s\n", blockIdx.x, blockIdx.y, blockIdx.z, current, what);
+    if (after_failure) _longjmp(*after_failure, FAILED_BY_ITSELF);
     _exit(3);
 }
 
@@ -201,6 +209,7 @@ static void launch(dim3 grid, unsigned threads, std::function<void()> kernel) {
     for (blockIdx.z = 0; blockIdx.z < grid.z; blockIdx.z++)
         for (blockIdx.y = 0; blockIdx.y < grid.y; blockIdx.y++)
             for (blockIdx.x = 0; blockIdx.x < grid.x; blockIdx.x++) run_block(threads_in_order);
+    alarm(0);
 }
 
 template <class To, class From> static To cast(From from) {
@@ -216,6 +225,11 @@ template <class T> static T __shfl_xor_sync(unsigned, T x, int mask) {
     unsigned lane = threadIdx.x % 32;
     T other;
     memcpy(&other, &shim::exchange(x)[lane ^ mask], sizeof other);
+    return other;
+}
+template <class T> static T __shfl_sync(unsigned, T x, unsigned from) {
+    T other;
+    memcpy(&other, &shim::exchange(x)[from], sizeof other);
     return other;
 }
 template <class T> static T __shfl_up_sync(unsigned, T x, unsigned by) {

@@ -32,8 +32,9 @@ fn program(shape: KernelShape) -> Option<PathBuf> {
     };
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cuda");
     let source = KernelShape::source();
-    let parts = ["shim.h", "emulator.cpp"].map(|name| std::fs::read_to_string(folder.join(name)).unwrap());
-    let all = [&source, &parts[0], &parts[1], &shape.options().join(" ")].map(String::as_bytes).concat();
+    let parts = ["shim.h", "launch.h", "emulator.cpp"]
+        .map(|name| std::fs::read_to_string(folder.join(name)).unwrap());
+    let all = [&source, &parts.concat(), &shape.options().join(" ")].map(String::as_bytes).concat();
     let name = hash_bytes("kernels", &all).sha256[..16].to_owned();
     let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cuda").join(name);
     let _held = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

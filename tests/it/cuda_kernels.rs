@@ -563,7 +563,7 @@ fn draws_from_whole_vocabularies_are_those_of_the_cpu() {
     for order in ORDERS {
         bench.emulator.order(order);
         for sampling in presets.iter().map(sampling).chain([all]) {
-            for (known, threads) in [(1, 32), (30, 32), (3_000, 64), (2_001, 256)] {
+            for (known, threads) in [(1, 32), (30, 32), (3_000, 64), (2_001, 256), (5_000, 512)] {
                 let excluded: Vec<u32> = (0..known as u32).filter(|id| id % 5 == 3).collect();
                 check_any(&mut bench, known, &sampling, &[], threads);
                 check_any(&mut bench, known, &sampling, &excluded, threads);

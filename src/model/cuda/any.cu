@@ -1,9 +1,72 @@
 // Draws from the whole vocabulary, for logit processors that allow all of it, or all but a list.
+//
+// A vocabulary is read twice: once for the best candidates of each thread, once for all that are as good as a bound that these
+// give. Those are few, and the draw is among them; it is the same. Where they are too many, it is among all.
+
+// The most candidates that a draw is narrowed down to.
+#define LIKELY 2048
+// Where top-p alone cuts, so many of the best are tried at first.
+#define TRIED 256
+
+// A logit that at least `rank` candidates reach, of at most as many as the block has threads: over the warps the least that comes
+// `rank / warps`-th among the best ones of a warp's threads. -inf where a warp has not so many.
+__device__ __forceinline__ float logit_of_rank(u64 own, u32 rank) {
+    u32 warps = blockDim.x / LANES, wanted = (rank + warps - 1) / warps, better = 0;
+    for (u32 lane = 0; lane < LANES; lane++) better += __shfl_sync(ALL_LANES, own, lane) < own;
+    u64 key = better == wanted - 1 || (own == ~0ull && better < wanted) ? own : 0;
+    key = ~block_least(~key);
+    return key == ~0ull ? __uint_as_float(0xff800000u) : logit_of(key);
+}
+
+// Lists the candidates whose logit is at least `least`; whether they are few enough.
+__device__ __forceinline__ bool listed(const Candidates &all, float least, u32 *slots, Candidates *few) {
+    __shared__ u32 found;
+    if (threadIdx.x == 0) found = 0;
+    __syncthreads();
+    each<LOADS>(all, [&](u32 slot, float logit) {
+        if (!(logit >= least)) return;
+        u32 place = atomicAdd(&found, 1u);
+        if (place < LIKELY) slots[place] = slot;
+    });
+    __syncthreads();
+    Candidates list = {all.logits, all.known, slots, 0, found, found};
+    *few = list;
+    return found <= LIKELY;
+}
+
+// As `drawn`, of ids.
+__device__ __forceinline__ u32 drawn_of_many(const Candidates &all, const Sampling &sampling, const u32 *key, u64 position) {
+    __shared__ u32 slots[LIKELY];
+    Standing standing = standing_of(all, sampling);
+    if (standing.drawn != NONE) return standing.drawn;
+    Kept kept = kept_all(sampling, standing.best);
+    Candidates few = all;
+    u64 sum = 0;
+    u32 count = standing.count;
+    bool is_few;
+    if (sampling.top_k != 0 && sampling.top_k < count) {
+        is_few = sampling.top_k <= blockDim.x && listed(all, logit_of_rank(standing.own, sampling.top_k), slots, &few);
+        // What is not listed top-k cuts off.
+        if (is_few) count = few.count;
+    } else if (sampling.top_p < 1.0) {
+        double unit = unit_of(count);
+        sum = sum_of(all, kept, unit);
+        is_few = TRIED <= blockDim.x && listed(all, logit_of_rank(standing.own, TRIED), slots, &few) &&
+                 (double)sum_of(few, kept, unit) >= sampling.top_p * (double)sum;
+    } else {
+        // What is less than this in f32 is less than the bound.
+        double least = bound_of(kept) * sampling.temperature;
+        is_few = listed(all, (float)(least - 1e-6 * (fabs(least) + 1.0)), slots, &few);
+    }
+    if (!is_few) few = all;
+    return winner_of(few, filtered(few, sampling, standing.best, count, sum), 0, key, position);
+}
 
 // One token for each row whose last token was read, and nothing forced behind it. The logits of `excluded` ids become -inf, which
 // no draw takes; an id of `eos` ends the text and is not written.
-// lasts [rows], NONE for rows that wait; logits [rows, stride], of `known` ids. Grid: rows.
-KERNEL(1024) choose_any(Batch batch, Sampling sampling, const u32 *lasts, float *logits, u32 stride, u32 known,
+// lasts [rows], NONE for rows that wait; logits [rows, stride], of `known` ids. Grid: rows. One block on a multiprocessor is enough:
+// with more ptxas spills.
+KERNEL(512, 1) choose_any(Batch batch, Sampling sampling, const u32 *lasts, float *logits, u32 stride, u32 known,
                         const u32 *excluded, u32 excluded_count, const u32 *eos, u32 eos_count) {
     require_whole_warps();
     require(gridDim.x == batch.count && known <= stride && known < (1u << SLOT_BITS));
@@ -16,7 +79,7 @@ KERNEL(1024) choose_any(Batch batch, Sampling sampling, const u32 *lasts, float 
     __syncthreads();
     Row row = batch.rows[at];
     Candidates all = {own, known, 0, 0, 0, known};
-    u32 id = drawn(all, sampling, 0, row.key, next_position(row));
+    u32 id = drawn_of_many(all, sampling, row.key, next_position(row));
     if (threadIdx.x != 0) return;
     if (id == DRAWN_NOTHING || id == DRAWN_NOT_FINITE) {
         end_row(batch, at, id == DRAWN_NOTHING ? FAILS_NOTHING_ALLOWED : FAILS_NOT_FINITE);

@@ -173,7 +173,7 @@ KERNEL(128) enter(Tables tables, Batch batch, const u32 *entered, u32 count) {
 
 // One token for each row whose last token was read, and what is forced behind it: mask, draw, transition, forced run.
 // lasts [rows], NONE for rows that wait; logits [rows, stride], by slot. Grid: rows.
-KERNEL(512) choose(Tables tables, Batch batch, Sampling sampling, const u32 *lasts, const float *logits, u32 stride) {
+KERNEL(512, 1) choose(Tables tables, Batch batch, Sampling sampling, const u32 *lasts, const float *logits, u32 stride) {
     require_whole_warps();
     require(gridDim.x == batch.count && tables.known <= stride);
     u32 at = blockIdx.x;

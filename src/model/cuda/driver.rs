@@ -299,7 +299,11 @@ impl Drop for Driver {
         if self.recording {
             let _ = self.stream.end_capture(PLAIN);
         }
-        let _ = self.wait();
+        if self.wait().is_err() {
+            // What failed on a GPU fails all that follows, and candle's handles of cuBLAS and cuRAND panic where they cannot be
+            // ended. With one more owner they are not.
+            std::mem::forget(self.device.clone());
+        }
     }
 }
 

@@ -30,8 +30,8 @@ typedef float real;
 #define GROUP DRIFT_GROUP
 #define LANES 32
 #define ALL_LANES 0xffffffffu
-// A kernel that is launched with at most so many threads.
-#define KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
+// A kernel that is launched with at most so many threads, and, where that is said, in so many blocks on a multiprocessor.
+#define KERNEL(...) extern "C" __global__ void __launch_bounds__(__VA_ARGS__)
 // No slot, no row, no place.
 #define NONE 0xffffffffu
 

@@ -8,6 +8,8 @@
 
 #define DIGITS 256
 #define SLOT_BITS 24
+// Loads of a thread that are in flight together where a whole vocabulary is read.
+#define LOADS 8
 
 // How to draw. 40 bytes.
 struct Sampling {
@@ -33,6 +35,27 @@ struct Candidates {
 __device__ __forceinline__ u32 slot_of(const Candidates &all, u32 i) {
     if (!all.first) return i;
     return i < all.first_count ? all.first[i] : all.second[i - all.first_count];
+}
+
+// Uses the slots and logits of all candidates, spread over the threads of a block, so many loads of each in flight together.
+template <int AT_ONCE, class Use> __device__ __forceinline__ void each(const Candidates &all, Use use) {
+    for (u32 i = threadIdx.x; all.first && i < all.count; i += blockDim.x) {
+        u32 slot = slot_of(all, i);
+        if (slot < all.known) use(slot, all.logits[slot]);
+    }
+    for (u32 start = threadIdx.x; !all.first && start < all.count; start += AT_ONCE * blockDim.x) {
+        float logits[AT_ONCE];
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++) {
+            u32 slot = start + i * blockDim.x;
+            logits[i] = slot < all.count ? all.logits[slot] : 0.0f;
+        }
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++) {
+            u32 slot = start + i * blockDim.x;
+            if (slot < all.count) use(slot, logits[i]);
+        }
+    }
 }
 
 __device__ __forceinline__ u64 key_of(float logit, u32 slot) { return (u64)descending(logit) << SLOT_BITS | slot; }
@@ -85,7 +108,7 @@ __device__ __forceinline__ void choose_digit(Histogram &table, double wanted) {
 
 // The last candidate, in order of rank, before which the kept ones have weights of less than `wanted`, as a prefix of its key.
 // Between two calls stands a reduction over the block, so that all have read the first result.
-__device__ __forceinline__ void cut(const Candidates &all, const Kept &kept, double unit, double wanted, u64 *prefix,
+__device__ __noinline__ void cut(const Candidates &all, const Kept &kept, double unit, double wanted, u64 *prefix,
                                     int *at) {
     __shared__ Histogram table;
     if (threadIdx.x == 0) table.before = table.prefix = 0;
@@ -94,15 +117,12 @@ __device__ __forceinline__ void cut(const Candidates &all, const Kept &kept, dou
         shift -= 8;
         for (u32 i = threadIdx.x; i < DIGITS; i += blockDim.x) table.weights[i] = table.counts[i] = 0;
         __syncthreads();
-        for (u32 i = threadIdx.x; i < all.count; i += blockDim.x) {
-            u32 slot = slot_of(all, i);
-            if (slot >= all.known) continue;
-            float logit = all.logits[slot];
+        each<1>(all, [&](u32 slot, float logit) {
             u64 key = key_of(logit, slot) >> shift;
-            if (key >> 8 != table.prefix || !is_kept(kept, logit, slot)) continue;
+            if (key >> 8 != table.prefix || !is_kept(kept, logit, slot)) return;
             atomicAdd(&table.weights[key & (DIGITS - 1)], weight_of(kept, logit, unit));
             atomicAdd(&table.counts[key & (DIGITS - 1)], 1u);
-        }
+        });
         __syncthreads();
         if (threadIdx.x < LANES) choose_digit(table, wanted);
         __syncthreads();
@@ -120,35 +140,51 @@ __device__ __forceinline__ float logit_of(u64 key) {
 // The logit of the candidate at which was cut: the only one with the prefix, or one of equal keys.
 __device__ __forceinline__ float logit_at(const Candidates &all, u64 prefix, int shift) {
     u64 best = ~0ull;
-    for (u32 i = threadIdx.x; i < all.count; i += blockDim.x) {
-        u32 slot = slot_of(all, i);
-        if (slot >= all.known) continue;
-        u64 key = key_of(all.logits[slot], slot);
+    each<1>(all, [&](u32 slot, float logit) {
+        u64 key = key_of(logit, slot);
         if (key >> shift == prefix && key < best) best = key;
-    }
+    });
     return logit_of(block_least(best));
 }
 
-// How many candidates have a logit, below bit 32, and above it how many of those are no numbers; and the best one's key.
-__device__ __forceinline__ u64 count_of(const Candidates &all, bool signless, u64 *best) {
+// How many candidates have a logit, below bit 32, and above it how many of those are no numbers; the best one's key, and the best
+// of this thread's own.
+__device__ __forceinline__ u64 count_of(const Candidates &all, bool signless, u64 *best, u64 *own) {
     u64 counts = 0, least = ~0ull;
-    for (u32 i = threadIdx.x; i < all.count; i += blockDim.x) {
-        u32 slot = slot_of(all, i);
-        if (slot >= all.known) continue;
-        float logit = all.logits[slot];
+    each<LOADS>(all, [&](u32 slot, float logit) {
         // Greedy decoding holds -0 and +0 for equal, a draw does not.
         if (signless && logit == 0.0f) logit = 0.0f;
         counts += logit != logit ? 1ull << 32 : 1;
         u64 key = key_of(logit, slot);
         least = key < least ? key : least;
-    }
+    });
+    *own = least;
     *best = block_least(least);
     return block_sum(counts);
 }
 
-// What top-k, top-p and min-p keep, in this order; each sees what the one before kept.
-__device__ __forceinline__ Kept filtered(const Candidates &all, const Sampling &sampling, float best, u32 count) {
+// The sum of what is kept, in weights of `unit`.
+__device__ __noinline__ u64 sum_of(const Candidates &all, const Kept &kept, double unit) {
+    u64 sum = 0;
+    each<LOADS>(all, [&](u32 slot, float logit) {
+        if (is_kept(kept, logit, slot)) sum += weight_of(kept, logit, unit);
+    });
+    return block_sum(sum);
+}
+
+// All candidates.
+__device__ __forceinline__ Kept kept_all(const Sampling &sampling, float best) {
     Kept kept = {__uint_as_float(0xff800000u), ~0ull, 0, -INFINITE, (double)best / sampling.temperature, sampling.temperature};
+    return kept;
+}
+
+// The unit of weights, so that `count` of them add up to less than 2^62.
+__device__ __forceinline__ double unit_of(u32 count) { return (double)(1ull << (62 - (32 - __clz(count)))); }
+
+// What top-k, top-p and min-p keep of `count` candidates, in this order; each sees what the one before kept. `sum` is that of the
+// candidates at which top-p begins, in their unit, or 0 if it is yet to be made.
+__device__ __forceinline__ Kept filtered(const Candidates &all, const Sampling &sampling, float best, u32 count, u64 sum) {
+    Kept kept = kept_all(sampling, best);
     u64 prefix;
     int shift;
     if (sampling.top_k != 0 && sampling.top_k < count) {
@@ -156,14 +192,9 @@ __device__ __forceinline__ Kept filtered(const Candidates &all, const Sampling &
         kept.least = logit_at(all, prefix, shift);
     }
     if (sampling.top_p < 1.0) {
-        double unit = (double)(1ull << (62 - (32 - __clz(count))));
-        u64 sum = 0;
-        for (u32 i = threadIdx.x; i < all.count; i += blockDim.x) {
-            u32 slot = slot_of(all, i);
-            if (slot >= all.known || !is_kept(kept, all.logits[slot], slot)) continue;
-            sum += weight_of(kept, all.logits[slot], unit);
-        }
-        cut(all, kept, unit, sampling.top_p * (double)block_sum(sum), &prefix, &shift);
+        double unit = unit_of(count);
+        if (sum == 0) sum = sum_of(all, kept, unit);
+        cut(all, kept, unit, sampling.top_p * (double)sum, &prefix, &shift);
         kept.prefix = prefix;
         kept.shift = shift;
     }
@@ -185,18 +216,23 @@ __device__ __forceinline__ void rival(const Candidates &all, const Kept &kept, u
     }
 }
 
-// The slot with the largest sum of score and noise.
+// A score below which nobody wins, whatever the noise.
+__device__ __forceinline__ double bound_of(const Kept &kept) {
+    double bound = kept.best + gumbel(0u) - gumbel(0xffffffffu);
+    // The bound is one of rounded numbers; a little below it, nobody is lost.
+    return bound - 1e-9 * (fabs(bound) + 1.0);
+}
+
+// The slot with the largest sum of score and noise. `tokens` are the ids of slots; null where slots are ids.
 __device__ __forceinline__ u32 winner_of(const Candidates &all, const Kept &kept, const u32 *tokens, const u32 *key,
                                          u64 position) {
-    double bound = kept.best + gumbel(0u) - gumbel(0xffffffffu);
+    double bound = bound_of(kept);
     u64 most = ~0ull;
     u32 winner = NONE, words[WORDS];
-    // The bound is one of rounded numbers; a little below it, nobody is lost.
-    bound -= 1e-9 * (fabs(bound) + 1.0);
     for (u32 i = threadIdx.x; all.first && i < all.count; i += blockDim.x) {
         u32 slot = slot_of(all, i);
         if (slot >= all.known || !((double)all.logits[slot] / kept.temperature >= bound)) continue;
-        u32 id = tokens[slot];
+        u32 id = tokens ? tokens[slot] : slot;
         chacha8(key, position, id / WORDS, words);
         u32 bits = words[0];
 #pragma unroll
@@ -216,17 +252,39 @@ __device__ __forceinline__ u32 winner_of(const Candidates &all, const Kept &kept
     return (u32)block_least(most == best ? (u64)winner : ~0ull);
 }
 
+// How the candidates stand before anything is drawn.
+struct Standing {
+    u32 count;
+    // Of this thread, and the logit of the best one of all.
+    u64 own;
+    float best;
+    // DRAWN_NOTHING, DRAWN_NOT_FINITE, with greedy decoding the slot; else NONE.
+    u32 drawn;
+};
+
+__device__ __forceinline__ Standing standing_of(const Candidates &all, const Sampling &sampling) {
+    bool greedy = sampling.temperature == 0.0;
+    u64 best;
+    Standing standing = {0, 0, 0, NONE};
+    u64 counts = count_of(all, greedy, &best, &standing.own);
+    standing.count = (u32)counts;
+    standing.best = logit_of(best);
+    double score = greedy ? (double)standing.best : (double)standing.best / sampling.temperature;
+    if (counts == 0) {
+        standing.drawn = DRAWN_NOTHING;
+    } else if (counts >> 32 != 0 || !is_finite(score)) {
+        standing.drawn = DRAWN_NOT_FINITE;
+    } else if (greedy) {
+        standing.drawn = (u32)best & ((1u << SLOT_BITS) - 1);
+    }
+    return standing;
+}
+
 // The slot that is drawn, or DRAWN_NOTHING, DRAWN_NOT_FINITE. All threads of the block call, and have the result.
 __device__ __forceinline__ u32 drawn(const Candidates &all, const Sampling &sampling, const u32 *tokens, const u32 *key,
                                      u64 position) {
-    bool greedy = sampling.temperature == 0.0;
-    u64 best;
-    u64 counts = count_of(all, greedy, &best);
-    if (counts == 0) return DRAWN_NOTHING;
-    float logit = logit_of(best);
-    double score = greedy ? (double)logit : (double)logit / sampling.temperature;
-    if (counts >> 32 != 0 || !is_finite(score)) return DRAWN_NOT_FINITE;
-    if (greedy) return (u32)best & ((1u << SLOT_BITS) - 1);
-    Kept kept = filtered(all, sampling, logit, (u32)counts);
+    Standing standing = standing_of(all, sampling);
+    if (standing.drawn != NONE) return standing.drawn;
+    Kept kept = filtered(all, sampling, standing.best, standing.count, 0);
     return winner_of(all, kept, tokens, key, position);
 }

@@ -13,7 +13,7 @@ use crate::model::failed;
 use crate::sampling::{Noise, Sampling, not_finite, nothing_allowed};
 
 /// Threads of a block, which goes over the whole vocabulary.
-const THREADS: u32 = 1024;
+const THREADS: u32 = 512;
 
 /// Words of a row's text: a first one that is not looked at, and the token behind it.
 const STRIDE: usize = 2;

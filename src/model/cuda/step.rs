@@ -22,7 +22,7 @@ const MOST_BY_KERNEL: usize = 64;
 /// Threads of a block where a row has few candidates, and where it has many.
 const FEW_THREADS: u32 = 64;
 const MANY_THREADS: u32 = 256;
-const WHOLE_THREADS: u32 = 1024;
+const WHOLE_THREADS: u32 = 512;
 
 /// How tokens are chosen.
 #[derive(Debug, Clone, Copy)]
