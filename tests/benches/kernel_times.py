@@ -8,7 +8,7 @@ import csv
 import sys
 
 OWN = {
-    "embed", "attend", "append_each", "attend_each", "add_norm", "gated", "last_norm", "gather", "head", "choose", "choose_any",
+    "embed", "append_all", "attend", "add_norm", "gated", "last_norm", "gather", "head", "choose", "choose_any",
     "enter", "pack",
 }
 

@@ -332,7 +332,7 @@ impl Attention {
         mixed
     }
 
-    /// Launches the kernel, or those of prompts where there are no splits; what comes out. The cache is as they leave it.
+    /// Launches the kernel, where there are no splits behind the one of prompts; what comes out. The cache is as they leave it.
     fn run(&mut self, bench: &mut Bench) -> Vec<f32> {
         let (dim, queries, slots) = (bench.shape.head_dim, bench.shape.group * self.kv_heads, self.slots());
         let mut first = 0;
@@ -342,7 +342,7 @@ impl Attention {
         });
         let runs = runs.collect::<Vec<u32>>();
         let runs = bench.emulator.upload(&runs);
-        let tickets = self.rows.len() * self.kv_heads;
+        let tickets = slots * self.kv_heads;
         let [query_norm, key_norm] = match &self.norms {
             Some([query, key]) => [bench.upload(query), bench.upload(key)],
             None => [0; 2],
@@ -363,21 +363,19 @@ impl Attention {
             epsilon: EPSILON,
         };
         let out = bench.allocate(slots * queries * dim);
-        let grid = |parts: usize, rows: usize| [parts, self.kv_heads, rows];
-        let rows = self.rows.len();
-        if self.splits > 0 {
-            let arguments = [layer.bytes(), argument(runs), argument(out)];
-            bench.emulator.launch("attend", grid(self.splits, rows), ATTEND_THREADS, &arguments);
-        } else {
-            // The last slot is nobody's.
-            let owners = self.rows.iter().enumerate().flat_map(|(row, (_, count))| vec![row as u32; *count]);
-            let owners: Vec<u32> = owners.chain([NONE]).collect();
-            let owners = bench.emulator.upload(&owners);
+        // The last slot is nobody's.
+        let owners = self.rows.iter().enumerate().flat_map(|(row, (_, count))| vec![row as u32; *count]);
+        let owners: Vec<u32> = owners.chain([NONE]).collect();
+        let owners = bench.emulator.upload(&owners);
+        if self.splits == 0 {
             let arguments = [layer.bytes(), argument(runs)];
-            bench.emulator.launch("append_each", grid(2, rows), ATTEND_THREADS, &arguments);
-            let arguments = [layer.bytes(), argument(runs), argument(owners), argument(out)];
-            bench.emulator.launch("attend_each", grid(1, slots + 1), ATTEND_THREADS, &arguments);
+            let grid = [2, self.kv_heads, self.rows.len()];
+            bench.emulator.launch("append_all", grid, ATTEND_THREADS, &arguments);
         }
+        let appends = argument(u32::from(self.splits > 0));
+        let arguments = [layer.bytes(), argument(runs), argument(owners), argument(out), appends];
+        let grid = [self.splits.max(1), self.kv_heads, slots + 1];
+        bench.emulator.launch("attend", grid, ATTEND_THREADS, &arguments);
         assert!(bench.emulator.read::<u32>(layer.tickets, tickets).iter().all(|ticket| *ticket == 0));
         let size = self.cache[0].len();
         self.cache = [bench.read(layer.keys, size), bench.read(layer.values, size)];
@@ -385,8 +383,8 @@ impl Attention {
     }
 }
 
-/// Runs of rows, `(length, tokens)`, beside the formula: new keys and values are there, and all else is as it was. By the kernels
-/// of prompts where there are no splits.
+/// Runs of rows, `(length, tokens)`, beside the formula: new keys and values are there, and all else is as it was. Without splits
+/// they are appended before.
 fn check_attention(bench: &mut Bench, splits: usize, rows: &[(usize, usize)], normed: bool) {
     let mut attention = Attention::new(bench, splits, rows, normed);
     let [keys, values] = attention.appended(bench);
@@ -394,8 +392,7 @@ fn check_attention(bench: &mut Bench, splits: usize, rows: &[(usize, usize)], no
     bench.check("keys", &attention.cache[0], &keys, bench.shape.head_dim);
     assert_eq!(wide(&attention.cache[1]), values);
     let expected = attention.expected(bench);
-    let kernel = if splits > 0 { "attend" } else { "attend_each" };
-    bench.check(kernel, &out, &expected, bench.shape.head_dim);
+    bench.check("attend", &out, &expected, bench.shape.head_dim);
 }
 
 #[test]

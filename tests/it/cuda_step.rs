@@ -116,12 +116,12 @@ struct Steps<'m> {
     runs: u64,
     lasts: u64,
     logits: u64,
-    /// Whether each new token is attended to by itself.
-    each: bool,
+    /// Whether keys and values are written by a launch of their own.
+    appends_before: bool,
 }
 
 impl<'m> Steps<'m> {
-    fn new(mut emulator: Emulator, model: &'m Model, prompts: &[Vec<u32>], each: bool) -> Self {
+    fn new(mut emulator: Emulator, model: &'m Model, prompts: &[Vec<u32>], appends_before: bool) -> Self {
         let config = &model.config;
         let mut texts = vec![0u32; ROWS * STRIDE];
         let mut rows = Vec::new();
@@ -147,7 +147,7 @@ impl<'m> Steps<'m> {
             batch,
             cache: (0..2).map(|_| [emulator.allocate(side), emulator.allocate(side)]).collect(),
             turns: turns.map(|table| emulator.upload(&table)),
-            tickets: emulator.upload(&vec![0u32; ROWS * config.num_key_value_heads]),
+            tickets: emulator.upload(&vec![0u32; SLOTS * config.num_key_value_heads]),
             tokens: emulator.allocate(4 * SLOTS),
             owners: emulator.allocate(4 * SLOTS),
             runs: emulator.allocate(16 * ROWS),
@@ -155,7 +155,7 @@ impl<'m> Steps<'m> {
             logits: emulator.allocate(4 * ROWS * config.vocab_size),
             emulator,
             model,
-            each,
+            appends_before,
         }
     }
 
@@ -196,15 +196,13 @@ impl<'m> Steps<'m> {
         };
         let out = self.emulator.allocate(4 * SLOTS * heads * dim);
         let [layer, runs] = [arguments.bytes(), argument(self.runs)];
-        if !self.each {
-            let arguments = [layer, runs, argument(out)];
-            self.emulator.launch("attend", [SPLITS, kv_heads, ROWS], ATTEND_THREADS, &arguments);
-            return out;
+        if self.appends_before {
+            let arguments = [layer.clone(), runs.clone()];
+            self.emulator.launch("append_all", [1, kv_heads, ROWS], ATTEND_THREADS, &arguments);
         }
-        let arguments = [layer.clone(), runs.clone()];
-        self.emulator.launch("append_each", [1, kv_heads, ROWS], ATTEND_THREADS, &arguments);
-        let arguments = [layer, runs, argument(self.owners), argument(out)];
-        self.emulator.launch("attend_each", [1, kv_heads, SLOTS], ATTEND_THREADS, &arguments);
+        let appends = argument(u32::from(!self.appends_before));
+        let arguments = [layer, runs, argument(self.owners), argument(out), appends];
+        self.emulator.launch("attend", [SPLITS, kv_heads, SLOTS], ATTEND_THREADS, &arguments);
         out
     }
 
@@ -283,12 +281,12 @@ impl<'m> Steps<'m> {
 }
 
 /// Writes greedily behind prompts of different lengths; logits to 1e-5 of the largest, and the same tokens.
-fn compare(model: &Model, order: u32, each: bool) {
+fn compare(model: &Model, order: u32, appends_before: bool) {
     let shape = KernelShape::of(&model.config, false).unwrap();
     let Some(mut emulator) = Emulator::start(shape) else { return };
     emulator.order(order);
     let prompts = [vec![3], vec![5, 9, 1, 40, 2], (0..17).map(|i| i * 3 % 50).collect()];
-    let mut steps = Steps::new(emulator, model, &prompts, each);
+    let mut steps = Steps::new(emulator, model, &prompts, appends_before);
     let decoder = model.decoder();
     let mut cache = decoder.cache(ROWS, CAPACITY, Room::Static).unwrap();
     let (mut worst, mut compared) = (0f32, [0; ROWS]);
@@ -317,8 +315,8 @@ fn compare(model: &Model, order: u32, each: bool) {
 fn steps_are_those_of_the_decoder() {
     for (qwen3, head_dim, kv_heads) in [(true, 64, 2), (false, 64, 1), (true, 128, 4), (true, 48, 2)] {
         let model = Model::new(qwen3, head_dim, kv_heads);
-        for (order, each) in ORDERS.into_iter().zip([false, true]) {
-            compare(&model, order, each);
+        for (order, appends_before) in ORDERS.into_iter().zip([false, true]) {
+            compare(&model, order, appends_before);
         }
     }
 }

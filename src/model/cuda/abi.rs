@@ -254,7 +254,7 @@ pub struct AttentionArguments {
     pub key_norm: u64,
     /// `[slots, queries, splits, head dim + 2]`, f32; only read and written where there is more than one split.
     pub parts: u64,
-    /// `[rows, kv heads]`, zero before the first launch and after each.
+    /// `[slots, kv heads]`, zero before the first launch and after each; as `parts`.
     pub tickets: u64,
     /// Key and value heads.
     pub kv_heads: u32,

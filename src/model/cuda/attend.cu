@@ -1,8 +1,10 @@
 // Attention of the new tokens of each row: norms of queries and keys (Qwen3), rotary embedding, cache, split-KV attention.
 //
-// A block takes one row, one key and value head with its GROUP query heads, and one of `splits` equal ranges of the row's
-// positions. New tokens of a row lie in slots one behind the other; a block writes the new keys and values of its own range and
-// reads no other, so that no block waits for another one. Each of its lane groups (KEY_LANES lanes) goes through every
+// A block takes one new token, one key and value head with its GROUP query heads, and one of `splits` equal ranges of the positions up
+// to that token. New tokens of a row lie in slots one behind the other; a block writes the new keys and values of its own range
+// and reads no other, so that no block waits for another one. What several blocks write to one place, for the tokens of one run, are
+// the same bits. Where prompts are read a token has many others before it; then another launch writes all of them. Each of a block's
+// lane groups (KEY_LANES lanes) goes through every
 // so-manieth position, 16 bytes a lane, with the running maximum and sum of an online softmax (M. Milakov and N. Gimelshein, Online
 // normalizer calculation for softmax, 2018); these are merged over lanes, warps, and, by the block that is last, over the splits.
 
@@ -36,7 +38,7 @@ struct Attention {
     const float *sines;    // [positions, HEAD_DIM / 2]
     const real *query_norm, *key_norm;  // [HEAD_DIM], or null
     float *parts;          // [slots, queries, splits, HEAD_DIM + 2], where there is more than one split
-    u32 *tickets;          // [rows, kv heads], zero before the first launch and after each
+    u32 *tickets;          // [slots, kv heads], zero before the first launch and after each
     u32 kv_heads, capacity, positions;
     float epsilon;
 };
@@ -89,11 +91,13 @@ __device__ __forceinline__ u64 columns_of(const Attention &layer) {
     return (u64)layer.kv_heads * (GROUP + 2) * HEAD_DIM;
 }
 
-// Writes the keys and values of new tokens at positions `from..to`; a warp takes the `first` one and every `step`-th behind it.
-__device__ __forceinline__ void append(const Attention &layer, Run run, u32 row, u32 head, u32 from, u32 to, u32 first, u32 step) {
+// Writes the keys and values of the first `count` tokens of a run, of those at positions `from..to`; a warp takes the `first` one and
+// every `step`-th behind it.
+__device__ __forceinline__ void append(const Attention &layer, Run run, u32 count, u32 row, u32 head, u32 from, u32 to, u32 first,
+                                       u32 step) {
     u32 lane = threadIdx.x % LANES, queries = layer.kv_heads * GROUP;
     u64 columns = columns_of(layer);
-    for (u32 new_token = first; new_token < run.count; new_token += step) {
+    for (u32 new_token = first; new_token < count; new_token += step) {
         u64 at = run.position + new_token;
         if (at < from || at >= to) continue;
         const real *token = layer.qkv + (u64)(run.first + new_token) * columns;
@@ -223,9 +227,9 @@ __device__ __forceinline__ u64 part_of(u32 slot, u32 queries, u32 query, u32 spl
 }
 
 // By the block that is last among the splits: merges the parts of all, as CUDA's sample threadFenceReduction.
-__device__ __forceinline__ void merge_splits(const Attention &layer, Run run, u32 row, u32 head, u32 splits, real *out) {
+__device__ __forceinline__ void merge_splits(const Attention &layer, u32 slot, u32 head, u32 splits, real *out) {
     __shared__ u32 is_last;
-    u32 *ticket = layer.tickets + (u64)row * layer.kv_heads + head;
+    u32 *ticket = layer.tickets + (u64)slot * layer.kv_heads + head;
     __threadfence();
     __syncthreads();
     if (threadIdx.x == 0) is_last = atomicAdd(ticket, 1u) == splits - 1;
@@ -233,8 +237,8 @@ __device__ __forceinline__ void merge_splits(const Attention &layer, Run run, u3
     if (!is_last) return;
     __threadfence();
     u32 queries = layer.kv_heads * GROUP;
-    for (u32 i = threadIdx.x; i < run.count * GROUP * HEAD_DIM; i += blockDim.x) {
-        u32 slot = run.first + i / (GROUP * HEAD_DIM), query = head * GROUP + i / HEAD_DIM % GROUP;
+    for (u32 i = threadIdx.x; i < GROUP * HEAD_DIM; i += blockDim.x) {
+        u32 query = head * GROUP + i / HEAD_DIM;
         float most, sum;
         const float *parts = layer.parts + part_of(slot, queries, query, splits, 0);
         float mixed = joined(parts, parts + 1, HEAD_DIM + 2, parts + 2 + i % HEAD_DIM, HEAD_DIM + 2, splits, &most, &sum);
@@ -303,40 +307,50 @@ __device__ __forceinline__ void attend_range(const real *keys, const real *value
     }
 }
 
-// Attends: out [slots, queries · HEAD_DIM]; runs [rows]. Grid: (splits, kv heads, rows), ATTEND_THREADS threads.
-KERNEL(ATTEND_THREADS) attend(Attention layer, const Run *runs, real *out) {
+// Writes the keys and values of all new tokens, before `attend` without them. runs [rows]. Grid: (parts, kv heads, rows),
+// ATTEND_THREADS threads.
+KERNEL(ATTEND_THREADS) append_all(Attention layer, const Run *runs) {
+    require(blockDim.x == ATTEND_THREADS && gridDim.y == layer.kv_heads);
+    u32 row = blockIdx.z, first = blockIdx.x * ATTEND_WARPS + threadIdx.x / LANES;
+    Run run = runs[row];
+    u32 length = run.position + run.count;
+    require(length <= layer.capacity && length <= layer.positions);
+    append(layer, run, run.count, row, blockIdx.y, 0, length, first, gridDim.x * ATTEND_WARPS);
+}
+
+// Attends: out [slots, queries · HEAD_DIM]; runs [rows]; owners [slots], the rows that slots belong to, or NONE. `appends`: whether
+// keys and values of new tokens are yet to be written. Grid: (splits, kv heads, slots), ATTEND_THREADS threads.
+KERNEL(ATTEND_THREADS) attend(Attention layer, const Run *runs, const u32 *owners, real *out, u32 appends) {
     __shared__ Exchange shared;
     require(blockDim.x == ATTEND_THREADS && gridDim.y == layer.kv_heads);
-    u32 split = blockIdx.x, head = blockIdx.y, row = blockIdx.z, splits = gridDim.x, queries = layer.kv_heads * GROUP;
+    u32 split = blockIdx.x, head = blockIdx.y, slot = blockIdx.z, splits = gridDim.x, queries = layer.kv_heads * GROUP;
+    u32 row = owners[slot];
+    if (row == NONE) return;
     Run run = runs[row];
-    if (run.count == 0) return;
-    u32 length = run.position + run.count, share = (length + splits - 1) / splits;
+    u32 new_token = slot - run.first, at = run.position + new_token, length = at + 1, share = (length + splits - 1) / splits;
     require(length <= layer.capacity && length <= layer.positions);
     u32 from = min(split * share, length), to = min(from + share, length);
     u64 start = ((u64)row * layer.kv_heads + head) * layer.capacity * HEAD_DIM;
-    append(layer, run, row, head, from, to, threadIdx.x / LANES, ATTEND_WARPS);
-    for (u32 new_token = 0; new_token < run.count; new_token++) {
-        u32 slot = run.first + new_token, at = run.position + new_token;
-        prepare(layer, shared, slot, head, at);
-        // Behind this, what was appended is there too.
-        __syncthreads();
-        attend_range(layer.keys + start, layer.values + start, from, min(to, at + 1), shared);
-        __syncthreads();
-        for (u32 i = threadIdx.x; i < GROUP * HEAD_DIM; i += blockDim.x) {
-            u32 query = i / HEAD_DIM, dim = i % HEAD_DIM;
-            float most, sum, mixed = joined_warps(shared, query, dim, &most, &sum);
-            u32 head_number = head * GROUP + query;
-            if (splits == 1) {
-                store(out + ((u64)slot * queries + head_number) * HEAD_DIM + dim, mixed / sum);
-            } else {
-                float *part = layer.parts + part_of(slot, queries, head_number, splits, split);
-                part[2 + dim] = mixed;
-                if (dim == 0) {
-                    part[0] = most;
-                    part[1] = sum;
-                }
+    if (appends) append(layer, run, new_token + 1, row, head, from, to, threadIdx.x / LANES, ATTEND_WARPS);
+    prepare(layer, shared, slot, head, at);
+    // Behind this, what was appended is there too.
+    __syncthreads();
+    attend_range(layer.keys + start, layer.values + start, from, to, shared);
+    __syncthreads();
+    for (u32 i = threadIdx.x; i < GROUP * HEAD_DIM; i += blockDim.x) {
+        u32 query = i / HEAD_DIM, dim = i % HEAD_DIM;
+        float most, sum, mixed = joined_warps(shared, query, dim, &most, &sum);
+        u32 head_number = head * GROUP + query;
+        if (splits == 1) {
+            store(out + ((u64)slot * queries + head_number) * HEAD_DIM + dim, mixed / sum);
+        } else {
+            float *part = layer.parts + part_of(slot, queries, head_number, splits, split);
+            part[2 + dim] = mixed;
+            if (dim == 0) {
+                part[0] = most;
+                part[1] = sum;
             }
         }
     }
-    if (splits > 1) merge_splits(layer, run, row, head, splits, out);
+    if (splits > 1) merge_splits(layer, slot, head, splits, out);
 }

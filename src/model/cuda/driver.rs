@@ -35,8 +35,8 @@ use crate::model::failed;
 use crate::model::memory::gib;
 
 /// The names of the kernels.
-const KERNELS: &str = "embed add_norm last_norm gated gather head attend append_each attend_each enter choose \
-                       choose_any pack";
+const KERNELS: &str =
+    "embed add_norm last_norm gated gather head append_all attend enter choose choose_any pack";
 
 /// Page-locked memory of the host that writes go through.
 const STAGING_BYTES: usize = 1 << 20;

@@ -15,8 +15,8 @@ const THREADS: u32 = 256;
 /// Blocks of `attend` that are wanted at least, so that every multiprocessor of an H100 (132) has several. To be measured.
 const ATTEND_BLOCKS: usize = 512;
 
-/// Blocks of `append_each` for a row and a head. To be measured.
-const APPEND_PARTS: usize = 4;
+/// Blocks of `append_all` for a row and a head. To be measured.
+const APPEND_PARTS: u32 = 4;
 
 /// The most threads of the one block of `pack`.
 const PACK_THREADS: u32 = 1024;
@@ -232,24 +232,15 @@ impl Layers {
             positions: sizes.positions as u32,
             epsilon: sizes.epsilon,
         };
-        let (layer, runs, mixed) = (arguments.bytes(), argument(buffers.runs), argument(buffers.mixed));
-        let grid = |parts: usize, rows: usize| [parts, sizes.kv_heads, rows].map(|size| size as u32);
-        if !width.reads_prompts {
-            return gpu.launch(
-                "attend",
-                grid(sizes.splits, sizes.rows),
-                ATTEND_THREADS,
-                &[layer, runs, mixed],
-            );
+        let (layer, runs, kv_heads) = (arguments.bytes(), argument(buffers.runs), sizes.kv_heads as u32);
+        let splits = if width.reads_prompts { 1 } else { sizes.splits as u32 };
+        if width.reads_prompts {
+            let grid = [APPEND_PARTS, kv_heads, sizes.rows as u32];
+            gpu.launch("append_all", grid, ATTEND_THREADS, &[layer.clone(), runs.clone()])?;
         }
-        gpu.launch(
-            "append_each",
-            grid(APPEND_PARTS, sizes.rows),
-            ATTEND_THREADS,
-            &[layer.clone(), runs.clone()],
-        )?;
-        let arguments = [layer, runs, argument(buffers.owners), mixed];
-        gpu.launch("attend_each", grid(1, width.slots), ATTEND_THREADS, &arguments)
+        let appends = words(&[u32::from(!width.reads_prompts)]);
+        let arguments = [layer, runs, argument(buffers.owners), argument(buffers.mixed), appends];
+        gpu.launch("attend", [splits, kv_heads, width.slots as u32], ATTEND_THREADS, &arguments)
     }
 }
 
@@ -273,7 +264,7 @@ impl Buffers {
             act: gpu.allocate(bytes * slots * inner)?,
             last_normed: gpu.allocate(bytes * rows * hidden)?,
             parts: if parts > 0 { gpu.allocate(parts)? } else { 0 },
-            tickets: gpu.allocate(4 * rows * kv_heads)?,
+            tickets: gpu.allocate(4 * sizes.few_slots * kv_heads)?,
             cosines: gpu.allocate(table)?,
             sines: gpu.allocate(table)?,
         })

@@ -6,7 +6,7 @@
 //! A step is, with `slots` tokens over `rows` rows, all in device memory:
 //!
 //! 1. `pack` lays the unread tokens of the rows into slots;
-//! 2. `embed`; for each layer a product, `attend` (or `append_each` and `attend_each`, where prompts are read), a product, `add_norm`, a product, `gated`, a product, and `add_norm` with
+//! 2. `embed`; for each layer a product, `attend` (behind `append_all`, where prompts are read), a product, `add_norm`, a product, `gated`, a product, and `add_norm` with
 //!    the weight of the next layer; behind the last one `last_norm` for the rows whose last token was read;
 //! 3. a product with the rows of the LM head that are ever drawn, or `head`;
 //! 4. `choose`, or `choose_any`: one token for each of these rows, and what is forced behind it.
@@ -73,11 +73,10 @@ fn number_bytes(dtype: DType) -> Result<usize> {
 }
 
 /// The files of a program, in their order: name and text.
-pub const CUDA_SOURCES: [(&str, &str); 9] = [
+pub const CUDA_SOURCES: [(&str, &str); 8] = [
     ("prelude.cu", include_str!("prelude.cu")),
     ("layer.cu", include_str!("layer.cu")),
     ("attend.cu", include_str!("attend.cu")),
-    ("prompt.cu", include_str!("prompt.cu")),
     ("noise.cu", include_str!("noise.cu")),
     ("sample.cu", include_str!("sample.cu")),
     ("automaton.cu", include_str!("automaton.cu")),

@@ -11,7 +11,7 @@ const MOST_SLOTS: usize = 512;
 pub(super) struct StepWidth {
     /// So many.
     pub slots: usize,
-    /// Whether rows read many at once: each is then attended to by itself.
+    /// Whether rows read many at once: their keys and values are then written before any is attended to.
     pub reads_prompts: bool,
 }
 
