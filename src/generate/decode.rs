@@ -34,7 +34,7 @@ pub(super) fn generate(
     let rows = options.batch.min(waiting.len());
     let cache = decoder.cache(rows, longest, options.room)?;
     let clock = Clock::new(options);
-    let (mut device, sampler) = match DeviceWork::new(starter, (decoder, &cache), (prompts, options)) {
+    let (mut device, sampler) = match DeviceWork::new(starter, (decoder, &cache), (prompts, options))? {
         DeviceWork::Steps(device) => (Some(device), None),
         DeviceWork::Draws(sampler) => (None, Some(sampler)),
         DeviceWork::Nothing => (None, None),

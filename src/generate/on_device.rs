@@ -90,25 +90,31 @@ pub(super) enum DeviceWork {
 
 impl DeviceWork {
     /// As much as a device takes. What it refuses candle's operations do, only slower, and the decoder notes why.
+    ///
+    /// # Errors
+    /// If there is no room for a batch of this size: candle's operations want more.
     pub(super) fn new(
         starter: Option<Starter<'_>>,
         (decoder, cache): (&Decoder, &Cache),
         (prompts, options): (&[Prompt], &Options),
-    ) -> Self {
-        let Some(starter) = starter.filter(|_| cache.rows() > 0) else { return DeviceWork::Nothing };
+    ) -> Result<Self> {
+        let Some(starter) = starter.filter(|_| cache.rows() > 0) else { return Ok(DeviceWork::Nothing) };
         let follows = |prompt: &Prompt| matches!(prompt.constraint.device_rule(), DeviceRule::Automaton(_));
         let made = if is_for_a_device(prompts, options) {
             OnDevice::new(starter, (decoder, cache), (prompts, options)).map(Box::new).map(DeviceWork::Steps)
         } else if options.logs() || prompts.iter().all(follows) {
-            return DeviceWork::Nothing;
+            return Ok(DeviceWork::Nothing);
         } else {
             let made = (starter.start)();
             let made = made.and_then(|gpu| VocabularySampler::new(gpu, cache.rows(), &options.sampling));
             made.map(DeviceWork::Draws)
         };
-        made.unwrap_or_else(|error| {
-            decoder.note_refusal(&error);
-            DeviceWork::Nothing
+        made.or_else(|error| match error {
+            Error::Parameter { .. } => Err(error),
+            _ => {
+                decoder.note_refusal(&error);
+                Ok(DeviceWork::Nothing)
+            }
         })
     }
 }
@@ -144,6 +150,7 @@ impl<'d> OnDevice<'d> {
         let longest = longest.min(decoder.config().max_position_embeddings + 1);
         let gpu = (starter.start)()?;
         let how = (choosing, &options.sampling);
+        DecodeStep::check_fits((decoder, cache), longest, how)?;
         let step = DecodeStep::new(gpu, (decoder, cache), longest, how, starter.records)?;
         Ok(OnDevice { step, table, running: BTreeSet::new(), counted: Default::default() })
     }

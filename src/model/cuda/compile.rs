@@ -102,11 +102,8 @@ fn driver_version() -> String {
 /// The error of kernels that the driver refused.
 fn not_taken(place: &str, nvrtc: &str, error: DriverError) -> Error {
     if error.0 == CUresult::CUDA_ERROR_OUT_OF_MEMORY {
-        return Error::input(
-            place,
-            "has no room for the kernels",
-            format!("give {} fewer rows", Parameter::Batch),
-        );
+        let problem = format!("{place} has no room for the kernels");
+        return Error::parameter(Parameter::Batch, problem, "give fewer rows");
     }
     let problem = format!(
         "{nvrtc} compiled kernels that the driver, of CUDA {}, does not take: {}",

@@ -16,7 +16,10 @@
 
 mod abi;
 #[cfg(feature = "cuda")]
+mod blas;
+#[cfg(feature = "cuda")]
 mod compile;
+mod counting;
 #[cfg(feature = "cuda")]
 mod driver;
 mod gpu;

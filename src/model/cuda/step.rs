@@ -1,8 +1,10 @@
 //! The decode step as a device does it: its memory, and what is launched in which order.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 
 use super::abi::{argument, words};
+use super::counting::{Counting, check_steps_fit};
 use super::gpu::{Gpu, Product};
 use super::layers::Layers;
 use super::width::{StepWidth, Widths};
@@ -124,8 +126,8 @@ impl<'d> DecodeStep<'d> {
     ) -> Result<Self> {
         let rows = cache.rows();
         if rows > MOST_ROWS {
-            let remedy = format!("give at most {MOST_ROWS}");
-            return Err(Error::parameter(Parameter::Batch, format!("kernels take no {rows} rows"), remedy));
+            let remedy = format!("give {} at most {MOST_ROWS}", Parameter::Batch);
+            return Err(Error::input("the batch", format!("kernels take no {rows} rows"), remedy));
         }
         let widths = Widths::new(rows, choosing.slots_of_row());
         let layers = Layers::new(&mut *gpu, (decoder, cache), widths)?;
@@ -161,6 +163,25 @@ impl<'d> DecodeStep<'d> {
             unread,
             slots,
         })
+    }
+
+    /// Refuses a batch whose steps do not fit into the memory that is left on the decoder's device; arguments are those of
+    /// [`DecodeStep::new`].
+    ///
+    /// # Errors
+    /// If they do not fit, with the batch that would; or if there are no steps of this size.
+    pub(crate) fn check_fits(
+        (decoder, cache): (&Decoder, &Cache),
+        longest: usize,
+        how: (Choosing<'_>, &Sampling),
+    ) -> Result<()> {
+        let wanted = Cell::new(0);
+        DecodeStep::new(Box::new(Counting(&wanted)), (decoder, cache), longest, how, false)?;
+        let sides = cache.tensors().map(|side| (side.elem_count() * side.dtype().size_in_bytes()) as u64);
+        match decoder.device().free_bytes() {
+            Some(free) => check_steps_fit(cache.rows(), sides.sum(), wanted.get(), free),
+            None => Ok(()),
+        }
     }
 
     /// Tokens that all steps so far had room for.

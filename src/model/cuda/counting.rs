@@ -1,0 +1,109 @@
+//! How much memory a decode step wants: asked of a device that only counts.
+
+use std::cell::Cell;
+use std::ops::Range;
+
+use candle_core::Tensor;
+
+use super::gpu::{Gpu, Product};
+use crate::error::{Error, Parameter, Result};
+use crate::model::memory::gib;
+
+/// What drivers give is a multiple of it.
+const GRANULE: u64 = 512;
+
+/// A device that has no memory and does nothing.
+pub(super) struct Counting<'c>(pub &'c Cell<u64>);
+
+impl Gpu for Counting<'_> {
+    fn allocate(&mut self, bytes: usize) -> Result<u64> {
+        self.0.set(self.0.get().saturating_add((bytes as u64).next_multiple_of(GRANULE)));
+        Ok(GRANULE)
+    }
+
+    fn write(&mut self, _address: u64, _bytes: &[u8]) -> Result<()> {
+        Ok(())
+    }
+
+    fn read(&mut self, _address: u64, bytes: usize) -> Result<Vec<u8>> {
+        Ok(vec![0; bytes])
+    }
+
+    fn address(&mut self, _tensor: &Tensor) -> Result<u64> {
+        Ok(GRANULE)
+    }
+
+    fn refresh(&mut self, _tensor: &Tensor, _written: Range<usize>) -> Result<()> {
+        Ok(())
+    }
+
+    fn launch(
+        &mut self,
+        _kernel: &'static str,
+        _grid: [u32; 3],
+        _threads: u32,
+        _arguments: &[Vec<u8>],
+    ) -> Result<()> {
+        Ok(())
+    }
+
+    fn product(&mut self, _product: &Product) -> Result<()> {
+        Ok(())
+    }
+
+    fn record(&mut self) -> Result<bool> {
+        Ok(false)
+    }
+
+    fn recorded(&mut self) -> Result<usize> {
+        Ok(0)
+    }
+
+    fn replay(&mut self, _recording: usize) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Refuses steps of `rows` rows that want `wanted` bytes beside a cache of `cache` bytes, which is there, where `free` are left:
+/// with the batch that would fit.
+///
+/// # Errors
+/// If they do not fit.
+pub(super) fn check_steps_fit(rows: usize, cache: u64, wanted: u64, free: u64) -> Result<()> {
+    if wanted <= free {
+        return Ok(());
+    }
+    let problem = format!(
+        "a batch of {rows} takes {} for its steps beside {} of KV cache, {} are free",
+        gib(wanted),
+        gib(cache),
+        gib(free)
+    );
+    let of_row = ((cache + wanted) / rows.max(1) as u64).max(1);
+    let remedy = match (cache + free) / of_row {
+        0 => "not even a batch of 1 fits; allow fewer tokens".to_owned(),
+        fits => format!("a batch of {fits} would fit"),
+    };
+    Err(Error::parameter(Parameter::Batch, problem, remedy))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_is_told_with_the_batch_that_would() {
+        check_steps_fit(8, 800, 80, 80).unwrap();
+        let gib = 1 << 30;
+        let told = check_steps_fit(8, 8 * gib, 2 * gib, gib).unwrap_err().to_string();
+        assert!(
+            told.contains(
+                "a batch of 8 takes 2.00 GiB for its steps beside 8.00 GiB of KV cache, 1.00 GiB are free"
+            ),
+            "{told}"
+        );
+        assert!(told.contains("a batch of 7 would fit"), "{told}");
+        let told = check_steps_fit(1, 100, 50, 20).unwrap_err().to_string();
+        assert!(told.contains("not even a batch of 1"), "{told}");
+    }
+}
