@@ -10,6 +10,7 @@ use super::attention::{Pass, attention, gated};
 use super::batch::{Batch, Feed};
 use super::cache::{Cache, Room, check_cache_fits};
 use super::config::{Architecture, Config};
+use super::cuda::without_kernels;
 use super::device::Device;
 use super::failed;
 use super::heads::{HeadNorm, Heads};
@@ -87,9 +88,11 @@ impl Decoder {
     /// Loads a Hugging Face checkpoint.
     ///
     /// # Errors
-    /// If its config or a file of weights is missing, broken or of another model, or a weight is not finite.
+    /// If its config or a file of weights is missing, broken or of another model, a weight is not finite, or the device has no
+    /// room.
     pub fn load(dir: &Path, device: &Device) -> Result<Self> {
         let config = Config::load(dir)?;
+        device.check_weights_fit(&config)?;
         let mut weights = Weights::load(dir, &device.inner, device.matrices)?;
         let decoder = Decoder::new(config, &mut weights, device)?;
         Ok(Decoder { files: weights.finish()?, ..decoder })
@@ -100,6 +103,7 @@ impl Decoder {
     /// # Errors
     /// If the device has no room.
     pub fn random(config: Config, seed: u64, device: &Device) -> Result<Self> {
+        device.check_weights_fit(&config)?;
         let mut weights = Weights::random(seed, &device.inner, device.matrices);
         Decoder::new(config, &mut weights, device)
     }
@@ -140,9 +144,13 @@ impl Decoder {
         self.device.kernels
     }
 
-    /// Keeps why the GPU does not do steps by itself: the first reason.
+    /// Keeps why the GPU does not do steps by itself: the first reason. That candle can do them is no remedy: it does.
     pub(crate) fn note_refusal(&self, error: &Error) {
-        self.refusal.get_or_init(|| error.to_string());
+        self.refusal.get_or_init(|| {
+            let told = error.to_string();
+            let why = told.strip_suffix(&without_kernels()).unwrap_or(&told);
+            why.trim_end_matches(", or ").trim_end_matches("; ").to_owned()
+        });
     }
 
     /// Why the GPU does not do steps by itself, if it was tried in vain.

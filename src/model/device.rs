@@ -2,7 +2,8 @@
 
 use candle_core::{DType, Device as CandleDevice};
 
-use super::memory::free_memory;
+use super::config::Config;
+use super::memory::{check_fits, free_memory};
 use crate::error::{Error, Parameter, Result};
 
 /// How a GPU computes the steps that write text. The CPU has one way alone.
@@ -70,6 +71,9 @@ impl Device {
             let problem = format!("{name}: {}", e.to_string().lines().next().unwrap_or("failed"));
             Error::parameter(Parameter::Device, problem, "nvidia-smi lists the GPUs and the driver")
         })?;
+        // Never dropped: candle's handles of cuBLAS and cuRAND panic where they cannot be ended, as after an error of the GPU, and so
+        // hide it.
+        std::mem::forget(inner.clone());
         let (dtype, steps) = (DType::BF16, GpuSteps::default());
         Ok(Device { name: name.to_owned(), inner, dtype, matrices: dtype, kernels: false, steps })
     }
@@ -139,6 +143,18 @@ impl Device {
     /// The type of the matrices, `f32` or `bf16`.
     pub fn type_name(&self) -> &'static str {
         self.matrices.as_str()
+    }
+
+    /// Refuses a model whose weights do not fit into the memory that is free on a GPU. Those of the CPU the system may map.
+    ///
+    /// # Errors
+    /// If they do not.
+    pub(super) fn check_weights_fit(&self, config: &Config) -> Result<()> {
+        let free = if self.inner.is_cpu() { None } else { self.free_bytes() };
+        let bytes =
+            config.parameters().and_then(|count| count.checked_mul(self.matrices.size_in_bytes() as u64));
+        let remedy = "take a smaller model, or a GPU with more memory";
+        free.map_or(Ok(()), |free| check_fits(&format!("{}: the weights", self.name), bytes, free, remedy))
     }
 
     /// Bytes that are free on it, if the system says.

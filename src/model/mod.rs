@@ -42,12 +42,17 @@ use std::path::Path;
 
 use candle_core::Tensor;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Parameter, Result};
 use crate::job::InputHash;
 
 /// What candle says when a device is out of memory, or fails.
 pub(crate) fn failed(error: candle_core::Error) -> Error {
     let text = error.to_string();
+    // As the driver of a GPU calls it.
+    if text.contains("OUT_OF_MEMORY") {
+        let remedy = format!("give {} fewer rows, or take a smaller model", Parameter::Batch);
+        return Error::input("the model", "the GPU has not enough memory", remedy);
+    }
     Error::input("the model", text.lines().next().unwrap_or("failed"), "")
 }
 

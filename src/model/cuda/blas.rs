@@ -10,8 +10,8 @@ use candle_core::cuda::cudarc::cublas::result::{self as cublas, CublasError};
 use candle_core::cuda::cudarc::cublas::sys as cublas_sys;
 use candle_core::cuda::cudarc::driver::CudaStream;
 
-use super::compile::without_kernels;
 use super::gpu::Product;
+use super::without_kernels;
 use crate::error::Error;
 
 /// cuBLAS on one stream. Not cudarc's, which panics where it cannot end what a failed kernel left.

@@ -17,14 +17,9 @@ use candle_core::cuda::cudarc::driver::{CudaContext, CudaModule, DriverError};
 use candle_core::cuda::cudarc::nvrtc::result::{self, NvrtcError};
 use candle_core::cuda::cudarc::nvrtc::{Ptx, sys};
 
-use super::KernelShape;
+use super::{KernelShape, without_kernels};
 use crate::error::{Error, Parameter, Result};
 use crate::io::{hash_bytes, write_atomic};
-
-/// What to do where the kernels do not run.
-pub(super) fn without_kernels() -> String {
-    format!("give {} candle", Parameter::Engine)
-}
 
 /// Characters of a SHA-256 in hexadecimal, which stands behind the cubin in a file that is kept.
 const HASH_CHARACTERS: usize = 64;
@@ -61,7 +56,17 @@ pub(super) fn load(context: &Arc<CudaContext>, shape: KernelShape) -> Result<Arc
 
 /// What the driver did, or the error of it. A launch that failed on the GPU is told by some later call.
 pub(super) fn told<T>(place: &str, what: impl Display, done: Result<T, DriverError>) -> Result<T> {
-    done.map_err(|error| Error::input(place, format!("{what}: {}", said(error)), without_kernels()))
+    told_with(place, what, done, without_kernels())
+}
+
+/// The same with another remedy.
+pub(super) fn told_with<T>(
+    place: &str,
+    what: impl Display,
+    done: Result<T, DriverError>,
+    remedy: String,
+) -> Result<T> {
+    done.map_err(|error| Error::input(place, format!("{what}: {}", said(error)), remedy))
 }
 
 /// The name of an error of the driver, and its words.

@@ -79,9 +79,10 @@ pub(super) fn check_steps_fit(rows: usize, cache: u64, wanted: u64, free: u64) -
         gib(cache),
         gib(free)
     );
-    let of_row = ((cache + wanted) / rows.max(1) as u64).max(1);
-    let remedy = match (cache + free) / of_row {
-        0 => "not even a batch of 1 fits; allow fewer tokens".to_owned(),
+    // Not all of it is less for fewer rows, so this may be too few, but never too many.
+    let of_row = (cache / rows.max(1) as u64).max(1);
+    let remedy = match (cache + free).saturating_sub(wanted) / of_row {
+        0 => "give fewer rows, or allow fewer tokens".to_owned(),
         fits => format!("a batch of {fits} would fit"),
     };
     Err(Error::parameter(Parameter::Batch, problem, remedy))
@@ -103,7 +104,7 @@ mod tests {
             "{told}"
         );
         assert!(told.contains("a batch of 7 would fit"), "{told}");
-        let told = check_steps_fit(1, 100, 50, 20).unwrap_err().to_string();
-        assert!(told.contains("not even a batch of 1"), "{told}");
+        let told = check_steps_fit(2, 100, 150, 20).unwrap_err().to_string();
+        assert!(told.contains("give fewer rows"), "{told}");
     }
 }

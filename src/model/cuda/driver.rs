@@ -24,10 +24,10 @@ use candle_core::cuda::cudarc::driver::{
 };
 use candle_core::{Device, Storage, Tensor};
 
-use super::KernelShape;
 use super::blas::{Blas, cublas_says};
-use super::compile::{self, said, told, without_kernels};
+use super::compile::{self, said, told, told_with};
 use super::gpu::{Gpu, Product};
+use super::{KernelShape, without_kernels};
 use crate::error::{Error, Parameter, Result};
 use crate::model::failed;
 use crate::model::memory::gib;
@@ -264,7 +264,7 @@ impl Gpu for Driver {
     fn record(&mut self) -> Result<bool> {
         self.bind_outside()?;
         let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
-        told(&self.name, "steps cannot be recorded", self.stream.begin_capture(mode))?;
+        told_with(&self.name, "steps cannot be recorded", self.stream.begin_capture(mode), without_graphs())?;
         self.recording = true;
         Ok(true)
     }
@@ -275,7 +275,8 @@ impl Gpu for Driver {
         let ended = self.stream.end_capture(PLAIN);
         self.recording = false;
         bound?;
-        let Some(graph) = told(&self.name, "the step cannot be recorded", ended)? else {
+        let Some(graph) = told_with(&self.name, "the step cannot be recorded", ended, without_graphs())?
+        else {
             return Err(Error::internal(&self.name, "nothing was recorded"));
         };
         self.graphs.push(graph);
@@ -285,7 +286,9 @@ impl Gpu for Driver {
     fn replay(&mut self, recording: usize) -> Result<()> {
         self.bind_outside()?;
         match self.graphs.get(recording) {
-            Some(graph) => told(&self.name, "a recorded step cannot be launched", graph.launch()),
+            Some(graph) => {
+                told_with(&self.name, "a recorded step cannot be launched", graph.launch(), without_graphs())
+            }
             None => Err(Error::internal(&self.name, "there is no such recording")),
         }
     }
@@ -298,11 +301,7 @@ impl Drop for Driver {
         if self.recording {
             let _ = self.stream.end_capture(PLAIN);
         }
-        if self.wait().is_err() {
-            // What failed on a GPU fails all that follows, and candle's handles of cuBLAS and cuRAND panic where they cannot be
-            // ended. With one more owner they are not.
-            std::mem::forget(self.device.clone());
-        }
+        let _ = self.wait();
     }
 }
 
@@ -327,6 +326,11 @@ fn bind_again(context: &CudaContext) {
     if context.bind_to_thread().is_err() {
         let _ = context.bind_to_thread();
     }
+}
+
+/// What to do where steps cannot be recorded.
+fn without_graphs() -> String {
+    format!("give {} drift-without-graphs", Parameter::Engine)
 }
 
 /// Where the numbers of candle lie. The stream is told to wait until they are written; it is the one that wrote them.

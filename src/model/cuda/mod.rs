@@ -40,7 +40,7 @@ use candle_core::DType;
 
 use super::Config;
 use super::device::Device;
-use crate::error::{Error, Result};
+use crate::error::{Error, Parameter, Result};
 
 /// A GPU with the kernels for a model of this shape, in the type of the device.
 ///
@@ -59,6 +59,11 @@ pub(crate) fn start(device: &Device, config: &Config) -> Result<Box<dyn Gpu>> {
 #[cfg(not(feature = "cuda"))]
 pub(crate) fn start(device: &Device, _config: &Config) -> Result<Box<dyn Gpu>> {
     Err(Error::input(device.name(), "this drift was built without CUDA", "build it with --features cuda"))
+}
+
+/// What to do where the kernels do not run.
+pub(super) fn without_kernels() -> String {
+    format!("give {} candle", Parameter::Engine)
 }
 
 /// Bytes of a number of a type that the kernels take.
