@@ -71,9 +71,9 @@ impl Device {
             let problem = format!("{name}: {}", e.to_string().lines().next().unwrap_or("failed"));
             Error::parameter(Parameter::Device, problem, "nvidia-smi lists the GPUs and the driver")
         })?;
-        // Never dropped: candle's handles of cuBLAS and cuRAND panic where they cannot be ended, as after an error of the GPU, and so
-        // hide it.
-        std::mem::forget(inner.clone());
+        // One owner is never dropped: candle's handles of cuBLAS and cuRAND panic where they cannot be ended, as after an error of the
+        // GPU, and so hide it.
+        let _never_dropped = std::mem::ManuallyDrop::new(inner.clone());
         let (dtype, steps) = (DType::BF16, GpuSteps::default());
         Ok(Device { name: name.to_owned(), inner, dtype, matrices: dtype, kernels: false, steps })
     }
