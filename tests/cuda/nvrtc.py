@@ -1,6 +1,6 @@
 """Compiles the kernels by NVRTC for several architectures, without a GPU, and says what registers they take.
 
-    python tests/cuda/nvrtc.py [--arch sm_90a]...
+    python tests/cuda/nvrtc.py [--arch sm_90a]... [--keep FOLDER]
 
 NVRTC is the wheel of tests/cuda/requirements.txt, or what DRIFT_NVRTC names (a libnvrtc.so). Fails where a kernel does not compile,
 where one spills more than MOST_SPILLED bytes, or takes more shared memory than a block has without asking.
@@ -61,7 +61,7 @@ def check(nvrtc, status):
 
 
 def compile_program(nvrtc, source, options):
-    """Whether it compiled, what the compiler said, and the bytes of the binary."""
+    """Whether it compiled, what the compiler said, and the binary."""
     program = ctypes.c_void_p()
     check(nvrtc, nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"drift.cu", 0, None, None))
     words = [option.encode() for option in options]
@@ -70,11 +70,14 @@ def compile_program(nvrtc, source, options):
     check(nvrtc, nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size)))
     log = ctypes.create_string_buffer(size.value)
     check(nvrtc, nvrtc.nvrtcGetProgramLog(program, log))
-    binary = ctypes.c_size_t()
+    binary = b""
     if status == 0:
-        check(nvrtc, nvrtc.nvrtcGetCUBINSize(program, ctypes.byref(binary)))
+        check(nvrtc, nvrtc.nvrtcGetCUBINSize(program, ctypes.byref(size)))
+        room = ctypes.create_string_buffer(size.value)
+        check(nvrtc, nvrtc.nvrtcGetCUBIN(program, room))
+        binary = room.raw
     check(nvrtc, nvrtc.nvrtcDestroyProgram(ctypes.byref(program)))
-    return status == 0, log.value.decode(), binary.value
+    return status == 0, log.value.decode(), binary
 
 
 def kernels(log):
@@ -93,6 +96,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--arch", action="append", help=f"instead of {', '.join(ARCHITECTURES)}")
     parser.add_argument("--shapes", type=int, default=len(SHAPES), help="so many shapes alone")
+    parser.add_argument("--keep", type=pathlib.Path, help="a folder for the binaries, for nvdisasm")
     arguments = parser.parse_args()
     nvrtc = load()
     major, minor = ctypes.c_int(), ctypes.c_int()
@@ -105,16 +109,19 @@ def main():
             macros = [f"-DDRIFT_BF16={int(kind == 'bf16')}", f"-DDRIFT_HEAD_DIM={head_dim}", f"-DDRIFT_GROUP={group}"]
             options = [f"--gpu-architecture={arch}", "--std=c++17", "--ptxas-options=-v", *macros]
             began = time.monotonic()
-            compiled, log, size = compile_program(nvrtc, source, options)
+            compiled, log, binary = compile_program(nvrtc, source, options)
             seconds = time.monotonic() - began
             if not compiled:
                 sys.exit(f"{what}:\n{log}")
+            if arguments.keep:
+                arguments.keep.mkdir(parents=True, exist_ok=True)
+                (arguments.keep / f"{arch}-{kind}-{head_dim}-{group}.cubin").write_bytes(binary)
             found = kernels(log)
             if not found:
                 failed.append(f"{what}: the compiler does not say what registers the kernels take")
             spills = lambda row: f" ({row[1]} bytes spilled)" if row[1] else ""
             text = ", ".join(f"{name} {row[0]}{spills(row)}" for name, row in sorted(found.items()))
-            print(f"{what}: {seconds:.1f} s, {size} bytes; registers: {text}")
+            print(f"{what}: {seconds:.1f} s, {len(binary)} bytes; registers: {text}")
             for name, (_, spilled, shared) in found.items():
                 if spilled > MOST_SPILLED or shared > MOST_SHARED:
                     failed.append(f"{what}: {name} spills {spilled} bytes and takes {shared} of shared memory")

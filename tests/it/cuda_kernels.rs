@@ -19,13 +19,14 @@ use crate::cuda_texts::Sample;
 /// No slot.
 const NONE: u32 = u32::MAX;
 
-const SHAPES: [KernelShape; 6] = [
+const SHAPES: [KernelShape; 7] = [
     KernelShape { bf16: false, head_dim: 64, group: 2 },
     KernelShape { bf16: false, head_dim: 128, group: 1 },
     KernelShape { bf16: true, head_dim: 64, group: 4 },
     KernelShape { bf16: true, head_dim: 128, group: 2 },
     KernelShape { bf16: false, head_dim: 48, group: 2 },
     KernelShape { bf16: true, head_dim: 80, group: 3 },
+    KernelShape { bf16: true, head_dim: 8, group: 8 },
 ];
 
 /// A device with a model's type of numbers.
@@ -243,7 +244,7 @@ struct Attention {
 
 impl Attention {
     fn new(bench: &mut Bench, splits: usize, rows: &[(usize, usize)], normed: bool) -> Self {
-        let (dim, kv_heads, capacity) = (bench.shape.head_dim, 2, 96);
+        let (dim, kv_heads, capacity) = (bench.shape.head_dim, 2, 200);
         let columns = (bench.shape.group + 2) * kv_heads * dim;
         let slots: usize = rows.iter().map(|row| row.1).sum();
         let qkv = bench.numbers(slots * columns, 2.0);
@@ -397,8 +398,9 @@ fn check_attention(bench: &mut Bench, splits: usize, rows: &[(usize, usize)], no
 
 #[test]
 fn attention_equals_its_formula() {
-    // Runs of none, one and five tokens, from the start and behind others, and a row of the whole cache.
-    let rows = [(0, 1), (40, 5), (7, 0), (95, 1), (0, 5), (63, 1)];
+    // Runs of none, one and five tokens, from the start and behind others, and a row of the whole cache, of which each warp sees more
+    // than 32 positions.
+    let rows = [(0, 1), (40, 5), (7, 0), (95, 1), (0, 5), (63, 1), (130, 5), (199, 1)];
     each_shape(|bench| {
         for (splits, normed) in [(1, true), (4, false), (7, true), (0, true)] {
             check_attention(bench, splits, &rows, normed);
@@ -626,7 +628,7 @@ fn everything(bench: &mut Bench, texts: &Sample) {
 
 /// What begins the lines of barriers that are not seen. `merge_splits` waits for its block's parts before it takes a ticket: other
 /// blocks run after it here, or have run before. The last barrier of `block_least` keeps one result from the next: of its two calls
-/// in a row, those of `winner_of`, the second has the same result even if the first is overwritten.
+/// in a row, those of `winner_of_block`, the second has the same result even if the first is overwritten.
 const NOT_SEEN: [&str; 2] = ["__threadfence();", "least = parts"];
 
 /// The line before a barrier, which names it in this file.

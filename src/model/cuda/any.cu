@@ -59,7 +59,8 @@ __device__ __forceinline__ u32 drawn_of_many(const Candidates &all, const Sampli
         is_few = listed(all, (float)(least - 1e-6 * (fabs(least) + 1.0)), slots, &few);
     }
     if (!is_few) few = all;
-    return winner_of(few, filtered(few, sampling, standing.best, count, sum), 0, key, position);
+    kept = filtered(few, sampling, standing.best, count, sum);
+    return is_few ? winner_of_list(few, kept, 0, key, position) : winner_of_all(all, kept, key, position);
 }
 
 // One token for each row whose last token was read, and nothing forced behind it. The logits of `excluded` ids become -inf, which

@@ -3,22 +3,24 @@
 // A block takes one new token, one key and value head with its GROUP query heads, and one of `splits` equal ranges of the positions up
 // to that token. New tokens of a row lie in slots one behind the other; a block writes the new keys and values of its own range
 // and reads no other, so that no block waits for another one. What several blocks write to one place, for the tokens of one run, are
-// the same bits. Where prompts are read a token has many others before it; then another launch writes all of them. Each of a block's
-// lane groups (KEY_LANES lanes) goes through every
-// so-manieth position, 16 bytes a lane, with the running maximum and sum of an online softmax (M. Milakov and N. Gimelshein, Online
-// normalizer calculation for softmax, 2018); these are merged over lanes, warps, and, by the block that is last, over the splits.
+// the same bits. Where prompts are read a token has many others before it; then another launch writes all of them. Each warp goes through
+// its share of the positions, 32 at a time: first their scores, one for each lane at last, then their weights, then their values; with
+// the running maximum and sum of an online softmax (M. Milakov and N. Gimelshein, Online normalizer calculation for softmax, 2018).
+// These are merged over warps, and, by the block that is last, over the splits.
 
 #define ATTEND_THREADS 128
 #define ATTEND_WARPS (ATTEND_THREADS / LANES)
 // Numbers in 16 bytes.
 #define VECTOR (16 / (int)sizeof(real))
-// Lanes that hold a part of one key or value; the lanes of its group, a power of two, since they shuffle; and how many keys a
-// block reads at once.
+// Lanes that hold a part of one key or value; the lanes of its group, a power of two, since they shuffle; and how many groups a
+// warp has.
 #define KEY_PARTS (HEAD_DIM / VECTOR)
 #define KEY_LANES (KEY_PARTS > 16 ? 32 : KEY_PARTS > 8 ? 16 : KEY_PARTS > 4 ? 8 : KEY_PARTS > 2 ? 4 : KEY_PARTS)
-#define KEYS_AT_ONCE (ATTEND_THREADS / KEY_LANES)
-// Positions whose loads are in flight together.
-#define UNROLL 4
+#define KEY_GROUPS (LANES / KEY_LANES)
+// Positions of a group whose loads are in flight together: a round. So many rounds make 32 positions of a warp.
+#define UNROLL (KEY_LANES < 4 ? KEY_LANES : 4)
+#define ROUNDS (KEY_LANES / UNROLL)
+#define ROUND_POSITIONS (UNROLL * KEY_GROUPS)
 // Below every score, and finite, so that differences are numbers.
 #define LOWEST -1e30f
 // Pairs of a head that the rotary embedding turns, all of them, and at most for each lane.
@@ -106,14 +108,21 @@ __device__ __forceinline__ void append(const Attention &layer, Run run, u32 coun
         turned(token + (queries + head) * HEAD_DIM, layer.key_norm, layer.epsilon, layer.cosines + at * HALF,
                layer.sines + at * HALF, 1.0f, a, b);
         const real *value = token + (queries + layer.kv_heads + head) * HEAD_DIM;
+        real x[PAIRS], y[PAIRS];
+#pragma unroll
+        for (int j = 0; j < PAIRS; j++) {
+            u32 i = lane + j * LANES;
+            x[j] = i < HALF ? value[i] : (real)0;
+            y[j] = i < HALF ? value[HALF + i] : (real)0;
+        }
 #pragma unroll
         for (int j = 0; j < PAIRS; j++) {
             u32 i = lane + j * LANES;
             if (i >= HALF) continue;
             store(layer.keys + place + i, a[j]);
             store(layer.keys + place + HALF + i, b[j]);
-            layer.values[place + i] = value[i];
-            layer.values[place + HALF + i] = value[HALF + i];
+            layer.values[place + i] = x[j];
+            layer.values[place + HALF + i] = y[j];
         }
     }
 }
@@ -124,82 +133,126 @@ __device__ __forceinline__ u32 part_of_lane() {
     return lane < KEY_PARTS ? lane : 0;
 }
 
-// What a lane group has seen, for each query head: the largest score, Σ e^(score - largest), and that sum weighted by values.
+// What a warp has seen, for each query head: the largest score; and of this lane Σ e^(score - largest) of its positions, and that sum of
+// all its group's weighted by its part of the values.
 struct Seen {
     float most[GROUP], sum[GROUP], mixed[GROUP][VECTOR];
 };
 
-// Adds what another has seen of one query head.
-__device__ __forceinline__ void merge(Seen &seen, int query, float most, float sum, const float *mixed) {
-    float top = fmaxf(seen.most[query], most);
-    float own = expf(seen.most[query] - top), other = expf(most - top);
-    seen.most[query] = top;
-    seen.sum[query] = seen.sum[query] * own + sum * other;
-#pragma unroll
-    for (int i = 0; i < VECTOR; i++) seen.mixed[query][i] = seen.mixed[query][i] * own + mixed[i] * other;
-}
-
-// Scores of UNROLL positions for one query head; positions that are not there have the lowest.
-__device__ __forceinline__ void scores_of(const float *query, const uint4 *keys, u32 count, float *scores) {
+// The part of a key or value of this lane, at the positions of a round, `first` being its group's first one. What is not there is read
+// at the last position that is.
+__device__ __forceinline__ void load_round(const real *from, u32 first, u32 to, uint4 *vectors) {
 #pragma unroll
     for (int u = 0; u < UNROLL; u++) {
-        float key[VECTOR], score = 0;
-        unpack(keys[u], key);
-#pragma unroll
-        for (int i = 0; i < VECTOR; i++) score += query[i] * key[i];
-        for (int step = KEY_LANES / 2; step > 0; step /= 2) score += __shfl_xor_sync(ALL_LANES, score, step);
-        scores[u] = u < (int)count ? score : LOWEST;
+        vectors[u] = *(const uint4 *)(from + (u64)min(first + u * KEY_GROUPS, to - 1) * HEAD_DIM);
     }
 }
 
-// Goes through the positions `from..to` of one head; `queries` is this lane's part of each query head.
-__device__ __forceinline__ void look(const real *keys, const real *values, u32 from, u32 to, float queries[GROUP][VECTOR],
-                                     Seen &seen) {
-    u32 group = threadIdx.x / KEY_LANES, part = part_of_lane() * VECTOR;
-    // All lanes of a warp go round equally often, since they shuffle.
-    for (u32 start = from; start < to; start += KEYS_AT_ONCE * UNROLL) {
-        uint4 key[UNROLL], value[UNROLL];
-        u32 first = start + group, count = 0;
+// Sums each of UNROLL numbers over the lanes of a group; a lane has the sum of the number `lane / ROUNDS`. Lanes hand over what others
+// are to have, so that these are UNROLL - 1 shuffles and not as many for each number as for one.
+__device__ __forceinline__ float spread_sum(float *x) {
+    u32 lane = threadIdx.x % KEY_LANES;
+#pragma unroll
+    for (int left = UNROLL / 2; left > 0; left /= 2) {
+        int step = left * ROUNDS;
+        bool is_upper = (lane & step) != 0;
+#pragma unroll
+        for (int u = 0; u < left; u++) {
+            float handed = is_upper ? x[u] : x[u + left];
+            x[u] = (is_upper ? x[u + left] : x[u]) + __shfl_xor_sync(ALL_LANES, handed, step);
+        }
+    }
+#pragma unroll
+    for (int step = ROUNDS / 2; step > 0; step /= 2) x[0] += __shfl_xor_sync(ALL_LANES, x[0], step);
+    return x[0];
+}
+
+// Scores of the positions `start..to`, at most 32; a lane has that of the position of `position_of_lane`.
+__device__ __forceinline__ void score(const real *keys, u32 start, u32 to, float queries[GROUP][VECTOR], float *scores) {
+    u32 group = threadIdx.x % LANES / KEY_LANES, own = threadIdx.x % KEY_LANES % ROUNDS;
+    for (u32 round = 0; round < ROUNDS && start + round * ROUND_POSITIONS < to; round++) {
+        uint4 packed[UNROLL];
+        float sums[GROUP][UNROLL];
+        load_round(keys, start + round * ROUND_POSITIONS + group, to, packed);
 #pragma unroll
         for (int u = 0; u < UNROLL; u++) {
-            u32 at = first + u * KEYS_AT_ONCE;
-            bool is_there = at < to;
-            count += is_there;
-            // What is not there is read at the start of the range, and weighs nothing.
-            u64 place = (u64)(is_there ? at : from) * HEAD_DIM + part;
-            key[u] = *(const uint4 *)(keys + place);
-            value[u] = *(const uint4 *)(values + place);
+            float key[VECTOR];
+            unpack(packed[u], key);
+#pragma unroll
+            for (int query = 0; query < GROUP; query++) {
+                sums[query][u] = 0;
+#pragma unroll
+                for (int i = 0; i < VECTOR; i++) sums[query][u] += queries[query][i] * key[i];
+            }
         }
 #pragma unroll
         for (int query = 0; query < GROUP; query++) {
-            float scores[UNROLL], most = LOWEST, sum = 0, mixed[VECTOR] = {0};
-            scores_of(queries[query], key, count, scores);
-#pragma unroll
-            for (int u = 0; u < UNROLL; u++) most = fmaxf(most, scores[u]);
-#pragma unroll
-            for (int u = 0; u < UNROLL; u++) {
-                float numbers[VECTOR], weight = u < (int)count ? expf(scores[u] - most) : 0.0f;
-                unpack(value[u], numbers);
-                sum += weight;
-#pragma unroll
-                for (int i = 0; i < VECTOR; i++) mixed[i] += weight * numbers[i];
-            }
-            merge(seen, query, most, sum, mixed);
+            float sum = spread_sum(sums[query]);
+            if (round == own) scores[query] = sum;
         }
     }
 }
 
-// Merges what the lane groups of a warp have seen; the first one has it all.
-__device__ __forceinline__ void merge_warp(Seen &seen) {
+// The position, of the 32 from `start` on, whose score a lane has.
+__device__ __forceinline__ u32 position_of_lane(u32 start) {
+    u32 group = threadIdx.x % LANES / KEY_LANES, lane = threadIdx.x % KEY_LANES;
+    return start + (lane % ROUNDS * UNROLL + lane / ROUNDS) * KEY_GROUPS + group;
+}
+
+// Adds the values of the positions `start..to`, by the weights that lanes have as they had the scores.
+__device__ __forceinline__ void mix(const real *values, u32 start, u32 to, const float *weights, Seen &seen) {
+    u32 group = threadIdx.x % LANES / KEY_LANES;
+    for (u32 round = 0; round < ROUNDS && start + round * ROUND_POSITIONS < to; round++) {
+        uint4 packed[UNROLL];
+        load_round(values, start + round * ROUND_POSITIONS + group, to, packed);
+#pragma unroll
+        for (int u = 0; u < UNROLL; u++) {
+            float value[VECTOR];
+            unpack(packed[u], value);
+#pragma unroll
+            for (int query = 0; query < GROUP; query++) {
+                float weight = __shfl_sync(ALL_LANES, weights[query], group * KEY_LANES + u * ROUNDS + round);
+#pragma unroll
+                for (int i = 0; i < VECTOR; i++) seen.mixed[query][i] += weight * value[i];
+            }
+        }
+    }
+}
+
+// Goes through the positions `from..to` of one head by a warp; keys and values begin at this lane's part of them, `queries` is its part
+// of each query head. All lanes go round equally often, since they shuffle.
+__device__ __forceinline__ void look(const real *keys, const real *values, u32 from, u32 to, float queries[GROUP][VECTOR],
+                                     Seen &seen) {
+    for (u32 start = from; start < to; start += LANES) {
+        float scores[GROUP] = {0}, weights[GROUP];
+        u32 end = min(start + LANES, to);
+        score(keys, start, end, queries, scores);
+        bool is_there = position_of_lane(start) < end;
+#pragma unroll
+        for (int query = 0; query < GROUP; query++) {
+            float top = fmaxf(seen.most[query], warp_most(is_there ? scores[query] : LOWEST));
+            float before = expf(seen.most[query] - top);
+            weights[query] = is_there ? expf(scores[query] - top) : 0.0f;
+            seen.most[query] = top;
+            seen.sum[query] = seen.sum[query] * before + weights[query];
+#pragma unroll
+            for (int i = 0; i < VECTOR; i++) seen.mixed[query][i] *= before;
+        }
+        mix(values, start, end, weights, seen);
+    }
+}
+
+// Merges what the lanes of a warp have seen; the first group has it all.
+__device__ __forceinline__ void merge_lanes(Seen &seen) {
 #pragma unroll
     for (int query = 0; query < GROUP; query++) {
-        for (int step = KEY_LANES; step < LANES; step *= 2) {
-            float mixed[VECTOR];
-            float most = __shfl_xor_sync(ALL_LANES, seen.most[query], step);
-            float sum = __shfl_xor_sync(ALL_LANES, seen.sum[query], step);
+        seen.sum[query] = warp_sum(seen.sum[query]);
 #pragma unroll
-            for (int i = 0; i < VECTOR; i++) mixed[i] = __shfl_xor_sync(ALL_LANES, seen.mixed[query][i], step);
-            merge(seen, query, most, sum, mixed);
+        for (int step = KEY_LANES; step < LANES; step *= 2) {
+#pragma unroll
+            for (int i = 0; i < VECTOR; i++) {
+                seen.mixed[query][i] += __shfl_xor_sync(ALL_LANES, seen.mixed[query][i], step);
+            }
         }
     }
 }
@@ -293,8 +346,11 @@ __device__ __forceinline__ void attend_range(const real *keys, const real *value
             seen.mixed[query][i] = 0;
         }
     }
-    look(keys, values, from, to, queries, seen);
-    merge_warp(seen);
+    // Shares are whole rounds.
+    u32 share = ((to - from + ATTEND_WARPS - 1) / ATTEND_WARPS + ROUND_POSITIONS - 1) / ROUND_POSITIONS * ROUND_POSITIONS;
+    u32 first = min(from + warp * share, to), last = min(first + share, to);
+    look(keys + part, values + part, first, last, queries, seen);
+    merge_lanes(seen);
     if (threadIdx.x % LANES >= KEY_LANES || !has_part) return;
 #pragma unroll
     for (int query = 0; query < GROUP; query++) {
@@ -331,7 +387,9 @@ KERNEL(ATTEND_THREADS) attend(Attention layer, const Run *runs, const u32 *owner
     require(length <= layer.capacity && length <= layer.positions);
     u32 from = min(split * share, length), to = min(from + share, length);
     u64 start = ((u64)row * layer.kv_heads + head) * layer.capacity * HEAD_DIM;
-    if (appends) append(layer, run, new_token + 1, row, head, from, to, threadIdx.x / LANES, ATTEND_WARPS);
+    // The last warps first: the first ones prepare the queries meanwhile.
+    u32 appender = ATTEND_WARPS - 1 - threadIdx.x / LANES;
+    if (appends) append(layer, run, new_token + 1, row, head, from, to, appender, ATTEND_WARPS);
     prepare(layer, shared, slot, head, at);
     // Behind this, what was appended is there too.
     __syncthreads();

@@ -75,6 +75,11 @@ __device__ __forceinline__ u64 warp_sum(u64 x) {
     return x;
 }
 
+__device__ __forceinline__ float warp_most(float x) {
+    for (int step = LANES / 2; step > 0; step /= 2) x = fmaxf(x, __shfl_xor_sync(ALL_LANES, x, step));
+    return x;
+}
+
 __device__ __forceinline__ u64 warp_least(u64 x) {
     for (int step = LANES / 2; step > 0; step /= 2) {
         u64 other = __shfl_xor_sync(ALL_LANES, x, step);

@@ -9,7 +9,7 @@
 #define DIGITS 256
 #define SLOT_BITS 24
 // Loads of a thread that are in flight together where a whole vocabulary is read.
-#define LOADS 8
+#define LOADS 16
 
 // How to draw. 40 bytes.
 struct Sampling {
@@ -166,7 +166,7 @@ __device__ __forceinline__ u64 count_of(const Candidates &all, bool signless, u6
 // The sum of what is kept, in weights of `unit`.
 __device__ __noinline__ u64 sum_of(const Candidates &all, const Kept &kept, double unit) {
     u64 sum = 0;
-    each<LOADS>(all, [&](u32 slot, float logit) {
+    each<4>(all, [&](u32 slot, float logit) {
         if (is_kept(kept, logit, slot)) sum += weight_of(kept, logit, unit);
     });
     return block_sum(sum);
@@ -218,29 +218,42 @@ __device__ __forceinline__ void rival(const Candidates &all, const Kept &kept, u
 
 // A score below which nobody wins, whatever the noise.
 __device__ __forceinline__ double bound_of(const Kept &kept) {
-    double bound = kept.best + gumbel(0u) - gumbel(0xffffffffu);
+    double bound = kept.best - GUMBEL_RANGE;
     // The bound is one of rounded numbers; a little below it, nobody is lost.
     return bound - 1e-9 * (fabs(bound) + 1.0);
 }
 
-// The slot with the largest sum of score and noise. `tokens` are the ids of slots; null where slots are ids.
-__device__ __forceinline__ u32 winner_of(const Candidates &all, const Kept &kept, const u32 *tokens, const u32 *key,
-                                         u64 position) {
+// Over the block: the slot with the largest sum, the smallest among equals.
+__device__ __forceinline__ u32 winner_of_block(u64 most, u32 winner) {
+    u64 best = block_least(most);
+    return (u32)block_least(most == best ? (u64)winner : ~0ull);
+}
+
+// The slot with the largest sum of score and noise, of listed candidates. `tokens` are the ids of slots; null where slots are ids.
+__device__ __forceinline__ u32 winner_of_list(const Candidates &list, const Kept &kept, const u32 *tokens, const u32 *key,
+                                              u64 position) {
     double bound = bound_of(kept);
     u64 most = ~0ull;
     u32 winner = NONE, words[WORDS];
-    for (u32 i = threadIdx.x; all.first && i < all.count; i += blockDim.x) {
-        u32 slot = slot_of(all, i);
-        if (slot >= all.known || !((double)all.logits[slot] / kept.temperature >= bound)) continue;
+    for (u32 i = threadIdx.x; i < list.count; i += blockDim.x) {
+        u32 slot = slot_of(list, i);
+        if (slot >= list.known || !((double)list.logits[slot] / kept.temperature >= bound)) continue;
         u32 id = tokens ? tokens[slot] : slot;
         chacha8(key, position, id / WORDS, words);
         u32 bits = words[0];
 #pragma unroll
         for (int word = 1; word < WORDS; word++) bits = id % WORDS == (u32)word ? words[word] : bits;
-        rival(all, kept, slot, bits, bound, &most, &winner);
+        rival(list, kept, slot, bits, bound, &most, &winner);
     }
-    // All slots are ids: 16 of them share a block of noise.
-    for (u32 block = threadIdx.x; !all.first && block * WORDS < all.count; block += blockDim.x) {
+    return winner_of_block(most, winner);
+}
+
+// The same of all slots, which are ids: 16 of them share a block of noise.
+__device__ __forceinline__ u32 winner_of_all(const Candidates &all, const Kept &kept, const u32 *key, u64 position) {
+    double bound = bound_of(kept);
+    u64 most = ~0ull;
+    u32 winner = NONE, words[WORDS];
+    for (u32 block = threadIdx.x; block * WORDS < all.count; block += blockDim.x) {
         chacha8(key, position, block, words);
 #pragma unroll
         for (int word = 0; word < WORDS; word++) {
@@ -248,8 +261,7 @@ __device__ __forceinline__ u32 winner_of(const Candidates &all, const Kept &kept
             if (slot < all.count) rival(all, kept, slot, words[word], bound, &most, &winner);
         }
     }
-    u64 best = block_least(most);
-    return (u32)block_least(most == best ? (u64)winner : ~0ull);
+    return winner_of_block(most, winner);
 }
 
 // How the candidates stand before anything is drawn.
@@ -280,11 +292,11 @@ __device__ __forceinline__ Standing standing_of(const Candidates &all, const Sam
     return standing;
 }
 
-// The slot that is drawn, or DRAWN_NOTHING, DRAWN_NOT_FINITE. All threads of the block call, and have the result.
+// The slot that is drawn of listed candidates, or DRAWN_NOTHING, DRAWN_NOT_FINITE. All threads of the block call, and have the result.
 __device__ __forceinline__ u32 drawn(const Candidates &all, const Sampling &sampling, const u32 *tokens, const u32 *key,
                                      u64 position) {
     Standing standing = standing_of(all, sampling);
     if (standing.drawn != NONE) return standing.drawn;
     Kept kept = filtered(all, sampling, standing.best, standing.count, 0);
-    return winner_of(all, kept, tokens, key, position);
+    return winner_of_list(all, kept, tokens, key, position);
 }
