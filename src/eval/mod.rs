@@ -9,6 +9,7 @@ mod advice;
 mod checkpoint;
 mod chemistry;
 pub mod compare;
+mod cost;
 mod dialect;
 mod differences;
 mod environment;

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+pub use super::cost::{Cost, Floor, Seconds};
 use super::differences::label;
 pub use super::differences::{
     ComparedFigure, FigureDifference, PairedComparison, Rescued, SpeedMeasure, SpeedRatio,
@@ -16,7 +17,6 @@ use crate::audit::coverage::CoverageReport;
 use crate::audit::{DriftHistogram, GeometryReport, SampleCounts};
 use crate::constraint::{LpKind, TextClass};
 use crate::corpus::Skipped;
-use crate::generate::Traffic;
 use crate::job::Provenance;
 use crate::model::{Room, Synthetic};
 use crate::stats::Interval;
@@ -255,77 +255,6 @@ pub struct ClassPlaceholder {
     pub class: String,
     /// Its placeholder, without brackets.
     pub placeholder: String,
-}
-
-/// What a run took.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub struct Cost {
-    /// Tokens written after the prompts.
-    pub generated_tokens: u64,
-    /// Of them, tokens that the logit processor left no choice.
-    pub forced_tokens: u64,
-    /// Forward passes after prefill.
-    pub decode_steps: u64,
-    /// Those of them that a GPU did by drift's own kernels.
-    #[serde(default)]
-    pub kernel_steps: u64,
-    /// Tokens of junk: generated tokens of blocks that are not three numbers, and of digits beyond the format.
-    pub wasted_tokens: u64,
-    /// Tokens written per second.
-    pub tokens_per_second: f64,
-    /// Characters written per second.
-    pub characters_per_second: f64,
-    /// Texts written per second.
-    pub conformers_per_second: f64,
-    /// CPU seconds of generating, all threads; none on a GPU, or where the system doesn't tell.
-    pub cpu_seconds: Option<f64>,
-    /// Where the time went, in seconds.
-    pub seconds: Seconds,
-    /// The most memory that the process held so far, in bytes; none where the system doesn't tell.
-    pub peak_memory_bytes: Option<u64>,
-    /// What had to be moved and computed at least; none of candle-transformers, and in records of before this was counted.
-    #[serde(default)]
-    pub floor: Option<Floor>,
-}
-
-/// What a run had to move between memory and processor at least, and how near it came to the time that this takes.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Floor {
-    /// By counting: bytes, and operations.
-    #[serde(flatten)]
-    pub traffic: Traffic,
-    /// Bytes per second that the device reads, measured after the run; none where it was not.
-    pub bytes_per_second: Option<f64>,
-    /// Seconds of moving so many bytes at this rate.
-    pub floor_seconds: Option<f64>,
-    /// These by the seconds of generating, templates left out.
-    pub floor_share: Option<f64>,
-}
-
-impl Seconds {
-    /// The share of all that a part of it is, 0 to 1.
-    pub fn share(&self, part: f64) -> f64 {
-        part / self.total.max(f64::MIN_POSITIVE)
-    }
-}
-
-/// Seconds by phase.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub struct Seconds {
-    /// All of it.
-    pub total: f64,
-    /// Forward passes over prompts.
-    pub prefill: f64,
-    /// Forward passes of decode steps.
-    pub forward: f64,
-    /// Masks and states of the logit processor.
-    pub lp: f64,
-    /// Sampling.
-    pub sampling: f64,
-    /// Building templates.
-    pub templates: f64,
-    /// Anything else.
-    pub other: f64,
 }
 
 /// The probability that the model gave the tokens of a class before any mask.

@@ -50,9 +50,14 @@ impl Run {
         self.generated.timing.total() + self.templates_seconds
     }
 
-    /// Texts per second of wall time, templates included.
+    /// The same without the start of a device.
+    pub(super) fn generating_seconds(&self) -> f64 {
+        self.total_seconds() - self.generated.timing.start
+    }
+
+    /// Texts per second of wall time, templates included, the start of a device left out.
     pub(super) fn conformers_per_second(&self) -> f64 {
-        self.judged.len() as f64 / self.total_seconds().max(f64::MIN_POSITIVE)
+        self.judged.len() as f64 / self.generating_seconds().max(f64::MIN_POSITIVE)
     }
 
     /// The time of each batch: by the CPU where that is known of all.

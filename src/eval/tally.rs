@@ -70,7 +70,7 @@ pub(super) fn run_report(
 fn cost(plan: &EvalPlan, checkpoint: &Checkpoint, run: &Run) -> Cost {
     let (counts, timing) = (&run.generated.counts, &run.generated.timing);
     let total = run.total_seconds();
-    let per_second = |count: u64| count as f64 / total.max(f64::MIN_POSITIVE);
+    let per_second = |count: u64| count as f64 / run.generating_seconds().max(f64::MIN_POSITIVE);
     let characters = run.judged.iter().map(|judged| judged.text.chars().count() as u64).sum();
     Cost {
         generated_tokens: counts.generated_tokens,
@@ -84,6 +84,7 @@ fn cost(plan: &EvalPlan, checkpoint: &Checkpoint, run: &Run) -> Cost {
         cpu_seconds: run.cpu_seconds,
         seconds: Seconds {
             total,
+            start: timing.start,
             prefill: timing.prefill,
             forward: timing.forward,
             lp: timing.logit_processor,
@@ -102,6 +103,7 @@ fn floor(plan: &EvalPlan, checkpoint: &Checkpoint, run: &Run) -> Option<Floor> {
     let traffic = Traffic::of(&checkpoint.config, plan.device.bytes_per_number(), counts)?;
     let bytes_per_second = checkpoint.bytes_per_second;
     let floor_seconds = bytes_per_second.map(|rate| traffic.bytes / rate);
-    let floor_share = floor_seconds.map(|seconds| seconds / timing.total().max(f64::MIN_POSITIVE));
+    let floor_share =
+        floor_seconds.map(|seconds| seconds / (timing.total() - timing.start).max(f64::MIN_POSITIVE));
     Some(Floor { traffic, bytes_per_second, floor_seconds, floor_share })
 }

@@ -4,7 +4,8 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use super::Options;
+use super::{Options, Traffic, WorkCounts};
+use crate::model::Decoder;
 
 /// Seconds.
 pub(super) type Second = f64;
@@ -13,6 +14,8 @@ pub(super) type Second = f64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
+    /// What comes before the first step: a device's kernels compiled, its memory taken.
+    Start,
     /// Forward passes over prompts, and copies of their keys and values.
     Prefill,
     /// Forward passes that write text, LM head included.
@@ -28,6 +31,9 @@ pub enum Phase {
 /// Time by phase.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Timing {
+    /// What comes before the first step: a device's kernels compiled, its memory taken.
+    #[serde(default)]
+    pub start: Second,
     /// Forward passes over prompts, and copies of their keys and values.
     pub prefill: Second,
     /// Forward passes that write text, LM head included.
@@ -36,8 +42,6 @@ pub struct Timing {
     pub logit_processor: Second,
     /// Drawing tokens.
     pub sampling: Second,
-    /// Building templates: set by whoever builds them.
-    pub templates: Second,
     /// Everything else.
     pub other: Second,
 }
@@ -45,12 +49,12 @@ pub struct Timing {
 impl Timing {
     /// All of it.
     pub fn total(&self) -> Second {
-        self.prefill + self.forward + self.logit_processor + self.sampling + self.templates + self.other
+        self.start + self.prefill + self.forward + self.logit_processor + self.sampling + self.other
     }
 
     fn each(&mut self) -> [&mut Second; 6] {
-        let Timing { prefill, forward, logit_processor, sampling, templates, other } = self;
-        [prefill, forward, logit_processor, sampling, templates, other]
+        let Timing { start, prefill, forward, logit_processor, sampling, other } = self;
+        [start, prefill, forward, logit_processor, sampling, other]
     }
 
     /// This and more.
@@ -67,7 +71,7 @@ impl Timing {
 }
 
 /// One phase of one step.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Span {
     /// What it was spent on.
     pub phase: Phase,
@@ -77,6 +81,10 @@ pub struct Span {
     pub duration: Second,
     /// Rows of the batch.
     pub rows: usize,
+    /// What its forward passes did.
+    pub work: WorkCounts,
+    /// What they had to move and compute at least.
+    pub traffic: Option<Traffic>,
 }
 
 /// What it took to finish as many texts as a batch has rows; the last of a run may be fewer.
@@ -121,6 +129,12 @@ impl Clock {
         }
     }
 
+    /// The first step may begin: what was before is no time of a batch.
+    pub(super) fn started(&mut self) {
+        self.lap(Phase::Start, 0);
+        self.began = (self.last, self.cpu_clock.and_then(|clock| clock()));
+    }
+
     /// A text is finished.
     pub(super) fn finished(&mut self) {
         self.batch.1 += 1;
@@ -144,6 +158,7 @@ impl Clock {
         let now = Instant::now();
         let duration = (now - self.last).as_secs_f64();
         *match phase {
+            Phase::Start => &mut self.timing.start,
             Phase::Prefill => &mut self.timing.prefill,
             Phase::Forward => &mut self.timing.forward,
             Phase::LogitProcessor => &mut self.timing.logit_processor,
@@ -152,8 +167,23 @@ impl Clock {
         } += duration;
         if self.keeps_spans {
             let start = (self.last - self.start).as_secs_f64();
-            self.spans.push(Span { phase, start, duration, rows });
+            self.spans.push(Span {
+                phase,
+                start,
+                duration,
+                rows,
+                work: WorkCounts::default(),
+                traffic: None,
+            });
         }
         self.last = now;
+    }
+
+    /// Says what the forward passes did that were booked last, on a decoder.
+    pub(super) fn worked(&mut self, work: WorkCounts, decoder: &Decoder) {
+        if let Some(span) = self.spans.iter_mut().rev().find(|span| span.phase == Phase::Forward) {
+            span.work = work;
+            span.traffic = Traffic::of(decoder.config(), decoder.device().bytes_per_number(), &work);
+        }
     }
 }

@@ -33,12 +33,13 @@ pub(super) fn generate(
     let longest = prompts.iter().map(|p| (p.tokens.len() + p.most_tokens).min(context)).max().unwrap_or(0);
     let rows = options.batch.min(waiting.len());
     let cache = decoder.cache(rows, longest, options.room)?;
-    let clock = Clock::new(options);
+    let mut clock = Clock::new(options);
     let (mut device, sampler) = match DeviceWork::new(starter, (decoder, &cache), (prompts, options))? {
         DeviceWork::Steps(device) => (Some(device), None),
         DeviceWork::Draws(sampler) => (None, Some(sampler)),
         DeviceWork::Nothing => (None, None),
     };
+    clock.started();
     let mut run = Run {
         decoder,
         prompts,
@@ -154,7 +155,7 @@ impl<'a> Run<'a> {
         let feeds: Vec<Feed<'_>> =
             rows.iter().zip(&pending).map(|(row, tokens)| Feed { row: row.slot, tokens }).collect();
         let logs = self.options.logs();
-        let asked = asked(rows);
+        let (asked, before) = (asked(rows), self.counts);
         let output = if logs || !asked.is_empty() { HiddenStates::All } else { HiddenStates::Last };
         self.count(&feeds);
         let hidden = self.decoder.forward(&feeds, &mut self.cache, output)?;
@@ -176,6 +177,7 @@ impl<'a> Run<'a> {
         self.counts.head_weights += logits.weights() as u64;
         self.answer(&asked, &hidden, &feeds, &logits, rows)?;
         self.clock.lap(Phase::Forward, count);
+        self.clock.worked(self.counts.since(&before), self.decoder);
         if logs {
             let rows = rows.par_iter_mut().enumerate();
             rows.for_each(|(at, row)| log_forced(row, &pending[at], at, &logits));

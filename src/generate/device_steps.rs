@@ -35,7 +35,9 @@ impl Run<'_> {
             };
             row.take_all(device.step.text(row.slot)?, end);
         }
-        self.counts.add(device.counts(STEPS)?);
+        let work = device.counts(STEPS)?;
+        self.clock.worked(work, self.decoder);
+        self.counts.add(work);
         self.clock.lap(Phase::Other, self.rows.len());
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use super::eval_view::{
     comparison_table, cost_table, coverage_table, likelihood_table, outcome_table, placeholder_table,
-    probability_table, setting,
+    probability_table, setting, starts,
 };
 use super::floor_view::floor_table;
 use super::html::{Page, Section};
@@ -102,6 +102,7 @@ fn harm_plot(report: &EvalReport) -> String {
 }
 
 fn time_plot(report: &EvalReport) -> String {
+    let first = usize::from(!starts(report));
     let bar = |run: &RunReport| {
         let time = &run.cost.seconds;
         let part = |seconds: f64| {
@@ -111,13 +112,20 @@ fn time_plot(report: &EvalReport) -> String {
         Bar {
             label: name(report, run),
             strong: run.lp == LpKind::Automaton,
-            values: [time.prefill, time.forward, time.lp, time.sampling].map(part).to_vec(),
+            values: [time.start, time.prefill, time.forward, time.lp, time.sampling][first..]
+                .iter()
+                .copied()
+                .map(part)
+                .collect(),
         }
     };
     bars(&BarChart {
         title: "Time by phase and logit processor".to_owned(),
         x_label: "share of the wall time".to_owned(),
-        series: ["prefill", "forward", "LP", "sampling"].map(str::to_owned).to_vec(),
+        series: ["start", "prefill", "forward", "LP", "sampling"][first..]
+            .iter()
+            .map(|name| (*name).to_owned())
+            .collect(),
         bars: report.runs.iter().map(bar).collect(),
         scale: Scale::Share,
     })

@@ -164,7 +164,13 @@ pub fn cost_table(report: &EvalReport) -> Table {
         .number("steps")
         .number("tokens/s")
         .number("conformers/s")
-        .number("time")
+        .number("time");
+    // On the CPU nothing comes before.
+    let starts = starts(report);
+    if starts {
+        table = table.number("start");
+    }
+    table = table
         .number("prefill")
         .number("forward")
         .number("LP")
@@ -184,6 +190,9 @@ pub fn cost_table(report: &EvalReport) -> Table {
             number(cost.tokens_per_second),
             number(cost.conformers_per_second),
             seconds(time.total),
+        ]);
+        cells.extend(starts.then(|| share(time.start)));
+        cells.extend([
             share(time.prefill),
             share(time.forward),
             share(time.lp),
@@ -194,6 +203,11 @@ pub fn cost_table(report: &EvalReport) -> Table {
         add(&mut table, run.lp == LpKind::Automaton, cells);
     }
     table
+}
+
+/// Whether starting a device took time that shows.
+pub(super) fn starts(report: &EvalReport) -> bool {
+    report.runs.iter().any(|run| run.cost.seconds.share(run.cost.seconds.start) >= 1e-3)
 }
 
 /// How likely the model held what was written, by class of token.
@@ -280,6 +294,7 @@ pub fn setting(report: &EvalReport) -> String {
         protocol.molecules_from,
         match protocol.generations_per_reference {
             Some(times) => format!("{times} texts for each reference conformer"),
+            None if protocol.generations == 1 => "one text each".to_owned(),
             None => format!("{} texts each", protocol.generations),
         },
         protocol.preset,
