@@ -1,42 +1,93 @@
 #!/usr/bin/env bash
 # What needs a GPU: bash eval/gpu.sh DRIFT OUT, where DRIFT was built with --features cuda. In this order, or those that PARTS names:
-#   texts   greedy texts in f32 beside the CPU's, of the reference checkpoints and of random weights of the users' shapes, by every
-#           engine: which are the same, where others first differ, and by how much the best logit led there
-#   tables  the tables of the reference checkpoints in bf16: junk, lost digits, likelihood
-#   speed   the users' shapes by every engine at each batch, two texts for each row of it
-#   peers   the users' shapes beside transformers with a processor in Python (needs torch and transformers)
-# and, of PARTS alone, what the constants of the kernels are chosen by:
+#   machine    the GPU, its driver, the libraries and packages that are there
+#   texts      greedy texts in f32 beside the CPU's, of the reference checkpoints and of random weights of the users' shapes, by every
+#              engine: which are the same, where others first differ, and by how much the best logit led there
+#   junk       1,005 texts of each reference checkpoint without a processor and under the automaton, in bf16
+#   memory     a batch that does not fit: refused with one that does, which is then run
+#   speed      the users' shapes at each batch: tokens per second, and the time of a step of a full batch beside the least that it can take;
+#              at batch 32 by every engine
+#   peers      the users' shapes beside transformers with a processor in Python (needs torch and transformers)
+# and, of PARTS alone:
+#   tables     the tables of the reference checkpoints in bf16 under all processors: junk, lost digits, likelihood
 #   products   products of a step by cuBLAS and cuBLASLt, weights as [out, in] and [in, out] (needs torch)
-#   kernels    time and bytes of each kernel (needs ncu of Nsight Compute)
-#   sanitizer  compute-sanitizer over short runs: accesses out of bounds, races in shared memory
-# SAMPLES, GENERATIONS, COMPARED, BATCHES, SHAPES and MODELS make it shorter; DEVICE=cpu tries the script itself.
-set -euo pipefail
+#   kernels    time and bytes of each kernel, the share of logit processor and draw (needs ncu of Nsight Compute)
+#   sanitizer  compute-sanitizer over short runs: accesses out of bounds, races, barriers, memory that was never written; and the same
+#              texts three times over
+# What fails is told, kept in OUT/failed.txt, and does not end the rest; the last exit code is then 1. LIMIT says after how many seconds
+# nothing more is begun, and what runs is ended. SAMPLES, GENERATIONS, COMPARED, BATCHES, SHAPES, MODELS and TOKENS make it shorter;
+# DEVICE=cpu tries the script itself.
+set -uo pipefail
 drift=$(realpath "${1:?usage: eval/gpu.sh DRIFT OUT}")
 mkdir -p "${2:?usage: eval/gpu.sh DRIFT OUT}"
 out=$(realpath "$2")
-cd "$(dirname "$0")/.."
-device=${DEVICE:-cuda:0} samples=${SAMPLES:-201} generations=${GENERATIONS:-5} batches=${BATCHES-1 8 32 128}
-shapes=${SHAPES-qwen3-0.6b llama-380m} models=${MODELS-qwen-like llama-like qwen-like-separate}
-# The libraries of CUDA that come with PyPI's packages, torch's say, where the system has none.
-if [ "$device" != cpu ] && ldd "$drift" | grep -q 'not found'; then
-    packages=$(python3 -c 'import glob, site
-print(":".join(p for s in site.getsitepackages() for p in sorted(glob.glob(s + "/nvidia/*/lib"))))')
-    export LD_LIBRARY_PATH=$packages${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-fi
+cd "$(dirname "$0")/.." || exit 2
+device=${DEVICE:-cuda:0} samples=${SAMPLES:-201} generations=${GENERATIONS:-5} batches=${BATCHES-32 8 128 1}
+shapes=${SHAPES-qwen3-0.6b llama-380m} models=${MODELS-qwen-like llama-like qwen-like-separate} tokens=${TOKENS:-400}
+end=$((SECONDS + ${LIMIT:-1000000})) failures=0
+# Compiled kernels are kept at home, and Python's lines are wanted when they are printed.
+export HOME=${HOME:-/root} PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
+PATH=$PATH:/usr/local/cuda/bin:$(printf '%s:' /opt/nvidia/nsight-compute/*/)
 engines='drift drift-without-graphs candle'
 # The CPU has no graphs.
 [ "$device" != cpu ] || engines='drift candle'
 
+# Says what went wrong, and goes on: WORDS…
+fail() {
+    failures=$((failures + 1))
+    printf 'FAILED %s\n' "$*" | tee -a "$out/failed.txt" >&2
+}
+
+# Runs a program for so many seconds at most: SECONDS PROGRAM…
+try() {
+    local limit=$1 left=$((end - SECONDS)) began=$SECONDS status=0
+    shift
+    if [ $left -le 0 ]; then
+        fail "no time is left: $*"
+        return 1
+    fi
+    timeout --kill-after=5 $((limit < left ? limit : left)) "$@" || status=$?
+    [ $status -eq 0 ] || fail "exit code $status after $((SECONDS - began)) s: $*"
+    return $status
+}
+
+# What runs did; a step that drift's kernels did not do is a failure, but where another engine was asked for: RECORD OPTION…
+told() {
+    local others=()
+    [ "$device" != cpu ] || others=(--any-engine)
+    try 60 python3 tests/benches/gpu_record.py "$@" "${others[@]}"
+}
+
+machine() {
+    local missing
+    [ "$device" = cpu ] || try 20 nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm,clocks.max.mem --format=csv
+    try 60 python3 - <<'P'
+import importlib.metadata as metadata
+for name in ("torch", "transformers", "vllm", "nvidia-cublas", "nvidia-cuda-nvrtc"):
+    try:
+        print(name, metadata.version(name))
+    except metadata.PackageNotFoundError:
+        print(name, "is not there")
+P
+    command -v ncu compute-sanitizer || true
+    try 20 "$drift" --version
+    missing=$(ldd "$drift" | grep 'not found')
+    [ -z "$missing" ] || fail "libraries: $missing"
+}
+
 # Sets greedy texts beside those of the CPU: NAME ARGUMENT…
 beside_the_cpu() {
-    local name=$1 engine record greedy
+    local name=$1 engine record greedy others
     shift
     greedy=(eval --quiet "$@" --preset greedy --lp none,automaton --dtype f32)
-    "$drift" "${greedy[@]}" --texts "$out/$name-cpu.jsonl" >/dev/null
+    try 200 "$drift" "${greedy[@]}" --texts "$out/$name-cpu.jsonl" >"$out/$name-cpu.txt" || return
     for engine in $engines; do
-        record=$out/$name-f32-$engine
-        "$drift" "${greedy[@]}" --device "$device" --engine $engine --same-as "$out/$name-cpu.jsonl" -o "$record" >"$record.txt"
+        record=$out/$name-f32-$engine others=()
+        [ "$engine" != candle ] || others=(--any-engine)
+        try 150 "$drift" "${greedy[@]}" --device "$device" --engine "$engine" --same-as "$out/$name-cpu.jsonl" -o "$record" \
+            >"$record.txt" || continue
         sed -n '/^beside /,/^$/p' "$record.txt" | sed "s/^beside/$name, $engine, greedy, f32, $device: beside/"
+        told "$record/record.json" "${others[@]}" >"$record.md"
     done
 }
 
@@ -50,21 +101,51 @@ texts() {
     done
 }
 
-tables() {
+junk() {
     local model
     for model in $models; do
-        "$drift" eval --quiet --model "eval/$model" --samples "$samples" --generations "$generations" --device "$device" \
-            --likelihood --placeholder 0.0000,0.0000,0.0000 --placeholder 0.000,0.000,0.000 -o "$out/$model"
+        try 120 "$drift" eval --quiet --model "eval/$model" --samples "$samples" --generations "$generations" --batch 128 \
+            --lp none,automaton --device "$device" -o "$out/$model-junk" >"$out/$model-junk.txt" && told "$out/$model-junk/record.json"
     done
 }
 
+memory() {
+    local batch=1024 run again
+    # A CPU would be at it for hours.
+    [ "$device" != cpu ] || return 0
+    # The cache of so many rows is larger than the memory of a GPU. What fits beside weights and cache is told when these are there.
+    for again in 1 2 3; do
+        run=(eval --quiet --synthetic qwen3-0.6b --samples 201 --generations $(((batch + 200) / 201)) --lp automaton
+            --device "$device" --dtype f32 --batch "$batch" -o "$out/memory")
+        if try 150 "$drift" "${run[@]}" >"$out/memory-$batch.txt" 2>"$out/memory-$batch.err"; then
+            [ $batch -lt 1024 ] || fail 'a batch of 1,024 rows of f32 was not refused'
+            told "$out/memory/record.json"
+            return
+        fi
+        # That it was refused is what was wanted.
+        failures=$((failures - 1))
+        cat "$out/memory-$batch.err"
+        batch=$(sed -n 's/.*a batch of \([0-9]*\) would fit.*/\1/p' "$out/memory-$batch.err")
+        [ -n "$batch" ] || break
+    done
+    fail "no batch was named that fits, $again times"
+}
+
 speed() {
-    local shape batch engine
+    local shape batch engine name texts others
     for shape in $shapes; do
         for batch in $batches; do
             for engine in $engines; do
-                "$drift" eval --quiet --synthetic "$shape" --samples $((2 * batch)) --lp none,allowlist,automaton \
-                    --device "$device" --batch "$batch" --engine "$engine" -o "$out/$shape-$batch-$engine"
+                [ "$engine" = drift ] || [ "$batch" = 32 ] || continue
+                name=$out/$shape-$batch-$engine others=() texts=(--samples $((4 * batch)))
+                [ "$batch" -le 50 ] || texts=(--samples 201 --generations $(((2 * batch + 200) / 201)))
+                # Candle's operations take ten times as long.
+                [ "$engine" != candle ] || others=(--any-engine) texts=(--samples "$batch")
+                try 120 "$drift" eval --quiet --synthetic "$shape" "${texts[@]}" --lp none,automaton --device "$device" \
+                    --batch "$batch" --engine "$engine" --max-new-tokens $((tokens * 3 / 2)) --trace "$name.trace.json" -o "$name" \
+                    >"$name.txt" || continue
+                printf '\n%s, batch %s, %s\n\n' "$shape" "$batch" "$engine"
+                told "$name/record.json" --trace "$name.trace.json" "${others[@]}" | tee "$name.md"
             done
         done
     done
@@ -73,44 +154,86 @@ speed() {
 peers() {
     local shape
     for shape in $shapes; do
-        python3 tests/benches/real_size.py "$drift" --shape "$shape" --device "$device" --batches $batches \
-            --tokens "${TOKENS:-400}" --dtypes bf16 | tee "$out/$shape-peers.md"
+        try 240 python3 tests/benches/real_size.py "$drift" --shape "$shape" --device "$device" --batches $batches \
+            --tokens "$tokens" --threads "$(nproc)" --dtypes bf16 | tee "$out/$shape-peers.md"
+    done
+}
+
+tables() {
+    local model
+    for model in $models; do
+        try 600 "$drift" eval --quiet --model "eval/$model" --samples "$samples" --generations "$generations" --device "$device" \
+            --likelihood --placeholder 0.0000,0.0000,0.0000 --placeholder 0.000,0.000,0.000 -o "$out/$model"
     done
 }
 
 products() {
-    python3 tests/benches/gpu_products.py --device "$device" --shape $shapes | tee "$out/products.md"
+    try 240 python3 tests/benches/gpu_products.py --device "$device" --shape $shapes | tee "$out/products.md"
 }
 
 kernels() {
-    local shape batch run layers
+    local shape batch run layers name
     for shape in $shapes; do
         layers=28
         [ "$shape" != llama-380m ] || layers=16
-        for batch in $batches; do
-            # A few steps, behind 200 others of eight launches a layer: those of a longer context.
+        for batch in ${BATCHES-32 8}; do
+            name=$out/$shape-$batch-kernels
+            # Two steps, behind 200 others of eight launches a layer: those of a longer context.
             run=(eval --quiet --synthetic "$shape" --samples $((4 * batch)) --batch "$batch" --device "$device"
-                --lp automaton --engine drift-without-graphs --max-new-tokens "${TOKENS:-400}")
-            ncu --csv --print-units base --clock-control none --metrics gpu__time_duration.sum,dram__bytes.sum \
-                --launch-skip $((200 * (8 * layers + 6))) --launch-count 2000 --log-file "$out/$shape-$batch-kernels.csv" "$drift" "${run[@]}" >/dev/null
-            echo "$shape, batch $batch"
-            python3 tests/benches/kernel_times.py "$out/$shape-$batch-kernels.csv" | tee "$out/$shape-$batch-kernels.md"
+                --lp automaton --engine drift-without-graphs --max-new-tokens "$tokens")
+            # Caches as the step before left them. It ends the program when it has seen enough, so its exit code says nothing.
+            timeout --kill-after=5 $((end - SECONDS < 100 ? end - SECONDS : 100)) ncu --csv --print-units base --clock-control none \
+                --cache-control none --metrics gpu__time_duration.sum,dram__bytes.sum --kill yes \
+                --launch-skip $((200 * (8 * layers + 6))) --launch-count $((2 * (8 * layers + 6))) --log-file "$name.csv" \
+                "$drift" "${run[@]}" >"$name.txt" 2>&1
+            printf '\n%s, batch %s\n\n' "$shape" "$batch"
+            try 30 python3 tests/benches/kernel_times.py "$name.csv" | tee "$name.md"
         done
     done
+}
+
+# compute-sanitizer over a short run: TOOL NAME ARGUMENT…
+sanitized() {
+    local tool=$1 name=$out/$1-$2
+    shift 2
+    # What cuBLAS asks the driver in vain is no error of a program.
+    try 150 compute-sanitizer --tool "$tool" --report-api-errors no --log-file "$name.txt" "$drift" eval --quiet "$@" \
+        --device "$device" --engine drift-without-graphs >"$name.out" 2>&1
+    printf '%s: %s\n' "${name##*/}" "$(tail -n 1 "$name.txt")"
+    grep -q 'ERROR SUMMARY: 0 errors\|RACECHECK SUMMARY: 0 hazards' "$name.txt" || { fail "${name##*/}"; grep -m 12 '=====' "$name.txt"; }
 }
 
 sanitizer() {
-    local tool lp
-    for tool in memcheck racecheck; do
+    local tool lp shape time engine first=()
+    for tool in memcheck racecheck synccheck initcheck; do
         for lp in automaton none; do
-            compute-sanitizer --tool $tool --error-exitcode 1 --log-file "$out/$tool-$lp.txt" "$drift" eval --quiet \
-                --model eval/qwen-like --samples 2 --batch 2 --lp $lp --device "$device" --engine drift-without-graphs \
-                --max-new-tokens 40 >/dev/null
-            tail -n 1 "$out/$tool-$lp.txt"
+            sanitized $tool small-$lp --model eval/qwen-like --samples 2 --batch 2 --lp $lp --max-new-tokens 40
+        done
+    done
+    for shape in $shapes; do
+        sanitized memcheck "$shape" --synthetic "$shape" --samples 4 --batch 4 --lp automaton,none --max-new-tokens 24
+        sanitized racecheck "$shape" --synthetic "$shape" --samples 4 --batch 4 --lp automaton --max-new-tokens 16
+    done
+    # Few rows have the most parts that one block merges for others.
+    for time in 1 2 3; do
+        for engine in drift drift-without-graphs; do
+            try 60 "$drift" eval --quiet --synthetic qwen3-0.6b --samples 2 --batch 2 --preset greedy --lp none --max-new-tokens 600 \
+                --device "$device" --engine $engine --texts "$out/again-$engine-$time.jsonl" >"$out/again-$engine-$time.txt" || continue
+            [ -n "${first[0]:-}" ] || first=("$out/again-$engine-$time.jsonl")
+            cmp "${first[0]}" "$out/again-$engine-$time.jsonl" || fail "other texts the next time: $engine, $time"
         done
     done
 }
 
-for part in ${PARTS-texts tables speed peers}; do
+# The libraries of CUDA that come with PyPI's packages, torch's say, where the system has none.
+libraries=$(ldd "$drift" || true)
+if [ "$device" != cpu ] && [[ $libraries == *'not found'* ]]; then
+    packages=$(python3 -c 'import glob, site
+print(":".join(p for s in site.getsitepackages() for p in sorted(glob.glob(s + "/nvidia/*/lib"))))')
+    export LD_LIBRARY_PATH=$packages:/usr/local/cuda/lib64:/usr/local/nvidia/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+fi
+for part in ${PARTS-machine texts junk memory speed peers}; do
+    printf '\n## %s\n\n' "$part"
     "$part"
 done
+[ $failures -eq 0 ] || { printf '\n%s failures\n' $failures; exit 1; }

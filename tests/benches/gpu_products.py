@@ -3,7 +3,8 @@
 python gpu_products.py [--shape qwen3-0.6b llama-380m] [--rows 8 16 32 64 128 256 512]
 
 In bf16 through torch, which asks either library. Each product goes through as many weights as do not fit into the cache of a GPU,
-recorded as one graph; printed is the time of one, and of all products of a step, the LM head left out.
+recorded as one graph; printed is the time of one, and of all products of a step, the LM head left out. Sums are f32 to the end, as drift
+asks for. Before them: how fast the memory is copied.
 """
 
 import argparse
@@ -65,6 +66,18 @@ def measure(rows, columns, terms, by_columns, device):
     return seconds(run, device) / count
 
 
+def copied(device):
+    """GB/s of a copy, reading and writing."""
+    source = torch.zeros(BYTES, device=device, dtype=torch.uint8)
+    target = torch.empty_like(source)
+
+    def run():
+        for _ in range(4):
+            target.copy_(source)
+
+    return 8 * BYTES / seconds(run, device) / 1e9
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shape", nargs="+", choices=SHAPES, default=list(SHAPES))
@@ -74,6 +87,8 @@ def main():
     device = torch.device(options.device)
     libraries = ["cublas", "cublaslt"] if device.type == "cuda" else ["cpu"]
     ways = [(library, layout) for library in libraries for layout in ("[out, in]", "[in, out]")]
+    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
+    print(f"a copy: {copied(device):.0f} GB/s\n")
     print("| shape, rows | product | " + " | ".join(f"{library} {layout}, us, GB/s" for library, layout in ways) + " |")
     print("| --- | --- |" + " --- |" * len(ways))
     for shape in options.shape:
