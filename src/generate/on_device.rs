@@ -151,7 +151,8 @@ impl<'d> OnDevice<'d> {
         let gpu = (starter.start)()?;
         let how = (choosing, &options.sampling);
         DecodeStep::check_fits((decoder, cache), longest, how)?;
-        let step = DecodeStep::new(gpu, (decoder, cache), longest, how, starter.records)?;
+        let mut step = DecodeStep::new(gpu, (decoder, cache), longest, how, starter.records)?;
+        step.warm_up()?;
         Ok(OnDevice { step, table, running: BTreeSet::new(), counted: Default::default() })
     }
 

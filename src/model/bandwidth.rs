@@ -18,6 +18,9 @@ const PART: usize = 1 << 16;
 /// The most bytes that are copied on a GPU: far more than its caches hold.
 const COPIED_BYTES: usize = 256 << 20;
 
+/// Copies that are timed together: a device gives memory back to the system where it is waited for, and takes it anew after that.
+const COPIES: usize = 32;
+
 impl Decoder {
     /// Bytes per second that the device reads: on the CPU all weights, by all threads, so that weights which fit into its
     /// caches are read from there as in a pass; on a GPU a copy, reading and writing. None where it cannot be measured.
@@ -67,15 +70,18 @@ fn of_copy(device: &Device) -> Result<Option<f64>> {
     let free = device.free_bytes().unwrap_or(0) as usize;
     let bytes = COPIED_BYTES.min(free / 4);
     let source = Tensor::zeros(bytes / device.dtype().size_in_bytes(), device.dtype(), device.inner())?;
-    // The first copy allocates what the others find ready.
-    drop(source.copy()?);
-    device.inner().synchronize()?;
     let mut best: Option<f64> = None;
     for _ in 0..TIMES {
-        let begin = Instant::now();
-        drop(source.copy()?);
         device.inner().synchronize()?;
-        let rate = 2.0 * bytes as f64 / begin.elapsed().as_secs_f64().max(f64::MIN_POSITIVE);
+        // The first copy takes the memory that the others find ready, and is still at work when the clock starts.
+        drop(source.copy()?);
+        let begin = Instant::now();
+        for _ in 0..COPIES {
+            drop(source.copy()?);
+        }
+        device.inner().synchronize()?;
+        let copied = (COPIES + 1) * bytes;
+        let rate = 2.0 * copied as f64 / begin.elapsed().as_secs_f64().max(f64::MIN_POSITIVE);
         best = Some(best.map_or(rate, |best| best.max(rate)));
     }
     Ok(best)

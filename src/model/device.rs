@@ -4,6 +4,8 @@ use candle_core::{DType, Device as CandleDevice};
 
 use super::config::Config;
 use super::memory::{check_fits, free_memory};
+#[cfg(feature = "cuda")]
+use super::pool;
 use crate::error::{Error, Parameter, Result};
 
 /// How a GPU computes the steps that write text. The CPU has one way alone.
@@ -74,6 +76,7 @@ impl Device {
         // One owner is never dropped: candle's handles of cuBLAS and cuRAND panic where they cannot be ended, as after an error of the
         // GPU, and so hide it.
         let _never_dropped = std::mem::ManuallyDrop::new(inner.clone());
+        prepare(&inner);
         let (dtype, steps) = (DType::BF16, GpuSteps::default());
         Ok(Device { name: name.to_owned(), inner, dtype, matrices: dtype, kernels: false, steps })
     }
@@ -177,12 +180,27 @@ fn number(name: &str) -> Result<Option<usize>> {
     }
 }
 
-/// Bytes that are free on a GPU.
+/// What is to be done before the first tensor.
+#[cfg(feature = "cuda")]
+fn prepare(device: &CandleDevice) {
+    if let Ok(device) = device.as_cuda_device() {
+        pool::prepare(device.cuda_stream().context());
+    }
+}
+
+/// What is to be done before the first tensor.
+#[cfg(not(feature = "cuda"))]
+fn prepare(_device: &CandleDevice) {}
+
+/// Bytes that are free on a GPU, those among them that candle's pool holds.
 #[cfg(feature = "cuda")]
 fn free_cuda_memory(device: &CandleDevice) -> Option<u64> {
+    // What candle freed is free when the stream comes to it.
+    device.synchronize().ok()?;
+    let stream = device.as_cuda_device().ok()?.cuda_stream();
     // The driver answers for the GPU of this thread's context.
-    device.as_cuda_device().ok()?.cuda_stream().context().bind_to_thread().ok()?;
-    candle_core::cuda::cudarc::driver::result::mem_get_info().ok().map(|(free, _)| free as u64)
+    let (free, _) = stream.context().mem_get_info().ok()?;
+    Some(free as u64 + pool::unused_bytes(stream.context()))
 }
 
 /// Bytes that are free on a GPU.

@@ -21,6 +21,8 @@ mod kernels;
 mod linear;
 mod listed;
 mod memory;
+#[cfg(feature = "cuda")]
+mod pool;
 mod product;
 mod rope;
 mod synthetic;

@@ -249,6 +249,7 @@ template <class T> static T atomicAdd(T *to, T x) {
     *to += x;
     return before;
 }
+template <class T> static T __ldcg(const T *from) { return *from; }
 static inline void __threadfence() {}
 static inline void __trap() { shim::fail("a launch that the kernel does not take"); }
 static inline int __ffs(unsigned x) { return __builtin_ffs(x); }

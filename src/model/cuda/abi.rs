@@ -95,7 +95,7 @@ impl DeviceRow {
     }
 }
 
-/// The slots of a row's new tokens: `Run` of `attend.cu`. Without tokens the row takes no part in a step.
+/// The slots of a row's new tokens: `Run` of `append.cu`. Without tokens the row takes no part in a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct DeviceRun {
@@ -234,7 +234,7 @@ impl WorkDone {
     }
 }
 
-/// What one layer attends with: `Attention` of `attend.cu`.
+/// What one layer attends with: `Attention` of `append.cu`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[repr(C)]
 pub struct AttentionArguments {

@@ -1,4 +1,4 @@
-// Attention of the new tokens of each row: norms of queries and keys (Qwen3), rotary embedding, cache, split-KV attention.
+// Attention of the new tokens of each row over split keys and values.
 //
 // A block takes one new token, one key and value head with its GROUP query heads, and one of `splits` equal ranges of the positions up
 // to that token. New tokens of a row lie in slots one behind the other; a block writes the new keys and values of its own range
@@ -8,8 +8,6 @@
 // the running maximum and sum of an online softmax (M. Milakov and N. Gimelshein, Online normalizer calculation for softmax, 2018).
 // These are merged over warps, and, by the block that is last, over the splits.
 
-#define ATTEND_THREADS 128
-#define ATTEND_WARPS (ATTEND_THREADS / LANES)
 // Numbers in 16 bytes.
 #define VECTOR (16 / (int)sizeof(real))
 // Lanes that hold a part of one key or value; the lanes of its group, a power of two, since they shuffle; and how many groups a
@@ -21,29 +19,10 @@
 #define UNROLL (KEY_LANES < 4 ? KEY_LANES : 4)
 #define ROUNDS (KEY_LANES / UNROLL)
 #define ROUND_POSITIONS (UNROLL * KEY_GROUPS)
+// The most parts that the positions of a row are split into.
+#define MOST_SPLITS 16
 // Below every score, and finite, so that differences are numbers.
 #define LOWEST -1e30f
-// Pairs of a head that the rotary embedding turns, all of them, and at most for each lane.
-#define HALF (HEAD_DIM / 2)
-#define PAIRS ((HALF + LANES - 1) / LANES)
-
-// New tokens of a row: `count` slots from `first` on, the first of them at `position`.
-struct Run {
-    u32 first, count, position, unused;
-};
-
-// What one layer attends with. 88 bytes: nine pointers, four numbers.
-struct Attention {
-    const real *qkv;       // [slots, (queries + 2 · kv heads) · HEAD_DIM]
-    real *keys, *values;   // [rows, kv heads, capacity, HEAD_DIM]
-    const float *cosines;  // [positions, HEAD_DIM / 2]
-    const float *sines;    // [positions, HEAD_DIM / 2]
-    const real *query_norm, *key_norm;  // [HEAD_DIM], or null
-    float *parts;          // [slots, queries, splits, HEAD_DIM + 2], where there is more than one split
-    u32 *tickets;          // [slots, kv heads], zero before the first launch and after each
-    u32 kv_heads, capacity, positions;
-    float epsilon;
-};
 
 // 16 bytes as numbers.
 __device__ __forceinline__ void unpack(uint4 packed, float *x) {
@@ -56,74 +35,6 @@ __device__ __forceinline__ void unpack(uint4 packed, float *x) {
 #else
         x[i] = __uint_as_float(words[i]);
 #endif
-    }
-}
-
-// A head of queries or keys, normed if there is a weight, turned to its position, scaled. A warp; lane i has the numbers i + 32 j
-// of the first half in `a`, those of the second in `b`.
-__device__ __forceinline__ void turned(const real *from, const real *weight, float epsilon, const float *cosines,
-                                       const float *sines, float scale, float *a, float *b) {
-    u32 lane = threadIdx.x % LANES;
-    float squares = 0;
-#pragma unroll
-    for (int j = 0; j < PAIRS; j++) {
-        u32 i = lane + j * LANES;
-        bool is_there = i < HALF;
-        a[j] = is_there ? load(from + i) : 0.0f;
-        b[j] = is_there ? load(from + HALF + i) : 0.0f;
-        squares += a[j] * a[j] + b[j] * b[j];
-    }
-    float root = weight ? 1.0f / sqrtf(warp_sum(squares) / HEAD_DIM + epsilon) : 1.0f;
-#pragma unroll
-    for (int j = 0; j < PAIRS; j++) {
-        u32 i = lane + j * LANES;
-        if (i >= HALF) continue;
-        float x = a[j], y = b[j];
-        if (weight) {
-            x = x * root * load(weight + i);
-            y = y * root * load(weight + HALF + i);
-        }
-        a[j] = (x * cosines[i] - y * sines[i]) * scale;
-        b[j] = (x * sines[i] + y * cosines[i]) * scale;
-    }
-}
-
-// Numbers of a token in `qkv`.
-__device__ __forceinline__ u64 columns_of(const Attention &layer) {
-    return (u64)layer.kv_heads * (GROUP + 2) * HEAD_DIM;
-}
-
-// Writes the keys and values of the first `count` tokens of a run, of those at positions `from..to`; a warp takes the `first` one and
-// every `step`-th behind it.
-__device__ __forceinline__ void append(const Attention &layer, Run run, u32 count, u32 row, u32 head, u32 from, u32 to, u32 first,
-                                       u32 step) {
-    u32 lane = threadIdx.x % LANES, queries = layer.kv_heads * GROUP;
-    u64 columns = columns_of(layer);
-    for (u32 new_token = first; new_token < count; new_token += step) {
-        u64 at = run.position + new_token;
-        if (at < from || at >= to) continue;
-        const real *token = layer.qkv + (u64)(run.first + new_token) * columns;
-        u64 place = (((u64)row * layer.kv_heads + head) * layer.capacity + at) * HEAD_DIM;
-        float a[PAIRS], b[PAIRS];
-        turned(token + (queries + head) * HEAD_DIM, layer.key_norm, layer.epsilon, layer.cosines + at * HALF,
-               layer.sines + at * HALF, 1.0f, a, b);
-        const real *value = token + (queries + layer.kv_heads + head) * HEAD_DIM;
-        real x[PAIRS], y[PAIRS];
-#pragma unroll
-        for (int j = 0; j < PAIRS; j++) {
-            u32 i = lane + j * LANES;
-            x[j] = i < HALF ? value[i] : (real)0;
-            y[j] = i < HALF ? value[HALF + i] : (real)0;
-        }
-#pragma unroll
-        for (int j = 0; j < PAIRS; j++) {
-            u32 i = lane + j * LANES;
-            if (i >= HALF) continue;
-            store(layer.keys + place + i, a[j]);
-            store(layer.keys + place + HALF + i, b[j]);
-            layer.values[place + i] = x[j];
-            layer.values[place + HALF + i] = y[j];
-        }
     }
 }
 
@@ -257,31 +168,16 @@ __device__ __forceinline__ void merge_lanes(Seen &seen) {
     }
 }
 
-// Joins `count` parts of a softmax: their largest scores, their sums, their weighted sums of a number of the values.
-// The first two have one stride, the last another.
-__device__ __forceinline__ float joined(const volatile float *mosts, const volatile float *sums, u32 stride,
-                                        const volatile float *mixed, u32 mixed_stride, u32 count, float *most,
-                                        float *sum) {
-    float top = LOWEST, all = 0, total = 0;
-    for (u32 i = 0; i < count; i++) top = fmaxf(top, mosts[i * stride]);
-    for (u32 i = 0; i < count; i++) {
-        float weight = expf(mosts[i * stride] - top);
-        all += weight * sums[i * stride];
-        total += weight * mixed[i * mixed_stride];
-    }
-    *most = top;
-    *sum = all;
-    return total;
-}
-
 // Where the part of a split lies: its largest score, its sum, its weighted values.
 __device__ __forceinline__ u64 part_of(u32 slot, u32 queries, u32 query, u32 splits, u32 split) {
     return (((u64)slot * queries + query) * splits + split) * (HEAD_DIM + 2);
 }
 
-// By the block that is last among the splits: merges the parts of all, as CUDA's sample threadFenceReduction.
+// By the block that is last among the splits: merges the parts of all, as CUDA's sample threadFenceReduction. What other blocks wrote is
+// read past the caches that are this multiprocessor's own.
 __device__ __forceinline__ void merge_splits(const Attention &layer, u32 slot, u32 head, u32 splits, real *out) {
     __shared__ u32 is_last;
+    __shared__ float weights[GROUP][MOST_SPLITS], sums[GROUP];
     u32 *ticket = layer.tickets + (u64)slot * layer.kv_heads + head;
     __threadfence();
     __syncthreads();
@@ -289,13 +185,28 @@ __device__ __forceinline__ void merge_splits(const Attention &layer, u32 slot, u
     __syncthreads();
     if (!is_last) return;
     __threadfence();
-    u32 queries = layer.kv_heads * GROUP;
+    u32 queries = layer.kv_heads * GROUP, lane = threadIdx.x % LANES;
+    const float *parts = layer.parts + part_of(slot, queries, head * GROUP, splits, 0);
+    for (u32 query = threadIdx.x / LANES; query < GROUP; query += ATTEND_WARPS) {
+        const float *part = parts + ((u64)query * splits + lane) * (HEAD_DIM + 2);
+        float most = lane < splits ? __ldcg(part) : LOWEST, sum = lane < splits ? __ldcg(part + 1) : 0.0f;
+        float weight = expf(most - warp_most(most));
+        sum = warp_sum(weight * sum);
+        if (lane < splits) weights[query][lane] = weight;
+        if (lane == 0) sums[query] = sum;
+    }
+    __syncthreads();
     for (u32 i = threadIdx.x; i < GROUP * HEAD_DIM; i += blockDim.x) {
-        u32 query = head * GROUP + i / HEAD_DIM;
-        float most, sum;
-        const float *parts = layer.parts + part_of(slot, queries, query, splits, 0);
-        float mixed = joined(parts, parts + 1, HEAD_DIM + 2, parts + 2 + i % HEAD_DIM, HEAD_DIM + 2, splits, &most, &sum);
-        store(out + ((u64)slot * queries + query) * HEAD_DIM + i % HEAD_DIM, mixed / sum);
+        u32 query = i / HEAD_DIM;
+        const float *part = parts + (u64)query * splits * (HEAD_DIM + 2) + 2 + i % HEAD_DIM;
+        float mixed[MOST_SPLITS], total = 0;
+#pragma unroll
+        for (u32 split = 0; split < MOST_SPLITS; split++) {
+            mixed[split] = split < splits ? __ldcg(part + split * (HEAD_DIM + 2)) : 0.0f;
+        }
+#pragma unroll
+        for (u32 split = 0; split < MOST_SPLITS; split++) total += split < splits ? weights[query][split] * mixed[split] : 0.0f;
+        store(out + ((u64)slot * queries + head * GROUP) * HEAD_DIM + i, total / sums[query]);
     }
     if (threadIdx.x == 0) *ticket = 0;
 }
@@ -308,8 +219,18 @@ struct Exchange {
 
 // One number of a query head, joined over the warps.
 __device__ __forceinline__ float joined_warps(const Exchange &shared, u32 query, u32 dim, float *most, float *sum) {
-    return joined(&shared.most[0][query], &shared.sum[0][query], GROUP, &shared.mixed[0][query][dim], GROUP * HEAD_DIM,
-                  ATTEND_WARPS, most, sum);
+    float top = LOWEST, all = 0, total = 0;
+#pragma unroll
+    for (u32 warp = 0; warp < ATTEND_WARPS; warp++) top = fmaxf(top, shared.most[warp][query]);
+#pragma unroll
+    for (u32 warp = 0; warp < ATTEND_WARPS; warp++) {
+        float weight = expf(shared.most[warp][query] - top);
+        all += weight * shared.sum[warp][query];
+        total += weight * shared.mixed[warp][query][dim];
+    }
+    *most = top;
+    *sum = all;
+    return total;
 }
 
 // Norms, turns and scales the query heads of a new token.
@@ -363,22 +284,11 @@ __device__ __forceinline__ void attend_range(const real *keys, const real *value
     }
 }
 
-// Writes the keys and values of all new tokens, before `attend` without them. runs [rows]. Grid: (parts, kv heads, rows),
-// ATTEND_THREADS threads.
-KERNEL(ATTEND_THREADS) append_all(Attention layer, const Run *runs) {
-    require(blockDim.x == ATTEND_THREADS && gridDim.y == layer.kv_heads);
-    u32 row = blockIdx.z, first = blockIdx.x * ATTEND_WARPS + threadIdx.x / LANES;
-    Run run = runs[row];
-    u32 length = run.position + run.count;
-    require(length <= layer.capacity && length <= layer.positions);
-    append(layer, run, run.count, row, blockIdx.y, 0, length, first, gridDim.x * ATTEND_WARPS);
-}
-
 // Attends: out [slots, queries · HEAD_DIM]; runs [rows]; owners [slots], the rows that slots belong to, or NONE. `appends`: whether
 // keys and values of new tokens are yet to be written. Grid: (splits, kv heads, slots), ATTEND_THREADS threads.
 KERNEL(ATTEND_THREADS) attend(Attention layer, const Run *runs, const u32 *owners, real *out, u32 appends) {
     __shared__ Exchange shared;
-    require(blockDim.x == ATTEND_THREADS && gridDim.y == layer.kv_heads);
+    require(blockDim.x == ATTEND_THREADS && gridDim.y == layer.kv_heads && gridDim.x <= MOST_SPLITS);
     u32 split = blockIdx.x, head = blockIdx.y, slot = blockIdx.z, splits = gridDim.x, queries = layer.kv_heads * GROUP;
     u32 row = owners[slot];
     if (row == NONE) return;

@@ -31,6 +31,7 @@ use super::{KernelShape, without_kernels};
 use crate::error::{Error, Parameter, Result};
 use crate::model::failed;
 use crate::model::memory::gib;
+use crate::model::pool;
 
 /// The names of the kernels.
 const KERNELS: &str =
@@ -164,8 +165,9 @@ impl Gpu for Driver {
         // SAFETY: what is in it is set below. The driver gives multiples of 256 bytes.
         let mut taken = unsafe { result::malloc_sync(bytes) };
         if taken == Err(DriverError(CUresult::CUDA_ERROR_OUT_OF_MEMORY)) {
-            // What candle has freed the pool gives back when the stream was waited for.
+            // What candle has freed its pool gives back when the stream was waited for, and it is told to.
             self.wait()?;
+            pool::trim(self.stream.context());
             // SAFETY: as above.
             taken = unsafe { result::malloc_sync(bytes) };
         }
@@ -189,6 +191,9 @@ impl Gpu for Driver {
 
     fn read(&mut self, address: u64, bytes: usize) -> Result<Vec<u8>> {
         self.bind_outside()?;
+        if bytes == 0 {
+            return Ok(Vec::new());
+        }
         let mut read = vec![0; bytes];
         // SAFETY: `read` is there until the stream was waited for, and the address is the caller's, of `allocate`.
         let copied = unsafe { result::memcpy_dtoh_async(&mut read, address, self.stream.cu_stream()) };

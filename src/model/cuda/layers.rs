@@ -21,7 +21,7 @@ const APPEND_PARTS: u32 = 4;
 /// The most threads of the one block of `pack`.
 const PACK_THREADS: u32 = 1024;
 
-/// The most parts that the positions of a row are split into. To be measured.
+/// The most parts that the positions of a row are split into, as in `attend.cu`. To be measured.
 const MOST_SPLITS: usize = 16;
 
 /// A matrix of a layer.
@@ -83,8 +83,16 @@ struct Sizes {
     capacity: usize,
     /// Positions of the rotary tables.
     positions: usize,
-    splits: usize,
+    widths: Widths,
     epsilon: f32,
+}
+
+impl Sizes {
+    /// How many parts the positions of a row are split into: fewer rows, more parts of each.
+    fn splits(&self, width: StepWidth) -> usize {
+        let blocks = self.kv_heads * self.widths.rows(width);
+        if width.reads_prompts { 1 } else { (ATTEND_BLOCKS / blocks).clamp(1, MOST_SPLITS) }
+    }
 }
 
 /// The layers of a model on a device.
@@ -121,7 +129,7 @@ impl Layers {
             capacity,
             // The spare position of candle's operations is never read.
             positions: capacity.min(config.max_position_embeddings),
-            splits: (ATTEND_BLOCKS / (kv_heads * rows)).clamp(1, MOST_SPLITS),
+            widths,
             epsilon: config.rms_norm_eps as f32,
         };
         let heads = config.num_attention_heads;
@@ -233,7 +241,7 @@ impl Layers {
             epsilon: sizes.epsilon,
         };
         let (layer, runs, kv_heads) = (arguments.bytes(), argument(buffers.runs), sizes.kv_heads as u32);
-        let splits = if width.reads_prompts { 1 } else { sizes.splits as u32 };
+        let splits = sizes.splits(width) as u32;
         if width.reads_prompts {
             let grid = [APPEND_PARTS, kv_heads, sizes.rows as u32];
             gpu.launch("append_all", grid, ATTEND_THREADS, &[layer.clone(), runs.clone()])?;
@@ -246,9 +254,14 @@ impl Layers {
 
 impl Buffers {
     fn new(gpu: &mut dyn Gpu, sizes: Sizes, (heads, dim): (usize, usize), dtype: DType) -> Result<Self> {
-        let Sizes { rows, most_slots: slots, hidden, inner, kv_heads, positions, splits, .. } = sizes;
+        let Sizes { rows, most_slots: slots, hidden, inner, kv_heads, positions, .. } = sizes;
         let bytes = number_bytes(dtype)?;
-        let parts = if splits > 1 { 4 * sizes.few_slots * heads * splits * (dim + 2) } else { 0 };
+        let of_width = |width: StepWidth| match sizes.splits(width) {
+            1 => 0,
+            splits => width.slots * splits,
+        };
+        let parts = sizes.widths.without_prompts().map(of_width).max().unwrap_or(0);
+        let parts = 4 * parts * heads * (dim + 2);
         let table = 4 * positions * dim / 2;
         Ok(Buffers {
             tokens: gpu.allocate(4 * slots)?,

@@ -81,9 +81,10 @@ fn number_bytes(dtype: DType) -> Result<usize> {
 }
 
 /// The files of a program, in their order: name and text.
-pub const CUDA_SOURCES: [(&str, &str); 8] = [
+pub const CUDA_SOURCES: [(&str, &str); 9] = [
     ("prelude.cu", include_str!("prelude.cu")),
     ("layer.cu", include_str!("layer.cu")),
+    ("append.cu", include_str!("append.cu")),
     ("attend.cu", include_str!("attend.cu")),
     ("noise.cu", include_str!("noise.cu")),
     ("sample.cu", include_str!("sample.cu")),

@@ -73,24 +73,37 @@ __device__ __forceinline__ bool is_kept(const Kept &kept, float logit, u32 slot)
            (double)logit / kept.temperature >= kept.floor;
 }
 
-// Weights of a softmax as integers of `unit`, or 1 for each where `unit` is 0.
+// Weights of a softmax as integers of `unit`.
 __device__ __forceinline__ u64 weight_of(const Kept &kept, float logit, double unit) {
-    return unit == 0.0 ? 1 : (u64)(exp((double)logit / kept.temperature - kept.best) * unit);
+    return (u64)(exp((double)logit / kept.temperature - kept.best) * unit);
 }
 
-// Tables of one digit.
+// Tables of one digit. Weights are in two words: the hardware adds 32 bits in shared memory at once, 64 in a loop of tries, which is long
+// where most candidates have the same digit.
 struct Histogram {
-    u64 weights[DIGITS];
+    u32 low[DIGITS], high[DIGITS];
     u32 counts[DIGITS];
     u64 before, prefix;
     u32 alone;
 };
 
+__device__ __forceinline__ void add_weight(Histogram &table, u32 digit, u64 weight) {
+    u32 low = (u32)weight, high = (u32)(weight >> 32);
+    u32 before = atomicAdd(&table.low[digit], low);
+    high += before + low < before;
+    if (high) atomicAdd(&table.high[digit], high);
+}
+
+// Of counts, where `low` are those, or of weights.
+__device__ __forceinline__ u64 weight_at(const Histogram &table, const u32 *low, u32 digit) {
+    return (u64)table.high[digit] << 32 | low[digit];
+}
+
 // By the first warp: the first digit at which the weights come to `wanted`; it becomes part of the prefix.
-__device__ __forceinline__ void choose_digit(Histogram &table, double wanted) {
+__device__ __forceinline__ void choose_digit(Histogram &table, const u32 *low, double wanted) {
     u32 lane = threadIdx.x % LANES, first = lane * (DIGITS / LANES);
     u64 own = 0, before = table.before, prefix = table.prefix;
-    for (u32 i = 0; i < DIGITS / LANES; i++) own += table.weights[first + i];
+    for (u32 i = 0; i < DIGITS / LANES; i++) own += weight_at(table, low, first + i);
     u64 until = warp_prefix(own);
     u32 reached = __ballot_sync(ALL_LANES, !((double)(before + until) < wanted));
     // If rounding keeps all from it, the last digit, behind which nothing is cut.
@@ -98,8 +111,8 @@ __device__ __forceinline__ void choose_digit(Histogram &table, double wanted) {
     if (lane != owner) return;
     before += until - own;
     u32 digit = first;
-    while (digit < first + DIGITS / LANES - 1 && (double)(before + table.weights[digit]) < wanted) {
-        before += table.weights[digit++];
+    while (digit < first + DIGITS / LANES - 1 && (double)(before + weight_at(table, low, digit)) < wanted) {
+        before += weight_at(table, low, digit++);
     }
     table.before = before;
     table.prefix = prefix << 8 | digit;
@@ -115,16 +128,16 @@ __device__ __noinline__ void cut(const Candidates &all, const Kept &kept, double
     int shift = SLOT_BITS + 32;
     do {
         shift -= 8;
-        for (u32 i = threadIdx.x; i < DIGITS; i += blockDim.x) table.weights[i] = table.counts[i] = 0;
+        for (u32 i = threadIdx.x; i < DIGITS; i += blockDim.x) table.low[i] = table.high[i] = table.counts[i] = 0;
         __syncthreads();
         each<1>(all, [&](u32 slot, float logit) {
             u64 key = key_of(logit, slot) >> shift;
             if (key >> 8 != table.prefix || !is_kept(kept, logit, slot)) return;
-            atomicAdd(&table.weights[key & (DIGITS - 1)], weight_of(kept, logit, unit));
+            if (unit != 0.0) add_weight(table, key & (DIGITS - 1), weight_of(kept, logit, unit));
             atomicAdd(&table.counts[key & (DIGITS - 1)], 1u);
         });
         __syncthreads();
-        if (threadIdx.x < LANES) choose_digit(table, wanted);
+        if (threadIdx.x < LANES) choose_digit(table, unit == 0.0 ? table.counts : table.low, wanted);
         __syncthreads();
     } while (shift > 0 && !table.alone);
     *prefix = table.prefix;

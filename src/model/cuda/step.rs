@@ -184,6 +184,20 @@ impl<'d> DecodeStep<'d> {
         }
     }
 
+    /// Steps of a full batch in which no row runs: libraries load what they need, graphs are made, and no text waits for it.
+    ///
+    /// # Errors
+    /// If a launch is refused, or the device fails.
+    pub(crate) fn warm_up(&mut self) -> Result<()> {
+        let rows = self.batch.count as usize;
+        for width in [self.widths.of(rows, self.widths.most()), self.widths.of(rows, 0)] {
+            for _ in 0..2 {
+                self.step_of(width)?;
+            }
+        }
+        self.ends().map(drop)
+    }
+
     /// Tokens that all steps so far had room for.
     pub(crate) fn slots(&self) -> u64 {
         self.slots
@@ -241,6 +255,11 @@ impl<'d> DecodeStep<'d> {
         // At least so many it reads; forced runs may have taken other slots, and then later steps read the rest.
         self.unread = self.unread.saturating_sub(width.slots - running);
         self.slots += width.slots as u64;
+        self.step_of(width)
+    }
+
+    /// A step of this width, recorded when it is the second.
+    fn step_of(&mut self, width: StepWidth) -> Result<()> {
         let first = if self.records { Recording::Launched } else { Recording::Never };
         let recording = *self.recordings.entry(width).or_insert(first);
         let next = match recording {

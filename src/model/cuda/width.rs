@@ -39,6 +39,18 @@ impl Widths {
         self.few().max(MOST_SLOTS)
     }
 
+    /// All widths of steps that read no prompts.
+    pub(super) fn without_prompts(self) -> impl Iterator<Item = StepWidth> {
+        let slots = std::iter::successors(Some(LEAST_SLOTS), |slots| Some(2 * slots));
+        let widths = slots.take_while(move |slots| *slots < self.few()).chain([self.few()]);
+        widths.map(|slots| StepWidth { slots, reads_prompts: false })
+    }
+
+    /// The most rows that run in steps of a width without prompts.
+    pub(super) fn rows(self, width: StepWidth) -> usize {
+        (width.slots / self.of_row).clamp(1, self.rows)
+    }
+
     /// That of a step while so many rows run, and so many tokens of prompts are unread but for the last one of each.
     pub(super) fn of(self, running: usize, unread: usize) -> StepWidth {
         let wanted = (self.of_row * running + unread).next_power_of_two().max(LEAST_SLOTS);
@@ -64,6 +76,9 @@ mod tests {
                     assert!(reads_prompts || (slots >= of_row * running && slots <= widths.few()));
                     assert_eq!(reads_prompts, unread > 0);
                     seen.insert((slots, reads_prompts));
+                    let width = StepWidth { slots, reads_prompts };
+                    assert!(reads_prompts || widths.without_prompts().any(|of_all| of_all == width));
+                    assert!(reads_prompts || widths.rows(width) >= running);
                 }
             }
             assert!(seen.len() <= 16, "{seen:?}");

@@ -154,6 +154,8 @@ struct Allocation {
     size_t mapped;
     // A stream will free it.
     bool is_freed;
+    // Of the pool; else the driver's.
+    bool is_of_pool;
 };
 
 struct Gpu {
@@ -164,6 +166,9 @@ struct Gpu {
     Table<Graph> graphs, executables;
     std::shared_ptr<Stream> default_stream = std::make_shared<Stream>();
     std::map<Address, Allocation> memory;
+    // What the pool has, and what it keeps of it when nothing uses it.
+    size_t pool = 0;
+    unsigned long long pool_keeps = 0;
     std::map<const char *, size_t> page_locked;
     // By the libraries on top.
     std::map<std::string, size_t> held;

@@ -22,18 +22,23 @@ static size_t limit() {
     return set.empty() ? (size_t)4 << 30 : strtoull(set.c_str(), nullptr, 10);
 }
 
-// Bytes in use; without those that a stream will free, if they are not wanted.
-static size_t used(bool with_freed) {
+// Bytes in use of the pool, or of what is not; without those that a stream will free, if they are not wanted.
+static size_t used(bool of_pool, bool with_freed) {
     size_t used = 0;
     for (auto &[start, allocation] : gpu.memory) {
-        if (with_freed || !allocation.is_freed) used += rounded(allocation.bytes, GRANULE);
+        if (allocation.is_of_pool != of_pool || (allocation.is_freed && !with_freed)) continue;
+        used += rounded(allocation.bytes, GRANULE);
     }
     return used;
 }
 
+// The pool gives back what nothing uses any more, but for so many bytes.
+static void trim(size_t keeps) { gpu.pool = std::min(gpu.pool, std::max(used(true, true), keeps)); }
+
 static int allocate(Address *address, size_t bytes, bool from_pool) {
-    // What a stream has freed is the pool's again, and the driver's only when the stream was waited for.
-    if (used(!from_pool) + rounded(bytes, GRANULE) > limit()) return OUT_OF_MEMORY;
+    // What a stream has freed is the pool's again, and the driver's only when the stream was waited for and the pool does not keep it.
+    size_t pool = from_pool ? std::max(gpu.pool, used(true, false) + rounded(bytes, GRANULE)) : gpu.pool;
+    if (used(false, true) + pool + (from_pool ? 0 : rounded(bytes, GRANULE)) > limit()) return OUT_OF_MEMORY;
     const size_t page = sysconf(_SC_PAGESIZE);
     size_t inner = rounded(rounded(bytes, ALIGNMENT) + ALIGNMENT, page), mapped = inner + page;
     void *mapping = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -43,7 +48,8 @@ static int allocate(Address *address, size_t bytes, bool from_pool) {
     memset(mapping, AROUND, inner);
     memset(start, RUBBISH, bytes);
     *address = (Address)start;
-    gpu.memory[*address] = {bytes, (char *)mapping, mapped, false};
+    gpu.memory[*address] = {bytes, (char *)mapping, mapped, false, from_pool};
+    gpu.pool = pool;
     return SUCCESS;
 }
 
@@ -51,6 +57,7 @@ static void release(Address address) {
     static std::deque<std::pair<char *, size_t>> closed;
     Allocation allocation = gpu.memory.at(address);
     gpu.memory.erase(address);
+    if (allocation.is_of_pool) trim(gpu.pool_keeps);
     mprotect(allocation.mapping, allocation.mapped, PROT_NONE);
     closed.push_back({allocation.mapping, allocation.mapped});
     if (closed.size() > KEPT_CLOSED) {
@@ -120,7 +127,37 @@ extern "C" {
 int cuMemGetInfo_v2(size_t *free, size_t *total) {
     CALL(CONTEXT);
     *total = limit();
-    *free = limit() - std::min(limit(), used(true));
+    *free = limit() - std::min(limit(), used(false, true) + gpu.pool);
+    return SUCCESS;
+}
+
+static char the_pool;
+
+int cuDeviceGetDefaultMemPool(void **pool, int device) {
+    CALL(NOTHING);
+    *pool = &the_pool;
+    return device == 0 ? SUCCESS : INVALID_DEVICE;
+}
+
+// Attributes as cuda.h numbers them: what is kept, what is there, what is used.
+int cuMemPoolSetAttribute(void *pool, int attribute, const unsigned long long *value) {
+    CALL(CONTEXT);
+    if (pool != &the_pool || attribute != 4) return INVALID_VALUE;
+    gpu.pool_keeps = *value;
+    return SUCCESS;
+}
+
+int cuMemPoolGetAttribute(void *pool, int attribute, unsigned long long *value) {
+    CALL(CONTEXT);
+    if (pool != &the_pool || (attribute != 5 && attribute != 7)) return INVALID_VALUE;
+    *value = attribute == 5 ? gpu.pool : used(true, false);
+    return SUCCESS;
+}
+
+int cuMemPoolTrimTo(void *pool, size_t keeps) {
+    CALL(NO_CAPTURE);
+    if (pool != &the_pool) return INVALID_VALUE;
+    trim(keeps);
     return SUCCESS;
 }
 

@@ -28,6 +28,11 @@ int cuEventSynchronize(void *);
 int cuMemAlloc_v2(Address *, size_t);
 int cuMemFree_v2(Address);
 int cuMemAllocAsync(Address *, size_t, void *);
+int cuMemGetInfo_v2(size_t *, size_t *);
+int cuDeviceGetDefaultMemPool(void **, int);
+int cuMemPoolSetAttribute(void *, int, const unsigned long long *);
+int cuMemPoolGetAttribute(void *, int, unsigned long long *);
+int cuMemPoolTrimTo(void *, size_t);
 int cuMemFreeAsync(Address, void *);
 int cuMemHostAlloc(void **, size_t, unsigned);
 int cuMemsetD8Async(Address, unsigned char, size_t, void *);
@@ -118,6 +123,42 @@ static void order() {
     expect(0, cuMemFreeAsync(pool, stream), "which is freed");
     expect(1, cuMemsetD8Async(pool, 0, 4, stream), "and may not be used any more");
     expect(1, cuMemFreeAsync(pool, stream), "nor freed again");
+}
+
+static int free_kilobytes() {
+    size_t free, total;
+    expect(0, cuMemGetInfo_v2(&free, &total), "what is free");
+    return (int)(free >> 10);
+}
+
+static void pool() {
+    enum { KEEPS = 4, HAS = 5, USES = 7 };
+    void *pool;
+    Address large;
+    unsigned long long all = ~0ull, none = 0, bytes;
+    auto taken_and_freed = [&](int before, const char *what) {
+        expect(0, cuMemAllocAsync(&large, 1 << 20, stream), what);
+        expect(before - 1024, free_kilobytes(), "less is free");
+        expect(0, cuMemFreeAsync(large, stream), what);
+        expect(before - 1024, free_kilobytes(), "the stream has not come to it");
+        cuStreamSynchronize(stream);
+    };
+    cuStreamSynchronize(stream);
+    int before = free_kilobytes();
+    taken_and_freed(before, "a pool that keeps nothing");
+    expect(before, free_kilobytes(), "gives all back");
+    expect(0, cuDeviceGetDefaultMemPool(&pool, 0), "the pool");
+    expect(0, cuMemPoolSetAttribute(pool, KEEPS, &all), "is to keep all");
+    taken_and_freed(before, "a pool that keeps all");
+    expect(before - 1024, free_kilobytes(), "gives nothing back");
+    expect(0, cuMemPoolGetAttribute(pool, HAS, &bytes), "what it has");
+    expect(1 << 20, (int)bytes, "is what it was given");
+    expect(0, cuMemPoolGetAttribute(pool, USES, &bytes), "what it uses");
+    expect(0, (int)bytes, "is nothing");
+    expect(0, cuMemPoolTrimTo(pool, 0), "and then it is told to");
+    expect(before, free_kilobytes(), "give it back");
+    expect(0, cuMemPoolSetAttribute(pool, KEEPS, &none), "to keep nothing");
+    expect(1, cuMemPoolSetAttribute(pool, HAS, &none), "what nobody sets");
 }
 
 static const float ONE = 1, ZERO = 0;
@@ -306,6 +347,7 @@ int main() {
     launches(cubin, of_another);
     copies();
     order();
+    pool();
     products();
     captures();
     printf("the stand-in: %s\n", wrong ? "FAILED" : "refuses what it has to");

@@ -1,0 +1,104 @@
+// What attention begins with: norms of queries and keys (Qwen3), rotary embedding, and new keys and values written into the cache.
+
+#define ATTEND_THREADS 128
+#define ATTEND_WARPS (ATTEND_THREADS / LANES)
+// Pairs of a head that the rotary embedding turns, all of them, and at most for each lane.
+#define HALF (HEAD_DIM / 2)
+#define PAIRS ((HALF + LANES - 1) / LANES)
+
+// New tokens of a row: `count` slots from `first` on, the first of them at `position`.
+struct Run {
+    u32 first, count, position, unused;
+};
+
+// What one layer attends with. 88 bytes: nine pointers, four numbers.
+struct Attention {
+    const real *qkv;       // [slots, (queries + 2 · kv heads) · HEAD_DIM]
+    real *keys, *values;   // [rows, kv heads, capacity, HEAD_DIM]
+    const float *cosines;  // [positions, HEAD_DIM / 2]
+    const float *sines;    // [positions, HEAD_DIM / 2]
+    const real *query_norm, *key_norm;  // [HEAD_DIM], or null
+    float *parts;          // [slots, queries, splits, HEAD_DIM + 2], where there is more than one split
+    u32 *tickets;          // [slots, kv heads], zero before the first launch and after each
+    u32 kv_heads, capacity, positions;
+    float epsilon;
+};
+
+// A head of queries or keys, normed if there is a weight, turned to its position, scaled. A warp; lane i has the numbers i + 32 j
+// of the first half in `a`, those of the second in `b`.
+__device__ __forceinline__ void turned(const real *from, const real *weight, float epsilon, const float *cosines,
+                                       const float *sines, float scale, float *a, float *b) {
+    u32 lane = threadIdx.x % LANES;
+    float squares = 0;
+#pragma unroll
+    for (int j = 0; j < PAIRS; j++) {
+        u32 i = lane + j * LANES;
+        bool is_there = i < HALF;
+        a[j] = is_there ? load(from + i) : 0.0f;
+        b[j] = is_there ? load(from + HALF + i) : 0.0f;
+        squares += a[j] * a[j] + b[j] * b[j];
+    }
+    float root = weight ? 1.0f / sqrtf(warp_sum(squares) / HEAD_DIM + epsilon) : 1.0f;
+#pragma unroll
+    for (int j = 0; j < PAIRS; j++) {
+        u32 i = lane + j * LANES;
+        if (i >= HALF) continue;
+        float x = a[j], y = b[j];
+        if (weight) {
+            x = x * root * load(weight + i);
+            y = y * root * load(weight + HALF + i);
+        }
+        a[j] = (x * cosines[i] - y * sines[i]) * scale;
+        b[j] = (x * sines[i] + y * cosines[i]) * scale;
+    }
+}
+
+// Numbers of a token in `qkv`.
+__device__ __forceinline__ u64 columns_of(const Attention &layer) {
+    return (u64)layer.kv_heads * (GROUP + 2) * HEAD_DIM;
+}
+
+// Writes the keys and values of the first `count` tokens of a run, of those at positions `from..to`; a warp takes the `first` one and
+// every `step`-th behind it.
+__device__ __forceinline__ void append(const Attention &layer, Run run, u32 count, u32 row, u32 head, u32 from, u32 to, u32 first,
+                                       u32 step) {
+    u32 lane = threadIdx.x % LANES, queries = layer.kv_heads * GROUP;
+    u64 columns = columns_of(layer);
+    for (u32 new_token = first; new_token < count; new_token += step) {
+        u64 at = run.position + new_token;
+        if (at < from || at >= to) continue;
+        const real *token = layer.qkv + (u64)(run.first + new_token) * columns;
+        u64 place = (((u64)row * layer.kv_heads + head) * layer.capacity + at) * HEAD_DIM;
+        float a[PAIRS], b[PAIRS];
+        turned(token + (queries + head) * HEAD_DIM, layer.key_norm, layer.epsilon, layer.cosines + at * HALF,
+               layer.sines + at * HALF, 1.0f, a, b);
+        const real *value = token + (queries + layer.kv_heads + head) * HEAD_DIM;
+        real x[PAIRS], y[PAIRS];
+#pragma unroll
+        for (int j = 0; j < PAIRS; j++) {
+            u32 i = lane + j * LANES;
+            x[j] = i < HALF ? value[i] : (real)0;
+            y[j] = i < HALF ? value[HALF + i] : (real)0;
+        }
+#pragma unroll
+        for (int j = 0; j < PAIRS; j++) {
+            u32 i = lane + j * LANES;
+            if (i >= HALF) continue;
+            store(layer.keys + place + i, a[j]);
+            store(layer.keys + place + HALF + i, b[j]);
+            layer.values[place + i] = x[j];
+            layer.values[place + HALF + i] = y[j];
+        }
+    }
+}
+
+// Writes the keys and values of all new tokens, before `attend` without them. runs [rows]. Grid: (parts, kv heads, rows),
+// ATTEND_THREADS threads.
+KERNEL(ATTEND_THREADS) append_all(Attention layer, const Run *runs) {
+    require(blockDim.x == ATTEND_THREADS && gridDim.y == layer.kv_heads);
+    u32 row = blockIdx.z, first = blockIdx.x * ATTEND_WARPS + threadIdx.x / LANES;
+    Run run = runs[row];
+    u32 length = run.position + run.count;
+    require(length <= layer.capacity && length <= layer.positions);
+    append(layer, run, run.count, row, blockIdx.y, 0, length, first, gridDim.x * ATTEND_WARPS);
+}
