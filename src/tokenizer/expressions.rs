@@ -7,14 +7,15 @@
 //! one gives up. Expressions that are not run by backtracking take linear time, give up on nothing, and are left out;
 //! tables count without expressions, and pay nothing.
 //!
-//! GPT-2's expression, and those of Qwen and Llama, backtrack in one place: `\s+(?!\S)` steps back over a run of white
-//! space. How far that can go is known before: a search steps back at most once for each alternative, and once for each
-//! character of the longest run, at each place of the text. Texts for which this is far from the limit, which are nearly
-//! all, are not matched twice.
+//! How often most expressions can step back is known before. GPT-2's, and those of Qwen and Llama, backtrack in one place:
+//! `\s+(?!\S)` steps back over a run of white space: at most once for each alternative, and once for each character of the
+//! longest run, at each place of the text. Those of tokenizers that drift extended look ahead, and repeat nothing without a
+//! limit: at most once for each way that there is through them, at each place. Texts for which this is far from the limit,
+//! which are nearly all, are not matched twice.
 
 use std::sync::OnceLock;
 
-use fancy_regex::{Assertion, Expr, Regex};
+use fancy_regex::{Assertion, Expr, LookAround, Regex};
 use serde_json::Value;
 use tokenizers::pre_tokenizers::split::SplitPattern;
 use tokenizers::tokenizer::{OffsetReferential, OffsetType, PreTokenizer};
@@ -29,14 +30,26 @@ const BYTE_LEVEL: &str = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}
 pub(super) struct Expressions {
     /// Whether there is one.
     backtrack: bool,
-    /// The most alternatives of one, where white space is all that they backtrack over; none elsewhere.
-    alternatives: Option<usize>,
+    /// How often one of them steps back at most; none where that is not known.
+    most: Option<StepsBack>,
     /// Up to the last one that backtracks. Made for the first text that needs them: most tokenizers never meet one.
     steps: OnceLock<Result<Vec<Step>, String>>,
 }
 
 /// Half of the steps back that an expression has.
 const SURE: usize = 500_000;
+
+/// How often an expression steps back at a place of a text, at most.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct StepsBack {
+    /// For each character of the longest run of white space, and two more.
+    of_run: usize,
+    /// Whatever the text.
+    fixed: usize,
+}
+
+/// More ways through an expression are not counted.
+const MOST_WAYS: usize = 10_000;
 
 /// One pre-tokenizer of a sequence.
 struct Step {
@@ -68,13 +81,12 @@ impl Expressions {
         let patterns: Vec<&str> = all.iter().filter_map(|one| backtracking(one)).collect();
         // Other normalizers may make white space of something else.
         let is_kept = matches!(tokenizer.get_normalizer(), None | Some(NormalizerWrapper::NFC(_)));
-        let alternatives = patterns.iter().map(|pattern| white_space_alone(pattern));
-        let alternatives = alternatives.collect::<Option<Vec<_>>>().filter(|_| is_kept);
-        Ok(Expressions {
-            backtrack: !patterns.is_empty(),
-            alternatives: alternatives.map(|all| all.into_iter().max().unwrap_or(0)),
-            steps: OnceLock::new(),
-        })
+        let most = patterns.iter().try_fold(StepsBack::default(), |most, pattern| {
+            let steps = steps_back(pattern)?;
+            Some(StepsBack { of_run: most.of_run.max(steps.of_run), fixed: most.fixed.max(steps.fixed) })
+        });
+        let (backtrack, steps) = (!patterns.is_empty(), OnceLock::new());
+        Ok(Expressions { backtrack, most: most.filter(|_| is_kept), steps })
     }
 
     /// Matches a text as the tokenizer will.
@@ -82,7 +94,7 @@ impl Expressions {
     /// # Errors
     /// A sentence, if an expression gives up.
     pub(super) fn check(&self, tokenizer: &HfTokenizer, text: &str) -> Result<(), String> {
-        if !self.backtrack || self.alternatives.is_some_and(|alternatives| is_short(text, alternatives)) {
+        if !self.backtrack || self.most.is_some_and(|most| is_short(text, most)) {
             return Ok(());
         }
         let steps = self.steps.get_or_init(|| steps(tokenizer)).as_ref().map_err(String::clone)?;
@@ -152,24 +164,86 @@ fn steps(tokenizer: &HfTokenizer) -> Result<Vec<Step>, String> {
 }
 
 /// Whether no search can step back often enough to give up.
-fn is_short(text: &str, alternatives: usize) -> bool {
+fn is_short(text: &str, most: StepsBack) -> bool {
     let (mut longest, mut run) = (0usize, 0);
     for c in text.chars() {
         run = if c.is_whitespace() { run + 1 } else { 0 };
         longest = longest.max(run);
     }
     // A run is gone over once by each way that begins with it.
-    let steps = (text.len() + 2).checked_mul((longest + 2).saturating_mul(alternatives.max(1)));
-    steps.is_some_and(|steps| steps <= SURE)
+    let at_a_place = (longest + 2).saturating_mul(most.of_run).saturating_add(most.fixed + 1);
+    (text.len() + 2).checked_mul(at_a_place).is_some_and(|steps| steps <= SURE)
 }
 
-/// The number of alternatives of an expression that backtracks in `\s+(?!\S)` alone.
-fn white_space_alone(pattern: &str) -> Option<usize> {
+/// How often an expression steps back, where that is known.
+fn steps_back(pattern: &str) -> Option<StepsBack> {
     let tree = Expr::parse_tree(pattern).ok()?.expr;
     let trailing = Expr::parse_tree(r"\s+(?!\S)").ok()?.expr;
-    let Expr::Alt(alternatives) = tree else { return None };
-    let is_known = |one: &Expr| is_regular(one) || *one == trailing;
-    alternatives.iter().all(is_known).then_some(alternatives.len())
+    if let Expr::Alt(alternatives) = &tree
+        && alternatives.iter().all(|one| is_regular(one) || *one == trailing)
+    {
+        return Some(StepsBack { of_run: alternatives.len(), fixed: 0 });
+    }
+    let Ways { forks, .. } = ways(&tree, false)?;
+    Some(StepsBack { of_run: 0, fixed: forks })
+}
+
+/// What `fancy-regex` may try of an expression at one place of a text.
+#[derive(Clone, Copy)]
+struct Ways {
+    /// Ways to its end.
+    ends: usize,
+    /// Places on all ways where it comes back to for another.
+    forks: usize,
+}
+
+impl Ways {
+    const ONE: Ways = Ways { ends: 1, forks: 1 };
+
+    /// Both, one after the other.
+    fn then(self, next: Ways) -> Option<Ways> {
+        let ends = self.ends.checked_mul(next.ends)?;
+        let forks = self.ends.checked_mul(next.forks)?.checked_add(self.forks)?;
+        (ends.max(forks) <= MOST_WAYS).then_some(Ways { ends, forks })
+    }
+
+    /// One or the other.
+    fn or(self, other: Ways) -> Option<Ways> {
+        let (ends, forks) = (self.ends + other.ends, self.forks + other.forks);
+        (ends.max(forks) <= MOST_WAYS).then_some(Ways { ends, forks })
+    }
+}
+
+/// The ways through an expression; none where something repeats without a limit. What is regular `fancy-regex` leaves to
+/// automata, which never come back, but `within` others that are not it may try each way itself.
+fn ways(expression: &Expr, within: bool) -> Option<Ways> {
+    if !within && is_regular(expression) {
+        return Some(Ways::ONE);
+    }
+    match expression {
+        Expr::Empty
+        | Expr::Any { .. }
+        | Expr::Literal { .. }
+        | Expr::Delegate { .. }
+        | Expr::Assertion(_)
+        | Expr::ContinueFromPreviousMatchEnd => Some(Ways::ONE),
+        Expr::Group(part) => ways(part, within),
+        Expr::LookAround(part, LookAround::LookAhead | LookAround::LookAheadNeg) => {
+            Ways::ONE.then(ways(part, false)?)
+        }
+        Expr::Concat(parts) => parts.iter().try_fold(Ways::ONE, |all, part| all.then(ways(part, true)?)),
+        Expr::Alt(parts) => parts.iter().try_fold(Ways::ONE, |all, part| all.or(ways(part, within)?)),
+        Expr::Repeat { child, lo: _, hi, .. } if *hi <= MOST_WAYS => {
+            let once = ways(child, true)?;
+            let (mut all, mut so_far) = (Ways::ONE, Ways::ONE);
+            for _ in 0..*hi {
+                so_far = so_far.then(once)?;
+                all = all.or(so_far)?;
+            }
+            Some(all)
+        }
+        _ => None,
+    }
 }
 
 /// The expressions by which `Replace` replaces, anywhere in a document.
@@ -216,12 +290,19 @@ mod tests {
 
     #[test]
     fn texts_too_short_to_give_up_are_told() {
-        assert!(white_space_alone(BYTE_LEVEL).is_some_and(|count| count > 5));
-        for pattern in [r"(?=a)|b", r"\s+(?!\s)|\s+", "a+", r"(a+)+\1|b"] {
-            assert_eq!(white_space_alone(pattern), None, "{pattern}");
+        let byte_level = steps_back(BYTE_LEVEL).unwrap();
+        assert!(byte_level.of_run > 5 && byte_level.fixed == 0, "{byte_level:?}");
+        for pattern in
+            [r"\s+(?!\s)|\s+", r"(a+)+\1|b", r"(?=a)(?:a|b)*c(?!d)", r"(?<=a)b", r"(?=a)(?:ab?){40}c"]
+        {
+            assert_eq!(steps_back(pattern), None, "{pattern}");
         }
-        assert!(is_short(&"[C]<1.2345,-2.3456,10.1111>".repeat(300), 13));
-        assert!(!is_short(&" ".repeat(1_000), 13) && !is_short(&"x".repeat(100_000), 13));
+        let blocks = "[C]<1.2345,-2.3456,10.1111>";
+        for most in [StepsBack { of_run: 13, fixed: 0 }, StepsBack { of_run: 0, fixed: 40 }] {
+            assert!(is_short(&blocks.repeat(300), most));
+            assert!(!is_short(&"x".repeat(100_000), most));
+        }
+        assert!(!is_short(&" ".repeat(1_000), StepsBack { of_run: 13, fixed: 0 }));
     }
 
     #[test]
@@ -231,6 +312,31 @@ mod tests {
         }
         for pattern in [BYTE_LEVEL, r"(a)\1", "(?>a|b)", r"\bfoo", "a(?=b)", "(?<!x)y"] {
             assert!(backtracks(pattern), "{pattern}");
+        }
+    }
+
+    /// Expressions of tokenizers that drift extended: fused, separate, of the stripped dialect.
+    const EXTENDED: [&str; 4] = [
+        r"\G(?:\A<(?=-?[0-1]\.[0-9]{4},-?[0-1]\.[0-9]{4}>\z)|(?!\A)(?:,-?[0-1]\.|-?[0-1]\.|[0-9]{2}|>))",
+        r"\A<(?=-?[0-9]\.[0-9]{4}>\z)|(?!\A)-?[0-9]\.|(?!\A)[0-9]{2}",
+        r"(?=<)<(?:-?[0-9](?:\.[0-9]{1,4})?,){2}(?!,)|x",
+        r"(?!a)(?:a?b?c?){0,3}(?=d)",
+    ];
+
+    proptest::proptest! {
+        #[test]
+        fn no_expression_steps_back_oftener_than_is_told(
+            text in "[<>,.0-9abcdx -]{0,60}",
+            block in "<(-?[01]\\.[0-9]{2,4},){1,3}-?[01]\\.[0-9]{4}>",
+        ) {
+            for pattern in EXTENDED {
+                let most = steps_back(pattern).unwrap();
+                for text in [format!("{text}{block}"), format!("{block}{text}"), block.clone()] {
+                    let limit = (text.len() + 2) * (most.fixed + 1);
+                    let regex = fancy_regex::RegexBuilder::new(pattern).backtrack_limit(limit).build().unwrap();
+                    proptest::prop_assert!(regex.find_iter(&text).all(|found| found.is_ok()), "{pattern} {text}");
+                }
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use drift::corpus::{Conformers, Embedded, Emit, ReadSummary};
+use drift::corpus::{Conformers, Embedded};
 use drift::design::extension::config::tokenizer_config;
 use drift::design::extension::extend::as_read;
 use drift::design::extension::guard::GUARD_MARK;
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use tokenizers::tokenizer::{OffsetReferential, OffsetType, PreTokenizer};
 use tokenizers::{PreTokenizedString, PreTokenizerWrapper, Tokenizer as HfTokenizer};
 
-use crate::support::{Folder, python_with};
+use crate::support::{First, Folder, python_with};
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tokenizers").join(name)
@@ -33,27 +33,13 @@ fn plan(base: &str, kind: SchemeKind, dialect: Dialect, tokens: usize) -> Extens
     ExtensionPlan { base, base_json, kind, dialect, fewest_decimals: None, range, aim, seed: 0, contexts: 1 }
 }
 
-/// The first conformers of the embedded corpus: what is made does not depend on what it is measured on.
-struct Few;
-
-impl Conformers for Few {
-    fn read(&self, job: &Job, emit: &mut Emit<'_>) -> drift::Result<ReadSummary> {
-        let mut left = 50;
-        Embedded::default().read(job, &mut |mut batch| {
-            batch.conformers.truncate(left);
-            left -= batch.conformers.len();
-            emit(batch)
-        })
-    }
-}
-
 fn run(plan: &ExtensionPlan) -> Trained {
-    train(plan, &Few, &Job::default()).unwrap()
+    train(plan, &First(50), &Job::default()).unwrap()
 }
 
 /// The message with which a plan is refused.
 fn refused(plan: &ExtensionPlan) -> String {
-    train(plan, &Few, &Job::default()).unwrap_err().to_string()
+    train(plan, &First(50), &Job::default()).unwrap_err().to_string()
 }
 
 /// The same plan for a base that was changed.
@@ -360,7 +346,7 @@ fn automata_of_extended_tokenizers_are_proved() {
 #[test]
 fn merges_are_learned_on_gpt2() {
     let plan = plan("gpt2-like", SchemeKind::Fused, Dialect::FIXED, 9);
-    let trained = train_merges(MergesPlan::of(&plan, 30), &Few, &Job::default()).unwrap();
+    let trained = train_merges(MergesPlan::of(&plan, 30), &First(50), &Job::default()).unwrap();
     let report = &trained.report;
     assert!((1..=30).contains(&report.new_tokens) && report.drift == 0, "{report:?}");
     assert_eq!(json!(report.guarantees)["plain_text"], "proved");

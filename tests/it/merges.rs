@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
-use drift::corpus::{Batch, Conformers, Embedded, Emit, Files, ReadOptions, ReadSummary};
+use drift::corpus::{Conformers, Files, ReadOptions};
 use drift::design::compare::{Designed, compare};
 use drift::design::learned::scratch::scratch;
 use drift::design::measured::sample::{LearningSample, whole_text};
@@ -19,21 +19,7 @@ use drift::tokenizer::learn::learn_plain;
 use serde_json::Value;
 use tokenizers::Tokenizer as HfTokenizer;
 
-use crate::support::drift;
-
-/// The first conformers of the embedded corpus.
-struct First(usize);
-
-impl Conformers for First {
-    fn read(&self, job: &Job, emit: &mut Emit<'_>) -> drift::Result<ReadSummary> {
-        let mut left = self.0;
-        Embedded::default().read(job, &mut |mut batch| {
-            batch.conformers.truncate(left);
-            left -= batch.conformers.len();
-            emit(Batch { conformers: batch.conformers, ..Batch::default() })
-        })
-    }
-}
+use crate::support::{First, drift};
 
 fn plan(name: &str, kind: SchemeKind, angstrom: u32, budget: u64) -> ExtensionPlan {
     let (base, json) = Tokenizer::load_with_json(Path::new(name)).unwrap();

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use drift::corpus::{Batch, Conformers, Embedded, Emit, ReadSummary};
+use drift::job::Job;
 use serde_json::Value;
 
 /// The program.
@@ -164,4 +166,18 @@ pub(crate) fn shared_texts(shared: &Path, field: &str) -> Vec<String> {
         }
     }
     texts
+}
+
+/// The first conformers of the embedded corpus.
+pub(crate) struct First(pub(crate) usize);
+
+impl Conformers for First {
+    fn read(&self, job: &Job, emit: &mut Emit<'_>) -> drift::Result<ReadSummary> {
+        let mut left = self.0;
+        Embedded::default().read(job, &mut |mut batch| {
+            batch.conformers.truncate(left);
+            left -= batch.conformers.len();
+            emit(Batch { conformers: batch.conformers, ..Batch::default() })
+        })
+    }
 }

@@ -15,8 +15,8 @@ use crate::job::{Job, Unit};
 /// What each piece of a scheme is encoded to.
 pub(in crate::design) type Pieces = HashMap<String, Vec<u32>>;
 
-/// Blocks of one text.
-const CHUNK: u64 = 512;
+/// Blocks of one text: few enough for it to be told that no expression gives up on it.
+const CHUNK: u64 = 128;
 
 /// What a part of the run over all numbers saw.
 #[derive(Default)]
