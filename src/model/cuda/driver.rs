@@ -144,15 +144,24 @@ impl Driver {
         told(&self.name, "a copy to the GPU failed", copied)
     }
 
-    /// Memory that the driver did not give.
-    fn no_room(&self, bytes: usize, error: DriverError) -> Error {
+    /// Memory for something that the driver did not give.
+    fn no_room(&self, what: &str, error: DriverError) -> Error {
         if error.0 != CUresult::CUDA_ERROR_OUT_OF_MEMORY {
             return Error::input(&self.name, said(error), without_kernels());
         }
         let free = self.stream.context().mem_get_info().map_or(0, |(free, _)| free);
-        let problem =
-            format!("{} has no room for {}, {} are free", self.name, gib(bytes as u64), gib(free as u64));
+        let problem = format!("{} has no room for {what}, {} are free", self.name, gib(free as u64));
         Error::parameter(Parameter::Batch, problem, "give fewer rows")
+    }
+
+    /// What a call came to that records or replays a step.
+    fn recording<T>(&self, problem: &str, outcome: std::result::Result<T, DriverError>) -> Result<T> {
+        match outcome {
+            Err(error) if error.0 == CUresult::CUDA_ERROR_OUT_OF_MEMORY => {
+                Err(self.no_room("a recorded step", error))
+            }
+            outcome => told_with(&self.name, problem, outcome, without_graphs()),
+        }
     }
 }
 
@@ -171,7 +180,7 @@ impl Gpu for Driver {
             // SAFETY: as above.
             taken = unsafe { result::malloc_sync(bytes) };
         }
-        let address = taken.map_err(|error| self.no_room(bytes, error))?;
+        let address = taken.map_err(|error| self.no_room(&gib(bytes as u64), error))?;
         self.memory.addresses.push(address);
         // SAFETY: the memory has so many bytes.
         let set = unsafe { result::memset_d8_async(address, 0, bytes, self.stream.cu_stream()) };
@@ -269,7 +278,7 @@ impl Gpu for Driver {
     fn record(&mut self) -> Result<bool> {
         self.bind_outside()?;
         let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
-        told_with(&self.name, "steps cannot be recorded", self.stream.begin_capture(mode), without_graphs())?;
+        self.recording("steps cannot be recorded", self.stream.begin_capture(mode))?;
         self.recording = true;
         Ok(true)
     }
@@ -280,8 +289,7 @@ impl Gpu for Driver {
         let ended = self.stream.end_capture(PLAIN);
         self.recording = false;
         bound?;
-        let Some(graph) = told_with(&self.name, "the step cannot be recorded", ended, without_graphs())?
-        else {
+        let Some(graph) = self.recording("the step cannot be recorded", ended)? else {
             return Err(Error::internal(&self.name, "nothing was recorded"));
         };
         self.graphs.push(graph);
@@ -291,9 +299,7 @@ impl Gpu for Driver {
     fn replay(&mut self, recording: usize) -> Result<()> {
         self.bind_outside()?;
         match self.graphs.get(recording) {
-            Some(graph) => {
-                told_with(&self.name, "a recorded step cannot be launched", graph.launch(), without_graphs())
-            }
+            Some(graph) => self.recording("a recorded step cannot be launched", graph.launch()),
             None => Err(Error::internal(&self.name, "there is no such recording")),
         }
     }

@@ -291,7 +291,11 @@ def codes_of(name):
         return [500]
     if name == "the module of drift":
         return [2, 209, 222]
-    return [2, 719] if "Alloc" in name else [999, 719] if name in ("cuLaunchKernel", "cuGraphLaunch") else [999]
+    if "Alloc" in name:
+        return [2, 719]
+    if "GraphInstantiate" in name:
+        return [2, 999]
+    return [999, 719] if name in ("cuLaunchKernel", "cuGraphLaunch") else [999]
 
 
 # Where these fail, cudarc keeps what it has made before, or what it was to undo.
