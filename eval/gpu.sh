@@ -24,7 +24,13 @@ out=$(realpath "$2")
 cd "$(dirname "$0")/.." || exit 2
 device=${DEVICE:-cuda:0} samples=${SAMPLES:-201} generations=${GENERATIONS:-5} batches=${BATCHES-32 8 128 1}
 shapes=${SHAPES-qwen3-0.6b llama-380m} models=${MODELS-qwen-like llama-like qwen-like-separate} tokens=${TOKENS:-400}
-end=$((SECONDS + ${LIMIT:-1000000})) failures=0
+parts=${PARTS-machine texts junk memory speed peers}
+known='machine texts junk memory speed peers tables products kernels sanitizer'
+for part in $parts; do
+    [[ " $known " == *" $part "* ]] || { echo "PARTS: there is no part $part; give some of $known" >&2; exit 2; }
+done
+end=$((SECONDS + ${LIMIT:-1000000}))
+rm -f "$out/failed.txt"
 # Compiled kernels are kept at home, and Python's lines are wanted when they are printed.
 export HOME=${HOME:-/root} PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
 PATH=$PATH:/usr/local/cuda/bin:$(printf '%s:' /opt/nvidia/nsight-compute/*/)
@@ -34,19 +40,23 @@ engines='drift drift-without-graphs candle'
 
 # Says what went wrong, and goes on: WORDS…
 fail() {
-    failures=$((failures + 1))
     printf 'FAILED %s\n' "$*" | tee -a "$out/failed.txt" >&2
 }
 
-# Runs a program for so many seconds at most: SECONDS PROGRAM…
-try() {
-    local limit=$1 left=$((end - SECONDS)) began=$SECONDS status=0
+# Runs a program for so many seconds at most, whatever it comes to; where no time is left that is 124, as of one that took too long:
+# SECONDS PROGRAM…
+limited() {
+    local limit=$1 left=$((end - SECONDS))
     shift
-    if [ $left -le 0 ]; then
-        fail "no time is left: $*"
-        return 1
-    fi
-    timeout --kill-after=5 $((limit < left ? limit : left)) "$@" || status=$?
+    [ $left -gt 0 ] || return 124
+    timeout --kill-after=5 $((limit < left ? limit : left)) "$@"
+}
+
+# The same of a program that is to end well: SECONDS PROGRAM…
+try() {
+    local began=$SECONDS status=0
+    limited "$@" || status=$?
+    shift
     [ $status -eq 0 ] || fail "exit code $status after $((SECONDS - began)) s: $*"
     return $status
 }
@@ -116,14 +126,12 @@ memory() {
     # The cache of so many rows is larger than the memory of a GPU. What fits beside weights and cache is told when these are there.
     for again in 1 2 3; do
         run=(eval --quiet --synthetic qwen3-0.6b --samples 201 --generations $(((batch + 200) / 201)) --lp automaton
-            --device "$device" --dtype f32 --batch "$batch" -o "$out/memory")
-        if try 150 "$drift" "${run[@]}" >"$out/memory-$batch.txt" 2>"$out/memory-$batch.err"; then
+            --device "$device" --dtype f32 --batch "$batch" -o "$out/memory-$batch")
+        if limited 150 "$drift" "${run[@]}" >"$out/memory-$batch.txt" 2>"$out/memory-$batch.err"; then
             [ $batch -lt 1024 ] || fail 'a batch of 1,024 rows of f32 was not refused'
-            told "$out/memory/record.json"
+            told "$out/memory-$batch/record.json"
             return
         fi
-        # That it was refused is what was wanted.
-        failures=$((failures - 1))
         cat "$out/memory-$batch.err"
         batch=$(sed -n 's/.*a batch of \([0-9]*\) would fit.*/\1/p' "$out/memory-$batch.err")
         [ -n "$batch" ] || break
@@ -182,7 +190,7 @@ kernels() {
             run=(eval --quiet --synthetic "$shape" --samples $((4 * batch)) --batch "$batch" --device "$device"
                 --lp automaton --engine drift-without-graphs --max-new-tokens "$tokens")
             # Caches as the step before left them. It ends the program when it has seen enough, so its exit code says nothing.
-            timeout --kill-after=5 $((end - SECONDS < 100 ? end - SECONDS : 100)) ncu --csv --print-units base --clock-control none \
+            limited 100 ncu --csv --print-units base --clock-control none \
                 --cache-control none --metrics gpu__time_duration.sum,dram__bytes.sum --kill yes \
                 --launch-skip $((200 * (8 * layers + 6))) --launch-count $((2 * (8 * layers + 6))) --log-file "$name.csv" \
                 "$drift" "${run[@]}" >"$name.txt" 2>&1
@@ -232,8 +240,11 @@ if [ "$device" != cpu ] && [[ $libraries == *'not found'* ]]; then
 print(":".join(p for s in site.getsitepackages() for p in sorted(glob.glob(s + "/nvidia/*/lib"))))')
     export LD_LIBRARY_PATH=$packages:/usr/local/cuda/lib64:/usr/local/nvidia/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 fi
-for part in ${PARTS-machine texts junk memory speed peers}; do
+for part in $parts; do
     printf '\n## %s\n\n' "$part"
     "$part"
 done
-[ $failures -eq 0 ] || { printf '\n%s failures\n' $failures; exit 1; }
+if [ -s "$out/failed.txt" ]; then
+    printf '\n%s failures\n' "$(wc -l <"$out/failed.txt")"
+    exit 1
+fi

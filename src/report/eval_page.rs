@@ -12,7 +12,7 @@ use super::table::Table;
 use super::worst_view::chemistry_section;
 use crate::audit::coverage::ThresholdCoverage;
 use crate::constraint::LpKind;
-use crate::eval::record::{EvalReport, RunReport};
+use crate::eval::record::{EvalReport, RunReport, Seconds};
 use crate::text::Precision;
 
 /// A self-contained page: what each logit processor costs, what goes wrong, where the time goes.
@@ -101,31 +101,36 @@ fn harm_plot(report: &EvalReport) -> String {
     })
 }
 
+/// A name, and its part of the time.
+type NamedPhase = (&'static str, fn(&Seconds) -> f64);
+
+/// What the time of a run went to, from the first to the last.
+const PHASES: [NamedPhase; 5] = [
+    ("start", |time| time.start),
+    ("prefill", |time| time.prefill),
+    ("forward", |time| time.forward),
+    ("LP", |time| time.lp),
+    ("sampling", |time| time.sampling),
+];
+
 fn time_plot(report: &EvalReport) -> String {
-    let first = usize::from(!starts(report));
+    let phases = if starts(report) { &PHASES[..] } else { &PHASES[1..] };
     let bar = |run: &RunReport| {
         let time = &run.cost.seconds;
-        let part = |seconds: f64| {
-            let value = Some(time.share(seconds));
+        let part = |(_, of): &NamedPhase| {
+            let value = Some(time.share(of(time)));
             BarValue { value, text: super::format::percent_or_dash(value) }
         };
         Bar {
             label: name(report, run),
             strong: run.lp == LpKind::Automaton,
-            values: [time.start, time.prefill, time.forward, time.lp, time.sampling][first..]
-                .iter()
-                .copied()
-                .map(part)
-                .collect(),
+            values: phases.iter().map(part).collect(),
         }
     };
     bars(&BarChart {
         title: "Time by phase and logit processor".to_owned(),
         x_label: "share of the wall time".to_owned(),
-        series: ["start", "prefill", "forward", "LP", "sampling"][first..]
-            .iter()
-            .map(|name| (*name).to_owned())
-            .collect(),
+        series: phases.iter().map(|(name, _)| (*name).to_owned()).collect(),
         bars: report.runs.iter().map(bar).collect(),
         scale: Scale::Share,
     })
