@@ -6,7 +6,7 @@
 #   junk       1,005 texts of each reference checkpoint without a processor and under the automaton, in bf16
 #   memory     a batch that does not fit: refused with one that does, which is then run
 #   speed      the users' shapes at each batch: tokens per second, and the time of a step of a full batch beside the least that it can take;
-#              at batch 32 by every engine
+#              with products by cuBLAS and by drift's kernels; at batch 32 by every engine
 #   peers      the users' shapes beside transformers with a processor in Python (needs torch and transformers)
 # and, of PARTS alone:
 #   tables     the tables of the reference checkpoints in bf16 under all processors: junk, lost digits, likelihood
@@ -34,7 +34,7 @@ rm -f "$out/failed.txt"
 # Compiled kernels are kept at home, and Python's lines are wanted when they are printed.
 export HOME=${HOME:-/root} PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
 PATH=$PATH:/usr/local/cuda/bin:$(printf '%s:' /opt/nvidia/nsight-compute/*/)
-engines='drift drift-without-graphs candle'
+engines='drift drift-without-graphs drift-products candle'
 # The CPU has no graphs.
 [ "$device" != cpu ] || engines='drift candle'
 
@@ -144,7 +144,7 @@ speed() {
     for shape in $shapes; do
         for batch in $batches; do
             for engine in $engines; do
-                [ "$engine" = drift ] || [ "$batch" = 32 ] || continue
+                [[ $engine = drift || $engine = drift-products || $batch = 32 ]] || continue
                 name=$out/$shape-$batch-$engine others=() texts=(--samples $((4 * batch)))
                 [ "$batch" -le 50 ] || texts=(--samples 201 --generations $(((2 * batch + 200) / 201)))
                 # Candle's operations take ten times as long.
@@ -180,23 +180,23 @@ products() {
 }
 
 kernels() {
-    local shape batch run layers name
+    local shape batch engine run layers name
     for shape in $shapes; do
         layers=28
         [ "$shape" != llama-380m ] || layers=16
-        for batch in ${BATCHES-32 8}; do
-            name=$out/$shape-$batch-kernels
+        for batch in ${BATCHES-32 8}; do for engine in drift-without-graphs drift-products; do
+            name=$out/$shape-$batch-$engine-kernels
             # Two steps, behind 200 others of eight launches a layer: those of a longer context.
             run=(eval --quiet --synthetic "$shape" --samples $((4 * batch)) --batch "$batch" --device "$device"
-                --lp automaton --engine drift-without-graphs --max-new-tokens "$tokens")
-            # Caches as the step before left them. It ends the program when it has seen enough, so its exit code says nothing.
+                --lp automaton --engine $engine --max-new-tokens "$tokens")
+            # Each kernel by itself, those of a graph, too: what begins early begins here when the one before it is over. Caches as the step before left them. It ends the program when it has seen enough, so its exit code says nothing.
             limited 100 ncu --csv --print-units base --clock-control none \
                 --cache-control none --metrics gpu__time_duration.sum,dram__bytes.sum --kill yes \
                 --launch-skip $((200 * (8 * layers + 6))) --launch-count $((2 * (8 * layers + 6))) --log-file "$name.csv" \
                 "$drift" "${run[@]}" >"$name.txt" 2>&1
-            printf '\n%s, batch %s\n\n' "$shape" "$batch"
+            printf '\n%s, batch %s, %s\n\n' "$shape" "$batch" $engine
             try 30 python3 tests/benches/kernel_times.py "$name.csv" | tee "$name.md"
-        done
+        done; done
     done
 }
 
@@ -206,13 +206,13 @@ sanitized() {
     shift 2
     # What cuBLAS asks the driver in vain is no error of a program.
     try 150 compute-sanitizer --tool "$tool" --report-api-errors no --log-file "$name.txt" "$drift" eval --quiet "$@" \
-        --device "$device" --engine drift-without-graphs >"$name.out" 2>&1
+        --device "$device" --engine "${ENGINE:-drift-without-graphs}" >"$name.out" 2>&1
     printf '%s: %s\n' "${name##*/}" "$(tail -n 1 "$name.txt")"
     grep -q 'ERROR SUMMARY: 0 errors\|RACECHECK SUMMARY: 0 hazards' "$name.txt" || { fail "${name##*/}"; grep -m 12 '=====' "$name.txt"; }
 }
 
 sanitizer() {
-    local tool lp shape time engine first=()
+    local tool lp shape time engine first
     for tool in memcheck racecheck synccheck initcheck; do
         for lp in automaton none; do
             sanitized $tool small-$lp --model eval/qwen-like --samples 2 --batch 2 --lp $lp --max-new-tokens 40
@@ -222,13 +222,16 @@ sanitizer() {
         sanitized memcheck "$shape" --synthetic "$shape" --samples 4 --batch 4 --lp automaton,none --max-new-tokens 24
         sanitized racecheck "$shape" --synthetic "$shape" --samples 4 --batch 4 --lp automaton --max-new-tokens 16
     done
+    ENGINE=drift-products sanitized memcheck products --model eval/qwen-like --samples 2 --batch 2 --lp automaton,none --max-new-tokens 40
+    ENGINE=drift-products sanitized racecheck products --model eval/qwen-like --samples 2 --batch 2 --lp automaton --max-new-tokens 40
     # Few rows have the most parts that one block merges for others.
     for time in 1 2 3; do
-        for engine in drift drift-without-graphs; do
+        for engine in drift drift-without-graphs drift-products; do
             try 60 "$drift" eval --quiet --synthetic qwen3-0.6b --samples 2 --batch 2 --preset greedy --lp none --max-new-tokens 600 \
                 --device "$device" --engine $engine --texts "$out/again-$engine-$time.jsonl" >"$out/again-$engine-$time.txt" || continue
-            [ -n "${first[0]:-}" ] || first=("$out/again-$engine-$time.jsonl")
-            cmp "${first[0]}" "$out/again-$engine-$time.jsonl" || fail "other texts the next time: $engine, $time"
+            # Graph or not, the sums are the same; those of other products are not.
+            first=$out/again-${engine%-without-graphs}-1.jsonl
+            cmp "$first" "$out/again-$engine-$time.jsonl" || fail "other texts than at first: $engine, $time"
         done
     done
 }

@@ -17,7 +17,7 @@ use crate::eval::plan::{EngineChoice, EvalPart, EvalPlan, ModelChoice, Placehold
 use crate::eval::{Finished, Kept, OtherTexts, check, evaluate, evaluate_shard, trained_on};
 use crate::generate::Sampling;
 use crate::job::Job;
-use crate::model::{Config, Device};
+use crate::model::{Config, Device, KernelSteps};
 use crate::placeholder::FittedFile;
 use crate::report::format::thousands;
 use crate::report::trace::chrome_trace;
@@ -242,12 +242,14 @@ fn placeholder(text: &str, job: &Job) -> Result<PlaceholderChoice, Error> {
 
 /// The device, in the type and with the steps that were asked for.
 fn device(args: &Args, device: Device) -> anyhow::Result<Device> {
+    let usual = KernelSteps::default();
     let device = match args.engine {
-        EngineChoice::DriftWithoutGraphs if device.name() == "cpu" => {
-            let remedy = "leave it out, or give --device cuda:0";
-            return Err(Error::input("--engine", "the CPU has no graphs", remedy).into());
+        EngineChoice::DriftWithoutGraphs | EngineChoice::DriftProducts if device.name() == "cpu" => {
+            let problem = format!("{} is of a GPU", args.engine.name());
+            return Err(Error::input("--engine", problem, "leave it out, or give --device cuda:0").into());
         }
-        EngineChoice::DriftWithoutGraphs => device.without_graphs(),
+        EngineChoice::DriftWithoutGraphs => device.with_steps(KernelSteps { recorded: false, ..usual }),
+        EngineChoice::DriftProducts => device.with_steps(KernelSteps { own_products: true, ..usual }),
         EngineChoice::Candle => device.without_kernels(),
         EngineChoice::Drift | EngineChoice::CandleTransformers => device,
     };

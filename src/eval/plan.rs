@@ -168,6 +168,8 @@ pub enum EngineChoice {
     Drift,
     /// The same, on a GPU with each kernel launched by itself.
     DriftWithoutGraphs,
+    /// As the first, on a GPU with kernels for products of few rows, too, in place of cuBLAS.
+    DriftProducts,
     /// drift's own, by candle's operations alone.
     Candle,
     /// Those of candle-transformers, for comparison.
@@ -176,9 +178,10 @@ pub enum EngineChoice {
 
 impl EngineChoice {
     /// All, the default first.
-    pub const ALL: [EngineChoice; 4] = [
+    pub const ALL: [EngineChoice; 5] = [
         EngineChoice::Drift,
         EngineChoice::DriftWithoutGraphs,
+        EngineChoice::DriftProducts,
         EngineChoice::Candle,
         EngineChoice::CandleTransformers,
     ];
@@ -188,6 +191,7 @@ impl EngineChoice {
         match self {
             EngineChoice::Drift => "drift",
             EngineChoice::DriftWithoutGraphs => "drift-without-graphs",
+            EngineChoice::DriftProducts => "drift-products",
             EngineChoice::Candle => "candle",
             EngineChoice::CandleTransformers => "candle-transformers",
         }

@@ -41,7 +41,9 @@ use crate::constraint::Constraint;
 use crate::error::{Error, Parameter, Result};
 use crate::job::{InputHash, Job};
 use crate::model::cuda::{self, Gpu};
-use crate::model::{Config, Decoder, Device, Room, check_fits, checked_product, checked_sum, free_memory};
+use crate::model::{
+    Config, Decoder, Device, KernelSteps, Room, check_fits, checked_product, checked_sum, free_memory,
+};
 
 /// What a token of a text takes until the end: its id, its characters, its marks.
 const TOKEN_BYTES: usize = 16;
@@ -289,10 +291,10 @@ impl Engine {
         &mut self,
         start: &(dyn Fn() -> Result<Box<dyn Gpu>> + Sync),
         (prompts, options): (&[Prompt], &Options),
-        records: bool,
+        steps: KernelSteps,
         job: &Job,
     ) -> Result<Generated> {
-        self.run(prompts, options, Some(Starter { start, records }), &mut Forget, job)
+        self.run(prompts, options, Some(Starter { start, steps }), &mut Forget, job)
     }
 
     /// Why a GPU's steps were done by candle's operations, if they had to be.
@@ -328,7 +330,7 @@ impl Engine {
             Engine::Drift(decoder) => {
                 let start = || cuda::start(decoder.device(), decoder.config());
                 let own = decoder.device().steps().by_kernels();
-                let own = own.map(|records| Starter { start: &start, records });
+                let own = own.map(|steps| Starter { start: &start, steps });
                 decode::generate(decoder, (prompts, options), starter.or(own), keeper, job)
             }
             Engine::CandleTransformers(baseline) => baseline.generate(prompts, options, keeper, job),

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::model::cuda::{
     Choosing, DecodeStep, DeviceRow, Entering, Gpu, RowPrompt, VocabularySampler, WorkDone,
 };
-use crate::model::{Cache, Decoder, FEW_ROWS, Room};
+use crate::model::{Cache, Decoder, FEW_ROWS, KernelSteps, Room};
 
 /// The longest prompt that a device reads in its steps, for each of its texts anew: about what one step has room for. Candle reads
 /// longer ones but for the last token, once for all texts of a molecule.
@@ -24,11 +24,11 @@ pub(super) fn reads_prompt(tokens: usize) -> bool {
 /// Starts a device for the decoder's shape.
 pub(super) type StartGpu<'g> = &'g (dyn Fn() -> Result<Box<dyn Gpu>> + Sync);
 
-/// A device that writes texts, and whether it records its steps.
+/// A device that writes texts, and how.
 #[derive(Clone, Copy)]
 pub(super) struct Starter<'g> {
     pub start: StartGpu<'g>,
-    pub records: bool,
+    pub steps: KernelSteps,
 }
 
 /// The batch on a device.
@@ -150,8 +150,8 @@ impl<'d> OnDevice<'d> {
         let longest = longest.min(decoder.config().max_position_embeddings + 1);
         let gpu = (starter.start)()?;
         let how = (choosing, &options.sampling);
-        DecodeStep::check_fits((decoder, cache), longest, how)?;
-        let mut step = DecodeStep::new(gpu, (decoder, cache), longest, how, starter.records)?;
+        DecodeStep::check_fits((decoder, cache), longest, how, starter.steps)?;
+        let mut step = DecodeStep::new(gpu, (decoder, cache), longest, how, starter.steps)?;
         step.warm_up()?;
         Ok(OnDevice { step, table, running: BTreeSet::new(), counted: Default::default() })
     }

@@ -9,23 +9,35 @@ use super::pool;
 use crate::error::{Error, Parameter, Result};
 
 /// How a GPU computes the steps that write text. The CPU has one way alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GpuSteps {
-    /// drift's kernels, recorded as a graph and replayed.
-    #[default]
-    Graph,
-    /// drift's kernels, launched one by one.
-    Kernels,
-    /// Candle's operations: a product, a softmax and a product for attention, masks and draws on the host.
+    /// By drift's kernels.
+    Kernels(KernelSteps),
+    /// By candle's operations: a product, a softmax and a product for attention, masks and draws on the host.
     Candle,
 }
 
+/// How drift's kernels are launched, and what they do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KernelSteps {
+    /// Steps are recorded as a graph and replayed; else each kernel is launched by itself.
+    pub recorded: bool,
+    /// They compute products of few rows, too, and each begins before the one before it is over, where the GPU can that; else
+    /// products are for cuBLAS, and kernels run one behind the other.
+    pub own_products: bool,
+}
+
+impl Default for KernelSteps {
+    fn default() -> Self {
+        KernelSteps { recorded: true, own_products: false }
+    }
+}
+
 impl GpuSteps {
-    /// Whether steps are recorded, where drift's kernels do them.
-    pub(crate) fn by_kernels(self) -> Option<bool> {
+    /// How drift's kernels do them, if they do.
+    pub(crate) fn by_kernels(self) -> Option<KernelSteps> {
         match self {
-            GpuSteps::Graph => Some(true),
-            GpuSteps::Kernels => Some(false),
+            GpuSteps::Kernels(steps) => Some(steps),
             GpuSteps::Candle => None,
         }
     }
@@ -77,7 +89,7 @@ impl Device {
         // GPU, and so hide it.
         let _never_dropped = std::mem::ManuallyDrop::new(inner.clone());
         prepare(&inner);
-        let (dtype, steps) = (DType::BF16, GpuSteps::default());
+        let (dtype, steps) = (DType::BF16, GpuSteps::Kernels(KernelSteps::default()));
         Ok(Device { name: name.to_owned(), inner, dtype, matrices: dtype, kernels: false, steps })
     }
 
@@ -104,10 +116,10 @@ impl Device {
         Device { kernels: false, steps: GpuSteps::Candle, ..self }
     }
 
-    /// The same device, where each kernel of a step is launched by itself; a CPU is as it was.
+    /// The same device with drift's kernels used in this way; a CPU is as it was.
     #[must_use]
-    pub fn without_graphs(self) -> Self {
-        let steps = if self.steps == GpuSteps::Graph { GpuSteps::Kernels } else { self.steps };
+    pub fn with_steps(self, steps: KernelSteps) -> Self {
+        let steps = if self.steps == GpuSteps::Candle { self.steps } else { GpuSteps::Kernels(steps) };
         Device { steps, ..self }
     }
 

@@ -14,17 +14,17 @@ const TERMS: usize = 512;
 /// A layer without bias.
 #[derive(Debug, Clone)]
 pub(super) struct Linear {
-    /// `[out, in]` where drift's own product reads it, else `[in, out]`, which `gemm` reads without repacking.
+    /// `[out, in]` on a GPU, and where drift's own product reads it; else `[in, out]`, which `gemm` reads without repacking.
     weight: Tensor,
-    in_place: bool,
+    transposed: bool,
 }
 
 impl Linear {
     /// From weights as checkpoints store them, `[out, in]`, several ones stacked along `out`.
     pub(super) fn stacked(parts: &[Tensor]) -> Result<Self> {
         let weight = Tensor::cat(parts, 0)?;
-        let in_place = is_read_in_place(&weight);
-        Ok(Linear { weight: if in_place { weight } else { weight.t()?.contiguous()? }, in_place })
+        let transposed = !weight.device().is_cpu() || is_read_in_place(&weight);
+        Ok(Linear { weight: if transposed { weight } else { weight.t()?.contiguous()? }, transposed })
     }
 
     /// All of its weights.
@@ -34,13 +34,14 @@ impl Linear {
 
     /// Whether they lie as `[out, in]`.
     pub(super) fn is_transposed(&self) -> bool {
-        self.in_place
+        self.transposed
     }
 
     /// `x` is `[rows, in]`, the result `[rows, out]`.
     pub(super) fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        match self.in_place {
-            true => product_in_place(x, &self.weight, None),
+        match self.transposed {
+            true if x.device().is_cpu() => product_in_place(x, &self.weight, None),
+            true => x.matmul(&self.weight.t()?),
             false => stable_product(x, &self.weight),
         }
     }

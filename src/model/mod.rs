@@ -33,7 +33,7 @@ pub use batch::Feed;
 pub use cache::{Cache, Prefix, Room, cache_bytes, check_cache_fits};
 pub use config::{Architecture, Config, Llama3Scaling};
 pub use decoder::{Decoder, HiddenStates};
-pub use device::{Device, GpuSteps};
+pub use device::{Device, GpuSteps, KernelSteps};
 pub use eos::end_of_text;
 pub(crate) use listed::FEW_ROWS;
 pub use memory::{check_fits, checked_product, checked_sum, free_memory};

@@ -36,6 +36,9 @@
 struct dim3 {
     unsigned x, y, z;
 };
+struct alignas(8) uint2 {
+    unsigned x, y;
+};
 struct alignas(16) uint4 {
     unsigned x, y, z, w;
 };
@@ -243,6 +246,28 @@ static inline unsigned __ballot_sync(unsigned, bool holds) {
     unsigned bits = 0;
     for (unsigned lane = 0; lane < 32; lane++) bits |= (unsigned)values[lane] << lane;
     return bits;
+}
+// What `ptx.cu` says in PTX. Kernels here begin when those before are over.
+static inline void let_others_begin() {}
+static inline void wait_for_others() {}
+static inline uint4 load_once(const void *from) { return *(const uint4 *)from; }
+// The product of two tiles, from the parts that lanes hold by the figures of the PTX manual for mma.m16n8k16; terms added one by one.
+static inline void multiply_tile(float *sums, unsigned a0, unsigned a1, unsigned a2, unsigned a3, unsigned b0, unsigned b1) {
+    float a[16][16], b[8][16];
+    auto widened = [](unsigned long long word, int i) { return shim::cast<float>((unsigned)(word >> 16 * i) << 16); };
+    const unsigned parts[3][2] = {{a0, a2}, {a1, a3}, {b0, b1}};
+    for (int part = 0; part < 3; part++) {
+        unsigned long long *values = shim::exchange(parts[part][0] | (unsigned long long)parts[part][1] << 32);
+        for (int lane = 0; lane < 32; lane++) {
+            float *row = part < 2 ? a[lane / 4 + 8 * part] : b[lane / 4];
+            for (int i = 0; i < 4; i++) row[lane % 4 * 2 + i / 2 * 8 + i % 2] = widened(values[lane], i);
+        }
+    }
+    unsigned lane = threadIdx.x % 32;
+    for (int i = 0; i < 4; i++) {
+        const float *row = a[lane / 4 + i / 2 * 8], *column = b[lane % 4 * 2 + i % 2];
+        for (int term = 0; term < 16; term++) sums[i] += row[term] * column[term];
+    }
 }
 template <class T> static T atomicAdd(T *to, T x) {
     T before = *to;

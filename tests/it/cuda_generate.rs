@@ -10,13 +10,15 @@ use drift::constraint::{LogitProcessor, LpKind, Placeholder};
 use drift::generate::{Engine, Generated, Options, Prompt, Resampling, Sampling};
 use drift::job::Job;
 use drift::model::cuda::{Gpu, KernelShape, Product};
-use drift::model::{Config, Decoder, Device, Room};
+use drift::model::{Config, Decoder, Device, KernelSteps, Room};
 use drift::text::Dialect;
 use drift::tokenizer::Tokenizer;
 use serde_json::json;
 
 use crate::automaton::{EOS, SKELETONS};
 use crate::cuda_emulator::{Emulator, ORDERS};
+
+const USUAL: KernelSteps = KernelSteps { recorded: true, own_products: false };
 
 /// The emulator as the host of a GPU asks it. Tensors of candle are copied to it, since it is another program.
 struct EmulatedGpu {
@@ -210,13 +212,15 @@ fn on_the_device(
     config: &Config,
     prompts: &[Prompt],
     options: &Options,
-    (can_record, order): (bool, u32),
+    (steps, order): (KernelSteps, u32),
 ) -> Option<Generated> {
     EmulatedGpu::start(config, true, 0)?;
     let start = || -> drift::Result<Box<dyn Gpu>> {
-        Ok(Box::new(EmulatedGpu::start(config, can_record, order).unwrap()))
+        Ok(Box::new(EmulatedGpu::start(config, steps.recorded, order).unwrap()))
     };
-    Some(engine.generate_on(&start, (prompts, options), true, &Job::default()).unwrap())
+    // A device that cannot record says so when it is asked.
+    let steps = KernelSteps { recorded: true, ..steps };
+    Some(engine.generate_on(&start, (prompts, options), steps, &Job::default()).unwrap())
 }
 
 #[test]
@@ -225,9 +229,13 @@ fn texts_under_the_automaton_are_those_of_the_cpu() {
         let config = config(qwen3, head_dim, vocab(tokenizer));
         let processor = processor(LpKind::Automaton, tokenizer);
         let mut engine = engine(&config);
+        let (launched, recorded) =
+            (KernelSteps { recorded: false, ..USUAL }, KernelSteps { recorded: true, ..USUAL });
+        let products = KernelSteps { own_products: true, ..USUAL };
         for (sampling, batch, how, lengths, most) in [
-            (Sampling::GREEDY, 32, (false, ORDERS[0]), [2, 7, 260], 60),
-            (Sampling::QWEN3, 3, (true, ORDERS[1]), [1, 60, 12], 400),
+            (Sampling::GREEDY, 32, (launched, ORDERS[0]), [2, 7, 260], 60),
+            (Sampling::QWEN3, 3, (recorded, ORDERS[1]), [1, 60, 12], 400),
+            (Sampling::QWEN3, 12, (products, ORDERS[1]), [1, 60, 12], 90),
         ] {
             let prompts = prompts_of(&processor, most, lengths);
             let options = Options { batch, sampling, seed: 3, ..Options::default() };
@@ -266,7 +274,7 @@ fn texts_without_a_logit_processor_are_those_of_the_cpu() {
     for sampling in [Sampling::GREEDY, Sampling::QWEN3, Sampling::preset("top-p-0.8-t1.2").unwrap()] {
         let options = Options { batch: 4, sampling, seed: 3, ..Options::default() };
         let expected = engine.generate(&prompts, &options, &Job::default()).unwrap();
-        let how = (true, ORDERS[0]);
+        let how = (KernelSteps { own_products: true, ..USUAL }, ORDERS[0]);
         let Some(found) = on_the_device(&mut engine, &config, &prompts, &options, how) else { return };
         assert_eq!(found.samples, expected.samples);
         assert_eq!(found.counts.kernel_steps, found.counts.decode_steps);
@@ -287,7 +295,7 @@ fn draws_under_masks_of_the_host_are_those_of_the_cpu() {
         let prompts = prompts(&processor, 40);
         let options = Options { batch: 3, sampling: Sampling::QWEN3, seed: 3, ..Options::default() };
         let expected = engine.generate(&prompts, &options, &Job::default()).unwrap();
-        let how = (true, ORDERS[0]);
+        let how = (KernelSteps { own_products: true, ..USUAL }, ORDERS[0]);
         let Some(found) = on_the_device(&mut engine, &config, &prompts, &options, how) else { return };
         assert_eq!(found.samples, expected.samples, "{kind:?}");
         assert_eq!(found.counts, expected.counts, "{kind:?}");
@@ -309,7 +317,9 @@ fn runs_that_no_device_takes_are_computed_all_the_same() {
         Options { resampling: Some(resampling), ..options.clone() },
     ] {
         let start = || -> drift::Result<Box<dyn Gpu>> { panic!("no device is wanted") };
-        let found = engine.generate_on(&start, (&prompts, &options), true, &Job::default()).unwrap();
+        let found = engine
+            .generate_on(&start, (&prompts, &options), KernelSteps::default(), &Job::default())
+            .unwrap();
         assert_eq!((found.counts.kernel_steps, engine.note()), (0, None));
     }
     // A device that cannot be started, and one that takes no batch of this size.
@@ -317,7 +327,8 @@ fn runs_that_no_device_takes_are_computed_all_the_same() {
     let start = || -> drift::Result<Box<dyn Gpu>> {
         Err(KernelShape::of(&Config { head_dim: 36, ..config.clone() }, false).unwrap_err())
     };
-    let found = engine.generate_on(&start, (&prompts, &options), true, &Job::default()).unwrap();
+    let found =
+        engine.generate_on(&start, (&prompts, &options), KernelSteps::default(), &Job::default()).unwrap();
     assert_eq!((found.samples, found.counts), (expected.samples, expected.counts));
     let note = engine.note().unwrap();
     assert!(note.contains("there are no kernels for heads of 36"), "{note}");

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use drift::model::cuda::{
     ATTEND_THREADS, AttentionArguments, BatchArguments, CUDA_SOURCES, DeviceRow, DrawArguments, KernelShape,
-    RowEnd, RowPrompt,
+    ProductArguments, RowEnd, RowPrompt, SumsArguments,
 };
 use drift::sampling::{Candidates, Noise, Sampling, draw};
 use half::bf16;
@@ -66,6 +66,18 @@ impl Bench {
             }
             false => self.emulator.upload(numbers),
         }
+    }
+
+    /// What a product came to, in so many parts; these add up without an error.
+    fn sums(&mut self, numbers: &[f32], parts: usize) -> SumsArguments {
+        if parts == 0 {
+            return SumsArguments::whole(self.upload(numbers));
+        }
+        let even: &[f32] = if parts.is_multiple_of(2) { &[2.0, -1.0] } else { &[] };
+        let factors = even.iter().copied().chain([1.0, -1.0].into_iter().cycle()).take(parts);
+        let all: Vec<f32> = factors.flat_map(|by| numbers.iter().map(move |x| by * x)).collect();
+        let (from, stride) = (self.emulator.upload(&all), numbers.len() as u32);
+        SumsArguments { from, parts: parts as u32, stride }
     }
 
     fn allocate(&mut self, count: usize) -> u64 {
@@ -145,19 +157,20 @@ const EPSILON: f32 = 1e-6;
 #[test]
 fn layers_but_for_attention_equal_their_formulas() {
     each_shape(|bench| {
-        for (slots, columns, threads) in [(3, 96, 32), (2, 1024, 256), (5, 77, 64)] {
-            embedding_and_norms(bench, slots, columns, threads);
-            products(bench, slots, columns, threads);
+        for (slots, columns, threads, parts) in [(3, 96, 32, 0), (2, 1024, 256, 3), (5, 76, 64, 10)] {
+            embedding_and_norms(bench, (slots, columns), threads, parts);
+            gate_and_head(bench, (slots, columns), threads, parts);
         }
     });
 }
 
-fn embedding_and_norms(bench: &mut Bench, slots: usize, columns: usize, threads: u32) {
+fn embedding_and_norms(bench: &mut Bench, (slots, columns): (usize, usize), threads: u32, parts: usize) {
     let vocab = 11;
     let (table, weight) = (bench.numbers(vocab * columns, 2.0), bench.numbers(columns, 1.5));
     let added = bench.numbers(slots * columns, 3.0);
     let tokens: Vec<u32> = (0..slots as u32).map(|slot| slot * 3 % vocab as u32).collect();
-    let (table_at, weight_at, added_at) = (bench.upload(&table), bench.upload(&weight), bench.upload(&added));
+    let (table_at, weight_at) = (bench.upload(&table), bench.upload(&weight));
+    let added_at = bench.sums(&added, parts).bytes();
     let tokens_at = bench.emulator.upload(&tokens);
     let (hidden, out) = (bench.allocate(slots * columns), bench.allocate(slots * columns));
     let tail = [argument(columns as u32), argument(EPSILON)];
@@ -174,9 +187,10 @@ fn embedding_and_norms(bench: &mut Bench, slots: usize, columns: usize, threads:
     // The last token of row 1 is in slot 0; row 0 has none.
     let lasts = bench.emulator.upload(&[NONE, 0, slots as u32 - 1]);
     let rows = bench.allocate(3 * columns);
-    let arguments = [&[hidden, added_at, weight_at, lasts, rows].map(argument)[..], &tail].concat();
+    let arguments =
+        [&[argument(hidden), added_at.clone()][..], &[weight_at, lasts, rows].map(argument), &tail].concat();
     bench.emulator.launch("last_norm", [3, 1, 1], threads, &arguments);
-    let arguments = [&[hidden, added_at, weight_at, out].map(argument)[..], &tail].concat();
+    let arguments = [&[argument(hidden), added_at][..], &[weight_at, out].map(argument), &tail].concat();
     bench.emulator.launch("add_norm", [slots, 1, 1], threads, &arguments);
     let sum: Vec<f32> = x.iter().zip(&added).map(|(a, b)| bench.rounded(a + b)).collect();
     assert_eq!(bench.read(hidden, slots * columns), sum);
@@ -189,10 +203,10 @@ fn embedding_and_norms(bench: &mut Bench, slots: usize, columns: usize, threads:
     bench.check("last_norm", &found[columns..], &last, columns);
 }
 
-fn products(bench: &mut Bench, slots: usize, columns: usize, threads: u32) {
+fn gate_and_head(bench: &mut Bench, (slots, columns): (usize, usize), threads: u32, parts: usize) {
     let gate_up = bench.numbers(slots * 2 * columns, 6.0);
-    let (gate_up_at, out) = (bench.upload(&gate_up), bench.allocate(slots * columns));
-    let arguments = [argument(gate_up_at), argument(out), argument(columns as u32)];
+    let (gate_up_at, out) = (bench.sums(&gate_up, parts), bench.allocate(slots * columns));
+    let arguments = [gate_up_at.bytes(), argument(out), argument(columns as u32)];
     bench.emulator.launch("gated", [2, slots, 1], threads, &arguments);
     let gated = |both: &[f64]| -> Vec<f64> {
         let (gate, up) = both.split_at(columns);
@@ -227,11 +241,67 @@ fn products(bench: &mut Bench, slots: usize, columns: usize, threads: u32) {
     assert!(found[5..].iter().all(|x| x.is_nan()), "what is no logit was written");
 }
 
+/// A product of few rows, by ranges of the terms, beside the sums in f64.
+fn check_product(bench: &mut Bench, rows: usize, terms: usize, columns: usize, share: usize) {
+    let (x, weight) = (bench.numbers(rows * terms, 2.0), bench.numbers(columns * terms, 1.5));
+    let ranges = terms.div_ceil(share);
+    let (x_at, weight_at) = (bench.upload(&x), bench.upload(&weight));
+    let out = bench.emulator.allocate(4 * ranges * rows * columns);
+    let [rows_in, terms_in, columns_in, share_in] = [rows, terms, columns, share].map(|size| size as u32);
+    let arguments = ProductArguments {
+        x: x_at,
+        weight: weight_at,
+        out,
+        rows: rows_in,
+        terms: terms_in,
+        columns: columns_in,
+        share: share_in,
+    };
+    let kernel = match rows {
+        ..=8 => "product_8",
+        9..=16 => "product_16",
+        17..=32 => "product_32",
+        _ => "product_64",
+    };
+    bench.emulator.launch(kernel, [columns.div_ceil(64), ranges, 1], 128, &[arguments.bytes()]);
+    let found = bench.emulator.read::<f32>(out, ranges * rows * columns);
+    let (x, weight) = (wide(&x), wide(&weight));
+    let sum = |range: usize, row: usize, column: usize| -> f64 {
+        let terms_of = range * share..((range + 1) * share).min(terms);
+        terms_of.map(|term| x[row * terms + term] * weight[column * terms + term]).sum()
+    };
+    let expected =
+        (0..ranges * rows).flat_map(|at| (0..columns).map(move |column| (at / rows, at % rows, column)));
+    let expected: Vec<f64> = expected.map(|(range, row, column)| sum(range, row, column)).collect();
+    bench.check_as(false, kernel, &found, &expected, columns);
+}
+
+#[test]
+fn products_of_few_rows_equal_their_sums() {
+    each_shape(|bench| {
+        for (rows, terms, columns, share) in [
+            // One block of terms; some that are no whole half; more than are in flight; ranges, the last one shorter.
+            (1, 32, 16, 32),
+            (8, 96, 64, 96),
+            (5, 416, 80, 416),
+            (9, 320, 48, 128),
+            (16, 64, 128, 32),
+            (30, 544, 64, 544),
+            (33, 608, 96, 320),
+            (64, 288, 64, 288),
+        ] {
+            check_product(bench, rows, terms, columns, share);
+        }
+    });
+}
+
 /// Sizes of an attention, and what lies in device memory.
 struct Attention {
     kv_heads: usize,
     capacity: usize,
     splits: usize,
+    /// Of queries, keys and values, before they are added.
+    parts: usize,
     /// Position and number of new tokens of each row.
     rows: Vec<(usize, usize)>,
     qkv: Vec<f32>,
@@ -243,7 +313,12 @@ struct Attention {
 }
 
 impl Attention {
-    fn new(bench: &mut Bench, splits: usize, rows: &[(usize, usize)], normed: bool) -> Self {
+    fn new(
+        bench: &mut Bench,
+        (splits, parts): (usize, usize),
+        rows: &[(usize, usize)],
+        normed: bool,
+    ) -> Self {
         let (dim, kv_heads, capacity) = (bench.shape.head_dim, 2, 200);
         let columns = (bench.shape.group + 2) * kv_heads * dim;
         let slots: usize = rows.iter().map(|row| row.1).sum();
@@ -253,7 +328,7 @@ impl Attention {
         let turns = [angles.iter().map(|x| x.cos()).collect(), angles.iter().map(|x| x.sin()).collect()];
         let cached = rows.len() * kv_heads * capacity * dim;
         let cache = [bench.numbers(cached, 1.5), bench.numbers(cached, 2.0)];
-        Attention { kv_heads, capacity, splits, rows: rows.to_vec(), qkv, norms, turns, cache }
+        Attention { kv_heads, capacity, splits, parts, rows: rows.to_vec(), qkv, norms, turns, cache }
     }
 
     fn slots(&self) -> usize {
@@ -349,7 +424,7 @@ impl Attention {
             None => [0; 2],
         };
         let layer = AttentionArguments {
-            qkv: bench.upload(&self.qkv),
+            qkv: bench.sums(&self.qkv, self.parts),
             keys: bench.upload(&self.cache[0]),
             values: bench.upload(&self.cache[1]),
             cosines: bench.emulator.upload(&self.turns[0]),
@@ -386,7 +461,7 @@ impl Attention {
 
 /// Runs of rows, `(length, tokens)`, beside the formula: new keys and values are there, and all else is as it was. Without splits
 /// they are appended before.
-fn check_attention(bench: &mut Bench, splits: usize, rows: &[(usize, usize)], normed: bool) {
+fn check_attention(bench: &mut Bench, splits: (usize, usize), rows: &[(usize, usize)], normed: bool) {
     let mut attention = Attention::new(bench, splits, rows, normed);
     let [keys, values] = attention.appended(bench);
     let out = attention.run(bench);
@@ -402,7 +477,7 @@ fn attention_equals_its_formula() {
     // than 32 positions.
     let rows = [(0, 1), (40, 5), (7, 0), (95, 1), (0, 5), (63, 1), (130, 5), (199, 1)];
     each_shape(|bench| {
-        for (splits, normed) in [(1, true), (4, false), (7, true), (0, true)] {
+        for (splits, normed) in [((1, 0), true), ((4, 3), false), ((7, 0), true), ((0, 2), true)] {
             check_attention(bench, splits, &rows, normed);
         }
     });
@@ -611,9 +686,12 @@ fn launches_that_a_kernel_does_not_take_trap() {
 
 /// Everything once, small.
 fn everything(bench: &mut Bench, texts: &Sample) {
-    embedding_and_norms(bench, 3, 96, 64);
-    products(bench, 3, 96, 64);
-    for splits in [1, 3, 0] {
+    embedding_and_norms(bench, (3, 96), 64, 2);
+    gate_and_head(bench, (3, 96), 64, 0);
+    for (rows, terms, columns, share) in [(3, 208, 48, 96), (21, 64, 80, 64)] {
+        check_product(bench, rows, terms, columns, share);
+    }
+    for splits in [(1, 0), (3, 2), (0, 0)] {
         check_attention(bench, splits, &[(20, 3), (0, 1), (7, 0)], true);
     }
     check_pack(bench, 70, 90, 3);

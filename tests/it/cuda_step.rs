@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use drift::model::cuda::{
     ATTEND_THREADS, AttentionArguments, BatchArguments, DeviceRow, DrawArguments, KernelShape, RowPrompt,
+    SumsArguments,
 };
 use drift::model::{Architecture, Config, Decoder, Device, Feed, HiddenStates, Room, rotary_tables};
 use drift::sampling::{Noise, Sampling};
@@ -180,7 +181,7 @@ impl<'m> Steps<'m> {
             Architecture::Llama => [0; 2],
         };
         let arguments = AttentionArguments {
-            qkv,
+            qkv: SumsArguments::whole(qkv),
             keys: self.cache[layer][0],
             values: self.cache[layer][1],
             cosines: self.turns[0],
@@ -225,21 +226,21 @@ impl<'m> Steps<'m> {
             let queries = model.config.num_attention_heads * model.config.head_dim;
             let added = self.product(mixed, &model.stacked(layer, &["self_attn.o_proj"]), queries);
             let weight = self.emulator.upload(&model.stacked(layer, &["post_attention_layernorm"]));
-            let arguments = [&[hidden, added, weight, normed].map(argument)[..], &tail].concat();
+            let arguments = added_to(hidden, added, &[weight, normed], &tail);
             self.emulator.launch("add_norm", [SLOTS, 1, 1], 64, &arguments);
             let gate_up = model.stacked(layer, &["mlp.gate_proj", "mlp.up_proj"]);
             let gate_up = self.product(normed, &gate_up, columns);
-            let arguments = [argument(gate_up), argument(act), argument(inner as u32)];
+            let arguments = [SumsArguments::whole(gate_up).bytes(), argument(act), argument(inner as u32)];
             self.emulator.launch("gated", [1, SLOTS, 1], 64, &arguments);
             let added = self.product(act, &model.stacked(layer, &["mlp.down_proj"]), inner);
             if layer == 0 {
                 let weight = self.emulator.upload(&model.stacked(1, &["input_layernorm"]));
-                let arguments = [&[hidden, added, weight, normed].map(argument)[..], &tail].concat();
+                let arguments = added_to(hidden, added, &[weight, normed], &tail);
                 self.emulator.launch("add_norm", [SLOTS, 1, 1], 64, &arguments);
             } else {
                 let weight = self.emulator.upload(model.weight("model.norm"));
-                let head = [hidden, added, weight, self.lasts, rows].map(argument);
-                self.emulator.launch("last_norm", [ROWS, 1, 1], 64, &[&head[..], &tail].concat());
+                let arguments = added_to(hidden, added, &[weight, self.lasts, rows], &tail);
+                self.emulator.launch("last_norm", [ROWS, 1, 1], 64, &arguments);
             }
         }
         rows
@@ -278,6 +279,12 @@ impl<'m> Steps<'m> {
         };
         chose.map(chosen).collect()
     }
+}
+
+/// Arguments of a norm of what is added to the hidden states.
+fn added_to(hidden: u64, added: u64, arrays: &[u64], tail: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let arrays: Vec<Vec<u8>> = arrays.iter().map(|address| argument(*address)).collect();
+    [&[argument(hidden), SumsArguments::whole(added).bytes()][..], &arrays, tail].concat()
 }
 
 /// Writes greedily behind prompts of different lengths; logits to 1e-5 of the largest, and the same tokens.

@@ -234,12 +234,64 @@ impl WorkDone {
     }
 }
 
+/// What a product is of: `Product` of `product.cu`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub struct ProductArguments {
+    /// `[rows, terms]`
+    pub x: u64,
+    /// `[columns, terms]`
+    pub weight: u64,
+    /// `[ranges, rows, columns]`, f32
+    pub out: u64,
+    /// Rows, at most as many as the kernel's name says.
+    pub rows: u32,
+    /// A multiple of 32 in bf16, of 16 in f32.
+    pub terms: u32,
+    /// A multiple of 16.
+    pub columns: u32,
+    /// Terms of a range, as `terms`; the last range has the rest.
+    pub share: u32,
+}
+
+impl ProductArguments {
+    /// As it is passed.
+    pub fn bytes(&self) -> Vec<u8> {
+        let ProductArguments { x, weight, out, rows, terms, columns, share } = *self;
+        [addresses(&[x, weight, out]), words(&[rows, terms, columns, share])].concat()
+    }
+}
+
+/// What a product came to: `Sums` of `sums.cu`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub struct SumsArguments {
+    /// `[slots, columns]` in the type of the model, or `[parts, slots, columns]` in f32 where there are parts.
+    pub from: u64,
+    /// Parts that are yet to be added, or 0.
+    pub parts: u32,
+    /// Numbers from one part to the next.
+    pub stride: u32,
+}
+
+impl SumsArguments {
+    /// A result that is no parts.
+    pub fn whole(from: u64) -> Self {
+        SumsArguments { from, parts: 0, stride: 0 }
+    }
+
+    /// As it is passed.
+    pub fn bytes(&self) -> Vec<u8> {
+        [addresses(&[self.from]), words(&[self.parts, self.stride])].concat()
+    }
+}
+
 /// What one layer attends with: `Attention` of `append.cu`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[repr(C)]
 pub struct AttentionArguments {
     /// `[slots, columns]`
-    pub qkv: u64,
+    pub qkv: SumsArguments,
     /// `[rows, kv heads, capacity, head dim]`
     pub keys: u64,
     /// As `keys`.
@@ -270,9 +322,13 @@ impl AttentionArguments {
     /// As it is passed.
     pub fn bytes(&self) -> Vec<u8> {
         let a = *self;
-        let arrays =
-            [a.qkv, a.keys, a.values, a.cosines, a.sines, a.query_norm, a.key_norm, a.parts, a.tickets];
-        [addresses(&arrays), words(&[a.kv_heads, a.capacity, a.positions, a.epsilon.to_bits()])].concat()
+        let arrays = [a.keys, a.values, a.cosines, a.sines, a.query_norm, a.key_norm, a.parts, a.tickets];
+        [
+            a.qkv.bytes(),
+            addresses(&arrays),
+            words(&[a.kv_heads, a.capacity, a.positions, a.epsilon.to_bits()]),
+        ]
+        .concat()
     }
 }
 

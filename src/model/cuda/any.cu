@@ -69,6 +69,7 @@ __device__ __forceinline__ u32 drawn_of_many(const Candidates &all, const Sampli
 // with more ptxas spills.
 KERNEL(512, 1) choose_any(Batch batch, Sampling sampling, const u32 *lasts, float *logits, u32 stride, u32 known,
                         const u32 *excluded, u32 excluded_count, const u32 *eos, u32 eos_count) {
+    begin();
     require_whole_warps();
     require(gridDim.x == batch.count && known <= stride && known < (1u << SLOT_BITS));
     u32 at = blockIdx.x;

@@ -11,9 +11,9 @@ struct Run {
     u32 first, count, position, unused;
 };
 
-// What one layer attends with. 88 bytes: nine pointers, four numbers.
+// What one layer attends with. 96 bytes.
 struct Attention {
-    const real *qkv;       // [slots, (queries + 2 · kv heads) · HEAD_DIM]
+    Sums qkv;              // [slots, (queries + 2 · kv heads) · HEAD_DIM]
     real *keys, *values;   // [rows, kv heads, capacity, HEAD_DIM]
     const float *cosines;  // [positions, HEAD_DIM / 2]
     const float *sines;    // [positions, HEAD_DIM / 2]
@@ -24,19 +24,31 @@ struct Attention {
     float epsilon;
 };
 
+// The numbers i + 32 j of the first half of a head that begins at `head`, and of the second; those that are not there are those of lane 0.
+__device__ __forceinline__ void halves_of(const Sums &sums, u64 head, float *a, float *b) {
+    float both[2 * PAIRS];
+    auto place = [&](int j) {
+        u32 i = threadIdx.x % LANES + j % PAIRS * LANES;
+        return head + (i < HALF ? i : 0) + j / PAIRS * HALF;
+    };
+    numbers_of<2 * PAIRS>(sums, place, both);
+#pragma unroll
+    for (int j = 0; j < PAIRS; j++) {
+        a[j] = both[j];
+        b[j] = both[PAIRS + j];
+    }
+}
+
 // A head of queries or keys, normed if there is a weight, turned to its position, scaled. A warp; lane i has the numbers i + 32 j
 // of the first half in `a`, those of the second in `b`.
-__device__ __forceinline__ void turned(const real *from, const real *weight, float epsilon, const float *cosines,
+__device__ __forceinline__ void turned(const Sums &sums, u64 head, const real *weight, float epsilon, const float *cosines,
                                        const float *sines, float scale, float *a, float *b) {
     u32 lane = threadIdx.x % LANES;
     float squares = 0;
+    halves_of(sums, head, a, b);
 #pragma unroll
     for (int j = 0; j < PAIRS; j++) {
-        u32 i = lane + j * LANES;
-        bool is_there = i < HALF;
-        a[j] = is_there ? load(from + i) : 0.0f;
-        b[j] = is_there ? load(from + HALF + i) : 0.0f;
-        squares += a[j] * a[j] + b[j] * b[j];
+        if (lane + j * LANES < HALF) squares += a[j] * a[j] + b[j] * b[j];
     }
     float root = weight ? 1.0f / sqrtf(warp_sum(squares) / HEAD_DIM + epsilon) : 1.0f;
 #pragma unroll
@@ -67,27 +79,20 @@ __device__ __forceinline__ void append(const Attention &layer, Run run, u32 coun
     for (u32 new_token = first; new_token < count; new_token += step) {
         u64 at = run.position + new_token;
         if (at < from || at >= to) continue;
-        const real *token = layer.qkv + (u64)(run.first + new_token) * columns;
+        u64 token = (run.first + new_token) * columns;
         u64 place = (((u64)row * layer.kv_heads + head) * layer.capacity + at) * HEAD_DIM;
-        float a[PAIRS], b[PAIRS];
-        turned(token + (queries + head) * HEAD_DIM, layer.key_norm, layer.epsilon, layer.cosines + at * HALF,
+        float a[PAIRS], b[PAIRS], x[PAIRS], y[PAIRS];
+        turned(layer.qkv, token + (queries + head) * HEAD_DIM, layer.key_norm, layer.epsilon, layer.cosines + at * HALF,
                layer.sines + at * HALF, 1.0f, a, b);
-        const real *value = token + (queries + layer.kv_heads + head) * HEAD_DIM;
-        real x[PAIRS], y[PAIRS];
-#pragma unroll
-        for (int j = 0; j < PAIRS; j++) {
-            u32 i = lane + j * LANES;
-            x[j] = i < HALF ? value[i] : (real)0;
-            y[j] = i < HALF ? value[HALF + i] : (real)0;
-        }
+        halves_of(layer.qkv, token + (queries + layer.kv_heads + head) * HEAD_DIM, x, y);
 #pragma unroll
         for (int j = 0; j < PAIRS; j++) {
             u32 i = lane + j * LANES;
             if (i >= HALF) continue;
             store(layer.keys + place + i, a[j]);
             store(layer.keys + place + HALF + i, b[j]);
-            layer.values[place + i] = x[j];
-            layer.values[place + HALF + i] = y[j];
+            store(layer.values + place + i, x[j]);
+            store(layer.values + place + HALF + i, y[j]);
         }
     }
 }
@@ -95,6 +100,7 @@ __device__ __forceinline__ void append(const Attention &layer, Run run, u32 coun
 // Writes the keys and values of all new tokens, before `attend` without them. runs [rows]. Grid: (parts, kv heads, rows),
 // ATTEND_THREADS threads.
 KERNEL(ATTEND_THREADS) append_all(Attention layer, const Run *runs) {
+    begin();
     require(blockDim.x == ATTEND_THREADS && gridDim.y == layer.kv_heads);
     u32 row = blockIdx.z, first = blockIdx.x * ATTEND_WARPS + threadIdx.x / LANES;
     Run run = runs[row];

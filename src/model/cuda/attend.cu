@@ -8,8 +8,6 @@
 // the running maximum and sum of an online softmax (M. Milakov and N. Gimelshein, Online normalizer calculation for softmax, 2018).
 // These are merged over warps, and, by the block that is last, over the splits.
 
-// Numbers in 16 bytes.
-#define VECTOR (16 / (int)sizeof(real))
 // Lanes that hold a part of one key or value; the lanes of its group, a power of two, since they shuffle; and how many groups a
 // warp has.
 #define KEY_PARTS (HEAD_DIM / VECTOR)
@@ -239,7 +237,7 @@ __device__ __forceinline__ void prepare(const Attention &layer, Exchange &shared
     u32 lane = threadIdx.x % LANES;
     for (u32 query = threadIdx.x / LANES; query < GROUP; query += ATTEND_WARPS) {
         float a[PAIRS], b[PAIRS], scale = 1.0f / sqrtf((float)HEAD_DIM);
-        turned(layer.qkv + slot * columns + (head * GROUP + query) * HEAD_DIM, layer.query_norm, layer.epsilon,
+        turned(layer.qkv, slot * columns + (head * GROUP + query) * HEAD_DIM, layer.query_norm, layer.epsilon,
                layer.cosines + at * HALF, layer.sines + at * HALF, scale, a, b);
 #pragma unroll
         for (int j = 0; j < PAIRS; j++) {
@@ -287,6 +285,7 @@ __device__ __forceinline__ void attend_range(const real *keys, const real *value
 // Attends: out [slots, queries · HEAD_DIM]; runs [rows]; owners [slots], the rows that slots belong to, or NONE. `appends`: whether
 // keys and values of new tokens are yet to be written. Grid: (splits, kv heads, slots), ATTEND_THREADS threads.
 KERNEL(ATTEND_THREADS) attend(Attention layer, const Run *runs, const u32 *owners, real *out, u32 appends) {
+    begin();
     __shared__ Exchange shared;
     require(blockDim.x == ATTEND_THREADS && gridDim.y == layer.kv_heads && gridDim.x <= MOST_SPLITS);
     u32 split = blockIdx.x, head = blockIdx.y, slot = blockIdx.z, splits = gridDim.x, queries = layer.kv_heads * GROUP;

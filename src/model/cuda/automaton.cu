@@ -157,6 +157,7 @@ __device__ __forceinline__ void follow(const Tables &tables, const Batch &batch,
 // Rows that enter: what is forced behind their prompts. `Row` is as the host wrote it, `ends` 0.
 // entered [count] rows. Grid: so many blocks that there is a thread for each.
 KERNEL(128) enter(Tables tables, Batch batch, const u32 *entered, u32 count) {
+    begin();
     u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= count) return;
     u32 at = entered[i];
@@ -174,6 +175,7 @@ KERNEL(128) enter(Tables tables, Batch batch, const u32 *entered, u32 count) {
 // One token for each row whose last token was read, and what is forced behind it: mask, draw, transition, forced run.
 // lasts [rows], NONE for rows that wait; logits [rows, stride], by slot. Grid: rows.
 KERNEL(512, 1) choose(Tables tables, Batch batch, Sampling sampling, const u32 *lasts, const float *logits, u32 stride) {
+    begin();
     require_whole_warps();
     require(gridDim.x == batch.count && tables.known <= stride);
     u32 at = blockIdx.x;

@@ -16,7 +16,8 @@ use std::sync::Arc;
 
 use candle_core::cuda::CudaStorageSlice;
 use candle_core::cuda::cudarc::driver::sys::{
-    CUdeviceptr, CUgraphInstantiate_flags, CUresult, CUstreamCaptureMode,
+    CUdeviceptr, CUfunction, CUgraphInstantiate_flags, CUlaunchAttribute, CUlaunchAttributeID,
+    CUlaunchAttributeValue, CUlaunchConfig, CUresult, CUstream, CUstreamCaptureMode, cuLaunchKernelEx,
 };
 use candle_core::cuda::cudarc::driver::{
     CudaContext, CudaFunction, CudaGraph, CudaSlice, CudaStream, DevicePtr, DriverError, PinnedHostSlice,
@@ -34,8 +35,8 @@ use crate::model::memory::gib;
 use crate::model::pool;
 
 /// The names of the kernels.
-const KERNELS: &str =
-    "embed add_norm last_norm gated gather head append_all attend enter choose choose_any pack";
+const KERNELS: &str = "product_8 product_16 product_32 product_64 embed add_norm last_norm gated gather head append_all \
+    attend enter choose choose_any pack";
 
 /// Page-locked memory of the host that writes go through.
 const STAGING_BYTES: usize = 1 << 20;
@@ -45,6 +46,9 @@ const WORKSPACE_BYTES: usize = 32 << 20;
 
 /// What tensors' addresses are multiples of: `attend` reads so many bytes at once.
 const ALIGNMENT: u64 = 16;
+
+/// The least compute capability of a GPU that launches a kernel before the one before it is over.
+const OVERLAPS_FROM: (i32, i32) = (9, 0);
 
 /// No option, of those that a graph can be made with.
 const PLAIN: CUgraphInstantiate_flags = CUgraphInstantiate_flags(0);
@@ -60,6 +64,8 @@ pub(crate) struct Driver {
     staged: usize,
     /// Whether launches are recorded, not done.
     recording: bool,
+    /// Whether kernels begin before those before them are over; they wait for these themselves, once they have to.
+    overlaps: bool,
     /// Weights and what goes between kernels are bf16; else f32.
     bf16: bool,
     device: Device,
@@ -69,11 +75,12 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    /// The kernels for a model, compiled and loaded on the GPU of a device of candle's.
+    /// The kernels for a model, compiled and loaded on the GPU of a device of candle's; `early`: whether they are to begin before those
+    /// before them are over, where the GPU can that.
     ///
     /// # Errors
     /// If the device is no GPU, the kernels cannot be compiled for it, or its driver does not take them.
-    pub(crate) fn start(device: &Device, shape: KernelShape) -> Result<Self> {
+    pub(crate) fn start(device: &Device, shape: KernelShape, early: bool) -> Result<Self> {
         let stream = device.as_cuda_device().map_err(failed)?.cuda_stream();
         let context = stream.context();
         let name = format!("cuda:{}", context.ordinal());
@@ -86,6 +93,7 @@ impl Driver {
         // SAFETY: the bytes are written before they are read, and any bytes are numbers.
         let staging = unsafe { context.alloc_pinned_with_flags(STAGING_BYTES, 0) };
         let staging = told(&name, "no page-locked memory", staging)?;
+        let capability = told(&name, "the GPU cannot be used", context.compute_capability())?;
         let blas = Blas::new(&stream).map_err(|error| cublas_says(&name, error, ""))?;
         let mut driver = Driver {
             graphs: Vec::new(),
@@ -95,6 +103,7 @@ impl Driver {
             staging,
             staged: 0,
             recording: false,
+            overlaps: early && capability >= OVERLAPS_FROM,
             bf16: shape.bf16,
             device: device.clone(),
             stream,
@@ -255,7 +264,12 @@ impl Gpu for Driver {
         // SAFETY: the driver copies the arguments before it returns. The addresses in them are of memory that goes after all that
         // was launched, or of tensors that outlive it.
         let launched = unsafe {
-            result::launch_kernel(function, grid.into(), (threads, 1, 1), 0, stream, &mut pointers)
+            match self.overlaps {
+                true => launch_early(function, grid, threads, stream, &mut pointers),
+                false => {
+                    result::launch_kernel(function, grid.into(), (threads, 1, 1), 0, stream, &mut pointers)
+                }
+            }
         };
         told(&self.name, format_args!("`{kernel}` over {grid:?} blocks of {threads} threads"), launched)
     }
@@ -314,6 +328,40 @@ impl Drop for Driver {
         }
         let _ = self.wait();
     }
+}
+
+/// Launches a kernel that may begin before those before it on the stream are over (programmatic dependent launch: CUDA driver API,
+/// `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`).
+///
+/// # Safety
+/// As of [`result::launch_kernel`]; and the kernel waits for those before it, before it reads or writes what they do (`ptx.cu`).
+unsafe fn launch_early(
+    function: CUfunction,
+    [x, y, z]: [u32; 3],
+    threads: u32,
+    stream: CUstream,
+    arguments: &mut [*mut c_void],
+) -> std::result::Result<(), DriverError> {
+    let mut attribute = CUlaunchAttribute {
+        id: CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+        pad: [0; 4],
+        value: CUlaunchAttributeValue { programmaticStreamSerializationAllowed: 1 },
+    };
+    let config = CUlaunchConfig {
+        gridDimX: x,
+        gridDimY: y,
+        gridDimZ: z,
+        blockDimX: threads,
+        blockDimY: 1,
+        blockDimZ: 1,
+        sharedMemBytes: 0,
+        hStream: stream,
+        attrs: &raw mut attribute,
+        numAttrs: 1,
+    };
+    // SAFETY: the driver reads settings and arguments before it returns; the rest is the caller's.
+    unsafe { cuLaunchKernelEx(&raw const config, function, arguments.as_mut_ptr(), std::ptr::null_mut()) }
+        .result()
 }
 
 /// Memory of the GPU, freed all together.

@@ -1,71 +1,87 @@
 // The parts of a layer between the products and the attention. A block for each token; sums in f32.
 
-// Numbers, or pairs of them, of a thread whose loads are in flight together. A compiler that sees a store cannot tell that the next
-// load is of something else, and waits.
-#define IN_FLIGHT 4
+// Fours of numbers of a thread whose loads are in flight together. A compiler that sees a store cannot tell that the next load is of
+// something else, and waits.
+#define IN_FLIGHT 2
 
-// Two numbers that are used together.
-struct Pair {
-    float a, b;
+// Numbers that are used together.
+struct Fours {
+    Four a, b;
 };
 
-// Loads what belongs to the numbers `first`, `first + step`, … below `count`, and uses it.
+// Loads what belongs to the fours `first`, `first + step`, … below `count`, and uses it.
 template <class Load, class Use>
 __device__ __forceinline__ void through(u32 first, u32 step, u32 count, Load load_at, Use use) {
     for (u32 start = first; start < count; start += IN_FLIGHT * step) {
-        Pair loaded[IN_FLIGHT];
+        Fours loaded[IN_FLIGHT];
 #pragma unroll
         for (int j = 0; j < IN_FLIGHT; j++) {
             // What is not there is loaded once more, and not used: no branch between the loads.
             u32 i = start + j * step;
-            loaded[j] = load_at(i < count ? i : start);
+            loaded[j] = load_at(4 * (i < count ? i : start));
         }
 #pragma unroll
         for (int j = 0; j < IN_FLIGHT; j++) {
             u32 i = start + j * step;
-            if (i < count) use(i, loaded[j]);
+            if (i < count) use(4 * i, loaded[j]);
         }
     }
+}
+
+__device__ __forceinline__ float squared(Four x) {
+    return x.x[0] * x.x[0] + x.x[1] * x.x[1] + x.x[2] * x.x[2] + x.x[3] * x.x[3];
 }
 
 // A norm's second half: the numbers of a token, scaled, by its weights.
 __device__ __forceinline__ void scaled(const real *from, const real *weight, real *to, u32 columns, float scale) {
     through(
-        threadIdx.x, blockDim.x, columns, [&](u32 i) { return Pair{load(from + i), load(weight + i)}; },
-        [&](u32 i, Pair x) { store(to + i, x.a * scale * x.b); });
+        threadIdx.x, blockDim.x, columns / 4, [&](u32 i) { return Fours{load_four(from + i), load_four(weight + i)}; },
+        [&](u32 i, const Fours &x) {
+            Four result;
+#pragma unroll
+            for (int j = 0; j < 4; j++) result.x[j] = x.a.x[j] * scale * x.b.x[j];
+            store_four(to + i, result);
+        });
 }
 
 // `hidden[slot] = table[token]`, and `normed[slot]` the norm of it.
-// table [vocab, columns], tokens [slots], weight [columns]; hidden and normed [slots, columns]. Grid: slots.
+// table [vocab, columns], tokens [slots], weight [columns]; hidden and normed [slots, columns]. Columns: a multiple of 4, as below.
+// Grid: slots.
 KERNEL(1024) embed(const real *table, const u32 *tokens, const real *weight, real *hidden, real *normed, u32 vocab,
                    u32 columns, float epsilon) {
+    begin();
     require_whole_warps();
     u64 slot = blockIdx.x, token = tokens[slot];
-    require(token < vocab);
+    require(token < vocab && columns % 4 == 0);
     const real *from = table + token * columns;
     real *to = hidden + slot * columns;
     float squares = 0;
     through(
-        threadIdx.x, blockDim.x, columns, [&](u32 i) { return Pair{load(from + i), 0}; },
-        [&](u32 i, Pair x) {
-            store(to + i, x.a);
-            squares += x.a * x.a;
+        threadIdx.x, blockDim.x, columns / 4, [&](u32 i) { return Fours{load_four(from + i), {}}; },
+        [&](u32 i, const Fours &x) {
+            store_four(to + i, x.a);
+            squares += squared(x.a);
         });
     scaled(from, weight, normed + slot * columns, columns, 1.0f / sqrtf(block_sum(squares) / columns + epsilon));
 }
 
 // `hidden += added`, and `normed` the root-mean-square norm of the sum: x / √(Σx²/n + ε) · weight, as `model/kernels.rs`.
 // hidden, added, normed [slots, columns], weight [columns]. Grid: slots.
-KERNEL(1024) add_norm(real *hidden, const real *added, const real *weight, real *normed, u32 columns, float epsilon) {
+KERNEL(1024) add_norm(real *hidden, Sums added, const real *weight, real *normed, u32 columns, float epsilon) {
+    begin();
     require_whole_warps();
+    require(columns % 4 == 0);
     u64 start = (u64)blockIdx.x * columns;
     float squares = 0;
     through(
-        threadIdx.x, blockDim.x, columns, [&](u32 i) { return Pair{load(hidden + start + i), load(added + start + i)}; },
-        [&](u32 i, Pair x) {
-            float sum = rounded(x.a + x.b);
-            store(hidden + start + i, sum);
-            squares += sum * sum;
+        threadIdx.x, blockDim.x, columns / 4,
+        [&](u32 i) { return Fours{load_four(hidden + start + i), four_of(added, start + i)}; },
+        [&](u32 i, const Fours &x) {
+            Four sum;
+#pragma unroll
+            for (int j = 0; j < 4; j++) sum.x[j] = rounded(x.a.x[j] + x.b.x[j]);
+            store_four(hidden + start + i, sum);
+            squares += squared(sum);
         });
     // Each thread reads what it wrote itself.
     float scale = 1.0f / sqrtf(block_sum(squares) / columns + epsilon);
@@ -74,38 +90,52 @@ KERNEL(1024) add_norm(real *hidden, const real *added, const real *weight, real 
 
 // The norm of `hidden + added` for the last token of each row, before the LM head; nothing for rows that have none.
 // hidden, added [slots, columns], weight [columns], lasts [rows] slots or NONE, normed [rows, columns]. Grid: rows.
-KERNEL(1024) last_norm(const real *hidden, const real *added, const real *weight, const u32 *lasts, real *normed, u32 columns,
+KERNEL(1024) last_norm(const real *hidden, Sums added, const real *weight, const u32 *lasts, real *normed, u32 columns,
                        float epsilon) {
+    begin();
     require_whole_warps();
     u64 row = blockIdx.x, slot = lasts[row];
     if (slot == NONE) return;
-    const real *a = hidden + slot * columns, *b = added + slot * columns;
+    require(columns % 4 == 0);
+    u64 start = slot * columns;
+    auto sum_at = [&](u32 i) {
+        Four sum = load_four(hidden + start + i), more = four_of(added, start + i);
+#pragma unroll
+        for (int j = 0; j < 4; j++) sum.x[j] = rounded(sum.x[j] + more.x[j]);
+        return sum;
+    };
     float squares = 0;
-    for (u32 i = threadIdx.x; i < columns; i += blockDim.x) {
-        float x = rounded(load(a + i) + load(b + i));
-        squares += x * x;
-    }
+    for (u32 i = 4 * threadIdx.x; i < columns; i += 4 * blockDim.x) squares += squared(sum_at(i));
     float scale = 1.0f / sqrtf(block_sum(squares) / columns + epsilon);
-    for (u32 i = threadIdx.x; i < columns; i += blockDim.x) {
-        float x = rounded(load(a + i) + load(b + i));
-        store(normed + row * columns + i, x * scale * load(weight + i));
+    for (u32 i = 4 * threadIdx.x; i < columns; i += 4 * blockDim.x) {
+        Four sum = sum_at(i), by = load_four(weight + i);
+#pragma unroll
+        for (int j = 0; j < 4; j++) sum.x[j] *= scale * by.x[j];
+        store_four(normed + row * columns + i, sum);
     }
 }
 
 // `silu(gate) · up`, silu(x) = x / (1 + e⁻ˣ).
-// gate_up [slots, 2 · inner], the gate first; out [slots, inner]. Grid: (parts of `inner`, slots).
-KERNEL(1024) gated(const real *gate_up, real *out, u32 inner) {
-    u64 slot = blockIdx.y;
-    const real *gate = gate_up + slot * 2 * inner, *up = gate + inner;
+// gate_up [slots, 2 · inner], the gate first; out [slots, inner]. Inner: a multiple of 4. Grid: (parts of `inner`, slots).
+KERNEL(1024) gated(Sums gate_up, real *out, u32 inner) {
+    begin();
+    require(inner % 4 == 0);
+    u64 slot = blockIdx.y, gate = slot * 2 * inner, up = gate + inner;
     through(
-        blockIdx.x * blockDim.x + threadIdx.x, gridDim.x * blockDim.x, inner,
-        [&](u32 i) { return Pair{load(gate + i), load(up + i)}; },
-        [&](u32 i, Pair x) { store(out + slot * inner + i, x.a / (1.0f + expf(-x.a)) * x.b); });
+        blockIdx.x * blockDim.x + threadIdx.x, gridDim.x * blockDim.x, inner / 4,
+        [&](u32 i) { return Fours{four_of(gate_up, gate + i), four_of(gate_up, up + i)}; },
+        [&](u32 i, const Fours &x) {
+            Four result;
+#pragma unroll
+            for (int j = 0; j < 4; j++) result.x[j] = x.a.x[j] / (1.0f + expf(-x.a.x[j])) * x.b.x[j];
+            store_four(out + slot * inner + i, result);
+        });
 }
 
 // Rows of a matrix: the LM head of the ids that are legal somewhere. Made once, before the first step.
 // table [vocab, columns], ids [count], out [count, columns]. Grid: count.
 KERNEL(1024) gather(const real *table, const u32 *ids, real *out, u32 vocab, u32 columns) {
+    begin();
     u64 id = ids[blockIdx.x];
     require(id < vocab);
     for (u32 i = threadIdx.x; i < columns; i += blockDim.x) {
@@ -116,6 +146,7 @@ KERNEL(1024) gather(const real *table, const u32 *ids, real *out, u32 vocab, u32
 // The LM head for few ids, a warp for each logit: what a product in libraries is too large for.
 // normed [rows, columns], head [count, columns], lasts [rows]; logits [rows, stride]. Grid: (parts of `count`, rows).
 KERNEL(1024) head(const real *normed, const real *head, const u32 *lasts, float *logits, u32 columns, u32 count, u32 stride) {
+    begin();
     require_whole_warps();
     u64 row = blockIdx.y;
     if (lasts[row] == NONE) return;

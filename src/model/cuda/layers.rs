@@ -1,11 +1,12 @@
 //! The layers of a step: where weights, cache and what they hand to one another lie, and what is launched.
 
-use candle_core::{DType, Tensor};
+use candle_core::Tensor;
 
 use super::abi::{argument, words};
-use super::gpu::{Gpu, Product};
+use super::gpu::Gpu;
+use super::products::{Matrix, Products};
 use super::width::{StepWidth, Widths};
-use super::{ATTEND_THREADS, AttentionArguments, BatchArguments, number_bytes};
+use super::{ATTEND_THREADS, AttentionArguments, BatchArguments, SumsArguments, number_bytes};
 use crate::error::Result;
 use crate::model::{Cache, Decoder, failed, rotary_tables};
 
@@ -24,25 +25,16 @@ const PACK_THREADS: u32 = 1024;
 /// The most parts that the positions of a row are split into, as in `attend.cu`. To be measured.
 const MOST_SPLITS: usize = 16;
 
-/// A matrix of a layer.
-#[derive(Debug, Clone, Copy)]
-struct MatrixPlace {
-    address: u64,
-    terms: usize,
-    columns: usize,
-    transposed: bool,
-}
-
 /// Where a layer lies.
 struct LayerPlaces {
     attention_norm: u64,
-    qkv: MatrixPlace,
+    qkv: Matrix,
     /// Weights of the norms of queries and keys, or zeros.
     head_norms: [u64; 2],
-    output: MatrixPlace,
+    output: Matrix,
     mlp_norm: u64,
-    gate_up: MatrixPlace,
-    down: MatrixPlace,
+    gate_up: Matrix,
+    down: Matrix,
     keys: u64,
     values: u64,
 }
@@ -84,6 +76,7 @@ struct Sizes {
     /// Positions of the rotary tables.
     positions: usize,
     widths: Widths,
+    products: Products,
     epsilon: f32,
 }
 
@@ -105,14 +98,14 @@ pub(super) struct Layers {
 }
 
 impl Layers {
-    /// Takes memory for steps of these widths.
+    /// Takes memory for steps of these widths; `own_products`: whether products of few rows are for drift's kernels.
     ///
     /// # Errors
     /// If the device has no room, or a weight lies elsewhere.
     pub(super) fn new(
         gpu: &mut dyn Gpu,
         (decoder, cache): (&Decoder, &Cache),
-        widths: Widths,
+        (widths, own_products): (Widths, bool),
     ) -> Result<Self> {
         let config = decoder.config();
         let weights = decoder.tensors();
@@ -130,21 +123,15 @@ impl Layers {
             // The spare position of candle's operations is never read.
             positions: capacity.min(config.max_position_embeddings),
             widths,
+            products: Products { own: own_products, number_bytes: number_bytes(decoder.device().dtype())? },
             epsilon: config.rms_norm_eps as f32,
         };
-        let heads = config.num_attention_heads;
-        let buffers = Buffers::new(gpu, sizes, (heads, config.head_dim), decoder.device().dtype())?;
-        for (table, address) in
-            rotary_tables(config, sizes.positions).iter().zip([buffers.cosines, buffers.sines])
-        {
-            gpu.write(address, &table.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>())?;
-        }
         let sides: Vec<&Tensor> = cache.tensors().collect();
         let layers = weights.layers.iter().zip(sides.chunks_exact(2)).map(|(layer, sides)| {
-            let mut matrix = |(weight, transposed): (&Tensor, bool)| -> Result<MatrixPlace> {
+            let mut matrix = |(weight, transposed): (&Tensor, bool)| -> Result<Matrix> {
                 let (rows, columns) = weight.dims2().map_err(failed)?;
                 let (terms, columns) = if transposed { (columns, rows) } else { (rows, columns) };
-                Ok(MatrixPlace { address: gpu.address(weight)?, terms, columns, transposed })
+                Ok(Matrix { address: gpu.address(weight)?, terms, columns, transposed })
             };
             let [qkv, output, gate_up, down] = layer.matrices;
             let [qkv, output, gate_up, down] =
@@ -157,7 +144,14 @@ impl Layers {
             let [keys, values] = [gpu.address(sides[0])?, gpu.address(sides[1])?];
             Ok(LayerPlaces { attention_norm, qkv, head_norms, output, mlp_norm, gate_up, down, keys, values })
         });
-        let layers = layers.collect::<Result<_>>()?;
+        let layers: Vec<LayerPlaces> = layers.collect::<Result<_>>()?;
+        let heads = config.num_attention_heads;
+        let buffers = Buffers::new(gpu, sizes, (heads, config.head_dim), layers.first())?;
+        for (table, address) in
+            rotary_tables(config, sizes.positions).iter().zip([buffers.cosines, buffers.sines])
+        {
+            gpu.write(address, &table.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>())?;
+        }
         let [embedding, norm] = [gpu.address(weights.embedding)?, gpu.address(weights.norm)?];
         Ok(Layers { sizes, embedding, layers, norm, buffers })
     }
@@ -186,47 +180,44 @@ impl Layers {
         let arrays = [self.embedding, buffers.tokens, first, buffers.hidden, buffers.normed].map(argument);
         let arguments = [&arrays[..], &[words(&[sizes.vocab as u32])], &tail].concat();
         gpu.launch("embed", slots, THREADS, &arguments)?;
-        let add_norm = |gpu: &mut dyn Gpu, weight: u64| {
-            let arrays = [buffers.hidden, buffers.added, weight, buffers.normed].map(argument);
+        let add_norm = |gpu: &mut dyn Gpu, added: SumsArguments, weight: u64| {
+            let arrays =
+                [argument(buffers.hidden), added.bytes(), argument(weight), argument(buffers.normed)];
             gpu.launch("add_norm", slots, THREADS, &[&arrays[..], &tail].concat())
         };
-        let product = |gpu: &mut dyn Gpu, x: u64, matrix: MatrixPlace, out: u64| {
-            let MatrixPlace { address: weight, terms, columns, transposed } = matrix;
-            gpu.product(&Product {
-                x,
-                weight,
-                out,
-                rows: width.slots,
-                terms,
-                columns,
-                transposed,
-                wide: false,
-            })
+        let product = |gpu: &mut dyn Gpu, x: u64, matrix: Matrix, out: u64| {
+            sizes.products.launch(gpu, (x, matrix), out, width.slots)
         };
+        let mut added = SumsArguments::whole(buffers.added);
         for (at, layer) in self.layers.iter().enumerate() {
-            product(gpu, buffers.normed, layer.qkv, buffers.qkv)?;
-            self.attend(gpu, layer, width)?;
-            product(gpu, buffers.mixed, layer.output, buffers.added)?;
-            add_norm(gpu, layer.mlp_norm)?;
-            product(gpu, buffers.normed, layer.gate_up, buffers.gate_up)?;
-            let arguments = [argument(buffers.gate_up), argument(buffers.act), words(&[sizes.inner as u32])];
+            let qkv = product(gpu, buffers.normed, layer.qkv, buffers.qkv)?;
+            self.attend(gpu, (layer, qkv), width)?;
+            added = product(gpu, buffers.mixed, layer.output, buffers.added)?;
+            add_norm(gpu, added, layer.mlp_norm)?;
+            let gate_up = product(gpu, buffers.normed, layer.gate_up, buffers.gate_up)?;
+            let arguments = [gate_up.bytes(), argument(buffers.act), words(&[sizes.inner as u32])];
             let parts = (sizes.inner as u32).div_ceil(4 * THREADS);
             gpu.launch("gated", [parts, slots[0], 1], THREADS, &arguments)?;
-            product(gpu, buffers.act, layer.down, buffers.added)?;
+            added = product(gpu, buffers.act, layer.down, buffers.added)?;
             if let Some(next) = self.layers.get(at + 1) {
-                add_norm(gpu, next.attention_norm)?;
+                add_norm(gpu, added, next.attention_norm)?;
             }
         }
-        let arrays =
-            [buffers.hidden, buffers.added, self.norm, buffers.lasts, buffers.last_normed].map(argument);
-        gpu.launch("last_norm", [sizes.rows as u32, 1, 1], THREADS, &[&arrays[..], &tail].concat())?;
+        let arrays = [self.norm, buffers.lasts, buffers.last_normed].map(argument);
+        let arguments = [&[argument(buffers.hidden), added.bytes()][..], &arrays, &tail].concat();
+        gpu.launch("last_norm", [sizes.rows as u32, 1, 1], THREADS, &arguments)?;
         Ok(buffers.last_normed)
     }
 
-    fn attend(&self, gpu: &mut dyn Gpu, layer: &LayerPlaces, width: StepWidth) -> Result<()> {
+    fn attend(
+        &self,
+        gpu: &mut dyn Gpu,
+        (layer, qkv): (&LayerPlaces, SumsArguments),
+        width: StepWidth,
+    ) -> Result<()> {
         let (sizes, buffers) = (self.sizes, &self.buffers);
         let arguments = AttentionArguments {
-            qkv: buffers.qkv,
+            qkv,
             keys: layer.keys,
             values: layer.values,
             cosines: buffers.cosines,
@@ -253,9 +244,18 @@ impl Layers {
 }
 
 impl Buffers {
-    fn new(gpu: &mut dyn Gpu, sizes: Sizes, (heads, dim): (usize, usize), dtype: DType) -> Result<Self> {
-        let Sizes { rows, most_slots: slots, hidden, inner, kv_heads, positions, .. } = sizes;
-        let bytes = number_bytes(dtype)?;
+    /// As layers that are all as the first one want them.
+    fn new(
+        gpu: &mut dyn Gpu,
+        sizes: Sizes,
+        (heads, dim): (usize, usize),
+        layer: Option<&LayerPlaces>,
+    ) -> Result<Self> {
+        let Sizes { rows, most_slots: slots, hidden, inner, kv_heads, positions, products, .. } = sizes;
+        let bytes = products.number_bytes;
+        let result = |matrix: fn(&LayerPlaces) -> Matrix| {
+            layer.map_or(0, |layer| products.result_bytes(matrix(layer), slots))
+        };
         let of_width = |width: StepWidth| match sizes.splits(width) {
             1 => 0,
             splits => width.slots * splits,
@@ -270,10 +270,10 @@ impl Buffers {
             lasts: gpu.allocate(4 * rows)?,
             hidden: gpu.allocate(bytes * slots * hidden)?,
             normed: gpu.allocate(bytes * slots * hidden)?,
-            qkv: gpu.allocate(bytes * slots * (heads + 2 * kv_heads) * dim)?,
+            qkv: gpu.allocate(result(|layer| layer.qkv))?,
             mixed: gpu.allocate(bytes * slots * heads * dim)?,
-            added: gpu.allocate(bytes * slots * hidden)?,
-            gate_up: gpu.allocate(bytes * slots * 2 * inner)?,
+            added: gpu.allocate(result(|layer| layer.output).max(result(|layer| layer.down)))?,
+            gate_up: gpu.allocate(result(|layer| layer.gate_up))?,
             act: gpu.allocate(bytes * slots * inner)?,
             last_normed: gpu.allocate(bytes * rows * hidden)?,
             parts: if parts > 0 { gpu.allocate(parts)? } else { 0 },

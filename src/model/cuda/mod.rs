@@ -6,8 +6,9 @@
 //! A step is, with `slots` tokens over `rows` rows, all in device memory:
 //!
 //! 1. `pack` lays the unread tokens of the rows into slots;
-//! 2. `embed`; for each layer a product, `attend` (behind `append_all`, where prompts are read), a product, `add_norm`, a product, `gated`, a product, and `add_norm` with
-//!    the weight of the next layer; behind the last one `last_norm` for the rows whose last token was read;
+//! 2. `embed`; for each layer a product, `attend` (behind `append_all`, where prompts are read), a product, `add_norm`, a product,
+//!    `gated`, a product, and `add_norm` with the weight of the next layer; behind the last one `last_norm` for the rows whose last
+//!    token was read. A product is a library's, or that of `product_8` and its like, whose parts the kernel behind adds;
 //! 3. a product with the rows of the LM head that are ever drawn, or `head`;
 //! 4. `choose`, or `choose_any`: one token for each of these rows, and what is forced behind it.
 //!
@@ -24,13 +25,14 @@ mod counting;
 mod driver;
 mod gpu;
 mod layers;
+mod products;
 mod sampler;
 mod step;
 mod width;
 
 pub use abi::{
-    AttentionArguments, BatchArguments, DeviceRow, DeviceRun, DrawArguments, RowEnd, RowPrompt,
-    TableArguments, WorkDone,
+    AttentionArguments, BatchArguments, DeviceRow, DeviceRun, DrawArguments, ProductArguments, RowEnd,
+    RowPrompt, SumsArguments, TableArguments, WorkDone,
 };
 pub use gpu::{Gpu, Product};
 pub(crate) use sampler::{RowDraw, VocabularySampler};
@@ -49,7 +51,8 @@ use crate::error::{Error, Parameter, Result};
 #[cfg(feature = "cuda")]
 pub(crate) fn start(device: &Device, config: &Config) -> Result<Box<dyn Gpu>> {
     let shape = KernelShape::of(config, device.dtype() == DType::BF16)?;
-    Ok(Box::new(driver::Driver::start(device.inner(), shape)?))
+    let early = device.steps().by_kernels().is_some_and(|steps| steps.own_products);
+    Ok(Box::new(driver::Driver::start(device.inner(), shape, early)?))
 }
 
 /// As with CUDA.
@@ -81,8 +84,11 @@ fn number_bytes(dtype: DType) -> Result<usize> {
 }
 
 /// The files of a program, in their order: name and text.
-pub const CUDA_SOURCES: [(&str, &str); 9] = [
+pub const CUDA_SOURCES: [(&str, &str); 12] = [
     ("prelude.cu", include_str!("prelude.cu")),
+    ("ptx.cu", include_str!("ptx.cu")),
+    ("product.cu", include_str!("product.cu")),
+    ("sums.cu", include_str!("sums.cu")),
     ("layer.cu", include_str!("layer.cu")),
     ("append.cu", include_str!("append.cu")),
     ("attend.cu", include_str!("attend.cu")),
@@ -114,6 +120,14 @@ impl KernelShape {
     /// If there are no kernels for it.
     pub fn of(config: &Config, bf16: bool) -> Result<Self> {
         let shape = KernelShape { bf16, head_dim: config.head_dim, group: config.group_size() };
+        for (what, size) in
+            [("hidden states", config.hidden_size), ("inner states", config.intermediate_size)]
+        {
+            if !size.is_multiple_of(4) {
+                let problem = format!("there are no kernels for {what} of {size} numbers");
+                return Err(Error::input("the model", problem, "kernels take multiples of 4"));
+            }
+        }
         let has_vectors = shape.head_dim.is_multiple_of(8) && (8..=128).contains(&shape.head_dim);
         if has_vectors && (1..=8).contains(&shape.group) {
             return Ok(shape);
@@ -147,6 +161,28 @@ impl KernelShape {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Kernels may be launched before those before them are over. What these write no kernel reads before it waits; weights nobody
+    /// writes, and they alone are read by `load_once`.
+    #[test]
+    fn kernels_wait_for_those_before_them() {
+        let mut kernels = 0;
+        for (name, text) in CUDA_SOURCES {
+            for kernel in text.split("\nKERNEL(").skip(1) {
+                let body = kernel.split_once("{\n").unwrap().1.trim_start();
+                let begins =
+                    body.starts_with("begin();") || body.starts_with("let_others_begin();\n    product<");
+                assert!(begins, "{name}: {kernel}");
+                kernels += 1;
+            }
+            assert_eq!(text.contains("load_once("), ["ptx.cu", "product.cu"].contains(&name), "{name}");
+        }
+        let (_, product) = CUDA_SOURCES.iter().find(|(name, _)| *name == "product.cu").unwrap();
+        let before_waiting =
+            product.split_once("wait_for_others();").unwrap().0.rsplit_once("template").unwrap().1;
+        assert!(!before_waiting.contains("of.x") && !before_waiting.contains("of.out"), "{before_waiting}");
+        assert!(before_waiting.contains("fetch_weights(") && kernels >= 16, "{kernels}");
+    }
 
     #[test]
     fn sources_are_whole_short_and_without_headers() {

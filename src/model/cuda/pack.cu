@@ -38,6 +38,7 @@ __device__ __forceinline__ u32 owner_of(const u32 *firsts, u32 rows, u32 slot) {
 // tokens [slots]; owners [slots]: their rows, or NONE; runs [rows]; lasts [rows]: the slot of a row's last token. One block of at
 // least as many threads as rows; at least as many slots as rows that run.
 KERNEL(PACK_THREADS) pack(Batch batch, u32 slots, u32 *tokens, u32 *owners, Run *runs, u32 *lasts) {
+    begin();
     // Of each row: its first slot, and where in its text that one's token is.
     __shared__ u32 firsts[PACK_THREADS], reads[PACK_THREADS];
     require_whole_warps();

@@ -64,6 +64,33 @@ __device__ __forceinline__ void store(real *to, float x) { *to = x; }
 __device__ __forceinline__ float rounded(float x) { return x; }
 #endif
 
+// Numbers in 16 bytes.
+#define VECTOR (16 / (int)sizeof(real))
+
+// Four numbers, of 8 or 16 bytes that lie together and are aligned to as many.
+struct Four {
+    float x[4];
+};
+
+__device__ __forceinline__ Four load_four(const real *from) {
+#if DRIFT_BF16
+    uint2 packed = *(const uint2 *)from;
+    return {{of_bf16(packed.x & 0xffffu), __uint_as_float(packed.x & 0xffff0000u), of_bf16(packed.y & 0xffffu),
+             __uint_as_float(packed.y & 0xffff0000u)}};
+#else
+    uint4 packed = *(const uint4 *)from;
+    return {{__uint_as_float(packed.x), __uint_as_float(packed.y), __uint_as_float(packed.z), __uint_as_float(packed.w)}};
+#endif
+}
+
+__device__ __forceinline__ void store_four(real *to, Four x) {
+#if DRIFT_BF16
+    *(uint2 *)to = {to_bf16(x.x[0]) | to_bf16(x.x[1]) << 16, to_bf16(x.x[2]) | to_bf16(x.x[3]) << 16};
+#else
+    *(uint4 *)to = {__float_as_uint(x.x[0]), __float_as_uint(x.x[1]), __float_as_uint(x.x[2]), __float_as_uint(x.x[3])};
+#endif
+}
+
 // Over the lanes of a warp; every lane has the result.
 __device__ __forceinline__ float warp_sum(float x) {
     for (int step = LANES / 2; step > 0; step /= 2) x += __shfl_xor_sync(ALL_LANES, x, step);

@@ -12,7 +12,7 @@ use super::{BatchArguments, DeviceRow, DrawArguments, RowEnd, TableArguments, Wo
 use crate::constraint::automaton::DeviceTable;
 use crate::error::{Error, Parameter, Result};
 use crate::model::failed;
-use crate::model::{Cache, Decoder};
+use crate::model::{Cache, Decoder, KernelSteps};
 use crate::sampling::Sampling;
 
 /// The most rows: `pack` is one block of threads.
@@ -122,7 +122,7 @@ impl<'d> DecodeStep<'d> {
         (decoder, cache): (&Decoder, &Cache),
         longest: usize,
         (choosing, sampling): (Choosing<'_>, &Sampling),
-        records: bool,
+        KernelSteps { recorded: records, own_products }: KernelSteps,
     ) -> Result<Self> {
         let rows = cache.rows();
         if rows > MOST_ROWS {
@@ -130,7 +130,7 @@ impl<'d> DecodeStep<'d> {
             return Err(Error::input("the batch", format!("kernels take no {rows} rows"), remedy));
         }
         let widths = Widths::new(rows, choosing.slots_of_row());
-        let layers = Layers::new(&mut *gpu, (decoder, cache), widths)?;
+        let layers = Layers::new(&mut *gpu, (decoder, cache), (widths, own_products))?;
         let stride = longest;
         // Until a text enters it takes no part.
         let ends = gpu.allocate(4 * rows)?;
@@ -174,9 +174,10 @@ impl<'d> DecodeStep<'d> {
         (decoder, cache): (&Decoder, &Cache),
         longest: usize,
         how: (Choosing<'_>, &Sampling),
+        steps: KernelSteps,
     ) -> Result<()> {
         let wanted = Cell::new(0);
-        DecodeStep::new(Box::new(Counting(&wanted)), (decoder, cache), longest, how, false)?;
+        DecodeStep::new(Box::new(Counting(&wanted)), (decoder, cache), longest, how, steps)?;
         let sides = cache.tensors().map(|side| (side.elem_count() * side.dtype().size_in_bytes()) as u64);
         match decoder.device().free_bytes() {
             Some(free) => check_steps_fit(cache.rows(), sides.sum(), wanted.get(), free),

@@ -130,6 +130,14 @@ def require_kernels(outcome, graphs):
     return sorted(candle)
 
 
+def require_products(outcome, own, overlaps):
+    """Products were computed by drift's kernels, or by cuBLAS; kernels were launched early where a GPU can that."""
+    kernels = sum(count for name, count in outcome.report.items() if name.startswith("launches of product_"))
+    require((kernels > 0) == own, f"{kernels} products by kernels")
+    early = outcome.report["launches that may begin early"]
+    require((early > kernels) == (own and overlaps), f"{early} launches that may begin early")
+
+
 def texts(bench):
     """Greedy and sampled texts in f32 are those of the CPU, by each engine, in several orders of threads."""
     for model in models.SHAPES:
@@ -142,9 +150,12 @@ def texts(bench):
                 ("drift", {}),
                 ("drift-without-graphs", {"order": 1}),
                 ("drift", {"order": 7, "late_copies": 1}),
+                ("drift-products", {"order": 1}),
+                ("drift-products", {"order": 7, "capability": 80}),
             ]:
                 gpu = bench.run(model, *arguments, "--engine", engine, **settings)
-                candle = require_kernels(gpu, engine == "drift")
+                candle = require_kernels(gpu, engine != "drift-without-graphs")
+                require_products(gpu, engine == "drift-products", "capability" not in settings)
                 require(gpu.texts == cpu.texts, f"{model}, {preset}, {engine}: other texts than those of the CPU")
             launches = sum(count for name, count in gpu.report.items() if name.startswith("launches of "))
             yield f"{model}, {preset}: {cpu.texts.count(chr(10))} texts; {launches} launches and {gpu.report['replays']} replays"
@@ -205,7 +216,7 @@ def reference(bench):
 
 
 def bf16(bench):
-    """In bf16 the engines write the same texts; the CPU has no such type of sums to compare with."""
+    """In bf16 the engines write the same texts where they do the same sums; the CPU has no such type to compare with."""
     for model in models.SHAPES:
         arguments = ["--samples", "3", "--batch", "2", "--preset", "qwen3", "--lp", "none", "--lp", "automaton"]
         arguments += ["--max-new-tokens", "24"]
@@ -216,6 +227,11 @@ def bf16(bench):
             written.append(gpu.texts)
         require(written[0] == written[1], f"{model}: the engines write other texts")
         yield f"{model}: the same {written[0].count(chr(10))} texts by both engines"
+        gpu = bench.run(model, *arguments, "--engine", "drift-products")
+        require_kernels(gpu, True)
+        require_products(gpu, True, True)
+        same = sum(a == b for a, b in zip(gpu.texts.splitlines(), written[0].splitlines()))
+        yield f"{model}: {same} of them with products by kernels, whose sums are added in another order"
 
 
 QUICK = ["--samples", "2", "--batch", "2", "--preset", "qwen3", "--lp", "automaton", "--dtype", "f32", "--max-new-tokens", "12"]
@@ -295,7 +311,7 @@ def codes_of(name):
         return [2, 719]
     if "GraphInstantiate" in name:
         return [2, 999]
-    return [999, 719] if name in ("cuLaunchKernel", "cuGraphLaunch") else [999]
+    return [999, 719] if name in ("cuLaunchKernel", "cuLaunchKernelEx", "cuGraphLaunch") else [999]
 
 
 # Where these fail, cudarc keeps what it has made before, or what it was to undo.
@@ -307,13 +323,19 @@ OF_CUDARC = re.compile(
 PANICS = re.compile(r"(cublas|curand)Destroy")
 
 
+EARLY = "uses of cuLaunchKernelEx"
+
+
 def failures(bench):
     """Each call of a run fails at its first, a middle and its last use."""
     whole = bench.run("qwen3", *QUICK, cache="failures")
     require_kernels(whole, True)
     kept_run = bench.run("qwen3", *QUICK, cache="failures")
     told = collections.defaultdict(list)
-    for name, count in sorted((whole.report | kept_run.report).items()):
+    # What is launched early.
+    products = bench.run("qwen3", *QUICK, "--engine", "drift-products", cache="failures")
+    uses = whole.report | kept_run.report | {EARLY: products.report[EARLY]}
+    for name, count in sorted(uses.items()):
         name, is_use = name.removeprefix("uses of "), name.startswith("uses of ")
         if not is_use or PANICS.match(name):
             continue
@@ -321,7 +343,8 @@ def failures(bench):
             for code in codes_of(name):
                 what = f"{name}:{use}:{code}"
                 cache = f"failures-{bench.count}" if name.startswith(("nvrtc", "the module")) else "failures"
-                outcome = bench.run("qwen3", *QUICK, cache=cache, fail=what)
+                engine = "drift-products" if f"uses of {name}" == EARLY else "drift"
+                outcome = bench.run("qwen3", *QUICK, "--engine", engine, cache=cache, fail=what)
                 try:
                     line = require_graceful(bench, outcome, what)
                 except Failed as failed:

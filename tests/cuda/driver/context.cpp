@@ -36,6 +36,11 @@ std::string setting(const char *name) {
     return value ? value : "";
 }
 
+int capability() {
+    std::string set = setting("STAND_IN_CAPABILITY");
+    return set.empty() ? 90 : atoi(set.c_str());
+}
+
 static bool is_of_the_device(int code) { return code >= ILLEGAL_ADDRESS && code <= LAUNCH_FAILED; }
 
 // STAND_IN_FAIL is NAME:USE:CODE, the uses of a name counted from 1.
@@ -103,11 +108,6 @@ static void write_report() {
 }
 
 __attribute__((destructor)) static void at_end() { write_report(); }
-
-static int capability() {
-    std::string set = setting("STAND_IN_CAPABILITY");
-    return set.empty() ? 90 : atoi(set.c_str());
-}
 
 struct Words {
     int code;

@@ -49,6 +49,8 @@ void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void count(const std::string &what, unsigned long long by = 1);
 // An environment variable, empty if it is not set.
 std::string setting(const char *name);
+// Of the GPU: 90 for 9.0.
+int capability();
 // The code that STAND_IN_FAIL sets for this use of what is named so, else 0.
 int injected(const std::string &name);
 

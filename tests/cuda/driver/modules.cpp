@@ -11,9 +11,9 @@
 
 namespace device {
 
-// Limits of all GPUs that drift runs on.
+// Limits of all GPUs that drift runs on; of shared memory that of all kernels together, since that of each only NVRTC tells.
 static const unsigned MOST_THREADS = 1024, MOST_BLOCKS_X = 0x7fffffff, MOST_BLOCKS = 65535;
-static const size_t MOST_SHARED_BYTES = 48 << 10;
+static const size_t MOST_SHARED_BYTES = 96 << 10;
 
 static void (*abort_running)(int);
 
@@ -46,7 +46,7 @@ static const Program *opened(const Cubin &cubin, const char *library) {
 static int load_cubin(Module &module, const char *image) {
     Cubin cubin;
     memcpy(&cubin, image, sizeof cubin);
-    std::string set = setting("STAND_IN_CAPABILITY"), own = "sm_" + (set.empty() ? "90" : set);
+    std::string own = "sm_" + std::to_string(capability());
     if (cubin.architecture != own && cubin.architecture != own + "a") return NO_BINARY_FOR_GPU;
     const Program *program = opened(cubin, image + sizeof cubin);
     if (!program) return INVALID_IMAGE;
@@ -180,6 +180,35 @@ int cuLaunchKernel(void *handle, unsigned x, unsigned y, unsigned z, unsigned th
     count(std::string("launches of ") + name);
     std::vector<unsigned> grid = {x, y, z};
     return give(stream, {name, [=] { return launch(*function, grid, threads, arguments); }});
+}
+
+// As cuda.h has them.
+struct LaunchAttribute {
+    int id;
+    char pad[4];
+    union {
+        char pad[64];
+        int may_begin_early;
+    } value;
+};
+struct LaunchConfig {
+    unsigned x, y, z, threads, threads_y, threads_z, shared;
+    void *stream;
+    LaunchAttribute *attributes;
+    unsigned count;
+};
+
+// A launch that may begin before those before it are over: here none does.
+int cuLaunchKernelEx(const LaunchConfig *config, void *handle, void **parameters, void **extra) {
+    static const int PROGRAMMATIC_STREAM_SERIALIZATION = 6, FROM_CAPABILITY = 90;
+    bool is_known = config->count == 1 && config->attributes[0].id == PROGRAMMATIC_STREAM_SERIALIZATION;
+    if (!is_known || config->attributes[0].value.may_begin_early != 1 || capability() < FROM_CAPABILITY) {
+        say("a launch with attributes that the GPU does not take");
+        return INVALID_VALUE;
+    }
+    const LaunchConfig &c = *config;
+    count("launches that may begin early");
+    return cuLaunchKernel(handle, c.x, c.y, c.z, c.threads, c.threads_y, c.threads_z, c.shared, c.stream, parameters, extra);
 }
 
 }  // extern "C"
