@@ -7,7 +7,7 @@
 #   memory     a batch that does not fit: refused with one that does, which is then run
 #   speed      the users' shapes at each batch: tokens per second, and the time of a step of a full batch beside the least that it can take;
 #              with products by cuBLAS and by drift's kernels; at batch 32 by every engine
-#   peers      the users' shapes beside transformers with a processor in Python (needs torch and transformers)
+#   peers      the users' shapes beside transformers with a processor in Python, and its continuous batching (needs torch and transformers)
 # and, of PARTS alone:
 #   tables     the tables of the reference checkpoints in bf16 under all processors: junk, lost digits, likelihood
 #   products   products of a step by cuBLAS and cuBLASLt, weights as [out, in] and [in, out] (needs torch)
@@ -163,7 +163,7 @@ peers() {
     local shape
     for shape in $shapes; do
         try 240 python3 tests/benches/real_size.py "$drift" --shape "$shape" --device "$device" --batches $batches \
-            --tokens "$tokens" --threads "$(nproc)" --dtypes bf16 | tee "$out/$shape-peers.md"
+            --tokens "$tokens" --threads "$(nproc)" --dtypes bf16 --batched | tee "$out/$shape-peers.md"
     done
 }
 

@@ -6,7 +6,8 @@ position template of `generate_peer.py`, where a processor sets a mask of the si
 write `--tokens` tokens a row. Prints tokens per second of decoding, without the prompts: of transformers by the median step, of drift
 by all steps. CPU seconds for each token stand beside it, for machines that others use too. `--only drift` leaves transformers out.
 On a GPU transformers counts all tokens but the first by the clock, from the first step's logits to the end of a second run; drift has
-read all that its steps do once before the clock starts. The start of the GPU and building templates are in no figure.
+read all that its steps do once before the clock starts. The start of the GPU and building templates are in no figure. `--batched` adds
+transformers' continuous batching (`generate_batch`: a paged cache, graphs) without a processor, which it has none for, by the times of its tokens.
 """
 
 import argparse
@@ -112,6 +113,36 @@ class Peer:
             step = (time.perf_counter() - marks[0]) / (len(marks) - 1)
         return batch / step, (cpu[-1] - cpu[0]) / (len(cpu) - 1) / batch
 
+    def batched(self, batch, tokens):
+        """Tokens per second by continuous batching, from the first token to the last; none and why, if it does not run."""
+        torch, transformers = self.torch, self.transformers
+        ids = torch.randint(100, 1000, (batch, PROMPT_TOKENS)).tolist()
+        # A part of the memory, which drift wants next.
+        memory = transformers.ContinuousBatchingConfig(max_memory_percent=0.25)
+
+        def times(tokens):
+            config = transformers.GenerationConfig(
+                max_new_tokens=tokens, min_new_tokens=tokens, do_sample=True, temperature=0.7, top_k=20, top_p=0.8, pad_token_id=0,
+                eos_token_id=-1,
+            )
+            told = self.model.generate_batch(
+                ids, generation_config=config, continuous_batching_config=memory, record_timestamps=True
+            )
+            if len(told) != batch or any(len(row.generated_tokens) != tokens for row in told.values()):
+                raise RuntimeError(f"{len(told)} texts of {sorted({len(row.generated_tokens) for row in told.values()})} tokens")
+            return [row.timestamps for row in told.values()]
+
+        try:
+            # What libraries load and choose at first.
+            times(8)
+            marks = times(tokens)
+            return batch * (tokens - 1) / (max(row[-1] for row in marks) - min(row[0] for row in marks)), None
+        except Exception as error:  # noqa: BLE001 - whatever another project raises, the table goes on
+            return None, f"{type(error).__name__}: {error}"
+        finally:
+            if self.device.type != "cpu":
+                torch.cuda.empty_cache()
+
 
 def weights(shape):
     """Numbers of the layers, and of the LM head."""
@@ -138,6 +169,7 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--device", default="cpu", help="cpu or cuda:0")
     parser.add_argument("--only", choices=["drift"])
+    parser.add_argument("--batched", action="store_true", help="transformers' continuous batching, too")
     parser.add_argument("--dtypes", nargs="+", default=["f32", "bf16"], choices=["f32", "bf16"])
     options = parser.parse_args()
     names = {"f32": "float32", "bf16": "bfloat16"}
@@ -163,6 +195,12 @@ def main():
         for (dtype, engine), (none, processor) in rows.items():
             cpu = ["-" if seconds is None else f"{seconds:.3f}" for seconds in (none[1], processor[1])]
             print(f"| {batch} | {dtype} | {engine} | {none[0]:.1f} | {processor[0]:.1f} | {cpu[0]} | {cpu[1]} |")
+        for dtype, peer in peers.items():
+            if options.batched:
+                rate, why = peer.batched(batch, options.tokens)
+                print(f"| {batch} | {dtype} | transformers, continuous batching | {f'{rate:.1f}' if rate else '-'} | - | - | - |")
+                if why:
+                    print(f"<!-- {batch} {dtype}: continuous batching: {why} -->", flush=True)
         for dtype, engine in rows:
             if engine == "transformers":
                 ours, theirs = rows[dtype, "drift"], rows[dtype, engine]
