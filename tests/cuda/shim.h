@@ -252,10 +252,10 @@ static inline void let_others_begin() {}
 static inline void wait_for_others() {}
 static inline uint4 load_once(const void *from) { return *(const uint4 *)from; }
 // The product of two tiles, from the parts that lanes hold by the figures of the PTX manual for mma.m16n8k16; terms added one by one.
-static inline void multiply_tile(float *sums, unsigned a0, unsigned a1, unsigned a2, unsigned a3, unsigned b0, unsigned b1) {
+static inline void multiply_tile(float *sums, uint4 rows, unsigned b0, unsigned b1) {
     float a[16][16], b[8][16];
     auto widened = [](unsigned long long word, int i) { return shim::cast<float>((unsigned)(word >> 16 * i) << 16); };
-    const unsigned parts[3][2] = {{a0, a2}, {a1, a3}, {b0, b1}};
+    const unsigned parts[3][2] = {{rows.x, rows.z}, {rows.y, rows.w}, {b0, b1}};
     for (int part = 0; part < 3; part++) {
         unsigned long long *values = shim::exchange(parts[part][0] | (unsigned long long)parts[part][1] << 32);
         for (int lane = 0; lane < 32; lane++) {

@@ -258,8 +258,7 @@ fn check_product(bench: &mut Bench, rows: usize, terms: usize, columns: usize, s
         share: share_in,
     };
     let kernel = match rows {
-        ..=8 => "product_8",
-        9..=16 => "product_16",
+        ..=16 => "product_16",
         17..=32 => "product_32",
         _ => "product_64",
     };

@@ -35,7 +35,7 @@ use crate::model::memory::gib;
 use crate::model::pool;
 
 /// The names of the kernels.
-const KERNELS: &str = "product_8 product_16 product_32 product_64 embed add_norm last_norm gated gather head append_all \
+const KERNELS: &str = "product_16 product_32 product_64 embed add_norm last_norm gated gather head append_all \
     attend enter choose choose_any pack";
 
 /// Page-locked memory of the host that writes go through.

@@ -8,7 +8,7 @@
 //! 1. `pack` lays the unread tokens of the rows into slots;
 //! 2. `embed`; for each layer a product, `attend` (behind `append_all`, where prompts are read), a product, `add_norm`, a product,
 //!    `gated`, a product, and `add_norm` with the weight of the next layer; behind the last one `last_norm` for the rows whose last
-//!    token was read. A product is a library's, or that of `product_8` and its like, whose parts the kernel behind adds;
+//!    token was read. A product is a library's, or that of `product_16` and its like, whose parts the kernel behind adds;
 //! 3. a product with the rows of the LM head that are ever drawn, or `head`;
 //! 4. `choose`, or `choose_any`: one token for each of these rows, and what is forced behind it.
 //!
@@ -181,7 +181,7 @@ mod tests {
         let before_waiting =
             product.split_once("wait_for_others();").unwrap().0.rsplit_once("template").unwrap().1;
         assert!(!before_waiting.contains("of.x") && !before_waiting.contains("of.out"), "{before_waiting}");
-        assert!(before_waiting.contains("fetch_weights(") && kernels >= 16, "{kernels}");
+        assert!(before_waiting.contains("load_once(") && kernels == 15, "{kernels}");
     }
 
     #[test]

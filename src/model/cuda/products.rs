@@ -5,13 +5,12 @@ use super::gpu::{Gpu, Product};
 use crate::error::Result;
 
 /// Kernels by the most rows that they take.
-const KERNELS: [(usize, &str); 4] =
-    [(8, "product_8"), (16, "product_16"), (32, "product_32"), (64, "product_64")];
+const KERNELS: [(usize, &str); 3] = [(16, "product_16"), (32, "product_32"), (64, "product_64")];
 
 /// The most rows of a product that a kernel computes; above it a library does.
 const MOST_KERNEL_ROWS: usize = KERNELS[KERNELS.len() - 1].0;
 
-/// Threads of a block of `product_8` and its like, and columns of it.
+/// Threads of a block of `product_16` and its like, and columns of it.
 const THREADS: u32 = 128;
 const COLUMNS: usize = 64;
 

@@ -29,13 +29,12 @@ __device__ __forceinline__ uint4 load_once(const void *from) {
 }
 
 // Adds the product of [16, 16] by [16, 8] numbers of bf16, in f32 (PTX ISA, "Matrix Fragments for mma.m16n8k16"): of g = lane / 4 and
-// t = lane % 4, a0 holds the terms 2t and 2t + 1 of row g, a1 of row g + 8, a2 and a3 the same 8 terms later; b0 the terms 2t and 2t + 1 of
-// column g, b1 8 later; the sums are those of row g, columns 2t and 2t + 1, then of row g + 8.
-__device__ __forceinline__ void multiply_tile(float *sums, unsigned a0, unsigned a1, unsigned a2, unsigned a3, unsigned b0,
-                                              unsigned b1) {
+// t = lane % 4, a.x holds the terms 2t and 2t + 1 of row g, a.y of row g + 8, a.z and a.w the same 8 terms later; b0 the terms 2t and 2t + 1
+// of column g, b1 8 later; the sums are those of row g, columns 2t and 2t + 1, then of row g + 8.
+__device__ __forceinline__ void multiply_tile(float *sums, uint4 a, unsigned b0, unsigned b1) {
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
                  : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-                 : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+                 : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b0), "r"(b1));
 }
 
 #endif
