@@ -2,7 +2,8 @@
 # What needs a GPU: bash eval/gpu.sh DRIFT OUT, where DRIFT was built with --features cuda. In this order, or those that PARTS names:
 #   machine    the GPU, its driver, the libraries and packages that are there
 #   texts      greedy texts in f32 beside the CPU's, of the reference checkpoints and of random weights of the users' shapes, by every
-#              engine: which are the same, where others first differ, and by how much the best logit led there
+#              engine: which are the same, where others first differ, and by how much the best logit led there; and greedy texts in bf16
+#              with products by kernels beside those with cuBLAS
 #   junk       1,005 texts of each reference checkpoint without a processor and under the automaton, in bf16
 #   memory     a batch that does not fit: refused with one that does, which is then run
 #   speed      the users' shapes at each batch: tokens per second, and the time of a step of a full batch beside the least that it can take;
@@ -101,13 +102,28 @@ beside_the_cpu() {
     done
 }
 
+# Sets greedy texts in bf16 with products by kernels beside those by cuBLAS, whose sums are added in another order: NAME BATCH ARGUMENT…
+beside_cublas() {
+    local name=$1-$2 greedy
+    greedy=(eval --quiet --batch "$2" "${@:3}" --preset greedy --lp none,automaton --device "$device")
+    [ "$device" != cpu ] || return 0
+    try 60 "$drift" "${greedy[@]}" --texts "$out/$name-cublas.jsonl" >"$out/$name-cublas.txt" || return
+    try 60 "$drift" "${greedy[@]}" --engine drift-products --same-as "$out/$name-cublas.jsonl" -o "$out/$name-products" \
+        >"$out/$name-products.txt" || return
+    sed -n '/^beside /,/^$/p' "$out/$name-products.txt" | sed "s/^beside/$1, batch $2, drift-products, greedy, bf16: beside/"
+    told "$out/$name-products/record.json" >"$out/$name-products.md"
+}
+
 texts() {
-    local model shape
+    local model shape batch
     for model in $models; do
         beside_the_cpu "$model" --model "eval/$model" --samples "$samples"
+        # Up to 16, 32 and 64 slots.
+        for batch in 4 16 32; do beside_cublas "$model" $batch --model "eval/$model" --samples "$samples"; done
     done
     for shape in $shapes; do
         beside_the_cpu "$shape" --synthetic "$shape" --samples "${COMPARED:-4}" --max-new-tokens 160
+        for batch in 4 32; do beside_cublas "$shape" $batch --synthetic "$shape" --samples 32 --max-new-tokens 160; done
     done
 }
 
@@ -144,7 +160,8 @@ speed() {
     for shape in $shapes; do
         for batch in $batches; do
             for engine in $engines; do
-                [[ $engine = drift || $engine = drift-products || $batch = 32 ]] || continue
+                # Of more rows than 32 cuBLAS does the products in any case.
+                [[ $engine = drift || $batch = 32 || $engine = drift-products && $batch -lt 32 ]] || continue
                 name=$out/$shape-$batch-$engine others=() texts=(--samples $((4 * batch)))
                 [ "$batch" -le 50 ] || texts=(--samples 201 --generations $(((2 * batch + 200) / 201)))
                 # Candle's operations take ten times as long.

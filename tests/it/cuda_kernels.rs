@@ -157,7 +157,9 @@ const EPSILON: f32 = 1e-6;
 #[test]
 fn layers_but_for_attention_equal_their_formulas() {
     each_shape(|bench| {
-        for (slots, columns, threads, parts) in [(3, 96, 32, 0), (2, 1024, 256, 3), (5, 76, 64, 10)] {
+        for (slots, columns, threads, parts) in
+            [(3, 96, 32, 0), (2, 1024, 256, 4), (5, 76, 64, 11), (1, 1100, 128, 2), (2, 40, 32, 6)]
+        {
             embedding_and_norms(bench, (slots, columns), threads, parts);
             gate_and_head(bench, (slots, columns), threads, parts);
         }
@@ -241,55 +243,55 @@ fn gate_and_head(bench: &mut Bench, (slots, columns): (usize, usize), threads: u
     assert!(found[5..].iter().all(|x| x.is_nan()), "what is no logit was written");
 }
 
-/// A product of few rows, by ranges of the terms, beside the sums in f64.
-fn check_product(bench: &mut Bench, rows: usize, terms: usize, columns: usize, share: usize) {
+/// A product of few rows, of so many blocks of 64 bytes of terms, by parts of them, beside the sums in f64.
+fn check_product(bench: &mut Bench, rows: usize, blocks: usize, columns: usize) {
+    let terms = blocks * 64 / bench.size();
+    let part = 16 * 64 / bench.size();
+    let parts = terms.div_ceil(part);
     let (x, weight) = (bench.numbers(rows * terms, 2.0), bench.numbers(columns * terms, 1.5));
-    let ranges = terms.div_ceil(share);
-    let (x_at, weight_at) = (bench.upload(&x), bench.upload(&weight));
-    let out = bench.emulator.allocate(4 * ranges * rows * columns);
-    let [rows_in, terms_in, columns_in, share_in] = [rows, terms, columns, share].map(|size| size as u32);
     let arguments = ProductArguments {
-        x: x_at,
-        weight: weight_at,
-        out,
-        rows: rows_in,
-        terms: terms_in,
-        columns: columns_in,
-        share: share_in,
+        x: bench.upload(&x),
+        weight: bench.upload(&weight),
+        out: bench.emulator.allocate(4 * parts * rows * columns),
+        rows: rows as u32,
+        terms: terms as u32,
+        columns: columns as u32,
+        unused: 0,
     };
     let kernel = match rows {
         ..=16 => "product_16",
         17..=32 => "product_32",
         _ => "product_64",
     };
-    bench.emulator.launch(kernel, [columns.div_ceil(64), ranges, 1], 128, &[arguments.bytes()]);
-    let found = bench.emulator.read::<f32>(out, ranges * rows * columns);
+    bench.emulator.launch(kernel, [columns.div_ceil(64), parts, 1], 256, &[arguments.bytes()]);
+    let found = bench.emulator.read::<f32>(arguments.out, parts * rows * columns);
     let (x, weight) = (wide(&x), wide(&weight));
-    let sum = |range: usize, row: usize, column: usize| -> f64 {
-        let terms_of = range * share..((range + 1) * share).min(terms);
+    let sum = |at: usize, column: usize| -> f64 {
+        let (start, row) = (at / rows * part, at % rows);
+        let terms_of = start..(start + part).min(terms);
         terms_of.map(|term| x[row * terms + term] * weight[column * terms + term]).sum()
     };
-    let expected =
-        (0..ranges * rows).flat_map(|at| (0..columns).map(move |column| (at / rows, at % rows, column)));
-    let expected: Vec<f64> = expected.map(|(range, row, column)| sum(range, row, column)).collect();
+    let sum = &sum;
+    let expected = (0..parts * rows).flat_map(|at| (0..columns).map(move |column| sum(at, column)));
+    let expected: Vec<f64> = expected.collect();
     bench.check_as(false, kernel, &found, &expected, columns);
 }
 
 #[test]
 fn products_of_few_rows_equal_their_sums() {
     each_shape(|bench| {
-        for (rows, terms, columns, share) in [
-            // One block of terms; some that are no whole half; more than are in flight; ranges, the last one shorter.
-            (1, 32, 16, 32),
-            (8, 96, 64, 96),
-            (5, 416, 80, 416),
-            (9, 320, 48, 128),
-            (16, 64, 128, 32),
-            (30, 544, 64, 544),
-            (33, 608, 96, 320),
-            (64, 288, 64, 288),
+        // Terms of one block, of a half and more, of one range and more, of a part and more.
+        for (rows, blocks, columns) in [
+            (1, 1, 16),
+            (8, 3, 64),
+            (5, 13, 80),
+            (9, 4, 48),
+            (16, 5, 128),
+            (30, 16, 64),
+            (33, 17, 96),
+            (64, 25, 64),
         ] {
-            check_product(bench, rows, terms, columns, share);
+            check_product(bench, rows, blocks, columns);
         }
     });
 }
@@ -687,8 +689,8 @@ fn launches_that_a_kernel_does_not_take_trap() {
 fn everything(bench: &mut Bench, texts: &Sample) {
     embedding_and_norms(bench, (3, 96), 64, 2);
     gate_and_head(bench, (3, 96), 64, 0);
-    for (rows, terms, columns, share) in [(3, 208, 48, 96), (21, 64, 80, 64)] {
-        check_product(bench, rows, terms, columns, share);
+    for (rows, blocks, columns) in [(3, 14, 48), (21, 4, 80)] {
+        check_product(bench, rows, blocks, columns);
     }
     for splits in [(1, 0), (3, 2), (0, 0)] {
         check_attention(bench, splits, &[(20, 3), (0, 1), (7, 0)], true);

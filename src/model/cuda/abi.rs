@@ -242,7 +242,7 @@ pub struct ProductArguments {
     pub x: u64,
     /// `[columns, terms]`
     pub weight: u64,
-    /// `[ranges, rows, columns]`, f32
+    /// `[parts, rows, columns]`, f32: a part for 512 terms in bf16, 256 in f32.
     pub out: u64,
     /// Rows, at most as many as the kernel's name says.
     pub rows: u32,
@@ -250,15 +250,15 @@ pub struct ProductArguments {
     pub terms: u32,
     /// A multiple of 16.
     pub columns: u32,
-    /// Terms of a range, as `terms`; the last range has the rest.
-    pub share: u32,
+    /// Zero.
+    pub unused: u32,
 }
 
 impl ProductArguments {
     /// As it is passed.
     pub fn bytes(&self) -> Vec<u8> {
-        let ProductArguments { x, weight, out, rows, terms, columns, share } = *self;
-        [addresses(&[x, weight, out]), words(&[rows, terms, columns, share])].concat()
+        let ProductArguments { x, weight, out, rows, terms, columns, unused } = *self;
+        [addresses(&[x, weight, out]), words(&[rows, terms, columns, unused])].concat()
     }
 }
 

@@ -47,7 +47,7 @@ __device__ __forceinline__ void scaled(const real *from, const real *weight, rea
 // `hidden[slot] = table[token]`, and `normed[slot]` the norm of it.
 // table [vocab, columns], tokens [slots], weight [columns]; hidden and normed [slots, columns]. Columns: a multiple of 4, as below.
 // Grid: slots.
-KERNEL(1024) embed(const real *table, const u32 *tokens, const real *weight, real *hidden, real *normed, u32 vocab,
+KERNEL(256) embed(const real *table, const u32 *tokens, const real *weight, real *hidden, real *normed, u32 vocab,
                    u32 columns, float epsilon) {
     begin();
     require_whole_warps();
@@ -65,32 +65,40 @@ KERNEL(1024) embed(const real *table, const u32 *tokens, const real *weight, rea
     scaled(from, weight, normed + slot * columns, columns, 1.0f / sqrtf(block_sum(squares) / columns + epsilon));
 }
 
-// `hidden += added`, and `normed` the root-mean-square norm of the sum: x / √(Σx²/n + ε) · weight, as `model/kernels.rs`.
-// hidden, added, normed [slots, columns], weight [columns]. Grid: slots.
-KERNEL(1024) add_norm(real *hidden, Sums added, const real *weight, real *normed, u32 columns, float epsilon) {
-    begin();
-    require_whole_warps();
-    require(columns % 4 == 0);
-    u64 start = (u64)blockIdx.x * columns;
+// `to = hidden + added` of a token, whose numbers of `added` begin at `start`; the sum of its squares that this thread adds.
+template <int PARTS>
+__device__ __forceinline__ float add(const real *hidden, const Sums &added, u64 start, real *to, u32 columns) {
     float squares = 0;
     through(
         threadIdx.x, blockDim.x, columns / 4,
-        [&](u32 i) { return Fours{load_four(hidden + start + i), four_of(added, start + i)}; },
+        [&](u32 i) { return Fours{load_four(hidden + i), four_of<PARTS>(added, start + i)}; },
         [&](u32 i, const Fours &x) {
             Four sum;
 #pragma unroll
             for (int j = 0; j < 4; j++) sum.x[j] = rounded(x.a.x[j] + x.b.x[j]);
-            store_four(hidden + start + i, sum);
+            store_four(to + i, sum);
             squares += squared(sum);
         });
+    return squares;
+}
+
+// `hidden += added`, and `normed` the root-mean-square norm of the sum: x / √(Σx²/n + ε) · weight, as `model/kernels.rs`.
+// hidden, added, normed [slots, columns], weight [columns]. Grid: slots.
+KERNEL(256) add_norm(real *hidden, Sums added, const real *weight, real *normed, u32 columns, float epsilon) {
+    begin();
+    require_whole_warps();
+    require(columns % 4 == 0);
+    u64 start = (u64)blockIdx.x * columns;
+    real *to = hidden + start;
+    float squares = BY_PARTS(added, add, to, added, start, to, columns);
     // Each thread reads what it wrote itself.
     float scale = 1.0f / sqrtf(block_sum(squares) / columns + epsilon);
-    scaled(hidden + start, weight, normed + start, columns, scale);
+    scaled(to, weight, normed + start, columns, scale);
 }
 
 // The norm of `hidden + added` for the last token of each row, before the LM head; nothing for rows that have none.
 // hidden, added [slots, columns], weight [columns], lasts [rows] slots or NONE, normed [rows, columns]. Grid: rows.
-KERNEL(1024) last_norm(const real *hidden, Sums added, const real *weight, const u32 *lasts, real *normed, u32 columns,
+KERNEL(256) last_norm(const real *hidden, Sums added, const real *weight, const u32 *lasts, real *normed, u32 columns,
                        float epsilon) {
     begin();
     require_whole_warps();
@@ -98,38 +106,33 @@ KERNEL(1024) last_norm(const real *hidden, Sums added, const real *weight, const
     if (slot == NONE) return;
     require(columns % 4 == 0);
     u64 start = slot * columns;
-    auto sum_at = [&](u32 i) {
-        Four sum = load_four(hidden + start + i), more = four_of(added, start + i);
-#pragma unroll
-        for (int j = 0; j < 4; j++) sum.x[j] = rounded(sum.x[j] + more.x[j]);
-        return sum;
-    };
-    float squares = 0;
-    for (u32 i = 4 * threadIdx.x; i < columns; i += 4 * blockDim.x) squares += squared(sum_at(i));
+    const real *from = hidden + start;
+    real *to = normed + row * columns;
+    float squares = BY_PARTS(added, add, from, added, start, to, columns);
     float scale = 1.0f / sqrtf(block_sum(squares) / columns + epsilon);
-    for (u32 i = 4 * threadIdx.x; i < columns; i += 4 * blockDim.x) {
-        Four sum = sum_at(i), by = load_four(weight + i);
-#pragma unroll
-        for (int j = 0; j < 4; j++) sum.x[j] *= scale * by.x[j];
-        store_four(normed + row * columns + i, sum);
-    }
+    scaled(to, weight, to, columns, scale);
 }
 
-// `silu(gate) · up`, silu(x) = x / (1 + e⁻ˣ).
-// gate_up [slots, 2 · inner], the gate first; out [slots, inner]. Inner: a multiple of 4. Grid: (parts of `inner`, slots).
-KERNEL(1024) gated(Sums gate_up, real *out, u32 inner) {
-    begin();
-    require(inner % 4 == 0);
-    u64 slot = blockIdx.y, gate = slot * 2 * inner, up = gate + inner;
+template <int PARTS>
+__device__ __forceinline__ void gate_slot(const Sums &gate_up, u64 gate, real *out, u32 inner) {
     through(
         blockIdx.x * blockDim.x + threadIdx.x, gridDim.x * blockDim.x, inner / 4,
-        [&](u32 i) { return Fours{four_of(gate_up, gate + i), four_of(gate_up, up + i)}; },
+        [&](u32 i) { return Fours{four_of<PARTS>(gate_up, gate + i), four_of<PARTS>(gate_up, gate + inner + i)}; },
         [&](u32 i, const Fours &x) {
             Four result;
 #pragma unroll
             for (int j = 0; j < 4; j++) result.x[j] = x.a.x[j] / (1.0f + expf(-x.a.x[j])) * x.b.x[j];
-            store_four(out + slot * inner + i, result);
+            store_four(out + i, result);
         });
+}
+
+// `silu(gate) · up`, silu(x) = x / (1 + e⁻ˣ).
+// gate_up [slots, 2 · inner], the gate first; out [slots, inner]. Inner: a multiple of 4. Grid: (parts of `inner`, slots).
+KERNEL(256) gated(Sums gate_up, real *out, u32 inner) {
+    begin();
+    require(inner % 4 == 0);
+    u64 slot = blockIdx.y, gate = slot * 2 * inner;
+    BY_PARTS(gate_up, gate_slot, gate_up, gate, out + slot * inner, inner);
 }
 
 // Rows of a matrix: the LM head of the ids that are legal somewhere. Made once, before the first step.

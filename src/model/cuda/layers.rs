@@ -10,8 +10,10 @@ use super::{ATTEND_THREADS, AttentionArguments, BatchArguments, SumsArguments, n
 use crate::error::Result;
 use crate::model::{Cache, Decoder, failed, rotary_tables};
 
-/// Threads of a block that goes over the numbers of one token.
-const THREADS: u32 = 256;
+/// Numbers that a thread has in flight together where a block goes over those of one token: two times four. Threads are at most so many.
+const IN_FLIGHT: usize = 8;
+const MOST_THREADS: usize = 256;
+const GATED_THREADS: usize = 128;
 
 /// Blocks of `attend` that are wanted at least, so that every multiprocessor of an H100 (132) has several. To be measured.
 const ATTEND_BLOCKS: usize = 512;
@@ -173,17 +175,18 @@ impl Layers {
         let slots = [width.slots as u32, 1, 1];
         let arrays = [buffers.tokens, buffers.owners, buffers.runs, buffers.lasts].map(argument);
         let arguments = [&[batch.bytes(), words(&[slots[0]])][..], &arrays].concat();
-        let threads = batch.count.max(slots[0].min(PACK_THREADS)).next_multiple_of(32);
-        gpu.launch("pack", [1; 3], threads, &arguments)?;
+        let of_pack = batch.count.max(slots[0].min(PACK_THREADS)).next_multiple_of(32);
+        gpu.launch("pack", [1; 3], of_pack, &arguments)?;
+        let threads = (sizes.hidden.div_ceil(IN_FLIGHT).min(MOST_THREADS)).next_multiple_of(32) as u32;
         let tail = [words(&[sizes.hidden as u32]), words(&[sizes.epsilon.to_bits()])];
         let first = self.layers.first().map_or(self.norm, |layer| layer.attention_norm);
         let arrays = [self.embedding, buffers.tokens, first, buffers.hidden, buffers.normed].map(argument);
         let arguments = [&arrays[..], &[words(&[sizes.vocab as u32])], &tail].concat();
-        gpu.launch("embed", slots, THREADS, &arguments)?;
+        gpu.launch("embed", slots, threads, &arguments)?;
         let add_norm = |gpu: &mut dyn Gpu, added: SumsArguments, weight: u64| {
             let arrays =
                 [argument(buffers.hidden), added.bytes(), argument(weight), argument(buffers.normed)];
-            gpu.launch("add_norm", slots, THREADS, &[&arrays[..], &tail].concat())
+            gpu.launch("add_norm", slots, threads, &[&arrays[..], &tail].concat())
         };
         let product = |gpu: &mut dyn Gpu, x: u64, matrix: Matrix, out: u64| {
             sizes.products.launch(gpu, (x, matrix), out, width.slots)
@@ -196,8 +199,9 @@ impl Layers {
             add_norm(gpu, added, layer.mlp_norm)?;
             let gate_up = product(gpu, buffers.normed, layer.gate_up, buffers.gate_up)?;
             let arguments = [gate_up.bytes(), argument(buffers.act), words(&[sizes.inner as u32])];
-            let parts = (sizes.inner as u32).div_ceil(4 * THREADS);
-            gpu.launch("gated", [parts, slots[0], 1], THREADS, &arguments)?;
+            let (parts, threads) =
+                (sizes.inner.div_ceil(IN_FLIGHT * GATED_THREADS) as u32, GATED_THREADS as u32);
+            gpu.launch("gated", [parts, slots[0], 1], threads, &arguments)?;
             added = product(gpu, buffers.act, layer.down, buffers.added)?;
             if let Some(next) = self.layers.get(at + 1) {
                 add_norm(gpu, added, next.attention_norm)?;
@@ -205,7 +209,7 @@ impl Layers {
         }
         let arrays = [self.norm, buffers.lasts, buffers.last_normed].map(argument);
         let arguments = [&[argument(buffers.hidden), added.bytes()][..], &arrays, &tail].concat();
-        gpu.launch("last_norm", [sizes.rows as u32, 1, 1], THREADS, &arguments)?;
+        gpu.launch("last_norm", [sizes.rows as u32, 1, 1], threads, &arguments)?;
         Ok(buffers.last_normed)
     }
 

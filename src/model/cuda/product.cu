@@ -1,41 +1,41 @@
 // Products of few rows, for steps that wait for nothing else than weights.
 //
-// A warp sums COLUMNS columns over a range of the terms, for all rows. The weights of its columns go from memory into registers, AHEAD
-// blocks of them in flight, and are used where they lie: which terms of a block are a lane's is free, as long as weights and rows agree,
-// so each lane takes 16 bytes that lie together, of both. The rows go through shared memory, since all warps of a block want them, in
-// the order in which lanes take them, four registers at once. Sums of a range are left in f32; whoever reads them adds the ranges (`Sums`), in one order.
+// A warp sums COLUMNS columns over RANGE_BLOCKS blocks of the terms, for all rows. All the weights that it needs it asks for at once, 8 KB,
+// from memory into registers, and uses them where they lie: which terms of a block are a lane's is free, as long as weights and rows
+// agree, so each lane takes 16 bytes that lie together, of both. The rows go through shared memory, since all warps of a range want them,
+// in the order in which lanes take them, four registers at once. A block of threads adds its ranges and leaves sums in f32; whoever
+// reads them adds those of all blocks (`Sums`), in one order.
 //
 // No kernel writes weights. So they are asked for before the kernels before are over.
 
-// Columns of a warp, and threads of a block.
-#define COLUMNS 16
-#define PRODUCT_THREADS 128
 // Terms of a block: four lanes with 16 bytes each.
 #define BLOCK_TERMS (4 * VECTOR)
-// Blocks on a multiprocessor, so that there is room for them beside the kernel that is not yet over.
-#if DRIFT_BF16
-#define RESIDENT 3
-#else
-#define RESIDENT 2
-#endif
-// Blocks of weights that a warp has in flight: 8 KB.
-#define AHEAD 8
-// Blocks of the rows that lie in shared memory, twice: while one half is used the other one is written.
+// Blocks of a warp, and those whose rows lie in shared memory at once.
+#define RANGE_BLOCKS 8
 #define HALF_BLOCKS 4
-// Rows of a tile, and the most tiles.
+// Columns of a warp, warps with one range, and ranges, of a block of threads: 2 · 4 · 32 threads.
+#define COLUMNS 16
+#define COLUMN_WARPS 4
+#define RANGES 2
+#define PRODUCT_THREADS 256
+// Blocks of threads on a multiprocessor, so that there is room for them beside the kernel that is not yet over.
+#if DRIFT_BF16
+#define RESIDENT 2
+#else
+#define RESIDENT 1
+#endif
+// Rows of a tile.
 #define TILE_ROWS 16
-#define MOST_TILES 4
 
-// For each lane what it takes of a tile at once, twice: rows `lane / 4` and 8 more, of the first half of its 16 bytes, then of the second.
-// [half, block, tile, 2, lane]
-__shared__ uint4 rows_in_order[2 * HALF_BLOCKS * MOST_TILES * 2 * LANES];
+// 16 bytes for each lane, of so many tiles: what it takes at once, twice. Rows `lane / 4` and 8 more, of the first half of its 16 bytes, then
+// of the second. [range, block, tile, 2, lane]
+#define ROWS_IN_ORDER(tiles) (RANGES * HALF_BLOCKS * (tiles) * 2 * LANES)
 
-// What a product is of: x [rows, terms], weight [columns, terms], out [ranges, rows, columns]; ranges of `share` terms, the last one of
-// the rest. 40 bytes.
+// What a product is of: x [rows, terms], weight [columns, terms], out [parts, rows, columns], a part for RANGES ranges. 40 bytes.
 struct Product {
     const real *x, *weight;
     float *out;
-    u32 rows, terms, columns, share;
+    u32 rows, terms, columns, unused;
 };
 
 #if !DRIFT_BF16
@@ -71,37 +71,53 @@ __device__ __forceinline__ void multiply(float *sums, const uint4 *tile, uint4 w
 #endif
 }
 
-// The rows in HALF_BLOCKS blocks from the term `start` on: of each tile 16 bytes of two rows, which are this thread's to bring. What is
-// behind the last row or term is that of one that is there, and not used.
-// Of its shares those from the one `first` on, COUNT of them.
-template <int TILES, int COUNT>
-__device__ __forceinline__ void fetch_rows(const Product &of, u32 start, u32 first, uint4 fetched[COUNT][2]) {
-    u32 lane = threadIdx.x % LANES, term = lane % 4 * VECTOR;
+// The block and tile, of HALF_BLOCKS · TILES, of which this thread brings 16 bytes of two rows; TILES times.
+__device__ __forceinline__ u32 place_of(u32 share) {
+    return share * COLUMN_WARPS + threadIdx.x / LANES % COLUMN_WARPS;
+}
+
+// The rows in HALF_BLOCKS blocks from the term `start` on, this thread's shares. What is behind the last row or term is that of one that is
+// there, and not used.
+template <int TILES>
+__device__ __forceinline__ void fetch_rows(const Product &of, u32 start, uint4 fetched[TILES][2]) {
+    u32 lane = threadIdx.x % LANES;
 #pragma unroll
-    for (u32 share = 0; share < COUNT; share++) {
-        u32 i = first + share;
-        u32 at = (i * PRODUCT_THREADS + threadIdx.x) / LANES, tile = at % TILES, block = at / TILES;
-        const real *from = of.x + min(start + block * BLOCK_TERMS, of.terms - BLOCK_TERMS) + term;
+    for (u32 i = 0; i < TILES; i++) {
+        u32 place = place_of(i), tile = place % TILES, block = place / TILES;
+        const real *from = of.x + min(start + block * BLOCK_TERMS, of.terms - BLOCK_TERMS) + lane % 4 * VECTOR;
 #pragma unroll
-        for (int j = 0; j < 2; j++) {
+        for (u32 j = 0; j < 2; j++) {
             u32 row = min(tile * TILE_ROWS + j * 8 + lane / 4, of.rows - 1);
-            fetched[share][j] = __ldcg((const uint4 *)(from + (u64)row * of.terms));
+            fetched[i][j] = __ldcg((const uint4 *)(from + (u64)row * of.terms));
         }
     }
 }
 
-template <int TILES, int COUNT>
-__device__ __forceinline__ void keep_rows(u32 half, u32 first, const uint4 fetched[COUNT][2]) {
-    u32 lane = threadIdx.x % LANES;
+// Lays them out in the rows of this thread's range.
+template <int TILES>
+__device__ __forceinline__ void keep_rows(uint4 *rows, const uint4 fetched[TILES][2]) {
 #pragma unroll
-    for (u32 share = 0; share < COUNT; share++) {
-        u32 i = first + share;
-        uint4 upper = fetched[share][0], lower = fetched[share][1];
-        u32 at = half * HALF_BLOCKS * TILES + (i * PRODUCT_THREADS + threadIdx.x) / LANES;
-        uint4 *to = rows_in_order + at * 2 * LANES + lane;
+    for (u32 i = 0; i < TILES; i++) {
+        uint4 upper = fetched[i][0], lower = fetched[i][1];
+        uint4 *to = rows + place_of(i) * 2 * LANES + threadIdx.x % LANES;
         to[0] = {upper.x, lower.x, upper.y, lower.y};
         to[LANES] = {upper.z, lower.z, upper.w, lower.w};
     }
+}
+
+// Adds what the warps of the other ranges summed, in shared memory; those of the first range have it all.
+template <int TILES>
+__device__ __forceinline__ void add_ranges(float *exchange, float sums[TILES][2][4]) {
+    u32 warp = threadIdx.x / LANES, lane = threadIdx.x % LANES;
+    float *own = exchange + warp % COLUMN_WARPS * TILES * 8 * LANES + lane;
+    __syncthreads();
+    if (warp >= COLUMN_WARPS) {
+#pragma unroll
+        for (int i = 0; i < 8 * TILES; i++) own[i * LANES] = sums[i / 8][i / 4 % 2][i % 4];
+    }
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < 8 * TILES; i++) sums[i / 8][i / 4 % 2][i % 4] += own[i * LANES];
 }
 
 // Writes what a warp summed.
@@ -118,76 +134,68 @@ __device__ __forceinline__ void keep_sums(const Product &of, u32 column, float s
 }
 
 template <int TILES>
-__device__ __forceinline__ void product(const Product &of) {
+__device__ __forceinline__ void product(const Product &of, uint4 *rows_in_order) {
     require(blockDim.x == PRODUCT_THREADS && of.rows > 0 && of.rows <= TILES * TILE_ROWS);
-    require(of.columns % COLUMNS == 0 && of.terms % BLOCK_TERMS == 0 && of.share % BLOCK_TERMS == 0);
-    u32 lane = threadIdx.x % LANES, from = blockIdx.y * of.share;
-    require(from < of.terms);
-    u32 blocks = min(of.share, of.terms - from) / BLOCK_TERMS;
-    u32 column = (blockIdx.x * (PRODUCT_THREADS / LANES) + threadIdx.x / LANES) * COLUMNS;
+    require(of.columns % COLUMNS == 0 && of.terms % BLOCK_TERMS == 0 && of.terms > 0);
+    u32 lane = threadIdx.x % LANES, warp = threadIdx.x / LANES, range = warp / COLUMN_WARPS;
+    u32 from = (blockIdx.y * RANGES + range) * (RANGE_BLOCKS * BLOCK_TERMS);
+    // The last range may be shorter, or have nothing.
+    u32 blocks = from < of.terms ? (of.terms - from) / BLOCK_TERMS : 0;
+    u32 column = (blockIdx.x * COLUMN_WARPS + warp % COLUMN_WARPS) * COLUMNS;
     // Warps behind the last columns read these again: they are wanted at the barriers.
     const real *upper = of.weight + (u64)(min(column, of.columns - COLUMNS) + lane / 4) * of.terms + from + lane % 4 * VECTOR;
     const real *lower = upper + 8ull * of.terms;
-    // Rows come in two goes, so that registers suffice.
-    const int GO = TILES > 1 ? TILES / 2 : 1;
-    uint4 weights[AHEAD][2], all[TILES][2], fetched[GO][2];
-    float sums[TILES][2][4] = {};
+    uint4 weights[RANGE_BLOCKS][2];
 #pragma unroll
-    for (u32 i = 0; i < AHEAD; i++) {
+    for (u32 i = 0; i < RANGE_BLOCKS; i++) {
         if (i >= blocks) break;
         weights[i][0] = load_once(upper + i * BLOCK_TERMS);
         weights[i][1] = load_once(lower + i * BLOCK_TERMS);
     }
     wait_for_others();
-    fetch_rows<TILES, TILES>(of, from, 0, all);
-    keep_rows<TILES, TILES>(0, 0, all);
+    uint4 *rows = rows_in_order + range * HALF_BLOCKS * TILES * 2 * LANES;
+    uint4 fetched[TILES][2];
+    float sums[TILES][2][4] = {};
+    fetch_rows<TILES>(of, from, fetched);
+    keep_rows<TILES>(rows, fetched);
     __syncthreads();
-    for (u32 first = 0; first < blocks; first += AHEAD) {
-        upper += AHEAD * BLOCK_TERMS;
-        lower += AHEAD * BLOCK_TERMS;
 #pragma unroll
-        for (u32 i = 0; i < AHEAD; i++) {
-            u32 block = first + i, half = i / HALF_BLOCKS;
-            if (block >= blocks) break;
-            u32 next = first + (half + 1) * HALF_BLOCKS;
-            bool has_next = next < blocks;
-            if (i % HALF_BLOCKS == 0 && has_next) fetch_rows<TILES, GO>(of, from + next * BLOCK_TERMS, 0, fetched);
-            const uint4 *tile = rows_in_order + i * TILES * 2 * LANES;
+    for (u32 i = 0; i < RANGE_BLOCKS; i++) {
+        if (i == HALF_BLOCKS) {
+            __syncthreads();
+            keep_rows<TILES>(rows, fetched);
+            __syncthreads();
+        }
+        if (i < blocks) {
+            const uint4 *tile = rows + i % HALF_BLOCKS * TILES * 2 * LANES;
 #pragma unroll
             for (int at = 0; at < TILES; at++, tile += 2 * LANES) {
                 multiply(sums[at][0], tile, weights[i][0]);
                 multiply(sums[at][1], tile, weights[i][1]);
             }
-            if (block + AHEAD < blocks) {
-                weights[i][0] = load_once(upper + i * BLOCK_TERMS);
-                weights[i][1] = load_once(lower + i * BLOCK_TERMS);
-            }
-            // The other half is no longer read.
-            if (i % HALF_BLOCKS == HALF_BLOCKS / 2 - 1 && has_next) {
-                keep_rows<TILES, GO>(1 - half, 0, fetched);
-                if (TILES > 1) fetch_rows<TILES, GO>(of, from + next * BLOCK_TERMS, GO, fetched);
-            }
-            if (i % HALF_BLOCKS == HALF_BLOCKS - 1 && has_next) {
-                if (TILES > 1) keep_rows<TILES, GO>(1 - half, GO, fetched);
-                __syncthreads();
-            }
         }
+        // The other half, as soon as registers of weights are free.
+        if (i == HALF_BLOCKS / 2 - 1) fetch_rows<TILES>(of, from + HALF_BLOCKS * BLOCK_TERMS, fetched);
     }
-    if (column < of.columns) keep_sums<TILES>(of, column, sums);
+    add_ranges<TILES>((float *)rows_in_order, sums);
+    if (range == 0 && column < of.columns) keep_sums<TILES>(of, column, sums);
 }
 
-// By rows: at most 16, 32 and 64. Grid: (parts of the columns, ranges), PRODUCT_THREADS threads.
+// By rows: at most 16, 32 and 64. Grid: (parts of the columns, parts of the terms), PRODUCT_THREADS threads.
 KERNEL(PRODUCT_THREADS, RESIDENT) product_16(Product of) {
     let_others_begin();
-    product<1>(of);
+    __shared__ uint4 rows[ROWS_IN_ORDER(1)];
+    product<1>(of, rows);
 }
 
 KERNEL(PRODUCT_THREADS, RESIDENT) product_32(Product of) {
     let_others_begin();
-    product<2>(of);
+    __shared__ uint4 rows[ROWS_IN_ORDER(2)];
+    product<2>(of, rows);
 }
 
 KERNEL(PRODUCT_THREADS, RESIDENT) product_64(Product of) {
     let_others_begin();
-    product<4>(of);
+    __shared__ uint4 rows[ROWS_IN_ORDER(4)];
+    product<4>(of, rows);
 }

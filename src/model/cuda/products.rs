@@ -11,18 +11,15 @@ const KERNELS: [(usize, &str); 3] = [(16, "product_16"), (32, "product_32"), (64
 const MOST_KERNEL_ROWS: usize = KERNELS[KERNELS.len() - 1].0;
 
 /// Threads of a block of `product_16` and its like, and columns of it.
-const THREADS: u32 = 128;
+const THREADS: u32 = 256;
 const COLUMNS: usize = 64;
 
 /// Columns of a warp: there are no parts of as many.
 const TILE: usize = 16;
 
-/// Bytes of a column that are read at once, and how often a warp has as many in flight.
+/// Bytes of a column that lanes read together, and of what a block of threads reads of it.
 const BLOCK_BYTES: usize = 64;
-const AHEAD: usize = 8;
-
-/// Blocks that are wanted, so that every multiprocessor of an H100 (132) has one. To be measured.
-const BLOCKS: usize = 160;
+const PART_BYTES: usize = 16 * BLOCK_BYTES;
 
 /// A matrix of a layer.
 #[derive(Debug, Clone, Copy)]
@@ -37,14 +34,6 @@ pub(super) struct Matrix {
     pub transposed: bool,
 }
 
-/// The ranges that a kernel splits the terms of a matrix into, so that there are enough blocks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Ranges {
-    /// Terms of a range; the last one has the rest.
-    share: usize,
-    count: usize,
-}
-
 /// Who computes the products of a step.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Products {
@@ -55,22 +44,16 @@ pub(super) struct Products {
 }
 
 impl Products {
-    /// How a kernel computes products with this matrix, if it does.
-    fn ranges(self, matrix: Matrix) -> Option<Ranges> {
-        let block = BLOCK_BYTES / self.number_bytes;
-        let fits = matrix.terms.is_multiple_of(block) && matrix.columns.is_multiple_of(TILE);
-        if !self.own || !matrix.transposed || !fits || matrix.terms == 0 {
-            return None;
-        }
-        let blocks = matrix.terms / block;
-        let wanted = BLOCKS / matrix.columns.div_ceil(COLUMNS).max(1);
-        let share = blocks.div_ceil(wanted.clamp(1, (blocks / AHEAD).max(1)));
-        Some(Ranges { share: share * block, count: blocks.div_ceil(share) })
+    /// The parts in which a kernel leaves the sums of products with this matrix, if it computes them.
+    fn parts(self, matrix: Matrix) -> Option<usize> {
+        let bytes = matrix.terms * self.number_bytes;
+        let fits = bytes > 0 && bytes.is_multiple_of(BLOCK_BYTES) && matrix.columns.is_multiple_of(TILE);
+        (self.own && matrix.transposed && fits).then(|| bytes.div_ceil(PART_BYTES))
     }
 
     /// Bytes of the result of a product with this matrix, of at most `rows` rows.
     pub(super) fn result_bytes(self, matrix: Matrix, rows: usize) -> usize {
-        let parts = self.ranges(matrix).map_or(0, |ranges| ranges.count);
+        let parts = self.parts(matrix).unwrap_or(0);
         let numbers = |rows: usize| rows * matrix.columns;
         (self.number_bytes * numbers(rows)).max(4 * parts * numbers(rows.min(MOST_KERNEL_ROWS)))
     }
@@ -88,16 +71,16 @@ impl Products {
     ) -> Result<SumsArguments> {
         let Matrix { address: weight, terms, columns, transposed } = matrix;
         let kernel = KERNELS.iter().find(|(most, _)| rows <= *most);
-        let (Some((_, kernel)), Some(Ranges { share, count })) = (kernel, self.ranges(matrix)) else {
+        let (Some((_, kernel)), Some(parts)) = (kernel, self.parts(matrix)) else {
             gpu.product(&Product { x, weight, out, rows, terms, columns, transposed, wide: false })?;
             return Ok(SumsArguments::whole(out));
         };
-        let [rows, terms, share] = [rows, terms, share].map(|size| size as u32);
-        let stride = rows * columns as u32;
-        let arguments = ProductArguments { x, weight, out, rows, terms, columns: columns as u32, share };
-        let grid = [columns.div_ceil(COLUMNS) as u32, count as u32, 1];
-        gpu.launch(kernel, grid, THREADS, &[arguments.bytes()])?;
-        Ok(SumsArguments { from: out, parts: count as u32, stride })
+        let [rows, terms, parts, blocks] =
+            [rows, terms, parts, columns.div_ceil(COLUMNS)].map(|size| size as u32);
+        let columns = columns as u32;
+        let arguments = ProductArguments { x, weight, out, rows, terms, columns, unused: 0 };
+        gpu.launch(kernel, [blocks, parts, 1], THREADS, &[arguments.bytes()])?;
+        Ok(SumsArguments { from: out, parts, stride: rows * columns })
     }
 }
 
@@ -110,26 +93,15 @@ mod tests {
     }
 
     #[test]
-    fn ranges_cover_all_terms_and_fill_a_gpu() {
+    fn each_part_has_terms() {
         let bf16 = Products { own: true, number_bytes: 2 };
-        // The matrices of Qwen3-0.6B.
-        for (terms, columns, share, count) in
-            [(1024, 4096, 512, 2), (2048, 1024, 256, 8), (1024, 6144, 1024, 1), (3072, 1024, 320, 10)]
+        // The matrices of Qwen3-0.6B, and one that ends with a shorter part.
+        for (terms, columns, parts) in
+            [(1024, 4096, 2), (2048, 1024, 4), (1024, 6144, 2), (3072, 1024, 6), (544, 64, 2)]
         {
-            assert_eq!(bf16.ranges(matrix(terms, columns)), Some(Ranges { share, count }), "{terms}");
+            assert_eq!(bf16.parts(matrix(terms, columns)), Some(parts), "{terms}");
         }
-        for products in [bf16, Products { own: true, number_bytes: 4 }] {
-            for terms in (0..3000).step_by(16) {
-                for columns in [16, 64, 1024, 5120] {
-                    let Some(Ranges { share, count }) = products.ranges(matrix(terms, columns)) else {
-                        assert!(terms % 32 > 0 || terms == 0);
-                        continue;
-                    };
-                    assert!(share * (count - 1) < terms && terms <= share * count, "{terms}");
-                    assert!(share % (BLOCK_BYTES / products.number_bytes) == 0);
-                }
-            }
-        }
+        assert_eq!(Products { own: true, number_bytes: 4 }.parts(matrix(272, 64)), Some(2));
     }
 
     #[test]
@@ -142,11 +114,11 @@ mod tests {
             (bf16, matrix(1000, 4096)),
             (bf16, matrix(1024, 4090)),
         ] {
-            assert_eq!(products.ranges(matrix), None);
+            assert_eq!(products.parts(matrix), None);
             assert_eq!(products.result_bytes(matrix, 100), 2 * 100 * matrix.columns);
         }
         // Parts of 64 rows, or the numbers of more.
-        assert_eq!(bf16.result_bytes(matrix(2048, 1024), 100), 4 * 8 * 64 * 1024);
+        assert_eq!(bf16.result_bytes(matrix(2048, 1024), 100), 4 * 4 * 64 * 1024);
         assert_eq!(bf16.result_bytes(matrix(1024, 6144), 512), 2 * 512 * 6144);
     }
 }

@@ -7,9 +7,6 @@ struct Sums {
     u32 parts, stride;
 };
 
-// Parts whose loads are in flight together.
-#define PARTS_AHEAD 8
-
 // The numbers at several places, all loads of a part in flight together.
 template <int COUNT, class Place>
 __device__ __forceinline__ void numbers_of(const Sums &sums, Place place, float *x) {
@@ -30,27 +27,52 @@ __device__ __forceinline__ void numbers_of(const Sums &sums, Place place, float 
     for (int j = 0; j < COUNT; j++) x[j] = rounded(x[j]);
 }
 
-// Four numbers from `at` on, a multiple of four. As products in libraries are, their sum is rounded to what the model computes with.
+// Adds PARTS parts of four numbers, whose loads are in flight together.
+template <int PARTS>
+__device__ __forceinline__ void add_parts(const float *from, u32 stride, Four &sum) {
+    uint4 loaded[PARTS];
+#pragma unroll
+    for (int i = 0; i < PARTS; i++) loaded[i] = __ldcg((const uint4 *)(from + (u64)i * stride));
+#pragma unroll
+    for (int i = 0; i < PARTS; i++) {
+        sum.x[0] += __uint_as_float(loaded[i].x);
+        sum.x[1] += __uint_as_float(loaded[i].y);
+        sum.x[2] += __uint_as_float(loaded[i].z);
+        sum.x[3] += __uint_as_float(loaded[i].w);
+    }
+}
+
+// Any number of parts.
+#define MANY_PARTS -1
+
+// Four numbers from `at` on, a multiple of four; PARTS is how many parts there are, so that no branch stands between the loads: each
+// would wait for the one before it. As products in libraries are, their sum is rounded to what the model computes with.
+template <int PARTS>
 __device__ __forceinline__ Four four_of(const Sums &sums, u64 at) {
-    if (sums.parts == 0) return load_four((const real *)sums.from + at);
+    if (PARTS == 0) return load_four((const real *)sums.from + at);
     Four sum = {};
-    const float *start = (const float *)sums.from + at;
-    for (u32 first = 0; first < sums.parts; first += PARTS_AHEAD) {
-        uint4 loaded[PARTS_AHEAD];
-#pragma unroll
-        for (u32 i = 0; i < PARTS_AHEAD; i++) {
-            loaded[i] = *(const uint4 *)(start + (u64)min(first + i, sums.parts - 1) * sums.stride);
-        }
-#pragma unroll
-        for (u32 i = 0; i < PARTS_AHEAD; i++) {
-            if (first + i >= sums.parts) break;
-            sum.x[0] += __uint_as_float(loaded[i].x);
-            sum.x[1] += __uint_as_float(loaded[i].y);
-            sum.x[2] += __uint_as_float(loaded[i].z);
-            sum.x[3] += __uint_as_float(loaded[i].w);
-        }
+    const float *from = (const float *)sums.from + at;
+    if (PARTS > 0) {
+        add_parts<(PARTS > 0 ? PARTS : 1)>(from, sums.stride, sum);
+    } else {
+        u32 i = 0;
+        for (; i + 4 <= sums.parts; i += 4) add_parts<4>(from + (u64)i * sums.stride, sums.stride, sum);
+        for (; i < sums.parts; i++) add_parts<1>(from + (u64)i * sums.stride, sums.stride, sum);
     }
 #pragma unroll
     for (int i = 0; i < 4; i++) sum.x[i] = rounded(sum.x[i]);
     return sum;
 }
+
+// `function<PARTS>(…)`: which it is, is asked once, before many numbers are loaded. Those of matrices of 1,024, 2,048 and 3,072 terms in bf16
+// are all in flight.
+#if DRIFT_BF16
+#define BY_PARTS(sums, function, ...) \
+    ((sums).parts == 0       ? function<0>(__VA_ARGS__) \
+         : (sums).parts == 2 ? function<2>(__VA_ARGS__) \
+         : (sums).parts == 4 ? function<4>(__VA_ARGS__) \
+         : (sums).parts == 6 ? function<6>(__VA_ARGS__) \
+                             : function<MANY_PARTS>(__VA_ARGS__))
+#else
+#define BY_PARTS(sums, function, ...) ((sums).parts == 0 ? function<0>(__VA_ARGS__) : function<MANY_PARTS>(__VA_ARGS__))
+#endif

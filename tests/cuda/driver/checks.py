@@ -323,7 +323,7 @@ OF_CUDARC = re.compile(
 PANICS = re.compile(r"(cublas|curand)Destroy")
 
 
-EARLY = "uses of cuLaunchKernelEx"
+EARLY = {"uses of cuLaunchKernelEx", "uses of cuFuncSetAttribute"}
 
 
 def failures(bench):
@@ -334,7 +334,7 @@ def failures(bench):
     told = collections.defaultdict(list)
     # What is launched early.
     products = bench.run("qwen3", *QUICK, "--engine", "drift-products", cache="failures")
-    uses = whole.report | kept_run.report | {EARLY: products.report[EARLY]}
+    uses = whole.report | kept_run.report | {name: products.report[name] for name in EARLY}
     for name, count in sorted(uses.items()):
         name, is_use = name.removeprefix("uses of "), name.startswith("uses of ")
         if not is_use or PANICS.match(name):
@@ -343,7 +343,7 @@ def failures(bench):
             for code in codes_of(name):
                 what = f"{name}:{use}:{code}"
                 cache = f"failures-{bench.count}" if name.startswith(("nvrtc", "the module")) else "failures"
-                engine = "drift-products" if f"uses of {name}" == EARLY else "drift"
+                engine = "drift-products" if f"uses of {name}" in EARLY else "drift"
                 outcome = bench.run("qwen3", *QUICK, "--engine", engine, cache=cache, fail=what)
                 try:
                     line = require_graceful(bench, outcome, what)

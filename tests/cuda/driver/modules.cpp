@@ -182,6 +182,13 @@ int cuLaunchKernel(void *handle, unsigned x, unsigned y, unsigned z, unsigned th
     return give(stream, {name, [=] { return launch(*function, grid, threads, arguments); }});
 }
 
+int cuFuncSetAttribute(void *handle, int attribute, int value) {
+    CALL(NO_CAPTURE);
+    static const int PREFERRED_SHARED_MEMORY_CARVEOUT = 9;
+    if (!gpu.functions.find(handle)) return INVALID_HANDLE;
+    return attribute == PREFERRED_SHARED_MEMORY_CARVEOUT && value >= -1 && value <= 100 ? SUCCESS : INVALID_VALUE;
+}
+
 // As cuda.h has them.
 struct LaunchAttribute {
     int id;
