@@ -50,11 +50,23 @@ impl Float {
     pub fn write(self, values: impl IntoIterator<Item = f64>, out: &mut Vec<u8>) {
         let values = values.into_iter();
         match self {
-            Float::Bf16 => values.for_each(|value| out.extend(bf16::from_f64(value).to_le_bytes())),
-            Float::F16 => values.for_each(|value| out.extend(f16::from_f64(value).to_le_bytes())),
+            Float::Bf16 => values.for_each(|value| out.extend(bf16::from_f32(to_odd(value)).to_le_bytes())),
+            Float::F16 => values.for_each(|value| out.extend(f16::from_f32(to_odd(value)).to_le_bytes())),
             Float::F32 => values.for_each(|value| out.extend((value as f32).to_le_bytes())),
         }
     }
+}
+
+/// A number that lies between two of f32 as that one whose last bit is set, so that it stays between the same numbers of a narrower
+/// type, and rounding to these rounds once (S. Boldo and G. Melquiond, When double rounding is odd, 2005). `half` has conversions from
+/// f64 that leave the last 32 bits of it out of account, and so take what is a little more than the middle of two for the middle.
+fn to_odd(value: f64) -> f32 {
+    let nearest = value as f32;
+    if value.is_nan() || f64::from(nearest) == value {
+        return nearest;
+    }
+    let is_beyond = f64::from(nearest).abs() > value.abs();
+    f32::from_bits((nearest.to_bits() - u32::from(is_beyond)) | 1)
 }
 
 #[cfg(test)]
@@ -63,6 +75,24 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        /// What lies a little beside the middle of two numbers is rounded to the nearer one.
+        #[test]
+        fn numbers_near_the_middle_are_rounded_once(bits in 0u16..0x7bff, by in 1u32..39, negative: bool) {
+            for (float, lower, upper) in [
+                (Float::Bf16, bf16::from_bits(bits).to_f64(), bf16::from_bits(bits + 1).to_f64()),
+                (Float::F16, f16::from_bits(bits).to_f64(), f16::from_bits(bits + 1).to_f64()),
+            ] {
+                let (middle, sign) = (f64::midpoint(lower, upper), if negative { -1.0 } else { 1.0 });
+                let beside = (upper - lower) * 0.5f64.powi(by as i32 + 1);
+                let even = if bits.is_multiple_of(2) { lower } else { upper };
+                for (value, expected) in [(middle - beside, lower), (middle + beside, upper), (middle, even)] {
+                    let mut bytes = vec![];
+                    float.write([sign * value], &mut bytes);
+                    prop_assert_eq!(float.read(&bytes), [(sign * expected) as f32]);
+                }
+            }
+        }
+
         #[test]
         fn numbers_are_rounded_as_candle_rounds_them(value in any::<f32>().prop_filter("number", |v| !v.is_nan())) {
             for (float, expected) in [

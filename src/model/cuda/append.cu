@@ -44,8 +44,17 @@ __device__ __forceinline__ void halves_of(const Sums &sums, u64 head, float *a, 
 __device__ __forceinline__ void turned(const Sums &sums, u64 head, const real *weight, float epsilon, const float *cosines,
                                        const float *sines, float scale, float *a, float *b) {
     u32 lane = threadIdx.x % LANES;
-    float squares = 0;
+    float squares = 0, cosine[PAIRS], sine[PAIRS], first[PAIRS], second[PAIRS];
     halves_of(sums, head, a, b);
+    // All loads before the sum over the lanes, which waits for some of them.
+#pragma unroll
+    for (int j = 0; j < PAIRS; j++) {
+        u32 i = lane + j * LANES < HALF ? lane + j * LANES : 0;
+        cosine[j] = cosines[i];
+        sine[j] = sines[i];
+        first[j] = weight ? load(weight + i) : 1.0f;
+        second[j] = weight ? load(weight + HALF + i) : 1.0f;
+    }
 #pragma unroll
     for (int j = 0; j < PAIRS; j++) {
         if (lane + j * LANES < HALF) squares += a[j] * a[j] + b[j] * b[j];
@@ -53,15 +62,9 @@ __device__ __forceinline__ void turned(const Sums &sums, u64 head, const real *w
     float root = weight ? 1.0f / sqrtf(warp_sum(squares) / HEAD_DIM + epsilon) : 1.0f;
 #pragma unroll
     for (int j = 0; j < PAIRS; j++) {
-        u32 i = lane + j * LANES;
-        if (i >= HALF) continue;
-        float x = a[j], y = b[j];
-        if (weight) {
-            x = x * root * load(weight + i);
-            y = y * root * load(weight + HALF + i);
-        }
-        a[j] = (x * cosines[i] - y * sines[i]) * scale;
-        b[j] = (x * sines[i] + y * cosines[i]) * scale;
+        float x = a[j] * root * first[j], y = b[j] * root * second[j];
+        a[j] = (x * cosine[j] - y * sine[j]) * scale;
+        b[j] = (x * sine[j] + y * cosine[j]) * scale;
     }
 }
 

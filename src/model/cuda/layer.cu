@@ -32,15 +32,18 @@ __device__ __forceinline__ float squared(Four x) {
     return x.x[0] * x.x[0] + x.x[1] * x.x[1] + x.x[2] * x.x[2] + x.x[3] * x.x[3];
 }
 
+__device__ __forceinline__ Four times(Four x, float scale, Four weights) {
+#pragma unroll
+    for (int j = 0; j < 4; j++) x.x[j] = x.x[j] * scale * weights.x[j];
+    return x;
+}
+
 // A norm's second half: the numbers of a token, scaled, by its weights.
 __device__ __forceinline__ void scaled(const real *from, const real *weight, real *to, u32 columns, float scale) {
     through(
         threadIdx.x, blockDim.x, columns / 4, [&](u32 i) { return Fours{load_four(from + i), load_four(weight + i)}; },
         [&](u32 i, const Fours &x) {
-            Four result;
-#pragma unroll
-            for (int j = 0; j < 4; j++) result.x[j] = x.a.x[j] * scale * x.b.x[j];
-            store_four(to + i, result);
+            store_four(to + i, times(x.a, scale, x.b));
         });
 }
 
@@ -65,24 +68,33 @@ KERNEL(256) embed(const real *table, const u32 *tokens, const real *weight, real
     scaled(from, weight, normed + slot * columns, columns, 1.0f / sqrtf(block_sum(squares) / columns + epsilon));
 }
 
-// `to = hidden + added` of a token, whose numbers of `added` begin at `start`; the sum of its squares that this thread adds.
+// `to = hidden + added` of a token, whose numbers of `added` begin at `start`, and `normed` the root-mean-square norm of it:
+// x / √(Σx²/n + ε) · weight, as `model/kernels.rs`. With a thread for each four numbers they stay in registers, and their weights are
+// loaded with them.
 template <int PARTS>
-__device__ __forceinline__ float add(const real *hidden, const Sums &added, u64 start, real *to, u32 columns) {
+__device__ __forceinline__ void add_and_norm(const real *hidden, const Sums &added, u64 start, const real *weight, real *to,
+                                             real *normed, u32 columns, float epsilon) {
+    Four sum, by;
     float squares = 0;
-    through(
-        threadIdx.x, blockDim.x, columns / 4,
-        [&](u32 i) { return Fours{load_four(hidden + i), four_of<PARTS>(added, start + i)}; },
-        [&](u32 i, const Fours &x) {
-            Four sum;
+    for (u32 i = 4 * threadIdx.x; i < columns; i += 4 * blockDim.x) {
+        sum = load_four(hidden + i);
+        by = load_four(weight + i);
+        Four more = four_of<PARTS>(added, start + i);
 #pragma unroll
-            for (int j = 0; j < 4; j++) sum.x[j] = rounded(x.a.x[j] + x.b.x[j]);
-            store_four(to + i, sum);
-            squares += squared(sum);
-        });
-    return squares;
+        for (int j = 0; j < 4; j++) sum.x[j] = rounded(sum.x[j] + more.x[j]);
+        store_four(to + i, sum);
+        squares += squared(sum);
+    }
+    float scale = 1.0f / sqrtf(block_sum(squares) / columns + epsilon);
+    if (columns > 4 * blockDim.x) {
+        // Each thread reads what it wrote itself.
+        scaled(to, weight, normed, columns, scale);
+    } else if (4 * threadIdx.x < columns) {
+        store_four(normed + 4 * threadIdx.x, times(sum, scale, by));
+    }
 }
 
-// `hidden += added`, and `normed` the root-mean-square norm of the sum: x / √(Σx²/n + ε) · weight, as `model/kernels.rs`.
+// `hidden += added`, and `normed` the norm of the sum.
 // hidden, added, normed [slots, columns], weight [columns]. Grid: slots.
 KERNEL(256) add_norm(real *hidden, Sums added, const real *weight, real *normed, u32 columns, float epsilon) {
     begin();
@@ -90,10 +102,7 @@ KERNEL(256) add_norm(real *hidden, Sums added, const real *weight, real *normed,
     require(columns % 4 == 0);
     u64 start = (u64)blockIdx.x * columns;
     real *to = hidden + start;
-    float squares = BY_PARTS(added, add, to, added, start, to, columns);
-    // Each thread reads what it wrote itself.
-    float scale = 1.0f / sqrtf(block_sum(squares) / columns + epsilon);
-    scaled(to, weight, normed + start, columns, scale);
+    BY_PARTS(added, add_and_norm, to, added, start, weight, to, normed + start, columns, epsilon);
 }
 
 // The norm of `hidden + added` for the last token of each row, before the LM head; nothing for rows that have none.
@@ -106,11 +115,8 @@ KERNEL(256) last_norm(const real *hidden, Sums added, const real *weight, const 
     if (slot == NONE) return;
     require(columns % 4 == 0);
     u64 start = slot * columns;
-    const real *from = hidden + start;
     real *to = normed + row * columns;
-    float squares = BY_PARTS(added, add, from, added, start, to, columns);
-    float scale = 1.0f / sqrtf(block_sum(squares) / columns + epsilon);
-    scaled(to, weight, to, columns, scale);
+    BY_PARTS(added, add_and_norm, hidden + start, added, start, weight, to, to, columns, epsilon);
 }
 
 template <int PARTS>

@@ -10,9 +10,12 @@ use super::{ATTEND_THREADS, AttentionArguments, BatchArguments, SumsArguments, n
 use crate::error::Result;
 use crate::model::{Cache, Decoder, failed, rotary_tables};
 
-/// Numbers that a thread has in flight together where a block goes over those of one token: two times four. Threads are at most so many.
-const IN_FLIGHT: usize = 8;
+/// Numbers of a thread where a block goes over those of one token, and the most threads of it.
+const NUMBERS: usize = 4;
 const MOST_THREADS: usize = 256;
+
+/// Numbers of a thread of `gated`, in flight together, and the threads of a block.
+const GATED_NUMBERS: usize = 8;
 const GATED_THREADS: usize = 128;
 
 /// Blocks of `attend` that are wanted at least, so that every multiprocessor of an H100 (132) has several. To be measured.
@@ -177,7 +180,7 @@ impl Layers {
         let arguments = [&[batch.bytes(), words(&[slots[0]])][..], &arrays].concat();
         let of_pack = batch.count.max(slots[0].min(PACK_THREADS)).next_multiple_of(32);
         gpu.launch("pack", [1; 3], of_pack, &arguments)?;
-        let threads = (sizes.hidden.div_ceil(IN_FLIGHT).min(MOST_THREADS)).next_multiple_of(32) as u32;
+        let threads = sizes.hidden.div_ceil(NUMBERS).min(MOST_THREADS).next_multiple_of(32) as u32;
         let tail = [words(&[sizes.hidden as u32]), words(&[sizes.epsilon.to_bits()])];
         let first = self.layers.first().map_or(self.norm, |layer| layer.attention_norm);
         let arrays = [self.embedding, buffers.tokens, first, buffers.hidden, buffers.normed].map(argument);
@@ -200,7 +203,7 @@ impl Layers {
             let gate_up = product(gpu, buffers.normed, layer.gate_up, buffers.gate_up)?;
             let arguments = [gate_up.bytes(), argument(buffers.act), words(&[sizes.inner as u32])];
             let (parts, threads) =
-                (sizes.inner.div_ceil(IN_FLIGHT * GATED_THREADS) as u32, GATED_THREADS as u32);
+                (sizes.inner.div_ceil(GATED_NUMBERS * GATED_THREADS) as u32, GATED_THREADS as u32);
             gpu.launch("gated", [parts, slots[0], 1], threads, &arguments)?;
             added = product(gpu, buffers.act, layer.down, buffers.added)?;
             if let Some(next) = self.layers.get(at + 1) {

@@ -56,7 +56,9 @@ __device__ __forceinline__ Four four_of(const Sums &sums, u64 at) {
         add_parts<(PARTS > 0 ? PARTS : 1)>(from, sums.stride, sum);
     } else {
         u32 i = 0;
+#pragma unroll 1
         for (; i + 4 <= sums.parts; i += 4) add_parts<4>(from + (u64)i * sums.stride, sums.stride, sum);
+#pragma unroll 1
         for (; i < sums.parts; i++) add_parts<1>(from + (u64)i * sums.stride, sums.stride, sum);
     }
 #pragma unroll
