@@ -208,6 +208,7 @@ struct LaunchConfig {
 // A launch that may begin before those before it are over: here none does.
 int cuLaunchKernelEx(const LaunchConfig *config, void *handle, void **parameters, void **extra) {
     static const int PROGRAMMATIC_STREAM_SERIALIZATION = 6, FROM_CAPABILITY = 90;
+    CALL(CONTEXT);
     bool is_known = config->count == 1 && config->attributes[0].id == PROGRAMMATIC_STREAM_SERIALIZATION;
     if (!is_known || config->attributes[0].value.may_begin_early != 1 || capability() < FROM_CAPABILITY) {
         say("a launch with attributes that the GPU does not take");
