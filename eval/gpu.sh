@@ -201,19 +201,22 @@ kernels() {
     for shape in $shapes; do
         layers=28
         [ "$shape" != llama-380m ] || layers=16
-        for batch in ${BATCHES-32 8}; do for engine in drift-without-graphs drift-products; do
-            name=$out/$shape-$batch-$engine-kernels
-            # Two steps, behind 200 others of eight launches a layer: those of a longer context.
-            run=(eval --quiet --synthetic "$shape" --samples $((4 * batch)) --batch "$batch" --device "$device"
-                --lp automaton --engine $engine --max-new-tokens "$tokens")
-            # Each kernel by itself, those of a graph, too: what begins early begins here when the one before it is over. Caches as the step before left them. It ends the program when it has seen enough, so its exit code says nothing.
-            limited 100 ncu --csv --print-units base --clock-control none \
-                --cache-control none --metrics gpu__time_duration.sum,dram__bytes.sum --kill yes \
-                --launch-skip $((200 * (8 * layers + 6))) --launch-count $((2 * (8 * layers + 6))) --log-file "$name.csv" \
-                "$drift" "${run[@]}" >"$name.txt" 2>&1
-            printf '\n%s, batch %s, %s\n\n' "$shape" "$batch" $engine
-            try 30 python3 tests/benches/kernel_times.py "$name.csv" | tee "$name.md"
-        done; done
+        for batch in ${BATCHES-32 8}; do
+            for engine in drift-without-graphs drift-products; do
+                name=$out/$shape-$batch-$engine-kernels
+                # Two steps, behind 200 others of eight launches a layer: those of a longer context.
+                run=(eval --quiet --synthetic "$shape" --samples $((4 * batch)) --batch "$batch" --device "$device"
+                    --lp automaton --engine $engine --max-new-tokens "$tokens")
+                # Each kernel by itself, those of a graph, too: what begins early begins here when the one before it is over. Caches as the
+                # step before left them. It ends the program when it has seen enough, so its exit code says nothing.
+                limited 100 ncu --csv --print-units base --clock-control none \
+                    --cache-control none --metrics gpu__time_duration.sum,dram__bytes.sum --kill yes \
+                    --launch-skip $((200 * (8 * layers + 6))) --launch-count $((2 * (8 * layers + 6))) --log-file "$name.csv" \
+                    "$drift" "${run[@]}" >"$name.txt" 2>&1
+                printf '\n%s, batch %s, %s\n\n' "$shape" "$batch" $engine
+                try 30 python3 tests/benches/kernel_times.py "$name.csv" | tee "$name.md"
+            done
+        done
     done
 }
 

@@ -18,8 +18,6 @@ use serde_json::json;
 use crate::automaton::{EOS, SKELETONS};
 use crate::cuda_emulator::{Emulator, ORDERS};
 
-const USUAL: KernelSteps = KernelSteps { recorded: true, own_products: false };
-
 /// The emulator as the host of a GPU asks it. Tensors of candle are copied to it, since it is another program.
 struct EmulatedGpu {
     emulator: Emulator,
@@ -212,14 +210,14 @@ fn on_the_device(
     config: &Config,
     prompts: &[Prompt],
     options: &Options,
-    (steps, order): (KernelSteps, u32),
+    (own_products, can_record, order): (bool, bool, u32),
 ) -> Option<Generated> {
     EmulatedGpu::start(config, true, 0)?;
     let start = || -> drift::Result<Box<dyn Gpu>> {
-        Ok(Box::new(EmulatedGpu::start(config, steps.recorded, order).unwrap()))
+        Ok(Box::new(EmulatedGpu::start(config, can_record, order).unwrap()))
     };
     // A device that cannot record says so when it is asked.
-    let steps = KernelSteps { recorded: true, ..steps };
+    let steps = KernelSteps { recorded: true, own_products };
     Some(engine.generate_on(&start, (prompts, options), steps, &Job::default()).unwrap())
 }
 
@@ -229,13 +227,10 @@ fn texts_under_the_automaton_are_those_of_the_cpu() {
         let config = config(qwen3, head_dim, vocab(tokenizer));
         let processor = processor(LpKind::Automaton, tokenizer);
         let mut engine = engine(&config);
-        let (launched, recorded) =
-            (KernelSteps { recorded: false, ..USUAL }, KernelSteps { recorded: true, ..USUAL });
-        let products = KernelSteps { own_products: true, ..USUAL };
         for (sampling, batch, how, lengths, most) in [
-            (Sampling::GREEDY, 32, (launched, ORDERS[0]), [2, 7, 260], 60),
-            (Sampling::QWEN3, 3, (recorded, ORDERS[1]), [1, 60, 12], 400),
-            (Sampling::QWEN3, 12, (products, ORDERS[1]), [1, 60, 12], 90),
+            (Sampling::GREEDY, 32, (false, false, ORDERS[0]), [2, 7, 260], 60),
+            (Sampling::QWEN3, 3, (false, true, ORDERS[1]), [1, 60, 12], 400),
+            (Sampling::QWEN3, 12, (true, true, ORDERS[1]), [1, 60, 12], 90),
         ] {
             let prompts = prompts_of(&processor, most, lengths);
             let options = Options { batch, sampling, seed: 3, ..Options::default() };
@@ -274,11 +269,13 @@ fn texts_without_a_logit_processor_are_those_of_the_cpu() {
     for sampling in [Sampling::GREEDY, Sampling::QWEN3, Sampling::preset("top-p-0.8-t1.2").unwrap()] {
         let options = Options { batch: 4, sampling, seed: 3, ..Options::default() };
         let expected = engine.generate(&prompts, &options, &Job::default()).unwrap();
-        let how = (KernelSteps { own_products: true, ..USUAL }, ORDERS[0]);
-        let Some(found) = on_the_device(&mut engine, &config, &prompts, &options, how) else { return };
-        assert_eq!(found.samples, expected.samples);
-        assert_eq!(found.counts.kernel_steps, found.counts.decode_steps);
-        assert_eq!(found.counts.head_rows % config.vocab_size as u64, 0);
+        for own_products in [false, true] {
+            let how = (own_products, true, ORDERS[0]);
+            let Some(found) = on_the_device(&mut engine, &config, &prompts, &options, how) else { return };
+            assert_eq!(found.samples, expected.samples);
+            assert_eq!(found.counts.kernel_steps, found.counts.decode_steps);
+            assert_eq!(found.counts.head_rows % config.vocab_size as u64, 0);
+        }
     }
 }
 
@@ -295,7 +292,7 @@ fn draws_under_masks_of_the_host_are_those_of_the_cpu() {
         let prompts = prompts(&processor, 40);
         let options = Options { batch: 3, sampling: Sampling::QWEN3, seed: 3, ..Options::default() };
         let expected = engine.generate(&prompts, &options, &Job::default()).unwrap();
-        let how = (KernelSteps { own_products: true, ..USUAL }, ORDERS[0]);
+        let how = (false, true, ORDERS[0]);
         let Some(found) = on_the_device(&mut engine, &config, &prompts, &options, how) else { return };
         assert_eq!(found.samples, expected.samples, "{kind:?}");
         assert_eq!(found.counts, expected.counts, "{kind:?}");

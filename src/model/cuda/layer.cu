@@ -42,56 +42,55 @@ __device__ __forceinline__ Four times(Four x, float scale, Four weights) {
 __device__ __forceinline__ void scaled(const real *from, const real *weight, real *to, u32 columns, float scale) {
     through(
         threadIdx.x, blockDim.x, columns / 4, [&](u32 i) { return Fours{load_four(from + i), load_four(weight + i)}; },
-        [&](u32 i, const Fours &x) {
-            store_four(to + i, times(x.a, scale, x.b));
-        });
+        [&](u32 i, const Fours &x) { store_four(to + i, times(x.a, scale, x.b)); });
 }
 
-// `hidden[slot] = table[token]`, and `normed[slot]` the norm of it.
-// table [vocab, columns], tokens [slots], weight [columns]; hidden and normed [slots, columns]. Columns: a multiple of 4, as below.
-// Grid: slots.
-KERNEL(256) embed(const real *table, const u32 *tokens, const real *weight, real *hidden, real *normed, u32 vocab,
-                   u32 columns, float epsilon) {
-    begin();
-    require_whole_warps();
-    u64 slot = blockIdx.x, token = tokens[slot];
-    require(token < vocab && columns % 4 == 0);
-    const real *from = table + token * columns;
-    real *to = hidden + slot * columns;
-    float squares = 0;
-    through(
-        threadIdx.x, blockDim.x, columns / 4, [&](u32 i) { return Fours{load_four(from + i), {}}; },
-        [&](u32 i, const Fours &x) {
-            store_four(to + i, x.a);
-            squares += squared(x.a);
-        });
-    scaled(from, weight, normed + slot * columns, columns, 1.0f / sqrtf(block_sum(squares) / columns + epsilon));
-}
-
-// `to = hidden + added` of a token, whose numbers of `added` begin at `start`, and `normed` the root-mean-square norm of it:
-// x / √(Σx²/n + ε) · weight, as `model/kernels.rs`. With a thread for each four numbers they stay in registers, and their weights are
-// loaded with them.
-template <int PARTS>
-__device__ __forceinline__ void add_and_norm(const real *hidden, const Sums &added, u64 start, const real *weight, real *to,
-                                             real *normed, u32 columns, float epsilon) {
-    Four sum, by;
+// `to = x` of a token, whose four numbers from `i` on `at(i)` has, and `normed` the root-mean-square norm of it: x / √(Σx²/n + ε) · weight,
+// as `model/kernels.rs`. With a thread for each four numbers they stay in registers, and their weights are loaded with them.
+template <class At>
+__device__ __forceinline__ void keep_and_norm(At at, const real *weight, real *to, real *normed, u32 columns, float epsilon) {
+    Four x, by;
     float squares = 0;
     for (u32 i = 4 * threadIdx.x; i < columns; i += 4 * blockDim.x) {
-        sum = load_four(hidden + i);
         by = load_four(weight + i);
-        Four more = four_of<PARTS>(added, start + i);
-#pragma unroll
-        for (int j = 0; j < 4; j++) sum.x[j] = rounded(sum.x[j] + more.x[j]);
-        store_four(to + i, sum);
-        squares += squared(sum);
+        x = at(i);
+        store_four(to + i, x);
+        squares += squared(x);
     }
     float scale = 1.0f / sqrtf(block_sum(squares) / columns + epsilon);
     if (columns > 4 * blockDim.x) {
         // Each thread reads what it wrote itself.
         scaled(to, weight, normed, columns, scale);
     } else if (4 * threadIdx.x < columns) {
-        store_four(normed + 4 * threadIdx.x, times(sum, scale, by));
+        store_four(normed + 4 * threadIdx.x, times(x, scale, by));
     }
+}
+
+// The same of `hidden + added`, whose numbers of `added` begin at `start`.
+template <int PARTS>
+__device__ __forceinline__ void add_and_norm(const real *hidden, const Sums &added, u64 start, const real *weight, real *to,
+                                             real *normed, u32 columns, float epsilon) {
+    auto sum_at = [&](u32 i) {
+        Four sum = load_four(hidden + i), more = four_of<PARTS>(added, start + i);
+#pragma unroll
+        for (int j = 0; j < 4; j++) sum.x[j] = rounded(sum.x[j] + more.x[j]);
+        return sum;
+    };
+    keep_and_norm(sum_at, weight, to, normed, columns, epsilon);
+}
+
+// `hidden[slot] = table[token]`, and `normed[slot]` the norm of it.
+// table [vocab, columns], tokens [slots], weight [columns]; hidden and normed [slots, columns]. Columns: a multiple of 4, as below.
+// Grid: slots.
+KERNEL(256) embed(const real *table, const u32 *tokens, const real *weight, real *hidden, real *normed, u32 vocab,
+                  u32 columns, float epsilon) {
+    begin();
+    require_whole_warps();
+    u64 slot = blockIdx.x, token = tokens[slot];
+    require(token < vocab && columns % 4 == 0);
+    const real *from = table + token * columns;
+    auto number_at = [&](u32 i) { return load_four(from + i); };
+    keep_and_norm(number_at, weight, hidden + slot * columns, normed + slot * columns, columns, epsilon);
 }
 
 // `hidden += added`, and `normed` the norm of the sum.
@@ -108,7 +107,7 @@ KERNEL(256) add_norm(real *hidden, Sums added, const real *weight, real *normed,
 // The norm of `hidden + added` for the last token of each row, before the LM head; nothing for rows that have none.
 // hidden, added [slots, columns], weight [columns], lasts [rows] slots or NONE, normed [rows, columns]. Grid: rows.
 KERNEL(256) last_norm(const real *hidden, Sums added, const real *weight, const u32 *lasts, real *normed, u32 columns,
-                       float epsilon) {
+                      float epsilon) {
     begin();
     require_whole_warps();
     u64 row = blockIdx.x, slot = lasts[row];

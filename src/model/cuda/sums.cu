@@ -49,11 +49,11 @@ __device__ __forceinline__ void add_parts(const float *from, u32 stride, Four &s
 // would wait for the one before it. As products in libraries are, their sum is rounded to what the model computes with.
 template <int PARTS>
 __device__ __forceinline__ Four four_of(const Sums &sums, u64 at) {
-    if (PARTS == 0) return load_four((const real *)sums.from + at);
+    if constexpr (PARTS == 0) return load_four((const real *)sums.from + at);
     Four sum = {};
     const float *from = (const float *)sums.from + at;
-    if (PARTS > 0) {
-        add_parts<(PARTS > 0 ? PARTS : 1)>(from, sums.stride, sum);
+    if constexpr (PARTS > 0) {
+        add_parts<PARTS>(from, sums.stride, sum);
     } else {
         u32 i = 0;
 #pragma unroll 1
