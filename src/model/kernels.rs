@@ -9,9 +9,13 @@ const LANES: usize = 16;
 /// Numbers of a head that are accumulated in registers at once.
 const STRIP: usize = 32;
 
-/// Runs `work`, which must be `#[inline(always)]`, compiled for AVX2 and FMA where the machine has them.
+/// Runs `work`, which must be `#[inline(always)]`, compiled for AVX-512 or for AVX2 and FMA where the machine has them.
 #[inline]
 pub(super) fn vectorized<R>(work: impl FnOnce() -> R) -> R {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(simd) = pulp::x86::V4::try_new() {
+        return simd.vectorize(Closure(work));
+    }
     #[cfg(target_arch = "x86_64")]
     if let Some(simd) = pulp::x86::V3::try_new() {
         return simd.vectorize(Closure(work));

@@ -24,6 +24,7 @@ mod memory;
 #[cfg(feature = "cuda")]
 mod pool;
 mod product;
+mod registers;
 mod rope;
 mod synthetic;
 mod tensors;

@@ -1,45 +1,22 @@
 //! `x · weightᵀ` on the CPU, with weights as checkpoints store them, `[out, in]`: each row of them is read once, where it
 //! lies. A result is the sum over eight lanes in one order, whatever else is computed beside it, so its bits depend on
-//! neither the number of rows, nor the threads, nor which rows of the weights are asked for.
+//! neither the number of rows, nor the threads, nor the machine's instructions, nor which rows of the weights are asked for.
 
-use half::bf16;
-use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
-use super::kernels::folded;
+use super::registers::{Eight, LANES, Number, OnRegisters, Registers, Strip};
 
-/// Numbers that are summed side by side, as many as AVX2 has in a register.
-const LANES: usize = 8;
-
-/// Rows of weights and of `x` whose products are summed at once: 12 registers of sums, 3 of `x`, 1 of weights, of 16.
-const WEIGHT_ROWS: usize = 4;
-const X_ROWS: usize = 3;
-
-/// Rows of `x` that are multiplied with a block of weights before the next ones, so that both stay in the cache.
-const X_BLOCK: usize = 24;
+/// Rows of `x` that are multiplied with a block of weights before the next ones, so that both stay in the cache; whole registers.
+const X_BLOCK: usize = 48;
 
 /// Numbers of the weights of one task.
 const TASK: usize = 1 << 16;
 
-/// A number of weights.
-pub(super) trait Number: Copy + Send + Sync {
-    /// The same as f32, exactly.
-    fn widen(self) -> f32;
-}
+/// Rows of weights that tasks have multiples of, so that few are multiplied one by one.
+const TASK_ROWS: usize = 12;
 
-impl Number for f32 {
-    #[inline(always)]
-    fn widen(self) -> f32 {
-        self
-    }
-}
-
-impl Number for bf16 {
-    #[inline(always)]
-    fn widen(self) -> f32 {
-        f32::from_bits(u32::from(self.to_bits()) << 16)
-    }
-}
+/// Bytes that a processor fetches at once.
+const LINE: usize = 64;
 
 /// Whether this machine has the instructions that make the product fast: AVX2 and FMA.
 pub(super) fn is_fast() -> bool {
@@ -52,27 +29,65 @@ pub(super) fn is_fast() -> bool {
 /// The products of all rows of `x` (`[rows, terms]`) with rows of `weight` (`[out, terms]`): those of `ids` in their
 /// order, each below `out`, or all. `[rows, ids]`, flat.
 pub(super) fn product<T: Number>(x: &[f32], weight: &[T], ids: Option<&[u32]>, terms: usize) -> Vec<f32> {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(registers) = pulp::x86::V4::try_new() {
+        return product_on(registers, x, weight, ids, terms);
+    }
+    #[cfg(target_arch = "x86_64")]
+    if let Some(simd) = pulp::x86::V3::try_new() {
+        return product_on(Eight(simd), x, weight, ids, terms);
+    }
+    product_on(Eight(pulp::Scalar256b), x, weight, ids, terms)
+}
+
+/// The same with these instructions.
+fn product_on<R: Registers, T: Number>(
+    registers: R,
+    x: &[f32],
+    weight: &[T],
+    ids: Option<&[u32]>,
+    terms: usize,
+) -> Vec<f32> {
     let (rows, columns) = (x.len() / terms, ids.map_or(weight.len() / terms, <[u32]>::len));
     let mut out = vec![0f32; rows * columns];
     if out.is_empty() {
         return out;
     }
-    let width = (TASK / terms).next_multiple_of(WEIGHT_ROWS).max(WEIGHT_ROWS);
-    let mut parts: Vec<Part<'_, T>> = (0..columns.div_ceil(width))
-        .map(|part| Part { x, weight, ids, terms, first: part * width, out: Vec::with_capacity(rows) })
+    let strips = strips_of::<R>(x, terms);
+    let width = (TASK / terms).next_multiple_of(TASK_ROWS).max(TASK_ROWS);
+    let mut parts: Vec<Part<'_, R, T>> = (0..columns.div_ceil(width))
+        .map(|part| {
+            let (strips, first) = (&strips, part * width);
+            Part { x, strips, weight, ids, terms, first, out: Vec::with_capacity(rows) }
+        })
         .collect();
     for row in out.chunks_mut(columns) {
         for (part, cut) in parts.iter_mut().zip(row.chunks_mut(width)) {
             part.out.push(cut);
         }
     }
-    parts.into_par_iter().for_each(Part::run);
+    parts.into_par_iter().for_each(|part| part.run(registers));
     out
 }
 
+/// The whole strips of `x`, of each register one behind the other; what lacks at the last row is zero.
+fn strips_of<R: Registers>(x: &[f32], terms: usize) -> Vec<R::Rows> {
+    let (rows, count) = (x.len() / terms, terms / LANES);
+    let mut strips = vec![R::NO_ROWS; rows.div_ceil(R::ROWS) * count];
+    for (row, x) in x.chunks(terms).enumerate() {
+        let places = &mut strips[row / R::ROWS * count..];
+        for (place, strip) in places.iter_mut().zip(x.as_chunks().0) {
+            *R::row_of(place, row % R::ROWS) = *strip;
+        }
+    }
+    strips
+}
+
 /// Some columns of a product, from `first` on.
-struct Part<'p, T> {
+struct Part<'p, R: Registers, T> {
     x: &'p [f32],
+    /// Of `x`, as registers take them.
+    strips: &'p [R::Rows],
     weight: &'p [T],
     ids: Option<&'p [u32]>,
     terms: usize,
@@ -81,113 +96,190 @@ struct Part<'p, T> {
     out: Vec<&'p mut [f32]>,
 }
 
-impl<T: Number> Part<'_, T> {
-    fn run(self) {
-        #[cfg(target_arch = "x86_64")]
-        if let Some(simd) = pulp::x86::V3::try_new() {
-            return Simd::vectorize(simd, self);
+impl<'p, R: Registers, T: Number> Part<'p, R, T> {
+    fn run(mut self, registers: R) {
+        let mut out = std::mem::take(&mut self.out);
+        for (block, out) in out.chunks_mut(X_BLOCK).enumerate() {
+            let (mut at, columns) = (0, out[0].len());
+            while at < columns {
+                let (rows, left) = (block * X_BLOCK, columns - at);
+                // As many sums as there are registers for.
+                at += match left {
+                    6.. if R::MANY => self.columns::<6>(registers, at, rows, out),
+                    4.. => self.columns::<4>(registers, at, rows, out),
+                    2.. => self.columns::<2>(registers, at, rows, out),
+                    _ => self.columns::<1>(registers, at, rows, out),
+                };
+            }
         }
-        Simd::vectorize(pulp::Scalar256b, self);
     }
 
-    /// `W` columns from `at` on, for the rows of `x` that `out` is of.
-    #[inline(always)]
-    fn columns<S: Simd, const W: usize>(&self, simd: S, at: usize, x: &[f32], out: &mut [&mut [f32]]) {
-        let mut weights: [&[T]; W] = [&[]; W];
-        for (column, weights) in weights.iter_mut().enumerate() {
-            let place = self.first + at + column;
-            let row = self.ids.map_or(place, |ids| ids[place] as usize);
-            *weights = &self.weight[row * self.terms..][..self.terms];
-        }
-        let mut row = 0;
-        while row < out.len() {
-            let (x, out) = (&x[row * self.terms..], &mut out[row..]);
-            // Four as two and two: a row alone keeps half of the units waiting.
-            row += match out.len() {
-                1 => tile::<S, T, W, 1>(simd, &weights, x, at, out),
-                2 | 4 => tile::<S, T, W, 2>(simd, &weights, x, at, out),
-                _ => tile::<S, T, W, X_ROWS>(simd, &weights, x, at, out),
+    /// The weights of the column `at`, or of the last one.
+    fn weights(&self, at: usize) -> &'p [T] {
+        let last = self.ids.map_or(self.weight.len() / self.terms, <[u32]>::len) - 1;
+        let place = (self.first + at).min(last);
+        let row = self.ids.map_or(place, |ids| ids[place] as usize);
+        &self.weight[row * self.terms..][..self.terms]
+    }
+
+    /// `W` columns from `at` on, for the rows of `x` from `first` on that `out` is of; gives `W`.
+    fn columns<const W: usize>(
+        &self,
+        registers: R,
+        at: usize,
+        first: usize,
+        out: &mut [&mut [f32]],
+    ) -> usize {
+        let weights = std::array::from_fn(|column| self.weights(at + column));
+        let next = std::array::from_fn(|column| self.weights(at + W + column));
+        let (strips, count) = (self.terms / LANES, out.len().div_ceil(R::ROWS));
+        let mut done = 0;
+        while done < count {
+            let row = done * R::ROWS;
+            let tile = Tile::<R, T, W> {
+                weights,
+                next,
+                x: &self.x[(first + row) * self.terms..],
+                strips: &self.strips[(first + row) / R::ROWS * strips..],
+                ahead: done * strips / count,
+                count,
+                at,
+            };
+            let out = &mut out[row..];
+            // Four as two and two where registers lack: one alone keeps half of the units waiting.
+            done += match count - done {
+                1 => tile.sum::<1>(registers, out),
+                2 => tile.sum::<2>(registers, out),
+                3 => tile.sum::<3>(registers, out),
+                4 if !R::MANY => tile.sum::<2>(registers, out),
+                _ if !R::MANY => tile.sum::<3>(registers, out),
+                _ => tile.sum::<4>(registers, out),
             };
         }
+        W
     }
 }
 
-// A struct, not a closure: the compiler would call a closure's body with the instructions of any machine.
-impl<T: Number> WithSimd for Part<'_, T> {
+/// `W` columns from `at` on, of rows of `x`.
+struct Tile<'t, R: Registers, T, const W: usize> {
+    weights: [&'t [T]; W],
+    /// The weights that come next.
+    next: [&'t [T]; W],
+    x: &'t [f32],
+    strips: &'t [R::Rows],
+    /// The first strip of `next` that was not asked for yet.
+    ahead: usize,
+    /// Registers of rows that these weights are multiplied with, one tile after the other.
+    count: usize,
+    at: usize,
+}
+
+impl<R: Registers, T: Number, const W: usize> Tile<'_, R, T, W> {
+    /// The rows of `x` in the first `X` registers; gives `X`.
+    fn sum<const X: usize>(&self, registers: R, out: &mut [&mut [f32]]) -> usize {
+        // Two functions: in one, the compiler has too few registers for sums, since what adds up lanes can use half of them.
+        let sums = registers.run(Sum::<R, T, W, X>(self));
+        registers.run(Write { tile: self, sums: &sums, out });
+        X
+    }
+}
+
+/// Sums the rows in the first `X` registers of a tile.
+struct Sum<'s, 't, R: Registers, T, const W: usize, const X: usize>(&'s Tile<'t, R, T, W>);
+
+impl<R: Registers, T: Number, const W: usize, const X: usize> OnRegisters<R> for Sum<'_, '_, R, T, W, X> {
+    type Output = [[R::Register; X]; W];
+
+    #[inline(always)]
+    fn run(self, registers: R) -> [[R::Register; X]; W] {
+        let tile = self.0;
+        let strips = tile.weights[0].len() / LANES;
+        let mut weights: [&[Strip<T>]; W] = [&[]; W];
+        let mut next = weights;
+        for column in 0..W {
+            weights[column] = &tile.weights[column].as_chunks().0[..strips];
+            next[column] = &tile.next[column].as_chunks().0[..strips];
+        }
+        let mut x: [&[R::Rows]; X] = [&[]; X];
+        for (register, x) in x.iter_mut().enumerate() {
+            *x = &tile.strips[register * strips..][..strips];
+        }
+        // Each of the tiles of these columns asks for its share of the next ones.
+        let ahead = tile.ahead..tile.ahead + (X * strips).div_ceil(tile.count);
+        let mut sums = [[registers.zero(); X]; W];
+        for strip in 0..strips {
+            if strip % (LINE / size_of::<Strip<T>>()) == 0 && ahead.contains(&strip) {
+                for next in next {
+                    ask_for(&next[strip]);
+                }
+            }
+            let mut rows = [registers.zero(); X];
+            for (rows, x) in rows.iter_mut().zip(x) {
+                *rows = registers.of_rows(&x[strip]);
+            }
+            for column in 0..W {
+                let weights = T::spread(registers, &weights[column][strip]);
+                for (sum, rows) in sums[column].iter_mut().zip(rows) {
+                    *sum = registers.mul_add(weights, rows, *sum);
+                }
+            }
+        }
+        sums
+    }
+}
+
+/// Adds up lanes, and what is no whole strip.
+struct Write<'s, 't, 'o, R: Registers, T, const W: usize, const X: usize> {
+    tile: &'s Tile<'t, R, T, W>,
+    sums: &'s [[R::Register; X]; W],
+    out: &'s mut [&'o mut [f32]],
+}
+
+impl<R: Registers, T: Number, const W: usize, const X: usize> OnRegisters<R>
+    for Write<'_, '_, '_, R, T, W, X>
+{
     type Output = ();
 
     #[inline(always)]
-    fn with_simd<S: Simd>(mut self, simd: S) {
-        let mut out = std::mem::take(&mut self.out);
-        for (x, out) in self.x.chunks(X_BLOCK * self.terms).zip(out.chunks_mut(X_BLOCK)) {
-            let columns = out[0].len();
-            let whole = columns - columns % WEIGHT_ROWS;
-            for at in (0..whole).step_by(WEIGHT_ROWS) {
-                self.columns::<S, WEIGHT_ROWS>(simd, at, x, out);
+    fn run(self, registers: R) {
+        let (terms, at) = (self.tile.weights[0].len(), self.tile.at);
+        let mut totals = [[[0f32; 2]; X]; W];
+        registers.totals(self.sums.as_flattened(), totals.as_flattened_mut());
+        let rest = terms - terms % LANES..terms;
+        for (row, out) in self.out.iter_mut().take(X * R::ROWS).enumerate() {
+            let out = &mut out[at..at + W];
+            for (column, out) in out.iter_mut().enumerate() {
+                *out = totals[column][row / R::ROWS][row % R::ROWS];
             }
-            for at in whole..columns {
-                self.columns::<S, 1>(simd, at, x, out);
+            if rest.is_empty() {
+                continue;
+            }
+            let x = &self.tile.x[row * terms..][rest.clone()];
+            for (out, weights) in out.iter_mut().zip(self.tile.weights) {
+                let pairs = weights[rest.clone()].iter().zip(x);
+                *out = pairs.fold(*out, |sum, (w, x)| w.widen().mul_add(*x, sum));
             }
         }
     }
 }
 
-/// `W` columns from `at` on, of the first `X` rows of `x`; gives `X`.
+/// Asks the memory for what is read soon: processors fetch ahead inside pages, and a row of weights is about a page.
 #[inline(always)]
-fn tile<S: Simd, T: Number, const W: usize, const X: usize>(
-    simd: S,
-    weights: &[&[T]; W],
-    x: &[f32],
-    at: usize,
-    out: &mut [&mut [f32]],
-) -> usize {
-    let terms = weights[0].len();
-    let strips = terms / LANES;
-    let mut w: [&[[T; LANES]]; W] = [&[]; W];
-    let mut xs: [&[[f32; LANES]]; X] = [&[]; X];
-    for column in 0..W {
-        w[column] = &weights[column].as_chunks().0[..strips];
+#[allow(unsafe_code)]
+fn ask_for<T>(place: &T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: all x86-64 processors have the instruction, which reads nothing that a program could notice.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(place).cast());
     }
-    for row in 0..X {
-        xs[row] = &x[row * terms..][..terms].as_chunks().0[..strips];
-    }
-    let mut sums = [[simd.splat_f32s(0.0); X]; W];
-    for strip in 0..strips {
-        let mut x = [simd.splat_f32s(0.0); X];
-        for row in 0..X {
-            x[row] = pulp::cast(xs[row][strip]);
-        }
-        for column in 0..W {
-            let mut wide = [0f32; LANES];
-            for (wide, number) in wide.iter_mut().zip(&w[column][strip]) {
-                *wide = number.widen();
-            }
-            let weight: S::f32s = pulp::cast(wide);
-            for (sum, x) in sums[column].iter_mut().zip(x) {
-                *sum = simd.mul_add_f32s(weight, x, *sum);
-            }
-        }
-    }
-    // Apart from what follows, so that the sums stay in registers.
-    let mut totals = [[0f32; X]; W];
-    for column in 0..W {
-        for row in 0..X {
-            totals[column][row] = folded::<LANES>(pulp::cast(sums[column][row]));
-        }
-    }
-    let rest = strips * LANES..terms;
-    for (column, totals) in totals.iter().enumerate() {
-        let weights = &weights[column][rest.clone()];
-        for (row, total) in totals.iter().enumerate() {
-            let pairs = weights.iter().zip(&x[row * terms..][rest.clone()]);
-            out[row][at + column] = pairs.fold(*total, |sum, (w, x)| w.widen().mul_add(*x, sum));
-        }
-    }
-    X
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = place;
 }
 
 #[cfg(test)]
 mod tests {
+    use half::bf16;
     use proptest::prelude::*;
 
     use super::*;
@@ -211,6 +303,12 @@ mod tests {
         let (rows, columns) = (x.len() / terms, weight.len() / terms);
         let whole = on_threads(1, || product(x, weight, None, terms));
         assert_eq!(whole, on_threads(3, || product(x, weight, None, terms)));
+        assert_eq!(whole, product_on(Eight(pulp::Scalar256b), x, weight, None, terms));
+        // Where the machine has AVX-512, that is what `whole` was made by.
+        #[cfg(target_arch = "x86_64")]
+        if let Some(simd) = pulp::x86::V3::try_new() {
+            assert_eq!(whole, product_on(Eight(simd), x, weight, None, terms));
+        }
         for (x, whole) in x.chunks(terms).zip(whole.chunks(columns)) {
             assert_eq!(whole, product(x, weight, None, terms));
             for (weight, found) in weight.chunks(terms).zip(whole) {
