@@ -33,9 +33,8 @@ impl Candidates<'_> {
     fn each(&self, mut visit: impl FnMut(u32, f32)) {
         match *self {
             Candidates::Except(logits, excluded) => {
-                let mut excluded = excluded.iter().copied().peekable();
-                for (id, logit) in (0u32..).zip(logits) {
-                    if excluded.next_if_eq(&id).is_none() {
+                for (first, logits) in runs(logits, excluded) {
+                    for (id, logit) in (first..).zip(logits) {
                         visit(id, *logit);
                     }
                 }
@@ -58,6 +57,44 @@ impl Candidates<'_> {
             }
         }
     }
+}
+
+/// What lies between the excluded ids of a vocabulary (some may be above it), each with its first id.
+fn runs<'a>(logits: &'a [f32], excluded: &'a [u32]) -> impl Iterator<Item = (u32, &'a [f32])> {
+    let mut first = 0;
+    excluded.iter().map(|id| *id as usize).chain([logits.len()]).map(move |end| {
+        let end = end.min(logits.len());
+        let run = (first as u32, logits.get(first..end).unwrap_or_default());
+        first = end + 1;
+        run
+    })
+}
+
+/// Logits of a vocabulary whose largest is looked for at once.
+const BLOCK: usize = 256;
+
+/// A logit that at least `k` of a vocabulary reach, since so many of its blocks hold one; found without moving any of them.
+fn reached(logits: &[f32], excluded: &[u32], k: usize) -> f32 {
+    let blocks = runs(logits, excluded).flat_map(|(_, logits)| logits.chunks(BLOCK));
+    let mut maxima: Vec<f32> = blocks.map(maximum).collect();
+    if maxima.len() < k {
+        return f32::NEG_INFINITY;
+    }
+    *maxima.select_nth_unstable_by(k - 1, |a, b| b.total_cmp(a)).1
+}
+
+/// The largest number.
+fn maximum(numbers: &[f32]) -> f32 {
+    const LANES: usize = 16;
+    let larger = |a: f32, b: f32| if b > a { b } else { a };
+    let (strips, rest) = numbers.as_chunks::<LANES>();
+    let mut best = [f32::NEG_INFINITY; LANES];
+    for strip in strips {
+        for (best, number) in best.iter_mut().zip(strip) {
+            *best = larger(*best, *number);
+        }
+    }
+    best.iter().chain(rest).copied().fold(f32::NEG_INFINITY, larger)
 }
 
 /// The noise of one sample.
@@ -136,13 +173,28 @@ pub fn draw(
     position: usize,
 ) -> Result<u32> {
     let Some(temperature) = sampling.temperature else { return most_likely(candidates) };
-    let mut kept: Vec<Scored> = Vec::new();
-    candidates.each(|id, logit| kept.push((f64::from(logit) / temperature, id)));
+    // None, in other engines too, are all.
+    let top_k = sampling.top_k.filter(|k| *k > 0);
+    // Of a whole vocabulary few are among the best.
+    let least = match (candidates, top_k) {
+        (Candidates::Except(logits, excluded), Some(k)) => reached(logits, excluded, k),
+        _ => f32::NEG_INFINITY,
+    };
+    let (mut kept, mut is_broken): (Vec<Scored>, _) = (Vec::new(), false);
+    candidates.each(|id, logit| {
+        is_broken |= logit.is_nan();
+        if logit >= least {
+            kept.push((f64::from(logit) / temperature, id));
+        }
+    });
+    if is_broken {
+        return Err(not_finite());
+    }
     let best = kept.iter().copied().min_by(rank).ok_or_else(nothing_allowed)?.0;
     if !best.is_finite() {
         return Err(not_finite());
     }
-    if let Some(k) = sampling.top_k {
+    if let Some(k) = top_k {
         keep_top_k(&mut kept, k);
     }
     if let Some(p) = sampling.top_p.filter(|p| *p < 1.0) {
@@ -172,6 +224,8 @@ fn keep_top_k(kept: &mut Vec<Scored>, k: usize) {
     if k < kept.len() {
         let least = kept.select_nth_unstable_by(k - 1, rank).1.0;
         kept.retain(|(score, _)| *score >= least);
+        // In one order, whatever was kept before.
+        kept.sort_unstable_by(rank);
     }
 }
 
@@ -237,4 +291,58 @@ pub(crate) fn nothing_allowed() -> Error {
 /// What is said of a logit that is no number.
 pub(crate) fn not_finite() -> Error {
     Error::input("the model", "its logits are not finite numbers", "the checkpoint is broken")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Logits with many ties, and tokens that have none.
+    fn logit() -> impl Strategy<Value = f32> {
+        prop_oneof![
+            6 => (-20i8..20).prop_map(|n| f32::from(n) / 4.0),
+            3 => -9.0f32..9.0,
+            1 => Just(f32::NEG_INFINITY),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(300) })]
+
+        /// A vocabulary but for some ids is looked through by blocks, a list of ids one by one.
+        #[test]
+        fn all_but_some_are_drawn_from_as_the_others_are(
+            logits in prop::collection::vec(logit(), 1..3_000),
+            excluded in prop::collection::btree_set(0u32..3_100, 0..40),
+            k in prop::option::of(0usize..40),
+            top_p in prop::option::of(0.1f64..1.0),
+            seed: u64,
+        ) {
+            let excluded: Vec<u32> = excluded.into_iter().collect();
+            let others: Vec<u32> = (0..logits.len() as u32).filter(|id| !excluded.contains(id)).collect();
+            let (except, only) = (Candidates::Except(&logits, &excluded), Candidates::Only(&logits, &others));
+            let sampling = Sampling { temperature: Some(0.9), top_k: k, top_p, min_p: None };
+            for position in 0..4 {
+                let of = |candidates| draw(candidates, &sampling, &mut Noise::new(seed, 0, 0), position);
+                prop_assert_eq!(of(except).ok(), of(only).ok());
+            }
+            prop_assert_eq!(most_likely(except).ok(), most_likely(only).ok());
+        }
+
+        #[test]
+        fn a_logit_that_is_no_number_is_refused(
+            mut logits in prop::collection::vec(logit(), 1..1_000),
+            at: prop::sample::Index,
+            is_negative: bool,
+            k in prop::option::of(1usize..40),
+        ) {
+            let at = at.index(logits.len());
+            logits[at] = if is_negative { -f32::NAN } else { f32::NAN };
+            let sampling = Sampling { temperature: Some(1.0), top_k: k, top_p: None, min_p: None };
+            prop_assert!(draw(Candidates::Except(&logits, &[]), &sampling, &mut Noise::new(1, 2, 3), 4).is_err());
+            prop_assert!(most_likely(Candidates::Except(&logits, &[])).is_err());
+        }
+    }
 }

@@ -10,7 +10,7 @@ use crate::error::{Error, Parameter, Result};
 pub struct Sampling {
     /// Divides the logits; `None`: always the most likely token.
     pub temperature: Option<f64>,
-    /// Keeps so many of the most likely tokens, and those that are as likely as the last.
+    /// Keeps so many of the most likely tokens, and those that are as likely as the last; 0 keeps all.
     pub top_k: Option<usize>,
     /// Keeps the most likely tokens until they have this share.
     pub top_p: Option<f64>,
