@@ -259,7 +259,7 @@ fn device(args: &Args, device: Device) -> anyhow::Result<Device> {
             let remedy = "leave it out, or give --engine drift";
             Err(Error::input("--dtype", "on the CPU only drift's decoders read bf16", remedy).into())
         }
-        Some(DtypeArg::Bf16) => Ok(device.with_bf16_matrices()),
+        Some(DtypeArg::Bf16) => Ok(device.in_bf16()),
         _ => Ok(device),
     }
 }

@@ -80,8 +80,7 @@ pub(super) struct Args {
     /// cpu or cuda:N
     #[arg(long, default_value = "cpu")]
     pub device: String,
-    /// Type of weights and cache; f32 on the CPU, bf16 on a GPU by default. bf16 on the CPU is of the weights alone: half the bytes,
-    /// all sums in f32
+    /// Type of weights and cache; f32 on the CPU, bf16 on a GPU by default. bf16 on the CPU: half the bytes, all sums in f32
     #[arg(long, value_enum)]
     pub dtype: Option<DtypeArg>,
     /// Whose decoders compute

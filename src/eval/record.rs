@@ -197,7 +197,7 @@ pub struct RunReport {
     pub model: String,
     /// `cpu` or `cuda:0`.
     pub device: String,
-    /// Numbers of the weights and, on a GPU, of the cache.
+    /// Numbers of the weights and of the cache.
     pub dtype: String,
     /// Rows of a batch.
     pub batch: usize,

@@ -1,14 +1,17 @@
 //! Grouped-query attention over the cache, without copying keys and values: kernels on the CPU; what candle's operations do
 //! elsewhere is in [`super::tensors`].
 
-use candle_core::{CpuStorage, CustomOp1, CustomOp3, InplaceOp2, Layout, Result, Shape, Tensor};
+use candle_core::{CpuStorage, CustomOp1, CustomOp3, InplaceOp2, Layout, Result, Shape, Tensor, WithDType};
 use candle_core::{D, bail};
+use half::bf16;
 use rayon::prelude::*;
 
+use super::attend::{Group, Scratch};
 use super::batch::Batch;
 use super::cache::LayerCache;
 use super::heads::{HeadNorm, Heads};
 use super::kernels;
+use super::registers::{Number, OnAnyRegisters, Registers, on_registers};
 use super::rope::Rope;
 use super::tensors::{PassTensors, attention_of_tensors};
 
@@ -41,9 +44,9 @@ pub(super) fn attention(
 }
 
 /// The numbers of a contiguous CPU tensor.
-fn numbers<'s>(storage: &'s CpuStorage, layout: &Layout) -> Result<&'s [f32]> {
+fn numbers<'s, T: WithDType>(storage: &'s CpuStorage, layout: &Layout) -> Result<&'s [T]> {
     match layout.contiguous_offsets() {
-        Some((start, end)) => Ok(&storage.as_slice::<f32>()?[start..end]),
+        Some((start, end)) => Ok(&storage.as_slice::<T>()?[start..end]),
         None => bail!("not contiguous: {layout:?}"),
     }
 }
@@ -68,32 +71,58 @@ impl InplaceOp2 for Append<'_> {
         qkv: &CpuStorage,
         qkv_layout: &Layout,
     ) -> Result<()> {
+        let (capacity, qkv) = (cache_layout.dims()[2], numbers(qkv, qkv_layout)?);
+        match cache {
+            CpuStorage::F32(cache) => self.append(cache, capacity, qkv),
+            CpuStorage::BF16(cache) => self.append(cache, capacity, qkv),
+            _ => bail!("a cache that is neither f32 nor bf16"),
+        }
+        Ok(())
+    }
+}
+
+impl Append<'_> {
+    /// Each row by itself: the system finds memory for a cache where it is written first, which takes longer than writing.
+    fn append<T: Number>(&self, cache: &mut [T], capacity: usize, qkv: &[f32]) {
         let Heads { kv_heads, dim, .. } = self.pass.heads;
-        let capacity = cache_layout.dims()[2];
-        let qkv = numbers(qkv, qkv_layout)?;
-        let CpuStorage::F32(cache) = cache else { bail!("a cache that is not f32") };
-        let tokens = qkv.chunks_exact(self.pass.heads.columns());
+        let (batch, columns) = (self.pass.batch, self.pass.heads.columns());
+        let rows = cache.chunks_exact_mut(kv_heads * capacity * dim);
+        let mut fed = vec![0..0; rows.len()];
+        for span in &batch.spans {
+            fed[batch.rows[span.start]] = span.clone();
+        }
+        let fed: Vec<_> = rows.zip(fed).filter(|(_, tokens)| !tokens.is_empty()).collect();
+        fed.into_par_iter().for_each_init(Vec::new, |new, (cache, tokens)| {
+            for token in tokens {
+                let from = &qkv[token * columns + self.column..][..kv_heads * dim];
+                let at = batch.positions[token];
+                new.clear();
+                new.extend_from_slice(from);
+                self.turn(new, at);
+                for (head, new) in new.chunks_exact(dim).enumerate() {
+                    let slot = &mut cache[(head * capacity + at) * dim..][..dim];
+                    slot.iter_mut().zip(new).for_each(|(slot, number)| *slot = T::nearest(*number));
+                }
+            }
+        });
+    }
+
+    /// Norms and rotates the keys of a token.
+    fn turn(&self, heads: &mut [f32], at: usize) {
+        let (cos, sin) = self.pass.rope.at(at);
         kernels::vectorized(
             #[inline(always)]
             || {
-                for (i, token) in tokens.enumerate() {
-                    let (row, at) = (self.pass.batch.rows[i], self.pass.batch.positions[i]);
-                    let (cos, sin) = self.pass.rope.at(at);
-                    for (head, new) in token[self.column..].chunks_exact(dim).take(kv_heads).enumerate() {
-                        let start = ((row * kv_heads + head) * capacity + at) * dim;
-                        let slot = &mut cache[start..start + dim];
-                        slot.copy_from_slice(new);
-                        if let Some(norm) = self.norm {
-                            kernels::rms_norm(slot, &norm.numbers, norm.epsilon);
-                        }
-                        if self.is_key {
-                            kernels::rotate(slot, cos, sin);
-                        }
+                for head in heads.chunks_exact_mut(self.pass.heads.dim) {
+                    if let Some(norm) = self.norm {
+                        kernels::rms_norm(head, &norm.numbers, norm.epsilon);
+                    }
+                    if self.is_key {
+                        kernels::rotate(head, cos, sin);
                     }
                 }
             },
         );
-        Ok(())
     }
 }
 
@@ -112,59 +141,79 @@ impl CustomOp3 for Attend<'_> {
         &self,
         qkv: &CpuStorage,
         qkv_layout: &Layout,
-        cached_keys: &CpuStorage,
+        keys: &CpuStorage,
         keys_layout: &Layout,
-        cached_values: &CpuStorage,
+        values: &CpuStorage,
         values_layout: &Layout,
     ) -> Result<(CpuStorage, Shape)> {
-        let Heads { queries, kv_heads, dim } = self.pass.heads;
-        let capacity = keys_layout.dims()[2];
-        let qkv = numbers(qkv, qkv_layout)?;
-        let (cached_keys, cached_values) =
-            (numbers(cached_keys, keys_layout)?, numbers(cached_values, values_layout)?);
-        let tokens = self.pass.batch.tokens.len();
-        let mut out = vec![0f32; tokens * queries * dim];
-        let group = self.pass.heads.group() * dim;
-        out.par_chunks_mut(group).enumerate().for_each_init(Vec::new, |scratch, (task, out)| {
+        let (capacity, qkv) = (keys_layout.dims()[2], numbers(qkv, qkv_layout)?);
+        let out = match keys {
+            CpuStorage::F32(_) => {
+                let (keys, values) = (numbers::<f32>(keys, keys_layout)?, numbers(values, values_layout)?);
+                on_registers(AttendTo { queries: self, qkv, keys, values, capacity })
+            }
+            CpuStorage::BF16(_) => {
+                let (keys, values) = (numbers::<bf16>(keys, keys_layout)?, numbers(values, values_layout)?);
+                on_registers(AttendTo { queries: self, qkv, keys, values, capacity })
+            }
+            _ => bail!("a cache that is neither f32 nor bf16"),
+        };
+        let Heads { queries, dim, .. } = self.pass.heads;
+        Ok((CpuStorage::F32(out), (self.pass.batch.tokens.len(), queries * dim).into()))
+    }
+}
+
+/// What queries look at.
+struct AttendTo<'a, T> {
+    queries: &'a Attend<'a>,
+    qkv: &'a [f32],
+    /// `[rows, kv heads, capacity, dim]`
+    keys: &'a [T],
+    /// The same.
+    values: &'a [T],
+    capacity: usize,
+}
+
+impl<T: Number> OnAnyRegisters for AttendTo<'_, T> {
+    type Output = Vec<f32>;
+
+    fn run<R: Registers>(self, registers: R) -> Vec<f32> {
+        let (heads, batch) = (self.queries.pass.heads, self.queries.pass.batch);
+        let Heads { queries, kv_heads, dim } = heads;
+        let mut out = vec![0f32; batch.tokens.len() * queries * dim];
+        let group = heads.group() * dim;
+        let scratch = || (Vec::new(), Scratch::default());
+        out.par_chunks_mut(group).enumerate().for_each_init(scratch, |(queries, scratch), (task, out)| {
             let (token, head) = (task / kv_heads, task % kv_heads);
-            let (row, at) = (self.pass.batch.rows[token], self.pass.batch.positions[token]);
-            let start = (row * kv_heads + head) * capacity * dim;
+            let (row, at) = (batch.rows[token], batch.positions[token]);
+            queries.clear();
+            queries.extend_from_slice(&self.qkv[token * heads.columns() + head * group..][..group]);
+            self.queries.turn(queries, at);
+            let start = (row * kv_heads + head) * self.capacity * dim;
             let seen = start..start + (at + 1) * dim;
-            let query = &qkv[token * self.pass.heads.columns() + head * group..][..group];
-            self.attend(query, at, &cached_keys[seen.clone()], &cached_values[seen], scratch, out);
+            let group = Group { queries, keys: &self.keys[seen.clone()], values: &self.values[seen], dim };
+            group.attend(registers, scratch, out);
         });
-        Ok((CpuStorage::F32(out), (tokens, queries * dim).into()))
+        out
     }
 }
 
 impl Attend<'_> {
-    /// One token and one group of heads.
-    fn attend(
-        &self,
-        query: &[f32],
-        at: usize,
-        keys: &[f32],
-        values: &[f32],
-        scratch: &mut Vec<f32>,
-        out: &mut [f32],
-    ) {
+    /// Norms, rotates and scales queries of a token.
+    fn turn(&self, heads: &mut [f32], at: usize) {
         let dim = self.pass.heads.dim;
         let (cos, sin) = self.pass.rope.at(at);
         let scale = 1.0 / (dim as f32).sqrt();
-        scratch.resize(query.len() + query.len() / dim * (at + 1), 0.0);
-        let (turned, scores) = scratch.split_at_mut(query.len());
-        turned.copy_from_slice(query);
         kernels::vectorized(
             #[inline(always)]
             || {
-                for head in turned.chunks_exact_mut(dim) {
+                for head in heads.chunks_exact_mut(dim) {
                     if let Some(norm) = self.norm {
                         kernels::rms_norm(head, &norm.numbers, norm.epsilon);
                     }
                     kernels::rotate(head, cos, sin);
                     head.iter_mut().for_each(|x| *x *= scale);
                 }
-                kernels::attend(turned, keys, values, dim, scores, out);
             },
         );
     }

@@ -169,9 +169,9 @@ impl Decoder {
             return Err(Error::input("the model", problem, "give shorter prompts, or allow fewer tokens"));
         }
         if let Some(free) = self.device.free_bytes() {
-            check_cache_fits(&self.config, self.device.dtype.size_in_bytes(), rows, length, free)?;
+            check_cache_fits(&self.config, self.device.cache_dtype().size_in_bytes(), rows, length, free)?;
         }
-        let device = (&self.device.inner, self.device.dtype);
+        let device = (&self.device.inner, self.device.cache_dtype());
         Cache::new(&self.config, device, (rows, length), room, self.rope(length))
     }
 

@@ -43,8 +43,8 @@ impl GpuSteps {
     }
 }
 
-/// A device and the type of weights and cache on it: f32 on the CPU, bf16 on CUDA. On the CPU the matrices may be bf16;
-/// all else is f32 there.
+/// A device and the type of weights and cache on it: f32 on the CPU, bf16 on CUDA. On the CPU the matrices and the cache may be
+/// bf16; all else is f32 there.
 #[derive(Debug, Clone)]
 pub struct Device {
     name: String,
@@ -128,10 +128,10 @@ impl Device {
         self.steps
     }
 
-    /// The same device with matrices in bf16: half the bytes of f32, which is what few rows wait for. On the CPU they are
-    /// widened as they are read; sums, activations and cache stay f32.
+    /// The same device with matrices and cache in bf16: half the bytes of f32, which is what decode steps wait for. On the CPU they
+    /// are widened as they are read; sums and activations stay f32.
     #[must_use]
-    pub fn with_bf16_matrices(self) -> Self {
+    pub fn in_bf16(self) -> Self {
         Device { matrices: DType::BF16, ..self }
     }
 
@@ -140,9 +140,14 @@ impl Device {
         &self.inner
     }
 
-    /// The type of the cache, and of what is computed.
+    /// The type of what is computed.
     pub fn dtype(&self) -> DType {
         self.dtype
+    }
+
+    /// The type of the cache: of the matrices, if drift's own kernels for the CPU read it.
+    pub fn cache_dtype(&self) -> DType {
+        if self.kernels { self.matrices } else { self.dtype }
     }
 
     /// `cpu`, `cuda:0`.
@@ -152,10 +157,10 @@ impl Device {
 
     /// Bytes of a number of the matrices, and of the cache.
     pub fn bytes_per_number(&self) -> (usize, usize) {
-        (self.matrices.size_in_bytes(), self.dtype.size_in_bytes())
+        (self.matrices.size_in_bytes(), self.cache_dtype().size_in_bytes())
     }
 
-    /// The type of the matrices, `f32` or `bf16`.
+    /// The type of matrices and cache, `f32` or `bf16`.
     pub fn type_name(&self) -> &'static str {
         self.matrices.as_str()
     }

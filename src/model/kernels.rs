@@ -6,9 +6,6 @@ use pulp::Simd;
 /// Numbers that are summed side by side.
 const LANES: usize = 16;
 
-/// Numbers of a head that are accumulated in registers at once.
-const STRIP: usize = 32;
-
 /// Runs `work`, which must be `#[inline(always)]`, compiled for AVX-512 or for AVX2 and FMA where the machine has them.
 #[inline]
 pub(super) fn vectorized<R>(work: impl FnOnce() -> R) -> R {
@@ -105,41 +102,9 @@ pub(super) fn rotate(head: &mut [f32], cos: &[f32], sin: &[f32]) {
     }
 }
 
-/// Attention of the query heads that share one key and value head, over the positions of `keys`.
-///
-/// `queries` and `out` are `[group, dim]`, already scaled; `keys` and `values` `[length, dim]`; `scores` is scratch of
-/// `group · length`.
-#[inline(always)]
-pub(super) fn attend(
-    queries: &[f32],
-    keys: &[f32],
-    values: &[f32],
-    dim: usize,
-    scores: &mut [f32],
-    out: &mut [f32],
-) {
-    let length = keys.len() / dim;
-    for (at, key) in keys.chunks_exact(dim).enumerate() {
-        for (head, query) in queries.chunks_exact(dim).enumerate() {
-            scores[head * length + at] = dot(query, key);
-        }
-    }
-    for scores in scores.chunks_exact_mut(length) {
-        softmax(scores);
-    }
-    out.fill(0.0);
-    // Blocks of values stay in the first-level cache for all heads of the group.
-    let block = (4096 / dim).max(1);
-    for (at, values) in values.chunks(block * dim).enumerate() {
-        for (scores, out) in scores.chunks_exact(length).zip(out.chunks_exact_mut(dim)) {
-            weigh(&scores[at * block..], values, dim, out);
-        }
-    }
-}
-
 /// Turns scores into shares that add up to 1.
 #[inline(always)]
-fn softmax(scores: &mut [f32]) {
+pub(super) fn softmax(scores: &mut [f32]) {
     let max = maximum(scores);
     for score in scores.iter_mut() {
         *score = exp(*score - max);
@@ -180,26 +145,4 @@ fn sum(values: &[f32]) -> f32 {
         }
     }
     sums.iter().chain(rest).sum()
-}
-
-/// `out += Σ share · value`
-#[inline(always)]
-fn weigh(shares: &[f32], values: &[f32], dim: usize, out: &mut [f32]) {
-    let (strips, rest) = out.as_chunks_mut::<STRIP>();
-    let whole = strips.len() * STRIP;
-    for (at, strip) in strips.iter_mut().enumerate() {
-        let mut sums = *strip;
-        for (value, share) in values.chunks_exact(dim).zip(shares) {
-            let value: &[f32; STRIP] = value[at * STRIP..].first_chunk().expect("a strip of a value");
-            for lane in 0..STRIP {
-                sums[lane] = share.mul_add(value[lane], sums[lane]);
-            }
-        }
-        *strip = sums;
-    }
-    for (value, share) in values.chunks_exact(dim).zip(shares) {
-        for (out, value) in rest.iter_mut().zip(&value[whole..]) {
-            *out = share.mul_add(*value, *out);
-        }
-    }
 }

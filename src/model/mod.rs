@@ -5,6 +5,7 @@
 //! what comes out for a row is the same, bit for bit, alone or in any batch, in one pass or token by token, and for
 //! any number of threads.
 
+mod attend;
 mod attention;
 mod bandwidth;
 mod batch;

@@ -4,7 +4,10 @@
 
 use rayon::prelude::*;
 
-use super::registers::{Eight, LANES, Number, OnRegisters, Registers, Strip};
+use super::registers::{
+    LANES, Number, OnAnyRegisters, OnRegisters, Registers, Strip, add_products, ask_for, on_registers,
+    strips_of_line,
+};
 
 /// Rows of `x` that are multiplied with a block of weights before the next ones, so that both stay in the cache; whole registers.
 const X_BLOCK: usize = 48;
@@ -14,9 +17,6 @@ const TASK: usize = 1 << 16;
 
 /// Rows of weights that tasks have multiples of, so that few are multiplied one by one.
 const TASK_ROWS: usize = 12;
-
-/// Bytes that a processor fetches at once.
-const LINE: usize = 64;
 
 /// Whether this machine has the instructions that make the product fast: AVX2 and FMA.
 pub(super) fn is_fast() -> bool {
@@ -29,45 +29,44 @@ pub(super) fn is_fast() -> bool {
 /// The products of all rows of `x` (`[rows, terms]`) with rows of `weight` (`[out, terms]`): those of `ids` in their
 /// order, each below `out`, or all. `[rows, ids]`, flat.
 pub(super) fn product<T: Number>(x: &[f32], weight: &[T], ids: Option<&[u32]>, terms: usize) -> Vec<f32> {
-    #[cfg(target_arch = "x86_64")]
-    if let Some(registers) = pulp::x86::V4::try_new() {
-        return product_on(registers, x, weight, ids, terms);
-    }
-    #[cfg(target_arch = "x86_64")]
-    if let Some(simd) = pulp::x86::V3::try_new() {
-        return product_on(Eight(simd), x, weight, ids, terms);
-    }
-    product_on(Eight(pulp::Scalar256b), x, weight, ids, terms)
+    on_registers(Product { x, weight, ids, terms })
 }
 
-/// The same with these instructions.
-fn product_on<R: Registers, T: Number>(
-    registers: R,
-    x: &[f32],
-    weight: &[T],
-    ids: Option<&[u32]>,
+/// What [`product`] is given.
+#[derive(Clone, Copy)]
+struct Product<'p, T> {
+    x: &'p [f32],
+    weight: &'p [T],
+    ids: Option<&'p [u32]>,
     terms: usize,
-) -> Vec<f32> {
-    let (rows, columns) = (x.len() / terms, ids.map_or(weight.len() / terms, <[u32]>::len));
-    let mut out = vec![0f32; rows * columns];
-    if out.is_empty() {
-        return out;
-    }
-    let strips = strips_of::<R>(x, terms);
-    let width = (TASK / terms).next_multiple_of(TASK_ROWS).max(TASK_ROWS);
-    let mut parts: Vec<Part<'_, R, T>> = (0..columns.div_ceil(width))
-        .map(|part| {
-            let (strips, first) = (&strips, part * width);
-            Part { x, strips, weight, ids, terms, first, out: Vec::with_capacity(rows) }
-        })
-        .collect();
-    for row in out.chunks_mut(columns) {
-        for (part, cut) in parts.iter_mut().zip(row.chunks_mut(width)) {
-            part.out.push(cut);
+}
+
+impl<T: Number> OnAnyRegisters for Product<'_, T> {
+    type Output = Vec<f32>;
+
+    fn run<R: Registers>(self, registers: R) -> Vec<f32> {
+        let Product { x, weight, ids, terms } = self;
+        let (rows, columns) = (x.len() / terms, ids.map_or(weight.len() / terms, <[u32]>::len));
+        let mut out = vec![0f32; rows * columns];
+        if out.is_empty() {
+            return out;
         }
+        let strips = strips_of::<R>(x, terms);
+        let width = (TASK / terms).next_multiple_of(TASK_ROWS).max(TASK_ROWS);
+        let mut parts: Vec<Part<'_, R, T>> = (0..columns.div_ceil(width))
+            .map(|part| {
+                let (strips, first) = (&strips, part * width);
+                Part { x, strips, weight, ids, terms, first, out: Vec::with_capacity(rows) }
+            })
+            .collect();
+        for row in out.chunks_mut(columns) {
+            for (part, cut) in parts.iter_mut().zip(row.chunks_mut(width)) {
+                part.out.push(cut);
+            }
+        }
+        parts.into_par_iter().for_each(|part| part.run(registers));
+        out
     }
-    parts.into_par_iter().for_each(|part| part.run(registers));
-    out
 }
 
 /// The whole strips of `x`, of each register one behind the other; what lacks at the last row is zero.
@@ -208,7 +207,7 @@ impl<R: Registers, T: Number, const W: usize, const X: usize> OnRegisters<R> for
         let ahead = tile.ahead..tile.ahead + (X * strips).div_ceil(tile.count);
         let mut sums = [[registers.zero(); X]; W];
         for strip in 0..strips {
-            if strip % (LINE / size_of::<Strip<T>>()) == 0 && ahead.contains(&strip) {
+            if strip % strips_of_line::<T>() == 0 && ahead.contains(&strip) {
                 for next in next {
                     ask_for(&next[strip]);
                 }
@@ -217,12 +216,7 @@ impl<R: Registers, T: Number, const W: usize, const X: usize> OnRegisters<R> for
             for (rows, x) in rows.iter_mut().zip(x) {
                 *rows = registers.of_rows(&x[strip]);
             }
-            for column in 0..W {
-                let weights = T::spread(registers, &weights[column][strip]);
-                for (sum, rows) in sums[column].iter_mut().zip(rows) {
-                    *sum = registers.mul_add(weights, rows, *sum);
-                }
-            }
+            add_products(registers, &weights, strip, rows, &mut sums);
         }
         sums
     }
@@ -263,25 +257,12 @@ impl<R: Registers, T: Number, const W: usize, const X: usize> OnRegisters<R>
     }
 }
 
-/// Asks the memory for what is read soon: processors fetch ahead inside pages, and a row of weights is about a page.
-#[inline(always)]
-#[allow(unsafe_code)]
-fn ask_for<T>(place: &T) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: all x86-64 processors have the instruction, which reads nothing that a program could notice.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(place).cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = place;
-}
-
 #[cfg(test)]
 mod tests {
     use half::bf16;
     use proptest::prelude::*;
 
+    use super::super::registers::Eight;
     use super::*;
 
     /// Numbers of both signs, by seed.
@@ -303,11 +284,12 @@ mod tests {
         let (rows, columns) = (x.len() / terms, weight.len() / terms);
         let whole = on_threads(1, || product(x, weight, None, terms));
         assert_eq!(whole, on_threads(3, || product(x, weight, None, terms)));
-        assert_eq!(whole, product_on(Eight(pulp::Scalar256b), x, weight, None, terms));
+        let work = Product { x, weight, ids: None, terms };
+        assert_eq!(whole, work.run(Eight(pulp::Scalar256b)));
         // Where the machine has AVX-512, that is what `whole` was made by.
         #[cfg(target_arch = "x86_64")]
         if let Some(simd) = pulp::x86::V3::try_new() {
-            assert_eq!(whole, product_on(Eight(simd), x, weight, None, terms));
+            assert_eq!(whole, work.run(Eight(simd)));
         }
         for (x, whole) in x.chunks(terms).zip(whole.chunks(columns)) {
             assert_eq!(whole, product(x, weight, None, terms));

@@ -1,5 +1,5 @@
-//! Registers of the CPU as products use them: strips of eight terms, whose sums stand side by side. AVX-512's hold the same strip
-//! of two rows of `x`, so that a machine with it sums in the order of any other one, and gives the same bits.
+//! Registers of the CPU as products and attention use them: strips of eight terms, whose sums stand side by side. AVX-512's hold
+//! the same strip of two rows of `x`, so that a machine with it sums in the order of any other one, and gives the same bits.
 
 use half::bf16;
 use pulp::Simd;
@@ -12,10 +12,13 @@ pub(super) const LANES: usize = 8;
 /// Consecutive numbers of a row.
 pub(super) type Strip<T> = [T; LANES];
 
-/// A number of weights.
-pub(super) trait Number: Copy + Send + Sync {
+/// A number of weights, or of the cache.
+pub(super) trait Number: Copy + Default + Send + Sync {
     /// The same as f32, exactly.
     fn widen(self) -> f32;
+
+    /// The nearest one.
+    fn nearest(number: f32) -> Self;
 
     /// A strip as f32, for each row of a register.
     fn spread<R: Registers>(registers: R, strip: &Strip<Self>) -> R::Register;
@@ -28,6 +31,11 @@ impl Number for f32 {
     }
 
     #[inline(always)]
+    fn nearest(number: f32) -> f32 {
+        number
+    }
+
+    #[inline(always)]
     fn spread<R: Registers>(registers: R, strip: &Strip<f32>) -> R::Register {
         registers.of_f32(strip)
     }
@@ -37,6 +45,11 @@ impl Number for bf16 {
     #[inline(always)]
     fn widen(self) -> f32 {
         f32::from_bits(u32::from(self.to_bits()) << 16)
+    }
+
+    #[inline(always)]
+    fn nearest(number: f32) -> bf16 {
+        bf16::from_f32(number)
     }
 
     #[inline(always)]
@@ -72,6 +85,12 @@ pub(super) trait Registers: Copy + Send + Sync {
     /// One strip of each row.
     fn of_rows(self, rows: &Self::Rows) -> Self::Register;
 
+    /// The same, taken back.
+    fn to_rows(self, register: Self::Register) -> Self::Rows;
+
+    /// A number for each row, in all lanes; the first for the only row.
+    fn of_numbers(self, numbers: [f32; 2]) -> Self::Register;
+
     /// A strip of weights for each row.
     fn of_f32(self, strip: &Strip<f32>) -> Self::Register;
 
@@ -90,6 +109,65 @@ pub(super) trait OnRegisters<R> {
 
     /// Must be `#[inline(always)]`.
     fn run(self, registers: R) -> Self::Output;
+}
+
+/// What runs on the registers of any machine.
+pub(super) trait OnAnyRegisters {
+    type Output;
+
+    fn run<R: Registers>(self, registers: R) -> Self::Output;
+}
+
+/// Runs `work` on the widest registers of this machine.
+pub(super) fn on_registers<W: OnAnyRegisters>(work: W) -> W::Output {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(registers) = pulp::x86::V4::try_new() {
+        return work.run(registers);
+    }
+    #[cfg(target_arch = "x86_64")]
+    if let Some(simd) = pulp::x86::V3::try_new() {
+        return work.run(Eight(simd));
+    }
+    work.run(Eight(pulp::Scalar256b))
+}
+
+/// Adds the products of a strip of `W` rows of weights, or of the cache, with `X` registers to sums.
+#[inline(always)]
+pub(super) fn add_products<R: Registers, T: Number, const W: usize, const X: usize>(
+    registers: R,
+    weights: &[&[Strip<T>]; W],
+    strip: usize,
+    x: [R::Register; X],
+    sums: &mut [[R::Register; X]; W],
+) {
+    for row in 0..W {
+        let weights = T::spread(registers, &weights[row][strip]);
+        for (sum, x) in sums[row].iter_mut().zip(x) {
+            *sum = registers.mul_add(weights, x, *sum);
+        }
+    }
+}
+
+/// Bytes that a processor fetches at once.
+const LINE: usize = 64;
+
+/// Strips of `T` in a line.
+pub(super) const fn strips_of_line<T>() -> usize {
+    LINE / size_of::<Strip<T>>()
+}
+
+/// Asks the memory for what is read soon: processors fetch ahead inside pages, and a row of weights is about a page.
+#[inline(always)]
+#[allow(unsafe_code)]
+pub(super) fn ask_for<T>(place: &T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: all x86-64 processors have the instruction, which reads nothing that a program could notice.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(place).cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = place;
 }
 
 /// Passes registers on to where their instructions may be used.
@@ -134,6 +212,16 @@ impl<S: Simd> Registers for Eight<S> {
     #[inline(always)]
     fn of_rows(self, rows: &Strip<f32>) -> S::f32s {
         pulp::cast(*rows)
+    }
+
+    #[inline(always)]
+    fn to_rows(self, register: S::f32s) -> Strip<f32> {
+        pulp::cast(register)
+    }
+
+    #[inline(always)]
+    fn of_numbers(self, numbers: [f32; 2]) -> S::f32s {
+        self.0.splat_f32s(numbers[0])
     }
 
     #[inline(always)]
@@ -206,6 +294,17 @@ mod sixteen {
         #[inline(always)]
         fn of_rows(self, rows: &[Strip<f32>; 2]) -> __m512 {
             pulp::cast(*rows)
+        }
+
+        #[inline(always)]
+        fn to_rows(self, register: __m512) -> [Strip<f32>; 2] {
+            pulp::cast(register)
+        }
+
+        #[inline(always)]
+        fn of_numbers(self, numbers: [f32; 2]) -> __m512 {
+            let [first, second] = numbers.map(|number| self.avx512f._mm512_set1_ps(number));
+            self.avx512f._mm512_mask_blend_ps(0xff00, first, second)
         }
 
         #[inline(always)]

@@ -172,37 +172,39 @@ fn awkward_config() -> Config {
 
 #[test]
 fn rows_of_awkward_products_do_not_depend_on_their_number() {
-    for device in [Device::cpu(), Device::cpu().with_bf16_matrices()] {
+    for device in [Device::cpu(), Device::cpu().in_bf16()] {
         let decoder = Decoder::random(awkward_config(), 3, &device).unwrap();
         let tokens: Vec<u32> = (0..150).map(|i| i * 7 % 700).collect();
         let whole = logits_in_pieces(&decoder, &tokens, &[150], Room::Static);
         for pieces in [vec![1; 150], vec![2; 75], vec![64, 64, 22], vec![65, 80, 5], vec![9, 100, 41]] {
-            let found = logits_in_pieces(&decoder, &tokens, &pieces, Room::Static);
-            assert!(found == whole, "{} {pieces:?}", device.type_name());
+            for room in Room::ALL {
+                let found = logits_in_pieces(&decoder, &tokens, &pieces, room);
+                assert!(found == whole, "{} {pieces:?} {}", device.type_name(), room.name());
+            }
         }
     }
 }
 
 #[test]
-fn matrices_in_bf16_change_logits_by_their_rounding_alone() {
+fn bf16_changes_logits_by_its_rounding_alone() {
     let logits = |device: &Device| {
         let decoder = Decoder::random(awkward_config(), 5, device).unwrap();
         assert!(decoder.has_kernels());
         logits_in_pieces(&decoder, &[3, 600, 41, 8], &[4], Room::Static)
     };
-    let (exact, rounded) = (logits(&Device::cpu()), logits(&Device::cpu().with_bf16_matrices()));
+    let (exact, rounded) = (logits(&Device::cpu()), logits(&Device::cpu().in_bf16()));
     let flat = |logits: &[Vec<f32>]| logits.concat();
     let (exact, rounded) = (flat(&exact), flat(&rounded));
     let square = |x: f32| f64::from(x) * f64::from(x);
     let size: f64 = exact.iter().copied().map(square).sum();
     let error: f64 = exact.iter().zip(&rounded).map(|(a, b)| square(a - b)).sum();
-    // Eight bits of a weight: each product is off by 2^-9 at most.
-    assert!(error > 0.0 && (error / size).sqrt() < 4e-3, "{}", (error / size).sqrt());
+    // Eight bits of a weight, a key and a value: each is off by 2^-9 at most.
+    assert!(error > 0.0 && (error / size).sqrt() < 6e-3, "{}", (error / size).sqrt());
 }
 
 #[test]
 fn some_rows_of_the_head_equal_those_of_all() {
-    let types = [Device::cpu(), Device::cpu().with_bf16_matrices()];
+    let types = [Device::cpu(), Device::cpu().in_bf16()];
     let decoders = types.map(|device| Decoder::random(awkward_config(), 4, &device).unwrap());
     for (decoder, count) in decoders.iter().flat_map(|decoder| [1, 2, 33].map(|count| (decoder, count))) {
         let mut cache = decoder.cache(count, 1, Room::Static).unwrap();
@@ -223,20 +225,23 @@ fn some_rows_of_the_head_equal_those_of_all() {
 #[test]
 fn a_prefix_put_into_other_rows_is_as_good_as_read_there() {
     let (tokens, _) = golden("qwen3-tied");
-    let decoder = load("qwen3-tied");
-    let mut cache = decoder.cache(3, 40, Room::Growing).unwrap();
-    decoder.forward(&[Feed { row: 1, tokens: &tokens[..9] }], &mut cache, HiddenStates::None).unwrap();
-    let prefix = cache.prefix(1).unwrap();
-    assert_eq!(prefix.length(), 9);
-    cache.restore(2, &prefix).unwrap();
-    cache.move_row(1, 0).unwrap();
-    assert_eq!(cache.lengths(), [9, 0, 9]);
-    let feeds = [0, 2].map(|row| Feed { row, tokens: &tokens[9..30] });
-    let found = rows(&decoder.forward(&feeds, &mut cache, HiddenStates::Last).unwrap());
-    let mut cache = decoder.cache(1, 30, Room::Static).unwrap();
-    let feed = [Feed { row: 0, tokens: &tokens[..30] }];
-    let expected = rows(&decoder.forward(&feed, &mut cache, HiddenStates::Last).unwrap());
-    assert!(found == [expected[0].clone(), expected[0].clone()]);
+    for device in [Device::cpu(), Device::cpu().in_bf16()] {
+        let decoder = Decoder::load(&model("qwen3-tied"), &device).unwrap();
+        let mut cache = decoder.cache(3, 40, Room::Growing).unwrap();
+        decoder.forward(&[Feed { row: 1, tokens: &tokens[..9] }], &mut cache, HiddenStates::None).unwrap();
+        let prefix = cache.prefix(1).unwrap();
+        assert_eq!(prefix.length(), 9);
+        cache.restore(2, &prefix).unwrap();
+        cache.move_row(1, 0).unwrap();
+        assert_eq!(cache.lengths(), [9, 0, 9]);
+        // Rows may come in any order.
+        let feeds = [2, 0].map(|row| Feed { row, tokens: &tokens[9..30] });
+        let found = rows(&decoder.forward(&feeds, &mut cache, HiddenStates::Last).unwrap());
+        let mut cache = decoder.cache(1, 30, Room::Static).unwrap();
+        let feed = [Feed { row: 0, tokens: &tokens[..30] }];
+        let expected = rows(&decoder.forward(&feed, &mut cache, HiddenStates::Last).unwrap());
+        assert!(found == [expected[0].clone(), expected[0].clone()], "{}", device.type_name());
+    }
 }
 
 #[test]
@@ -442,8 +447,8 @@ fn a_cache_that_does_not_fit_is_refused_with_the_batch_that_would() {
 #[test]
 fn devices_that_are_not_there_are_refused() {
     assert_eq!(Device::parse("cpu").unwrap().type_name(), "f32");
-    assert_eq!(Device::cpu().with_bf16_matrices().type_name(), "bf16");
-    assert_eq!(Device::cpu().with_bf16_matrices().in_f32().type_name(), "f32");
+    assert_eq!(Device::cpu().in_bf16().type_name(), "bf16");
+    assert_eq!(Device::cpu().in_bf16().in_f32().type_name(), "f32");
     for name in ["gpu", "cuda", "cuda:x"] {
         assert!(Device::parse(name).unwrap_err().to_string().contains("‘device’"));
     }
