@@ -4,7 +4,9 @@
 use std::ops::Range;
 
 use super::kernels::{softmax, vectorized};
-use super::registers::{LANES, Number, OnRegisters, Registers, Strip, add_products, ask_for, strips_of_line};
+use super::registers::{
+    LANES, Number, OnRegisters, Registers, Strip, add_products, ask_for, pack, strips_of_line,
+};
 
 /// Numbers of keys or values that stay in the first-level cache for all heads.
 const BLOCK: usize = 4096;
@@ -41,16 +43,9 @@ impl<T: Number> Group<'_, T> {
     /// The mean of the values, weighted by the softmax of scores: `[heads, dim]`.
     pub(super) fn attend<R: Registers>(self, registers: R, scratch: &mut Scratch<R>, out: &mut [f32]) {
         let (heads, strips) = (self.queries.len() / self.dim, self.dim.div_ceil(LANES));
-        for rows in [&mut scratch.queries, &mut scratch.sums] {
-            rows.clear();
-            rows.resize(heads.div_ceil(R::ROWS) * strips, R::NO_ROWS);
-        }
-        for (head, query) in self.queries.chunks(self.dim).enumerate() {
-            let places = &mut scratch.queries[head / R::ROWS * strips..];
-            for (place, strip) in places.iter_mut().zip(query.chunks(LANES)) {
-                R::row_of(place, head % R::ROWS)[..strip.len()].copy_from_slice(strip);
-            }
-        }
+        pack::<R>(self.queries, self.dim, strips, &mut scratch.queries);
+        scratch.sums.clear();
+        scratch.sums.resize(scratch.queries.len(), R::NO_ROWS);
         let length = self.keys.len() / self.dim;
         scratch.scores.resize(heads * length, 0.0);
         registers.run(Scores { group: self, queries: &scratch.queries, out: &mut scratch.scores });
@@ -157,14 +152,17 @@ impl<R: Registers, T: Number> Scores<'_, '_, R, T> {
             for (queries, x) in queries.iter_mut().zip(x) {
                 *queries = registers.of_rows(&x[strip]);
             }
-            add_products(registers, &rows, strip, queries, &mut sums);
+            for row in 0..W {
+                add_products(registers, &rows[row][strip], queries, &mut sums[row]);
+            }
         }
         if whole < strips {
+            let mut queries = [registers.zero(); X];
+            for (queries, x) in queries.iter_mut().zip(x) {
+                *queries = registers.of_rows(&x[whole]);
+            }
             for (row, sums) in sums.iter_mut().enumerate() {
-                let rest = T::spread(registers, &rest_of(row_at(keys, dim, at + row)));
-                for (sum, x) in sums.iter_mut().zip(x) {
-                    *sum = registers.mul_add(rest, registers.of_rows(&x[whole]), *sum);
-                }
+                add_products(registers, &rest_of(row_at(keys, dim, at + row)), queries, sums);
             }
         }
         let mut totals = [[[0f32; 2]; X]; W];
@@ -213,8 +211,10 @@ impl<R: Registers, T: Number> OnRegisters<R> for Means<'_, '_, R, T> {
                     };
                 }
             }
-            for register in 0..if whole < strips { count } else { 0 } {
-                self.rest(registers, register, block.clone());
+            if whole < strips {
+                for register in 0..count {
+                    self.rest(registers, register, block.clone());
+                }
             }
         }
     }
@@ -261,10 +261,7 @@ impl<R: Registers, T: Number> Means<'_, '_, R, T> {
                 *x = registers.of_numbers([first[number], second[number]]);
             }
             for strip in 0..W {
-                let value = T::spread(registers, &value[strip]);
-                for (sum, x) in sums[strip].iter_mut().zip(x) {
-                    *sum = registers.mul_add(value, x, *sum);
-                }
+                add_products(registers, &value[strip], x, &mut sums[strip]);
             }
         }
         for register in 0..X {
@@ -282,12 +279,12 @@ impl<R: Registers, T: Number> Means<'_, '_, R, T> {
         let Group { values, dim, .. } = self.group;
         let [first, second] = self.shares(register, &positions);
         let place = (register + 1) * dim.div_ceil(LANES) - 1;
-        let mut sum = registers.of_rows(&self.out[place]);
+        let mut sum = [registers.of_rows(&self.out[place])];
         for (position, (first, second)) in positions.zip(first.iter().zip(second)) {
-            let value = T::spread(registers, &rest_of(row_at(values, dim, position)));
-            sum = registers.mul_add(value, registers.of_numbers([*first, *second]), sum);
+            let share = [registers.of_numbers([*first, *second])];
+            add_products(registers, &rest_of(row_at(values, dim, position)), share, &mut sum);
         }
-        self.out[place] = registers.to_rows(sum);
+        self.out[place] = registers.to_rows(sum[0]);
     }
 }
 

@@ -24,6 +24,25 @@ pub(super) struct Pass<'a> {
     pub tensors: Option<PassTensors>,
 }
 
+impl Pass<'_> {
+    /// Norms, rotates and scales heads of a token at a position.
+    fn turn(&self, heads: &mut [f32], at: usize, norm: Option<&HeadNorm>, scale: f32) {
+        let (cos, sin) = self.rope.at(at);
+        kernels::vectorized(
+            #[inline(always)]
+            || {
+                for head in heads.chunks_exact_mut(self.heads.dim) {
+                    if let Some(norm) = norm {
+                        kernels::rms_norm(head, &norm.numbers, norm.epsilon);
+                    }
+                    kernels::rotate(head, cos, sin);
+                    head.iter_mut().for_each(|x| *x *= scale);
+                }
+            },
+        );
+    }
+}
+
 /// Appends the keys and values of `qkv` (`[tokens, columns]`) to the cache, and attends: `[tokens, heads · dim]`.
 pub(super) fn attention(
     qkv: &Tensor,
@@ -98,31 +117,15 @@ impl Append<'_> {
                 let at = batch.positions[token];
                 new.clear();
                 new.extend_from_slice(from);
-                self.turn(new, at);
+                if self.is_key {
+                    self.pass.turn(new, at, self.norm, 1.0);
+                }
                 for (head, new) in new.chunks_exact(dim).enumerate() {
                     let slot = &mut cache[(head * capacity + at) * dim..][..dim];
                     slot.iter_mut().zip(new).for_each(|(slot, number)| *slot = T::nearest(*number));
                 }
             }
         });
-    }
-
-    /// Norms and rotates the keys of a token.
-    fn turn(&self, heads: &mut [f32], at: usize) {
-        let (cos, sin) = self.pass.rope.at(at);
-        kernels::vectorized(
-            #[inline(always)]
-            || {
-                for head in heads.chunks_exact_mut(self.pass.heads.dim) {
-                    if let Some(norm) = self.norm {
-                        kernels::rms_norm(head, &norm.numbers, norm.epsilon);
-                    }
-                    if self.is_key {
-                        kernels::rotate(head, cos, sin);
-                    }
-                }
-            },
-        );
     }
 }
 
@@ -182,40 +185,20 @@ impl<T: Number> OnAnyRegisters for AttendTo<'_, T> {
         let Heads { queries, kv_heads, dim } = heads;
         let mut out = vec![0f32; batch.tokens.len() * queries * dim];
         let group = heads.group() * dim;
+        let scale = 1.0 / (dim as f32).sqrt();
         let scratch = || (Vec::new(), Scratch::default());
         out.par_chunks_mut(group).enumerate().for_each_init(scratch, |(queries, scratch), (task, out)| {
             let (token, head) = (task / kv_heads, task % kv_heads);
             let (row, at) = (batch.rows[token], batch.positions[token]);
             queries.clear();
             queries.extend_from_slice(&self.qkv[token * heads.columns() + head * group..][..group]);
-            self.queries.turn(queries, at);
+            self.queries.pass.turn(queries, at, self.queries.norm, scale);
             let start = (row * kv_heads + head) * self.capacity * dim;
             let seen = start..start + (at + 1) * dim;
             let group = Group { queries, keys: &self.keys[seen.clone()], values: &self.values[seen], dim };
             group.attend(registers, scratch, out);
         });
         out
-    }
-}
-
-impl Attend<'_> {
-    /// Norms, rotates and scales queries of a token.
-    fn turn(&self, heads: &mut [f32], at: usize) {
-        let dim = self.pass.heads.dim;
-        let (cos, sin) = self.pass.rope.at(at);
-        let scale = 1.0 / (dim as f32).sqrt();
-        kernels::vectorized(
-            #[inline(always)]
-            || {
-                for head in heads.chunks_exact_mut(dim) {
-                    if let Some(norm) = self.norm {
-                        kernels::rms_norm(head, &norm.numbers, norm.epsilon);
-                    }
-                    kernels::rotate(head, cos, sin);
-                    head.iter_mut().for_each(|x| *x *= scale);
-                }
-            },
-        );
     }
 }
 

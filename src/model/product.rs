@@ -5,7 +5,7 @@
 use rayon::prelude::*;
 
 use super::registers::{
-    LANES, Number, OnAnyRegisters, OnRegisters, Registers, Strip, add_products, ask_for, on_registers,
+    LANES, Number, OnAnyRegisters, OnRegisters, Registers, Strip, add_products, ask_for, on_registers, pack,
     strips_of_line,
 };
 
@@ -51,7 +51,8 @@ impl<T: Number> OnAnyRegisters for Product<'_, T> {
         if out.is_empty() {
             return out;
         }
-        let strips = strips_of::<R>(x, terms);
+        let mut strips = Vec::new();
+        pack::<R>(x, terms, terms / LANES, &mut strips);
         let width = (TASK / terms).next_multiple_of(TASK_ROWS).max(TASK_ROWS);
         let mut parts: Vec<Part<'_, R, T>> = (0..columns.div_ceil(width))
             .map(|part| {
@@ -67,19 +68,6 @@ impl<T: Number> OnAnyRegisters for Product<'_, T> {
         parts.into_par_iter().for_each(|part| part.run(registers));
         out
     }
-}
-
-/// The whole strips of `x`, of each register one behind the other; what lacks at the last row is zero.
-fn strips_of<R: Registers>(x: &[f32], terms: usize) -> Vec<R::Rows> {
-    let (rows, count) = (x.len() / terms, terms / LANES);
-    let mut strips = vec![R::NO_ROWS; rows.div_ceil(R::ROWS) * count];
-    for (row, x) in x.chunks(terms).enumerate() {
-        let places = &mut strips[row / R::ROWS * count..];
-        for (place, strip) in places.iter_mut().zip(x.as_chunks().0) {
-            *R::row_of(place, row % R::ROWS) = *strip;
-        }
-    }
-    strips
 }
 
 /// Some columns of a product, from `first` on.
@@ -216,7 +204,9 @@ impl<R: Registers, T: Number, const W: usize, const X: usize> OnRegisters<R> for
             for (rows, x) in rows.iter_mut().zip(x) {
                 *rows = registers.of_rows(&x[strip]);
             }
-            add_products(registers, &weights, strip, rows, &mut sums);
+            for column in 0..W {
+                add_products(registers, &weights[column][strip], rows, &mut sums[column]);
+            }
         }
         sums
     }

@@ -131,19 +131,29 @@ pub(super) fn on_registers<W: OnAnyRegisters>(work: W) -> W::Output {
     work.run(Eight(pulp::Scalar256b))
 }
 
-/// Adds the products of a strip of `W` rows of weights, or of the cache, with `X` registers to sums.
+/// Adds the products of a strip of weights, or of the cache, with registers to their sums.
 #[inline(always)]
-pub(super) fn add_products<R: Registers, T: Number, const W: usize, const X: usize>(
+pub(super) fn add_products<R: Registers, T: Number, const X: usize>(
     registers: R,
-    weights: &[&[Strip<T>]; W],
-    strip: usize,
+    strip: &Strip<T>,
     x: [R::Register; X],
-    sums: &mut [[R::Register; X]; W],
+    sums: &mut [R::Register; X],
 ) {
-    for row in 0..W {
-        let weights = T::spread(registers, &weights[row][strip]);
-        for (sum, x) in sums[row].iter_mut().zip(x) {
-            *sum = registers.mul_add(weights, x, *sum);
+    let strip = T::spread(registers, strip);
+    for (sum, x) in sums.iter_mut().zip(x) {
+        *sum = registers.mul_add(strip, x, *sum);
+    }
+}
+
+/// The first `count` strips of the rows of `x` (`[rows, terms]`), of each register one behind the other; what lacks in a row, and at the
+/// last row, is zero.
+pub(super) fn pack<R: Registers>(x: &[f32], terms: usize, count: usize, strips: &mut Vec<R::Rows>) {
+    strips.clear();
+    strips.resize((x.len() / terms).div_ceil(R::ROWS) * count, R::NO_ROWS);
+    for (row, x) in x.chunks(terms).enumerate() {
+        let places = &mut strips[row / R::ROWS * count..][..count];
+        for (place, strip) in places.iter_mut().zip(x.chunks(LANES)) {
+            R::row_of(place, row % R::ROWS)[..strip.len()].copy_from_slice(strip);
         }
     }
 }
