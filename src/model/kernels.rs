@@ -3,6 +3,8 @@
 
 use pulp::Simd;
 
+use crate::sampling::maximum;
+
 /// Numbers that are summed side by side.
 const LANES: usize = 16;
 
@@ -113,18 +115,6 @@ pub(super) fn softmax(scores: &mut [f32]) {
     for score in scores {
         *score *= scale;
     }
-}
-
-#[inline(always)]
-fn maximum(values: &[f32]) -> f32 {
-    let (strips, rest) = values.as_chunks::<LANES>();
-    let mut best = [f32::NEG_INFINITY; LANES];
-    for strip in strips {
-        for lane in 0..LANES {
-            best[lane] = if strip[lane] > best[lane] { strip[lane] } else { best[lane] };
-        }
-    }
-    best.iter().chain(rest).copied().fold(f32::NEG_INFINITY, f32::max)
 }
 
 /// The sum of many numbers, as fast as they are read.

@@ -83,8 +83,9 @@ fn reached(logits: &[f32], excluded: &[u32], k: usize) -> f32 {
     *maxima.select_nth_unstable_by(k - 1, |a, b| b.total_cmp(a)).1
 }
 
-/// The largest number.
-fn maximum(numbers: &[f32]) -> f32 {
+/// The largest number; inlined, so that the compiler takes the widest instructions where its caller has them.
+#[inline(always)]
+pub(crate) fn maximum(numbers: &[f32]) -> f32 {
     const LANES: usize = 16;
     let larger = |a: f32, b: f32| if b > a { b } else { a };
     let (strips, rest) = numbers.as_chunks::<LANES>();

@@ -8,5 +8,5 @@ mod presets;
 
 pub use draw::{Candidates, Noise, draw, log_probability, most_likely};
 #[cfg(feature = "generate")]
-pub(crate) use draw::{not_finite, nothing_allowed};
+pub(crate) use draw::{maximum, not_finite, nothing_allowed};
 pub use presets::Sampling;
