@@ -105,6 +105,8 @@ parameters! {
     Device = "device",
     /// How decimals are written.
     Dialect = "dialect",
+    /// The type of weights and cache.
+    Dtype = "dtype",
     /// Whose decoders compute.
     Engine = "engine",
     /// The fewest decimals of a number.

@@ -32,23 +32,28 @@ impl Header {
     /// # Errors
     /// If the file cannot be read, is not safetensors, or is shorter or longer than its header says.
     pub fn read(path: &Path) -> Result<Self> {
-        let refuse = |problem: String| Error::input(path.display(), problem, "give a sound safetensors file");
+        let refuse = |problem: String| Error::input(path.display(), problem, "fetch the file again");
         check_plain(path)?;
         let mut file = File::open(path).map_err(|e| Error::io(path, e))?;
         let total = file.metadata().map_err(|e| Error::io(path, e))?.len();
         let mut length = [0; 8];
-        file.read_exact(&mut length).map_err(|_| refuse("is not safetensors: it has no header".into()))?;
+        file.read_exact(&mut length)
+            .map_err(|_| refuse("truncated or not safetensors: it has no header".into()))?;
         let length = u64::from_le_bytes(length);
         if length > MAX_HEADER_BYTES.min(total.saturating_sub(8)) {
-            return Err(refuse(format!("is not safetensors: a header of {length} bytes does not fit in it")));
+            return Err(refuse(format!(
+                "truncated or not safetensors: a header of {length} bytes does not fit in it"
+            )));
         }
         let mut bytes = Vec::new();
         file.take(length).read_to_end(&mut bytes).map_err(|e| Error::io(path, e))?;
         let tensors: Metadata = serde_json::from_slice(&bytes)
-            .map_err(|e| refuse(format!("is not safetensors: its header is damaged: {e}")))?;
+            .map_err(|e| refuse(format!("truncated or not safetensors: its header is damaged: {e}")))?;
         let expected = 8 + length + tensors.data_len() as u64;
         if total != expected {
-            return Err(refuse(format!("has {total} bytes, but its header speaks of {expected}")));
+            return Err(refuse(format!(
+                "truncated or not safetensors: it has {total} bytes, but its header speaks of {expected}"
+            )));
         }
         Ok(Header { data_start: 8 + length, tensors })
     }

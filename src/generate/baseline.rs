@@ -59,6 +59,7 @@ impl Baseline {
             free_memory(),
             &format!("use {} drift", Parameter::Engine),
         )?;
+        device.clone().without_kernels().check_weights_fit(&config)?;
         let (tensors, files) = load_tensors(dir, device)?;
         let (dtype, inner) = (device.dtype(), device.inner());
         let weights = VarBuilder::from_tensors(tensors, dtype, inner);

@@ -165,16 +165,23 @@ impl Device {
         self.matrices.as_str()
     }
 
-    /// Refuses a model whose weights do not fit into the memory that is free on a GPU. Those of the CPU the system may map.
+    /// Refuses a model whose weights do not fit into the memory that is free.
     ///
     /// # Errors
     /// If they do not.
-    pub(super) fn check_weights_fit(&self, config: &Config) -> Result<()> {
-        let free = if self.inner.is_cpu() { None } else { self.free_bytes() };
-        let bytes =
-            config.parameters().and_then(|count| count.checked_mul(self.matrices.size_in_bytes() as u64));
-        let remedy = "take a smaller model, or a GPU with more memory";
-        free.map_or(Ok(()), |free| check_fits(&format!("{}: the weights", self.name), bytes, free, remedy))
+    pub(crate) fn check_weights_fit(&self, config: &Config) -> Result<()> {
+        self.free_bytes().map_or(Ok(()), |free| self.check_weights_fit_into(free, config))
+    }
+
+    fn check_weights_fit_into(&self, free: u64, config: &Config) -> Result<()> {
+        let bytes = |number: DType| config.parameters()?.checked_mul(number.size_in_bytes() as u64);
+        // On the CPU drift's kernels alone read bf16.
+        let may_halve = self.matrices == DType::F32 && (self.kernels || !self.inner.is_cpu());
+        let remedy = match may_halve && bytes(DType::BF16).is_some_and(|bytes| bytes <= free) {
+            true => format!("give {} bf16, which takes half", Parameter::Dtype),
+            false => "take a smaller model, or more memory".to_owned(),
+        };
+        check_fits(&format!("{}: the weights", self.name), bytes(self.matrices), free, &remedy)
     }
 
     /// Bytes that are free on it, if the system says.
@@ -224,4 +231,31 @@ fn free_cuda_memory(device: &CandleDevice) -> Option<u64> {
 #[cfg(not(feature = "cuda"))]
 fn free_cuda_memory(_device: &CandleDevice) -> Option<u64> {
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Synthetic;
+
+    #[test]
+    fn weights_that_do_not_fit_are_refused_with_what_helps() {
+        let config = Config::synthetic(Synthetic::Qwen3Small);
+        let bytes = config.parameters().unwrap() * 4;
+        let refusal =
+            |device: Device, free| device.check_weights_fit_into(free, &config).unwrap_err().to_string();
+        let halved = refusal(Device::cpu(), bytes / 2);
+        assert!(halved.starts_with("cpu: the weights: would take 2."), "{halved}");
+        assert!(halved.ends_with("; give ‘dtype’ bf16, which takes half"), "{halved}");
+        for (device, free) in [
+            (Device::cpu(), bytes / 2 - 1),
+            (Device::cpu().without_kernels(), bytes / 2),
+            (Device::cpu().in_bf16(), 1),
+        ] {
+            let text = refusal(device, free);
+            assert!(text.ends_with("; take a smaller model, or more memory"), "{text}");
+        }
+        Device::cpu().check_weights_fit_into(bytes, &config).unwrap();
+        Device::cpu().in_bf16().check_weights_fit_into(bytes / 2, &config).unwrap();
+    }
 }

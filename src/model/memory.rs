@@ -1,6 +1,7 @@
 //! Whether what is asked for fits into memory, before any of it is taken. Sizes come from users and files: every product
 //! is checked, and one that no number holds fits nowhere.
 
+use super::cgroup;
 use super::config::Config;
 use crate::error::{Error, Result};
 
@@ -55,7 +56,7 @@ impl Config {
 /// Bytes that this process may still take of the machine's memory.
 pub fn free_memory() -> u64 {
     let available = available_memory().unwrap_or(USUAL_BYTES);
-    address_space().map_or(available, |most| most.min(available))
+    [address_space(), cgroup::free_bytes()].into_iter().flatten().fold(available, u64::min)
 }
 
 /// `MemAvailable` of Linux.

@@ -10,6 +10,7 @@ mod attention;
 mod bandwidth;
 mod batch;
 mod cache;
+mod cgroup;
 mod config;
 mod constants;
 pub mod cuda;

@@ -1,18 +1,21 @@
 //! Weights by name: from the safetensors of a checkpoint, or drawn at random for a shape without one.
 
 use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use candle_core::{DType, Device, Tensor};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
-use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use safetensors::tensor::TensorInfo;
+use sha2::{Digest, Sha256};
 
 use super::failed;
-use crate::checkpoint::{ModelFolder, WeightFiles};
+use crate::checkpoint::{Float, Header, ModelFolder, WeightFiles};
 use crate::error::{Error, Result, excerpt};
-use crate::io::{file_name, hash_bytes};
+use crate::io::{file_name, hex};
 use crate::job::InputHash;
 
 /// Standard deviation of transformers' initial weights.
@@ -20,6 +23,9 @@ const INITIAL_DEVIATION: f32 = 0.02;
 
 /// Numbers that one thread draws, one after the other.
 const DRAWN_TOGETHER: usize = 1 << 16;
+
+/// How names end of the frequencies of rotary embeddings, which old checkpoints store.
+const FREQUENCIES: &str = "rotary_emb.inv_freq";
 
 /// Where weights come from.
 pub(super) struct Weights {
@@ -48,8 +54,8 @@ impl Weights {
     /// If a file is missing or broken, or holds a number that is not finite.
     pub(super) fn load(dir: &Path, device: &Device, dtype: DType) -> Result<Self> {
         let mut tensors = HashMap::new();
-        let read = |shard: PathBuf| read_shard(&shard, device, dtype, &mut tensors);
-        let files = shards(dir)?.into_iter().map(read).collect::<Result<_>>()?;
+        let read = |file: PathBuf| read_file(&file, device, dtype, &mut tensors);
+        let files = weight_files(dir)?.into_iter().map(read).collect::<Result<_>>()?;
         let source = Source::Files(tensors);
         Ok(Weights { place: dir.to_owned(), source, files, device: device.clone(), dtype })
     }
@@ -119,8 +125,8 @@ impl Weights {
     /// If one is left that is not known to be redundant.
     pub(super) fn finish(self) -> Result<Vec<InputHash>> {
         let Source::Files(tensors) = &self.source else { return Ok(self.files) };
-        // Old checkpoints store the frequencies, and tied ones may store the embedding twice.
-        let redundant = |name: &String| name.ends_with("rotary_emb.inv_freq") || name == "lm_head.weight";
+        // Tied checkpoints may store the embedding twice.
+        let redundant = |name: &String| name.ends_with(FREQUENCIES) || name == "lm_head.weight";
         match tensors.keys().filter(|name| !redundant(name)).min() {
             None => Ok(self.files),
             Some(name) => {
@@ -144,7 +150,7 @@ fn draw(seed: u64, matrix: u64, count: usize) -> Vec<f32> {
 }
 
 /// The safetensors files of a checkpoint.
-fn shards(dir: &Path) -> Result<Vec<PathBuf>> {
+fn weight_files(dir: &Path) -> Result<Vec<PathBuf>> {
     let file = ModelFolder::new(dir).needed_weights()?;
     let weights = WeightFiles::of(&file, "give the index that came with the shards")?;
     let paths = weights.files();
@@ -158,70 +164,72 @@ fn shards(dir: &Path) -> Result<Vec<PathBuf>> {
     }
 }
 
-/// Adds the tensors of one file; the hash of the bytes that they are from.
-fn read_shard(
+/// Adds the tensors of one file, read one by one, so that memory never holds the file beside them; its hash.
+fn read_file(
     path: &Path,
     device: &Device,
     dtype: DType,
     tensors: &mut HashMap<String, Tensor>,
 ) -> Result<InputHash> {
-    let bytes = std::fs::read(path).map_err(|e| Error::io(path, e))?;
-    let (source, added) = rayon::join(
-        || hash_bytes(&file_name(path), &bytes),
-        || add_shard(path, &bytes, (device, dtype), tensors),
-    );
-    added.map(|()| source)
+    let header = Header::read(path)?;
+    let mut file = File::open(path).map_err(|e| Error::io(path, e))?;
+    let (mut bytes, mut hasher) = (Vec::new(), Sha256::new());
+    let mut read = |bytes: &mut Vec<u8>, count: usize| {
+        bytes.resize(count, 0);
+        file.read_exact(bytes).map_err(|e| Error::io(path, e))
+    };
+    read(&mut bytes, header.data_start as usize)?;
+    hasher.update(&bytes);
+    let mut size = header.data_start;
+    for (name, info) in header.in_order() {
+        let (start, end) = info.data_offsets;
+        read(&mut bytes, end - start)?;
+        size += bytes.len() as u64;
+        let stored = || stored_tensor((path, &name), info, &bytes, (device, dtype));
+        let ((), tensor) = rayon::join(|| hasher.update(&bytes), stored);
+        tensors.extend(tensor?.map(|tensor| (name, tensor)));
+    }
+    Ok(InputHash { name: file_name(path), bytes: size, sha256: hex(&hasher.finalize()) })
 }
 
-fn add_shard(
-    path: &Path,
+/// A tensor from its bytes in a file; none if it is of no use.
+fn stored_tensor(
+    (path, name): (&Path, &str),
+    info: &TensorInfo,
     bytes: &[u8],
     (device, dtype): (&Device, DType),
-    tensors: &mut HashMap<String, Tensor>,
-) -> Result<()> {
-    let shard = SafeTensors::deserialize(bytes).map_err(|e| {
-        Error::input(path.display(), format!("truncated or not safetensors: {e}"), "fetch the file again")
-    })?;
-    for (name, view) in shard.tensors() {
-        if name.ends_with("rotary_emb.inv_freq") {
-            continue;
-        }
-        let stored = stored_type(&view).ok_or_else(|| {
-            let problem = format!("`{name}` is stored as {:?}", view.dtype());
-            Error::input(path.display(), problem, "drift reads F32, F16 and BF16")
-        })?;
-        if let Some(at) = first_not_finite(&view) {
-            let problem = format!("number {at} of `{name}` is not finite");
-            return Err(Error::input(path.display(), problem, "the checkpoint is broken"));
-        }
-        let tensor = Tensor::from_raw_buffer(view.data(), stored, view.shape(), &Device::Cpu)
-            .and_then(|tensor| tensor.to_dtype(dtype)?.to_device(device))
-            .map_err(failed)?;
-        tensors.insert(name, tensor);
+) -> Result<Option<Tensor>> {
+    if name.ends_with(FREQUENCIES) {
+        return Ok(None);
     }
-    Ok(())
-}
-
-fn stored_type(view: &TensorView<'_>) -> Option<DType> {
-    match view.dtype() {
-        Dtype::F32 => Some(DType::F32),
-        Dtype::F16 => Some(DType::F16),
-        Dtype::BF16 => Some(DType::BF16),
-        _ => None,
+    let Some(float) = Float::of(info.dtype) else {
+        let problem = format!("`{name}` is stored as {:?}", info.dtype);
+        return Err(Error::input(path.display(), problem, "drift reads F32, F16 and BF16"));
+    };
+    if let Some(at) = first_not_finite(float, bytes) {
+        let problem = format!("number {at} of `{name}` is not finite");
+        return Err(Error::input(path.display(), problem, "the checkpoint is broken"));
     }
+    let stored = match float {
+        Float::F32 => DType::F32,
+        Float::F16 => DType::F16,
+        Float::Bf16 => DType::BF16,
+    };
+    let tensor = Tensor::from_raw_buffer(bytes, stored, &info.shape, &Device::Cpu);
+    tensor.and_then(|tensor| tensor.to_dtype(dtype)?.to_device(device)).map_err(failed).map(Some)
 }
 
 /// The first number whose exponent bits are all ones: infinite, or not a number.
-fn first_not_finite(view: &TensorView<'_>) -> Option<usize> {
+fn first_not_finite(float: Float, bytes: &[u8]) -> Option<usize> {
     let halves = |mask: u16| {
-        let mut numbers = view.data().chunks_exact(2).map(|b| u16::from_le_bytes([b[0], b[1]]));
+        let mut numbers = bytes.chunks_exact(2).map(|b| u16::from_le_bytes([b[0], b[1]]));
         numbers.position(|bits| bits & mask == mask)
     };
-    match view.dtype() {
-        Dtype::BF16 => halves(0x7f80),
-        Dtype::F16 => halves(0x7c00),
-        _ => {
-            let mut numbers = view.data().chunks_exact(4);
+    match float {
+        Float::Bf16 => halves(0x7f80),
+        Float::F16 => halves(0x7c00),
+        Float::F32 => {
+            let mut numbers = bytes.chunks_exact(4);
             numbers.position(|b| !f32::from_le_bytes([b[0], b[1], b[2], b[3]]).is_finite())
         }
     }

@@ -323,20 +323,10 @@ fn a_trace_opens_and_sums_to_the_time() {
     assert_eq!(compared["kind"], "chrome_trace");
 }
 
-/// The reference checkpoint as a folder whose files can be spoiled.
-fn checkpoint(folder: &Folder) {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("eval/qwen-like");
-    for entry in std::fs::read_dir(source).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-        folder.file(&format!("model/{name}"), std::fs::read(path).unwrap());
-    }
-}
-
 #[test]
 fn what_cannot_work_is_one_line_with_its_remedy() {
     let folder = Folder::new();
-    checkpoint(&folder);
+    folder.reference_checkpoint("model");
     let eval =
         |more: &[&str]| folder.drift(&[&["eval", "--samples", "2", "--model", "model"], more].concat());
     eval(&["--placeholder", "0.0,0.0"]).refused_for("three numbers");

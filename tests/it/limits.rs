@@ -117,6 +117,23 @@ fn models_and_runs_larger_than_memory_are_refused_with_what_they_would_take() {
 }
 
 #[test]
+fn a_model_larger_than_memory_is_refused_before_it_is_read() {
+    let folder = Folder::new();
+    folder.reference_checkpoint("model");
+    let mut config: Value = serde_json::from_slice(&folder.read("model/config.json")).unwrap();
+    config["num_hidden_layers"] = 100_000_000.into();
+    folder.file("model/config.json", config.to_string());
+    folder.file("model/model.safetensors", "not read");
+    for engine in ["drift", "candle"] {
+        let line = folder.drift(&["eval", "--model", "model", "--lp", "none", "--engine", engine]).refused();
+        assert!(
+            line.contains("cpu: the weights: would take ") && line.contains("take a smaller model"),
+            "{line}"
+        );
+    }
+}
+
+#[test]
 fn a_vocabulary_of_a_billion_is_as_large_as_it_can_be() {
     let folder = Folder::new();
     folder.file("rows.txt", "[C]<0.1000,0.2000,0.3000>[O]<0.4000,0.5000,0.6000>\n");
@@ -197,13 +214,9 @@ fn texts_and_numbers_of_compared_files_are_bounded() {
 #[test]
 fn the_record_names_the_weights_that_were_loaded() {
     let folder = Folder::new();
-    let checkpoint = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("eval/qwen-like");
-    for name in
-        ["config.json", "generation_config.json", "recipe.json", "tokenizer.json", "tokenizer_config.json"]
-    {
-        folder.file(&format!("model/{name}"), std::fs::read(checkpoint.join(name)).unwrap());
-    }
-    let weights = std::fs::read(checkpoint.join("model.safetensors")).unwrap();
+    folder.reference_checkpoint("model");
+    let weights = folder.read("model/model.safetensors");
+    std::fs::remove_file(folder.path().join("model/model.safetensors")).unwrap();
     folder.file("model/shard.bin", &weights);
     folder.file("model/other.safetensors", "not read");
     let header: usize = u64::from_le_bytes(weights[..8].try_into().unwrap()).try_into().unwrap();
@@ -221,6 +234,8 @@ fn the_record_names_the_weights_that_were_loaded() {
     let inputs = record["provenance"]["inputs"].as_array().unwrap();
     let named: Vec<&str> = inputs.iter().filter_map(|input| input["name"].as_str()).collect();
     assert!(named.contains(&"shard.bin") && !named.contains(&"other.safetensors"), "{named:?}");
+    let shard = serde_json::to_value(drift::io::hash_bytes("shard.bin", &weights)).unwrap();
+    assert!(inputs.contains(&shard), "{shard} {inputs:?}");
     for outside in ["../x.bin", "/etc/passwd", ".."] {
         folder.file("model/model.safetensors.index.json", index(outside));
         let line = folder.drift(&arguments).refused();
@@ -231,12 +246,7 @@ fn the_record_names_the_weights_that_were_loaded() {
 #[test]
 fn positions_beyond_any_text_take_no_memory() {
     let folder = Folder::new();
-    let checkpoint = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("eval/qwen-like");
-    for entry in std::fs::read_dir(&checkpoint).unwrap() {
-        let entry = entry.unwrap();
-        let name = entry.file_name().into_string().unwrap();
-        folder.file(&format!("model/{name}"), std::fs::read(entry.path()).unwrap());
-    }
+    folder.reference_checkpoint("model");
     let mut config: Value = serde_json::from_slice(&folder.read("model/config.json")).unwrap();
     config["max_position_embeddings"] = i32::MAX.into();
     folder.file("model/config.json", config.to_string());

@@ -176,14 +176,8 @@ fn references_that_cannot_be_used_are_told_apart() {
 
 /// The reference checkpoint without its recipe, as a foreign one comes.
 fn foreign(folder: &Folder) {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("eval/qwen-like");
-    for entry in std::fs::read_dir(source).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-        if name != "recipe.json" {
-            folder.file(&format!("model/{name}"), std::fs::read(path).unwrap());
-        }
-    }
+    folder.reference_checkpoint("model");
+    std::fs::remove_file(folder.path().join("model/recipe.json")).unwrap();
 }
 
 #[test]

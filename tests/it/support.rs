@@ -94,6 +94,16 @@ impl Folder {
         self.0.path().to_owned()
     }
 
+    /// The files of the reference checkpoint, below `place`.
+    pub(crate) fn reference_checkpoint(&self, place: &str) {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("eval/qwen-like");
+        for entry in std::fs::read_dir(source).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap();
+            self.file(&format!("{place}/{name}"), std::fs::read(&path).unwrap());
+        }
+    }
+
     pub(crate) fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.0.path().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -393,12 +393,7 @@ fn checkpoints_that_cannot_be_carried_on_are_refused_in_one_line() {
 #[test]
 fn test_molecules_are_unseen_only_where_drift_trained_the_first_checkpoint() {
     let folder = Folder::new();
-    let reference = Path::new(env!("CARGO_MANIFEST_DIR")).join("eval/qwen-like");
-    for entry in std::fs::read_dir(reference).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_name().unwrap().to_str().unwrap();
-        folder.file(&format!("model/{name}"), std::fs::read(&path).unwrap());
-    }
+    folder.reference_checkpoint("model");
     let unseen = |by_drift: Option<bool>| {
         let mut recipe: Value = serde_json::from_slice(&folder.read("model/recipe.json")).unwrap();
         recipe["recipe"]["init"] = by_drift.map_or(Value::Null, |by_drift| json!({ "by_drift": by_drift }));

@@ -1,0 +1,103 @@
+//! The memory that a job of Slurm or a container may take: limits of control groups, which the machine's free memory does not show.
+//! Who takes more is killed without a word.
+//!
+//! Files and their meaning: the kernel's `Documentation/admin-guide/cgroup-v1/memory.rst` and `cgroup-v2.rst`. A group is held by the limits
+//! of all groups above it. Of what is in use, files that nobody asked for lately are given back before anything is refused.
+
+use std::fs::read_to_string;
+use std::path::Path;
+
+/// The files of a group.
+struct Files {
+    limit: &'static str,
+    used: &'static str,
+    /// The line of `memory.stat` that counts what is given back.
+    inactive: &'static str,
+}
+
+const FIRST_VERSION: Files =
+    Files { limit: "memory.limit_in_bytes", used: "memory.usage_in_bytes", inactive: "total_inactive_file" };
+const SECOND_VERSION: Files =
+    Files { limit: "memory.max", used: "memory.current", inactive: "inactive_file" };
+
+/// Bytes that the groups of this process leave it; none where they have no limit.
+pub(super) fn free_bytes() -> Option<u64> {
+    free_in(Path::new("/sys/fs/cgroup"), &read_to_string("/proc/self/cgroup").ok()?)
+}
+
+/// The same for the groups that are mounted at `mounted`; `groups` are lines of `hierarchy:controllers:path`, without controllers in the
+/// second version.
+fn free_in(mounted: &Path, groups: &str) -> Option<u64> {
+    let of_line = |line: &str| {
+        let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
+        let (top, files) = match controllers {
+            "" => (mounted.to_owned(), SECOND_VERSION),
+            some if some.split(',').any(|name| name == "memory") => (mounted.join("memory"), FIRST_VERSION),
+            _ => return None,
+        };
+        // A container may see its own group as the top, and be told a path that it does not see.
+        let above = Path::new(path.trim_start_matches('/')).ancestors();
+        above.filter_map(|group| files.free(&top.join(group))).min()
+    };
+    groups.lines().filter_map(of_line).min()
+}
+
+impl Files {
+    /// Bytes that a group leaves; none without a limit.
+    fn free(&self, group: &Path) -> Option<u64> {
+        let number = |name: &str| read_to_string(group.join(name)).ok()?.trim().parse::<u64>().ok();
+        let limit = number(self.limit)?;
+        let stat = read_to_string(group.join("memory.stat")).unwrap_or_default();
+        let mut lines = stat.lines().filter_map(|line| line.split_once(' '));
+        let inactive =
+            lines.find(|(name, _)| *name == self.inactive).and_then(|(_, bytes)| bytes.parse().ok());
+        Some(limit.saturating_sub(number(self.used)?.saturating_sub(inactive.unwrap_or(0))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{create_dir_all, write};
+
+    use super::*;
+
+    fn group(place: &Path, files: &Files, [limit, used, inactive]: [&str; 3]) {
+        create_dir_all(place).unwrap();
+        write(place.join(files.limit), limit).unwrap();
+        write(place.join(files.used), used).unwrap();
+        write(place.join("memory.stat"), format!("cache 9\n{} {inactive}\nmapped_file 7\n", files.inactive))
+            .unwrap();
+    }
+
+    #[test]
+    fn the_tightest_group_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let top = folder.path();
+        let job = "0::/slurm/job_7/step_0\n";
+        assert_eq!(free_in(top, job), None);
+        group(&top.join("slurm/job_7/step_0"), &SECOND_VERSION, ["max\n", "500\n", "0"]);
+        assert_eq!(free_in(top, job), None);
+        group(&top.join("slurm/job_7"), &SECOND_VERSION, ["1000\n", "600\n", "150"]);
+        assert_eq!(free_in(top, job), Some(550));
+        group(&top.join("slurm"), &SECOND_VERSION, ["2000\n", "1900\n", "0"]);
+        assert_eq!(free_in(top, job), Some(100));
+        // More than allowed, as after a limit was lowered.
+        group(&top.join("slurm"), &SECOND_VERSION, ["2000\n", "2900\n", "0"]);
+        assert_eq!(free_in(top, job), Some(0));
+        assert_eq!(free_in(top, "0::/\n"), None);
+    }
+
+    #[test]
+    fn the_first_version_has_its_memory_in_a_tree_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let memory = folder.path().join("memory");
+        let groups = "9:name=systemd:/\n4:cpu,memory:/docker/abc\n1:cpu:/tight\n0::/\n";
+        // A container sees its own group at the top.
+        group(&memory, &FIRST_VERSION, ["4096\n", "1024\n", "24"]);
+        group(&memory.join("tight"), &FIRST_VERSION, ["1\n", "1\n", "0"]);
+        assert_eq!(free_in(folder.path(), groups), Some(3096));
+        group(&memory.join("docker/abc"), &FIRST_VERSION, ["3000\n", "1000\n", "0"]);
+        assert_eq!(free_in(folder.path(), groups), Some(2000));
+        assert_eq!(free_in(folder.path(), "no line\n4:memory\n"), None);
+    }
+}
