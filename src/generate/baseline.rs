@@ -12,6 +12,7 @@ use super::keep::{Keeper, News, Told};
 use super::row::Row;
 use super::schedule::{Item, groups_of_equal_length};
 use super::{Generated, GeneratedText, Options, Prompt, WorkCounts};
+use crate::checkpoint::CONFIG;
 use crate::constraint::Mask;
 use crate::error::{Error, Parameter, Result};
 use crate::job::{InputHash, Job};
@@ -53,13 +54,14 @@ impl Baseline {
         }
         // Its tables of angles are of all positions that the config names.
         let tables = checked_product(&[config.max_position_embeddings, config.head_dim, size_of::<f32>()]);
+        let place = dir.join(CONFIG);
         check_fits(
-            "the tables of positions",
+            &format!("{}: the tables of positions", place.display()),
             tables,
             free_memory(),
             &format!("use {} drift", Parameter::Engine),
         )?;
-        device.clone().without_kernels().check_weights_fit(&config)?;
+        device.clone().without_kernels().check_weights_fit(place.display(), &config)?;
         let (tensors, files) = load_tensors(dir, device)?;
         let (dtype, inner) = (device.dtype(), device.inner());
         let weights = VarBuilder::from_tensors(tensors, dtype, inner);

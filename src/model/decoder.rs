@@ -17,9 +17,11 @@ use super::heads::{HeadNorm, Heads};
 use super::in_place::{is_read_in_place, product_in_place};
 use super::linear::{Linear, product_with_rows, stable_product};
 use super::listed::ListedRows;
+use super::memory::give_back_freed;
 use super::rope::Rope;
 use super::tensors::PassTensors;
 use super::weights::Weights;
+use crate::checkpoint::CONFIG;
 use crate::error::{Error, Result};
 use crate::job::InputHash;
 
@@ -92,7 +94,7 @@ impl Decoder {
     /// room.
     pub fn load(dir: &Path, device: &Device) -> Result<Self> {
         let config = Config::load(dir)?;
-        device.check_weights_fit(&config)?;
+        device.check_weights_fit(dir.join(CONFIG).display(), &config)?;
         let mut weights = Weights::load(dir, &device.inner, device.matrices)?;
         let decoder = Decoder::new(config, &mut weights, device)?;
         Ok(Decoder { files: weights.finish()?, ..decoder })
@@ -103,7 +105,7 @@ impl Decoder {
     /// # Errors
     /// If the device has no room.
     pub fn random(config: Config, seed: u64, device: &Device) -> Result<Self> {
-        device.check_weights_fit(&config)?;
+        device.check_weights_fit("the model's shape", &config)?;
         let mut weights = Weights::random(seed, &device.inner, device.matrices);
         Decoder::new(config, &mut weights, device)
     }
@@ -111,7 +113,11 @@ impl Decoder {
     fn new(config: Config, weights: &mut Weights, device: &Device) -> Result<Self> {
         let (vocab, hidden) = (config.vocab_size, config.hidden_size);
         let embedding = weights.matrix("model.embed_tokens.weight", vocab, hidden)?;
-        let layers = (0..config.num_hidden_layers).map(|i| Layer::new(i, &config, weights));
+        let layers = (0..config.num_hidden_layers).map(|i| {
+            let layer = Layer::new(i, &config, weights);
+            give_back_freed();
+            layer
+        });
         let layers = layers.collect::<Result<_>>()?;
         let norm = weights.norm("model.norm.weight", hidden)?;
         let head = match config.tie_word_embeddings {

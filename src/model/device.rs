@@ -1,5 +1,7 @@
 //! Where a model runs, and in which type.
 
+use std::fmt::Display;
+
 use candle_core::{DType, Device as CandleDevice};
 
 use super::config::Config;
@@ -165,15 +167,15 @@ impl Device {
         self.matrices.as_str()
     }
 
-    /// Refuses a model whose weights do not fit into the memory that is free.
+    /// Refuses the model of `place` if its weights do not fit into the memory that is free.
     ///
     /// # Errors
     /// If they do not.
-    pub(crate) fn check_weights_fit(&self, config: &Config) -> Result<()> {
-        self.free_bytes().map_or(Ok(()), |free| self.check_weights_fit_into(free, config))
+    pub(crate) fn check_weights_fit(&self, place: impl Display, config: &Config) -> Result<()> {
+        self.free_bytes().map_or(Ok(()), |free| self.check_weights_fit_into(free, place, config))
     }
 
-    fn check_weights_fit_into(&self, free: u64, config: &Config) -> Result<()> {
+    fn check_weights_fit_into(&self, free: u64, place: impl Display, config: &Config) -> Result<()> {
         let bytes = |number: DType| config.parameters()?.checked_mul(number.size_in_bytes() as u64);
         // On the CPU drift's kernels alone read bf16.
         let may_halve = self.matrices == DType::F32 && (self.kernels || !self.inner.is_cpu());
@@ -181,7 +183,7 @@ impl Device {
             true => format!("give {} bf16, which takes half", Parameter::Dtype),
             false => "take a smaller model, or more memory".to_owned(),
         };
-        check_fits(&format!("{}: the weights", self.name), bytes(self.matrices), free, &remedy)
+        check_fits(&format!("{place}: the weights on {}", self.name), bytes(self.matrices), free, &remedy)
     }
 
     /// Bytes that are free on it, if the system says.
@@ -242,10 +244,11 @@ mod tests {
     fn weights_that_do_not_fit_are_refused_with_what_helps() {
         let config = Config::synthetic(Synthetic::Qwen3Small);
         let bytes = config.parameters().unwrap() * 4;
-        let refusal =
-            |device: Device, free| device.check_weights_fit_into(free, &config).unwrap_err().to_string();
+        let refusal = |device: Device, free| {
+            device.check_weights_fit_into(free, "config.json", &config).unwrap_err().to_string()
+        };
         let halved = refusal(Device::cpu(), bytes / 2);
-        assert!(halved.starts_with("cpu: the weights: would take 2."), "{halved}");
+        assert!(halved.starts_with("config.json: the weights on cpu: would take 2."), "{halved}");
         assert!(halved.ends_with("; give ‘dtype’ bf16, which takes half"), "{halved}");
         for (device, free) in [
             (Device::cpu(), bytes / 2 - 1),
@@ -255,7 +258,7 @@ mod tests {
             let text = refusal(device, free);
             assert!(text.ends_with("; take a smaller model, or more memory"), "{text}");
         }
-        Device::cpu().check_weights_fit_into(bytes, &config).unwrap();
-        Device::cpu().in_bf16().check_weights_fit_into(bytes / 2, &config).unwrap();
+        Device::cpu().check_weights_fit_into(bytes, "it", &config).unwrap();
+        Device::cpu().in_bf16().check_weights_fit_into(bytes / 2, "it", &config).unwrap();
     }
 }

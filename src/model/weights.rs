@@ -6,6 +6,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use candle_core::{DType, Device, Tensor};
+use half::bf16;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
@@ -23,6 +24,9 @@ const INITIAL_DEVIATION: f32 = 0.02;
 
 /// Numbers that one thread draws, one after the other.
 const DRAWN_TOGETHER: usize = 1 << 16;
+
+/// Bytes of a file that are read at once: whole numbers of any type, and few enough to stay in a cache.
+const READ_TOGETHER: usize = 1 << 20;
 
 /// How names end of the frequencies of rotary embeddings, which old checkpoints store.
 const FREQUENCIES: &str = "rotary_emb.inv_freq";
@@ -164,7 +168,7 @@ fn weight_files(dir: &Path) -> Result<Vec<PathBuf>> {
     }
 }
 
-/// Adds the tensors of one file, read one by one, so that memory never holds the file beside them; its hash.
+/// Adds the tensors of one file, read a part at a time, so that memory holds nothing beside them; its hash.
 fn read_file(
     path: &Path,
     device: &Device,
@@ -172,51 +176,106 @@ fn read_file(
     tensors: &mut HashMap<String, Tensor>,
 ) -> Result<InputHash> {
     let header = Header::read(path)?;
-    let mut file = File::open(path).map_err(|e| Error::io(path, e))?;
-    let (mut bytes, mut hasher) = (Vec::new(), Sha256::new());
-    let mut read = |bytes: &mut Vec<u8>, count: usize| {
-        bytes.resize(count, 0);
-        file.read_exact(bytes).map_err(|e| Error::io(path, e))
+    let mut reader = Reader {
+        path,
+        file: File::open(path).map_err(|e| Error::io(path, e))?,
+        hasher: Sha256::new(),
+        size: 0,
+        part: Vec::new(),
     };
-    read(&mut bytes, header.data_start as usize)?;
-    hasher.update(&bytes);
-    let mut size = header.data_start;
+    reader.parts(header.data_start as usize, |_, _| Ok(()))?;
     for (name, info) in header.in_order() {
-        let (start, end) = info.data_offsets;
-        read(&mut bytes, end - start)?;
-        size += bytes.len() as u64;
-        let stored = || stored_tensor((path, &name), info, &bytes, (device, dtype));
-        let ((), tensor) = rayon::join(|| hasher.update(&bytes), stored);
-        tensors.extend(tensor?.map(|tensor| (name, tensor)));
+        let tensor = reader.tensor(&name, info, (device, dtype))?;
+        tensors.extend(tensor.map(|tensor| (name, tensor)));
     }
-    Ok(InputHash { name: file_name(path), bytes: size, sha256: hex(&hasher.finalize()) })
+    Ok(InputHash { name: file_name(path), bytes: reader.size, sha256: hex(&reader.hasher.finalize()) })
 }
 
-/// A tensor from its bytes in a file; none if it is of no use.
-fn stored_tensor(
-    (path, name): (&Path, &str),
-    info: &TensorInfo,
-    bytes: &[u8],
-    (device, dtype): (&Device, DType),
-) -> Result<Option<Tensor>> {
-    if name.ends_with(FREQUENCIES) {
-        return Ok(None);
+/// A file of weights, read from its beginning to its end.
+struct Reader<'p> {
+    path: &'p Path,
+    file: File,
+    hasher: Sha256,
+    /// Bytes that were read.
+    size: u64,
+    part: Vec<u8>,
+}
+
+impl Reader<'_> {
+    /// The next tensor; none if it is of no use.
+    fn tensor(
+        &mut self,
+        name: &str,
+        info: &TensorInfo,
+        (device, dtype): (&Device, DType),
+    ) -> Result<Option<Tensor>> {
+        let (start, end) = info.data_offsets;
+        if name.ends_with(FREQUENCIES) {
+            self.parts(end - start, |_, _| Ok(()))?;
+            return Ok(None);
+        }
+        let Some(float) = Float::of(info.dtype) else {
+            let problem = format!("`{name}` is stored as {:?}", info.dtype);
+            return Err(Error::input(self.path.display(), problem, "drift reads F32, F16 and BF16"));
+        };
+        let path = self.path;
+        let mut numbers = Numbers::with_capacity(dtype, (end - start) / float.bytes());
+        self.parts(end - start, |at, bytes| {
+            if let Some(place) = first_not_finite(float, bytes) {
+                let problem = format!("number {} of `{name}` is not finite", at / float.bytes() + place);
+                return Err(Error::input(path.display(), problem, "the checkpoint is broken"));
+            }
+            numbers.extend(float, bytes);
+            Ok(())
+        })?;
+        let tensor = numbers.into_tensor(&info.shape);
+        tensor.and_then(|tensor| tensor.to_device(device)).map_err(failed).map(Some)
     }
-    let Some(float) = Float::of(info.dtype) else {
-        let problem = format!("`{name}` is stored as {:?}", info.dtype);
-        return Err(Error::input(path.display(), problem, "drift reads F32, F16 and BF16"));
-    };
-    if let Some(at) = first_not_finite(float, bytes) {
-        let problem = format!("number {at} of `{name}` is not finite");
-        return Err(Error::input(path.display(), problem, "the checkpoint is broken"));
+
+    /// Reads so many bytes and gives `take` each part of them, after where it begins, while it is hashed.
+    fn parts(&mut self, count: usize, mut take: impl FnMut(usize, &[u8]) -> Result<()> + Send) -> Result<()> {
+        for start in (0..count).step_by(READ_TOGETHER) {
+            self.part.resize(READ_TOGETHER.min(count - start), 0);
+            self.file.read_exact(&mut self.part).map_err(|e| Error::io(self.path, e))?;
+            let (part, hasher) = (&self.part, &mut self.hasher);
+            rayon::join(|| hasher.update(part), || take(start, part)).1?;
+            self.size += part.len() as u64;
+        }
+        Ok(())
     }
-    let stored = match float {
-        Float::F32 => DType::F32,
-        Float::F16 => DType::F16,
-        Float::Bf16 => DType::BF16,
-    };
-    let tensor = Tensor::from_raw_buffer(bytes, stored, &info.shape, &Device::Cpu);
-    tensor.and_then(|tensor| tensor.to_dtype(dtype)?.to_device(device)).map_err(failed).map(Some)
+}
+
+/// Numbers in the type that they are kept in: f32, or bf16.
+enum Numbers {
+    F32(Vec<f32>),
+    Bf16(Vec<bf16>),
+}
+
+impl Numbers {
+    fn with_capacity(dtype: DType, count: usize) -> Self {
+        match dtype {
+            DType::BF16 => Numbers::Bf16(Vec::with_capacity(count)),
+            _ => Numbers::F32(Vec::with_capacity(count)),
+        }
+    }
+
+    /// Adds numbers of a file, each rounded to the nearest.
+    fn extend(&mut self, float: Float, bytes: &[u8]) {
+        match self {
+            Numbers::Bf16(numbers) if float == Float::Bf16 => {
+                numbers.extend(bytes.chunks_exact(2).map(|b| bf16::from_le_bytes([b[0], b[1]])));
+            }
+            Numbers::Bf16(numbers) => numbers.extend(float.read(bytes).into_iter().map(bf16::from_f32)),
+            Numbers::F32(numbers) => numbers.extend(float.read(bytes)),
+        }
+    }
+
+    fn into_tensor(self, shape: &[usize]) -> candle_core::Result<Tensor> {
+        match self {
+            Numbers::F32(numbers) => Tensor::from_vec(numbers, shape, &Device::Cpu),
+            Numbers::Bf16(numbers) => Tensor::from_vec(numbers, shape, &Device::Cpu),
+        }
+    }
 }
 
 /// The first number whose exponent bits are all ones: infinite, or not a number.

@@ -127,7 +127,8 @@ fn a_model_larger_than_memory_is_refused_before_it_is_read() {
     for engine in ["drift", "candle"] {
         let line = folder.drift(&["eval", "--model", "model", "--lp", "none", "--engine", engine]).refused();
         assert!(
-            line.contains("cpu: the weights: would take ") && line.contains("take a smaller model"),
+            line.contains("config.json: the weights on cpu: would take ")
+                && line.contains("take a smaller model"),
             "{line}"
         );
     }
