@@ -180,7 +180,6 @@ fn read_file(
         path,
         file: File::open(path).map_err(|e| Error::io(path, e))?,
         hasher: Sha256::new(),
-        size: 0,
         part: Vec::new(),
     };
     reader.parts(header.data_start as usize, |_, _| Ok(()))?;
@@ -188,7 +187,8 @@ fn read_file(
         let tensor = reader.tensor(&name, info, (device, dtype))?;
         tensors.extend(tensor.map(|tensor| (name, tensor)));
     }
-    Ok(InputHash { name: file_name(path), bytes: reader.size, sha256: hex(&reader.hasher.finalize()) })
+    let bytes = header.data_start + header.tensors.data_len() as u64;
+    Ok(InputHash { name: file_name(path), bytes, sha256: hex(&reader.hasher.finalize()) })
 }
 
 /// A file of weights, read from its beginning to its end.
@@ -196,8 +196,6 @@ struct Reader<'p> {
     path: &'p Path,
     file: File,
     hasher: Sha256,
-    /// Bytes that were read.
-    size: u64,
     part: Vec<u8>,
 }
 
@@ -239,7 +237,6 @@ impl Reader<'_> {
             self.file.read_exact(&mut self.part).map_err(|e| Error::io(self.path, e))?;
             let (part, hasher) = (&self.part, &mut self.hasher);
             rayon::join(|| hasher.update(part), || take(start, part)).1?;
-            self.size += part.len() as u64;
         }
         Ok(())
     }
