@@ -49,13 +49,19 @@ impl Header {
         file.take(length).read_to_end(&mut bytes).map_err(|e| Error::io(path, e))?;
         let tensors: Metadata = serde_json::from_slice(&bytes)
             .map_err(|e| refuse(format!("truncated or not safetensors: its header is damaged: {e}")))?;
-        let expected = 8 + length + tensors.data_len() as u64;
+        let header = Header { data_start: 8 + length, tensors };
+        let expected = header.file_bytes();
         if total != expected {
             return Err(refuse(format!(
                 "truncated or not safetensors: it has {total} bytes, but its header speaks of {expected}"
             )));
         }
-        Ok(Header { data_start: 8 + length, tensors })
+        Ok(header)
+    }
+
+    /// The length of its file, in bytes.
+    pub fn file_bytes(&self) -> u64 {
+        self.data_start + self.tensors.data_len() as u64
     }
 
     /// The tensors in the order in which a file has them.

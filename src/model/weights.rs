@@ -187,8 +187,8 @@ fn read_file(
         let tensor = reader.tensor(&name, info, (device, dtype))?;
         tensors.extend(tensor.map(|tensor| (name, tensor)));
     }
-    let bytes = header.data_start + header.tensors.data_len() as u64;
-    Ok(InputHash { name: file_name(path), bytes, sha256: hex(&reader.hasher.finalize()) })
+    let sha256 = hex(&reader.hasher.finalize());
+    Ok(InputHash { name: file_name(path), bytes: header.file_bytes(), sha256 })
 }
 
 /// A file of weights, read from its beginning to its end.
