@@ -41,7 +41,7 @@ pub struct Floor {
     /// By counting: bytes, and operations.
     #[serde(flatten)]
     pub traffic: Traffic,
-    /// Bytes per second that the device reads, measured after the run; none where it was not.
+    /// Bytes per second that the device reads, measured after the run; none where it was not, or where the run was faster.
     pub bytes_per_second: Option<f64>,
     /// Seconds of moving so many bytes at this rate.
     pub floor_seconds: Option<f64>,

@@ -101,9 +101,10 @@ fn cost(plan: &EvalPlan, checkpoint: &Checkpoint, run: &Run) -> Cost {
 fn floor(plan: &EvalPlan, checkpoint: &Checkpoint, run: &Run) -> Option<Floor> {
     let Generated { counts, timing, .. } = &run.generated;
     let traffic = Traffic::of(&checkpoint.config, plan.device.bytes_per_number(), counts)?;
-    let bytes_per_second = checkpoint.bytes_per_second;
+    let elapsed = (timing.total() - timing.start).max(f64::MIN_POSITIVE);
+    // A rate that the run itself surpassed is not that of the device: something held the measurement up.
+    let bytes_per_second = checkpoint.bytes_per_second.filter(|rate| traffic.bytes / elapsed <= *rate);
     let floor_seconds = bytes_per_second.map(|rate| traffic.bytes / rate);
-    let floor_share =
-        floor_seconds.map(|seconds| seconds / (timing.total() - timing.start).max(f64::MIN_POSITIVE));
+    let floor_share = floor_seconds.map(|seconds| seconds / elapsed);
     Some(Floor { traffic, bytes_per_second, floor_seconds, floor_share })
 }
