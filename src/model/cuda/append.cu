@@ -92,10 +92,10 @@ __device__ __forceinline__ void append(const Attention &layer, Run run, u32 coun
         for (int j = 0; j < PAIRS; j++) {
             u32 i = lane + j * LANES;
             if (i >= HALF) continue;
-            store(layer.keys + place + i, a[j]);
-            store(layer.keys + place + HALF + i, b[j]);
-            store(layer.values + place + i, x[j]);
-            store(layer.values + place + HALF + i, y[j]);
+            write_same(layer.keys + place + i, narrowed(a[j]));
+            write_same(layer.keys + place + HALF + i, narrowed(b[j]));
+            write_same(layer.values + place + i, narrowed(x[j]));
+            write_same(layer.values + place + HALF + i, narrowed(y[j]));
         }
     }
 }

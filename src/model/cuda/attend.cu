@@ -171,18 +171,22 @@ __device__ __forceinline__ u64 part_of(u32 slot, u32 queries, u32 query, u32 spl
     return (((u64)slot * queries + query) * splits + split) * (HEAD_DIM + 2);
 }
 
-// By the block that is last among the splits: merges the parts of all, as CUDA's sample threadFenceReduction. What other blocks wrote is
-// read past the caches that are this multiprocessor's own.
+// By the block that is last among the splits: merges the parts of all. What other blocks wrote is read past the caches that are this
+// multiprocessor's own.
 __device__ __forceinline__ void merge_splits(const Attention &layer, u32 slot, u32 head, u32 splits, real *out) {
     __shared__ u32 is_last;
     __shared__ float weights[GROUP][MOST_SPLITS], sums[GROUP];
     u32 *ticket = layer.tickets + (u64)slot * layer.kv_heads + head;
-    __threadfence();
+    // By one thread between two barriers: what all threads wrote is before its first fence, and what they read behind its second one. A
+    // fence of each thread before the barrier would not say so of any but the first one (PTX ISA, "Release and Acquire Patterns").
     __syncthreads();
-    if (threadIdx.x == 0) is_last = atomicAdd(ticket, 1u) == splits - 1;
+    if (threadIdx.x == 0) {
+        __threadfence();
+        is_last = atomicAdd(ticket, 1u) == splits - 1;
+        __threadfence();
+    }
     __syncthreads();
     if (!is_last) return;
-    __threadfence();
     u32 queries = layer.kv_heads * GROUP, lane = threadIdx.x % LANES;
     const float *parts = layer.parts + part_of(slot, queries, head * GROUP, splits, 0);
     for (u32 query = threadIdx.x / LANES; query < GROUP; query += ATTEND_WARPS) {
@@ -206,7 +210,8 @@ __device__ __forceinline__ void merge_splits(const Attention &layer, u32 slot, u
         for (u32 split = 0; split < MOST_SPLITS; split++) total += split < splits ? weights[query][split] * mixed[split] : 0.0f;
         store(out + ((u64)slot * queries + head * GROUP) * HEAD_DIM + i, total / sums[query]);
     }
-    if (threadIdx.x == 0) *ticket = 0;
+    // Atomic, as what the other blocks did to it: their last operations are before no fence.
+    if (threadIdx.x == 0) atomicExch(ticket, 0u);
 }
 
 // What the warps of a block hand to one another.

@@ -56,13 +56,14 @@ __device__ __forceinline__ u32 to_bf16(float x) {
 
 #if DRIFT_BF16
 __device__ __forceinline__ float load(const real *from) { return of_bf16(*from); }
-__device__ __forceinline__ void store(real *to, float x) { *to = (real)to_bf16(x); }
+__device__ __forceinline__ real narrowed(float x) { return (real)to_bf16(x); }
 __device__ __forceinline__ float rounded(float x) { return of_bf16(to_bf16(x)); }
 #else
 __device__ __forceinline__ float load(const real *from) { return *from; }
-__device__ __forceinline__ void store(real *to, float x) { *to = x; }
+__device__ __forceinline__ real narrowed(float x) { return x; }
 __device__ __forceinline__ float rounded(float x) { return x; }
 #endif
+__device__ __forceinline__ void store(real *to, float x) { *to = narrowed(x); }
 
 // Numbers in 16 bytes.
 #define VECTOR (16 / (int)sizeof(real))

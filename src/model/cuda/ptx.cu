@@ -1,4 +1,4 @@
-// What only PTX says. The compiler of the tests has its own of these (`tests/cuda/shim.h`).
+// What only PTX says, and what the compiler of the tests wants to know of: it has its own of these (`tests/cuda/shim.h`).
 
 #ifdef __CUDACC__
 
@@ -36,6 +36,9 @@ __device__ __forceinline__ void multiply_tile(float *sums, uint4 a, unsigned b0,
                  : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
                  : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b0), "r"(b1));
 }
+
+// Writes what other blocks write there, too, bit for bit: a race that changes nothing.
+template <class T> __device__ __forceinline__ void write_same(T *to, T x) { *to = x; }
 
 #endif
 

@@ -108,6 +108,8 @@ __device__ __forceinline__ void choose_digit(Histogram &table, const u32 *low, d
     u32 reached = __ballot_sync(ALL_LANES, !((double)(before + until) < wanted));
     // If rounding keeps all from it, the last digit, behind which nothing is cut.
     u32 owner = reached ? __ffs(reached) - 1 : LANES - 1;
+    // All lanes have read what one of them writes.
+    __syncwarp();
     if (lane != owner) return;
     before += until - own;
     u32 digit = first;
