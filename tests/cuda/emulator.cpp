@@ -37,7 +37,9 @@ static unsigned long long allocate(unsigned long long bytes) {
     mprotect(start + size, page, PROT_NONE);
     // Not zero: what is read before it is written shows.
     memset(start, 0xff, size);
-    return (unsigned long long)(start + size - (bytes + 15) / 16 * 16);
+    char *begin = start + size - (bytes + 15) / 16 * 16;
+    checks::given(begin, bytes);
+    return (unsigned long long)begin;
 }
 
 static void launch() {
@@ -62,6 +64,8 @@ static void launch() {
 }
 
 int main() {
+    checks::on_fault([](const char *what) { shim::fail(what); });
+    checks::shared(__start_block_shared, __stop_block_shared - __start_block_shared);
     for (;;) {
         switch (get<char>()) {
         case 'a': {
@@ -71,7 +75,9 @@ int main() {
         }
         case 'w': {
             char *address = get<char *>();
-            get(address, get<unsigned long long>());
+            size_t bytes = get<unsigned long long>();
+            get(address, bytes);
+            checks::written(address, bytes);
             break;
         }
         case 'r': {

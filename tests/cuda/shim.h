@@ -1,6 +1,6 @@
 // CUDA's words for g++: the blocks of a launch run one after the other, the threads of a block as fibers that are switched at
 // barriers and warp operations alone. Of those that can run it is always the first in an order that can be set, so that warps
-// run as far ahead of others as barriers let them. A missing barrier so shows as a wrong number in some order.
+// run as far ahead of others as barriers let them. A missing barrier so shows as a wrong number in most orders, and to `checks.h` in any.
 //
 // What stands for hardware: shared memory is filled with rubbish before each block; a barrier that threads reach at different
 // lines, or not all of them, ends the program; so does a warp operation without all 32 lanes. Any one barrier can be left out.
@@ -18,6 +18,8 @@
 #include <ucontext.h>
 #include <unistd.h>
 #include <vector>
+
+#include "checks.h"
 
 #define __device__
 #define __global__
@@ -63,7 +65,7 @@ struct Fiber {
     unsigned operations;
 };
 struct Warp {
-    unsigned arrived;
+    unsigned arrived, over;
     unsigned long long values[2][32];
 };
 
@@ -108,6 +110,7 @@ static void leave() {
 static void run_fiber() {
     for (;;) {
         body();
+        checks::thread_ends();
         fibers[current].state = DONE;
         leave();
     }
@@ -117,6 +120,7 @@ static void enter(unsigned thread) {
     Fiber &fiber = fibers[thread];
     current = thread;
     threadIdx = {thread, 0, 0};
+    checks::thread_goes_on(thread);
     if (_setjmp(scheduler) != 0) return;
     if (fiber.started) _longjmp(fiber.at, 1);
     fiber.started = true;
@@ -174,6 +178,7 @@ static void release_barrier(unsigned count) {
         fibers[i].state = READY;
     }
     at_barrier = 0;
+    checks::passed_barrier();
 }
 
 static void run_block(const std::vector<unsigned> &order) {
@@ -181,7 +186,8 @@ static void run_block(const std::vector<unsigned> &order) {
     // Rubbish that is true, and rubbish that is false.
     memset(__start_block_shared, order_seed % 2 ? 0 : 0xa5, __stop_block_shared - __start_block_shared);
     for (unsigned i = 0; i < count; i++) fibers[i].state = READY, fibers[i].operations = 0;
-    for (Warp &warp : warps) warp.arrived = 0;
+    for (Warp &warp : warps) warp.arrived = warp.over = 0;
+    checks::block_begins();
     at_barrier = 0;
     // A kernel that runs in circles without a barrier is ended by the system.
     alarm(60);
@@ -206,6 +212,7 @@ static void run_block(const std::vector<unsigned> &order) {
 
 static void launch(dim3 grid, unsigned threads, std::function<void()> kernel) {
     body = kernel;
+    checks::launch_begins();
     gridDim = grid;
     blockDim = {threads, 1, 1};
     std::vector<unsigned> threads_in_order = order(threads);
@@ -224,6 +231,11 @@ template <class To, class From> static To cast(From from) {
 
 }  // namespace shim
 
+static inline void __syncwarp() {
+    shim::exchange(0);
+    // By the first one that is over it.
+    if (++shim::warps[threadIdx.x / 32].over % 32 == 1) checks::passed_warp_barrier(threadIdx.x / 32);
+}
 template <class T> static T __shfl_xor_sync(unsigned, T x, int mask) {
     unsigned lane = threadIdx.x % 32;
     T other;
@@ -249,7 +261,7 @@ static inline unsigned __ballot_sync(unsigned, bool holds) {
 }
 // What `ptx.cu` says in PTX. Kernels here begin when those before are over.
 static inline void let_others_begin() {}
-static inline void wait_for_others() {}
+static inline void wait_for_others() { checks::waited(); }
 static inline uint4 load_once(const void *from) { return *(const uint4 *)from; }
 // The product of two tiles, from the parts that lanes hold by the figures of the PTX manual for mma.m16n8k16; terms added one by one.
 static inline void multiply_tile(float *sums, uint4 rows, unsigned b0, unsigned b1) {
@@ -269,13 +281,26 @@ static inline void multiply_tile(float *sums, uint4 rows, unsigned b0, unsigned 
         for (int term = 0; term < 16; term++) sums[i] += row[term] * column[term];
     }
 }
-template <class T> static T atomicAdd(T *to, T x) {
+// Their own accesses are told of as what they are, not as loads and stores.
+#define UNCHECKED __attribute__((noinline, no_sanitize("thread")))
+template <class T> UNCHECKED static T atomicAdd(T *to, T x) {
+    checks::atomic(to, sizeof x);
     T before = *to;
     *to += x;
     return before;
 }
+template <class T> UNCHECKED static T atomicExch(T *to, T x) {
+    checks::atomic(to, sizeof x);
+    T before = *to;
+    *to = x;
+    return before;
+}
+template <class T> UNCHECKED static void write_same(T *to, T x) {
+    checks::write_same(to, sizeof x, memcmp(to, &x, sizeof x) == 0);
+    *to = x;
+}
 template <class T> static T __ldcg(const T *from) { return *from; }
-static inline void __threadfence() {}
+static inline void __threadfence() { checks::fence(); }
 static inline void __trap() { shim::fail("a launch that the kernel does not take"); }
 static inline int __ffs(unsigned x) { return __builtin_ffs(x); }
 static inline int __clz(unsigned x) { return x ? __builtin_clz(x) : 32; }

@@ -23,18 +23,33 @@ fn compiler() -> Option<String> {
     named.into_iter().chain(["c++".to_owned(), "g++".to_owned()]).find(works)
 }
 
-/// The program for a shape, compiled once; none if there is no compiler for C++.
-fn program(shape: KernelShape) -> Option<PathBuf> {
+/// What a program is compiled with besides: nothing, or the checks of `tests/cuda/checks.cpp`.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Checks {
+    None,
+    All,
+}
+
+/// The program of `source`, compiled once with such options; none if there is no compiler for C++.
+fn program(source: &str, kernel_options: &[String], checks: Checks) -> Option<PathBuf> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let Some(compiler) = compiler() else {
         eprintln!("no C++ compiler (c++, g++ or $CXX): the CUDA kernels are not tested");
         return None;
     };
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cuda");
-    let source = KernelShape::source();
-    let parts = ["shim.h", "launch.h", "emulator.cpp"]
+    let (more, unchecked): (&[&str], &[&str]) = match checks {
+        Checks::None => (&[], &[]),
+        // Addresses in what is said of a fault are those of the file.
+        Checks::All => (
+            &["-fsanitize=thread,alignment", "-DCHECKED", "-g", "-fno-pie"],
+            &["-no-pie", "-g", "checks.cpp"],
+        ),
+    };
+    let parts = ["shim.h", "launch.h", "emulator.cpp", "checks.h", "checks.cpp"]
         .map(|name| std::fs::read_to_string(folder.join(name)).unwrap());
-    let all = [&source, &parts.concat(), &shape.options().join(" ")].map(String::as_bytes).concat();
+    let options = [kernel_options, &more.iter().copied().map(str::to_owned).collect::<Vec<_>>()].concat();
+    let all = [source, &parts.concat(), &options.join(" ")].map(str::as_bytes).concat();
     let name = hash_bytes("kernels", &all).sha256[..16].to_owned();
     let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cuda").join(name);
     let _held = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -42,15 +57,23 @@ fn program(shape: KernelShape) -> Option<PathBuf> {
     if !program.exists() {
         std::fs::create_dir_all(&place).unwrap();
         std::fs::write(place.join("kernels.cu"), source).unwrap();
-        let made = place.join(format!("emulator.{}", std::process::id()));
-        let output = Command::new(compiler)
-            .args(["-std=c++17", "-O2", "-U_FORTIFY_SOURCE", "-Wall", "-Wno-unknown-pragmas", "-Werror"])
-            .args(shape.options())
-            .args(["-I", place.to_str().unwrap(), "-o", made.to_str().unwrap()])
-            .arg(folder.join("emulator.cpp"))
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let process = std::process::id();
+        let [object, made] = ["o", "program"].map(|kind| place.join(format!("{process}.{kind}")));
+        let general = ["-std=c++17", "-O2", "-U_FORTIFY_SOURCE", "-Wall", "-Wno-unknown-pragmas", "-Werror"];
+        let compile = |arguments: &mut Command| {
+            let output = arguments.current_dir(&folder).args(general).output().unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        };
+        compile(
+            Command::new(&compiler)
+                .args(["-c", "emulator.cpp", "-o", object.to_str().unwrap(), "-I", place.to_str().unwrap()])
+                .args(&options),
+        );
+        // What checks is not checked.
+        compile(
+            Command::new(&compiler).arg(&object).args(unchecked).args(kernel_options).arg("-o").arg(&made),
+        );
+        std::fs::remove_file(object).unwrap();
         std::fs::rename(made, &program).unwrap();
     }
     Some(program)
@@ -92,9 +115,20 @@ pub(crate) fn argument<T: Plain>(value: T) -> Vec<u8> {
 }
 
 impl Emulator {
-    /// Starts one; none if there is no compiler.
+    /// Starts one; none if there is no compiler. With `DRIFT_CHECKED` it is one that checks.
     pub(crate) fn start(shape: KernelShape) -> Option<Self> {
-        let mut child = Command::new(program(shape)?)
+        let checked = std::env::var_os("DRIFT_CHECKED").is_some();
+        Emulator::start_checked(shape, if checked { Checks::All } else { Checks::None })
+    }
+
+    /// One that ends with the first fault of a kernel.
+    pub(crate) fn start_checked(shape: KernelShape, checks: Checks) -> Option<Self> {
+        Emulator::of(&KernelShape::source(), &shape.options(), checks)
+    }
+
+    /// One of other kernels.
+    pub(crate) fn of(source: &str, options: &[String], checks: Checks) -> Option<Self> {
+        let mut child = Command::new(program(source, options, checks)?)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

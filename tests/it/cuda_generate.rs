@@ -16,7 +16,7 @@ use drift::tokenizer::Tokenizer;
 use serde_json::json;
 
 use crate::automaton::{EOS, SKELETONS};
-use crate::cuda_emulator::{Emulator, ORDERS};
+use crate::cuda_emulator::{Checks, Emulator, MIXED, ORDERS};
 
 /// The emulator as the host of a GPU asks it. Tensors of candle are copied to it, since it is another program.
 struct EmulatedGpu {
@@ -35,16 +35,36 @@ enum Command {
     Product(Product),
 }
 
+/// How a run is done.
+#[derive(Clone, Copy, Default)]
+struct How {
+    own_products: bool,
+    can_record: bool,
+    order: u32,
+    is_checked: bool,
+}
+
 fn numbers(tensor: &Tensor) -> Vec<f32> {
     tensor.flatten_all().unwrap().to_vec1().unwrap()
 }
 
 impl EmulatedGpu {
-    fn start(config: &Config, can_record: bool, order: u32) -> Option<Self> {
-        let mut emulator = Emulator::start(KernelShape::of(config, false).unwrap())?;
-        emulator.order(order);
+    fn start(config: &Config, how: How) -> Option<Self> {
+        let shape = KernelShape::of(config, false).unwrap();
+        let mut emulator = match how.is_checked {
+            true => Emulator::start_checked(shape, Checks::All),
+            false => Emulator::start(shape),
+        }?;
+        emulator.order(how.order);
         let (tensors, known, recordings) = Default::default();
-        Some(EmulatedGpu { emulator, tensors, known, recordings, recording: None, can_record })
+        Some(EmulatedGpu {
+            emulator,
+            tensors,
+            known,
+            recordings,
+            recording: None,
+            can_record: how.can_record,
+        })
     }
 
     fn run(&mut self, command: Command) {
@@ -210,14 +230,12 @@ fn on_the_device(
     config: &Config,
     prompts: &[Prompt],
     options: &Options,
-    (own_products, can_record, order): (bool, bool, u32),
+    how: How,
 ) -> Option<Generated> {
-    EmulatedGpu::start(config, true, 0)?;
-    let start = || -> drift::Result<Box<dyn Gpu>> {
-        Ok(Box::new(EmulatedGpu::start(config, can_record, order).unwrap()))
-    };
+    EmulatedGpu::start(config, how)?;
+    let start = || -> drift::Result<Box<dyn Gpu>> { Ok(Box::new(EmulatedGpu::start(config, how).unwrap())) };
     // A device that cannot record says so when it is asked.
-    let steps = KernelSteps { recorded: true, own_products };
+    let steps = KernelSteps { recorded: true, own_products: how.own_products };
     Some(engine.generate_on(&start, (prompts, options), steps, &Job::default()).unwrap())
 }
 
@@ -227,10 +245,11 @@ fn texts_under_the_automaton_are_those_of_the_cpu() {
         let config = config(qwen3, head_dim, vocab(tokenizer));
         let processor = processor(LpKind::Automaton, tokenizer);
         let mut engine = engine(&config);
+        let backwards = How { own_products: true, can_record: true, order: ORDERS[1], is_checked: false };
         for (sampling, batch, how, lengths, most) in [
-            (Sampling::GREEDY, 32, (false, false, ORDERS[0]), [2, 7, 260], 60),
-            (Sampling::QWEN3, 3, (false, true, ORDERS[1]), [1, 60, 12], 400),
-            (Sampling::QWEN3, 12, (true, true, ORDERS[1]), [1, 60, 12], 90),
+            (Sampling::GREEDY, 32, How::default(), [2, 7, 260], 60),
+            (Sampling::QWEN3, 3, How { own_products: false, ..backwards }, [1, 60, 12], 400),
+            (Sampling::QWEN3, 12, backwards, [1, 60, 12], 90),
         ] {
             let prompts = prompts_of(&processor, most, lengths);
             let options = Options { batch, sampling, seed: 3, ..Options::default() };
@@ -270,11 +289,28 @@ fn texts_without_a_logit_processor_are_those_of_the_cpu() {
         let options = Options { batch: 4, sampling, seed: 3, ..Options::default() };
         let expected = engine.generate(&prompts, &options, &Job::default()).unwrap();
         for own_products in [false, true] {
-            let how = (own_products, true, ORDERS[0]);
+            let how = How { own_products, can_record: true, ..How::default() };
             let Some(found) = on_the_device(&mut engine, &config, &prompts, &options, how) else { return };
             assert_eq!(found.samples, expected.samples);
             assert_eq!(found.counts.kernel_steps, found.counts.decode_steps);
             assert_eq!(found.counts.head_rows % config.vocab_size as u64, 0);
+        }
+    }
+}
+
+/// Whole generations without a fault of any kernel, whatever shows in their texts.
+#[test]
+fn generations_neither_stray_nor_race() {
+    for (kind, qwen3, head_dim) in [(LpKind::Automaton, true, 48), (LpKind::None, false, 64)] {
+        let config = config(qwen3, head_dim, if kind == LpKind::None { 300 } else { vocab("qwen-like") });
+        let prompts = prompts_of(&processor(kind, "qwen-like"), 16, [1, 9, 5]);
+        let mut engine = engine(&config);
+        let options = Options { batch: 3, sampling: Sampling::QWEN3, seed: 3, ..Options::default() };
+        let expected = engine.generate(&prompts, &options, &Job::default()).unwrap();
+        for own_products in [false, true] {
+            let how = How { own_products, can_record: true, order: MIXED, is_checked: true };
+            let Some(found) = on_the_device(&mut engine, &config, &prompts, &options, how) else { return };
+            assert_eq!(found.samples, expected.samples);
         }
     }
 }
@@ -292,7 +328,7 @@ fn draws_under_masks_of_the_host_are_those_of_the_cpu() {
         let prompts = prompts(&processor, 40);
         let options = Options { batch: 3, sampling: Sampling::QWEN3, seed: 3, ..Options::default() };
         let expected = engine.generate(&prompts, &options, &Job::default()).unwrap();
-        let how = (false, true, ORDERS[0]);
+        let how = How { can_record: true, ..How::default() };
         let Some(found) = on_the_device(&mut engine, &config, &prompts, &options, how) else { return };
         assert_eq!(found.samples, expected.samples, "{kind:?}");
         assert_eq!(found.counts, expected.counts, "{kind:?}");

@@ -14,6 +14,7 @@ mod common;
 mod compare;
 mod counting;
 mod coverage;
+mod cuda_checks;
 mod cuda_emulator;
 mod cuda_generate;
 mod cuda_kernels;
