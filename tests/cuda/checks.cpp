@@ -57,12 +57,7 @@ struct Page {
     Place *places = nullptr;
 };
 
-// Behind a fence, an atomic operation: everything before it is before whatever acquires it.
-struct Release {
-    Moment moment;
-};
-
-// What a block knows of another one, from a moment on.
+// What is before a fence of another block is before what is behind one of this block.
 struct Acquired {
     Moment from, to;
 };
@@ -70,8 +65,8 @@ struct Acquired {
 struct Thread {
     bool has_waited = false, has_fenced = false;
     Moment fence;
-    // Of atomic operations since the last fence.
-    std::vector<Release> met;
+    // Fences of other blocks before atomic operations on the same numbers, since its own last fence.
+    std::vector<Moment> met;
 };
 
 // Pages by address: 2^17 parts of 2^18 pages.
@@ -80,7 +75,8 @@ uint32_t launch_number, block_number, current;
 uint16_t times, barriers, warp_barriers[32];
 Thread threads[1024];
 std::vector<Acquired> acquired;
-std::unordered_map<uintptr_t, std::vector<Release>> releases;
+// By the number that an atomic operation behind a fence was done on.
+std::unordered_map<uintptr_t, std::vector<Moment>> releases;
 void (*fault)(const char *);
 
 Page *page_of(uintptr_t address) {
@@ -107,17 +103,18 @@ Moment now() {
 
 bool is_same_thread(const Moment &a, const Moment &b) { return a.warp == b.warp && a.lanes == b.lanes; }
 
-// In one block, whatever their threads are.
-bool is_apart(const Moment &before, const Moment &after) {
+// In one block: a barrier that both threads passed.
+bool is_barrier_between(const Moment &before, const Moment &after) {
     return before.barriers < after.barriers || (before.warp == after.warp && before.warp_barriers < after.warp_barriers);
 }
 
 bool happens_before(const Moment &before, const Moment &after) {
-    if (before.block == after.block) return is_same_thread(before, after) || is_apart(before, after);
+    if (before.block == after.block) return is_same_thread(before, after) || is_barrier_between(before, after);
     for (const Acquired &known : acquired) {
         if (known.from.block != before.block) continue;
-        bool is_released = is_apart(before, known.from) || (is_same_thread(before, known.from) && before.time < known.from.time);
-        bool is_seen = is_apart(known.to, after) || is_same_thread(known.to, after);
+        bool is_own = is_same_thread(before, known.from) && before.time < known.from.time;
+        bool is_released = is_own || is_barrier_between(before, known.from);
+        bool is_seen = is_barrier_between(known.to, after) || is_same_thread(known.to, after);
         if (is_released && is_seen) return true;
     }
     return false;
@@ -291,18 +288,18 @@ void fence() {
     count(times);
     thread.has_fenced = true;
     thread.fence = now();
-    for (const Release &met : thread.met) acquired.push_back({met.moment, thread.fence});
+    for (const Moment &met : thread.met) acquired.push_back({met, thread.fence});
     thread.met.clear();
 }
 
 void atomic(const void *to, size_t bytes) {
     Thread &thread = threads[current];
     check(to, bytes, (uintptr_t)__builtin_return_address(0), true, true, true);
-    std::vector<Release> &all = releases[(uintptr_t)to];
-    for (const Release &release : all) {
-        if (release.moment.block != block_number) thread.met.push_back(release);
+    std::vector<Moment> &all = releases[(uintptr_t)to];
+    for (const Moment &release : all) {
+        if (release.block != block_number) thread.met.push_back(release);
     }
-    if (thread.has_fenced) all.push_back({thread.fence});
+    if (thread.has_fenced) all.push_back(thread.fence);
 }
 
 void waited() { threads[current].has_waited = true; }
