@@ -171,9 +171,10 @@ void add_other(Place &place, const Access &access) {
             return;
         }
     }
-    // What is behind this one is behind those that are before it, too.
+    // What is behind this one is behind those of its kind that are before it, too.
     for (const Access &other : place.others) {
-        if (other.moment.block != own.block || other.moment.barriers >= own.barriers) place.others[kept++] = other;
+        bool is_before = other.moment.block == own.block && other.moment.barriers < own.barriers;
+        if (!is_before || other.is_atomic != access.is_atomic) place.others[kept++] = other;
     }
     place.others.resize(kept);
     if (kept >= MOST_OTHERS) place.others.erase(place.others.begin(), place.others.begin() + MOST_OTHERS / 2);
@@ -260,11 +261,11 @@ void launch_begins() {
     releases.clear();
 }
 
-void block_begins() {
+void block_begins(unsigned count) {
     block_number++;
     barriers = 0;
     for (uint16_t &count : warp_barriers) count = 0;
-    for (Thread &thread : threads) thread = {};
+    for (unsigned i = 0; i < count; i++) threads[i] = {};
     acquired.clear();
 }
 

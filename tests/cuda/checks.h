@@ -19,9 +19,9 @@ IN_CHECKED(void written(const void *, size_t))
 IN_CHECKED(void shared(const void *, size_t))
 // What is said of a fault, and does not come back.
 IN_CHECKED(void on_fault(void (*)(const char *)))
-// A launch begins, a block, a thread goes on, and is over.
+// A launch begins, a block of so many threads; a thread goes on, and is over.
 IN_CHECKED(void launch_begins())
-IN_CHECKED(void block_begins())
+IN_CHECKED(void block_begins(unsigned))
 IN_CHECKED(void thread_goes_on(unsigned))
 IN_CHECKED(void thread_ends())
 // All threads of the block passed a barrier, all lanes of a warp.

@@ -84,6 +84,14 @@ KERNEL(32) writes_other_bits(u32 *data, u32 count, u32 is_sound) {
     data[32 + 32 * blockIdx.x + threadIdx.x] = data[threadIdx.x];
 }
 
+// A load behind a barrier does not hide the atomic operation before it from another block.
+KERNEL(64) reads_what_is_added_to(u32 *data, u32 count, u32 is_sound) {
+    begin();
+    if (threadIdx.x == 0 && (is_sound || blockIdx.x == 0)) atomicAdd(data, 1u);
+    __syncthreads();
+    if (!is_sound) data[64 * (1 + blockIdx.x) + threadIdx.x] = data[0];
+}
+
 // The last block reads what the others wrote; data[0] is zero. Fences of all threads before the barrier say nothing of what other threads than
 // the one of the atomic operation wrote.
 KERNEL(64) releases_too_early(u32 *data, u32 count, u32 is_sound) {

@@ -187,7 +187,7 @@ static void run_block(const std::vector<unsigned> &order) {
     memset(__start_block_shared, order_seed % 2 ? 0 : 0xa5, __stop_block_shared - __start_block_shared);
     for (unsigned i = 0; i < count; i++) fibers[i].state = READY, fibers[i].operations = 0;
     for (Warp &warp : warps) warp.arrived = warp.over = 0;
-    checks::block_begins();
+    checks::block_begins(count);
     at_barrier = 0;
     // A kernel that runs in circles without a barrier is ended by the system.
     alarm(60);

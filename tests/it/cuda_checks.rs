@@ -12,7 +12,7 @@ const COUNT: usize = 256;
 const UNWRITTEN: usize = 32;
 
 /// The kernels, how many blocks and threads they are launched with, and what is said of them.
-const KERNELS: [(&str, usize, u32, &str); 15] = [
+const KERNELS: [(&str, usize, u32, &str); 16] = [
     ("strays", 1, 64, "an access outside of what was given at faults.cu:"),
     ("reads_unwritten", 1, 64, "a read of what nobody wrote at faults.cu:"),
     ("reads_unwritten_shared", 1, 64, "a read of what nobody wrote at faults.cu:"),
@@ -23,6 +23,7 @@ const KERNELS: [(&str, usize, u32, &str); 15] = [
     ("mixes_atomic_and_not", 1, 64, "what thread … writes at faults.cu:"),
     ("races_between_blocks", 2, 32, "what another block writes at faults.cu:"),
     ("writes_other_bits", 2, 32, "what another block "),
+    ("reads_what_is_added_to", 2, 64, "what another block writes at shim.h:"),
     ("releases_too_early", 3, 64, "what another block writes at faults.cu:"),
     ("acquires_nothing", 3, 64, "what another block writes at faults.cu:"),
     ("reads_before_it_waits", 1, 32, "an access before the kernels before are over at faults.cu:"),

@@ -117,13 +117,15 @@ pub(crate) fn argument<T: Plain>(value: T) -> Vec<u8> {
 impl Emulator {
     /// Starts one; none if there is no compiler. With `DRIFT_CHECKED` it is one that checks.
     pub(crate) fn start(shape: KernelShape) -> Option<Self> {
-        let checked = std::env::var_os("DRIFT_CHECKED").is_some();
-        Emulator::start_checked(shape, if checked { Checks::All } else { Checks::None })
+        match std::env::var_os("DRIFT_CHECKED") {
+            Some(_) => Emulator::checked(shape),
+            None => Emulator::of(&KernelShape::source(), &shape.options(), Checks::None),
+        }
     }
 
     /// One that ends with the first fault of a kernel.
-    pub(crate) fn start_checked(shape: KernelShape, checks: Checks) -> Option<Self> {
-        Emulator::of(&KernelShape::source(), &shape.options(), checks)
+    pub(crate) fn checked(shape: KernelShape) -> Option<Self> {
+        Emulator::of(&KernelShape::source(), &shape.options(), Checks::All)
     }
 
     /// One of other kernels.

@@ -16,7 +16,7 @@ use drift::tokenizer::Tokenizer;
 use serde_json::json;
 
 use crate::automaton::{EOS, SKELETONS};
-use crate::cuda_emulator::{Checks, Emulator, MIXED, ORDERS};
+use crate::cuda_emulator::{Emulator, MIXED, ORDERS};
 
 /// The emulator as the host of a GPU asks it. Tensors of candle are copied to it, since it is another program.
 struct EmulatedGpu {
@@ -52,7 +52,7 @@ impl EmulatedGpu {
     fn start(config: &Config, how: How) -> Option<Self> {
         let shape = KernelShape::of(config, false).unwrap();
         let mut emulator = match how.is_checked {
-            true => Emulator::start_checked(shape, Checks::All),
+            true => Emulator::checked(shape),
             false => Emulator::start(shape),
         }?;
         emulator.order(how.order);

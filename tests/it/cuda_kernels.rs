@@ -13,7 +13,7 @@ use half::bf16;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::cuda_emulator::{Checks, Emulator, MIXED, ORDERS, argument};
+use crate::cuda_emulator::{Emulator, MIXED, ORDERS, argument};
 use crate::cuda_texts::Sample;
 
 /// No slot.
@@ -45,7 +45,7 @@ impl Bench {
 
     /// One that ends with the first fault of a kernel.
     fn checked(shape: KernelShape) -> Option<Self> {
-        Some(Bench::of(Emulator::start_checked(shape, Checks::All)?, shape))
+        Some(Bench::of(Emulator::checked(shape)?, shape))
     }
 
     fn of(emulator: Emulator, shape: KernelShape) -> Self {
