@@ -2,9 +2,10 @@
 
 Compared are kernel launches and their time, kernels, all events of devices, memsets, and how long the devices were busy. For traces that
 nobody of drift's wrote, such as those in tests/data of HolisticTraceAnalysis (facebookresearch, MIT), of NVIDIA's and AMD's GPUs.
-What drift refuses, or where a figure differs, is listed; the exit code is 1 where one differs.
+What drift refuses, or where a figure differs, is listed; the exit code is 1 where one differs, or nothing was compared.
 """
 
+import argparse
 import gzip
 import json
 import pathlib
@@ -84,10 +85,13 @@ def compared(drift, path):
 
 
 def main():
-    drift, *paths = sys.argv[1:]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("drift")
+    parser.add_argument("traces", nargs="+")
+    options = parser.parse_args()
     differ = refused = 0
-    for path in paths:
-        found, why = compared(drift, path)
+    for path in options.traces:
+        found, why = compared(options.drift, path)
         if why:
             refused += 1
             print(f"refused: {why}")
@@ -98,8 +102,8 @@ def main():
         if wrong:
             differ += 1
             print(f"{path}: {wrong}")
-    print(f"{len(paths) - refused} traces, {differ} of them with figures that differ; {refused} refused")
-    sys.exit(differ > 0)
+    print(f"{len(options.traces) - refused} traces, {differ} of them with figures that differ; {refused} refused")
+    sys.exit(differ > 0 or refused == len(options.traces))
 
 
 main()
