@@ -9,11 +9,12 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::corpus::{Conformer, Listing, ReadOptions, Skipped};
+use crate::encoding::{Encoding, Reading, TrailingZeros};
 use crate::error::{Error, Result};
 use crate::io::{AtomicFile, file_name, open};
 use crate::job::{Job, Provenance};
 use crate::shard::files::{CameOf, FilesDone, FilesShard, MergedFiles, check_part};
-use crate::text::{Dialect, Reading, TrailingZeros, skeleton, write};
+use crate::text::{skeleton, write};
 
 /// What to read, and how.
 #[derive(Debug, Clone, Default)]
@@ -166,10 +167,10 @@ fn lines_of(
 
 /// The lines of conformers, the first of which is the `first` of all, where that is known.
 fn lines(conformers: &[Conformer], first: Option<u64>, reading: Reading) -> Vec<u8> {
-    let [fixed, stripped] = [TrailingZeros::Kept, TrailingZeros::Removed].map(|zeros| reading.dialect(zeros));
+    let [fixed, stripped] = [TrailingZeros::Kept, TrailingZeros::Removed].map(|zeros| reading.written(zeros));
     let mut out = Vec::with_capacity(conformers.iter().map(|c| 70 * c.coordinates.len() + 200).sum());
     for (at, conformer) in conformers.iter().enumerate() {
-        let text = |dialect: Dialect| write(&conformer.skeleton, &conformer.coordinates, dialect);
+        let text = |dialect: Encoding| write(&conformer.skeleton, &conformer.coordinates, dialect);
         let (number, smiles);
         let line = Line {
             id: match (&conformer.id, first) {

@@ -63,12 +63,12 @@
 //!
 //! ```
 //! use drift::text::skeleton;
-//! use drift::{Dialect, Legal, LogitProcessor, LpKind, Tokenizer};
+//! use drift::{Encoding, Legal, LogitProcessor, LpKind, Tokenizer};
 //!
 //! let tokenizer = Tokenizer::load("qwen-like".as_ref())?;
 //! let vocabulary = tokenizer.vocabulary();
 //! let end = vocabulary["<|im_end|>"];
-//! let processor = LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), Dialect::FIXED, None, end)?;
+//! let processor = LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), Encoding::FIXED, None, end)?;
 //! let skeleton = skeleton::from_smiles("C=O").expect("a SMILES");
 //! let constraint = processor.constraint(&skeleton)?;
 //!
@@ -96,14 +96,14 @@
 //! ```
 //! use drift::corpus::Texts;
 //! use drift::design::{Aim, ExtensionPlan, Range, SchemeKind, train};
-//! use drift::{Dialect, Job, Tokenizer};
+//! use drift::{Encoding, Job, Tokenizer};
 //!
 //! let (base, json) = Tokenizer::load_with_json("qwen-like".as_ref())?;
 //! let plan = ExtensionPlan {
 //!     base_json: serde_json::from_slice(&json).expect("JSON"),
 //!     base,
 //!     kind: SchemeKind::Fused,
-//!     dialect: Dialect::FIXED,
+//!     dialect: Encoding::FIXED,
 //!     fewest_decimals: None,
 //!     range: Range::new(1)?, // numbers below 1 Å, so that this page is checked in no time
 //!     aim: Aim::TokensPerBlock(12),
@@ -130,6 +130,7 @@ pub mod error;
 pub mod io;
 pub mod job;
 
+pub mod encoding;
 pub mod text;
 
 pub mod corpus;
@@ -176,9 +177,9 @@ pub mod cli;
 pub use audit::{AuditPlan, AuditReport, audit};
 pub use constraint::{Constraint, Legal, LogitProcessor, LpKind, Mask};
 pub use corpus::{Conformer, Conformers, Embedded, Files};
+pub use encoding::Encoding;
 pub use error::{Error, Result};
 pub use job::Job;
 pub use mine::{MinePlan, MineReport, mine};
 pub use placeholder::{DialectChoice, FitPlan, FitReport, Objective, fit};
-pub use text::Dialect;
 pub use tokenizer::Tokenizer;

@@ -8,11 +8,11 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::corpus::{Conformer, Conformers, Files, ReadOptions, Skipped};
+use crate::encoding::Precision;
 use crate::error::Result;
 use crate::io::AtomicFile;
 use crate::job::{InputHash, Job, Provenance};
 use crate::stats::{CoordinateStats, StatsReport, TextReport, TextStats};
-use crate::text::Precision;
 pub use shard::{StoredParts, mine_shard};
 
 /// What to read, how, and where to keep it.
@@ -78,7 +78,7 @@ pub fn mine_of(
     store: Option<&Path>,
     job: &Job,
 ) -> Result<(MineReport, Option<AtomicFile>)> {
-    let precision = source.reading().precision;
+    let precision = source.reading().precision();
     let mut store = store.map(|path| Store::create(path, precision)).transpose()?;
     let mut counts = Counts::new(precision);
     let summary = source.read(job, &mut |batch| {

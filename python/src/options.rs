@@ -6,8 +6,8 @@ use std::sync::Arc;
 use drift::checkpoint::{Wanted, locate};
 use drift::corpus::{Frame, Names, OpenStereo, ReadOptions, SmilesSource};
 use drift::design::{Base, Beside};
+use drift::encoding::{AskedEncoding, Precision, Reading, TrailingZeros};
 use drift::error::{Error, Parameter, Result};
-use drift::text::{AskedDialect, Precision, Reading, Separator, TrailingZeros};
 use drift::{Job, Tokenizer};
 use pyo3::prelude::*;
 
@@ -60,8 +60,8 @@ impl BlockOptions {
     }
 
     /// What of a dialect was asked for.
-    pub(crate) fn asked(&self) -> Result<AskedDialect> {
-        Ok(AskedDialect { zeros: None, precision: self.precision()?, separator: self.separator()? })
+    pub(crate) fn asked(&self) -> Result<AskedEncoding> {
+        Ok(AskedEncoding { zeros: None, precision: self.precision()?, separator: self.separator()? })
     }
 }
 

@@ -6,7 +6,7 @@ use drift::constraint::automaton::Follow;
 use drift::constraint::{Placeholder, Specials, State};
 use drift::error::excerpt;
 use drift::text::skeleton;
-use drift::{Dialect, Error, LogitProcessor, LpKind, Mask};
+use drift::{Encoding, Error, LogitProcessor, LpKind, Mask};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -23,7 +23,7 @@ pub(crate) struct Processor {
 }
 
 /// The dialect of a name.
-pub(crate) fn dialect_named(name: &str) -> PyResult<Dialect> {
+pub(crate) fn dialect_named(name: &str) -> PyResult<Encoding> {
     name.parse().map_err(|problem: String| Class::Drift.exception(format!("dialect: {problem}")))
 }
 

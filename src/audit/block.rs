@@ -1,7 +1,7 @@
 //! Judging one generated block, the text between `<` and `>`.
 
 use super::threedmolgen::is_junk;
-use crate::text::{Dialect, number::NumberPrefix, scan_prefix};
+use crate::encoding::{Encoding, decimal_text::NumberPrefix, scan_prefix};
 
 /// What is wrong with a block; nothing, by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -24,10 +24,10 @@ pub struct BlockVerdict {
 }
 
 /// Judges a block.
-pub fn judge_block(inside: &str, dialect: Dialect) -> BlockVerdict {
+pub fn judge_block(inside: &str, dialect: Encoding) -> BlockVerdict {
     let decimals = dialect.decimals();
     let parts: Vec<NumberPrefix> =
-        inside.split(dialect.separator().character()).map(|part| scan_prefix(part.as_bytes())).collect();
+        inside.split(dialect.separator()).map(|part| scan_prefix(part.as_bytes())).collect();
     let mut verdict = BlockVerdict {
         junk_strict: parts.len() != 3 || parts.iter().any(|part| !part.is_number()),
         junk_letters: inside.bytes().any(|byte| byte.is_ascii_alphabetic()),
@@ -56,8 +56,8 @@ pub fn judge_block(inside: &str, dialect: Dialect) -> BlockVerdict {
 
 /// Whether a model that would write `next` behind `written`, the beginning of a block, would go on with the block: with
 /// decimals up to the last of the dialect, or with a number that is missing. Junk and a decimal more are none of that.
-pub fn goes_on(written: &str, next: &str, dialect: Dialect) -> bool {
-    let separator = dialect.separator().character();
+pub fn goes_on(written: &str, next: &str, dialect: Encoding) -> bool {
+    let separator = dialect.separator();
     let numbers = written.split(separator).count();
     let last = written.rsplit(separator).next().unwrap_or_default();
     let part = scan_prefix(last.as_bytes());
@@ -68,7 +68,7 @@ pub fn goes_on(written: &str, next: &str, dialect: Dialect) -> bool {
     match characters.next() {
         Some('0'..='9') => part.decimals < dialect.decimals(),
         Some('.') => part.has_digits() && !part.point && characters.next().is_none_or(|c| c.is_ascii_digit()),
-        Some(next) if next == separator => part.has_digits() && numbers < 3,
+        Some(other) if separator.starts_with(other) => part.has_digits() && numbers < 3,
         Some('-') => last.is_empty(),
         _ => false,
     }
@@ -80,7 +80,7 @@ mod tests {
 
     /// Junk strict, junk letters, truncated, invented, lost and invented digits.
     fn fixed(block: &str) -> (bool, bool, bool, bool, u32, u32) {
-        let v = judge_block(block, Dialect::FIXED);
+        let v = judge_block(block, Encoding::FIXED);
         (v.junk_strict, v.junk_letters, v.truncated.unwrap(), v.invented, v.lost_digits, v.invented_digits)
     }
 
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn the_stripped_dialect() {
         let stripped = |block| {
-            let v = judge_block(block, Dialect::STRIPPED);
+            let v = judge_block(block, Encoding::STRIPPED);
             assert_eq!((v.truncated, v.lost_digits), (None, 0));
             (v.junk_strict, v.invented, v.invented_digits)
         };
@@ -128,7 +128,7 @@ mod tests {
             ("1.5,2", ",-"),
             ("", "1"),
         ] {
-            assert!(goes_on(written, next, Dialect::STRIPPED), "{written} {next}");
+            assert!(goes_on(written, next, Encoding::STRIPPED), "{written} {next}");
         }
         for (written, next) in [
             ("1.5,2,0.3", ">"),
@@ -144,7 +144,7 @@ mod tests {
             ("1.5,2,0.3", " 1"),
             ("1.5,2,0.3", ""),
         ] {
-            assert!(!goes_on(written, next, Dialect::STRIPPED), "{written} {next}");
+            assert!(!goes_on(written, next, Encoding::STRIPPED), "{written} {next}");
         }
     }
 }

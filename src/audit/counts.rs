@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::block::BlockVerdict;
 use super::outcome::Outcome;
 use super::sample::TextVerdict;
+use crate::encoding::Encoding;
 use crate::error::Result;
-use crate::text::{Dialect, tagged};
+use crate::text::tagged;
 use crate::tokenizer::Tokenizer;
 
 /// What was found in some samples. Counts of samples add up: `samples` is the sum of the four outcomes.
@@ -62,7 +63,7 @@ pub struct SampleCounts {
 
 impl SampleCounts {
     /// Nothing, in a dialect.
-    pub fn new(dialect: Dialect) -> Self {
+    pub fn new(dialect: Encoding) -> Self {
         let shown = (dialect.is_fixed()).then_some(0);
         SampleCounts {
             samples: 0,

@@ -11,8 +11,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::text::number::NumberPrefix;
-use crate::text::{Dialect, TrailingZeros, scan_prefix};
+use crate::encoding::decimal_text::NumberPrefix;
+use crate::encoding::{Encoding, TrailingZeros, scan_prefix};
 
 /// How many times more evidence one dialect needs than the other: a model of no great skill errs in a block now and then.
 const MAJORITY: u64 = 4;
@@ -29,11 +29,11 @@ pub struct DialectCounts {
 impl DialectCounts {
     /// What the blocks of one text say, in text order, without their brackets. `like` says how many decimals numbers have
     /// and what separates them.
-    pub fn of<'t>(blocks: impl IntoIterator<Item = &'t str>, like: Dialect) -> Self {
+    pub fn of<'t>(blocks: impl IntoIterator<Item = &'t str>, like: Encoding) -> Self {
         let mut evidence = DialectCounts::default();
         let mut uncut = true;
         for block in blocks {
-            let parts = block.split(like.separator().character());
+            let parts = block.split(like.separator());
             let parts: Vec<NumberPrefix> = parts.map(|part| scan_prefix(part.as_bytes())).collect();
             let [x, y, z] = &parts[..] else {
                 uncut = false;
@@ -61,7 +61,7 @@ impl DialectCounts {
     }
 
     /// The dialect, of the decimals and separator of `like`; none where nothing tells, or both are told.
-    pub fn dialect(self, like: Dialect) -> Option<Dialect> {
+    pub fn dialect(self, like: Encoding) -> Option<Encoding> {
         let DialectCounts { fixed, stripped } = self;
         if fixed > 0 && fixed >= MAJORITY * stripped {
             Some(like.with_zeros(TrailingZeros::Kept))
@@ -77,14 +77,14 @@ impl DialectCounts {
 mod tests {
     use super::*;
 
-    fn dialect(blocks: &[&str]) -> Option<Dialect> {
-        DialectCounts::of(blocks.iter().copied(), Dialect::FIXED).dialect(Dialect::FIXED)
+    fn dialect(blocks: &[&str]) -> Option<Encoding> {
+        DialectCounts::of(blocks.iter().copied(), Encoding::FIXED).dialect(Encoding::FIXED)
     }
 
     #[test]
     fn numbers_that_one_dialect_alone_has() {
-        assert_eq!(dialect(&["1.2340,0.1111,0."]), Some(Dialect::FIXED));
-        assert_eq!(dialect(&["1.2345,0.5,0.1234"]), Some(Dialect::STRIPPED));
+        assert_eq!(dialect(&["1.2340,0.1111,0."]), Some(Encoding::FIXED));
+        assert_eq!(dialect(&["1.2345,0.5,0.1234"]), Some(Encoding::STRIPPED));
         assert_eq!(dialect(&["1.2345,0.1111,0.1234"]), None);
         assert_eq!(dialect(&["1.234,0.1110,0.1234"]), None);
         assert_eq!(dialect(&["1.2340,0.1111", "1.234x,0.5,1"]), None);
@@ -95,16 +95,19 @@ mod tests {
     fn rests_behind_a_cut_are_no_evidence() {
         // A fixed model under a template that clips z: the next block begins with what was cut off.
         assert_eq!(dialect(&["1.2345,-0.1111,0.1", "234,1.2345,0.1", "1.3,1.2345,0."]), None);
-        assert_eq!(dialect(&["1.2345,-0.1110,0.1", "234,1.2345,0.1", "1.3,1.2345,0."]), Some(Dialect::FIXED));
+        assert_eq!(
+            dialect(&["1.2345,-0.1110,0.1", "234,1.2345,0.1", "1.3,1.2345,0."]),
+            Some(Encoding::FIXED)
+        );
         // Behind a whole block a short number counts again.
-        assert_eq!(dialect(&["1.2345,-0.1111,0.1234", "1.3,1.2345,0.5"]), Some(Dialect::STRIPPED));
+        assert_eq!(dialect(&["1.2345,-0.1111,0.1234", "1.3,1.2345,0.5"]), Some(Encoding::STRIPPED));
     }
 
     #[test]
     fn a_contradiction_is_no_answer() {
-        let of = |fixed, stripped| DialectCounts { fixed, stripped }.dialect(Dialect::FIXED);
-        assert_eq!(of(8, 2), Some(Dialect::FIXED));
-        assert_eq!(of(2, 8), Some(Dialect::STRIPPED));
+        let of = |fixed, stripped| DialectCounts { fixed, stripped }.dialect(Encoding::FIXED);
+        assert_eq!(of(8, 2), Some(Encoding::FIXED));
+        assert_eq!(of(2, 8), Some(Encoding::STRIPPED));
         assert_eq!(of(7, 2), None);
     }
 }

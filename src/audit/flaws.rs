@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use crate::text::number::NumberPrefix;
-use crate::text::number::truncate_decimal;
-use crate::text::{Dialect, Fixed, scan_prefix};
+use crate::encoding::decimal_text::NumberPrefix;
+use crate::encoding::decimal_text::truncate_decimal;
+use crate::encoding::{Encoding, Fixed, scan_prefix};
 use crate::tokenizer::block_ranges;
 
 /// What is wrong at a place.
@@ -28,12 +28,12 @@ pub struct Mark {
 }
 
 /// The flaws of an answer's blocks, in text order; ranges may touch or hold each other.
-pub fn marks(answer: &str, dialect: Dialect) -> Vec<Mark> {
+pub fn marks(answer: &str, dialect: Encoding) -> Vec<Mark> {
     let mut marks = Vec::new();
     for block in block_ranges(answer) {
         let mut at = block.start;
         let mut numbers = 0;
-        for text in answer[block.clone()].split(dialect.separator().character()) {
+        for text in answer[block.clone()].split(dialect.separator()) {
             let end = at + text.len();
             numbers += 1;
             if numbers > 3 {
@@ -50,7 +50,7 @@ pub fn marks(answer: &str, dialect: Dialect) -> Vec<Mark> {
     marks
 }
 
-fn number_marks(part: &NumberPrefix, range: Range<usize>, dialect: Dialect, marks: &mut Vec<Mark>) {
+fn number_marks(part: &NumberPrefix, range: Range<usize>, dialect: Encoding, marks: &mut Vec<Mark>) {
     let mut mark = |flaw, range: Range<usize>| marks.push(Mark { flaw, range });
     let end = range.end - part.rest;
     if !part.has_digits() {
@@ -73,14 +73,14 @@ fn number_marks(part: &NumberPrefix, range: Range<usize>, dialect: Dialect, mark
 
 /// What each block says without junk, cut to the dialect's decimals, in units of the last; none for a block that lacks a
 /// number.
-pub fn readable(answer: &str, dialect: Dialect) -> Vec<Option<[Fixed; 3]>> {
+pub fn readable(answer: &str, dialect: Encoding) -> Vec<Option<[Fixed; 3]>> {
     let number = |text: &str| {
         let part = scan_prefix(text.as_bytes());
         let number = text[..text.len() - part.rest].trim_end_matches('.');
         if part.has_digits() { truncate_decimal(number, dialect.precision()).ok() } else { None }
     };
     let block = |range: Range<usize>| {
-        let mut numbers = answer[range].split(dialect.separator().character()).map(number);
+        let mut numbers = answer[range].split(dialect.separator()).map(number);
         Some([numbers.next()??, numbers.next()??, numbers.next()??])
     };
     block_ranges(answer).into_iter().map(block).collect()
@@ -90,21 +90,21 @@ pub fn readable(answer: &str, dialect: Dialect) -> Vec<Option<[Fixed; 3]>> {
 mod tests {
     use super::*;
 
-    fn shown(answer: &str, dialect: Dialect) -> Vec<(Flaw, &str)> {
+    fn shown(answer: &str, dialect: Encoding) -> Vec<(Flaw, &str)> {
         marks(answer, dialect).into_iter().map(|mark| (mark.flaw, &answer[mark.range])).collect()
     }
 
     #[test]
     fn marks_show_the_flaw() {
-        assert_eq!(shown("[C]<0.1234,-5.6789,10.0000>", Dialect::FIXED), []);
+        assert_eq!(shown("[C]<0.1234,-5.6789,10.0000>", Encoding::FIXED), []);
         assert_eq!(
-            shown("[C]<1.0000,2.00,3.00001abra>", Dialect::FIXED),
+            shown("[C]<1.0000,2.00,3.00001abra>", Encoding::FIXED),
             [(Flaw::Lost, "2.00"), (Flaw::Invented, "1"), (Flaw::Junk, "abra")]
         );
-        assert_eq!(shown("[C]<1.0000,x,3.0000,4>", Dialect::FIXED), [(Flaw::Junk, "x"), (Flaw::Junk, ",4")]);
-        assert_eq!(shown("[C]<1.0000,2.0000>", Dialect::FIXED), [(Flaw::Lost, "1.0000,2.0000")]);
+        assert_eq!(shown("[C]<1.0000,x,3.0000,4>", Encoding::FIXED), [(Flaw::Junk, "x"), (Flaw::Junk, ",4")]);
+        assert_eq!(shown("[C]<1.0000,2.0000>", Encoding::FIXED), [(Flaw::Lost, "1.0000,2.0000")]);
         assert_eq!(
-            shown("[C]<0.5,-2.0,10.12300>", Dialect::STRIPPED),
+            shown("[C]<0.5,-2.0,10.12300>", Encoding::STRIPPED),
             [(Flaw::Invented, "0"), (Flaw::Invented, "00")]
         );
     }
@@ -112,6 +112,6 @@ mod tests {
     #[test]
     fn blocks_are_read_as_far_as_they_go() {
         let answer = "[C]<0.1234x,1.,2.00009>[C]<1.0,x,2.0>[C]<1,2>";
-        assert_eq!(readable(answer, Dialect::FIXED), [Some([1_234, 10_000, 20_000]), None, None]);
+        assert_eq!(readable(answer, Encoding::FIXED), [Some([1_234, 10_000, 20_000]), None, None]);
     }
 }

@@ -10,8 +10,9 @@ use super::geometry::Conformation;
 use super::outcome::Outcome;
 use super::references::{GeometryReport, References};
 use super::sample::{TextVerdict, coordinates};
+use crate::encoding::Encoding;
 use crate::stats::interval::{Interval, LEVEL, wilson};
-use crate::text::{Dialect, skeleton};
+use crate::text::skeleton;
 
 /// The samples of one file, or of one logit processor in it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -36,7 +37,7 @@ pub struct FileReport {
 /// What was found in the samples of one row of the report.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Group {
-    dialect: Dialect,
+    dialect: Encoding,
     lp: Option<String>,
     pub counts: SampleCounts,
     pub drift: Option<DriftHistogram>,
@@ -69,7 +70,7 @@ impl Checkers {
 }
 
 impl Group {
-    pub(super) fn new(lp: Option<&str>, has_tokenizer: bool, dialect: Dialect) -> Self {
+    pub(super) fn new(lp: Option<&str>, has_tokenizer: bool, dialect: Encoding) -> Self {
         Group {
             dialect,
             lp: lp.map(str::to_owned),

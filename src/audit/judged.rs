@@ -13,9 +13,9 @@ use super::read::{FileRecords, Record, SmokeHead};
 use super::sample::{TextSample, judge, split};
 use super::smoke::bias;
 use crate::corpus::Skipped;
+use crate::encoding::Encoding;
 use crate::error::Result;
 use crate::job::{InputHash, Job, Unit};
-use crate::text::Dialect;
 use crate::text::skeleton::fill;
 use crate::tokenizer::block_ranges;
 
@@ -51,7 +51,7 @@ pub(super) struct JudgedFile {
 /// If the tokenizer cannot encode a text, or the job was cancelled.
 pub(super) fn judge_files(
     plan: &AuditPlan,
-    dialect: Dialect,
+    dialect: Encoding,
     files: Vec<FileRecords>,
     job: &Job,
 ) -> Result<Vec<JudgedFile>> {
@@ -62,7 +62,7 @@ pub(super) fn judge_files(
     judged
 }
 
-fn judge_file(plan: &AuditPlan, dialect: Dialect, file: FileRecords, job: &Job) -> Result<JudgedFile> {
+fn judge_file(plan: &AuditPlan, dialect: Encoding, file: FileRecords, job: &Job) -> Result<JudgedFile> {
     let name = &*file.input.name;
     let parts: Vec<Part> = file
         .records
@@ -112,7 +112,7 @@ struct Part {
     examples: Vec<FaultyBlock>,
 }
 
-fn judge_records(plan: &AuditPlan, dialect: Dialect, file: &str, records: &[Record]) -> Result<Part> {
+fn judge_records(plan: &AuditPlan, dialect: Encoding, file: &str, records: &[Record]) -> Result<Part> {
     let listed = (SampleCounts::new(dialect), 0);
     let mut part = Part { by_lp: BTreeMap::new(), listed, examples: Vec::new() };
     let mut checkers = Checkers::default();

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::text::Dialect;
+use crate::encoding::Encoding;
 use crate::text::smiles::AtomLimit;
 use crate::tokenizer::Tokenizer;
 
@@ -11,11 +11,11 @@ pub struct AuditPlan {
     /// Files of generated text.
     pub files: Vec<PathBuf>,
     /// How numbers should be written; told from the recipe, the texts or the references if not given.
-    pub dialect: Option<Dialect>,
+    pub dialect: Option<Encoding>,
     /// The dialect that the model was trained on, where its recipe says so.
-    pub recipe: Option<Dialect>,
+    pub recipe: Option<Encoding>,
     /// Decimals and separator where the dialect is told from texts.
-    pub like: Dialect,
+    pub like: Encoding,
     /// For drift.
     pub tokenizer: Option<Tokenizer>,
     /// What drift is counted against, without brackets.

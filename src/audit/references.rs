@@ -74,7 +74,7 @@ impl References {
     /// If the corpus cannot be read, the job was cancelled, or no wanted molecule is in it.
     pub fn read(corpus: &dyn Conformers, wanted: &HashSet<&str>, job: &Job) -> Result<(Self, ReadSummary)> {
         let mut found: BTreeMap<Box<str>, Vec<Conformation>> = BTreeMap::new();
-        let precision = corpus.reading().precision;
+        let precision = corpus.reading().precision();
         let summary = corpus.read(job, &mut |batch| {
             for conformer in &batch.conformers {
                 // Without a text the order of atoms is not that of a SMILES.

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use super::plan::AuditPlan;
 use crate::checkpoint::ModelFolder;
+use crate::encoding::{AskedEncoding, Encoding, Precision, TrailingZeros};
 use crate::error::{Error, Parameter, Result};
 use crate::text::smiles::AtomLimit;
-use crate::text::{AskedDialect, Dialect, Precision, Reading, TrailingZeros, parse_block};
 use crate::tokenizer::Tokenizer;
 
 /// What a user asks to have judged.
@@ -16,7 +16,7 @@ pub struct AuditRequest {
     /// How numbers should be written, where that is not to be told.
     pub zeros: Option<TrailingZeros>,
     /// Decimals and separator, where they are not the usual ones.
-    pub blocks: AskedDialect,
+    pub blocks: AskedEncoding,
     /// The folder of the model that wrote the texts, whose recipe says the dialect.
     pub model: Option<PathBuf>,
     /// For drift.
@@ -43,12 +43,14 @@ impl AuditRequest {
         }
         let folders = [&self.model, &self.tokenizer_path];
         let said = |folder: &PathBuf| ModelFolder::new(folder).recipe("/recipe/dialect");
-        let recipe: Option<Dialect> = folders.into_iter().flatten().find_map(said);
-        let asked = AskedDialect { zeros: None, ..self.blocks };
-        let like = asked.over(recipe.unwrap_or(Dialect::FIXED));
-        let placeholder = like.separator().put_into(&self.placeholder);
-        let reading = Reading { precision: like.precision().max(Precision::FOUR), ..Reading::of(like) };
-        parse_block(placeholder.as_bytes(), reading).map_err(|problem| {
+        let recipe: Option<Encoding> = folders.into_iter().flatten().find_map(said);
+        let asked = AskedEncoding { zeros: None, ..self.blocks };
+        let like = asked.over(recipe.unwrap_or(Encoding::FIXED));
+        let placeholder = self.placeholder.replace(',', like.separator());
+        // The users' placeholders have four decimals, whatever the texts have.
+        let most = Encoding::decimal(TrailingZeros::Kept, like.precision().max(Precision::FOUR));
+        let longest = most.with_spaces(like.separator() == " ");
+        longest.parse_numbers(placeholder.as_bytes(), false).map_err(|problem| {
             let remedy = "give three numbers, for example 0.0000,0.0000,0.0000";
             Error::parameter(Parameter::Placeholder, problem, remedy)
         })?;

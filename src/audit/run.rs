@@ -16,9 +16,9 @@ use super::references::References;
 use super::sample::split;
 use super::smoke::{ForeignPrompt, TheirReport, foreign_prompts, their_report};
 use crate::corpus::{Conformers, Files, ReadOptions, SKIPPED_LISTED, Skipped};
+use crate::encoding::{Encoding, Precision, Reading, TrailingZeros, Written};
 use crate::error::{Error, Parameter, Result};
 use crate::job::{InputHash, Job, Provenance, Unit};
-use crate::text::{Dialect, Precision, Reading, TrailingZeros, Written};
 use crate::tokenizer::block_ranges;
 
 /// The schema of [`AuditReport`].
@@ -32,7 +32,7 @@ pub struct AuditReport {
     /// What made it, from what.
     pub provenance: Provenance,
     /// How numbers should be written.
-    pub dialect: Dialect,
+    pub dialect: Encoding,
     /// Where the dialect is from.
     pub dialect_from: DialectFrom,
     /// The tokenizer of drift.
@@ -93,7 +93,7 @@ pub fn audit(plan: &AuditPlan, job: &Job) -> Result<AuditReport> {
 /// What files come to, in order; each was judged in this dialect.
 pub(super) fn report(
     plan: &AuditPlan,
-    (dialect, dialect_from): (Dialect, DialectFrom),
+    (dialect, dialect_from): (Encoding, DialectFrom),
     files: Vec<JudgedFile>,
     job: &Job,
 ) -> Result<AuditReport> {
@@ -177,7 +177,7 @@ pub(super) fn evidence(plan: &AuditPlan, files: &[FileRecords]) -> DialectCounts
 }
 
 /// The dialect of a run by what its texts say; an error where nothing tells it, rather than a guess.
-pub(super) fn dialect(plan: &AuditPlan, found: DialectCounts, job: &Job) -> Result<(Dialect, DialectFrom)> {
+pub(super) fn dialect(plan: &AuditPlan, found: DialectCounts, job: &Job) -> Result<(Encoding, DialectFrom)> {
     if let Some(dialect) = plan.dialect {
         return Ok((dialect, DialectFrom::Given));
     }
@@ -210,7 +210,7 @@ pub(super) fn dialect(plan: &AuditPlan, found: DialectCounts, job: &Job) -> Resu
 }
 
 /// The dialect that the references are written in; none if both fit, or neither.
-fn references_dialect(plan: &AuditPlan, job: &Job) -> Result<Option<Dialect>> {
+fn references_dialect(plan: &AuditPlan, job: &Job) -> Result<Option<Encoding>> {
     let mut written = Written::ANY;
     corpus(plan).read(job, &mut |batch| {
         written = batch.conformers.iter().fold(written, |written, conformer| written.join(conformer.written));

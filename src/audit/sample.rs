@@ -5,13 +5,11 @@ use std::borrow::Cow;
 use super::block::{BlockVerdict, judge_block};
 use super::outcome::Outcome;
 use super::threedmolgen::judge_as_3dmolgen;
+use crate::encoding::{Encoding, Fixed, Precision, is_three_numbers};
 use crate::text::graph::same_molecule;
 use crate::text::skeleton::smiles;
 use crate::text::smiles::AtomLimit;
-use crate::text::{
-    CONFORMER_CLOSE, CONFORMER_OPEN, Dialect, Fixed, Precision, SMILES_CLOSE, SMILES_OPEN, Separator,
-    is_three_numbers,
-};
+use crate::text::{CONFORMER_CLOSE, CONFORMER_OPEN, SMILES_CLOSE, SMILES_OPEN};
 use crate::tokenizer::block_ranges;
 
 /// A generated text.
@@ -24,7 +22,7 @@ pub struct TextSample<'a> {
     /// Whether generation ended by itself.
     pub ended: bool,
     /// How numbers should be written.
-    pub dialect: Dialect,
+    pub dialect: Encoding,
     /// The largest molecule that is compared; a larger one is another molecule than any.
     pub max_atoms: AtomLimit,
 }
@@ -99,13 +97,13 @@ pub fn judge(sample: &TextSample<'_>) -> TextVerdict {
 }
 
 /// An answer as 3DMolGen writes it: with commas in its blocks, whatever its dialect separates numbers by.
-fn with_commas(answer: &str, dialect: Dialect) -> Cow<'_, str> {
-    if dialect.separator() == Separator::Comma {
+fn with_commas(answer: &str, dialect: Encoding) -> Cow<'_, str> {
+    if dialect.separator() == "," {
         return Cow::Borrowed(answer);
     }
     let mut out = answer.to_owned();
     for range in block_ranges(answer) {
-        let inside = answer[range.clone()].replace(dialect.separator().character(), ",");
+        let inside = answer[range.clone()].replace(dialect.separator(), ",");
         out.replace_range(range, &inside);
     }
     Cow::Owned(out)
@@ -133,7 +131,7 @@ fn is_asked_for(prompt: Option<&str>, skeleton: &str, limit: AtomLimit) -> bool 
 /// The coordinates of an answer that passes, in Å, numbers as [`judge`] reads them: `0.` is 0.
 ///
 /// `None` if some block is not three numbers of the dialect's separator.
-pub fn coordinates(answer: &str, dialect: Dialect) -> Option<Vec<[f64; 3]>> {
+pub fn coordinates(answer: &str, dialect: Encoding) -> Option<Vec<[f64; 3]>> {
     let answer = split(answer).answer;
     let mut all = Vec::new();
     for range in block_ranges(answer) {
@@ -141,7 +139,7 @@ pub fn coordinates(answer: &str, dialect: Dialect) -> Option<Vec<[f64; 3]>> {
         if !is_three_numbers(inside, dialect.separator()) {
             return None;
         }
-        let parts = inside.split(dialect.separator().character());
+        let parts = inside.split(dialect.separator());
         let mut numbers = parts.map(|part| part.trim_end_matches('.').parse::<f64>().ok());
         all.push([numbers.next()??, numbers.next()??, numbers.next()??]);
     }
@@ -162,7 +160,7 @@ mod tests {
             prompt: Some(prompt),
             answer,
             ended,
-            dialect: Dialect::FIXED,
+            dialect: Encoding::FIXED,
             max_atoms: AtomLimit::default(),
         })
         .outcome
@@ -229,8 +227,8 @@ mod tests {
 
     #[test]
     fn coordinates_are_read_as_judged() {
-        assert_eq!(coordinates("[C]<1.5,-2,0.>", Dialect::STRIPPED).unwrap(), [[1.5, -2.0, 0.0]]);
-        assert_eq!(coordinates("[C]<1.5,-2>", Dialect::STRIPPED), None);
+        assert_eq!(coordinates("[C]<1.5,-2,0.>", Encoding::STRIPPED).unwrap(), [[1.5, -2.0, 0.0]]);
+        assert_eq!(coordinates("[C]<1.5,-2>", Encoding::STRIPPED), None);
         assert_eq!(in_angstrom(&[[10_000, -5, 0]], Precision::FOUR), [[1.0, -0.0005, 0.0]]);
     }
 }

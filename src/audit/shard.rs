@@ -8,17 +8,17 @@ use super::dialect::DialectCounts;
 use super::judged::{JudgedFile, judge_files};
 use super::plan::AuditPlan;
 use super::run::{AuditReport, dialect, evidence, read_files, report};
+use crate::encoding::Encoding;
 use crate::error::{Error, Parameter, Result};
 use crate::io::{AtomicFile, file_name, open};
 use crate::job::Job;
 use crate::shard::files::{CameOf, FilesDone, FilesShard, MergedFiles, check_part};
-use crate::text::Dialect;
 
 /// The files of a part, judged: the first line of what is kept. The others are a file each.
 #[derive(Debug, Serialize, Deserialize)]
 struct Head {
     evidence: DialectCounts,
-    dialect: Dialect,
+    dialect: Encoding,
 }
 
 /// Judges the files of a shard.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::invocation::Invocation;
 use super::output::Output;
 use super::shards::{ShardArgs, ShardOf};
-use super::values::{BlockArgs, DialectOrAuto, found, is_stdout, not_stdout};
+use super::values::{DialectOrAuto, EncodingArgs, found, is_stdout, not_stdout};
 use crate::audit::{AuditPlan, AuditReport, AuditRequest, audit, audit_shard, merge_audited};
 use crate::checkpoint::Wanted;
 use crate::error::Error;
@@ -32,7 +32,7 @@ pub(super) struct Args {
     #[arg(long, value_enum, default_value = "auto")]
     dialect: DialectOrAuto,
     #[command(flatten)]
-    blocks: BlockArgs,
+    blocks: EncodingArgs,
     /// The folder of the model that wrote the texts, whose recipe.json says the dialect
     #[arg(long, value_name = "DIR")]
     model: Option<PathBuf>,

@@ -6,9 +6,9 @@ use std::sync::Mutex;
 use super::output::Output;
 use super::skipped;
 use crate::corpus::{Conformers, Emit, ReadSummary, SmilesSource, files_or_embedded};
+use crate::encoding::Reading;
 use crate::error::Result;
 use crate::job::Job;
-use crate::text::Reading;
 
 /// The files given, or the embedded corpus; remembers what is to be told of the conformers that came of them.
 pub(super) struct Corpus {

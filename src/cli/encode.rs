@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::invocation::Invocation;
 use super::output::{Aside, Output};
 use super::shards::{ShardArgs, ShardOf};
-use super::values::{BlockArgs, FrameArg, SmilesArgs, is_stdout, not_stdout};
+use super::values::{EncodingArgs, FrameArg, SmilesArgs, is_stdout, not_stdout};
 use crate::corpus::{ReadOptions, SmilesSource};
 use crate::encode::{EncodePlan, EncodeReport, Put, encode, encode_shard, merge_encoded};
 use crate::error::Error;
@@ -33,7 +33,7 @@ pub(super) struct Args {
     #[arg(long, value_enum, default_value = "keep")]
     frame: FrameArg,
     #[command(flatten)]
-    blocks: BlockArgs,
+    blocks: EncodingArgs,
     #[command(flatten)]
     shard: ShardArgs,
 }

@@ -7,7 +7,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::eval_molecules::threshold;
 use super::shards::shard;
-use super::values::{BlockArgs, DialectArg, SmilesOfArgs, one_of};
+use super::values::{DialectArg, EncodingArgs, SmilesOfArgs, one_of};
 use crate::constraint::LpKind;
 use crate::eval::plan::{EngineChoice, EvalPart, Generations};
 use crate::model::{Room, Synthetic};
@@ -42,7 +42,7 @@ pub(super) struct Args {
     #[arg(long, value_enum)]
     pub dialect: Option<DialectArg>,
     #[command(flatten)]
-    pub blocks: BlockArgs,
+    pub blocks: EncodingArgs,
     /// A file with one SMILES a line, all of which are generated for
     #[arg(long, value_name = "FILE")]
     pub smiles: Option<PathBuf>,

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 
 use super::output::{Aside, Output};
-use super::values::{BlockArgs, DialectOrAuto, found, is_stdout, not_stdout};
+use super::values::{DialectOrAuto, EncodingArgs, found, is_stdout, not_stdout};
 use crate::checkpoint::{ModelFolder, Wanted};
 use crate::constraint::grammar::{ExportPlan, ExportReport, ExportSource, GrammarFormat, export};
+use crate::encoding::Encoding;
 use crate::error::Error;
 use crate::io::{AtomicFile, Outputs};
 use crate::job::Job;
 use crate::report::format::{counted, thousands};
-use crate::text::Dialect;
 use crate::tokenizer::{Tokenizer, end_beside};
 
 /// The command line of `drift export-grammar`.
@@ -30,7 +30,7 @@ pub(super) struct Args {
     #[arg(long, value_enum, default_value = "auto")]
     dialect: DialectOrAuto,
     #[command(flatten)]
-    blocks: BlockArgs,
+    blocks: EncodingArgs,
     /// How grammars are spelled
     #[arg(long, value_enum, default_value = "lark")]
     format: FormatArg,
@@ -93,7 +93,7 @@ pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<
 
 fn plan(args: Args, job: &Job, output: &Output) -> Result<ExportPlan, Error> {
     let (tokenizer, _) = Tokenizer::load_for(&args.tokenizer, job)?;
-    let recipe: Option<Dialect> = match Tokenizer::embedded_by_name(&args.tokenizer) {
+    let recipe: Option<Encoding> = match Tokenizer::embedded_by_name(&args.tokenizer) {
         Some(_) => None,
         None => ModelFolder::around(&args.tokenizer).recipe("/recipe/dialect"),
     };
@@ -105,7 +105,7 @@ fn plan(args: Args, job: &Job, output: &Output) -> Result<ExportPlan, Error> {
     let eos = end_beside(&args.tokenizer, &tokenizer)?;
     Ok(ExportPlan {
         tokenizer: tokenizer.into(),
-        dialect: args.blocks.asked(args.dialect.asked()).over(recipe.unwrap_or(Dialect::FIXED)),
+        dialect: args.blocks.asked(args.dialect.asked()).over(recipe.unwrap_or(Encoding::FIXED)),
         eos,
         source: match (args.smiles, args.molecule) {
             (Some(file), _) => ExportSource::File(file),

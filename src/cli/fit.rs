@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use super::corpus::Corpus;
 use super::output::Output;
-use super::values::{BlockArgs, DialectOrAuto, SmilesOfArgs, found, is_stdout, not_stdout};
+use super::values::{DialectOrAuto, EncodingArgs, SmilesOfArgs, found, is_stdout, not_stdout};
 use crate::checkpoint::Wanted;
+use crate::encoding::Encoding;
 use crate::error::Error;
 use crate::io::Outputs;
 use crate::job::Job;
@@ -32,7 +33,7 @@ pub(super) struct Args {
     #[arg(long, value_enum, default_value = "auto")]
     dialect: DialectOrAuto,
     #[command(flatten)]
-    blocks: BlockArgs,
+    blocks: EncodingArgs,
     /// A placeholder to judge, and to choose from, beside the users' own, such as 0.0000,0.0000,0.0000
     #[arg(long, value_name = "P", allow_hyphen_values = true)]
     candidate: Vec<String>,
@@ -95,12 +96,22 @@ fn plan(args: &Args, job: &Job) -> anyhow::Result<FitPlan> {
     let weights = args.weights.as_deref().map(|weights| [weights[0], weights[1], weights[2]]);
     Ok(FitPlan {
         tokenizers,
-        dialects: args.dialect.asked().map_or(DialectChoice::Auto, DialectChoice::Only),
+        dialects: dialects(args),
         candidates: args.candidate.clone(),
         objective: Objective::of(args.tolerance, weights),
         seed: args.seed,
         classes: !args.no_classes,
     })
+}
+
+/// The encodings to fit for: the one that was asked for, or those of decimals that the corpus agrees with.
+fn dialects(args: &Args) -> DialectChoice {
+    let asked = args.blocks.asked(args.dialect.asked());
+    if asked.encoding.is_some() || asked.zeros.is_some() {
+        DialectChoice::Only(asked.over(Encoding::FIXED))
+    } else {
+        DialectChoice::Auto
+    }
 }
 
 /// The answers first, a line each; then the tables behind them.

@@ -6,7 +6,7 @@ use super::invocation::Invocation;
 use super::output::Output;
 use super::shards::{ShardArgs, ShardOf};
 use super::skipped;
-use super::values::{BlockArgs, FrameArg, SmilesOfArgs, is_stdout, not_stdout};
+use super::values::{EncodingArgs, FrameArg, SmilesOfArgs, is_stdout, not_stdout};
 use crate::corpus::{Conformers, Files, ReadOptions};
 use crate::error::Error;
 use crate::io::{OutputSet, Outputs};
@@ -32,7 +32,7 @@ pub(super) struct Args {
     #[command(flatten)]
     smiles: SmilesOfArgs,
     #[command(flatten)]
-    blocks: BlockArgs,
+    blocks: EncodingArgs,
     /// A page with the statistics, readable offline
     #[arg(long, value_name = "FILE", conflicts_with = "shard")]
     html: Option<PathBuf>,

@@ -6,8 +6,9 @@ use anyhow::Context;
 
 use super::corpus::Corpus;
 use super::output::Output;
-use super::values::{BlockArgs, DialectArg, SmilesOfArgs, folder_alone, found};
+use super::values::{DialectArg, EncodingArgs, SmilesOfArgs, folder_alone, found};
 use crate::checkpoint::Wanted;
+use crate::encoding::Encoding;
 use crate::error::Error;
 use crate::io::Outputs;
 use crate::job::Job;
@@ -52,7 +53,7 @@ pub(super) struct Args {
     #[arg(long, value_enum, default_value = "fixed")]
     dialect: DialectArg,
     #[command(flatten)]
-    blocks: BlockArgs,
+    blocks: EncodingArgs,
     #[command(flatten)]
     shape: ShapeArgs,
     #[command(flatten)]
@@ -225,7 +226,7 @@ fn plan(args: Args, job: &Job) -> anyhow::Result<TrainPlan> {
         schedule,
         loss,
         augmentation,
-        dialect: args.blocks.reading().dialect(args.dialect.into()),
+        dialect: args.blocks.asked(Some(args.dialect.into())).over(Encoding::FIXED),
         seed: args.seed,
         tokenizer,
         tokenizer_json,

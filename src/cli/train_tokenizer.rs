@@ -4,15 +4,15 @@ use std::path::PathBuf;
 
 use super::corpus::Corpus;
 use super::output::Output;
-use super::values::{DialectArg, SmilesOfArgs, folder_alone, found, reading};
+use super::values::{DialectArg, SmilesOfArgs, folder_alone, found};
 use crate::checkpoint::Wanted;
 use crate::design::{Aim, Base, Goal, Range, SchemeKind, TokenizerReport, TokenizerRequest};
+use crate::encoding::{Encoding, Precision, Reading};
 use crate::io::Outputs;
 use crate::job::Job;
 use crate::report::design_view::design_table;
 use crate::report::folders::{TOKENIZER_FILES, refuse_over, write_tokenizer};
 use crate::report::learned_view::learned_table;
-use crate::text::Precision;
 
 /// The command line of `drift train-tokenizer`.
 #[derive(Debug, clap::Args)]
@@ -97,7 +97,7 @@ impl From<KindArg> for SchemeKind {
 pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     args.base.iter_mut().try_for_each(|path| found(path, Wanted::Tokenizer))?;
     args.model.iter_mut().try_for_each(|path| found(path, Wanted::Weights))?;
-    let corpus = Corpus::new(&args.corpus, reading(args.decimals), args.smiles.source(job)?);
+    let corpus = Corpus::new(&args.corpus, reading(&args), args.smiles.source(job)?);
     let request = request(&args)?;
     request.check()?;
     refuse_over(&args.output, &[("base", args.base.as_deref()), ("model", args.model.as_deref())])?;
@@ -113,6 +113,12 @@ pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<
     Ok(())
 }
 
+/// How texts are read.
+fn reading(args: &Args) -> Reading {
+    let encoding = Encoding::decimal(args.dialect.into(), args.decimals.unwrap_or_default());
+    Reading::of(encoding).cutting(args.decimals.is_some())
+}
+
 /// What the user wrote.
 fn request(args: &Args) -> anyhow::Result<TokenizerRequest> {
     let goal = match (args.tokens_per_block, args.budget, args.merges) {
@@ -126,7 +132,7 @@ fn request(args: &Args) -> anyhow::Result<TokenizerRequest> {
         kind: args.kind.into(),
         range: Range::new(args.range)?,
         zeros: args.dialect.into(),
-        reading: reading(args.decimals),
+        reading: reading(args),
         fewest_decimals: args.fewest_decimals.map(usize::from),
         compare: args.compare,
         seed: args.seed,

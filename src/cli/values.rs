@@ -8,9 +8,9 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::checkpoint::{Wanted, locate};
 use crate::corpus::{Frame, Names, OpenStereo, SmilesSource};
+use crate::encoding::{AskedEncoding, Encoding, Precision, Reading, TrailingZeros};
 use crate::error::{Error, Parameter};
 use crate::job::Job;
-use crate::text::{AskedDialect, Precision, Reading, Separator, TrailingZeros};
 
 /// How numbers are written.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
@@ -49,10 +49,14 @@ impl DialectOrAuto {
     }
 }
 
-/// Decimals and separator of blocks.
+/// How coordinates are written.
 #[derive(Debug, Clone, Copy, clap::Args)]
-pub(super) struct BlockArgs {
-    /// Decimals of the coordinates, 1 to 6; numbers with more are cut, toward zero. Without it four, and more are refused
+pub(super) struct EncodingArgs {
+    /// How coordinates are written: fixed, stripped, fixed-N, stripped-N, binned-v1:LOW,HIGH,STEP, binned-v2:LOW,HIGH,STEP,
+    /// fsq:N, or a file of bins or of drift.encoding/1
+    #[arg(long, value_name = "E", allow_hyphen_values = true, conflicts_with_all = ["decimals", "separator"])]
+    encoding: Option<Encoding>,
+    /// Decimals of the coordinates, 0 to 6; numbers with more are cut, toward zero. Without it four, and more are refused
     #[arg(long, value_name = "N")]
     decimals: Option<Precision>,
     /// What stands between the numbers of a block [default: comma]
@@ -66,28 +70,18 @@ enum SeparatorArg {
     Space,
 }
 
-impl BlockArgs {
+impl EncodingArgs {
     /// How texts are read, and coordinates without text taken.
     pub(super) fn reading(self) -> Reading {
-        Reading { separator: self.separator().unwrap_or_default(), ..reading(self.decimals) }
+        let encoding = self.asked(None).over(Encoding::FIXED);
+        Reading::of(encoding).cutting(self.decimals.is_some())
     }
 
-    /// These, and a dialect.
-    pub(super) fn asked(self, zeros: Option<TrailingZeros>) -> AskedDialect {
-        AskedDialect { zeros, precision: self.decimals, separator: self.separator() }
+    /// What was asked for, with trailing zeros kept or removed.
+    pub(super) fn asked(self, zeros: Option<TrailingZeros>) -> AskedEncoding {
+        let spaces = self.separator.map(|separator| separator == SeparatorArg::Space);
+        AskedEncoding { encoding: self.encoding, zeros, precision: self.decimals, spaces }
     }
-
-    fn separator(self) -> Option<Separator> {
-        self.separator.map(|separator| match separator {
-            SeparatorArg::Comma => Separator::Comma,
-            SeparatorArg::Space => Separator::Space,
-        })
-    }
-}
-
-/// How texts are read with `--decimals`, or without it.
-pub(super) fn reading(decimals: Option<Precision>) -> Reading {
-    Reading { precision: decimals.unwrap_or_default(), cut: decimals.is_some(), ..Reading::default() }
 }
 
 /// The frame of coordinates.

@@ -1,16 +1,15 @@
 //! Taking junk off numbers after generation: `<5.799,-0.2748,-0.9587abra>` becomes `<5.799,-0.2748,-0.9587>`.
 
-use crate::text::{Dialect, TrailingZeros, scan_prefix};
+use crate::encoding::{Encoding, scan_prefix};
 use crate::tokenizer::block_ranges;
 
 /// Cuts each number of each block to the dialect's form: what follows the longest beginning that is a number is dropped,
 /// decimals beyond its last too, and in the stripped dialect trailing zeros. Nothing is added, so a number that lacks
 /// decimals keeps lacking them. A block whose first three numbers cannot be told stays as it is.
-pub fn strip_junk(text: &str, dialect: Dialect) -> String {
+pub fn strip_junk(text: &str, dialect: Encoding) -> String {
     let mut out = String::with_capacity(text.len());
     let mut copied = 0;
-    let separator = dialect.separator().character().to_string();
-    let separator = separator.as_str();
+    let separator = dialect.separator();
     for block in block_ranges(text) {
         if let Some(numbers) = cut_block(&text[block.clone()], dialect) {
             out.push_str(&text[copied..block.start]);
@@ -22,24 +21,24 @@ pub fn strip_junk(text: &str, dialect: Dialect) -> String {
     out
 }
 
-fn cut_block(inside: &str, dialect: Dialect) -> Option<[&str; 3]> {
-    let separator = dialect.separator().character();
+fn cut_block(inside: &str, dialect: Encoding) -> Option<[&str; 3]> {
+    let separator = dialect.separator();
     let mut parts = inside.split(separator).map(|part| cut_number(part, dialect));
     let numbers = [parts.next()??, parts.next()??, parts.next()??];
     Some(numbers)
 }
 
 /// The longest beginning of `text` that is a number of the dialect, but for missing decimals.
-fn cut_number(text: &str, dialect: Dialect) -> Option<&str> {
+fn cut_number(text: &str, dialect: Encoding) -> Option<&str> {
     let prefix = scan_prefix(text.as_bytes());
     if !prefix.has_digits() {
         return None;
     }
     let decimals = prefix.decimals.min(dialect.decimals());
     let number = &text[..prefix.length - (prefix.decimals - decimals)];
-    Some(match (prefix.point, dialect.zeros()) {
-        (true, TrailingZeros::Removed) => number.trim_end_matches('0').trim_end_matches('.'),
-        (true, TrailingZeros::Kept) if decimals == 0 => &number[..number.len() - 1],
+    Some(match (prefix.point, dialect.is_stripped()) {
+        (true, true) => number.trim_end_matches('0').trim_end_matches('.'),
+        (true, false) if decimals == 0 => &number[..number.len() - 1],
         _ => number,
     })
 }
@@ -50,12 +49,12 @@ mod tests {
 
     #[test]
     fn junk_of_the_users_reports_is_cut() {
-        let strip = |text| strip_junk(text, Dialect::STRIPPED);
+        let strip = |text| strip_junk(text, Encoding::STRIPPED);
         assert_eq!(strip("[C]<5.799,-0.2748,-0.9587abra>"), "[C]<5.799,-0.2748,-0.9587>");
         assert_eq!(strip("[C]<3.601,0.363,0.3325 \u{ff08}C>[O]<1,2,3>"), "[C]<3.601,0.363,0.3325>[O]<1,2,3>");
         assert_eq!(strip("[C]<3.0644,0.625,0.9841C>"), "[C]<3.0644,0.625,0.9841>");
         assert_eq!(strip("[C]<1.50000,2.0,-0.>"), "[C]<1.5,2,-0>");
-        let fixed = |text| strip_junk(text, Dialect::FIXED);
+        let fixed = |text| strip_junk(text, Encoding::FIXED);
         assert_eq!(fixed("[C]<1.23456,2.0000,-0.10001.>"), "[C]<1.2345,2.0000,-0.1000>");
         assert_eq!(fixed("[C]<1.2345,2.0000,3.0000,4>"), "[C]<1.2345,2.0000,3.0000>");
     }
@@ -63,7 +62,7 @@ mod tests {
     #[test]
     fn what_holds_no_three_numbers_is_left() {
         for text in ["[C]<-10.4289,-0.243592>", "[C]<,1,2>", "[C]<a,1,2>", "no blocks", "[C]<1,2"] {
-            assert_eq!(strip_junk(text, Dialect::FIXED), text);
+            assert_eq!(strip_junk(text, Encoding::FIXED), text);
         }
     }
 }

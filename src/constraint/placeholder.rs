@@ -1,8 +1,8 @@
 //! What a position template holds in place of coordinates.
 
+use crate::encoding::{Encoding, Precision, TrailingZeros};
 use crate::error::{Error, Result};
 use crate::placeholder::Partition;
-use crate::text::{Precision, Reading, Separator, parse_block};
 
 /// The inside of the blocks of a template: one for all, or one per class of block.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,9 +70,8 @@ impl std::fmt::Display for Placeholder {
 
 /// A template's numbers may have other decimals than the model's.
 fn checked(text: &str) -> Result<String> {
-    let separator = if text.contains(' ') { Separator::Space } else { Separator::Comma };
-    let reading = Reading { precision: Precision::MOST, separator, cut: false };
-    parse_block(text.as_bytes(), reading).map_err(|problem| {
+    let encoding = Encoding::decimal(TrailingZeros::Removed, Precision::MOST).with_spaces(text.contains(' '));
+    encoding.parse_numbers(text.as_bytes(), false).map_err(|problem| {
         Error::input(
             "placeholder",
             format!("{}: {problem}", crate::error::excerpt(text.as_bytes())),

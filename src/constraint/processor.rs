@@ -11,8 +11,8 @@ use super::template::Template;
 use super::truncating::Truncating;
 use super::vocabulary::NumberTokens;
 use super::{Constraint, DeviceRule, Mask, State};
+use crate::encoding::Encoding;
 use crate::error::{Error, Parameter, Result};
-use crate::text::Dialect;
 use crate::text::skeleton::{Spelling, spelling_conflict};
 use crate::tokenizer::Tokenizer;
 
@@ -119,7 +119,7 @@ impl From<u32> for Specials {
 pub struct LogitProcessor {
     kind: LpKind,
     tokenizer: Arc<Tokenizer>,
-    dialect: Dialect,
+    dialect: Encoding,
     eos: u32,
     spelling: Option<Spelling>,
     way: Way,
@@ -142,7 +142,7 @@ impl LogitProcessor {
     pub fn new(
         kind: LpKind,
         tokenizer: impl Into<Arc<Tokenizer>>,
-        dialect: Dialect,
+        dialect: Encoding,
         placeholder: Option<&Placeholder>,
         specials: impl Into<Specials>,
     ) -> Result<Self> {

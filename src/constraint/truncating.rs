@@ -12,7 +12,8 @@ use super::position::FreeSets;
 use super::template::{Slot, Template};
 use super::vocabulary::NumberTokens;
 use super::{Constraint, State};
-use crate::text::{Dialect, block};
+use crate::encoding::Encoding;
+use crate::encoding::block;
 
 /// How far a block has come; packed into [`State::inner`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -35,7 +36,7 @@ impl Progress {
     }
 
     /// Whether the coordinate is complete.
-    fn is_complete(self, dialect: Dialect) -> bool {
+    fn is_complete(self, dialect: Encoding) -> bool {
         self.block.is_whole(dialect) && (dialect.is_fixed() || self.stops)
     }
 }
@@ -45,7 +46,7 @@ pub(super) struct Truncating {
     pub(super) template: Template,
     pub(super) sets: Arc<FreeSets>,
     pub(super) numbers: Arc<NumberTokens>,
-    pub(super) dialect: Dialect,
+    pub(super) dialect: Encoding,
     pub(super) eos: u32,
 }
 
@@ -98,7 +99,6 @@ impl Constraint for Truncating {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::Separator;
 
     #[test]
     fn progress_follows_the_text_and_packs() {
@@ -111,14 +111,14 @@ mod tests {
             ("7.123", false),
             ("4", true),
         ] {
-            progress.block.write(text, Separator::Comma);
+            progress.block.write(text, ",");
             let state = State { at: 0, inner: progress.packed() };
             assert_eq!(Progress::of(&state), progress);
-            assert_eq!(progress.is_complete(Dialect::FIXED), complete, "{text}");
+            assert_eq!(progress.is_complete(Encoding::FIXED), complete, "{text}");
         }
-        assert!(!progress.is_complete(Dialect::STRIPPED));
-        assert!(Progress { stops: true, ..progress }.is_complete(Dialect::STRIPPED));
-        progress.block.write(",", Separator::Comma);
-        assert!(!progress.is_complete(Dialect::FIXED));
+        assert!(!progress.is_complete(Encoding::STRIPPED));
+        assert!(Progress { stops: true, ..progress }.is_complete(Encoding::STRIPPED));
+        progress.block.write(",", ",");
+        assert!(!progress.is_complete(Encoding::FIXED));
     }
 }

@@ -11,10 +11,10 @@ use super::labels::Labels;
 use super::perceive::perceive;
 use super::smiles_order::SmilesOrder;
 use super::{AtomOrder, Conformer, Frame, ReadOptions};
+use crate::encoding::decimal_text::{NumberError, truncate_decimal, truncate_f32, truncate_f64};
+use crate::encoding::{Fixed, Precision, Written};
 use crate::text::elements::{HYDROGEN, symbol};
 use crate::text::molecule::Structure;
-use crate::text::number::{NumberError, truncate_decimal, truncate_f32, truncate_f64};
-use crate::text::{Fixed, Precision, Written};
 
 /// A conformer of the heavy atoms among `numbers`, in their order; hydrogens are left out.
 ///
@@ -70,7 +70,7 @@ impl Atoms {
     pub fn new(options: &ReadOptions) -> Self {
         Atoms {
             frame: options.frame,
-            precision: options.reading.precision,
+            precision: options.reading.precision(),
             numbers: Vec::new(),
             fixed: Vec::new(),
             angstrom: Vec::new(),

@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 
 use super::eigen::{Rounding, diagonalise, turn_rows};
 use super::{Conformer, Frame, ReadOptions};
+use crate::encoding::decimal_text::truncate_f64;
+use crate::encoding::{Fixed, Precision};
 use crate::text::elements::{atomic_number, weight_dalton};
-use crate::text::number::truncate_f64;
-use crate::text::{Fixed, Precision};
 
 type Vector = [f64; 3];
 type Matrix = [Vector; 3];
@@ -45,7 +45,7 @@ pub(super) fn turn(conformer: &mut Conformer, options: &ReadOptions) -> Result<(
     if options.frame == Frame::Keep {
         return Ok(());
     }
-    let precision = options.reading.precision;
+    let precision = options.reading.precision();
     let numbers = elements(&conformer.skeleton)?;
     let mut positions: Vec<Vector> =
         conformer.coordinates.iter().map(|c| c.map(|value| precision.angstrom(value))).collect();

@@ -10,8 +10,8 @@ use memchr::memmem;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::{Conformer, Context, Emit, Source, lines, plain};
+use crate::encoding::Reading;
 use crate::error::Result;
-use crate::text::Reading;
 
 /// Reads a stream of one object a line.
 ///
@@ -151,7 +151,7 @@ impl<'de> Visitor<'de> for TextVisitor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::Written;
+    use crate::encoding::Written;
 
     #[test]
     fn fields_in_order_of_preference() {

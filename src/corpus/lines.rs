@@ -14,9 +14,9 @@ use memchr::{memchr, memchr_iter, memrchr};
 
 use super::damage::read_error;
 use super::{Batch, Conformer, Context, Emit, ReadOptions, Skipped, Source, frame};
+use crate::encoding::Reading;
 use crate::error::Result;
 use crate::io::BoundedLines;
-use crate::text::Reading;
 
 /// The longest line that is read as a record, in bytes (16 MiB); longer ones are skipped without being held.
 pub const MAX_LINE_BYTES: usize = 16 << 20;

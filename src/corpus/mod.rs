@@ -58,8 +58,8 @@ pub use summary::{ReadSummary, SKIPPED_LISTED};
 
 use serde::{Deserialize, Serialize};
 
+use crate::encoding::{Fixed, Reading, Written};
 use crate::error::{one_line, shortened_end, shortened_middle};
-use crate::text::{Fixed, Reading, Written};
 
 /// One conformer: the coordinates of its heavy atoms and the text around them.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,8 +5,9 @@
 use std::sync::Arc;
 
 use super::{AtomOrder, Conformer, Context, Emit, Source, lines};
+use crate::encoding::Reading;
 use crate::error::{Result, excerpt};
-use crate::text::{self, CONFORMER_CLOSE, CONFORMER_OPEN, Reading, SMILES_CLOSE, SMILES_OPEN};
+use crate::text::{self, CONFORMER_CLOSE, CONFORMER_OPEN, SMILES_CLOSE, SMILES_OPEN};
 
 /// Reads a stream of one text a line.
 ///

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::source::KNOWN_FORMATS;
 use super::{AtomOrder, Batch, Skipped};
+use crate::encoding::Written;
 use crate::error::{Error, Result};
 use crate::job::InputHash;
-use crate::text::Written;
 
 /// How many skipped records a summary lists; it counts them all.
 pub const SKIPPED_LISTED: usize = 1_000;

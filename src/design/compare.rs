@@ -24,9 +24,10 @@ use super::scheme::grammar::Grammar;
 use super::scheme::pieces::Filled;
 use super::train::train;
 use crate::corpus::Conformers;
+use crate::encoding::Fixed;
 use crate::error::{Error, Parameter, Result};
 use crate::job::Job;
-use crate::text::{self, Fixed};
+use crate::text::{self};
 use crate::tokenizer::Tokenizer;
 use crate::tokenizer::learn::{BYTES, learn_plain};
 

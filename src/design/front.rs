@@ -8,9 +8,9 @@ use super::scheme::cuts::SchemeKind;
 use super::scheme::slots::Range;
 use super::scheme::space::{BaseTokens, MAX_NEW_TOKENS};
 use super::scheme::spaces::DesignSpaces;
+use crate::encoding::Encoding;
 use crate::error::Result;
 use crate::job::Job;
-use crate::text::Dialect;
 
 /// Ranges beside that of the plan, in Å.
 const RANGES: [u32; 2] = [10, 20];
@@ -24,7 +24,7 @@ const TOKENS: std::ops::RangeInclusive<usize> = 5..=13;
 /// If the job was cancelled.
 pub fn designs<V: BaseTokens>(
     range: Range,
-    (dialect, fewest_decimals): (Dialect, Option<usize>),
+    (dialect, fewest_decimals): (Encoding, Option<usize>),
     vocabulary: &V,
     reach: &Reach,
     written: (SchemeKind, usize),

@@ -21,9 +21,9 @@ use super::train::train;
 use super::train_merges::train_merges;
 use super::train_scratch::{scratch_config, train_scratch};
 use crate::corpus::Conformers;
+use crate::encoding::{Reading, TrailingZeros};
 use crate::error::{Error, Parameter, Result};
 use crate::job::Job;
-use crate::text::{Reading, TrailingZeros};
 use crate::tokenizer::Tokenizer;
 
 /// Which tokens, and how many.
@@ -155,7 +155,7 @@ impl TokenizerRequest {
         let base_json = serde_json::from_slice(json).map_err(|e| Error::input(&base.name, e, ""))?;
         let base_json = as_read(&base, base_json);
         let TokenizerRequest { kind, range, fewest_decimals, seed, .. } = *self;
-        let dialect = self.reading.dialect(self.zeros);
+        let dialect = self.reading.written(self.zeros);
         let contexts = ALL_CONTEXTS;
         Ok(ExtensionPlan { base, base_json, kind, dialect, fewest_decimals, range, aim, seed, contexts })
     }
@@ -216,7 +216,7 @@ impl TokenizerRequest {
     /// BPE from nothing.
     fn scratch(&self, vocab_size: usize, corpus: &dyn Conformers, job: &Job) -> Result<MadeTokenizer> {
         let TokenizerRequest { kind, range, compare, .. } = *self;
-        let precision = self.reading.precision;
+        let precision = self.reading.precision();
         let plan = ScratchPlan { vocab_size, kind, range, precision, contexts: ALL_CONTEXTS, compare };
         let trained = train_scratch(plan, corpus, job)?.map(|report| TokenizerReport::Learned(report.into()));
         Ok(MadeTokenizer { trained, rows: None, beside: Beside::configured(scratch_config()) })

@@ -12,11 +12,11 @@ use super::record::DialectEvidence;
 use crate::checkpoint::{ModelFolder, RECIPE, folder_name};
 use crate::constraint::Specials;
 use crate::corpus::{Conformers, Embedded};
+use crate::encoding::Encoding;
 use crate::error::{Error, Parameter, Result};
 use crate::generate::Engine;
 use crate::job::{InputHash, Job};
 use crate::model::{Config, Decoder, Synthetic, end_of_text};
-use crate::text::Dialect;
 use crate::text::skeleton::Spelling;
 use crate::tokenizer::Tokenizer;
 
@@ -44,7 +44,7 @@ pub(super) struct Checkpoint {
     /// What ends a text, and what never stands in one.
     pub specials: Specials,
     /// How decimals are written; without `dialect_from` decimals and separator alone are known.
-    pub dialect: Dialect,
+    pub dialect: Encoding,
     /// What says so.
     pub dialect_from: Option<DialectEvidence>,
     /// SHA-256 of what drift trained it on, where a recipe says so.
@@ -138,8 +138,8 @@ impl Checkpoint {
             _ => Some(Engine::drift(folder, &plan.device)?),
         };
         config.check_vocabulary(&tokenizer)?;
-        let recipe: Option<Dialect> = ModelFolder::new(folder).recipe("/recipe/dialect");
-        let dialect = plan.dialect.over(recipe.unwrap_or(Dialect::FIXED));
+        let recipe: Option<Encoding> = ModelFolder::new(folder).recipe("/recipe/dialect");
+        let dialect = plan.dialect.over(recipe.unwrap_or(Encoding::FIXED));
         let given = plan.dialect.zeros.map(|_| DialectEvidence::Given);
         let dialect_from = given.or(recipe.map(|_| DialectEvidence::Recipe));
         let mut inputs = vec![tokenizer.source.clone()];
@@ -195,7 +195,7 @@ impl Checkpoint {
             inputs: vec![tokenizer.source.clone()],
             tokenizer: tokenizer.into(),
             engine,
-            dialect: plan.dialect.over(Dialect::FIXED),
+            dialect: plan.dialect.over(Encoding::FIXED),
             dialect_from: Some(match plan.dialect.zeros {
                 Some(_) => DialectEvidence::Given,
                 None => DialectEvidence::Default,

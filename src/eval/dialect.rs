@@ -9,10 +9,10 @@ use super::plan::EvalPlan;
 use super::record::DialectEvidence;
 use crate::audit::{DialectCounts, split};
 use crate::constraint::{LogitProcessor, LpKind};
+use crate::encoding::{Encoding, TrailingZeros, Written};
 use crate::error::{Error, Parameter, Result};
 use crate::generate::{Options, Prompt};
 use crate::job::Job;
-use crate::text::{Dialect, TrailingZeros, Written};
 use crate::tokenizer::block_ranges;
 use crate::train::prompt;
 
@@ -52,9 +52,9 @@ pub(super) fn settle(
 fn decided(
     name: &str,
     molecules: &Molecules,
-    given: Option<Dialect>,
-    own: Option<Dialect>,
-) -> Result<(Dialect, DialectEvidence)> {
+    given: Option<Encoding>,
+    own: Option<Encoding>,
+) -> Result<(Encoding, DialectEvidence)> {
     let parameter = Parameter::Dialect;
     let place = format!("model {name}");
     let conformers = molecules.references.from.as_deref().unwrap_or(&molecules.source);
@@ -86,7 +86,7 @@ fn decided(
 }
 
 /// What the texts of conformers are written in; none if both fit, or neither.
-fn of_conformers(written: Written, like: Dialect) -> Option<Dialect> {
+fn of_conformers(written: Written, like: Encoding) -> Option<Encoding> {
     match written {
         Written { fixed: true, stripped: false } => Some(like.with_zeros(TrailingZeros::Kept)),
         Written { fixed: false, stripped: true } => Some(like.with_zeros(TrailingZeros::Removed)),
@@ -100,7 +100,7 @@ fn own_text(
     checkpoint: &mut Checkpoint,
     molecules: &Molecules,
     job: &Job,
-) -> Result<Option<Dialect>> {
+) -> Result<Option<Encoding>> {
     let none = LogitProcessor::new(
         LpKind::None,
         checkpoint.tokenizer.clone(),
@@ -144,12 +144,12 @@ fn own_text(
     Ok(None)
 }
 
-fn evidence(text: &str, like: Dialect) -> DialectCounts {
+fn evidence(text: &str, like: Encoding) -> DialectCounts {
     let answer = split(text).answer;
     DialectCounts::of(block_ranges(answer).into_iter().map(|range| &answer[range]), like)
 }
 
-fn enough(found: DialectCounts, like: Dialect) -> Option<Dialect> {
+fn enough(found: DialectCounts, like: Encoding) -> Option<Encoding> {
     found.dialect(like).filter(|_| found.fixed.max(found.stripped) >= LEAST_EVIDENCE)
 }
 
@@ -157,16 +157,16 @@ fn enough(found: DialectCounts, like: Dialect) -> Option<Dialect> {
 mod tests {
     use super::*;
 
-    const FIXED: Option<Dialect> = Some(Dialect::FIXED);
-    const STRIPPED: Option<Dialect> = Some(Dialect::STRIPPED);
+    const FIXED: Option<Encoding> = Some(Encoding::FIXED);
+    const STRIPPED: Option<Encoding> = Some(Encoding::STRIPPED);
 
     #[test]
     fn evidence_that_agrees_or_stands_alone_decides() {
         let molecules = Molecules { source: "some.jsonl".to_owned(), ..Molecules::default() };
         let decide = |given, own| decided("m", &molecules, given, own);
-        assert_eq!(decide(FIXED, FIXED).unwrap(), (Dialect::FIXED, DialectEvidence::Both));
-        assert_eq!(decide(STRIPPED, None).unwrap(), (Dialect::STRIPPED, DialectEvidence::Conformers));
-        assert_eq!(decide(None, STRIPPED).unwrap(), (Dialect::STRIPPED, DialectEvidence::OwnText));
+        assert_eq!(decide(FIXED, FIXED).unwrap(), (Encoding::FIXED, DialectEvidence::Both));
+        assert_eq!(decide(STRIPPED, None).unwrap(), (Encoding::STRIPPED, DialectEvidence::Conformers));
+        assert_eq!(decide(None, STRIPPED).unwrap(), (Encoding::STRIPPED, DialectEvidence::OwnText));
         let error = decide(FIXED, STRIPPED).unwrap_err().to_string();
         assert_eq!(
             error,
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_few_blocks_are_no_evidence() {
-        let of = |text: &str| enough(evidence(text, Dialect::FIXED), Dialect::FIXED);
+        let of = |text: &str| enough(evidence(text, Encoding::FIXED), Encoding::FIXED);
         assert_eq!(of("[CONFORMER][C]<1.2340,0.1111,0.1234>"), None);
         assert_eq!(of(&format!("[CONFORMER]{}", "[C]<1.2340,0.1111,0.1234>".repeat(3))), FIXED);
         assert_eq!(of(&"[C]<1.234,0.1111,0.1234>".repeat(3)), STRIPPED);
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn texts_of_conformers_tell_unless_both_dialects_fit() {
-        let of = |fixed, stripped| of_conformers(Written { fixed, stripped }, Dialect::STRIPPED);
+        let of = |fixed, stripped| of_conformers(Written { fixed, stripped }, Encoding::STRIPPED);
         assert_eq!((of(true, false), of(false, true)), (FIXED, STRIPPED));
         assert_eq!((of(true, true), of(false, false)), (None, None));
     }

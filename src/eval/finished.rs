@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::record::{DialectEvidence, Environment};
+use crate::encoding::Encoding;
 use crate::generate::{BatchSeconds, End, GeneratedText, Resampled, Timing, WorkCounts};
 use crate::job::InputHash;
 use crate::shard::progress::FinishedPiece;
-use crate::text::Dialect;
 
 /// The place of a run: that of its model, and its own among the model's.
 pub(super) type RunPlace = (usize, usize);
@@ -58,7 +58,7 @@ pub struct KeptModel {
     /// Its name.
     pub name: String,
     /// How it writes numbers.
-    pub dialect: Dialect,
+    pub dialect: Encoding,
     /// What says so.
     pub dialect_from: Option<DialectEvidence>,
     /// Its tokenizer.

@@ -9,10 +9,11 @@ use super::subject::Subject;
 use crate::audit::geometry::Conformation;
 use crate::audit::{self, DriftHistogram, Flaw, Mark, Outcome};
 use crate::constraint::{Placeholder, strip_junk};
+use crate::encoding::Encoding;
 use crate::error::Result;
 use crate::generate::{End, Generated, GeneratedText};
 use crate::text::smiles::AtomLimit;
-use crate::text::{Dialect, write};
+use crate::text::write;
 use crate::tokenizer::{Tokenizer, block_ranges};
 
 /// One text.
@@ -126,7 +127,7 @@ fn add_drift(
 }
 
 /// The blocks that were closed by force where the model would have written on.
-fn cut_off(tokenizer: &Tokenizer, sample: &GeneratedText, dialect: Dialect) -> BTreeSet<usize> {
+fn cut_off(tokenizer: &Tokenizer, sample: &GeneratedText, dialect: Encoding) -> BTreeSet<usize> {
     if sample.preferred.is_empty() {
         return BTreeSet::new();
     }

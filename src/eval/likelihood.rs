@@ -8,11 +8,12 @@ use super::checkpoint::Checkpoint;
 use super::kept::Kept;
 use super::molecules::Molecule;
 use super::record::Likelihood;
+use crate::encoding::Fixed;
 use crate::error::Result;
 use crate::generate::Text;
 use crate::job::Job;
 use crate::stats::bootstrap::Mean;
-use crate::text::{Fixed, tagged, write};
+use crate::text::{tagged, write};
 use crate::train::prompt;
 
 /// Nats of a conformer, a mean over those of each molecule; none for a molecule without.

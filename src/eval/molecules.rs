@@ -11,12 +11,12 @@ use super::record::ReferenceCounts;
 use crate::corpus::{
     AtomOrder, Conformers, Part, Rest, SKIPPED_LISTED, Skipped, SmilesLine, each_prompt, no_prompt,
 };
+use crate::encoding::{Fixed, Precision, Written};
 use crate::error::{Error, Parameter, Result};
 use crate::io;
 use crate::job::{InputHash, Job};
 use crate::text::skeleton::{Spelling, smiles};
 use crate::text::spelling::foreign;
-use crate::text::{Fixed, Precision, Written};
 
 /// One molecule.
 #[derive(Debug, Clone, PartialEq)]
@@ -97,7 +97,7 @@ impl Molecules {
         let mut spelling: Option<Spelling> = None;
         let mut written = Written::ANY;
         let mut in_file_order = 0;
-        let precision = corpus.reading().precision;
+        let precision = corpus.reading().precision();
         let summary = corpus.read(job, &mut |batch| {
             for conformer in &batch.conformers {
                 if conformer.order == AtomOrder::File {

@@ -5,10 +5,10 @@ use super::plan::{EvalPlan, PlaceholderChoice};
 use super::record::ClassPlaceholder;
 use crate::constraint::Placeholder;
 use crate::corpus::Embedded;
+use crate::encoding::Reading;
 use crate::error::{Error, Parameter, Result};
 use crate::job::Job;
 use crate::placeholder::{DialectChoice, FitPlan, FittedClasses, FittedFile, Objective, fit};
-use crate::text::Reading;
 
 /// A placeholder with its name in reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,7 +63,7 @@ pub(super) fn placeholders(
     for choice in &plan.placeholders {
         let named = match choice {
             PlaceholderChoice::Text(text) => {
-                NamedPlaceholder::of_text(&checkpoint.dialect.separator().put_into(text))?
+                NamedPlaceholder::of_text(&text.replace(',', checkpoint.dialect.separator()))?
             }
             PlaceholderChoice::Fitted => NamedPlaceholder::of_text(&fitted(checkpoint, plan.seed, job)?)?,
             PlaceholderChoice::File(file) => NamedPlaceholder::of_file(file, checkpoint)?,
@@ -83,7 +83,7 @@ pub(super) fn placeholders(
 fn fitted(checkpoint: &Checkpoint, seed: u64, job: &Job) -> Result<String> {
     let plan = FitPlan {
         tokenizers: vec![(*checkpoint.tokenizer).clone()],
-        dialects: DialectChoice::Only(checkpoint.dialect.zeros()),
+        dialects: DialectChoice::Only(checkpoint.dialect),
         candidates: Vec::new(),
         objective: Objective::default(),
         seed,

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::texts::OtherTexts;
 use crate::constraint::LpKind;
+use crate::encoding::AskedEncoding;
 use crate::generate::Sampling;
 use crate::model::{Device, Room, Synthetic};
 use crate::placeholder::FittedFile;
-use crate::text::AskedDialect;
 use crate::text::smiles::AtomLimit;
 
 /// A complete, checked order.
@@ -25,7 +25,7 @@ pub struct EvalPlan {
     /// Placeholders of those that take one.
     pub placeholders: Vec<PlaceholderChoice>,
     /// How blocks are written; without it the model's recipe says so, else the conformers given and its own text.
-    pub dialect: AskedDialect,
+    pub dialect: AskedEncoding,
     /// Texts for each molecule.
     pub generations: Generations,
     /// Thresholds of coverage, in Å, ascending.

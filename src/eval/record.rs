@@ -17,11 +17,11 @@ use crate::audit::coverage::CoverageReport;
 use crate::audit::{DriftHistogram, GeometryReport, SampleCounts};
 use crate::constraint::{LpKind, TextClass};
 use crate::corpus::Skipped;
+use crate::encoding::Encoding;
 use crate::job::Provenance;
 use crate::model::{Room, Synthetic};
 use crate::stats::Interval;
 use crate::stats::bootstrap::Mean;
-use crate::text::Dialect;
 
 /// The schema of [`EvalReport`].
 pub const SCHEMA: &str = "drift.eval/1";
@@ -202,7 +202,7 @@ pub struct RunReport {
     /// Rows of a batch.
     pub batch: usize,
     /// How decimals are written.
-    pub dialect: Dialect,
+    pub dialect: Encoding,
     /// What says so; none in records of before this was asked.
     #[serde(default)]
     pub dialect_from: Option<DialectEvidence>,

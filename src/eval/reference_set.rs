@@ -6,13 +6,13 @@ use std::sync::Arc;
 use super::molecules::{Molecules, UNUSED_LISTED, without_order};
 use super::record::ReferenceCounts;
 use crate::corpus::{AtomOrder, Conformer, Conformers, Skipped};
+use crate::encoding::{Fixed, Precision, Written};
 use crate::error::{Error, Parameter, Result};
 use crate::job::Job;
 use crate::text::graph::canonical;
 use crate::text::molecule::{Pairing, SmilesMolecule, Structure, StructureAtom};
 use crate::text::skeleton::smiles;
 use crate::text::smiles::{AtomLimit, Graph};
-use crate::text::{Fixed, Precision, Written};
 
 impl Molecules {
     /// Gives the molecules their reference conformers: those of the same text, and those of the same molecule in another order of
@@ -21,7 +21,7 @@ impl Molecules {
     /// # Errors
     /// As [`Conformers::read`], or if no conformer is one of a molecule that is asked for.
     pub fn with_references(mut self, corpus: &dyn Conformers, name: &str, job: &Job) -> Result<Self> {
-        let precision = corpus.reading().precision;
+        let precision = corpus.reading().precision();
         let mut matcher = Matcher::new(&self);
         let mut counts = ReferenceCounts { from: Some(name.to_owned()), ..ReferenceCounts::default() };
         let mut other: HashSet<Arc<str>> = HashSet::new();

@@ -7,7 +7,7 @@
 use super::counts::{Damage, OPTIONS, add_errors, precision_of, rmsd_pico};
 use super::objective::Objective;
 use super::replay::BlockReplay;
-use crate::text::Precision;
+use crate::encoding::Precision;
 
 /// One conformer's blocks: class and replay.
 pub type ClassifiedConformer = Vec<(u8, BlockReplay)>;

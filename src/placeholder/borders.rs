@@ -11,8 +11,8 @@ use std::collections::BTreeSet;
 
 use rayon::prelude::*;
 
+use crate::encoding::Encoding;
 use crate::error::Result;
-use crate::text::{Dialect, TrailingZeros};
 use crate::tokenizer::{BlockTokens, InBlocks, Tokenizer};
 
 /// Tokens that hold characters of a block and others; in order, each once.
@@ -45,18 +45,18 @@ pub struct Borders {
 }
 
 /// Blocks with and without a sign, as writers write them.
-fn probes(dialect: Dialect) -> [String; 4] {
+fn probes(dialect: Encoding) -> [String; 4] {
     // The last of them is what models write, writers never.
-    let cut = |decimals: &str| match dialect.zeros() {
-        TrailingZeros::Kept => format!(".{}", &format!("{decimals:0<6}")[..dialect.decimals()]),
-        TrailingZeros::Removed => {
+    let cut = |decimals: &str| match dialect.is_stripped() {
+        false => format!(".{}", &format!("{decimals:0<6}")[..dialect.decimals()]),
+        true => {
             let digits = decimals[..decimals.len().min(dialect.decimals())].trim_end_matches('0');
             if digits.is_empty() { String::new() } else { format!(".{digits}") }
         }
     };
     let block = |numbers: [(&str, &str); 3]| {
-        let separator = dialect.separator().character().to_string();
-        numbers.map(|(integer, decimals)| format!("{integer}{}", cut(decimals))).join(&separator)
+        let separator = dialect.separator();
+        numbers.map(|(integer, decimals)| format!("{integer}{}", cut(decimals))).join(separator)
     };
     let (fixed, z, whole) = (dialect.is_fixed(), ("0", "0"), ("-1", "0"));
     [
@@ -75,7 +75,7 @@ fn probes(dialect: Dialect) -> [String; 4] {
 ///
 /// # Errors
 /// If the tokenizer cannot encode an atom.
-pub fn borders(tokenizer: &Tokenizer, atoms: &BTreeSet<Box<str>>, dialect: Dialect) -> Result<Borders> {
+pub fn borders(tokenizer: &Tokenizer, atoms: &BTreeSet<Box<str>>, dialect: Encoding) -> Result<Borders> {
     let probes = probes(dialect);
     let text = |atom: &str| -> String {
         let blocks = probes.each_ref().map(|probe| format!("{atom}<{probe}>"));

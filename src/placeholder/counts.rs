@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use serde::{Deserialize, Serialize};
 
 use super::replay::BlockReplay;
-use crate::text::Precision;
+use crate::encoding::Precision;
 use crate::tokenizer::MAX_BLOCK_TOKENS;
 
 /// How many values F can take: 0 to [`MAX_BLOCK_TOKENS`].

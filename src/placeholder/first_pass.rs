@@ -140,7 +140,7 @@ mod tests {
 
     use super::*;
     use crate::corpus::Batch;
-    use crate::text::Written;
+    use crate::encoding::Written;
 
     /// A corpus that has one conformer more each time.
     struct Growing(AtomicU64);

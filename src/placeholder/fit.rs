@@ -5,9 +5,9 @@ use super::plan::{DialectChoice, FitPlan};
 use super::report::{CorpusReport, FitReport, SCHEMA};
 use super::task::Task;
 use crate::corpus::Conformers;
+use crate::encoding::{Encoding, Reading, TrailingZeros, is_three_numbers};
 use crate::error::{Error, Parameter, Result};
 use crate::job::{InputHash, Job, Provenance, Unit};
-use crate::text::{Dialect, Reading, TrailingZeros, is_three_numbers};
 
 /// Fits a placeholder for every tokenizer and dialect of the plan.
 ///
@@ -17,7 +17,7 @@ use crate::text::{Dialect, Reading, TrailingZeros, is_three_numbers};
 pub fn fit(plan: &FitPlan, corpus: &dyn Conformers, job: &Job) -> Result<FitReport> {
     plan.check()?;
     let reading = corpus.reading();
-    let three_numbers = |text: &String| is_three_numbers(text, reading.separator);
+    let three_numbers = |text: &String| is_three_numbers(text, reading.encoding.separator());
     if let Some(candidate) = plan.candidates.iter().find(|candidate| !three_numbers(candidate)) {
         let problem = format!("`{candidate}` is not three numbers");
         return Err(Error::parameter(
@@ -85,10 +85,10 @@ fn replay(tasks: &mut [Task<'_>], first_pass: &FirstPass, corpus: &dyn Conformer
     outcome
 }
 
-fn dialects(choice: DialectChoice, reading: Reading, first_pass: &FirstPass) -> Vec<Dialect> {
-    let both = [TrailingZeros::Kept, TrailingZeros::Removed].map(|zeros| reading.dialect(zeros));
+fn dialects(choice: DialectChoice, reading: Reading, first_pass: &FirstPass) -> Vec<Encoding> {
+    let both = [TrailingZeros::Kept, TrailingZeros::Removed].map(|zeros| reading.written(zeros));
     match (choice, first_pass.summary.written.fixed, first_pass.summary.written.stripped) {
-        (DialectChoice::Only(zeros), ..) => vec![reading.dialect(zeros)],
+        (DialectChoice::Only(encoding), ..) => vec![encoding],
         (DialectChoice::Auto, true, false) => vec![both[0]],
         (DialectChoice::Auto, false, true) => vec![both[1]],
         (DialectChoice::Auto, ..) => both.to_vec(),

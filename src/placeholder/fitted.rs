@@ -8,10 +8,10 @@ use super::classes::PartitionReport;
 use super::objective::{Harm, Objective};
 use super::partition::Partition;
 use super::report::{FitReport, FitResult, SCHEMA};
+use crate::encoding::Encoding;
 use crate::error::{Error, Result};
 use crate::io;
 use crate::job::{InputHash, Job};
-use crate::text::Dialect;
 use crate::tokenizer::Tokenizer;
 
 /// No result is larger.
@@ -32,7 +32,7 @@ pub struct FittedFile {
 pub struct Fitted {
     tokenizer: String,
     tokenizer_sha256: String,
-    dialect: Dialect,
+    dialect: Encoding,
     /// The placeholder of least harm for all blocks, without brackets.
     pub placeholder: String,
     /// Of the partitions of significant gain the one that harms least; none if there is no such partition.
@@ -93,7 +93,7 @@ impl FittedFile {
     ///
     /// # Errors
     /// If nothing was.
-    pub fn of(&self, tokenizer: &Tokenizer, dialect: Dialect) -> Result<&Fitted> {
+    pub fn of(&self, tokenizer: &Tokenizer, dialect: Encoding) -> Result<&Fitted> {
         let own = || self.results.iter().filter(|result| result.dialect == dialect);
         let by_hash = own().find(|result| result.tokenizer_sha256 == tokenizer.source.sha256);
         by_hash.or_else(|| own().find(|result| result.tokenizer == tokenizer.name)).ok_or_else(|| {

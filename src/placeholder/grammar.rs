@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use rand::Rng;
 
-use crate::text::{Dialect, Separator};
+use crate::encoding::Encoding;
 
 /// Placeholders that the users have or proposed, with where they stand.
 pub const USERS_PLACEHOLDERS: [(&str, &str); 5] = [
@@ -41,7 +41,7 @@ pub type Numbers = [Number; 3];
 /// All strings of three numbers that a writer of a dialect could write: with four decimals, fixed
 /// `-?(0|[1-9]\d{0,3})\.\d{4}`; stripped `-?(0|[1-9]\d{0,3})(\.\d{0,3}[1-9])?`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Space(pub Dialect);
+pub struct Space(pub Encoding);
 
 impl Space {
     /// How many decimals a number may have.
@@ -141,8 +141,8 @@ pub fn number_text(number: Number) -> String {
 }
 
 /// A placeholder, without brackets.
-pub fn text(numbers: &Numbers, separator: Separator) -> String {
-    numbers.map(number_text).join(separator.character().to_string().as_str())
+pub fn text(numbers: &Numbers, separator: &str) -> String {
+    numbers.map(number_text).join(separator)
 }
 
 /// The order of ties: a placeholder that is in use or was asked for, then fewest characters, then smallest bytes.
@@ -153,28 +153,28 @@ pub fn tie_key(in_use: bool, placeholder: &str) -> (bool, usize, &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::{Precision, Reading, is_three_numbers, parse_block};
+    use crate::encoding::{Precision, is_three_numbers};
     use rand::SeedableRng;
 
     #[test]
     fn every_string_of_the_space_is_a_block_of_its_dialect() {
         let mut random = rand_chacha::ChaCha8Rng::seed_from_u64(1);
         // Six decimals leave three digits before the point, and placeholders may have four.
-        let dialects = (1..=5).filter_map(Precision::new).flat_map(Dialect::both);
-        for dialect in dialects.flat_map(|d| [d, d.separated_by(Separator::Space)]) {
+        let dialects = (1..=5).filter_map(Precision::new).flat_map(Encoding::both);
+        for dialect in dialects.flat_map(|d| [d, d.with_spaces(true)]) {
             let space = Space(dialect);
             let mut numbers = space.start();
             for _ in 0..2_000 {
                 for numbers in [numbers, space.random(&mut random)] {
                     let text = space.text(&numbers);
-                    let (_, written) = parse_block(text.as_bytes(), Reading::of(dialect)).unwrap();
+                    let (_, written) = dialect.parse_numbers(text.as_bytes(), false).unwrap();
                     assert!(written.agrees_with(dialect), "{text}");
                     assert!(is_three_numbers(&text, dialect.separator()), "{text}");
                 }
                 numbers = space.vary(&numbers, &mut random);
             }
         }
-        assert_eq!(Space(Dialect::FIXED).text(&Space(Dialect::FIXED).start()), "0.0000,0.0000,0.0000");
-        assert_eq!(Space(Dialect::FIXED).size(), 8_000_000_000_000_000_000_000_000);
+        assert_eq!(Space(Encoding::FIXED).text(&Space(Encoding::FIXED).start()), "0.0000,0.0000,0.0000");
+        assert_eq!(Space(Encoding::FIXED).size(), 8_000_000_000_000_000_000_000_000);
     }
 }

@@ -223,7 +223,7 @@ impl<'a> Parts<'a> {
     fn slots(&self, kinds: [Kind; 3]) -> Vec<Slot> {
         let mut slots = Vec::with_capacity(32);
         for (axis, kind) in kinds.into_iter().enumerate() {
-            slots.extend((axis > 0).then_some(Slot::Literal(self.space.0.separator().character())));
+            slots.extend(self.space.0.separator().chars().filter(|_| axis > 0).map(Slot::Literal));
             slots.extend(kind.negative.then_some(Slot::Literal('-')));
             let digits = self.classes[kind.class][0].to_string().len();
             slots.extend((0..digits).map(|at| Slot::Integer { class: kind.class, from: at, to: at + 1 }));

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::objective::Objective;
+use crate::encoding::Encoding;
 use crate::error::{Error, Parameter, Result};
-use crate::text::TrailingZeros;
 use crate::tokenizer::Tokenizer;
 
 /// Which dialects to fit for.
@@ -12,8 +12,8 @@ use crate::tokenizer::Tokenizer;
 pub enum DialectChoice {
     /// The corpus's own; both where it agrees with both or with neither.
     Auto,
-    /// The one that keeps trailing zeros or removes them; decimals and separator are those of the corpus.
-    Only(TrailingZeros),
+    /// This one.
+    Only(Encoding),
 }
 
 /// What to fit.

@@ -3,7 +3,7 @@
 //! The first F tokens of the block survive. If F < T, digits are lost (*truncation*); if F > T, F - T slots are left
 //! over (*junk slots*). What survives is parsed as three numbers `-?digits[.[digits]]`.
 
-use crate::text::{Dialect, Fixed, Precision, scan_prefix};
+use crate::encoding::{Encoding, Fixed, Precision, scan_prefix};
 use crate::tokenizer::BlockTokens;
 
 /// The most cuts of a block that leave three numbers but not all of it: z has at most eleven characters.
@@ -41,8 +41,9 @@ impl BlockReplay {
 }
 
 /// Replays one block: `inside` is its text between the brackets, in `dialect`, `z` its third value.
-pub fn replay(inside: &[u8], z: Fixed, tokens: &BlockTokens, dialect: Dialect) -> BlockReplay {
-    let z_start = memchr::memrchr(dialect.separator().byte(), inside).map_or(0, |comma| comma + 1);
+pub fn replay(inside: &[u8], z: Fixed, tokens: &BlockTokens, dialect: Encoding) -> BlockReplay {
+    let z_start = memchr::memmem::rfind(inside, dialect.separator().as_bytes())
+        .map_or(0, |at| at + dialect.separator().len());
     let mut out = BlockReplay {
         tokens: tokens.free,
         parsable_from: tokens.free,
@@ -86,7 +87,7 @@ mod tests {
         let inside = b"0.5,1,-2.9876";
         // One token a character, but `,-` together.
         let replayed =
-            replay(inside, -29_876, &tokens(&[1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12, 13]), Dialect::STRIPPED);
+            replay(inside, -29_876, &tokens(&[1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12, 13]), Encoding::STRIPPED);
         assert_eq!((replayed.tokens, replayed.parsable_from), (12, 7));
         let errors: Vec<_> = (6..14).map(|f| replayed.error(f)).collect();
         assert_eq!(errors, [None, Some(9_876), Some(9_876), Some(876), Some(76), Some(6), Some(0), Some(0)]);

@@ -9,9 +9,9 @@ use super::intervals::Intervals;
 use super::objective::Objective;
 use super::search::SearchSettings;
 use crate::corpus::Skipped;
+use crate::encoding::Encoding;
 use crate::error::{Error, Result};
 use crate::job::Provenance;
-use crate::text::Dialect;
 
 /// The schema of [`FitReport`].
 pub const SCHEMA: &str = "drift.fit/2";
@@ -53,7 +53,7 @@ pub struct Refused {
     /// SHA-256 of its file.
     pub tokenizer_sha256: String,
     /// The dialect.
-    pub dialect: Dialect,
+    pub dialect: Encoding,
     /// Tokens that hold characters of a block and of the text around it; the first ones.
     pub tokens: Vec<String>,
     /// How many there are.
@@ -101,7 +101,7 @@ pub struct FitResult {
     /// SHA-256 of its file.
     pub tokenizer_sha256: String,
     /// The dialect.
-    pub dialect: Dialect,
+    pub dialect: Encoding,
     /// Conformers replayed.
     pub conformers: u64,
     /// Blocks replayed.

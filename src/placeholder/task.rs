@@ -19,8 +19,9 @@ use super::search::{SearchSettings, search};
 use super::statement::statement;
 use super::strings::attainable;
 use crate::corpus::Conformer;
+use crate::encoding::Encoding;
 use crate::error::Result;
-use crate::text::{self, Dialect, skeleton};
+use crate::text::{self, skeleton};
 use crate::tokenizer::{BlockTokens, Counter, Method, Tokenizer, block_ranges};
 
 /// Conformers replayed by one piece of work.
@@ -50,7 +51,7 @@ impl Choice {
 /// One tokenizer in one dialect.
 pub(super) struct Task<'t> {
     counter: Counter<'t>,
-    dialect: Dialect,
+    dialect: Encoding,
     attainable: Attainable,
     /// Candidates first, then what was constructed.
     choices: Vec<Choice>,
@@ -78,7 +79,7 @@ impl<'t> Task<'t> {
     pub(super) fn new(
         plan: &FitPlan,
         tokenizer: &'t Tokenizer,
-        dialect: Dialect,
+        dialect: Encoding,
         first_pass: &FirstPass,
     ) -> Result<std::result::Result<Self, Refused>> {
         let borders = borders(tokenizer, &first_pass.atoms, dialect)?;
@@ -364,8 +365,8 @@ impl<'t> Task<'t> {
 }
 
 /// The users' placeholders, with the separator of the dialect, then the plan's own, once each.
-fn candidates(plan: &FitPlan, dialect: Dialect) -> Vec<(String, &'static str)> {
-    let in_dialect = |text: &str| dialect.separator().put_into(text);
+fn candidates(plan: &FitPlan, dialect: Encoding) -> Vec<(String, &'static str)> {
+    let in_dialect = |text: &str| text.replace(',', dialect.separator());
     let mut list: Vec<(String, &'static str)> =
         USERS_PLACEHOLDERS.iter().map(|(text, source)| (in_dialect(text), *source)).collect();
     for candidate in &plan.candidates {
@@ -376,7 +377,7 @@ fn candidates(plan: &FitPlan, dialect: Dialect) -> Vec<(String, &'static str)> {
     list
 }
 
-fn refused(tokenizer: &Tokenizer, dialect: Dialect, crossing: &Crossing) -> Refused {
+fn refused(tokenizer: &Tokenizer, dialect: Encoding, crossing: &Crossing) -> Refused {
     // Those that open a block first: they hold the sign.
     let (open, close): (Vec<&String>, Vec<&String>) = crossing.iter().partition(|token| token.contains('<'));
     Refused {

@@ -8,8 +8,8 @@ use crate::design::report::vocabulary::EmbeddingReport;
 use crate::design::rows::initial::RowsReport;
 use crate::design::scheme::grammar::in_words;
 use crate::design::{DesignReport, SchemeKind};
+use crate::encoding::{Encoding, Precision};
 use crate::stats::size::SIZE_CLASSES;
-use crate::text::{Dialect, Precision, TrailingZeros};
 
 /// What `MODEL_CARD.md` says: what was made from what, what was checked, and how to go on training.
 pub fn model_card(report: &DesignReport) -> String {
@@ -62,12 +62,12 @@ fn head(card: &mut String, report: &DesignReport) -> std::fmt::Result {
 }
 
 /// How many decimals a number of a changed block has.
-fn decimals(dialect: Dialect, fewest: u64) -> String {
+fn decimals(dialect: Encoding, fewest: u64) -> String {
     let (precision, words) = (dialect.precision(), in_words(dialect.precision()));
-    match (dialect.zeros(), fewest) {
-        (TrailingZeros::Kept, _) => format!("exactly {words}"),
-        (TrailingZeros::Removed, 0) => format!("at most {words}, without trailing zeros"),
-        (TrailingZeros::Removed, _) => format!("{fewest} to {precision} decimals, without trailing zeros"),
+    match (dialect.is_stripped(), fewest) {
+        (false, _) => format!("exactly {words}"),
+        (true, 0) => format!("at most {words}, without trailing zeros"),
+        (true, _) => format!("{fewest} to {precision} decimals, without trailing zeros"),
     }
 }
 
@@ -81,10 +81,10 @@ fn kind(kind: SchemeKind) -> &'static str {
 fn processor(report: &DesignReport) -> String {
     match report.kind {
         SchemeKind::Separate => {
-            let number = match (report.dialect.zeros(), report.fewest_decimals) {
-                (TrailingZeros::Kept, decimals) => format!("0.{}", "0".repeat(decimals as usize)),
-                (TrailingZeros::Removed, 0) => "0".to_owned(),
-                (TrailingZeros::Removed, fewest) => format!("0.{}1", "0".repeat(fewest as usize - 1)),
+            let number = match (report.dialect.is_stripped(), report.fewest_decimals) {
+                (false, decimals) => format!("0.{}", "0".repeat(decimals as usize)),
+                (true, 0) => "0".to_owned(),
+                (true, fewest) => format!("0.{}1", "0".repeat(fewest as usize - 1)),
             };
             format!(
                 "a position template, whose placeholder may be any block in the range, such as \

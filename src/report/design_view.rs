@@ -7,8 +7,8 @@ use super::table::{Table, Terminal};
 use crate::design::DesignReport;
 use crate::design::report::front::DesignPoint;
 use crate::design::scheme::spaces::BoundBy;
+use crate::encoding::Encoding;
 use crate::stats::size::SIZE_CLASSES;
-use crate::text::{Dialect, TrailingZeros};
 
 /// What `drift train-tokenizer` shows in a terminal.
 pub fn design_table(report: &DesignReport, terminal: Terminal) -> String {
@@ -26,8 +26,8 @@ pub fn facts(report: &DesignReport) -> Table {
         report.kind.name(),
         report.dialect.name(),
         report.range_angstrom.angstrom(),
-        match (report.dialect.zeros(), report.fewest_decimals) {
-            (TrailingZeros::Kept, _) | (_, 0) => String::new(),
+        match (report.dialect.is_stripped(), report.fewest_decimals) {
+            (false, _) | (_, 0) => String::new(),
             (_, 1) => ", 1 decimal or more".to_owned(),
             (_, fewest) => format!(", {fewest} decimals or more"),
         }
@@ -127,9 +127,9 @@ pub fn front_table(report: &DesignReport) -> Table {
     table
 }
 
-fn design_name(dialect: Dialect, point: &DesignPoint) -> String {
-    match (dialect.zeros(), point.fewest_decimals) {
-        (TrailingZeros::Kept, _) | (_, 0) => point.kind.name().to_owned(),
+fn design_name(dialect: Encoding, point: &DesignPoint) -> String {
+    match (dialect.is_stripped(), point.fewest_decimals) {
+        (false, _) | (_, 0) => point.kind.name().to_owned(),
         (_, fewest) => format!("{}, {fewest} or more decimals", point.kind.name()),
     }
 }

@@ -12,8 +12,8 @@ use super::table::Table;
 use super::worst_view::chemistry_section;
 use crate::audit::coverage::ThresholdCoverage;
 use crate::constraint::LpKind;
+use crate::encoding::Precision;
 use crate::eval::record::{EvalReport, RunReport, Seconds};
-use crate::text::Precision;
 
 /// A self-contained page: what each logit processor costs, what goes wrong, where the time goes.
 pub fn eval_page(report: &EvalReport) -> Page {

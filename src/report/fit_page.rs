@@ -212,17 +212,17 @@ fn method(section: &mut Section, report: &FitReport) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::encoding::Encoding;
     use crate::job::Provenance;
     use crate::placeholder::{CorpusReport, Refused, SCHEMA};
     use crate::report::fit_view::tests::sample;
-    use crate::text::Dialect;
 
     #[test]
     fn the_page_holds_everything_and_loads_nothing() {
         let refused = Refused {
             tokenizer: "fused".to_owned(),
             tokenizer_sha256: String::new(),
-            dialect: Dialect::FIXED,
+            dialect: Encoding::FIXED,
             tokens: vec!["<-0.".to_owned()],
             token_count: 1,
             reason: "templates would force it".to_owned(),

@@ -223,11 +223,11 @@ pub fn certificate_table(certificate: &Certificate) -> Table {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::encoding::Encoding;
     use crate::placeholder::{
         Alternative, Conditions, Intervals, Measures, SearchReport, SearchSettings, TokenCount,
     };
     use crate::report::table::Terminal;
-    use crate::text::Dialect;
 
     fn certificate() -> Certificate {
         Certificate { objective: [0.0; 3], lower_bound: [0.0; 3], gap: [0.0; 3], proof: None }
@@ -258,7 +258,7 @@ pub(super) mod tests {
         FitResult {
             tokenizer: "qwen3-custom".to_owned(),
             tokenizer_sha256: String::new(),
-            dialect: Dialect::FIXED,
+            dialect: Encoding::FIXED,
             conformers: 800,
             blocks: 19_123,
             placeholder: "0.0000,0.0000,0.0000".to_owned(),

@@ -4,10 +4,10 @@ use super::format::{hundredths, number, percent, percent_interval, percent_or_da
 use super::html::{Page, Section};
 use super::plot::{Columns, Line, Lines, columns, lines};
 use super::table::{Table, Terminal};
+use crate::encoding::Precision;
 use crate::job::Provenance;
 use crate::stats::histogram::HistogramView;
 use crate::stats::report::{AxisReport, GroupReport, Share, StatsReport};
-use crate::text::Precision;
 
 /// What `drift mine` shows in a terminal: a sentence and four tables.
 pub fn stats_table(report: &StatsReport, terminal: Terminal) -> String {
@@ -257,8 +257,8 @@ fn method(section: &mut Section, report: &StatsReport) {
 mod tests {
     use super::*;
     use crate::corpus::{AtomOrder, Conformer};
+    use crate::encoding::Written;
     use crate::stats::CoordinateStats;
-    use crate::text::Written;
 
     fn report() -> StatsReport {
         let mut stats = CoordinateStats::default();

@@ -8,7 +8,7 @@ use super::interval::ClusterSums;
 use super::moments::Moments;
 use super::size::{SIZE_CLASSES, size_class};
 use crate::corpus::Conformer;
-use crate::text::{Fixed, Precision};
+use crate::encoding::{Fixed, Precision};
 
 /// Exact statistics of the coordinates of conformers.
 ///
@@ -235,7 +235,7 @@ mod tests {
 
     use super::*;
     use crate::corpus::AtomOrder;
-    use crate::text::Written;
+    use crate::encoding::Written;
 
     fn conformer(molecule: &str, coordinates: Vec<[Fixed; 3]>) -> Conformer {
         Conformer {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bootstrap::quantile;
 use super::share;
-use crate::text::{Fixed, Precision};
+use crate::encoding::{Fixed, Precision};
 
 /// Coordinates from minus to plus this have bins of their own, in Å.
 const RANGE_ANGSTROM: Fixed = 30;

@@ -123,7 +123,7 @@ impl TextReport {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::Written;
+    use crate::encoding::Written;
 
     fn conformer(molecule: &str, skeleton: &str) -> Conformer {
         Conformer {

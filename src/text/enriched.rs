@@ -1,7 +1,6 @@
 //! Parsing and writing enriched SMILES.
 
-use super::block::{BlockError, parse_block, write_block};
-use super::dialect::{Dialect, Fixed, Reading, Written};
+use crate::encoding::{BlockError, Encoding, Fixed, NumberError, Reading, Slots, Written};
 
 /// What a text is made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,7 +9,7 @@ pub struct Enriched {
     pub skeleton: String,
     /// One entry per block, in text order, in units of the last decimal.
     pub coordinates: Vec<[Fixed; 3]>,
-    /// Which dialects the numbers agree with.
+    /// Which convention for trailing zeros the numbers agree with.
     pub written: Written,
 }
 
@@ -39,9 +38,12 @@ pub enum TextProblem {
     /// A character that has no place in the skeleton.
     #[error("unexpected {0:?}")]
     Unexpected(char),
-    /// A block that does not hold three numbers.
+    /// A block that does not hold its numbers.
     #[error(transparent)]
     Block(#[from] BlockError),
+    /// A coordinate that the wanted encoding cannot hold.
+    #[error("a coordinate that cannot be written: {0}")]
+    Number(#[from] NumberError),
     /// Parentheses that do not match.
     #[error("unbalanced parentheses")]
     Parentheses,
@@ -50,45 +52,43 @@ pub enum TextProblem {
     Empty,
 }
 
-/// Parses a text without tags: atoms `[…]<x,y,z>` and SMILES bonds, ring digits, branches and dots between them.
+/// Parses a text without tags: atoms `[…]` and SMILES bonds, ring digits, branches and dots between them, with a slot of
+/// coordinates behind each atom, or behind each symbol. Values come out in the encoding that `reading` asks for.
 ///
 /// # Errors
 /// The first place that breaks the grammar.
 pub fn parse(text: &str, reading: Reading) -> Result<Enriched, TextError> {
+    let encoding = reading.texts.unwrap_or(reading.encoding);
     let bytes = text.as_bytes();
-    let blocks = bytes.len() / 24 + 1;
+    let slots = bytes.len() / 24 + 1;
     let mut out = Enriched {
-        skeleton: String::with_capacity(blocks * 8),
-        coordinates: Vec::with_capacity(blocks),
+        skeleton: String::with_capacity(slots * 8),
+        coordinates: Vec::with_capacity(slots),
         written: Written::ANY,
     };
+    let behind_each = encoding.slots() == Slots::Symbols;
     let (mut at, mut copied, mut depth) = (0, 0, 0usize);
     while at < bytes.len() {
-        match bytes[at] {
-            b'[' => {
-                let open = atom_end(bytes, at)?;
-                let close = memchr::memchr(b'>', &bytes[open..])
-                    .map(|n| open + n)
-                    .ok_or_else(|| error(open, TextProblem::Unclosed('<')))?;
-                out.skeleton.push_str(&text[copied..=open]);
-                let (values, written) = parse_block(&bytes[open + 1..close], reading)
-                    .map_err(|problem| error(open + 1, problem.into()))?;
-                out.coordinates.push(values);
-                out.written = out.written.join(written);
-                copied = close;
-                at = close + 1;
+        let atom = bytes[at] == b'[';
+        at = symbol_end(text, at, &mut depth)?;
+        if atom || behind_each {
+            let start = at + encoding.open().len();
+            if !bytes[at..].starts_with(encoding.open().as_bytes()) {
+                return Err(error(at - 1, TextProblem::MissingBlock));
             }
-            b'<' => return Err(error(at, TextProblem::StrayBlock)),
-            b'(' => {
-                depth += 1;
-                at += 1;
-            }
-            b')' => {
-                depth = depth.checked_sub(1).ok_or_else(|| error(at, TextProblem::Parentheses))?;
-                at += 1;
-            }
-            b'-' | b'=' | b'#' | b'$' | b':' | b'/' | b'\\' | b'~' | b'.' | b'%' | b'0'..=b'9' => at += 1,
-            _ => return Err(error(at, unexpected(text, at))),
+            let Some((end, behind)) = encoding.slot_end(bytes, start) else {
+                return Err(error(at, TextProblem::Unclosed(encoding.open().chars().next().unwrap_or('<'))));
+            };
+            let (values, written) = encoding
+                .parse_numbers(&bytes[start..end], reading.cut)
+                .map_err(|problem| error(start, problem.into()))?;
+            out.coordinates
+                .push(converted(values, encoding, reading.encoding).map_err(|e| error(start, e.into()))?);
+            out.written = out.written.join(written);
+            out.skeleton.push_str(&text[copied..at]);
+            out.skeleton.push_str("<>");
+            copied = behind;
+            at = behind;
         }
     }
     if depth != 0 {
@@ -101,7 +101,37 @@ pub fn parse(text: &str, reading: Reading) -> Result<Enriched, TextError> {
     Ok(out)
 }
 
-/// The offset of the `<` that follows the atom at `at`.
+/// Values in the encoding that is asked for.
+#[inline]
+fn converted(values: [Fixed; 3], from: Encoding, to: Encoding) -> Result<[Fixed; 3], NumberError> {
+    if from == to { Ok(values) } else { to.convert(&values, from) }
+}
+
+/// The end of the symbol at `at`: an atom in brackets, a ring number, a bond, a branch, a dot.
+fn symbol_end(text: &str, at: usize, depth: &mut usize) -> Result<usize, TextError> {
+    let bytes = text.as_bytes();
+    match bytes[at] {
+        b'[' => atom_end(bytes, at),
+        b'<' => Err(error(at, TextProblem::StrayBlock)),
+        b'(' => {
+            *depth += 1;
+            Ok(at + 1)
+        }
+        b')' => {
+            *depth = depth.checked_sub(1).ok_or_else(|| error(at, TextProblem::Parentheses))?;
+            Ok(at + 1)
+        }
+        b'%' => {
+            // `%12` is one ring number; its sign alone is one that SMILES do not have, and is told there.
+            let digits = bytes[at + 1..].iter().take(2).take_while(|byte| byte.is_ascii_digit()).count();
+            Ok(at + 1 + digits)
+        }
+        b'-' | b'=' | b'#' | b'$' | b':' | b'/' | b'\\' | b'~' | b'.' | b'0'..=b'9' => Ok(at + 1),
+        _ => Err(error(at, unexpected(text, at))),
+    }
+}
+
+/// The offset behind the atom at `at`.
 fn atom_end(bytes: &[u8], at: usize) -> Result<usize, TextError> {
     let mut end = at + 1;
     while end < bytes.len() && bytes[end] != b']' {
@@ -110,10 +140,10 @@ fn atom_end(bytes: &[u8], at: usize) -> Result<usize, TextError> {
         }
         end += 1;
     }
-    match bytes.get(end + 1) {
-        Some(b'<') if end > at + 1 => Ok(end + 1),
-        _ if end >= bytes.len() => Err(error(at, TextProblem::Unclosed('['))),
-        _ => Err(error(end, TextProblem::MissingBlock)),
+    match bytes.get(end) {
+        None => Err(error(at, TextProblem::Unclosed('['))),
+        Some(_) if end == at + 1 => Err(error(end, TextProblem::MissingBlock)),
+        Some(_) => Ok(end + 1),
     }
 }
 
@@ -125,21 +155,21 @@ fn unexpected(text: &str, at: usize) -> TextProblem {
     TextProblem::Unexpected(text[at..].chars().next().unwrap_or('\u{fffd}'))
 }
 
-/// Writes `coordinates` into the blocks of `skeleton`, in order; blocks beyond them stay empty.
-pub fn write(skeleton: &str, coordinates: &[[Fixed; 3]], dialect: Dialect) -> String {
+/// Writes `coordinates` into the slots of `skeleton`, in order; slots beyond them stay empty.
+pub fn write(skeleton: &str, coordinates: &[[Fixed; 3]], encoding: Encoding) -> String {
     let mut out = String::with_capacity(skeleton.len() + coordinates.len() * 24);
-    append(skeleton, coordinates, dialect, &mut out);
+    append(skeleton, coordinates, encoding, &mut out);
     out
 }
 
 /// As [`write()`], appended to `out`.
-pub fn append(skeleton: &str, coordinates: &[[Fixed; 3]], dialect: Dialect, out: &mut String) {
+pub fn append(skeleton: &str, coordinates: &[[Fixed; 3]], encoding: Encoding, out: &mut String) {
     let mut rest = skeleton;
-    for block in coordinates {
+    for values in coordinates {
         let Some(open) = memchr::memchr(b'<', rest.as_bytes()) else { break };
-        out.push_str(&rest[..=open]);
-        rest = &rest[open + 1..];
-        write_block(block, dialect, out);
+        out.push_str(&rest[..open]);
+        rest = rest[open + 1..].strip_prefix('>').unwrap_or(&rest[open + 1..]);
+        encoding.write_slot(values, out);
     }
     out.push_str(rest);
 }
@@ -159,8 +189,8 @@ mod tests {
         assert_eq!(parsed.skeleton, "[C]<>[C]<>=[O]<>");
         assert_eq!(parsed.coordinates[2], [20_988, -4_840, -126_413]);
         assert_eq!(parsed.written, Written { fixed: true, stripped: false });
-        assert_eq!(write(&parsed.skeleton, &parsed.coordinates, Dialect::FIXED), text);
-        let stripped = write(&parsed.skeleton, &parsed.coordinates, Dialect::STRIPPED);
+        assert_eq!(write(&parsed.skeleton, &parsed.coordinates, Encoding::FIXED), text);
+        let stripped = write(&parsed.skeleton, &parsed.coordinates, Encoding::STRIPPED);
         assert_eq!(parse(&stripped).unwrap().written, Written { fixed: false, stripped: true });
     }
 

@@ -1,35 +1,26 @@
-//! Enriched SMILES: a SMILES in which each atom is followed by a block `<x,y,z>`.
+//! Enriched SMILES: a SMILES in which each atom is followed by a slot with its coordinates, `<x,y,z>`.
 //!
-//! - [`parse`] splits a text into its *skeleton* (the text with every block emptied to `<>`) and its coordinates;
-//!   [`write()`] is the inverse.
-//! - [`block`] is the grammar of what stands between `<` and `>`, [`number`] of the numbers in it, in every [`Dialect`].
-//! - [`elements`] are symbols and numbers, [`number`] holds the fixed-point arithmetic of coordinates, [`skeleton`] what can be done without coordinates,
+//! - [`parse`] splits a text into its *skeleton* (the text with every slot emptied to `<>`, whatever opens and closes it) and its
+//!   coordinates; [`write()`] is the inverse. How slots are written is said by an [`Encoding`](crate::encoding::Encoding).
+//! - [`elements`] are symbols and numbers, [`skeleton`] holds what can be done without coordinates,
 //!   [`graph`] the comparison of molecular graphs, [`smiles`] the reading of SMILES as RDKit reads them,
 //!   [`shape`] what their shape depends on.
 //!
 //! The format is that of 3DMolGen: heavy atoms only, bare atoms bracketed, decimals (four, by default)
 //! truncated toward zero.
 
-pub mod block;
-pub mod dialect;
 pub mod elements;
 pub mod enriched;
 pub mod graph;
 pub mod molecule;
-pub mod number;
-
 pub mod perceived;
 pub mod shape;
 pub mod skeleton;
 pub mod smiles;
 pub mod spelling;
 
-pub use block::{is_three_numbers, parse_block};
-pub use dialect::{AskedDialect, Dialect, Fixed, Precision, Reading, Separator, TrailingZeros, Written};
 pub use enriched::{Enriched, TextError, append, parse, write};
 pub use graph::{SameGraph, same_graph};
-
-pub use number::scan_prefix;
 
 /// The tag before a conformer's text.
 pub const CONFORMER_OPEN: &str = "[CONFORMER]";

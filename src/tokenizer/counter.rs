@@ -6,8 +6,9 @@ use rand_chacha::ChaCha8Rng;
 use super::block_tokens::{BlockTokens, block_tokens};
 use super::load::Tokenizer;
 use super::tables::Tables;
+use crate::encoding::{Encoding, Fixed, Precision};
 use crate::error::Result;
-use crate::text::{self, Dialect, Fixed, Precision, Separator};
+use crate::text::{self};
 
 /// How a counter counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +40,7 @@ impl<'t> Counter<'t> {
     /// # Errors
     /// If the tokenizer cannot encode the format's characters.
     pub fn new<'s>(tokenizer: &'t Tokenizer, skeletons: impl IntoIterator<Item = &'s str>) -> Result<Self> {
-        Counter::for_dialect(tokenizer, Dialect::FIXED, skeletons)
+        Counter::for_dialect(tokenizer, Encoding::FIXED, skeletons)
     }
 
     /// The same for the decimals and the separator of a dialect.
@@ -48,11 +49,11 @@ impl<'t> Counter<'t> {
     /// As [`new`](Self::new).
     pub fn for_dialect<'s>(
         tokenizer: &'t Tokenizer,
-        dialect: Dialect,
+        dialect: Encoding,
         skeletons: impl IntoIterator<Item = &'s str>,
     ) -> Result<Self> {
         let encode = |reason| Counter { tokenizer, tables: None, method: Method::Encode { reason } };
-        if dialect.separator() != Separator::Comma {
+        if dialect.separator() != "," {
             return Ok(encode("tables are of blocks with commas".into()));
         }
         let tables = match Tables::learn(tokenizer, dialect.precision())? {
@@ -150,7 +151,7 @@ fn verify<'s>(
             let count = skeleton.matches("<>").count();
             let coordinates: Vec<[Fixed; 3]> =
                 (0..count).map(|_| random_block(precision, &mut random)).collect();
-            for dialect in Dialect::both(precision) {
+            for dialect in Encoding::both(precision) {
                 let text = text::tagged(&text::write(skeleton, &coordinates, dialect));
                 let expected: Option<Vec<BlockTokens>> =
                     tokenizer.free_ends(&text)?.iter().map(|ends| block_tokens(ends)).collect();

@@ -23,8 +23,8 @@ use std::sync::RwLock;
 use super::block_tokens::{BlockTokens, MAX_BLOCK_TOKENS};
 use super::cuts::Cuts as Borders;
 use super::load::Tokenizer;
+use crate::encoding::Precision;
 use crate::error::Result;
-use crate::text::Precision;
 
 /// The longest digit run that tables can hold.
 const MAX_RUN: usize = 6;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::parameters::normal;
 use crate::corpus::Conformer;
-use crate::text::{Dialect, Fixed};
+use crate::encoding::{Encoding, Fixed};
 
 /// A stream apart from those of initial weights and of orders.
 const STREAM: u64 = 3 << 33;
@@ -31,7 +31,7 @@ impl Augmentation {
     }
 
     /// The `draw`-th conformer of a training, changed.
-    pub fn apply(&self, conformer: &Conformer, dialect: Dialect, seed: u64, draw: u64) -> Conformer {
+    pub fn apply(&self, conformer: &Conformer, dialect: Encoding, seed: u64, draw: u64) -> Conformer {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         random.set_stream(STREAM + draw);
         let turn: usize = if self.turned { random.random_range(0..4) } else { 0 };

@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use super::network::{Pack, Target};
 use crate::corpus::{AtomOrder, Conformer, Conformers, Part, ReadSummary};
+use crate::encoding::Encoding;
 use crate::error::{Error, Parameter, Result};
 use crate::job::Job;
-use crate::text::{self, Dialect, SMILES_CLOSE, SMILES_OPEN, skeleton};
+use crate::text::{self, SMILES_CLOSE, SMILES_OPEN, skeleton};
 use crate::tokenizer::{Class, Named, Token, Tokenizer};
 
 /// How much a token counts in the loss.
@@ -70,7 +71,7 @@ impl Document {
     ///
     /// # Errors
     /// If the tokenizer cannot encode it.
-    pub fn new(conformer: &Conformer, tokenizer: &Tokenizer, end: &Named, dialect: Dialect) -> Result<Self> {
+    pub fn new(conformer: &Conformer, tokenizer: &Tokenizer, end: &Named, dialect: Encoding) -> Result<Self> {
         let mut tokens = tokenizer.prompt_ids(&prompt(&skeleton::smiles(&conformer.skeleton)))?;
         let prompt = tokens.len();
         let answer = text::tagged(&text::write(&conformer.skeleton, &conformer.coordinates, dialect));
@@ -183,7 +184,7 @@ pub struct Writer<'t> {
     /// Its end of text.
     pub end: &'t Named,
     /// How coordinates are written.
-    pub dialect: Dialect,
+    pub dialect: Encoding,
     /// The longest document, in tokens.
     pub context: usize,
     /// Whether the conformers that are learned are kept.

@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::augment::Augmentation;
 use super::documents::Loss;
+use crate::encoding::Encoding;
 use crate::error::{Error, Parameter, Result};
 use crate::job::InputHash;
 use crate::model::{Architecture, Config};
-use crate::text::Dialect;
 use crate::tokenizer::Named;
 
 /// The shape of a decoder.
@@ -184,7 +184,7 @@ pub struct Recipe {
     /// How conformers are changed before each pass.
     pub augmentation: Augmentation,
     /// How coordinates are written.
-    pub dialect: Dialect,
+    pub dialect: Encoding,
     /// Of initial weights and of the order of documents.
     pub seed: u64,
     /// The checkpoint that training started at, if it did.

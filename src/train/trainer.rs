@@ -19,10 +19,10 @@ use super::report::{CurvePoint, SCHEMA, TrainReport, Validation};
 use super::start::Start;
 use super::state::{self, Past, TrainingState};
 use crate::corpus::Conformers;
+use crate::encoding::Encoding;
 use crate::error::{Error, Parameter, Result};
 use crate::job::{Job, Provenance, Unit};
 use crate::model::Config;
-use crate::text::Dialect;
 use crate::tokenizer::{Named, Tokenizer};
 
 /// Updates between two points of the loss curve.
@@ -43,7 +43,7 @@ pub struct TrainPlan {
     /// How conformers are changed before each pass.
     pub augmentation: Augmentation,
     /// How coordinates are written.
-    pub dialect: Dialect,
+    pub dialect: Encoding,
     /// Of initial weights and of the order of documents.
     pub seed: u64,
     /// The tokenizer.

@@ -15,9 +15,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use drift::corpus::{AtomOrder, Batch, Conformer, Conformers, Embedded, Emit, ReadSummary};
+use drift::encoding::{Encoding, Written};
 use drift::job::Job;
 use drift::placeholder::{DialectChoice, FitPlan, Objective, fit};
-use drift::text::{Dialect, Written, tagged, write};
+use drift::text::{tagged, write};
 use drift::tokenizer::{Counter, Tokenizer};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -32,7 +33,7 @@ fn main() {
     let given =
         arguments.iter().position(|a| a == "--blocks").and_then(|at| arguments.get(at + 1)?.parse().ok());
     for tokenizer in tokenizers() {
-        for dialect in Dialect::ALL {
+        for dialect in Encoding::ALL {
             let texts = texts(dialect);
             let counter = Counter::new(&tokenizer, []).expect("the tokenizer encodes the format");
             check(&tokenizer, &counter, &texts);
@@ -71,7 +72,7 @@ fn check(tokenizer: &Tokenizer, counter: &Counter, texts: &[String]) {
 }
 
 /// One line: blocks per second of both, and the ratio.
-fn compare(tokenizer: &Tokenizer, counter: &Counter, dialect: Dialect, texts: &[String], threads: usize) {
+fn compare(tokenizer: &Tokenizer, counter: &Counter, dialect: Encoding, texts: &[String], threads: usize) {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a thread pool");
     let blocks: usize = texts.iter().map(|text| text.matches('<').count()).sum();
     let peer_texts: Vec<&str> = texts.iter().map(String::as_str).collect();
@@ -119,7 +120,7 @@ fn best_of(runs: usize, mut work: impl FnMut() -> usize) -> Duration {
 fn growth(blocks: u64) {
     let plan = FitPlan {
         tokenizers: vec![Tokenizer::load(Path::new("qwen-like")).expect("embedded")],
-        dialects: DialectChoice::Only(Dialect::FIXED.zeros()),
+        dialects: DialectChoice::Only(Encoding::FIXED),
         candidates: Vec::new(),
         objective: Objective::default(),
         seed: 0,
@@ -193,7 +194,7 @@ fn generate(patterns: &[(std::sync::Arc<str>, std::sync::Arc<str>)], seed: u64) 
 }
 
 /// The embedded corpus as tagged texts.
-fn texts(dialect: Dialect) -> Vec<String> {
+fn texts(dialect: Encoding) -> Vec<String> {
     let mut texts = Vec::new();
     let text = |c: &Conformer| tagged(&write(&c.skeleton, &c.coordinates, dialect));
     Embedded::default()

@@ -14,8 +14,9 @@ use std::time::Instant;
 
 use drift::corpus::{Conformers, Embedded};
 use drift::design::{Aim, ExtensionPlan, Range, SchemeKind, train};
+use drift::encoding::Encoding;
 use drift::job::Job;
-use drift::text::{self, Dialect};
+use drift::text::{self};
 use drift::tokenizer::Tokenizer;
 
 fn main() -> anyhow::Result<()> {
@@ -26,7 +27,7 @@ fn main() -> anyhow::Result<()> {
     let mut texts = Vec::new();
     Embedded::default().read(&Job::default(), &mut |batch| {
         texts.extend(batch.conformers.iter().map(|conformer| {
-            text::tagged(&text::write(&conformer.skeleton, &conformer.coordinates, Dialect::FIXED))
+            text::tagged(&text::write(&conformer.skeleton, &conformer.coordinates, Encoding::FIXED))
         }));
         Ok(())
     })?;
@@ -41,7 +42,7 @@ fn main() -> anyhow::Result<()> {
                 base,
                 base_json,
                 kind,
-                dialect: Dialect::FIXED,
+                dialect: Encoding::FIXED,
                 fewest_decimals: None,
                 range: Range::new(15)?,
                 aim,

@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 use candle_core::{D, Device, Tensor};
 use drift::constraint::{Constraint, Legal, LogitProcessor, LpKind, Mask, Placeholder, State};
 use drift::corpus::{Conformers, Embedded};
+use drift::encoding::Encoding;
 use drift::job::Job;
-use drift::text::Dialect;
 use drift::tokenizer::Tokenizer;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -39,7 +39,7 @@ fn main() {
     let check_only = std::env::args().any(|argument| argument == "--check");
     let tokenizer = tokenizer();
     let skeletons = skeletons();
-    for dialect in Dialect::ALL {
+    for dialect in Encoding::ALL {
         for kind in LpKind::ALL.into_iter().filter(|kind| *kind != LpKind::None) {
             let processor = processor(kind, &tokenizer, dialect);
             check(&processor, &skeletons);
@@ -53,7 +53,7 @@ fn main() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread pool");
     let softmax = pool.install(softmax);
     println!("softmax over [{BATCH}, {VOCABULARY}]: {:.2} ms", softmax.as_secs_f64() * 1e3);
-    for dialect in Dialect::ALL {
+    for dialect in Encoding::ALL {
         for kind in LpKind::ALL.into_iter().filter(|kind| *kind != LpKind::None) {
             let processor = processor(kind, &tokenizer, dialect);
             let step = step(&processor, &skeletons);
@@ -72,7 +72,7 @@ fn main() {
     println!("bar of the automaton's template: {TEMPLATE_BAR} ms");
 }
 
-fn processor(kind: LpKind, tokenizer: &Tokenizer, dialect: Dialect) -> LogitProcessor {
+fn processor(kind: LpKind, tokenizer: &Tokenizer, dialect: Encoding) -> LogitProcessor {
     let placeholder = Placeholder::new("0.0000,0.0000,0.0000").expect("three numbers");
     LogitProcessor::new(kind, tokenizer.clone(), dialect, Some(&placeholder), 0).expect("an exact tokenizer")
 }

@@ -17,8 +17,9 @@ use drift::corpus::{AtomOrder, Conformer, Conformers, Embedded};
 use drift::design::learned::scratch::{SPECIAL, scratch};
 use drift::design::measured::sample::{LearningSample, whole_text};
 use drift::design::{Range, SchemeKind, ScratchPlan};
+use drift::encoding::{Encoding, Precision};
 use drift::job::Job;
-use drift::text::{self, Dialect, Precision};
+use drift::text::{self};
 use drift::tokenizer::Tokenizer;
 use drift::tokenizer::learn::learn_plain;
 use rand::{Rng, SeedableRng};
@@ -33,9 +34,9 @@ fn main() -> anyhow::Result<()> {
     let blocks = given.unwrap_or(if check { 4_000 } else { 1_000_000 });
     let conformers = conformers(blocks)?;
     let bodies: Vec<String> =
-        conformers.iter().map(|c| text::write(&c.skeleton, &c.coordinates, Dialect::FIXED)).collect();
+        conformers.iter().map(|c| text::write(&c.skeleton, &c.coordinates, Encoding::FIXED)).collect();
     let texts: Vec<String> =
-        conformers.iter().map(|conformer| whole_text(conformer, Dialect::FIXED)).collect();
+        conformers.iter().map(|conformer| whole_text(conformer, Encoding::FIXED)).collect();
     let total: usize = conformers.iter().map(|c| c.coordinates.len()).sum();
     println!("{} conformers, {total} blocks, {} threads", conformers.len(), rayon::current_num_threads());
     for vocab_size in if check { vec![400, 1_000] } else { vec![600, 1_000, 4_000] } {

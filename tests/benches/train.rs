@@ -10,9 +10,9 @@ use std::time::Instant;
 
 use candle_core::Device;
 use drift::corpus::{Conformers, Embedded};
+use drift::encoding::Encoding;
 use drift::job::Job;
 use drift::model::{Architecture, Config};
-use drift::text::Dialect;
 use drift::tokenizer::{Tokenizer, config_beside};
 use drift::train::Shape;
 use drift::train::batches::packs;
@@ -109,7 +109,7 @@ fn setting(hidden: usize, layers: usize) -> anyhow::Result<(Config, Vec<Document
     let writer = Writer {
         tokenizer: &tokenizer,
         end: &end,
-        dialect: Dialect::FIXED,
+        dialect: Encoding::FIXED,
         context: shape.context,
         keep: false,
     };

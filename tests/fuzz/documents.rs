@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use drift::audit::{self, AuditPlan};
 use drift::checkpoint::{Header, WeightFiles};
+use drift::encoding::Encoding;
 use drift::eval::compare::compare;
 use drift::eval::molecules::Molecules;
 use drift::job::Job;
 use drift::model::{Architecture, Config, Decoder, Device};
 use drift::placeholder::FittedFile;
-use drift::text::Dialect;
 use drift::tokenizer::{Counter, Tokenizer};
 use drift::train::documents::Loss;
 use drift::train::optimizer::Weighted;
@@ -196,7 +196,7 @@ fn check_audit(scene: &Scene, _: &[u8]) -> Verdict {
         files: vec![PathBuf::from(scene.file)],
         dialect,
         recipe: None,
-        like: Dialect::FIXED,
+        like: Encoding::FIXED,
         tokenizer: None,
         placeholder: "0.0000,0.0000,0.0000".to_owned(),
         references: Vec::new(),
@@ -204,7 +204,7 @@ fn check_audit(scene: &Scene, _: &[u8]) -> Verdict {
     if let Err(error) = audit::read::read(scene.path(), &Job::default()) {
         return refused(scene, &error);
     }
-    let report = match drift::audit(&plan(Some(Dialect::FIXED)), &Job::default()) {
+    let report = match drift::audit(&plan(Some(Encoding::FIXED)), &Job::default()) {
         Ok(report) => report,
         Err(error) => return refused(scene, &error),
     };
@@ -299,7 +299,7 @@ fn recipe() -> Recipe {
         },
         loss: Loss { prompt: 0.0, copy: 1.0, fine: 1.0 },
         augmentation: Augmentation::default(),
-        dialect: Dialect::FIXED,
+        dialect: Encoding::FIXED,
         seed: 0,
         init: None,
         tokenizer: "small".to_owned(),

@@ -8,7 +8,8 @@ use drift::text::spelling::foreign;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use drift::text::{Dialect, Reading, TrailingZeros, parse, parse_block, same_graph, write};
+use drift::encoding::{Encoding, Reading};
+use drift::text::{parse, same_graph, write};
 
 use crate::corpus::LINE;
 use crate::documents::{SMILES, SMILES_WORDS};
@@ -56,7 +57,7 @@ fn check_enriched(_: &Scene, bytes: &[u8]) -> Verdict {
     let text = String::from_utf8_lossy(bytes);
     let mut outcome = Outcome::Refused;
     for text in text.lines() {
-        for dialect in Dialect::ALL {
+        for dialect in Encoding::ALL {
             let _ = (
                 marks(text, dialect),
                 readable(text, dialect),
@@ -64,11 +65,10 @@ fn check_enriched(_: &Scene, bytes: &[u8]) -> Verdict {
                 judge_block(text, dialect),
             );
         }
-        let _ = parse_block(text.as_bytes(), Reading::default());
+        let _ = Encoding::FIXED.parse_numbers(text.as_bytes(), false);
         let Ok(read) = parse(text, Reading::default()) else { continue };
         outcome = Outcome::Accepted;
-        let written =
-            write(&read.skeleton, &read.coordinates, Reading::default().dialect(TrailingZeros::Kept));
+        let written = write(&read.skeleton, &read.coordinates, Encoding::FIXED);
         let again = parse(&written, Reading::default())
             .map_err(|e| format!("what was written is not read | `{written}` is not read again: {e}"))?;
         if (&again.skeleton, &again.coordinates) != (&read.skeleton, &read.coordinates) {

@@ -9,11 +9,12 @@ use proc_macro2::{Span, TokenStream, TokenTree};
 use syn::visit::{self, Visit};
 
 /// The modules of the crate. Each imports only from itself and from those before it.
-const ORDER: [&str; 23] = [
+const ORDER: [&str; 24] = [
     "error",
     "job",
     "io",
     "anneal",
+    "encoding",
     "text",
     "corpus",
     "stats",

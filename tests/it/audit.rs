@@ -8,9 +8,10 @@ use drift::audit::{
     DialectCounts, DriftHistogram, Outcome, SampleCounts, TextSample, in_angstrom, judge, split,
 };
 use drift::corpus::{Conformer, Conformers, Embedded};
+use drift::encoding::Encoding;
 use drift::job::Job;
 use drift::text::smiles::AtomLimit;
-use drift::text::{Dialect, skeleton, tagged, write};
+use drift::text::{skeleton, tagged, write};
 use drift::tokenizer::{Tokenizer, block_ranges};
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -341,7 +342,7 @@ fn embedded() -> Vec<Conformer> {
 #[test]
 fn true_texts_are_without_fault() {
     let tokenizer = Tokenizer::load(std::path::Path::new("llama-like")).unwrap();
-    for dialect in Dialect::ALL {
+    for dialect in Encoding::ALL {
         let mut counts = SampleCounts::new(dialect);
         let mut drift = DriftHistogram::default();
         let mut texts = Vec::new();
@@ -384,7 +385,7 @@ fn geometry_is_compared_with_references() {
     let folder = Folder::new();
     let conformers: Vec<Conformer> = embedded().into_iter().take(12).collect();
     let prompt = |c: &Conformer| skeleton::smiles(&c.skeleton);
-    let text = |c: &Conformer| write(&c.skeleton, &c.coordinates, Dialect::FIXED);
+    let text = |c: &Conformer| write(&c.skeleton, &c.coordinates, Encoding::FIXED);
     let references: Vec<String> = conformers
         .iter()
         .map(|c| json!({"canonical_smiles": prompt(c), "embedded_smiles": text(c)}).to_string())
@@ -426,7 +427,7 @@ fn geometry_is_compared_with_references() {
 fn a_conformer_covers_itself() {
     for conformer in embedded().into_iter().take(40) {
         let molecule = Topology::new(&conformer.skeleton).unwrap();
-        let own = in_angstrom(&conformer.coordinates, drift::text::Precision::FOUR);
+        let own = in_angstrom(&conformer.coordinates, drift::encoding::Precision::FOUR);
         let turned: Vec<[f64; 3]> = own.iter().map(|[x, y, z]| [*z + 1.0, *x - 2.0, *y]).collect();
         let references = [own.clone()];
         assert!(molecule.bond_length_error(&turned, &references).unwrap() < 1e-9);

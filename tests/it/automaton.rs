@@ -7,10 +7,11 @@ use drift::constraint::{Constraint, LogitProcessor, LpKind, Mask};
 use drift::corpus::{Conformers, Embedded};
 use drift::design::extension::extend::extend;
 use drift::design::{Grammar, Range, Scheme};
+use drift::encoding::{Encoding, Fixed, Precision, Reading, TrailingZeros};
 use drift::io::hash_bytes;
 use drift::job::Job;
 use drift::text::skeleton::{Spelling, smiles, with_hydrogens};
-use drift::text::{Dialect, Fixed, Precision, Reading, Separator, TrailingZeros, tagged, write};
+use drift::text::{tagged, write};
 use drift::tokenizer::Tokenizer;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -103,11 +104,11 @@ fn encoded(tokenizer: &Tokenizer, answer: &str) -> Vec<u32> {
 
 /// The text of an answer's tokens, without the end of the prompt that the first may hold, and without the space that a
 /// tokenizer puts behind a tag.
-fn decoded(tokenizer: &Tokenizer, ids: &[u32], separator: Separator) -> String {
+fn decoded(tokenizer: &Tokenizer, ids: &[u32], separator: &str) -> String {
     let text = tokenizer.inner().decode(ids, false).unwrap();
     let text = match separator {
-        Separator::Comma => text.replace(' ', ""),
-        Separator::Space => text.trim_start().replace("] ", "]"),
+        " " => text.trim_start().replace("] ", "]"),
+        _ => text.replace(' ', ""),
     };
     assert!("[/SMILES]".ends_with(text.split("[CONFORMER]").next().unwrap()), "{}: {text}", tokenizer.name);
     text[text.find("[CONFORMER]").unwrap()..].to_owned()
@@ -127,28 +128,28 @@ fn accepted(constraint: &dyn Constraint, ids: &[u32]) -> usize {
 
 /// The grammar again, character by character: with four decimals fixed `-?(0|[1-9]\d?)\.\d{4}`, stripped
 /// `-?(0|[1-9]\d?)(\.\d{0,3}[1-9])?`.
-fn is_number(text: &str, dialect: Dialect) -> bool {
+fn is_number(text: &str, dialect: Encoding) -> bool {
     let text = text.strip_prefix('-').unwrap_or(text);
     let (integer, decimals) = text.split_once('.').unwrap_or((text, ""));
     let digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
     let integer_holds =
         digits(integer) && (integer.len() == 1 || (integer.len() == 2 && !integer.starts_with('0')));
     let decimals_hold = match dialect.zeros() {
-        TrailingZeros::Kept => decimals.len() == dialect.decimals(),
-        TrailingZeros::Removed if text.contains('.') => {
+        Some(TrailingZeros::Kept) => decimals.len() == dialect.decimals(),
+        Some(TrailingZeros::Removed) if text.contains('.') => {
             (1..=dialect.decimals()).contains(&decimals.len()) && !decimals.ends_with('0')
         }
-        TrailingZeros::Removed => true,
+        _ => true,
     };
     integer_holds && digits(decimals) && decimals_hold
 }
 
-fn is_legal(text: &str, skeleton: &str, dialect: Dialect) -> bool {
+fn is_legal(text: &str, skeleton: &str, dialect: Encoding) -> bool {
     let mut rest = text.strip_prefix("[CONFORMER]").unwrap().strip_suffix("[/CONFORMER]").unwrap();
     let mut emptied = String::new();
     while let Some((before, after)) = rest.split_once('<') {
         let (inside, behind) = after.split_once('>').unwrap();
-        let numbers: Vec<&str> = inside.split(dialect.separator().character()).collect();
+        let numbers: Vec<&str> = inside.split(dialect.separator()).collect();
         if numbers.len() != 3 || !numbers.iter().all(|number| is_number(number, dialect)) {
             return false;
         }
@@ -191,7 +192,7 @@ fn constraint_of(processor: &LogitProcessor, skeleton: &str) -> Option<Arc<dyn C
 
 /// Both ways between automaton and encoder: a random answer of a skeleton in the encoder's tokens, and a random walk. How
 /// many skeletons were refused.
-pub(crate) fn check(tokenizer: &Tokenizer, dialect: Dialect, rounds: u64) -> u64 {
+pub(crate) fn check(tokenizer: &Tokenizer, dialect: Encoding, rounds: u64) -> u64 {
     let processor = LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), dialect, None, EOS).unwrap();
     let refused = (0..rounds).into_par_iter().filter(|&seed| {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
@@ -215,7 +216,7 @@ pub(crate) fn check(tokenizer: &Tokenizer, dialect: Dialect, rounds: u64) -> u64
 }
 
 /// Texts of real conformers are followed. How many, and how many skeletons were refused.
-fn check_texts(tokenizer: &Tokenizer, dialect: Dialect, texts: &[String]) -> (usize, usize) {
+fn check_texts(tokenizer: &Tokenizer, dialect: Encoding, texts: &[String]) -> (usize, usize) {
     let processor = LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), dialect, None, EOS).unwrap();
     let refused = texts.par_iter().filter(|text| {
         let skeleton = drift::text::parse(text, Reading::default()).unwrap().skeleton;
@@ -242,7 +243,7 @@ fn texts_of_the_shared_tokenizers_are_followed_and_canonical() {
 fn check_both_ways(tokenizers: Vec<Tokenizer>) {
     let shared = if whole() { more() } else { None };
     for tokenizer in tokenizers.into_iter().filter(|tokenizer| is_asked_for(&tokenizer.name)) {
-        for (dialect, field) in Dialect::ALL.into_iter().zip(["embedded_smiles", "embedded_smiles_stripped"])
+        for (dialect, field) in Encoding::ALL.into_iter().zip(["embedded_smiles", "embedded_smiles_stripped"])
         {
             let rounds = if whole() { 10_000 } else { 40 };
             let refused = check(&tokenizer, dialect, rounds);
@@ -265,14 +266,14 @@ fn other_decimals_and_separators_are_followed_too() {
     list.push(fixture_tokenizer("gpt2-like"));
     for tokenizer in list {
         for decimals in [1, 2, 3, 5] {
-            for dialect in Dialect::both(Precision::new(decimals).unwrap()) {
+            for dialect in Encoding::both(Precision::new(decimals).unwrap()) {
                 assert_eq!(check(&tokenizer, dialect, 20), 0, "{}, {}", tokenizer.name, dialect.name());
             }
         }
         // GPT-2 merges a space with the digits behind it: no proof, and refused.
         let spaced = !tokenizer.name.starts_with("gpt2");
-        for dialect in Dialect::both(Precision::new(3).unwrap()).into_iter().filter(|_| spaced) {
-            let dialect = dialect.separated_by(Separator::Space);
+        for dialect in Encoding::both(Precision::new(3).unwrap()).into_iter().filter(|_| spaced) {
+            let dialect = dialect.with_spaces(true);
             assert_eq!(check(&tokenizer, dialect, 20), 0, "{}, {}", tokenizer.name, dialect.name());
         }
     }
@@ -289,23 +290,23 @@ fn the_grammar_has_few_states_and_few_legal_tokens() {
     };
     // Per number: start, second digit or point, point, four decimals, comma; instead of the last comma an end. Before a
     // first sign: one more.
-    assert_eq!(size("qwen-like", Dialect::FIXED), (25, 14));
-    assert_eq!(size("qwen-like", Dialect::STRIPPED), (34, 14));
+    assert_eq!(size("qwen-like", Encoding::FIXED), (25, 14));
+    assert_eq!(size("qwen-like", Encoding::STRIPPED), (34, 14));
     // Digits in threes: start, point, three decimals, the fourth, comma. 10 + 90 + 1,000 runs, `.`, `,`, `,-`, `-`.
-    assert_eq!(size("llama-like", Dialect::FIXED), (16, 1_104));
-    assert_eq!(size("llama-like", Dialect::STRIPPED), (19, 1_113));
+    assert_eq!(size("llama-like", Encoding::FIXED), (16, 1_104));
+    assert_eq!(size("llama-like", Encoding::STRIPPED), (19, 1_113));
     // Digits merge by content: a state for what is left of a run.
     let fixture_size =
         |name: &str, dialect| size(fixture("tokenizers").join(name).to_str().unwrap(), dialect);
-    assert_eq!(fixture_size("gpt2-like", Dialect::FIXED), (604, 1_207));
-    assert_eq!(fixture_size("gpt2-like", Dialect::STRIPPED), (598, 1_244));
-    assert_eq!(fixture_size("o200k-like", Dialect::FIXED), (16, 1_104));
-    assert_eq!(fixture_size("o200k-like", Dialect::STRIPPED), (19, 1_113));
+    assert_eq!(fixture_size("gpt2-like", Encoding::FIXED), (604, 1_207));
+    assert_eq!(fixture_size("gpt2-like", Encoding::STRIPPED), (598, 1_244));
+    assert_eq!(fixture_size("o200k-like", Encoding::FIXED), (16, 1_104));
+    assert_eq!(fixture_size("o200k-like", Encoding::STRIPPED), (19, 1_113));
     for name in
         FIXTURES.into_iter().filter(|name| !["gpt2-like", "o200k-like", "unigram-like"].contains(name))
     {
-        assert_eq!(fixture_size(name, Dialect::FIXED), (25, 14), "{name}");
-        assert_eq!(fixture_size(name, Dialect::STRIPPED), (34, 14), "{name}");
+        assert_eq!(fixture_size(name, Encoding::FIXED), (25, 14), "{name}");
+        assert_eq!(fixture_size(name, Encoding::STRIPPED), (34, 14), "{name}");
     }
 }
 
@@ -313,7 +314,7 @@ fn the_grammar_has_few_states_and_few_legal_tokens() {
 fn other_spellings_of_legal_texts_are_not_legal() {
     let tokenizer = Tokenizer::load(Path::new("qwen-like")).unwrap();
     let processor =
-        LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), Dialect::FIXED, None, EOS).unwrap();
+        LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), Encoding::FIXED, None, EOS).unwrap();
     let constraint = processor.constraint("[C]<>[O]<>").unwrap();
     let vocabulary = tokenizer.vocabulary();
     let canonical =
@@ -344,7 +345,7 @@ fn other_spellings_of_legal_texts_are_not_legal() {
 fn forced_runs_are_what_is_forced() {
     let tokenizer = Tokenizer::load(Path::new("qwen-like")).unwrap();
     let processor =
-        LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), Dialect::FIXED, None, EOS).unwrap();
+        LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), Encoding::FIXED, None, EOS).unwrap();
     let constraint = processor.constraint("[C]<>").unwrap();
     let mut run = Vec::new();
     constraint.forced_run(&constraint.start(), &mut run);
@@ -362,13 +363,13 @@ fn forced_runs_are_what_is_forced() {
 fn tokenizers_without_a_proof_are_refused_by_name() {
     let tokenizer = trained(&embedded_texts(200), false);
     let error =
-        LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), Dialect::FIXED, None, EOS).err().unwrap();
+        LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), Encoding::FIXED, None, EOS).err().unwrap();
     let message = error.to_string();
     assert!(message.starts_with("trained: the automaton cannot be proved"), "{message}");
     assert!(message.contains("holds a digit beside another character"), "{message}");
     let tokenizer = fixture_tokenizer("unigram-like");
     let error =
-        LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), Dialect::FIXED, None, EOS).err().unwrap();
+        LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), Encoding::FIXED, None, EOS).err().unwrap();
     let expected = "unigram-like: the automaton cannot be proved for this tokenizer: two ways to cut `111` are equally likely";
     assert!(error.to_string().starts_with(expected), "{error}");
 }
@@ -394,7 +395,7 @@ fn a_prompt_that_shares_a_token_with_its_answer_leaves_it_to_the_answer() {
 fn molecules_that_can_be_cut_in_two_equally_likely_ways_are_refused() {
     let tokenizer = fixture_tokenizer("unigram-digits-like");
     let processor =
-        LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), Dialect::FIXED, None, EOS).unwrap();
+        LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), Encoding::FIXED, None, EOS).unwrap();
     assert!(processor.constraint("[C]<>[C@@H]<>").is_ok());
     // `@@` and `@`, or `@` and `@@`.
     let error = processor.constraint("[C]<>[C@@@H]<>").err().unwrap().to_string();
@@ -405,7 +406,7 @@ fn molecules_that_can_be_cut_in_two_equally_likely_ways_are_refused() {
 fn skeletons_that_the_model_never_saw_are_refused() {
     let tokenizer = Tokenizer::load(Path::new("qwen-like")).unwrap();
     let processor =
-        LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), Dialect::FIXED, None, EOS).unwrap();
+        LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), Encoding::FIXED, None, EOS).unwrap();
     let corpus = SKELETONS.iter().map(|s| Spelling::of(s)).fold(Spelling::default(), Spelling::join);
     let processor = processor.spelled_as(corpus);
     assert!(processor.constraint("[C]<>[O]<>").is_ok());

@@ -11,8 +11,9 @@ use drift::design::extension::mixed::mixed_text;
 use drift::design::extension::strip::strip_extension;
 use drift::design::extension::texts::PLAIN;
 use drift::design::{Aim, ExtensionPlan, MergesPlan, Range, SchemeKind, Trained, train, train_merges};
+use drift::encoding::Encoding;
 use drift::job::Job;
-use drift::text::{self, Dialect};
+use drift::text::{self};
 use drift::tokenizer::Tokenizer;
 use rayon::prelude::*;
 use serde_json::{Value, json};
@@ -26,7 +27,7 @@ fn fixture(name: &str) -> PathBuf {
 }
 
 /// Numbers below 2 Å, every number run in one context.
-fn plan(base: &str, kind: SchemeKind, dialect: Dialect, tokens: usize) -> ExtensionPlan {
+fn plan(base: &str, kind: SchemeKind, dialect: Encoding, tokens: usize) -> ExtensionPlan {
     let (base, json) = Tokenizer::load_with_json(&fixture(base)).unwrap();
     let base_json = serde_json::from_slice(&json).unwrap();
     let (range, aim) = (Range::new(2).unwrap(), Aim::TokensPerBlock(tokens));
@@ -59,7 +60,7 @@ fn ids(tokenizer: &HfTokenizer, text: &str) -> Vec<u32> {
 }
 
 /// Tagged texts of the embedded corpus with every coordinate brought below 2 Å.
-fn texts(dialect: Dialect) -> Vec<String> {
+fn texts(dialect: Encoding) -> Vec<String> {
     let mut texts = Vec::new();
     Embedded::default()
         .read(&Job::default(), &mut |batch| {
@@ -155,13 +156,13 @@ fn block_tokens_where<'t>(
 }
 
 /// Bases, kinds, dialects, tokens a block; new tokens; whether the same is asked of the result.
-const CASES: [(&str, SchemeKind, Dialect, usize, u64, bool); 6] = [
-    ("gpt2-like", SchemeKind::Fused, Dialect::FIXED, 9, 54, true),
-    ("gpt2-like", SchemeKind::Separate, Dialect::STRIPPED, 11, 10, false),
-    ("o200k-like", SchemeKind::Separate, Dialect::FIXED, 11, 8, false),
-    ("llama-2-like", SchemeKind::Fused, Dialect::STRIPPED, 9, 156, true),
-    ("gemma-like", SchemeKind::Fused, Dialect::FIXED, 9, 154, false),
-    ("mistral-v3-like", SchemeKind::Separate, Dialect::FIXED, 11, 108, true),
+const CASES: [(&str, SchemeKind, Encoding, usize, u64, bool); 6] = [
+    ("gpt2-like", SchemeKind::Fused, Encoding::FIXED, 9, 54, true),
+    ("gpt2-like", SchemeKind::Separate, Encoding::STRIPPED, 11, 10, false),
+    ("o200k-like", SchemeKind::Separate, Encoding::FIXED, 11, 8, false),
+    ("llama-2-like", SchemeKind::Fused, Encoding::STRIPPED, 9, 156, true),
+    ("gemma-like", SchemeKind::Fused, Encoding::FIXED, 9, 154, false),
+    ("mistral-v3-like", SchemeKind::Separate, Encoding::FIXED, 11, 108, true),
 ];
 
 #[test]
@@ -198,7 +199,7 @@ fn every_kind_of_base_is_extended_with_constant_blocks() {
 
 #[test]
 fn tokens_that_merges_do_not_make_are_kept_out_of_plain_text() {
-    let plan = plan("gemma-like", SchemeKind::Fused, Dialect::FIXED, 12);
+    let plan = plan("gemma-like", SchemeKind::Fused, Encoding::FIXED, 12);
     let trained = run(&plan);
     let json: Value = serde_json::from_slice(&trained.tokenizer_json).unwrap();
     let mut without = json.clone();
@@ -233,7 +234,7 @@ fn digits_that_merge_before_one_another_are_listed_one_by_one() {
         vocabulary.insert("10".to_owned(), id.into());
         json["model"]["merges"].as_array_mut().unwrap().insert(0, json!(["1", "0"]));
     };
-    let plan = changed(plan("gemma-like", SchemeKind::Fused, Dialect::FIXED, 12), &with_pair);
+    let plan = changed(plan("gemma-like", SchemeKind::Fused, Encoding::FIXED, 12), &with_pair);
     let trained = run(&plan);
     check(&plan, &trained);
     let json: Value = serde_json::from_slice(&trained.tokenizer_json).unwrap();
@@ -261,7 +262,7 @@ fn the_expression_of_byte_level_is_the_same_as_a_split() {
         [bytes(true), sequence].map(|json| serde_json::from_value(json).unwrap());
     let same = |text: &str| assert_eq!(pieces(&own, text), pieces(&rewritten, text), "{text:?}");
     PLAIN.iter().for_each(|text| same(text));
-    texts(Dialect::STRIPPED).iter().for_each(|text| same(text));
+    texts(Encoding::STRIPPED).iter().for_each(|text| same(text));
     (0..2_000u64).into_par_iter().for_each(|index| same(&mixed_text(index)));
     // Every fifth character, beside a letter, a digit, a sign and spaces.
     (0..=0x10_ffff / 5u32).into_par_iter().filter_map(|n| char::from_u32(n * 5)).for_each(|c| {
@@ -280,7 +281,7 @@ fn added_tokens_keep_the_ids_that_they_are_read_with() {
             }
         });
     };
-    let mut plan = changed(plan("o200k-like", SchemeKind::Separate, Dialect::FIXED, 12), &later);
+    let mut plan = changed(plan("o200k-like", SchemeKind::Separate, Encoding::FIXED, 12), &later);
     assert!(refused(&plan).contains("would change"));
     plan.base_json = as_read(&plan.base, plan.base_json);
     check(&plan, &run(&plan));
@@ -288,7 +289,7 @@ fn added_tokens_keep_the_ids_that_they_are_read_with() {
 
 #[test]
 fn what_cannot_be_extended_is_refused_with_the_reason() {
-    let fused = |base: &str| plan(base, SchemeKind::Fused, Dialect::FIXED, 9);
+    let fused = |base: &str| plan(base, SchemeKind::Fused, Encoding::FIXED, 9);
     for unigram in ["unigram-like", "unigram-digits-like"] {
         let message = refused(&fused(unigram));
         assert!(message.contains("Unigram model, which takes a new token in every text"), "{message}");
@@ -330,10 +331,10 @@ fn what_cannot_be_extended_is_refused_with_the_reason() {
 #[test]
 fn automata_of_extended_tokenizers_are_proved() {
     for (name, kind, dialect, tokens) in [
-        ("gpt2-like", SchemeKind::Separate, Dialect::STRIPPED, 11),
-        ("llama-2-like", SchemeKind::Fused, Dialect::FIXED, 9),
-        ("gemma-like", SchemeKind::Fused, Dialect::STRIPPED, 9),
-        ("mistral-v3-like", SchemeKind::Separate, Dialect::FIXED, 11),
+        ("gpt2-like", SchemeKind::Separate, Encoding::STRIPPED, 11),
+        ("llama-2-like", SchemeKind::Fused, Encoding::FIXED, 9),
+        ("gemma-like", SchemeKind::Fused, Encoding::STRIPPED, 9),
+        ("mistral-v3-like", SchemeKind::Separate, Encoding::FIXED, 11),
     ] {
         let trained = run(&plan(name, kind, dialect, tokens));
         let source = drift::io::hash_bytes("tokenizer.json", &trained.tokenizer_json);
@@ -345,7 +346,7 @@ fn automata_of_extended_tokenizers_are_proved() {
 
 #[test]
 fn merges_are_learned_on_gpt2() {
-    let plan = plan("gpt2-like", SchemeKind::Fused, Dialect::FIXED, 9);
+    let plan = plan("gpt2-like", SchemeKind::Fused, Encoding::FIXED, 9);
     let trained = train_merges(MergesPlan::of(&plan, 30), &First(50), &Job::default()).unwrap();
     let report = &trained.report;
     assert!((1..=30).contains(&report.new_tokens) && report.drift == 0, "{report:?}");
@@ -357,7 +358,7 @@ fn merges_are_learned_on_gpt2() {
     }
     let most = report.most_tokens_per_block as usize;
     let fewest = report.fewest_tokens_per_block as usize;
-    for text in texts(Dialect::FIXED) {
+    for text in texts(Encoding::FIXED) {
         assert!(block_tokens(&after, &text).iter().all(|tokens| (fewest..=most).contains(tokens)), "{text}");
     }
 }
@@ -367,8 +368,8 @@ fn merges_are_learned_on_gpt2() {
 fn python_gives_the_same_ids() {
     let python = python_with("tokenizers, transformers");
     let folder = Folder::new();
-    let mut all = texts(Dialect::FIXED);
-    all.extend(texts(Dialect::STRIPPED));
+    let mut all = texts(Encoding::FIXED);
+    all.extend(texts(Encoding::STRIPPED));
     all.extend((0..400).map(mixed_text));
     all.extend(["<0x0A>", "12", "1234", " 1.", "a  b", ""].map(String::from));
     let lines = |lines: Vec<String>| lines.join("\n") + "\n";
@@ -376,7 +377,7 @@ fn python_gives_the_same_ids() {
     folder.file("texts", json);
     let mut arguments = Vec::new();
     for name in ["gpt2-like", "llama-2-like-untagged", "mistral-v3-like"] {
-        let trained = run(&plan(name, SchemeKind::Fused, Dialect::FIXED, 9));
+        let trained = run(&plan(name, SchemeKind::Fused, Encoding::FIXED, 9));
         let config = std::fs::read(fixture(name).join("tokenizer_config.json")).unwrap();
         let config = tokenizer_config(Some(&serde_json::from_slice(&config).unwrap()));
         folder.file(&format!("{name}/tokenizer_config.json"), config.to_string());

@@ -6,8 +6,9 @@ use std::process::{Command, Stdio};
 
 use drift::audit::chemistry::{Chemistry, ChemistryRule, ConformerChemistry};
 use drift::corpus::{Conformers, Embedded};
+use drift::encoding::{Precision, Reading};
 use drift::job::Job;
-use drift::text::{Precision, Reading, parse, skeleton};
+use drift::text::{parse, skeleton};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};

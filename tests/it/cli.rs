@@ -29,7 +29,7 @@ fn many() -> String {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let value = (state >> 40) as i32 % 120_000 - 60_000;
         let mut text = String::new();
-        drift::text::number::write_number(value, drift::text::Dialect::FIXED, &mut text);
+        drift::encoding::Encoding::FIXED.number().write(value, &mut text);
         text
     };
     let mut block = |atom: &str| format!("{atom}<{},{},{}>", number(), number(), number());

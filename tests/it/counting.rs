@@ -1,9 +1,10 @@
 //! Counts equal the reference, `tokenizers` `encode` with offsets, on real text.
 
 use drift::corpus::{Conformers, Embedded};
+use drift::encoding::Encoding;
 use drift::io::hash_bytes;
 use drift::job::Job;
-use drift::text::{Dialect, tagged, write};
+use drift::text::{tagged, write};
 use drift::tokenizer::{Class, Counter, Method, Tokenizer};
 use rayon::prelude::*;
 use tokenizers::TokenizerBuilder;
@@ -59,7 +60,7 @@ pub(crate) fn embedded_texts(limit: usize) -> Vec<String> {
     Embedded::default()
         .read(&Job::default(), &mut |batch| {
             for c in &batch.conformers {
-                texts.extend(Dialect::ALL.map(|d| write(&c.skeleton, &c.coordinates, d)));
+                texts.extend(Encoding::ALL.map(|d| write(&c.skeleton, &c.coordinates, d)));
             }
             Ok(())
         })

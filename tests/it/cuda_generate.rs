@@ -7,11 +7,11 @@ use std::path::Path;
 
 use candle_core::{Tensor, TensorId};
 use drift::constraint::{LogitProcessor, LpKind, Placeholder};
+use drift::encoding::Encoding;
 use drift::generate::{Engine, Generated, Options, Prompt, Resampling, Sampling};
 use drift::job::Job;
 use drift::model::cuda::{Gpu, KernelShape, Product};
 use drift::model::{Config, Decoder, Device, KernelSteps, Room};
-use drift::text::Dialect;
 use drift::tokenizer::Tokenizer;
 use serde_json::json;
 
@@ -216,7 +216,7 @@ fn processor(kind: LpKind, tokenizer: &str) -> LogitProcessor {
     let tokenizer = Tokenizer::load(Path::new(tokenizer)).unwrap();
     // The end of text is a token of the model where texts end by drawing it.
     let eos = if kind == LpKind::None { 7 } else { EOS };
-    LogitProcessor::new(kind, tokenizer, Dialect::STRIPPED, None, eos).unwrap()
+    LogitProcessor::new(kind, tokenizer, Encoding::STRIPPED, None, eos).unwrap()
 }
 
 fn vocab(tokenizer: &str) -> usize {
@@ -324,7 +324,7 @@ fn draws_under_masks_of_the_host_are_those_of_the_cpu() {
     let mut engine = engine(&config);
     for kind in template {
         let processor =
-            LogitProcessor::new(kind, tokenizer.clone(), Dialect::FIXED, Some(&placeholder), 7).unwrap();
+            LogitProcessor::new(kind, tokenizer.clone(), Encoding::FIXED, Some(&placeholder), 7).unwrap();
         let prompts = prompts(&processor, 40);
         let options = Options { batch: 3, sampling: Sampling::QWEN3, seed: 3, ..Options::default() };
         let expected = engine.generate(&prompts, &options, &Job::default()).unwrap();

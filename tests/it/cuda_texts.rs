@@ -7,11 +7,11 @@ use std::path::Path;
 
 use drift::constraint::automaton::{AutomatonProcessor, DeviceTable, Follow};
 use drift::constraint::{Constraint, LogitProcessor, LpKind, Mask};
+use drift::encoding::Encoding;
 use drift::model::cuda::{
     BatchArguments, DeviceRow, DrawArguments, KernelShape, RowEnd, RowPrompt, TableArguments,
 };
 use drift::sampling::{Candidates, Noise, Sampling, draw};
-use drift::text::Dialect;
 use drift::tokenizer::Tokenizer;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -307,7 +307,7 @@ fn jobs(count: usize, molecules: usize, seed: u64) -> Vec<Job> {
 /// Compares `count` texts under each preset. How many tokens were drawn, and how many texts ended in which way.
 fn compare(
     tokenizer: Tokenizer,
-    dialect: Dialect,
+    dialect: Encoding,
     count: usize,
     orders: &[u32],
 ) -> Option<(usize, [usize; 2])> {
@@ -353,7 +353,7 @@ impl Sample {
     pub(crate) fn new() -> Self {
         let tokenizer = Tokenizer::load(Path::new("qwen-like")).unwrap();
         let processor =
-            LogitProcessor::new(LpKind::Automaton, tokenizer, Dialect::STRIPPED, None, EOS).unwrap();
+            LogitProcessor::new(LpKind::Automaton, tokenizer, Encoding::STRIPPED, None, EOS).unwrap();
         let follow = processor.automaton().unwrap().follow(&SKELETONS[0]).unwrap();
         let table = DeviceTable::new(&[&follow], 100_000, false).unwrap();
         let jobs: Vec<Job> =
@@ -377,7 +377,7 @@ fn texts_are_those_of_the_cpu() {
         .map(|name| Tokenizer::load(Path::new(name)).unwrap())
         .collect();
     tokenizers.extend(["gpt2-like", "mistral-v3-like"].map(fixture_tokenizer));
-    let dialects = Dialect::ALL.into_iter().cycle();
+    let dialects = Encoding::ALL.into_iter().cycle();
     let both: Vec<_> = tokenizers.into_iter().zip(dialects).collect();
     both.into_par_iter().for_each(|(tokenizer, dialect)| {
         let name = tokenizer.name.clone();
@@ -398,6 +398,6 @@ fn texts_are_those_of_the_cpu() {
 #[cfg_attr(not(has_shared), ignore = "needs ../shared or DRIFT_SHARED")]
 fn texts_of_the_shared_tokenizers_are_those_of_the_cpu() {
     for tokenizer in shared_tokenizers() {
-        compare(tokenizer, Dialect::FIXED, 10, &[MIXED]);
+        compare(tokenizer, Encoding::FIXED, 10, &[MIXED]);
     }
 }

@@ -2,17 +2,19 @@
 //! it, and what is fitted, trained and generated has the numbers that were asked for.
 
 use drift::corpus::{Conformers, Embedded};
+use drift::encoding::{Encoding, Reading};
 use drift::job::Job;
-use drift::text::{Dialect, Precision, Reading, Separator, TrailingZeros, write};
+use drift::text::write;
 use serde_json::{Value, json};
 
 use crate::support::Folder;
 
-const THREE: Reading =
-    Reading { precision: Precision::new(3).unwrap(), cut: true, separator: Separator::Comma };
+fn three() -> Reading {
+    Reading::of("fixed-3".parse().unwrap()).cutting(true)
+}
 
 /// The first conformers of the embedded corpus as a file of texts in a dialect.
-fn corpus(folder: &Folder, name: &str, dialect: Dialect) {
+fn corpus(folder: &Folder, name: &str, dialect: Encoding) {
     let mut rows = Vec::new();
     let reading = Reading { cut: true, ..Reading::of(dialect) };
     Embedded { reading }
@@ -38,8 +40,8 @@ fn fitted(folder: &Folder, arguments: &[&str]) -> Value {
 #[test]
 fn a_corpus_is_cut_as_an_encoder_would_have_cut_it() {
     let folder = Folder::new();
-    corpus(&folder, "four.jsonl", Dialect::FIXED);
-    corpus(&folder, "three.jsonl", THREE.dialect(TrailingZeros::Kept));
+    corpus(&folder, "four.jsonl", Encoding::FIXED);
+    corpus(&folder, "three.jsonl", three().encoding);
     let mined = ["mine", "four.jsonl", "--decimals", "3", "-o", "three.h5", "--json"];
     let mined = folder.drift(&mined).good().json();
     let written = folder.drift(&["mine", "three.jsonl", "--decimals", "3", "--json"]).good().json();
@@ -60,7 +62,7 @@ fn a_corpus_is_cut_as_an_encoder_would_have_cut_it() {
 #[test]
 fn decimals_that_were_not_asked_for_are_said() {
     let folder = Folder::new();
-    corpus(&folder, "four.jsonl", Dialect::FIXED);
+    corpus(&folder, "four.jsonl", Encoding::FIXED);
     folder.drift(&["mine", "four.jsonl", "--decimals", "3", "-o", "three.h5", "-q"]).good();
     let refused = |arguments: &[&str], part: &str| {
         let ran = folder.drift(arguments);
@@ -88,7 +90,7 @@ fn decimals_that_were_not_asked_for_are_said() {
 
 /// Trains a tiny model, generates with it, and says what its texts' blocks hold.
 fn generated(folder: &Folder, name: &str, blocks: &[&str]) -> (Value, Vec<String>) {
-    corpus(folder, "four.jsonl", Dialect::FIXED);
+    corpus(folder, "four.jsonl", Encoding::FIXED);
     folder.file("some.smi", "CO\nCC=O\nc1ccccc1N\n");
     let shape =
         "--hidden 32 --layers 1 --heads 2 --kv-heads 1 --head-dim 16 --intermediate 48 --context 1024";
@@ -151,6 +153,6 @@ fn a_model_of_spaces_writes_spaces() {
     assert_eq!(dialect, "stripped-2-spaces");
     assert!(!blocks.is_empty());
     for block in blocks {
-        assert!(drift::text::is_three_numbers(&block, Separator::Space), "{block}");
+        assert!(drift::encoding::is_three_numbers(&block, " "), "{block}");
     }
 }

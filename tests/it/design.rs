@@ -5,11 +5,12 @@ use std::path::Path;
 
 use drift::corpus::{Conformers, Embedded, Files, ReadOptions};
 use drift::design::{Aim, ExtensionPlan, Range, SchemeKind, Trained, train};
+use drift::encoding::{Encoding, Reading, TrailingZeros};
 use drift::job::Job;
 use drift::placeholder::{DialectChoice, FitPlan, Objective, fit};
 use drift::report::card::model_card;
 use drift::report::design_page::design_page;
-use drift::text::{self, Dialect, Precision, Reading, TrailingZeros, skeleton};
+use drift::text::{self, skeleton};
 use drift::tokenizer::Tokenizer;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -30,7 +31,7 @@ fn plan(name: &Path, kind: SchemeKind, aim: Aim) -> ExtensionPlan {
         base,
         base_json,
         kind,
-        dialect: Dialect::FIXED,
+        dialect: Encoding::FIXED,
         fewest_decimals: None,
         range: Range::new(15).unwrap(),
         aim,
@@ -52,7 +53,7 @@ fn refused(plan: &ExtensionPlan) -> String {
     }
 }
 
-fn embedded_texts(dialect: Dialect) -> Vec<(String, usize)> {
+fn embedded_texts(dialect: Encoding) -> Vec<(String, usize)> {
     let mut texts = Vec::new();
     Embedded::default()
         .read(&Job::default(), &mut |batch| {
@@ -151,7 +152,7 @@ const PROSE: &str = "Das Gewicht ist -1.2345 kg, 12 < 13 > 11.\n\nЭто 42 ст
 
 #[test]
 fn embedded_tokenizers_are_extended_with_constant_blocks() {
-    let texts = embedded_texts(Dialect::FIXED);
+    let texts = embedded_texts(Encoding::FIXED);
     let cases = [
         ("qwen-like", SchemeKind::Fused, 9, 260),
         ("qwen-like", SchemeKind::Separate, 11, 160),
@@ -185,7 +186,7 @@ fn embedded_tokenizers_are_extended_with_constant_blocks() {
 
 #[test]
 fn blocks_of_the_stripped_dialect_take_as_many_tokens_whatever_their_decimals() {
-    let texts = embedded_texts(Dialect::STRIPPED);
+    let texts = embedded_texts(Encoding::STRIPPED);
     let cases = [
         ("qwen-like", SchemeKind::Fused, 9, 1, 259),
         ("qwen-like", SchemeKind::Separate, 11, 1, 180),
@@ -193,7 +194,7 @@ fn blocks_of_the_stripped_dialect_take_as_many_tokens_whatever_their_decimals() 
     ];
     for (name, kind, tokens, fewest, new) in cases {
         let plan = ExtensionPlan {
-            dialect: Dialect::STRIPPED,
+            dialect: Encoding::STRIPPED,
             ..plan(Path::new(name), kind, Aim::TokensPerBlock(tokens))
         };
         let trained = run(&plan);
@@ -231,7 +232,7 @@ fn fit_finds_no_drift_in_the_separate_kind() {
     assert!(trained.report.vocabulary.coverage == 1.0 && trained.report.free_tokens_per_block == 9);
     let fitted = FitPlan {
         tokenizers: vec![extended(&trained).0],
-        dialects: DialectChoice::Only(Dialect::FIXED.zeros()),
+        dialects: DialectChoice::Only(Encoding::FIXED),
         candidates: Vec::new(),
         objective: Objective::default(),
         seed: 0,
@@ -324,7 +325,7 @@ fn the_command_makes_constant_blocks_of_three_decimals() {
     // Blocks of four decimals are other text now.
     let before =
         HfTokenizer::from_bytes(serde_json::to_vec(&base(Path::new("qwen-like")).1).unwrap()).unwrap();
-    for text in embedded_texts(Dialect::FIXED).iter().step_by(50).map(|(text, _)| text.as_str()) {
+    for text in embedded_texts(Encoding::FIXED).iter().step_by(50).map(|(text, _)| text.as_str()) {
         let ids = |tokenizer: &HfTokenizer| tokenizer.encode(text, false).unwrap().get_ids().to_vec();
         assert_eq!(ids(&tokenizer), ids(&before));
     }
@@ -334,10 +335,10 @@ fn the_command_makes_constant_blocks_of_three_decimals() {
 
 #[test]
 fn stripped_blocks_of_three_decimals_are_constant_too() {
-    let reading = Reading { precision: Precision::new(3).unwrap(), cut: true, ..Reading::default() };
+    let reading = Reading::of("fixed-3".parse().unwrap()).cutting(true);
     let corpus = Embedded { reading };
     let plan = ExtensionPlan {
-        dialect: reading.dialect(TrailingZeros::Removed),
+        dialect: reading.written(TrailingZeros::Removed),
         fewest_decimals: Some(1),
         ..plan(Path::new("qwen-like"), SchemeKind::Fused, Aim::TokensPerBlock(9))
     };
@@ -369,7 +370,7 @@ fn what_cannot_be_made_is_refused() {
     let message = refused(&fused(Aim::TokensPerBlock(23)));
     assert!(message.contains("give 3 to 22"), "{message}");
     let stripped = |kind, tokens| ExtensionPlan {
-        dialect: Dialect::STRIPPED,
+        dialect: Encoding::STRIPPED,
         ..plan(Path::new("qwen-like"), kind, Aim::TokensPerBlock(tokens))
     };
     // The integer 0 is one character, so that one number at least would be one token.

@@ -1,8 +1,9 @@
 //! Legal texts, edited in every way that goes wrong: what the verdicts are tried on.
 
 use drift::corpus::{Conformers, Embedded};
+use drift::encoding::Encoding;
 use drift::job::Job;
-use drift::text::{Dialect, skeleton, tagged, write};
+use drift::text::{skeleton, tagged, write};
 use rand::Rng;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -240,7 +241,7 @@ pub(crate) fn legal() -> Vec<(String, String)> {
             for one in batch.conformers.iter().step_by(5) {
                 all.push((
                     skeleton::smiles(&one.skeleton),
-                    write(&one.skeleton, &one.coordinates, Dialect::FIXED),
+                    write(&one.skeleton, &one.coordinates, Encoding::FIXED),
                 ));
             }
             Ok(())

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use drift::encoding::Reading;
 use drift::text::graph::bonds;
-use drift::text::{Reading, parse, skeleton};
+use drift::text::{parse, skeleton};
 use serde_json::Value;
 
 use crate::support::{Folder, Ran, drift, shared};

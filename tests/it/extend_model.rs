@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use drift::corpus::{Batch, Conformers, Embedded};
+use drift::encoding::Encoding;
 use drift::job::Job;
 use drift::model::{Decoder, Device, Feed, HiddenStates, Room};
-use drift::text::{self, Dialect};
+use drift::text::{self};
 use drift::tokenizer::Tokenizer;
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView, serialize};
@@ -325,7 +326,7 @@ fn old_logits_on_old_text_are_the_same_bits() {
     let mut texts = Vec::new();
     let mut emit = |batch: Batch| {
         let write = |c: &drift::corpus::Conformer| {
-            text::tagged(&text::write(&c.skeleton, &c.coordinates, Dialect::FIXED))
+            text::tagged(&text::write(&c.skeleton, &c.coordinates, Encoding::FIXED))
         };
         texts.extend(batch.conformers.iter().take(2).map(write));
         Ok(())

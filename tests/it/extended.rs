@@ -8,8 +8,9 @@ use drift::corpus::{Conformers, Embedded, Files, ReadOptions};
 use drift::design::extension::config::tokenizer_config;
 use drift::design::extension::mixed::{MIXED_TEXTS, mixed_text};
 use drift::design::{Aim, ExtensionPlan, Range, SchemeKind, train};
+use drift::encoding::Encoding;
 use drift::job::Job;
-use drift::text::{self, Dialect, skeleton};
+use drift::text::{self, skeleton};
 use drift::tokenizer::{EXTENDED, Tokenizer, block_ranges};
 use rayon::prelude::*;
 use serde_json::Value;
@@ -49,7 +50,7 @@ fn they_are_what_the_program_makes() {
             base,
             base_json,
             kind,
-            dialect: Dialect::FIXED,
+            dialect: Encoding::FIXED,
             fewest_decimals: None,
             range,
             aim,
@@ -67,7 +68,7 @@ fn they_are_what_the_program_makes() {
 }
 
 /// The embedded corpus' conformers as text, in tags.
-fn conformers(dialect: Dialect) -> Vec<String> {
+fn conformers(dialect: Encoding) -> Vec<String> {
     let mut texts = Vec::new();
     let mut emit = |batch: drift::corpus::Batch| {
         let write =
@@ -114,7 +115,7 @@ fn mixed_text_is_mixed_and_holds_no_block() {
 
 #[test]
 fn ten_megabytes_of_text_without_blocks_take_the_tokens_of_the_base() {
-    let smiles: Vec<String> = conformers(Dialect::FIXED)
+    let smiles: Vec<String> = conformers(Encoding::FIXED)
         .iter()
         .map(|text| {
             let bare = text.trim_start_matches(text::CONFORMER_OPEN).trim_end_matches(text::CONFORMER_CLOSE);
@@ -142,8 +143,8 @@ fn ten_megabytes_of_text_without_blocks_take_the_tokens_of_the_base() {
 #[cfg_attr(not(has_transformers), ignore = "needs a Python with tokenizers and transformers")]
 fn python_gives_the_same_ids_to_ten_thousand_texts() {
     let python = python_with("tokenizers, transformers");
-    let mut texts = conformers(Dialect::FIXED);
-    texts.extend(conformers(Dialect::STRIPPED).into_iter().step_by(2));
+    let mut texts = conformers(Encoding::FIXED);
+    texts.extend(conformers(Encoding::STRIPPED).into_iter().step_by(2));
     let missing = 10_000usize.saturating_sub(texts.len()).max(500);
     texts.extend((0..missing as u64).map(mixed_text));
     assert!(texts.len() >= 10_000);

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use drift::corpus::ReadOptions;
 use drift::encode::{EncodePlan, encode, encode_shard, merge_encoded};
+use drift::encoding::Reading;
 use drift::job::{Observer, Unit};
 use drift::mine::{MinePlan, StoredParts, mine, mine_of, mine_shard};
 use drift::shard::files::{FilesDone, FilesFinished, FilesShard, MergedFiles};
 use drift::shard::{FILE, Manifest, Shard};
-use drift::text::Reading;
 use drift::{Error, Job};
 use serde_json::{Value, json};
 

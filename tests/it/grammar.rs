@@ -6,7 +6,7 @@ use std::sync::Arc;
 use drift::constraint::automaton::AutomatonProcessor;
 use drift::constraint::grammar::{GrammarFormat, grammar};
 use drift::constraint::{Constraint, Mask};
-use drift::text::Dialect;
+use drift::encoding::Encoding;
 use drift::tokenizer::Tokenizer;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -204,7 +204,7 @@ impl Reader for Rules {
 }
 
 /// Walks a random text of each of `rounds` skeletons, and compares in every state.
-fn compare(tokenizer: &Tokenizer, dialect: Dialect, rounds: u64) -> usize {
+fn compare(tokenizer: &Tokenizer, dialect: Encoding, rounds: u64) -> usize {
     let processor = AutomatonProcessor::new(Arc::new(tokenizer.clone()), dialect, EOS).unwrap();
     let masks = (0..rounds).into_par_iter().map(|seed| {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
@@ -243,7 +243,7 @@ fn compare(tokenizer: &Tokenizer, dialect: Dialect, rounds: u64) -> usize {
 fn tables_and_grammars_allow_what_the_automaton_allows() {
     let rounds = if whole() { 1_000 } else { 12 };
     for tokenizer in tokenizers() {
-        for dialect in [Dialect::FIXED, Dialect::STRIPPED] {
+        for dialect in [Encoding::FIXED, Encoding::STRIPPED] {
             let Ok(_) = AutomatonProcessor::new(Arc::new(tokenizer.clone()), dialect, EOS) else { continue };
             let masks = compare(&tokenizer, dialect, rounds);
             assert!(masks > 20 * rounds as usize);
@@ -256,7 +256,7 @@ fn tables_and_grammars_allow_what_the_automaton_allows() {
 #[cfg_attr(not(has_shared), ignore = "needs ../shared")]
 fn and_so_for_real_tokenizers() {
     for tokenizer in shared_tokenizers() {
-        for dialect in [Dialect::FIXED, Dialect::STRIPPED] {
+        for dialect in [Encoding::FIXED, Encoding::STRIPPED] {
             compare(&tokenizer, dialect, if whole() { 1_000 } else { 6 });
         }
     }

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use drift::corpus::store::StoreWriter;
 use drift::corpus::{AtomOrder, Conformer, Skipped};
-use drift::text::{Precision, Written};
+use drift::encoding::{Precision, Written};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;

@@ -12,8 +12,9 @@ use drift::design::{
     Aim, ExtensionPlan, LearnedReport, MergesPlan, Range, SchemeKind, ScratchPlan, Trained, train,
     train_merges, train_scratch,
 };
+use drift::encoding::{Encoding, Precision};
 use drift::job::Job;
-use drift::text::{self, Dialect, Precision};
+use drift::text::{self};
 use drift::tokenizer::Tokenizer;
 use drift::tokenizer::learn::learn_plain;
 use serde_json::Value;
@@ -29,7 +30,7 @@ fn plan(name: &str, kind: SchemeKind, angstrom: u32, budget: u64) -> ExtensionPl
         base,
         base_json,
         kind,
-        dialect: Dialect::FIXED,
+        dialect: Encoding::FIXED,
         fewest_decimals: None,
         range,
         aim: Aim::Budget(budget),
@@ -219,9 +220,9 @@ fn ways_to_add_tokens_are_compared() {
 
 #[test]
 fn bpe_from_nothing_takes_no_more_tokens_than_the_plain_trainer() {
-    let sample = LearningSample::read(&First(400), Dialect::FIXED, &Job::default()).unwrap();
+    let sample = LearningSample::read(&First(400), Encoding::FIXED, &Job::default()).unwrap();
     let texts: Vec<String> =
-        sample.conformers.iter().map(|conformer| whole_text(conformer, Dialect::FIXED)).collect();
+        sample.conformers.iter().map(|conformer| whole_text(conformer, Encoding::FIXED)).collect();
     for (vocab_size, kind) in [
         (300, SchemeKind::Fused),
         (600, SchemeKind::Fused),
@@ -298,7 +299,7 @@ fn the_learning_command_writes_and_refuses() {
     First(60)
         .read(&Job::default(), &mut |batch| {
             for conformer in batch.conformers {
-                let text = text::write(&conformer.skeleton, &conformer.coordinates, Dialect::FIXED);
+                let text = text::write(&conformer.skeleton, &conformer.coordinates, Encoding::FIXED);
                 lines += &format!("{{\"embedded_smiles\": {}}}\n", serde_json::to_string(&text).unwrap());
             }
             Ok(())

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use drift::corpus::{Conformers, Embedded, Files, ReadOptions};
+use drift::encoding::{Encoding, Fixed, Precision, Reading};
 use drift::job::Job;
 use drift::placeholder::{DialectChoice, FitPlan, FitReport, FitResult, Objective, Space, fit};
-use drift::text::{Dialect, Fixed, Precision, Reading, Separator};
 use drift::tokenizer::Tokenizer;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -16,10 +16,10 @@ use tokenizers::Tokenizer as HfTokenizer;
 use crate::counting::fixture_tokenizer as fixture;
 use crate::support::{SHARED_TOKENIZERS, drift as run, shared, shared_texts};
 
-fn plan(tokenizers: Vec<Tokenizer>, dialect: Dialect, classes: bool) -> FitPlan {
+fn plan(tokenizers: Vec<Tokenizer>, dialect: Encoding, classes: bool) -> FitPlan {
     FitPlan {
         tokenizers,
-        dialects: DialectChoice::Only(dialect.zeros()),
+        dialects: DialectChoice::Only(dialect),
         candidates: Vec::new(),
         objective: Objective::default(),
         seed: 0,
@@ -39,7 +39,7 @@ fn corpus_of(folder: &Path, texts: &[String]) -> Files {
 }
 
 /// The same, read as a dialect is written.
-fn corpus_in(dialect: Dialect, folder: &Path, texts: &[String]) -> Files {
+fn corpus_in(dialect: Encoding, folder: &Path, texts: &[String]) -> Files {
     let options = ReadOptions { reading: Reading::of(dialect), ..ReadOptions::default() };
     Files { options, ..corpus_of(folder, texts) }
 }
@@ -166,11 +166,11 @@ fn assert_equals_reference(tokenizer: &HfTokenizer, texts: &[String], result: &F
 }
 
 /// The texts of the embedded corpus in a dialect; decimals beyond the fourth are drawn.
-fn embedded_texts(dialect: Dialect, limit: usize) -> Vec<String> {
+fn embedded_texts(dialect: Encoding, limit: usize) -> Vec<String> {
     let mut texts = Vec::new();
     let mut random = ChaCha8Rng::seed_from_u64(9);
     let own = dialect.precision().min(Precision::FOUR);
-    Embedded { reading: Reading { precision: own, ..Reading::default() } }
+    Embedded { reading: Reading::of(Encoding::FIXED.with_precision(own)) }
         .read(&Job::default(), &mut |batch| {
             for conformer in batch.conformers.iter().take(limit) {
                 let mut longer = |value: Fixed| {
@@ -191,7 +191,7 @@ fn embedded_texts(dialect: Dialect, limit: usize) -> Vec<String> {
 #[test]
 fn equals_the_reference_on_the_embedded_corpus() {
     let folder = tempfile::tempdir().unwrap();
-    for dialect in Dialect::ALL {
+    for dialect in Encoding::ALL {
         let texts = embedded_texts(dialect, 120);
         let corpus = corpus_in(dialect, folder.path(), &texts);
         let report =
@@ -206,7 +206,7 @@ fn equals_the_reference_on_the_embedded_corpus() {
 fn so_it_does_with_other_decimals_and_spaces() {
     let folder = tempfile::tempdir().unwrap();
     let precisions = [1, 2, 3, 5].map(|decimals| Precision::new(decimals).unwrap());
-    for dialect in precisions.into_iter().flat_map(Dialect::both) {
+    for dialect in precisions.into_iter().flat_map(Encoding::both) {
         let texts = embedded_texts(dialect, 40);
         let mut tokenizers = Tokenizer::embedded().unwrap();
         tokenizers.push(fixture("gpt2-like"));
@@ -217,7 +217,7 @@ fn so_it_does_with_other_decimals_and_spaces() {
             assert_equals_reference(&hf, &texts, &result);
         }
         // The separator decides which tokens there are, not what a cut does.
-        let spaced = dialect.separated_by(Separator::Space);
+        let spaced = dialect.with_spaces(true);
         let texts = embedded_texts(spaced, 10);
         let corpus = corpus_in(spaced, folder.path(), &texts);
         let mut plan = plan(Tokenizer::embedded().unwrap(), dialect, false);
@@ -226,7 +226,7 @@ fn so_it_does_with_other_decimals_and_spaces() {
         for (result, tokenizer) in report.results.iter().zip(&plan.tokenizers) {
             assert_eq!(result.dialect, spaced);
             let placeholder = &result.placeholder;
-            assert!(drift::text::is_three_numbers(placeholder, Separator::Space), "{placeholder}");
+            assert!(drift::encoding::is_three_numbers(placeholder, " "), "{placeholder}");
             let free = free_ends(tokenizer.inner(), &format!("[C]<{placeholder}>[C]<{placeholder}>"));
             assert_eq!(free[1].1.len(), result.free_tokens as usize, "{placeholder}");
         }
@@ -235,7 +235,7 @@ fn so_it_does_with_other_decimals_and_spaces() {
 
 #[test]
 fn every_certificate_of_the_embedded_default_closes() {
-    let mut plan = plan(Tokenizer::embedded().unwrap(), Dialect::FIXED, true);
+    let mut plan = plan(Tokenizer::embedded().unwrap(), Encoding::FIXED, true);
     plan.dialects = DialectChoice::Auto;
     let report = fit(&plan, &Embedded::default(), &Job::default()).unwrap();
     assert_eq!(report.results.len(), 4);
@@ -262,7 +262,7 @@ fn assert_certified(report: &FitReport) {
 #[test]
 fn argmin_reaches_what_was_constructed_from_twenty_seeds() {
     let folder = tempfile::tempdir().unwrap();
-    for dialect in Dialect::ALL {
+    for dialect in Encoding::ALL {
         let corpus = corpus_of(folder.path(), &embedded_texts(dialect, 40));
         for seed in 0..20 {
             let mut plan = plan(Tokenizer::embedded().unwrap(), dialect, seed < 3);
@@ -301,9 +301,9 @@ fn the_design_table_comes_out_and_equals_the_reference() {
         ("llama-3.2-chem", fixed, "0.000,0.000,0.000", 0.0, 0.0, 1.0, 0.5, None),
     ];
     for (name, field, dialect) in [
-        ("qwen3-custom", fixed, Dialect::FIXED),
-        ("qwen3-custom", stripped, Dialect::STRIPPED),
-        ("llama-3.2-chem", fixed, Dialect::FIXED),
+        ("qwen3-custom", fixed, Encoding::FIXED),
+        ("qwen3-custom", stripped, Encoding::STRIPPED),
+        ("llama-3.2-chem", fixed, Encoding::FIXED),
     ] {
         let texts = eight_hundred(&shared, field);
         let corpus = corpus_of(folder.path(), &texts);
@@ -331,7 +331,7 @@ fn every_certificate_of_the_shared_tokenizers_closes() {
     let shared = shared();
     let folder = tempfile::tempdir().unwrap();
     let corpus = corpus_of(folder.path(), &eight_hundred(&shared, "embedded_smiles"));
-    for dialect in Dialect::ALL {
+    for dialect in Encoding::ALL {
         let load = |name: &&str| Tokenizer::load(&shared.join("tokenizers").join(name)).unwrap();
         let plan = plan(SHARED_TOKENIZERS.iter().map(load).collect(), dialect, true);
         assert_certified(&fit(&plan, &corpus, &Job::default()).unwrap());
@@ -355,7 +355,7 @@ fn alike(a: &Value, b: &Value) -> bool {
 
 #[test]
 fn committed_placeholders_are_what_fit_finds() {
-    let mut plan = plan(Tokenizer::embedded().unwrap(), Dialect::FIXED, true);
+    let mut plan = plan(Tokenizer::embedded().unwrap(), Encoding::FIXED, true);
     plan.dialects = DialectChoice::Auto;
     let report = fit(&plan, &Embedded::default(), &Job::default()).unwrap();
     for name in ["qwen-like", "llama-like"] {
@@ -432,7 +432,7 @@ fn reference_harms(tokenizer: &HfTokenizer, texts: &[String], tolerance: f64) ->
 /// tokenises and replays both.
 fn no_random_string_is_better(
     tokenizer: Tokenizer,
-    dialect: Dialect,
+    dialect: Encoding,
     texts: &[String],
     strings: u64,
 ) -> FitResult {
@@ -478,7 +478,7 @@ fn strings() -> u64 {
 
 #[test]
 fn no_random_string_beats_the_chosen_placeholder() {
-    for dialect in Dialect::ALL {
+    for dialect in Encoding::ALL {
         let texts = embedded_texts(dialect, 60);
         let mut tokenizers = Tokenizer::embedded().unwrap();
         tokenizers.extend(TEMPLATE_FIXTURES.map(fixture));
@@ -497,7 +497,7 @@ fn no_random_string_beats_the_chosen_placeholder() {
 fn no_random_string_beats_the_chosen_placeholder_of_a_shared_tokenizer() {
     let shared = shared();
     for (dialect, field) in
-        [(Dialect::FIXED, "embedded_smiles"), (Dialect::STRIPPED, "embedded_smiles_stripped")]
+        [(Encoding::FIXED, "embedded_smiles"), (Encoding::STRIPPED, "embedded_smiles_stripped")]
     {
         let texts: Vec<String> = eight_hundred(&shared, field).into_iter().step_by(16).collect();
         for name in SHARED_TOKENIZERS {
@@ -514,7 +514,7 @@ fn the_choice_ranges_over_candidates_too() {
     let folder = tempfile::tempdir().unwrap();
     let texts = vec!["[C]<0.5000,1.2000,0.3000>[C]<1.5000,0.2000,2.3000>".to_owned()];
     let hf = fixture("gpt2-like").inner().clone();
-    let mut plan = plan(vec![fixture("gpt2-like")], Dialect::FIXED, false);
+    let mut plan = plan(vec![fixture("gpt2-like")], Encoding::FIXED, false);
     plan.candidates = vec!["1,2,3".to_owned(), "0.12,0.5,7.25".to_owned()];
     let report = fit(&plan, &corpus_of(folder.path(), &texts), &Job::default()).unwrap();
     let result = &report.results[0];
@@ -529,11 +529,11 @@ fn the_choice_ranges_over_candidates_too() {
 #[test]
 fn where_no_string_reaches_the_bound_the_proof_says_why() {
     let folder = tempfile::tempdir().unwrap();
-    let mut texts = embedded_texts(Dialect::FIXED, 20);
+    let mut texts = embedded_texts(Encoding::FIXED, 20);
     texts.push("[C]<25.1234,0.1234,0.1234>[O]<1.0000,2.0000,3.0000>".to_owned());
     let load = || Tokenizer::load(Path::new("qwen-like-separate")).unwrap();
     let report =
-        fit(&plan(vec![load()], Dialect::FIXED, false), &corpus_of(folder.path(), &texts), &Job::default());
+        fit(&plan(vec![load()], Encoding::FIXED, false), &corpus_of(folder.path(), &texts), &Job::default());
     let result = report.unwrap().results.remove(0);
     let certificate = result.certificate.as_ref().unwrap();
     assert!(certificate.gap[..2] == [0.0; 2] && certificate.gap[2] > 0.0, "{certificate:?}");
@@ -545,22 +545,22 @@ fn where_no_string_reaches_the_bound_the_proof_says_why() {
     // Its pre-tokenizer cuts blocks by their shape; that is tried, and said.
     assert!(proof.contains("not proved") && !result.proved, "{proof}");
     assert!(result.statement.contains(proof.as_str()), "{}", result.statement);
-    no_random_string_is_better(load(), Dialect::FIXED, &texts, strings());
+    no_random_string_is_better(load(), Encoding::FIXED, &texts, strings());
 }
 
 /// Tokens that share characters of a block with the text around it would be forced.
 #[test]
 fn tokenizers_whose_tokens_cross_a_bracket_are_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let corpus = corpus_of(folder.path(), &embedded_texts(Dialect::FIXED, 20));
+    let corpus = corpus_of(folder.path(), &embedded_texts(Encoding::FIXED, 20));
     let load = |name: &str| Tokenizer::load(Path::new(name)).unwrap();
     for (tokenizer, dialect, tokens) in [
-        (load("qwen-like-fused"), Dialect::FIXED, &["<-0.", "<0."][..]),
-        (load("llama-like-fused"), Dialect::FIXED, &["<-0."]),
+        (load("qwen-like-fused"), Encoding::FIXED, &["<-0.", "<0."][..]),
+        (load("llama-like-fused"), Encoding::FIXED, &["<-0."]),
         // One of three fixed-dialect numbers in nine is such a block in the stripped dialect too.
-        (load("qwen-like-fused"), Dialect::STRIPPED, &["<-0."]),
-        (fixture("border-bracket-minus"), Dialect::FIXED, &["]<-"]),
-        (fixture("border-open-minus"), Dialect::STRIPPED, &["<-"]),
+        (load("qwen-like-fused"), Encoding::STRIPPED, &["<-0."]),
+        (fixture("border-bracket-minus"), Encoding::FIXED, &["]<-"]),
+        (fixture("border-open-minus"), Encoding::STRIPPED, &["<-"]),
     ] {
         let name = tokenizer.name.clone();
         let report =
@@ -583,7 +583,7 @@ fn tokenizers_whose_tokens_cross_a_bracket_are_refused() {
 #[test]
 fn ties_go_to_what_users_have_and_the_tolerance_is_shown() {
     let folder = tempfile::tempdir().unwrap();
-    for dialect in Dialect::ALL {
+    for dialect in Encoding::ALL {
         let corpus = corpus_of(folder.path(), &embedded_texts(dialect, 200));
         let report =
             fit(&plan(Tokenizer::embedded().unwrap(), dialect, true), &corpus, &Job::default()).unwrap();
@@ -633,7 +633,7 @@ fn intervals_and_classes_are_of_the_whole_corpus() {
     let corpus = Files { inputs: vec![path], options: ReadOptions::default() };
     let fitted = |seed: u64| {
         let tokenizer = Tokenizer::load(Path::new("qwen-like")).unwrap();
-        let plan = FitPlan { seed, ..plan(vec![tokenizer], Dialect::FIXED, false) };
+        let plan = FitPlan { seed, ..plan(vec![tokenizer], Encoding::FIXED, false) };
         fit(&plan, &corpus, &Job::default()).unwrap().results.remove(0)
     };
     let result = fitted(0);

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use drift::constraint::vocabulary::{Vocabulary, is_well_formed};
 use drift::constraint::{Constraint, LogitProcessor, LpKind, Mask, Placeholder, Specials};
+use drift::encoding::{Encoding, TrailingZeros};
 use drift::placeholder::Partition;
-use drift::text::{Dialect, TrailingZeros};
 use drift::tokenizer::Tokenizer;
 use proptest::prelude::*;
 use rand::{Rng, SeedableRng};
@@ -140,7 +140,7 @@ const SKELETON: &str =
     "[O-]<>[N+]<>(=[O]<>)[c]<>1[c]<>[c]<>[nH]<>[c]<>1[C@@H]<>([NH3+]<>)[C@]<>2([C@H]<>)[C]<>2.[Cl]<>";
 
 /// A random constraint with its slow twin.
-fn pair(seed: u64) -> (Arc<dyn Constraint>, Slow, Tokenizer, ChaCha8Rng, Dialect) {
+fn pair(seed: u64) -> (Arc<dyn Constraint>, Slow, Tokenizer, ChaCha8Rng, Encoding) {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let name = ["qwen-like", "llama-like"][random.random_range(0..2)];
     let tokenizer = Tokenizer::load(Path::new(name)).unwrap();
@@ -148,7 +148,7 @@ fn pair(seed: u64) -> (Arc<dyn Constraint>, Slow, Tokenizer, ChaCha8Rng, Dialect
     let numbers = ["0", "-0", "0.0", "1.23", "-4.567", "0.0000", "-12.3456", "7"];
     let mut number = || numbers[random.random_range(0..numbers.len())];
     let text = format!("{},{},{}", number(), number(), number());
-    let dialect = Dialect::ALL[random.random_range(0..2)];
+    let dialect = Encoding::ALL[random.random_range(0..2)];
     let specials = Specials { eos: 0, others: vec![random.random_range(0..500)] };
     let placeholder = Placeholder::new(&text).unwrap();
     let processor =
@@ -160,14 +160,14 @@ fn pair(seed: u64) -> (Arc<dyn Constraint>, Slow, Tokenizer, ChaCha8Rng, Dialect
 }
 
 /// Whether a block's text so far is a complete coordinate, by the words of the proposal.
-fn complete(block: &str, dialect: Dialect, argmax: &str) -> bool {
+fn complete(block: &str, dialect: Encoding, argmax: &str) -> bool {
     let numbers: Vec<&str> = block.split(',').collect();
     let [_, _, z] = numbers[..] else { return false };
     match dialect.zeros() {
-        TrailingZeros::Kept => z
+        Some(TrailingZeros::Kept) => z
             .split_once('.')
             .is_some_and(|(_, decimals)| decimals.bytes().filter(u8::is_ascii_digit).count() >= 4),
-        TrailingZeros::Removed => {
+        _ => {
             let writes_on = !argmax.is_empty() && argmax.chars().all(|c| "0123456789.,-".contains(c));
             z.contains(|c: char| c.is_ascii_digit()) && !writes_on
         }
@@ -234,7 +234,7 @@ proptest! {
 fn complete_coordinates_end_their_block() {
     let tokenizer = Tokenizer::load(Path::new("qwen-like")).unwrap();
     let placeholder = Placeholder::new("-10.0000,-10.0000,-10.0000").unwrap();
-    for (dialect, block) in [(Dialect::FIXED, "1.2345,0.0000,9.8765"), (Dialect::STRIPPED, "1.2,0,9.8")] {
+    for (dialect, block) in [(Encoding::FIXED, "1.2345,0.0000,9.8765"), (Encoding::STRIPPED, "1.2,0,9.8")] {
         let processor =
             LogitProcessor::new(LpKind::Truncating, tokenizer.clone(), dialect, Some(&placeholder), 0)
                 .unwrap();
@@ -269,7 +269,7 @@ fn each_class_of_block_has_its_own_placeholder() {
     let placeholder =
         Placeholder::per_class(Partition::Index, &[("first", "0.0000,0.0000,0.0000")], "0,0,0").unwrap();
     let processor =
-        LogitProcessor::new(LpKind::Allowlist, tokenizer.clone(), Dialect::FIXED, Some(&placeholder), 0)
+        LogitProcessor::new(LpKind::Allowlist, tokenizer.clone(), Encoding::FIXED, Some(&placeholder), 0)
             .unwrap();
     let constraint = processor.constraint("[C]<>[O]<>").unwrap();
     let mut state = constraint.start();
@@ -290,7 +290,7 @@ fn each_class_of_block_has_its_own_placeholder() {
 #[test]
 fn nothing_is_masked_without_a_processor() {
     let tokenizer = Tokenizer::load(Path::new("qwen-like")).unwrap();
-    let processor = LogitProcessor::new(LpKind::None, tokenizer.clone(), Dialect::FIXED, None, 5).unwrap();
+    let processor = LogitProcessor::new(LpKind::None, tokenizer.clone(), Encoding::FIXED, None, 5).unwrap();
     let constraint = processor.constraint("[C]<>").unwrap();
     let state = constraint.start();
     assert_eq!(constraint.mask(&state), Mask::Any);
@@ -301,7 +301,7 @@ fn nothing_is_masked_without_a_processor() {
 fn what_a_template_cannot_do_is_refused() {
     let tokenizer = Tokenizer::load(Path::new("qwen-like")).unwrap();
     let error =
-        LogitProcessor::new(LpKind::Generic, tokenizer.clone(), Dialect::FIXED, None, 0).err().unwrap();
+        LogitProcessor::new(LpKind::Generic, tokenizer.clone(), Encoding::FIXED, None, 0).err().unwrap();
     assert!(error.to_string().starts_with("‘placeholder’: the processor `generic` needs one"), "{error}");
     let error = "allow-list".parse::<LpKind>().unwrap_err().to_string();
     assert!(error.contains("there is no `allow-list`") && error.contains("allowlist"), "{error}");
@@ -309,13 +309,14 @@ fn what_a_template_cannot_do_is_refused() {
     let fused = extended("qwen-like", &FUSED);
     let placeholder = Placeholder::new("0.0000,0.0000,0.0000").unwrap();
     let processor =
-        LogitProcessor::new(LpKind::Allowlist, fused.clone(), Dialect::FIXED, Some(&placeholder), 0).unwrap();
+        LogitProcessor::new(LpKind::Allowlist, fused.clone(), Encoding::FIXED, Some(&placeholder), 0)
+            .unwrap();
     let error = processor.constraint("[C]<>").err().unwrap().to_string();
     assert!(error.contains(": token `<0.` holds a bracket and digits"), "{error}");
 
     let separate = extended("qwen-like", &SEPARATE);
     let processor =
-        LogitProcessor::new(LpKind::Allowlist, separate.clone(), Dialect::FIXED, Some(&placeholder), 0)
+        LogitProcessor::new(LpKind::Allowlist, separate.clone(), Encoding::FIXED, Some(&placeholder), 0)
             .unwrap();
     assert!(processor.constraint("[C]<>").is_ok());
 }

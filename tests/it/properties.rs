@@ -3,9 +3,10 @@
 //! `DRIFT_PROPTEST_CASES=1000000 cargo test --release --test it properties::text` tries a million cases each.
 
 use drift::corpus::{Conformers, Files, ReadOptions};
+use drift::encoding::decimal_text::ParsedNumber;
+use drift::encoding::{Encoding, Fixed, Precision, Reading};
 use drift::job::Job;
-use drift::text::number::{ParsedNumber, write_number};
-use drift::text::{Dialect, Enriched, Fixed, Precision, Reading, TextError, parse_block, skeleton, write};
+use drift::text::{Enriched, TextError, skeleton, write};
 use proptest::prelude::*;
 
 use crate::common::fixture;
@@ -18,8 +19,8 @@ fn parse(text: &str) -> Result<Enriched, TextError> {
 }
 
 /// Likewise.
-fn truncate_decimal(text: &str) -> Result<Fixed, drift::text::number::NumberError> {
-    drift::text::number::truncate_decimal(text, Precision::FOUR)
+fn truncate_decimal(text: &str) -> Result<Fixed, drift::encoding::decimal_text::NumberError> {
+    drift::encoding::decimal_text::truncate_decimal(text, Precision::FOUR)
 }
 
 /// `DRIFT_PROPTEST_CASES`, else `default`.
@@ -66,7 +67,7 @@ fn enriched() -> impl Strategy<Value = (String, Vec<[Fixed; 3]>)> {
 /// Text that is nearly enriched: its own characters at random, good text with a few bytes changed, or anything.
 fn nearly() -> impl Strategy<Value = String> {
     let good = enriched().prop_flat_map(|(skeleton, coordinates)| {
-        let text = write(&skeleton, &coordinates, Dialect::STRIPPED);
+        let text = write(&skeleton, &coordinates, Encoding::STRIPPED);
         mutated(text.into_bytes()).prop_map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
     });
     prop_oneof![2 => good, 1 => "[\\[\\]<>(),.0-9C=-]{0,60}", 1 => any::<String>()]
@@ -80,7 +81,7 @@ mod text {
 
         #[test]
         fn writing_and_parsing_are_inverse((skeleton, coordinates) in enriched()) {
-            for dialect in Dialect::ALL {
+            for dialect in Encoding::ALL {
                 let text = write(&skeleton, &coordinates, dialect);
                 let parsed = parse(&text).map_err(|e| TestCaseError::fail(format!("{text}: {e}")))?;
                 prop_assert_eq!((&parsed.skeleton, &parsed.coordinates), (&skeleton, &coordinates));
@@ -92,15 +93,14 @@ mod text {
 
         #[test]
         fn so_they_are_with_any_decimals(
-            (skeleton, coordinates) in enriched(), decimals in 1..=6usize, spaces in any::<bool>()
+            (skeleton, coordinates) in enriched(), decimals in 0..=6usize, spaces in any::<bool>()
         ) {
             let precision = Precision::new(decimals).unwrap();
             let within = |value: &Fixed| value % (precision.max_fixed() + 1);
             let coordinates: Vec<[Fixed; 3]> =
                 coordinates.iter().map(|block| block.each_ref().map(within)).collect();
-            for dialect in Dialect::both(precision) {
-                let separator = if spaces { drift::text::Separator::Space } else { drift::text::Separator::Comma };
-                let dialect = dialect.separated_by(separator);
+            for dialect in Encoding::both(precision) {
+                let dialect = dialect.with_spaces(spaces);
                 let text = write(&skeleton, &coordinates, dialect);
                 let parsed = drift::text::parse(&text, Reading::of(dialect));
                 let parsed = parsed.map_err(|e| TestCaseError::fail(format!("{text}: {e}")))?;
@@ -108,7 +108,7 @@ mod text {
                 prop_assert!(parsed.written.agrees_with(dialect), "{text}");
                 // Cut to fewer decimals is what a writer of fewer decimals writes.
                 let fewer = Precision::new(decimals - decimals / 2).unwrap();
-                let reading = Reading { precision: fewer, cut: true, ..Reading::of(dialect) };
+                let reading = Reading::of(dialect.with_precision(fewer)).cutting(true);
                 let cut = drift::text::parse(&text, reading).unwrap();
                 let expected: Vec<[Fixed; 3]> =
                     coordinates.iter().map(|block| block.map(|value| fewer.convert(value, precision))).collect();
@@ -120,14 +120,14 @@ mod text {
         fn whatever_parses_is_written_back(text in nearly()) {
             match parse(&text) {
                 Ok(parsed) => {
-                    for dialect in Dialect::ALL {
+                    for dialect in Encoding::ALL {
                         let again = write(&parsed.skeleton, &parsed.coordinates, dialect);
                         let reparsed = parse(&again).map_err(|e| TestCaseError::fail(format!("{again}: {e}")))?;
                         prop_assert_eq!((&reparsed.skeleton, &reparsed.coordinates),
                             (&parsed.skeleton, &parsed.coordinates));
                     }
                     if parsed.written.stripped && !text.contains("-0,") && !text.contains("-0>") {
-                        prop_assert_eq!(write(&parsed.skeleton, &parsed.coordinates, Dialect::STRIPPED), text);
+                        prop_assert_eq!(write(&parsed.skeleton, &parsed.coordinates, Encoding::STRIPPED), text);
                     }
                 }
                 Err(error) => {
@@ -141,7 +141,7 @@ mod text {
         fn blocks_are_read_alone_as_in_a_text(inside in prop_oneof![
             "[-0-9.,]{0,24}", "(-?[0-9]{1,6}(\\.[0-9]{0,5})?,?){3}", any::<String>()
         ]) {
-            let alone = parse_block(inside.as_bytes(), Default::default());
+            let alone = Encoding::FIXED.parse_numbers(inside.as_bytes(), false);
             if !inside.contains('>') {
                 let within = parse(&format!("[C]<{inside}>"));
                 prop_assert_eq!(alone.ok(), within.ok().map(|text| (text.coordinates[0], text.written)));
@@ -151,13 +151,13 @@ mod text {
         #[test]
         fn bytes_that_are_no_text_are_no_block(inside in prop::collection::vec(any::<u8>(), 0..40)) {
             let is_text = inside.iter().all(|b| b"-0123456789.,".contains(b));
-            prop_assert!(is_text || parse_block(&inside, Default::default()).is_err());
+            prop_assert!(is_text || Encoding::FIXED.parse_numbers(&inside, false).is_err());
         }
 
         #[test]
         fn decimals_are_cut_toward_zero(value in coordinate(), more in "[0-9]{0,20}", shift in -8..=8i64) {
             let mut number = String::new();
-            write_number(value, Dialect::FIXED, &mut number);
+            Encoding::FIXED.number().write(value, &mut number);
             // A number between -0.0001 and 0 is cut to 0.
             prop_assert_eq!(truncate_decimal(&format!("{number}{more}")), Ok(value));
             prop_assert_eq!(truncate_decimal(&format!("  {number}{more}e0 ")), Ok(value));
@@ -225,7 +225,7 @@ mod files {
             let text: Vec<String> = rows
                 .iter()
                 .map(|((skeleton, coordinates), name)| {
-                    let text = write(skeleton, coordinates, Dialect::FIXED);
+                    let text = write(skeleton, coordinates, Encoding::FIXED);
                     serde_json::json!({"canonical_smiles": name, "embedded_smiles": text}).to_string()
                 })
                 .collect();

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use drift::corpus::{Conformer, Conformers, Embedded};
+use drift::encoding::Encoding;
 use drift::job::Job;
-use drift::text::{Dialect, skeleton, write};
+use drift::text::{skeleton, write};
 use serde_json::Value;
 
 use crate::support::{Folder, Ran};
@@ -28,7 +29,7 @@ fn conformers(molecules: usize) -> Vec<Conformer> {
     found
 }
 
-fn text(conformers: &[Conformer], dialect: Dialect) -> String {
+fn text(conformers: &[Conformer], dialect: Encoding) -> String {
     let line = |one: &Conformer| write(&one.skeleton, &one.coordinates, dialect) + "\n";
     conformers.iter().map(line).collect()
 }
@@ -46,7 +47,7 @@ fn eval(folder: &Folder, more: &[&str]) -> Ran {
 #[test]
 fn all_molecules_of_a_corpus_are_evaluated() {
     let folder = Folder::new();
-    folder.file("some.txt", text(&conformers(69), Dialect::FIXED));
+    folder.file("some.txt", text(&conformers(69), Encoding::FIXED));
     let report = eval(&folder, &["--corpus", "some.txt"]).good().json();
     assert_eq!((&report["protocol"]["molecules"], &report["runs"][0]["samples"]), (&69.into(), &69.into()));
     assert_eq!(
@@ -87,7 +88,7 @@ fn references_beside_smiles_and_twice_as_many_texts() {
     let asked: Vec<Conformer> =
         found.iter().filter(|one| one.skeleton != found[found.len() - 1].skeleton).cloned().collect();
     folder.file("some.smi", smiles(&asked) + "CCCCCCCC\n");
-    folder.file("references.txt", text(&found, Dialect::FIXED));
+    folder.file("references.txt", text(&found, Encoding::FIXED));
     let arguments = ["--smiles", "some.smi", "--references", "references.txt", "--generations", "2k"];
     let more = ["--threshold", "1.25", "--threshold", "0.5", "--molecules", "lines.jsonl", "--likelihood"];
     let ran = eval(&folder, &[&arguments[..], &more].concat());
@@ -155,7 +156,7 @@ fn references_that_cannot_be_used_are_told_apart() {
     let folder = Folder::new();
     let found = conformers(2);
     folder.file("some.smi", "CCCCCCCC\n");
-    folder.file("references.txt", text(&found, Dialect::FIXED));
+    folder.file("references.txt", text(&found, Encoding::FIXED));
     folder.file("bare.xyz", "3\nwater\nO 0 0 0\nH 0 0 1\nH 0 1 0\n");
     let with = |references: &str| eval(&folder, &["--smiles", "some.smi", "--references", references]);
     with("references.txt").refused_for("hold no molecule that is asked for, but 2 others, such as");
@@ -185,8 +186,8 @@ fn the_dialect_of_a_foreign_checkpoint_comes_from_evidence() {
     let folder = Folder::new();
     foreign(&folder);
     let found = conformers(8);
-    folder.file("fixed.txt", text(&found, Dialect::FIXED));
-    folder.file("stripped.txt", text(&found, Dialect::STRIPPED));
+    folder.file("fixed.txt", text(&found, Encoding::FIXED));
+    folder.file("stripped.txt", text(&found, Encoding::STRIPPED));
     let run = |more: &[&str]| eval(&folder, &[&["--model", "model", "--samples", "8"], more].concat());
     let told = |more: &[&str]| {
         let report = run(more).good().json();
@@ -218,7 +219,7 @@ fn a_model_that_tells_nothing_is_not_run_in_a_dialect_by_guess() {
     std::fs::remove_file(folder.path().join("model/recipe.json")).unwrap();
     let run = |more: &[&str]| eval(&folder, &[&["--model", "model", "--samples", "2"], more].concat());
     run(&[]).refused_for("give --dialect fixed or --dialect stripped, as it was trained");
-    folder.file("stripped.txt", text(&conformers(8), Dialect::STRIPPED));
+    folder.file("stripped.txt", text(&conformers(8), Encoding::STRIPPED));
     let report = run(&["--corpus", "stripped.txt"]).good().json();
     assert_eq!(
         (&report["runs"][0]["dialect"], &report["runs"][0]["dialect_from"]),

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use drift::corpus::{self, AtomOrder, Conformer, Frame, ReadOptions, ReadSummary};
+use drift::encoding::Written;
 use drift::job::{Job, Observer, Unit};
-use drift::text::Written;
 use drift::{Error, Result};
 
 use crate::support::{Folder, shared};

@@ -9,9 +9,9 @@ use drift::design::extension::new_tokens::{NewToken, NewTokens};
 use drift::design::rows::initial::{Rows, rows};
 use drift::design::rows::weights::Model;
 use drift::design::{Aim, ExtensionPlan, Range, SchemeKind, Trained, train};
+use drift::encoding::Encoding;
 use drift::job::Job;
 use drift::report::card::model_card;
-use drift::text::Dialect;
 use drift::tokenizer::Tokenizer;
 use half::{bf16, f16};
 use proptest::prelude::*;
@@ -343,7 +343,7 @@ fn trained() -> Trained {
         base,
         base_json,
         kind,
-        dialect: Dialect::FIXED,
+        dialect: Encoding::FIXED,
         fewest_decimals: None,
         range,
         aim,

@@ -6,8 +6,8 @@ use std::process::Command;
 use drift::Error;
 use drift::corpus::store::StoreWriter;
 use drift::corpus::{AtomOrder, Conformer};
-use drift::text::Precision;
-use drift::text::Written;
+use drift::encoding::Precision;
+use drift::encoding::Written;
 use proptest::prelude::*;
 
 use crate::common::{read_hdf5, reads_or_refuses};

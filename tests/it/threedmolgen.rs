@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 use drift::audit::{Outcome, TextSample, TextVerdict, judge, judge_as_3dmolgen};
+use drift::encoding::Encoding;
 use drift::text::graph::same_molecule;
 use drift::text::smiles::AtomLimit;
 use drift::text::spelling::foreign;
-use drift::text::{Dialect, tagged};
+use drift::text::tagged;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
@@ -44,7 +45,7 @@ fn judged(one: &Edited) -> TextVerdict {
         prompt: Some(&one.prompt),
         answer: &one.text,
         ended: true,
-        dialect: Dialect::FIXED,
+        dialect: Encoding::FIXED,
         max_atoms: AtomLimit::default(),
     })
 }
@@ -181,7 +182,7 @@ fn verdicts_that_need_no_python() {
             prompt: Some("CO"),
             answer: &text,
             ended: true,
-            dialect: Dialect::FIXED,
+            dialect: Encoding::FIXED,
             max_atoms: AtomLimit::default(),
         });
         assert_eq!((name(judged.by_3dmolgen), name(judged.outcome)), (theirs, ours), "{text}");

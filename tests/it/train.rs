@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use drift::corpus::{Conformers, Embedded, Files, Part, ReadOptions};
+use drift::encoding::Encoding;
 use drift::error::Error;
 use drift::job::{Job, Observer, Unit};
 use drift::model::{Architecture, Config, Decoder, Device, Feed, HiddenStates, Room};
-use drift::text::{Dialect, SameGraph, same_graph, skeleton};
+use drift::text::{SameGraph, same_graph, skeleton};
 use drift::tokenizer::{Tokenizer, config_beside};
 use drift::train::batches::{Batches, packs, thinned};
 use drift::train::documents::{Document, Loss, TokenKind, pack};
@@ -313,7 +314,7 @@ fn documents_are_prompt_answer_and_end() {
     let corpus = small_corpus();
     let mut documents = Vec::new();
     let emit = &mut |batch: drift::corpus::Batch| {
-        let made = batch.conformers.iter().map(|c| Document::new(c, &tokenizer, &end, Dialect::STRIPPED));
+        let made = batch.conformers.iter().map(|c| Document::new(c, &tokenizer, &end, Encoding::STRIPPED));
         documents.extend(made.map(Result::unwrap));
         Ok(())
     };
@@ -353,7 +354,7 @@ fn fine_tokens_begin_at_the_third_decimal() {
         let end = tokenizer.end_of_text(config_beside(name.as_ref()).unwrap().as_ref()).unwrap();
         let mut text = String::new();
         let emit = &mut |batch: drift::corpus::Batch| {
-            let document = Document::new(&batch.conformers[0], &tokenizer, &end, Dialect::FIXED).unwrap();
+            let document = Document::new(&batch.conformers[0], &tokenizer, &end, Encoding::FIXED).unwrap();
             for (token, kind) in document.tokens[document.prompt..].iter().zip(&document.kinds) {
                 let token = tokenizer.decode(&[*token]).unwrap();
                 text += &if *kind == TokenKind::Fine { format!("({token})") } else { token };
@@ -382,7 +383,7 @@ fn augmented_conformers_are_the_same_molecule_in_another_pose() {
     let conformer = &conformers[2];
     let turned = Augmentation { turned: true, noise_angstrom: 0.0 };
     let poses: std::collections::BTreeSet<_> = (0..64)
-        .map(|draw| turned.apply(conformer, Dialect::FIXED, 5, draw).coordinates)
+        .map(|draw| turned.apply(conformer, Encoding::FIXED, 5, draw).coordinates)
         .inspect(|pose| {
             let signs: Vec<[i32; 3]> = (pose.iter().zip(&conformer.coordinates))
                 .map(|(new, old)| [0, 1, 2].map(|axis| if new[axis] == old[axis] { 1 } else { -1 }))
@@ -397,7 +398,7 @@ fn augmented_conformers_are_the_same_molecule_in_another_pose() {
     let noisy = Augmentation { turned: false, noise_angstrom: 0.01 };
     let added: Vec<f64> = (0..400)
         .flat_map(|draw| {
-            let new = noisy.apply(conformer, Dialect::FIXED, 5, draw).coordinates;
+            let new = noisy.apply(conformer, Encoding::FIXED, 5, draw).coordinates;
             let pairs = new.into_iter().flatten().zip(conformer.coordinates.iter().flatten());
             pairs.map(|(new, old)| f64::from(new - old)).collect::<Vec<_>>()
         })
@@ -471,7 +472,7 @@ pub(crate) fn plan(architecture: Architecture, steps: u64, output: std::path::Pa
         },
         loss: Loss { prompt: 0.0, copy: 1.0, fine: 1.0 },
         augmentation: Augmentation::default(),
-        dialect: Dialect::FIXED,
+        dialect: Encoding::FIXED,
         seed: 7,
         tokenizer,
         tokenizer_json,
@@ -509,7 +510,7 @@ fn texts_that_noise_makes_too_long_are_learned_without_it() {
     let trained = |context: usize, noise_angstrom: f64| {
         let mut plan = plan(Architecture::Qwen3, 4, out.path());
         shape(&mut plan).context = context;
-        plan.dialect = Dialect::STRIPPED;
+        plan.dialect = Encoding::STRIPPED;
         plan.schedule.outline_steps = 0;
         plan.augmentation.noise_angstrom = noise_angstrom;
         let report = train(&plan, &files, &Job::default()).unwrap();

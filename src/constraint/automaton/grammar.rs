@@ -10,7 +10,7 @@ use super::learn::{Isolation, Pieces, PreToken};
 use super::states::{Mode, Path, StateId, States};
 use crate::design::Range;
 use crate::design::scheme::slots::strings;
-use crate::text::Dialect;
+use crate::encoding::Encoding;
 use crate::tokenizer::Tokenizer;
 
 /// Integer parts have at most two digits.
@@ -29,7 +29,7 @@ pub(super) fn build(
     states: &mut States,
     pieces: &Pieces,
     isolation: Option<&Isolation>,
-    dialect: Dialect,
+    dialect: Encoding,
     tokenizer: &Tokenizer,
 ) -> Option<Starts> {
     let mut grammar = Grammar { states, pieces, isolation, dialect, decimals: HashMap::new() };
@@ -45,7 +45,7 @@ struct Grammar<'a> {
     states: &'a mut States,
     pieces: &'a Pieces,
     isolation: Option<&'a Isolation>,
-    dialect: Dialect,
+    dialect: Encoding,
     decimals: HashMap<(Option<StateId>, Option<StateId>), Option<StateId>>,
 }
 

@@ -3,8 +3,9 @@
 use super::states::Mode;
 use crate::design::Range;
 use crate::design::scheme::slots::{BlockSlot, size};
+use crate::encoding::Encoding;
 use crate::error::{Error, Result};
-use crate::text::{CONFORMER_CLOSE, CONFORMER_OPEN, Dialect, Separator};
+use crate::text::{CONFORMER_CLOSE, CONFORMER_OPEN};
 use crate::tokenizer::cuts::{Cuts, SPACE};
 use crate::tokenizer::{SOME_PROMPT, Token, Tokenizer};
 
@@ -66,7 +67,7 @@ impl Pieces {
     ///
     /// # Errors
     /// If a token crosses the border of a digit run.
-    pub(super) fn learn(tokenizer: &Tokenizer, dialect: Dialect) -> Result<Self> {
+    pub(super) fn learn(tokenizer: &Tokenizer, dialect: Encoding) -> Result<Self> {
         // Integer parts have one or two digits.
         let longest = dialect.decimals().max(2);
         let mut runs = Vec::with_capacity(longest);
@@ -95,10 +96,10 @@ impl Pieces {
                 refuse(tokenizer, format!("`{separator}` is not cut apart from the digits beside it"))
             })
         };
-        let separator = dialect.separator().character();
+        let separator = dialect.separator();
         Ok(Pieces {
             point: between(".")?,
-            comma: between(&separator.to_string())?,
+            comma: between(separator)?,
             comma_minus: between(&format!("{separator}-"))?,
             runs,
         })
@@ -115,8 +116,8 @@ impl Isolation {
     ///
     /// # Errors
     /// If it cannot split a block into pre-tokens.
-    pub(super) fn learn(tokenizer: &Tokenizer, dialect: Dialect) -> Result<Option<Self>> {
-        if dialect.separator() != Separator::Comma {
+    pub(super) fn learn(tokenizer: &Tokenizer, dialect: Encoding) -> Result<Option<Self>> {
+        if dialect.separator() != "," {
             // Extended tokenizers isolate blocks with commas.
             return Ok(None);
         }
@@ -170,7 +171,7 @@ fn spellings(piece: &PreToken, range: Range) -> u64 {
 }
 
 /// The slots of a block whose numbers have so many decimals; a number without decimals has no point.
-fn slots(decimals: [usize; 3], dialect: Dialect) -> PreToken {
+fn slots(decimals: [usize; 3], dialect: Encoding) -> PreToken {
     let mut slots = vec![(BlockSlot::Open, false)];
     for (axis, count) in decimals.into_iter().enumerate() {
         slots.extend([(BlockSlot::Sign, false), (BlockSlot::Integer, false)]);

@@ -48,8 +48,9 @@ pub use device_table::DeviceTable;
 pub use follow::Follow;
 pub use table::{BlockTable, Edges, MoleculeTable, SegmentTable, TABLE_SCHEMA, TEXT_OVER};
 
+use crate::encoding::Encoding;
 use crate::error::{Error, Result};
-use crate::text::{Dialect, SMILES_CLOSE};
+use crate::text::SMILES_CLOSE;
 use crate::tokenizer::cuts::Cuts;
 use crate::tokenizer::{Tokenizer, tables};
 
@@ -89,7 +90,7 @@ impl Automaton {
     ///
     /// # Errors
     /// If the tokenizer is of no kind for which that is exact; the message names it.
-    pub fn new(tokenizer: &Tokenizer, dialect: Dialect) -> Result<Self> {
+    pub fn new(tokenizer: &Tokenizer, dialect: Encoding) -> Result<Self> {
         let isolation = Isolation::learn(tokenizer, dialect)?;
         let cuts = match isolation {
             Some(_) => None,
@@ -246,7 +247,7 @@ impl AutomatonProcessor {
     ///
     /// # Errors
     /// If the tokenizer is of no kind for which the automaton is exact, or a comparison fails.
-    pub fn new(tokenizer: Arc<Tokenizer>, dialect: Dialect, eos: u32) -> Result<Self> {
+    pub fn new(tokenizer: Arc<Tokenizer>, dialect: Encoding, eos: u32) -> Result<Self> {
         let automaton = Arc::new(Automaton::new(&tokenizer, dialect)?);
         let processor = AutomatonProcessor {
             tokenizer,

@@ -7,9 +7,10 @@ use super::AutomatonProcessor;
 use super::follow::Follow;
 use super::learn::refuse;
 use crate::constraint::{Constraint, Mask};
+use crate::encoding::{Encoding, Fixed, Precision};
 use crate::error::Result;
 use crate::text::skeleton::smiles;
-use crate::text::{Dialect, Fixed, Precision, SMILES_CLOSE, SMILES_OPEN, Separator, tagged, write};
+use crate::text::{SMILES_CLOSE, SMILES_OPEN, tagged, write};
 use crate::tokenizer::BUILT_IN_SKELETONS;
 
 /// Times that each skeleton is filled, and walked through, before a tokenizer is accepted.
@@ -19,7 +20,7 @@ const ROUNDS: usize = 6;
 ///
 /// # Errors
 /// The first text that differs.
-pub(super) fn verify(processor: &AutomatonProcessor, dialect: Dialect) -> Result<()> {
+pub(super) fn verify(processor: &AutomatonProcessor, dialect: Encoding) -> Result<()> {
     let tokenizer = &*processor.tokenizer;
     let mut random = ChaCha8Rng::seed_from_u64(0);
     for skeleton in BUILT_IN_SKELETONS {
@@ -38,8 +39,8 @@ pub(super) fn verify(processor: &AutomatonProcessor, dialect: Dialect) -> Result
             // A space that the tokenizer itself puts behind a tag is read back as one; legal texts hold none there.
             let text = tokenizer.answer_text(&walked)?;
             let text = match dialect.separator() {
-                Separator::Comma => text.replace(' ', ""),
-                Separator::Space => text.trim_start().replace("] ", "]"),
+                " " => text.trim_start().replace("] ", "]"),
+                _ => text.replace(' ', ""),
             };
             let whole = tokenizer.ids(&format!("{prompt}{text}"))?;
             if !whole.ends_with(&[&prompt_ids[prompt_ids.len().saturating_sub(2)..], &walked].concat()) {

@@ -9,9 +9,9 @@ use serde::Serialize;
 use super::{GrammarFormat, grammar};
 use crate::constraint::automaton::{AutomatonProcessor, MoleculeTable};
 use crate::corpus::{Rest, SKIPPED_LISTED, Skipped, each_prompt, no_prompt, skipped_line};
+use crate::encoding::Encoding;
 use crate::error::{Error, Result, excerpt};
 use crate::job::{InputHash, Job, Provenance};
-use crate::text::Dialect;
 use crate::text::skeleton::from_smiles;
 use crate::tokenizer::Tokenizer;
 
@@ -26,7 +26,7 @@ pub struct ExportPlan {
     /// The model's tokenizer.
     pub tokenizer: Arc<Tokenizer>,
     /// How numbers are written.
-    pub dialect: Dialect,
+    pub dialect: Encoding,
     /// What ends a text; needed for [`GrammarFormat::Json`] alone.
     pub eos: Option<u32>,
     /// The molecules.
@@ -73,7 +73,7 @@ pub struct ExportReport {
     /// The tokenizer.
     pub tokenizer: String,
     /// How numbers are written.
-    pub dialect: Dialect,
+    pub dialect: Encoding,
     /// Molecules, one line each.
     pub molecules: u64,
     /// Characters of the smallest line and of the largest.

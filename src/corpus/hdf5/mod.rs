@@ -36,8 +36,8 @@ use structure::{Refused, Structure};
 
 use super::store::layout;
 use super::{Context, Emit};
+use crate::encoding::Precision;
 use crate::error::{Error, Result};
-use crate::text::Precision;
 
 /// A chunk larger than this is refused: it would have to be decompressed whole.
 const MAX_CHUNK_BYTES: usize = 64 << 20;

@@ -9,9 +9,9 @@ use super::Container;
 use super::stream::{Stream, open, slice};
 use crate::corpus::store::layout::{self, Field};
 use crate::corpus::{Batch, Conformer, Context, Emit};
+use crate::encoding::decimal_text::NumberError;
+use crate::encoding::{Fixed, Precision, Reading};
 use crate::error::{Error, Parameter, Result};
-use crate::text::number::NumberError;
-use crate::text::{Fixed, Precision, Reading};
 
 /// Conformers of a batch.
 const BATCH: usize = 4096;
@@ -65,10 +65,10 @@ struct Reader<'a> {
 
 /// Refuses a store whose decimals are not those that are asked for, and may not be cut to them.
 fn check_decimals(container: &Container<'_>, precision: Precision, reading: Reading) -> Result<()> {
-    if reading.precision == precision || reading.precision < precision && reading.cut {
+    if reading.precision() == precision || reading.precision() < precision && reading.cut {
         return Ok(());
     }
-    let (own, asked) = (precision.in_words(), reading.precision.in_words());
+    let (own, asked) = (precision.in_words(), reading.precision().in_words());
     let problem = format!("its coordinates have {own} decimals, not {asked}");
     Err(Error::input(container.name, problem, format!("read it with {} {precision}", Parameter::Decimals)))
 }
@@ -89,7 +89,7 @@ impl<'a> Reader<'a> {
         Ok(Reader {
             container,
             precision,
-            asked: reading.precision,
+            asked: reading.precision(),
             conformers,
             at: 0,
             offset,

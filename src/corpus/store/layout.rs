@@ -1,7 +1,7 @@
 //! Names, types and units of the store: what writer and reader share.
 
 use crate::corpus::AtomOrder;
-use crate::text::{Precision, Written};
+use crate::encoding::{Precision, Written};
 
 /// The value of the root attribute `schema`: name, `/`, version.
 pub const SCHEMA: &str = "drift.corpus/1";

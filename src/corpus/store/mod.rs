@@ -31,10 +31,10 @@ use std::sync::Arc;
 use rust_hdf5::{H5File, Hdf5Error};
 
 use super::Conformer;
+use crate::encoding::Precision;
 use crate::error::{Error, Result};
 use crate::io::AtomicFile;
 use crate::job::{InputHash, Provenance};
-use crate::text::Precision;
 use column::Column;
 use compress::{Chunk, Compressor};
 pub use layout::SCHEMA;

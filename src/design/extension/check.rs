@@ -147,7 +147,7 @@ mod tests {
     use crate::design::scheme::slots::Range;
     use crate::design::scheme::space::{BaseTokens, MAX_NEW_TOKENS};
     use crate::design::scheme::stripped_space::StrippedSpace;
-    use crate::text::Precision;
+    use crate::encoding::Precision;
 
     /// The best scheme of so many tokens on top of an embedded base, extended and checked in one context.
     fn checked(grammar: Grammar, tokens: usize) -> Guarantees {

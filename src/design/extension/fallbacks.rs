@@ -90,7 +90,7 @@ fn wrong(grammar: Grammar) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::design::scheme::slots::Range;
-    use crate::text::Precision;
+    use crate::encoding::Precision;
 
     #[test]
     fn numbers_are_right_or_wrong_for_every_count_of_decimals() {

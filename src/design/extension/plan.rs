@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::design::scheme::cuts::SchemeKind;
 use crate::design::scheme::slots::Range;
-use crate::text::Dialect;
+use crate::encoding::Encoding;
 use crate::tokenizer::Tokenizer;
 
 /// What to reach.
@@ -25,7 +25,7 @@ pub struct ExtensionPlan {
     /// Which tokens are allowed.
     pub kind: SchemeKind,
     /// The dialect whose blocks change.
-    pub dialect: Dialect,
+    pub dialect: Encoding,
     /// The fewest decimals of a number of these blocks, in the stripped dialect; none: as few as the tokens allow.
     pub fewest_decimals: Option<usize>,
     /// Which blocks change.

@@ -10,8 +10,8 @@ use crate::design::scheme::counting_bound::occurs_in_a_block;
 use crate::design::scheme::expression::CUT_MARK;
 use crate::design::scheme::grammar::Grammar;
 use crate::design::scheme::slots::Range;
+use crate::encoding::Precision;
 use crate::error::{Error, Result};
-use crate::text::Precision;
 
 /// A base as it was before drift extended it; none if it was not. Tokens at the end of the vocabulary that can be parts of
 /// blocks are taken to be new: whether they are shows when the result is extended again.

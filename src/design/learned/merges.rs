@@ -33,9 +33,9 @@ use crate::design::scheme::grammar::Grammar;
 use crate::design::scheme::pieces::{Filled, PieceTable};
 use crate::design::scheme::slots::Range;
 use crate::design::scheme::space::MAX_NEW_TOKENS;
+use crate::encoding::Precision;
 use crate::error::{Error, Parameter, Result};
 use crate::job::Job;
-use crate::text::Precision;
 use crate::tokenizer::Tokenizer;
 
 /// A block of the corpus weighs this much; each number that the range allows weighs one more, so that merges which no

@@ -27,9 +27,10 @@ use crate::design::scheme::grammar::Grammar;
 use crate::design::scheme::pieces::{Filled, PieceTable};
 use crate::design::scheme::slots::Range;
 use crate::design::scheme::space::{BaseTokens, MAX_NEW_TOKENS};
+use crate::encoding::Precision;
 use crate::error::{Error, Parameter, Result};
 use crate::job::Job;
-use crate::text::{self, Precision, skeleton};
+use crate::text::{self, skeleton};
 use crate::tokenizer::Tokenizer;
 use crate::tokenizer::learn::{BYTES, byte_level_json, learn_bpe, model_vocabulary};
 

@@ -2,7 +2,7 @@
 
 use crate::design::scheme::grammar::Grammar;
 use crate::design::scheme::slots::MOST_DECIMALS;
-use crate::text::Fixed;
+use crate::encoding::Fixed;
 
 /// Blocks of a corpus by the integer part of their largest number and the fewest decimals of a number.
 #[derive(Debug, Clone)]
@@ -46,7 +46,7 @@ impl Reach {
 mod tests {
     use super::*;
     use crate::design::scheme::slots::Range;
-    use crate::text::Precision;
+    use crate::encoding::Precision;
 
     #[test]
     fn coverage_counts_blocks_by_range_and_decimals() {

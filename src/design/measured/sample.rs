@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use crate::corpus::{Conformer, Conformers};
 use crate::design::scheme::grammar::in_words;
+use crate::encoding::{Encoding, Fixed, Written};
 use crate::error::{Error, Parameter, Result};
 use crate::job::{InputHash, Job};
-use crate::text::{self, Dialect, Fixed, Written, skeleton};
+use crate::text::{self, skeleton};
 
 /// Learning looks at no more blocks than this; later conformers are only measured.
 pub const MAX_BLOCKS: u64 = 1 << 20;
@@ -28,7 +29,7 @@ impl LearningSample {
     ///
     /// # Errors
     /// If it cannot be read, holds no conformer, or is written in another dialect.
-    pub fn read(corpus: &dyn Conformers, dialect: Dialect, job: &Job) -> Result<Self> {
+    pub fn read(corpus: &dyn Conformers, dialect: Encoding, job: &Job) -> Result<Self> {
         read_as(dialect, corpus)?;
         let mut sample =
             LearningSample { conformers: Vec::new(), blocks: 0, left_out: 0, inputs: Vec::new() };
@@ -67,8 +68,8 @@ impl LearningSample {
 ///
 /// # Errors
 /// If they are.
-pub fn read_as(dialect: Dialect, corpus: &dyn Conformers) -> Result<()> {
-    let (read, own) = (corpus.reading().precision, dialect.precision());
+pub fn read_as(dialect: Encoding, corpus: &dyn Conformers) -> Result<()> {
+    let (read, own) = (corpus.reading().precision(), dialect.precision());
     if read == own {
         return Ok(());
     }
@@ -80,7 +81,7 @@ pub fn read_as(dialect: Dialect, corpus: &dyn Conformers) -> Result<()> {
 ///
 /// # Errors
 /// If they are.
-pub fn written_in(dialect: Dialect, written: Written) -> Result<()> {
+pub fn written_in(dialect: Encoding, written: Written) -> Result<()> {
     if written.agrees_with(dialect) || !written.agrees_with(dialect.other()) {
         return Ok(());
     }
@@ -92,12 +93,12 @@ pub fn written_in(dialect: Dialect, written: Written) -> Result<()> {
 }
 
 /// A conformer as a model writes it.
-pub fn conformer_text(conformer: &Conformer, dialect: Dialect) -> String {
+pub fn conformer_text(conformer: &Conformer, dialect: Encoding) -> String {
     text::write(&conformer.skeleton, &conformer.coordinates, dialect)
 }
 
 /// A conformer with its prompt: what tokenizers from nothing are learned on.
-pub fn whole_text(conformer: &Conformer, dialect: Dialect) -> String {
+pub fn whole_text(conformer: &Conformer, dialect: Encoding) -> String {
     let smiles = skeleton::smiles(&conformer.skeleton);
     format!(
         "{}{smiles}{}{}",

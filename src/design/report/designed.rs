@@ -11,8 +11,8 @@ use crate::design::scheme::cuts::SchemeKind;
 use crate::design::scheme::search::Annealed;
 use crate::design::scheme::slots::Range;
 use crate::design::scheme::spaces::{BoundBy, ITERATIONS};
+use crate::encoding::Encoding;
 use crate::job::Provenance;
-use crate::text::Dialect;
 
 /// What `drift train-tokenizer` made, and what it proved.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -26,7 +26,7 @@ pub struct DesignReport {
     /// Which tokens were allowed.
     pub kind: SchemeKind,
     /// The dialect whose blocks change.
-    pub dialect: Dialect,
+    pub dialect: Encoding,
     /// Blocks of numbers below this magnitude, in Å, change.
     pub range_angstrom: Range,
     /// The fewest decimals of a number of these blocks: 4 in the fixed dialect. Blocks of shorter numbers keep the base's

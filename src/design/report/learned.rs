@@ -10,8 +10,8 @@ use crate::design::measured::histogram::BlockTokenStats;
 use crate::design::measured::sample::LearningSample;
 use crate::design::scheme::cuts::SchemeKind;
 use crate::design::scheme::slots::Range;
+use crate::encoding::Encoding;
 use crate::job::Provenance;
-use crate::text::Dialect;
 
 /// How a tokenizer was learned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -37,7 +37,7 @@ pub struct LearnedReport {
     /// Which tokens were allowed.
     pub kind: SchemeKind,
     /// The dialect whose blocks are cut by the scheme.
-    pub dialect: Dialect,
+    pub dialect: Encoding,
     /// Blocks of numbers below this magnitude, in Å, are cut by the scheme.
     pub range_angstrom: Range,
     /// New tokens: those added to the base, or all of the vocabulary.

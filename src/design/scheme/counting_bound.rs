@@ -145,7 +145,7 @@ pub(in crate::design) fn occurs_in_a_block(grammar: Grammar, string: &str) -> bo
 mod tests {
     use super::*;
     use crate::design::scheme::slots::Range;
-    use crate::text::Precision;
+    use crate::encoding::Precision;
 
     #[test]
     fn parts_of_blocks_are_known() {

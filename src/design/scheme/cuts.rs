@@ -157,7 +157,7 @@ impl Scheme {
 mod tests {
     use super::*;
     use crate::design::scheme::slots::{Range, size};
-    use crate::text::Precision;
+    use crate::encoding::Precision;
 
     #[test]
     fn a_block_has_the_slots_of_the_format() {

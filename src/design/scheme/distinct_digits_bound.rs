@@ -219,7 +219,7 @@ fn sample(kinds: usize, length: usize) -> Vec<Vec<u8>> {
 mod tests {
     use super::*;
     use crate::design::scheme::slots::Range;
-    use crate::text::Precision;
+    use crate::encoding::Precision;
 
     fn bound(kind: SchemeKind, tokens: usize, base: &[&str]) -> u64 {
         distinct_digits_bound(

@@ -183,7 +183,7 @@ fn rest_of_block(grammar: Grammar, (owner, end): (usize, usize), counts: &BTreeS
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::Precision;
+    use crate::encoding::Precision;
 
     #[test]
     fn pieces_are_told_apart_by_place_and_decimals() {

@@ -185,7 +185,7 @@ fn cell(string: &str, range: Range) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::Precision;
+    use crate::encoding::Precision;
     use std::collections::HashSet;
 
     /// A base with these tokens.

@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use super::slots::{BlockSlot, MOST_SLOTS, Range, SlotRow, pattern};
+use crate::encoding::{Encoding, Fixed, Precision, TrailingZeros};
 use crate::error::{Error, Parameter, Result};
-use crate::text::{Dialect, Fixed, Precision, Reading, TrailingZeros, parse_block};
 
 /// The blocks that a scheme is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grammar {
     /// Their numbers are smaller.
     pub range: Range,
-    dialect: Dialect,
+    dialect: Encoding,
     /// The fewest decimals of a number; in the fixed dialect all that there are.
     fewest: usize,
 }
@@ -33,7 +33,7 @@ pub struct SpelledNumber {
 impl Grammar {
     /// Blocks of the fixed dialect.
     pub fn fixed(range: Range, precision: Precision) -> Self {
-        let dialect = Dialect::new(TrailingZeros::Kept, precision);
+        let dialect = Encoding::decimal(TrailingZeros::Kept, precision);
         Grammar { range, dialect, fewest: precision.decimals() }
     }
 
@@ -43,7 +43,11 @@ impl Grammar {
     /// If numbers cannot have as many.
     pub fn stripped(range: Range, precision: Precision, fewest: usize) -> Result<Self> {
         if fewest <= precision.decimals() {
-            return Ok(Grammar { range, dialect: Dialect::new(TrailingZeros::Removed, precision), fewest });
+            return Ok(Grammar {
+                range,
+                dialect: Encoding::decimal(TrailingZeros::Removed, precision),
+                fewest,
+            });
         }
         let problem = format!("no number has {fewest} decimals");
         Err(Error::parameter(Parameter::FewestDecimals, problem, format!("give 0 to {precision}")))
@@ -54,14 +58,14 @@ impl Grammar {
     /// A token has a character at least, so `<0,0,0>` has at most 7 tokens. Numbers of one decimal have two characters
     /// more, a point and the decimal, those of k decimals k + 1 more.
     pub fn widest(range: Range, precision: Precision, tokens: usize) -> Self {
-        let dialect = Dialect::new(TrailingZeros::Removed, precision);
+        let dialect = Encoding::decimal(TrailingZeros::Removed, precision);
         let of = |fewest| Grammar { range, dialect, fewest };
         let most = precision.decimals();
         (0..most).map(of).find(|grammar| grammar.most_tokens() >= tokens).unwrap_or(of(most))
     }
 
     /// The dialect of the blocks.
-    pub fn dialect(self) -> Dialect {
+    pub fn dialect(self) -> Encoding {
         self.dialect
     }
 
@@ -145,7 +149,7 @@ impl Grammar {
     /// Whether a text is exactly one of its blocks.
     pub fn has_block(self, text: &str) -> bool {
         let inside = text.strip_prefix('<').and_then(|text| text.strip_suffix('>'));
-        let block = inside.and_then(|inside| parse_block(inside.as_bytes(), Reading::of(self.dialect)).ok());
+        let block = inside.and_then(|inside| self.dialect.parse_numbers(inside.as_bytes(), false).ok());
         block.is_some_and(|(numbers, written)| {
             written.agrees_with(self.dialect) && numbers.into_iter().all(|number| self.holds(number))
         })

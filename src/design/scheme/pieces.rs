@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::cuts::Scheme;
 use super::grammar::Grammar;
 use super::slots::{BlockSlot, MOST_SLOTS, Range, strings};
-use crate::text::Fixed;
+use crate::encoding::Fixed;
 
 /// What stands in the slots of one block: signs as 0 or 1, integer parts, digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,8 +101,9 @@ fn options(slot: BlockSlot, range: Range) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::Precision;
-    use crate::text::{self, Dialect};
+    use crate::encoding::Encoding;
+    use crate::encoding::Precision;
+    use crate::text::{self};
 
     #[test]
     fn pieces_of_blocks_are_their_text() {
@@ -115,7 +116,7 @@ mod tests {
                 assert_eq!(pieces.len(), starts.len());
                 assert_eq!(
                     format!("[C]{}", pieces.concat()),
-                    text::write("[C]<>", &[numbers], Dialect::FIXED)
+                    text::write("[C]<>", &[numbers], Encoding::FIXED)
                 );
             }
             let ones = vec![1; table.strings.len()];

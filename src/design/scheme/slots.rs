@@ -8,8 +8,8 @@ use std::ops::Deref;
 
 use serde::Serialize;
 
+use crate::encoding::Precision;
 use crate::error::{Error, Parameter, Result};
-use crate::text::Precision;
 
 /// A part of a block that no scheme cuts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -14,8 +14,8 @@ use super::search::{Annealed, search};
 use super::slots::{MOST_DECIMALS, Range};
 use super::space::{BaseTokens, Optimum};
 use super::stripped_space::StrippedSpace;
+use crate::encoding::Encoding;
 use crate::error::{Error, Parameter, Result};
-use crate::text::Dialect;
 
 /// Steps of the search by argmin.
 pub const ITERATIONS: u64 = 20_000;
@@ -35,7 +35,7 @@ pub enum BoundBy {
 pub struct DesignSpaces<'v, V> {
     kind: SchemeKind,
     range: Range,
-    dialect: Dialect,
+    dialect: Encoding,
     fewest_decimals: Option<usize>,
     vocabulary: &'v V,
     fixed: OnceCell<FixedSpace>,
@@ -51,7 +51,7 @@ impl<'v, V: BaseTokens> DesignSpaces<'v, V> {
     pub fn new(
         kind: SchemeKind,
         range: Range,
-        (dialect, fewest_decimals): (Dialect, Option<usize>),
+        (dialect, fewest_decimals): (Encoding, Option<usize>),
         vocabulary: &'v V,
     ) -> Result<Self> {
         if let Some(fewest) = fewest_decimals {

@@ -4,7 +4,7 @@ use rand::SeedableRng;
 
 use super::*;
 use crate::design::scheme::slots::Range;
-use crate::text::Precision;
+use crate::encoding::Precision;
 
 /// A base with these tokens.
 struct Known(HashSet<String>);

@@ -1,11 +1,9 @@
-//! The numbers of blocks, `-?(0|[1-9]\d*)(\.\d+)?`: scanned, parsed and written, as fixed-point integers, without floats.
-//!
-//! All who read numbers read them with [`scan_prefix`]; what they make of a number that is not whole is theirs.
+//! Decimal numbers, `-?(0|[1-9]\d*)(\.\d+)?`: scanned, parsed and written, as fixed-point integers, without floats.
 //!
 //! The users' `trunc(x * 10000) / 10000` in floating point loses 0.0001 on about 7 % of four-decimal numbers;
 //! decimal text is cut here digit by digit instead.
 
-use super::dialect::{Dialect, Fixed, POWERS_OF_TEN, Precision, Written};
+use super::decimal::{Fixed, POWERS_OF_TEN, Precision, TrailingZeros, Written};
 
 /// The number that a text begins with, `-?\d*(\.\d*)?`, as far as it goes; a point counts only behind a digit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,6 +105,30 @@ pub enum NumberError {
     /// Beyond [`Precision::max_fixed`].
     #[error("beyond {} Å", largest(*.0))]
     OutOfRange(Precision),
+    /// Not a whole number of so many digits.
+    #[error("{}", digits_in_words(*.width))]
+    NotDigits {
+        /// Digits at least, with leading zeros; 0 for none.
+        width: u8,
+    },
+    /// Beyond what the encoding writes, in its own units.
+    #[error("beyond {low} to {high}")]
+    Beyond {
+        /// The least.
+        low: Fixed,
+        /// The largest.
+        high: Fixed,
+    },
+    /// A code in place of a coordinate, or the other way.
+    #[error("its numbers are codes, which no coordinate can be written as")]
+    NoCoordinate,
+}
+
+fn digits_in_words(width: u8) -> String {
+    match width {
+        0 => "not a whole number without leading zeros".to_owned(),
+        width => format!("not a whole number of {width} digits"),
+    }
 }
 
 /// The largest number: `99,999.9999`.
@@ -238,14 +260,13 @@ pub fn truncate_f64(x: f64, precision: Precision) -> Result<Fixed, NumberError> 
     truncate_decimal(&format!("{x:?}"), precision)
 }
 
-/// Appends `value`, in units of the dialect's last decimal; never `-0.0000`.
-pub fn write_number(value: Fixed, dialect: Dialect, out: &mut String) {
-    let precision = dialect.precision();
+/// Appends `value`, in units of the last decimal; never `-0.0000`.
+pub fn write_decimal(value: Fixed, precision: Precision, zeros: TrailingZeros, out: &mut String) {
     let (magnitude, unit) = (value.unsigned_abs(), precision.units_per_angstrom().unsigned_abs());
     // A sign, the ten digits of an i32 and a point.
     let mut buffer = [0u8; 12];
     let point = buffer.len() - 1 - precision.decimals();
-    let dropped = if dialect.is_fixed() { 0 } else { precision.trailing_zeros(magnitude) };
+    let dropped = if zeros == TrailingZeros::Kept { 0 } else { precision.trailing_zeros(magnitude) };
     let (mut integer, mut fraction) = (magnitude / unit, magnitude % unit);
     let mut end = point;
     if dropped < precision.decimals() {
@@ -320,9 +341,9 @@ mod tests {
     fn writes_both_dialects() {
         let parse =
             |text: &str| ParsedNumber::parse(text.as_bytes(), Precision::FOUR, false).map(|n| n.value);
-        let spell = |v, d| {
+        let spell = |v, zeros| {
             let mut s = String::new();
-            write_number(v, d, &mut s);
+            write_decimal(v, Precision::FOUR, zeros, &mut s);
             s
         };
         for (value, fixed, stripped) in [
@@ -333,8 +354,8 @@ mod tests {
             (-999_999_999, "-99999.9999", "-99999.9999"),
             (10_000, "1.0000", "1"),
         ] {
-            assert_eq!(spell(value, Dialect::FIXED), fixed);
-            assert_eq!(spell(value, Dialect::STRIPPED), stripped);
+            assert_eq!(spell(value, TrailingZeros::Kept), fixed);
+            assert_eq!(spell(value, TrailingZeros::Removed), stripped);
             assert_eq!(parse(fixed), Ok(value));
             assert_eq!(parse(stripped), Ok(value));
         }

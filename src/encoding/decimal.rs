@@ -1,0 +1,139 @@
+//! Decimal coordinates: with how many decimals ([`Precision`]), and whether trailing zeros stand ([`TrailingZeros`]).
+
+use serde::{Deserialize, Serialize};
+
+use super::Encoding;
+
+/// A coordinate as the whole number that its encoding writes: in units of the last decimal (10⁻⁴ Å with four decimals,
+/// [`Precision`]), the index of a bin, an integer, a code.
+pub type Fixed = i32;
+
+/// Looked up for every coordinate.
+pub(super) const POWERS_OF_TEN: [Fixed; 7] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000];
+
+/// How many decimals the numbers of a text have at most: 0 to 6.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Precision(u8);
+
+impl Precision {
+    /// No decimals.
+    pub const ZERO: Precision = Precision(0);
+    /// The users': four decimals.
+    pub const FOUR: Precision = Precision(4);
+    /// The most that there can be.
+    pub const MOST: Precision = Precision(6);
+
+    /// So many decimals; `None` if they are more than 6.
+    pub const fn new(decimals: usize) -> Option<Self> {
+        if decimals <= 6 { Some(Precision(decimals as u8)) } else { None }
+    }
+
+    /// How many decimals.
+    pub const fn decimals(self) -> usize {
+        self.0 as usize
+    }
+
+    /// Units of [`Fixed`] in one Å.
+    pub const fn units_per_angstrom(self) -> Fixed {
+        POWERS_OF_TEN[self.0 as usize]
+    }
+
+    /// The most digits before the point: five, fewer where [`Fixed`] holds no more.
+    pub const fn integer_digits(self) -> usize {
+        if self.0 <= 4 { 5 } else { 9 - self.0 as usize }
+    }
+
+    /// The largest magnitude that a coordinate may have; 99,999.9999 Å with four decimals.
+    pub const fn max_fixed(self) -> Fixed {
+        (10 as Fixed).pow((self.integer_digits() + self.decimals()) as u32) - 1
+    }
+
+    /// How many of a magnitude's decimals are trailing zeros, 0 to all.
+    pub fn trailing_zeros(self, magnitude: u32) -> usize {
+        let (mut rest, mut zeros) = (magnitude, 0);
+        while zeros < self.decimals() && rest.is_multiple_of(10) {
+            rest /= 10;
+            zeros += 1;
+        }
+        zeros
+    }
+
+    /// A coordinate in Å.
+    pub fn angstrom(self, value: Fixed) -> f64 {
+        f64::from(value) / f64::from(self.units_per_angstrom())
+    }
+
+    /// A coordinate of another precision in this one: further decimals are cut, toward zero.
+    pub fn convert(self, value: Fixed, from: Precision) -> Fixed {
+        let (own, other) = (self.units_per_angstrom(), from.units_per_angstrom());
+        if own <= other { value / (other / own) } else { value.saturating_mul(own / other) }
+    }
+
+    /// `four`, for messages.
+    pub fn in_words(self) -> &'static str {
+        ["no", "one", "two", "three", "four", "five", "six"][self.decimals()]
+    }
+}
+
+impl Default for Precision {
+    fn default() -> Self {
+        Precision::FOUR
+    }
+}
+
+impl std::fmt::Display for Precision {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::str::FromStr for Precision {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        text.parse().ok().and_then(Precision::new).ok_or("numbers have 0 to 6 decimals")
+    }
+}
+
+/// Whether numbers keep the zeros at their end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum TrailingZeros {
+    /// `0.5000`
+    Kept,
+    /// `0.5`; a trailing point goes too.
+    Removed,
+}
+
+/// Which convention for trailing zeros decimal numbers agree with; both hold where no number ends in a zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Written {
+    /// Every number has all its decimals.
+    pub fixed: bool,
+    /// No number has trailing zeros.
+    pub stripped: bool,
+}
+
+impl Default for Written {
+    fn default() -> Self {
+        Written::ANY
+    }
+}
+
+impl Written {
+    /// Agrees with everything: the state before the first number.
+    pub const ANY: Written = Written { fixed: true, stripped: true };
+
+    /// What holds for both.
+    pub fn join(self, other: Written) -> Self {
+        Written { fixed: self.fixed && other.fixed, stripped: self.stripped && other.stripped }
+    }
+
+    /// Whether blocks may have been written so.
+    pub fn agrees_with(self, encoding: Encoding) -> bool {
+        match encoding.zeros() {
+            Some(TrailingZeros::Kept) => self.fixed,
+            Some(TrailingZeros::Removed) => self.stripped,
+            None => true,
+        }
+    }
+}

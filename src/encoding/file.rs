@@ -1,0 +1,389 @@
+//! Encodings in files: `drift.encoding/1`, and the users' JSON of fitted bins `{mode, L, H, n_bins, edges}` as it is.
+
+use std::path::Path;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::decimal::{Precision, TrailingZeros};
+use super::definition::{Definition, Number, Rounding, Slots};
+use super::index::{Bins, TailValues};
+use super::{Encoding, names};
+
+/// The value of `schema`.
+pub const ENCODING_SCHEMA: &str = "drift.encoding/1";
+
+/// The most bytes of a file of an encoding.
+const MAX_BYTES: u64 = 16 << 20;
+
+/// The fields of `drift.encoding/1`.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EncodingFile {
+    schema: String,
+    name: String,
+    /// `atoms` or `symbols`.
+    #[serde(default = "atoms")]
+    slots: String,
+    #[serde(default)]
+    open: String,
+    #[serde(default)]
+    separator: String,
+    #[serde(default)]
+    close: String,
+    numbers: usize,
+    number: NumberFile,
+}
+
+fn atoms() -> String {
+    "atoms".to_owned()
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+enum NumberFile {
+    Decimal { decimals: usize, trailing_zeros: bool },
+    Index { width: u8, axes: Vec<BinsFile> },
+    Integer { scale: f64, width: u8, most: u32, signed: bool, rounding: Rounding },
+    Code { codes: u32, width: u8 },
+}
+
+/// The bins of one axis: `edges`, or `low`, `high` and `step`.
+#[derive(Serialize, Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct BinsFile {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    edges: Option<Vec<f64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    low: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    high: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    step: Option<f64>,
+    /// What the two tails are read as, in Å; the first and the last edge without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tails: Option<[f64; 2]>,
+    /// Bounds of fitted bins, in Å, which hold their last edge themselves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fitted: Option<[f64; 2]>,
+}
+
+impl BinsFile {
+    fn of(bins: &Bins) -> Self {
+        let (below, above) = bins.tails();
+        BinsFile {
+            edges: Some(bins.edges().to_vec()),
+            tails: Some([below, above]),
+            fitted: bins.fitted().map(|(low, high)| [low, high]),
+            ..BinsFile::default()
+        }
+    }
+
+    fn bins(self) -> Result<Bins, String> {
+        let at = |edges: &[f64]| match self.tails {
+            Some([below, above]) => TailValues::At(below, above),
+            None => TailValues::At(edges[0], edges[edges.len() - 1]),
+        };
+        let fitted = self.fitted.map(|[low, high]| (low, high));
+        match (self.edges, self.low, self.high, self.step) {
+            (Some(edges), None, None, None) if !edges.is_empty() => {
+                let tails = at(&edges);
+                Bins::new(edges, tails, fitted)
+            }
+            (None, Some(low), Some(high), Some(step)) => Bins::even(low, high, step, at),
+            _ => return Err("bins need edges, or low, high and step".to_owned()),
+        }
+        .map_err(|e| e.to_string())
+    }
+}
+
+/// The users' file of bins: `n_bins + 1` edges; `L` and `H` bound what is not a tail.
+#[derive(Deserialize)]
+struct UsersBins {
+    mode: String,
+    #[serde(rename = "L")]
+    low: f64,
+    #[serde(rename = "H")]
+    high: f64,
+    n_bins: usize,
+    edges: Option<Vec<f64>>,
+}
+
+impl UsersBins {
+    fn encoding(self) -> Result<Encoding, String> {
+        let edges = self.edges.ok_or("it has no edges")?;
+        if edges.len() != self.n_bins + 1 {
+            return Err(format!(
+                "it has {} edges, not the {} of {} bins",
+                edges.len(),
+                self.n_bins + 1,
+                self.n_bins
+            ));
+        }
+        let width = (self.n_bins + 1).to_string().len().max(3) as u8;
+        let bins = Bins::new(edges, TailValues::At(self.low, self.high), Some((self.low, self.high)));
+        Encoding::new(Definition {
+            name: format!("{}-{}", self.mode, self.n_bins).into(),
+            slots: Slots::Atoms,
+            open: "".into(),
+            separator: "".into(),
+            close: ";".into(),
+            numbers: 3,
+            number: Number::Index { axes: vec![bins.map_err(|e| e.to_string())?], width },
+        })
+    }
+}
+
+impl EncodingFile {
+    fn of(definition: &Definition) -> Self {
+        let number = match &definition.number {
+            Number::Decimal { precision, zeros } => NumberFile::Decimal {
+                decimals: precision.decimals(),
+                trailing_zeros: *zeros == TrailingZeros::Kept,
+            },
+            Number::Index { axes, width } => {
+                NumberFile::Index { width: *width, axes: axes.iter().map(BinsFile::of).collect() }
+            }
+            Number::Integer { scale, width, most, signed, rounding } => NumberFile::Integer {
+                scale: *scale,
+                width: *width,
+                most: *most,
+                signed: *signed,
+                rounding: *rounding,
+            },
+            Number::Code { below, width } => NumberFile::Code { codes: *below, width: *width },
+        };
+        EncodingFile {
+            schema: ENCODING_SCHEMA.to_owned(),
+            name: definition.name.to_string(),
+            slots: if definition.slots == Slots::Atoms { atoms() } else { "symbols".to_owned() },
+            open: definition.open.to_string(),
+            separator: definition.separator.to_string(),
+            close: definition.close.to_string(),
+            numbers: definition.numbers,
+            number,
+        }
+    }
+
+    fn encoding(self) -> Result<Encoding, String> {
+        if self.schema != ENCODING_SCHEMA {
+            return Err(format!("its schema is {:?}, not {ENCODING_SCHEMA:?}", self.schema));
+        }
+        let number = match self.number {
+            NumberFile::Decimal { decimals, trailing_zeros } => Number::Decimal {
+                precision: Precision::new(decimals).ok_or("numbers have 0 to 6 decimals")?,
+                zeros: if trailing_zeros { TrailingZeros::Kept } else { TrailingZeros::Removed },
+            },
+            NumberFile::Index { width, axes } => {
+                Number::Index { width, axes: axes.into_iter().map(BinsFile::bins).collect::<Result<_, _>>()? }
+            }
+            NumberFile::Integer { scale, width, most, signed, rounding } => {
+                Number::Integer { scale, width, most, signed, rounding }
+            }
+            NumberFile::Code { codes, width } => Number::Code { below: codes, width },
+        };
+        let slots = match &*self.slots {
+            "atoms" => Slots::Atoms,
+            "symbols" => Slots::Symbols,
+            other => return Err(format!("its slots are {other:?}; give \"atoms\" or \"symbols\"")),
+        };
+        Encoding::new(Definition {
+            name: self.name.into(),
+            slots,
+            open: self.open.into(),
+            separator: self.separator.into(),
+            close: self.close.into(),
+            numbers: self.numbers,
+            number,
+        })
+    }
+}
+
+/// The encoding of a file.
+pub(super) fn read(path: &str) -> Result<Encoding, String> {
+    let unknown = || format!("`{path}` is neither an encoding nor a file; give {}", names::KNOWN);
+    let metadata = std::fs::metadata(Path::new(path)).map_err(|_| unknown())?;
+    if metadata.len() > MAX_BYTES {
+        return Err(format!("`{path}` has more than {} MiB, too much for an encoding", MAX_BYTES >> 20));
+    }
+    let text = std::fs::read_to_string(path).map_err(|e| format!("`{path}`: {e}"))?;
+    of_json(&text).map_err(|problem| format!("`{path}`: {problem}; give {}", names::KNOWN))
+}
+
+/// The encoding of a text of JSON.
+fn of_json(text: &str) -> Result<Encoding, String> {
+    let value: serde_json::Value = serde_json::from_str(text).map_err(|e| format!("no JSON: {e}"))?;
+    let not = |e: serde_json::Error| e.to_string();
+    if value.get("n_bins").is_some() || value.get("mode").is_some() {
+        serde_json::from_value::<UsersBins>(value).map_err(not)?.encoding()
+    } else {
+        serde_json::from_value::<EncodingFile>(value).map_err(not)?.encoding()
+    }
+}
+
+impl Definition {
+    /// Whether texts of it can be read back.
+    ///
+    /// # Errors
+    /// A sentence that says why not.
+    pub(super) fn check(&self) -> Result<(), String> {
+        if self.name.is_empty() || self.name.len() > 200 {
+            return Err("its name is empty, or longer than 200 bytes".to_owned());
+        }
+        if self.numbers != 1 && self.numbers != 3 {
+            return Err(format!("slots have 1 number or 3, not {}", self.numbers));
+        }
+        for around in [&self.open, &self.separator, &self.close] {
+            let digit = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'-' | b'.');
+            if around.len() > 16
+                || around
+                    .bytes()
+                    .any(|byte| digit(byte) || !(byte.is_ascii_graphic() || byte == b' ' || byte == b'\n'))
+            {
+                return Err(format!(
+                    "{around:?} cannot stand around numbers: it holds digits, signs or points, or is no ASCII"
+                ));
+            }
+        }
+        if self.numbers == 1 && self.open.is_empty() {
+            return Err("a single number needs something before it".to_owned());
+        }
+        self.check_number()
+    }
+
+    fn check_number(&self) -> Result<(), String> {
+        let (width, signed) = match &self.number {
+            Number::Decimal { .. } => (0, true),
+            Number::Index { axes, width } => {
+                if axes.len() != 1 && axes.len() != 3 {
+                    return Err(format!("bins are given for 1 axis or 3, not {}", axes.len()));
+                }
+                (*width, false)
+            }
+            Number::Integer { scale, width, most, signed, .. } => {
+                if !(scale.is_finite() && *scale > 0.0) || *most > 99_999_999 {
+                    return Err("an integer needs a scale above 0 and a largest magnitude below 100,000,000"
+                        .to_owned());
+                }
+                (*width, *signed)
+            }
+            Number::Code { below, width } => {
+                if !(1..=1_000_000).contains(below) {
+                    return Err(format!("there are 1 to 1,000,000 codes, not {below}"));
+                }
+                (*width, false)
+            }
+        };
+        if width > 9 {
+            return Err(format!("numbers have at most 9 digits, not {width}"));
+        }
+        let longest = self.number.limits(0).1.to_string().len();
+        if self.separator.is_empty() && self.numbers > 1 {
+            let (_, largest) = self.number.limits(0);
+            if signed {
+                return Err("numbers with signs or decimals need a separator between them".to_owned());
+            }
+            if longest > usize::from(width) {
+                return Err(format!(
+                    "{largest} does not fit into {width} digits, and nothing separates the numbers"
+                ));
+            }
+        } else if self.close.is_empty() {
+            return Err("numbers of more than one length need something that closes a slot".to_owned());
+        }
+        Ok(())
+    }
+}
+
+impl Serialize for Encoding {
+    /// By name where the name says all, else as `drift.encoding/1`.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match names::named(self.name()) {
+            Some(Ok(named)) if named == *self => serializer.serialize_str(self.name()),
+            _ => EncodingFile::of(self.definition()).serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Encoding {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Written {
+            Name(String),
+            File(Box<EncodingFile>),
+        }
+        let encoding = match Written::deserialize(deserializer)? {
+            Written::Name(name) => name.parse(),
+            Written::File(file) => file.encoding(),
+        };
+        encoding.map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_users_bins_are_read_as_they_are() {
+        let json = r#"{"mode": "uniform", "L": -1.0, "H": 2.0, "n_bins": 2, "edges": [-1.0, 0.5, 2.0]}"#;
+        let encoding = of_json(json).unwrap();
+        assert_eq!(encoding.name(), "uniform-2");
+        let mut text = String::new();
+        encoding.write_slot(&encoding.quantize([-1.5, 2.0, 2.5]).unwrap(), &mut text);
+        assert_eq!(text, "000002003;");
+        let kept = serde_json::to_string(&encoding).unwrap();
+        assert_eq!(serde_json::from_str::<Encoding>(&kept).unwrap(), encoding);
+        for wrong in [
+            r#"{"mode": "uniform", "L": -1.0, "H": 2.0, "n_bins": 2}"#,
+            r#"{"mode": "uniform", "L": -1.0, "H": 2.0, "n_bins": 3, "edges": [-1.0, 0.5, 2.0]}"#,
+            r#"{"mode": "uniform", "L": -1.0, "H": 2.0, "n_bins": 2, "edges": [-1.0, 2.5, 2.0]}"#,
+            r#"{"schema": "drift.encoding/2"}"#,
+            "[]",
+            "{",
+        ] {
+            assert!(of_json(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn every_kind_of_number_can_be_said_in_a_file() {
+        for (json, text) in [
+            (r#"{"kind": "decimal", "decimals": 0, "trailing_zeros": true}"#, "{1,-2,0}"),
+            (
+                r#"{"kind": "integer", "scale": 10, "width": 4, "most": 9999, "signed": true, "rounding": "nearest"}"#,
+                "{0012,-0026,0001}",
+            ),
+            (r#"{"kind": "index", "width": 2, "axes": [{"low": -4, "high": 4, "step": 1}]}"#, "{06,02,05}"),
+        ] {
+            let file = format!(
+                r#"{{"schema": "{ENCODING_SCHEMA}", "name": "own", "open": "{{", "separator": ",", "close": "}}", "numbers": 3, "number": {json}}}"#
+            );
+            let encoding = of_json(&file).unwrap();
+            let mut out = String::new();
+            encoding.write_slot(&encoding.quantize([1.23, -2.55, 0.09]).unwrap(), &mut out);
+            assert_eq!(out, text);
+            let dfa = encoding.dfa(super::super::IntegersBelow::GENERATED);
+            assert!(dfa.matches(out.as_bytes()), "{out}");
+            let kept = serde_json::to_string(&encoding).unwrap();
+            assert_eq!(serde_json::from_str::<Encoding>(&kept).unwrap(), encoding);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_back_is_refused() {
+        let of = |around: [&str; 3], number: &str| {
+            let [open, separator, close] = around;
+            of_json(&format!(
+                r#"{{"schema": "{ENCODING_SCHEMA}", "name": "own", "open": "{open}", "separator": "{separator}", "close": "{close}", "numbers": 3, "number": {number}}}"#
+            ))
+        };
+        let integer = r#"{"kind": "integer", "scale": 10, "width": 4, "most": 99999, "signed": false, "rounding": "floor"}"#;
+        let decimal = r#"{"kind": "decimal", "decimals": 2, "trailing_zeros": true}"#;
+        assert!(of(["", "", ";"], integer).unwrap_err().contains("does not fit"));
+        assert!(of(["<", "", ">"], decimal).unwrap_err().contains("separator"));
+        assert!(of(["<", ",", ""], decimal).unwrap_err().contains("closes"));
+        assert!(of(["<", "1", ">"], decimal).is_err());
+        assert!(of(["<", ",", ">"], decimal).is_ok());
+    }
+}

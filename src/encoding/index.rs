@@ -1,0 +1,220 @@
+//! Coordinates as the numbers of bins.
+//!
+//! Edges rise; the index of x is the number of edges at or below it (`numpy.digitize`), so 0 below the first edge and the number
+//! of edges from the last on. These two are the *tails*: their cells have no other end, so what they stand for is not known.
+//! Fitted bins (the users' `uniform` and `quantile`) hold their last edge themselves.
+
+use super::decimal::Fixed;
+use super::decimal_text::NumberError;
+
+/// The bins of one axis.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bins {
+    /// Å, rising.
+    edges: Box<[f64]>,
+    /// Below is the first tail, in Å; for fitted bins the file's own bound.
+    low: f64,
+    /// Above is the last tail of fitted bins, in Å; they hold this value themselves.
+    high: Option<f64>,
+    /// What each index stands for, in Å.
+    middles: Box<[f64]>,
+}
+
+/// What the two tails are read as.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum TailValues {
+    /// The middles of the bins beside them, as if a bin of one step followed the last edge.
+    Middles {
+        /// Å.
+        step: f64,
+    },
+    /// These values, in Å.
+    At(f64, f64),
+}
+
+/// Why bins cannot be.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum BinsError {
+    /// Fewer than two edges.
+    #[error("bins need two edges at least, not {0}")]
+    Few(usize),
+    /// Edges that do not rise, or are not finite.
+    #[error("edge {at} ({value}) is not above the one before it")]
+    NotRising {
+        /// Its place, from 0 on.
+        at: usize,
+        /// Its value, Å.
+        value: f64,
+    },
+    /// A range or step that gives no edges, or too many.
+    #[error(
+        "low {low}, high {high} and step {step} give no bins; give low < high and a step that parts them into at most 100,000"
+    )]
+    Range {
+        /// Å.
+        low: f64,
+        /// Å.
+        high: f64,
+        /// Å.
+        step: f64,
+    },
+}
+
+/// The most edges of an axis.
+pub const MOST_EDGES: usize = 100_000;
+
+impl Bins {
+    /// Edges from `low` on, `step` apart, as many as `numpy.arange(low, high, step)` has, and with the same bits.
+    ///
+    /// # Errors
+    /// If there would be fewer than two or more than [`MOST_EDGES`].
+    pub fn even(
+        low: f64,
+        high: f64,
+        step: f64,
+        tails: impl Fn(&[f64]) -> TailValues,
+    ) -> Result<Self, BinsError> {
+        let wrong = BinsError::Range { low, high, step };
+        let count = ((high - low) / step).ceil();
+        if !(step > 0.0 && low.is_finite() && high.is_finite() && (2.0..=MOST_EDGES as f64).contains(&count))
+        {
+            return Err(wrong);
+        }
+        // NumPy writes the first two values and goes on by their difference (`DOUBLE_fill`).
+        let delta = (low + step) - low;
+        let edges: Vec<f64> = (0..count as usize).map(|at| low + at as f64 * delta).collect();
+        let tails = tails(&edges);
+        Bins::new(edges, tails, None)
+    }
+
+    /// Bins of given edges. `fitted` are the bounds of bins that were fitted to data.
+    ///
+    /// # Errors
+    /// If the edges do not rise.
+    pub fn new(edges: Vec<f64>, tails: TailValues, fitted: Option<(f64, f64)>) -> Result<Self, BinsError> {
+        if edges.len() < 2 {
+            return Err(BinsError::Few(edges.len()));
+        }
+        if edges.len() > MOST_EDGES {
+            let (low, high) = (edges[0], edges[edges.len() - 1]);
+            return Err(BinsError::Range { low, high, step: edges[1] - low });
+        }
+        for (at, &value) in edges.iter().enumerate() {
+            if !value.is_finite() || (at > 0 && value <= edges[at - 1]) {
+                return Err(BinsError::NotRising { at, value });
+            }
+        }
+        let last = edges[edges.len() - 1];
+        let middle = |a: f64, b: f64| (a + b) / 2.0;
+        let (below, above) = match tails {
+            TailValues::Middles { step } => (middle(edges[0], edges[1]), middle(last, last + step)),
+            TailValues::At(below, above) => (below, above),
+        };
+        let inner = edges.windows(2).map(|pair| middle(pair[0], pair[1]));
+        let middles = std::iter::once(below).chain(inner).chain([above]).collect();
+        let (low, high) = fitted.map_or((edges[0], None), |(low, high)| (low, Some(high)));
+        Ok(Bins { edges: edges.into(), low, high, middles })
+    }
+
+    /// The edges, in Å.
+    pub fn edges(&self) -> &[f64] {
+        &self.edges
+    }
+
+    /// The bounds of fitted bins, in Å.
+    pub(super) fn fitted(&self) -> Option<(f64, f64)> {
+        self.high.map(|high| (self.low, high))
+    }
+
+    /// What the two tails are read as, in Å.
+    pub(super) fn tails(&self) -> (f64, f64) {
+        (self.middles[0], self.middles[self.middles.len() - 1])
+    }
+
+    /// The largest index; indices begin with 0.
+    pub fn last(&self) -> Fixed {
+        self.edges.len() as Fixed
+    }
+
+    /// The index of a coordinate in Å.
+    ///
+    /// # Errors
+    /// If it is not finite.
+    pub fn index(&self, x: f64) -> Result<Fixed, NumberError> {
+        if !x.is_finite() {
+            return Err(NumberError::NotFinite);
+        }
+        let at_or_below = self.edges.partition_point(|edge| *edge <= x) as Fixed;
+        Ok(match self.high {
+            None => at_or_below,
+            Some(_) if x < self.low => 0,
+            Some(high) if x > high => self.last(),
+            // 1 + min(bins - 1, at_or_below - 1): the last edge lies in the last bin.
+            Some(_) => at_or_below.min(self.last() - 1),
+        })
+    }
+
+    /// What an index stands for, in Å; indices beyond the last are the last.
+    pub fn angstrom(&self, index: Fixed) -> f64 {
+        self.middles[index.clamp(0, self.last()) as usize]
+    }
+
+    /// Whether an index is one of the tails.
+    pub fn is_tail(&self, index: Fixed) -> bool {
+        index <= 0 || index >= self.last()
+    }
+
+    /// The coordinates that have an index, in Å: from the first up to the second.
+    pub fn cell(&self, index: Fixed) -> [f64; 2] {
+        let edge = |at: Fixed| self.edges[at as usize];
+        match index {
+            ..=0 => [f64::NEG_INFINITY, edge(0)],
+            index if index >= self.last() => [edge(self.last() - 1), f64::INFINITY],
+            index => [edge(index - 1), edge(index)],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn indices_are_those_of_digitize_and_edges_belong_to_the_bin_above() {
+        let bins = Bins::even(-1.0, 1.0, 0.5, |_| TailValues::Middles { step: 0.5 }).unwrap();
+        assert_eq!(bins.edges(), [-1.0, -0.5, 0.0, 0.5]);
+        let index = |x: f64| bins.index(x).unwrap();
+        let below = |x: f64| x.next_down();
+        for (x, expected) in
+            [(-1.0, 1), (below(-1.0), 0), (0.0, 3), (below(0.0), 2), (0.5, 4), (9.0, 4), (-0.0, 3)]
+        {
+            assert_eq!(index(x), expected, "{x}");
+        }
+        let decoded: Vec<f64> = (0..5).map(|index| bins.angstrom(index)).collect();
+        assert_eq!(decoded, [-0.75, -0.75, -0.25, 0.25, 0.75]);
+        assert_eq!([0, 1, 4].map(|index| bins.is_tail(index)), [true, false, true]);
+        assert_eq!(bins.cell(2), [-0.5, 0.0]);
+        assert_eq!(bins.index(f64::NAN), Err(NumberError::NotFinite));
+    }
+
+    #[test]
+    fn fitted_bins_hold_their_last_edge() {
+        let bins = Bins::new(vec![-1.0, 0.0, 2.0], TailValues::At(-1.0, 2.0), Some((-1.0, 2.0))).unwrap();
+        let index = |x: f64| bins.index(x).unwrap();
+        assert_eq!([-1.1, -1.0, -0.1, 0.0, 2.0, 2.1].map(index), [0, 1, 1, 2, 2, 3]);
+        assert_eq!([0, 1, 2, 3].map(|index| bins.angstrom(index)), [-1.0, -0.5, 1.0, 2.0]);
+    }
+
+    #[test]
+    fn edges_that_do_not_rise_are_refused() {
+        let tails = TailValues::At(0.0, 0.0);
+        assert_eq!(Bins::new(vec![0.0, 0.0], tails, None), Err(BinsError::NotRising { at: 1, value: 0.0 }));
+        assert_eq!(Bins::new(vec![0.0], tails, None), Err(BinsError::Few(1)));
+        assert!(Bins::new(vec![0.0, f64::NAN], tails, None).is_err());
+        for (low, high, step) in
+            [(1.0, 0.0, 0.1), (0.0, 1.0, 0.0), (0.0, 1.0, -0.1), (0.0, 1.0, 1e-9), (0.0, f64::INFINITY, 1.0)]
+        {
+            assert!(Bins::even(low, high, step, |_| tails).is_err(), "{low} {high} {step}");
+        }
+    }
+}

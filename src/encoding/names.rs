@@ -1,0 +1,250 @@
+//! What encodings are called: `fixed`, `stripped-3-spaces`, `binned-v1:LOW,HIGH,STEP`, `fsq:N`, or a file.
+
+use std::borrow::Cow;
+use std::str::FromStr;
+
+use super::decimal::{Precision, TrailingZeros};
+use super::definition::{Definition, Number, Slots};
+use super::index::{Bins, TailValues};
+use super::{Encoding, file};
+
+/// The definition of decimals between brackets.
+const fn of_decimals(
+    name: &'static str,
+    zeros: TrailingZeros,
+    decimals: usize,
+    separator: &'static str,
+) -> Definition {
+    let precision = match Precision::new(decimals) {
+        Some(precision) => precision,
+        None => Precision::MOST,
+    };
+    Definition {
+        name: Cow::Borrowed(name),
+        slots: Slots::Atoms,
+        open: Cow::Borrowed("<"),
+        separator: Cow::Borrowed(separator),
+        close: Cow::Borrowed(">"),
+        numbers: 3,
+        number: Number::Decimal { precision, zeros },
+    }
+}
+
+/// All numbers of decimals of one kind.
+macro_rules! decimals {
+    ($zeros:expr, $separator:literal, $($name:literal $decimals:literal),*) => {
+        [$(of_decimals($name, $zeros, $decimals, $separator)),*]
+    };
+}
+
+/// By separator, trailing zeros and decimals.
+static DECIMALS: [[[Definition; 7]; 2]; 2] = [
+    [
+        decimals!(TrailingZeros::Kept, ",", "fixed-0" 0, "fixed-1" 1, "fixed-2" 2, "fixed-3" 3, "fixed" 4, "fixed-5" 5, "fixed-6" 6),
+        decimals!(TrailingZeros::Removed, ",", "stripped-0" 0, "stripped-1" 1, "stripped-2" 2, "stripped-3" 3, "stripped" 4, "stripped-5" 5, "stripped-6" 6),
+    ],
+    [
+        decimals!(TrailingZeros::Kept, " ", "fixed-0-spaces" 0, "fixed-1-spaces" 1, "fixed-2-spaces" 2, "fixed-3-spaces" 3, "fixed-spaces" 4, "fixed-5-spaces" 5, "fixed-6-spaces" 6),
+        decimals!(TrailingZeros::Removed, " ", "stripped-0-spaces" 0, "stripped-1-spaces" 1, "stripped-2-spaces" 2, "stripped-3-spaces" 3, "stripped-spaces" 4, "stripped-5-spaces" 5, "stripped-6-spaces" 6),
+    ],
+];
+
+/// Four decimals with their trailing zeros.
+pub(super) const FIXED: &Definition = &DECIMALS[0][0][4];
+/// Four decimals without trailing zeros.
+pub(super) const STRIPPED: &Definition = &DECIMALS[0][1][4];
+
+/// Decimals between brackets.
+pub(super) fn decimal(zeros: TrailingZeros, precision: Precision, spaces: bool) -> &'static Definition {
+    &DECIMALS[usize::from(spaces)][zeros as usize][precision.decimals()]
+}
+
+/// What of an encoding was asked for, by name or in the older words of decimals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct AskedEncoding {
+    /// The encoding as a whole.
+    pub encoding: Option<Encoding>,
+    /// What becomes of trailing zeros.
+    pub zeros: Option<TrailingZeros>,
+    /// How many decimals there are.
+    pub precision: Option<Precision>,
+    /// Whether spaces stand between numbers.
+    pub spaces: Option<bool>,
+}
+
+impl AskedEncoding {
+    /// `encoding`, but for what was asked for.
+    pub fn over(self, encoding: Encoding) -> Encoding {
+        if let Some(asked) = self.encoding {
+            return asked;
+        }
+        let Some(own) = encoding.zeros() else { return encoding };
+        let precision = self.precision.unwrap_or(encoding.precision());
+        let spaces = self.spaces.unwrap_or(encoding.separator() == " ");
+        Encoding(decimal(self.zeros.unwrap_or(own), precision, spaces))
+    }
+
+    /// Whether nothing was asked for.
+    pub fn is_empty(self) -> bool {
+        self == AskedEncoding::default()
+    }
+}
+
+/// What `--encoding` takes, in messages.
+pub(super) const KNOWN: &str = "fixed, stripped, fixed-N, stripped-N, binned-v1:LOW,HIGH,STEP, binned-v2:LOW,HIGH,STEP, fsq:N, or a file \
+                     of bins or of drift.encoding/1";
+
+impl FromStr for Encoding {
+    type Err = String;
+
+    /// An encoding by name; a name that is none is that of a file.
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        named(name).unwrap_or_else(|| file::read(name))
+    }
+}
+
+/// The encoding of a name; `None` if it is none.
+pub(super) fn named(name: &str) -> Option<Result<Encoding, String>> {
+    if let Some(definition) = DECIMALS.iter().flatten().flatten().find(|known| known.name == name) {
+        return Some(Ok(Encoding(definition)));
+    }
+    match name.split_once(':')? {
+        ("binned-v1", values) => Some(binned(name, values, Version::Brackets)),
+        ("binned-v2", values) => Some(binned(name, values, Version::Bare)),
+        ("fsq", codes) => Some(codes_of(name, codes)),
+        _ => None,
+    }
+}
+
+/// The two ways in which the users write bins.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Version {
+    /// `<390,420,462>`
+    Brackets,
+    /// `390420462;`
+    Bare,
+}
+
+/// Bins of one step: `LOW,HIGH,STEP`, and perhaps the number of digits.
+fn binned(name: &str, values: &str, version: Version) -> Result<Encoding, String> {
+    let wrong = || {
+        format!(
+            "`{name}` does not name its bins; give LOW,HIGH,STEP in Å: {name_of}:-21,21,0.05",
+            name_of = name.split(':').next().unwrap_or_default()
+        )
+    };
+    let numbers: Vec<&str> = values.split(',').collect();
+    let (bounds, digits) = match &numbers[..] {
+        [low, high, step] => ([low, high, step], None),
+        [low, high, step, digits] => ([low, high, step], Some(digits)),
+        _ => return Err(wrong()),
+    };
+    let bounds: Vec<f64> = bounds.iter().filter_map(|number| number.trim().parse().ok()).collect();
+    let [low, high, step] = bounds[..] else { return Err(wrong()) };
+    let tails = |edges: &[f64]| match version {
+        // Their first reader takes index 0 as 1, and the last as a bin of one more step.
+        Version::Brackets => TailValues::Middles { step },
+        Version::Bare => TailValues::At(edges[0], edges[edges.len() - 1] + step),
+    };
+    let bins = Bins::even(low, high, step, tails).map_err(|e| format!("`{name}`: {e}"))?;
+    let needed = bins.last().to_string().len().max(3);
+    let width = match digits {
+        None => needed,
+        Some(digits) => digits.trim().parse().map_err(|_| wrong())?,
+    };
+    let digits = if width == needed { String::new() } else { format!(",{width}") };
+    let bare = version == Version::Bare;
+    let around = if bare { ["", "", ";"] } else { ["<", ",", ">"] };
+    Encoding::new(Definition {
+        name: format!("binned-v{}:{low},{high},{step}{digits}", if bare { 2 } else { 1 }).into(),
+        slots: Slots::Atoms,
+        open: around[0].into(),
+        separator: around[1].into(),
+        close: around[2].into(),
+        numbers: 3,
+        number: Number::Index { axes: vec![bins], width: u8::try_from(width).map_err(|_| wrong())? },
+    })
+    .map_err(|problem| format!("`{name}`: {problem}"))
+}
+
+/// Codes behind every symbol.
+fn codes_of(name: &str, codes: &str) -> Result<Encoding, String> {
+    let below = codes.parse().ok().filter(|codes| (1..=1_000_000).contains(codes));
+    let below: u32 = below.ok_or_else(|| {
+        format!("`{name}` does not say how many codes there are; give 1 to 1,000,000: fsq:4096")
+    })?;
+    Encoding::new(Definition {
+        name: format!("fsq:{below}").into(),
+        slots: Slots::Symbols,
+        open: "<".into(),
+        separator: "".into(),
+        close: ">".into(),
+        numbers: 1,
+        number: Number::Code { below, width: 0 },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_encodings_are_one_to_one() {
+        for definition in DECIMALS.iter().flatten().flatten() {
+            let encoding: Encoding = definition.name.parse().unwrap();
+            assert_eq!((encoding.name(), encoding), (&*definition.name, Encoding(definition)));
+            let json = serde_json::to_string(&encoding).unwrap();
+            assert_eq!(serde_json::from_str::<Encoding>(&json).unwrap(), encoding);
+        }
+        assert_eq!((Encoding::FIXED.name(), Encoding::STRIPPED.name()), ("fixed", "stripped"));
+        for name in
+            ["binned-v1:-21,21,0.05", "binned-v2:-13,13,0.104", "fsq:4096", "binned-v1:-21,21,0.042,3"]
+        {
+            let encoding: Encoding = name.parse().unwrap();
+            assert_eq!(encoding.name(), name);
+            assert_eq!(
+                serde_json::from_str::<Encoding>(&serde_json::to_string(&encoding).unwrap()).unwrap(),
+                encoding
+            );
+        }
+        for wrong in [
+            "fixed-4",
+            "fixed-7",
+            "binned-v1",
+            "binned-v1:1,2",
+            "binned-v2:1,0,0.1",
+            "binned-v1:0,1,x",
+            "fsq:0",
+            "fsq:x",
+            "nope",
+        ] {
+            assert!(wrong.parse::<Encoding>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn digits_are_those_of_the_number_of_edges_and_at_least_three() {
+        let text = |name: &str, position: [f64; 3]| {
+            let encoding: Encoding = name.parse().unwrap();
+            let mut out = String::new();
+            encoding.write_slot(&encoding.quantize(position).unwrap(), &mut out);
+            out
+        };
+        assert_eq!(text("binned-v1:-21,21,0.05", [0.01, -21.1, 22.0]), "<421,000,840>");
+        assert_eq!(text("binned-v1:-21,21,0.042", [0.01, -21.1, 22.0]), "<0501,0000,1000>");
+        assert_eq!(text("binned-v1:-21,21,0.042,3", [0.01, -21.1, 22.0]), "<501,000,1000>");
+        assert_eq!(text("binned-v2:-13,13,0.104", [0.01, -21.1, 22.0]), "126000250;");
+        let problem = "binned-v2:-21,21,0.042,3".parse::<Encoding>().unwrap_err();
+        assert!(problem.contains("1000"), "{problem}");
+    }
+
+    #[test]
+    fn what_was_asked_for_goes_before_what_there_is() {
+        let asked =
+            AskedEncoding { precision: Precision::new(3), spaces: Some(true), ..AskedEncoding::default() };
+        assert_eq!(asked.over(Encoding::STRIPPED).name(), "stripped-3-spaces");
+        assert_eq!(AskedEncoding::default().over(Encoding::FIXED), Encoding::FIXED);
+        let fsq: Encoding = "fsq:16".parse().unwrap();
+        assert_eq!(AskedEncoding { encoding: Some(fsq), ..asked }.over(Encoding::FIXED), fsq);
+    }
+}
