@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::corpus::{Conformer, Listing, ReadOptions, Skipped};
-use crate::encoding::{Encoding, Reading, TrailingZeros};
+use crate::encoding::{Encoding, TrailingZeros};
 use crate::error::{Error, Result};
 use crate::io::{AtomicFile, file_name, open};
 use crate::job::{Job, Provenance};
@@ -28,8 +28,12 @@ pub struct EncodePlan {
 /// What was encoded.
 #[derive(Debug, Serialize)]
 pub struct EncodeReport {
+    /// How coordinates are written; both conventions for trailing zeros where they are decimals.
+    pub encoding: Encoding,
     /// Conformers, one line each.
     pub conformers: u64,
+    /// Conformers among them with a coordinate that is beyond the encoding's range, and was written as its end.
+    pub out_of_range: u64,
     /// How many records were skipped.
     pub skipped: u64,
     /// How many for which reason, without what is particular to a record.
@@ -51,7 +55,12 @@ struct Line<'a> {
     id: Option<&'a str>,
     canonical_smiles: &'a str,
     embedded_smiles: &'a str,
-    embedded_smiles_stripped: &'a str,
+    /// Of decimals alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    embedded_smiles_stripped: Option<&'a str>,
+    /// How the text is written, where it is not in decimals.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    encoding: Option<Encoding>,
 }
 
 /// Conformers that one task writes.
@@ -68,7 +77,7 @@ pub fn encode(plan: &EncodePlan, job: &Job, out: &mut Put<'_>) -> Result<EncodeR
     let listing = Listing::of(&plan.inputs)?;
     let came = lines_of(&listing, 0..listing.len(), Some(0), &plan.options, job, out)?;
     came.summary.refuse_if_empty(&plan.inputs)?;
-    Ok(EncodeReport::of(came))
+    Ok(EncodeReport::of(came, plan.options.reading.encoding))
 }
 
 /// Encodes the files of a shard, each part into a file of its own; conformers that nothing but their number among all names
@@ -88,7 +97,12 @@ pub fn encode_shard(plan: &EncodePlan, shard: &mut FilesShard, job: &Job) -> Res
 ///
 /// # Errors
 /// If a part is not what the shard wrote, and what `out` gives.
-pub fn merge_encoded(shards: &MergedFiles, job: &Job, out: &mut Put<'_>) -> Result<EncodeReport> {
+pub fn merge_encoded(
+    shards: &MergedFiles,
+    encoding: Encoding,
+    job: &Job,
+    out: &mut Put<'_>,
+) -> Result<EncodeReport> {
     let mut number = 0u64;
     let mut line = Vec::new();
     for (path, part) in &shards.parts {
@@ -113,18 +127,20 @@ pub fn merge_encoded(shards: &MergedFiles, job: &Job, out: &mut Put<'_>) -> Resu
     }
     let came = shards.came();
     came.summary.refuse_if_empty(&[])?;
-    Ok(EncodeReport::of(came))
+    Ok(EncodeReport::of(came, encoding))
 }
 
 /// How the line of a conformer without a name begins.
 const NAMELESS: &[u8] = b"{\"id\":null";
 
 impl EncodeReport {
-    fn of(came: CameOf) -> Self {
+    fn of(came: CameOf, encoding: Encoding) -> Self {
         let CameOf { mut summary, skipped_by_reason, beside, .. } = came;
         summary.inputs.extend(beside);
         EncodeReport {
+            encoding,
             conformers: summary.conformers,
+            out_of_range: summary.out_of_range,
             skipped: summary.skipped,
             skipped_by_reason,
             skipped_records: summary.skipped_records,
@@ -146,7 +162,7 @@ fn lines_of(
 ) -> Result<CameOf> {
     let mut options = options.clone();
     options.smiles.required = true;
-    let reading = options.reading;
+    let encoding = options.reading.encoding;
     let (mut number, mut skipped_by_reason) = (first, BTreeMap::new());
     let summary = listing.read(files, &options, job, &mut |batch| {
         for skipped in &batch.skipped {
@@ -156,7 +172,9 @@ fn lines_of(
             .conformers
             .par_chunks(CHUNK)
             .enumerate()
-            .map(|(chunk, conformers)| lines(conformers, number.map(|n| n + (chunk * CHUNK) as u64), reading))
+            .map(|(chunk, conformers)| {
+                lines(conformers, number.map(|n| n + (chunk * CHUNK) as u64), encoding)
+            })
             .collect();
         number = number.map(|number| number + batch.conformers.len() as u64);
         chunks.iter().try_for_each(|chunk| out(chunk))
@@ -166,12 +184,13 @@ fn lines_of(
 }
 
 /// The lines of conformers, the first of which is the `first` of all, where that is known.
-fn lines(conformers: &[Conformer], first: Option<u64>, reading: Reading) -> Vec<u8> {
-    let [fixed, stripped] = [TrailingZeros::Kept, TrailingZeros::Removed].map(|zeros| reading.written(zeros));
+fn lines(conformers: &[Conformer], first: Option<u64>, encoding: Encoding) -> Vec<u8> {
+    let [fixed, stripped] =
+        [TrailingZeros::Kept, TrailingZeros::Removed].map(|zeros| encoding.with_zeros(zeros));
     let mut out = Vec::with_capacity(conformers.iter().map(|c| 70 * c.coordinates.len() + 200).sum());
     for (at, conformer) in conformers.iter().enumerate() {
-        let text = |dialect: Encoding| write(&conformer.skeleton, &conformer.coordinates, dialect);
-        let (number, smiles);
+        let text = |encoding: Encoding| write(&conformer.skeleton, &conformer.coordinates, encoding);
+        let (number, smiles, without_zeros);
         let line = Line {
             id: match (&conformer.id, first) {
                 (Some(id), _) => Some(id),
@@ -188,7 +207,13 @@ fn lines(conformers: &[Conformer], first: Option<u64>, reading: Reading) -> Vec<
                 &conformer.molecule
             },
             embedded_smiles: &text(fixed),
-            embedded_smiles_stripped: &text(stripped),
+            embedded_smiles_stripped: if encoding.is_decimal() {
+                without_zeros = text(stripped);
+                Some(&without_zeros)
+            } else {
+                None
+            },
+            encoding: (!encoding.is_decimal()).then_some(encoding),
         };
         // Writing to memory cannot fail, and every field is text.
         let _ = serde_json::to_writer(&mut out, &line);

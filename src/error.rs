@@ -101,6 +101,8 @@ parameters! {
     Corpus = "corpus",
     /// Decimals of coordinates.
     Decimals = "decimals",
+    /// How coordinates are written.
+    Encoding = "encoding",
     /// What computes.
     Device = "device",
     /// How decimals are written.

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::corpus::{Conformer, Conformers, Files, ReadOptions, Skipped};
-use crate::encoding::Precision;
+use crate::encoding::Encoding;
 use crate::error::Result;
 use crate::io::AtomicFile;
 use crate::job::{InputHash, Job, Provenance};
@@ -29,7 +29,13 @@ pub struct MinePlan {
 /// What was found.
 #[derive(Debug, Serialize)]
 pub struct MineReport {
-    /// Statistics of coordinates.
+    /// How coordinates are written.
+    pub encoding: Encoding,
+    /// Coordinates of which the text tells only that they are beyond the encoding's range.
+    pub out_of_range: u64,
+    /// Conformers with one.
+    pub out_of_range_conformers: u64,
+    /// Statistics of coordinates, in Å.
     #[serde(flatten)]
     pub stats: StatsReport,
     /// Texts beside their SMILES.
@@ -78,15 +84,18 @@ pub fn mine_of(
     store: Option<&Path>,
     job: &Job,
 ) -> Result<(MineReport, Option<AtomicFile>)> {
-    let precision = source.reading().precision();
-    let mut store = store.map(|path| Store::create(path, precision)).transpose()?;
-    let mut counts = Counts::new(precision);
+    let encoding = source.reading().encoding;
+    let mut store = store.map(|path| Store::create(path, encoding)).transpose()?;
+    let mut counts = Counts::new(encoding);
     let summary = source.read(job, &mut |batch| {
         counts.add(&batch.conformers);
         store.as_mut().map_or(Ok(()), |store| store.push(&batch.conformers))
     })?;
     let store = store.map(|store| store.finish(summary.inputs.clone(), summary.skipped)).transpose()?;
     let report = MineReport {
+        encoding,
+        out_of_range: counts.coordinates.out_of_range(),
+        out_of_range_conformers: summary.out_of_range,
         stats: counts.coordinates.report(),
         texts: counts.texts.report(),
         skipped: summary.skipped,
@@ -100,14 +109,14 @@ pub fn mine_of(
 
 /// What is counted.
 struct Counts {
-    precision: Precision,
+    encoding: Encoding,
     coordinates: CoordinateStats,
     texts: TextStats,
 }
 
 impl Counts {
-    fn new(precision: Precision) -> Self {
-        Counts { precision, coordinates: CoordinateStats::new(precision), texts: TextStats::default() }
+    fn new(encoding: Encoding) -> Self {
+        Counts { encoding, coordinates: CoordinateStats::new(encoding), texts: TextStats::default() }
     }
 
     /// Counts conformers, on all threads.
@@ -115,7 +124,7 @@ impl Counts {
         let parts: Vec<Counts> = conformers
             .par_chunks(CHUNK)
             .map(|chunk| {
-                let mut part = Counts::new(self.precision);
+                let mut part = Counts::new(self.encoding);
                 for conformer in chunk {
                     part.coordinates.add(conformer);
                     part.texts.add(conformer);
@@ -136,8 +145,8 @@ struct Store(crate::corpus::store::StoreWriter);
 
 #[cfg(feature = "hdf5")]
 impl Store {
-    fn create(target: &Path, precision: Precision) -> Result<Self> {
-        Ok(Store(crate::corpus::store::StoreWriter::create(target, precision)?))
+    fn create(target: &Path, encoding: Encoding) -> Result<Self> {
+        Ok(Store(crate::corpus::store::StoreWriter::create(target, encoding)?))
     }
 
     fn push(&mut self, conformers: &[Conformer]) -> Result<()> {
@@ -155,7 +164,7 @@ struct Store(std::convert::Infallible);
 
 #[cfg(not(feature = "hdf5"))]
 impl Store {
-    fn create(target: &Path, _: Precision) -> Result<Self> {
+    fn create(target: &Path, _: Encoding) -> Result<Self> {
         let problem = "is a store of HDF5, which this drift was built without";
         Err(crate::Error::input(target.display(), problem, "build it with --features hdf5"))
     }

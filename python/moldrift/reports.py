@@ -267,7 +267,7 @@ def audit(
             "placeholder": placeholder,
             "references": _paths(references),
             "max_atoms": max_atoms,
-            "blocks": {"decimals": decimals, "separator": separator},
+            "blocks": {"encoding": None, "decimals": decimals, "separator": separator},
         }
         return _report(_lib.audit, options, progress)
 
@@ -417,7 +417,7 @@ def _reading(
     decimals: int | None,
     separator: Separator | None,
 ) -> dict[str, Any]:
-    blocks = {"decimals": decimals, "separator": separator}
+    blocks = {"encoding": None, "decimals": decimals, "separator": separator}
     return {
         "smiles_of": smiles_of,
         "property": property,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use drift::checkpoint::{Wanted, locate};
 use drift::corpus::{Frame, Names, OpenStereo, ReadOptions, SmilesSource};
 use drift::design::{Base, Beside};
-use drift::encoding::{AskedEncoding, Precision, Reading, TrailingZeros};
+use drift::encoding::{AskedEncoding, Encoding, Precision, Reading, TrailingZeros};
 use drift::error::{Error, Parameter, Result};
 use drift::{Job, Tokenizer};
 use pyo3::prelude::*;
@@ -31,10 +31,11 @@ pub(crate) fn zeros(dialect: &str) -> Result<TrailingZeros> {
     choice("dialect", dialect, &[("fixed", TrailingZeros::Kept), ("stripped", TrailingZeros::Removed)])
 }
 
-/// Decimals and separator of blocks; None for the usual ones.
+/// How coordinates are written; None for the usual ones.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct BlockOptions {
+    encoding: Option<String>,
     decimals: Option<usize>,
     separator: Option<String>,
 }
@@ -43,25 +44,37 @@ impl BlockOptions {
     fn precision(&self) -> Result<Option<Precision>> {
         let Some(decimals) = self.decimals else { return Ok(None) };
         let precision = Precision::new(decimals);
-        let problem = format!("numbers have 1 to 6 decimals, not {decimals}");
+        let problem = format!("numbers have 0 to 6 decimals, not {decimals}");
         precision.map(Some).ok_or_else(|| Error::parameter(Parameter::Decimals, problem, ""))
     }
 
-    fn separator(&self) -> Result<Option<Separator>> {
-        let words = [("comma", Separator::Comma), ("space", Separator::Space)];
+    fn spaces(&self) -> Result<Option<bool>> {
+        let words = [("comma", false), ("space", true)];
         self.separator.as_deref().map(|given| choice("separator", given, &words)).transpose()
+    }
+
+    fn encoding(&self) -> Result<Option<Encoding>> {
+        let Some(name) = &self.encoding else { return Ok(None) };
+        if self.decimals.is_some() || self.separator.is_some() {
+            let problem = "decimals and separator are part of an encoding";
+            return Err(Error::parameter(Parameter::Encoding, problem, "give one or the other"));
+        }
+        name.parse().map(Some).map_err(|problem: String| Error::parameter(Parameter::Encoding, problem, ""))
     }
 
     /// How texts are read, and coordinates without text taken.
     pub(crate) fn reading(&self) -> Result<Reading> {
-        let precision = self.precision()?;
-        let separator = self.separator()?.unwrap_or_default();
-        Ok(Reading { precision: precision.unwrap_or_default(), cut: precision.is_some(), separator })
+        Ok(Reading::of(self.asked()?.over(Encoding::FIXED)).cutting(self.decimals.is_some()))
     }
 
-    /// What of a dialect was asked for.
+    /// What was asked for.
     pub(crate) fn asked(&self) -> Result<AskedEncoding> {
-        Ok(AskedEncoding { zeros: None, precision: self.precision()?, separator: self.separator()? })
+        Ok(AskedEncoding {
+            encoding: self.encoding()?,
+            zeros: None,
+            precision: self.precision()?,
+            spaces: self.spaces()?,
+        })
     }
 }
 
@@ -81,6 +94,11 @@ impl ReadingOptions {
     /// How texts are read.
     pub(crate) fn reading(&self) -> Result<Reading> {
         self.blocks.reading()
+    }
+
+    /// What of an encoding was asked for.
+    pub(crate) fn asked(&self) -> Result<AskedEncoding> {
+        self.blocks.asked()
     }
 
     /// Which SMILES belongs to a molecule without text.

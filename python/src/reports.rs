@@ -8,6 +8,7 @@ use drift::checkpoint::{Wanted, locate};
 use drift::corpus::files_or_embedded;
 use drift::design::{Aim, Goal, Range, SchemeKind, TokenizerRequest};
 use drift::encode::EncodePlan;
+use drift::encoding::{AskedEncoding, Encoding};
 use drift::error::{Error, Parameter, Result};
 use drift::io::{AtomicFile, Outputs};
 use drift::report::folders::{TOKENIZER_FILES, fit_files, refuse_over, write_fit, write_tokenizer};
@@ -43,6 +44,16 @@ pub(crate) struct FitOptions {
     output: Option<PathBuf>,
 }
 
+/// The encodings to fit for: the one that was asked for, or those of decimals that the corpus agrees with.
+fn dialects(options: &FitOptions) -> Result<DialectChoice> {
+    let asked = AskedEncoding { zeros: zeros_or_auto(&options.dialect)?, ..options.reading.asked()? };
+    Ok(if asked.encoding.is_some() || asked.zeros.is_some() {
+        DialectChoice::Only(asked.over(Encoding::FIXED))
+    } else {
+        DialectChoice::Auto
+    })
+}
+
 /// The placeholder of least harm for each tokenizer.
 #[pyfunction]
 pub(crate) fn fit(py: Python<'_>, mut options: FitOptions, progress: Option<Py<PyAny>>) -> PyResult<String> {
@@ -54,7 +65,7 @@ pub(crate) fn fit(py: Python<'_>, mut options: FitOptions, progress: Option<Py<P
         };
         let plan = FitPlan {
             tokenizers,
-            dialects: zeros_or_auto(&options.dialect)?.map_or(DialectChoice::Auto, DialectChoice::Only),
+            dialects: dialects(&options)?,
             candidates: options.candidates,
             objective: Objective::of(options.tolerance, options.weights),
             seed: options.seed,

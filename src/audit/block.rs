@@ -25,6 +25,9 @@ pub struct BlockVerdict {
 
 /// Judges a block.
 pub fn judge_block(inside: &str, dialect: Encoding) -> BlockVerdict {
+    if !dialect.is_decimal() {
+        return judge_digits(inside, dialect);
+    }
     let decimals = dialect.decimals();
     let parts: Vec<NumberPrefix> =
         inside.split(dialect.separator()).map(|part| scan_prefix(part.as_bytes())).collect();
@@ -51,6 +54,31 @@ pub fn judge_block(inside: &str, dialect: Encoding) -> BlockVerdict {
         verdict.lost_digits = lost as u32;
         verdict.truncated = Some(lost > 0);
     }
+    verdict
+}
+
+/// Judges a block whose numbers are not decimals, with commas between them.
+fn judge_digits(inside: &str, encoding: Encoding) -> BlockVerdict {
+    let parts: Vec<&str> = inside.split(',').collect();
+    let is_number =
+        |(axis, part): (usize, &&str)| encoding.number().parse(part.as_bytes(), axis, false).is_ok();
+    let wanted = encoding.numbers();
+    let mut verdict = BlockVerdict {
+        junk_strict: parts.len() != 3 || !parts.iter().take(wanted).enumerate().all(is_number),
+        junk_letters: inside.bytes().any(|byte| byte.is_ascii_alphabetic()),
+        junk_by_3dmolgen: is_junk(inside),
+        ..BlockVerdict::default()
+    };
+    // Numbers of one width show what they lack, and what is too much.
+    let digits: Vec<usize> =
+        parts.iter().take(wanted).map(|part| scan_prefix(part.as_bytes()).integer_digits).collect();
+    let (width, longest) = (encoding.width(), encoding.longest_digits());
+    let lost = digits.iter().map(|found| width.saturating_sub(*found)).sum::<usize>()
+        + (wanted - digits.len()) * width;
+    verdict.invented_digits = digits.iter().map(|found| found.saturating_sub(longest)).sum::<usize>() as u32;
+    verdict.invented = verdict.invented_digits > 0;
+    verdict.lost_digits = lost as u32;
+    verdict.truncated = Some(lost > 0);
     verdict
 }
 

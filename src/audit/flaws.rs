@@ -30,6 +30,13 @@ pub struct Mark {
 /// The flaws of an answer's blocks, in text order; ranges may touch or hold each other.
 pub fn marks(answer: &str, dialect: Encoding) -> Vec<Mark> {
     let mut marks = Vec::new();
+    if !dialect.is_decimal() {
+        // Numbers of one width are whole or junk.
+        let junk =
+            |range: &Range<usize>| dialect.parse_numbers(answer[range.clone()].as_bytes(), false).is_err();
+        let blocks = block_ranges(answer).into_iter().filter(junk);
+        return blocks.map(|range| Mark { flaw: Flaw::Junk, range }).collect();
+    }
     for block in block_ranges(answer) {
         let mut at = block.start;
         let mut numbers = 0;
@@ -74,6 +81,10 @@ fn number_marks(part: &NumberPrefix, range: Range<usize>, dialect: Encoding, mar
 /// What each block says without junk, cut to the dialect's decimals, in units of the last; none for a block that lacks a
 /// number.
 pub fn readable(answer: &str, dialect: Encoding) -> Vec<Option<[Fixed; 3]>> {
+    if !dialect.is_decimal() {
+        let values = |range: Range<usize>| dialect.parse_numbers(answer[range].as_bytes(), false).ok();
+        return block_ranges(answer).into_iter().map(|range| Some(values(range)?.0)).collect();
+    }
     let number = |text: &str| {
         let part = scan_prefix(text.as_bytes());
         let number = text[..text.len() - part.rest].trim_end_matches('.');

@@ -31,6 +31,16 @@ pub struct AuditRequest {
     pub max_atoms: AtomLimit,
 }
 
+/// What drift is counted against by default.
+const USUAL_PLACEHOLDER: &str = "0.0000,0.0000,0.0000";
+
+/// The numbers of some slot of an encoding.
+fn some_numbers(encoding: Encoding) -> String {
+    let mut out = String::new();
+    encoding.write_numbers(&[0; 3], &mut out);
+    out
+}
+
 impl AuditRequest {
     /// The plan.
     ///
@@ -50,13 +60,19 @@ impl AuditRequest {
         // The users' placeholders have four decimals, whatever the texts have.
         let most = Encoding::decimal(TrailingZeros::Kept, like.precision().max(Precision::FOUR));
         let longest = most.with_spaces(like.separator() == " ");
-        longest.parse_numbers(placeholder.as_bytes(), false).map_err(|problem| {
+        let held = if like.is_decimal() { longest } else { like };
+        let placeholder = if like.is_decimal() || self.placeholder != USUAL_PLACEHOLDER {
+            placeholder
+        } else {
+            some_numbers(like)
+        };
+        held.parse_numbers(placeholder.as_bytes(), false).map_err(|problem| {
             let remedy = "give three numbers, for example 0.0000,0.0000,0.0000";
             Error::parameter(Parameter::Placeholder, problem, remedy)
         })?;
         Ok(AuditPlan {
             files: self.files,
-            dialect: self.zeros.map(|zeros| like.with_zeros(zeros)),
+            dialect: asked.encoding.or(self.zeros.map(|zeros| like.with_zeros(zeros))),
             recipe: recipe.map(|recipe| asked.over(recipe)),
             like,
             tokenizer: self.tokenizer,

@@ -146,7 +146,9 @@ pub(super) fn report(
 fn corpus(plan: &AuditPlan) -> Files {
     // References may have more decimals than the model writes.
     let cut = plan.like.precision() != Precision::FOUR;
-    let reading = Reading { cut, ..Reading::of(plan.like) };
+    // References say themselves how they are written; of bins they are compared by what these stand for.
+    let own = if plan.like.is_decimal() { plan.like } else { Encoding::FIXED };
+    let reading = Reading { cut, rewrites: true, ..Reading::of(own) };
     Files { inputs: plan.references.clone(), options: ReadOptions { reading, ..ReadOptions::default() } }
 }
 

@@ -5,11 +5,12 @@ use std::borrow::Cow;
 use super::block::{BlockVerdict, judge_block};
 use super::outcome::Outcome;
 use super::threedmolgen::judge_as_3dmolgen;
-use crate::encoding::{Encoding, Fixed, Precision, is_three_numbers};
+use crate::encoding::{Encoding, Fixed, Precision, Reading, is_three_numbers};
+use crate::text::enriched::in_brackets;
 use crate::text::graph::same_molecule;
 use crate::text::skeleton::smiles;
 use crate::text::smiles::AtomLimit;
-use crate::text::{CONFORMER_CLOSE, CONFORMER_OPEN, SMILES_CLOSE, SMILES_OPEN};
+use crate::text::{CONFORMER_CLOSE, CONFORMER_OPEN, SMILES_CLOSE, SMILES_OPEN, parse};
 use crate::tokenizer::block_ranges;
 
 /// A generated text.
@@ -70,7 +71,8 @@ pub fn split(text: &str) -> Split<'_> {
 
 /// Judges a sample.
 pub fn judge(sample: &TextSample<'_>) -> TextVerdict {
-    let answer = split(sample.answer).answer;
+    let answer = bracketed(split(sample.answer).answer, sample.dialect);
+    let answer = &*answer;
     let ranges = block_ranges(answer);
     let blocks: Vec<BlockVerdict> =
         ranges.iter().map(|range| judge_block(&answer[range.clone()], sample.dialect)).collect();
@@ -96,8 +98,25 @@ pub fn judge(sample: &TextSample<'_>) -> TextVerdict {
     TextVerdict { outcome, by_3dmolgen, skeleton, blocks }
 }
 
-/// An answer as 3DMolGen writes it: with commas in its blocks, whatever its dialect separates numbers by.
+/// An answer whose slots are three numbers between `<` and `>`, with commas between them, behind atoms alone: how slots of decimals
+/// and of bins in brackets are written already. What is no slot stays as it is.
+fn bracketed(answer: &str, encoding: Encoding) -> Cow<'_, str> {
+    let is_so = encoding.numbers() == 3 && encoding.open() == "<" && encoding.close() == ">";
+    if is_so && (encoding.is_decimal() || encoding.separator() == ",") {
+        return Cow::Borrowed(answer);
+    }
+    Cow::Owned(in_brackets(answer, encoding))
+}
+
+/// An answer as 3DMolGen writes it: with commas in its blocks, whatever its encoding separates numbers by.
 fn with_commas(answer: &str, dialect: Encoding) -> Cow<'_, str> {
+    if !dialect.is_decimal() {
+        let body = split(answer).answer;
+        return match bracketed(body, dialect) {
+            Cow::Borrowed(_) => Cow::Borrowed(answer),
+            Cow::Owned(written) => Cow::Owned(answer.replacen(body, &written, 1)),
+        };
+    }
     if dialect.separator() == "," {
         return Cow::Borrowed(answer);
     }
@@ -130,9 +149,13 @@ fn is_asked_for(prompt: Option<&str>, skeleton: &str, limit: AtomLimit) -> bool 
 
 /// The coordinates of an answer that passes, in Å, numbers as [`judge`] reads them: `0.` is 0.
 ///
-/// `None` if some block is not three numbers of the dialect's separator.
+/// `None` if some block is not three numbers of the encoding, or its numbers are codes.
 pub fn coordinates(answer: &str, dialect: Encoding) -> Option<Vec<[f64; 3]>> {
     let answer = split(answer).answer;
+    if !dialect.is_decimal() {
+        let parsed = parse(answer, Reading::of(dialect)).ok()?;
+        return parsed.coordinates.iter().map(|values| dialect.angstrom(values)).collect();
+    }
     let mut all = Vec::new();
     for range in block_ranges(answer) {
         let inside = &answer[range];

@@ -8,10 +8,12 @@ use super::shards::{ShardArgs, ShardOf};
 use super::values::{EncodingArgs, FrameArg, SmilesArgs, is_stdout, not_stdout};
 use crate::corpus::{ReadOptions, SmilesSource};
 use crate::encode::{EncodePlan, EncodeReport, Put, encode, encode_shard, merge_encoded};
+use crate::encoding::{Encoding, OutOfRange, Reading};
 use crate::error::Error;
 use crate::io::{AtomicFile, Outputs};
 use crate::job::Job;
 use crate::report::format::{counted, thousands};
+use crate::shard::Manifest;
 use crate::shard::files::MergedFiles;
 
 /// The command line of `drift encode`.
@@ -20,8 +22,8 @@ pub(super) struct Args {
     /// Files and folders, known by content: RDKit pickles, SDF, XYZ, GEOM msgpack; each also gzipped or in a .tar(.gz)
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<PathBuf>,
-    /// The file to write, JSON Lines: {id, canonical_smiles, embedded_smiles, embedded_smiles_stripped}; `-` for stdout. With
-    /// --shard, a folder
+    /// The file to write, JSON Lines: {id, canonical_smiles, embedded_smiles, embedded_smiles_stripped}, or with an encoding that
+    /// is not of decimals {id, canonical_smiles, embedded_smiles, encoding}; `-` for stdout. With --shard, a folder
     #[arg(short, long, value_name = "FILE.jsonl")]
     output: PathBuf,
     /// SMILES by the name of a molecule: `SMILES NAME` a line, or CSV or JSONL with a column of names; before what the input says
@@ -34,6 +36,12 @@ pub(super) struct Args {
     frame: FrameArg,
     #[command(flatten)]
     blocks: EncodingArgs,
+    /// How the texts among the inputs are written, where they do not say so themselves
+    #[arg(long, value_name = "E", allow_hyphen_values = true)]
+    input_encoding: Option<Encoding>,
+    /// What becomes of conformers with a coordinate beyond the range of the encoding
+    #[arg(long, value_enum, default_value = "clip")]
+    out_of_range: OutOfRangeArg,
     #[command(flatten)]
     shard: ShardArgs,
 }
@@ -41,7 +49,7 @@ pub(super) struct Args {
 /// Reads, orders, writes, tells.
 pub(super) fn run(args: Args, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
     let smiles = SmilesSource { required: true, ..args.source.source(args.smiles.as_deref(), job)? };
-    let options = ReadOptions { frame: args.frame.into(), reading: args.blocks.reading(), smiles };
+    let options = ReadOptions { frame: args.frame.into(), reading: reading(&args), smiles };
     let plan = EncodePlan { inputs: args.inputs, options };
     if let Some(shard) = args.shard.shard {
         let (folder, inputs) = (Some(&*args.output), &*plan.inputs);
@@ -53,9 +61,34 @@ pub(super) fn run(args: Args, invocation: &Invocation, job: &Job, output: &Outpu
     encoded(&args.output, &inputs, output, |put| encode(&plan, job, put))
 }
 
+/// What becomes of conformers out of range.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum OutOfRangeArg {
+    /// The coordinate is written as the end of the range, and the conformer counted
+    Clip,
+    /// They are skipped
+    Skip,
+}
+
+/// How texts are read, and what is written.
+fn reading(args: &Args) -> Reading {
+    let out_of_range = match args.out_of_range {
+        OutOfRangeArg::Clip => OutOfRange::Clip,
+        OutOfRangeArg::Skip => OutOfRange::Skip,
+    };
+    Reading { texts: args.input_encoding, rewrites: true, out_of_range, ..args.blocks.reading() }
+}
+
 /// Puts the text of all shards together.
-pub(super) fn merge(parts: &MergedFiles, to: &Path, job: &Job, output: &Output) -> anyhow::Result<()> {
-    encoded(to, &[], output, |put| merge_encoded(parts, job, put))
+pub(super) fn merge(
+    manifest: &Manifest,
+    parts: &MergedFiles,
+    to: &Path,
+    job: &Job,
+    output: &Output,
+) -> anyhow::Result<()> {
+    let args: Args = Invocation::parsed(manifest)?;
+    encoded(to, &[], output, |put| merge_encoded(parts, reading(&args).encoding, job, put))
 }
 
 /// Writes what comes, and tells what it was.
@@ -96,6 +129,13 @@ fn tell(report: &EncodeReport, output: &Output) {
         output.note(&format!("{}: {reason}", thousands(*count)));
     }
     super::skipped::tell_open_stereo(report.open_stereo, &report.open_stereo_records, output);
+    if report.out_of_range > 0 {
+        let beyond = counted(report.out_of_range, "conformer");
+        output.note(&format!(
+            "{beyond} with a coordinate beyond the range of {}, written as its end",
+            report.encoding
+        ));
+    }
     output.note(&format!(
         "{} encoded, {} skipped",
         counted(report.conformers, "conformer"),

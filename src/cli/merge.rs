@@ -85,7 +85,7 @@ pub(super) fn run(args: &Args, job: &Job, output: &Output) -> anyhow::Result<()>
         (Shards::Files(parts), "mine") => mine::merge(manifest, parts, [to, page], job, output),
         (Shards::Files(parts), "audit") => audit::merge(manifest, &parts, to.as_deref(), job, output),
         (Shards::Files(parts), _) => {
-            encode::merge(&parts, to.as_deref().unwrap_or(Path::new("-")), job, output)
+            encode::merge(manifest, &parts, to.as_deref().unwrap_or(Path::new("-")), job, output)
         }
     }
 }

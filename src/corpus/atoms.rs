@@ -11,8 +11,7 @@ use super::labels::Labels;
 use super::perceive::perceive;
 use super::smiles_order::SmilesOrder;
 use super::{AtomOrder, Conformer, Frame, ReadOptions};
-use crate::encoding::decimal_text::{NumberError, truncate_decimal, truncate_f32, truncate_f64};
-use crate::encoding::{Fixed, Precision, Written};
+use crate::encoding::{Encoding, Fixed, NumberError, Reading, Written};
 use crate::text::elements::{HYDROGEN, symbol};
 use crate::text::molecule::Structure;
 
@@ -55,7 +54,8 @@ pub fn from_elements(
 #[derive(Debug)]
 pub struct Atoms {
     frame: Frame,
-    precision: Precision,
+    reading: Reading,
+    encoding: Encoding,
     numbers: Vec<u8>,
     fixed: Vec<[Fixed; 3]>,
     angstrom: Vec<[f64; 3]>,
@@ -66,11 +66,12 @@ pub struct Atoms {
 }
 
 impl Atoms {
-    /// No atoms yet; molecules come out in the frame and with the decimals of `options`.
+    /// No atoms yet; molecules come out in the frame and the encoding of `options`.
     pub fn new(options: &ReadOptions) -> Self {
         Atoms {
             frame: options.frame,
-            precision: options.reading.precision(),
+            reading: options.reading,
+            encoding: options.reading.encoding,
             numbers: Vec::new(),
             fixed: Vec::new(),
             angstrom: Vec::new(),
@@ -129,17 +130,22 @@ impl Atoms {
     ///
     /// # Errors
     /// A reason: not a number, not finite, or or beyond the range.
-    pub fn push_text(&mut self, number: u8, xyz: [&str; 3]) -> Result<(), String> {
-        let at = |text: &str| {
-            truncate_decimal(text, self.precision)
-                .map_err(|e| format!("{}: {e}", crate::error::excerpt(text.as_bytes())))
+    pub fn push_text(&mut self, element: u8, xyz: [&str; 3]) -> Result<(), String> {
+        let number = self.encoding.number();
+        let at = |axis: usize| {
+            let text = xyz[axis];
+            let value = number.quantize_text(text, axis);
+            value.map_err(|e| format!("{}: {e}", crate::error::excerpt(text.as_bytes())))
         };
-        let fixed = [at(xyz[0])?, at(xyz[1])?, at(xyz[2])?];
-        // Rust's own parser takes what `truncate_decimal` takes; the fallback loses less than the last decimal.
-        let exact = |axis: usize| xyz[axis].trim().parse().unwrap_or(self.precision.angstrom(fixed[axis]));
+        let fixed = [at(0)?, at(1)?, at(2)?];
+        // Rust's own parser takes what decimals are read from; the fallback loses less than the last decimal.
+        let exact = |axis: usize| {
+            let parsed = xyz[axis].trim().parse();
+            parsed.unwrap_or_else(|_| number.angstrom(fixed[axis], axis).unwrap_or_default())
+        };
         self.angstrom.push([exact(0), exact(1), exact(2)]);
         self.fixed.push(fixed);
-        self.numbers.push(number);
+        self.numbers.push(element);
         Ok(())
     }
 
@@ -148,7 +154,8 @@ impl Atoms {
     /// # Errors
     /// A reason: not finite, or or beyond the range.
     pub fn push_f32(&mut self, number: u8, xyz: [f32; 3]) -> Result<(), String> {
-        self.push(number, xyz.map(f64::from), xyz.map(|x| truncate_f32(x, self.precision)))
+        let at = |axis: usize| self.encoding.number().quantize_f32(xyz[axis], axis);
+        self.push(number, xyz.map(f64::from), [at(0), at(1), at(2)])
     }
 
     /// Adds an atom with a position in Å.
@@ -156,7 +163,8 @@ impl Atoms {
     /// # Errors
     /// A reason: not finite, or or beyond the range.
     pub fn push_f64(&mut self, number: u8, xyz: [f64; 3]) -> Result<(), String> {
-        self.push(number, xyz, xyz.map(|x| truncate_f64(x, self.precision)))
+        let at = |axis: usize| self.encoding.number().quantize(xyz[axis], axis);
+        self.push(number, xyz, [at(0), at(1), at(2)])
     }
 
     fn push(
@@ -182,7 +190,9 @@ impl Atoms {
     pub(super) fn finish(&mut self, labels: &Labels<'_>) -> Result<Finished, String> {
         let conformer = self.conformer(labels);
         self.clear();
-        conformer
+        let finished = conformer?;
+        self.reading.keep(&finished.conformer.coordinates)?;
+        Ok(finished)
     }
 
     /// Where everything that is known of a molecule meets: `numbers` and `angstrom` of all atoms, hydrogens included, exactly
@@ -234,7 +244,7 @@ impl Atoms {
         if self.frame == Frame::Principal {
             frame::principal(&self.numbers, &mut self.angstrom);
             for (at, position) in self.fixed.iter_mut().zip(&self.angstrom) {
-                *at = fixed(*position, self.precision)?;
+                *at = fixed(*position, self.encoding)?;
             }
         }
         Ok(())

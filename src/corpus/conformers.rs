@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::smiles_order::SmilesSource;
 use super::summary::ReadSummary;
 use super::{Context, Emit, ReadOptions, Source, jsonl, plain, read};
-use crate::encoding::{Precision, Reading, Written};
+use crate::encoding::{Encoding, Precision, Reading, Written};
 use crate::error::Result;
 use crate::io;
 use crate::job::{InputHash, Job, Unit};
@@ -94,13 +94,18 @@ const EMBEDDED: &[u8] = include_bytes!("../../corpora/default.jsonl.gz");
 impl Conformers for Embedded {
     fn read(&self, job: &Job, emit: &mut Emit<'_>) -> Result<ReadSummary> {
         let name = "corpora/default.jsonl.gz";
-        if self.reading.precision() > Precision::FOUR {
+        if self.reading.encoding.is_decimal() && self.reading.precision() > Precision::FOUR {
             let problem = format!("has four decimals, not {}", self.reading.precision().in_words());
             let remedy = format!("give {} with conformers of your own", crate::error::Parameter::Corpus);
             return Err(crate::Error::input("the built-in corpus", problem, remedy));
         }
         // Its file has commas, whatever its blocks are to be written with.
-        let reading = Reading { encoding: self.reading.encoding.with_spaces(false), texts: None, cut: true };
+        let reading = Reading { texts: None, cut: true, ..self.reading };
+        let reading = if reading.encoding.is_decimal() {
+            Reading { encoding: reading.encoding.with_spaces(false), ..reading }
+        } else {
+            Reading { texts: Some(Encoding::FIXED), ..reading }
+        };
         let mut reader = io::decompressed(Cursor::new(EMBEDDED))
             .map_err(|e| crate::Error::internal(name, format!("{e}; the build is damaged")))?;
         let source = Source { name: name.to_owned(), reader: &mut *reader };
@@ -147,7 +152,7 @@ fn read_from(
     let context = Context { options: &options, job };
     let outcome = reader(source, context, &mut |batch| {
         job.check()?;
-        summary.count(&batch);
+        summary.count(&batch, reading.encoding);
         emit(batch)
     });
     job.observer().end();

@@ -4,8 +4,7 @@ use std::cmp::Ordering;
 
 use super::eigen::{Rounding, diagonalise, turn_rows};
 use super::{Conformer, Frame, ReadOptions};
-use crate::encoding::decimal_text::truncate_f64;
-use crate::encoding::{Fixed, Precision};
+use crate::encoding::{Encoding, Fixed, NumberError};
 use crate::text::elements::{atomic_number, weight_dalton};
 
 type Vector = [f64; 3];
@@ -45,13 +44,13 @@ pub(super) fn turn(conformer: &mut Conformer, options: &ReadOptions) -> Result<(
     if options.frame == Frame::Keep {
         return Ok(());
     }
-    let precision = options.reading.precision();
+    let encoding = options.reading.encoding;
     let numbers = elements(&conformer.skeleton)?;
-    let mut positions: Vec<Vector> =
-        conformer.coordinates.iter().map(|c| c.map(|value| precision.angstrom(value))).collect();
+    let positions: Option<Vec<Vector>> = conformer.coordinates.iter().map(|c| encoding.angstrom(c)).collect();
+    let mut positions = positions.ok_or_else(|| NumberError::NoCoordinate.to_string())?;
     principal(&numbers, &mut positions);
     for (coordinate, position) in conformer.coordinates.iter_mut().zip(positions) {
-        *coordinate = fixed(position, precision)?;
+        *coordinate = fixed(position, encoding)?;
     }
     Ok(())
 }
@@ -117,10 +116,13 @@ fn cross(a: Vector, b: Vector) -> Vector {
     [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }
 
-/// A position in Å, truncated.
-pub(super) fn fixed(position: [f64; 3], precision: Precision) -> Result<[Fixed; 3], String> {
-    let at = |x: f64| truncate_f64(x, precision).map_err(|e| format!("{x}: {e}"));
-    Ok([at(position[0])?, at(position[1])?, at(position[2])?])
+/// A position in Å as an encoding writes it.
+pub(super) fn fixed(position: [f64; 3], encoding: Encoding) -> Result<[Fixed; 3], String> {
+    let at = |axis: usize| {
+        let x = position[axis];
+        encoding.number().quantize(x, axis).map_err(|e| format!("{x}: {e}"))
+    };
+    Ok([at(0)?, at(1)?, at(2)?])
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use memchr::memmem;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::{Conformer, Context, Emit, Source, lines, plain};
-use crate::encoding::Reading;
+use crate::encoding::{Encoding, Reading};
 use crate::error::Result;
 
 /// Reads a stream of one object a line.
@@ -27,6 +27,10 @@ fn conformer(line: &str, reading: Reading) -> Result<Conformer, String> {
     }
     let row: Row<'_> = serde_json::from_str(line).map_err(|e| json_reason(&e))?;
     let name = row.canonical_smiles.or(row.smiles);
+    let reading = match row.encoding {
+        Some(said) if reading.texts.is_none() => Reading { texts: Some(told(&said, reading)?), ..reading },
+        _ => reading,
+    };
     if let Some(text) = row.embedded_smiles.or(row.embedded_smiles_stripped) {
         return plain::conformer(&text, name.as_deref(), reading);
     }
@@ -54,6 +58,8 @@ struct Row<'a> {
     embedded_smiles_stripped: Option<Cow<'a, str>>,
     canonical_smiles: Option<Cow<'a, str>>,
     smiles: Option<Cow<'a, str>>,
+    /// How its text is written: a name, or `drift.encoding/1`.
+    encoding: Option<serde_json::Value>,
     /// Other fields that may hold enriched text.
     others: Vec<(Cow<'a, str>, Cow<'a, str>)>,
 }
@@ -71,6 +77,10 @@ impl<'de> Deserialize<'de> for Row<'de> {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Row<'de>, A::Error> {
                 let mut row = Row::default();
                 while let Some(Text(Some(field))) = map.next_key()? {
+                    if field == "encoding" {
+                        row.encoding = map.next_value::<Option<serde_json::Value>>()?;
+                        continue;
+                    }
                     let Text(value) = map.next_value()?;
                     match &*field {
                         "embedded_smiles" => row.embedded_smiles = value,
@@ -87,8 +97,19 @@ impl<'de> Deserialize<'de> for Row<'de> {
     }
 }
 
+/// Whether a string may be enriched text of some encoding: an atom in brackets, with something behind it.
 fn may_be_enriched(text: &str) -> bool {
     memmem::find(text.as_bytes(), b"]<").is_some()
+        || memmem::find(text.as_bytes(), b"]")
+            .is_some_and(|at| text.as_bytes().get(at + 1).is_some_and(u8::is_ascii_digit))
+}
+
+/// The encoding that a row says its text has. A name that is not one of drift's own is that of what is wanted, or unknown.
+fn told(said: &serde_json::Value, reading: Reading) -> Result<Encoding, String> {
+    if said.as_str() == Some(reading.encoding.name()) {
+        return Ok(reading.encoding);
+    }
+    Encoding::deserialize(said).map_err(|e| format!("field \"encoding\": {e}"))
 }
 
 /// A string; anything else is read over and gives `None`.

@@ -5,9 +5,9 @@
 use std::sync::Arc;
 
 use super::{AtomOrder, Conformer, Context, Emit, Source, lines};
-use crate::encoding::Reading;
+use crate::encoding::{Encoding, Fixed, Precision, Reading, TrailingZeros};
 use crate::error::{Result, excerpt};
-use crate::text::{self, CONFORMER_CLOSE, CONFORMER_OPEN, SMILES_CLOSE, SMILES_OPEN};
+use crate::text::{self, CONFORMER_CLOSE, CONFORMER_OPEN, Enriched, SMILES_CLOSE, SMILES_OPEN};
 
 /// Reads a stream of one text a line.
 ///
@@ -27,11 +27,45 @@ pub(super) fn begins_like_text(line: &[u8]) -> bool {
 /// The conformer of a text with or without tags; its molecule is `name`, else the tagged SMILES, else the skeleton.
 pub(super) fn conformer(text: &str, name: Option<&str>, reading: Reading) -> Result<Conformer, String> {
     let (smiles, body) = untag(text)?;
-    let parsed = text::parse(body, reading).map_err(|e| e.to_string())?;
+    let parsed = parse(body, reading)?;
     let skeleton: Arc<str> = parsed.skeleton.into();
     let molecule = name.or(smiles).map_or_else(|| skeleton.clone(), Arc::from);
     let (coordinates, written) = (parsed.coordinates, parsed.written);
+    reading.keep(&coordinates)?;
     Ok(Conformer { molecule, skeleton, coordinates, order: AtomOrder::Smiles, written, id: None })
+}
+
+/// Parses a text that says of its encoding itself, or is written as its reader wants it; else it may be one of decimals.
+fn parse(body: &str, reading: Reading) -> Result<Enriched, String> {
+    let wanted = match text::parse(body, reading) {
+        Ok(parsed)
+            if reading.texts.is_none() && reading.encoding.is_decimal() && looks_like_bins(&parsed) =>
+        {
+            return Err("its numbers look like bins, and it does not say which; give its encoding".to_owned());
+        }
+        Ok(parsed) => return Ok(parsed),
+        Err(error) => error,
+    };
+    if reading.texts.is_some() || reading.encoding.is_decimal() {
+        return Err(wanted.to_string());
+    }
+    let decimals = Encoding::decimal(TrailingZeros::Removed, Precision::MOST);
+    let parsed =
+        text::parse(body, Reading { texts: Some(decimals), ..reading }).map_err(|_| wanted.to_string())?;
+    let coordinates = text::parse(body, Reading::of(decimals)).map_err(|e| e.to_string())?;
+    if looks_like_bins(&coordinates) {
+        return Err(format!("its numbers look like bins of another encoding than {}", reading.encoding));
+    }
+    Ok(parsed)
+}
+
+/// Whether what was read as decimals has neither a point anywhere nor a coordinate that a molecule could have.
+fn looks_like_bins(parsed: &Enriched) -> bool {
+    const WHOLE: Fixed = 10_000;
+    let whole = |values: &[Fixed; 3]| values.iter().all(|value| value % WHOLE == 0);
+    let far =
+        |values: &[Fixed; 3]| values.iter().any(|value| value.unsigned_abs() >= 100 * WHOLE.unsigned_abs());
+    parsed.coordinates.iter().all(whole) && parsed.coordinates.iter().any(far)
 }
 
 /// The SMILES between its tags, if there are any, and the conformer's text without tags and special tokens.

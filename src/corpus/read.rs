@@ -93,7 +93,10 @@ impl Listing {
     ) -> Result<ReadSummary> {
         let mut summary = ReadSummary::default();
         if files.start == 0 {
-            summary.count(&Batch { skipped: self.not_files.clone(), ..Batch::default() });
+            summary.count(
+                &Batch { skipped: self.not_files.clone(), ..Batch::default() },
+                options.reading.encoding,
+            );
         }
         let files = &self.files[files];
         let total = files.iter().all(|f| f.regular).then(|| files.iter().map(|f| f.bytes).sum());
@@ -101,7 +104,7 @@ impl Listing {
         job.observer().begin("reading", total, Unit::Bytes);
         let mut counted = |batch: Batch, summary: &mut ReadSummary| {
             job.check()?;
-            summary.count(&batch);
+            summary.count(&batch, options.reading.encoding);
             emit(batch)
         };
         let outcome = side_by_side::runs(files).try_for_each(|run| {

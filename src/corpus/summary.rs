@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::source::KNOWN_FORMATS;
-use super::{AtomOrder, Batch, Skipped};
-use crate::encoding::Written;
+use super::{AtomOrder, Batch, Conformer, Skipped};
+use crate::encoding::{Encoding, Written};
 use crate::error::{Error, Result};
 use crate::job::InputHash;
 
@@ -30,6 +30,9 @@ pub struct ReadSummary {
     pub in_file_order: u64,
     /// The first [`SKIPPED_LISTED`] of them, and why.
     pub in_file_order_records: Vec<Skipped>,
+    /// Conformers with a coordinate of which only is known that it is beyond the range of the encoding.
+    #[serde(default)]
+    pub out_of_range: u64,
     /// Conformers with stereo that their SMILES leaves open.
     pub open_stereo: u64,
     /// The first [`SKIPPED_LISTED`] of them, and where.
@@ -37,8 +40,12 @@ pub struct ReadSummary {
 }
 
 impl ReadSummary {
-    /// Counts a batch.
-    pub(super) fn count(&mut self, batch: &Batch) {
+    /// Counts a batch of conformers of an encoding.
+    pub(super) fn count(&mut self, batch: &Batch, encoding: Encoding) {
+        if !encoding.is_decimal() {
+            let beyond = |c: &&Conformer| c.coordinates.iter().any(|values| encoding.has_tail(values));
+            self.out_of_range += batch.conformers.iter().filter(beyond).count() as u64;
+        }
         self.conformers += batch.conformers.len() as u64;
         self.skipped += batch.skipped.len() as u64;
         list(&mut self.skipped_records, batch.skipped.iter().map(Skipped::shown));
@@ -58,6 +65,7 @@ impl ReadSummary {
         self.written = self.written.join(behind.written);
         self.in_file_order += behind.in_file_order;
         list(&mut self.in_file_order_records, behind.in_file_order_records);
+        self.out_of_range += behind.out_of_range;
         self.open_stereo += behind.open_stereo;
         list(&mut self.open_stereo_records, behind.open_stereo_records);
     }

@@ -112,6 +112,12 @@ impl Encoding {
         Some((start + end, start + end + close.len()))
     }
 
+    /// The most digits that a number has.
+    pub(crate) fn longest_digits(self) -> usize {
+        let longest = |axis| self.number().limits(axis).1.to_string().len();
+        (0..3).map(longest).max().unwrap_or(0).max(self.width())
+    }
+
     /// Digits of a number of one width.
     pub(crate) fn width(self) -> usize {
         match self.number() {

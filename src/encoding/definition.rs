@@ -137,11 +137,18 @@ impl Number {
             }
             Number::Index { axes, .. } => Some(Number::bins(axes, axis).cell(value)),
             Number::Integer { scale, rounding, .. } => {
-                let (low, high) = match rounding {
+                let (least, most) = self.limits(axis);
+                let (mut low, mut high) = match rounding {
                     Rounding::Truncate => truncated(v),
                     Rounding::Nearest => (v - 0.5, v + 0.5),
                     Rounding::Floor => (v, v + 1.0),
                 };
+                if value <= least {
+                    low = f64::NEG_INFINITY;
+                }
+                if value >= most {
+                    high = f64::INFINITY;
+                }
                 of(low, high, *scale)
             }
             Number::Code { .. } => None,
@@ -152,6 +159,8 @@ impl Number {
     pub fn is_tail(&self, value: Fixed, axis: usize) -> bool {
         match self {
             Number::Index { axes, .. } => Number::bins(axes, axis).is_tail(value),
+            // The largest magnitude is written for all that are larger.
+            Number::Integer { most, .. } => value.unsigned_abs() >= *most,
             _ => false,
         }
     }
@@ -209,10 +218,7 @@ impl Number {
             Rounding::Floor => x.floor(),
         };
         let (low, high) = self.limits(0);
-        if x < f64::from(low) || x > f64::from(high) {
-            return Err(NumberError::Beyond { low, high });
-        }
-        Ok(x as Fixed)
+        Ok(x.clamp(f64::from(low), f64::from(high)) as Fixed)
     }
 
     /// Appends a value as it is written.

@@ -81,6 +81,13 @@ impl Dfa {
         (bytes.len(), state)
     }
 
+    /// The strings that do not begin with a byte.
+    pub fn without_first(mut self, byte: u8) -> Self {
+        // The start is led back to from nowhere, since the language is finite.
+        self.next[0][usize::from(byte)] = Dfa::DEAD;
+        self
+    }
+
     /// The bytes that may come next, ascending.
     pub fn bytes(&self, state: DfaState) -> impl Iterator<Item = u8> + '_ {
         (0..=255).filter(move |byte| self.next(state, *byte).is_some())

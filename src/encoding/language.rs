@@ -29,6 +29,7 @@ pub struct Languages<L, E = ()> {
     known: HashMap<Node<L, E>, StateId>,
     unions: HashMap<(StateId, StateId), Option<StateId>>,
     concatenations: HashMap<(StateId, StateId), Option<StateId>>,
+    differences: HashMap<(StateId, StateId), Option<StateId>>,
 }
 
 impl<L, E> Default for Languages<L, E> {
@@ -38,6 +39,7 @@ impl<L, E> Default for Languages<L, E> {
             known: HashMap::new(),
             unions: HashMap::new(),
             concatenations: HashMap::new(),
+            differences: HashMap::new(),
         }
     }
 }
@@ -142,6 +144,61 @@ impl<L: Copy + Ord + Hash, E: Copy + Eq + Hash> Languages<L, E> {
         joined
     }
 
+    /// The strings of `a` that are not in `b`; `None` if there is none.
+    pub fn difference(&mut self, a: StateId, b: StateId) -> Option<StateId> {
+        let (left, right) = (self.node(a).clone(), self.node(b).clone());
+        let mut edges = Vec::with_capacity(left.edges.len());
+        for (label, target) in left.edges {
+            let other =
+                right.edges.binary_search_by_key(&label, |edge| edge.0).ok().map(|at| right.edges[at].1);
+            let rest = match other {
+                Some(other) if other == target => None,
+                Some(other) => match self.differences.get(&(target, other)) {
+                    Some(known) => *known,
+                    None => {
+                        let rest = self.difference(target, other);
+                        self.differences.insert((target, other), rest);
+                        rest
+                    }
+                },
+                None => Some(target),
+            };
+            edges.extend(rest.map(|rest| (label, rest)));
+        }
+        let end = left.end.filter(|_| right.end.is_none());
+        (end.is_some() || !edges.is_empty()).then(|| self.intern(Node { edges, end }))
+    }
+
+    /// The strings of a language without what all of them end in; `None` if some do not end so.
+    pub fn without_last(&mut self, root: StateId, last: &[L]) -> Option<StateId>
+    where
+        E: Default,
+    {
+        let Some((first, rest)) = last.split_first() else { return Some(root) };
+        let end = self.end(E::default());
+        let tail = rest
+            .iter()
+            .rev()
+            .fold(end, |then, label| self.intern(Node { edges: vec![(*label, then)], end: None }));
+        let mut made: HashMap<StateId, StateId> = HashMap::new();
+        let mut order = self.reachable(root);
+        // A state is made after those that it leads to, so its number is larger.
+        order.sort_unstable();
+        for id in order {
+            let mut node = self.node(id).clone();
+            if node.edges.iter().any(|edge| *edge == (*first, tail)) {
+                node.edges.retain(|edge| *edge != (*first, tail));
+                node.end = Some(E::default());
+            }
+            for (_, target) in &mut node.edges {
+                *target = *made.get(target)?;
+            }
+            let new = self.intern(node);
+            made.insert(id, new);
+        }
+        made.get(&root).copied()
+    }
+
     /// The states that can be reached from one, itself first.
     pub fn reachable(&self, root: StateId) -> Vec<StateId> {
         let mut order = vec![root];
@@ -193,6 +250,10 @@ mod tests {
         let twice = states.concatenation(a, a).unwrap();
         // 1·1, 1·12, 1·32, 12·1, 12·12, 12·32, 32·…: all differ.
         assert_eq!(states.count(twice), 9);
+        let one = states.trie(vec![(vec![1], end), (vec![4], end)]).unwrap();
+        let rest = states.difference(a, one).unwrap();
+        assert_eq!(states.count(rest), 2);
+        assert_eq!((states.difference(a, a), states.difference(rest, a)), (None, None));
     }
 
     #[test]

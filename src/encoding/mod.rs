@@ -30,6 +30,7 @@ mod reading;
 
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
+use std::sync::{Mutex, PoisonError};
 
 pub use block::{BlockError, Progress, is_three_numbers};
 pub use decimal::{Fixed, Precision, TrailingZeros, Written};
@@ -38,9 +39,9 @@ pub use definition::{Definition, IntegersBelow, Number, Rounding, Slots};
 pub use dfa::{Dfa, DfaState};
 pub use file::ENCODING_SCHEMA;
 pub use names::AskedEncoding;
-pub use reading::Reading;
+pub use reading::{OutOfRange, Reading};
 
-use language::Languages;
+use language::{Languages, StateId};
 use parts::{Part, Row};
 
 /// A coordinate encoding: a handle of its [`Definition`], cheap to copy. Two are equal if their definitions are.
@@ -57,13 +58,21 @@ impl Encoding {
 
     /// An encoding of a definition of one's own.
     ///
-    /// The definition is kept for as long as the program runs: a run knows a few of them, made once from its options and files.
+    /// Each definition is kept once, for as long as the program runs: a run knows a few of them, from its options and files.
     ///
     /// # Errors
     /// A sentence that says what in the definition contradicts itself.
     pub fn new(definition: Definition) -> Result<Self, String> {
+        static KNOWN: Mutex<Vec<&'static Definition>> = Mutex::new(Vec::new());
         definition.check()?;
-        Ok(Encoding(Box::leak(Box::new(definition))))
+        // A lock is only poisoned if another thread panicked while it held it; what it holds is whole all the same.
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(same) = known.iter().find(|known| ***known == definition) {
+            return Ok(Encoding(same));
+        }
+        let kept: &'static Definition = Box::leak(Box::new(definition));
+        known.push(kept);
+        Ok(Encoding(kept))
     }
 
     /// Decimals between brackets, with commas between them.
@@ -119,6 +128,15 @@ impl Encoding {
     /// Whether its numbers stand for coordinates.
     pub fn has_coordinates(self) -> bool {
         !matches!(self.0.number, Number::Code { .. })
+    }
+
+    /// Whether numbers may begin with a sign.
+    pub fn is_signed(self) -> bool {
+        match &self.0.number {
+            Number::Decimal { .. } => true,
+            Number::Integer { signed, .. } => *signed,
+            Number::Index { .. } | Number::Code { .. } => false,
+        }
     }
 
     /// Whether numbers are coordinates in Å, written as decimals.
@@ -212,6 +230,23 @@ impl Encoding {
         Ok([at(0)?, at(1)?, at(2)?])
     }
 
+    /// Refuses values that the encoding never writes.
+    ///
+    /// # Errors
+    /// The bound that one is beyond.
+    pub fn check(self, values: &[Fixed; 3]) -> Result<(), NumberError> {
+        for (axis, value) in values.iter().enumerate() {
+            let (low, high) = self.0.number.limits(axis);
+            if !(low..=high).contains(value) {
+                return Err(match &self.0.number {
+                    Number::Decimal { precision, .. } => NumberError::OutOfRange(*precision),
+                    _ => NumberError::Beyond { low, high },
+                });
+            }
+        }
+        Ok(())
+    }
+
     /// Whether a slot's values stand for a position that is not known: one of them is a tail.
     pub fn has_tail(self, values: &[Fixed; 3]) -> bool {
         (0..3).any(|axis| self.0.number.is_tail(values[axis], axis))
@@ -249,28 +284,43 @@ impl Encoding {
 
     /// The language of whole slots, opened and closed, over bytes.
     pub fn dfa(self, integers: IntegersBelow) -> Dfa {
-        self.language_of(integers, self.open(), self.close())
-    }
-
-    /// The language of what stands inside of slots, over bytes.
-    pub fn inner_dfa(self, integers: IntegersBelow) -> Dfa {
-        self.language_of(integers, "", "")
-    }
-
-    fn language_of(self, integers: IntegersBelow, open: &str, close: &str) -> Dfa {
         let mut languages = Languages::default();
+        let root = self.language([self.open(), self.close()], integers, &mut languages);
+        Dfa::new(&languages, root)
+    }
+
+    /// The language of what stands inside of slots, over bytes, without that of some slots; `None` if nothing is left.
+    pub fn inner_dfa(
+        self,
+        integers: IntegersBelow,
+        without: impl FnOnce(&mut Languages<u8>) -> Option<StateId>,
+    ) -> Option<Dfa> {
+        let mut languages = Languages::default();
+        let mut root = self.language([self.open(), self.close()], integers, &mut languages);
+        if let Some(without) = without(&mut languages) {
+            root = languages.difference(root, without)?;
+        }
+        for byte in self.open().bytes() {
+            let edges = &languages.node(root).edges;
+            root = edges.iter().find(|(label, _)| *label == byte).map(|(_, then)| *then)?;
+        }
+        let root = languages.without_last(root, self.close().as_bytes())?;
+        Some(Dfa::new(&languages, root))
+    }
+
+    fn language(self, around: [&str; 2], integers: IntegersBelow, languages: &mut Languages<u8>) -> StateId {
         let literal = |text: &str| Part::literal(text).into_iter().collect::<Row>();
-        let mut root = parts::language(&literal(close), &mut languages);
+        let mut root = parts::language(&literal(around[1]), languages);
         for axis in (0..self.numbers()).rev() {
             let rows = self.0.number.rows(axis, integers);
             // Numbers end in one way alone, so nothing can end in two.
-            let number = parts::language_of_rows(&rows, &mut languages).unwrap_or(root);
+            let number = parts::language_of_rows(&rows, languages).unwrap_or(root);
             root = languages.concatenation(number, root).unwrap_or(root);
-            let before = literal(if axis == 0 { open } else { self.separator() });
-            let before = parts::language(&before, &mut languages);
+            let before = literal(if axis == 0 { around[0] } else { self.separator() });
+            let before = parts::language(&before, languages);
             root = languages.concatenation(before, root).unwrap_or(root);
         }
-        Dfa::new(&languages, root)
+        root
     }
 
     /// A regular expression of whole slots.

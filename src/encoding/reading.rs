@@ -1,7 +1,17 @@
 //! How the texts of a file are read.
 
 use super::Encoding;
-use super::decimal::{Precision, TrailingZeros};
+use super::decimal::{Fixed, Precision, TrailingZeros};
+
+/// What becomes of conformers with a coordinate that an encoding can only say to be beyond its range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OutOfRange {
+    /// The coordinate is written as the tail, or the largest number, and counted.
+    #[default]
+    Clip,
+    /// The conformer is skipped.
+    Skip,
+}
 
 /// How the slots of a file are read, and in which encoding their values are handed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,6 +22,10 @@ pub struct Reading {
     pub texts: Option<Encoding>,
     /// Whether decimals beyond the last are cut, toward zero; else they are refused.
     pub cut: bool,
+    /// Whether values of a store of another encoding are written anew; else the store is refused.
+    pub rewrites: bool,
+    /// What becomes of coordinates beyond the range of the encoding.
+    pub out_of_range: OutOfRange,
 }
 
 impl Default for Reading {
@@ -23,13 +37,25 @@ impl Default for Reading {
 impl Reading {
     /// As an encoding is written; longer numbers are refused.
     pub fn of(encoding: Encoding) -> Self {
-        Reading { encoding, texts: None, cut: false }
+        Reading { encoding, texts: None, cut: false, rewrites: false, out_of_range: OutOfRange::Clip }
     }
 
     /// The same, with longer decimals cut.
     #[must_use]
     pub fn cutting(self, cut: bool) -> Self {
         Reading { cut, ..self }
+    }
+
+    /// Refuses a conformer with a coordinate that is only known to be beyond the range, where such are to be skipped.
+    ///
+    /// # Errors
+    /// A reason, for the list of skipped records.
+    pub fn keep(self, coordinates: &[[Fixed; 3]]) -> Result<(), String> {
+        let skips = self.out_of_range == OutOfRange::Skip && !self.encoding.is_decimal();
+        if skips && coordinates.iter().any(|values| self.encoding.has_tail(values)) {
+            return Err(format!("a coordinate beyond the range of {}", self.encoding));
+        }
+        Ok(())
     }
 
     /// The encoding of what comes out, with trailing zeros kept or removed if it is one of decimals.

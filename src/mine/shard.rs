@@ -16,7 +16,7 @@ use crate::shard::files::{CameOf, FilesDone, FilesShard, MergedFiles, check_part
 pub fn mine_shard(plan: &MinePlan, shard: &mut FilesShard, job: &Job) -> Result<FilesDone> {
     let options = &plan.options;
     shard.run("h5", job, &mut |listing, files, path| {
-        let mut store = Store::create(path, options.reading.precision())?;
+        let mut store = Store::create(path, options.reading.encoding)?;
         let summary = listing.read(files, options, job, &mut |batch| store.push(&batch.conformers))?;
         let file = store.finish(summary.inputs.clone(), summary.skipped)?;
         let beside = options.smiles.names.iter().map(|names| names.source.clone()).collect();

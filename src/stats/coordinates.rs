@@ -8,7 +8,7 @@ use super::interval::ClusterSums;
 use super::moments::Moments;
 use super::size::{SIZE_CLASSES, size_class};
 use crate::corpus::Conformer;
-use crate::encoding::{Fixed, Precision};
+use crate::encoding::{Encoding, Fixed, Precision};
 
 /// Exact statistics of the coordinates of conformers.
 ///
@@ -16,30 +16,59 @@ use crate::encoding::{Fixed, Precision};
 /// result is the same. Memory grows with the number of distinct molecules (about 120 bytes each), not of conformers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CoordinateStats {
+    encoding: Encoding,
+    /// The decimals that are counted: the encoding's own, or four of what its values stand for.
     precision: Precision,
+    /// Coordinates in a tail.
+    out_of_range: u64,
     pub(super) classes: [Group; SIZE_CLASSES.len()],
 }
 
 impl Default for CoordinateStats {
     fn default() -> Self {
-        CoordinateStats::new(Precision::FOUR)
+        CoordinateStats::new(Encoding::FIXED)
     }
 }
 
 impl CoordinateStats {
-    /// Counts coordinates of so many decimals.
-    pub fn new(precision: Precision) -> Self {
-        CoordinateStats { precision, classes: std::array::from_fn(|_| Group::new(precision)) }
+    /// Counts coordinates of an encoding.
+    pub fn new(encoding: Encoding) -> Self {
+        let precision = if encoding.decimals() > 0 { encoding.precision() } else { Precision::FOUR };
+        let classes = std::array::from_fn(|_| Group::new(precision));
+        CoordinateStats { encoding, precision, out_of_range: 0, classes }
+    }
+
+    /// Coordinates in a tail, of which the text tells only that they are beyond the encoding's range.
+    pub fn out_of_range(&self) -> u64 {
+        self.out_of_range
     }
 
     /// Counts one conformer.
     pub fn add(&mut self, conformer: &Conformer) {
         let class = size_class(conformer.coordinates.len());
-        self.classes[class].add(molecule_hash(&conformer.molecule), &conformer.coordinates);
+        let molecule = molecule_hash(&conformer.molecule);
+        if self.encoding.decimals() > 0 {
+            self.classes[class].add(molecule, &conformer.coordinates);
+            return;
+        }
+        let tails = |values: &[Fixed; 3]| {
+            (0..3).filter(|axis| self.encoding.number().is_tail(values[*axis], *axis)).count()
+        };
+        self.out_of_range += conformer.coordinates.iter().map(tails).sum::<usize>() as u64;
+        if !self.encoding.has_coordinates() {
+            self.classes[class].add_size(molecule, conformer.coordinates.len());
+            return;
+        }
+        // What a bin stands for is within the range of four decimals, or there would be no such edges.
+        let in_angstrom =
+            |values: &[Fixed; 3]| Encoding::FIXED.convert(values, self.encoding).unwrap_or_default();
+        let coordinates: Vec<[Fixed; 3]> = conformer.coordinates.iter().map(in_angstrom).collect();
+        self.classes[class].add(molecule, &coordinates);
     }
 
     /// Counts all that `other` counted.
     pub fn merge(&mut self, other: &CoordinateStats) {
+        self.out_of_range += other.out_of_range;
         self.classes.iter_mut().zip(&other.classes).for_each(|(mine, theirs)| mine.merge(theirs));
     }
 
@@ -118,24 +147,31 @@ impl Group {
         }
     }
 
-    fn add(&mut self, molecule: u64, coordinates: &[[Fixed; 3]]) {
-        let blocks = coordinates.len() as u64;
+    /// Counts a conformer without its coordinates.
+    fn add_size(&mut self, molecule: u64, blocks: usize) -> &mut Molecule {
         self.conformers += 1;
-        self.blocks += blocks;
-        self.sizes.add(u32::try_from(coordinates.len()).unwrap_or(u32::MAX));
-        self.size_moments.add(coordinates.len() as i64);
+        self.blocks += blocks as u64;
+        self.sizes.add(u32::try_from(blocks).unwrap_or(u32::MAX));
+        self.size_moments.add(blocks as i64);
         let molecule = self.molecules.entry(molecule).or_default();
-        molecule.blocks += blocks;
+        molecule.blocks += blocks as u64;
+        molecule
+    }
+
+    fn add(&mut self, molecule: u64, coordinates: &[[Fixed; 3]]) {
+        let mut features = self.add_size(molecule, coordinates.len()).features;
         for block in coordinates {
             for (axis, &value) in block.iter().enumerate() {
                 self.axes[axis].add(value);
-                let features = &mut molecule.features[axis];
+                let features = &mut features[axis];
                 features[Feature::Negative as usize] += u64::from(value < 0);
                 features[Feature::Shortened as usize] += u64::from(value % 10 == 0);
                 features[Feature::TenOrMore as usize] += u64::from(self.axes[axis].reaches(value, 10));
                 features[Feature::FifteenOrMore as usize] += u64::from(self.axes[axis].reaches(value, 15));
             }
         }
+        // The molecule was entered above.
+        self.molecules.entry(molecule).or_default().features = features;
     }
 
     fn merge(&mut self, other: &Group) {

@@ -174,6 +174,58 @@ pub fn append(skeleton: &str, coordinates: &[[Fixed; 3]], encoding: Encoding, ou
     out.push_str(rest);
 }
 
+/// A text whose slots, as far as they can be told, stand as `<1,2,3>` behind its atoms; slots behind other symbols go. Numbers
+/// stay as they are written; a slot of one number gets two zeros. What is no slot stays as it is.
+pub fn in_brackets(text: &str, encoding: Encoding) -> String {
+    let bytes = text.as_bytes();
+    let mut out = String::with_capacity(text.len() * 3 / 2);
+    let (mut at, mut depth) = (0, 0);
+    while at < bytes.len() {
+        // A bracket that closes nothing is told by who reads the result.
+        depth = depth.max(1);
+        let atom = bytes[at] == b'[';
+        let Ok(end) = symbol_end(text, at, &mut depth) else {
+            let next = text[at..].chars().next().map_or(1, char::len_utf8);
+            out.push_str(&text[at..at + next]);
+            at += next;
+            continue;
+        };
+        out.push_str(&text[at..end]);
+        at = end;
+        if !(atom || encoding.slots() == Slots::Symbols)
+            || !bytes[at..].starts_with(encoding.open().as_bytes())
+        {
+            continue;
+        }
+        let start = at + encoding.open().len();
+        let Some((inside, behind)) = encoding.slot_end(bytes, start) else { continue };
+        if inside == start {
+            continue;
+        }
+        at = behind;
+        if atom {
+            out.push('<');
+            out.push_str(&with_commas(&text[start..inside], encoding));
+            out.push('>');
+        }
+    }
+    out
+}
+
+/// The numbers of a slot with commas between them.
+fn with_commas(inside: &str, encoding: Encoding) -> String {
+    match encoding.separator() {
+        "" if encoding.numbers() == 1 => format!("{inside},0,0"),
+        "" => {
+            // Slots end where digits do, so these are ASCII.
+            let numbers = inside.as_bytes().chunks(encoding.width().max(1));
+            let numbers: Vec<&str> = numbers.filter_map(|number| std::str::from_utf8(number).ok()).collect();
+            numbers.join(",")
+        }
+        separator => inside.replace(separator, ","),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,7 +1,10 @@
 //! Skeletons: enriched SMILES without coordinates, `[C]<>[C]<>=[O]<>`.
 
+use std::borrow::Cow;
+
 use super::graph::{PARSED, SmilesError, implicit_hydrogens};
 use super::smiles::Graph;
+use crate::encoding::Slots;
 
 /// Puts `placeholder` (without its brackets) into every block.
 pub fn fill(skeleton: &str, placeholder: &str) -> String {
@@ -49,6 +52,32 @@ pub fn from_smiles(smiles: &str) -> Result<String, SmilesError> {
     Ok(out)
 }
 
+/// A skeleton with a slot behind each atom, with its slots where an encoding has them.
+pub fn placed(skeleton: &str, slots: Slots) -> Cow<'_, str> {
+    if slots == Slots::Atoms {
+        return Cow::Borrowed(skeleton);
+    }
+    let mut out = String::with_capacity(skeleton.len() * 2);
+    for piece in pieces(skeleton) {
+        match piece {
+            Piece::Atom(atom) => out.extend([atom, "<>"]),
+            Piece::Between(mut rest) => {
+                while let Some(first) = rest.chars().next() {
+                    let ring = if first == '%' {
+                        rest[1..].bytes().take(2).take_while(u8::is_ascii_digit).count()
+                    } else {
+                        0
+                    };
+                    let (symbol, tail) = rest.split_at(first.len_utf8() + ring);
+                    out.extend([symbol, "<>"]);
+                    rest = tail;
+                }
+            }
+        }
+    }
+    Cow::Owned(out)
+}
+
 /// The organic subset, two-letter symbols first.
 const BARE: [&str; 19] =
     ["Cl", "Br", "B", "C", "N", "O", "P", "S", "F", "I", "b", "c", "n", "o", "p", "s", "*", "At", "Ts"];
@@ -77,10 +106,11 @@ pub fn pieces(skeleton: &str) -> impl Iterator<Item = Piece<'_>> {
             return None;
         }
         let atom = rest.starts_with('[');
-        let end = match rest.find(if atom { ']' } else { '[' }) {
-            Some(n) if atom => n + 1,
-            Some(n) => n,
-            None => rest.len(),
+        let end = if atom {
+            rest.find(']').map_or(rest.len(), |n| n + 1)
+        } else {
+            // Text between atoms may have slots of its own.
+            rest.find(['[', '<']).unwrap_or(rest.len())
         };
         let (piece, tail) = rest.split_at(end);
         rest = tail;

@@ -56,6 +56,9 @@ impl<'t> Counter<'t> {
         if dialect.separator() != "," {
             return Ok(encode("tables are of blocks with commas".into()));
         }
+        if !dialect.is_decimal() {
+            return Ok(encode("tables are of decimals".into()));
+        }
         let tables = match Tables::learn(tokenizer, dialect.precision())? {
             Ok(tables) => tables,
             Err(reason) => return Ok(encode(reason)),

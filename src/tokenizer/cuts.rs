@@ -25,10 +25,27 @@ use tokenizers::ModelWrapper;
 use tokenizers::models::unigram::Unigram;
 
 use super::load::Tokenizer;
+use crate::encoding::Encoding;
 
-/// What the borders of a number may be.
-const BEFORE_DIGITS: &[u8] = b"<-.,";
-const AFTER_DIGITS: &[u8] = b".,>";
+/// What may stand beside the digits of a number.
+struct Beside {
+    before: Vec<u8>,
+    after: Vec<u8>,
+}
+
+impl Beside {
+    fn of(encoding: Encoding) -> Self {
+        if encoding.is_decimal() {
+            return Beside { before: b"<-.,".to_vec(), after: b".,>".to_vec() };
+        }
+        let mut before = vec![encoding.open().bytes().last().unwrap_or(b']')];
+        before.extend(encoding.separator().bytes().last());
+        before.extend(encoding.is_signed().then_some(b'-'));
+        let mut after = vec![encoding.close().bytes().next().unwrap_or(b'[')];
+        after.extend(encoding.separator().bytes().next());
+        Beside { before, after }
+    }
+}
 
 /// The pairs of characters that tokens join.
 pub struct Cuts {
@@ -43,11 +60,14 @@ pub struct Cuts {
 }
 
 impl Cuts {
-    /// Reads a tokenizer's vocabulary.
+    /// Reads a tokenizer's vocabulary, for texts of an encoding.
     ///
     /// # Errors
     /// A sentence that says why nothing can be said of this tokenizer.
-    pub fn learn(tokenizer: &Tokenizer) -> Result<Self, String> {
+    pub fn learn(tokenizer: &Tokenizer, encoding: Encoding) -> Result<Self, String> {
+        let beside = Beside::of(encoding);
+        let digits_alone =
+            |text: &str| !encoding.is_decimal() && text.bytes().all(|byte| byte.is_ascii_digit());
         let scores = match tokenizer.inner().get_model() {
             ModelWrapper::BPE(bpe) => {
                 let affixes = [bpe.get_continuing_subword_prefix(), &bpe.end_of_word_suffix];
@@ -65,6 +85,10 @@ impl Cuts {
         let mut never = HashSet::new();
         for added in tokenizer.inner().get_added_tokens_decoder().values() {
             match role(&added.content) {
+                // Bins as tokens: they are matched before the model, and the automaton asks the encoder about them.
+                _ if digits_alone(&added.content) => {
+                    never.insert(added.content.clone());
+                }
                 Role::Never => {
                     never.insert(added.content.clone());
                 }
@@ -79,22 +103,22 @@ impl Cuts {
         }
         let vocabulary = tokenizer.inner().get_vocab(false);
         for token in vocabulary.keys().filter(|token| may_come_up(token) && !never.contains(*token)) {
-            cuts.add(token);
+            cuts.add(token, &beside);
         }
         let falls_back = matches!(tokenizer.inner().get_model(), ModelWrapper::BPE(bpe) if bpe.byte_fallback);
         cuts.add_unknown(&vocabulary, falls_back);
         Ok(cuts)
     }
 
-    fn add(&mut self, token: &str) {
+    fn add(&mut self, token: &str, beside: &Beside) {
         let mut crosses = false;
         for pair in token.as_bytes().windows(2) {
             let (a, b) = (pair[0], pair[1]);
             if a < 128 && b < 128 {
                 self.joined[usize::from(a) * 128 + usize::from(b)] = true;
             }
-            crosses |= b.is_ascii_digit() && BEFORE_DIGITS.contains(&a);
-            crosses |= a.is_ascii_digit() && AFTER_DIGITS.contains(&b);
+            crosses |= b.is_ascii_digit() && beside.before.contains(&a);
+            crosses |= a.is_ascii_digit() && beside.after.contains(&b);
         }
         // The least one, so that messages do not depend on the order of a hash map.
         if crosses && self.crossing.as_deref().is_none_or(|least| token < least) {

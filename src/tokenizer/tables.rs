@@ -23,7 +23,7 @@ use std::sync::RwLock;
 use super::block_tokens::{BlockTokens, MAX_BLOCK_TOKENS};
 use super::cuts::Cuts as Borders;
 use super::load::Tokenizer;
-use crate::encoding::Precision;
+use crate::encoding::{Encoding, Precision};
 use crate::error::Result;
 
 /// The longest digit run that tables can hold.
@@ -60,7 +60,7 @@ impl Tables {
     /// If the tokenizer cannot encode digits at all.
     pub fn learn(tokenizer: &Tokenizer, precision: Precision) -> Result<std::result::Result<Tables, String>> {
         let longest = longest_run(precision);
-        let borders = match separated(tokenizer, longest) {
+        let borders = match separated(tokenizer, Encoding::FIXED.with_precision(precision)) {
             Ok(borders) => borders,
             Err(why) => return Ok(Err(why)),
         };
@@ -274,14 +274,16 @@ impl Sink for BlockTokens {
     }
 }
 
-/// Where a text falls apart, if it does so around every run of up to `longest` digits in a block, each tokenised by itself (the first two
-/// steps of the proof above); if not, why.
+/// Where a text falls apart, if it does so around every run of digits in a slot, each tokenised by itself (the first two steps of the
+/// proof above); if not, why.
 ///
 /// # Errors
 /// A sentence that names what is not separate.
-pub fn separated(tokenizer: &Tokenizer, longest: usize) -> std::result::Result<Borders, String> {
-    let borders = Borders::learn(tokenizer)?;
+pub fn separated(tokenizer: &Tokenizer, encoding: Encoding) -> std::result::Result<Borders, String> {
+    let borders = Borders::learn(tokenizer, encoding)?;
     borders.separate_digits()?;
+    let longest =
+        if encoding.is_decimal() { longest_run(encoding.precision()) } else { encoding.width().max(1) };
     borders.decide_numbers(tokenizer, longest)?;
     Ok(borders)
 }

@@ -255,7 +255,7 @@ fn what_is_stopped_at_any_moment_goes_on_to_the_same_bytes() {
         Ok(())
     })
     .unwrap();
-    let report = merge_encoded(&parts("encoded"), &job, &mut |bytes| {
+    let report = merge_encoded(&parts("encoded"), drift::Encoding::FIXED, &job, &mut |bytes| {
         merged.extend_from_slice(bytes);
         Ok(())
     });

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use drift::corpus::store::StoreWriter;
 use drift::corpus::{AtomOrder, Conformer, Skipped};
-use drift::encoding::{Precision, Written};
+use drift::encoding::Written;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
@@ -161,7 +161,7 @@ fn spice_mutants_lose_nothing_in_silence() {
 fn store_mutants_lose_nothing_in_silence() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.h5");
-    let mut writer = StoreWriter::create(&path, Precision::FOUR).unwrap();
+    let mut writer = StoreWriter::create(&path, drift::Encoding::FIXED).unwrap();
     for at in 0..40 {
         let coordinates: Vec<[i32; 3]> = (0..3 + at % 4).map(|i| [at * 31, i * 777, -at]).collect();
         let conformer = Conformer {

@@ -6,7 +6,6 @@ use std::process::Command;
 use drift::Error;
 use drift::corpus::store::StoreWriter;
 use drift::corpus::{AtomOrder, Conformer};
-use drift::encoding::Precision;
 use drift::encoding::Written;
 use proptest::prelude::*;
 
@@ -25,7 +24,7 @@ fn conformer(molecule: &str, coordinates: Vec<[i32; 3]>, bits: u8) -> Conformer 
 }
 
 fn write(path: &Path, conformers: &[Conformer]) {
-    let mut writer = StoreWriter::create(path, Precision::FOUR).unwrap();
+    let mut writer = StoreWriter::create(path, drift::Encoding::FIXED).unwrap();
     for batch in conformers.chunks(3) {
         writer.push(batch).unwrap();
     }
@@ -94,7 +93,7 @@ proptest! {
 fn repeated_molecules_share_a_row() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.h5");
-    let mut writer = StoreWriter::create(&path, Precision::FOUR).unwrap();
+    let mut writer = StoreWriter::create(&path, drift::Encoding::FIXED).unwrap();
     let row = |name: &str| conformer(name, vec![[1, 2, 3]], 0);
     writer.push(&[row("a"), row("a"), row("b"), row("a")]).unwrap();
     assert_eq!(writer.finish(vec![], 0).unwrap().molecules, 2);
@@ -104,7 +103,7 @@ fn repeated_molecules_share_a_row() {
 fn nothing_is_left_when_a_store_is_not_finished() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.h5");
-    let mut writer = StoreWriter::create(&path, Precision::FOUR).unwrap();
+    let mut writer = StoreWriter::create(&path, drift::Encoding::FIXED).unwrap();
     writer.push(&many()).unwrap();
     drop(writer);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);

@@ -4,8 +4,8 @@
 //! tokenizer itself makes of prompt and answer as one text ([`Tokenizer::answer_tokens`]), so a model under this processor
 //! never reads a sequence of tokens that it did not see in training.
 //!
-//! - [`states`] holds languages of token sequences with each state once; [`grammar`] builds the coordinates', once per
-//!   tokenizer and dialect, from what [`learn`] learned of the encoder.
+//! - [`product`] makes the language of slots in tokens, once per tokenizer and encoding, from the encoding's automaton over bytes
+//!   and the encoder; [`isolation`] that of slots which the tokenizer cuts out of the text.
 //! - [`segment`] holds what stands between two blocks, with the brackets and signs that merge with it (`>[`, `]<-`):
 //!   once per distinct text, shared by all molecules. [`follow`] strings both together for one molecule.
 //! - `table` gives both away as plain tables, `device_table` those of many molecules as a device follows them.
@@ -29,36 +29,39 @@
 
 mod device_table;
 mod follow;
-mod grammar;
+mod isolation;
 mod learn;
+mod product;
 mod segment;
-mod states;
 mod table;
 mod verify;
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
-use grammar::Starts;
-use learn::{Isolation, Pieces, refuse};
+use isolation::Isolation;
+use learn::refuse;
+use product::Product;
 use segment::{KnownExits, Segment, Segments};
-use states::{Mode, Path, StateId, States};
 
 pub use device_table::DeviceTable;
 pub use follow::Follow;
 pub use table::{BlockTable, Edges, MoleculeTable, SegmentTable, TABLE_SCHEMA, TEXT_OVER};
 
-use crate::encoding::Encoding;
+use crate::encoding::language::{self, Languages, StateId};
+use crate::encoding::{Encoding, IntegersBelow, Slots};
 use crate::error::{Error, Result};
 use crate::text::SMILES_CLOSE;
+use crate::text::skeleton::placed;
 use crate::tokenizer::cuts::Cuts;
 use crate::tokenizer::{Tokenizer, tables};
 
 /// Where an edge leads that ends a block, plus the [`Mode`].
 const EXIT: u32 = u32::MAX - 1;
 
-/// The coordinate grammar of a tokenizer in a dialect, in tokens. States are numbered from 0.
+/// The slots of an encoding in the tokens of a tokenizer. States are numbered from 0.
 pub struct Automaton {
+    encoding: Encoding,
     states: Vec<CompactState>,
     /// States by how the block is entered: the tokens that are left of the text before it, and its mode.
     entries: HashMap<Entry, u32>,
@@ -90,14 +93,11 @@ impl Automaton {
     ///
     /// # Errors
     /// If the tokenizer is of no kind for which that is exact; the message names it.
-    pub fn new(tokenizer: &Tokenizer, dialect: Encoding) -> Result<Self> {
-        let isolation = Isolation::learn(tokenizer, dialect)?;
+    pub fn new(tokenizer: &Tokenizer, encoding: Encoding) -> Result<Self> {
+        let isolation = Isolation::learn(tokenizer, encoding)?;
         let cuts = match isolation {
             Some(_) => None,
-            None => Some(
-                tables::separated(tokenizer, tables::longest_run(dialect.precision()))
-                    .map_err(|why| refuse(tokenizer, why))?,
-            ),
+            None => Some(tables::separated(tokenizer, encoding).map_err(|why| refuse(tokenizer, why))?),
         };
         if cuts
             .as_ref()
@@ -108,15 +108,20 @@ impl Automaton {
                 format!("a token may reach over `{SMILES_CLOSE}` into the prompt"),
             ));
         }
-        let pieces = Pieces::learn(tokenizer, dialect)?;
+        let mut states = Languages::default();
+        let ambiguous = || refuse(tokenizer, "its tokens do not determine where a block ends");
+        let plain = plain(&mut states, tokenizer, encoding, isolation.as_ref())?;
+        let isolated = match &isolation {
+            Some(isolation) => Some(isolation.states(&mut states, tokenizer).ok_or_else(ambiguous)?),
+            None => None,
+        };
+        let starts = Starts { plain, isolated };
         let vocabulary = tokenizer.vocabulary();
         let id = |text: &str| vocabulary.get(text).copied();
-        let mut states = States::default();
-        let ambiguous = || refuse(tokenizer, "its tokens do not determine where a block ends");
-        let starts = grammar::build(&mut states, &pieces, isolation.as_ref(), dialect, tokenizer)
-            .ok_or_else(ambiguous)?;
-        let entries = entries(&mut states, &starts, &id).ok_or_else(ambiguous)?;
-        let mut automaton = Automaton::compact(&states, entries, &starts, id("-"));
+        let minus = id("-").filter(|_| encoding.is_signed());
+        let entries = entries(&mut states, &starts, encoding, minus, &id).ok_or_else(ambiguous)?;
+        let mut automaton = Automaton::compact(&states, entries, &starts, minus);
+        automaton.encoding = encoding;
         automaton.cuts = cuts;
         automaton.isolated_block = isolation.map(|isolation| isolation.sample).unwrap_or_default();
         Ok(automaton)
@@ -136,7 +141,7 @@ impl Automaton {
 
     /// Keeps what can be reached, numbered anew.
     fn compact(
-        states: &States,
+        states: &Languages<u32, Mode>,
         entries: HashMap<Entry, StateId>,
         starts: &Starts,
         minus: Option<u32>,
@@ -167,16 +172,16 @@ impl Automaton {
         let target = |id: StateId| match number.get(&id) {
             Some(number) => *number,
             // What has no edges is an exit.
-            None => EXIT + states.node(id).exit.map_or(0, |mode| mode as u32),
+            None => EXIT + states.node(id).end.map_or(0, |mode| mode as u32),
         };
         let mut exits = 0;
         let compact = order.iter().map(|id| {
             let node = states.node(*id);
-            exits += usize::from(node.exit.is_some());
+            exits += usize::from(node.end.is_some());
             CompactState {
                 ids: node.edges.iter().map(|(token, _)| *token).collect(),
                 targets: node.edges.iter().map(|(_, then)| target(*then)).collect(),
-                exit: node.exit.map(|mode| (mode, exits - 1)),
+                exit: node.end.map(|mode| (mode, exits - 1)),
             }
         });
         let compact = compact.collect();
@@ -184,6 +189,7 @@ impl Automaton {
         let modes = modes.into_iter().filter(|(_, start)| start.is_some()).map(|(mode, _)| mode);
         let entries = entries.into_iter().map(|(entry, id)| (entry, target(id))).collect();
         Automaton {
+            encoding: Encoding::FIXED,
             states: compact,
             entries,
             modes: modes.collect(),
@@ -195,15 +201,56 @@ impl Automaton {
     }
 }
 
-/// The states of every way to enter a block. Where a sign, or a bracket before an isolated block could begin, is a token
-/// of its own, the text before has two ends, one of which goes on.
+/// How the ends of a slot are tokenised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Mode {
+    /// What opens and closes it belongs to the text around it.
+    Plain = 0,
+    /// The slot is cut out of the text with them, as drift's extended tokenizers do.
+    Isolated = 1,
+}
+
+/// A sequence of tokens, and the state that it leads to.
+type Path = language::Path<u32>;
+
+/// The states where slots begin.
+struct Starts {
+    /// Plain, behind what opens a slot, and its sign; none if every slot is isolated.
+    plain: Option<StateId>,
+    /// Isolated, before what opens a slot.
+    isolated: Option<StateId>,
+}
+
+/// The state where plain slots begin; none if every slot is isolated.
+fn plain(
+    states: &mut Languages<u32, Mode>,
+    tokenizer: &Tokenizer,
+    encoding: Encoding,
+    isolation: Option<&Isolation>,
+) -> Result<Option<StateId>> {
+    let without =
+        |languages: &mut Languages<u8>| isolation.and_then(|isolation| isolation.language(languages));
+    let Some(dfa) = encoding.inner_dfa(IntegersBelow::GENERATED, without) else { return Ok(None) };
+    // A sign may be one token with what stands before it, so it belongs to the text between slots.
+    let unsigned = if encoding.is_signed() { dfa.without_first(b'-') } else { dfa };
+    let start = Product::new(tokenizer, &unsigned, &format!("[C]{}", encoding.open()))?.start(states)?;
+    match start {
+        Some(start) => Ok(Some(start)),
+        None => Err(refuse(tokenizer, "no sequence of its tokens is a slot of numbers")),
+    }
+}
+
+/// The states of every way to enter a slot. Where a sign, or what opens an isolated slot, is a token of its own, the text before
+/// has two ends, one of which goes on.
 fn entries(
-    states: &mut States,
+    states: &mut Languages<u32, Mode>,
     starts: &Starts,
+    encoding: Encoding,
+    minus: Option<u32>,
     id: &dyn Fn(&str) -> Option<u32>,
 ) -> Option<HashMap<Entry, StateId>> {
     let mut plain: Vec<Vec<Vec<u32>>> = vec![vec![vec![]]];
-    plain.extend(id("-").map(|minus| vec![vec![], vec![minus]]));
+    plain.extend(minus.map(|minus| vec![vec![], vec![minus]]));
     let mut entries = HashMap::new();
     if let Some(start) = starts.plain {
         for rests in plain {
@@ -213,8 +260,12 @@ fn entries(
         }
     }
     let Some(isolated) = starts.isolated else { return Some(entries) };
-    let open = id("<").map(|open| vec![open]);
-    let signed = [id("<-").map(|token| vec![token]), id("<").zip(id("-")).map(|(a, b)| vec![a, b])];
+    let opening = encoding.open();
+    let open = id(opening).map(|open| vec![open]);
+    let signed = [
+        id(&format!("{opening}-")).map(|token| vec![token]),
+        id(opening).zip(minus).map(|(a, b)| vec![a, b]),
+    ];
     let unsigned: [Option<Vec<u32>>; 2] = [None, open];
     for unsigned in &unsigned {
         for signed in [None].iter().chain(&signed) {
@@ -233,7 +284,7 @@ fn entries(
     Some(entries)
 }
 
-/// The automaton with the texts between blocks, for one tokenizer and dialect.
+/// The automaton with the texts between slots, for one tokenizer and encoding.
 pub struct AutomatonProcessor {
     tokenizer: Arc<Tokenizer>,
     automaton: Arc<Automaton>,
@@ -247,8 +298,8 @@ impl AutomatonProcessor {
     ///
     /// # Errors
     /// If the tokenizer is of no kind for which the automaton is exact, or a comparison fails.
-    pub fn new(tokenizer: Arc<Tokenizer>, dialect: Encoding, eos: u32) -> Result<Self> {
-        let automaton = Arc::new(Automaton::new(&tokenizer, dialect)?);
+    pub fn new(tokenizer: Arc<Tokenizer>, encoding: Encoding, eos: u32) -> Result<Self> {
+        let automaton = Arc::new(Automaton::new(&tokenizer, encoding)?);
         let processor = AutomatonProcessor {
             tokenizer,
             automaton,
@@ -256,7 +307,7 @@ impl AutomatonProcessor {
             exits: KnownExits::default(),
             eos,
         };
-        verify::verify(&processor, dialect)?;
+        verify::verify(&processor, encoding)?;
         Ok(processor)
     }
 
@@ -270,9 +321,11 @@ impl AutomatonProcessor {
     /// # Errors
     /// If the skeleton is none, or a text of it is tokenised in no known way.
     pub fn follow(&self, skeleton: &str) -> Result<Follow> {
+        let skeleton = placed(skeleton, self.automaton.encoding.slots());
         let pieces: Vec<&str> = skeleton.split("<>").collect();
         let blocks = pieces.len() - 1;
-        if blocks == 0 || pieces[..blocks].iter().any(|piece| !piece.ends_with(']')) {
+        let atoms_alone = self.automaton.encoding.slots() == Slots::Atoms;
+        if blocks == 0 || (atoms_alone && pieces[..blocks].iter().any(|piece| !piece.ends_with(']'))) {
             let problem = format!("{} is no skeleton", crate::error::excerpt(skeleton.as_bytes()));
             return Err(Error::input("skeleton", problem, "give atoms with empty blocks: [C]<>[O]<>"));
         }

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Automaton;
+use super::Mode;
 use super::learn::{Copier, Side, refuse};
-use super::states::Mode;
 use crate::error::Result;
 use crate::text::{CONFORMER_CLOSE, CONFORMER_OPEN};
 use crate::tokenizer::Tokenizer;
@@ -77,6 +77,7 @@ impl Segments<'_> {
         let automaton = self.automaton;
         let copier = Copier {
             tokenizer: self.tokenizer,
+            encoding: automaton.encoding,
             isolated_block: &automaton.isolated_block,
             cuts: automaton.cuts.as_ref(),
         };
@@ -85,7 +86,7 @@ impl Segments<'_> {
         } else {
             for &mode in &automaton.modes {
                 ways.push((copier.tokens(before, text, Side::Block(mode, false))?, Some(mode)));
-                if mode == Mode::Plain {
+                if mode == Mode::Plain && automaton.encoding.is_signed() {
                     ways.push((copier.tokens(before, text, Side::Block(mode, true))?, Some(mode)));
                 }
             }

@@ -7,9 +7,9 @@ use super::AutomatonProcessor;
 use super::follow::Follow;
 use super::learn::refuse;
 use crate::constraint::{Constraint, Mask};
-use crate::encoding::{Encoding, Fixed, Precision};
+use crate::encoding::{Encoding, Fixed};
 use crate::error::Result;
-use crate::text::skeleton::smiles;
+use crate::text::skeleton::{placed, smiles};
 use crate::text::{SMILES_CLOSE, SMILES_OPEN, tagged, write};
 use crate::tokenizer::BUILT_IN_SKELETONS;
 
@@ -20,25 +20,25 @@ const ROUNDS: usize = 6;
 ///
 /// # Errors
 /// The first text that differs.
-pub(super) fn verify(processor: &AutomatonProcessor, dialect: Encoding) -> Result<()> {
+pub(super) fn verify(processor: &AutomatonProcessor, encoding: Encoding) -> Result<()> {
     let tokenizer = &*processor.tokenizer;
     let mut random = ChaCha8Rng::seed_from_u64(0);
     for skeleton in BUILT_IN_SKELETONS {
-        let follow = processor.follow(skeleton)?;
         let prompt = format!("{SMILES_OPEN}{}{SMILES_CLOSE}", smiles(skeleton));
+        let skeleton = placed(skeleton, encoding.slots());
+        let follow = processor.follow(&skeleton)?;
         let prompt_ids = tokenizer.prompt_ids(&prompt)?;
         for _ in 0..ROUNDS {
-            let coordinates: Vec<[Fixed; 3]> = (0..skeleton.matches("<>").count())
-                .map(|_| block(dialect.precision(), &mut random))
-                .collect();
-            let text = tagged(&write(skeleton, &coordinates, dialect));
+            let coordinates: Vec<[Fixed; 3]> =
+                (0..skeleton.matches("<>").count()).map(|_| values(encoding, &mut random)).collect();
+            let text = tagged(&write(&skeleton, &coordinates, encoding));
             if !accepts(&follow, &tokenizer.answer_ids(&text)?) {
                 return Err(refuse(tokenizer, format!("it is not followed through `{text}`")));
             }
             let walked = walk(&follow, &mut random);
             // A space that the tokenizer itself puts behind a tag is read back as one; legal texts hold none there.
             let text = tokenizer.answer_text(&walked)?;
-            let text = match dialect.separator() {
+            let text = match encoding.separator() {
                 " " => text.trim_start().replace("] ", "]"),
                 _ => text.replace(' ', ""),
             };
@@ -51,10 +51,15 @@ pub(super) fn verify(processor: &AutomatonProcessor, dialect: Encoding) -> Resul
     Ok(())
 }
 
-/// Coordinates of every magnitude that the grammar holds, with and without trailing zeros.
-fn block(precision: Precision, random: &mut ChaCha8Rng) -> [Fixed; 3] {
-    std::array::from_fn(|_| {
-        let limit = precision.units_per_angstrom() * [1, 10, 15, 100][random.random_range(0..4)] - 1;
+/// Values of every magnitude that the grammar holds; of decimals with and without trailing zeros.
+fn values(encoding: Encoding, random: &mut ChaCha8Rng) -> [Fixed; 3] {
+    std::array::from_fn(|axis| {
+        if !encoding.is_decimal() {
+            let (low, high) = encoding.number().limits(axis);
+            return random.random_range(low..=high);
+        }
+        let limit =
+            encoding.precision().units_per_angstrom() * [1, 10, 15, 100][random.random_range(0..4)] - 1;
         let step = [1, 1, 1, 10, 100, 1_000, 10_000][random.random_range(0..7)];
         random.random_range(-limit..=limit) / step * step
     })

@@ -36,7 +36,7 @@ use structure::{Refused, Structure};
 
 use super::store::layout;
 use super::{Context, Emit};
-use crate::encoding::Precision;
+use crate::encoding::{Encoding, TrailingZeros};
 use crate::error::{Error, Result};
 
 /// A chunk larger than this is refused: it would have to be decompressed whole.
@@ -118,10 +118,16 @@ impl Container<'_> {
         Ok(schema.starts_with(layout::SCHEMA_NAME).then_some(schema))
     }
 
-    /// The decimals of a store's coordinates.
-    fn precision(&self) -> Result<Precision> {
+    /// The encoding of a store's values; of decimals the one that keeps trailing zeros.
+    fn encoding(&self) -> Result<Encoding> {
         let unit = self.file.attr_string("unit").map_err(|e| self.unreadable(&e))?;
+        if unit == layout::OWN_UNIT {
+            let said = self.file.attr_string("encoding").map_err(|e| self.unreadable(&e))?;
+            return serde_json::from_str(&said)
+                .map_err(|e| Error::input(self.name, format!("its encoding: {e}"), "is the file damaged?"));
+        }
         layout::precision_of(&unit)
+            .map(|precision| Encoding::decimal(TrailingZeros::Kept, precision))
             .ok_or_else(|| Error::input(self.name, format!("unknown unit `{unit}`"), "is the file damaged?"))
     }
 

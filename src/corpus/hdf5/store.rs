@@ -8,9 +8,8 @@ use rust_hdf5::H5Dataset;
 use super::Container;
 use super::stream::{Stream, open, slice};
 use crate::corpus::store::layout::{self, Field};
-use crate::corpus::{Batch, Conformer, Context, Emit};
-use crate::encoding::decimal_text::NumberError;
-use crate::encoding::{Fixed, Precision, Reading};
+use crate::corpus::{Batch, Conformer, Context, Emit, Skipped};
+use crate::encoding::{Encoding, Fixed, Reading};
 use crate::error::{Error, Parameter, Result};
 
 /// Conformers of a batch.
@@ -25,13 +24,20 @@ const MAX_BLOCKS: u64 = 1 << 20;
 /// # Errors
 /// If the datasets contradict each other or cannot be decompressed.
 pub(super) fn read(container: &Container<'_>, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
-    let mut reader = Reader::open(container, context.options.reading)?;
+    let reading = context.options.reading;
+    let mut reader = Reader::open(container, reading)?;
     let mut batch = Batch::default();
     let mut blocks = 0;
     for index in 0..reader.conformers {
         let conformer = reader.next(index)?;
         blocks += conformer.coordinates.len();
-        batch.conformers.push(conformer);
+        match reading.keep(&conformer.coordinates) {
+            Ok(()) => batch.conformers.push(conformer),
+            Err(reason) => {
+                let (file, record) = (container.name.to_owned(), format!("conformer {index}"));
+                batch.skipped.push(Skipped { file, record, reason });
+            }
+        }
         if batch.conformers.len() == BATCH || blocks >= BATCH_BLOCKS {
             context.job.check()?;
             emit(std::mem::take(&mut batch))?;
@@ -49,10 +55,10 @@ pub(super) fn read(container: &Container<'_>, context: Context<'_>, emit: &mut E
 /// The datasets of conformers, and the molecules.
 struct Reader<'a> {
     container: &'a Container<'a>,
-    /// The decimals of the file.
-    precision: Precision,
-    /// The decimals that are asked for.
-    asked: Precision,
+    /// The encoding of the file.
+    own: Encoding,
+    /// The encoding that is asked for.
+    asked: Encoding,
     conformers: usize,
     /// Rows of coordinates taken.
     at: u64,
@@ -63,20 +69,36 @@ struct Reader<'a> {
     molecules: Molecules<'a>,
 }
 
-/// Refuses a store whose decimals are not those that are asked for, and may not be cut to them.
-fn check_decimals(container: &Container<'_>, precision: Precision, reading: Reading) -> Result<()> {
-    if reading.precision() == precision || reading.precision() < precision && reading.cut {
+/// Refuses a store of another encoding than is asked for, unless its values may be written anew: decimals cut, or the texts of the
+/// corpus are what they are.
+fn check_encoding(container: &Container<'_>, own: Encoding, reading: Reading) -> Result<()> {
+    let asked = reading.encoding;
+    if let (true, true) = (own.is_decimal(), asked.is_decimal()) {
+        let (precision, wanted) = (own.precision(), asked.precision());
+        if wanted == precision || wanted < precision && reading.cut {
+            return Ok(());
+        }
+        let (own, asked) = (precision.in_words(), wanted.in_words());
+        let problem = format!("its coordinates have {own} decimals, not {asked}");
+        return Err(Error::input(
+            container.name,
+            problem,
+            format!("read it with {} {precision}", Parameter::Decimals),
+        ));
+    }
+    if own == asked
+        || reading.texts.is_none_or(|texts| texts == own) && own.has_coordinates() && reading.rewrites
+    {
         return Ok(());
     }
-    let (own, asked) = (precision.in_words(), reading.precision().in_words());
-    let problem = format!("its coordinates have {own} decimals, not {asked}");
-    Err(Error::input(container.name, problem, format!("read it with {} {precision}", Parameter::Decimals)))
+    let problem = format!("its values are written as {own}, not as {asked}");
+    Err(Error::input(container.name, problem, format!("read it with {} {own}", Parameter::Encoding)))
 }
 
 impl<'a> Reader<'a> {
     fn open(container: &'a Container<'a>, reading: Reading) -> Result<Self> {
-        let precision = container.precision()?;
-        check_decimals(container, precision, reading)?;
+        let own = container.encoding()?;
+        check_encoding(container, own, reading)?;
         let mut offset = Stream::open(container, layout::OFFSET)?;
         let molecule = Stream::open(container, layout::MOLECULE)?;
         let flags = Stream::open(container, layout::FLAGS)?;
@@ -88,8 +110,8 @@ impl<'a> Reader<'a> {
         let molecules = Molecules::open(container)?;
         Ok(Reader {
             container,
-            precision,
-            asked: reading.precision(),
+            own,
+            asked: reading.encoding,
             conformers,
             at: 0,
             offset,
@@ -115,12 +137,14 @@ impl<'a> Reader<'a> {
             layout::from_flags(bits).ok_or_else(|| broken(layout::FLAGS, "unknown flags"))?;
         let row = self.molecule.take(1)?[0] as usize;
         let values = self.coordinates.take(blocks)?;
-        if values.iter().any(|v| v.unsigned_abs() > self.precision.max_fixed().unsigned_abs()) {
-            return Err(broken(layout::COORDINATES, &NumberError::OutOfRange(self.precision).to_string()));
+        let mut coordinates: Vec<[Fixed; 3]> = values.chunks_exact(3).map(|v| [v[0], v[1], v[2]]).collect();
+        for values in &mut coordinates {
+            self.own.check(values).map_err(|e| broken(layout::COORDINATES, &e.to_string()))?;
+            *values = self
+                .asked
+                .convert(values, self.own)
+                .map_err(|e| broken(layout::COORDINATES, &e.to_string()))?;
         }
-        let cut = |value: Fixed| self.asked.convert(value, self.precision);
-        let coordinates: Vec<[Fixed; 3]> =
-            values.chunks_exact(3).map(|v| [cut(v[0]), cut(v[1]), cut(v[2])]).collect();
         let molecule = self.molecules.get(row)?;
         if molecule.blocks != blocks {
             return Err(broken(layout::OFFSET, "its number of blocks is not that of its skeleton"));

@@ -1,7 +1,7 @@
 //! Names, types and units of the store: what writer and reader share.
 
 use crate::corpus::AtomOrder;
-use crate::encoding::{Precision, Written};
+use crate::encoding::{Encoding, Precision, Written};
 
 /// The value of the root attribute `schema`: name, `/`, version.
 pub const SCHEMA: &str = "drift.corpus/1";
@@ -9,10 +9,14 @@ pub const SCHEMA: &str = "drift.corpus/1";
 /// The part of [`SCHEMA`] that no version changes.
 pub(crate) const SCHEMA_NAME: &str = "drift.corpus/";
 
-/// The value of the root attribute `unit`: `1e-4 angstrom` for four decimals.
-pub(crate) fn unit(precision: Precision) -> String {
-    format!("1e-{precision} angstrom")
+/// The value of the root attribute `unit`: `1e-4 angstrom` for four decimals; values of other encodings are in their own, and
+/// the attribute `encoding` says which.
+pub(crate) fn unit(encoding: Encoding) -> String {
+    if encoding.is_decimal() { format!("1e-{} angstrom", encoding.precision()) } else { OWN_UNIT.to_owned() }
 }
+
+/// The value of `unit` where values are in the units of an encoding.
+pub(crate) const OWN_UNIT: &str = "of the encoding";
 
 /// The inverse of [`unit`].
 pub(crate) fn precision_of(unit: &str) -> Option<Precision> {

@@ -12,7 +12,7 @@
 //! | `/molecules/skeleton_offset` | u64 `[molecules + 1]` | likewise |
 //!
 //! All datasets are chunked, with shuffle and deflate. Root attributes, all strings: `schema` = `drift.corpus/1`, `unit`
-//! = `1e-4 angstrom`, `provenance` (JSON: program, version, git revision, inputs by name, size and SHA-256) and
+//! = `1e-4 angstrom` (or `of the encoding`, then `encoding` says which, as JSON), `provenance` (JSON: program, version, git revision, inputs by name, size and SHA-256) and
 //! `skipped` (JSON: number of bad records). No date and no thread count: the same input gives the same bytes again.
 //!
 //! Conformers with the same name and skeleton share a molecule row as long as they come within [`RECENT_MOLECULES`]
@@ -31,7 +31,7 @@ use std::sync::Arc;
 use rust_hdf5::{H5File, Hdf5Error};
 
 use super::Conformer;
-use crate::encoding::Precision;
+use crate::encoding::Encoding;
 use crate::error::{Error, Result};
 use crate::io::AtomicFile;
 use crate::job::{InputHash, Provenance};
@@ -81,7 +81,7 @@ pub struct StoreSummary {
 /// Writes a store; the file appears under its name only when [`finish`](Self::finish)ed.
 pub struct StoreWriter {
     columns: Vec<Column>,
-    precision: Precision,
+    encoding: Encoding,
     /// `None` once closed.
     file: Option<H5File>,
     compressor: Compressor,
@@ -92,11 +92,11 @@ pub struct StoreWriter {
 }
 
 impl StoreWriter {
-    /// Starts a store of conformers of so many decimals that will be at `target`, compressing on as many threads as rayon has here (8 at most).
+    /// Starts a store of conformers of an encoding that will be at `target`, compressing on as many threads as rayon has here (8 at most).
     ///
     /// # Errors
     /// If the folder cannot be written to.
-    pub fn create(target: &Path, precision: Precision) -> Result<Self> {
+    pub fn create(target: &Path, encoding: Encoding) -> Result<Self> {
         let output = AtomicFile::create(target)?;
         let fail = |e| write_error(target, e);
         let options = H5File::options().best_effort_locking();
@@ -106,7 +106,7 @@ impl StoreWriter {
         let compressor = Compressor::new(threads, layout::DEFLATE_LEVEL).map_err(|e| Error::io(target, e))?;
         let mut writer = StoreWriter {
             columns,
-            precision,
+            encoding,
             file: Some(file),
             compressor,
             recent: Recent::default(),
@@ -171,7 +171,12 @@ impl StoreWriter {
             .map_err(|e| Error::internal(self.target.display(), format!("provenance: {e}")))?;
         if let Some(file) = &self.file {
             file.set_attr_string("schema", layout::SCHEMA).map_err(fail)?;
-            file.set_attr_string("unit", &layout::unit(self.precision)).map_err(fail)?;
+            file.set_attr_string("unit", &layout::unit(self.encoding)).map_err(fail)?;
+            if !self.encoding.is_decimal() {
+                let encoding = serde_json::to_string(&self.encoding)
+                    .map_err(|e| Error::internal(self.target.display(), format!("encoding: {e}")))?;
+                file.set_attr_string("encoding", &encoding).map_err(fail)?;
+            }
             file.set_attr_string("provenance", &provenance).map_err(fail)?;
             file.set_attr_string("skipped", &skipped.to_string()).map_err(fail)?;
             // A full disk is met here, not while closing, which would print.

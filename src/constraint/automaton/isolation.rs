@@ -1,0 +1,178 @@
+//! Slots that are cut out of the text with what opens and closes them: by the pre-tokenizer of drift's extended tokenizers, or as
+//! added tokens.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::learn::refuse;
+use super::{Mode, Path};
+use crate::encoding::language::{Languages, StateId};
+use crate::encoding::parts::{self, Part, Row};
+use crate::encoding::{Encoding, IntegersBelow};
+use crate::error::Result;
+use crate::tokenizer::Tokenizer;
+use crate::tokenizer::cuts::SPACE;
+
+/// How slots that are cut out of the text are tokenised.
+pub(super) struct Isolation {
+    /// What such slots look like.
+    rows: Vec<Row>,
+    /// The same, cut into pieces.
+    ways: Vec<Vec<Row>>,
+    /// The ids of slots that are added tokens.
+    added: Vec<(String, u32)>,
+    /// Some isolated slot.
+    pub sample: String,
+}
+
+/// The most spellings of a piece: the model is asked for the tokens of each.
+const MAX_SPELLINGS: u64 = 400_000;
+
+/// The most slots that are looked up among the added tokens.
+const MAX_ADDED: u64 = 1_000_000;
+
+impl Isolation {
+    /// How a tokenizer isolates slots of an encoding; `None` if it does not.
+    ///
+    /// # Errors
+    /// If it cannot split a slot into pre-tokens, or pieces have too many spellings.
+    pub(super) fn learn(tokenizer: &Tokenizer, encoding: Encoding) -> Result<Option<Self>> {
+        if let Some(added) = added_slots(tokenizer, encoding) {
+            return Ok(Some(added));
+        }
+        if encoding.is_decimal() && encoding.separator() != "," {
+            // Extended tokenizers isolate decimals with commas.
+            return Ok(None);
+        }
+        let isolated = |row: &Row| Ok(cuts(tokenizer, row, 0)?.is_some());
+        let mut known = Vec::new();
+        for (at, row) in encoding.rows(IntegersBelow(1)).iter().enumerate() {
+            if isolated(row)? {
+                known.push(at);
+            }
+        }
+        let Some(&last) = known.last() else { return Ok(None) };
+        let range = range(tokenizer, &encoding.rows(IntegersBelow::GENERATED)[last])?;
+        let all = encoding.rows(range);
+        let rows: Vec<Row> = known.iter().map(|at| all[*at].clone()).collect();
+        let mut ways = Vec::with_capacity(rows.len());
+        for row in &rows {
+            let Some(starts) = cuts(tokenizer, row, 0)? else { continue };
+            let ends = starts.iter().skip(1).copied().chain([row.len()]);
+            ways.push(starts.iter().zip(ends).map(|(&start, end)| row[start..end].to_vec()).collect());
+        }
+        let largest = ways.iter().flatten().map(|piece: &Row| parts::count(piece)).max();
+        if largest.is_some_and(|spellings| spellings > MAX_SPELLINGS) {
+            let problem = format!("blocks are cut into pieces of more than {MAX_SPELLINGS} spellings");
+            return Err(refuse(tokenizer, problem));
+        }
+        let sample = filled(&all[last], 0).concat();
+        Ok(Some(Isolation { rows, ways, added: Vec::new(), sample }))
+    }
+
+    /// The strings of isolated slots.
+    pub(super) fn language(&self, languages: &mut Languages<u8>) -> Option<StateId> {
+        if self.added.is_empty() {
+            return parts::language_of_rows(&self.rows, languages);
+        }
+        let end = languages.end(());
+        languages.trie(self.added.iter().map(|(text, _)| (text.clone().into_bytes(), end)).collect())
+    }
+
+    /// The states of isolated slots: each piece takes the tokens that the model makes of it, by itself.
+    pub(super) fn states(&self, states: &mut Languages<u32, Mode>, tokenizer: &Tokenizer) -> Option<StateId> {
+        let end = states.end(Mode::Isolated);
+        if !self.added.is_empty() {
+            return states.trie(self.added.iter().map(|(_, id)| (vec![*id], end)).collect());
+        }
+        let mut tokens: HashMap<&Row, Vec<Vec<u32>>> = HashMap::new();
+        for piece in self.ways.iter().flatten() {
+            if !tokens.contains_key(piece) {
+                let all = parts::strings(piece);
+                let all = all.iter().map(|text| tokenizer.model_ids(text)).collect::<Option<Vec<_>>>()?;
+                tokens.insert(piece, all);
+            }
+        }
+        let mut start = None;
+        for way in &self.ways {
+            let mut next = end;
+            for piece in way.iter().rev() {
+                let paths: Vec<Path> = tokens[piece].iter().map(|path| (path.clone(), next)).collect();
+                next = states.trie(paths)?;
+            }
+            start = Some(match start {
+                Some(others) => states.union(others, next)?,
+                None => next,
+            });
+        }
+        start
+    }
+}
+
+/// Slots that are added tokens, brackets and all; `None` if there are none.
+fn added_slots(tokenizer: &Tokenizer, encoding: Encoding) -> Option<Isolation> {
+    if encoding.open().is_empty() || encoding.close().is_empty() {
+        return None;
+    }
+    let rows = encoding.rows(IntegersBelow::GENERATED);
+    if rows.len() > 1 || parts::count(&rows[0]) > MAX_ADDED {
+        return None;
+    }
+    let vocabulary = tokenizer.inner().get_added_vocabulary().get_vocab();
+    let ids = parts::strings(&rows[0]).into_iter().filter_map(|text| {
+        let id = *vocabulary.get(&text)?;
+        Some((text, id))
+    });
+    let added: Vec<(String, u32)> = ids.collect();
+    let sample = added.first()?.0.clone();
+    Some(Isolation { rows, ways: Vec::new(), added, sample })
+}
+
+/// Below which integer part decimals are isolated, in whole Å; any for what has none.
+fn range(tokenizer: &Tokenizer, row: &Row) -> Result<IntegersBelow> {
+    let expected = cuts(tokenizer, row, 0)?;
+    let mut angstrom = 0;
+    while angstrom < IntegersBelow::GENERATED.0 && cuts(tokenizer, row, angstrom)? == expected {
+        angstrom += 1;
+    }
+    Ok(IntegersBelow(angstrom))
+}
+
+/// A slot of a row, part by part, with all signs, and with this integer part in x.
+fn filled(row: &Row, integer: u32) -> Vec<String> {
+    let mut integers = [integer, 0, 0].into_iter();
+    let text = |part: &Part| match part {
+        Part::Literal(text) | Part::Optional(text) => text.to_string(),
+        Part::Digit { .. } => "7".to_owned(),
+        Part::Integer { .. } => integers.next().unwrap_or(0).to_string(),
+        Part::Padded { below, width } => {
+            format!("{:0width$}", 7.min(below.saturating_sub(1)), width = usize::from(*width))
+        }
+    };
+    row.iter().map(text).collect()
+}
+
+/// The first parts of a slot's pre-tokens; `None` if one crosses its ends, or is cut inside of a part.
+fn cuts(tokenizer: &Tokenizer, row: &Row, integer: u32) -> Result<Option<Vec<usize>>> {
+    let filled = filled(row, integer);
+    let pieces = tokenizer.pre_tokens(&format!("[C]{}[C]", filled.concat()))?;
+    let mut borders = BTreeSet::from([0]);
+    let mut at = 0;
+    for piece in &pieces {
+        // A space that the tokenizer puts before a text is no part of it.
+        at += if at == 0 { piece.trim_start_matches(SPACE).len() } else { piece.len() };
+        borders.insert(at);
+    }
+    let mut starts = Vec::new();
+    let mut place = 3;
+    for (part, text) in filled.iter().enumerate() {
+        if borders.contains(&place) {
+            starts.push(part);
+        }
+        if (place + 1..place + text.len()).any(|inside| borders.contains(&inside)) {
+            return Ok(None);
+        }
+        place += text.len();
+    }
+    let whole = starts.first() == Some(&0) && borders.contains(&place) && at == place + 3;
+    Ok(whole.then_some(starts))
+}

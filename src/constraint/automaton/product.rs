@@ -1,0 +1,151 @@
+//! The language of plain slots in tokens: the product of an encoding's automaton over bytes with the tokenizer.
+//!
+//! Inside of a pre-token a sequence of BPE tokens is what the tokenizer makes of its text if and only if each two neighbours are
+//! what it makes of theirs (Vieira et al., *Language Models over Canonical Byte-Pair Encodings*, ICML 2025; Cognetta and Okazaki,
+//! *Tokenization as Finite-State Transduction*, 2024). So behind a token there may come one that keeps the text in the language
+//! and is encoded so behind it, if some end can still be reached by the same rule: without that, Llama's `12` would look legal
+//! inside of four decimals, which no tokenisation leads out of.
+//!
+//! A pair is asked in its context: behind the text that led to it first, in a slot. Where added tokens could stand in a slot
+//! (bins as tokens), they are matched before everything else, as whole strings from the left, which neighbours do not show. There a
+//! state also holds the last characters that belong to no added token, as many as one could begin with.
+
+use std::collections::HashMap;
+
+use super::Mode;
+use crate::encoding::language::{Languages, Node, StateId};
+use crate::encoding::{Dfa, DfaState};
+use crate::error::Result;
+use crate::tokenizer::Tokenizer;
+
+/// What a state of the product knows.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Place {
+    state: DfaState,
+    last: Option<u32>,
+    /// The last characters behind the last added token, where there could be one.
+    open: Vec<u8>,
+}
+
+/// A way from the start to a place: what is asked of the encoder.
+#[derive(Clone, Default)]
+struct Way {
+    text: String,
+    ids: Vec<u32>,
+}
+
+/// Builds the states of plain slots.
+pub(super) struct Product<'a> {
+    tokenizer: &'a Tokenizer,
+    dfa: &'a Dfa,
+    /// What stands before the inside of a slot, and its ids.
+    before: (String, Vec<u32>),
+    /// Tokens that hold nothing but bytes of the language.
+    candidates: Vec<(u32, String)>,
+    /// Those that were added, by id, and the characters of the longest.
+    added: HashMap<u32, usize>,
+    longest_added: usize,
+    pairs: HashMap<(Option<u32>, u32), bool>,
+    known: HashMap<Place, Option<StateId>>,
+}
+
+impl<'a> Product<'a> {
+    /// The product of the inside of slots that `before` opens.
+    ///
+    /// # Errors
+    /// If the tokenizer cannot encode the format's characters.
+    pub(super) fn new(tokenizer: &'a Tokenizer, dfa: &'a Dfa, before: &str) -> Result<Self> {
+        let alphabet = dfa.alphabet();
+        let may_stand = |text: &str| !text.is_empty() && text.bytes().all(|byte| alphabet.contains(&byte));
+        let added: HashMap<u32, usize> = tokenizer
+            .inner()
+            .get_added_tokens_decoder()
+            .iter()
+            .filter(|(_, token)| may_stand(&token.content))
+            .map(|(id, token)| (*id, token.content.len()))
+            .collect();
+        let mut candidates: Vec<(u32, String)> = tokenizer
+            .vocabulary()
+            .into_iter()
+            .map(|(text, id)| {
+                (id, if text.is_ascii() { text } else { text.replace(['\u{120}', '\u{2581}'], " ") })
+            })
+            .filter(|(_, text)| may_stand(text))
+            .collect();
+        candidates.sort();
+        let longest_added = added.values().copied().max().unwrap_or(0);
+        let before = (before.to_owned(), tokenizer.ids(before)?);
+        let (pairs, known) = (HashMap::new(), HashMap::new());
+        Ok(Product { tokenizer, dfa, before, candidates, added, longest_added, pairs, known })
+    }
+
+    /// The state where slots begin; none if no tokenisation leads through one.
+    ///
+    /// # Errors
+    /// If the tokenizer cannot encode a text.
+    pub(super) fn start(&mut self, states: &mut Languages<u32, Mode>) -> Result<Option<StateId>> {
+        let place = Place { state: self.dfa.start(), last: None, open: Vec::new() };
+        self.state(states, place, &Way::default())
+    }
+
+    fn state(
+        &mut self,
+        states: &mut Languages<u32, Mode>,
+        place: Place,
+        way: &Way,
+    ) -> Result<Option<StateId>> {
+        if let Some(known) = self.known.get(&place) {
+            return Ok(*known);
+        }
+        let goes_on: Vec<(usize, DfaState)> = (0..self.candidates.len())
+            .filter_map(|at| Some((at, self.dfa.run(place.state, self.candidates[at].1.as_bytes())?)))
+            .collect();
+        let mut edges = Vec::new();
+        for (at, state) in goes_on {
+            let id = self.candidates[at].0;
+            if !self.follows(&place, way, at)? {
+                continue;
+            }
+            let text = &self.candidates[at].1;
+            let next = Way { text: format!("{}{text}", way.text), ids: [&way.ids[..], &[id]].concat() };
+            let open = self.open_behind(&place, id, text);
+            if let Some(then) = self.state(states, Place { state, last: Some(id), open }, &next)? {
+                edges.push((id, then));
+            }
+        }
+        edges.sort_unstable();
+        let end = self.dfa.accepts(place.state).then_some(Mode::Plain);
+        let made = (end.is_some() || !edges.is_empty()).then(|| states.intern(Node { edges, end }));
+        self.known.insert(place, made);
+        Ok(made)
+    }
+
+    /// The characters behind the last added token that one could begin with.
+    fn open_behind(&self, place: &Place, id: u32, text: &str) -> Vec<u8> {
+        if self.longest_added == 0 || self.added.contains_key(&id) {
+            return Vec::new();
+        }
+        let mut open = place.open.clone();
+        open.extend_from_slice(text.as_bytes());
+        let kept = open.len().min(self.longest_added - 1);
+        open.split_off(open.len() - kept)
+    }
+
+    /// Whether the encoder writes a candidate behind what led to a place.
+    fn follows(&mut self, place: &Place, way: &Way, candidate: usize) -> Result<bool> {
+        let (id, text) = &self.candidates[candidate];
+        let pair = (place.last, *id);
+        // Neighbours decide, but for added tokens.
+        if self.longest_added == 0
+            && let Some(known) = self.pairs.get(&pair)
+        {
+            return Ok(*known);
+        }
+        let ids = self.tokenizer.ids(&format!("{}{}{text}", self.before.0, way.text))?;
+        let behind = ids.strip_prefix(&self.before.1[..]);
+        let follows =
+            behind.is_some_and(|behind| behind.strip_prefix(&way.ids[..]).is_some_and(|last| last == [*id]));
+        self.pairs.insert(pair, follows);
+        Ok(follows)
+    }
+}
