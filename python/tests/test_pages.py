@@ -300,7 +300,7 @@ def test_a_checkpoint_of_torch_distributed(folder: Folder) -> None:
     import torch.distributed.checkpoint as dcp
 
     model = transformers.AutoModelForCausalLM.from_pretrained(REPOSITORY / "eval/qwen-like")
-    dcp.save(model.state_dict(), checkpoint_id=str(folder.path / "step-1000"), no_dist=True)
+    dcp.save(model.state_dict(), checkpoint_id=str(folder.path / "step-1000"))
     block = python_block("dcp.dcp_to_torch_save")
     execute(
         block.code, folder.path, (), HOME=str(folder.home), HF_HOME=str(folder.home / ".cache/huggingface")
