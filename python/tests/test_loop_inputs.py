@@ -161,6 +161,22 @@ def test_an_empty_cache_is_used_and_a_full_one_refused() -> None:
         generate(handed(lambda mask: {CACHE: mine}))
 
 
+@pytest.mark.parametrize("given", [False, True])
+def test_a_sliding_window_is_refused_whatever_cache_there_is(given: bool) -> None:
+    """A plain cache would hold its keys, but padding between tokens would count as a part of the window."""
+    shape = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2}
+    size = load("qwen-like").model.config.vocab_size
+    config = transformers.MistralConfig(vocab_size=size, num_key_value_heads=1, sliding_window=16, **shape)
+    model = transformers.MistralForCausalLM(config)
+    cache = {CACHE: transformers.DynamicCache()} if given else {}
+    way = {
+        "custom_generate": moldrift.constrained_generate,
+        "constraint": load("qwen-like").automaton.logits_processor(["CO"]),
+    }
+    with pytest.raises(ValueError, match=r"a cache of \w*Sliding\w* is not supported"):
+        model.generate(torch.tensor([[5, 6, 7]]), max_new_tokens=5, **way, **cache)
+
+
 @contextmanager
 def forward_of(forward: Callable[..., Any]) -> Iterator[Any]:
     """The model with another ``forward``, which is given the model's own first."""
