@@ -139,6 +139,22 @@ def test_all_that_this_release_hands_over_is_dealt_with() -> None:
     assert generate(legal_head=False) == expected()
 
 
+def test_a_streamer_gets_the_prompt_alone() -> None:
+    """As the README says: ``generate`` does not hand it on. Where a release does, this shows it."""
+    heard: list[Any] = []
+
+    class Streamer(transformers.generation.BaseStreamer):
+        def put(self, value: Any) -> None:
+            heard.append(value)
+
+        def end(self) -> None:
+            heard.append(None)
+
+    assert generate(streamer=Streamer()) == expected()
+    assert len(heard) == 1
+    assert torch.equal(heard[0], load("qwen-like").prompts(SMILES)["input_ids"])
+
+
 def test_embeddings_in_place_of_prompts() -> None:
     model = load("qwen-like")
     lp = model.automaton.logits_processor(["CO"])
