@@ -227,6 +227,12 @@ def resized(path: Path) -> None:
     drift("extend-model", "--model", REPOSITORY / "eval/qwen-like", "--tokenizer", EXTENDED, "-o", path)
 
 
+def spare_rows(path: Path) -> None:
+    """A model with rows of no token, as Qwen3 has them."""
+    own = REPOSITORY / "eval/qwen-like"
+    drift("extend-model", "--model", own, "--tokenizer", own, "--pad-to-multiple-of", "2048", "-o", path)
+
+
 #: An extension of the tokenizer of ``eval/qwen-like``.
 EXTENDED = REPOSITORY / "tokenizers/qwen-like-fused"
 
@@ -245,7 +251,7 @@ MAKERS: dict[str, Callable[[Path], None]] = {
     "model": copied("eval/qwen-like"),
     "molecules.smi": smiles,
     "names.csv": names,
-    "path/to/model": copied("eval/qwen-like"),
+    "path/to/model": spare_rows,
     "rdkit_folder": rdkit_folder,
     "rdkit_folder.tar.gz": copied("tests/fixtures/rdkit_folder.tar.gz"),
     "resized": resized,
