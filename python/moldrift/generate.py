@@ -1,7 +1,7 @@
 """Decoding that reads forced tokens together: one pass of the model for each token that is really chosen.
 
-For ``model.generate(**inputs, custom_generate=moldrift.constrained_generate, constraint=lp)`` in
-transformers 4.57 and 5.
+For ``model.generate(**inputs, custom_generate=moldrift.constrained_generate, constraint=lp)`` of
+transformers.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from moldrift import loop_inputs
 from moldrift.errors import DriftError
 from moldrift.logits_processor import ConstraintLogitsProcessor
+from moldrift.loop_inputs import LoopInputs, refused
 
 #: Processors that look at scores alone, not at which token they belong to: they may run on the legal ones.
 _WARPERS = frozenset(
@@ -33,10 +35,17 @@ _WARPERS = frozenset(
 #: Models whose logits are the product of the last hidden state and the head, and nothing more.
 _PLAIN_HEADS = frozenset({"llama", "mistral", "qwen2", "qwen3"})
 
-#: What generate hands to the decoding loop and is dealt with here; anything else is refused.
-_OWN_INPUTS = frozenset(
-    {"attention_mask", "position_ids", "past_key_values", "use_cache", "logits_to_keep", "cache_position"}
+#: Processors that take each of their calls for one token: they lose count where forced tokens are read together.
+_COUNTING = frozenset(
+    {
+        "ClassifierFreeGuidanceLogitsProcessor",
+        "SynthIDTextWatermarkLogitsProcessor",
+        "UnbatchedClassifierFreeGuidanceLogitsProcessor",
+    }
 )
+
+#: Ways of decoding that pick from the logits of one pass. Assisted decoding writes what these write.
+_MODES = frozenset({"assisted_generation", "greedy_search", "sample"})
 
 #: The cache is packed when it is wider than its longest row by this factor, or when this share of its rows
 #: is over.
@@ -71,21 +80,22 @@ def constrained_generate(
             ``constraint.forward_passes`` says afterwards how many passes of the model there were.
         legal_head: whether only the rows of the head are multiplied that are legal somewhere in the batch.
             By default on the CPU, for architectures whose head is a plain product.
-        model_kwargs: masks and the cache.
+        model_kwargs: what ``generate`` hands to a loop. `moldrift.loop_inputs` says what becomes of it.
 
     Returns:
         ``[rows, length + longest text]`` with the end of text and padding behind it, or what ``generate``
         returns with ``return_dict_in_generate``, without scores.
 
     Raises:
-        ValueError: for what is not supported (beams, a static cache, sliding windows, scores), or a batch
-        that does not     match the molecules.
+        ValueError: for what is not supported (beams, a static cache, sliding windows, scores, inputs that could
+        change what is written), or a batch that does not match the molecules.
         DriftError: if the constraint was used before, or a prompt is longer than the context.
     """
     lp = _constraint_of(constraint, logits_processor)
-    _check(model, generation_config, model_kwargs)
     processors = [one for one in logits_processor or () if not isinstance(one, ConstraintLogitsProcessor)]
-    loop = _Loop(model, input_ids, lp, processors, generation_config, legal_head, model_kwargs)
+    _check(model, generation_config, processors)
+    inputs = loop_inputs.read(model, input_ids, model_kwargs)
+    loop = _Loop(model, input_ids, lp, processors, generation_config, legal_head, inputs)
     loop.criteria = _criteria_of(stopping_criteria)
     texts = loop.run()
     return _result(input_ids, texts, generation_config, lp.source.eos)
@@ -102,23 +112,22 @@ def _constraint_of(constraint: Any, processors: Any) -> ConstraintLogitsProcesso
     return found
 
 
-def _check(model: Any, config: Any, inputs: dict[str, Any]) -> None:
-    """Refuses what the loop does not do."""
+def _check(model: Any, config: Any, processors: list[Any]) -> None:
+    """Refuses options that the loop does not follow."""
     wrong = {
         "num_beams": (getattr(config, "num_beams", 1) or 1) > 1,
         "output_scores": config.output_scores,
         "output_logits": config.output_logits,
         "output_attentions": config.output_attentions,
         "output_hidden_states": config.output_hidden_states,
-        "use_cache=False": not inputs.get("use_cache", True),
         "an encoder and a decoder": model.config.is_encoder_decoder,
     }
-    wrong.update({name: value is not None for name, value in inputs.items() if name not in _OWN_INPUTS})
+    mode = str(getattr(config.get_generation_mode(), "value", "sample"))
+    wrong[f"the generation mode {mode}"] = mode not in _MODES
+    wrong.update({type(one).__name__: type(one).__name__ in _COUNTING for one in processors})
     for name, is_wrong in wrong.items():
         if is_wrong:
-            raise ValueError(
-                f"constrained_generate: {name} is not supported; give logits_processor=[…] to generate"
-            )
+            raise refused(name)
 
 
 def _criteria_of(criteria: Any) -> list[Any]:
@@ -138,24 +147,34 @@ class _Loop:
         processors: list[Any],
         config: Any,
         legal_head: bool | None,
-        inputs: dict[str, Any],
+        inputs: LoopInputs,
     ) -> None:
         self.model, self.lp, self.rows = model, lp, lp.rows
         self.device = input_ids.device
         self.prompts = input_ids
-        self.prompt_mask = _prompt_mask(input_ids, inputs.get("attention_mask"))
+        self.prompt_mask = inputs.mask
         _check_context(model, self.prompt_mask)
         lp.begin(input_ids)
         self.most = config.max_length - input_ids.shape[1]
         self.warpers = [one for one in processors if type(one).__name__ in _WARPERS]
         self.others = [one for one in processors if type(one).__name__ not in _WARPERS]
         self.do_sample = bool(config.do_sample)
-        self.cache = _empty_cache(model, inputs.get("past_key_values"))
+        self.cache = inputs.cache
         self.mask = self.prompt_mask[:, :0]
         self.positions = torch.zeros(len(input_ids), dtype=torch.int64, device=self.device)
         self.kept: Any = slice(None)
         self.head = _legal_head(model, legal_head, bool(self.others) or self.rows.wants_argmax)
         self.vocabulary = model.get_output_embeddings().weight.shape[0]
+        read_by = model if self.head is None else model.base_model
+        self.constant = {
+            **inputs.settings_of(read_by),
+            inputs.cache_name: self.cache,
+            "use_cache": True,
+            "return_dict": True,
+        }
+        # Spares the logits of all but the last token, where the model can.
+        if loop_inputs.takes(read_by, "logits_to_keep"):
+            self.constant["logits_to_keep"] = 1
         self.criteria: list[Any] = []
 
     def run(self) -> list[list[int]]:
@@ -196,14 +215,12 @@ class _Loop:
             "input_ids": chunk,
             "attention_mask": self.mask,
             "position_ids": positions,
-            "past_key_values": self.cache,
-            "use_cache": True,
-            "return_dict": True,
+            **self.constant,
         }
         self.lp.forward_passes += 1
         if self.head is not None:
             return self.model.base_model(**inputs).last_hidden_state[:, -1]
-        return self.model(**inputs, **_last_only(self.model)).logits[:, -1].float()
+        return self.model(**inputs).logits[:, -1].float()
 
     def _choose(self, states: torch.Tensor) -> np.ndarray:
         """A token for each row that is computed, ``[active]``."""
@@ -235,15 +252,18 @@ class _Loop:
         """The logits after processors that look at token ids, which see the texts left-padded."""
         if not self.others:
             return logits
-        texts = [self.rows.text(row) for row in self.rows.active()]
+        texts = [self.rows.text(row) for row in range(len(self.prompts))]
         longest = max(map(len, texts))
         padded = [[self.lp.source.eos] * (longest - len(text)) + text for text in texts]
         written = torch.tensor(padded, dtype=torch.int64, device=self.device).reshape(len(texts), longest)
-        prompts = self.prompts[torch.from_numpy(self.rows.active()).to(self.device)]
-        ids = torch.cat([prompts, written], 1)
+        ids = torch.cat([self.prompts, written], 1)
+        # Some remember one thing for each row of the batch, so they see rows that are over, too.
+        active = torch.from_numpy(self.rows.active()).to(self.device)
+        whole = logits.new_zeros(len(texts), logits.shape[1]).index_copy_(0, active, logits)
         for processor in self.others:
-            logits = processor(ids, logits)
-        return logits
+            whole = processor(ids, whole)
+        # They may have forbidden all that is legal: as in `masked`, the best of it is written then.
+        return whole[active].clamp(min=torch.finfo(whole.dtype).min / 16)
 
     def _sample(self, logits: torch.Tensor, union: torch.Tensor | None) -> np.ndarray:
         """Draws with torch from the legal logits, after temperature and its like."""
@@ -322,11 +342,6 @@ def _legal_head(model: Any, wanted: bool | None, needs_all: bool) -> _Head | Non
     return _Head(head) if wanted else None
 
 
-def _prompt_mask(input_ids: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
-    """Which tokens of the prompts are no padding, ``[rows, length]``."""
-    return torch.ones_like(input_ids) if mask is None else mask.long()
-
-
 def _check_context(model: Any, mask: torch.Tensor) -> None:
     """Refuses prompts that leave no room in the model's context."""
     context = getattr(model.config, "max_position_embeddings", None)
@@ -335,32 +350,6 @@ def _check_context(model: Any, mask: torch.Tensor) -> None:
         raise DriftError(
             f"prompt: takes {longest} tokens, the model's context {context}; leave this molecule out"
         )
-
-
-def _empty_cache(model: Any, cache: Any) -> Any:
-    """The cache that generate prepared, if it is one that can be packed."""
-    from transformers import DynamicCache
-
-    cache = DynamicCache(config=model.config) if cache is None else cache
-    layers = {type(layer).__name__ for layer in getattr(cache, "layers", ())}
-    if (
-        type(cache).__name__ != "DynamicCache"
-        or layers - {"DynamicLayer"}
-        or getattr(cache, "offloading", False)
-    ):
-        names = ", ".join(sorted(layers)) or type(cache).__name__
-        raise ValueError(
-            f"constrained_generate: a cache of {names} is not supported; "
-            "give logits_processor=[…] to generate, or leave cache_implementation out"
-        )
-    if cache.get_seq_length() > 0:
-        raise ValueError("constrained_generate: the cache holds tokens already; leave past_key_values out")
-    return cache
-
-
-def _last_only(model: Any) -> dict[str, int]:
-    """The option that spares logits of all but the last token, where the model has it."""
-    return {"logits_to_keep": 1} if model._supports_logits_to_keep() else {}
 
 
 def _order(mask: torch.Tensor) -> torch.Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.metadata
 import inspect
+import re
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,30 @@ def test_the_installed_package_has_its_metadata() -> None:
     assert metadata.get_all("License-File") == ["licenses/LICENSE-MIT", "licenses/LICENSE-APACHE"]
     assert metadata["Requires-Python"] == ">=3.10"
     assert "# moldrift" in (metadata.get_payload() or metadata["Description"])
+
+
+def pinned(requirements: Path) -> dict[str, str]:
+    """The versions that a file of requirements names."""
+    return dict(re.findall(r"^([\w-]+)==(\S+)$", requirements.read_text(encoding="utf-8"), re.MULTILINE))
+
+
+def test_what_is_declared_is_what_is_tested(repository: Path) -> None:
+    """The least versions that are tested are the lower bounds; the table in the README names both ends."""
+    manifest = (repository / "python/pyproject.toml").read_text(encoding="utf-8")
+    declared = dict(re.findall(r'"(numpy|torch|transformers)(>=[^"]+)"', manifest))
+    assert declared.keys() == {"numpy", "torch", "transformers"}
+    least, middle, newest = (
+        pinned(repository / f"python/requirements-{name}.txt") for name in ("least", "middle", "newest")
+    )
+    readme = (repository / "python/README.md").read_text(encoding="utf-8")
+    table = dict(re.findall(r"^\| (\w+) \| (.*) \|$", readme.split("## Ten lines")[0], re.MULTILINE))
+    for name, bounds in declared.items():
+        bound = bounds.removeprefix(">=").split(",")[0]
+        assert least[name] == bound + ".0" * (2 - bound.count(".")), name
+        assert table[name] == f"`{bounds}` | {least[name]} | {newest[name]}", name
+    for name in ("llguidance", "xgrammar"):
+        assert table[name] == f"| {middle[name]} | {newest[name]}", name
+    assert f"transformers {middle['transformers'].removesuffix('.0')} on torch" in readme
 
 
 def test_it_is_imported_without_torch() -> None:

@@ -1,9 +1,10 @@
-"""The blocks of docs/engines.md run as they stand, from the root of the repository, each in an interpreter of its own."""
+"""The block of docs/engines.md for vLLM runs as it stands, from the root of the repository, in an interpreter of its own.
+
+`python/tests/test_pages.py` runs the others."""
 
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
 import re
 import subprocess
@@ -41,19 +42,6 @@ def run(name: str, folder: Path, *needed: str) -> str:
     )
     assert ran.returncode == 0, ran.stderr[-2000:]
     return ran.stdout
-
-
-def test_llguidance(tmp_path: Path) -> None:
-    assert ETHANOL.search(run("llguidance", tmp_path, "moldrift", "llguidance", "transformers", "torch"))
-
-
-def test_xgrammar(tmp_path: Path) -> None:
-    assert ETHANOL.search(run("xgrammar", tmp_path, "moldrift", "xgrammar", "transformers", "torch"))
-
-
-def test_sglang_request(tmp_path: Path) -> None:
-    request = json.loads(run("sglang", tmp_path, "moldrift"))
-    assert request["sampling_params"]["ebnf"].startswith("root ::= ")
 
 
 @pytest.mark.slow

@@ -1,0 +1,383 @@
+"""The examples of both READMEs and of ``docs/`` run as a reader runs them: commands word for word in a folder with the files
+that they name (`stand_ins.py`), Python from the root of the repository, each block in an interpreter of its own.
+
+A block that is neither run nor listed here with the place that runs it fails a test. What takes long is marked slow.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import built_program
+from pages import REPOSITORY, Block, blocks, blocks_of
+from stand_ins import MAKERS, Folder
+
+#: What is not run here: how it begins, why, and where it is tested, with words that stand there.
+ELSEWHERE = {
+    "cargo test --release --test it bases": (
+        "a part of `cargo test --release`",
+        "tests/it/main.rs",
+        "mod bases;",
+    ),
+    "cargo test --release": ("takes minutes", ".ci/run", "phase tests cargo test --release"),
+    "cargo test --test it -- coverage::": ("a part of `cargo test`", "tests/it/main.rs", "mod coverage;"),
+    "pip install './python[transformers]'": (
+        "makes an environment of gigabytes: that of the newest versions",
+        ".ci/run",
+        "pip install './python[transformers]'",
+    ),
+    "drift slurm status": ("needs a job that runs", "tests/slurm/shards.sh", "slurm status"),
+    "from vllm import LLM": ("needs vLLM", "python/tests/engines/test_ready_lines.py", "def test_vllm("),
+    "vllm serve MODEL": (
+        "a server of vLLM; the backend is tested offline",
+        "python/benches/vllm_grammars.py",
+        '"backend": backend',
+    ),
+}
+
+#: What takes more than ten seconds: run with `-m slow`.
+SLOW = (
+    "cargo doc",
+    "cargo run --release -- eval",
+    "drift eval --model Qwen/Qwen3-0.6B",
+    "drift eval --model eval/llama-like",
+    "drift eval --model model",
+    "drift eval --model path/to/model --lp none,allowlist,automaton --samples 200",
+    "drift train-",
+)
+
+#: Trains for half an hour. It is stopped by Ctrl-C after so many seconds, and has to keep its state.
+TRAINING, STOPPED_AFTER = "drift train-model", 15
+
+#: Indented blocks that are no code: what they show.
+TEXTS = {
+    "README.md: [C]<": "a molecule as models write it",
+    "python/README.md: [C]<": "the same",
+    "docs/grammars.md: start: ": "rules of a grammar",
+}
+
+BLOCKS = blocks()
+SHELL = [block for block in BLOCKS if block.is_shell]
+PYTHON = [block for block in BLOCKS if block.language.split()[:1] == ["python"]]
+
+
+def listed(code: str) -> str | None:
+    """The entry of `ELSEWHERE` for a command or a block of Python."""
+    return next((begin for begin in ELSEWHERE if code.startswith(begin)), None)
+
+
+def is_slow(step: str) -> bool:
+    """Whether a command takes long."""
+    return step.startswith(SLOW)
+
+
+def parts(block: Block) -> list[list[str]]:
+    """The commands to run, in parts: behind an empty line another example begins."""
+    found = []
+    for lines in re.split(r"\n\s*\n", block.code):
+        steps = [
+            step for step in Block(block.page, block.line, block.language, lines).steps() if not listed(step)
+        ]
+        found += [steps] if steps else []
+    return found
+
+
+#: Examples of commands by the page and how they begin.
+EXAMPLES = {f"{block.page}: {steps[0][:60]}": (block, steps) for block in SHELL for steps in parts(block)}
+
+
+def supposed(step: str) -> set[str]:
+    """The stand-ins that a command reads."""
+    reads = re.sub(r"(?:-o|>) +\S+", "", step)
+    return {name for name in MAKERS if re.search(rf"(?<![\w./-]){re.escape(name)}(?![\w./-])", reads)}
+
+
+def written(step: str) -> list[str]:
+    """The outputs that a command names."""
+    return re.findall(r"(?: -o| >| --texts| --molecules) +([^\s;$]+)(?=\s|$)", step)
+
+
+def run(step: str, folder: Folder) -> str:
+    """What a command prints; fails where it fails, or does not write what it names."""
+    is_cargo = step.startswith("cargo ")
+    if is_cargo and not (shutil.which("cargo") and (REPOSITORY / "target/release/drift").is_file()):
+        pytest.skip("cargo has built nothing here")
+    folder.provide(supposed(step))
+    where = REPOSITORY if is_cargo else folder.path
+    ran = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", step],
+        cwd=where,
+        env=folder.environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, f"{step}\n{ran.stderr[-2000:]}"
+    for name in written(step):
+        path = folder.home / name[2:] if name.startswith("~/") else folder.path / name
+        assert path.is_dir() or path.stat().st_size > 0, f"{step}: {name} is empty"
+    return ran.stdout
+
+
+def train_and_stop(step: str, folder: Folder) -> None:
+    """Trains for a while, as a reader who then presses Ctrl-C."""
+    folder.provide(supposed(step))
+    command = ["bash", "-c", f"exec {step}"]
+    started = subprocess.Popen(
+        command, cwd=folder.path, env=folder.environment(), stderr=subprocess.PIPE, text=True
+    )
+    try:
+        _, said = started.communicate(timeout=STOPPED_AFTER)
+    except subprocess.TimeoutExpired:
+        started.send_signal(signal.SIGINT)
+        _, said = started.communicate(timeout=120)
+    assert started.returncode == 130, f"{step}\n{said[-2000:]}"
+    assert re.search(r"interrupted; the state after \d+ of \d+ steps was kept; go on with --resume", said), (
+        said
+    )
+    # What follows in the page wants the model that a whole training makes.
+    for name in written(step):
+        shutil.rmtree(folder.path / name)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    """A folder for commands; tests are skipped where the program was not built."""
+    program = built_program()
+    if program is None:
+        pytest.skip("drift is not built: cargo build --release, or DRIFT_BINARY")
+    (tmp_path / "here").mkdir()
+    return Folder(tmp_path / "here" / "work", program)
+
+
+@pytest.mark.program
+@pytest.mark.parametrize(
+    "name", [name for name, (_, steps) in EXAMPLES.items() if not all(map(is_slow, steps))]
+)
+def test_commands_do_what_the_page_says(name: str, folder: Folder) -> None:
+    block, steps = EXAMPLES[name]
+    printed = [run(step, folder) for step in steps if not is_slow(step)]
+    if block.language == "console":
+        assert printed[0].rstrip() == block.shown()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name, (_, steps) in EXAMPLES.items() if any(map(is_slow, steps))])
+def test_commands_that_take_long(name: str, folder: Folder) -> None:
+    for step in EXAMPLES[name][1]:
+        if step.startswith(TRAINING):
+            train_and_stop(step, folder)
+        else:
+            run(step, folder)
+
+
+@pytest.mark.program
+def test_the_first_answer_is_that_of_the_first_command(folder: Folder) -> None:
+    [block] = [
+        block
+        for block in BLOCKS
+        if block.page == "README.md" and block.language == "text" and "FREE" in block.code
+    ]
+    printed = run("drift fit", folder)
+    for part in block.code.split("\n\n"):
+        assert part in printed
+
+
+def execute(code: str, folder: Path, needed: tuple[str, ...], **environment: str) -> str:
+    """What Python prints; skipped where a module that it needs is not installed."""
+    for module in needed:
+        if importlib.util.find_spec(module) is None:
+            pytest.skip(f"{module} is not installed")
+    ran = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=folder,
+        env={**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONIOENCODING": "utf-8", **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    return ran.stdout
+
+
+def imported(code: str) -> tuple[str, ...]:
+    """The packages that a block imports."""
+    lines = re.findall(r"^(?:import|from) (.*?)(?: import .*)?$", code, re.MULTILINE)
+    return tuple({name.strip().split(".")[0].split(" ")[0] for line in lines for name in line.split(",")})
+
+
+ETHANOL = re.compile(r"\[CONFORMER\]\[C\]<[-0-9.,]+>\[C\]<[-0-9.,]+>\[O\]<[-0-9.,]+>\[/CONFORMER\]")
+
+
+def ten_lines(printed: str) -> None:
+    lines = printed.splitlines()
+    assert lines[0].startswith("[CONFORMER][C]<")
+    assert lines[-1] == "1 of 1 passed"
+
+
+def a_batch(printed: str) -> None:
+    assert printed.count("[/CONFORMER]") == 2
+    assert printed.strip().endswith(" passes")
+
+
+def a_table(printed: str) -> None:
+    assert printed.startswith("0.0000,0.0000,0.0000\n")
+    assert "truncated_blocks" in printed
+
+
+def ethanol(printed: str) -> None:
+    assert ETHANOL.search(printed)
+
+
+def a_request(printed: str) -> None:
+    assert json.loads(printed)["sampling_params"]["ebnf"].startswith("root ::= ")
+
+
+#: Blocks of Python by words that stand in them, with what they print. Those with None have a test of their own.
+PRINTED: dict[str, Callable[[str], None] | None] = {
+    'print(moldrift.audit([{"smiles": smiles, "text": text}])': ten_lines,
+    "custom_generate=moldrift.constrained_generate": a_batch,
+    "pandas.DataFrame(report.rows": a_table,
+    "import llguidance.hf": ethanol,
+    "import xgrammar": ethanol,
+    "print(json.dumps(request))": a_request,
+    "def edges(table, at, place):": None,
+    "dcp.dcp_to_torch_save": None,
+}
+
+
+def python_block(words: str) -> Block:
+    """The one block of Python in which words stand."""
+    [block] = [block for block in PYTHON if words in block.code]
+    return block
+
+
+@pytest.mark.parametrize("words", [words for words, check in PRINTED.items() if check])
+def test_python_prints_what_the_page_says(words: str) -> None:
+    block, check = python_block(words), PRINTED[words]
+    assert check is not None
+    # What loads a tokenizer or a model of transformers needs torch, which it does not import itself.
+    needed = imported(block.code)
+    check(execute(block.code, REPOSITORY, (*needed, "torch") if "transformers" in needed else needed))
+
+
+def test_ten_lines_are_ten() -> None:
+    code = python_block('print(moldrift.audit([{"smiles": smiles, "text": text}])').code
+    assert len([line for line in code.splitlines() if line.strip()]) == 10
+
+
+def test_edges_of_tables_are_the_automatons() -> None:
+    import moldrift
+
+    automaton = moldrift.Automaton("qwen-like", "stripped")
+    names: dict[str, Callable[..., dict[int, tuple[int, int | None]]]] = {}
+    exec(python_block("def edges(table, at, place):").code, names)
+    for smiles in ("CCO", "c1ccccc1", "[Na+].[Cl-]"):
+        table = json.loads(automaton.grammar(smiles, "json"))
+        at, place, ids = 0, table["segments"][table["order"][0]]["roots"][0], []
+        while place is not None:
+            legal = names["edges"](table, at, place)
+            assert sorted(legal) == automaton.allowed_ids(smiles, ids)
+            ids.append(max(legal) if len(ids) % 3 else min(legal))
+            at, place = legal[ids[-1]]
+            assert len(ids) < 500
+        assert automaton.allowed_ids(smiles, ids) == [table["eos"]]
+
+
+def test_a_checkpoint_of_torch_distributed(folder: Folder) -> None:
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    import torch.distributed.checkpoint as dcp
+
+    model = transformers.AutoModelForCausalLM.from_pretrained(REPOSITORY / "eval/qwen-like")
+    dcp.save(model.state_dict(), checkpoint_id=str(folder.path / "step-1000"))
+    block = python_block("dcp.dcp_to_torch_save")
+    execute(
+        block.code, folder.path, (), HOME=str(folder.home), HF_HOME=str(folder.home / ".cache/huggingface")
+    )
+    read = transformers.AutoModelForCausalLM.from_pretrained(folder.path / "model", dtype=torch.float32)
+    for name, tensor in model.state_dict().items():
+        assert torch.equal(read.state_dict()[name], tensor.bfloat16().float()), name
+
+
+def test_every_block_is_run_or_listed() -> None:
+    for block in BLOCKS:
+        if block.language.split()[:1] == ["python"]:
+            runs = [words for words in PRINTED if words in block.code]
+            assert len(runs) == 1 or listed(block.code), f"{block.name}, line {block.line}: is not run"
+        elif block.is_shell:
+            for step in block.steps():
+                is_known = step.startswith(("cargo ", "drift ", "for ", "mkdir ", "sbatch "))
+                assert is_known or listed(step), f"{block.name}: `{step}` is not run"
+        else:
+            is_text = block.language == "text" and (is_fenced(block) or block.name.startswith(tuple(TEXTS)))
+            assert is_text, f"{block.name}, line {block.line}: is no block that a test knows"
+
+
+def is_fenced(block: Block) -> bool:
+    """Whether a block stands between fences."""
+    return (
+        (REPOSITORY / block.page).read_text(encoding="utf-8").splitlines()[block.line - 2].startswith("```")
+    )
+
+
+def test_lists_are_of_what_is_there() -> None:
+    steps = [step for block in SHELL for step in block.steps()]
+    code = [*steps, *(block.code for block in PYTHON)]
+    for begin, (reason, place, words) in ELSEWHERE.items():
+        assert any(listed(one) == begin for one in code), begin
+        assert reason
+        assert words in (REPOSITORY / place).read_text(encoding="utf-8"), f"{begin}: {place} has no `{words}`"
+    for begin in SLOW:
+        assert any(step.startswith(begin) for step in steps), begin
+    for words in PRINTED:
+        python_block(words)
+    for name in TEXTS:
+        assert any(block.name.startswith(name) for block in BLOCKS), name
+    for name in MAKERS:
+        assert any(name in supposed(step) for step in steps), name
+
+
+def test_blocks_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import pages
+
+    page = tmp_path / "page.md"
+    loop = "    for i in 1 2; do\n        drift mine $i \\\n            -o $i\n    done\n"
+    page.write_text(
+        f"Text\n\n    drift fit -o out    # comment\n{loop}\n```sh\ndrift eval\n```\n\n- item\n  `drift mine`\n\n"
+        "    $ drift inspect C\n    shown\n\n```python vllm\nimport a\n\nb()\n```\n\n    def f():\n\n        return 1\n"
+    )
+    monkeypatch.setattr(pages, "REPOSITORY", tmp_path)
+    found = list(blocks_of(page))
+    assert [(one.language, one.line) for one in found] == [
+        ("sh", 3),
+        ("sh", 10),
+        ("console", 16),
+        ("python vllm", 20),
+        ("python", 25),
+    ]
+    assert found[0].steps() == [
+        "drift fit -o out",
+        "for i in 1 2; do\n    drift mine $i \\\n        -o $i\ndone",
+    ]
+    assert (found[2].steps(), found[2].shown()) == (["drift inspect C"], "shown")
+    assert found[3].code == "import a\n\nb()"
+
+
+def test_a_command_that_fails_or_writes_nothing_is_seen(folder: Folder) -> None:
+    with pytest.raises(AssertionError, match="no-such-verb"):
+        run("drift no-such-verb", folder)
+    with pytest.raises(AssertionError, match="out is empty"):
+        run("true > out", folder)
+    with pytest.raises(FileNotFoundError):
+        run("true -o other", folder)
