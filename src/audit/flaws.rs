@@ -34,7 +34,7 @@ pub fn marks(answer: &str, dialect: Encoding) -> Vec<Mark> {
         // Numbers of one width are whole or junk.
         let junk =
             |range: &Range<usize>| dialect.parse_numbers(answer[range.clone()].as_bytes(), false).is_err();
-        let blocks = block_ranges(answer).into_iter().filter(junk);
+        let blocks = dialect.slot_ranges(answer).into_iter().filter(junk);
         return blocks.map(|range| Mark { flaw: Flaw::Junk, range }).collect();
     }
     for block in block_ranges(answer) {
@@ -83,7 +83,7 @@ fn number_marks(part: &NumberPrefix, range: Range<usize>, dialect: Encoding, mar
 pub fn readable(answer: &str, dialect: Encoding) -> Vec<Option<[Fixed; 3]>> {
     if !dialect.is_decimal() {
         let values = |range: Range<usize>| dialect.parse_numbers(answer[range].as_bytes(), false).ok();
-        return block_ranges(answer).into_iter().map(|range| Some(values(range)?.0)).collect();
+        return dialect.slot_ranges(answer).into_iter().map(|range| Some(values(range)?.0)).collect();
     }
     let number = |text: &str| {
         let part = scan_prefix(text.as_bytes());

@@ -137,7 +137,7 @@ fn judge_records(plan: &AuditPlan, dialect: Encoding, file: &str, records: &[Rec
             .or_insert_with(|| Group::new(lp.as_deref(), plan.tokenizer.is_some(), dialect));
         group.counts.add(&judged, prompt.is_some());
         if let (Some(tokenizer), Some(drift)) = (&plan.tokenizer, &mut group.drift) {
-            let template = fill(&judged.skeleton, &plan.placeholder);
+            let template = fill(&judged.skeleton, &plan.placeholder, dialect);
             drift.add(tokenizer, answer.answer, &template, |_| true)?;
         }
         if let Some(prompt) = prompt {

@@ -74,13 +74,13 @@ impl References {
     /// If the corpus cannot be read, the job was cancelled, or no wanted molecule is in it.
     pub fn read(corpus: &dyn Conformers, wanted: &HashSet<&str>, job: &Job) -> Result<(Self, ReadSummary)> {
         let mut found: BTreeMap<Box<str>, Vec<Conformation>> = BTreeMap::new();
-        let precision = corpus.reading().precision();
+        let encoding = corpus.reading().encoding;
         let summary = corpus.read(job, &mut |batch| {
             for conformer in &batch.conformers {
                 // Without a text the order of atoms is not that of a SMILES.
                 if conformer.order == AtomOrder::Smiles && wanted.contains(&*conformer.skeleton) {
                     let conformers = found.entry((*conformer.skeleton).into()).or_default();
-                    conformers.push(in_angstrom(&conformer.coordinates, precision));
+                    conformers.push(in_angstrom(&conformer.coordinates, encoding));
                 }
             }
             Ok(())

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::block::{BlockVerdict, judge_block};
 use super::outcome::Outcome;
 use super::threedmolgen::judge_as_3dmolgen;
-use crate::encoding::{Encoding, Fixed, Precision, Reading, is_three_numbers};
+use crate::encoding::{Encoding, Fixed, Reading, is_three_numbers};
 use crate::text::enriched::in_brackets;
 use crate::text::graph::same_molecule;
 use crate::text::skeleton::smiles;
@@ -169,9 +169,9 @@ pub fn coordinates(answer: &str, dialect: Encoding) -> Option<Vec<[f64; 3]>> {
     Some(all)
 }
 
-/// Coordinates of so many decimals in Å.
-pub fn in_angstrom(coordinates: &[[Fixed; 3]], precision: Precision) -> Vec<[f64; 3]> {
-    coordinates.iter().map(|block| block.map(|value| precision.angstrom(value))).collect()
+/// Coordinates of an encoding in Å; none of codes.
+pub fn in_angstrom(coordinates: &[[Fixed; 3]], encoding: Encoding) -> Vec<[f64; 3]> {
+    coordinates.iter().filter_map(|values| encoding.angstrom(values)).collect()
 }
 
 #[cfg(test)]
@@ -252,6 +252,6 @@ mod tests {
     fn coordinates_are_read_as_judged() {
         assert_eq!(coordinates("[C]<1.5,-2,0.>", Encoding::STRIPPED).unwrap(), [[1.5, -2.0, 0.0]]);
         assert_eq!(coordinates("[C]<1.5,-2>", Encoding::STRIPPED), None);
-        assert_eq!(in_angstrom(&[[10_000, -5, 0]], Precision::FOUR), [[1.0, -0.0005, 0.0]]);
+        assert_eq!(in_angstrom(&[[10_000, -5, 0]], Encoding::FIXED), [[1.0, -0.0005, 0.0]]);
     }
 }

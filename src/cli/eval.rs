@@ -11,6 +11,7 @@ use super::output::Output;
 use super::values::{found, is_stdout, not_stdout};
 use crate::checkpoint::Wanted;
 use crate::constraint::Placeholder;
+use crate::encoding::Reading;
 use crate::error::Error;
 use crate::eval::molecules::{CorpusChoice, Molecules};
 use crate::eval::plan::{EngineChoice, EvalPart, EvalPlan, ModelChoice, PlaceholderChoice};
@@ -279,7 +280,11 @@ fn told_molecules(args: &Args, plan: &EvalPlan, job: &Job, output: &Output) -> a
 fn molecules(args: &Args, plan: &EvalPlan, job: &Job) -> anyhow::Result<Molecules> {
     let most = args.samples.map(|most| most as usize);
     let source = args.smiles_source.source(job)?;
-    let corpus = |inputs: &[PathBuf]| Corpus::new(inputs, args.blocks.reading(), source.clone());
+    // What conformers are compared with is not to lose what the model's encoding cannot say.
+    let own = args.blocks.reading();
+    let reading = if own.encoding.is_decimal() { own } else { Reading::default().cutting(true) };
+    let reading = Reading { rewrites: true, ..reading };
+    let corpus = |inputs: &[PathBuf]| Corpus::new(inputs, reading, source.clone());
     if let Some(path) = &args.smiles {
         let molecules = Molecules::of_file(path, most, job)?;
         return Ok(match args.references.as_slice() {

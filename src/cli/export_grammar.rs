@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use super::output::{Aside, Output};
 use super::values::{DialectOrAuto, EncodingArgs, found, is_stdout, not_stdout};
 use crate::checkpoint::{ModelFolder, Wanted};
+use crate::constraint::automaton::AnswerForm;
 use crate::constraint::grammar::{ExportPlan, ExportReport, ExportSource, GrammarFormat, export};
 use crate::encoding::Encoding;
 use crate::error::Error;
@@ -31,6 +32,15 @@ pub(super) struct Args {
     dialect: DialectOrAuto,
     #[command(flatten)]
     blocks: EncodingArgs,
+    /// Conformers of each answer, one after another: [CONFORMER]…[/CONFORMER][CONFORMER]…[/CONFORMER]
+    #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    conformers: u16,
+    /// The prompt ends in [CONFORMER], so the answer begins behind it
+    #[arg(long)]
+    opened: bool,
+    /// The token that ends a text, by its text: `[/CONFORMER]`, for example; by default what the files beside the tokenizer say
+    #[arg(long, value_name = "TOKEN")]
+    eos: Option<String>,
     /// How grammars are spelled
     #[arg(long, value_enum, default_value = "lark")]
     format: FormatArg,
@@ -102,7 +112,16 @@ fn plan(args: Args, job: &Job, output: &Output) -> Result<ExportPlan, Error> {
             "note: nothing says how the model writes numbers: fixed is taken; else give --dialect stripped",
         );
     }
-    let eos = end_beside(&args.tokenizer, &tokenizer)?;
+    let eos = match &args.eos {
+        Some(text) => Some(tokenizer.vocabulary_id(text).ok_or_else(|| {
+            Error::input(
+                "--eos",
+                format!("`{text}` is no token of {}", tokenizer.name),
+                "give one of its tokens",
+            )
+        })?),
+        None => end_beside(&args.tokenizer, &tokenizer)?,
+    };
     Ok(ExportPlan {
         tokenizer: tokenizer.into(),
         dialect: args.blocks.asked(args.dialect.asked()).over(recipe.unwrap_or(Encoding::FIXED)),
@@ -112,6 +131,7 @@ fn plan(args: Args, job: &Job, output: &Output) -> Result<ExportPlan, Error> {
             (None, molecule) => ExportSource::Smiles(molecule.unwrap_or_default()),
         },
         format: args.format.into(),
+        form: AnswerForm { conformers: args.conformers.into(), opened: args.opened },
     })
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::output::{Aside, Output};
 use super::values::found;
 use crate::checkpoint::Wanted;
+use crate::encoding::Encoding;
 use crate::error::Error;
 use crate::io::{BoundedLines, ReadAhead};
 use crate::job::Job;
@@ -19,9 +20,12 @@ pub(super) struct Args {
     /// qwen-like, llama-like, and each of them extended, with -separate or -fused behind it
     #[arg(long, value_name = "TOKENIZER", default_value = "qwen-like")]
     tokenizer: PathBuf,
-    /// The placeholder that drift is counted against
-    #[arg(long, value_name = "P", default_value = "0.0000,0.0000,0.0000", allow_hyphen_values = true)]
-    placeholder: String,
+    /// The placeholder that drift is counted against [default: 0.0000,0.0000,0.0000; of another encoding zeros]
+    #[arg(long, value_name = "P", allow_hyphen_values = true)]
+    placeholder: Option<String>,
+    /// How coordinates are written, as for the other verbs
+    #[arg(long, value_name = "E", allow_hyphen_values = true, default_value = "fixed")]
+    encoding: Encoding,
     /// Texts; `-` (or none) reads them from stdin, one a line
     #[arg(value_name = "TEXT", allow_hyphen_values = true)]
     texts: Vec<String>,
@@ -30,8 +34,14 @@ pub(super) struct Args {
 /// Tokenises and shows.
 pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     found(&mut args.tokenizer, Wanted::Tokenizer)?;
-    Inspector::check(&args.placeholder)?;
-    let inspector = Inspector::new(Tokenizer::load_for(&args.tokenizer, job)?.0, &args.placeholder)?;
+    let encoding = args.encoding;
+    let placeholder = args.placeholder.unwrap_or_else(|| {
+        let mut zeros = String::new();
+        encoding.write_numbers(&[0; 3], &mut zeros);
+        zeros
+    });
+    Inspector::check(&placeholder)?;
+    let inspector = Inspector::new(Tokenizer::load_for(&args.tokenizer, job)?.0, &placeholder)?.of(encoding);
     // Aside, so that what comes out is all of it or an error, in memory that does not grow.
     let mut aside = Aside::new()?;
     let mut shown = 0u64;

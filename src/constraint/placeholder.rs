@@ -1,8 +1,9 @@
 //! What a position template holds in place of coordinates.
 
 use crate::encoding::{Encoding, Precision, TrailingZeros};
-use crate::error::{Error, Result};
+use crate::error::{Error, Parameter, Result};
 use crate::placeholder::Partition;
+use crate::text::skeleton::placed;
 
 /// The inside of the blocks of a template: one for all, or one per class of block.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,6 +14,25 @@ pub struct Placeholder {
 }
 
 impl Placeholder {
+    /// Whether every one is the inside of a slot of an encoding; of decimals any three numbers are.
+    ///
+    /// # Errors
+    /// What is wrong with the first that is none.
+    pub fn check(&self, encoding: Encoding) -> Result<()> {
+        let wrong = |text: &String| {
+            encoding.parse_numbers(text.as_bytes(), false).err().map(|problem| (text.clone(), problem))
+        };
+        match self.by_class.iter().filter(|_| !encoding.is_decimal()).find_map(wrong) {
+            None => Ok(()),
+            Some((text, problem)) => {
+                let mut zeros = String::new();
+                encoding.write_numbers(&[0; 3], &mut zeros);
+                let problem = format!("`{text}` is not the inside of a slot of {encoding}: {problem}");
+                Err(Error::parameter(Parameter::Placeholder, problem, format!("give one such as {zeros}")))
+            }
+        }
+    }
+
     /// The same in every block: three numbers, without brackets.
     ///
     /// # Errors
@@ -39,19 +59,17 @@ impl Placeholder {
         Ok(Placeholder { partition: Some(partition), by_class })
     }
 
-    /// The skeleton with its blocks filled.
-    pub fn fill(&self, skeleton: &str) -> String {
+    /// The skeleton with its slots filled, as an encoding writes them.
+    pub fn fill(&self, skeleton: &str, encoding: Encoding) -> String {
         let mut classes = Vec::new();
         if let Some(partition) = self.partition {
             partition.classes(skeleton, &mut classes);
         }
         let mut out = String::with_capacity(skeleton.len() * 5);
-        for (block, piece) in skeleton.split("<>").enumerate() {
+        for (block, piece) in placed(skeleton, encoding.slots()).split("<>").enumerate() {
             if block > 0 {
                 let class = classes.get(block - 1).map_or(0, |class| usize::from(*class));
-                out.push('<');
-                out.push_str(&self.by_class[class]);
-                out.push('>');
+                out.extend([encoding.open(), &self.by_class[class], encoding.close()]);
             }
             out.push_str(piece);
         }
@@ -68,8 +86,12 @@ impl std::fmt::Display for Placeholder {
     }
 }
 
-/// A template's numbers may have other decimals than the model's.
+/// A template's numbers may have other decimals than the model's. Whether digits alone are numbers of the model's encoding is
+/// for the processor to say.
 fn checked(text: &str) -> Result<String> {
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Ok(text.to_owned());
+    }
     let encoding = Encoding::decimal(TrailingZeros::Removed, Precision::MOST).with_spaces(text.contains(' '));
     encoding.parse_numbers(text.as_bytes(), false).map_err(|problem| {
         Error::input(
@@ -89,9 +111,12 @@ mod tests {
     fn blocks_are_filled_by_class() {
         let skeleton = "[C]<>[c]<>1([N]<>)[c]<>1";
         let one = Placeholder::new("1,2,3").unwrap();
-        assert_eq!(one.fill(skeleton), "[C]<1,2,3>[c]<1,2,3>1([N]<1,2,3>)[c]<1,2,3>1");
+        assert_eq!(one.fill(skeleton, Encoding::FIXED), "[C]<1,2,3>[c]<1,2,3>1([N]<1,2,3>)[c]<1,2,3>1");
         let classes = Placeholder::per_class(Partition::Index, &[("first", "0,0,0")], "-1,2,3").unwrap();
-        assert_eq!(classes.fill(skeleton), "[C]<0,0,0>[c]<-1,2,3>1([N]<-1,2,3>)[c]<-1,2,3>1");
+        assert_eq!(
+            classes.fill(skeleton, Encoding::FIXED),
+            "[C]<0,0,0>[c]<-1,2,3>1([N]<-1,2,3>)[c]<-1,2,3>1"
+        );
         assert_eq!((one.to_string(), classes.to_string()), ("1,2,3".into(), "by atom index".into()));
     }
 

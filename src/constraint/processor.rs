@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::automaton::AutomatonProcessor;
+use super::automaton::{AnswerForm, AutomatonProcessor};
 use super::placeholder::Placeholder;
 use super::position::{FreeSets, PositionTemplate};
 use super::template::Template;
@@ -150,7 +150,10 @@ impl LogitProcessor {
         let placeholder = || {
             let problem = format!("the processor `{}` needs one", kind.name());
             let remedy = "give three numbers, for example 0.0000,0.0000,0.0000";
-            placeholder.cloned().ok_or_else(|| Error::parameter(Parameter::Placeholder, problem, remedy))
+            let given =
+                placeholder.ok_or_else(|| Error::parameter(Parameter::Placeholder, problem, remedy))?;
+            given.check(dialect)?;
+            Ok::<_, Error>(given.clone())
         };
         let way = match (kind, FreeSets::new(kind, &tokenizer, &specials)?) {
             (LpKind::Automaton, _) => {
@@ -164,6 +167,24 @@ impl LogitProcessor {
             (_, Some(sets)) => Way::Position(Arc::new(sets), placeholder()?),
         };
         Ok(LogitProcessor { kind, tokenizer, dialect, eos: specials.eos, spelling: None, way })
+    }
+
+    /// The same for answers of several conformers, or behind a prompt that opens the first.
+    ///
+    /// # Errors
+    /// If the processor is not the automaton: the others follow one conformer, from its tag on.
+    pub fn answering(mut self, form: AnswerForm) -> Result<Self> {
+        if form == AnswerForm::default() {
+            return Ok(self);
+        }
+        self.way = match self.way {
+            Way::Automaton(processor) => Way::Automaton(Box::new(processor.answering(form))),
+            _ => {
+                let problem = format!("`{}` follows one conformer, from its tag on", self.kind.name());
+                return Err(Error::parameter(Parameter::Lp, problem, "take the automaton"));
+            }
+        };
+        Ok(self)
     }
 
     /// Refuses skeletons that are not spelled as the corpus is, which the model never saw.
@@ -196,7 +217,7 @@ impl LogitProcessor {
         }
         let eos = self.eos;
         let template = |sets: &FreeSets, placeholder| {
-            Template::new(&self.tokenizer, placeholder, sets.lookahead, skeleton)
+            Template::new(&self.tokenizer, placeholder, sets.lookahead, skeleton, self.dialect)
         };
         Ok(match &self.way {
             Way::None => Arc::new(Unconstrained { eos }),

@@ -1,9 +1,10 @@
 //! The template of a molecule: its skeleton with placeholders, tokenised once, in context.
 
 use super::placeholder::Placeholder;
+use crate::encoding::Encoding;
 use crate::error::{Error, Result};
 use crate::text::tagged;
-use crate::tokenizer::{Class, Tokenizer, block_ranges};
+use crate::tokenizer::{Class, Tokenizer};
 
 /// What a position template does at one position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,10 +37,11 @@ impl Template {
         placeholder: &Placeholder,
         lookahead: usize,
         skeleton: &str,
+        encoding: Encoding,
     ) -> Result<Self> {
-        let text = tagged(&placeholder.fill(skeleton));
-        let tokens = tokenizer.answer_tokens(&text)?;
-        let blocks = block_ranges(&text);
+        let text = tagged(&placeholder.fill(skeleton, encoding));
+        let tokens = tokenizer.answer_tokens_of(&text, encoding)?;
+        let blocks = encoding.slot_ranges(&text);
         let mixes = |start: usize, end: usize| {
             blocks.iter().any(|block| {
                 let (start, end) = (start.max(block.start), end.min(block.end));
@@ -47,15 +49,17 @@ impl Template {
             })
         };
         for token in tokens.iter().filter(|token| token.class == Class::Copy && token.text.len() > 1) {
-            if token.text.contains(['<', '>']) && mixes(token.start, token.end) {
+            if mixes(token.start, token.end) {
                 let problem = format!(
-                    "token `{}` holds a bracket and digits, so a position template cannot leave the digits free",
-                    token.text
+                    "token `{}` holds {} and digits, so a position template cannot leave the digits free",
+                    token.text,
+                    if token.text.contains(['<', '>']) { "a bracket" } else { "text around a slot" }
                 );
                 let remedy = "take the automaton, or a tokenizer of the kind `separate`";
                 return Err(Error::input(&tokenizer.name, problem, remedy));
             }
         }
+        let closes = encoding.close().chars().next().unwrap_or('[');
         let free: Vec<bool> = tokens.iter().map(|token| token.class == Class::Free).collect();
         let slots = tokens.iter().enumerate().map(|(at, token)| {
             if !free[at] {
@@ -65,7 +69,7 @@ impl Template {
             Slot::Free {
                 first: at == 0 || !free[at - 1],
                 before_close: next_copy
-                    .is_some_and(|away| away < lookahead && tokens[at + 1 + away].text.contains('>')),
+                    .is_some_and(|away| away < lookahead && tokens[at + 1 + away].text.contains(closes)),
             }
         });
         Ok(Template { slots: slots.collect() })

@@ -112,6 +112,35 @@ impl Encoding {
         Some((start + end, start + end + close.len()))
     }
 
+    /// The byte ranges of what stands inside of the slots of a text, as far as they can be told, in order.
+    pub fn slot_ranges(self, text: &str) -> Vec<std::ops::Range<usize>> {
+        let bytes = text.as_bytes();
+        let mut ranges = Vec::new();
+        if let ([open], [close]) = (self.open().as_bytes(), self.close().as_bytes()) {
+            let mut start = None;
+            for (at, byte) in bytes.iter().enumerate() {
+                if byte == open {
+                    start = Some(at + 1);
+                } else if byte == close {
+                    ranges.extend(start.take().map(|start| start..at));
+                }
+            }
+            return ranges;
+        }
+        let mut at = 0;
+        while let Some(found) = memchr::memchr(b']', &bytes[at..]) {
+            at += found + 1;
+            let start = at + self.open().len();
+            if bytes[at..].starts_with(self.open().as_bytes())
+                && let Some((end, behind)) = self.slot_end(bytes, start).filter(|(end, _)| *end > start)
+            {
+                ranges.push(start..end);
+                at = behind;
+            }
+        }
+        ranges
+    }
+
     /// The most digits that a number has.
     pub(crate) fn longest_digits(self) -> usize {
         let longest = |axis| self.number().limits(axis).1.to_string().len();

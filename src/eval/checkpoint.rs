@@ -140,7 +140,8 @@ impl Checkpoint {
         config.check_vocabulary(&tokenizer)?;
         let recipe: Option<Encoding> = ModelFolder::new(folder).recipe("/recipe/dialect");
         let dialect = plan.dialect.over(recipe.unwrap_or(Encoding::FIXED));
-        let given = plan.dialect.zeros.map(|_| DialectEvidence::Given);
+        let said = plan.dialect.zeros.is_some() || plan.dialect.encoding.is_some();
+        let given = said.then_some(DialectEvidence::Given);
         let dialect_from = given.or(recipe.map(|_| DialectEvidence::Recipe));
         let mut inputs = vec![tokenizer.source.clone()];
         inputs.extend_from_slice(
@@ -196,9 +197,10 @@ impl Checkpoint {
             tokenizer: tokenizer.into(),
             engine,
             dialect: plan.dialect.over(Encoding::FIXED),
-            dialect_from: Some(match plan.dialect.zeros {
-                Some(_) => DialectEvidence::Given,
-                None => DialectEvidence::Default,
+            dialect_from: Some(if plan.dialect.zeros.is_some() || plan.dialect.encoding.is_some() {
+                DialectEvidence::Given
+            } else {
+                DialectEvidence::Default
             }),
             trained_on: None,
             spelling: None,

@@ -12,6 +12,7 @@ use crate::constraint::{Placeholder, strip_junk};
 use crate::encoding::Encoding;
 use crate::error::Result;
 use crate::generate::{End, Generated, GeneratedText};
+use crate::text::skeleton::placed;
 use crate::text::smiles::AtomLimit;
 use crate::text::write;
 use crate::tokenizer::{Tokenizer, block_ranges};
@@ -119,8 +120,8 @@ fn add_drift(
 ) -> Result<()> {
     let blocks = audit::readable(text, checkpoint.dialect);
     let coordinates: Vec<_> = blocks.iter().map(|block| block.unwrap_or_default()).collect();
-    let mended = write(skeleton, &coordinates, checkpoint.dialect);
-    let template = placeholder.fill(skeleton);
+    let mended = write(&placed(skeleton, checkpoint.dialect.slots()), &coordinates, checkpoint.dialect);
+    let template = placeholder.fill(skeleton, checkpoint.dialect);
     drift.add(&checkpoint.tokenizer, &mended, &template, |block| {
         blocks.get(block).is_some_and(Option::is_some)
     })

@@ -9,7 +9,7 @@ use super::kept::Kept;
 use super::molecules::Molecule;
 use super::record::Likelihood;
 use crate::encoding::Fixed;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::generate::Text;
 use crate::job::Job;
 use crate::stats::bootstrap::Mean;
@@ -60,10 +60,16 @@ pub(super) fn score(
 fn texts(checkpoint: &Checkpoint, molecule: &Molecule) -> Result<Vec<Text>> {
     let tokenizer = &checkpoint.tokenizer;
     let text = |conformer: &Vec<[Fixed; 3]>| {
-        let own = checkpoint.dialect.precision();
-        let conformer: Vec<[Fixed; 3]> =
-            conformer.iter().map(|block| block.map(|value| own.convert(value, molecule.precision))).collect();
-        let answer = tagged(&write(&molecule.skeleton, &conformer, checkpoint.dialect));
+        let own = checkpoint.dialect;
+        let written = conformer.iter().map(|values| own.convert(values, molecule.encoding));
+        let written: Vec<[Fixed; 3]> = written.collect::<std::result::Result<_, _>>().map_err(|problem| {
+            Error::input(
+                crate::error::excerpt(molecule.smiles.as_bytes()),
+                problem,
+                "leave its conformers out",
+            )
+        })?;
+        let answer = tagged(&write(&molecule.skeleton, &written, own));
         let mut answer = tokenizer.answer_ids(&answer)?;
         answer.push(checkpoint.specials.eos);
         Ok(Text { prompt: tokenizer.prompt_ids(&prompt(&molecule.smiles))?, answer })

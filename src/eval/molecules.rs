@@ -11,7 +11,7 @@ use super::record::ReferenceCounts;
 use crate::corpus::{
     AtomOrder, Conformers, Part, Rest, SKIPPED_LISTED, Skipped, SmilesLine, each_prompt, no_prompt,
 };
-use crate::encoding::{Fixed, Precision, Written};
+use crate::encoding::{Encoding, Fixed, Written};
 use crate::error::{Error, Parameter, Result};
 use crate::io;
 use crate::job::{InputHash, Job};
@@ -26,7 +26,7 @@ pub struct Molecule {
     /// Its text with every block emptied.
     pub skeleton: String,
     /// The decimals of its conformers.
-    pub precision: Precision,
+    pub encoding: Encoding,
     /// Reference conformers in units of the last decimal, atoms in the order of the skeleton; may be none.
     pub conformers: Vec<Vec<[Fixed; 3]>>,
     /// Which part of a corpus it falls into, where it comes from one.
@@ -97,7 +97,7 @@ impl Molecules {
         let mut spelling: Option<Spelling> = None;
         let mut written = Written::ANY;
         let mut in_file_order = 0;
-        let precision = corpus.reading().precision();
+        let encoding = corpus.reading().encoding;
         let summary = corpus.read(job, &mut |batch| {
             for conformer in &batch.conformers {
                 if conformer.order == AtomOrder::File {
@@ -110,7 +110,7 @@ impl Molecules {
                     spelling = Some(spelling.map_or(own, |known| known.join(own)));
                     let (smiles, skeleton) = (smiles(&conformer.skeleton), conformer.skeleton.to_string());
                     let part = Some(Part::of(conformer));
-                    found.push(Molecule { smiles, skeleton, precision, conformers: Vec::new(), part });
+                    found.push(Molecule { smiles, skeleton, encoding, conformers: Vec::new(), part });
                     found.len() - 1
                 });
                 found[place].conformers.push(conformer.coordinates.clone());
@@ -189,7 +189,7 @@ impl Molecules {
 /// A molecule that the user names.
 fn molecule(prompt: SmilesLine<'_>) -> Molecule {
     let (smiles, skeleton) = (prompt.smiles.to_owned(), prompt.skeleton.to_owned());
-    Molecule { smiles, skeleton, precision: Precision::FOUR, conformers: Vec::new(), part: None }
+    Molecule { smiles, skeleton, encoding: Encoding::FIXED, conformers: Vec::new(), part: None }
 }
 
 /// Why a corpus has nothing to evaluate.

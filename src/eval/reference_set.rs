@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::molecules::{Molecules, UNUSED_LISTED, without_order};
 use super::record::ReferenceCounts;
 use crate::corpus::{AtomOrder, Conformer, Conformers, Skipped};
-use crate::encoding::{Fixed, Precision, Written};
+use crate::encoding::{Encoding, Fixed, Written};
 use crate::error::{Error, Parameter, Result};
 use crate::job::Job;
 use crate::text::graph::canonical;
@@ -21,7 +21,7 @@ impl Molecules {
     /// # Errors
     /// As [`Conformers::read`], or if no conformer is one of a molecule that is asked for.
     pub fn with_references(mut self, corpus: &dyn Conformers, name: &str, job: &Job) -> Result<Self> {
-        let precision = corpus.reading().precision();
+        let encoding = corpus.reading().encoding;
         let mut matcher = Matcher::new(&self);
         let mut counts = ReferenceCounts { from: Some(name.to_owned()), ..ReferenceCounts::default() };
         let mut other: HashSet<Arc<str>> = HashSet::new();
@@ -34,12 +34,12 @@ impl Molecules {
                     continue;
                 }
                 written = written.join(conformer.written);
-                match matcher.find(conformer, precision) {
+                match matcher.find(conformer, encoding) {
                     Found::Prompts(prompts) => {
                         counts.used += 1;
                         for (prompt, coordinates, is_reordered) in prompts {
                             counts.reordered += u64::from(is_reordered);
-                            self.molecules[prompt].precision = precision;
+                            self.molecules[prompt].encoding = encoding;
                             self.molecules[prompt].conformers.push(coordinates);
                         }
                     }
@@ -134,7 +134,7 @@ impl Matcher {
         Matcher { exact, graphs, smiles, known: HashMap::new() }
     }
 
-    fn find(&mut self, conformer: &Conformer, precision: Precision) -> Found {
+    fn find(&mut self, conformer: &Conformer, encoding: Encoding) -> Found {
         if let Some(prompts) = self.exact.get(&*conformer.skeleton) {
             let own = |prompt: &usize| (*prompt, conformer.coordinates.clone(), false);
             return Found::Prompts(prompts.iter().map(own).collect());
@@ -147,7 +147,7 @@ impl Matcher {
         if candidates.is_empty() {
             return Found::NotAskedFor;
         }
-        let points = crate::audit::in_angstrom(&conformer.coordinates, precision);
+        let points = crate::audit::in_angstrom(&conformer.coordinates, encoding);
         let (mut prompts, mut mismatch) = (Vec::new(), String::new());
         for candidate in candidates {
             match candidate.molecule.order(&candidate.pairing, &points) {

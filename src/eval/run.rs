@@ -18,6 +18,7 @@ use super::speed::BatchTimes;
 use super::subject::Subject;
 use crate::constraint::vocabulary::Vocabulary;
 use crate::constraint::{Constraint, LogitProcessor, LpKind};
+use crate::encoding::Encoding;
 use crate::error::Result;
 use crate::generate::{Generated, Options, Prompt, Resampling, Span};
 use crate::job::Job;
@@ -100,7 +101,7 @@ pub(super) fn generate(
     let made = logit_processor(checkpoint, (processor, named))?;
     let constraints = lacking.par_iter().map(|lacking| made.constraint(&lacking.molecule.skeleton));
     let constraints = constraints.collect::<Result<Vec<_>>>()?;
-    let prompts = prompts_of(plan, &checkpoint.tokenizer, &lacking, &constraints)?;
+    let prompts = prompts_of(plan, (&checkpoint.tokenizer, checkpoint.dialect), &lacking, &constraints)?;
     let templates_seconds = begin.elapsed().as_secs_f64();
     let on_cpu = plan.device.name() == "cpu";
     let options = Options {
@@ -208,16 +209,27 @@ fn lacking<'m>(
     molecules.iter().enumerate().filter_map(of).collect()
 }
 
+/// The inside of a slot that takes as many tokens as any.
+fn widest(encoding: Encoding) -> String {
+    if encoding.is_decimal() {
+        return WIDEST.to_owned();
+    }
+    let mut out = String::new();
+    encoding.write_numbers(&std::array::from_fn(|axis| encoding.number().limits(axis).1), &mut out);
+    out
+}
+
 /// The prompts of molecules, with the room that their texts may take.
 fn prompts_of(
     plan: &EvalPlan,
-    tokenizer: &Tokenizer,
+    (tokenizer, encoding): (&Tokenizer, Encoding),
     lacking: &[Lacking<'_>],
     constraints: &[Arc<dyn Constraint>],
 ) -> Result<Vec<Prompt>> {
     let prompt = |(lacking, constraint): (&Lacking<'_>, &Arc<dyn Constraint>)| {
         let Molecule { smiles, skeleton, .. } = lacking.molecule;
-        let longest = tokenizer.ids(&tagged(&skeleton::fill(skeleton, WIDEST)))?.len();
+        let widest = widest(encoding);
+        let longest = tokenizer.ids(&tagged(&skeleton::fill(skeleton, &widest, encoding)))?.len();
         Ok(Prompt {
             tokens: tokenizer.prompt_ids(&train::prompt(smiles))?,
             number: lacking.number,

@@ -36,7 +36,7 @@ impl Subject {
             let conformers = molecule
                 .conformers
                 .iter()
-                .map(|conformer| in_angstrom(conformer, molecule.precision))
+                .map(|conformer| in_angstrom(conformer, molecule.encoding))
                 .collect();
             subject.reference = Some(Reference { topology, conformers });
         }

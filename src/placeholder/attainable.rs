@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::error::{Error, Result};
+use crate::text::skeleton;
 use crate::tokenizer::{Counter, MAX_BLOCK_TOKENS};
 
 /// Numbers of FREE tokens and the placeholders that come to them.
@@ -65,7 +66,10 @@ pub(super) fn best(spellings: Spellings) -> BTreeMap<u8, String> {
 /// If it cannot be encoded, or is not the inside of one block.
 pub fn free_tokens(counter: &Counter<'_>, placeholder: &str) -> Result<u8> {
     let mut counts = Vec::with_capacity(2);
-    counter.count(&format!("[C]<{placeholder}>[C]<{placeholder}>"), &mut counts)?;
+    let template = skeleton::fill("[C]<>[C]<>", placeholder, counter.encoding());
+    counter.count(&template, &mut counts)?;
+    // Of slots behind every symbol, any will do.
+    counts.drain(..counts.len().saturating_sub(2));
     match counts.as_slice() {
         [_, count] if usize::from(*count) <= MAX_BLOCK_TOKENS => Ok(*count as u8),
         _ => Err(Error::input(

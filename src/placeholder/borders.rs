@@ -11,8 +11,9 @@ use std::collections::BTreeSet;
 
 use rayon::prelude::*;
 
-use crate::encoding::Encoding;
+use crate::encoding::{Encoding, Fixed};
 use crate::error::Result;
+use crate::text::skeleton;
 use crate::tokenizer::{BlockTokens, InBlocks, Tokenizer};
 
 /// Tokens that hold characters of a block and others; in order, each once.
@@ -26,12 +27,12 @@ pub struct Inside {
     pub crossing: Crossing,
 }
 
-/// Encodes a text and looks at its blocks.
+/// Encodes a text and looks at its slots, which are of this encoding.
 ///
 /// # Errors
 /// If the tokenizer cannot encode the text, or a block has more tokens than a record holds.
-pub fn inside(tokenizer: &Tokenizer, text: &str) -> Result<Inside> {
-    let InBlocks { ends, copied } = tokenizer.in_blocks(text)?;
+pub fn inside(tokenizer: &Tokenizer, text: &str, encoding: Encoding) -> Result<Inside> {
+    let InBlocks { ends, copied } = tokenizer.in_slots(text, encoding)?;
     let blocks = ends.iter().map(|ends| BlockTokens::of(ends, tokenizer)).collect::<Result<_>>()?;
     Ok(Inside { blocks, crossing: copied.into_iter().map(|token| token.text).collect() })
 }
@@ -71,21 +72,35 @@ fn probes(dialect: Encoding) -> [String; 4] {
     ]
 }
 
+/// Slots of the least, the largest and two more values.
+fn probes_of_values(encoding: Encoding) -> [String; 4] {
+    [[0, 1], [1, 1], [1, 2], [1, 3]].map(|[numerator, denominator]: [Fixed; 2]| {
+        let mut out = String::new();
+        let value = |axis: usize| {
+            let (low, high) = encoding.number().limits(axis);
+            low + (high - low) / denominator * numerator
+        };
+        encoding.write_numbers(&std::array::from_fn(value), &mut out);
+        out
+    })
+}
+
 /// Looks at a block after every atom.
 ///
 /// # Errors
 /// If the tokenizer cannot encode an atom.
 pub fn borders(tokenizer: &Tokenizer, atoms: &BTreeSet<Box<str>>, dialect: Encoding) -> Result<Borders> {
-    let probes = probes(dialect);
+    let probes = if dialect.is_decimal() { probes(dialect) } else { probes_of_values(dialect) };
+    let slot = |atom: &str, probe: &str| skeleton::fill(&format!("{atom}<>"), probe, dialect);
     let text = |atom: &str| -> String {
-        let blocks = probes.each_ref().map(|probe| format!("{atom}<{probe}>"));
-        format!("[C]<{}>{}[C]<{}>", probes[0], blocks.concat(), probes[0])
+        let blocks = probes.each_ref().map(|probe| slot(atom, probe));
+        format!("{}{}{}", slot("[C]", &probes[0]), blocks.concat(), slot("[C]", &probes[0]))
     };
     let free = |found: &Inside| found.blocks.iter().map(|block| block.free).collect::<Vec<_>>();
-    let usual = inside(tokenizer, &text("[C]"))?;
+    let usual = inside(tokenizer, &text("[C]"), dialect)?;
     let atoms: Vec<&Box<str>> = atoms.iter().collect();
     let looked: Vec<Inside> =
-        atoms.par_iter().map(|atom| inside(tokenizer, &text(atom))).collect::<Result<_>>()?;
+        atoms.par_iter().map(|atom| inside(tokenizer, &text(atom), dialect)).collect::<Result<_>>()?;
     let depends_on = atoms.iter().zip(&looked).find(|(_, found)| free(found) != free(&usual));
     let depends_on = depends_on.map(|(atom, _)| (*atom).clone());
     let mut crossing = usual.crossing;

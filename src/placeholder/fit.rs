@@ -17,7 +17,13 @@ use crate::job::{InputHash, Job, Provenance, Unit};
 pub fn fit(plan: &FitPlan, corpus: &dyn Conformers, job: &Job) -> Result<FitReport> {
     plan.check()?;
     let reading = corpus.reading();
-    let three_numbers = |text: &String| is_three_numbers(text, reading.encoding.separator());
+    let three_numbers = |text: &String| {
+        let encoding = reading.encoding;
+        match encoding.is_decimal() {
+            true => is_three_numbers(text, encoding.separator()),
+            false => encoding.parse_numbers(text.as_bytes(), false).is_ok(),
+        }
+    };
     if let Some(candidate) = plan.candidates.iter().find(|candidate| !three_numbers(candidate)) {
         let problem = format!("`{candidate}` is not three numbers");
         return Err(Error::parameter(

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use rand::Rng;
 
-use crate::encoding::Encoding;
+use crate::encoding::{Encoding, Fixed};
 
 /// Placeholders that the users have or proposed, with where they stand.
 pub const USERS_PLACEHOLDERS: [(&str, &str); 5] = [
@@ -31,8 +31,15 @@ pub struct Number {
     pub integer: u16,
     /// How many digits stand behind the point; without any there is no point.
     pub decimals: u8,
-    /// These digits, as a number.
+    /// These digits, as a number; of encodings that are not of decimals the magnitude of the value.
     pub fraction: u32,
+}
+
+impl Number {
+    /// The value of a number that is written without a point.
+    fn value(self) -> Fixed {
+        if self.negative { -(self.fraction as Fixed) } else { self.fraction as Fixed }
+    }
 }
 
 /// The numbers of a placeholder.
@@ -55,25 +62,56 @@ impl Space {
         (0..10u32.pow(decimals.into())).filter(move |value| fixed || decimals == 0 || value % 10 != 0)
     }
 
-    /// A placeholder of the space, without brackets.
+    /// A placeholder of the space, without what opens and closes a slot.
     pub fn text(self, numbers: &Numbers) -> String {
-        text(numbers, self.0.separator())
+        if self.0.is_decimal() {
+            return text(numbers, self.0.separator());
+        }
+        let mut out = String::new();
+        self.0.write_numbers(&numbers.map(|number| number.value()), &mut out);
+        out
+    }
+
+    /// How many values the numbers of an axis have.
+    fn values(self, axis: usize) -> u32 {
+        let (low, high) = self.0.number().limits(axis);
+        (high - low) as u32 + 1
+    }
+
+    /// A value of an axis as a number.
+    fn of_value(self, axis: usize, place: u32) -> Number {
+        let value = self.0.number().limits(axis).0 + place as Fixed;
+        Number { negative: value < 0, integer: 0, decimals: 0, fraction: value.unsigned_abs() }
     }
 
     /// How many strings there are.
     pub fn size(self) -> u128 {
+        if !self.0.is_decimal() {
+            return (0..self.0.numbers()).map(|axis| u128::from(self.values(axis))).product();
+        }
         let fractions: u128 = self.decimals().map(|decimals| self.fractions(decimals).count() as u128).sum();
         (2 * u128::from(INTEGERS) * fractions).pow(3)
     }
 
     /// Where searches start: single digits, all decimals, no sign.
     pub fn start(self) -> Numbers {
+        if !self.0.is_decimal() {
+            let (low, high) = self.0.number().limits(0);
+            return std::array::from_fn(|axis| {
+                self.of_value(axis, if (low..=high).contains(&0) { low.unsigned_abs() } else { 0 })
+            });
+        }
         let fraction = u32::from(self.0.is_stripped());
         [Number { negative: false, integer: 0, decimals: self.0.decimals() as u8, fraction }; 3]
     }
 
     /// Any of them: number of digits first, then the digits, so that no shape is rare.
     pub fn random(self, random: &mut impl Rng) -> Numbers {
+        if !self.0.is_decimal() {
+            return std::array::from_fn(|axis| {
+                self.of_value(axis, random.random_range(0..self.values(axis)))
+            });
+        }
         std::array::from_fn(|_| {
             let decimals = random.random_range(self.decimals());
             Number {
@@ -88,6 +126,11 @@ impl Space {
     /// One step away: another sign, integer part, number of decimals, or digit of one number.
     pub fn vary(self, numbers: &Numbers, random: &mut impl Rng) -> Numbers {
         let mut next = *numbers;
+        if !self.0.is_decimal() {
+            let axis = random.random_range(0..self.0.numbers());
+            next[axis] = self.of_value(axis, random.random_range(0..self.values(axis)));
+            return next;
+        }
         let number = &mut next[random.random_range(0..3)];
         match random.random_range(0..4) {
             0 => number.negative = !number.negative,

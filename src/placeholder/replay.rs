@@ -3,7 +3,7 @@
 //! The first F tokens of the block survive. If F < T, digits are lost (*truncation*); if F > T, F - T slots are left
 //! over (*junk slots*). What survives is parsed as three numbers `-?digits[.[digits]]`.
 
-use crate::encoding::{Encoding, Fixed, Precision, scan_prefix};
+use crate::encoding::{Encoding, Fixed, Precision};
 use crate::tokenizer::BlockTokens;
 
 /// The most cuts of a block that leave three numbers but not all of it: z has at most eleven characters.
@@ -42,22 +42,20 @@ impl BlockReplay {
 
 /// Replays one block: `inside` is its text between the brackets, in `dialect`, `z` its third value.
 pub fn replay(inside: &[u8], z: Fixed, tokens: &BlockTokens, dialect: Encoding) -> BlockReplay {
-    let z_start = memchr::memmem::rfind(inside, dialect.separator().as_bytes())
-        .map_or(0, |at| at + dialect.separator().len());
+    let z_start = last_number(inside, dialect);
     let mut out = BlockReplay {
         tokens: tokens.free,
         parsable_from: tokens.free,
         precision: dialect.precision(),
         errors: [0; MAX_CUTS],
     };
-    let left_over = |text| left_over_number(text, dialect.precision());
     let mut found = [0u32; MAX_CUTS];
     let mut count = 0;
     for survive in (1..tokens.free).rev() {
         let end = usize::from(tokens.ends[usize::from(survive) - 1]);
-        let Some(left) = inside.get(z_start..end).and_then(left_over) else { break };
+        let Some(left) = inside.get(z_start..end).and_then(|text| dialect.left_over(text)) else { break };
         let Some(slot) = found.get_mut(count) else { break };
-        *slot = left.abs_diff(z);
+        *slot = distance(left, z, dialect);
         count += 1;
         out.parsable_from = survive;
     }
@@ -66,10 +64,23 @@ pub fn replay(inside: &[u8], z: Fixed, tokens: &BlockTokens, dialect: Encoding) 
     out
 }
 
-/// A cut number, `-?digits[.[digits]]`, in units of the last decimal; `None` if no digit is left.
-fn left_over_number(text: &[u8], precision: Precision) -> Option<Fixed> {
-    let prefix = scan_prefix(text);
-    prefix.has_digits().then(|| prefix.value(text, precision))
+/// Where the last number of a slot begins.
+fn last_number(inside: &[u8], encoding: Encoding) -> usize {
+    match encoding.separator().as_bytes() {
+        // Without separators nothing is left of a number that is cut; a single number is the first.
+        [] => 0,
+        separator => memchr::memmem::rfind(inside, separator).map_or(0, |at| at + separator.len()),
+    }
+}
+
+/// How far two values of z are apart, in units of the last decimal; of bins, what they stand for.
+fn distance(left: Fixed, z: Fixed, encoding: Encoding) -> u32 {
+    if encoding.is_decimal() {
+        return left.abs_diff(z);
+    }
+    let (_, most) = encoding.number().limits(2);
+    let at = |value: Fixed| encoding.number().angstrom(value.min(most), 2).unwrap_or_default();
+    ((at(left) - at(z)).abs() * f64::from(encoding.precision().units_per_angstrom())).round() as u32
 }
 
 #[cfg(test)]

@@ -11,17 +11,61 @@ use std::collections::BTreeMap;
 use super::attainable::{Attainable, Spellings, USUAL, best, fill, free_tokens, joined, keep, misfit};
 use super::grammar::{INTEGERS, Number, Space, number_text};
 use super::parts;
+use crate::encoding::IntegersBelow;
+use crate::encoding::language::{Languages, StateId};
 use crate::error::{Error, Result};
-use crate::tokenizer::{Counter, Method};
+use crate::tokenizer::{Counter, Method, Product};
 
 /// Goes through all placeholders of a space.
 ///
 /// # Errors
 /// If the tokenizer cannot encode a placeholder.
 pub fn attainable(counter: &Counter<'_>, space: Space) -> Result<Attainable> {
+    if !counter.encoding().is_decimal() {
+        return of_product(counter, space);
+    }
     match counter.method() {
         Method::Tables { .. } => of_tables(counter, space),
         Method::Encode { .. } => parts::of_parts(counter, space),
+    }
+}
+
+/// Read off the product of the encoding with the tokenizer: its paths are all slots, and their lengths all numbers of tokens.
+fn of_product(counter: &Counter<'_>, space: Space) -> Result<Attainable> {
+    let (tokenizer, encoding) = (counter.tokenizer(), space.0);
+    let refuse = || {
+        let problem = format!("no sequence of its tokens is a slot of {encoding}");
+        Error::input(&tokenizer.name, problem, "take a tokenizer that has the digits")
+    };
+    let dfa = encoding.inner_dfa(IntegersBelow::GENERATED, |_| None).ok_or_else(refuse)?;
+    let mut states: Languages<u32> = Languages::default();
+    let mut product = Product::new(tokenizer, &dfa, &format!("[C]{}", encoding.open()))?;
+    let start = product.start(&mut states, ())?.ok_or_else(refuse)?;
+    let mut order = states.reachable(start);
+    // A state is made after those that it leads to, so its number is larger.
+    order.sort_unstable();
+    let mut ways: BTreeMap<StateId, Spellings> = BTreeMap::new();
+    for id in order {
+        let node = states.node(id);
+        let mut all = Spellings::new();
+        if node.end.is_some() {
+            keep(&mut all, 0, String::new());
+        }
+        for (token, then) in &node.edges {
+            let text = product.text(*token).unwrap_or_default();
+            for ((tokens, _), tail) in &ways[then] {
+                keep(&mut all, tokens + 1, format!("{text}{tail}"));
+            }
+        }
+        ways.insert(id, all);
+    }
+    let found = best(ways.remove(&start).unwrap_or_default());
+    match misfit(counter, &found)? {
+        None => {
+            let all = "the tokenizer's own sequences of tokens for all slots are an automaton, whose paths were counted";
+            Ok(Attainable { best: found, complete: Ok(all.to_owned()), proved: true })
+        }
+        Some(why) => Ok(Attainable { best: found, complete: Err(why), proved: false }),
     }
 }
 

@@ -22,7 +22,7 @@ use crate::corpus::Conformer;
 use crate::encoding::Encoding;
 use crate::error::Result;
 use crate::text::{self, skeleton};
-use crate::tokenizer::{BlockTokens, Counter, Method, Tokenizer, block_ranges};
+use crate::tokenizer::{BlockTokens, Counter, Method, Tokenizer};
 
 /// Conformers replayed by one piece of work.
 const CHUNK: usize = 256;
@@ -155,14 +155,16 @@ impl<'t> Task<'t> {
             Method::Tables { .. } => self.counter.tokens(text, tokens)?,
             // Without tables nothing is known of a token but what the encoder says of each text.
             Method::Encode { .. } => {
-                let found = inside(self.counter.tokenizer(), text)?;
+                let found = inside(self.counter.tokenizer(), text, self.dialect)?;
                 tokens.extend(found.blocks);
                 crossing.extend(found.crossing);
             }
         }
-        let blocks = block_ranges(text).into_iter().zip(&*tokens).zip(&conformer.coordinates);
+        let blocks = self.dialect.slot_ranges(text).into_iter().zip(&*tokens).zip(&conformer.coordinates);
         Ok(blocks
-            .map(|((range, tokens), values)| replay(&text.as_bytes()[range], values[2], tokens, self.dialect))
+            .map(|((range, tokens), values)| {
+                replay(&text.as_bytes()[range], values[self.dialect.numbers() - 1], tokens, self.dialect)
+            })
             .collect())
     }
 
@@ -306,8 +308,11 @@ impl<'t> Task<'t> {
         let looked: Vec<(bool, Crossing)> = pairs
             .par_iter()
             .map(|(placeholder, free, skeleton)| {
-                let found =
-                    inside(self.counter.tokenizer(), &text::tagged(&skeleton::fill(skeleton, placeholder)))?;
+                let found = inside(
+                    self.counter.tokenizer(),
+                    &text::tagged(&skeleton::fill(skeleton, placeholder, self.dialect)),
+                    self.dialect,
+                )?;
                 Ok((found.blocks.iter().all(|block| u32::from(block.free) == *free), found.crossing))
             })
             .collect::<Result<_>>()?;
@@ -367,8 +372,11 @@ impl<'t> Task<'t> {
 /// The users' placeholders, with the separator of the dialect, then the plan's own, once each.
 fn candidates(plan: &FitPlan, dialect: Encoding) -> Vec<(String, &'static str)> {
     let in_dialect = |text: &str| text.replace(',', dialect.separator());
-    let mut list: Vec<(String, &'static str)> =
-        USERS_PLACEHOLDERS.iter().map(|(text, source)| (in_dialect(text), *source)).collect();
+    let mut list: Vec<(String, &'static str)> = if dialect.is_decimal() {
+        USERS_PLACEHOLDERS.iter().map(|(text, source)| (in_dialect(text), *source)).collect()
+    } else {
+        vec![(Space(dialect).text(&Space(dialect).start()), "zeros")]
+    };
     for candidate in &plan.candidates {
         if !list.iter().any(|(text, _)| text == candidate) {
             list.push((candidate.clone(), "asked for"));

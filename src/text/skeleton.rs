@@ -4,11 +4,12 @@ use std::borrow::Cow;
 
 use super::graph::{PARSED, SmilesError, implicit_hydrogens};
 use super::smiles::Graph;
-use crate::encoding::Slots;
+use crate::encoding::{Encoding, Slots};
 
-/// Puts `placeholder` (without its brackets) into every block.
-pub fn fill(skeleton: &str, placeholder: &str) -> String {
-    skeleton.replace("<>", &format!("<{placeholder}>"))
+/// Puts `placeholder` (without what opens and closes a slot) into every slot, as an encoding writes them.
+pub fn fill(skeleton: &str, placeholder: &str, encoding: Encoding) -> String {
+    let slot = format!("{}{placeholder}{}", encoding.open(), encoding.close());
+    placed(skeleton, encoding.slots()).replace("<>", &slot)
 }
 
 /// The SMILES of a skeleton: blocks removed, decorative brackets undone (`[C]` → `C`).

@@ -7,6 +7,7 @@
 
 use super::load::Tokenizer;
 use super::{Class, Token};
+use crate::encoding::Encoding;
 use crate::error::Result;
 use crate::text::CONFORMER_OPEN;
 
@@ -20,8 +21,16 @@ impl Tokenizer {
     /// # Errors
     /// As [`Tokenizer::tokens`].
     pub fn answer_tokens(&self, answer: &str) -> Result<Vec<Token>> {
+        self.answer_tokens_of(answer, Encoding::FIXED)
+    }
+
+    /// As [`Tokenizer::answer_tokens`], FREE and COPY by the slots of an encoding.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn answer_tokens_of(&self, answer: &str, encoding: Encoding) -> Result<Vec<Token>> {
         let before = SOME_PROMPT.len();
-        let mut tokens = self.tokens(&format!("{SOME_PROMPT}{answer}"))?;
+        let mut tokens = self.tokens_of(&format!("{SOME_PROMPT}{answer}"), encoding)?;
         tokens.retain(|token| token.end > before);
         for token in &mut tokens {
             debug_assert!(token.start >= before || token.class == Class::Copy);

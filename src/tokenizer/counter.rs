@@ -28,6 +28,7 @@ pub enum Method {
 /// Counts the FREE tokens of each block of a text, in context, exactly.
 pub struct Counter<'t> {
     tokenizer: &'t Tokenizer,
+    encoding: Encoding,
     tables: Option<Tables>,
     method: Method,
 }
@@ -52,7 +53,9 @@ impl<'t> Counter<'t> {
         dialect: Encoding,
         skeletons: impl IntoIterator<Item = &'s str>,
     ) -> Result<Self> {
-        let encode = |reason| Counter { tokenizer, tables: None, method: Method::Encode { reason } };
+        let encoding = dialect;
+        let encode =
+            |reason| Counter { tokenizer, encoding, tables: None, method: Method::Encode { reason } };
         if dialect.separator() != "," {
             return Ok(encode("tables are of blocks with commas".into()));
         }
@@ -65,9 +68,12 @@ impl<'t> Counter<'t> {
         };
         let skeletons = BUILT_IN_SKELETONS.iter().copied().chain(skeletons);
         Ok(match verify(tokenizer, &tables, dialect.precision(), skeletons)? {
-            Ok(verified_blocks) => {
-                Counter { tokenizer, tables: Some(tables), method: Method::Tables { verified_blocks } }
-            }
+            Ok(verified_blocks) => Counter {
+                tokenizer,
+                encoding,
+                tables: Some(tables),
+                method: Method::Tables { verified_blocks },
+            },
             Err(reason) => encode(reason),
         })
     }
@@ -75,7 +81,12 @@ impl<'t> Counter<'t> {
     /// A counter that always encodes: the reference.
     pub fn reference(tokenizer: &'t Tokenizer) -> Self {
         let method = Method::Encode { reason: "asked for".into() };
-        Counter { tokenizer, tables: None, method }
+        Counter { tokenizer, encoding: Encoding::FIXED, tables: None, method }
+    }
+
+    /// The encoding whose slots are counted.
+    pub fn encoding(&self) -> Encoding {
+        self.encoding
     }
 
     /// The tokenizer that is counted for.
@@ -100,7 +111,8 @@ impl<'t> Counter<'t> {
             return Ok(());
         }
         out.truncate(before);
-        out.extend(self.tokenizer.free_ends(text)?.iter().map(|ends| ends.len() as u16));
+        let found = self.tokenizer.in_slots(text, self.encoding)?;
+        out.extend(found.ends.iter().map(|ends| ends.len() as u16));
         Ok(())
     }
 
@@ -116,7 +128,7 @@ impl<'t> Counter<'t> {
             return Ok(());
         }
         out.truncate(before);
-        for ends in self.tokenizer.free_ends(text)? {
+        for ends in self.tokenizer.in_slots(text, self.encoding)?.ends {
             out.push(BlockTokens::of(&ends, self.tokenizer)?);
         }
         Ok(())

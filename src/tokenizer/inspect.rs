@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use super::{Class, Token, Tokenizer, block_ranges};
+use super::{Class, Token, Tokenizer};
+use crate::encoding::Encoding;
 use crate::error::{Error, Parameter, Result};
 
 /// One text.
@@ -38,6 +39,7 @@ pub struct InspectedBlock {
 /// Looks at texts with one tokenizer and one placeholder.
 pub struct Inspector {
     tokenizer: Tokenizer,
+    encoding: Encoding,
     placeholder: String,
 }
 
@@ -60,7 +62,13 @@ impl Inspector {
     /// As [`Inspector::check`].
     pub fn new(tokenizer: Tokenizer, placeholder: &str) -> Result<Self> {
         Self::check(placeholder)?;
-        Ok(Inspector { tokenizer, placeholder: placeholder.to_owned() })
+        Ok(Inspector { tokenizer, encoding: Encoding::FIXED, placeholder: placeholder.to_owned() })
+    }
+
+    /// The same for texts of another encoding.
+    #[must_use]
+    pub fn of(self, encoding: Encoding) -> Self {
+        Inspector { encoding, ..self }
     }
 
     /// The tokens of a text, without special tokens that a post-processor would add, and its blocks.
@@ -68,9 +76,9 @@ impl Inspector {
     /// # Errors
     /// As [`Tokenizer::tokens`].
     pub fn inspect(&self, text: String) -> Result<InspectedText> {
-        let tokens = self.tokenizer.tokens(&text)?;
+        let tokens = self.tokenizer.tokens_of(&text, self.encoding)?;
         let free = tokens.iter().filter(|token| token.class == Class::Free).count();
-        let ranges = block_ranges(&text);
+        let ranges = self.encoding.slot_ranges(&text);
         let mut template = String::with_capacity(text.len());
         let mut copied = 0;
         for range in &ranges {
@@ -79,7 +87,8 @@ impl Inspector {
             copied = range.end;
         }
         template.push_str(&text[copied..]);
-        let (real, forced) = (self.tokenizer.free_ends(&text)?, self.tokenizer.free_ends(&template)?);
+        let free_ends = |text: &str| Ok::<_, Error>(self.tokenizer.in_slots(text, self.encoding)?.ends);
+        let (real, forced) = (free_ends(&text)?, free_ends(&template)?);
         let blocks = ranges.iter().zip(real.iter().zip(&forced)).map(|(range, (t, f))| InspectedBlock {
             text: text[range.clone()].to_owned(),
             free: t.len(),

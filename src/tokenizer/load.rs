@@ -9,6 +9,7 @@ use super::expressions::Expressions;
 use super::panics::caught;
 use super::{Class, Token, block_ranges};
 use crate::checkpoint::folder_around;
+use crate::encoding::Encoding as CoordinateEncoding;
 use crate::error::{Error, Result, excerpt};
 use crate::io;
 use crate::job::{InputHash, Job};
@@ -245,8 +246,19 @@ impl Tokenizer {
     /// # Errors
     /// If the tokenizer cannot encode the text (an unknown character without byte fallback).
     pub fn tokens(&self, text: &str) -> Result<Vec<Token>> {
+        self.classified(text, &block_ranges(text))
+    }
+
+    /// As [`Tokenizer::tokens`], FREE and COPY by the slots of an encoding.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn tokens_of(&self, text: &str, encoding: CoordinateEncoding) -> Result<Vec<Token>> {
+        self.classified(text, &encoding.slot_ranges(text))
+    }
+
+    fn classified(&self, text: &str, blocks: &[std::ops::Range<usize>]) -> Result<Vec<Token>> {
         let encoding = self.encoded(text, false, true)?;
-        let blocks = block_ranges(text);
         let mut next = 0;
         let tokens = encoding.get_ids().iter().zip(encoding.get_offsets()).map(|(&id, &(start, end))| {
             while next < blocks.len() && blocks[next].end < end {
@@ -268,10 +280,21 @@ impl Tokenizer {
     /// # Errors
     /// As [`Tokenizer::tokens`].
     pub fn in_blocks(&self, text: &str) -> Result<InBlocks> {
-        let blocks = block_ranges(text);
+        self.inside(text, &block_ranges(text))
+    }
+
+    /// As [`Tokenizer::in_blocks`], in the slots of an encoding.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::tokens`].
+    pub fn in_slots(&self, text: &str, encoding: CoordinateEncoding) -> Result<InBlocks> {
+        self.inside(text, &encoding.slot_ranges(text))
+    }
+
+    fn inside(&self, text: &str, blocks: &[std::ops::Range<usize>]) -> Result<InBlocks> {
         let mut found = InBlocks { ends: vec![Vec::new(); blocks.len()], copied: Vec::new() };
         let mut next = 0;
-        for token in self.tokens(text)? {
+        for token in self.classified(text, blocks)? {
             // A token without characters belongs to the block that ends there.
             let first = token.start + usize::from(token.start < token.end);
             while next < blocks.len() && blocks[next].end < first {

@@ -18,6 +18,7 @@ pub mod learn;
 mod load;
 mod panics;
 mod parts;
+mod product;
 mod special;
 pub mod tables;
 
@@ -27,6 +28,7 @@ pub use counter::{BUILT_IN_SKELETONS, Counter, Method};
 pub use inspect::{InspectedBlock, InspectedText, Inspector};
 pub use load::{EMBEDDED, EXTENDED, EmbeddedTokenizer, InBlocks, Tokenizer};
 pub use parts::TextPart;
+pub use product::Product;
 pub use special::{Named, config_beside, end_beside, ends_of_text};
 
 use serde::Serialize;

@@ -40,6 +40,11 @@ impl Tokenizer {
         self.inner().get_vocab(true)
     }
 
+    /// The id of a token by its text, added ones too.
+    pub fn vocabulary_id(&self, text: &str) -> Option<u32> {
+        self.inner().token_to_id(text)
+    }
+
     /// Whether a text is one added token.
     pub fn is_added(&self, text: &str) -> bool {
         self.inner().get_added_vocabulary().get_vocab().contains_key(text)

@@ -37,6 +37,9 @@ impl Augmentation {
         let turn: usize = if self.turned { random.random_range(0..4) } else { 0 };
         // Axis `turn - 1` stays, the other two change their signs.
         let signs = [1, 2, 3].map(|axis| if turn == 0 || turn == axis { 1 } else { -1 });
+        if !dialect.is_decimal() {
+            return self.requantized(conformer, dialect, signs, &mut random);
+        }
         let precision = dialect.precision();
         let noise = self.noise_angstrom * f64::from(precision.units_per_angstrom());
         let most = precision.max_fixed();
@@ -45,6 +48,26 @@ impl Augmentation {
             let added =
                 if noise > 0.0 { (noise * f64::from(normal(&mut random))).round() as Fixed } else { 0 };
             *value = (sign * *value + added).clamp(-most, most);
+        }
+        changed
+    }
+
+    /// The same by what values stand for; codes stay as they are.
+    fn requantized(
+        &self,
+        conformer: &Conformer,
+        encoding: Encoding,
+        signs: [Fixed; 3],
+        random: &mut ChaCha8Rng,
+    ) -> Conformer {
+        let mut changed = conformer.clone();
+        for values in &mut changed.coordinates {
+            let Some(mut position) = encoding.angstrom(values) else { continue };
+            for (x, sign) in position.iter_mut().zip(signs) {
+                *x = f64::from(sign) * *x + self.noise_angstrom * f64::from(normal(random));
+            }
+            // A position that cannot be written stays where it was.
+            *values = encoding.quantize(position).unwrap_or(*values);
         }
         changed
     }

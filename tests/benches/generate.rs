@@ -209,7 +209,7 @@ impl Work {
             tokenizer.ids(&format!("[SMILES]{}[/SMILES]", skeleton::smiles(text))).expect("encodes")
         };
         let template = |text: &Arc<str>| {
-            let text = tagged(&skeleton::fill(text, "0.0000,0.0000,0.0000"));
+            let text = tagged(&skeleton::fill(text, "0.0000,0.0000,0.0000", drift::Encoding::FIXED));
             let tokens = tokenizer.tokens(&text).expect("encodes");
             tokens.iter().map(|token| (token.class == Class::Copy).then_some(token.id)).collect()
         };

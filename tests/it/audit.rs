@@ -362,7 +362,7 @@ fn true_texts_are_without_fault() {
                 "{answer}"
             );
             counts.add(&judged, true);
-            let template = skeleton::fill(&judged.skeleton, "0.0000,0.0000,0.0000");
+            let template = skeleton::fill(&judged.skeleton, "0.0000,0.0000,0.0000", drift::Encoding::FIXED);
             drift.add(&tokenizer, split(&answer).answer, &template, |_| true).unwrap();
             texts.push(answer);
         }
@@ -427,7 +427,7 @@ fn geometry_is_compared_with_references() {
 fn a_conformer_covers_itself() {
     for conformer in embedded().into_iter().take(40) {
         let molecule = Topology::new(&conformer.skeleton).unwrap();
-        let own = in_angstrom(&conformer.coordinates, drift::encoding::Precision::FOUR);
+        let own = in_angstrom(&conformer.coordinates, drift::Encoding::FIXED);
         let turned: Vec<[f64; 3]> = own.iter().map(|[x, y, z]| [*z + 1.0, *x - 2.0, *y]).collect();
         let references = [own.clone()];
         assert!(molecule.bond_length_error(&turned, &references).unwrap() < 1e-9);

@@ -47,6 +47,8 @@ fn plain_inside(encoding: Encoding) -> String {
 pub(super) enum Side {
     /// The answer begins or ends.
     End,
+    /// The answer begins behind the tag that opens a conformer, which the prompt holds.
+    Opened,
     /// A block of this mode; if it is the next one, whether it begins with `-`.
     Block(Mode, bool),
 }
@@ -73,6 +75,7 @@ impl Copier<'_> {
         let plain = plain_inside(self.encoding);
         let mut whole = match before {
             Side::End => String::new(),
+            Side::Opened => CONFORMER_OPEN.to_owned(),
             Side::Block(Mode::Plain, _) => format!("[C]{open}{plain}"),
             Side::Block(Mode::Isolated, _) => format!("[C]{}", self.isolated_block),
         };
@@ -87,7 +90,7 @@ impl Copier<'_> {
         }
         let end = whole.len();
         match after {
-            Side::End => {}
+            Side::End | Side::Opened => {}
             Side::Block(Mode::Plain, _) => whole.extend([&plain, close]),
             Side::Block(Mode::Isolated, _) => whole.push_str(self.isolated_block),
         }
@@ -99,7 +102,7 @@ impl Copier<'_> {
             return Err(refuse(self.tokenizer, format!("two ways to cut `{copied}` are equally likely")));
         }
         // An answer's first token may begin in the prompt.
-        let tokens = if before == Side::End {
+        let tokens = if matches!(before, Side::End | Side::Opened) {
             self.tokenizer.answer_tokens(&whole)?
         } else {
             self.tokenizer.tokens(&whole)?

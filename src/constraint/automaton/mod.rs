@@ -4,7 +4,7 @@
 //! tokenizer itself makes of prompt and answer as one text ([`Tokenizer::answer_tokens`]), so a model under this processor
 //! never reads a sequence of tokens that it did not see in training.
 //!
-//! - [`product`] makes the language of slots in tokens, once per tokenizer and encoding, from the encoding's automaton over bytes
+//! - [`Product`] makes the language of slots in tokens, once per tokenizer and encoding, from the encoding's automaton over bytes
 //!   and the encoder; [`isolation`] that of slots which the tokenizer cuts out of the text.
 //! - [`segment`] holds what stands between two blocks, with the brackets and signs that merge with it (`>[`, `]<-`):
 //!   once per distinct text, shared by all molecules. [`follow`] strings both together for one molecule.
@@ -31,7 +31,6 @@ mod device_table;
 mod follow;
 mod isolation;
 mod learn;
-mod product;
 mod segment;
 mod table;
 mod verify;
@@ -41,7 +40,6 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use isolation::Isolation;
 use learn::refuse;
-use product::Product;
 use segment::{KnownExits, Segment, Segments};
 
 pub use device_table::DeviceTable;
@@ -51,10 +49,10 @@ pub use table::{BlockTable, Edges, MoleculeTable, SegmentTable, TABLE_SCHEMA, TE
 use crate::encoding::language::{self, Languages, StateId};
 use crate::encoding::{Encoding, IntegersBelow, Slots};
 use crate::error::{Error, Result};
-use crate::text::SMILES_CLOSE;
 use crate::text::skeleton::placed;
+use crate::text::{CONFORMER_CLOSE, CONFORMER_OPEN, SMILES_CLOSE};
 use crate::tokenizer::cuts::Cuts;
-use crate::tokenizer::{Tokenizer, tables};
+use crate::tokenizer::{Product, Tokenizer, tables};
 
 /// Where an edge leads that ends a block, plus the [`Mode`].
 const EXIT: u32 = u32::MAX - 1;
@@ -233,7 +231,8 @@ fn plain(
     let Some(dfa) = encoding.inner_dfa(IntegersBelow::GENERATED, without) else { return Ok(None) };
     // A sign may be one token with what stands before it, so it belongs to the text between slots.
     let unsigned = if encoding.is_signed() { dfa.without_first(b'-') } else { dfa };
-    let start = Product::new(tokenizer, &unsigned, &format!("[C]{}", encoding.open()))?.start(states)?;
+    let start =
+        Product::new(tokenizer, &unsigned, &format!("[C]{}", encoding.open()))?.start(states, Mode::Plain)?;
     match start {
         Some(start) => Ok(Some(start)),
         None => Err(refuse(tokenizer, "no sequence of its tokens is a slot of numbers")),
@@ -291,7 +290,30 @@ pub struct AutomatonProcessor {
     segments: RwLock<HashMap<Box<str>, Arc<Segment>>>,
     exits: KnownExits,
     eos: u32,
+    form: AnswerForm,
 }
+
+/// What an answer holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AnswerForm {
+    /// Conformers of the molecule, one after another, each between its tags; at least one.
+    pub conformers: usize,
+    /// Whether the prompt ends in the tag that opens the first.
+    pub opened: bool,
+}
+
+impl Default for AnswerForm {
+    fn default() -> Self {
+        AnswerForm { conformers: 1, opened: false }
+    }
+}
+
+/// What a segment's key begins and ends with: the answer's begin, with and without its tag, or a slot; a slot, or the answer's end.
+const BEGIN: char = '^';
+const OPENED: char = '*';
+const BEHIND_SLOT: char = '>';
+const BEFORE_SLOT: char = '<';
+const END: char = '$';
 
 impl AutomatonProcessor {
     /// Builds the automaton and compares it with the encoder on random texts.
@@ -306,9 +328,17 @@ impl AutomatonProcessor {
             segments: RwLock::default(),
             exits: KnownExits::default(),
             eos,
+            form: AnswerForm::default(),
         };
         verify::verify(&processor, encoding)?;
         Ok(processor)
+    }
+
+    /// The same for answers of another form.
+    #[must_use]
+    pub fn answering(mut self, form: AnswerForm) -> Self {
+        self.form = form;
+        self
     }
 
     /// The coordinate grammar.
@@ -329,14 +359,30 @@ impl AutomatonProcessor {
             let problem = format!("{} is no skeleton", crate::error::excerpt(skeleton.as_bytes()));
             return Err(Error::input("skeleton", problem, "give atoms with empty blocks: [C]<>[O]<>"));
         }
-        let mut segments = Vec::with_capacity(pieces.len());
+        let conformers = self.form.conformers.max(1);
+        let mut segments = Vec::with_capacity(pieces.len() * conformers);
         let mut key = String::new();
-        for (at, piece) in pieces.iter().enumerate() {
-            key.clear();
-            key.push(if at == 0 { '^' } else { '>' });
-            key.push_str(piece);
-            key.push(if at == blocks { '$' } else { '<' });
-            segments.push(self.segment(&key)?);
+        for conformer in 0..conformers {
+            for (at, piece) in pieces.iter().enumerate() {
+                key.clear();
+                match (at, conformer) {
+                    (0, 0) if self.form.opened => key.push(OPENED),
+                    (0, 0) => key.push(BEGIN),
+                    // The end of one conformer and the beginning of the next are one text between two slots.
+                    (0, _) => continue,
+                    _ => key.push(BEHIND_SLOT),
+                }
+                key.push_str(piece);
+                match (at == blocks, conformer + 1 == conformers) {
+                    (true, true) => key.push(END),
+                    (true, false) => {
+                        key.extend([CONFORMER_CLOSE, CONFORMER_OPEN, pieces[0]]);
+                        key.push(BEFORE_SLOT);
+                    }
+                    _ => key.push(BEFORE_SLOT),
+                }
+                segments.push(self.segment(&key)?);
+            }
         }
         Ok(Follow { automaton: self.automaton.clone(), segments, eos: self.eos })
     }
@@ -348,8 +394,13 @@ impl AutomatonProcessor {
             return Ok(known.clone());
         }
         let segment = Arc::new(
-            Segments { tokenizer: &self.tokenizer, automaton: &self.automaton, exits: &self.exits }
-                .make(key)?,
+            Segments {
+                tokenizer: &self.tokenizer,
+                automaton: &self.automaton,
+                exits: &self.exits,
+                eos: self.eos,
+            }
+            .make(key)?,
         );
         // Another thread may have made it meanwhile: all take the first, so that equal segments are the same.
         let mut known = self.segments.write().unwrap_or_else(PoisonError::into_inner);

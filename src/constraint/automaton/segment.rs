@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::Automaton;
 use super::Mode;
 use super::learn::{Copier, Side, refuse};
+use super::{Automaton, BEGIN, END, OPENED};
 use crate::error::Result;
 use crate::text::{CONFORMER_CLOSE, CONFORMER_OPEN};
 use crate::tokenizer::Tokenizer;
@@ -48,19 +48,24 @@ pub(super) struct Segments<'a> {
     pub tokenizer: &'a Tokenizer,
     pub automaton: &'a Automaton,
     pub exits: &'a KnownExits,
+    pub eos: u32,
 }
 
 impl Segments<'_> {
-    /// The segment of a key: the text, `^` or `>` before and `$` or `<` behind it.
+    /// The segment of a key: the text between what it begins and ends with.
     pub(super) fn make(&self, key: &str) -> Result<Segment> {
-        let (first, last) = (key.starts_with('^'), key.ends_with('$'));
+        let opened = key.starts_with(OPENED);
+        let (first, last) = (opened || key.starts_with(BEGIN), key.ends_with(END));
         let piece = &key[1..key.len() - 1];
-        let open = if first { CONFORMER_OPEN } else { "" };
-        let close = if last { CONFORMER_CLOSE } else { "" };
+        let open = if first && !opened { CONFORMER_OPEN } else { "" };
+        // The tag that closes a conformer may be what ends the text.
+        let ends_so = self.tokenizer.vocabulary_id(CONFORMER_CLOSE) == Some(self.eos);
+        let close = if last && !ends_so { CONFORMER_CLOSE } else { "" };
+        let begin = if opened { Side::Opened } else { Side::End };
         let text = format!("{open}{piece}{close}");
         let mut segment = Segment { roots: [None; 2], nodes: Vec::new(), exits: [None, None] };
         if first {
-            segment.roots[0] = Some(self.tree(&mut segment, Side::End, &text, last)?);
+            segment.roots[0] = Some(self.tree(&mut segment, begin, &text, last)?);
             return Ok(segment);
         }
         for &mode in &self.automaton.modes {

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::{GrammarFormat, grammar};
-use crate::constraint::automaton::{AutomatonProcessor, MoleculeTable};
+use crate::constraint::automaton::{AnswerForm, AutomatonProcessor, MoleculeTable};
 use crate::corpus::{Rest, SKIPPED_LISTED, Skipped, each_prompt, no_prompt, skipped_line};
 use crate::encoding::Encoding;
 use crate::error::{Error, Result, excerpt};
@@ -33,6 +33,8 @@ pub struct ExportPlan {
     pub source: ExportSource,
     /// How grammars are spelled.
     pub format: GrammarFormat,
+    /// What answers hold.
+    pub form: AnswerForm,
 }
 
 /// Where molecules come from.
@@ -101,7 +103,7 @@ pub fn export(
         return Err(Error::input(&plan.tokenizer.name, "has no end of text (EOS)", remedy));
     }
     let eos = plan.eos.unwrap_or(NO_END);
-    let processor = AutomatonProcessor::new(plan.tokenizer.clone(), plan.dialect, eos)?;
+    let processor = AutomatonProcessor::new(plan.tokenizer.clone(), plan.dialect, eos)?.answering(plan.form);
     let liner = Liner { processor, format: plan.format };
     let mut writer = Writer { liner, waiting: Vec::new(), report: report(plan), out };
     match &plan.source {

@@ -11,12 +11,12 @@
 //! state also holds the last characters that belong to no added token, as many as one could begin with.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 
-use super::Mode;
+use super::load::Tokenizer;
 use crate::encoding::language::{Languages, Node, StateId};
 use crate::encoding::{Dfa, DfaState};
 use crate::error::Result;
-use crate::tokenizer::Tokenizer;
 
 /// What a state of the product knows.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -35,7 +35,7 @@ struct Way {
 }
 
 /// Builds the states of plain slots.
-pub(super) struct Product<'a> {
+pub struct Product<'a> {
     tokenizer: &'a Tokenizer,
     dfa: &'a Dfa,
     /// What stands before the inside of a slot, and its ids.
@@ -54,7 +54,7 @@ impl<'a> Product<'a> {
     ///
     /// # Errors
     /// If the tokenizer cannot encode the format's characters.
-    pub(super) fn new(tokenizer: &'a Tokenizer, dfa: &'a Dfa, before: &str) -> Result<Self> {
+    pub fn new(tokenizer: &'a Tokenizer, dfa: &'a Dfa, before: &str) -> Result<Self> {
         let alphabet = dfa.alphabet();
         let may_stand = |text: &str| !text.is_empty() && text.bytes().all(|byte| alphabet.contains(&byte));
         let added: HashMap<u32, usize> = tokenizer
@@ -79,18 +79,23 @@ impl<'a> Product<'a> {
         Ok(Product { tokenizer, dfa, before, candidates, added, longest_added, pairs, known })
     }
 
-    /// The state where slots begin; none if no tokenisation leads through one.
+    /// The state where slots begin, which end so; none if no tokenisation leads through one.
     ///
     /// # Errors
     /// If the tokenizer cannot encode a text.
-    pub(super) fn start(&mut self, states: &mut Languages<u32, Mode>) -> Result<Option<StateId>> {
+    pub fn start<E: Copy + Eq + Hash>(
+        &mut self,
+        states: &mut Languages<u32, E>,
+        end: E,
+    ) -> Result<Option<StateId>> {
         let place = Place { state: self.dfa.start(), last: None, open: Vec::new() };
-        self.state(states, place, &Way::default())
+        self.state(states, end, place, &Way::default())
     }
 
-    fn state(
+    fn state<E: Copy + Eq + Hash>(
         &mut self,
-        states: &mut Languages<u32, Mode>,
+        states: &mut Languages<u32, E>,
+        slot_end: E,
         place: Place,
         way: &Way,
     ) -> Result<Option<StateId>> {
@@ -109,15 +114,20 @@ impl<'a> Product<'a> {
             let text = &self.candidates[at].1;
             let next = Way { text: format!("{}{text}", way.text), ids: [&way.ids[..], &[id]].concat() };
             let open = self.open_behind(&place, id, text);
-            if let Some(then) = self.state(states, Place { state, last: Some(id), open }, &next)? {
+            if let Some(then) = self.state(states, slot_end, Place { state, last: Some(id), open }, &next)? {
                 edges.push((id, then));
             }
         }
         edges.sort_unstable();
-        let end = self.dfa.accepts(place.state).then_some(Mode::Plain);
+        let end = self.dfa.accepts(place.state).then_some(slot_end);
         let made = (end.is_some() || !edges.is_empty()).then(|| states.intern(Node { edges, end }));
         self.known.insert(place, made);
         Ok(made)
+    }
+
+    /// The text of a token that may stand in a slot.
+    pub fn text(&self, id: u32) -> Option<&str> {
+        self.candidates.iter().find(|(known, _)| *known == id).map(|(_, text)| &**text)
     }
 
     /// The characters behind the last added token that one could begin with.
