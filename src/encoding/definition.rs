@@ -7,7 +7,7 @@ use super::decimal_text::{
     NumberError, ParsedNumber, scan_prefix, truncate_decimal, truncate_f32, truncate_f64, write_decimal,
 };
 use super::index::Bins;
-use super::parts::{Part, Row};
+use super::parts::{Row, SlotPart};
 
 /// Where slots stand in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -20,7 +20,7 @@ pub enum Slots {
 
 /// How a number is written, and what it means.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Number {
+pub enum NumberFormat {
     /// `-12.0500`: a coordinate in Å, truncated toward zero to its last decimal.
     Decimal {
         /// How many decimals there are at most.
@@ -85,7 +85,7 @@ pub struct Definition {
     /// Numbers of a slot, 1 or 3.
     pub numbers: usize,
     /// How they are written.
-    pub number: Number,
+    pub number: NumberFormat,
 }
 
 /// Which integer parts decimals may have, where a format itself sets no bound.
@@ -97,7 +97,7 @@ impl IntegersBelow {
     pub const GENERATED: IntegersBelow = IntegersBelow(100);
 }
 
-impl Number {
+impl NumberFormat {
     /// The bins of an axis.
     pub(super) fn bins(axes: &[Bins], axis: usize) -> &Bins {
         &axes[axis.min(axes.len() - 1)]
@@ -106,22 +106,22 @@ impl Number {
     /// The largest and the smallest value that a number of this axis can have, in its own units.
     pub fn limits(&self, axis: usize) -> (Fixed, Fixed) {
         match self {
-            Number::Decimal { precision, .. } => (-precision.max_fixed(), precision.max_fixed()),
-            Number::Index { axes, .. } => (0, Number::bins(axes, axis).last()),
-            Number::Integer { most, signed, .. } => {
+            NumberFormat::Decimal { precision, .. } => (-precision.max_fixed(), precision.max_fixed()),
+            NumberFormat::Index { axes, .. } => (0, NumberFormat::bins(axes, axis).last()),
+            NumberFormat::Integer { most, signed, .. } => {
                 (if *signed { -(*most as Fixed) } else { 0 }, *most as Fixed)
             }
-            Number::Code { below, .. } => (0, *below as Fixed - 1),
+            NumberFormat::Code { below, .. } => (0, *below as Fixed - 1),
         }
     }
 
     /// What a value stands for, in Å; `None` for codes.
     pub fn angstrom(&self, value: Fixed, axis: usize) -> Option<f64> {
         match self {
-            Number::Decimal { precision, .. } => Some(precision.angstrom(value)),
-            Number::Index { axes, .. } => Some(Number::bins(axes, axis).angstrom(value)),
-            Number::Integer { scale, .. } => Some(f64::from(value) / scale),
-            Number::Code { .. } => None,
+            NumberFormat::Decimal { precision, .. } => Some(precision.angstrom(value)),
+            NumberFormat::Index { axes, .. } => Some(NumberFormat::bins(axes, axis).angstrom(value)),
+            NumberFormat::Integer { scale, .. } => Some(f64::from(value) / scale),
+            NumberFormat::Code { .. } => None,
         }
     }
 
@@ -130,13 +130,13 @@ impl Number {
         let of = |low: f64, high: f64, unit: f64| Some([low / unit, high / unit]);
         let v = f64::from(value);
         match self {
-            Number::Decimal { precision, .. } => {
+            NumberFormat::Decimal { precision, .. } => {
                 let unit = f64::from(precision.units_per_angstrom());
                 let (low, high) = truncated(v);
                 of(low, high, unit)
             }
-            Number::Index { axes, .. } => Some(Number::bins(axes, axis).cell(value)),
-            Number::Integer { scale, rounding, .. } => {
+            NumberFormat::Index { axes, .. } => Some(NumberFormat::bins(axes, axis).cell(value)),
+            NumberFormat::Integer { scale, rounding, .. } => {
                 let (least, most) = self.limits(axis);
                 let (mut low, mut high) = match rounding {
                     Rounding::Truncate => truncated(v),
@@ -151,16 +151,16 @@ impl Number {
                 }
                 of(low, high, *scale)
             }
-            Number::Code { .. } => None,
+            NumberFormat::Code { .. } => None,
         }
     }
 
     /// Whether a value stands for all coordinates beyond some end: nothing tells how far.
     pub fn is_tail(&self, value: Fixed, axis: usize) -> bool {
         match self {
-            Number::Index { axes, .. } => Number::bins(axes, axis).is_tail(value),
+            NumberFormat::Index { axes, .. } => NumberFormat::bins(axes, axis).is_tail(value),
             // The largest magnitude is written for all that are larger.
-            Number::Integer { most, .. } => value.unsigned_abs() >= *most,
+            NumberFormat::Integer { most, .. } => value.unsigned_abs() >= *most,
             _ => false,
         }
     }
@@ -171,31 +171,31 @@ impl Number {
     /// If it is not finite, or beyond what can be written.
     pub fn quantize(&self, x: f64, axis: usize) -> Result<Fixed, NumberError> {
         match self {
-            Number::Decimal { precision, .. } => truncate_f64(x, *precision),
-            Number::Index { axes, .. } => Number::bins(axes, axis).index(x),
-            Number::Integer { scale, rounding, .. } => self.rounded(x * scale, *rounding),
-            Number::Code { .. } => Err(NumberError::NoCoordinate),
+            NumberFormat::Decimal { precision, .. } => truncate_f64(x, *precision),
+            NumberFormat::Index { axes, .. } => NumberFormat::bins(axes, axis).index(x),
+            NumberFormat::Integer { scale, rounding, .. } => self.rounded(x * scale, *rounding),
+            NumberFormat::Code { .. } => Err(NumberError::NoCoordinate),
         }
     }
 
-    /// As [`Number::quantize`], of a value in single precision.
+    /// As [`NumberFormat::quantize`], of a value in single precision.
     ///
     /// # Errors
     /// The same.
     pub fn quantize_f32(&self, x: f32, axis: usize) -> Result<Fixed, NumberError> {
         match self {
-            Number::Decimal { precision, .. } => truncate_f32(x, *precision),
+            NumberFormat::Decimal { precision, .. } => truncate_f32(x, *precision),
             _ => self.quantize(f64::from(x), axis),
         }
     }
 
-    /// As [`Number::quantize`], of decimal text: decimals are cut digit by digit, other numbers made of the nearest double.
+    /// As [`NumberFormat::quantize`], of decimal text: decimals are cut digit by digit, other numbers made of the nearest double.
     ///
     /// # Errors
     /// The same, and text that is no number.
     pub fn quantize_text(&self, text: &str, axis: usize) -> Result<Fixed, NumberError> {
         match self {
-            Number::Decimal { precision, .. } => truncate_decimal(text, *precision),
+            NumberFormat::Decimal { precision, .. } => truncate_decimal(text, *precision),
             _ => {
                 // Refuses what is no number in the words that decimals are refused in.
                 let coarse = truncate_decimal(text, Precision::FOUR);
@@ -224,9 +224,11 @@ impl Number {
     /// Appends a value as it is written.
     pub fn write(&self, value: Fixed, out: &mut String) {
         match self {
-            Number::Decimal { precision, zeros } => write_decimal(value, *precision, *zeros, out),
-            Number::Index { width, .. } | Number::Code { width, .. } => write_padded(value, *width, out),
-            Number::Integer { width, .. } => {
+            NumberFormat::Decimal { precision, zeros } => write_decimal(value, *precision, *zeros, out),
+            NumberFormat::Index { width, .. } | NumberFormat::Code { width, .. } => {
+                write_padded(value, *width, out)
+            }
+            NumberFormat::Integer { width, .. } => {
                 if value < 0 {
                     out.push('-');
                 }
@@ -241,14 +243,14 @@ impl Number {
     /// # Errors
     /// If it is none, or none that is ever written.
     pub fn parse(&self, text: &[u8], axis: usize, cut: bool) -> Result<ParsedNumber, NumberError> {
-        if let Number::Decimal { precision, .. } = self {
+        if let NumberFormat::Decimal { precision, .. } = self {
             return ParsedNumber::parse(text, *precision, cut);
         }
         let (low, high) = self.limits(axis);
         let (width, signed) = match self {
-            Number::Index { width, .. } | Number::Code { width, .. } => (*width, false),
-            Number::Integer { width, signed, .. } => (*width, *signed),
-            Number::Decimal { .. } => (0, true),
+            NumberFormat::Index { width, .. } | NumberFormat::Code { width, .. } => (*width, false),
+            NumberFormat::Integer { width, signed, .. } => (*width, *signed),
+            NumberFormat::Decimal { .. } => (0, true),
         };
         let prefix = scan_prefix(text);
         let digits = prefix.integer(text);
@@ -269,30 +271,30 @@ impl Number {
 
     /// The rows of parts that the numbers of an axis are made of, one row for each number of decimals.
     pub fn rows(&self, axis: usize, integers: IntegersBelow) -> Vec<Row> {
-        let minus = Part::Optional("-".into());
+        let minus = SlotPart::Optional("-".into());
         match self {
-            Number::Decimal { precision, zeros } => {
+            NumberFormat::Decimal { precision, zeros } => {
                 let most = precision.decimals();
                 let fewest = if *zeros == TrailingZeros::Kept { most } else { 0 };
                 let row = |count: usize| {
-                    let mut row = vec![minus.clone(), Part::Integer { below: integers.0 }];
+                    let mut row = vec![minus.clone(), SlotPart::Integer { below: integers.0 }];
                     if count > 0 {
-                        row.push(Part::Literal(".".into()));
-                        row.extend(vec![Part::Digit { least: 0 }; count]);
+                        row.push(SlotPart::Literal(".".into()));
+                        row.extend(vec![SlotPart::Digit { least: 0 }; count]);
                         if *zeros == TrailingZeros::Removed {
                             row.pop();
-                            row.push(Part::Digit { least: 1 });
+                            row.push(SlotPart::Digit { least: 1 });
                         }
                     }
                     row
                 };
                 (fewest..=most).map(row).collect()
             }
-            Number::Integer { signed, most, width, .. } => {
+            NumberFormat::Integer { signed, most, width, .. } => {
                 let digits = padded(*most + 1, *width);
                 vec![if *signed { vec![minus, digits] } else { vec![digits] }]
             }
-            Number::Index { width, .. } | Number::Code { width, .. } => {
+            NumberFormat::Index { width, .. } | NumberFormat::Code { width, .. } => {
                 vec![vec![padded(self.limits(axis).1 as u32 + 1, *width)]]
             }
         }
@@ -308,8 +310,8 @@ fn truncated(value: f64) -> (f64, f64) {
     }
 }
 
-fn padded(below: u32, width: u8) -> Part {
-    if width == 0 { Part::Integer { below } } else { Part::Padded { below, width } }
+fn padded(below: u32, width: u8) -> SlotPart {
+    if width == 0 { SlotPart::Integer { below } } else { SlotPart::Padded { below, width } }
 }
 
 /// Appends a number that is not negative, with leading zeros.

@@ -124,14 +124,17 @@ impl Dfa {
 
 #[cfg(test)]
 mod tests {
-    use super::super::parts::{Part, language};
+    use super::super::parts::{SlotPart, language};
     use super::*;
 
     #[test]
     fn a_table_says_what_the_language_says() {
         let mut languages = Languages::default();
-        let row =
-            [Part::Optional("-".into()), Part::Padded { below: 250, width: 3 }, Part::Literal(";".into())];
+        let row = [
+            SlotPart::Optional("-".into()),
+            SlotPart::Padded { below: 250, width: 3 },
+            SlotPart::Literal(";".into()),
+        ];
         let root = language(&row, &mut languages);
         let dfa = Dfa::new(&languages, root);
         assert!(dfa.matches(b"-249;") && dfa.matches(b"007;"));

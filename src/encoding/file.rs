@@ -1,11 +1,12 @@
 //! Encodings in files: `drift.encoding/1`, and the users' JSON of fitted bins `{mode, L, H, n_bins, edges}` as it is.
 
 use std::path::Path;
+use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::decimal::{Precision, TrailingZeros};
-use super::definition::{Definition, Number, Rounding, Slots};
+use super::definition::{Definition, NumberFormat, Rounding, Slots};
 use super::index::{Bins, TailValues};
 use super::{Encoding, names};
 
@@ -128,7 +129,7 @@ impl UsersBins {
             separator: "".into(),
             close: ";".into(),
             numbers: 3,
-            number: Number::Index { axes: vec![bins.map_err(|e| e.to_string())?], width },
+            number: NumberFormat::Index { axes: vec![bins.map_err(|e| e.to_string())?], width },
         })
     }
 }
@@ -136,21 +137,21 @@ impl UsersBins {
 impl EncodingFile {
     fn of(definition: &Definition) -> Self {
         let number = match &definition.number {
-            Number::Decimal { precision, zeros } => NumberFile::Decimal {
+            NumberFormat::Decimal { precision, zeros } => NumberFile::Decimal {
                 decimals: precision.decimals(),
                 trailing_zeros: *zeros == TrailingZeros::Kept,
             },
-            Number::Index { axes, width } => {
+            NumberFormat::Index { axes, width } => {
                 NumberFile::Index { width: *width, axes: axes.iter().map(BinsFile::of).collect() }
             }
-            Number::Integer { scale, width, most, signed, rounding } => NumberFile::Integer {
+            NumberFormat::Integer { scale, width, most, signed, rounding } => NumberFile::Integer {
                 scale: *scale,
                 width: *width,
                 most: *most,
                 signed: *signed,
                 rounding: *rounding,
             },
-            Number::Code { below, width } => NumberFile::Code { codes: *below, width: *width },
+            NumberFormat::Code { below, width } => NumberFile::Code { codes: *below, width: *width },
         };
         EncodingFile {
             schema: ENCODING_SCHEMA.to_owned(),
@@ -169,17 +170,18 @@ impl EncodingFile {
             return Err(format!("its schema is {:?}, not {ENCODING_SCHEMA:?}", self.schema));
         }
         let number = match self.number {
-            NumberFile::Decimal { decimals, trailing_zeros } => Number::Decimal {
+            NumberFile::Decimal { decimals, trailing_zeros } => NumberFormat::Decimal {
                 precision: Precision::new(decimals).ok_or("numbers have 0 to 6 decimals")?,
                 zeros: if trailing_zeros { TrailingZeros::Kept } else { TrailingZeros::Removed },
             },
-            NumberFile::Index { width, axes } => {
-                Number::Index { width, axes: axes.into_iter().map(BinsFile::bins).collect::<Result<_, _>>()? }
-            }
+            NumberFile::Index { width, axes } => NumberFormat::Index {
+                width,
+                axes: axes.into_iter().map(BinsFile::bins).collect::<Result<_, _>>()?,
+            },
             NumberFile::Integer { scale, width, most, signed, rounding } => {
-                Number::Integer { scale, width, most, signed, rounding }
+                NumberFormat::Integer { scale, width, most, signed, rounding }
             }
-            NumberFile::Code { codes, width } => Number::Code { below: codes, width },
+            NumberFile::Code { codes, width } => NumberFormat::Code { below: codes, width },
         };
         let slots = match &*self.slots {
             "atoms" => Slots::Atoms,
@@ -198,8 +200,17 @@ impl EncodingFile {
     }
 }
 
+impl FromStr for Encoding {
+    type Err = String;
+
+    /// An encoding by name; a name that is none is that of a file.
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        names::named(name).unwrap_or_else(|| read(name))
+    }
+}
+
 /// The encoding of a file.
-pub(super) fn read(path: &str) -> Result<Encoding, String> {
+fn read(path: &str) -> Result<Encoding, String> {
     let unknown = || format!("`{path}` is neither an encoding nor a file; give {}", names::KNOWN);
     let metadata = std::fs::metadata(Path::new(path)).map_err(|_| unknown())?;
     if metadata.len() > MAX_BYTES {
@@ -252,21 +263,21 @@ impl Definition {
 
     fn check_number(&self) -> Result<(), String> {
         let (width, signed) = match &self.number {
-            Number::Decimal { .. } => (0, true),
-            Number::Index { axes, width } => {
+            NumberFormat::Decimal { .. } => (0, true),
+            NumberFormat::Index { axes, width } => {
                 if axes.len() != 1 && axes.len() != 3 {
                     return Err(format!("bins are given for 1 axis or 3, not {}", axes.len()));
                 }
                 (*width, false)
             }
-            Number::Integer { scale, width, most, signed, .. } => {
+            NumberFormat::Integer { scale, width, most, signed, .. } => {
                 if !(scale.is_finite() && *scale > 0.0) || *most > 99_999_999 {
                     return Err("an integer needs a scale above 0 and a largest magnitude below 100,000,000"
                         .to_owned());
                 }
                 (*width, *signed)
             }
-            Number::Code { below, width } => {
+            NumberFormat::Code { below, width } => {
                 if !(1..=1_000_000).contains(below) {
                     return Err(format!("there are 1 to 1,000,000 codes, not {below}"));
                 }

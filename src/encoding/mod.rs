@@ -35,14 +35,14 @@ use std::sync::{Mutex, PoisonError};
 pub use block::{BlockError, Progress, is_three_numbers};
 pub use decimal::{Fixed, Precision, TrailingZeros, Written};
 pub use decimal_text::{NumberError, NumberPrefix, scan_prefix};
-pub use definition::{Definition, IntegersBelow, Number, Rounding, Slots};
+pub use definition::{Definition, IntegersBelow, NumberFormat, Rounding, Slots};
 pub use dfa::{Dfa, DfaState};
 pub use file::ENCODING_SCHEMA;
 pub use names::AskedEncoding;
 pub use reading::{OutOfRange, Reading};
 
 use language::{Languages, StateId};
-use parts::{Part, Row};
+use parts::{Row, SlotPart};
 
 /// A coordinate encoding: a handle of its [`Definition`], cheap to copy. Two are equal if their definitions are.
 #[derive(Clone, Copy)]
@@ -96,7 +96,7 @@ impl Encoding {
     }
 
     /// How its numbers are written.
-    pub fn number(self) -> &'static Number {
+    pub fn number(self) -> &'static NumberFormat {
         &self.0.number
     }
 
@@ -127,27 +127,27 @@ impl Encoding {
 
     /// Whether its numbers stand for coordinates.
     pub fn has_coordinates(self) -> bool {
-        !matches!(self.0.number, Number::Code { .. })
+        !matches!(self.0.number, NumberFormat::Code { .. })
     }
 
     /// Whether numbers may begin with a sign.
     pub fn is_signed(self) -> bool {
         match &self.0.number {
-            Number::Decimal { .. } => true,
-            Number::Integer { signed, .. } => *signed,
-            Number::Index { .. } | Number::Code { .. } => false,
+            NumberFormat::Decimal { .. } => true,
+            NumberFormat::Integer { signed, .. } => *signed,
+            NumberFormat::Index { .. } | NumberFormat::Code { .. } => false,
         }
     }
 
     /// Whether numbers are coordinates in Å, written as decimals.
     pub fn is_decimal(self) -> bool {
-        matches!(self.0.number, Number::Decimal { .. })
+        matches!(self.0.number, NumberFormat::Decimal { .. })
     }
 
     /// What becomes of trailing zeros; none where numbers are no decimals.
     pub fn zeros(self) -> Option<TrailingZeros> {
         match &self.0.number {
-            Number::Decimal { zeros, .. } => Some(*zeros),
+            NumberFormat::Decimal { zeros, .. } => Some(*zeros),
             _ => None,
         }
     }
@@ -165,7 +165,7 @@ impl Encoding {
     /// The decimals of decimal numbers; those of Å with four decimals for others, which have none of their own.
     pub fn precision(self) -> Precision {
         match &self.0.number {
-            Number::Decimal { precision, .. } => *precision,
+            NumberFormat::Decimal { precision, .. } => *precision,
             _ => Precision::FOUR,
         }
     }
@@ -239,7 +239,7 @@ impl Encoding {
             let (low, high) = self.0.number.limits(axis);
             if !(low..=high).contains(value) {
                 return Err(match &self.0.number {
-                    Number::Decimal { precision, .. } => NumberError::OutOfRange(*precision),
+                    NumberFormat::Decimal { precision, .. } => NumberError::OutOfRange(*precision),
                     _ => NumberError::Beyond { low, high },
                 });
             }
@@ -258,7 +258,7 @@ impl Encoding {
     /// If a coordinate is beyond what can be written, or either writes codes.
     pub fn convert(self, values: &[Fixed; 3], from: Encoding) -> Result<[Fixed; 3], NumberError> {
         match (&self.0.number, &from.0.number) {
-            (Number::Decimal { precision, .. }, Number::Decimal { precision: own, .. }) => {
+            (NumberFormat::Decimal { precision, .. }, NumberFormat::Decimal { precision: own, .. }) => {
                 Ok(values.map(|value| precision.convert(value, *own)))
             }
             _ if self == from => Ok(*values),
@@ -268,11 +268,11 @@ impl Encoding {
 
     /// The rows of parts of whole slots, opened and closed: one row for each number of decimals of each of its numbers.
     pub fn rows(self, integers: IntegersBelow) -> Vec<Row> {
-        let mut rows: Vec<Row> = vec![Part::literal(self.open()).into_iter().collect()];
+        let mut rows: Vec<Row> = vec![SlotPart::literal(self.open()).into_iter().collect()];
         for axis in 0..self.numbers() {
             let of_number = self.0.number.rows(axis, integers);
             let end = if axis + 1 < self.numbers() { self.separator() } else { self.close() };
-            let end: Row = Part::literal(end).into_iter().collect();
+            let end: Row = SlotPart::literal(end).into_iter().collect();
             let longer = |row: &Row| {
                 let with = |number: &Row| [&row[..], number, &end].concat();
                 of_number.iter().map(with).collect::<Vec<_>>()
@@ -309,7 +309,7 @@ impl Encoding {
     }
 
     fn language(self, around: [&str; 2], integers: IntegersBelow, languages: &mut Languages<u8>) -> StateId {
-        let literal = |text: &str| Part::literal(text).into_iter().collect::<Row>();
+        let literal = |text: &str| SlotPart::literal(text).into_iter().collect::<Row>();
         let mut root = parts::language(&literal(around[1]), languages);
         for axis in (0..self.numbers()).rev() {
             let rows = self.0.number.rows(axis, integers);
@@ -343,7 +343,7 @@ impl Encoding {
             return None;
         }
         match &self.0.number {
-            Number::Decimal { precision, .. } => Some(prefix.value(text, *precision)),
+            NumberFormat::Decimal { precision, .. } => Some(prefix.value(text, *precision)),
             // Without separators a reader counts digits, so a number that lacks one moves all behind it.
             _ if self.separator().is_empty() && self.numbers() > 1 => None,
             _ => Some(prefix.value(text, Precision::ZERO)),

@@ -1,12 +1,11 @@
 //! What encodings are called: `fixed`, `stripped-3-spaces`, `binned-v1:LOW,HIGH,STEP`, `fsq:N`, or a file.
 
 use std::borrow::Cow;
-use std::str::FromStr;
 
+use super::Encoding;
 use super::decimal::{Precision, TrailingZeros};
-use super::definition::{Definition, Number, Slots};
+use super::definition::{Definition, NumberFormat, Slots};
 use super::index::{Bins, TailValues};
-use super::{Encoding, file};
 
 /// The definition of decimals between brackets.
 const fn of_decimals(
@@ -26,7 +25,7 @@ const fn of_decimals(
         separator: Cow::Borrowed(separator),
         close: Cow::Borrowed(">"),
         numbers: 3,
-        number: Number::Decimal { precision, zeros },
+        number: NumberFormat::Decimal { precision, zeros },
     }
 }
 
@@ -94,15 +93,6 @@ impl AskedEncoding {
 pub(super) const KNOWN: &str = "fixed, stripped, fixed-N, stripped-N, binned-v1:LOW,HIGH,STEP, binned-v2:LOW,HIGH,STEP, fsq:N, or a file \
                      of bins or of drift.encoding/1";
 
-impl FromStr for Encoding {
-    type Err = String;
-
-    /// An encoding by name; a name that is none is that of a file.
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        named(name).unwrap_or_else(|| file::read(name))
-    }
-}
-
 /// The encoding of a name; `None` if it is none.
 pub(super) fn named(name: &str) -> Option<Result<Encoding, String>> {
     if let Some(definition) = DECIMALS.iter().flatten().flatten().find(|known| known.name == name) {
@@ -162,7 +152,7 @@ fn binned(name: &str, values: &str, version: Version) -> Result<Encoding, String
         separator: around[1].into(),
         close: around[2].into(),
         numbers: 3,
-        number: Number::Index { axes: vec![bins], width: u8::try_from(width).map_err(|_| wrong())? },
+        number: NumberFormat::Index { axes: vec![bins], width: u8::try_from(width).map_err(|_| wrong())? },
     })
     .map_err(|problem| format!("`{name}`: {problem}"))
 }
@@ -180,7 +170,7 @@ fn codes_of(name: &str, codes: &str) -> Result<Encoding, String> {
         separator: "".into(),
         close: ">".into(),
         numbers: 1,
-        number: Number::Code { below, width: 0 },
+        number: NumberFormat::Code { below, width: 0 },
     })
 }
 

@@ -17,6 +17,15 @@ pub struct Attainable {
     pub proved: bool,
 }
 
+impl Attainable {
+    /// The FREE tokens that every slot takes; none if they differ, or that these are all is not proved.
+    pub fn constant(&self) -> Option<u32> {
+        let only =
+            self.best.keys().next().filter(|_| self.best.len() == 1 && self.proved && self.complete.is_ok());
+        only.map(|tokens| u32::from(*tokens))
+    }
+}
+
 /// Å. Writers never write more, so placeholders hold more only where that takes a number of tokens that no other does.
 pub(super) const USUAL: u16 = 100;
 

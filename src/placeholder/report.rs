@@ -112,6 +112,9 @@ pub struct FitResult {
     pub free_tokens: u32,
     /// That nothing better exists; none if a condition of the proof does not hold.
     pub certificate: Option<Certificate>,
+    /// The FREE tokens that every slot takes, whatever its numbers, where all take as many: then there is no drift. Proved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub constant_tokens: Option<u32>,
     /// Whether it is proved that no placeholder does less harm in replay, by the order and tolerance of the objective.
     pub proved: bool,
     /// What the certificate says, over which data, in which order, with which tolerance; or why there is none.

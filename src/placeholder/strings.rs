@@ -14,7 +14,7 @@ use super::parts;
 use crate::encoding::IntegersBelow;
 use crate::encoding::language::{Languages, StateId};
 use crate::error::{Error, Result};
-use crate::tokenizer::{Counter, Method, Product};
+use crate::tokenizer::{Counter, Method, SlotProduct};
 
 /// Goes through all placeholders of a space.
 ///
@@ -39,7 +39,7 @@ fn of_product(counter: &Counter<'_>, space: Space) -> Result<Attainable> {
     };
     let dfa = encoding.inner_dfa(IntegersBelow::GENERATED, |_| None).ok_or_else(refuse)?;
     let mut states: Languages<u32> = Languages::default();
-    let mut product = Product::new(tokenizer, &dfa, &format!("[C]{}", encoding.open()))?;
+    let mut product = SlotProduct::new(tokenizer, &dfa, &format!("[C]{}", encoding.open()))?;
     let start = product.start(&mut states, ())?.ok_or_else(refuse)?;
     let mut order = states.reachable(start);
     // A state is made after those that it leads to, so its number is larger.

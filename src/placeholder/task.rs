@@ -206,6 +206,7 @@ impl<'t> Task<'t> {
             statement: statement(&self.counts, objective, certified.as_ref(), &self.attainable, &conditions),
             proved: certified.as_ref().is_some_and(|c| c.proof.is_none() || self.attainable.proved),
             certificate: certified,
+            constant_tokens: self.attainable.constant(),
             intervals: Intervals::of(&self.sample, chosen.free),
             without_tolerance: Alternative {
                 placeholder: alternative.placeholder.clone(),

@@ -3,7 +3,7 @@
 //! Views of [`FitReport`] and its parts. Shares are fractions of 1.
 
 use super::fit_view::{certificate_table, classes_table, lead, refusal, table};
-use super::format::{angstrom, percent, thousands};
+use super::format::{angstrom, encoding_name, percent, thousands};
 use super::html::{Page, Section};
 use super::plot::{Bar, BarChart, BarValue, Columns, Scale, Scatter, ScatterPoint, bars, columns, scatter};
 use super::table::Table;
@@ -24,7 +24,7 @@ pub fn fit_page(report: &FitReport) -> Page {
         });
     }
     for result in results {
-        page = page.section(&format!("{}, {} dialect", result.tokenizer, result.dialect.name()), |section| {
+        page = page.section(&format!("{}, {}", result.tokenizer, encoding_name(result.dialect)), |section| {
             result_section(section, result, objective);
         });
     }
@@ -116,7 +116,7 @@ pub fn front_plot(result: &FitResult) -> String {
         strong: candidate.placeholder == result.placeholder,
     };
     scatter(&Scatter {
-        title: format!("Front of placeholders, {}, {} dialect", result.tokenizer, result.dialect.name()),
+        title: format!("Front of placeholders, {}, {}", result.tokenizer, encoding_name(result.dialect)),
         x_label: "junk slots per block".to_owned(),
         y_label: "blocks truncated, %".to_owned(),
         points: result.front.iter().map(point).collect(),
@@ -127,9 +127,9 @@ pub fn front_plot(result: &FitResult) -> String {
 pub fn distribution_plot(result: &FitResult) -> String {
     columns(&Columns {
         title: format!(
-            "Tokens per block in context, {}, {} dialect",
+            "Tokens per block in context, {}, {}",
             result.tokenizer,
-            result.dialect.name()
+            encoding_name(result.dialect)
         ),
         x_label: "FREE tokens of a real block in context".to_owned(),
         y_label: "share of blocks".to_owned(),
@@ -177,7 +177,7 @@ fn chart(
         values: values(candidate),
     };
     bars(&BarChart {
-        title: format!("{title}, {}, {} dialect", result.tokenizer, result.dialect.name()),
+        title: format!("{title}, {}, {}", result.tokenizer, encoding_name(result.dialect)),
         x_label: x_label.to_owned(),
         series: series.iter().map(|name| (*name).to_owned()).collect(),
         bars: result.candidates.iter().map(bar).collect(),

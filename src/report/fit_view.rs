@@ -2,7 +2,7 @@
 //!
 //! Views of [`FitResult`] and its parts. Shares are fractions of 1.
 
-use super::format::{angstrom, number, percent, percent_interval, thousands};
+use super::format::{angstrom, encoding_name, number, percent, percent_interval, thousands};
 use super::table::Table;
 use crate::placeholder::{CandidateReport, Certificate, FitResult, Objective, PartitionReport, Refused};
 use crate::stats::interval::Interval;
@@ -15,9 +15,15 @@ pub fn chosen(result: &FitResult) -> Option<&CandidateReport> {
 /// Which placeholder to use, what it does, and whether that is proved, in one line; placeholders in backticks.
 pub fn lead(result: &FitResult, objective: &Objective) -> String {
     let mut out =
-        format!("{}, {} dialect: use `{}`", result.tokenizer, result.dialect.name(), result.placeholder);
+        format!("{}, {}: use `{}`", result.tokenizer, encoding_name(result.dialect), result.placeholder);
     if let Some(candidate) = chosen(result) {
         out.push_str(&format!(": {}", harm(candidate)));
+    }
+    if let Some(tokens) = result.constant_tokens {
+        out.push_str(&format!(
+            "; no drift: every block takes {tokens} FREE tokens, whatever its numbers (proved)."
+        ));
+        return out;
     }
     out.push_str(&match &result.certificate {
         None => "; not proved to be the best".to_owned(),
@@ -48,9 +54,9 @@ fn order(objective: &Objective) -> String {
 /// Why a tokenizer has no placeholder, and what to use, in one line.
 pub fn refusal(refused: &Refused) -> String {
     format!(
-        "{}, {} dialect: no placeholder: {}; use {}.",
+        "{}, {}: no placeholder: {}; use {}.",
         refused.tokenizer,
-        refused.dialect.name(),
+        encoding_name(refused.dialect),
         refused.why(),
         refused.instead
     )
@@ -59,7 +65,7 @@ pub fn refusal(refused: &Refused) -> String {
 /// The candidates, the chosen one in bold.
 pub fn table(result: &FitResult) -> Table {
     let sources = result.candidates.iter().any(|candidate| !candidate.source.is_empty());
-    let mut table = Table::new(format!("{}, {} dialect", result.tokenizer, result.dialect.name()))
+    let mut table = Table::new(format!("{}, {}", result.tokenizer, encoding_name(result.dialect)))
         .code("placeholder")
         .number("FREE\ntokens")
         .number("blocks with\njunk slots")
@@ -264,6 +270,7 @@ pub(super) mod tests {
             placeholder: "0.0000,0.0000,0.0000".to_owned(),
             free_tokens: 20,
             certificate: Some(certificate()),
+            constant_tokens: None,
             proved: true,
             statement: "No number of FREE tokens does less harm.".to_owned(),
             conditions: Conditions { atoms: 39, templates: 448, broken: None },

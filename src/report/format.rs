@@ -1,6 +1,12 @@
 //! How numbers are written for people. JSON holds the exact ones.
 
+use crate::encoding::Encoding;
 use crate::stats::Interval;
+
+/// An encoding by what it is called: `fixed dialect`, `binned-v2:-13,13,0.104`.
+pub fn encoding_name(encoding: Encoding) -> String {
+    if encoding.is_decimal() { format!("{encoding} dialect") } else { encoding.to_string() }
+}
 
 /// `1234567` as `1,234,567`.
 pub fn thousands(count: u64) -> String {

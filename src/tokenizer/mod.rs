@@ -28,7 +28,7 @@ pub use counter::{BUILT_IN_SKELETONS, Counter, Method};
 pub use inspect::{InspectedBlock, InspectedText, Inspector};
 pub use load::{EMBEDDED, EXTENDED, EmbeddedTokenizer, InBlocks, Tokenizer};
 pub use parts::TextPart;
-pub use product::Product;
+pub use product::SlotProduct;
 pub use special::{Named, config_beside, end_beside, ends_of_text};
 
 use serde::Serialize;

@@ -35,7 +35,7 @@ struct Way {
 }
 
 /// Builds the states of plain slots.
-pub struct Product<'a> {
+pub struct SlotProduct<'a> {
     tokenizer: &'a Tokenizer,
     dfa: &'a Dfa,
     /// What stands before the inside of a slot, and its ids.
@@ -49,7 +49,7 @@ pub struct Product<'a> {
     known: HashMap<Place, Option<StateId>>,
 }
 
-impl<'a> Product<'a> {
+impl<'a> SlotProduct<'a> {
     /// The product of the inside of slots that `before` opens.
     ///
     /// # Errors
@@ -76,7 +76,7 @@ impl<'a> Product<'a> {
         let longest_added = added.values().copied().max().unwrap_or(0);
         let before = (before.to_owned(), tokenizer.ids(before)?);
         let (pairs, known) = (HashMap::new(), HashMap::new());
-        Ok(Product { tokenizer, dfa, before, candidates, added, longest_added, pairs, known })
+        Ok(SlotProduct { tokenizer, dfa, before, candidates, added, longest_added, pairs, known })
     }
 
     /// The state where slots begin, which end so; none if no tokenisation leads through one.

@@ -26,6 +26,7 @@ mod edits;
 mod encode;
 mod encode_formats;
 mod encode_rdkit;
+mod encodings;
 mod eval;
 mod extend_model;
 mod extended;

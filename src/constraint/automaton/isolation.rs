@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 use super::learn::refuse;
 use super::{Mode, Path};
 use crate::encoding::language::{Languages, StateId};
-use crate::encoding::parts::{self, Part, Row};
+use crate::encoding::parts::{self, Row, SlotPart};
 use crate::encoding::{Encoding, IntegersBelow};
 use crate::error::Result;
 use crate::tokenizer::Tokenizer;
@@ -140,11 +140,11 @@ fn range(tokenizer: &Tokenizer, row: &Row) -> Result<IntegersBelow> {
 /// A slot of a row, part by part, with all signs, and with this integer part in x.
 fn filled(row: &Row, integer: u32) -> Vec<String> {
     let mut integers = [integer, 0, 0].into_iter();
-    let text = |part: &Part| match part {
-        Part::Literal(text) | Part::Optional(text) => text.to_string(),
-        Part::Digit { .. } => "7".to_owned(),
-        Part::Integer { .. } => integers.next().unwrap_or(0).to_string(),
-        Part::Padded { below, width } => {
+    let text = |part: &SlotPart| match part {
+        SlotPart::Literal(text) | SlotPart::Optional(text) => text.to_string(),
+        SlotPart::Digit { .. } => "7".to_owned(),
+        SlotPart::Integer { .. } => integers.next().unwrap_or(0).to_string(),
+        SlotPart::Padded { below, width } => {
             format!("{:0width$}", 7.min(below.saturating_sub(1)), width = usize::from(*width))
         }
     };

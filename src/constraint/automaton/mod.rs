@@ -4,7 +4,7 @@
 //! tokenizer itself makes of prompt and answer as one text ([`Tokenizer::answer_tokens`]), so a model under this processor
 //! never reads a sequence of tokens that it did not see in training.
 //!
-//! - [`Product`] makes the language of slots in tokens, once per tokenizer and encoding, from the encoding's automaton over bytes
+//! - [`SlotProduct`] makes the language of slots in tokens, once per tokenizer and encoding, from the encoding's automaton over bytes
 //!   and the encoder; [`isolation`] that of slots which the tokenizer cuts out of the text.
 //! - [`segment`] holds what stands between two blocks, with the brackets and signs that merge with it (`>[`, `]<-`):
 //!   once per distinct text, shared by all molecules. [`follow`] strings both together for one molecule.
@@ -52,7 +52,7 @@ use crate::error::{Error, Result};
 use crate::text::skeleton::placed;
 use crate::text::{CONFORMER_CLOSE, CONFORMER_OPEN, SMILES_CLOSE};
 use crate::tokenizer::cuts::Cuts;
-use crate::tokenizer::{Product, Tokenizer, tables};
+use crate::tokenizer::{SlotProduct, Tokenizer, tables};
 
 /// Where an edge leads that ends a block, plus the [`Mode`].
 const EXIT: u32 = u32::MAX - 1;
@@ -231,8 +231,8 @@ fn plain(
     let Some(dfa) = encoding.inner_dfa(IntegersBelow::GENERATED, without) else { return Ok(None) };
     // A sign may be one token with what stands before it, so it belongs to the text between slots.
     let unsigned = if encoding.is_signed() { dfa.without_first(b'-') } else { dfa };
-    let start =
-        Product::new(tokenizer, &unsigned, &format!("[C]{}", encoding.open()))?.start(states, Mode::Plain)?;
+    let start = SlotProduct::new(tokenizer, &unsigned, &format!("[C]{}", encoding.open()))?
+        .start(states, Mode::Plain)?;
     match start {
         Some(start) => Ok(Some(start)),
         None => Err(refuse(tokenizer, "no sequence of its tokens is a slot of numbers")),
