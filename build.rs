@@ -5,8 +5,9 @@ use std::path::Path;
 use std::process::Command;
 
 /// Modules of Python that tests need, and the names under which they ask for them.
-const MODULES: [(&str, &[&str]); 5] = [
+const MODULES: [(&str, &[&str]); 6] = [
     ("has_h5py", &["h5py"]),
+    ("has_numpy", &["numpy"]),
     ("has_posebusters", &["posebusters", "rdkit"]),
     ("has_rdkit", &["rdkit"]),
     ("has_safetensors", &["numpy", "safetensors"]),

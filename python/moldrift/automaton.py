@@ -3,6 +3,7 @@ else."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,8 @@ class Automaton:
             tokenizer.
         dialect: how numbers are written: ``fixed`` (always four decimals), ``stripped`` (trailing zeros
             removed), also with other decimals, ``fixed-3``, or spaces, ``stripped-spaces``.
+        encoding: the same for any encoding: ``binned-v1:LOW,HIGH,STEP``, ``binned-v2:LOW,HIGH,STEP``,
+            ``fsq:N``, or the path of a file of bins or of ``drift.encoding/1``. It goes before ``dialect``.
         eos_token_id: what ends a text; of a list the first is written. Without it the model's folder says,
             then the tokenizer.
 
@@ -43,11 +46,16 @@ class Automaton:
     kind = "automaton"
 
     def __init__(
-        self, tokenizer: Any, dialect: str = "fixed", *, eos_token_id: int | list[int] | None = None
+        self,
+        tokenizer: Any,
+        dialect: str = "fixed",
+        *,
+        encoding: str | os.PathLike[str] | None = None,
+        eos_token_id: int | list[int] | None = None,
     ) -> None:
         self.source = sources.read(tokenizer, eos_token_id)
-        self.dialect = dialect
-        self._processor = _lib.Processor(self.source.tokenizer, self.kind, dialect, self.source.eos)
+        self.dialect = dialect if encoding is None else os.fspath(encoding)
+        self._processor = _lib.Processor(self.source.tokenizer, self.kind, self.dialect, self.source.eos)
 
     @property
     def eos_token_id(self) -> int:

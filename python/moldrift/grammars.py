@@ -16,6 +16,7 @@ def export_grammar(
     output: str | os.PathLike[str] | None = None,
     *,
     dialect: str = "fixed",
+    encoding: str | os.PathLike[str] | None = None,
     format: str = "lark",
     eos_token_id: int | list[int] | None = None,
 ) -> list[dict[str, Any]]:
@@ -30,6 +31,7 @@ def export_grammar(
         smiles: one molecule or several.
         output: a file that gets a line of JSON for each molecule; it appears whole or not at all.
         dialect: how numbers are written.
+        encoding: the same for any encoding, as for :class:`moldrift.Automaton`.
         format: ``lark`` (llguidance), ``ebnf`` (XGrammar), or ``json``, the tables.
         eos_token_id: what ends a text; only the tables say it.
 
@@ -41,7 +43,9 @@ def export_grammar(
         TokenizerRefused: if the automaton cannot be exact for this tokenizer.
     """
     automaton = tokenizer if isinstance(tokenizer, Automaton) else None
-    automaton = automaton or Automaton(tokenizer, dialect, eos_token_id=eos_token_id)
+    automaton = automaton or Automaton(
+        tokenizer, dialect, encoding=encoding, eos_token_id=eos_token_id
+    )
     lines = [_line(automaton, one, format) for one in ([smiles] if isinstance(smiles, str) else smiles)]
     if output is not None:
         waiting = f"{os.fspath(output)}.part"

@@ -30,6 +30,8 @@ ZerosOrAuto: TypeAlias = Literal["fixed", "stripped", "auto"]
 Separator: TypeAlias = Literal["comma", "space"]
 Frame: TypeAlias = Literal["keep", "principal"]
 OpenStereo: TypeAlias = Literal["keep", "skip"]
+#: What becomes of coordinates beyond the range of an encoding.
+OutOfRange: TypeAlias = Literal["clip", "skip"]
 
 #: The placeholder that drift is counted against.
 PLACEHOLDER = "0.0000,0.0000,0.0000"
@@ -83,6 +85,7 @@ def fit(
     smiles_of: Path | None = None,
     property: str | None = None,
     open_stereo: OpenStereo = "keep",
+    encoding: str | None = None,
     decimals: int | None = None,
     separator: Separator | None = None,
     progress: Progress = False,
@@ -104,7 +107,9 @@ def fit(
         smiles_of: a file of SMILES by the name of a molecule, for conformers without text.
         property: the data item of SDF, or the key of an XYZ comment, that holds the SMILES.
         open_stereo: whether to keep or to skip conformers with stereo that their SMILES leaves open.
-        decimals: of the coordinates, 1 to 6; numbers with more are cut. Without it four, and more are
+        encoding: how coordinates are written, in place of dialect, decimals and separator: ``fixed-3``,
+            ``binned-v1:LOW,HIGH,STEP``, ``binned-v2:LOW,HIGH,STEP``, ``fsq:N``, or the path of a file.
+        decimals: of the coordinates, 0 to 6; numbers with more are cut. Without it four, and more are
             refused.
         separator: what stands between the numbers of a block; a comma by default.
         progress: True for a bar on stderr if that is a terminal, or a function.
@@ -135,7 +140,7 @@ def fit(
         "seed": seed,
         "classes": classes,
         "output": output,
-        "reading": _reading(smiles_of, property, open_stereo, "keep", decimals, separator),
+        "reading": _reading(smiles_of, property, open_stereo, "keep", decimals, separator, encoding),
     }
     return _report(_lib.fit, options, progress)
 
@@ -148,6 +153,7 @@ def mine(
     smiles_of: Path | None = None,
     property: str | None = None,
     open_stereo: OpenStereo = "keep",
+    encoding: str | None = None,
     decimals: int | None = None,
     separator: Separator | None = None,
     progress: Progress = False,
@@ -160,7 +166,7 @@ def mine(
         output: the store to write, HDF5; None for statistics alone.
         frame: coordinates as in the file, or with the centre of mass at the origin and the principal axes on
             x, y, z.
-        smiles_of, property, open_stereo, decimals, separator, progress: as in `fit`.
+        smiles_of, property, open_stereo, encoding, decimals, separator, progress: as in `fit`.
 
     Returns:
         ``conformers``, ``molecules``, ``blocks``, ``axes`` (a dict per axis, lengths in Å), ``by_size``,
@@ -172,7 +178,7 @@ def mine(
     options = {
         "inputs": _paths(inputs),
         "output": output,
-        "reading": _reading(smiles_of, property, open_stereo, frame, decimals, separator),
+        "reading": _reading(smiles_of, property, open_stereo, frame, decimals, separator, encoding),
     }
     return _report(_lib.mine, options, progress)
 
@@ -185,6 +191,9 @@ def encode(
     property: str | None = None,
     open_stereo: OpenStereo = "keep",
     frame: Frame = "keep",
+    encoding: str | None = None,
+    input_encoding: str | None = None,
+    out_of_range: OutOfRange = "clip",
     decimals: int | None = None,
     separator: Separator | None = None,
     progress: Progress = False,
@@ -196,7 +205,11 @@ def encode(
             or in a .tar(.gz).
         output: the file to write, JSON Lines ``{id, canonical_smiles, embedded_smiles,
             embedded_smiles_stripped}``; None to have these dicts in the report's ``records``, in memory.
-        smiles_of, property, open_stereo, frame, decimals, separator, progress: as in `fit` and `mine`.
+        input_encoding: how the texts among the inputs are written, where they do not say so themselves.
+        out_of_range: whether coordinates beyond the range of the encoding are written as its end and
+            counted, or their conformers skipped.
+        smiles_of, property, open_stereo, frame, encoding, decimals, separator, progress: as in `fit` and
+            `mine`.
 
     Returns:
         ``conformers`` that were encoded, ``skipped``, ``skipped_by_reason``, ``skipped_records``,
@@ -208,7 +221,9 @@ def encode(
     options = {
         "inputs": _paths(inputs),
         "output": output,
-        "reading": _reading(smiles_of, property, open_stereo, frame, decimals, separator),
+        "reading": _reading(smiles_of, property, open_stereo, frame, decimals, separator, encoding),
+        "input_encoding": input_encoding,
+        "out_of_range": out_of_range,
     }
     with _watched(progress) as watch:
         document, lines = _lib.encode(options, watch)
@@ -227,6 +242,7 @@ def audit(
     placeholder: str = PLACEHOLDER,
     references: Paths = (),
     max_atoms: int | None = None,
+    encoding: str | None = None,
     decimals: int | None = None,
     separator: Separator | None = None,
     progress: Progress = False,
@@ -244,7 +260,7 @@ def audit(
         placeholder: what drift is counted against.
         references: conformers to compare geometry with: files and folders that `mine` takes, with text.
         max_atoms: the heavy atoms of the largest molecule that is compared; 1,000 by default.
-        decimals, separator, progress: as in `fit`.
+        encoding, decimals, separator, progress: as in `fit`.
 
     Returns:
         ``files``, counts by file and logit processor; ``total``; ``examples`` of faults; ``warnings``;
@@ -267,7 +283,7 @@ def audit(
             "placeholder": placeholder,
             "references": _paths(references),
             "max_atoms": max_atoms,
-            "blocks": {"encoding": None, "decimals": decimals, "separator": separator},
+            "blocks": {"encoding": encoding, "decimals": decimals, "separator": separator},
         }
         return _report(_lib.audit, options, progress)
 
@@ -340,7 +356,7 @@ def train_tokenizer(
         "corpus": _paths(corpus),
         "model": model,
         "seed": seed,
-        "reading": _reading(smiles_of, property, open_stereo, "keep", decimals, None),
+        "reading": _reading(smiles_of, property, open_stereo, "keep", decimals, None, None),
     }
     return _report(_lib.train_tokenizer, options, progress)
 
@@ -416,8 +432,9 @@ def _reading(
     frame: Frame,
     decimals: int | None,
     separator: Separator | None,
+    encoding: str | None,
 ) -> dict[str, Any]:
-    blocks = {"encoding": None, "decimals": decimals, "separator": separator}
+    blocks = {"encoding": encoding, "decimals": decimals, "separator": separator}
     return {
         "smiles_of": smiles_of,
         "property": property,

@@ -20,6 +20,11 @@ pub(crate) fn choice<T: Copy>(name: &str, given: &str, choices: &[(&str, T)]) ->
     Err(Error::input(name, format!("`{given}` is none of its words"), format!("give {}", words.join(" or "))))
 }
 
+/// An encoding by its name or file.
+pub(crate) fn encoding_named(name: &str) -> Result<Encoding> {
+    name.parse().map_err(|problem: String| Error::parameter(Parameter::Encoding, problem, ""))
+}
+
 /// `fixed`, `stripped`, or `auto` for what the data says.
 pub(crate) fn zeros_or_auto(dialect: &str) -> Result<Option<TrailingZeros>> {
     let [fixed, stripped] = [TrailingZeros::Kept, TrailingZeros::Removed];
@@ -59,7 +64,7 @@ impl BlockOptions {
             let problem = "decimals and separator are part of an encoding";
             return Err(Error::parameter(Parameter::Encoding, problem, "give one or the other"));
         }
-        name.parse().map(Some).map_err(|problem: String| Error::parameter(Parameter::Encoding, problem, ""))
+        encoding_named(name).map(Some)
     }
 
     /// How texts are read, and coordinates without text taken.

@@ -8,7 +8,7 @@ use drift::checkpoint::{Wanted, locate};
 use drift::corpus::files_or_embedded;
 use drift::design::{Aim, Goal, Range, SchemeKind, TokenizerRequest};
 use drift::encode::EncodePlan;
-use drift::encoding::{AskedEncoding, Encoding};
+use drift::encoding::{AskedEncoding, Encoding, OutOfRange, Reading};
 use drift::error::{Error, Parameter, Result};
 use drift::io::{AtomicFile, Outputs};
 use drift::report::folders::{TOKENIZER_FILES, fit_files, refuse_over, write_fit, write_tokenizer};
@@ -18,7 +18,9 @@ use drift::{DialectChoice, FitPlan, Job, MinePlan, Objective, Tokenizer};
 use pyo3::prelude::*;
 use serde::Serialize;
 
-use crate::options::{BlockOptions, ReadingOptions, TokenizerOption, choice, zeros, zeros_or_auto};
+use crate::options::{
+    BlockOptions, ReadingOptions, TokenizerOption, choice, encoding_named, zeros, zeros_or_auto,
+};
 use crate::work;
 
 /// How the option that names an output is called in messages.
@@ -110,7 +112,9 @@ pub(crate) fn mine(py: Python<'_>, options: MineOptions, progress: Option<Py<PyA
         let MineOptions { inputs, reading, output } = options;
         let read_too = inputs.iter().chain(&reading.smiles_of).cloned().collect::<Vec<_>>();
         Outputs::new().file(OUTPUT, output.as_deref())?.apart_from(&read_too)?;
-        json(&drift::mine(&MinePlan { inputs, options: reading.options(job)?, store: output }, job)?)
+        let mut options = reading.options(job)?;
+        options.reading = options.reading.of_texts();
+        json(&drift::mine(&MinePlan { inputs, options, store: output }, job)?)
     })
 }
 
@@ -120,6 +124,8 @@ pub(crate) struct EncodeOptions {
     inputs: Vec<PathBuf>,
     reading: ReadingOptions,
     output: Option<PathBuf>,
+    input_encoding: Option<String>,
+    out_of_range: String,
 }
 
 /// Training text of conformers: the report, and the lines where no file was given.
@@ -130,10 +136,15 @@ pub(crate) fn encode(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(String, Option<Vec<u8>>)> {
     work::run(py, progress, |job| {
-        let EncodeOptions { inputs, reading, output } = options;
+        let EncodeOptions { inputs, reading, output, input_encoding, out_of_range } = options;
         let read_too = inputs.iter().chain(&reading.smiles_of).cloned().collect::<Vec<_>>();
         Outputs::new().file(OUTPUT, output.as_deref())?.apart_from(&read_too)?;
-        let plan = EncodePlan { inputs, options: reading.options(job)? };
+        let mut read = reading.options(job)?;
+        let words = [("clip", OutOfRange::Clip), ("skip", OutOfRange::Skip)];
+        let texts = input_encoding.as_deref().map(encoding_named).transpose()?;
+        let out_of_range = choice("out_of_range", &out_of_range, &words)?;
+        read.reading = Reading { texts, rewrites: true, out_of_range, ..read.reading };
+        let plan = EncodePlan { inputs, options: read };
         let Some(path) = output else {
             let mut lines = Vec::new();
             let report = drift::encode::encode(&plan, job, &mut |bytes| {

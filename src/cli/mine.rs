@@ -43,7 +43,7 @@ pub(super) struct Args {
 /// Reads, counts, stores, shows.
 pub(super) fn run(args: Args, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
     let smiles = args.smiles.source(job)?;
-    let options = ReadOptions { frame: args.frame.into(), reading: args.blocks.reading(), smiles };
+    let options = ReadOptions { frame: args.frame.into(), reading: args.blocks.reading().of_texts(), smiles };
     if let Some(shard) = args.shard.shard {
         let plan = MinePlan { inputs: args.inputs, options, store: None };
         let (folder, inputs) = (args.output.as_deref(), &*plan.inputs);
@@ -64,7 +64,7 @@ pub(super) fn merge(
 ) -> anyhow::Result<()> {
     let mut args: Args = Invocation::parsed(manifest)?;
     (args.output, args.html) = (store, page);
-    let source = StoredParts { parts, reading: args.blocks.reading() };
+    let source = StoredParts { parts, reading: args.blocks.reading().of_texts() };
     mined(&args, &source, job, output)
 }
 

@@ -8,6 +8,7 @@ use super::values::{DialectArg, SmilesOfArgs, folder_alone, found};
 use crate::checkpoint::Wanted;
 use crate::design::{Aim, Base, Goal, Range, SchemeKind, TokenizerReport, TokenizerRequest};
 use crate::encoding::{Encoding, Precision, Reading};
+use crate::error::{Error, Parameter};
 use crate::io::Outputs;
 use crate::job::Job;
 use crate::report::design_view::design_table;
@@ -121,6 +122,10 @@ fn reading(args: &Args) -> Reading {
 
 /// What the user wrote.
 fn request(args: &Args) -> anyhow::Result<TokenizerRequest> {
+    if args.decimals.is_some_and(|decimals| decimals == Precision::ZERO) {
+        let problem = "numbers without decimals have one to three characters already";
+        return Err(Error::parameter(Parameter::Decimals, problem, "give 1 to 6").into());
+    }
     let goal = match (args.tokens_per_block, args.budget, args.merges) {
         (Some(tokens), ..) => Goal::Aim(Aim::TokensPerBlock(tokens.into())),
         (_, Some(budget), _) => Goal::Aim(Aim::Budget(budget.into())),

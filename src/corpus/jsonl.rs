@@ -28,8 +28,14 @@ fn conformer(line: &str, reading: Reading) -> Result<Conformer, String> {
     let row: Row<'_> = serde_json::from_str(line).map_err(|e| json_reason(&e))?;
     let name = row.canonical_smiles.or(row.smiles);
     let reading = match row.encoding {
-        Some(said) if reading.texts.is_none() => Reading { texts: Some(told(&said, reading)?), ..reading },
-        _ => reading,
+        Some(said) => {
+            let own = told(&said, reading)?;
+            if let Some(wanted) = reading.texts.filter(|wanted| *wanted != own) {
+                return Err(format!("it says that it is written as {own}, not as {wanted}"));
+            }
+            Reading { texts: Some(own), ..reading }
+        }
+        None => reading,
     };
     if let Some(text) = row.embedded_smiles.or(row.embedded_smiles_stripped) {
         return plain::conformer(&text, name.as_deref(), reading);

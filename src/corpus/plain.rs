@@ -39,32 +39,48 @@ pub(super) fn conformer(text: &str, name: Option<&str>, reading: Reading) -> Res
 fn parse(body: &str, reading: Reading) -> Result<Enriched, String> {
     let wanted = match text::parse(body, reading) {
         Ok(parsed)
-            if reading.texts.is_none() && reading.encoding.is_decimal() && looks_like_bins(&parsed) =>
+            if reading.texts.is_none()
+                && reading.encoding.is_decimal()
+                && looks_like_bins(&parsed, reading.precision()) =>
         {
             return Err("its numbers look like bins, and it does not say which; give its encoding".to_owned());
         }
         Ok(parsed) => return Ok(parsed),
         Err(error) => error,
     };
-    if reading.texts.is_some() || reading.encoding.is_decimal() {
+    if reading.encoding.is_decimal() && reading.texts.is_none_or(Encoding::is_decimal) {
         return Err(wanted.to_string());
+    }
+    if let Some(texts) = reading.texts {
+        return Err(format!("{wanted}{}", what_it_would_be(body, texts)));
     }
     let decimals = Encoding::decimal(TrailingZeros::Removed, Precision::MOST);
     let parsed =
         text::parse(body, Reading { texts: Some(decimals), ..reading }).map_err(|_| wanted.to_string())?;
     let coordinates = text::parse(body, Reading::of(decimals)).map_err(|e| e.to_string())?;
-    if looks_like_bins(&coordinates) {
-        return Err(format!("its numbers look like bins of another encoding than {}", reading.encoding));
+    if looks_like_bins(&coordinates, Precision::MOST) {
+        return Err(format!("it looks like bins of another encoding than {}", reading.encoding));
     }
     Ok(parsed)
 }
 
+/// What a text that is not of the encoding that it should be of would be, for a message.
+fn what_it_would_be(body: &str, wanted: Encoding) -> &'static str {
+    let decimals = Encoding::decimal(TrailingZeros::Removed, Precision::MOST);
+    match text::parse(body, Reading::of(decimals)) {
+        Ok(parsed) if !looks_like_bins(&parsed, Precision::MOST) && !wanted.is_decimal() => {
+            "; it is written in decimals"
+        }
+        Ok(_) => "; it looks like bins of another encoding",
+        Err(_) => "",
+    }
+}
+
 /// Whether what was read as decimals has neither a point anywhere nor a coordinate that a molecule could have.
-fn looks_like_bins(parsed: &Enriched) -> bool {
-    const WHOLE: Fixed = 10_000;
-    let whole = |values: &[Fixed; 3]| values.iter().all(|value| value % WHOLE == 0);
-    let far =
-        |values: &[Fixed; 3]| values.iter().any(|value| value.unsigned_abs() >= 100 * WHOLE.unsigned_abs());
+fn looks_like_bins(parsed: &Enriched, precision: Precision) -> bool {
+    let angstrom = precision.units_per_angstrom();
+    let whole = |values: &[Fixed; 3]| values.iter().all(|value| value % angstrom == 0);
+    let far = |values: &[Fixed; 3]| values.iter().any(|value| (value / angstrom).abs() >= 100);
     parsed.coordinates.iter().all(whole) && parsed.coordinates.iter().any(far)
 }
 

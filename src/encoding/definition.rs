@@ -7,7 +7,7 @@ use super::decimal_text::{
     NumberError, ParsedNumber, scan_prefix, truncate_decimal, truncate_f32, truncate_f64, write_decimal,
 };
 use super::index::Bins;
-use super::parts::{Row, SlotPart};
+use super::parts::{PartRow, SlotPart};
 
 /// Where slots stand in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -46,7 +46,7 @@ pub enum NumberFormat {
         /// Whether it may have a sign; else negative coordinates are out of range.
         signed: bool,
         /// How a coordinate becomes an integer.
-        rounding: Rounding,
+        rounding: RoundTo,
     },
     /// `4095`: a code of another program; it stands for no coordinate by itself.
     Code {
@@ -60,7 +60,7 @@ pub enum NumberFormat {
 /// How a coordinate becomes an integer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Rounding {
+pub enum RoundTo {
     /// Toward zero.
     Truncate,
     /// To the nearest, halves to even, as NumPy's `rint`.
@@ -139,9 +139,9 @@ impl NumberFormat {
             NumberFormat::Integer { scale, rounding, .. } => {
                 let (least, most) = self.limits(axis);
                 let (mut low, mut high) = match rounding {
-                    Rounding::Truncate => truncated(v),
-                    Rounding::Nearest => (v - 0.5, v + 0.5),
-                    Rounding::Floor => (v, v + 1.0),
+                    RoundTo::Truncate => truncated(v),
+                    RoundTo::Nearest => (v - 0.5, v + 0.5),
+                    RoundTo::Floor => (v, v + 1.0),
                 };
                 if value <= least {
                     low = f64::NEG_INFINITY;
@@ -208,14 +208,14 @@ impl NumberFormat {
         }
     }
 
-    fn rounded(&self, x: f64, rounding: Rounding) -> Result<Fixed, NumberError> {
+    fn rounded(&self, x: f64, rounding: RoundTo) -> Result<Fixed, NumberError> {
         if !x.is_finite() {
             return Err(NumberError::NotFinite);
         }
         let x = match rounding {
-            Rounding::Truncate => x.trunc(),
-            Rounding::Nearest => x.round_ties_even(),
-            Rounding::Floor => x.floor(),
+            RoundTo::Truncate => x.trunc(),
+            RoundTo::Nearest => x.round_ties_even(),
+            RoundTo::Floor => x.floor(),
         };
         let (low, high) = self.limits(0);
         Ok(x.clamp(f64::from(low), f64::from(high)) as Fixed)
@@ -270,7 +270,7 @@ impl NumberFormat {
     }
 
     /// The rows of parts that the numbers of an axis are made of, one row for each number of decimals.
-    pub fn rows(&self, axis: usize, integers: IntegersBelow) -> Vec<Row> {
+    pub fn rows(&self, axis: usize, integers: IntegersBelow) -> Vec<PartRow> {
         let minus = SlotPart::Optional("-".into());
         match self {
             NumberFormat::Decimal { precision, zeros } => {

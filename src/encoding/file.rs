@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::decimal::{Precision, TrailingZeros};
-use super::definition::{Definition, NumberFormat, Rounding, Slots};
+use super::definition::{Definition, NumberFormat, RoundTo, Slots};
 use super::index::{Bins, TailValues};
 use super::{Encoding, names};
 
@@ -44,7 +44,7 @@ fn atoms() -> String {
 enum NumberFile {
     Decimal { decimals: usize, trailing_zeros: bool },
     Index { width: u8, axes: Vec<BinsFile> },
-    Integer { scale: f64, width: u8, most: u32, signed: bool, rounding: Rounding },
+    Integer { scale: f64, width: u8, most: u32, signed: bool, rounding: RoundTo },
     Code { codes: u32, width: u8 },
 }
 

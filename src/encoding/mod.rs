@@ -35,14 +35,14 @@ use std::sync::{Mutex, PoisonError};
 pub use block::{BlockError, Progress, is_three_numbers};
 pub use decimal::{Fixed, Precision, TrailingZeros, Written};
 pub use decimal_text::{NumberError, NumberPrefix, scan_prefix};
-pub use definition::{Definition, IntegersBelow, NumberFormat, Rounding, Slots};
+pub use definition::{Definition, IntegersBelow, NumberFormat, RoundTo, Slots};
 pub use dfa::{Dfa, DfaState};
 pub use file::ENCODING_SCHEMA;
 pub use names::AskedEncoding;
 pub use reading::{OutOfRange, Reading};
 
 use language::{Languages, StateId};
-use parts::{Row, SlotPart};
+use parts::{PartRow, SlotPart};
 
 /// A coordinate encoding: a handle of its [`Definition`], cheap to copy. Two are equal if their definitions are.
 #[derive(Clone, Copy)]
@@ -267,14 +267,14 @@ impl Encoding {
     }
 
     /// The rows of parts of whole slots, opened and closed: one row for each number of decimals of each of its numbers.
-    pub fn rows(self, integers: IntegersBelow) -> Vec<Row> {
-        let mut rows: Vec<Row> = vec![SlotPart::literal(self.open()).into_iter().collect()];
+    pub fn rows(self, integers: IntegersBelow) -> Vec<PartRow> {
+        let mut rows: Vec<PartRow> = vec![SlotPart::literal(self.open()).into_iter().collect()];
         for axis in 0..self.numbers() {
             let of_number = self.0.number.rows(axis, integers);
             let end = if axis + 1 < self.numbers() { self.separator() } else { self.close() };
-            let end: Row = SlotPart::literal(end).into_iter().collect();
-            let longer = |row: &Row| {
-                let with = |number: &Row| [&row[..], number, &end].concat();
+            let end: PartRow = SlotPart::literal(end).into_iter().collect();
+            let longer = |row: &PartRow| {
+                let with = |number: &PartRow| [&row[..], number, &end].concat();
                 of_number.iter().map(with).collect::<Vec<_>>()
             };
             rows = rows.iter().flat_map(longer).collect();
@@ -309,7 +309,7 @@ impl Encoding {
     }
 
     fn language(self, around: [&str; 2], integers: IntegersBelow, languages: &mut Languages<u8>) -> StateId {
-        let literal = |text: &str| SlotPart::literal(text).into_iter().collect::<Row>();
+        let literal = |text: &str| SlotPart::literal(text).into_iter().collect::<PartRow>();
         let mut root = parts::language(&literal(around[1]), languages);
         for axis in (0..self.numbers()).rev() {
             let rows = self.0.number.rows(axis, integers);

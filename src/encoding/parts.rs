@@ -33,7 +33,7 @@ pub enum SlotPart {
 }
 
 /// A row of parts side by side.
-pub type Row = Vec<SlotPart>;
+pub type PartRow = Vec<SlotPart>;
 
 impl SlotPart {
     /// A literal, or nothing for the empty text.
@@ -148,7 +148,7 @@ pub fn language(row: &[SlotPart], languages: &mut Languages<u8>) -> StateId {
 }
 
 /// The language of several rows.
-pub fn language_of_rows(rows: &[Row], languages: &mut Languages<u8>) -> Option<StateId> {
+pub fn language_of_rows(rows: &[PartRow], languages: &mut Languages<u8>) -> Option<StateId> {
     let roots: Vec<StateId> = rows.iter().map(|row| language(row, languages)).collect();
     let mut roots = roots.into_iter();
     let first = roots.next()?;

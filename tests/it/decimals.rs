@@ -75,7 +75,10 @@ fn decimals_that_were_not_asked_for_are_said() {
     refused(&["fit", "-q", "--decimals", "5"], "the built-in corpus: has four decimals, not five");
     refused(&["fit", "-q", "--decimals", "5"], "give --corpus");
     assert_eq!(folder.drift(&["fit", "--decimals", "7"]).code, Some(2));
-    assert_eq!(folder.drift(&["mine", "four.jsonl", "--decimals", "0"]).code, Some(2));
+    let whole = folder.drift(&["mine", "four.jsonl", "--decimals", "0", "--json", "-q"]).good().json();
+    assert_eq!(whole["encoding"], "fixed-0");
+    let extended = ["train-tokenizer", "--tokens-per-block", "9", "--decimals", "0", "-o", "extended"];
+    refused(&extended, "numbers without decimals");
     // Fewer than a store has are cut from it.
     folder.drift(&["mine", "three.h5", "--decimals", "2", "-q"]).good();
     // Numbers that are too long are skipped one by one where nothing was asked for.

@@ -1,7 +1,24 @@
 //! Encodings: what is derived from one definition says the same, and every verb takes any of them.
 
-use drift::encoding::parts::{Row, SlotPart, count, expression};
-use drift::encoding::{Encoding, IntegersBelow};
+use std::collections::HashSet;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+
+use drift::constraint::automaton::{AnswerForm, AutomatonProcessor};
+use drift::encoding::parts::{PartRow, SlotPart, count, expression};
+use drift::encoding::{Encoding, Fixed, IntegersBelow};
+use drift::text::{tagged, write};
+use drift::{Constraint, Mask, Tokenizer};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde_json::Value;
+
+use crate::support::{Folder, more, python_with};
+
+/// The encodings that users train on, and one of each kind that a file can say.
+const NAMES: [&str; 5] =
+    ["binned-v1:-21,21,0.05", "binned-v1:-21,21,0.042,3", "binned-v2:-13,13,0.104", "fsq:512", "fixed-2"];
 
 fn matches(expression: &str, text: &str) -> bool {
     fancy_regex::Regex::new(&format!("^(?:{expression})$")).unwrap().is_match(text).unwrap()
@@ -28,7 +45,7 @@ fn expressions_are_the_strings_and_nothing_else() {
     }
     let row =
         [SlotPart::Optional("-".into()), SlotPart::Integer { below: 100 }, SlotPart::Literal(".".into())];
-    let row: Row = row.into_iter().chain(vec![SlotPart::Digit { least: 0 }; 4]).collect();
+    let row: PartRow = row.into_iter().chain(vec![SlotPart::Digit { least: 0 }; 4]).collect();
     assert_eq!(expression(&row), "-?(?:[1-9][0-9]|[0-9])\\.[0-9]{4}");
     assert_eq!(count(&row), 2 * 100 * 10_000);
 }
@@ -56,4 +73,395 @@ fn what_is_written_is_of_the_language_and_what_is_not_is_not() {
             }
         }
     }
+}
+
+/// The first conformers of the embedded corpus as a file of decimals.
+fn corpus(folder: &Folder, conformers: usize) {
+    let text = drift::io::open(
+        Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/corpora/default.jsonl.gz")),
+        &drift::Job::default(),
+    );
+    let lines: Vec<String> =
+        std::io::BufRead::lines(text.reader).take(conformers).map(Result::unwrap).collect();
+    folder.file("corpus.jsonl", lines.join("\n") + "\n");
+}
+
+/// Runs `tests/python/encodings.py`.
+#[track_caller]
+fn by_numpy(folder: &Folder, arguments: &[&str]) -> String {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/python/encodings.py");
+    let ran = Command::new(python_with("numpy"))
+        .arg(script)
+        .args(arguments)
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    let (printed, complaints) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+    assert!(ran.status.success(), "{arguments:?}: {printed}{complaints}");
+    printed.trim().to_owned()
+}
+
+#[test]
+#[cfg_attr(not(has_numpy), ignore = "needs numpy in DRIFT_PYTHON")]
+fn what_is_encoded_and_read_back_is_what_numpy_says() {
+    let folder = Folder::new();
+    corpus(&folder, 600);
+    let mut inputs = vec!["corpus.jsonl".to_owned()];
+    if let Some(shared) = more() {
+        let files = ["geom_conformers.jsonl", "xtb_moses_aq.jsonl.gz", "etkdg_drugs_test.jsonl.gz"];
+        inputs.extend(files.map(|file| shared.join("geom").join(file).display().to_string()));
+    }
+    for mode in ["uniform", "quantile"] {
+        by_numpy(&folder, &["bins", "corpus.jsonl", &format!("{mode}.json"), mode]);
+    }
+    let encodings = [
+        "v1:-21,21,0.05",
+        "v1:-21,21,0.042",
+        "v1:-21,21,0.042,3",
+        "v1:-11,11,0.05",
+        "v2:-13,13,0.104",
+        "uniform.json",
+        "quantile.json",
+    ];
+    for encoding in encodings {
+        by_numpy(&folder, &["edges", encoding, "edges.xyz"]);
+        let name = if encoding.starts_with('v') { format!("binned-{encoding}") } else { encoding.to_owned() };
+        for input in inputs.iter().map(String::as_str).chain(["edges.xyz"]) {
+            let out = folder.drift(&["encode", input, "--encoding", &name, "-o", "out.jsonl", "--json"]);
+            assert_eq!(out.code, Some(0), "{}", out.stderr);
+            let back = [
+                "encode",
+                "out.jsonl",
+                "--input-encoding",
+                &name,
+                "--encoding",
+                "fixed-6",
+                "-o",
+                "back.jsonl",
+                "--json",
+            ];
+            assert_eq!(folder.drift(&back).code, Some(0));
+            let checked = by_numpy(&folder, &["check", encoding, input, "out.jsonl", "back.jsonl"]);
+            let tails = out.json()["out_of_range"].as_u64().unwrap();
+            let conformers = out.json()["conformers"].as_u64().unwrap();
+            assert_eq!(
+                checked,
+                format!("{conformers} conformers, {tails} with a tail"),
+                "{encoding} {input}"
+            );
+        }
+    }
+}
+
+/// Values that an encoding can write, of every magnitude.
+fn values(encoding: Encoding, random: &mut ChaCha8Rng) -> [Fixed; 3] {
+    std::array::from_fn(|axis| match encoding.is_decimal() {
+        true => random.random_range(-2_000..2_000),
+        false => {
+            let (low, high) = encoding.number().limits(axis);
+            random.random_range(low..=high)
+        }
+    })
+}
+
+/// Every random text in its own tokens, and every random walk is encoded as it was walked.
+#[track_caller]
+fn followed_both_ways(tokenizer: &Arc<Tokenizer>, encoding: Encoding, rounds: usize) {
+    let eos = u32::MAX;
+    let processor = AutomatonProcessor::new(tokenizer.clone(), encoding, eos).unwrap();
+    let mut random = ChaCha8Rng::seed_from_u64(5);
+    for skeleton in drift::tokenizer::BUILT_IN_SKELETONS {
+        let skeleton = drift::text::skeleton::placed(skeleton, encoding.slots());
+        let follow = processor.follow(&skeleton).unwrap();
+        for _ in 0..rounds {
+            let slots = (0..skeleton.matches("<>").count())
+                .map(|_| values(encoding, &mut random))
+                .collect::<Vec<_>>();
+            let text = tagged(&write(&skeleton, &slots, encoding));
+            let mut state = follow.start();
+            for id in tokenizer.answer_ids(&text).unwrap() {
+                assert!(follow.mask(&state).allows(id), "{}: {text}", tokenizer.name);
+                follow.advance(&mut state, id);
+            }
+            assert!(follow.is_over(&state, eos), "{}: {text}", tokenizer.name);
+            let (mut state, mut walked) = (follow.start(), Vec::new());
+            while !follow.is_over(&state, eos) {
+                let id = match follow.mask(&state) {
+                    Mask::Forced(id) => id,
+                    Mask::Only(ids) => ids[random.random_range(0..ids.len())],
+                    other => panic!("{other:?}"),
+                };
+                walked.push(id);
+                follow.advance(&mut state, id);
+            }
+            let text = tokenizer.answer_text(&walked).unwrap().trim().replace("] ", "]");
+            assert_eq!(tokenizer.answer_ids(&text).unwrap(), walked, "{}: {text}", tokenizer.name);
+        }
+    }
+}
+
+/// The embedded tokenizers, and the shared ones where they are.
+fn tokenizers() -> Vec<Arc<Tokenizer>> {
+    let mut all = Tokenizer::embedded().unwrap();
+    if let Some(shared) = more() {
+        let names = ["qwen3-custom", "llama-3.2-chem", "mistral-v1"];
+        all.extend(names.map(|name| Tokenizer::load(&shared.join("tokenizers").join(name)).unwrap()));
+    }
+    all.into_iter().map(Arc::new).collect()
+}
+
+#[test]
+fn every_encoding_is_followed_by_every_tokenizer_both_ways() {
+    for tokenizer in tokenizers() {
+        for name in NAMES {
+            followed_both_ways(&tokenizer, name.parse().unwrap(), 20);
+        }
+    }
+}
+
+/// A tokenizer with more added tokens.
+fn with_added(
+    folder: &Folder,
+    base: &Tokenizer,
+    texts: impl Iterator<Item = String>,
+    special: bool,
+) -> Arc<Tokenizer> {
+    let mut inner = base.inner().clone();
+    let tokens: Vec<_> =
+        texts.map(|text| tokenizers::AddedToken::from(text, special).normalized(false)).collect();
+    if special {
+        inner.add_special_tokens(tokens).unwrap()
+    } else {
+        inner.add_tokens(tokens).unwrap()
+    };
+    let path = folder.path().join("added.json");
+    inner.save(&path, false).unwrap();
+    Arc::new(Tokenizer::load(&path).unwrap())
+}
+
+#[test]
+fn bins_and_codes_as_tokens_are_forced_where_nothing_else_is_canonical() {
+    let folder = Folder::new();
+    let base = Tokenizer::embedded().unwrap().remove(0);
+    let encoding: Encoding = "binned-v2:-13,13,0.104".parse().unwrap();
+    for special in [false, true] {
+        let all = with_added(&folder, &base, (0..251).map(|bin| format!("{bin:03}")), special);
+        followed_both_ways(&all, encoding, 20);
+        let automaton = AutomatonProcessor::new(all.clone(), encoding, 0).unwrap();
+        assert_eq!(automaton.automaton().alphabet(), 251);
+        // The last bins have no token, and are written in digits.
+        let short = with_added(&folder, &base, (0..240).map(|bin| format!("{bin:03}")), special);
+        followed_both_ways(&short, encoding, 20);
+    }
+    let codes = with_added(&folder, &base, (0..512).map(|code| format!("<{code}>")), false);
+    let fsq: Encoding = "fsq:512".parse().unwrap();
+    followed_both_ways(&codes, fsq, 20);
+    let ids: HashSet<u32> = (0..512).map(|code| codes.vocabulary()[&format!("<{code}>")]).collect();
+    let answer = codes.answer_ids("[CONFORMER][C]<7>=<511>[O]<0>[/CONFORMER]").unwrap();
+    assert_eq!(answer.iter().filter(|id| ids.contains(id)).count(), 3);
+}
+
+#[test]
+fn answers_of_several_conformers_and_opened_prompts_are_followed() {
+    let tokenizer = Arc::new(Tokenizer::embedded().unwrap().remove(0));
+    let encoding = Encoding::FIXED;
+    let new = || AutomatonProcessor::new(tokenizer.clone(), encoding, u32::MAX).unwrap();
+    let one = "[C]<1.0000,2.0000,-3.0000>=[O]<0.5000,0.2500,-0.1250>";
+    let three = new().answering(AnswerForm { conformers: 3, opened: false });
+    let follow = three.follow("[C]<>=[O]<>").unwrap();
+    let accepted = |follow: &drift::constraint::automaton::Follow, ids: &[u32]| {
+        let mut state = follow.start();
+        for id in ids {
+            assert!(follow.mask(&state).allows(*id));
+            follow.advance(&mut state, *id);
+        }
+        follow.is_over(&state, u32::MAX)
+    };
+    let ids = |count: usize| tokenizer.answer_ids(&tagged(one).repeat(count)).unwrap();
+    assert!(accepted(&follow, &ids(3)) && !accepted(&follow, &ids(2)));
+    let opened = new().answering(AnswerForm { conformers: 2, opened: true });
+    let follow = opened.follow("[C]<>=[O]<>").unwrap();
+    let open = tokenizer.ids("[CONFORMER]").unwrap().len();
+    assert!(accepted(&follow, &ids(2)[open..]));
+    // The tag that closes a conformer may be what ends the text.
+    let close = tokenizer.ids("[/CONFORMER]").unwrap();
+    if let [close] = close[..] {
+        let ended = AutomatonProcessor::new(tokenizer.clone(), encoding, close).unwrap();
+        let follow = ended.follow("[C]<>=[O]<>").unwrap();
+        let mut state = follow.start();
+        let answer = ids(1);
+        for id in &answer[..answer.len() - 1] {
+            assert!(follow.mask(&state).allows(*id));
+            follow.advance(&mut state, *id);
+        }
+        assert_eq!(follow.mask(&state), Mask::Forced(close));
+        assert!(follow.is_over(&state, close));
+    }
+}
+
+#[test]
+fn every_verb_takes_bins() {
+    let folder = Folder::new();
+    corpus(&folder, 60);
+    let name = "binned-v2:-13,13,0.104";
+    let run = |arguments: &[&str]| -> Value {
+        let ran = folder.drift(&[arguments, &["--json"]].concat());
+        assert_eq!(ran.code, Some(0), "{arguments:?}: {}", ran.stderr);
+        ran.json()
+    };
+    run(&["encode", "corpus.jsonl", "--encoding", name, "-o", "bins.jsonl"]);
+    let row: Value =
+        serde_json::from_slice(folder.read("bins.jsonl").split(|b| *b == b'\n').next().unwrap()).unwrap();
+    assert_eq!(row["encoding"], name);
+    let decimals = run(&["mine", "corpus.jsonl"]);
+    let mined = run(&["mine", "bins.jsonl", "--encoding", name, "-o", "bins.h5"]);
+    assert_eq!(
+        (&mined["encoding"], &mined["out_of_range"], &mined["blocks"]),
+        (&name.into(), &0.into(), &decimals["blocks"])
+    );
+    // What bins stand for is half a bin off at most.
+    let mean = |report: &Value| report["axes"][0]["summary"]["mean"].as_f64().unwrap();
+    assert!((mean(&mined) - mean(&decimals)).abs() < 0.052, "{mined:#}");
+    // The store says how its values are written, and gives them back.
+    assert_eq!(run(&["mine", "bins.h5", "--encoding", name])["axes"], mined["axes"]);
+    folder.drift(&["mine", "bins.h5"]).refused_for("are written as binned-v2:-13,13,0.104, not as fixed");
+    run(&["encode", "bins.h5", "--encoding", "fixed", "-o", "back.jsonl"]);
+    let audited = run(&["audit", "bins.jsonl", "--encoding", name]);
+    let total = &audited["total"];
+    assert_eq!((&total["passed"], &total["junk_blocks_strict"]), (&60.into(), &0.into()));
+    let fitted = run(&["fit", "--encoding", name, "--corpus", "corpus.jsonl", "--no-classes"]);
+    let result = &fitted["results"][0];
+    assert_eq!((&result["placeholder"], &result["constant_tokens"]), (&"000000000".into(), &9.into()));
+    assert_eq!(result["certificate"]["objective"], serde_json::json!([0.0, 0.0, 0.0]));
+    let inspected = {
+        let texts = ["inspect", "--json", "--encoding", name, "[C]166156135;[O]175145137;"];
+        folder.drift(&texts).good().json()
+    };
+    let free = |block: usize| inspected[0]["blocks"][block]["free"].as_u64();
+    assert_eq!((free(0), free(1)), (Some(9), Some(9)));
+    let exported = run(&["export-grammar", "CCO", "--encoding", name, "-o", "grammar.jsonl"]);
+    assert_eq!(exported["dialect"], name);
+}
+
+#[test]
+fn a_model_is_trained_on_bins_and_held_to_them() {
+    let folder = Folder::new();
+    corpus(&folder, 40);
+    let name = "binned-v2:-13,13,0.104";
+    let train = [
+        "train-model",
+        "--tokenizer",
+        "qwen-like",
+        "--arch",
+        "qwen3",
+        "--encoding",
+        name,
+        "--corpus",
+        "corpus.jsonl",
+        "--hidden",
+        "32",
+        "--layers",
+        "1",
+        "--heads",
+        "2",
+        "--kv-heads",
+        "1",
+        "--steps",
+        "3",
+        "--batch-tokens",
+        "512",
+        "-o",
+        "model",
+        "--quiet",
+    ];
+    let ran = folder.drift(&train);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let recipe: Value = serde_json::from_slice(&folder.read("model/recipe.json")).unwrap();
+    assert_eq!(recipe["recipe"]["dialect"], name);
+    // The model's recipe says how it writes.
+    let eval = [
+        "eval",
+        "--model",
+        "model",
+        "--lp",
+        "automaton",
+        "--corpus",
+        "corpus.jsonl",
+        "--samples",
+        "4",
+        "--json",
+    ];
+    let ran = folder.drift(&eval);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let run = &ran.json()["runs"][0];
+    assert!(run["samples"].as_u64() > Some(0) && run["passed"] == run["samples"], "{run:#}");
+    let flaws = ["junk_blocks_strict", "truncated_blocks", "no_eos", "graph_mismatch", "parse_failures"];
+    assert!(flaws.iter().all(|name| run[*name] == 0), "{run:#}");
+}
+
+#[test]
+fn bad_encodings_are_refused_in_a_line() {
+    let folder = Folder::new();
+    corpus(&folder, 5);
+    folder.file("falling.json", r#"{"mode": "uniform", "L": 0, "H": 2, "n_bins": 2, "edges": [0, 2, 1]}"#);
+    folder.file("without.json", r#"{"mode": "uniform", "L": 0, "H": 2, "n_bins": 2}"#);
+    folder.file("half.json", r#"{"mode": "uniform""#);
+    for (encoding, problem) in [
+        ("falling.json", "edge 2 (1) is not above the one before it"),
+        ("without.json", "no edges"),
+        ("half.json", "no JSON"),
+        ("binned-v1:1,2", "give LOW,HIGH,STEP"),
+        ("binned-v2:-21,21,0.042,3", "1000 does not fit into 3 digits"),
+        ("binned-v2:3,1,0.1", "give low < high"),
+        ("fsq:0", "give 1 to 1,000,000"),
+        ("nope", "neither an encoding nor a file"),
+    ] {
+        let ran = folder.drift(&["encode", "corpus.jsonl", "--encoding", encoding, "-o", "out.jsonl"]);
+        assert!(ran.code == Some(2) && ran.stderr.contains(problem), "{encoding}: {}", ran.stderr);
+        assert!(!folder.path().join("out.jsonl").exists());
+    }
+}
+
+#[test]
+fn texts_of_another_encoding_are_told() {
+    let folder = Folder::new();
+    let v1 = "binned-v1:-21,21,0.05";
+    folder.file("v1.txt", "[C]<586,563,511>[O]<609,537,518>\n");
+    folder.file("decimals.txt", "[C]<1.5000,0.0000,-2.0000>\n");
+    folder.file("both.txt", "[C]<586,563,511>[O]<609,537,518>\n[C]<1.5000,0.0000,-2.0000>\n");
+    folder.file("wide.txt", "[C]<586,563,1000>\n");
+    // Bins of unknown widths are not guessed.
+    folder.drift(&["mine", "v1.txt"]).refused_for("look like bins");
+    folder.drift(&["fit", "--corpus", "v1.txt"]).refused_for("look like bins");
+    let v2 = folder.drift(&["mine", "v1.txt", "--encoding", "binned-v2:-13,13,0.104"]);
+    v2.refused_for("it looks like bins of another encoding");
+    folder.drift(&["mine", "wide.txt", "--encoding", v1]).refused_for("number `1000`: beyond 0 to 840");
+    let ran = folder.drift(&["mine", "both.txt", "--encoding", v1, "--json"]);
+    let report = ran.json();
+    assert_eq!((report["conformers"].as_u64(), report["skipped"].as_u64()), (Some(1), Some(1)), "{report:#}");
+    let reason = report["skipped_records"][0]["reason"].as_str().unwrap();
+    assert!(reason.ends_with("it is written in decimals"), "{reason}");
+    let strict =
+        ["encode", "both.txt", "--input-encoding", v1, "--encoding", "fixed", "-o", "out.jsonl", "--json"];
+    let report = folder.drift(&strict).json();
+    assert_eq!((report["conformers"].as_u64(), report["skipped"].as_u64()), (Some(1), Some(1)));
+    let skipped = report["skipped_records"][0]["reason"].as_str().unwrap();
+    assert!(skipped.contains("number `1.5000`: not a whole number of 3 digits"), "{skipped}");
+}
+
+#[test]
+fn conformers_out_of_range_are_counted_or_skipped() {
+    let folder = Folder::new();
+    folder.file("far.txt", "[C]<1.5000,0.0000,-2.0000>\n[C]<1.5000,14.0000,-2.0000>\n");
+    let encode = |more: &[&str]| {
+        let arguments =
+            ["encode", "far.txt", "--encoding", "binned-v2:-13,13,0.104", "-o", "out.jsonl", "--json"];
+        let ran = folder.drift(&[&arguments[..], more].concat());
+        let report = ran.json();
+        ["conformers", "out_of_range", "skipped"].map(|count| report[count].as_u64().unwrap())
+    };
+    assert_eq!(encode(&[]), [2, 1, 0]);
+    assert_eq!(encode(&["--out-of-range", "skip"]), [1, 0, 1]);
+    let mined = folder.drift(&["mine", "out.jsonl", "--encoding", "binned-v2:-13,13,0.104", "--json"]).json();
+    assert_eq!(mined["out_of_range_conformers"], 0);
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 use super::learn::refuse;
 use super::{Mode, Path};
 use crate::encoding::language::{Languages, StateId};
-use crate::encoding::parts::{self, Row, SlotPart};
+use crate::encoding::parts::{self, PartRow, SlotPart};
 use crate::encoding::{Encoding, IntegersBelow};
 use crate::error::Result;
 use crate::tokenizer::Tokenizer;
@@ -15,9 +15,9 @@ use crate::tokenizer::cuts::SPACE;
 /// How slots that are cut out of the text are tokenised.
 pub(super) struct Isolation {
     /// What such slots look like.
-    rows: Vec<Row>,
+    rows: Vec<PartRow>,
     /// The same, cut into pieces.
-    ways: Vec<Vec<Row>>,
+    ways: Vec<Vec<PartRow>>,
     /// The ids of slots that are added tokens.
     added: Vec<(String, u32)>,
     /// Some isolated slot.
@@ -43,7 +43,7 @@ impl Isolation {
             // Extended tokenizers isolate decimals with commas.
             return Ok(None);
         }
-        let isolated = |row: &Row| Ok(cuts(tokenizer, row, 0)?.is_some());
+        let isolated = |row: &PartRow| Ok(cuts(tokenizer, row, 0)?.is_some());
         let mut known = Vec::new();
         for (at, row) in encoding.rows(IntegersBelow(1)).iter().enumerate() {
             if isolated(row)? {
@@ -53,14 +53,14 @@ impl Isolation {
         let Some(&last) = known.last() else { return Ok(None) };
         let range = range(tokenizer, &encoding.rows(IntegersBelow::GENERATED)[last])?;
         let all = encoding.rows(range);
-        let rows: Vec<Row> = known.iter().map(|at| all[*at].clone()).collect();
+        let rows: Vec<PartRow> = known.iter().map(|at| all[*at].clone()).collect();
         let mut ways = Vec::with_capacity(rows.len());
         for row in &rows {
             let Some(starts) = cuts(tokenizer, row, 0)? else { continue };
             let ends = starts.iter().skip(1).copied().chain([row.len()]);
             ways.push(starts.iter().zip(ends).map(|(&start, end)| row[start..end].to_vec()).collect());
         }
-        let largest = ways.iter().flatten().map(|piece: &Row| parts::count(piece)).max();
+        let largest = ways.iter().flatten().map(|piece: &PartRow| parts::count(piece)).max();
         if largest.is_some_and(|spellings| spellings > MAX_SPELLINGS) {
             let problem = format!("blocks are cut into pieces of more than {MAX_SPELLINGS} spellings");
             return Err(refuse(tokenizer, problem));
@@ -84,7 +84,7 @@ impl Isolation {
         if !self.added.is_empty() {
             return states.trie(self.added.iter().map(|(_, id)| (vec![*id], end)).collect());
         }
-        let mut tokens: HashMap<&Row, Vec<Vec<u32>>> = HashMap::new();
+        let mut tokens: HashMap<&PartRow, Vec<Vec<u32>>> = HashMap::new();
         for piece in self.ways.iter().flatten() {
             if !tokens.contains_key(piece) {
                 let all = parts::strings(piece);
@@ -128,7 +128,7 @@ fn added_slots(tokenizer: &Tokenizer, encoding: Encoding) -> Option<Isolation> {
 }
 
 /// Below which integer part decimals are isolated, in whole Å; any for what has none.
-fn range(tokenizer: &Tokenizer, row: &Row) -> Result<IntegersBelow> {
+fn range(tokenizer: &Tokenizer, row: &PartRow) -> Result<IntegersBelow> {
     let expected = cuts(tokenizer, row, 0)?;
     let mut angstrom = 0;
     while angstrom < IntegersBelow::GENERATED.0 && cuts(tokenizer, row, angstrom)? == expected {
@@ -138,7 +138,7 @@ fn range(tokenizer: &Tokenizer, row: &Row) -> Result<IntegersBelow> {
 }
 
 /// A slot of a row, part by part, with all signs, and with this integer part in x.
-fn filled(row: &Row, integer: u32) -> Vec<String> {
+fn filled(row: &PartRow, integer: u32) -> Vec<String> {
     let mut integers = [integer, 0, 0].into_iter();
     let text = |part: &SlotPart| match part {
         SlotPart::Literal(text) | SlotPart::Optional(text) => text.to_string(),
@@ -152,7 +152,7 @@ fn filled(row: &Row, integer: u32) -> Vec<String> {
 }
 
 /// The first parts of a slot's pre-tokens; `None` if one crosses its ends, or is cut inside of a part.
-fn cuts(tokenizer: &Tokenizer, row: &Row, integer: u32) -> Result<Option<Vec<usize>>> {
+fn cuts(tokenizer: &Tokenizer, row: &PartRow, integer: u32) -> Result<Option<Vec<usize>>> {
     let filled = filled(row, integer);
     let pieces = tokenizer.pre_tokens(&format!("[C]{}[C]", filled.concat()))?;
     let mut borders = BTreeSet::from([0]);

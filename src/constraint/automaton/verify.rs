@@ -68,6 +68,8 @@ fn values(encoding: Encoding, random: &mut ChaCha8Rng) -> [Fixed; 3] {
 /// Whether an answer's tokens are legal, and the answer over behind them.
 fn accepts(follow: &Follow, ids: &[u32]) -> bool {
     let mut state = follow.start();
+    // The tag that closes a conformer may be what ends the text.
+    let ids = ids.strip_suffix(&[follow.eos]).unwrap_or(ids);
     for &id in ids {
         if follow.is_over(&state, id) || !follow.mask(&state).allows(id) {
             return false;
