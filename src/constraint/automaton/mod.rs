@@ -13,16 +13,16 @@
 //!
 //! # Why it is exact
 //! Two kinds of tokenizer are accepted. In the first no token that a legal text can hold joins a digit with what may stand
-//! beside it in a block ([`crate::tokenizer::cuts`] says which tokens count, and why a text then falls apart there). So an
-//! answer is a row of parts, each tokenised by itself: digit runs, whose tokens depend on their digits; `.`, `,` and `,-`; and
-//! what stands from the last digit of a block to the first of the next, which depends on the skeleton and on whether the next
-//! number has a sign. The first are learned one by one, all of them; the last when they are first seen. Tags that are no tokens
+//! beside it in a slot ([`crate::tokenizer::cuts`] says which tokens count, and why a text then falls apart there). So an
+//! answer is a row of parts, each tokenised by itself: the insides of slots, whose tokens are those of the product; and
+//! what stands from the last digit of a slot to the first of the next, which depends on the skeleton and on whether the next
+//! number has a sign, and is asked when it is first seen. Tags that are no tokens
 //! make the first part reach into the prompt; it ends in the closing tag before, which must fall apart. Unigram models
 //! must be decided: of no part may two ways score alike, or rounding, and so the text before, would choose.
 //!
-//! In the second, drift's extended tokenizers, blocks of the range are cut out of the text and
-//! into pieces by their signs, points and numbers of digits alone; the tokens of each piece are asked of the model, for
-//! every text of a piece. All other blocks are tokenised as by the base, which is of the first kind.
+//! In the second, slots are cut out of the text whole: as added tokens, or by drift's extended tokenizers, which cut slots of the
+//! range into pieces by their signs, points and numbers of digits alone; the tokens of each piece are asked of the model, for
+//! every text of a piece. All other slots are tokenised as by the base, which is of the first kind.
 //!
 //! That the pre-tokenizer, a regular expression, does to a part in a text what it does to it alone, is not proved but
 //! checked, on random texts, both ways.
