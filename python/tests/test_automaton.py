@@ -6,6 +6,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,28 @@ def test_random_texts_are_canonical(name: str, dialect: str) -> None:
         assert constraint.is_over([*ids, 0])
         assert not constraint.is_over(ids)
         assert automaton.allowed_ids(smiles, [*ids, 0]) == [0]
+
+
+@pytest.mark.parametrize("encoding", ["binned-v1:-21,21,0.05", "binned-v2:-13,13,0.104", "fsq:512"])
+@pytest.mark.parametrize("name", ["qwen-like", "llama-like"])
+def test_random_texts_of_any_encoding_are_canonical(name: str, encoding: str) -> None:
+    automaton = moldrift.Automaton(name, encoding=encoding, eos_token_id=0)
+    tokenizer = automaton.source.tokenizer
+    for seed, smiles in enumerate(molecules(4)):
+        ids = random_text(automaton, smiles, seed)
+        assert tokenizer.answer_ids(automaton.text(ids)) == ids
+        assert legal_in_tables(automaton.tables(smiles), ids[:9]) == automaton.allowed_ids(smiles, ids[:9])
+
+
+def test_an_encoding_may_be_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "bins.json"
+    edges = [-2.0, -1.0, 0.0, 1.5]
+    path.write_text(json.dumps({"mode": "uniform", "L": -2.0, "H": 1.5, "n_bins": 3, "edges": edges}))
+    automaton = moldrift.Automaton("qwen-like", encoding=path, eos_token_id=0)
+    text = automaton.text(random_text(automaton, "CO", 1))
+    assert re.fullmatch(r"\[CONFORMER\]\[C\](00[0-4]){3};\[O\](00[0-4]){3};\[/CONFORMER\]", text)
+    with pytest.raises(moldrift.DriftError, match="neither an encoding nor a file"):
+        moldrift.Automaton("qwen-like", encoding=tmp_path / "none.json")
 
 
 def legal_in_tables(tables: dict[str, Any], ids: list[int]) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -90,6 +91,26 @@ def test_encode_is_the_programs(drift: Drift, conformers: Path, tmp_path: Path) 
     assert mine.read_bytes() == theirs.read_bytes()
     in_memory = moldrift.encode(conformers)
     assert in_memory.records == [json.loads(line) for line in mine.read_text().splitlines()]
+
+
+def test_bins_go_through_the_reports(conformers: Path, tmp_path: Path) -> None:
+    name = "binned-v2:-13,13,0.104"
+    encoded = moldrift.encode(conformers, encoding=name)
+    assert encoded.encoding == name and encoded.out_of_range == 0
+    assert {record["encoding"] for record in encoded.records} == {name}
+    texts = [record["embedded_smiles"] for record in encoded.records]
+    assert all(re.match(r"\[[^]]+\]\d{9};", text) for text in texts)
+    path = tmp_path / "bins.jsonl"
+    moldrift.encode(conformers, path, encoding=name)
+    assert moldrift.mine(path, encoding=name).conformers == encoded.conformers
+    records = [
+        {"smiles": record["canonical_smiles"], "text": record["embedded_smiles"]} for record in encoded.records
+    ]
+    assert moldrift.audit(records, encoding=name).total["passed"] == encoded.conformers
+    back = moldrift.encode(path, encoding="fixed-2", input_encoding=name)
+    assert back.conformers == encoded.conformers and back.encoding == "fixed-2"
+    with pytest.raises(moldrift.DriftError, match="encoding"):
+        moldrift.mine(path, encoding=name, decimals=3)
 
 
 def test_audit_is_the_programs(drift: Drift, tmp_path: Path) -> None:
