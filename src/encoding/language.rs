@@ -186,7 +186,7 @@ impl<L: Copy + Ord + Hash, E: Copy + Eq + Hash> Languages<L, E> {
         order.sort_unstable();
         for id in order {
             let mut node = self.node(id).clone();
-            if node.edges.iter().any(|edge| *edge == (*first, tail)) {
+            if node.edges.contains(&(*first, tail)) {
                 node.edges.retain(|edge| *edge != (*first, tail));
                 node.end = Some(E::default());
             }
