@@ -77,7 +77,17 @@ fn decimals_that_were_not_asked_for_are_said() {
     assert_eq!(folder.drift(&["fit", "--decimals", "7"]).code, Some(2));
     let whole = folder.drift(&["mine", "four.jsonl", "--decimals", "0", "--json", "-q"]).good().json();
     assert_eq!(whole["encoding"], "fixed-0");
-    let extended = ["train-tokenizer", "--tokens-per-block", "9", "--decimals", "0", "-o", "extended"];
+    let extended = [
+        "train-tokenizer",
+        "--base",
+        "qwen-like",
+        "--tokens-per-block",
+        "9",
+        "--decimals",
+        "0",
+        "-o",
+        "extended",
+    ];
     refused(&extended, "numbers without decimals");
     // Fewer than a store has are cut from it.
     folder.drift(&["mine", "three.h5", "--decimals", "2", "-q"]).good();
