@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use super::plan::AuditPlan;
 use crate::checkpoint::ModelFolder;
+use crate::chem::AtomLimit;
 use crate::error::{Error, Parameter, Result};
-use crate::text::smiles::AtomLimit;
 use crate::text::{AskedDialect, Dialect, Precision, Reading, TrailingZeros, parse_block};
 use crate::tokenizer::Tokenizer;
 

@@ -5,9 +5,8 @@ use std::borrow::Cow;
 use super::block::{BlockVerdict, judge_block};
 use super::outcome::Outcome;
 use super::threedmolgen::judge_as_3dmolgen;
-use crate::text::graph::same_molecule;
+use crate::chem::{AtomLimit, same_molecule};
 use crate::text::skeleton::smiles;
-use crate::text::smiles::AtomLimit;
 use crate::text::{
     CONFORMER_CLOSE, CONFORMER_OPEN, Dialect, Fixed, Precision, SMILES_CLOSE, SMILES_OPEN, Separator,
     is_three_numbers,

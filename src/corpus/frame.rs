@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::eigen::{Rounding, diagonalise, turn_rows};
 use super::{Conformer, Frame, ReadOptions};
-use crate::text::elements::{atomic_number, weight_dalton};
+use crate::chem::elements::{atomic_number, weight_dalton};
 use crate::text::number::truncate_f64;
 use crate::text::{Fixed, Precision};
 

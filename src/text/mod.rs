@@ -3,32 +3,22 @@
 //! - [`parse`] splits a text into its *skeleton* (the text with every block emptied to `<>`) and its coordinates;
 //!   [`write()`] is the inverse.
 //! - [`block`] is the grammar of what stands between `<` and `>`, [`number`] of the numbers in it, in every [`Dialect`].
-//! - [`elements`] are symbols and numbers, [`number`] holds the fixed-point arithmetic of coordinates, [`skeleton`] what can be done without coordinates,
-//!   [`graph`] the comparison of molecular graphs, [`smiles`] the reading of SMILES as RDKit reads them,
-//!   [`shape`] what their shape depends on.
+//! - [`number`] holds the fixed-point arithmetic of coordinates, [`skeleton`] what can be done without coordinates, [`spelling`] whether a
+//!   SMILES is one that RDKit would write. What its molecule is, [`crate::chem`] knows.
 //!
 //! The format is that of 3DMolGen: heavy atoms only, bare atoms bracketed, decimals (four, by default)
 //! truncated toward zero.
 
 pub mod block;
 pub mod dialect;
-pub mod elements;
 pub mod enriched;
-pub mod graph;
-pub mod molecule;
 pub mod number;
-
-pub mod perceived;
-pub mod shape;
 pub mod skeleton;
-pub mod smiles;
 pub mod spelling;
 
 pub use block::{is_three_numbers, parse_block};
 pub use dialect::{AskedDialect, Dialect, Fixed, Precision, Reading, Separator, TrailingZeros, Written};
 pub use enriched::{Enriched, TextError, append, parse, write};
-pub use graph::{SameGraph, same_graph};
-
 pub use number::scan_prefix;
 
 /// The tag before a conformer's text.

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 use drift::audit::{Outcome, TextSample, TextVerdict, judge, judge_as_3dmolgen};
-use drift::text::graph::same_molecule;
-use drift::text::smiles::AtomLimit;
+use drift::chem::{AtomLimit, same_molecule};
 use drift::text::spelling::foreign;
 use drift::text::{Dialect, tagged};
 use rand::{Rng, SeedableRng};
