@@ -4,16 +4,20 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, Write};
 use std::ops::Range;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 use serde::Serialize;
 
+use crate::chem::Graph;
+use crate::chem::stereo::StereoMarks;
 use crate::corpus::{Conformer, Listing, ReadOptions, Skipped};
 use crate::encoding::{Encoding, TrailingZeros};
 use crate::error::{Error, Result};
 use crate::io::{AtomicFile, file_name, open};
 use crate::job::{Job, Provenance};
 use crate::shard::files::{CameOf, FilesDone, FilesShard, MergedFiles, check_part};
+use crate::text::spelling::foreign;
 use crate::text::{skeleton, write};
 
 /// What to read, and how.
@@ -44,6 +48,11 @@ pub struct EncodeReport {
     pub open_stereo: u64,
     /// The first of them, and where.
     pub open_stereo_records: Vec<Skipped>,
+    /// Conformers among the encoded with stereo marks that are not compared with coordinates.
+    pub stereo_unchecked: u64,
+    /// Conformers among the encoded whose SMILES is not what RDKit, and so 3DMolGen's encoder, would write: they have it under `smiles`, not
+    /// `canonical_smiles`. By what it never writes; another order of atoms is not seen.
+    pub not_canonical: BTreeMap<String, u64>,
     /// drift's version, and the inputs by name and hash.
     pub provenance: Provenance,
 }
@@ -53,7 +62,11 @@ pub struct EncodeReport {
 struct Line<'a> {
     /// None where only the number among all conformers names it, and that is not known yet.
     id: Option<&'a str>,
-    canonical_smiles: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    canonical_smiles: Option<&'a str>,
+    /// Where RDKit would write another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    smiles: Option<&'a str>,
     embedded_smiles: &'a str,
     /// Of decimals alone.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -135,7 +148,7 @@ const NAMELESS: &[u8] = b"{\"id\":null";
 
 impl EncodeReport {
     fn of(came: CameOf, encoding: Encoding) -> Self {
-        let CameOf { mut summary, skipped_by_reason, beside, .. } = came;
+        let CameOf { mut summary, skipped_by_reason, mut notes, beside, .. } = came;
         summary.inputs.extend(beside);
         EncodeReport {
             encoding,
@@ -146,6 +159,8 @@ impl EncodeReport {
             skipped_records: summary.skipped_records,
             open_stereo: summary.open_stereo,
             open_stereo_records: summary.open_stereo_records,
+            stereo_unchecked: notes.remove(UNCHECKED).unwrap_or(0),
+            not_canonical: notes,
             provenance: Provenance::of(summary.inputs),
         }
     }
@@ -163,12 +178,12 @@ fn lines_of(
     let mut options = options.clone();
     options.smiles.required = true;
     let encoding = options.reading.encoding;
-    let (mut number, mut skipped_by_reason) = (first, BTreeMap::new());
+    let (mut number, mut skipped_by_reason, mut notes) = (first, BTreeMap::new(), BTreeMap::new());
     let summary = listing.read(files, &options, job, &mut |batch| {
         for skipped in &batch.skipped {
             *skipped_by_reason.entry(kind(&skipped.reason)).or_default() += 1;
         }
-        let chunks: Vec<Vec<u8>> = batch
+        let chunks: Vec<Lines> = batch
             .conformers
             .par_chunks(CHUNK)
             .enumerate()
@@ -177,20 +192,41 @@ fn lines_of(
             })
             .collect();
         number = number.map(|number| number + batch.conformers.len() as u64);
-        chunks.iter().try_for_each(|chunk| out(chunk))
+        chunks.iter().try_for_each(|chunk| {
+            for (note, count) in &chunk.notes {
+                *notes.entry((*note).to_owned()).or_default() += count;
+            }
+            out(&chunk.bytes)
+        })
     })?;
     let beside = options.smiles.names.iter().map(|names| names.source.clone()).collect();
-    Ok(CameOf { records: summary.conformers, summary, skipped_by_reason, beside })
+    Ok(CameOf { records: summary.conformers, summary, skipped_by_reason, notes, beside })
 }
 
 /// The lines of conformers, the first of which is the `first` of all, where that is known.
-fn lines(conformers: &[Conformer], first: Option<u64>, encoding: Encoding) -> Vec<u8> {
+fn lines(conformers: &[Conformer], first: Option<u64>, encoding: Encoding) -> Lines {
     let [fixed, stripped] =
         [TrailingZeros::Kept, TrailingZeros::Removed].map(|zeros| encoding.with_zeros(zeros));
     let mut out = Vec::with_capacity(conformers.iter().map(|c| 70 * c.coordinates.len() + 200).sum());
+    let mut notes = BTreeMap::new();
+    // What is known of the last SMILES: conformers of a molecule follow one another.
+    let mut last: Option<(&Arc<str>, [Option<&'static str>; 2])> = None;
     for (at, conformer) in conformers.iter().enumerate() {
         let text = |encoding: Encoding| write(&conformer.skeleton, &conformer.coordinates, encoding);
-        let (number, smiles, without_zeros);
+        let (number, own, without_zeros);
+        let smiles = if conformer.molecule == conformer.skeleton {
+            own = skeleton::smiles(&conformer.skeleton);
+            &own
+        } else {
+            &*conformer.molecule
+        };
+        let (_, [foreign, unchecked]) = match last.take() {
+            Some(known) if known.0 == &conformer.molecule => last.insert(known),
+            _ => last.insert((&conformer.molecule, [foreign(smiles), unchecked(smiles)])),
+        };
+        for note in foreign.iter().chain(unchecked.iter()) {
+            *notes.entry(*note).or_default() += 1;
+        }
         let line = Line {
             id: match (&conformer.id, first) {
                 (Some(id), _) => Some(id),
@@ -200,12 +236,8 @@ fn lines(conformers: &[Conformer], first: Option<u64>, encoding: Encoding) -> Ve
                 }
                 (None, None) => None,
             },
-            canonical_smiles: if conformer.molecule == conformer.skeleton {
-                smiles = skeleton::smiles(&conformer.skeleton);
-                &smiles
-            } else {
-                &conformer.molecule
-            },
+            canonical_smiles: Some(smiles).filter(|_| foreign.is_none()),
+            smiles: Some(smiles).filter(|_| foreign.is_some()),
             embedded_smiles: &text(fixed),
             embedded_smiles_stripped: if encoding.is_decimal() {
                 without_zeros = text(stripped);
@@ -219,7 +251,24 @@ fn lines(conformers: &[Conformer], first: Option<u64>, encoding: Encoding) -> Ve
         let _ = serde_json::to_writer(&mut out, &line);
         let _ = out.write_all(b"\n");
     }
-    out
+    Lines { bytes: out, notes }
+}
+
+/// Lines of some conformers, and how many of them have what a reader should know of.
+struct Lines {
+    bytes: Vec<u8>,
+    notes: BTreeMap<&'static str, u64>,
+}
+
+/// The note of stereo marks that are not compared with coordinates.
+const UNCHECKED: &str = "stereo is not checked";
+
+/// [`UNCHECKED`], if a SMILES has such marks.
+fn unchecked(smiles: &str) -> Option<&'static str> {
+    // Classes other than tetrahedra begin so.
+    let has_class = ["@A", "@S", "@T", "@O"].iter().any(|class| smiles.contains(class));
+    let graph = Graph::parse(smiles).ok().filter(|_| has_class)?;
+    (!StereoMarks::of(&graph).unchecked.is_empty()).then_some(UNCHECKED)
 }
 
 /// What a reason says before it goes into what is particular to a record.

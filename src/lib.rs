@@ -120,7 +120,7 @@
 //!
 //! # Order
 //!
-//! Data flows text → corpus → stats → mine → checkpoint → tokenizer → placeholder → design → sampling → constraint →
+//! Data flows chem → text → corpus → stats → mine → checkpoint → tokenizer → placeholder → design → sampling → constraint →
 //! audit → model → train → generate → eval → report → cli; a module imports only from those before it
 //! (`tests/it/architecture.rs` holds that). See ARCHITECTURE.md for the map.
 
@@ -129,6 +129,8 @@ pub mod encode;
 pub mod error;
 pub mod io;
 pub mod job;
+
+pub mod chem;
 
 pub mod encoding;
 pub mod text;

@@ -113,6 +113,7 @@ impl ReadingOptions {
         let names = self.smiles_of.as_deref().map(|path| Names::read(path, job)).transpose()?.map(Arc::new);
         Ok(SmilesSource {
             names,
+            whole: None,
             property: self.property.as_deref().map(Into::into),
             open_stereo,
             required: false,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use drift::audit::AuditRequest;
 use drift::checkpoint::{Wanted, locate};
+use drift::chem::{AtomLimit, MAX_HEAVY_ATOMS};
 use drift::corpus::files_or_embedded;
 use drift::design::{Aim, Goal, Range, SchemeKind, TokenizerRequest};
 use drift::encode::EncodePlan;
@@ -12,7 +13,6 @@ use drift::encoding::{AskedEncoding, Encoding, OutOfRange, Reading};
 use drift::error::{Error, Parameter, Result};
 use drift::io::{AtomicFile, Outputs};
 use drift::report::folders::{TOKENIZER_FILES, fit_files, refuse_over, write_fit, write_tokenizer};
-use drift::text::smiles::{AtomLimit, MAX_HEAVY_ATOMS};
 use drift::tokenizer::Inspector;
 use drift::{DialectChoice, FitPlan, Job, MinePlan, Objective, Tokenizer};
 use pyo3::prelude::*;

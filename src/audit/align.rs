@@ -64,13 +64,17 @@ pub fn superposed(a: &[[f64; 3]], b: &[[f64; 3]]) -> Vec<[f64; 3]> {
 }
 
 /// The proper rotation R with the largest `Σ Raᵢ · bᵢ`, of `Σ aᵢ bᵢᵀ`: Horn's unit quaternion as a matrix.
-fn rotation(s: [[f64; 3]; 3]) -> [[f64; 3]; 3] {
+pub(super) fn rotation(s: [[f64; 3]; 3]) -> [[f64; 3]; 3] {
     let mut m = horn(s);
     let mut vectors: [[f64; 4]; 4] =
         std::array::from_fn(|i| std::array::from_fn(|j| f64::from(u8::from(i == j))));
     diagonalise(&mut m, Rounding::Root, |p, q, cosine, sine| turn_rows(&mut vectors, p, q, cosine, sine));
     let largest = (0..4).max_by(|i, j| m[*i][*i].total_cmp(&m[*j][*j])).unwrap_or(0);
-    let [w, x, y, z] = vectors[largest];
+    of_quaternion(vectors[largest])
+}
+
+/// The rotation of a unit quaternion, as rows.
+pub(super) fn of_quaternion([w, x, y, z]: [f64; 4]) -> [[f64; 3]; 3] {
     [
         [w * w + x * x - y * y - z * z, 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)],
         [2.0 * (x * y + w * z), w * w - x * x + y * y - z * z, 2.0 * (y * z - w * x)],
@@ -84,7 +88,7 @@ pub(super) fn overlap(s: [[f64; 3]; 3]) -> f64 {
 }
 
 /// The symmetric matrix whose largest eigenvalue is the overlap, and whose eigenvector is the rotation.
-fn horn([[xx, xy, xz], [yx, yy, yz], [zx, zy, zz]]: [[f64; 3]; 3]) -> [[f64; 4]; 4] {
+pub(super) fn horn([[xx, xy, xz], [yx, yy, yz], [zx, zy, zz]]: [[f64; 3]; 3]) -> [[f64; 4]; 4] {
     [
         [xx + yy + zz, yz - zy, zx - xz, xy - yx],
         [yz - zy, xx - yy - zz, xy + yx, zx + xz],

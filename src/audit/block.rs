@@ -29,15 +29,19 @@ pub fn judge_block(inside: &str, dialect: Encoding) -> BlockVerdict {
         return judge_digits(inside, dialect);
     }
     let decimals = dialect.decimals();
-    let parts: Vec<NumberPrefix> =
-        inside.split(dialect.separator()).map(|part| scan_prefix(part.as_bytes())).collect();
+    let texts = || inside.split(dialect.separator());
+    let parts: Vec<NumberPrefix> = texts().map(|part| scan_prefix(part.as_bytes())).collect();
+    // White space or a plus before a number is junk, and no digit is lost by it.
+    let numbers: Vec<NumberPrefix> = texts()
+        .map(|part| scan_prefix(part.trim_start_matches(|c: char| c.is_whitespace() || c == '+').as_bytes()))
+        .collect();
     let mut verdict = BlockVerdict {
         junk_strict: parts.len() != 3 || parts.iter().any(|part| !part.is_number()),
         junk_letters: inside.bytes().any(|byte| byte.is_ascii_alphabetic()),
         junk_by_3dmolgen: is_junk(inside),
         ..BlockVerdict::default()
     };
-    let present = parts.iter().filter(|part| part.has_digits());
+    let present = numbers.iter().filter(|part| part.has_digits());
     for part in present.clone() {
         verdict.invented_digits += part.decimals.saturating_sub(decimals) as u32;
         if dialect.is_stripped() {
@@ -123,6 +127,8 @@ mod tests {
         assert_eq!(fixed("1.2345,0.0000,0"), (false, false, true, false, 4, 0));
         assert_eq!(fixed("1.2345,0.0000,1.6741."), (true, false, false, false, 0, 0));
         assert_eq!(fixed("1.2345,0.0000,0.87503"), (false, false, false, true, 0, 1));
+        assert_eq!(fixed("1.2345, 2.3456, 3.0000"), (true, false, false, false, 0, 0));
+        assert_eq!(fixed("+1.2345,\t+2.34567,3.0"), (true, false, true, true, 3, 1));
         assert_eq!(fixed("1.2345,,0.8750"), (true, false, true, false, 4, 0));
         assert_eq!(fixed("1.2345,2.3456,3.4567,4.5678"), (true, false, false, false, 0, 0));
         assert_eq!(fixed(""), (true, false, true, false, 12, 0));

@@ -28,6 +28,8 @@ pub struct Deviations {
     pub bond_errors: Vec<Option<f64>>,
     /// `[conformer][reference]`, in Å.
     pub rmsd: Vec<Vec<f64>>,
+    /// By conformer, how many of its deviations are upper bounds, since its molecule has too much symmetry.
+    pub upper_bounds: Vec<u64>,
 }
 
 impl Deviations {
@@ -54,6 +56,7 @@ impl Deviations {
             references: self.references,
             bond_errors: conformers.iter().map(|at| self.bond_errors[*at]).collect(),
             rmsd: conformers.iter().map(|at| self.rmsd[*at].clone()).collect(),
+            upper_bounds: conformers.iter().map(|at| self.upper_bounds[*at]).collect(),
         }
     }
 }
@@ -149,6 +152,7 @@ mod tests {
             references: 2,
             bond_errors: vec![Some(0.1), Some(0.3)],
             rmsd: vec![vec![0.4, 1.0], vec![0.9, 2.0]],
+            upper_bounds: vec![0, 1],
         };
         let none = Deviations { references: 3, ..Deviations::default() };
         let report = CoverageReport::of(&[&one, &none], &[0.5, 1.0]);
@@ -161,7 +165,7 @@ mod tests {
         assert_eq!((report.coverage_sweep.len(), report.coverage_sweep[59].angstrom), (60, 3.0));
         assert_eq!(report.coverage_sweep[0].angstrom, 0.05);
         assert!((one.bond_length_error().unwrap() - 0.2).abs() < 1e-12);
-        assert_eq!(one.of(&[1]).nearest(0), Some(0.9));
+        assert_eq!((one.of(&[1]).nearest(0), one.of(&[1]).upper_bounds), (Some(0.9), vec![1]));
         assert_eq!(CoverageReport::of(&[], &[0.75]).thresholds, []);
     }
 

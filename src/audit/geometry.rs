@@ -2,10 +2,9 @@
 
 use serde::Serialize;
 
-use super::superposition::Superposition;
-use super::symmetry::{Labelled, symmetries};
-use crate::text::graph::{SmilesError, bonds};
-use crate::text::perceived::Perceived;
+use super::superposition::{Centred, LeastRmsd, Superposition};
+use crate::chem::symmetry::Symmetries;
+use crate::chem::{Molecule, SmilesError};
 use crate::text::skeleton::smiles;
 
 /// The threshold of coverage that the users report, in Å.
@@ -29,9 +28,10 @@ impl Topology {
     /// If its SMILES is none, or none that RDKit would take.
     pub fn new(skeleton: &str) -> Result<Self, SmilesError> {
         let smiles = smiles(skeleton);
-        let (bonds, labelled) = (bonds(&smiles)?, Labelled::new(&Perceived::of(&smiles)?));
-        let superposition = Superposition::new(symmetries(&labelled));
-        Ok(Topology { bonds, atoms: labelled.atoms(), superposition })
+        let molecule = Molecule::of_smiles(&smiles)?;
+        let atoms = molecule.atoms.len();
+        let superposition = Superposition::new(Symmetries::of_rmsd(&molecule), atoms);
+        Ok(Topology { bonds: molecule.pairs(), atoms, superposition })
     }
 
     /// How many heavy atoms.
@@ -44,7 +44,7 @@ impl Topology {
         self.superposition.orders()
     }
 
-    /// Whether all of them are looked at; else a deviation may be an upper bound.
+    /// Whether all of them are known; else every deviation may be an upper bound.
     pub fn is_exhaustive(&self) -> bool {
         self.superposition.is_exhaustive()
     }
@@ -68,7 +68,13 @@ impl Topology {
     /// The least deviation of two conformers after alignment, over symmetric orders of atoms, in Å: RDKit's `GetBestRMS`.
     /// `None` if the numbers of atoms differ.
     pub fn rmsd(&self, a: &[[f64; 3]], b: &[[f64; 3]]) -> Option<f64> {
-        (a.len() == self.atoms && b.len() == self.atoms()).then(|| self.superposition.rmsd(a, b))
+        self.least_rmsd(a, b).map(|least| least.rmsd)
+    }
+
+    /// The same, and whether no order of atoms has less.
+    pub fn least_rmsd(&self, a: &[[f64; 3]], b: &[[f64; 3]]) -> Option<LeastRmsd> {
+        let fits = a.len() == self.atoms && b.len() == self.atoms;
+        fits.then(|| self.superposition.rmsd(&Centred::new(a), &Centred::new(b)))
     }
 
     /// Deviations of all pairs, `[generated][references]`, in Å; `None` if the numbers of atoms differ.
@@ -76,8 +82,14 @@ impl Topology {
         &self,
         generated: &[Conformation],
         references: &[Conformation],
-    ) -> Option<Vec<Vec<f64>>> {
-        generated.iter().map(|g| references.iter().map(|r| self.rmsd(g, r)).collect()).collect()
+    ) -> Option<Vec<Vec<LeastRmsd>>> {
+        let centred = |conformers: &[Conformation]| -> Option<Vec<Centred>> {
+            let one = |points: &Conformation| (points.len() == self.atoms).then(|| Centred::new(points));
+            conformers.iter().map(one).collect()
+        };
+        let (generated, references) = (centred(generated)?, centred(references)?);
+        let row = |g: &Centred| references.iter().map(|r| self.superposition.rmsd(g, r)).collect();
+        Some(generated.iter().map(row).collect())
     }
 }
 

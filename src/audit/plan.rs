@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::chem::AtomLimit;
 use crate::encoding::Encoding;
-use crate::text::smiles::AtomLimit;
 use crate::tokenizer::Tokenizer;
 
 /// What to judge.

@@ -8,7 +8,7 @@ use super::sample::split;
 use crate::corpus::{MAX_LINE_BYTES, SKIPPED_LISTED, Skipped};
 use crate::error::Error;
 use crate::io::{BoundedLine, Folded};
-use crate::text::graph::implicit_hydrogens;
+use crate::text::skeleton;
 use crate::text::{CONFORMER_OPEN, SMILES_OPEN, tagged};
 
 /// What the records of a file may take of memory, in bytes: texts are judged when all of them are known.
@@ -143,7 +143,7 @@ impl Reader {
         {
             return self.skip(place, "holds no enriched text".to_owned());
         }
-        if let Some(Err(error)) = prompt.as_deref().map(implicit_hydrogens) {
+        if let Some(Err(error)) = prompt.as_deref().map(skeleton::check) {
             return self.skip(place, format!("prompt: {error}"));
         }
         let said = [Some(&place), prompt.as_ref(), Some(&text), lp.as_ref()];

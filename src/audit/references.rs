@@ -55,6 +55,9 @@ pub struct GeometryReport {
     pub references: u64,
     /// Of coverage, in Å.
     pub threshold_angstrom: f64,
+    /// Deviations among those of all pairs that are upper bounds: their molecules have too much symmetry for the search to end.
+    #[serde(default)]
+    pub rmsd_upper_bounds: u64,
     /// Mean over bonds of the difference from the references' mean length, in Å.
     pub bond_length_error_angstrom: Option<Mean>,
     /// COV-R; a molecule without a usable conformer counts as 0.
@@ -150,12 +153,21 @@ impl GeometryReport {
             conformers: count(|one| one.rmsd.len()),
             references: count(|one| one.references),
             threshold_angstrom: COVERAGE_THRESHOLD_ANGSTROM,
+            rmsd_upper_bounds: molecules.iter().flat_map(|one| &one.upper_bounds).sum(),
             bond_length_error_angstrom: mean(&|m| m.bond_length_error_angstrom),
             cov_recall: mean(&|m| Some(m.coverage.cov_recall)),
             mat_recall_angstrom: mean(&|m| m.coverage.mat_recall_angstrom),
             cov_precision: mean(&|m| m.coverage.cov_precision),
             mat_precision_angstrom: mean(&|m| m.coverage.mat_precision_angstrom),
         }
+    }
+
+    /// A sentence where some deviations are upper bounds.
+    pub(super) fn inexact(&self) -> Option<String> {
+        let count = self.rmsd_upper_bounds;
+        (count > 0).then(|| {
+            format!("{count} of the deviations behind COV and MAT are upper bounds: their molecules have too much symmetry")
+        })
     }
 }
 
@@ -172,9 +184,12 @@ impl MoleculeGeometry {
 impl Reference {
     /// What generated conformers of this molecule are beside its own; `None` if the numbers of atoms differ.
     pub fn deviations(&self, generated: &[Conformation]) -> Option<Deviations> {
-        let rmsd = self.topology.deviations(generated, &self.conformers)?;
+        let least = self.topology.deviations(generated, &self.conformers)?;
+        let rmsd = least.iter().map(|row| row.iter().map(|least| least.rmsd).collect()).collect();
+        let upper_bounds =
+            least.iter().map(|row| row.iter().filter(|least| !least.is_exact).count() as u64).collect();
         let error = |conformer: &Conformation| self.topology.bond_length_error(conformer, &self.conformers);
         let bond_errors = generated.iter().map(error).collect();
-        Some(Deviations { references: self.conformers.len(), bond_errors, rmsd })
+        Some(Deviations { references: self.conformers.len(), bond_errors, rmsd, upper_bounds })
     }
 }

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use super::plan::AuditPlan;
 use crate::checkpoint::ModelFolder;
+use crate::chem::AtomLimit;
 use crate::encoding::{AskedEncoding, Encoding, Precision, TrailingZeros};
 use crate::error::{Error, Parameter, Result};
-use crate::text::smiles::AtomLimit;
 use crate::tokenizer::Tokenizer;
 
 /// What a user asks to have judged.

@@ -12,7 +12,7 @@ use super::group::{FileReport, Group};
 use super::judged::{JudgedFile, judge_files};
 use super::plan::AuditPlan;
 use super::read::{self, FileRecords, Record};
-use super::references::References;
+use super::references::{GeometryReport, References};
 use super::sample::split;
 use super::smoke::{ForeignPrompt, TheirReport, foreign_prompts, their_report};
 use crate::corpus::{Conformers, Files, ReadOptions, SKIPPED_LISTED, Skipped};
@@ -121,6 +121,9 @@ pub(super) fn report(
         skipped_records.extend(summary.skipped_records);
     }
     let references = references.as_ref();
+    let whole = total.report("total", references);
+    warnings.extend(whole.geometry.as_ref().and_then(GeometryReport::inexact));
+    warnings.extend(whole.chemistry.as_ref().and_then(ChemistryReport::unchecked));
     let groups = files.iter().flat_map(|file| file.groups.iter().map(|group| (&*file.input.name, group)));
     Ok(AuditReport {
         schema: SCHEMA,
@@ -130,7 +133,7 @@ pub(super) fn report(
         tokenizer: plan.tokenizer.as_ref().map(|tokenizer| tokenizer.name.clone()),
         placeholder: plan.tokenizer.as_ref().map(|_| plan.placeholder.clone()),
         files: groups.map(|(file, group)| group.report(file, references)).collect(),
-        total: total.report("total", references),
+        total: whole,
         reference_chemistry: references.map(References::chemistry),
         examples,
         reports_by_3dmolgen: theirs,

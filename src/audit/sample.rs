@@ -5,11 +5,10 @@ use std::borrow::Cow;
 use super::block::{BlockVerdict, judge_block};
 use super::outcome::Outcome;
 use super::threedmolgen::judge_as_3dmolgen;
+use crate::chem::{AtomLimit, same_molecule};
 use crate::encoding::{Encoding, Fixed, Reading, is_three_numbers};
 use crate::text::enriched::in_brackets;
-use crate::text::graph::same_molecule;
 use crate::text::skeleton::smiles;
-use crate::text::smiles::AtomLimit;
 use crate::text::{CONFORMER_CLOSE, CONFORMER_OPEN, SMILES_CLOSE, SMILES_OPEN, parse};
 use crate::tokenizer::block_ranges;
 

@@ -1,376 +1,346 @@
-//! The least deviation of two conformers over all orders of atoms that are the same molecule.
+//! The least deviation of two conformers over all orders of atoms that are the same molecule, exactly.
 //!
-//! With both centred, the deviation follows from the overlap, the largest `Σ Raᵢ · b_g(i)` over rotations R and orders g. Factors of
-//! the group ([`Factor`]) move different atoms, so that `Σ aᵢ b_g(i)ᵀ` is a sum with one term a factor, and the overlap of a sum is
-//! at most the sum of the overlaps. Branch and bound over the factors is therefore exact; RDKit lists all combinations.
+//! With both centred, the deviation follows from the overlap: the largest `Σ Raᵢ · b_g(i)` over rotations R and orders g. RDKit's
+//! `GetBestRMS` superposes every order. Here orders are searched by branch and bound over the factors of the group ([`Factor`]). What is
+//! settled, and the mean of what is not, make a matrix M with the best rotation R_M. At any rotation R by the angle θ away from R_M
+//!
+//! - M has at most `overlap(M) - 2 κ sin²(θ/2)` ([`Turn::sharpness`]), and
+//! - a factor has at most what its best order has at R_M, and `2 sin(θ/2) L`: L, the product of the spreads of its atoms around their means,
+//!   is at least the sum of singular values of what it adds.
+//!
+//! So no order of the open factors has more than `overlap(M) + Σ best at R_M + max over s in [0, 1] of (2 L s - 2 κ s²)`. The best order at
+//! one rotation is found factor by factor, each choice apart. In most pairs the first bound leaves one choice of each factor, so that two
+//! superpositions are enough.
 
-use super::align::overlap;
-use super::symmetry::{Factor, Symmetries};
+use super::quaternion::{Matrix, Turn, largest_overlap, turn};
+use crate::chem::symmetry::{Factor, Symmetries};
 
-/// Orders of one factor that are listed; beyond them they are searched downhill.
-const MAX_LISTED: u64 = 20_000;
+/// Places that are tried for a pair of conformers, atom by atom; beyond, the best that was found is an upper bound of the deviation.
+const MAX_TRIED: u64 = 4_000_000;
 
-/// Numbers that the listed orders of one factor take together.
-const MAX_LISTED_PLACES: u64 = 1 << 20;
+/// Choices that are looked at to find the best order of a factor; of one with more, each atom by itself gives a bound.
+const MAX_WORK: u64 = 20_000;
 
-/// Combinations that are looked at for a pair of conformers.
-const MAX_COMBINATIONS: usize = 200_000;
-
-/// Rounds of the downhill search.
-const MAX_ROUNDS: usize = 100;
-
-type Matrix = [[f64; 3]; 3];
+/// Sums that are the same but for rounding are not looked at twice.
+const SAME: f64 = 1e-12;
 
 /// The orders of atoms of a molecule, ready to compare conformers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Superposition {
-    /// Factors whose orders are all listed.
-    listed: Vec<Listed>,
-    /// Factors with too many.
-    vast: Vec<Factor>,
-    /// Whether the group has all orders.
-    complete: bool,
+    symmetries: Symmetries,
+    /// The atoms that no order moves.
+    fixed: Vec<usize>,
 }
 
-/// A factor, all of its orders one after the other.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Listed {
-    atoms: Vec<usize>,
-    orders: Vec<u16>,
+/// A conformer with its centre at the origin.
+#[derive(Debug, Clone)]
+pub(super) struct Centred {
+    points: Vec<[f64; 3]>,
+    /// The sum of squares of its coordinates.
+    squares: f64,
+}
+
+/// The least deviation of two conformers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LeastRmsd {
+    /// In the unit of the coordinates.
+    pub rmsd: f64,
+    /// Whether no order has less; else it is an upper bound.
+    pub is_exact: bool,
+}
+
+impl Centred {
+    pub(super) fn new(points: &[[f64; 3]]) -> Self {
+        let n = points.len().max(1) as f64;
+        let mut centre = [0.0; 3];
+        for point in points {
+            (0..3).for_each(|axis| centre[axis] += point[axis]);
+        }
+        let points: Vec<[f64; 3]> =
+            points.iter().map(|point| std::array::from_fn(|axis| point[axis] - centre[axis] / n)).collect();
+        let squares = points.iter().flatten().map(|x| x * x).sum();
+        Centred { points, squares }
+    }
 }
 
 impl Superposition {
-    pub(super) fn new(symmetries: Symmetries) -> Self {
-        let Symmetries { factors, complete } = symmetries;
-        let (mut listed, mut vast) = (Vec::new(), Vec::new());
-        for factor in factors {
-            let orders = factor.orders();
-            if orders <= MAX_LISTED && orders * factor.atoms.len() as u64 <= MAX_LISTED_PLACES {
-                let orders = all_orders(&factor).concat();
-                listed.push(Listed { atoms: factor.atoms, orders });
-            } else {
-                vast.push(factor);
-            }
-        }
-        Superposition { listed, vast, complete }
+    pub(super) fn new(symmetries: Symmetries, atoms: usize) -> Self {
+        let mut is_moved = vec![false; atoms];
+        symmetries.factors.iter().flat_map(|factor| &factor.atoms).for_each(|atom| is_moved[*atom] = true);
+        Superposition { symmetries, fixed: (0..atoms).filter(|atom| !is_moved[*atom]).collect() }
     }
 
     /// How many orders there are; the most that fits if there are more.
     pub(super) fn orders(&self) -> u64 {
-        let listed = self.listed.iter().map(|factor| (factor.orders.len() / factor.atoms.len()) as u64);
-        listed.chain(self.vast.iter().map(Factor::orders)).fold(1, u64::saturating_mul)
+        self.symmetries.orders()
     }
 
-    /// Whether all orders are known and listed; else a deviation may be an upper bound.
+    /// Whether all orders are known; else a deviation may be an upper bound.
     pub(super) fn is_exhaustive(&self) -> bool {
-        self.complete && self.vast.is_empty()
+        self.symmetries.complete
     }
 
-    /// The least root mean square deviation of `a` and `b`, in their unit; both must have as many points as the molecule.
-    pub(super) fn rmsd(&self, a: &[[f64; 3]], b: &[[f64; 3]]) -> f64 {
-        let n = a.len();
-        let (a, b) = (centred(a), centred(b));
-        let sum: f64 = a.iter().chain(&b).flatten().map(|x| x * x).sum();
-        let mut is_moved = vec![false; n];
-        self.listed.iter().flat_map(|factor| &factor.atoms).for_each(|atom| is_moved[*atom] = true);
-        let mut fixed = Matrix::default();
-        (0..n).filter(|at| !is_moved[*at]).for_each(|at| add_product(&mut fixed, a[at], b[at]));
-        let mut best = f64::NEG_INFINITY;
-        // Where factors are vast, their best places depend on the others' and the other way round.
-        let mut terms: Vec<Terms> =
-            self.listed.iter().map(|factor| Terms::of(factor, &a, &b, &mut fixed)).collect();
-        terms.sort_by(|x, y| y.most.total_cmp(&x.most));
-        if self.vast.is_empty() {
-            best = best.max(search(fixed, &terms));
+    /// The least root mean square deviation; both must have as many points as the molecule.
+    pub(super) fn rmsd(&self, a: &Centred, b: &Centred) -> LeastRmsd {
+        let mut matrix = Matrix::default();
+        self.fixed.iter().for_each(|atom| add_product(&mut matrix, &a.points[*atom], &b.points[*atom]));
+        let mut search =
+            Branches { a: &a.points, b: &b.points, best: f64::NEG_INFINITY, left: MAX_TRIED, whole: true };
+        if self.symmetries.factors.is_empty() {
+            search.best = largest_overlap(&matrix);
         } else {
-            for start in self.starts() {
-                best = best.max(self.downhill(start, &a, &b, fixed, &terms));
-            }
+            let open = self.symmetries.factors.iter().map(|factor| {
+                let images = factor.atoms.iter().map(|atom| *atom as u16).collect();
+                Open::new(factor, images, &a.points, &b.points)
+            });
+            search.descend(matrix, open.collect());
         }
-        ((sum - 2.0 * best).max(0.0) / n.max(1) as f64).sqrt()
+        let squares = a.squares + b.squares - 2.0 * search.best;
+        let rmsd = (squares.max(0.0) / a.points.len().max(1) as f64).sqrt();
+        LeastRmsd { rmsd, is_exact: search.whole && self.symmetries.complete }
     }
+}
 
-    /// Orders of the vast factors to begin with: their own, and each choice of their first levels.
-    fn starts(&self) -> Vec<Vec<Vec<u16>>> {
-        let own: Vec<Vec<u16>> = self.vast.iter().map(|factor| identity(factor.atoms.len())).collect();
-        let mut starts = vec![own.clone()];
-        for (at, factor) in self.vast.iter().enumerate() {
-            for choice in factor.levels.first().into_iter().flatten().skip(1) {
-                let mut start = own.clone();
-                start[at].clone_from(choice);
-                starts.push(start);
-            }
-        }
-        starts
-    }
+/// A factor that is not settled.
+struct Open<'f> {
+    factor: &'f Factor,
+    /// By atom of the factor, in whose place it stands before the factor's own choice.
+    images: Vec<u16>,
+    /// What all of its orders add alike: the product of the means of each orbit.
+    mean: Matrix,
+    /// At least the sum of singular values of what one of its orders adds beside the mean.
+    spread: f64,
+}
 
-    /// The overlap that is reached from `orders` by changing places as long as that gains something.
-    fn downhill(
-        &self,
-        mut orders: Vec<Vec<u16>>,
-        a: &[[f64; 3]],
-        b: &[[f64; 3]],
-        fixed: Matrix,
-        terms: &[Terms],
-    ) -> f64 {
-        // `fixed` holds the vast factors in their own places.
-        let term = |factor: &Factor, order: &[u16]| {
-            let mut sum = Matrix::default();
-            for (at, to) in factor.atoms.iter().zip(order) {
-                add_product(&mut sum, a[*at], b[factor.atoms[*to as usize]]);
-            }
-            sum
-        };
-        let own: Vec<Matrix> = self.vast.iter().map(|f| term(f, &identity(f.atoms.len()))).collect();
-        let total = |orders: &[Vec<u16>]| {
-            let changes = self.vast.iter().zip(orders).zip(&own);
-            changes.fold(fixed, |sum, ((factor, order), own)| add(sum, subtract(term(factor, order), *own)))
-        };
-        let mut best = climb(total(&orders), terms).1;
-        for _ in 0..MAX_ROUNDS {
-            let before = best;
-            for (at, factor) in self.vast.iter().enumerate() {
-                for choice in factor.levels.iter().flat_map(|level| &level[1..]) {
-                    let known = orders[at].clone();
-                    orders[at] = choice.iter().map(|to| known[*to as usize]).collect();
-                    let found = climb(total(&orders), terms).1;
-                    if found > best {
-                        best = found;
-                    } else {
-                        orders[at] = known;
-                    }
+impl<'f> Open<'f> {
+    fn new(factor: &'f Factor, images: Vec<u16>, a: &[[f64; 3]], b: &[[f64; 3]]) -> Self {
+        let (mut mean, mut spread) = (Matrix::default(), 0.0);
+        for orbit in &factor.orbits {
+            let from = |at: &u16| a[factor.atoms[usize::from(*at)]];
+            let to = |at: &u16| b[usize::from(images[usize::from(*at)])];
+            let n = orbit.len() as f64;
+            let (mut sums, mut squares) = ([[0.0; 3]; 2], [0.0; 2]);
+            for at in orbit {
+                for (side, point) in [from(at), to(at)].into_iter().enumerate() {
+                    (0..3).for_each(|axis| sums[side][axis] += point[axis]);
+                    squares[side] += dot(&point, &point);
                 }
             }
-            if best <= before * (1.0 + 1e-12) {
-                break;
-            }
+            add_product(&mut mean, &sums[0].map(|x| x / n), &sums[1]);
+            let around = |side: usize| (squares[side] - dot(&sums[side], &sums[side]) / n).max(0.0);
+            spread += (around(0) * around(1)).sqrt();
         }
-        search(total(&orders), terms).max(best)
+        Open { factor, images, mean, spread }
     }
 }
 
-fn identity(n: usize) -> Vec<u16> {
-    (0..n as u16).collect()
-}
-
-/// All orders of a factor, the identity first.
-fn all_orders(factor: &Factor) -> Vec<Vec<u16>> {
-    let mut all = vec![identity(factor.atoms.len())];
-    for level in factor.levels.iter().rev() {
-        // An order of the atoms behind this level, then a choice of this level.
-        let moved = level.iter().flat_map(|choice| {
-            all.iter().map(move |order| order.iter().map(|to| choice[*to as usize]).collect())
-        });
-        all = moved.collect();
-    }
-    all
-}
-
-/// What the orders of a factor add.
-struct Terms {
-    /// By order, without what is the same in all of them.
-    sums: Vec<Matrix>,
-    /// At least the largest overlap of one of them.
-    most: f64,
-}
-
-impl Terms {
-    /// What is the same in all orders, the product of the centres, goes to `fixed`.
-    fn of(factor: &Listed, a: &[[f64; 3]], b: &[[f64; 3]], fixed: &mut Matrix) -> Self {
-        let take = |points: &[[f64; 3]]| factor.atoms.iter().map(|at| points[*at]).collect::<Vec<_>>();
-        let (a, b) = (take(a), take(b));
-        let (centre_a, centre_b) = (centre(&a), centre(&b));
-        add_product(fixed, centre_a.map(|x| x * a.len() as f64), centre_b);
-        let (a, b) = (centred(&a), centred(&b));
-        let sum = |order: &[u16]| {
-            let mut sum = Matrix::default();
-            a.iter().zip(order).for_each(|(a, to)| add_product(&mut sum, *a, b[*to as usize]));
-            sum
-        };
-        let sums: Vec<Matrix> = factor.orders.chunks_exact(a.len()).map(sum).collect();
-        let most = sums.iter().map(|sum| overlap(*sum)).fold(0.0, f64::max);
-        Terms { sums, most }
-    }
-}
-
-/// The orders that are reached from the identity by changing one factor at a time, and their overlap.
-fn climb(fixed: Matrix, terms: &[Terms]) -> (Vec<usize>, f64) {
-    let mut chosen = vec![0; terms.len()];
-    let mut sum = terms.iter().fold(fixed, |sum, term| add(sum, term.sums[0]));
-    let mut best = overlap(sum);
-    loop {
-        let before = best;
-        for (term, chosen) in terms.iter().zip(&mut chosen) {
-            let others = subtract(sum, term.sums[*chosen]);
-            for (order, own) in term.sums.iter().enumerate() {
-                let found = overlap(add(others, *own));
-                if found > best {
-                    (best, *chosen) = (found, order);
-                }
-            }
-            sum = add(others, term.sums[*chosen]);
-        }
-        if best <= before * (1.0 + 1e-12) {
-            return (chosen, best);
-        }
-    }
-}
-
-/// The largest overlap over all combinations.
-fn search(fixed: Matrix, terms: &[Terms]) -> f64 {
-    let best = climb(fixed, terms).1;
-    // What the factors behind each one can add at most.
-    let mut rest = vec![0.0; terms.len() + 1];
-    (0..terms.len()).rev().for_each(|at| rest[at] = rest[at + 1] + terms[at].most);
-    let mut branches = Branches { terms, rest, best, left: MAX_COMBINATIONS };
-    branches.descend(0, fixed);
-    branches.best
-}
-
-struct Branches<'t> {
-    terms: &'t [Terms],
-    rest: Vec<f64>,
+/// A search over the orders of all factors.
+struct Branches<'p> {
+    a: &'p [[f64; 3]],
+    b: &'p [[f64; 3]],
+    /// The largest overlap of a whole order.
     best: f64,
-    left: usize,
+    /// Places that may still be tried.
+    left: u64,
+    /// Whether no order was left out that could have been better.
+    whole: bool,
 }
 
 impl Branches<'_> {
-    /// Goes through the orders of factor `at` and those behind it, most overlap first. Factors are few: there are atoms in each.
-    fn descend(&mut self, at: usize, sum: Matrix) {
-        let Some(term) = self.terms.get(at) else { return };
-        let terms: &[Terms] = self.terms;
-        let is_last = at + 1 == terms.len();
-        let mut found: Vec<(f64, usize)> = Vec::with_capacity(if is_last { 0 } else { term.sums.len() });
-        for (order, own) in term.sums.iter().enumerate() {
-            if self.left == 0 {
-                return;
-            }
-            self.left -= 1;
-            let overlap = overlap(add(sum, *own));
-            if is_last {
-                self.best = self.best.max(overlap);
-            } else {
-                found.push((overlap, order));
-            }
+    /// Looks for a larger overlap among the orders of open factors; `settled` is the matrix of all other atoms.
+    fn descend(&mut self, settled: Matrix, open: Vec<Open<'_>>) {
+        let matrix = open.iter().fold(settled, |sum, open| add(&sum, &open.mean));
+        let found = turn(&matrix);
+        let spread: f64 = open.iter().map(|open| open.spread).sum();
+        // What each choice of each factor has at this rotation, beside its mean.
+        let gains: Vec<Vec<f64>> = open.iter().map(|open| self.gains(open, &found.rotation)).collect();
+        let most = |gains: &Vec<f64>| gains.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let bound = found.overlap + gains.iter().map(most).sum::<f64>() + slack(&found, spread);
+        if bound <= self.best * (1.0 + SAME) {
+            return;
         }
-        found.sort_by(|a, b| b.0.total_cmp(&a.0));
-        for (overlap, order) in found {
-            // Sums that are the same but for rounding are not looked at twice.
-            if overlap + self.rest[at + 1] <= self.best * (1.0 + 1e-12) {
-                return;
+        let mut whole = settled;
+        for (open, gains) in open.iter().zip(&gains) {
+            let choice = gains.iter().position(|gain| *gain == most(gains)).unwrap_or(0);
+            self.add_best(open.factor, &open.images, choice, &found.rotation, &mut whole);
+        }
+        self.best = self.best.max(largest_overlap(&whole));
+        if self.left == 0 {
+            self.whole = false;
+            return;
+        }
+        let limit = self.best * (1.0 + SAME);
+        let left: Vec<Vec<usize>> = gains
+            .iter()
+            .map(|gains| {
+                let rest = bound - most(gains);
+                let mut left: Vec<usize> =
+                    (0..gains.len()).filter(|choice| rest + gains[*choice] > limit).collect();
+                left.sort_by(|x, y| gains[*y].total_cmp(&gains[*x]));
+                left
+            })
+            .collect();
+        if left.iter().any(Vec::is_empty) {
+            return;
+        }
+        self.branch(settled, open, &left);
+    }
+
+    /// Settles the factors of which one choice is left, and of the others the one that spreads most, by each of its choices.
+    fn branch(&mut self, settled: Matrix, open: Vec<Open<'_>>, left: &[Vec<usize>]) {
+        let widest = (0..open.len())
+            .filter(|at| left[*at].len() > 1)
+            .max_by(|x, y| open[*x].spread.total_cmp(&open[*y].spread));
+        let is_leaf = |open: &Open<'_>| open.factor.below.is_empty();
+        if widest.is_none() && open.iter().all(is_leaf) {
+            // The only order that is left was superposed.
+            return;
+        }
+        let choices: &[usize] = widest.map_or(&[0], |at| &left[at]);
+        for choice in choices {
+            let (mut settled, mut next) = (settled, Vec::with_capacity(open.len()));
+            for (at, open) in open.iter().enumerate() {
+                match (Some(at) == widest, left[at].len()) {
+                    (true, _) => self.settle(open, *choice, &mut settled, &mut next),
+                    (_, 1) => self.settle(open, left[at][0], &mut settled, &mut next),
+                    _ => next.push(Open { images: open.images.clone(), ..*open }),
+                }
             }
-            self.descend(at + 1, add(sum, term.sums[order]));
+            self.descend(settled, next);
+        }
+    }
+
+    /// Settles a factor by a choice: some of its atoms have found their places, the others are in the factors below.
+    fn settle<'f>(&self, open: &Open<'f>, choice: usize, settled: &mut Matrix, next: &mut Vec<Open<'f>>) {
+        let images = chosen(open.factor, &open.images, choice);
+        for at in &open.factor.settled {
+            let at = usize::from(*at);
+            add_product(settled, &self.a[open.factor.atoms[at]], &self.b[usize::from(images[at])]);
+        }
+        for below in &open.factor.below {
+            next.push(Open::new(below, within(below, &images), self.a, self.b));
+        }
+    }
+
+    /// At least what each choice of a factor has at a rotation, beside its mean; exactly that where it has few orders.
+    fn gains(&mut self, open: &Open<'_>, rotation: &Matrix) -> Vec<f64> {
+        let mean = trace(rotation, &open.mean);
+        let turned = self.turned(open.factor, rotation);
+        let choices = 0..open.factor.choices.len();
+        choices.map(|choice| self.of_choice(open.factor, &open.images, choice, &turned) - mean).collect()
+    }
+
+    /// The atoms of a factor, turned.
+    fn turned(&self, factor: &Factor, rotation: &Matrix) -> Vec<[f64; 3]> {
+        factor
+            .atoms
+            .iter()
+            .map(|atom| std::array::from_fn(|row| dot(&rotation[row], &self.a[*atom])))
+            .collect()
+    }
+
+    /// At least `Σ Raᵢ · b` of the atoms of a factor, once this choice is made.
+    fn of_choice(&mut self, factor: &Factor, images: &[u16], choice: usize, turned: &[[f64; 3]]) -> f64 {
+        let place = &factor.choices[choice];
+        self.left = self.left.saturating_sub(factor.settled.len() as u64);
+        let of_atom = |at: &u16| {
+            let at = usize::from(*at);
+            dot(&turned[at], &self.b[usize::from(images[usize::from(place[at])])])
+        };
+        let settled: f64 = factor.settled.iter().map(of_atom).sum();
+        if factor.below.is_empty() {
+            return settled;
+        }
+        let images = chosen(factor, images, choice);
+        let below = factor.below.iter().map(|below| {
+            let turned: Vec<[f64; 3]> = below.within.iter().map(|at| turned[usize::from(*at)]).collect();
+            self.most(below, &within(below, &images), &turned)
+        });
+        settled + below.sum::<f64>()
+    }
+
+    /// At least the largest `Σ Raᵢ · b` of the atoms of a factor over its orders.
+    fn most(&mut self, factor: &Factor, images: &[u16], turned: &[[f64; 3]]) -> f64 {
+        if factor.work > MAX_WORK {
+            self.left = self
+                .left
+                .saturating_sub(factor.orbits.iter().map(|orbit| (orbit.len() * orbit.len()) as u64).sum());
+            let of_atom = |at: &u16, orbit: &Vec<u16>| {
+                let places = orbit.iter().map(|to| &self.b[usize::from(images[usize::from(*to)])]);
+                places.map(|place| dot(&turned[usize::from(*at)], place)).fold(f64::NEG_INFINITY, f64::max)
+            };
+            return factor
+                .orbits
+                .iter()
+                .flat_map(|orbit| orbit.iter().map(move |at| of_atom(at, orbit)))
+                .sum();
+        }
+        let choices = 0..factor.choices.len();
+        choices.map(|choice| self.of_choice(factor, images, choice, turned)).fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    /// Adds the products of the order of a factor that has most at a rotation, once this choice is made.
+    fn add_best(
+        &mut self,
+        factor: &Factor,
+        images: &[u16],
+        choice: usize,
+        rotation: &Matrix,
+        sum: &mut Matrix,
+    ) {
+        let images = chosen(factor, images, choice);
+        for at in &factor.settled {
+            let at = usize::from(*at);
+            add_product(sum, &self.a[factor.atoms[at]], &self.b[usize::from(images[at])]);
+        }
+        for below in &factor.below {
+            let images = within(below, &images);
+            let turned = self.turned(below, rotation);
+            let of_choice = |choice: usize| self.of_choice(below, &images, choice, &turned);
+            let gains: Vec<f64> = (0..below.choices.len()).map(of_choice).collect();
+            let best = (0..gains.len()).max_by(|x, y| gains[*x].total_cmp(&gains[*y])).unwrap_or(0);
+            self.add_best(below, &images, best, rotation, sum);
         }
     }
 }
 
-fn centre(points: &[[f64; 3]]) -> [f64; 3] {
-    let n = points.len().max(1) as f64;
-    std::array::from_fn(|axis| points.iter().map(|point| point[axis]).sum::<f64>() / n)
+/// The most that `2 L s - 2 κ s²` comes to for s from 0 to 1.
+fn slack(turn: &Turn, spread: f64) -> f64 {
+    if spread >= 2.0 * turn.sharpness {
+        2.0 * (spread - turn.sharpness)
+    } else {
+        spread * spread / (2.0 * turn.sharpness)
+    }
 }
 
-fn centred(points: &[[f64; 3]]) -> Vec<[f64; 3]> {
-    let centre = centre(points);
-    points.iter().map(|point| std::array::from_fn(|axis| point[axis] - centre[axis])).collect()
+/// In whose places atoms stand after a choice.
+fn chosen(factor: &Factor, images: &[u16], choice: usize) -> Vec<u16> {
+    factor.choices[choice].iter().map(|to| images[usize::from(*to)]).collect()
 }
 
-fn add_product(sum: &mut Matrix, a: [f64; 3], b: [f64; 3]) {
+/// The part of `images` that is of a factor below.
+fn within(below: &Factor, images: &[u16]) -> Vec<u16> {
+    below.within.iter().map(|at| images[usize::from(*at)]).collect()
+}
+
+fn dot(a: &[f64; 3], b: &[f64; 3]) -> f64 {
+    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+}
+
+/// `tr R S`: the sum `Σ Raᵢ · bᵢ` of `Σ aᵢ bᵢᵀ`.
+fn trace(rotation: &Matrix, s: &Matrix) -> f64 {
+    (0..3).map(|i| (0..3).map(|j| rotation[i][j] * s[j][i]).sum::<f64>()).sum()
+}
+
+fn add_product(sum: &mut Matrix, a: &[f64; 3], b: &[f64; 3]) {
     for (row, a) in sum.iter_mut().zip(a) {
         row.iter_mut().zip(b).for_each(|(entry, b)| *entry += a * b);
     }
 }
 
-fn add(a: Matrix, b: Matrix) -> Matrix {
+fn add(a: &Matrix, b: &Matrix) -> Matrix {
     std::array::from_fn(|i| std::array::from_fn(|j| a[i][j] + b[i][j]))
 }
 
-fn subtract(a: Matrix, b: Matrix) -> Matrix {
-    std::array::from_fn(|i| std::array::from_fn(|j| a[i][j] - b[i][j]))
-}
-
 #[cfg(test)]
-mod tests {
-    use rand::{Rng, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
-
-    use super::super::align::aligned_rmsd;
-    use super::super::symmetry::{Labelled, symmetries};
-    use super::*;
-    use crate::text::perceived::Perceived;
-
-    fn symmetric(smiles: &str) -> Symmetries {
-        symmetries(&Labelled::new(&Perceived::of(smiles).unwrap()))
-    }
-
-    fn random(n: usize, seed: u64) -> Vec<[f64; 3]> {
-        let mut random = ChaCha8Rng::seed_from_u64(seed);
-        (0..n).map(|_| std::array::from_fn(|_| random.random::<f64>() * 6.0)).collect()
-    }
-
-    /// Every order of the whole molecule, one after the other.
-    fn listed(n: usize, symmetries: &Symmetries) -> Vec<Vec<usize>> {
-        let mut all: Vec<Vec<usize>> = vec![(0..n).collect()];
-        for factor in &symmetries.factors {
-            let orders = all_orders(factor);
-            let put = |whole: &Vec<usize>, order: &Vec<u16>| {
-                let mut whole = whole.clone();
-                factor.atoms.iter().zip(order).for_each(|(at, to)| whole[*at] = factor.atoms[*to as usize]);
-                whole
-            };
-            all = all.iter().flat_map(|whole| orders.iter().map(move |order| put(whole, order))).collect();
-        }
-        all
-    }
-
-    #[test]
-    fn the_least_of_all_orders_is_found() {
-        for (smiles, n) in [
-            ("CC(C)(C)c1ccc(C(F)(F)F)cc1", 14),
-            ("FC(F)(F)c1cc(C(F)(F)F)cc(C(F)(F)F)c1", 18),
-            ("CC(=O)[O-]", 4),
-            ("CCO", 3),
-            ("OC(=O)c1ccc(-c2ccc(C(=O)O)cc2)cc1", 18),
-        ] {
-            let symmetries = symmetric(smiles);
-            let all = listed(n, &symmetries);
-            let distinct: std::collections::BTreeSet<_> = all.iter().collect();
-            assert_eq!(distinct.len(), all.len());
-            let superposition = Superposition::new(symmetries);
-            assert!(superposition.is_exhaustive() && superposition.orders() == all.len() as u64);
-            for seed in 0..4 {
-                let (a, b) = (random(n, seed), random(n, 100 + seed));
-                let least = all.iter().map(|order| aligned_rmsd(&a, &b, |i| order[i])).min_by(f64::total_cmp);
-                let found = superposition.rmsd(&a, &b);
-                assert!((found - least.unwrap()).abs() < 1e-9, "{smiles}: {found} {least:?}");
-                let order = &all[all.len() * 2 / 3];
-                let same: Vec<[f64; 3]> = order.iter().map(|to| a[*to]).collect();
-                assert!(superposition.rmsd(&a, &same) < 1e-6, "{smiles}");
-            }
-        }
-    }
-
-    #[test]
-    fn vast_groups_are_searched_downhill() {
-        let mut tree = "C".to_owned();
-        (0..5).for_each(|_| tree = format!("C({tree}){tree}"));
-        let symmetries = symmetric(&tree);
-        let superposition = Superposition::new(symmetries.clone());
-        assert!(!superposition.is_exhaustive() && superposition.orders() == 1 << 31);
-        let a = random(63, 1);
-        // A few places are changed, as by one choice of each of two levels.
-        let factor = &symmetries.factors[0];
-        let mut order = identity(factor.atoms.len());
-        for level in [&factor.levels[3], &factor.levels[20]] {
-            order = order.iter().map(|to| level[1][*to as usize]).collect();
-        }
-        let mut same = a.clone();
-        factor.atoms.iter().zip(&order).for_each(|(at, to)| same[*at] = a[factor.atoms[*to as usize]]);
-        assert!(superposition.rmsd(&a, &a) < 1e-6 && superposition.rmsd(&a, &same) < 1e-6);
-        let b = random(63, 2);
-        assert!(superposition.rmsd(&a, &b) <= aligned_rmsd(&a, &b, |i| i));
-        // Two hundred heavy atoms, 6⁴⁰ orders.
-        let fluorinated = Superposition::new(symmetric(&format!("C{}", "(C(F)(F)F)C".repeat(40))));
-        let (a, b) = (random(201, 3), random(201, 4));
-        assert!(fluorinated.rmsd(&a, &b) <= aligned_rmsd(&a, &b, |i| i));
-    }
-}
+mod tests;

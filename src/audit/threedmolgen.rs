@@ -10,8 +10,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::outcome::Outcome;
-use crate::text::graph::same_molecule;
-use crate::text::smiles::{AtomLimit, Graph};
+use crate::chem::{AtomLimit, Graph, Molecule, same_molecule};
 use crate::text::{CONFORMER_CLOSE, CONFORMER_OPEN, SMILES_CLOSE, SMILES_OPEN};
 
 /// Tokens that their scripts take off a decoded text.
@@ -211,7 +210,7 @@ fn decodes(conformer: &str, limit: AtomLimit) -> bool {
         }
     }
     // Hydrogens stay: the atoms must be as many as the blocks.
-    limit.check(&smiles).and_then(|()| Graph::parse(&smiles)).and_then(|graph| graph.checked()).is_ok()
+    limit.check(&smiles).and_then(|()| Graph::parse(&smiles)).and_then(Molecule::try_from).is_ok()
 }
 
 enum Token<'t> {

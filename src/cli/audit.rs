@@ -8,6 +8,7 @@ use super::shards::{ShardArgs, ShardOf};
 use super::values::{DialectOrAuto, EncodingArgs, found, is_stdout, not_stdout};
 use crate::audit::{AuditPlan, AuditReport, AuditRequest, audit, audit_shard, merge_audited};
 use crate::checkpoint::Wanted;
+use crate::chem::{AtomLimit, MAX_HEAVY_ATOMS};
 use crate::error::Error;
 use crate::io::{Outputs, write_atomic};
 use crate::job::Job;
@@ -18,7 +19,6 @@ use crate::report::chemistry_view::{chemistry_table, flatness_table};
 use crate::report::format::thousands;
 use crate::shard::Manifest;
 use crate::shard::files::MergedFiles;
-use crate::text::smiles::{AtomLimit, MAX_HEAVY_ATOMS};
 use crate::tokenizer::Tokenizer;
 
 /// The command line of `drift audit`.

@@ -26,8 +26,9 @@ pub(super) struct Args {
     /// is not of decimals {id, canonical_smiles, embedded_smiles, encoding}; `-` for stdout. With --shard, a folder
     #[arg(short, long, value_name = "FILE.jsonl")]
     output: PathBuf,
-    /// SMILES by the name of a molecule: `SMILES NAME` a line, or CSV or JSONL with a column of names; before what the input says
-    #[arg(long, value_name = "FILE")]
+    /// SMILES by the name of a molecule or its file: `SMILES NAME` a line, or CSV or JSONL with a column of names; or one SMILES, that of
+    /// all; before what the input says
+    #[arg(long, value_name = "FILE|SMILES")]
     smiles: Option<PathBuf>,
     #[command(flatten)]
     source: SmilesArgs,
@@ -134,6 +135,16 @@ fn tell(report: &EncodeReport, output: &Output) {
         output.note(&format!(
             "{beyond} with a coordinate beyond the range of {}, written as its end",
             report.encoding
+        ));
+    }
+    if report.stereo_unchecked > 0 {
+        let count = counted(report.stereo_unchecked, "conformer");
+        output.note(&format!("note: {count} with stereo marks that are not compared with coordinates (@AL, or neighbours are missing)"));
+    }
+    for (why, count) in &report.not_canonical {
+        output.note(&format!(
+            "note: {} with a SMILES that RDKit, and so 3DMolGen's encoder, would write otherwise: {why}; it stands under `smiles`",
+            counted(*count, "conformer")
         ));
     }
     output.note(&format!(

@@ -10,6 +10,7 @@ use super::invocation::Invocation;
 use super::output::Output;
 use super::values::{found, is_stdout, not_stdout};
 use crate::checkpoint::Wanted;
+use crate::chem::AtomLimit;
 use crate::constraint::Placeholder;
 use crate::encoding::Reading;
 use crate::error::Error;
@@ -23,7 +24,6 @@ use crate::placeholder::FittedFile;
 use crate::report::format::thousands;
 use crate::report::trace::chrome_trace;
 use crate::shard::{FILE, Manifest, Shard};
-use crate::text::smiles::AtomLimit;
 
 /// Molecules of the embedded corpus that are taken unless it is said how many.
 const EMBEDDED_SAMPLES: usize = 64;

@@ -8,11 +8,11 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use super::eval_molecules::threshold;
 use super::shards::shard;
 use super::values::{DialectArg, EncodingArgs, SmilesOfArgs, one_of};
+use crate::chem::MAX_HEAVY_ATOMS;
 use crate::constraint::LpKind;
 use crate::eval::plan::{EngineChoice, EvalPart, Generations};
 use crate::model::{Room, Synthetic};
 use crate::shard::Shard;
-use crate::text::smiles::MAX_HEAVY_ATOMS;
 
 /// The placeholder of the users' version 3, and the one that `drift fit` finds for most tokenizers.
 const PLACEHOLDER: &str = "0.0000,0.0000,0.0000";

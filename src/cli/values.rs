@@ -7,6 +7,7 @@ use std::sync::Arc;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::checkpoint::{Wanted, locate};
+use crate::chem::Molecule;
 use crate::corpus::{Frame, Names, OpenStereo, SmilesSource};
 use crate::encoding::{AskedEncoding, Encoding, Precision, Reading, TrailingZeros};
 use crate::error::{Error, Parameter};
@@ -119,16 +120,25 @@ enum OpenStereoArg {
     Skip,
 }
 
+/// Whether a text is a SMILES of at least one atom.
+fn is_smiles(text: &str) -> bool {
+    Molecule::of_smiles(text).is_ok_and(|molecule| !molecule.atoms.is_empty())
+}
+
 impl SmilesArgs {
     /// With the names of a file, if there is one.
     pub(super) fn source(&self, names: Option<&Path>, job: &Job) -> Result<SmilesSource, Error> {
-        let names = names.map(|path| Names::read(path, job)).transpose()?.map(Arc::new);
+        // What is no file may be a SMILES.
+        let whole = names.filter(|path| !path.exists()).and_then(Path::to_str).filter(|text| is_smiles(text));
+        let names =
+            names.filter(|_| whole.is_none()).map(|path| Names::read(path, job)).transpose()?.map(Arc::new);
         let open_stereo = match self.open_stereo {
             OpenStereoArg::Keep => OpenStereo::Keep,
             OpenStereoArg::Skip => OpenStereo::Skip,
         };
         Ok(SmilesSource {
             names,
+            whole: whole.map(Into::into),
             property: self.property.as_deref().map(Into::into),
             open_stereo,
             required: false,
@@ -139,9 +149,9 @@ impl SmilesArgs {
 /// The same, for verbs that read conformers for something else.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct SmilesOfArgs {
-    /// SMILES by the name of a molecule, for conformers without text: `SMILES NAME` a line, or CSV or JSONL with a column of
-    /// names; before what the conformers' own file says
-    #[arg(long, value_name = "FILE")]
+    /// SMILES by the name of a molecule or its file, for conformers without text: `SMILES NAME` a line, or CSV or JSONL with a column of
+    /// names; or one SMILES, that of all; before what the conformers' own file says
+    #[arg(long, value_name = "FILE|SMILES")]
     pub smiles_of: Option<PathBuf>,
     #[command(flatten)]
     smiles: SmilesArgs,

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use super::collect::Finished;
 use super::frame::{self, fixed};
 use super::labels::Labels;
-use super::perceive::perceive;
-use super::smiles_order::SmilesOrder;
+use super::perceive::{BondCounts, perceive};
+use super::smiles_order::{Ordered, SmilesOrder};
 use super::{AtomOrder, Conformer, Frame, ReadOptions};
+use crate::chem::elements::{HYDROGEN, symbol};
+use crate::chem::{Bond, Graph, Mismatch};
 use crate::encoding::{Encoding, Fixed, NumberError, Reading, Written};
-use crate::text::elements::{HYDROGEN, symbol};
-use crate::text::molecule::Structure;
 
 /// A conformer of the heavy atoms among `numbers`, in their order; hydrogens are left out.
 ///
@@ -59,15 +59,17 @@ pub struct Atoms {
     numbers: Vec<u8>,
     fixed: Vec<[Fixed; 3]>,
     angstrom: Vec<[f64; 3]>,
-    structure: Option<Arc<Structure>>,
+    /// Atoms that the file names as isotopes, D and T, and their mass numbers.
+    isotopes: Vec<(usize, u32)>,
+    structure: Option<Arc<Graph>>,
     /// The structure that was shared last.
-    shared: Option<Arc<Structure>>,
+    shared: Option<Arc<Graph>>,
     smiles: SmilesOrder,
 }
 
 impl Atoms {
-    /// No atoms yet; molecules come out in the frame and the encoding of `options`.
-    pub fn new(options: &ReadOptions) -> Self {
+    /// No atoms yet of a file of this name; molecules come out in the frame and the encoding of `options`.
+    pub fn new(options: &ReadOptions, file: &str) -> Self {
         Atoms {
             frame: options.frame,
             reading: options.reading,
@@ -75,9 +77,10 @@ impl Atoms {
             numbers: Vec::new(),
             fixed: Vec::new(),
             angstrom: Vec::new(),
+            isotopes: Vec::new(),
             structure: None,
             shared: None,
-            smiles: SmilesOrder::new(&options.smiles),
+            smiles: SmilesOrder::new(&options.smiles, file),
         }
     }
 
@@ -101,6 +104,7 @@ impl Atoms {
         self.numbers.clear();
         self.fixed.clear();
         self.angstrom.clear();
+        self.isotopes.clear();
         self.structure = None;
     }
 
@@ -108,7 +112,7 @@ impl Atoms {
     ///
     /// # Errors
     /// A reason: a bond to an atom that does not exist or to itself, or two bonds between the same atoms.
-    pub fn share(&mut self, structure: Structure) -> Result<Arc<Structure>, String> {
+    pub fn share(&mut self, structure: Graph) -> Result<Arc<Graph>, String> {
         if let Some(last) = self.shared.as_ref().filter(|last| ***last == structure) {
             return Ok(last.clone());
         }
@@ -117,13 +121,20 @@ impl Atoms {
     }
 
     /// The bonds of the molecule at hand, whose atoms are those that are pushed.
-    pub fn set_structure(&mut self, structure: Arc<Structure>) {
+    pub fn set_structure(&mut self, structure: Arc<Graph>) {
         self.structure = Some(structure);
     }
 
     /// The bonds of the molecule at hand.
-    pub fn structure(&self) -> Option<&Arc<Structure>> {
+    pub fn structure(&self) -> Option<&Arc<Graph>> {
         self.structure.as_ref()
+    }
+
+    /// Says which isotope the last atom is, where no structure does.
+    pub fn label_isotope(&mut self, mass_number: u32) {
+        if let Some(last) = self.numbers.len().checked_sub(1) {
+            self.isotopes.push((last, mass_number));
+        }
     }
 
     /// Adds an atom whose position, in Å, was written as decimal text.
@@ -218,15 +229,22 @@ impl Atoms {
     /// # Errors
     /// A reason: it has none, or is not its molecule.
     fn in_smiles_order(&mut self, labels: &Labels<'_>) -> Result<Finished, String> {
-        let smiles = self.smiles.smiles(labels)?.to_owned();
-        let structure = match &self.structure {
-            Some(structure) => structure.clone(),
-            None => {
-                let structure = perceive(&self.numbers, &self.angstrom)?;
-                self.share(structure)?
+        // Of isomers that one key pools, the one that says all that the coordinates have.
+        for isomer in labels.sub_smiles {
+            if let Ok(ordered) = self.ordered(isomer)?
+                && ordered.open.is_empty()
+            {
+                let name = labels.own_names().next().or(labels.key);
+                return Ok(self.finished(ordered, name));
             }
-        };
-        let ordered = self.smiles.order(&smiles, &structure, &self.angstrom).map_err(|e| e.to_string())?;
+        }
+        let smiles = self.smiles.smiles(labels)?.to_owned();
+        let ordered = self.ordered(&smiles)?.map_err(|mismatch| mismatch.to_string())?;
+        Ok(self.finished(ordered, labels.own_names().next()))
+    }
+
+    /// A conformer in the order of a SMILES, and the name by which it is called where that is asked for.
+    fn finished(&self, ordered: Ordered, name: Option<&str>) -> Finished {
         let open_stereo = (!ordered.open.is_empty()).then(|| ordered.open.to_string());
         let conformer = Conformer {
             molecule: ordered.smiles,
@@ -234,9 +252,47 @@ impl Atoms {
             coordinates: ordered.order.iter().map(|at| self.fixed[*at as usize]).collect(),
             order: AtomOrder::Smiles,
             written: Written::ANY,
-            id: labels.own_names().next().filter(|_| self.smiles.is_required()).map(Into::into),
+            id: name.filter(|_| self.smiles.is_required()).map(Into::into),
         };
-        Ok(Finished { open_stereo, ..conformer.into() })
+        Finished { open_stereo, ..conformer.into() }
+    }
+
+    /// The order of atoms that is a SMILES'.
+    ///
+    /// # Errors
+    /// A reason, if distances tell of no molecule at all; the inner error is why the atoms are not those of the SMILES.
+    fn ordered(&mut self, smiles: &str) -> Result<Result<Ordered, Mismatch>, String> {
+        if let Some(structure) = &self.structure {
+            return Ok(self.smiles.order(smiles, structure, &self.angstrom));
+        }
+        match self.perceived(smiles, None)? {
+            // Where distances alone say other bonds than the SMILES has, it says which of the doubtful ones there are.
+            Err(mismatch @ (Mismatch::Bonds | Mismatch::Atoms(_))) => {
+                let wanted = self.smiles.bonds_by_elements(smiles);
+                match wanted.map(|wanted| self.perceived(smiles, Some(&wanted))) {
+                    Some(Ok(Ok(ordered))) => Ok(Ok(ordered)),
+                    _ => Ok(Err(mismatch)),
+                }
+            }
+            outcome => Ok(outcome),
+        }
+    }
+
+    /// The order of atoms that are bonded as their distances tell.
+    ///
+    /// # Errors
+    /// A reason, if these tell of no molecule at all.
+    fn perceived(
+        &mut self,
+        smiles: &str,
+        wanted: Option<&BondCounts>,
+    ) -> Result<Result<Ordered, Mismatch>, String> {
+        let mut structure = perceive(&self.numbers, &self.angstrom, wanted)?;
+        for (atom, mass_number) in &self.isotopes {
+            structure.atoms[*atom].isotope = *mass_number;
+        }
+        let structure = self.share(structure)?;
+        Ok(self.smiles.order(smiles, &structure, &self.angstrom))
     }
 
     /// In the principal frame, turns the positions and truncates them.
@@ -252,12 +308,12 @@ impl Atoms {
 }
 
 /// Refuses bonds that no molecule has.
-fn check_bonds(structure: &Structure) -> Result<(), String> {
+fn check_bonds(structure: &Graph) -> Result<(), String> {
     let count = structure.atoms.len();
     let mut pairs = Vec::with_capacity(structure.bonds.len());
-    for &([a, b], _) in &structure.bonds {
-        if a.max(b) as usize >= count {
-            return Err(format!("a bond to atom {}, but there are {count}", u64::from(a.max(b)) + 1));
+    for &Bond { atoms: [a, b], .. } in &structure.bonds {
+        if a.max(b) >= count {
+            return Err(format!("a bond to atom {}, but there are {count}", a.max(b).saturating_add(1)));
         }
         if a == b {
             return Err(format!("a bond of atom {} to itself", a + 1));
@@ -274,8 +330,7 @@ fn check_bonds(structure: &Structure) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::molecule::StructureAtom;
-    use crate::text::smiles::Order;
+    use crate::chem::{Atom, Order};
 
     #[test]
     fn hydrogens_are_left_out() {
@@ -290,7 +345,7 @@ mod tests {
 
     #[test]
     fn the_builder_truncates_each_kind_its_own_way() {
-        let mut atoms = Atoms::new(&ReadOptions::default());
+        let mut atoms = Atoms::new(&ReadOptions::default(), "file");
         atoms.push_text(6, ["1.12829", "-0.00009", "1e1"]).unwrap();
         // The float32 nearest to 1.3 lies below it.
         atoms.push_f32(6, [1.3, 0.0, -2.5]).unwrap();
@@ -305,17 +360,17 @@ mod tests {
 
     #[test]
     fn structures_are_checked_and_shared() {
-        let chain = |bonds: &[[u32; 2]]| Structure {
-            atoms: vec![StructureAtom { element: 6, ..StructureAtom::default() }; 3],
-            bonds: bonds.iter().map(|&bond| (bond, Order::Single)).collect(),
+        let chain = |bonds: &[[usize; 2]]| Graph {
+            atoms: vec![Atom { element: 6, ..Atom::default() }; 3],
+            bonds: bonds.iter().map(|&bond| Bond::new(bond, Order::Single)).collect(),
+            ..Graph::default()
         };
-        let mut atoms = Atoms::new(&ReadOptions::default());
+        let mut atoms = Atoms::new(&ReadOptions::default(), "file");
         let first = atoms.share(chain(&[[0, 1], [2, 1]])).unwrap();
         assert!(Arc::ptr_eq(&first, &atoms.share(chain(&[[0, 1], [2, 1]])).unwrap()));
         assert!(!Arc::ptr_eq(&first, &atoms.share(chain(&[[0, 1]])).unwrap()));
         for (bonds, reason) in [
             (&[[0, 3]][..], "a bond to atom 4, but there are 3"),
-            (&[[u32::MAX, 0]], "a bond to atom 4294967296, but there are 3"),
             (&[[1, 1]], "a bond of atom 2 to itself"),
             (&[[0, 1], [1, 2], [1, 0]], "two bonds between atoms 1 and 2"),
         ] {
@@ -329,7 +384,8 @@ mod tests {
 
     #[test]
     fn the_principal_frame_turns_what_the_file_says() {
-        let mut atoms = Atoms::new(&ReadOptions { frame: Frame::Principal, ..ReadOptions::default() });
+        let mut atoms =
+            Atoms::new(&ReadOptions { frame: Frame::Principal, ..ReadOptions::default() }, "file");
         atoms.push_text(6, ["0", "1.00005", "0"]).unwrap();
         atoms.push_text(6, ["0", "-1.00005", "0"]).unwrap();
         let conformer = atoms.finish(&Labels::new(&"x".into())).unwrap().conformer;

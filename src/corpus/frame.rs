@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 
 use super::eigen::{Rounding, diagonalise, turn_rows};
 use super::{Conformer, Frame, ReadOptions};
+use crate::chem::elements::{atomic_number, weight_dalton};
 use crate::encoding::{Encoding, Fixed, NumberError};
-use crate::text::elements::{atomic_number, weight_dalton};
 
 type Vector = [f64; 3];
 type Matrix = [Vector; 3];

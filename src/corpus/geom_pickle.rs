@@ -19,9 +19,11 @@ use crate::error::escaped;
 pub struct FoundMolecule {
     /// The SMILES that the pickle gives it.
     pub smiles: Option<String>,
+    /// SMILES of the isomers that `sub_smiles_counts` beside it counts, one of which it is; the pickle gives it the SMILES that pools them.
+    pub sub_smiles: Vec<String>,
     /// The outermost key on the way to it that is a text, not the SMILES, and no word of the layout such as `conformers`.
     pub name: Option<String>,
-    /// The molecule, or why it could not be read.
+    /// The molecule, or why it could not be read; also of an object of a class that drift does not know, which may hold one.
     pub molecule: Result<RdkitMolecule, RdkitError>,
     /// Where it stands, as Python would write it: `['CCO'][2]`. A long path is cut at its front.
     pub place: String,
@@ -31,19 +33,38 @@ pub struct FoundMolecule {
 const SMILES_KEYS: [&str; 5] = ["smiles", "geom_smiles", "canonical_smiles", "smi", "SMILES"];
 
 /// The keys under which layouts put molecules, which name none.
-const LAYOUT_KEYS: [&str; 9] =
-    ["conformers", "confs", "conformer", "rd_mol", "rdmol", "mol", "mols", "molecule", "molecules"];
+const LAYOUT_KEYS: [&str; 10] = [
+    "conformers",
+    "confs",
+    "conformer",
+    "rd_mol",
+    "rdmol",
+    "mol",
+    "mols",
+    "molecule",
+    "molecules",
+    "generations",
+];
+
+/// The key under which 3DMolGen's test sets count the isomers that a key of GEOM pools.
+const SUB_SMILES: &str = "sub_smiles_counts";
+
+/// The most isomers of one key that are looked at.
+const MOST_SUB_SMILES: usize = 64;
 
 /// How many steps of a path are shown, and how many characters of a key.
 const SHOWN_STEPS: usize = 8;
 const SHOWN_KEY: usize = 80;
+
+/// How many times the size of the pickle its molecules may take that stand in it more than once.
+const MOST_AGAIN: usize = 64;
 
 /// Longer text, in bytes, is never taken for a SMILES or a key. A pickle can refer to one long text very often, so
 /// looking at all of it each time has to be ruled out.
 const LONGEST_TEXT: usize = 4096;
 
 /// The molecules of a pickle in the order of the file, each read when the iterator comes to it, so that a large
-/// test set is never in memory twice. A value that the pickle shares is visited once.
+/// test set is never in memory twice. A container that the pickle shares is visited once, a molecule wherever it stands.
 pub fn molecules<'p, 'a>(pickle: &'p Pickle<'a>) -> impl Iterator<Item = FoundMolecule> + use<'p, 'a> {
     Walk::new(pickle)
 }
@@ -54,6 +75,8 @@ struct Walk<'p, 'a> {
     todo: Vec<Visit>,
     /// One entry per value of the pickle: whether it has been put on `todo`.
     seen: Vec<bool>,
+    /// Bytes of molecules that may still be read again.
+    again: usize,
     /// The containers entered so far, so that a place can be told: each by its parent and the step from there.
     trail: Vec<(usize, Step)>,
 }
@@ -63,8 +86,12 @@ struct Walk<'p, 'a> {
 struct Visit {
     id: NodeId,
     smiles: Option<NodeId>,
+    /// What counts its isomers.
+    sub_smiles: Option<NodeId>,
     parent: usize,
     step: Step,
+    /// Whether it has been visited before.
+    is_again: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -77,9 +104,18 @@ enum Step {
 
 impl<'p, 'a> Walk<'p, 'a> {
     fn new(pickle: &'p Pickle<'a>) -> Self {
-        let mut walk =
-            Self { pickle, todo: Vec::new(), seen: vec![false; pickle.value_count()], trail: Vec::new() };
-        walk.plan(Visit { id: pickle.root(), smiles: None, parent: 0, step: Step::Root });
+        let seen = vec![false; pickle.value_count()];
+        let again = pickle.length().saturating_mul(MOST_AGAIN);
+        let mut walk = Self { pickle, todo: Vec::new(), seen, again, trail: Vec::new() };
+        let root = Visit {
+            id: pickle.root(),
+            smiles: None,
+            sub_smiles: None,
+            parent: 0,
+            step: Step::Root,
+            is_again: false,
+        };
+        walk.plan(root);
         walk
     }
 
@@ -89,9 +125,14 @@ impl<'p, 'a> Walk<'p, 'a> {
             self.pickle[visit.id],
             Value::List(_) | Value::Tuple(_) | Value::Set(_) | Value::Dict(_) | Value::Object(_)
         );
-        if holds && !std::mem::replace(&mut self.seen[visit.id.index()], true) {
-            self.todo.push(visit);
+        let is_new = holds && !std::mem::replace(&mut self.seen[visit.id.index()], true);
+        if is_new || holds && self.is_molecule(visit.id) {
+            self.todo.push(Visit { is_again: !is_new, ..visit });
         }
+    }
+
+    fn is_molecule(&self, id: NodeId) -> bool {
+        matches!(&self.pickle[id], Value::Object(object) if object.class.role() == Some(Role::Molecule))
     }
 
     /// Visits a container: its contents are next, in order.
@@ -126,6 +167,9 @@ impl<'p, 'a> Walk<'p, 'a> {
             let (_, value) = entries.iter().find(|(key, _)| self.text(*key) == Some(name))?;
             self.text(*value).map(|_| *value)
         });
+        let counted =
+            entries.iter().find(|(key, _)| self.text(*key) == Some(SUB_SMILES)).map(|(_, value)| *value);
+        let visit = Visit { sub_smiles: counted.or(visit.sub_smiles), ..visit };
         for &(key, id) in entries {
             let named = self.is_smiles(key).then_some(key);
             self.plan(Visit { id, smiles: named.or(own).or(visit.smiles), step: Step::Key(key), ..visit });
@@ -156,17 +200,45 @@ impl<'p, 'a> Walk<'p, 'a> {
     }
 
     /// The molecule's bytes, which are its class's first argument.
-    fn found(&self, visit: Visit, object: &Object) -> FoundMolecule {
+    fn found(&mut self, visit: Visit, object: &Object) -> FoundMolecule {
         let argument = match &self.pickle[object.args] {
             Value::Tuple(args) => args.first().map(|&id| &self.pickle[id]),
             _ => None,
         };
         let molecule = match argument {
-            Some(Value::Bytes(bytes)) => rdkit::parse(bytes),
+            Some(Value::Bytes(bytes)) if visit.is_again && bytes.len() > self.again => Err(RdkitError::Again),
+            Some(Value::Bytes(bytes)) => {
+                self.again -= if visit.is_again { bytes.len() } else { 0 };
+                rdkit::parse(bytes)
+            }
             _ => Err(RdkitError::NoBytes),
         };
+        self.told(visit, molecule)
+    }
+
+    /// What is known of a molecule besides itself.
+    fn told(&self, visit: Visit, molecule: Result<RdkitMolecule, RdkitError>) -> FoundMolecule {
         let smiles = visit.smiles.and_then(|id| self.text(id)).map(str::to_owned);
-        FoundMolecule { smiles, name: self.name(visit), molecule, place: self.place(visit) }
+        let sub_smiles = visit.sub_smiles.map_or_else(Vec::new, |id| self.keys(id));
+        FoundMolecule { smiles, sub_smiles, name: self.name(visit), molecule, place: self.place(visit) }
+    }
+
+    /// The keys of a dictionary, or of a `Counter` made of one, that can be SMILES.
+    fn keys(&self, id: NodeId) -> Vec<String> {
+        let entries = match &self.pickle[id] {
+            Value::Dict(entries) => entries,
+            Value::Object(object) if !object.entries.is_empty() => &object.entries,
+            Value::Object(object) => match &self.pickle[object.args] {
+                Value::Tuple(args) => match args.first().map(|first| &self.pickle[*first]) {
+                    Some(Value::Dict(entries)) => entries,
+                    _ => return Vec::new(),
+                },
+                _ => return Vec::new(),
+            },
+            _ => return Vec::new(),
+        };
+        let smiles = entries.iter().filter_map(|(key, _)| self.text(*key)).filter(|key| may_be_smiles(key));
+        smiles.take(MOST_SUB_SMILES).map(str::to_owned).collect()
     }
 
     /// The text of the outermost key that is neither the SMILES nor a word of the layout.
@@ -219,10 +291,15 @@ impl Iterator for Walk<'_, '_> {
 
     fn next(&mut self) -> Option<FoundMolecule> {
         while let Some(visit) = self.todo.pop() {
-            match &self.pickle[visit.id] {
-                Value::Object(object) if object.class.role == Role::Molecule => {
-                    return Some(self.found(visit, object));
-                }
+            let Value::Object(object) = &self.pickle[visit.id] else {
+                self.enter(visit);
+                continue;
+            };
+            if let Some(name) = self.pickle.unknown(object.class) {
+                return Some(self.told(visit, Err(RdkitError::Unknown(name.to_owned()))));
+            }
+            match object.class.role() {
+                Some(Role::Molecule) => return Some(self.found(visit, object)),
                 _ => self.enter(visit),
             }
         }

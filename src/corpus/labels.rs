@@ -3,10 +3,19 @@
 use std::sync::Arc;
 
 /// The data items that hold a SMILES where nobody says which does, best first.
-pub const SMILES_ITEMS: [&str; 3] = ["canonical_smiles", "smiles", "SMILES"];
+pub const SMILES_ITEMS: [&str; 7] = [
+    "canonical_smiles",
+    "smiles",
+    "SMILES",
+    // Of PubChem, before 2025 and since, with and without stereo.
+    "PUBCHEM_OPENEYE_ISO_SMILES",
+    "PUBCHEM_SMILES",
+    "PUBCHEM_OPENEYE_CAN_SMILES",
+    "PUBCHEM_CONNECTIVITY_SMILES",
+];
 
 /// The data items that hold a name.
-const NAME_ITEMS: [&str; 3] = ["id", "name", "_Name"];
+const NAME_ITEMS: [&str; 4] = ["id", "name", "_Name", "PUBCHEM_COMPOUND_CID"];
 
 /// What [`Items`] keep of a molecule, in bytes; what comes after is passed over.
 const MAX_ITEM_BYTES: usize = 1 << 20;
@@ -66,6 +75,8 @@ pub enum Origin<'a> {
     Key,
     /// The data item of this name.
     Item(&'a str),
+    /// The comment.
+    Comment,
 }
 
 /// What a file says of a molecule besides its atoms and bonds.
@@ -77,8 +88,12 @@ pub struct Labels<'a> {
     pub title: Option<&'a str>,
     /// The SMILES under which the layout of the file puts the molecule.
     pub key: Option<&'a str>,
+    /// SMILES of isomers that the key pools, one of which the molecule is.
+    pub sub_smiles: &'a [String],
     /// Data items, where there are any.
     pub items: Option<&'a Items>,
+    /// A comment that is a SMILES.
+    pub comment: Option<&'a str>,
     /// The place of the molecule in its file, where that is a name that people would use.
     pub place: Option<&'a str>,
 }
@@ -86,7 +101,7 @@ pub struct Labels<'a> {
 impl<'a> Labels<'a> {
     /// Labels of a molecule without any but what names it.
     pub fn new(molecule: &'a Arc<str>) -> Self {
-        Labels { molecule, title: None, key: None, items: None, place: None }
+        Labels { molecule, title: None, key: None, sub_smiles: &[], items: None, comment: None, place: None }
     }
 
     /// The names under which the molecule may stand in a list of SMILES, best first.
@@ -108,7 +123,8 @@ impl<'a> Labels<'a> {
         let usual = SMILES_ITEMS.into_iter().filter(move |_| property.is_none());
         let item = move |name: &'p str| Some((items?.get(name)?, Origin::Item(name)));
         let key = self.key.map(|key| (key, Origin::Key));
-        key.into_iter().chain(property.into_iter().chain(usual).filter_map(item))
+        let comment = self.comment.map(|comment| (comment, Origin::Comment));
+        key.into_iter().chain(property.into_iter().chain(usual).filter_map(item)).chain(comment)
     }
 }
 

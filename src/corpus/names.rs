@@ -3,13 +3,16 @@
 //! | content | read as |
 //! | --- | --- |
 //! | a line that begins with `{` | JSON Lines: `canonical_smiles` or `smiles`, and `id`, `name` or `title` |
-//! | a first line with a column of SMILES | CSV (RFC 4180 within a line), commas, semicolons or tabs: the same columns, small letters or capitals |
+//! | a first line with a column of SMILES | CSV (RFC 4180 within a line), commas, semicolons or tabs: the same columns, small letters or capitals; also those of PubChem and ChEMBL, `CID,CanonicalSMILES` |
+//! | one SMILES alone | that of every molecule |
 //! | else | a SMILES, white space, and the name, which is the rest of the line |
 //!
-//! Empty lines, and lines of text that begin with `#`, are passed over.
+//! Empty lines, and lines of text that begin with `#`, are passed over. Of a SMILES in quotes, or with extensions (CXSMILES) or a name behind
+//! it, the SMILES is taken.
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -21,17 +24,29 @@ use crate::job::{InputHash, Job};
 /// What all names and SMILES take at most, in bytes.
 const MAX_BYTES: usize = 1 << 30;
 
-/// Columns and fields that hold a SMILES, best first, in small letters.
-const SMILES_FIELDS: [&str; 2] = ["canonical_smiles", "smiles"];
+/// Columns and fields that hold a SMILES, best first, in small letters; PubChem's `CanonicalSMILES` has no stereo.
+const SMILES_FIELDS: [&str; 8] = [
+    "canonical_smiles",
+    "smiles",
+    "isomericsmiles",
+    "isosmiles",
+    "isomeric_smiles",
+    "pubchem_smiles",
+    "canonicalsmiles",
+    "connectivitysmiles",
+];
 
 /// Columns and fields that hold a name, best first, in small letters.
-const NAME_FIELDS: [&str; 4] = ["id", "name", "title", "_name"];
+const NAME_FIELDS: [&str; 9] =
+    ["id", "name", "title", "_name", "cid", "compound_cid", "chembl_id", "molecule_chembl_id", "zinc_id"];
 
 /// SMILES by name.
 #[derive(Debug)]
 pub struct Names {
     /// With the line that each stands in.
     smiles: HashMap<Box<str>, (Box<str>, u64)>,
+    /// The SMILES of a file that holds one, and no name.
+    whole: Option<Arc<str>>,
     /// The file.
     pub source: InputHash,
 }
@@ -56,7 +71,7 @@ impl Names {
             _ => job.check().err().unwrap_or_else(|| Error::io(path, error)),
         };
         let mut smiles: HashMap<Box<str>, (Box<str>, u64)> = HashMap::new();
-        let (mut layout, mut bytes) = (None, 0usize);
+        let (mut layout, mut bytes, mut whole) = (None, 0usize, None::<Arc<str>>);
         let mut lines = BoundedLines::with_ends(&mut opened.reader, MAX_LINE_BYTES, LineEnds::Any);
         while let Some(line) = lines.next_line().map_err(fail)? {
             let number = line.number;
@@ -75,6 +90,13 @@ impl Names {
                 }
             };
             let Some((name, value)) = layout.entry(text).map_err(refuse)? else { continue };
+            if whole.is_some() || name.is_empty() && !smiles.is_empty() {
+                return Err(refuse("a SMILES without a name".to_owned()));
+            }
+            if name.is_empty() {
+                whole = Some(value.into());
+                continue;
+            }
             bytes = bytes.saturating_add(name.len() + value.len());
             if bytes > MAX_BYTES {
                 return Err(refuse("more than 1 GiB of names and SMILES".to_owned()));
@@ -88,11 +110,16 @@ impl Names {
             }
             smiles.insert(name.into(), (value.into(), number));
         }
-        if smiles.is_empty() {
+        if smiles.is_empty() && whole.is_none() {
             return Err(Error::input(path.display(), "holds no SMILES with a name", REMEDY));
         }
         let source = opened.finish(io::file_name(path)).map_err(fail)?;
-        Ok(Names { smiles, source })
+        Ok(Names { smiles, whole, source })
+    }
+
+    /// The SMILES of every molecule, where the file holds one and no name.
+    pub fn whole(&self) -> Option<&str> {
+        self.whole.as_deref()
     }
 
     /// The SMILES of a name.
@@ -128,7 +155,7 @@ impl Layout {
         Ok(Layout::Text)
     }
 
-    /// Name and SMILES of a line; none of an empty one.
+    /// Name and SMILES of a line; none of an empty one, and an empty name of a SMILES alone.
     fn entry(&self, line: &str) -> Result<Option<(String, String)>, String> {
         let line = line.trim();
         if line.is_empty() {
@@ -137,14 +164,22 @@ impl Layout {
         let (name, smiles) = match self {
             Layout::Text if line.starts_with('#') => return Ok(None),
             Layout::Text => {
-                let (smiles, name) = line.split_once(char::is_whitespace).ok_or("a SMILES without a name")?;
-                (name.trim().to_owned(), smiles.to_owned())
+                let smiles = smiles_of(line);
+                // Behind the SMILES, quoted or not, and its extensions.
+                let rest = line.split_once(smiles).map_or("", |(_, rest)| rest);
+                let rest = rest.strip_prefix(['"', '\'']).unwrap_or(rest).trim();
+                let name = match rest.strip_prefix('|').and_then(|rest| rest.split_once('|')) {
+                    Some((_, name)) => name.trim(),
+                    None => rest,
+                };
+                return Ok(Some((name.to_owned(), smiles.to_owned())));
             }
             Layout::Jsonl => of_json(line)?,
             Layout::Columns { separator, smiles, name } => {
                 let fields = fields(line, *separator)?;
-                let field = |at: usize| fields.get(at).map(|field| field.trim().to_owned());
-                field(*name).zip(field(*smiles)).ok_or("fewer columns than in the first line")?
+                let field = |at: usize| fields.get(at).map(|field| field.trim());
+                let found = field(*name).zip(field(*smiles)).ok_or("fewer columns than in the first line")?;
+                (found.0.to_owned(), smiles_of(found.1).to_owned())
             }
         };
         match (name.is_empty(), smiles.is_empty()) {
@@ -153,6 +188,14 @@ impl Layout {
             (_, true) => Err("no SMILES".to_owned()),
         }
     }
+}
+
+/// The SMILES that a text begins with, without quotes around it and what stands behind a space: a name, or the extensions of CXSMILES.
+pub(super) fn smiles_of(text: &str) -> &str {
+    let text = text.trim();
+    let quoted = |quote: char| text.strip_prefix(quote)?.split_once(quote).map(|(inside, _)| inside);
+    let text = quoted('"').or_else(|| quoted('\'')).unwrap_or(text);
+    text.split_whitespace().next().unwrap_or_default()
 }
 
 /// Whether a line of text names its columns, `SMILES Name`.
@@ -176,7 +219,7 @@ fn of_json(line: &str) -> Result<(String, String), String> {
     };
     let name = field(&NAME_FIELDS).ok_or("no field `id`, `name` or `title`")?;
     let smiles = field(&SMILES_FIELDS).ok_or("no field `canonical_smiles` or `smiles`")?;
-    Ok((name, smiles))
+    Ok((name, smiles_of(&smiles).to_owned()))
 }
 
 /// The fields of a line of CSV: quoted ones may hold separators, and quotes that are doubled.
@@ -221,6 +264,8 @@ mod tests {
             "canonical_smiles\tsmiles\tid\nCO\tno\tthe name\n[CH4]\tno\tb\n",
             "{\"id\": \"the name\", \"smiles\": \"CO\"}\n{\"id\": \"b\", \"canonical_smiles\": \"[CH4]\", \"smiles\": \"no\"}\n",
             "CO b;c\nCO the name\n[CH4] b\n",
+            "CO |atomProp:0.a.b| the name\n\"[CH4]\" b\n",
+            "CID,CanonicalSMILES,IsomericSMILES\nthe name,no,CO\nb,no,[CH4] |x|\n",
         ] {
             let names = read(content.as_bytes()).unwrap();
             assert_eq!(
@@ -237,7 +282,8 @@ mod tests {
         for (content, reason) in [
             (&b""[..], "holds no SMILES with a name"),
             (b"CO a\nCC a\n", "line 2: `a` has another SMILES in line 1"),
-            (b"CO\n", "line 1: a SMILES without a name"),
+            (b"CO\nCC\n", "line 2: a SMILES without a name"),
+            (b"CO a\nCC\n", "line 2: a SMILES without a name"),
             (b"CO a\nC\xff b\n", "line 2: not UTF-8"),
             (b"smiles,conformers\nCO,3\n", "line 1: a column of SMILES, and none of names"),
             (b"smiles,id\nCO\n", "line 2: fewer columns than in the first line"),
@@ -250,6 +296,9 @@ mod tests {
             assert!(error.contains(reason), "{error}");
             assert!(error.ends_with(REMEDY), "{error}");
         }
+        // One SMILES alone is that of all.
+        let one = read(b"# comment\n\"CO\"\n").unwrap();
+        assert_eq!((one.whole(), one.get("a")), (Some("CO"), None));
         // The same twice is no contradiction.
         assert_eq!(read(b"CO a\nCO a\n").unwrap().get("a"), Some("CO"));
     }

@@ -1,10 +1,10 @@
 //! Reading Python pickles, protocols 0 to 5, without running them.
 //!
 //! A pickle is a program for a small stack machine whose instructions may name any Python function and call it.
-//! This module runs the machine but calls nothing: a class or function becomes an inert [`Global`], a call
-//! becomes an inert [`Object`] that keeps its arguments and state, and any name outside a short list
-//! ([`Global::find`]) is an error that says the name. Features that point outside the file (persistent
-//! identifiers, the extension registry, out-of-band buffers) are errors too.
+//! This module runs the machine but calls nothing: a class or function becomes an inert [`Callee`], a call
+//! becomes an inert [`Object`] that keeps its arguments and state. A name outside a short list ([`Global::find`]) is kept
+//! as a name alone: whoever walks the values says which object is not understood. Features that point outside the
+//! file (persistent identifiers, the extension registry, out-of-band buffers) are errors.
 //!
 //! The values live in an arena ([`Pickle`]) and refer to each other by [`NodeId`], so a value that the pickle
 //! shares is stored once, a value may contain itself, and neither parsing nor dropping recurses however deep the
@@ -28,12 +28,14 @@ use std::borrow::Cow;
 use std::ops::Index;
 
 pub use error::PickleError;
-pub use global::{Global, Role};
+pub use global::{Callee, Global, Role};
 
 /// A parsed pickle: an arena of values and the one that the pickle stands for.
 #[derive(Debug, Clone)]
 pub struct Pickle<'a> {
     values: Vec<Value<'a>>,
+    /// Names outside the list, each once.
+    unknown: Vec<String>,
     root: NodeId,
     length: usize,
 }
@@ -70,7 +72,7 @@ pub enum Value<'a> {
     /// A dictionary, in the order of the file, with repeated keys kept.
     Dict(Vec<(NodeId, NodeId)>),
     /// A class or function, by name only.
-    Global(&'static Global),
+    Global(Callee),
     /// What Python would have got by calling a class or function.
     Object(Box<Object>),
 }
@@ -79,7 +81,7 @@ pub enum Value<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Object {
     /// What Python would have called.
-    pub class: &'static Global,
+    pub class: Callee,
     /// The arguments; always a [`Value::Tuple`].
     pub args: NodeId,
     /// What Python would have handed to `__setstate__`.
@@ -95,8 +97,8 @@ impl<'a> Pickle<'a> {
     /// where that begins.
     ///
     /// # Errors
-    /// The input is no pickle, is cut short, names a class outside the list, or unpacks into far more than its
-    /// size; see [`PickleError`].
+    /// The input is no pickle, is cut short, points outside itself, or unpacks into far more than its size; see
+    /// [`PickleError`].
     pub fn parse(input: &'a [u8]) -> Result<Self, PickleError> {
         machine::run(input)
     }
@@ -117,6 +119,15 @@ impl<'a> Pickle<'a> {
     #[must_use]
     pub fn value_count(&self) -> usize {
         self.values.len()
+    }
+
+    /// The name of a class outside the list, shortened if long; none of one that is in it.
+    #[must_use]
+    pub fn unknown(&self, class: Callee) -> Option<&str> {
+        match class {
+            Callee::Known(_) => None,
+            Callee::Unknown(name) => self.unknown.get(name as usize).map(String::as_str),
+        }
     }
 
     /// The text of a value: a string, or a Python 2 string that happens to be UTF-8.

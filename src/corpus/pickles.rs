@@ -9,8 +9,8 @@ use super::labels::Labels;
 use super::pickle::Pickle;
 use super::rdkit::{Positions, RdConformer, RdkitMolecule};
 use super::{Context, Emit};
+use crate::chem::Graph;
 use crate::error::{Error, Result};
-use crate::text::molecule::Structure;
 
 /// Reads the pickles in `bytes`, one after another; the pickles are parsed, never executed.
 ///
@@ -18,7 +18,7 @@ use crate::text::molecule::Structure;
 /// If a pickle is damaged or names a class that drift does not read, the job was cancelled, or `emit` fails.
 pub(crate) fn read(bytes: &[u8], name: &str, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
     let mut collector = Collector::new(name.to_owned(), context, emit);
-    let mut atoms = Atoms::new(context.options);
+    let mut atoms = Atoms::new(context.options, name);
     let mut rest = bytes;
     while !rest.is_empty() {
         let pickle = Pickle::parse(rest).map_err(|e| {
@@ -34,9 +34,9 @@ pub(crate) fn read(bytes: &[u8], name: &str, context: Context<'_>, emit: &mut Em
 
 /// The conformers of one molecule.
 fn molecule(found: FoundMolecule, atoms: &mut Atoms, collector: &mut Collector<'_, '_>) -> Result<()> {
-    let FoundMolecule { smiles, name, molecule, place } = found;
+    let FoundMolecule { smiles, sub_smiles, name, molecule, place } = found;
     let shared = molecule.map_err(|e| e.to_string()).and_then(|molecule| {
-        let structure = atoms.share(Structure::from(&molecule))?;
+        let structure = atoms.share(Graph::from(&molecule))?;
         Ok((molecule, structure))
     });
     let (molecule, structure) = match shared {
@@ -44,8 +44,13 @@ fn molecule(found: FoundMolecule, atoms: &mut Atoms, collector: &mut Collector<'
         Err(problem) => return collector.push(Err(problem), || place.clone()),
     };
     let key: Arc<str> = smiles.as_deref().unwrap_or(&place).into();
-    let labels =
-        Labels { key: smiles.as_deref(), title: name.as_deref(), place: Some(&place), ..Labels::new(&key) };
+    let labels = Labels {
+        key: smiles.as_deref(),
+        sub_smiles: &sub_smiles,
+        title: name.as_deref(),
+        place: Some(&place),
+        ..Labels::new(&key)
+    };
     for (index, stored) in molecule.conformers.iter().enumerate() {
         atoms.clear();
         atoms.set_structure(structure.clone());

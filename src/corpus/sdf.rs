@@ -39,7 +39,7 @@ const MAX_V30_BYTES: usize = 64 << 10;
 pub(crate) fn read(source: Source<'_>, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
     let place = source.name.clone();
     let mut collector = Collector::new(source.name, context, emit);
-    let mut atoms = Atoms::new(context.options);
+    let mut atoms = Atoms::new(context.options, &place);
     let mut records = Records { lines: Lines::new(source.reader), end: End::No };
     let mut items = Items::default();
     for number in 1u64.. {
@@ -148,7 +148,8 @@ impl Records<'_> {
         let mut table = Table::default();
         if counts.ends_with("V3000") {
             self.v3000(atoms, &mut table)?;
-        } else if counts.ends_with("V2000") {
+        } else if counts.ends_with("V2000") || !counts.contains('V') && v2000_counts(counts).is_ok() {
+            // Old writers say no version.
             self.v2000(counts, atoms, &mut table)?;
         } else {
             return Err(format!("no counts line of V2000 or V3000: {}", excerpt(counts.as_bytes())).into());

@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use super::labels::Labels;
-use super::names::Names;
-use crate::text::molecule::{Mismatch, Pairing, SmilesMolecule, StereoDifference, Structure};
+use super::names::{Names, smiles_of};
+use super::perceive::BondCounts;
+use crate::chem::{
+    AtomLimit, Graph, Mismatch, Molecule, Pairing, SmilesMolecule, SmilesProblem, StereoDifference,
+    same_molecule, without_needless_atoms,
+};
 use crate::text::skeleton;
-use crate::text::smiles::AtomLimit;
 
 /// Which SMILES belongs to a molecule of a file, and what becomes of one that has none.
 ///
@@ -15,6 +18,8 @@ use crate::text::smiles::AtomLimit;
 pub struct SmilesSource {
     /// SMILES by name.
     pub names: Option<Arc<Names>>,
+    /// The SMILES of every molecule, whatever the files say.
+    pub whole: Option<Arc<str>>,
     /// The data item that holds the SMILES; by default `canonical_smiles`, `smiles` or `SMILES`, the first that is there.
     pub property: Option<Arc<str>>,
     /// What becomes of conformers with stereo that their SMILES leaves open.
@@ -46,24 +51,36 @@ pub(super) struct Ordered {
     pub open: StereoDifference,
 }
 
-/// Finds the order of one molecule after another; what is known of the last is kept, since conformers of a molecule follow one another.
+/// How many SMILES are known at a time: isomers that one key pools take turns.
+const MOST_KNOWN: usize = 8;
+
+/// Finds the order of one molecule after another; what is known of the last ones is kept, since conformers of a molecule follow one another.
 #[derive(Debug)]
 pub(super) struct SmilesOrder {
     source: SmilesSource,
-    last: Option<Known>,
+    /// The name of the file, and without what ends it.
+    file: [Box<str>; 2],
+    /// The last one first.
+    known: Vec<Known>,
 }
 
 #[derive(Debug)]
 struct Known {
     smiles: Arc<str>,
+    /// The same as a text has it.
+    text: Arc<str>,
     molecule: Result<(SmilesMolecule, Arc<str>), Mismatch>,
     /// With the structure that was set beside it last.
-    pairing: Option<(Arc<Structure>, Result<Pairing, Mismatch>)>,
+    pairing: Option<(Arc<Graph>, Result<Pairing, Mismatch>)>,
 }
 
 impl SmilesOrder {
-    pub(super) fn new(source: &SmilesSource) -> Self {
-        SmilesOrder { source: source.clone(), last: None }
+    /// For a file, or a member of an archive behind `:`.
+    pub(super) fn new(source: &SmilesSource, file: &str) -> Self {
+        let name = file.rsplit([':', '/']).next().unwrap_or(file);
+        let name = name.strip_suffix(".gz").unwrap_or(name);
+        let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+        SmilesOrder { source: source.clone(), file: [name.into(), stem.into()], known: Vec::new() }
     }
 
     /// Whether what has no order is skipped.
@@ -77,9 +94,15 @@ impl SmilesOrder {
     /// A reason: there is none.
     pub(super) fn smiles<'s>(&'s self, labels: &'s Labels<'_>) -> Result<&'s str, String> {
         let names = self.source.names.as_deref();
-        let named = names.and_then(|names| labels.names().find_map(|name| names.get(name)));
+        let by_name = |names: &'s Names| {
+            let files = self.file.iter().map(|file| &**file);
+            labels.names().chain(files).find_map(|name| names.get(name)).or_else(|| names.whole())
+        };
+        let named = self.source.whole.as_deref().or_else(|| names.and_then(by_name));
         let property = self.source.property.as_deref();
-        if let Some(smiles) = named.or_else(|| labels.smiles(property).map(|(smiles, _)| smiles).next()) {
+        if let Some(smiles) =
+            named.or_else(|| labels.smiles(property).map(|(smiles, _)| smiles_of(smiles)).next())
+        {
             return Ok(smiles);
         }
         let name = labels.names().next().map(|name| crate::error::shortened_end(name, 80));
@@ -97,7 +120,7 @@ impl SmilesOrder {
     pub(super) fn order(
         &mut self,
         smiles: &str,
-        structure: &Arc<Structure>,
+        structure: &Arc<Graph>,
         points: &[[f64; 3]],
     ) -> Result<Ordered, Mismatch> {
         let open_stereo = self.source.open_stereo;
@@ -116,20 +139,74 @@ impl SmilesOrder {
             let reason = format!("atom {} of the SMILES is a hydrogen that the file does not have", at + 1);
             return Err(Mismatch::Atoms(reason));
         }
-        Ok(Ordered { smiles: known.smiles.clone(), skeleton: skeleton.clone(), order, open })
+        Ok(Ordered { smiles: known.text.clone(), skeleton: skeleton.clone(), order, open })
+    }
+
+    /// How many bonds between heavy atoms a SMILES has, by the elements of their ends; none if it is no SMILES.
+    pub(super) fn bonds_by_elements(&mut self, smiles: &str) -> Option<BondCounts> {
+        let text = self.known(smiles).text.clone();
+        let molecule = Molecule::without_hydrogens(&text, AtomLimit::default()).ok()?;
+        let mut counts = BondCounts::new();
+        for bond in &molecule.bonds {
+            let [a, b] = bond.atoms.map(|atom| molecule.atoms[atom].element);
+            *counts.entry([a.min(b), a.max(b)]).or_default() += 1;
+        }
+        Some(counts)
     }
 
     fn known(&mut self, smiles: &str) -> &mut Known {
-        match self.last.take() {
-            Some(known) if *known.smiles == *smiles => self.last.insert(known),
-            _ => {
-                let molecule = SmilesMolecule::new(smiles, AtomLimit::default()).and_then(|molecule| {
+        let place = self.known.iter().position(|known| *known.smiles == *smiles);
+        match place {
+            Some(at) => self.known[..=at].rotate_right(1),
+            None => {
+                let text = text_of(smiles);
+                let molecule = text.clone().and_then(|text| {
+                    let molecule = SmilesMolecule::new(&text, AtomLimit::default())?;
                     let skeleton =
-                        skeleton::from_smiles(smiles).map_err(|error| Mismatch::Smiles(error.to_string()))?;
+                        skeleton::from_smiles(&text).map_err(|error| Mismatch::Smiles(error.to_string()))?;
                     Ok((molecule, skeleton.into()))
                 });
-                self.last.insert(Known { smiles: smiles.into(), molecule, pairing: None })
+                let text = text.map_or_else(|_| smiles.into(), Into::into);
+                self.known.truncate(MOST_KNOWN - 1);
+                self.known.insert(0, Known { smiles: smiles.into(), text, molecule, pairing: None });
             }
         }
+        &mut self.known[0]
     }
+}
+
+/// Whether a SMILES may have hydrogens, map numbers, arrows, or brackets around a bare symbol. Most have none, and need not be read for it.
+fn may_need_change(smiles: &str) -> bool {
+    let is_bare = |atom: &str| {
+        let inside = atom.split(']').next().unwrap_or_default();
+        inside.len() <= 2 && inside.bytes().all(|b| b.is_ascii_alphabetic())
+    };
+    smiles.contains([':', '>', '<']) || smiles.contains("[H") || smiles.split('[').skip(1).any(is_bare)
+}
+
+/// A SMILES as a text has it: without hydrogens and map numbers that mean nothing, and without arrows.
+///
+/// # Errors
+/// If it is no SMILES, or no text can be read back as its molecule.
+fn text_of(smiles: &str) -> Result<String, Mismatch> {
+    let fail = |problem: SmilesProblem| {
+        let shown = crate::error::shortened_end(smiles, 100);
+        Mismatch::Smiles(format!("`{shown}` is not a SMILES: {problem}"))
+    };
+    AtomLimit::default().check(smiles).map_err(fail)?;
+    if !may_need_change(smiles) {
+        return Ok(smiles.to_owned());
+    }
+    let mut text = without_needless_atoms(smiles).map_err(fail)?.unwrap_or_else(|| smiles.to_owned());
+    if text.contains("->") || text.contains("<-") {
+        // RDKit makes a bond to a metal dative again where the other atom has too many without.
+        text = text.replace("->", "").replace("<-", "");
+        if !same_molecule(smiles, &text, AtomLimit::default()) {
+            return Err(Mismatch::Unreadable("its dative bonds"));
+        }
+    }
+    if Graph::parse(&text).map_err(fail)?.has_bare_radicals() {
+        return Err(Mismatch::Unreadable("its radicals, whose brackets mean nothing in a text"));
+    }
+    Ok(text)
 }

@@ -55,7 +55,7 @@ impl Format {
     fn of_text(prefix: &[u8]) -> Option<Format> {
         // First, since a title may look like anything; no other format ends its fourth line so.
         let fourth = prefix.split(|&b| b == b'\n').nth(3).unwrap_or(b"").trim_ascii_end();
-        if fourth.ends_with(b"V2000") || fourth.ends_with(b"V3000") {
+        if fourth.ends_with(b"V2000") || fourth.ends_with(b"V3000") || is_bare_counts(fourth, prefix) {
             return Some(Format::Sdf);
         }
         let text = prefix.trim_ascii_start();
@@ -71,6 +71,20 @@ impl Format {
         (!number.is_empty() && number.len() <= 10 && number.iter().all(u8::is_ascii_digit))
             .then_some(Format::Xyz)
     }
+}
+
+/// Whether the fourth line of a text is that of counts of a mol block without a version: two numbers in three columns each, other columns
+/// of numbers, and the block's end behind it.
+fn is_bare_counts(line: &[u8], text: &[u8]) -> bool {
+    let is_number = |field: &[u8]| {
+        let field = field.trim_ascii();
+        !field.is_empty() && field.iter().all(u8::is_ascii_digit)
+    };
+    let counts =
+        line.first_chunk::<6>().is_some_and(|counts| is_number(&counts[..3]) && is_number(&counts[3..]));
+    counts
+        && line.iter().all(|b| b.is_ascii_digit() || *b == b' ')
+        && memchr::memmem::find(text, b"\nM  END").is_some()
 }
 
 /// A pickle of protocol 0 or 1, which have no mark: a container that goes into the memo at once, or a class of those
@@ -136,6 +150,8 @@ mod tests {
             (b"[{\"a\": 1}]", None),
             (b"12\ncomment\nC 0 0 0\n", Some(Format::Xyz)),
             (sdf, Some(Format::Sdf)),
+            (b"7\n\n\n  1  0  0  0\n    0.0000    0.0000    0.0000 C\nM  END\n", Some(Format::Sdf)),
+            (b"7\n\n\n  1  0  0  0\n    0.0000    0.0000    0.0000 C\n", Some(Format::Xyz)),
             (b"", None),
             (b"SMILES,n\nC,1\n", None),
         ];

@@ -117,7 +117,7 @@ fn own_text(
     };
     let mut found = DialectCounts::default();
     for some in molecules.molecules.chunks(TEXTS).take(ROUNDS) {
-        let prompt = |(number, molecule): (usize, &super::molecules::Molecule)| {
+        let prompt = |(number, molecule): (usize, &super::molecules::PromptMolecule)| {
             Ok(Prompt {
                 number,
                 tokens: checkpoint.tokenizer.prompt_ids(&prompt(&molecule.smiles))?,

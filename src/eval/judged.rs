@@ -8,12 +8,12 @@ use super::checkpoint::Checkpoint;
 use super::subject::Subject;
 use crate::audit::geometry::Conformation;
 use crate::audit::{self, DriftHistogram, Flaw, Mark, Outcome};
+use crate::chem::AtomLimit;
 use crate::constraint::{Placeholder, strip_junk};
 use crate::encoding::Encoding;
 use crate::error::Result;
 use crate::generate::{End, Generated, GeneratedText};
 use crate::text::skeleton::placed;
-use crate::text::smiles::AtomLimit;
 use crate::text::write;
 use crate::tokenizer::{Tokenizer, block_ranges};
 

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::checkpoint::Checkpoint;
 use super::kept::Kept;
-use super::molecules::Molecule;
+use super::molecules::PromptMolecule;
 use super::record::Likelihood;
 use crate::encoding::Fixed;
 use crate::error::{Error, Result};
@@ -28,7 +28,7 @@ const AT_ONCE: usize = 256;
 /// As [`Engine::nats`](crate::generate::Engine::nats), or if the nats cannot be kept.
 pub(super) fn score(
     checkpoint: &mut Checkpoint,
-    molecules: &[Molecule],
+    molecules: &[PromptMolecule],
     (kept, model): (&mut Kept, usize),
     job: &Job,
 ) -> Result<()> {
@@ -57,7 +57,7 @@ pub(super) fn score(
 }
 
 /// The texts of a molecule's conformers.
-fn texts(checkpoint: &Checkpoint, molecule: &Molecule) -> Result<Vec<Text>> {
+fn texts(checkpoint: &Checkpoint, molecule: &PromptMolecule) -> Result<Vec<Text>> {
     let tokenizer = &checkpoint.tokenizer;
     let text = |conformer: &Vec<[Fixed; 3]>| {
         let own = checkpoint.dialect;
@@ -83,7 +83,7 @@ fn texts(checkpoint: &Checkpoint, molecule: &Molecule) -> Result<Vec<Text>> {
 /// If a conformer cannot be encoded.
 pub(super) fn likelihood(
     checkpoint: &Checkpoint,
-    molecules: &[Molecule],
+    molecules: &[PromptMolecule],
     nats: &BTreeMap<usize, Vec<f64>>,
     first: Option<&MoleculeNats>,
     seed: u64,

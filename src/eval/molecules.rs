@@ -20,7 +20,7 @@ use crate::text::spelling::foreign;
 
 /// One molecule.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Molecule {
+pub struct PromptMolecule {
     /// As the prompt has it.
     pub smiles: String,
     /// Its text with every block emptied.
@@ -50,7 +50,7 @@ pub struct Molecules {
     /// Where they come from, in words.
     pub source: String,
     /// The molecules, each once.
-    pub molecules: Vec<Molecule>,
+    pub molecules: Vec<PromptMolecule>,
     /// How the source spells hydrogens; none where drift wrote the skeletons.
     pub spelling: Option<Spelling>,
     /// Records that are none.
@@ -93,7 +93,7 @@ impl Molecules {
     /// As [`Conformers::read`], or if no conformer has its atoms in the order of a SMILES, or none is of the part.
     pub fn of_corpus(corpus: &dyn Conformers, name: &str, choice: &CorpusChoice, job: &Job) -> Result<Self> {
         let mut places: HashMap<Arc<str>, usize> = HashMap::new();
-        let mut found: Vec<Molecule> = Vec::new();
+        let mut found: Vec<PromptMolecule> = Vec::new();
         let mut spelling: Option<Spelling> = None;
         let mut written = Written::ANY;
         let mut in_file_order = 0;
@@ -110,7 +110,7 @@ impl Molecules {
                     spelling = Some(spelling.map_or(own, |known| known.join(own)));
                     let (smiles, skeleton) = (smiles(&conformer.skeleton), conformer.skeleton.to_string());
                     let part = Some(Part::of(conformer));
-                    found.push(Molecule { smiles, skeleton, encoding, conformers: Vec::new(), part });
+                    found.push(PromptMolecule { smiles, skeleton, encoding, conformers: Vec::new(), part });
                     found.len() - 1
                 });
                 found[place].conformers.push(conformer.coordinates.clone());
@@ -187,9 +187,9 @@ impl Molecules {
 }
 
 /// A molecule that the user names.
-fn molecule(prompt: SmilesLine<'_>) -> Molecule {
+fn molecule(prompt: SmilesLine<'_>) -> PromptMolecule {
     let (smiles, skeleton) = (prompt.smiles.to_owned(), prompt.skeleton.to_owned());
-    Molecule { smiles, skeleton, encoding: Encoding::FIXED, conformers: Vec::new(), part: None }
+    PromptMolecule { smiles, skeleton, encoding: Encoding::FIXED, conformers: Vec::new(), part: None }
 }
 
 /// Why a corpus has nothing to evaluate.
@@ -212,7 +212,7 @@ pub(super) fn without_order(place: &str, conformers: u64, first: Option<&Skipped
 pub(super) const UNUSED_LISTED: usize = 10;
 
 /// At most `most` of `all`, spread evenly, in order.
-fn spread(all: Vec<Molecule>, most: Option<usize>) -> Vec<Molecule> {
+fn spread(all: Vec<PromptMolecule>, most: Option<usize>) -> Vec<PromptMolecule> {
     let (total, most) = (all.len(), most.unwrap_or(all.len()).min(all.len()));
     let is_taken = |index: usize| index * most / total != (index + 1) * most / total;
     all.into_iter().enumerate().filter(|(index, _)| is_taken(*index)).map(|(_, molecule)| molecule).collect()

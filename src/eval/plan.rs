@@ -6,12 +6,12 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::texts::OtherTexts;
+use crate::chem::AtomLimit;
 use crate::constraint::LpKind;
 use crate::encoding::AskedEncoding;
 use crate::generate::Sampling;
 use crate::model::{Device, Room, Synthetic};
 use crate::placeholder::FittedFile;
-use crate::text::smiles::AtomLimit;
 
 /// A complete, checked order.
 #[derive(Debug, Clone)]

@@ -5,14 +5,12 @@ use std::sync::Arc;
 
 use super::molecules::{Molecules, UNUSED_LISTED, without_order};
 use super::record::ReferenceCounts;
+use crate::chem::{AtomLimit, Graph, Pairing, SmilesMolecule, graph_key};
 use crate::corpus::{AtomOrder, Conformer, Conformers, Skipped};
 use crate::encoding::{Encoding, Fixed, Written};
 use crate::error::{Error, Parameter, Result};
 use crate::job::Job;
-use crate::text::graph::canonical;
-use crate::text::molecule::{Pairing, SmilesMolecule, Structure, StructureAtom};
 use crate::text::skeleton::smiles;
-use crate::text::smiles::{AtomLimit, Graph};
 
 impl Molecules {
     /// Gives the molecules their reference conformers: those of the same text, and those of the same molecule in another order of
@@ -107,8 +105,8 @@ enum Found {
 struct Matcher {
     /// Prompts by skeleton.
     exact: HashMap<String, Vec<usize>>,
-    /// Prompts by canonical SMILES without stereo.
-    graphs: HashMap<String, Vec<usize>>,
+    /// Prompts by what their graphs have in common, stereo aside.
+    graphs: HashMap<u64, Vec<usize>>,
     smiles: Vec<String>,
     /// By skeleton of a conformer: the prompts of the same graph, each with the orders of atoms; only those that are others.
     known: HashMap<Arc<str>, Vec<Candidate>>,
@@ -126,7 +124,7 @@ impl Matcher {
         let (mut exact, mut graphs) = (HashMap::new(), HashMap::new());
         for (place, molecule) in molecules.molecules.iter().enumerate() {
             exact.entry(molecule.skeleton.clone()).or_insert_with(Vec::new).push(place);
-            if let Ok(graph) = canonical(&molecule.smiles) {
+            if let Ok(graph) = graph_key(&molecule.smiles) {
                 graphs.entry(graph).or_insert_with(Vec::new).push(place);
             }
         }
@@ -167,32 +165,15 @@ impl Matcher {
     /// The prompts that a skeleton may be, in another order of atoms.
     fn candidates(&self, skeleton: &str) -> Vec<Candidate> {
         let own = smiles(skeleton);
-        let prompts = canonical(&own).ok().and_then(|graph| self.graphs.get(&graph));
-        let Some((prompts, structure)) = prompts.zip(structure(&own)) else { return Vec::new() };
+        let prompts = graph_key(&own).ok().and_then(|graph| self.graphs.get(&graph));
+        let Some((prompts, graph)) = prompts.zip(Graph::parse(&own).ok()) else { return Vec::new() };
         let candidate = |prompt: &usize| {
             let molecule = SmilesMolecule::new(&self.smiles[*prompt], AtomLimit::default()).ok()?;
-            let pairing = molecule.pair(&structure).ok()?;
+            let pairing = molecule.pair(&graph).ok()?;
             Some(Candidate { prompt: *prompt, molecule, pairing })
         };
         prompts.iter().filter_map(candidate).collect()
     }
-}
-
-/// The atoms and bonds of a SMILES; none if RDKit would refuse it.
-fn structure(smiles: &str) -> Option<Structure> {
-    let checked = Graph::parse(smiles).ok()?.checked().ok()?;
-    let atoms = checked.graph.atoms.iter().zip(&checked.hydrogens).map(|(atom, hydrogens)| {
-        Some(StructureAtom {
-            element: atom.element,
-            charge: i8::try_from(atom.charge).ok()?,
-            isotope: u16::try_from(atom.isotope).ok()?,
-            hydrogens: u8::try_from(*hydrogens).ok()?,
-            no_implied: true,
-            radicals: 0,
-        })
-    });
-    let bonds = checked.graph.bonds.iter().map(|bond| (bond.atoms.map(|atom| atom as u32), bond.order));
-    Some(Structure { atoms: atoms.collect::<Option<_>>()?, bonds: bonds.collect() })
 }
 
 #[cfg(test)]

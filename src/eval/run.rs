@@ -10,7 +10,7 @@ use super::environment::cpu_seconds;
 use super::finished::RunPlace;
 use super::judged::{Judged, Judging, judge_all};
 use super::kept::{Kept, KeptGenerated, KeptRun};
-use super::molecules::Molecule;
+use super::molecules::PromptMolecule;
 use super::placeholders::NamedPlaceholder;
 use super::plan::EvalPlan;
 use super::record::{ClassPlaceholder, SpeedMeasure};
@@ -85,7 +85,7 @@ pub(super) type Processor<'p> = (LpKind, Option<&'p NamedPlaceholder>);
 pub(super) fn generate(
     plan: &EvalPlan,
     checkpoint: &mut Checkpoint,
-    molecules: &[Molecule],
+    molecules: &[PromptMolecule],
     (processor, named): Processor<'_>,
     (kept, place): (&mut Kept, RunPlace),
     job: &Job,
@@ -183,7 +183,7 @@ fn resampling(draws: usize, tokenizer: &Tokenizer) -> Resampling {
 /// A molecule that lacks texts.
 struct Lacking<'m> {
     number: usize,
-    molecule: &'m Molecule,
+    molecule: &'m PromptMolecule,
     generations: usize,
     done: Arc<[usize]>,
 }
@@ -191,12 +191,12 @@ struct Lacking<'m> {
 /// The molecules of the shard that lack texts.
 fn lacking<'m>(
     plan: &EvalPlan,
-    molecules: &'m [Molecule],
+    molecules: &'m [PromptMolecule],
     kept: &mut Kept,
     place: RunPlace,
 ) -> Vec<Lacking<'m>> {
     let mut done = kept.run(place).done();
-    let of = |(number, molecule): (usize, &'m Molecule)| {
+    let of = |(number, molecule): (usize, &'m PromptMolecule)| {
         let generations = plan.generations.of(molecule.conformers.len());
         let done: Arc<[usize]> = done.remove(&number).unwrap_or_default().into();
         (kept.has(number) && done.len() < generations).then_some(Lacking {
@@ -227,7 +227,7 @@ fn prompts_of(
     constraints: &[Arc<dyn Constraint>],
 ) -> Result<Vec<Prompt>> {
     let prompt = |(lacking, constraint): (&Lacking<'_>, &Arc<dyn Constraint>)| {
-        let Molecule { smiles, skeleton, .. } = lacking.molecule;
+        let PromptMolecule { smiles, skeleton, .. } = lacking.molecule;
         let widest = widest(encoding);
         let longest = tokenizer.ids(&tagged(&skeleton::fill(skeleton, &widest, encoding)))?.len();
         Ok(Prompt {

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::molecules::Molecule;
+use super::molecules::PromptMolecule;
 use crate::audit::chemistry::Chemistry;
 use crate::audit::geometry::Topology;
 use crate::audit::{Reference, in_angstrom};
@@ -11,7 +11,7 @@ use crate::text::skeleton::smiles;
 
 /// A molecule with what its texts are judged by.
 pub(super) struct Subject {
-    pub molecule: Molecule,
+    pub molecule: PromptMolecule,
     /// None without reference conformers.
     pub reference: Option<Reference>,
     /// None of a molecule that RDKit would refuse.
@@ -23,11 +23,11 @@ impl Subject {
     ///
     /// # Errors
     /// If a molecule that has conformers has no bonds that can be read.
-    pub(super) fn all(molecules: &[Molecule]) -> Result<Vec<Self>> {
+    pub(super) fn all(molecules: &[PromptMolecule]) -> Result<Vec<Self>> {
         molecules.par_iter().map(Subject::new).collect()
     }
 
-    fn new(molecule: &Molecule) -> Result<Self> {
+    fn new(molecule: &PromptMolecule) -> Result<Self> {
         let chemistry = Chemistry::of(&smiles(&molecule.skeleton)).ok();
         let mut subject = Subject { molecule: molecule.clone(), reference: None, chemistry };
         if !molecule.conformers.is_empty() {

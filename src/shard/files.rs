@@ -75,6 +75,9 @@ pub struct CameOf {
     pub summary: ReadSummary,
     /// How many records were skipped for which reason, where that is told.
     pub skipped_by_reason: BTreeMap<String, u64>,
+    /// How many records have what a reader should know of, by what it is.
+    #[serde(default)]
+    pub notes: BTreeMap<String, u64>,
     /// What was read beside the files.
     pub beside: Vec<InputHash>,
 }
@@ -84,6 +87,9 @@ impl CameOf {
     pub fn append(&mut self, behind: CameOf) {
         self.records += behind.records;
         self.summary.append(behind.summary);
+        for (note, count) in behind.notes {
+            *self.notes.entry(note).or_default() += count;
+        }
         for (reason, count) in behind.skipped_by_reason {
             *self.skipped_by_reason.entry(reason).or_default() += count;
         }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use crate::chem::{SameGraph, same_graph};
 use crate::corpus::{AtomOrder, Conformer};
 use crate::text::skeleton::{self, Spelling};
-use crate::text::{SameGraph, same_graph};
 
 /// Counts over conformers with text; merging is associative.
 #[derive(Debug, Clone, Default)]

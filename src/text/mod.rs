@@ -2,25 +2,17 @@
 //!
 //! - [`parse`] splits a text into its *skeleton* (the text with every slot emptied to `<>`, whatever opens and closes it) and its
 //!   coordinates; [`write()`] is the inverse. How slots are written is said by an [`Encoding`](crate::encoding::Encoding).
-//! - [`elements`] are symbols and numbers, [`skeleton`] holds what can be done without coordinates,
-//!   [`graph`] the comparison of molecular graphs, [`smiles`] the reading of SMILES as RDKit reads them,
-//!   [`shape`] what their shape depends on.
+//! - [`skeleton`] holds what can be done without coordinates, [`spelling`] whether a
+//!   SMILES is one that RDKit would write. What its molecule is, [`crate::chem`] knows.
 //!
 //! The format is that of 3DMolGen: heavy atoms only, bare atoms bracketed, decimals (four, by default)
 //! truncated toward zero.
 
-pub mod elements;
 pub mod enriched;
-pub mod graph;
-pub mod molecule;
-pub mod perceived;
-pub mod shape;
 pub mod skeleton;
-pub mod smiles;
 pub mod spelling;
 
 pub use enriched::{Enriched, TextError, append, parse, write};
-pub use graph::{SameGraph, same_graph};
 
 /// The tag before a conformer's text.
 pub const CONFORMER_OPEN: &str = "[CONFORMER]";

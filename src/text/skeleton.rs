@@ -2,8 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::graph::{PARSED, SmilesError, implicit_hydrogens};
-use super::smiles::Graph;
+use crate::chem::{Graph, Molecule, READ, SmilesError, SmilesProblem};
 use crate::encoding::{Encoding, Slots};
 
 /// Puts `placeholder` (without what opens and closes a slot) into every slot, as an encoding writes them.
@@ -30,7 +29,7 @@ pub fn smiles(skeleton: &str) -> String {
 /// If `smiles` is none.
 pub fn from_smiles(smiles: &str) -> Result<String, SmilesError> {
     // Parsed for its errors only: the text itself is copied.
-    implicit_hydrogens(smiles)?;
+    check(smiles)?;
     let mut out = String::with_capacity(smiles.len() * 4);
     let mut rest = smiles;
     while let Some(first) = rest.chars().next() {
@@ -77,6 +76,15 @@ pub fn placed(skeleton: &str, slots: Slots) -> Cow<'_, str> {
         }
     }
     Cow::Owned(out)
+}
+
+/// Refuses what breaks the grammar of SMILES.
+///
+/// # Errors
+/// If `smiles` is none.
+pub(crate) fn check(smiles: &str) -> Result<(), SmilesError> {
+    let fail = |problem: SmilesProblem| SmilesError::new(smiles, &problem);
+    READ.check(smiles).and_then(|()| Graph::parse(smiles)).map(|_| ()).map_err(fail)
 }
 
 /// The organic subset, two-letter symbols first.
@@ -143,7 +151,7 @@ impl Spelling {
         let mut spelling = Spelling::default();
         if atoms(skeleton).any(|atom| needless_hydrogens(atom).is_some()) {
             let smiles = smiles(skeleton);
-            let graph = PARSED.check(&smiles).and_then(|()| Graph::parse(&smiles));
+            let graph = READ.check(&smiles).and_then(|()| Graph::parse(&smiles));
             spelling.with_hydrogens = graph.map_or(0, |graph| graph.needless_brackets());
         }
         for atom in atoms(skeleton) {
@@ -177,7 +185,7 @@ pub fn without_needless_hydrogens(skeleton: &str) -> String {
 /// # Errors
 /// If the skeleton's SMILES is none.
 pub fn with_hydrogens(skeleton: &str) -> Result<String, SmilesError> {
-    let hydrogens = implicit_hydrogens(&smiles(skeleton))?;
+    let hydrogens = Molecule::of_smiles(&smiles(skeleton))?.hydrogens;
     Ok(respell(skeleton, |atom, index| {
         let symbol = bare(atom).filter(|s| matches!(*s, "N" | "O" | "P" | "S" | "B"))?;
         match hydrogens.get(index)? {

@@ -6,30 +6,27 @@
 
 use std::collections::HashMap;
 
-use super::graph::aromatic_atoms;
-use super::smiles::AtomLimit;
-use super::smiles::{Graph, Order};
+use crate::chem::{AtomLimit, Graph, Molecule, Order, ring_bonds};
 
 /// What in a SMILES RDKit never writes; `None` if nothing like that is found, or it is no SMILES.
 pub fn foreign(smiles: &str) -> Option<&'static str> {
     AtomLimit::default().check(smiles).ok()?;
     let graph = Graph::parse(smiles).ok()?;
-    let bare = graph.without_hydrogens();
-    if bare.atoms.len() < graph.atoms.len() {
+    if graph.needless_hydrogens().contains(&true) {
         return Some("a hydrogen that is an atom of its own");
     }
-    let checked = graph.checked().ok()?;
-    if checked.graph.atoms.iter().zip(&graph.atoms).any(|(checked, written)| checked.charge != written.charge)
+    let molecule = Molecule::try_from(graph.clone()).ok()?;
+    if molecule.atoms.iter().zip(&graph.atoms).any(|(sanitised, written)| sanitised.charge != written.charge)
     {
         return Some("charges that RDKit sets apart");
     }
     let brackets = || graph.implied_brackets().next().map(|_| "brackets that are implied");
-    bonds(&graph).or_else(|| layout(smiles)).or_else(|| aromaticity(smiles, &graph)).or_else(brackets)
+    bonds(&graph).or_else(|| layout(smiles)).or_else(|| aromaticity(&molecule)).or_else(brackets)
 }
 
 /// Bonds that need not be written, or must be.
 fn bonds(graph: &Graph) -> Option<&'static str> {
-    let rings = graph.ring_bonds(&graph.neighbours());
+    let rings = ring_bonds(&graph.bonds, &graph.neighbours());
     let aromatic = |atoms: [usize; 2]| atoms.iter().all(|atom| graph.atoms[*atom].aromatic);
     for (bond, in_ring) in graph.bonds.iter().zip(rings) {
         match bond.order {
@@ -87,9 +84,14 @@ fn layout(smiles: &str) -> Option<&'static str> {
 }
 
 /// Aromatic rings in capitals, or the other way round.
-fn aromaticity(smiles: &str, graph: &Graph) -> Option<&'static str> {
-    let aromatic = aromatic_atoms(smiles).ok()?;
-    let differs = graph.atoms.iter().zip(aromatic).any(|(atom, aromatic)| atom.aromatic != aromatic);
+fn aromaticity(molecule: &Molecule) -> Option<&'static str> {
+    let mut aromatic = vec![false; molecule.atoms.len()];
+    for (bond, _) in
+        molecule.bonds.iter().zip(molecule.aromatic_bonds()).filter(|(_, is_aromatic)| *is_aromatic)
+    {
+        bond.atoms.iter().for_each(|atom| aromatic[*atom] = true);
+    }
+    let differs = molecule.atoms.iter().zip(aromatic).any(|(atom, aromatic)| atom.aromatic != aromatic);
     differs.then_some("aromatic atoms in another form")
 }
 

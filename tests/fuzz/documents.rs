@@ -192,7 +192,7 @@ fn audit_case(random: &mut ChaCha8Rng, seeds: &[Vec<u8>]) -> Vec<u8> {
 
 fn check_audit(scene: &Scene, _: &[u8]) -> Verdict {
     let plan = |dialect| AuditPlan {
-        max_atoms: drift::text::smiles::AtomLimit::default(),
+        max_atoms: drift::chem::AtomLimit::default(),
         files: vec![PathBuf::from(scene.file)],
         dialect,
         recipe: None,

@@ -1,15 +1,15 @@
 //! Texts in memory: SMILES and what is made of them, enriched text and its blocks.
 
 use drift::audit::{judge_block, marks, readable};
+use drift::chem::{AtomLimit, Molecule, SmilesMolecule, graph_key, same_graph, same_molecule};
 use drift::constraint::strip_junk;
-use drift::text::graph::{aromatic_atoms, bonds, canonical, implicit_hydrogens, molecule, same_molecule};
 use drift::text::skeleton::{from_smiles, smiles, with_hydrogens, without_needless_hydrogens};
 use drift::text::spelling::foreign;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
 use drift::encoding::{Encoding, Reading};
-use drift::text::{parse, same_graph, write};
+use drift::text::{parse, write};
 
 use crate::corpus::LINE;
 use crate::documents::{SMILES, SMILES_WORDS};
@@ -21,17 +21,15 @@ fn check_smiles(_: &Scene, bytes: &[u8]) -> Verdict {
     let text = String::from_utf8_lossy(bytes);
     let mut outcome = Outcome::Refused;
     for smiles in text.lines() {
+        let _ =
+            (foreign(smiles), same_molecule(smiles, smiles, AtomLimit::default()), same_graph(smiles, "CCO"));
+        let molecule = Molecule::of_smiles(smiles);
         let _ = (
-            foreign(smiles),
-            same_molecule(smiles, smiles, drift::text::smiles::AtomLimit::default()),
-            same_graph(smiles, "CCO"),
-        );
-        let _ = (
-            canonical(smiles),
-            molecule(smiles),
-            aromatic_atoms(smiles),
-            implicit_hydrogens(smiles),
-            bonds(smiles),
+            graph_key(smiles),
+            molecule.map(|molecule| {
+                (molecule.pairs(), (molecule.atoms.len() < 1_000).then(|| molecule.aromatic_bonds()))
+            }),
+            SmilesMolecule::new(smiles, AtomLimit::default()),
         );
         if let Ok(skeleton) = from_smiles(smiles) {
             outcome = Outcome::Accepted;

@@ -206,7 +206,7 @@ fn a_hundred_megabytes_on_one_line_are_passed_over_in_little_memory() {
 }
 
 #[test]
-fn a_pickle_that_names_another_class_is_refused_and_not_run() {
+fn a_pickle_that_names_another_class_is_not_run() {
     let folder = Folder::new();
     let canary = folder.path().join("canary");
     let command = format!("touch {}", canary.display());
@@ -221,7 +221,7 @@ fn a_pickle_that_names_another_class_is_refused_and_not_run() {
     {
         folder.file("evil.pickle", bytes);
         let line = refused(&folder, &["mine", "evil.pickle", "-o", "out.h5"]);
-        assert!(line.starts_with(&format!("evil.pickle: pickle names {name} at byte ")), "{line}");
+        assert!(line.contains(&format!("an object of {name}, which drift does not know")), "{line}");
     }
     assert!(!canary.exists());
     // The canary would sing: Python, where there is one, runs the same bytes.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use drift::text::graph::bonds;
+use drift::chem::Molecule;
 use drift::text::skeleton;
 use serde_json::Value;
 
@@ -176,8 +176,12 @@ fn a_large_molecule_of_high_symmetry() {
         .zip(0u32..)
         .map(|(symbol, at)| (symbol.trim_matches(['[', ']']), [f64::from(at), f64::from(at * at % 97), 0.5]))
         .collect();
-    let table: Vec<[usize; 3]> =
-        bonds(&smiles).unwrap().into_iter().map(|[a, b]| [count - a, count - b, 1]).collect();
+    let table: Vec<[usize; 3]> = Molecule::of_smiles(&smiles)
+        .unwrap()
+        .pairs()
+        .into_iter()
+        .map(|[a, b]| [count - a, count - b, 1])
+        .collect();
     let content = sdf("dendrimer", &atoms, &table, "", &[("smiles", &smiles)]);
     let (rows, ran) = encoded(&content, &[]);
     assert_eq!(rows.len(), 1, "{}", ran.stderr);
@@ -187,7 +191,7 @@ fn a_large_molecule_of_high_symmetry() {
     let order: Vec<usize> =
         places.iter().map(|place| atoms.iter().position(|(_, known)| known == place).unwrap()).collect();
     let known: Vec<[usize; 2]> = table.iter().map(|[a, b, _]| [*a.min(b) - 1, *a.max(b) - 1]).collect();
-    for [a, b] in bonds(&smiles).unwrap() {
+    for [a, b] in Molecule::of_smiles(&smiles).unwrap().pairs() {
         let (a, b) = (order[a], order[b]);
         assert!(known.contains(&[a.min(b), a.max(b)]));
     }

@@ -40,6 +40,7 @@ mod inspect;
 mod limits;
 mod merges;
 mod model;
+mod molecules;
 mod msgpack;
 mod placeholder;
 mod processors;

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 use drift::audit::{Outcome, TextSample, TextVerdict, judge, judge_as_3dmolgen};
+use drift::chem::{AtomLimit, same_molecule};
 use drift::encoding::Encoding;
-use drift::text::graph::same_molecule;
-use drift::text::smiles::AtomLimit;
 use drift::text::spelling::foreign;
 use drift::text::tagged;
 use rand::{Rng, SeedableRng};

@@ -8,7 +8,7 @@ use drift::encoding::Encoding;
 use drift::error::Error;
 use drift::job::{Job, Observer, Unit};
 use drift::model::{Architecture, Config, Decoder, Device, Feed, HiddenStates, Room};
-use drift::text::{SameGraph, same_graph, skeleton};
+use drift::text::skeleton;
 use drift::tokenizer::{Tokenizer, config_beside};
 use drift::train::batches::{Batches, packs, thinned};
 use drift::train::documents::{Document, Loss, TokenKind, pack};
@@ -280,7 +280,11 @@ fn the_molecules_to_train_on_are_others_than_those_of_the_embedded_corpus() {
         for conformer in &batch.conformers {
             let smiles = skeleton::smiles(&conformer.skeleton);
             for test in known.get(&flat(&smiles)).into_iter().flatten() {
-                assert_eq!(same_graph(test, &smiles).unwrap(), SameGraph::Different, "{smiles} is {test}");
+                assert_eq!(
+                    drift::chem::same_graph(test, &smiles).unwrap(),
+                    drift::chem::SameGraph::Different,
+                    "{smiles} is {test}"
+                );
             }
         }
         conformers += batch.conformers.len();

@@ -26,6 +26,15 @@ PUCKERED = [Chem.MolFromSmarts(text) for text in LIMITS["Ring non-flatness"]["fl
 MOST_MATCHES = 500
 
 
+def can_pucker(molecule, ring):
+    """Whether two saturated atoms of a ring lie side by side; without these nothing keeps it from being flat."""
+    saturated = [molecule.GetAtomWithIdx(atom).GetHybridization() == Chem.HybridizationType.SP3 for atom in ring]
+    bonded = lambda a, b: molecule.GetBondBetweenAtoms(ring[a], ring[b]) is not None
+    pairs = [(a, b) for a in range(len(ring)) for b in range(a) if bonded(a, b)]
+    return any(saturated[a] and saturated[b] for a, b in pairs)
+
+
+
 def placed(molecule, points):
     molecule = Chem.Mol(molecule)
     conformer = rdchem.Conformer(molecule.GetNumAtoms())
@@ -87,7 +96,7 @@ def judged(row):
     flat = lambda name: not check_flatness(molecule, **LIMITS[name])["results"]["flatness_passes"]
     rings = [list(ring) for pattern in AROMATIC for ring in molecule.GetSubstructMatches(pattern)]
     limit = LIMITS["Ring flatness"]["threshold_flatness"]
-    puckered = [list(ring) for pattern in PUCKERED for ring in molecule.GetSubstructMatches(pattern)]
+    puckered = [list(ring) for pattern in PUCKERED for ring in molecule.GetSubstructMatches(pattern) if can_pucker(molecule, ring)]
     least = LIMITS["Ring non-flatness"]["threshold_flatness"]
     return {
         "clash": not geometry["no_internal_clash"],

@@ -37,6 +37,11 @@ BLOCK = re.compile(r"<([^<>]*)>")
 MATCHES = 20_000
 
 
+def smiles_in(row):
+    """The SMILES of a row, which stands under `smiles` where RDKit would write another one."""
+    return row.get("canonical_smiles") or row["smiles"]
+
+
 def lines_of(path):
     opened = gzip.open if str(path).endswith(".gz") else open
     with opened(path, "rt", encoding="utf-8") as lines:
@@ -133,7 +138,7 @@ def is_beyond(smiles):
 
 def checked(row):
     """`same`, `open`, `unknown` where RDKit cannot tell, or what is wrong with a line."""
-    smiles = row["canonical_smiles"]
+    smiles = smiles_in(row)
     prompt = parsed(smiles)
     if prompt is None:
         return "the prompt is no SMILES"
@@ -163,7 +168,7 @@ def check(arguments):
         verdict = checked(row)
         if verdict in counts:
             counts[verdict] += 1
-            one, other = marks(parsed(row["canonical_smiles"]))
+            one, other = marks(parsed(smiles_in(row)))
             centres, bonds = centres + one, bonds + other
         else:
             failed += 1
@@ -187,8 +192,8 @@ def paired(ours, theirs):
         return [(own.get(row["id"]), row) for row in theirs]
     by_smiles = {}
     for row in ours:
-        by_smiles.setdefault(row["canonical_smiles"], []).append(row)
-    return [(next(iter_of(by_smiles, row["canonical_smiles"]), None), row) for row in theirs]
+        by_smiles.setdefault(smiles_in(row), []).append(row)
+    return [(next(iter_of(by_smiles, smiles_in(row)), None), row) for row in theirs]
 
 
 def iter_of(lists, key):
@@ -214,7 +219,7 @@ def likeness(own, row, distances):
         return f"the text is {skeleton}, not {other}"
     if near(ours, theirs, distances):
         return "outright"
-    graph = parsed(own["canonical_smiles"])
+    graph = parsed(smiles_in(own))
     matches = graph.GetSubstructMatches(graph, uniquify=False, useChirality=False, maxMatches=MATCHES)
     if any(near(ours[list(match)], theirs, distances) for match in matches):
         return "symmetric"
@@ -737,7 +742,13 @@ def verdict_of(molecule, smiles):
     if (distances + numpy.eye(len(heavy)) < 0.1).any():
         return "other"
     if Chem.MolToSmiles(found) == Chem.MolToSmiles(asked):
-        return "same"
+        # A text has all atoms in brackets, so that those of a radical say nothing.
+        bare = Chem.MolFromSmiles(re.sub(r"\[(B|C|N|O|P|S|F|Cl|Br|I|b|c|n|o|p|s)\]", r"\1", smiles))
+        if bare is None or Chem.MolToSmiles(bare) != Chem.MolToSmiles(asked):
+            return "other"
+        # The hydrogen of `C=N` has no place in the text, but leaves stereo open.
+        kept = Chem.RemoveHs(of_coordinates(molecule))
+        return "open" if kept.HasSubstructMatch(imine) and not asked.HasSubstructMatch(imine) else "same"
     plain = [Chem.MolToSmiles(m, isomericSmiles=False) for m in (found, asked)]
     isotopes = [sorted(a.GetIsotope() for a in m.GetAtoms()) for m in (found, asked)]
     if plain[0] != plain[1] or isotopes[0] != isotopes[1]:
@@ -747,7 +758,7 @@ def verdict_of(molecule, smiles):
 
 def of_row(row):
     """The heavy atoms of a row."""
-    return with_conformer(Chem.MolFromSmiles(row["canonical_smiles"]), read_text(row)[1])
+    return with_conformer(Chem.MolFromSmiles(smiles_in(row)), read_text(row)[1])
 
 
 def shuffled(molecule, draw):
@@ -774,7 +785,7 @@ def sources(arguments, draw):
     rows = [row for path in arguments.conformers for row in rows_of(path)]
     draw.shuffle(rows)
     for row in rows[: arguments.count]:
-        yield row["canonical_smiles"], of_row(row)
+        yield smiles_in(row), of_row(row)
     print(f"{failed} of {len(smiles)} SMILES without a conformer of ETKDG")
 
 

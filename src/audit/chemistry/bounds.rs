@@ -12,7 +12,7 @@ use super::lengths::{ANGLE_TOLERANCE, lengths};
 use super::matrix::{Bounds, Builder, FOUR_BONDS, Ideal, NEAR, Set, pair, place};
 use super::molecule::{Molecule, UNCONNECTED};
 use super::torsions;
-use crate::text::shape::Hybridisation;
+use crate::chem::Hybridisation;
 
 /// The share of the sum of radii that atoms five bonds apart keep: half way to all of it.
 const FIVE_BONDS: f64 = 0.85;

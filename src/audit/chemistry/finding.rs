@@ -96,6 +96,8 @@ pub struct ConformerChemistry {
     pub double_bonds: u64,
     /// Of them, those with their neighbours on the sides that are marked.
     pub double_bonds_right: u64,
+    /// Stereo marks that are not compared with coordinates: allenes, and polyhedra of which neighbours are missing.
+    pub stereo_unchecked: u64,
     /// Whether every z is 0, up to [`FLAT_ANGSTROM`](super::FLAT_ANGSTROM); never of fewer than four atoms.
     pub flat: bool,
     /// Whether all atoms lie in one plane, up to [`FLAT_ANGSTROM`](super::FLAT_ANGSTROM); never of fewer than four atoms.

@@ -2,9 +2,9 @@
 
 use super::elements::{element, uff};
 use super::molecule::{Kind, Molecule};
-use crate::text::elements::symbol;
-use crate::text::shape::Hybridisation;
-use crate::text::smiles::Order;
+use crate::chem::Hybridisation;
+use crate::chem::Order;
+use crate::chem::elements::symbol;
 
 /// Either side of the ideal length, in Å.
 pub(super) const TOLERANCE: f64 = 0.01;
@@ -60,7 +60,7 @@ fn rest_length(order: f64, (r, x): (f64, f64), (s, y): (f64, f64)) -> f64 {
 /// From covalent radii, where the force field has no parameters.
 fn rough(molecule: &Molecule, bond: usize) -> Length {
     let [a, b] = molecule.ends(bond).map(|atom| element(molecule.atom(atom).element));
-    let order = molecule.shape.molecule.graph.bonds[bond].order;
+    let order = molecule.shape.molecule.bonds[bond].order;
     let is_plain = molecule.kind(bond) != Kind::Other || matches!(order, Order::Triple | Order::Quadruple);
     if is_plain {
         let sum = a.covalent + b.covalent;
@@ -108,12 +108,12 @@ fn is_resonant(molecule: &Molecule, atom: usize) -> bool {
 fn charge(molecule: &Molecule, at: usize) -> &'static str {
     let bonds = molecule.neighbours[at].iter();
     let orders: f64 = bonds
-        .map(|bond| match molecule.shape.molecule.graph.bonds[*bond] {
-            crate::text::smiles::Bond { order: Order::Dative, atoms, .. } if atoms[1] != at => 0.0,
-            crate::text::smiles::Bond { order: Order::Double, .. } => 2.0,
-            crate::text::smiles::Bond { order: Order::Triple, .. } => 3.0,
-            crate::text::smiles::Bond { order: Order::Quadruple, .. } => 4.0,
-            crate::text::smiles::Bond { order: Order::Any, .. } => 0.0,
+        .map(|bond| match molecule.shape.molecule.bonds[*bond] {
+            crate::chem::Bond { order: Order::Dative, atoms, .. } if atoms[1] != at => 0.0,
+            crate::chem::Bond { order: Order::Double, .. } => 2.0,
+            crate::chem::Bond { order: Order::Triple, .. } => 3.0,
+            crate::chem::Bond { order: Order::Quadruple, .. } => 4.0,
+            crate::chem::Bond { order: Order::Any, .. } => 0.0,
             _ => 1.0,
         })
         .sum();

@@ -7,7 +7,6 @@
 mod bounds;
 mod elements;
 mod finding;
-mod handedness;
 mod lengths;
 mod matrix;
 mod merge;
@@ -20,11 +19,11 @@ mod torsions;
 pub use finding::{ChemistryFinding, ChemistryRule, ConformerChemistry};
 pub use report::{ChemistryFigure, ChemistryReport, MoleculeChemistry};
 
-use self::handedness::Handedness;
 use self::molecule::{Kind, Molecule};
 use self::planes::Plane;
-use crate::text::elements::symbol;
-use crate::text::graph::SmilesError;
+use crate::chem::elements::symbol;
+use crate::chem::stereo::are_together;
+use crate::chem::{AtomLimit, SmilesError, SmilesMolecule, StereoAgreement};
 
 /// How much longer or shorter than its bounds a bond, or the distance of atoms two bonds apart, may be.
 pub const BOND_TOLERANCE: f64 = 0.25;
@@ -55,7 +54,7 @@ pub struct Chemistry {
     /// Atomic numbers.
     elements: Vec<u8>,
     atoms: usize,
-    handedness: Handedness,
+    stereo: SmilesMolecule,
     bonds: Vec<Limits>,
     angles: Vec<Limits>,
     /// Of the pairs that can clash: the second atom is the larger, in rows; 0 of others.
@@ -73,7 +72,10 @@ impl Chemistry {
     /// If RDKit would refuse it, it is larger than what is looked at, or holds a `*`.
     pub fn of(smiles: &str) -> Result<Self, SmilesError> {
         let molecule = Molecule::new(smiles)?;
-        let handedness = Handedness::of(smiles);
+        let stereo = SmilesMolecule::new(smiles, AtomLimit::default()).map_err(|why| SmilesError {
+            smiles: crate::error::shortened_end(smiles, 100),
+            reason: why.to_string(),
+        })?;
         let bounds = bounds::bounds(&molecule);
         let between = |a: usize, b: usize| bounds.of(a, b);
         let is_heavy = |atoms: &[usize; 2]| atoms.iter().all(|atom| molecule.is_heavy(*atom));
@@ -102,7 +104,7 @@ impl Chemistry {
         Ok(Chemistry {
             elements,
             atoms: molecule.len(),
-            handedness,
+            stereo,
             bonds,
             angles,
             nearest,
@@ -186,7 +188,11 @@ impl Chemistry {
     }
 
     fn check_planes(&self, points: &[[f64; 3]], findings: &mut Vec<ChemistryFinding>) {
-        for Plane { rule, atoms } in &self.planes {
+        for Plane { rule, atoms, ring } in &self.planes {
+            let is_twisted = |ring: [usize; 4]| are_together(ring.map(|atom| points[atom])) == Some(false);
+            if ring.is_some_and(is_twisted) {
+                continue;
+            }
             let own: Vec<[f64; 3]> = atoms.iter().map(|atom| points[*atom]).collect();
             let off = planes::off_plane(&own);
             let (broken, limit) = match rule {
@@ -206,21 +212,22 @@ impl Chemistry {
             value: None,
             limit: None,
         };
-        let (centres, bonds) = self.handedness.agreement(points);
-        for (mark, right) in self.handedness.marks.centres.iter().zip(centres) {
+        let StereoAgreement { centres, double_bonds } = self.stereo.agreement(points);
+        for (atom, right) in centres {
             out.stereocentres += 1;
             out.stereocentres_right += u64::from(right);
             if !right {
-                out.findings.push(wrong(ChemistryRule::Stereocentre, &[mark.atom]));
+                out.findings.push(wrong(ChemistryRule::Stereocentre, &[atom]));
             }
         }
-        for (mark, right) in self.handedness.marks.double_bonds.iter().zip(bonds) {
+        for (atoms, right) in double_bonds {
             out.double_bonds += 1;
             out.double_bonds_right += u64::from(right);
             if !right {
-                out.findings.push(wrong(ChemistryRule::DoubleBond, &mark.atoms));
+                out.findings.push(wrong(ChemistryRule::DoubleBond, &atoms));
             }
         }
+        out.stereo_unchecked = self.stereo.unchecked().count() as u64;
     }
 }
 

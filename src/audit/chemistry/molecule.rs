@@ -2,9 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::text::graph::SmilesError;
-use crate::text::shape::{Hybridisation, PerceivedShape};
-use crate::text::smiles::{Atom, Order};
+use crate::chem::{Atom, Hybridisation, Order, PerceivedShape, SmilesError};
 
 /// Of atoms that no bonds connect.
 pub(super) const UNCONNECTED: u16 = u16::MAX;
@@ -40,8 +38,8 @@ impl Molecule {
     /// As [`PerceivedShape::new`].
     pub(super) fn new(smiles: &str) -> Result<Self, SmilesError> {
         let shape = PerceivedShape::new(smiles)?;
-        let graph = &shape.molecule.graph;
-        let neighbours = graph.neighbours();
+        let graph = &shape.molecule;
+        let neighbours = graph.neighbours.clone();
         let bond =
             |a: usize, b: usize| neighbours[a].iter().copied().find(|bond| graph.bonds[*bond].other(a) == b);
         let mut ring_bonds = Vec::new();
@@ -69,7 +67,7 @@ impl Molecule {
     }
 
     pub(super) fn atom(&self, atom: usize) -> &Atom {
-        &self.shape.molecule.graph.atoms[atom]
+        &self.shape.molecule.atoms[atom]
     }
 
     pub(super) fn hybridisation(&self, atom: usize) -> Hybridisation {
@@ -77,7 +75,7 @@ impl Molecule {
     }
 
     pub(super) fn hydrogens(&self, atom: usize) -> usize {
-        let graph = &self.shape.molecule.graph;
+        let graph = &self.shape.molecule;
         let written = self.neighbours[atom]
             .iter()
             .filter(|bond| graph.atoms[graph.bonds[**bond].other(atom)].element == 1);
@@ -89,18 +87,18 @@ impl Molecule {
     }
 
     pub(super) fn ends(&self, bond: usize) -> [usize; 2] {
-        self.shape.molecule.graph.bonds[bond].atoms
+        self.shape.molecule.bonds[bond].atoms
     }
 
     pub(super) fn other(&self, bond: usize, atom: usize) -> usize {
-        self.shape.molecule.graph.bonds[bond].other(atom)
+        self.shape.molecule.bonds[bond].other(atom)
     }
 
     pub(super) fn kind(&self, bond: usize) -> Kind {
         if self.shape.aromatic[bond] {
             return Kind::Aromatic;
         }
-        match self.shape.molecule.graph.bonds[bond].order {
+        match self.shape.molecule.bonds[bond].order {
             Order::Single => Kind::Single,
             Order::Double => Kind::Double,
             _ => Kind::Other,
@@ -112,7 +110,7 @@ impl Molecule {
         if self.shape.aromatic[bond] {
             return 1.5;
         }
-        match self.shape.molecule.graph.bonds[bond].order {
+        match self.shape.molecule.bonds[bond].order {
             Order::Single | Order::Dative => 1.0,
             Order::Double => 2.0,
             Order::Triple => 3.0,
@@ -143,7 +141,7 @@ impl Molecule {
 
 /// How many bonds lie between one atom and each other, breadth first.
 fn distances(shape: &PerceivedShape, neighbours: &[Vec<usize>], from: usize) -> Vec<u16> {
-    let bonds = &shape.molecule.graph.bonds;
+    let bonds = &shape.molecule.bonds;
     let mut distances = vec![UNCONNECTED; neighbours.len()];
     let mut queue = VecDeque::from([from]);
     distances[from] = 0;

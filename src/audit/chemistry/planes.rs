@@ -4,14 +4,17 @@ use std::collections::BTreeSet;
 
 use super::finding::ChemistryRule as Rule;
 use super::molecule::{Kind, Molecule};
+use crate::chem::Hybridisation;
 use crate::corpus::eigen::{Rounding, diagonalise, turn_rows};
-use crate::text::shape::Hybridisation;
 
 /// Atoms that a rule of flatness looks at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Plane {
     pub rule: Rule,
     pub atoms: Vec<usize>,
+    /// Of a double bond in a ring of eight to eleven: the chain of ring atoms around it. Where its ends lie on opposite sides, the ring
+    /// twists the bond, as in *trans*-cyclooctene, and the rule does not hold.
+    pub ring: Option<[usize; 4]>,
 }
 
 /// The planes of a molecule.
@@ -26,22 +29,31 @@ pub(super) fn planes(molecule: &Molecule) -> Vec<Plane> {
             |atom: &usize| molecule.is_aromatic(*atom) && molecule.hybridisation(*atom) == Hybridisation::Sp2;
         let aromatic = bonds.iter().all(|bond| molecule.shape.aromatic[*bond]);
         if matches!(ring.len(), 5 | 6) && aromatic && ring.iter().all(is_flat) {
-            planes.push(Plane { rule: Rule::AromaticRing, atoms: ring.clone() });
+            planes.push(Plane { rule: Rule::AromaticRing, atoms: ring.clone(), ring: None });
         } else if is_puckered(molecule, ring, bonds) {
-            planes.push(Plane { rule: Rule::FlatRing, atoms: ring.clone() });
+            planes.push(Plane { rule: Rule::FlatRing, atoms: ring.clone(), ring: None });
         }
     }
     for bond in 0..molecule.shape.aromatic.len() {
         if let Some(atoms) = double_bond(molecule, bond) {
-            planes.push(Plane { rule: Rule::BentDoubleBond, atoms });
+            planes.push(Plane { rule: Rule::BentDoubleBond, atoms, ring: medium_ring(molecule, bond) });
         }
     }
     for atom in 0..molecule.len() {
         if let Some(atoms) = centre(molecule, atom) {
-            planes.push(Plane { rule: Rule::BentCentre, atoms });
+            planes.push(Plane { rule: Rule::BentCentre, atoms, ring: None });
         }
     }
     planes
+}
+
+/// The ring atoms before, at and behind a bond, where its smallest ring has eight to eleven atoms.
+fn medium_ring(molecule: &Molecule, bond: usize) -> Option<[usize; 4]> {
+    let rings = molecule.shape.rings.iter().zip(&molecule.ring_bonds);
+    let (ring, bonds) =
+        rings.filter(|(_, bonds)| bonds.contains(&bond)).min_by_key(|(ring, _)| ring.len())?;
+    let (n, at) = (ring.len(), bonds.iter().position(|other| *other == bond)?);
+    (8..=11).contains(&n).then(|| [n - 1, 0, 1, 2].map(|step| ring[(at + step) % n]))
 }
 
 fn heavy_neighbours(molecule: &Molecule, atom: usize) -> Vec<usize> {
@@ -89,14 +101,20 @@ fn centre(molecule: &Molecule, atom: usize) -> Option<Vec<usize>> {
 const PUCKERED: [(&[usize], &[usize]); 5] =
     [(&[5], &[0, 1, 2, 3, 4, 5]), (&[5, 2], &[2, 3]), (&[5, 2], &[4]), (&[5, 3], &[3, 4]), (&[5, 3], &[2])];
 
-/// Whether a ring of six cannot be flat: no atom of it is aromatic or in another ring, and it fits one of [`PUCKERED`].
+/// Whether a ring of six cannot be flat: no atom of it is aromatic or in another ring, it fits one of [`PUCKERED`], and two saturated
+/// atoms lie side by side. Without these, as in *p*-benzoquinone and 1,4-cyclohexadiene, nothing keeps it from being flat, though it fits
+/// PoseBusters' patterns.
 fn is_puckered(molecule: &Molecule, ring: &[usize], bonds: &[usize]) -> bool {
     let is_alone = |atom: &usize| {
         matches!(molecule.atom(*atom).element, 6 | 7 | 8 | 16)
             && !molecule.is_aromatic(*atom)
             && molecule.ring_sizes[*atom].len() == 1
     };
-    if ring.len() != 6 || !ring.iter().all(is_alone) {
+    let is_saturated = |at: usize| molecule.hybridisation(ring[at % 6]) == Hybridisation::Sp3;
+    if ring.len() != 6
+        || !ring.iter().all(is_alone)
+        || !(0..6).any(|at| is_saturated(at) && is_saturated(at + 1))
+    {
         return false;
     }
     let single: Vec<bool> = bonds.iter().map(|bond| molecule.kind(*bond) == Kind::Single).collect();
@@ -170,10 +188,19 @@ mod tests {
         assert_eq!(rules("C1CCC2CCCCC2C1"), []);
         assert_eq!(rules("C1CCCC1"), []);
         let is_puckered = |smiles| rules(smiles).contains(&(Rule::FlatRing, 6));
-        // One double bond, two that face one another or lie side by side, and patterns that must not fit.
-        assert!(is_puckered("O1CCC=CC1") && is_puckered("C1=CCC=CC1") && is_puckered("C1=CC=CCC1"));
-        assert!(is_puckered("C1=COCC=C1") && is_puckered("C1=CC=COC1") && !is_puckered("O1C=COC=C1"));
-        assert!(is_puckered("O=C1C=CC(=O)C=C1") && !is_puckered("O=C1C=COC=C1"));
+        // One double bond, two side by side, and what fits PoseBusters' patterns without two saturated atoms side by side.
+        assert!(is_puckered("O1CCC=CC1") && is_puckered("C1=CC=CCC1"));
+        for flat in
+            ["C1=CCC=CC1", "O=C1C=CC(=O)C=C1", "N#CC1=C(C#N)C(=O)C(Cl)=C(Cl)C1=O", "O=C1NC(=O)C(=O)C(=O)N1"]
+        {
+            assert!(!is_puckered(flat), "{flat}");
+        }
+        // A bond in a ring of eight may be twisted.
+        let ring =
+            |smiles: &str| planes(&Molecule::new(smiles).unwrap()).iter().any(|plane| plane.ring.is_some());
+        assert!(ring("C1CCC=CCCC1") && !ring("C1CCC=CCC1") && !ring("CC=CC"));
+        assert!(!is_puckered("C1=COCC=C1") && !is_puckered("C1=CC=COC1") && !is_puckered("O1C=COC=C1"));
+        assert!(is_puckered("O=C1CCCCC1") && is_puckered("O=C1CCOC=C1") && !is_puckered("O=C1C=COC=C1"));
         assert_eq!(rules("CC=C"), []);
         assert_eq!(rules("CC=CC"), [(Rule::BentDoubleBond, 4)]);
         assert_eq!(

@@ -22,6 +22,9 @@ pub struct ChemistryReport {
     pub double_bonds: u64,
     /// Of them, those with their neighbours on the sides that are marked.
     pub double_bonds_right: u64,
+    /// Stereo marks of these prompts that are not compared with coordinates, and are never counted as right: allenes (`@AL`), and square-planar,
+    /// trigonal-bipyramidal and octahedral atoms of which neighbours are missing.
+    pub stereo_unchecked: u64,
     /// Conformers with two atoms, three or more bonds apart, too near.
     pub clashing: u64,
     /// Conformers with a bond too short or too long.
@@ -133,6 +136,8 @@ pub struct MoleculeChemistry {
     blocks: u64,
     stereocentres: u64,
     double_bonds: u64,
+    #[serde(default)]
+    stereo_unchecked: u64,
     /// By figure: how often it counts, and of how many.
     counts: [(u64, u64); ChemistryFigure::ALL.len()],
 }
@@ -146,6 +151,7 @@ impl MoleculeChemistry {
         self.blocks += found.atoms;
         self.stereocentres += found.stereocentres;
         self.double_bonds += found.double_bonds;
+        self.stereo_unchecked += found.stereo_unchecked;
         for (sum, figure) in self.counts.iter_mut().zip(ChemistryFigure::ALL) {
             let (count, of) = figure.of(found);
             *sum = (sum.0 + count, sum.1 + of);
@@ -159,6 +165,7 @@ impl MoleculeChemistry {
         self.blocks += other.blocks;
         self.stereocentres += other.stereocentres;
         self.double_bonds += other.double_bonds;
+        self.stereo_unchecked += other.stereo_unchecked;
         for (sum, one) in self.counts.iter_mut().zip(other.counts) {
             *sum = (sum.0 + one.0, sum.1 + one.1);
         }
@@ -173,6 +180,14 @@ impl MoleculeChemistry {
 }
 
 impl ChemistryReport {
+    /// A sentence where some stereo marks are not compared with coordinates.
+    pub(in crate::audit) fn unchecked(&self) -> Option<String> {
+        let count = self.stereo_unchecked;
+        (count > 0).then(|| {
+            format!("{count} stereo marks of the prompts are not checked: @AL, or neighbours are missing; none counts as right")
+        })
+    }
+
     /// Over molecules.
     pub fn of<'m>(molecules: impl Iterator<Item = &'m MoleculeChemistry> + Clone) -> Self {
         let mut report = ChemistryReport::default();
@@ -180,6 +195,7 @@ impl ChemistryReport {
             report.checked += molecule.checked;
             report.stereocentres += molecule.stereocentres;
             report.double_bonds += molecule.double_bonds;
+            report.stereo_unchecked += molecule.stereo_unchecked;
             report.checked_blocks += molecule.blocks;
         }
         for (at, figure) in ChemistryFigure::ALL.into_iter().enumerate() {

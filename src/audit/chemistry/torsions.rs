@@ -10,7 +10,7 @@ use super::matrix::{Builder, FAR, FOUR_BONDS, NEAR, Set, pair};
 use super::merge::merge;
 use super::molecule::{Kind, Molecule};
 use super::planar::{self, Planar};
-use crate::text::shape::Hybridisation;
+use crate::chem::Hybridisation;
 
 /// The same where two torsions are known, in Å.
 const TWO_TORSIONS: f64 = 0.08;

@@ -1,4 +1,4 @@
-//! Reads SPICE and ANI-1x: a group per molecule.
+//! Reads SPICE, ANI-1x and ANI-1: a group per molecule.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -8,17 +8,24 @@ use rust_hdf5::{H5Dataset, Hdf5Error};
 
 use super::Container;
 use super::structure::{Kind, Structure};
+use crate::chem::elements::atomic_number;
 use crate::corpus::atoms::Atoms;
 use crate::corpus::collect::{Collector, Finished};
 use crate::corpus::labels::Labels;
 use crate::corpus::{Context, Emit};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, excerpt};
 
 /// Å in one bohr (CODATA 2018).
 pub(super) const ANGSTROM_PER_BOHR: f64 = 0.529_177_210_903;
 
-/// The dataset that names a group's elements in both layouts.
+/// The dataset that names a group's elements in SPICE and ANI-1x.
 const NUMBERS: &str = "atomic_numbers";
+
+/// The same in ANI-1, by their symbols; its SMILES is a string a character.
+const SPECIES: &str = "species";
+
+/// The most characters of a SMILES that is split.
+const MAX_SPLIT_SMILES: usize = 1 << 16;
 
 /// The datasets that hold coordinates, and Å in their unit where no attribute `units` says otherwise.
 const COORDINATES: [(&str, f64); 2] = [("conformations", ANGSTROM_PER_BOHR), ("coordinates", 1.0)];
@@ -41,7 +48,7 @@ pub(super) fn read(container: &Container<'_>, context: Context<'_>, emit: &mut E
         return Err(Error::input(container.name, problem, "drift reads its own stores, SPICE and ANI-1x"));
     }
     let out = Collector::new(container.name.to_owned(), context, emit);
-    let mut reader = Reader { container, atoms: Atoms::new(context.options), out };
+    let mut reader = Reader { container, atoms: Atoms::new(context.options, container.name), out };
     for Entry { path, content } in entries {
         context.job.check()?;
         let title = path.trim_end_matches('/');
@@ -89,7 +96,7 @@ fn entries(structure: &Structure) -> Vec<Entry> {
         let path = if path.is_empty() { String::new() } else { format!("{path}/") };
         let has = |dataset: &str| structure.get(&format!("{path}{dataset}")).is_some();
         let coordinates = COORDINATES.into_iter().find(|(dataset, _)| has(dataset));
-        let content = match (coordinates, has(NUMBERS)) {
+        let content = match (coordinates, has(NUMBERS) || has(SPECIES)) {
             (Some((dataset, angstrom)), true) => {
                 Content::Molecule { dataset, angstrom, smiles: has("smiles") }
             }
@@ -167,14 +174,15 @@ impl Reader<'_, '_> {
         angstrom: f64,
         smiles: Option<String>,
     ) -> Result<Result<Group, String>> {
-        let numbers = format!("{path}{NUMBERS}");
+        let by_symbol = self.container.structure.borrow().get(&format!("{path}{NUMBERS}")).is_none();
+        let numbers = format!("{path}{}", if by_symbol { SPECIES } else { NUMBERS });
         for needed in [Some(numbers.as_str()), Some(dataset), smiles.as_deref()].into_iter().flatten() {
             if let Err(damaged) = self.container.check(needed) {
                 let name = needed.rsplit('/').next().unwrap_or(needed);
                 return Ok(Err(format!("`{name}`: {damaged}")));
             }
         }
-        let numbers = match self.numbers(&numbers)? {
+        let numbers = match if by_symbol { self.species(&numbers)? } else { self.numbers(&numbers)? } {
             Ok(numbers) => numbers,
             Err(reason) => return Ok(Err(reason)),
         };
@@ -217,6 +225,27 @@ impl Reader<'_, '_> {
         }
     }
 
+    /// The atomic numbers of symbols; the inner error is why the group is skipped.
+    fn species(&self, path: &str) -> Result<Result<Vec<u8>, String>> {
+        let dataset = self.container.open(path)?;
+        match *dataset.shape() {
+            [1..=MAX_ATOMS] => {}
+            ref shape => return Ok(Err(format!("`{SPECIES}` has the shape {shape:?}"))),
+        }
+        match dataset.read_strings_lossy() {
+            Ok(symbols) => {
+                let number = |symbol: &String| {
+                    let symbol = symbol.trim_matches('\0').trim();
+                    atomic_number(symbol)
+                        .ok_or_else(|| format!("{} is not an element", excerpt(symbol.as_bytes())))
+                };
+                Ok(symbols.iter().map(number).collect())
+            }
+            Err(Hdf5Error::TypeMismatch(reason)) => Ok(Err(format!("`{SPECIES}`: {reason}"))),
+            Err(error) => Err(self.container.unreadable(&error)),
+        }
+    }
+
     /// Å in the unit that the attribute `units` names, if there is one.
     fn unit(&self, dataset: &H5Dataset, path: &str) -> Result<Option<f64>> {
         let attributes = dataset.attr_names().map_err(|e| self.container.unreadable(&e))?;
@@ -239,14 +268,15 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// The SMILES of a group, if it is a dataset of one string.
+    /// The SMILES of a group, if it is a dataset of one string, or of one a character.
     fn smiles(&self, path: Option<String>) -> Result<Option<Arc<str>>> {
         let Some(path) = path else { return Ok(None) };
         let dataset = self.container.open(&path)?;
-        if dataset.is_null() || dataset.total_elements() != 1 {
+        if dataset.is_null() || dataset.total_elements() > MAX_SPLIT_SMILES {
             return Ok(None);
         }
         match dataset.read_strings_lossy() {
+            Ok(characters) if characters.len() > 1 => Ok(Some(characters.concat().replace('\0', "").into())),
             // Text ends at a zero, as for libhdf5.
             Ok(strings) => Ok(strings.first().and_then(|text| text.split('\0').next()).map(Arc::from)),
             Err(Hdf5Error::TypeMismatch(_)) => Ok(None),

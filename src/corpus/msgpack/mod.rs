@@ -35,10 +35,11 @@ const ROW: usize = 37;
 /// With the byte offset, if the input is truncated, is not MessagePack, nests deeper than 64 levels, or a top-level
 /// value is not a map.
 pub fn read(source: Source<'_>, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+    let name = source.name;
     let mut geom = Geom {
-        pull: Pull::new(source.name.clone(), source.reader, context.job),
-        out: Collector::new(source.name, context, emit),
-        atoms: Atoms::new(context.options),
+        pull: Pull::new(name.clone(), source.reader, context.job),
+        out: Collector::new(name.clone(), context, emit),
+        atoms: Atoms::new(context.options, &name),
         number: 0,
         molecule: Arc::default(),
     };

@@ -36,18 +36,6 @@ pub enum PickleError {
         /// Where it is used.
         offset: usize,
     },
-    /// A class or function that has no place in a pickle of molecules. Nothing is ever called or imported, but
-    /// a value that drift cannot understand must not pass in silence.
-    #[error(
-        "pickle names {name} at byte {offset}; drift reads only RDKit molecules, NumPy scalars and arrays and \
-         Python's own containers, and runs nothing"
-    )]
-    Global {
-        /// Module and name, shortened if long.
-        name: String,
-        /// Where it is named.
-        offset: usize,
-    },
     /// The opcode's operands are missing or of the wrong kind.
     #[error("pickle is malformed at byte {offset}: {what}")]
     Malformed {

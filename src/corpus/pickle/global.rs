@@ -20,11 +20,32 @@ pub enum Role {
     Plain,
 }
 
+/// A class or function as a pickle names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Callee {
+    /// One of the list.
+    Known(&'static Global),
+    /// Another one, by its number among those of the pickle.
+    Unknown(u32),
+}
+
+impl Callee {
+    /// What drift makes of it; none of a class outside the list.
+    #[must_use]
+    pub fn role(self) -> Option<Role> {
+        match self {
+            Callee::Known(global) => Some(global.role),
+            Callee::Unknown(_) => None,
+        }
+    }
+}
+
 impl Global {
-    /// The class or function of that name, if it may stand in a pickle that drift reads.
+    /// The class or function of that name, if drift knows what it holds.
     ///
     /// The list holds what pickles of molecules need: RDKit's molecule classes, Python's containers (in the
-    /// spelling of Python 2 and 3), and NumPy's scalars and arrays (in the spelling of NumPy 1 and 2).
+    /// spelling of Python 2 and 3), data of its standard library, and NumPy's scalars and arrays (in the spelling of
+    /// NumPy 1 and 2).
     #[must_use]
     pub fn find(module: &str, name: &str) -> Option<&'static Self> {
         KNOWN.iter().find(|known| known.module == module && known.name == name)
@@ -42,6 +63,26 @@ static KNOWN: &[Global] = &[
     global("_codecs", "encode", Role::Encode),
     global("collections", "OrderedDict", Role::Plain),
     global("collections", "defaultdict", Role::Plain),
+    global("collections", "Counter", Role::Plain),
+    global("collections", "deque", Role::Plain),
+    global("datetime", "date", Role::Plain),
+    global("datetime", "datetime", Role::Plain),
+    global("datetime", "timedelta", Role::Plain),
+    global("decimal", "Decimal", Role::Plain),
+    global("fractions", "Fraction", Role::Plain),
+    global("pathlib", "Path", Role::Plain),
+    global("pathlib", "PosixPath", Role::Plain),
+    global("pathlib", "PurePath", Role::Plain),
+    global("pathlib", "PurePosixPath", Role::Plain),
+    global("pathlib", "PureWindowsPath", Role::Plain),
+    global("pathlib", "WindowsPath", Role::Plain),
+    // Python 3.13 writes this module's name.
+    global("pathlib._local", "PosixPath", Role::Plain),
+    global("pathlib._local", "PurePosixPath", Role::Plain),
+    global("pathlib._local", "PureWindowsPath", Role::Plain),
+    global("pathlib._local", "WindowsPath", Role::Plain),
+    global("types", "SimpleNamespace", Role::Plain),
+    global("uuid", "UUID", Role::Plain),
     global("copyreg", "_reconstructor", Role::Plain),
     global("copy_reg", "_reconstructor", Role::Plain),
     global("builtins", "object", Role::Plain),
@@ -52,6 +93,8 @@ static KNOWN: &[Global] = &[
     global("builtins", "tuple", Role::Plain),
     global("builtins", "int", Role::Plain),
     global("builtins", "float", Role::Plain),
+    global("builtins", "complex", Role::Plain),
+    global("builtins", "range", Role::Plain),
     global("builtins", "str", Role::Plain),
     global("builtins", "bytes", Role::Plain),
     global("builtins", "bytearray", Role::Plain),

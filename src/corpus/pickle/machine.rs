@@ -10,7 +10,7 @@ use memo::Memo;
 
 use super::cursor::Cursor;
 use super::error::PickleError;
-use super::global::{Global, Role};
+use super::global::{Callee, Role};
 use super::{NodeId, Object, Pickle, Value, opcode as op, text};
 
 type Result<T> = std::result::Result<T, PickleError>;
@@ -26,6 +26,9 @@ struct Machine<'a> {
     /// Where the current opcode stands, for errors.
     at: usize,
     values: Vec<Value<'a>>,
+    /// Names outside the list, in the order in which they come, and their numbers.
+    unknown: Vec<String>,
+    unknown_numbers: HashMap<(String, String), u32>,
     /// Bytes of text decoded so far; see `spend`.
     decoded: usize,
     stack: Vec<NodeId>,
@@ -44,6 +47,8 @@ impl<'a> Machine<'a> {
             length: input.len(),
             at: 0,
             values: Vec::new(),
+            unknown: Vec::new(),
+            unknown_numbers: HashMap::new(),
             decoded: 0,
             stack: Vec::new(),
             marks: Vec::new(),
@@ -58,7 +63,8 @@ impl<'a> Machine<'a> {
             let opcode = self.cursor.u8()?;
             if opcode == op::STOP {
                 let root = self.pop()?;
-                return Ok(Pickle { values: self.values, root, length: self.cursor.offset() });
+                let length = self.cursor.offset();
+                return Ok(Pickle { values: self.values, unknown: self.unknown, root, length });
             }
             let known = self.constant(opcode)?
                 || self.string(opcode)?
@@ -240,7 +246,7 @@ impl<'a> Machine<'a> {
             }
             op::STACK_GLOBAL => {
                 let [module, name] = [0, 1].map(|index| self.stack_text(2 - index));
-                let global = self.find(&module?, &name?)?;
+                let global = self.find(&module?, &name?);
                 self.pop_many(2)?;
                 self.push(Value::Global(global))
             }
@@ -266,6 +272,15 @@ impl<'a> Machine<'a> {
                 self.stack.push(args);
                 self.call(class)
             }
+            op::NEWOBJ_EX => {
+                // What is given by keyword is for the class alone to understand.
+                self.pop()?;
+                let args = self.pop()?;
+                let callee = self.pop()?;
+                let class = self.class(callee)?;
+                self.stack.push(args);
+                self.call(class)
+            }
             op::BUILD => {
                 let state = self.pop()?;
                 match self.top_value()? {
@@ -279,12 +294,12 @@ impl<'a> Machine<'a> {
     }
 
     /// Replaces the arguments on top of the stack by the call that they are for.
-    fn call(&mut self, class: &'static Global) -> Result<bool> {
+    fn call(&mut self, class: Callee) -> Result<bool> {
         let args = self.pop()?;
         let Value::Tuple(list) = self.value(args) else {
             return Err(self.malformed("a call whose arguments are no tuple"));
         };
-        if class.role == Role::Encode
+        if class.role() == Some(Role::Encode)
             && let &[source, codec] = list.as_slice()
             && let Some(bytes) = self.encode(source, codec)?
         {
@@ -330,7 +345,6 @@ impl<'a> Machine<'a> {
             op::PERSID | op::BINPERSID => "a persistent identifier",
             op::EXT1 | op::EXT2 | op::EXT4 => "Python's extension registry",
             op::NEXT_BUFFER | op::READONLY_BUFFER => "a buffer outside the file",
-            op::NEWOBJ_EX => "a constructor with keyword arguments",
             _ => return Ok(false),
         };
         Err(PickleError::Unsupported { feature, offset: self.at })

@@ -13,6 +13,15 @@ pub enum RdkitError {
     /// A pickled molecule whose argument is not the binary format.
     #[error("the pickled molecule holds no bytes in RDKit's format")]
     NoBytes,
+    /// An object of a class that drift does not know; nothing of it is run or read.
+    #[error(
+        "an object of {0}, which drift does not know: it reads RDKit molecules, NumPy arrays and Python's own containers, and runs \
+         nothing"
+    )]
+    Unknown(String),
+    /// A molecule that the pickle refers to far more often than any writer does.
+    #[error("the same molecule again: molecules that stand in a pickle more than once take too much of it")]
+    Again,
     /// A version of the format that drift does not read.
     #[error("RDKit binary version {}.{}; drift reads {}.{} to {}", .0.0, .0.1, OLDEST.0, OLDEST.1, NEWEST)]
     Version(Version),

@@ -1,29 +1,29 @@
-//! What a molecule's atoms and bonds are, in the terms of [`Structure`].
+//! What a molecule's atoms and bonds are, in the terms of [`Graph`].
 
 use super::{BondKind, RdkitAtom, RdkitBond, RdkitMolecule};
-use crate::text::molecule::{Structure, StructureAtom};
-use crate::text::smiles::Order;
+use crate::chem::{Atom, Bond, Graph, Order};
 
-impl From<&RdkitMolecule> for Structure {
+impl From<&RdkitMolecule> for Graph {
     /// Atoms and bonds in the order of the molecule. What an atom's query asks for is left out; the atom holds all the same.
     fn from(molecule: &RdkitMolecule) -> Self {
-        Structure {
-            atoms: molecule.atoms.iter().map(StructureAtom::from).collect(),
-            bonds: molecule.bonds.iter().map(|bond| ([bond.begin, bond.end], order(bond))).collect(),
-        }
+        let bond = |bond: &RdkitBond| Bond::new([bond.begin as usize, bond.end as usize], order(bond));
+        Graph::of_file(
+            molecule.atoms.iter().map(Atom::from).collect(),
+            molecule.bonds.iter().map(bond).collect(),
+        )
     }
 }
 
-impl From<&RdkitAtom> for StructureAtom {
+impl From<&RdkitAtom> for Atom {
     fn from(atom: &RdkitAtom) -> Self {
-        StructureAtom {
+        Atom {
             element: atom.atomic_number,
-            charge: atom.formal_charge,
-            // No isotope has so large a mass number; one that is written stays unlike all others.
-            isotope: u16::try_from(atom.isotope).unwrap_or(u16::MAX),
-            hydrogens: atom.explicit_hydrogens,
-            no_implied: atom.no_implicit,
-            radicals: atom.radical_electrons,
+            charge: atom.formal_charge.into(),
+            isotope: atom.isotope,
+            hydrogens: atom.explicit_hydrogens.into(),
+            bracket: atom.no_implicit,
+            radicals: atom.radical_electrons.into(),
+            ..Atom::default()
         }
     }
 }

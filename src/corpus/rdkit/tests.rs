@@ -1,6 +1,5 @@
 use super::*;
-use crate::text::molecule::{Structure, StructureAtom};
-use crate::text::smiles::Order;
+use crate::chem::{Atom, Bond, Graph, Order};
 
 /// The head of a molecule of this version and size.
 fn head(version: Version, atoms: i32, bonds: i32) -> Vec<u8> {
@@ -118,11 +117,18 @@ fn a_molecule_is_a_structure() {
     let bytes =
         [&head((16, 4, 0), 3, 2)[..], &[tag::BEGIN_ATOM], &first, &second, &third, &bonds, EMPTY_TAIL]
             .concat();
-    let structure = Structure::from(&parse(&bytes).unwrap());
-    let carbon =
-        StructureAtom { element: 6, charge: -1, isotope: 13, hydrogens: 2, no_implied: true, radicals: 1 };
-    let nitrogen = StructureAtom { element: 7, isotope: u16::MAX, ..StructureAtom::default() };
-    let oxygen = StructureAtom { element: 8, ..StructureAtom::default() };
+    let structure = Graph::from(&parse(&bytes).unwrap());
+    let carbon = Atom {
+        element: 6,
+        charge: -1,
+        isotope: 13,
+        hydrogens: 2,
+        bracket: true,
+        radicals: 1,
+        ..Atom::default()
+    };
+    let nitrogen = Atom { element: 7, isotope: 100_000, ..Atom::default() };
+    let oxygen = Atom { element: 8, ..Atom::default() };
     assert_eq!(structure.atoms, [carbon, nitrogen, oxygen]);
-    assert_eq!(structure.bonds, [([0, 1], Order::Quadruple), ([1, 2], Order::Any)]);
+    assert_eq!(structure.bonds, [Bond::new([0, 1], Order::Quadruple), Bond::new([1, 2], Order::Any)]);
 }

@@ -1,9 +1,9 @@
 //! Lines of V2000 and V3000 tables, each for itself.
 
 use super::table::{Notes, Table, atom, coded_charge, mass};
+use crate::chem::elements::atomic_number;
 use crate::corpus::atoms::Atoms;
 use crate::error::excerpt;
-use crate::text::elements::atomic_number;
 
 /// An atom of V2000: its symbol, its coordinates, and the fields that count, as written: mass difference, charge, hydrogens,
 /// valence.

@@ -3,10 +3,9 @@
 
 use std::collections::HashMap;
 
+use crate::chem::elements::{HYDROGEN, most_common_isotope};
+use crate::chem::{Atom, Bond, Graph, Order};
 use crate::error::excerpt;
-use crate::text::elements::{HYDROGEN, most_common_isotope};
-use crate::text::molecule::{Structure, StructureAtom};
-use crate::text::smiles::Order;
 
 /// The most bonds that a molecule may announce.
 const MAX_BONDS: usize = 4_000_000;
@@ -29,7 +28,7 @@ pub(super) struct Notes {
 /// Atoms and bonds of the molecule at hand.
 #[derive(Debug, Default)]
 pub(super) struct Table {
-    structure: Structure,
+    structure: Graph,
     /// Of each atom, as in [`Notes`].
     valences: Vec<i32>,
     /// Whether charges or radicals were listed: then those of the atom lines do not count.
@@ -40,7 +39,7 @@ pub(super) struct Table {
 
 impl Table {
     /// Adds an atom.
-    pub(super) fn push(&mut self, atom: StructureAtom, valence: i32) {
+    pub(super) fn push(&mut self, atom: Atom, valence: i32) {
         self.structure.atoms.push(atom);
         self.valences.push(valence);
     }
@@ -70,7 +69,7 @@ impl Table {
             place.ok_or_else(|| format!("a bond to atom {index}, which is not there"))
         };
         let bond = [place(indices[0])?, place(indices[1])?];
-        self.structure.bonds.push((bond, order(kind)));
+        self.structure.bonds.push(Bond::new(bond.map(|atom| atom as usize), order(kind)));
         Ok(())
     }
 
@@ -109,23 +108,23 @@ impl Table {
     }
 
     /// The whole table: hydrogens that a valence leaves room for are counted, now that the bonds are known.
-    pub(super) fn finish(mut self) -> Structure {
+    pub(super) fn finish(mut self) -> Graph {
         if self.valences.iter().any(|valence| *valence != 0) {
             let mut halves = vec![0; self.valences.len()];
-            for &([from, to], order) in &self.structure.bonds {
+            for &Bond { atoms: [from, to], order, .. } in &self.structure.bonds {
                 let [at_from, at_to] = half_valences(order);
-                halves[from as usize] += at_from;
-                halves[to as usize] += at_to;
+                halves[from] += at_from;
+                halves[to] += at_to;
             }
             for ((atom, valence), halves) in self.structure.atoms.iter_mut().zip(self.valences).zip(halves) {
                 if valence != 0 {
                     let room = if matches!(valence, 15 | -1) { 0 } else { valence - halves / 2 };
-                    atom.no_implied = true;
-                    atom.hydrogens = u8::try_from(room.max(0)).unwrap_or(u8::MAX);
+                    atom.bracket = true;
+                    atom.hydrogens = room.max(0).cast_unsigned();
                 }
             }
         }
-        self.structure
+        Graph::of_file(self.structure.atoms, self.structure.bonds)
     }
 }
 
@@ -133,19 +132,20 @@ impl Table {
 ///
 /// # Errors
 /// A reason: a number that no atom has.
-pub(super) fn atom(element: u8, symbol: &str, notes: Notes) -> Result<StructureAtom, String> {
+pub(super) fn atom(element: u8, symbol: &str, notes: Notes) -> Result<Atom, String> {
     let mass = match notes.mass {
         0 if element == HYDROGEN && symbol.eq_ignore_ascii_case("D") => 2,
         0 if element == HYDROGEN && symbol.eq_ignore_ascii_case("T") => 3,
         mass => mass,
     };
-    Ok(StructureAtom {
+    Ok(Atom {
         element,
         charge: charge(notes.charge)?,
         isotope: isotope(mass)?,
         hydrogens: 0,
-        no_implied: notes.hydrogens > 0 || notes.hydrogens == -1,
+        bracket: notes.hydrogens > 0 || notes.hydrogens == -1,
         radicals: radicals(notes.radical)?,
+        ..Atom::default()
     })
 }
 
@@ -172,16 +172,16 @@ pub(super) fn at_most(bonds: usize) -> Result<usize, String> {
     if bonds > MAX_BONDS { Err(format!("{bonds} bonds; at most {MAX_BONDS} are read")) } else { Ok(bonds) }
 }
 
-fn charge(charge: i32) -> Result<i8, String> {
-    i8::try_from(charge).map_err(|_| format!("a charge of {charge}"))
+fn charge(charge: i32) -> Result<i32, String> {
+    i8::try_from(charge).map(i32::from).map_err(|_| format!("a charge of {charge}"))
 }
 
-fn isotope(mass: i32) -> Result<u16, String> {
-    u16::try_from(mass).map_err(|_| format!("a mass number of {mass}"))
+fn isotope(mass: i32) -> Result<u32, String> {
+    u16::try_from(mass).map(u32::from).map_err(|_| format!("a mass number of {mass}"))
 }
 
 /// Singlets and triplets are two electrons, doublets one.
-fn radicals(code: i32) -> Result<u8, String> {
+fn radicals(code: i32) -> Result<u32, String> {
     match code {
         0 => Ok(0),
         2 => Ok(1),

@@ -1,7 +1,6 @@
 use super::*;
+use crate::chem::{Atom, Bond, Graph, Order};
 use crate::corpus::{Batch, ReadOptions};
-use crate::text::molecule::{Structure, StructureAtom};
-use crate::text::smiles::Order;
 
 fn read_all(text: &str) -> Batch {
     crate::corpus::testing::read_all(read, text)
@@ -122,10 +121,10 @@ fn v2000_is_whole() {
 }
 
 /// The tables of the molecules of a text, or why there is none.
-fn structures(text: &str) -> Vec<Result<Structure, String>> {
+fn structures(text: &str) -> Vec<Result<Graph, String>> {
     let mut reader = text.as_bytes();
     let mut records = Records { lines: Lines::new(&mut reader), end: End::No };
-    let mut atoms = Atoms::new(&ReadOptions::default());
+    let mut atoms = Atoms::new(&ReadOptions::default(), "file");
     let mut structures = Vec::new();
     loop {
         records.end = End::No;
@@ -136,7 +135,7 @@ fn structures(text: &str) -> Vec<Result<Structure, String>> {
         }
         let outcome = records.molecule(&header, &mut atoms);
         structures.push(match outcome {
-            Ok(()) => Ok(Structure::clone(atoms.structure().unwrap())),
+            Ok(()) => Ok(Graph::clone(atoms.structure().unwrap())),
             Err(Stop::Bad(reason)) => Err(reason),
             Err(Stop::Io(error)) => panic!("{error}"),
         });
@@ -145,7 +144,7 @@ fn structures(text: &str) -> Vec<Result<Structure, String>> {
 }
 
 /// Ethanal's atoms with what `edit` makes of the text.
-fn edited(edit: impl Fn(String) -> String) -> Result<Structure, String> {
+fn edited(edit: impl Fn(String) -> String) -> Result<Graph, String> {
     let atom = |symbol: &str| {
         format!("    0.0000    0.0000    0.0000 {symbol:3} 0  0  0  0  0  0  0  0  0  0  0  0")
     };
@@ -153,8 +152,17 @@ fn edited(edit: impl Fn(String) -> String) -> Result<Structure, String> {
     structures(&edit(text)).remove(0)
 }
 
-const PLAIN: StructureAtom =
-    StructureAtom { element: 6, charge: 0, isotope: 0, hydrogens: 0, no_implied: false, radicals: 0 };
+const PLAIN: Atom = Atom {
+    element: 6,
+    charge: 0,
+    isotope: 0,
+    hydrogens: 0,
+    bracket: false,
+    radicals: 0,
+    aromatic: false,
+    chirality: None,
+    map: 0,
+};
 
 #[test]
 fn bonds_of_v2000() {
@@ -169,7 +177,8 @@ fn bonds_of_v2000() {
         ("  1  2  0  0", ([0, 1], Order::Any)),
         ("1 2 1 0", ([0, 1], Order::Single)),
     ] {
-        assert_eq!(kinds(line), Ok(bond), "{line}");
+        let (atoms, order) = bond;
+        assert_eq!(kinds(line), Ok(Bond::new(atoms, order)), "{line}");
     }
     for (line, reason) in [
         ("  1  4  1  0", "a bond to atom 4, which is not there"),
@@ -191,45 +200,44 @@ fn charges_isotopes_radicals_and_valences_of_v2000() {
         })
         .map(|structure| structure.atoms)
     };
-    let plain =
-        [PLAIN, StructureAtom { element: 8, ..PLAIN }, StructureAtom { element: 1, isotope: 2, ..PLAIN }];
+    let plain = [PLAIN, Atom { element: 8, ..PLAIN }, Atom { element: 1, isotope: 2, ..PLAIN }];
     let first = |atom| Ok(vec![atom, plain[1], plain[2]]);
     assert_eq!(atoms("t", "t"), Ok(plain.to_vec()));
     for (line, atom) in [
-        ("C   1", StructureAtom { isotope: 13, ..PLAIN }),
-        ("C  -1", StructureAtom { isotope: 11, ..PLAIN }),
-        ("C   0  3", StructureAtom { charge: 1, ..PLAIN }),
-        ("C   0  5", StructureAtom { charge: -1, ..PLAIN }),
+        ("C   1", Atom { isotope: 13, ..PLAIN }),
+        ("C  -1", Atom { isotope: 11, ..PLAIN }),
+        ("C   0  3", Atom { charge: 1, ..PLAIN }),
+        ("C   0  5", Atom { charge: -1, ..PLAIN }),
         // A doublet radical is no charge, and RDKit makes no radical of it.
         ("C   0  4", PLAIN),
-        ("C   0  0  0  1", StructureAtom { no_implied: true, ..PLAIN }),
-        ("C   0  0  0  0  0  4", StructureAtom { no_implied: true, hydrogens: 3, ..PLAIN }),
-        ("C   0  0  0  0  0 15", StructureAtom { no_implied: true, ..PLAIN }),
+        ("C   0  0  0  1", Atom { bracket: true, ..PLAIN }),
+        ("C   0  0  0  0  0  4", Atom { bracket: true, hydrogens: 3, ..PLAIN }),
+        ("C   0  0  0  0  0 15", Atom { bracket: true, ..PLAIN }),
         // A valence below that of the bonds.
-        ("Br  0  0  0  0  0 -1", StructureAtom { element: 35, no_implied: true, ..PLAIN }),
+        ("Br  0  0  0  0  0 -1", Atom { element: 35, bracket: true, ..PLAIN }),
     ] {
         let zeros = &"C   0  0  0  0  0  0"[..line.len()];
         assert_eq!(atoms(zeros, line), first(atom), "{line}");
     }
     for (lines, expected) in [
-        ("M  CHG  1   1  -1\n", [StructureAtom { charge: -1, ..PLAIN }, plain[1], plain[2]]),
+        ("M  CHG  1   1  -1\n", [Atom { charge: -1, ..PLAIN }, plain[1], plain[2]]),
         (
             "M  CHG  2   1   1   2  -2\n",
-            [StructureAtom { charge: 1, ..PLAIN }, StructureAtom { charge: -2, ..plain[1] }, plain[2]],
+            [Atom { charge: 1, ..PLAIN }, Atom { charge: -2, ..plain[1] }, plain[2]],
         ),
         (
             "M  CHG 1 1 +1\nM  CHG  1   2  -1\n",
-            [StructureAtom { charge: 1, ..PLAIN }, StructureAtom { charge: -1, ..plain[1] }, plain[2]],
+            [Atom { charge: 1, ..PLAIN }, Atom { charge: -1, ..plain[1] }, plain[2]],
         ),
         (
             "M  RAD  3   1   1   2   2   3   3\n",
             [
-                StructureAtom { radicals: 2, ..PLAIN },
-                StructureAtom { radicals: 1, ..plain[1] },
-                StructureAtom { radicals: 2, ..plain[2] },
+                Atom { radicals: 2, ..PLAIN },
+                Atom { radicals: 1, ..plain[1] },
+                Atom { radicals: 2, ..plain[2] },
             ],
         ),
-        ("M  ISO  2   1  14   3    \n", [StructureAtom { isotope: 14, ..PLAIN }, plain[1], plain[2]]),
+        ("M  ISO  2   1  14   3    \n", [Atom { isotope: 14, ..PLAIN }, plain[1], plain[2]]),
         ("A    1\nM  CHG  1   1   1\n", plain),
         ("S  SKP  2\nM  CHG  1   1   1\nM  ISO  1   1  13\n", plain),
         ("M  STY  1   1 DAT\n\nV    1 note\n", plain),
@@ -239,7 +247,7 @@ fn charges_isotopes_radicals_and_valences_of_v2000() {
     // A list of charges or radicals makes those of the atom lines void.
     let listed =
         edited(|whole| whole.replace("C   0  0", "C   0  3").replace("M  END", "M  RAD  1   2   2\nM  END"));
-    assert_eq!(listed.unwrap().atoms, [PLAIN, StructureAtom { radicals: 1, ..plain[1] }, plain[2]]);
+    assert_eq!(listed.unwrap().atoms, [PLAIN, Atom { radicals: 1, ..plain[1] }, plain[2]]);
 }
 
 #[test]
@@ -273,13 +281,14 @@ fn tables_of_v3000() {
     assert_eq!(
         structure.atoms,
         [
-            StructureAtom { charge: -1, isotope: 13, ..PLAIN },
-            StructureAtom { element: 8, radicals: 1, no_implied: true, ..PLAIN },
-            StructureAtom { element: 7, isotope: 15, hydrogens: 3, no_implied: true, ..PLAIN },
-            StructureAtom { element: 1, no_implied: true, ..PLAIN },
+            Atom { charge: -1, isotope: 13, ..PLAIN },
+            Atom { element: 8, radicals: 1, bracket: true, aromatic: true, ..PLAIN },
+            Atom { element: 7, isotope: 15, hydrogens: 3, bracket: true, aromatic: true, ..PLAIN },
+            Atom { element: 1, bracket: true, ..PLAIN },
         ]
     );
-    let bonds = [([0, 1], Order::Single), ([1, 2], Order::Aromatic), ([2, 3], Order::Any)];
+    let bonds = [([0, 1], Order::Single), ([1, 2], Order::Aromatic), ([2, 3], Order::Any)]
+        .map(|(atoms, order)| Bond::new(atoms, order));
     assert_eq!(structure.bonds, bonds);
     for (from, to, reason) in [
         ("1 10 7", "1 10 2", "a bond to atom 2, which is not there"),
@@ -301,6 +310,11 @@ fn all_data_items_are_kept() {
     let mut reader = text.as_bytes();
     let mut records = Records { lines: Lines::new(&mut reader), end: End::No };
     let mut items = Items::default();
-    records.next(1, &mut Atoms::new(&ReadOptions::default()), &mut items).unwrap().unwrap().outcome.unwrap();
+    records
+        .next(1, &mut Atoms::new(&ReadOptions::default(), "file"), &mut items)
+        .unwrap()
+        .unwrap()
+        .outcome
+        .unwrap();
     assert_eq!(items.iter().collect::<Vec<_>>(), [("a", "1"), ("b", ""), ("d", "4")]);
 }

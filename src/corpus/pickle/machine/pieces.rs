@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::{Machine, Result};
-use crate::corpus::pickle::{Global, NodeId, PickleError, Value};
+use crate::corpus::pickle::{Callee, Global, NodeId, PickleError, Value};
 use crate::error::escaped;
 
 /// The most values of a pickle, whatever its size: some 3 GB. Molecules are few values of many bytes.
@@ -112,23 +112,36 @@ impl<'a> Machine<'a> {
         }
     }
 
-    pub(super) fn class(&self, id: NodeId) -> Result<&'static Global> {
+    pub(super) fn class(&self, id: NodeId) -> Result<Callee> {
         match self.value(id) {
-            Value::Global(global) => Ok(global),
+            Value::Global(class) => Ok(*class),
+            // What an unknown function gives may be called in turn.
+            Value::Object(object) if object.class.role().is_none() => Ok(object.class),
             _ => Err(self.malformed("a call of something that is no class or function")),
         }
     }
 
-    pub(super) fn global_lines(&mut self) -> Result<&'static Global> {
+    pub(super) fn global_lines(&mut self) -> Result<Callee> {
         let module = String::from_utf8_lossy(self.cursor.take_line()?);
         let name = String::from_utf8_lossy(self.cursor.take_line()?);
-        self.find(&module, &name)
+        Ok(self.find(&module, &name))
     }
 
-    pub(super) fn find(&self, module: &str, name: &str) -> Result<&'static Global> {
-        Global::find(module, name).ok_or_else(|| {
-            let shown = |text: &str| escaped(&text.chars().take(80).collect::<String>());
-            PickleError::Global { name: format!("{}.{}", shown(module), shown(name)), offset: self.at }
-        })
+    /// The class or function of a name.
+    pub(super) fn find(&mut self, module: &str, name: &str) -> Callee {
+        /// Characters of a module or a name that are kept.
+        const SHOWN: usize = 80;
+        if let Some(known) = Global::find(module, name) {
+            return Callee::Known(known);
+        }
+        let shown = |text: &str| escaped(&text.chars().take(SHOWN).collect::<String>());
+        let key = (shown(module), shown(name));
+        // Each takes some bytes of the pickle, so that there are fewer than this can count.
+        let next = self.unknown.len() as u32;
+        let number = *self.unknown_numbers.entry(key).or_insert_with_key(|(module, name)| {
+            self.unknown.push(format!("{module}.{name}"));
+            next
+        });
+        Callee::Unknown(number)
     }
 }

@@ -1,0 +1,86 @@
+//! Valences, radicals and electrons of atoms, as RDKit counts them (release 2026.09): what aromaticity, conjugation and hybridisation are made of.
+
+use super::graph::Order;
+use super::molecule::Molecule;
+use super::valences::valences;
+
+impl Molecule {
+    /// What a bond adds to the valence of an atom, aromatic bonds in their Kekulé structure.
+    pub(super) fn valence(&self, bond: usize, atom: usize) -> i32 {
+        match self.bonds[bond].order {
+            Order::Single | Order::Aromatic => 1,
+            Order::Double => 2,
+            Order::Triple => 3,
+            Order::Quadruple => 4,
+            Order::Dative => i32::from(self.bonds[bond].atoms[1] == atom),
+            Order::Any => 0,
+        }
+    }
+
+    pub(super) fn total_valence(&self, atom: usize) -> i32 {
+        let bonds = self.neighbours[atom].iter().map(|bond| self.valence(*bond, atom));
+        bonds.sum::<i32>() + self.hydrogens[atom] as i32
+    }
+
+    /// Bonds that count, hydrogens included.
+    pub(super) fn degree(&self, atom: usize) -> i32 {
+        let bonds = self.neighbours[atom].iter().filter(|bond| self.valence(**bond, atom) > 0);
+        bonds.count() as i32 + self.hydrogens[atom] as i32
+    }
+
+    /// Unpaired electrons of an atom in brackets (`assignRadicals` in `Code/GraphMol/MolOps.cpp`).
+    pub(super) fn radicals(&self, at: usize) -> i32 {
+        let atom = &self.atoms[at];
+        if !atom.bracket || atom.element == 0 {
+            return 0;
+        }
+        let (allowed, outer) = (valences(atom.element), outer(atom.element));
+        if allowed == [-1] {
+            return if self.neighbours[at].is_empty() { (outer - atom.charge).max(0) % 2 } else { 0 };
+        }
+        let used = self.total_valence(at);
+        let full = if atom.element <= 2 { 2 } else { 8 };
+        let mut radicals = full - outer - used + atom.charge;
+        if radicals < 0 {
+            let free = allowed.iter().map(|valence| valence - used + atom.charge).find(|free| *free >= 0);
+            radicals = free.filter(|_| allowed.len() > 1).unwrap_or(0);
+        }
+        match outer - used - atom.charge {
+            free if free >= 0 => radicals.min(free),
+            _ => radicals,
+        }
+    }
+
+    /// Electrons that an atom can give to a system of double bonds; negative if it can take no part in one.
+    pub(super) fn free_electrons(&self, at: usize) -> i32 {
+        let atom = &self.atoms[at];
+        let (default, degree) = (valences(atom.element)[0], self.degree(at));
+        if default <= 1 || degree > 3 {
+            return -1;
+        }
+        let pairs = (outer(atom.element) - default - atom.charge).max(0);
+        match default - degree + pairs - self.radicals(at) {
+            free if free > 1 => {
+                let bonds = self.neighbours[at].len() as i32;
+                let hydrogens = atom.hydrogens as i32;
+                let explicit = self.total_valence(at) - self.hydrogens[at] as i32 + hydrogens;
+                if explicit - bonds > 1 { 1 } else { free }
+            }
+            free => free,
+        }
+    }
+}
+
+/// Electrons of the outer shell of an element, as RDKit counts them.
+pub(super) fn outer(element: u8) -> i32 {
+    usize::from(element).checked_sub(1).and_then(|at| OUTER.get(at)).copied().unwrap_or(0)
+}
+
+/// `nVal` of `Code/GraphMol/atomic_data.cpp`, from hydrogen on.
+#[rustfmt::skip]
+const OUTER: [i32; 118] = [
+    1, 2, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 2,
+    3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 3, 4,
+    5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 4, 5, 6, 7, 8, 9, 10, 11, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4,
+    3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2,
+];

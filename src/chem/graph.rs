@@ -1,0 +1,170 @@
+//! Atoms and bonds as a text or a file has them, before anything is made of them.
+
+/// An atom as it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Atom {
+    /// Atomic number; 0 for `*`.
+    pub element: u8,
+    /// Mass number; 0 if none is written.
+    pub isotope: u32,
+    /// Formal charge.
+    pub charge: i32,
+    /// Hydrogens that are written in brackets, or that a file counts; those that are atoms of their own are not among them.
+    pub hydrogens: u32,
+    /// Whether it stands in brackets, or a file says as much: then no further hydrogen is implied.
+    pub bracket: bool,
+    /// Unpaired electrons that a file lists; 0 in a SMILES, which has no sign for them.
+    pub radicals: u32,
+    /// Whether it is written in small letters.
+    pub aromatic: bool,
+    /// What is written behind `@`.
+    pub chirality: Option<Chirality>,
+    /// The number of an atom map; 0 if none is written.
+    pub map: u32,
+}
+
+/// How the neighbours of an atom lie, in the order of the text, an implied hydrogen right behind what stands before the atom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Chirality {
+    /// `@`: from the first neighbour the others are seen counterclockwise.
+    Counterclockwise,
+    /// `@@`: clockwise.
+    Clockwise,
+    /// `@SP1` to `@SP3`.
+    SquarePlanar(u32),
+    /// `@TB1` to `@TB20`.
+    TrigonalBipyramidal(u32),
+    /// `@OH1` to `@OH30`.
+    Octahedral(u32),
+    /// `@AL1`, and numbers that no class has.
+    Other,
+}
+
+/// The direction of a bond beside a double bond.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// `/`: the second atom of [`Bond::atoms`] lies above the first.
+    Up,
+    /// `\`: it lies below.
+    Down,
+}
+
+impl Direction {
+    /// As seen from the other end.
+    #[must_use]
+    pub fn reversed(self) -> Self {
+        match self {
+            Direction::Up => Direction::Down,
+            Direction::Down => Direction::Up,
+        }
+    }
+}
+
+/// What a bond is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Order {
+    /// `-`, or nothing between atoms that are not both aromatic.
+    Single,
+    /// `=`
+    Double,
+    /// `#`
+    Triple,
+    /// `$`
+    Quadruple,
+    /// `:`, or nothing between aromatic atoms.
+    Aromatic,
+    /// `->`, from the first atom to the second.
+    Dative,
+    /// `~`
+    Any,
+}
+
+/// A bond.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Bond {
+    /// Its atoms; the first one is written first, but for `<-`.
+    pub atoms: [usize; 2],
+    /// What it is.
+    pub order: Order,
+    /// `/` or `\`, if it is written.
+    pub direction: Option<Direction>,
+    /// Whether its symbol is written.
+    pub explicit: bool,
+}
+
+impl Bond {
+    /// A bond as a file has it.
+    pub fn new(atoms: [usize; 2], order: Order) -> Self {
+        Bond { atoms, order, direction: None, explicit: true }
+    }
+
+    /// The atom at the other end.
+    pub fn other(&self, atom: usize) -> usize {
+        self.atoms[usize::from(self.atoms[0] == atom)]
+    }
+}
+
+/// Why a text is no SMILES, or no molecule.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SmilesProblem {
+    /// The grammar is broken.
+    #[error("byte {at}: {what}")]
+    Syntax {
+        /// Byte offset.
+        at: usize,
+        /// What is wrong there.
+        what: &'static str,
+    },
+    /// It has more atoms than are looked at.
+    #[error("more than {0} heavy atoms")]
+    TooLarge(usize),
+    /// An atom has more bonds and hydrogens than its element takes.
+    #[error("atom {0} has too many bonds")]
+    Valence(usize),
+    /// No single and double bonds can be given to aromatic atoms.
+    #[error("aromatic atoms without a Kekulé structure")]
+    Kekule,
+    /// Hydrogens that are atoms hold stereo that no text without them has.
+    #[error("its stereo cannot be written without its hydrogens")]
+    Stereo,
+    /// Its rings cannot be perceived.
+    #[error("an atom or bond of no known kind, so that nothing can be said of its rings")]
+    Unperceived,
+    /// An aromatic atom stands in no ring.
+    #[error("atom {0} is aromatic and in no ring")]
+    NotInRing(usize),
+}
+
+/// Atoms and bonds as they are written: of a SMILES in the order of its text, of a file in the order of the file, hydrogens too where
+/// they are atoms there.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct Graph {
+    /// Atoms, in order.
+    pub atoms: Vec<Atom>,
+    /// Bonds, each once.
+    pub bonds: Vec<Bond>,
+    /// The bonds of each atom, as places in `bonds`, in the order in which the text has them: a ring bond stands where its number
+    /// does. Empty for a graph that is not as it was written.
+    pub written: Vec<Vec<usize>>,
+    /// By atom, whether it begins the text or a part behind `.`; likewise.
+    pub starts: Vec<bool>,
+}
+
+impl Graph {
+    /// What a file has: atoms of aromatic bonds are aromatic.
+    pub fn of_file(mut atoms: Vec<Atom>, bonds: Vec<Bond>) -> Self {
+        for bond in bonds.iter().filter(|bond| bond.order == Order::Aromatic) {
+            bond.atoms.iter().for_each(|atom| atoms[*atom].aromatic = true);
+        }
+        Graph { atoms, bonds, ..Graph::default() }
+    }
+
+    /// The bonds of each atom, as places in [`Graph::bonds`].
+    pub fn neighbours(&self) -> Vec<Vec<usize>> {
+        let mut neighbours = vec![Vec::new(); self.atoms.len()];
+        for (place, bond) in self.bonds.iter().enumerate() {
+            bond.atoms.iter().for_each(|atom| neighbours[*atom].push(place));
+        }
+        neighbours
+    }
+}

@@ -1,0 +1,116 @@
+//! Single and double bonds for aromatic atoms.
+
+use super::blossom::matching;
+use super::graph::{Atom, Bond, Graph, Order, SmilesProblem};
+use super::rings::ring_bonds;
+use super::valences::{is_early, valences};
+
+impl Graph {
+    /// Gives every aromatic bond that a ring atom has an order.
+    pub(super) fn kekulize(
+        &mut self,
+        neighbours: &[Vec<usize>],
+        hydrogens: &mut [u32],
+    ) -> Result<(), SmilesProblem> {
+        let aromatic: Vec<bool> =
+            neighbours.iter().enumerate().map(|(atom, bonds)| self.is_aromatic(atom, bonds)).collect();
+        if !aromatic.contains(&true) {
+            return Ok(());
+        }
+        let in_ring = ring_bonds(&self.bonds, neighbours);
+        let is_ring_atom = |atom: usize| neighbours[atom].iter().any(|bond| in_ring[*bond]);
+        if let Some(alone) =
+            (0..self.atoms.len()).find(|atom| self.atoms[*atom].aromatic && !is_ring_atom(*atom))
+        {
+            return Err(SmilesProblem::NotInRing(alone));
+        }
+        let takes = |atom: usize| {
+            aromatic[atom]
+                && is_ring_atom(atom)
+                && self.takes_double_bond(atom, &neighbours[atom], hydrogens[atom])
+        };
+        let candidates: Vec<bool> = (0..self.atoms.len()).map(takes).collect();
+        // A bond to `*` may be double however it is written.
+        let to_any = |bond: &Bond| bond.atoms.iter().any(|atom| self.atoms[*atom].element == 0);
+        let usable = |bond: &usize| {
+            in_ring[*bond] && (self.bonds[*bond].order == Order::Aromatic || to_any(&self.bonds[*bond]))
+        };
+        let edges: Vec<[usize; 2]> =
+            (0..self.bonds.len()).filter(usable).map(|bond| self.bonds[bond].atoms).collect();
+        let mates = matching(self.atoms.len(), &edges, &candidates);
+        // A `*` may go without.
+        let unmatched =
+            |atom: usize| candidates[atom] && mates[atom].is_none() && self.atoms[atom].element != 0;
+        if (0..self.atoms.len()).any(unmatched) {
+            return Err(SmilesProblem::Kekule);
+        }
+        let ring_atoms: Vec<bool> = (0..self.atoms.len()).map(is_ring_atom).collect();
+        for bond in self.bonds.iter_mut().filter(|bond| bond.order == Order::Aromatic) {
+            let [a, b] = bond.atoms;
+            // Without a ring at either end it stays what it is.
+            if ring_atoms[a] || ring_atoms[b] {
+                bond.order = if mates[a] == Some(b) { Order::Double } else { Order::Single };
+            }
+        }
+        (0..self.atoms.len()).filter(|atom| aromatic[*atom]).try_for_each(|atom| {
+            hydrogens[atom] =
+                self.settled(atom, &neighbours[atom], hydrogens[atom]).ok_or(SmilesProblem::Valence(atom))?;
+            Ok(())
+        })
+    }
+
+    /// The hydrogens of an atom whose aromatic bonds have got their orders; `None` if these come to more than it takes.
+    fn settled(&mut self, at: usize, bonds: &[usize], before: u32) -> Option<u32> {
+        let atom = self.atoms[at];
+        // A written hydrogen of nitrogen or phosphorus is forgotten, and implied again where there is room.
+        let is_pyrrolic =
+            atom.aromatic && matches!(atom.element, 7 | 15) && (atom.charge, atom.hydrogens) == (0, 1);
+        if is_pyrrolic {
+            self.atoms[at] = Atom { bracket: false, hydrogens: 0, ..atom };
+        }
+        let is_plain =
+            bonds.iter().all(|bond| matches!(self.bonds[*bond].order, Order::Single | Order::Double));
+        let hydrogens = match is_pyrrolic || !atom.bracket && !atom.aromatic {
+            true => self.hydrogens(at, bonds)?,
+            false => before,
+        };
+        (!is_plain || !self.exceeds(at, bonds, hydrogens)).then_some(hydrogens)
+    }
+
+    /// Whether an aromatic atom must have a double bond in its ring: it has room for one, and for no more than one.
+    fn takes_double_bond(&self, at: usize, bonds: &[usize], hydrogens: u32) -> bool {
+        let atom = &self.atoms[at];
+        if atom.element == 0 {
+            return true;
+        }
+        let (mut sum, mut ignored) = (hydrogens as i32, 0);
+        for bond in bonds {
+            let order = match self.bonds[*bond].order {
+                Order::Single | Order::Aromatic => 1,
+                Order::Double => 2,
+                Order::Triple => 3,
+                Order::Quadruple => 4,
+                Order::Dative if self.bonds[*bond].atoms[1] == at => 1,
+                Order::Dative | Order::Any => 0,
+            };
+            sum += order;
+            ignored += i32::from(order == 0);
+        }
+        let mut charge = if is_early(atom.element) { -atom.charge } else { atom.charge };
+        if atom.element == 6 {
+            charge = -charge.abs();
+        }
+        let allowed = valences(atom.element);
+        let implied = hydrogens as i32 - atom.hydrogens as i32;
+        let total = self.explicit_valence(at, bonds) + implied;
+        let mut valence = allowed[0] + charge;
+        for higher in allowed[1..].iter().take_while(|valence| **valence > 0) {
+            if total > valence {
+                valence = higher + charge;
+            }
+        }
+        let degree = bonds.len() as i32 + implied - ignored;
+        // In brackets a radical is allowed beside the double bond.
+        degree < valence && (valence == sum + 1 || atom.bracket && valence == sum + 2)
+    }
+}

@@ -1,0 +1,300 @@
+//! A molecule by what a match of it with another one must keep.
+//!
+//! Three questions are asked of two molecules, and each keeps other things ([`LabelledGraph::of_graph`], [`LabelledGraph::of_identity`],
+//! [`LabelledGraph::of_rmsd`]). All of them are answered by one search ([`super::search`]).
+
+use super::elements::{HYDROGEN, symbol};
+use super::graph::{Graph, Order, SmilesProblem};
+use super::molecule::Molecule;
+use super::stereo::StereoMarks;
+
+/// What tells atoms apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub(crate) struct Label {
+    pub element: u8,
+    /// Hydrogens that are no atoms of the graph.
+    pub hydrogens: u32,
+    pub charge: i32,
+    pub isotope: u32,
+    /// The sum of its bond orders.
+    pub valence: u32,
+    /// What else a question keeps: numbers of atom maps, unpaired electrons.
+    pub other: u32,
+}
+
+impl std::fmt::Display for Label {
+    /// As SMILES has it in brackets: `[13CH3]`, `[NH2+]`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("[")?;
+        if self.isotope > 0 {
+            write!(f, "{}", self.isotope)?;
+        }
+        f.write_str(symbol(self.element).unwrap_or("*"))?;
+        match self.hydrogens {
+            0 => {}
+            1 => f.write_str("H")?,
+            more => write!(f, "H{more}")?,
+        }
+        match self.charge {
+            0 => {}
+            1 => f.write_str("+")?,
+            -1 => f.write_str("-")?,
+            charge => write!(f, "{charge:+}")?,
+        }
+        f.write_str("]")
+    }
+}
+
+/// A neighbour of an atom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Link {
+    pub atom: u32,
+    /// What the bond is; none for one that is free to be any: aromatic, of no known order, or made alike.
+    pub order: Option<Order>,
+}
+
+impl Link {
+    /// Whether two bonds may be one another.
+    pub(crate) fn fits(&self, other: &Link) -> bool {
+        self.order == other.order || self.order.is_none() || other.order.is_none()
+    }
+}
+
+/// Which hydrogens are atoms of a graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hydrogens {
+    /// Those alone that no count can stand for.
+    Needed,
+    /// All.
+    All,
+}
+
+/// Atoms, neighbours and stereo marks.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LabelledGraph {
+    pub labels: Vec<Label>,
+    /// By atom, ascending.
+    pub neighbours: Vec<Vec<Link>>,
+    /// The number of each atom where it comes from; none for a hydrogen that is no atom there.
+    pub places: Vec<Option<u32>>,
+    pub marks: StereoMarks,
+    /// Double bonds as they are written, aromatic ones not among them.
+    pub double_bonds: Vec<[usize; 2]>,
+    /// Whether a bond has an order: else the graph says what is bonded, and nothing of charges.
+    pub has_orders: bool,
+}
+
+impl LabelledGraph {
+    /// The molecule of a graph as it was read, to be laid onto another one: atoms by all that they are, bonds by their orders. Bonds that
+    /// are aromatic are free where `aromatic` asks that they be perceived; it is enough to do so on one side, since orders of bonds between
+    /// atoms that agree can only differ by an alternating ring.
+    ///
+    /// # Errors
+    /// As [`Molecule::try_from`].
+    pub(crate) fn of_graph(
+        graph: &Graph,
+        hydrogens: Hydrogens,
+        aromatic: bool,
+    ) -> Result<Self, SmilesProblem> {
+        let removed = match hydrogens {
+            Hydrogens::Needed => graph.needless_hydrogens(),
+            Hydrogens::All => vec![false; graph.atoms.len()],
+        };
+        let bare = if removed.contains(&true) { graph.without_hydrogens() } else { graph.clone() };
+        let mut new = 0..;
+        let numbers: Vec<Option<usize>> =
+            removed.iter().map(|removed| if *removed { None } else { new.next() }).collect();
+        let has_orders = graph.bonds.is_empty() || graph.bonds.iter().any(|bond| bond.order != Order::Any);
+        let molecule = if has_orders { bare.try_into()? } else { Molecule::unsanitised(bare) };
+        let free = if aromatic { molecule.aromatic_bonds() } else { Vec::new() };
+        let mut labelled = LabelledGraph::of_molecule(&molecule, &free);
+        labelled.has_orders = has_orders;
+        labelled.places =
+            (0u32..).zip(&removed).filter(|(_, removed)| !**removed).map(|(at, _)| Some(at)).collect();
+        labelled.marks = StereoMarks::of(graph).renumbered(graph, &numbers);
+        let doubles = graph.bonds.iter().filter(|bond| bond.order == Order::Double);
+        labelled.double_bonds =
+            doubles.filter_map(|bond| Some([numbers[bond.atoms[0]]?, numbers[bond.atoms[1]]?])).collect();
+        if hydrogens == Hydrogens::All {
+            labelled.expand();
+        }
+        Ok(labelled)
+    }
+
+    /// What RDKit's canonical SMILES without stereo and isotopes tells apart.
+    pub(crate) fn of_identity(molecule: &Molecule) -> Self {
+        let aromatic = molecule.aromatic_bonds();
+        let mut labelled = LabelledGraph::of_molecule(molecule, &[]);
+        for (label, atom) in labelled.labels.iter_mut().zip(&molecule.atoms) {
+            // Sums of orders say no more than the bonds do, which are compared.
+            *label = Label { isotope: 0, valence: 0, other: atom.map, ..*label };
+        }
+        for (bond, _) in molecule.bonds.iter().zip(aromatic).filter(|(_, is_aromatic)| *is_aromatic) {
+            labelled.set_order(bond.atoms, Some(Order::Aromatic));
+        }
+        labelled
+    }
+
+    /// What RDKit's `GetBestRMS` keeps: elements, isotopes, unpaired electrons, charges and bonds, not hydrogens and stereo. Before, it
+    /// makes terminal O and N alike that share a neighbour by one single and one double bond (`symmetrizeConjugatedTerminalGroups`), so
+    /// that the oxygens of a carboxylate, of an acid or of a sulfone's neighbour may change places.
+    pub(crate) fn of_rmsd(molecule: &Molecule) -> Self {
+        let mut labelled = LabelledGraph::of_identity(molecule);
+        let alike: Vec<bool> = (0..molecule.atoms.len()).map(|atom| labelled.has_twin(atom)).collect();
+        for (at, label) in labelled.labels.iter_mut().enumerate() {
+            let atom = &molecule.atoms[at];
+            *label = Label {
+                hydrogens: 0,
+                charge: if alike[at] { 0 } else { atom.charge },
+                isotope: atom.isotope,
+                other: molecule.radicals(at).max(0).cast_unsigned() << 1 | u32::from(alike[at]),
+                ..*label
+            };
+        }
+        for bond in molecule.bonds.iter().filter(|bond| bond.atoms.iter().any(|atom| alike[*atom])) {
+            labelled.set_order(bond.atoms, None);
+        }
+        labelled
+    }
+
+    /// Whether an atom is a terminal O or N whose neighbour has another one by the other order of bond.
+    fn has_twin(&self, atom: usize) -> bool {
+        let is_end = |at: usize| matches!(self.labels[at].element, 7 | 8) && self.neighbours[at].len() == 1;
+        let [Link { atom: centre, order }] = self.neighbours[atom][..] else { return false };
+        let wanted = match order {
+            Some(Order::Single) => Order::Double,
+            Some(Order::Double) => Order::Single,
+            _ => return false,
+        };
+        let mut others = self.neighbours[centre as usize].iter();
+        is_end(atom)
+            && others.any(|link| {
+                link.atom as usize != atom && link.order == Some(wanted) && is_end(link.atom as usize)
+            })
+    }
+
+    fn of_molecule(molecule: &Molecule, free: &[bool]) -> Self {
+        let label = |(at, atom): (usize, &super::graph::Atom)| Label {
+            element: atom.element,
+            hydrogens: molecule.hydrogens[at],
+            charge: atom.charge,
+            isotope: atom.isotope,
+            valence: molecule.neighbours[at].iter().map(|bond| valence(molecule.bonds[*bond].order)).sum(),
+            other: 0,
+        };
+        let link = |at: usize, bond: usize| {
+            let is_free = free.get(bond).copied().unwrap_or(false);
+            let order = Some(molecule.bonds[bond].order).filter(|order| !is_free && *order != Order::Any);
+            Link { atom: molecule.bonds[bond].other(at) as u32, order }
+        };
+        let sorted = |(at, bonds): (usize, &Vec<usize>)| {
+            let mut links: Vec<Link> = bonds.iter().map(|bond| link(at, *bond)).collect();
+            links.sort_unstable_by_key(|link| link.atom);
+            links
+        };
+        LabelledGraph {
+            labels: molecule.atoms.iter().enumerate().map(label).collect(),
+            neighbours: molecule.neighbours.iter().enumerate().map(sorted).collect(),
+            has_orders: true,
+            ..LabelledGraph::default()
+        }
+    }
+
+    fn set_order(&mut self, [a, b]: [usize; 2], order: Option<Order>) {
+        for (from, to) in [(a, b), (b, a)] {
+            let links = self.neighbours[from].iter_mut().filter(|link| link.atom as usize == to);
+            links.for_each(|link| link.order = order);
+        }
+    }
+
+    /// Makes atoms of all hydrogens that are counted, behind all others.
+    fn expand(&mut self) {
+        for at in 0..self.labels.len() {
+            let label = &mut self.labels[at];
+            let count = std::mem::take(&mut label.hydrogens);
+            label.valence += count;
+            for _ in 0..count {
+                let order = Some(Order::Single);
+                self.neighbours[at].push(Link { atom: self.labels.len() as u32, order });
+                self.labels.push(Label { element: HYDROGEN, valence: 1, ..Label::default() });
+                self.neighbours.push(vec![Link { atom: at as u32, order }]);
+                self.places.push(None);
+            }
+        }
+    }
+
+    /// Leaves what a graph without orders has too; its hydrogens are isotopes if some are named so.
+    pub(crate) fn without_orders(&self, isotopes: bool) -> Self {
+        let mut graph = self.clone();
+        for label in &mut graph.labels {
+            let isotope = if isotopes && label.element == HYDROGEN { label.isotope } else { 0 };
+            *label = Label { charge: 0, isotope, valence: 0, ..*label };
+        }
+        graph.neighbours.iter_mut().flatten().for_each(|link| link.order = None);
+        graph.has_orders = false;
+        graph
+    }
+
+    /// Whether a nitrogen with a double bond has no other neighbour than a hydrogen: `C=N`.
+    pub(crate) fn has_bare_imine(&self) -> bool {
+        let is_bare = |atom: &usize| {
+            let label = &self.labels[*atom];
+            (label.element, label.hydrogens, self.neighbours[*atom].len()) == (7, 1, 1)
+        };
+        self.double_bonds.iter().flatten().any(is_bare)
+    }
+
+    /// Whether a hydrogen is an atom of it.
+    pub(crate) fn has_hydrogens(&self) -> bool {
+        self.labels.iter().any(|label| label.element == HYDROGEN)
+    }
+
+    /// The bonds, each once, the smaller atom first.
+    pub(crate) fn bonds(&self) -> impl Iterator<Item = (usize, usize, Option<Order>)> {
+        let of = |(a, links): (usize, &Vec<Link>)| {
+            let later = links.iter().filter(|link| link.atom as usize > a);
+            later.map(|link| (a, link.atom as usize, link.order)).collect::<Vec<_>>()
+        };
+        self.neighbours.iter().enumerate().flat_map(of)
+    }
+
+    /// The bond between two atoms.
+    pub(crate) fn link(&self, from: usize, to: u32) -> Option<&Link> {
+        let links = &self.neighbours[from];
+        links.binary_search_by_key(&to, |link| link.atom).ok().map(|at| &links[at])
+    }
+
+    /// Carbon, hydrogen, and the rest by symbol: `C9H8O4`.
+    pub(crate) fn formula(&self) -> String {
+        let mut counts = std::collections::BTreeMap::<(u8, &str), u32>::new();
+        let mut add = |element: u8, count: u32| {
+            let rank = match element {
+                6 => 0,
+                HYDROGEN => 1,
+                _ => 2,
+            };
+            *counts.entry((rank, symbol(element).unwrap_or("*"))).or_default() += count;
+        };
+        for label in &self.labels {
+            add(label.element, 1);
+            add(HYDROGEN, label.hydrogens);
+        }
+        let part = |((_, symbol), count): (&(u8, &str), &u32)| match count {
+            0 => String::new(),
+            1 => (*symbol).to_owned(),
+            more => format!("{symbol}{more}"),
+        };
+        counts.iter().map(part).collect()
+    }
+}
+
+/// What a bond adds to the valence of its atoms; nothing where it has no order.
+fn valence(order: Order) -> u32 {
+    match order {
+        Order::Single | Order::Aromatic => 1,
+        Order::Double => 2,
+        Order::Triple => 3,
+        Order::Quadruple => 4,
+        Order::Dative | Order::Any => 0,
+    }
+}

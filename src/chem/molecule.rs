@@ -1,0 +1,127 @@
+//! A molecule as RDKit's sanitisation leaves it: the one that every reader's atoms and bonds become.
+
+use super::graph::{Atom, Bond, Graph, SmilesProblem};
+use super::limit::AtomLimit;
+
+/// What is read alone, not compared: this takes time and memory that grow with the atoms.
+pub(crate) const READ: AtomLimit = AtomLimit(100_000);
+
+/// A molecule that RDKit would take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Molecule {
+    /// Its atoms, in the order of the text or the file; charges of nitro groups and their like are set apart.
+    pub atoms: Vec<Atom>,
+    /// Its bonds, each once, aromatic rings in a Kekulé structure.
+    pub bonds: Vec<Bond>,
+    /// Hydrogens of each atom that are no atoms of their own.
+    pub hydrogens: Vec<u32>,
+    /// The bonds of each atom, as places in `bonds`.
+    pub neighbours: Vec<Vec<usize>>,
+}
+
+/// Why a SMILES was refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{smiles}` is not a SMILES: {reason}")]
+pub struct SmilesError {
+    /// The text at fault, cut to what a message shows.
+    pub smiles: String,
+    /// What is wrong, one line.
+    pub reason: String,
+}
+
+impl SmilesError {
+    /// Characters of a SMILES in a message.
+    const SHOWN: usize = 100;
+
+    pub(crate) fn new(smiles: &str, problem: &SmilesProblem) -> Self {
+        SmilesError { smiles: crate::error::shortened_end(smiles, Self::SHOWN), reason: problem.to_string() }
+    }
+}
+
+impl TryFrom<Graph> for Molecule {
+    type Error = SmilesProblem;
+
+    /// Sanitises what was read, as RDKit's `SanitizeMol` does before it perceives aromaticity.
+    fn try_from(mut graph: Graph) -> Result<Self, SmilesProblem> {
+        let neighbours = graph.neighbours();
+        let hydrogens = graph.sanitise(&neighbours)?;
+        Ok(Molecule { atoms: graph.atoms, bonds: graph.bonds, hydrogens, neighbours })
+    }
+}
+
+impl Molecule {
+    /// A SMILES with its atoms as they are written, hydrogens too.
+    ///
+    /// # Errors
+    /// If RDKit would refuse it, or it has more than 100,000 heavy atoms.
+    pub fn of_smiles(smiles: &str) -> Result<Self, SmilesError> {
+        Molecule::read(smiles, READ, |graph| graph)
+    }
+
+    /// A SMILES as RDKit's `MolFromSmiles` reads it: without hydrogens that are atoms where a count says as much.
+    ///
+    /// # Errors
+    /// If RDKit would refuse it, or it has more atoms than `limit`.
+    pub fn without_hydrogens(smiles: &str, limit: AtomLimit) -> Result<Self, SmilesError> {
+        Molecule::read(smiles, limit, |graph| graph.without_hydrogens())
+    }
+
+    fn read(smiles: &str, limit: AtomLimit, of: impl Fn(Graph) -> Graph) -> Result<Self, SmilesError> {
+        let graph = limit.check(smiles).and_then(|()| Graph::parse(smiles));
+        graph.and_then(|graph| of(graph).try_into()).map_err(|problem| SmilesError::new(smiles, &problem))
+    }
+
+    /// The pairs of bonded atoms, each once, the smaller number first, sorted.
+    pub fn pairs(&self) -> Vec<[usize; 2]> {
+        let mut pairs: Vec<[usize; 2]> = self
+            .bonds
+            .iter()
+            .map(|bond| [bond.atoms[0].min(bond.atoms[1]), bond.atoms[0].max(bond.atoms[1])])
+            .collect();
+        pairs.sort_unstable();
+        pairs
+    }
+
+    /// Atoms and bonds as they stand, where nothing is known of orders and charges.
+    pub(crate) fn unsanitised(graph: Graph) -> Self {
+        let hydrogens = graph.atoms.iter().map(|atom| atom.hydrogens).collect();
+        let neighbours = graph.neighbours();
+        Molecule { atoms: graph.atoms, bonds: graph.bonds, hydrogens, neighbours }
+    }
+
+    /// The elements of its atoms, sorted: other elements are another molecule.
+    pub(crate) fn elements(&self) -> Vec<u8> {
+        let mut elements: Vec<u8> = self.atoms.iter().map(|atom| atom.element).collect();
+        elements.sort_unstable();
+        elements
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bonds_in_smiles_order() {
+        let pairs = |smiles: &str| Molecule::of_smiles(smiles).map(|molecule| molecule.pairs());
+        assert_eq!(pairs("CC(=O)c1ccccc1").unwrap()[..4], [[0, 1], [1, 2], [1, 3], [3, 4]]);
+        assert_eq!(pairs("C1CC1.[Na+]").unwrap(), [[0, 1], [0, 2], [1, 2]]);
+        assert!(pairs("C(").is_err() && pairs("cc").is_err() && pairs(&"C".repeat(100_001)).is_err());
+    }
+
+    #[test]
+    fn charges_and_radicals_are_those_of_rdkit() {
+        let nitro = Molecule::of_smiles("CN(=O)=O").unwrap();
+        let charges: Vec<i32> = nitro.atoms.iter().map(|atom| atom.charge).collect();
+        assert!(charges[1] == 1 && charges[2] + charges[3] == -1);
+        let radical = Molecule::of_smiles("[CH2]C[NH]").unwrap();
+        assert_eq!((0..3).map(|at| radical.radicals(at)).collect::<Vec<_>>(), [1, 0, 1]);
+    }
+
+    #[test]
+    fn errors_show_the_beginning() {
+        let error = Molecule::without_hydrogens(&"C".repeat(100_000), AtomLimit::default()).unwrap_err();
+        assert_eq!(error.reason, "more than 1000 heavy atoms");
+        assert!(error.to_string().len() < 400);
+    }
+}

@@ -1,0 +1,321 @@
+//! Stereo that a SMILES leaves open although its molecule has some: what RDKit would mark in a SMILES of its own.
+
+use std::collections::HashMap;
+
+use super::labelled::LabelledGraph;
+use super::search::{BondColours, Ended, Question, colours, isomorphisms};
+use super::stereo::{DoubleBondMark, TetrahedralMark};
+
+/// Double bonds in smaller rings have no stereo.
+const SMALLEST_RING: usize = 8;
+
+/// What could be a stereocentre or a double bond with stereo, marked or not, and which of it is not marked.
+///
+/// Places count the centres, then the double bonds.
+#[derive(Debug, Clone, Default)]
+pub(super) struct OpenStereo {
+    /// As if all were marked `@`, neighbours ascending.
+    centres: Vec<TetrahedralMark>,
+    double_bonds: Vec<DoubleBondMark>,
+    /// Places without a mark whose neighbours are all different.
+    certain: Vec<usize>,
+    /// Places without a mark of which two neighbours look the same, so that it depends on the rest.
+    dependent: Vec<usize>,
+    /// What was found for each sense of the centres and double bonds.
+    known: HashMap<Vec<Option<bool>>, Found>,
+}
+
+/// Atoms that are stereocentres, and double bonds that have stereo, both ascending.
+pub(super) type Found = (Vec<usize>, Vec<[usize; 2]>);
+
+impl OpenStereo {
+    pub(super) fn of(graph: &LabelledGraph) -> Self {
+        let [colours, _] = colours(graph, graph, BondColours::LeftOut);
+        let (centres, double_bonds) = possible(graph, &colours);
+        let marks = &graph.marks;
+        let is_marked = |place: usize| match centres.get(place) {
+            Some(mark) => marks.centres.iter().any(|known| known.atom == mark.atom),
+            None => {
+                let atoms = double_bonds[place - centres.len()].atoms;
+                marks.double_bonds.iter().any(|known| known.atoms.iter().all(|atom| atoms.contains(atom)))
+            }
+        };
+        let differ = |place: &usize| match centres.get(*place) {
+            Some(mark) => {
+                let mut around: Vec<u64> =
+                    mark.neighbours.iter().flatten().map(|atom| colours[*atom]).collect();
+                around.sort_unstable();
+                around.windows(2).all(|pair| pair[0] != pair[1])
+            }
+            None => {
+                let [a, b] = double_bonds[place - centres.len()].atoms;
+                [(a, b), (b, a)]
+                    .into_iter()
+                    .all(|(atom, across)| twin(graph, &colours, atom, across).is_none())
+            }
+        };
+        let unmarked = (0..centres.len() + double_bonds.len()).filter(|place| !is_marked(*place));
+        let (certain, dependent) = unmarked.partition(differ);
+        OpenStereo { centres, double_bonds, certain, dependent, known: HashMap::new() }
+    }
+
+    /// Whether there can be none, whatever the coordinates.
+    pub(super) fn is_empty(&self) -> bool {
+        self.certain.is_empty() && self.dependent.is_empty()
+    }
+
+    /// What has stereo in a conformer, and no mark.
+    pub(super) fn found(&mut self, graph: &LabelledGraph, place: &dyn Fn(usize) -> [f64; 3]) -> Found {
+        let senses: Vec<Option<bool>> = self
+            .centres
+            .iter()
+            .map(|mark| mark.agrees(place))
+            .chain(self.double_bonds.iter().map(|mark| mark.agrees(place)))
+            .collect();
+        if let Some(known) = self.known.get(&senses) {
+            return known.clone();
+        }
+        let has_sense = |at: &usize| senses[*at].is_some();
+        let mut open: Vec<usize> = self.certain.iter().copied().filter(has_sense).collect();
+        let dependent = self.dependent.iter().copied().filter(has_sense);
+        open.extend(dependent.filter(|at| !self.is_mirrored(graph, &senses, *at)));
+        open.sort_unstable();
+        let bonds = open.split_off(open.partition_point(|at| *at < self.centres.len()));
+        let found: Found = (
+            open.into_iter().map(|at| self.centres[at].atom).collect(),
+            bonds.into_iter().map(|at| self.double_bonds[at - self.centres.len()].atoms).collect(),
+        );
+        self.known.insert(senses, found.clone());
+        found
+    }
+
+    /// Whether the molecule is the same with one place the other way round: then that has no stereo. Where there is too much symmetry
+    /// to tell, it is taken for none.
+    fn is_mirrored(&self, graph: &LabelledGraph, senses: &[Option<bool>], mirrored: usize) -> bool {
+        let colours = colours(graph, graph, BondColours::LeftOut);
+        let mut question = Mirror { open: self, senses, mirrored, found: false };
+        let ended = isomorphisms(graph, graph, &colours, &mut question);
+        question.found || ended == Ended::GivenUp
+    }
+}
+
+/// An order of atoms that keeps every sense but one, which it turns round.
+struct Mirror<'o> {
+    open: &'o OpenStereo,
+    senses: &'o [Option<bool>],
+    mirrored: usize,
+    found: bool,
+}
+
+impl Question for Mirror<'_> {
+    fn allows(&mut self, last: usize, images: &[u32]) -> bool {
+        let OpenStereo { centres, double_bonds, .. } = self.open;
+        let sense = |at: usize| self.senses[at];
+        let due = |atoms: &mut dyn Iterator<Item = usize>| atoms.max() == Some(last);
+        let centres_agree = centres.iter().enumerate().all(|(at, mark)| {
+            let mut all = mark.neighbours.iter().flatten().copied().chain([mark.atom]);
+            !due(&mut all) || self.keeps(at, sense(at), image_of_centre(centres, mark, images, &sense))
+        });
+        centres_agree
+            && double_bonds.iter().enumerate().all(|(at, mark)| {
+                let mut all = mark.atoms.iter().chain(&mark.neighbours).copied();
+                let bonds = |at: usize| sense(centres.len() + at);
+                !due(&mut all)
+                    || self.keeps(
+                        centres.len() + at,
+                        bonds(at),
+                        image_of_bond(double_bonds, mark, images, &bonds),
+                    )
+            })
+    }
+
+    fn found(&mut self, _: &[u32]) -> bool {
+        self.found = true;
+        false
+    }
+}
+
+impl Mirror<'_> {
+    /// Whether a sense is as it has to be; what cannot be told is.
+    fn keeps(&self, at: usize, before: Option<bool>, after: Option<bool>) -> bool {
+        match (before, after) {
+            (Some(before), Some(after)) => (before != after) == (at == self.mirrored),
+            _ => at != self.mirrored,
+        }
+    }
+}
+
+/// The sense that the image of a centre has in the order of the images of its neighbours.
+fn image_of_centre(
+    centres: &[TetrahedralMark],
+    mark: &TetrahedralMark,
+    images: &[u32],
+    sense: &dyn Fn(usize) -> Option<bool>,
+) -> Option<bool> {
+    let image = images[mark.atom] as usize;
+    let at = centres.iter().position(|centre| centre.atom == image)?;
+    let moved = mark.neighbours.map(|atom| atom.map(|atom| images[atom] as usize));
+    Some(sense(at)? ^ is_odd(&moved))
+}
+
+/// Likewise of a double bond.
+fn image_of_bond(
+    bonds: &[DoubleBondMark],
+    mark: &DoubleBondMark,
+    images: &[u32],
+    sense: &dyn Fn(usize) -> Option<bool>,
+) -> Option<bool> {
+    let [a, b] = mark.atoms.map(|atom| images[atom] as usize);
+    let [x, y] = mark.neighbours.map(|atom| images[atom] as usize);
+    let at = bonds.iter().position(|bond| bond.atoms == [a, b] || bond.atoms == [b, a])?;
+    let known = &bonds[at];
+    let [own_a, own_b] =
+        if known.atoms == [a, b] { known.neighbours } else { [known.neighbours[1], known.neighbours[0]] };
+    Some(sense(at)? ^ (own_a != x) ^ (own_b != y))
+}
+
+/// Whether an odd number of swaps sorts neighbours, the implied one last.
+fn is_odd(neighbours: &[Option<usize>; 4]) -> bool {
+    let rank = |atom: &Option<usize>| atom.unwrap_or(usize::MAX);
+    let pairs = (0..4).flat_map(|i| (i + 1..4).map(move |j| (i, j)));
+    pairs.filter(|(i, j)| rank(&neighbours[*i]) > rank(&neighbours[*j])).count() % 2 == 1
+}
+
+/// What can have stereo. Where two branches are the same, and hold nothing that has stereo, there is none.
+fn possible(graph: &LabelledGraph, colours: &[u64]) -> (Vec<TetrahedralMark>, Vec<DoubleBondMark>) {
+    let mut centres: Vec<TetrahedralMark> = (0..graph.labels.len())
+        .filter(|atom| !has_three_equal_branches(graph, colours, *atom))
+        .filter_map(|atom| possible_centre(graph, atom))
+        .collect();
+    let mut double_bonds: Vec<DoubleBondMark> =
+        graph.double_bonds.iter().filter_map(|atoms| possible_bond(graph, *atoms)).collect();
+    loop {
+        let mut has_stereo = vec![false; graph.labels.len()];
+        centres.iter().for_each(|mark| has_stereo[mark.atom] = true);
+        double_bonds.iter().flat_map(|mark| mark.atoms).for_each(|atom| has_stereo[atom] = true);
+        let before = centres.len() + double_bonds.len();
+        centres.retain(|mark| !has_equal_branches(graph, colours, &has_stereo, mark.atom));
+        double_bonds.retain(|mark| {
+            let [a, b] = mark.atoms;
+            // The bond's own atoms are behind both branches alike.
+            let mut elsewhere = has_stereo.clone();
+            mark.atoms.iter().for_each(|atom| elsewhere[*atom] = false);
+            [(a, b), (b, a)].into_iter().all(|(atom, across)| {
+                twin(graph, colours, atom, across)
+                    .is_none_or(|start| !is_plain(graph, &elsewhere, atom, start))
+            })
+        });
+        if centres.len() + double_bonds.len() == before {
+            return (centres, double_bonds);
+        }
+    }
+}
+
+/// A neighbour of an atom of a double bond, if the other one looks the same.
+fn twin(graph: &LabelledGraph, colours: &[u64], atom: usize, across: usize) -> Option<u32> {
+    let mut others =
+        graph.neighbours[atom].iter().map(|link| link.atom).filter(|other| *other as usize != across);
+    let (x, y) = (others.next()?, others.next()?);
+    (colours[x as usize] == colours[y as usize]).then_some(x)
+}
+
+fn around(graph: &LabelledGraph, atom: usize) -> Vec<u32> {
+    graph.neighbours[atom].iter().map(|link| link.atom).collect()
+}
+
+/// Whether three branches of an atom look the same, and the fourth does not, as at the bridgeheads of adamantane: RDKit takes it for no
+/// stereocentre.
+fn has_three_equal_branches(graph: &LabelledGraph, colours: &[u64], atom: usize) -> bool {
+    let around = around(graph, atom);
+    let like = |a: &u32| around.iter().filter(|b| colours[**b as usize] == colours[*a as usize]).count();
+    around.iter().any(|a| like(a) == 3)
+}
+
+/// Whether two branches of an atom are the same and hold nothing that has stereo.
+fn has_equal_branches(graph: &LabelledGraph, colours: &[u64], has_stereo: &[bool], atom: usize) -> bool {
+    let around = around(graph, atom);
+    let twins = |a: &u32, b: &u32| a != b && colours[*a as usize] == colours[*b as usize];
+    around.iter().any(|a| around.iter().any(|b| twins(a, b)) && is_plain(graph, has_stereo, atom, *a))
+}
+
+/// Whether the branch of an atom that starts at a neighbour holds nothing that has stereo, and does not come back to the atom.
+fn is_plain(graph: &LabelledGraph, has_stereo: &[bool], atom: usize, start: u32) -> bool {
+    let around = around(graph, atom);
+    let (mut seen, mut next) = (vec![start], 0);
+    while let Some(&at) = seen.get(next) {
+        if has_stereo[at as usize] {
+            return false;
+        }
+        for other in graph.neighbours[at as usize].iter().map(|link| link.atom) {
+            let is_ring = other as usize != atom && around.contains(&other) && other != start;
+            if is_ring {
+                return false;
+            }
+            if other as usize != atom && !seen.contains(&other) {
+                seen.push(other);
+            }
+        }
+        next += 1;
+    }
+    true
+}
+
+/// An atom that RDKit would look at: four neighbours, one of them at most a hydrogen; or sulfur and selenium with three neighbours, of
+/// valence 4, or 3 and charged.
+fn possible_centre(graph: &LabelledGraph, atom: usize) -> Option<TetrahedralMark> {
+    let (label, around) = (&graph.labels[atom], around(graph, atom));
+    let tetrahedral = around.len() == 4 || around.len() == 3 && label.hydrogens == 1;
+    let sulfonium = matches!(label.element, 16 | 34)
+        && around.len() == 3
+        && label.hydrogens == 0
+        && (label.valence == 4 || label.valence == 3 && label.charge == 1);
+    if !tetrahedral && !sulfonium {
+        return None;
+    }
+    let neighbours = std::array::from_fn(|at| around.get(at).map(|other| *other as usize));
+    Some(TetrahedralMark { atom, neighbours, counterclockwise: true })
+}
+
+/// A double bond that is in no small ring, with neighbours on each side.
+fn possible_bond(graph: &LabelledGraph, [a, b]: [usize; 2]) -> Option<DoubleBondMark> {
+    let side = |atom: usize, across: usize| -> Option<usize> {
+        let others: Vec<usize> = graph.neighbours[atom]
+            .iter()
+            .map(|link| link.atom as usize)
+            .filter(|other| *other != across)
+            .collect();
+        let has_other_double =
+            graph.double_bonds.iter().any(|bond| bond.contains(&atom) && !bond.contains(&across));
+        let is_possible = match others[..] {
+            [_] => graph.labels[atom].hydrogens <= 1,
+            [_, _] => true,
+            _ => false,
+        };
+        others.into_iter().min().filter(|_| is_possible && !has_other_double)
+    };
+    let neighbours = [side(a, b)?, side(b, a)?];
+    let ring = ring_size(graph, a, b);
+    (ring >= SMALLEST_RING).then_some(DoubleBondMark { atoms: [a, b], neighbours, together: true })
+}
+
+/// The atoms of the smallest ring that a bond lies in, up to [`SMALLEST_RING`], which also stands for larger ones and for none.
+fn ring_size(graph: &LabelledGraph, a: usize, b: usize) -> usize {
+    let mut seen = vec![a];
+    let mut shell = vec![a];
+    for size in 2..SMALLEST_RING {
+        let mut next = Vec::new();
+        for &atom in &shell {
+            for other in graph.neighbours[atom].iter().map(|link| link.atom as usize) {
+                if other == b && atom != a {
+                    return size;
+                }
+                if other != b && !seen.contains(&other) {
+                    seen.push(other);
+                    next.push(other);
+                }
+            }
+        }
+        shell = next;
+    }
+    SMALLEST_RING
+}

@@ -1,0 +1,339 @@
+//! A file's atoms in the order of a SMILES.
+
+use std::sync::OnceLock;
+
+use super::distances::{Told, UnclearBonds};
+use super::graph::{Graph, SmilesProblem};
+use super::handedness::Handedness;
+use super::labelled::{Hydrogens, Label, LabelledGraph};
+use super::limit::AtomLimit;
+use super::mismatch::{Mismatch, StereoDifference};
+use super::open::OpenStereo;
+use super::search::{BondColours, Ended, Question, are_same, colours, isomorphisms};
+
+/// Orders that are kept; a molecule with more is searched again for each conformer.
+const MAX_ORDERS: usize = 64;
+
+/// Heavy atoms nearer than this, in Å, lie at one place.
+const ONE_PLACE_ANGSTROM: f64 = 0.1;
+
+/// The molecule of a SMILES, to which files' molecules are compared.
+#[derive(Debug, Clone)]
+pub struct SmilesMolecule {
+    /// Atoms of the text.
+    written: usize,
+    graph: LabelledGraph,
+    hydrogens: Hydrogens,
+    open: OpenStereo,
+    /// Made when it is asked for: whose stereo is right needs none.
+    handedness: OnceLock<Handedness>,
+}
+
+/// The orders in which a file's atoms are those of a SMILES, stereo aside.
+#[derive(Debug, Clone)]
+pub struct Pairing {
+    file: LabelledGraph,
+    /// That of the SMILES, without orders where the file has none.
+    asked: LabelledGraph,
+    colours: [Vec<u64>; 2],
+    /// Where the file has no orders.
+    unclear: UnclearBonds,
+    /// Images of the atoms of the SMILES; in the order of the numbers.
+    orders: Vec<Vec<u32>>,
+    /// Whether these are all.
+    are_all: bool,
+}
+
+/// Which stereo marks of a SMILES a conformer agrees with. Atoms are numbered in the order of the text, from 0.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct StereoAgreement {
+    /// Stereocentres, those with four to six neighbours that are no tetrahedra among them, and whether each agrees.
+    pub centres: Vec<(usize, bool)>,
+    /// Double bonds, and whether each agrees.
+    pub double_bonds: Vec<([usize; 2], bool)>,
+}
+
+impl SmilesMolecule {
+    /// Reads a SMILES of at most so many heavy atoms.
+    ///
+    /// # Errors
+    /// [`Mismatch::Smiles`] if RDKit would refuse it, or it is too large.
+    pub fn new(smiles: &str, limit: AtomLimit) -> Result<Self, Mismatch> {
+        let fail = |problem: SmilesProblem| {
+            let shown = crate::error::shortened_end(smiles, 100);
+            Mismatch::Smiles(format!("`{shown}` is not a SMILES: {problem}"))
+        };
+        limit.check(smiles).map_err(fail)?;
+        let written = Graph::parse(smiles).map_err(fail)?;
+        let mut hydrogens = Hydrogens::Needed;
+        let mut graph = LabelledGraph::of_graph(&written, hydrogens, true).map_err(fail)?;
+        // One that is written has a block, so that a file has to have it; and one at a nitrogen can be all that fixes its stereo.
+        if graph.has_hydrogens() || graph.places.len() < written.atoms.len() || graph.has_bare_imine() {
+            hydrogens = Hydrogens::All;
+            graph = LabelledGraph::of_graph(&written, hydrogens, true).map_err(fail)?;
+        }
+        let open = OpenStereo::of(&graph);
+        Ok(SmilesMolecule {
+            written: written.atoms.len(),
+            graph,
+            hydrogens,
+            open,
+            handedness: OnceLock::new(),
+        })
+    }
+
+    /// Marked atoms that are not compared with coordinates, by their numbers in the text, from 0: allenes (`@AL`), and polyhedra of
+    /// which neighbours are missing.
+    pub fn unchecked(&self) -> impl Iterator<Item = usize> {
+        self.graph.marks.unchecked.iter().filter_map(|atom| self.graph.places[*atom]).map(|at| at as usize)
+    }
+
+    /// Finds the atoms of a file's molecule.
+    ///
+    /// # Errors
+    /// If they are not those of the SMILES, or not bonded so.
+    pub fn pair(&self, file: &Graph) -> Result<Pairing, Mismatch> {
+        let file = LabelledGraph::of_graph(file, self.hydrogens, false)
+            .map_err(|problem| Mismatch::File(problem.to_string()))?;
+        let has_isotopes = file.labels.iter().any(|label| label.isotope > 0);
+        let asked =
+            if file.has_orders { self.graph.clone() } else { self.graph.without_orders(has_isotopes) };
+        let (of_file, of_smiles) = (file.formula(), asked.formula());
+        if of_file != of_smiles {
+            return Err(Mismatch::Formula { file: of_file, smiles: of_smiles });
+        }
+        if let Some(difference) = labels_differ(&asked, &file) {
+            return Err(Mismatch::Atoms(difference));
+        }
+        let colours = colours(&asked, &file, BondColours::LeftOut);
+        if !are_same(&colours) {
+            return Err(Mismatch::Bonds);
+        }
+        let mut all = All { orders: Vec::new() };
+        let ended = isomorphisms(&asked, &file, &colours, &mut all);
+        if ended == Ended::Whole && all.orders.is_empty() {
+            return Err(Mismatch::Bonds);
+        }
+        let are_all = ended == Ended::Whole;
+        all.orders.truncate(if are_all { usize::MAX } else { 1 });
+        let unclear = match file.has_orders {
+            true => UnclearBonds::default(),
+            false => UnclearBonds::of(&self.graph, &file, &colours),
+        };
+        Ok(Pairing { file, asked, colours, unclear, orders: all.orders, are_all })
+    }
+
+    /// For each atom of the SMILES the number of a file's atom, from 0, in a conformer whose atoms lie at `points`, in Å: of all orders
+    /// that keep bonds and stereo, the one whose numbers come first. And the stereo of the coordinates that the SMILES leaves open.
+    ///
+    /// # Errors
+    /// If there is none, or two heavy atoms lie at one place.
+    pub fn order(
+        &mut self,
+        pairing: &Pairing,
+        points: &[[f64; 3]],
+    ) -> Result<(Vec<u32>, StereoDifference), Mismatch> {
+        let images = pairing.order(points).map_err(|why| self.mismatch(pairing, points, why))?;
+        let place = |atom: usize| pairing.place(points, images[atom]);
+        one_place(&self.graph, &place)?;
+        let mut open = StereoDifference::default();
+        if !self.open.is_empty() {
+            let (centres, double_bonds) = self.open.found(&self.graph, &place);
+            open = numbered(&self.graph, &centres, &double_bonds);
+        }
+        let mut order = vec![u32::MAX; self.written];
+        let images = self.graph.places.iter().zip(&images);
+        for (at, image) in images.filter_map(|(at, image)| Some((at.as_ref()?, image))) {
+            // A hydrogen of the file that is no atom there has no place of its own, and the SMILES asks for none.
+            order[*at as usize] = pairing.file.places[*image as usize].unwrap_or(u32::MAX);
+        }
+        Ok((order, open))
+    }
+
+    /// Which marks agree with a conformer whose atoms lie at `points`, in Å, in the order of the text.
+    pub fn agreement(&self, points: &[[f64; 3]]) -> StereoAgreement {
+        let place = |atom: usize| {
+            let place = self.graph.places[atom].and_then(|at| points.get(at as usize));
+            place.copied().unwrap_or([f64::NAN; 3])
+        };
+        self.marked(&self.handedness().agreement(&self.graph, &place))
+    }
+
+    fn handedness(&self) -> &Handedness {
+        self.handedness.get_or_init(|| Handedness::of(&self.graph))
+    }
+
+    /// What agrees, by atoms of the text.
+    fn marked(&self, agrees: &[bool]) -> StereoAgreement {
+        let marks = &self.graph.marks;
+        let number = |atom: usize| self.graph.places[atom].map_or(0, |at| at as usize);
+        let atoms =
+            marks.centres.iter().map(|mark| mark.atom).chain(marks.polyhedra.iter().map(|mark| mark.atom));
+        let (centres, bonds) = agrees.split_at(marks.centres.len() + marks.polyhedra.len());
+        StereoAgreement {
+            centres: atoms.map(number).zip(centres.iter().copied()).collect(),
+            double_bonds: marks
+                .double_bonds
+                .iter()
+                .map(|mark| mark.atoms.map(number))
+                .zip(bonds.iter().copied())
+                .collect(),
+        }
+    }
+
+    /// Why no order keeps bonds and stereo.
+    fn mismatch(&self, pairing: &Pairing, points: &[[f64; 3]], why: Unfit) -> Mismatch {
+        let (Unfit::Stereo, Some(first)) = (why, pairing.orders.first()) else {
+            return if why == Unfit::Bonds { Mismatch::Bonds } else { Mismatch::Symmetry };
+        };
+        let agrees = self.handedness().agreement(&self.graph, &|atom| pairing.place(points, first[atom]));
+        let StereoAgreement { centres, double_bonds } = self.marked(&agrees);
+        Mismatch::Stereo(StereoDifference {
+            centres: centres.into_iter().filter(|(_, agrees)| !agrees).map(|(atom, _)| atom + 1).collect(),
+            double_bonds: double_bonds
+                .into_iter()
+                .filter(|(_, agrees)| !agrees)
+                .map(|(atoms, _)| atoms.map(|atom| atom + 1))
+                .collect(),
+        })
+    }
+}
+
+/// What no order of atoms keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unfit {
+    /// The double bonds that the distances tell.
+    Bonds,
+    /// The stereo of the coordinates.
+    Stereo,
+    /// More steps than are tried.
+    TooMuch,
+}
+
+impl Pairing {
+    /// The first order that keeps the stereo of the coordinates, as atoms of the file's graph.
+    fn order(&self, points: &[[f64; 3]]) -> Result<Vec<u32>, Unfit> {
+        let told = self.unclear.told(&|atom| self.place(points, atom));
+        let has_bonds = |order: &[u32]| {
+            self.unclear.is_empty() || (0..order.len()).all(|atom| self.unclear.agree_at(atom, order, &told))
+        };
+        let keeps = |order: &&Vec<u32>| {
+            has_bonds(order) && self.asked.marks.agree(&|atom| self.place(points, order[atom]))
+        };
+        if let Some(order) = self.orders.iter().find(keeps) {
+            return Ok(order.clone());
+        }
+        let is_known = self.orders.iter().any(|order| has_bonds(order));
+        let mut first = First { pairing: self, points, told, marks: true, found: None };
+        let search = |first: &mut First<'_>| {
+            !self.are_all && isomorphisms(&self.asked, &self.file, &self.colours, first) == Ended::GivenUp
+        };
+        let gave_up = search(&mut first);
+        if let Some(order) = first.found {
+            return Ok(order);
+        }
+        if !self.unclear.is_empty() {
+            first.marks = false;
+            if !is_known && !search(&mut first) && first.found.is_none() {
+                return Err(Unfit::Bonds);
+            }
+        }
+        Err(if gave_up { Unfit::TooMuch } else { Unfit::Stereo })
+    }
+
+    /// Where an atom of the file's graph lies.
+    fn place(&self, points: &[[f64; 3]], atom: u32) -> [f64; 3] {
+        let place = self.file.places[atom as usize].and_then(|at| points.get(at as usize));
+        // What is no atom of the file lies nowhere: no comparison holds for it.
+        place.copied().unwrap_or([f64::NAN; 3])
+    }
+}
+
+/// Atoms as the SMILES numbers them, from 1.
+fn numbered(graph: &LabelledGraph, centres: &[usize], double_bonds: &[[usize; 2]]) -> StereoDifference {
+    let number = |atom: usize| graph.places[atom].map_or(0, |at| at as usize + 1);
+    StereoDifference {
+        centres: centres.iter().map(|atom| number(*atom)).collect(),
+        double_bonds: double_bonds.iter().map(|bond| bond.map(number)).collect(),
+    }
+}
+
+/// Gathers orders.
+struct All {
+    orders: Vec<Vec<u32>>,
+}
+
+impl Question for All {
+    fn found(&mut self, images: &[u32]) -> bool {
+        self.orders.push(images.to_vec());
+        self.orders.len() <= MAX_ORDERS
+    }
+}
+
+/// Looks for the first order that keeps all marks and the orders of bonds that distances tell.
+struct First<'p> {
+    pairing: &'p Pairing,
+    points: &'p [[f64; 3]],
+    told: Told,
+    /// Whether marks are kept.
+    marks: bool,
+    found: Option<Vec<u32>>,
+}
+
+impl Question for First<'_> {
+    fn allows(&mut self, last: usize, images: &[u32]) -> bool {
+        let Pairing { asked, unclear, .. } = self.pairing;
+        let place = |atom: usize| self.pairing.place(self.points, images[atom]);
+        (unclear.is_empty() || unclear.agree_at(last, images, &self.told))
+            && (!self.marks || asked.marks.agree_at(last, &place))
+    }
+
+    fn found(&mut self, images: &[u32]) -> bool {
+        self.found = Some(images.to_vec());
+        false
+    }
+}
+
+/// The first atom of the SMILES that the file has not, in words; none if labels agree.
+fn labels_differ(asked: &LabelledGraph, file: &LabelledGraph) -> Option<String> {
+    let sorted = |graph: &LabelledGraph| {
+        let mut labels = graph.labels.clone();
+        labels.sort_unstable();
+        labels
+    };
+    let (asked, file) = (sorted(asked), sorted(file));
+    let lacks = |list: &[Label], other: &[Label]| {
+        let mut rest = other.to_vec();
+        list.iter().copied().find(|label| match rest.iter().position(|known| known == label) {
+            Some(at) => {
+                rest.swap_remove(at);
+                false
+            }
+            None => true,
+        })
+    };
+    let (missing, over) = (lacks(&asked, &file)?, lacks(&file, &asked)?);
+    if missing.to_string() == over.to_string() {
+        return Some(format!("{missing} with a valence of {}, not {}", missing.valence, over.valence));
+    }
+    Some(format!("{missing} is missing, {over} is over"))
+}
+
+/// Whether two heavy atoms lie at one place.
+fn one_place(graph: &LabelledGraph, place: &dyn Fn(usize) -> [f64; 3]) -> Result<(), Mismatch> {
+    let n = graph.labels.len();
+    let points: Vec<[f64; 3]> = (0..n).map(place).collect();
+    for i in 0..n {
+        for j in 0..i {
+            let square: f64 = (0..3).map(|axis| (points[i][axis] - points[j][axis]).powi(2)).sum();
+            if square < ONE_PLACE_ANGSTROM * ONE_PLACE_ANGSTROM {
+                let number = |atom: usize| graph.places[atom].map_or(0, |at| at as usize + 1);
+                return Err(Mismatch::OnePlace(number(j), number(i)));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,291 @@
+//! The grammar of RDKit's SMILES parser.
+
+use std::collections::HashMap;
+
+use super::graph::{Atom, Bond, Direction, Graph, Order, SmilesProblem};
+
+/// The organic subset, two letters first.
+const BARE: [(&str, u8, bool); 17] = [
+    ("Cl", 17, false),
+    ("Br", 35, false),
+    ("B", 5, false),
+    ("C", 6, false),
+    ("N", 7, false),
+    ("O", 8, false),
+    ("P", 15, false),
+    ("S", 16, false),
+    ("F", 9, false),
+    ("I", 53, false),
+    ("b", 5, true),
+    ("c", 6, true),
+    ("n", 7, true),
+    ("o", 8, true),
+    ("p", 15, true),
+    ("s", 16, true),
+    ("*", 0, false),
+];
+
+/// A bond symbol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Symbol {
+    /// The order is as written.
+    Is(Order),
+    /// `/` or `\`: single or aromatic.
+    Directed(Direction),
+    /// `<-`: dative, toward the atom before.
+    Backward,
+}
+
+/// A ring bond that was opened.
+struct Open {
+    atom: usize,
+    symbol: Option<Symbol>,
+    /// The place of the bond among those of the atom.
+    place: usize,
+}
+
+/// What stands before the place that is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Before {
+    /// Nothing, or `.`: an atom must follow.
+    Start,
+    /// An atom, a ring number or `)`: anything may follow, or the end.
+    Complete,
+    /// `(`: a bond or an atom must follow.
+    Opened,
+    /// A bond behind `(`: an atom must follow.
+    OpenedBond(Symbol),
+    /// A bond: an atom or a ring number must follow.
+    Bond(Symbol),
+}
+
+struct Parser<'t> {
+    text: &'t str,
+    at: usize,
+    graph: Graph,
+    /// The atom that the next one is bonded to; none behind nothing.
+    active: Option<usize>,
+    branches: Vec<usize>,
+    /// How many bonds there were before each atom.
+    first_bonds: Vec<usize>,
+    rings: HashMap<u32, Open>,
+    before: Before,
+}
+
+impl Graph {
+    /// Reads a SMILES, the empty one too.
+    ///
+    /// # Errors
+    /// [`SmilesProblem::Syntax`], at the first place that breaks the grammar.
+    pub fn parse(smiles: &str) -> Result<Self, SmilesProblem> {
+        let mut parser = Parser {
+            text: smiles,
+            at: 0,
+            graph: Graph::default(),
+            active: None,
+            branches: Vec::new(),
+            first_bonds: Vec::new(),
+            rings: HashMap::new(),
+            before: Before::Start,
+        };
+        while parser.at < smiles.len() {
+            parser.step()?;
+        }
+        parser.end()
+    }
+}
+
+impl<'t> Parser<'t> {
+    fn error<T>(&self, what: &'static str) -> Result<T, SmilesProblem> {
+        Err(SmilesProblem::Syntax { at: self.at, what })
+    }
+
+    fn rest(&self) -> &'t [u8] {
+        &self.text.as_bytes()[self.at..]
+    }
+
+    fn end(self) -> Result<Graph, SmilesProblem> {
+        if self.before != Before::Complete && !self.text.is_empty() {
+            return self.error("ends where an atom must follow");
+        }
+        if !self.branches.is_empty() {
+            return self.error("unclosed `(`");
+        }
+        if !self.rings.is_empty() {
+            return self.error("unclosed ring");
+        }
+        Ok(self.graph)
+    }
+
+    /// Reads one atom, bond, ring number, branch or dot.
+    fn step(&mut self) -> Result<(), SmilesProblem> {
+        let rest = self.rest();
+        match rest[0] {
+            b'0'..=b'9' | b'%' => self.ring(),
+            b'(' if self.before == Before::Complete => {
+                // There is an active atom wherever the text is complete.
+                self.branches.extend(self.active);
+                self.pass(1, Before::Opened)
+            }
+            b')' if self.before == Before::Complete => match self.branches.pop() {
+                Some(atom) => {
+                    self.active = Some(atom);
+                    self.pass(1, Before::Complete)
+                }
+                None => self.error("`)` without `(`"),
+            },
+            b'.' if self.before == Before::Complete => {
+                self.active = None;
+                self.pass(1, Before::Start)
+            }
+            _ => match symbol(rest) {
+                Some((symbol, length)) => self.bond(symbol, length),
+                None => self.atom(),
+            },
+        }
+    }
+
+    fn pass(&mut self, bytes: usize, before: Before) -> Result<(), SmilesProblem> {
+        self.at += bytes;
+        self.before = before;
+        Ok(())
+    }
+
+    fn bond(&mut self, symbol: Symbol, length: usize) -> Result<(), SmilesProblem> {
+        match self.before {
+            Before::Complete => self.pass(length, Before::Bond(symbol)),
+            Before::Opened => self.pass(length, Before::OpenedBond(symbol)),
+            _ => self.error("bond without an atom before it"),
+        }
+    }
+
+    fn atom(&mut self) -> Result<(), SmilesProblem> {
+        let (atom, length) = if self.rest()[0] == b'[' {
+            super::brackets::bracket(self.rest())
+                .map_err(|what| SmilesProblem::Syntax { at: self.at, what })?
+        } else {
+            let rest = self.rest();
+            match BARE.iter().find(|(symbol, ..)| rest.starts_with(symbol.as_bytes())) {
+                Some((symbol, element, aromatic)) => (bare(*element, *aromatic), symbol.len()),
+                None => return self.error("no atom, bond or ring number"),
+            }
+        };
+        let symbol = match self.before {
+            Before::Bond(symbol) | Before::OpenedBond(symbol) => Some(symbol),
+            _ => None,
+        };
+        let new = self.graph.atoms.len();
+        self.graph.atoms.push(atom);
+        self.graph.written.push(Vec::new());
+        self.graph.starts.push(self.active.is_none());
+        self.first_bonds.push(self.graph.bonds.len());
+        if let Some(active) = self.active {
+            let bond = self.join(active, new, symbol);
+            self.graph.written[active].push(bond);
+            self.graph.written[new].push(bond);
+        }
+        self.active = Some(new);
+        self.pass(length, Before::Complete)
+    }
+
+    /// Adds the bond between an atom and a later one; gives its place.
+    fn join(&mut self, first: usize, second: usize, symbol: Option<Symbol>) -> usize {
+        let aromatic = self.graph.atoms[first].aromatic && self.graph.atoms[second].aromatic;
+        let implied = if aromatic { Order::Aromatic } else { Order::Single };
+        let (atoms, order) = match symbol {
+            None | Some(Symbol::Directed(_)) => ([first, second], implied),
+            Some(Symbol::Is(order)) => ([first, second], order),
+            Some(Symbol::Backward) => ([second, first], Order::Dative),
+        };
+        let direction = match symbol {
+            Some(Symbol::Directed(direction)) => Some(direction),
+            _ => None,
+        };
+        let explicit = symbol.is_some() && direction.is_none();
+        self.graph.bonds.push(Bond { atoms, order, direction, explicit });
+        self.graph.bonds.len() - 1
+    }
+
+    fn ring(&mut self) -> Result<(), SmilesProblem> {
+        let symbol = match self.before {
+            Before::Complete => None,
+            Before::Bond(symbol) => Some(symbol),
+            _ => return self.error("ring number without an atom before it"),
+        };
+        let Some((number, length)) = ring_number(self.rest()) else {
+            return self.error("no ring number");
+        };
+        let Some(active) = self.active else {
+            return self.error("ring number without an atom before it");
+        };
+        match self.rings.remove(&number) {
+            None => {
+                let place = self.graph.written[active].len();
+                // Until the other end is there.
+                self.graph.written[active].push(usize::MAX);
+                self.rings.insert(number, Open { atom: active, symbol, place });
+            }
+            Some(open) => self.close(&open, active, symbol)?,
+        }
+        self.pass(length, Before::Complete)
+    }
+
+    fn close(&mut self, open: &Open, atom: usize, symbol: Option<Symbol>) -> Result<(), SmilesProblem> {
+        let joined = |bond: &Bond| bond.atoms.contains(&open.atom) && bond.atoms.contains(&atom);
+        // No bond between them is older than the later one of them.
+        let since = self.first_bonds[open.atom.max(atom)];
+        if open.atom == atom || self.graph.bonds[since..].iter().any(joined) {
+            return self.error("ring bond between atoms that are bonded already");
+        }
+        // Whichever end says what the bond is; the first one if both do.
+        let symbol = match (open.symbol, symbol) {
+            (Some(Symbol::Is(order)), _) => Some(Symbol::Is(order)),
+            (_, Some(Symbol::Is(order))) => Some(Symbol::Is(order)),
+            (None, Some(Symbol::Directed(direction))) => Some(Symbol::Directed(direction.reversed())),
+            (a, b) => a.or(b),
+        };
+        let bond = self.join(open.atom, atom, symbol);
+        self.graph.written[open.atom][open.place] = bond;
+        self.graph.written[atom].push(bond);
+        Ok(())
+    }
+}
+
+fn bare(element: u8, aromatic: bool) -> Atom {
+    Atom { element, aromatic, ..Atom::default() }
+}
+
+/// The bond symbol that a text begins with, and its length.
+fn symbol(text: &[u8]) -> Option<(Symbol, usize)> {
+    let two = text.get(1).copied();
+    Some(match text[0] {
+        b'-' if two == Some(b'>') => (Symbol::Is(Order::Dative), 2),
+        b'-' => (Symbol::Is(Order::Single), 1),
+        b'<' if two == Some(b'-') => (Symbol::Backward, 2),
+        b'=' => (Symbol::Is(Order::Double), 1),
+        b'#' => (Symbol::Is(Order::Triple), 1),
+        b'$' => (Symbol::Is(Order::Quadruple), 1),
+        b':' => (Symbol::Is(Order::Aromatic), 1),
+        b'~' => (Symbol::Is(Order::Any), 1),
+        b'/' => (Symbol::Directed(Direction::Up), 1),
+        b'\\' if two == Some(b'\\') => (Symbol::Directed(Direction::Down), 2),
+        b'\\' => (Symbol::Directed(Direction::Down), 1),
+        _ => return None,
+    })
+}
+
+/// The ring number that a text begins with: `1`, `%12`, `%(5)` to `%(12345)`; and its length.
+fn ring_number(text: &[u8]) -> Option<(u32, usize)> {
+    let digit = |at: usize| text.get(at).filter(|b| b.is_ascii_digit()).map(|b| u32::from(b - b'0'));
+    if text[0] != b'%' {
+        return Some((digit(0)?, 1));
+    }
+    if text.get(1) != Some(&b'(') {
+        let tens = digit(1).filter(|tens| *tens > 0)?;
+        return Some((tens * 10 + digit(2)?, 3));
+    }
+    let digits = (2..7).map_while(digit).collect::<Vec<_>>();
+    let number = digits.iter().fold(0, |number, digit| number * 10 + digit);
+    let closed = text.get(2 + digits.len()) == Some(&b')');
+    (closed && !digits.is_empty()).then_some((number, digits.len() + 3))
+}

@@ -1,0 +1,146 @@
+//! Aromaticity and small rings, as RDKit perceives them: by `smiles-rs`, which follows RDKit's default model and its symmetrised
+//! smallest set of smallest rings.
+
+use std::fmt::Write;
+
+use smiles_rs::prelude::Smiles;
+
+use super::elements::symbol;
+use super::graph::{Bond, Order};
+use super::molecule::Molecule;
+
+/// What is perceived in the rings of a molecule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Rings {
+    /// By bond, whether it is aromatic.
+    pub aromatic: Vec<bool>,
+    /// The smallest set of smallest rings, and others of the same size that might stand in it as well: atoms in order.
+    pub rings: Vec<Vec<usize>>,
+}
+
+impl Molecule {
+    /// Aromatic bonds and small rings. Nothing is perceived in molecules that `smiles-rs` does not know, such as those with `*`; there a
+    /// bond is aromatic that is written so and stands in no ring.
+    pub(crate) fn rings(&self) -> Option<Rings> {
+        let smiles = self.spelled().parse::<Smiles>().ok()?.non_isomeric();
+        let found = smiles.aromaticity_assignment();
+        let aromatic =
+            |bond: &Bond| bond.order == Order::Aromatic || found.contains_edge(bond.atoms[0], bond.atoms[1]);
+        Some(Rings {
+            aromatic: self.bonds.iter().map(aromatic).collect(),
+            rings: smiles.symm_sssr_result().cycles().to_vec(),
+        })
+    }
+
+    /// By bond, whether it is aromatic; of molecules that cannot be perceived, as they are written.
+    pub fn aromatic_bonds(&self) -> Vec<bool> {
+        let is_written = || self.bonds.iter().map(|bond| bond.order == Order::Aromatic).collect();
+        // Single bonds alone are aromatic nowhere.
+        if !self.bonds.iter().any(|bond| bond.order == Order::Double) {
+            return is_written();
+        }
+        let in_ring = ring_bonds(&self.bonds, &self.neighbours);
+        if !in_ring.contains(&true) {
+            return is_written();
+        }
+        let plain = self.aromatic_in_plain_rings(&in_ring);
+        plain.or_else(|| Some(self.rings()?.aromatic)).unwrap_or_else(is_written)
+    }
+
+    /// A SMILES of the molecule without aromaticity, stereo and mass numbers, every atom in brackets with all its hydrogens. Not
+    /// canonical, and not meant to be read: bonds are ring bonds, so that no nesting grows with the molecule.
+    fn spelled(&self) -> String {
+        let mut out = String::with_capacity(self.atoms.len() * 12);
+        for (at, atom) in self.atoms.iter().enumerate() {
+            if at > 0 {
+                out.push('.');
+            }
+            // Writing to a string cannot fail.
+            let _ = write!(out, "[{}", symbol(atom.element).unwrap_or("*"));
+            if self.hydrogens[at] > 0 {
+                let _ = write!(out, "H{}", self.hydrogens[at]);
+            }
+            if atom.charge != 0 {
+                let _ = write!(out, "{:+}", atom.charge);
+            }
+            out.push(']');
+            for bond in &self.neighbours[at] {
+                out.push_str(match self.bonds[*bond].order {
+                    Order::Single | Order::Dative => "",
+                    Order::Double => "=",
+                    Order::Triple => "#",
+                    Order::Quadruple => "$",
+                    Order::Aromatic => ":",
+                    Order::Any => "~",
+                });
+                let _ = write!(out, "%({bond})");
+            }
+        }
+        out
+    }
+}
+
+/// By bond, whether it lies in a ring: whether its atoms stay connected without it.
+pub(crate) fn ring_bonds(bonds: &[Bond], neighbours: &[Vec<usize>]) -> Vec<bool> {
+    let n = neighbours.len();
+    let mut in_ring = vec![true; bonds.len()];
+    // Tarjan's bridges, without recursion: `found` is the order of discovery, `low` the first atom reached from below.
+    let (mut found, mut low) = (vec![usize::MAX; n], vec![usize::MAX; n]);
+    let mut count = 0;
+    for start in 0..n {
+        if found[start] != usize::MAX {
+            continue;
+        }
+        let mut stack = vec![(start, usize::MAX, 0)];
+        while let Some((atom, entered, next)) = stack.pop() {
+            if next == 0 {
+                (found[atom], low[atom]) = (count, count);
+                count += 1;
+            }
+            let Some(&bond) = neighbours[atom].get(next) else {
+                let Some(&(parent, ..)) = stack.last() else { continue };
+                low[parent] = low[parent].min(low[atom]);
+                in_ring[entered] = low[atom] <= found[parent];
+                continue;
+            };
+            stack.push((atom, entered, next + 1));
+            let other = bonds[bond].other(atom);
+            if bond == entered {
+                continue;
+            }
+            if found[other] == usize::MAX {
+                stack.push((other, bond, 0));
+            } else {
+                low[atom] = low[atom].min(found[other]);
+            }
+        }
+    }
+    in_ring
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn aromatic(smiles: &str) -> Vec<bool> {
+        Molecule::of_smiles(smiles).unwrap().aromatic_bonds()
+    }
+
+    #[test]
+    fn aromatic_bonds_are_those_of_rdkit() {
+        assert_eq!(aromatic("C1=CC=CC=C1"), [true; 6]);
+        let fluorene = Molecule::of_smiles("c1ccc2c(c1)-c1ccccc1C2").unwrap();
+        let single: Vec<[usize; 2]> = fluorene
+            .bonds
+            .iter()
+            .zip(fluorene.aromatic_bonds())
+            .filter(|(_, is)| !is)
+            .map(|(b, _)| b.atoms)
+            .collect();
+        assert_eq!(single, [[4, 6], [11, 12], [3, 12]]);
+        // Conjugated rings that are not aromatic.
+        for smiles in ["C1=CC=CC=CC=C1", "C1=CC2=CC=CC2=C1", "C1=CC=C1", "C=C1C=CC=C1", "C1CCCCC1"] {
+            assert!(!aromatic(smiles).contains(&true), "{smiles}");
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! The one matcher: isomorphisms of labelled graphs, atom by atom, with labels on atoms and bonds.
+
+use super::labelled::{Label, LabelledGraph, Link};
+
+/// How many places are tried before a search is given up.
+const MAX_STEPS: u64 = 400_000;
+
+/// How a search ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// All were seen.
+    Whole,
+    /// The caller had enough.
+    Stopped,
+    /// It was given up.
+    GivenUp,
+}
+
+/// Whether bonds count in colours: they must not where one graph has free bonds and the other orders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BondColours {
+    Counted,
+    LeftOut,
+}
+
+/// Colours of the atoms of two graphs that no isomorphism mixes: labels, refined by the colours around until nothing changes.
+pub(crate) fn colours(a: &LabelledGraph, b: &LabelledGraph, bonds: BondColours) -> [Vec<u64>; 2] {
+    let mut colours = [a, b].map(|graph| graph.labels.iter().map(hash).collect::<Vec<u64>>());
+    let mut distinct = count(&colours);
+    loop {
+        let next = [(a, 0), (b, 1)].map(|(graph, side)| refined(graph, &colours[side], bonds));
+        let now = count(&next);
+        if now == distinct {
+            return colours;
+        }
+        (colours, distinct) = (next, now);
+    }
+}
+
+/// Whether two lists of colours hold the same ones, each as often.
+pub(crate) fn are_same([a, b]: &[Vec<u64>; 2]) -> bool {
+    let sorted = |colours: &Vec<u64>| {
+        let mut sorted = colours.clone();
+        sorted.sort_unstable();
+        sorted
+    };
+    sorted(a) == sorted(b)
+}
+
+fn refined(graph: &LabelledGraph, colours: &[u64], bonds: BondColours) -> Vec<u64> {
+    let beside = |link: &Link| {
+        let bond = match (bonds, link.order) {
+            (BondColours::Counted, Some(order)) => order as u64 + 1,
+            _ => 0,
+        };
+        mixed(colours[link.atom as usize] ^ SIDE ^ bond)
+    };
+    let colour = |(at, around): (usize, &Vec<Link>)| {
+        let around = around.iter().fold(0u64, |sum, link| sum.wrapping_add(beside(link)));
+        mixed(colours[at].wrapping_mul(3).wrapping_add(around))
+    };
+    graph.neighbours.iter().enumerate().map(colour).collect()
+}
+
+fn count(colours: &[Vec<u64>; 2]) -> usize {
+    let mut all: Vec<u64> = colours.iter().flatten().copied().collect();
+    all.sort_unstable();
+    all.dedup();
+    all.len()
+}
+
+/// Keeps the colour of an atom apart from that of a neighbour.
+const SIDE: u64 = 0x5bd1_e995_9e37_79b9;
+
+fn hash(label: &Label) -> u64 {
+    let Label { element, hydrogens, charge, isotope, valence, other } = *label;
+    let parts = [
+        element.into(),
+        hydrogens.into(),
+        u64::from(charge.cast_unsigned()),
+        isotope.into(),
+        valence.into(),
+        other.into(),
+    ];
+    parts.into_iter().fold(SIDE, |all, part| mixed(all ^ part))
+}
+
+/// The finaliser of SplitMix64.
+fn mixed(value: u64) -> u64 {
+    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ (value >> 31)
+}
+
+/// What a search is asked.
+pub(crate) trait Question {
+    /// Whether to go on where `last`, and all atoms before it in the order of the search, have been given their images.
+    fn allows(&mut self, last: usize, images: &[u32]) -> bool {
+        let _ = (last, images);
+        true
+    }
+    /// What to do with a whole isomorphism: whether to go on.
+    fn found(&mut self, images: &[u32]) -> bool;
+}
+
+/// Goes through the isomorphisms of `a` to `b`, as images of the atoms of `a`, in the order of the images: the smallest image of the
+/// first atom first. `[a, b]` of `colours` are those of [`colours()`].
+pub(crate) fn isomorphisms(
+    a: &LabelledGraph,
+    b: &LabelledGraph,
+    colours: &[Vec<u64>; 2],
+    question: &mut dyn Question,
+) -> Ended {
+    if a.labels.len() != b.labels.len() {
+        return Ended::Whole;
+    }
+    Search::new(a, b, colours, (0..a.labels.len()).collect()).run(0, question)
+}
+
+/// A search that places the atoms of `a` in some order.
+pub(crate) struct Search<'g> {
+    b: &'g LabelledGraph,
+    colours: &'g [Vec<u64>; 2],
+    /// The order in which atoms are placed.
+    pub sequence: Vec<usize>,
+    /// By atom, its neighbours that are placed before it.
+    before: Vec<Vec<Link>>,
+    images: Vec<u32>,
+    used: Vec<bool>,
+    steps: u64,
+    /// Whether an atom's own number is tried first, so that as few atoms move as can be; else images come in ascending order.
+    pub prefers_own: bool,
+    /// How many places may be tried.
+    pub limit: u64,
+}
+
+impl<'g> Search<'g> {
+    /// Of two graphs of one size; `sequence` holds each atom once.
+    pub(crate) fn new(
+        a: &'g LabelledGraph,
+        b: &'g LabelledGraph,
+        colours: &'g [Vec<u64>; 2],
+        sequence: Vec<usize>,
+    ) -> Self {
+        let n = sequence.len();
+        let mut rank = vec![0; n];
+        sequence.iter().enumerate().for_each(|(at, atom)| rank[*atom] = at);
+        let before = |(atom, links): (usize, &Vec<Link>)| {
+            links.iter().filter(|link| rank[link.atom as usize] < rank[atom]).copied().collect()
+        };
+        let before = a.neighbours.iter().enumerate().map(before).collect();
+        let (images, used) = (vec![u32::MAX; n], vec![false; n]);
+        Search { b, colours, sequence, before, images, used, steps: 0, prefers_own: false, limit: MAX_STEPS }
+    }
+
+    /// Whether it has been given up.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.steps >= self.limit
+    }
+
+    /// Gives an atom its image before a search, if it may have it.
+    pub(crate) fn place(&mut self, atom: usize, image: u32) -> bool {
+        let fits = self.fits(atom, image);
+        if fits {
+            self.images[atom] = image;
+            self.used[image as usize] = true;
+        }
+        fits
+    }
+
+    /// Takes images away from the atoms from this place of the sequence on.
+    pub(crate) fn release_from(&mut self, first: usize) {
+        (first..self.sequence.len()).for_each(|at| self.release(at));
+    }
+
+    /// Places the atoms from this place of the sequence on; those before have been placed.
+    pub(crate) fn run(&mut self, first: usize, question: &mut dyn Question) -> Ended {
+        // The images that are still to be tried, by place.
+        let mut open: Vec<std::vec::IntoIter<u32>> = Vec::with_capacity(self.sequence.len() - first);
+        loop {
+            if first + open.len() == self.sequence.len() {
+                if !question.found(&self.images) {
+                    return Ended::Stopped;
+                }
+            } else {
+                open.push(self.candidates(self.sequence[first + open.len()]).into_iter());
+            }
+            if !self.advance(first, &mut open, question) {
+                return if self.is_exhausted() { Ended::GivenUp } else { Ended::Whole };
+            }
+        }
+    }
+
+    /// Where an atom may go: beside the image of a neighbour that was placed before, or anywhere if there is none.
+    pub(crate) fn candidates(&self, atom: usize) -> Vec<u32> {
+        let fits = |image: &u32| self.colours[0][atom] == self.colours[1][*image as usize];
+        let mut candidates: Vec<u32> = match self.before[atom].first() {
+            Some(other) => {
+                let beside = &self.b.neighbours[self.images[other.atom as usize] as usize];
+                beside.iter().map(|link| link.atom).filter(fits).collect()
+            }
+            None => (0..self.b.labels.len() as u32).filter(fits).collect(),
+        };
+        if self.prefers_own {
+            candidates.sort_by_key(|image| *image as usize != atom);
+        }
+        candidates
+    }
+
+    /// Takes the next image of the last open atom, or of one before it; false if there is none, or too much was tried.
+    fn advance(
+        &mut self,
+        first: usize,
+        open: &mut Vec<std::vec::IntoIter<u32>>,
+        question: &mut dyn Question,
+    ) -> bool {
+        while let Some(candidates) = open.last_mut() {
+            let next = candidates.next();
+            let at = first + open.len() - 1;
+            self.release(at);
+            let Some(image) = next else {
+                open.pop();
+                continue;
+            };
+            self.steps += 1;
+            if self.is_exhausted() {
+                return false;
+            }
+            let atom = self.sequence[at];
+            if self.place(atom, image) && question.allows(atom, &self.images) {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn release(&mut self, at: usize) {
+        let image = std::mem::replace(&mut self.images[self.sequence[at]], u32::MAX);
+        if let Some(used) = self.used.get_mut(image as usize) {
+            *used = false;
+        }
+    }
+
+    /// Whether an atom may have an image: it is free, and bonded as the atoms before it are.
+    fn fits(&self, atom: usize, image: u32) -> bool {
+        let bonded = |link: &Link| {
+            let there = self.b.link(image as usize, self.images[link.atom as usize]);
+            there.is_some_and(|there| link.fits(there))
+        };
+        !self.used[image as usize]
+            && self.colours[0][atom] == self.colours[1][image as usize]
+            && self.before[atom].iter().all(bonded)
+    }
+}
+
+/// Whether two graphs are isomorphic. Where that takes more steps than are tried, they count as the same if no colour tells them apart.
+pub(crate) fn are_isomorphic(a: &LabelledGraph, b: &LabelledGraph) -> bool {
+    struct Any(bool);
+    impl Question for Any {
+        fn found(&mut self, _: &[u32]) -> bool {
+            self.0 = true;
+            false
+        }
+    }
+    let bonds = |graph: &LabelledGraph| graph.neighbours.iter().map(Vec::len).sum::<usize>();
+    if a.labels.len() != b.labels.len() || bonds(a) != bonds(b) {
+        return false;
+    }
+    let colours = colours(a, b, BondColours::Counted);
+    let mut any = Any(false);
+    are_same(&colours) && (isomorphisms(a, b, &colours, &mut any) == Ended::GivenUp || any.0)
+}

@@ -1,0 +1,67 @@
+//! What RDKit perceives in a SMILES beside its atoms and bonds: aromaticity, small rings, conjugation, hybridisation.
+
+mod hybridisation;
+
+pub use hybridisation::Hybridisation;
+
+use super::graph::{Graph, SmilesProblem};
+use super::limit::AtomLimit;
+use super::molecule::{Molecule, SmilesError};
+use super::rings::Rings;
+
+/// A molecule with its aromatic bonds and small rings; atoms as the SMILES has them, hydrogens that are written as atoms too.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PerceivedShape {
+    /// Atoms, bonds and hydrogens; bonds of aromatic rings in a Kekulé structure.
+    pub molecule: Molecule,
+    /// By bond, whether it is aromatic.
+    pub aromatic: Vec<bool>,
+    /// The smallest set of smallest rings, and others of the same size that might stand in it as well: atoms in order.
+    pub rings: Vec<Vec<usize>>,
+    /// By atom.
+    pub hybridisation: Vec<Hybridisation>,
+    /// By bond, whether it is conjugated.
+    pub conjugated: Vec<bool>,
+}
+
+impl PerceivedShape {
+    /// Of a SMILES of a size that is looked at ([`AtomLimit::default`]).
+    ///
+    /// # Errors
+    /// If RDKit would refuse `smiles`, it has more atoms, or one of them is `*`.
+    pub fn new(smiles: &str) -> Result<Self, SmilesError> {
+        let fail = |problem: SmilesProblem| SmilesError::new(smiles, &problem);
+        let graph = AtomLimit::default().check(smiles).and_then(|()| Graph::parse(smiles)).map_err(fail)?;
+        let molecule = Molecule::try_from(graph).map_err(fail)?;
+        let Some(Rings { aromatic, rings }) = molecule.rings() else {
+            return Err(fail(SmilesProblem::Unperceived));
+        };
+        let (hybridisation, conjugated) = hybridisation::hybridisation(&molecule, &aromatic);
+        Ok(PerceivedShape { molecule, aromatic, rings, hybridisation, conjugated })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rings_and_aromatic_bonds() {
+        let indole = PerceivedShape::new("C1=CC=C2NC=CC2=C1C").unwrap();
+        let mut sizes: Vec<usize> = indole.rings.iter().map(Vec::len).collect();
+        sizes.sort_unstable();
+        assert_eq!(sizes, [5, 6]);
+        assert_eq!(indole.aromatic.iter().filter(|aromatic| **aromatic).count(), 10);
+        let cubane = PerceivedShape::new("C12C3C4C1C5C4C3C25").unwrap();
+        assert_eq!(cubane.rings.len(), 6);
+        assert!(PerceivedShape::new("C(").is_err() && PerceivedShape::new(&"C".repeat(1_001)).is_err());
+    }
+
+    #[test]
+    fn hydrogens_that_are_atoms_stay_in_place() {
+        let water = PerceivedShape::new("[2H]O[H]").unwrap();
+        assert_eq!(water.molecule.atoms.len(), 3);
+        assert_eq!(water.molecule.atoms[1].element, 8);
+        assert!(water.rings.is_empty());
+    }
+}

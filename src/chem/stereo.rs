@@ -1,0 +1,339 @@
+//! Stereo as a SMILES marks it, and as coordinates have it.
+//!
+//! A mark names its neighbours in the order of the text (OpenSMILES 1.0, section 3.9); what coordinates say follows
+//! `assignChiralTypesFrom3D` and `setDoubleBondNeighborDirections` of RDKit (`Code/GraphMol/Chirality.cpp`).
+
+use super::graph::{Bond, Chirality, Direction, Graph, Order};
+use super::polyhedra::PolyhedralMark;
+
+/// Below this volume, in Å³, three bonds lie in a plane: the limit of RDKit.
+const FLAT_CUBIC_ANGSTROM: f64 = 0.1;
+
+/// An atom that is written with `@` or `@@`. Atoms are numbered in the order of the text, from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TetrahedralMark {
+    /// The atom.
+    pub atom: usize,
+    /// Its neighbours in the order of the text; none for an implied hydrogen or a lone pair.
+    pub neighbours: [Option<usize>; 4],
+    /// Whether the others are seen counterclockwise from the first: `@`.
+    pub counterclockwise: bool,
+}
+
+/// A double bond with `/` or `\` on both sides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DoubleBondMark {
+    /// Its atoms.
+    pub atoms: [usize; 2],
+    /// A neighbour of each.
+    pub neighbours: [usize; 2],
+    /// Whether they lie on the same side.
+    pub together: bool,
+}
+
+/// The marks of a SMILES.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct StereoMarks {
+    /// Stereocentres.
+    pub centres: Vec<TetrahedralMark>,
+    /// Double bonds.
+    pub double_bonds: Vec<DoubleBondMark>,
+    /// Square-planar, trigonal-bipyramidal and octahedral atoms.
+    pub polyhedra: Vec<PolyhedralMark>,
+    /// Marked atoms that are not compared with coordinates: allenes, and polyhedra of which neighbours are missing.
+    pub unchecked: Vec<usize>,
+}
+
+impl StereoMarks {
+    /// Those of a graph as it was written. Marks that say nothing (an atom with two bonds, one side of a double bond) are left out.
+    pub fn of(graph: &Graph) -> Self {
+        if graph.written.len() != graph.atoms.len() {
+            return StereoMarks::default();
+        }
+        let centres = (0..graph.atoms.len()).filter_map(|atom| centre(graph, atom)).collect();
+        let is_double = |bond: &&Bond| bond.order == Order::Double;
+        let double_bonds =
+            graph.bonds.iter().filter(is_double).filter_map(|bond| double_bond(graph, bond.atoms)).collect();
+        let (mut polyhedra, mut unchecked) = (Vec::new(), Vec::new());
+        for atom in 0..graph.atoms.len() {
+            let Some(chirality) = graph.atoms[atom].chirality else { continue };
+            if !matches!(chirality, Chirality::Counterclockwise | Chirality::Clockwise) {
+                let neighbours = graph.written[atom].iter().map(|bond| graph.bonds[*bond].other(atom));
+                match PolyhedralMark::new(atom, chirality, neighbours.collect()) {
+                    Some(mark) => polyhedra.push(mark),
+                    None => unchecked.push(atom),
+                }
+            }
+        }
+        StereoMarks { centres, double_bonds, polyhedra, unchecked }
+    }
+
+    /// Whether nothing is compared.
+    pub fn is_empty(&self) -> bool {
+        self.centres.is_empty() && self.double_bonds.is_empty() && self.polyhedra.is_empty()
+    }
+
+    /// Which marks coordinates agree with, in order: stereocentres, polyhedra, double bonds. `place` gives where each atom lies, in Å.
+    pub(super) fn agreement(&self, place: &dyn Fn(usize) -> [f64; 3]) -> Vec<bool> {
+        let centres = self.centres.iter().map(|mark| mark.agrees(place));
+        let polyhedra = self.polyhedra.iter().map(|mark| mark.agrees(place));
+        let bonds = self.double_bonds.iter().map(|mark| mark.agrees(place));
+        centres.chain(polyhedra).chain(bonds).map(|agrees| agrees == Some(true)).collect()
+    }
+
+    /// Whether coordinates agree with every mark.
+    pub(super) fn agree(&self, place: &dyn Fn(usize) -> [f64; 3]) -> bool {
+        self.centres.iter().all(|mark| mark.agrees(place) == Some(true))
+            && self.polyhedra.iter().all(|mark| mark.agrees(place) == Some(true))
+            && self.double_bonds.iter().all(|mark| mark.agrees(place) == Some(true))
+    }
+
+    /// Whether coordinates agree with each mark whose atoms are placed once `last` is, in the order of their numbers.
+    pub(super) fn agree_at(&self, last: usize, place: &dyn Fn(usize) -> [f64; 3]) -> bool {
+        let is_due = |atoms: &mut dyn Iterator<Item = usize>| atoms.max() == Some(last);
+        self.centres.iter().all(|mark| {
+            let mut atoms = mark.neighbours.iter().flatten().copied().chain([mark.atom]);
+            !is_due(&mut atoms) || mark.agrees(place) == Some(true)
+        }) && self.polyhedra.iter().all(|mark| {
+            let mut atoms = mark.neighbours.iter().copied().chain([mark.atom]);
+            !is_due(&mut atoms) || mark.agrees(place) == Some(true)
+        }) && self.double_bonds.iter().all(|mark| {
+            let mut atoms = mark.atoms.iter().chain(&mark.neighbours).copied();
+            !is_due(&mut atoms) || mark.agrees(place) == Some(true)
+        })
+    }
+
+    /// Those that are left where some atoms are left out: `places` has the new number of each that stays. A hydrogen that is left out
+    /// of a stereocentre is implied; beside a double bond the other neighbour takes its place, on the other side.
+    pub(super) fn renumbered(&self, graph: &Graph, places: &[Option<usize>]) -> Self {
+        let centre = |mark: &TetrahedralMark| {
+            let neighbours = mark.neighbours.map(|atom| places[atom?]);
+            let known = neighbours.iter().flatten().count() >= 3;
+            Some(TetrahedralMark { atom: places[mark.atom].filter(|_| known)?, neighbours, ..*mark })
+        };
+        let double_bond = |mark: &DoubleBondMark| {
+            let [a, b] = mark.atoms;
+            let (x, x_moved) = kept_beside(graph, places, a, b, mark.neighbours[0])?;
+            let (y, y_moved) = kept_beside(graph, places, b, a, mark.neighbours[1])?;
+            let together = mark.together ^ x_moved ^ y_moved;
+            Some(DoubleBondMark { atoms: [places[a]?, places[b]?], neighbours: [x, y], together })
+        };
+        let (mut polyhedra, mut unchecked) = (Vec::new(), self.unchecked.clone());
+        for mark in &self.polyhedra {
+            match mark.renumbered(|atom| places[atom]) {
+                Some(mark) => polyhedra.push(mark),
+                None => unchecked.push(mark.atom),
+            }
+        }
+        StereoMarks {
+            centres: self.centres.iter().filter_map(centre).collect(),
+            double_bonds: self.double_bonds.iter().filter_map(double_bond).collect(),
+            polyhedra,
+            unchecked: unchecked.into_iter().filter_map(|atom| places[atom]).collect(),
+        }
+    }
+}
+
+impl TetrahedralMark {
+    /// Whether coordinates agree; none where the bonds lie in a plane. `place` gives where each atom lies, in Å.
+    pub fn agrees(&self, place: impl Fn(usize) -> [f64; 3]) -> Option<bool> {
+        let neighbours = self.neighbours.map(|atom| atom.map(&place));
+        Some(is_counterclockwise(place(self.atom), neighbours)? == self.counterclockwise)
+    }
+}
+
+impl DoubleBondMark {
+    /// Whether coordinates agree; none where that cannot be told. `place` gives where each atom lies, in Å.
+    pub fn agrees(&self, place: impl Fn(usize) -> [f64; 3]) -> Option<bool> {
+        let [a, b] = self.atoms.map(&place);
+        let [x, y] = self.neighbours.map(&place);
+        Some(are_together([x, a, b, y])? == self.together)
+    }
+}
+
+/// Whether the last three of four neighbours are seen counterclockwise from the first; one of them may lie where there is no atom. None
+/// if the bonds lie in a plane.
+pub fn is_counterclockwise(centre: [f64; 3], neighbours: [Option<[f64; 3]>; 4]) -> Option<bool> {
+    let bonds = neighbours.map(|place| place.map(|place| minus(place, centre)));
+    let volume = |left_out: usize| -> Option<f64> {
+        let mut rest = (0..4).filter(|at| *at != left_out).map(|at| bonds[at]);
+        let volume = triple(rest.next()??, rest.next()??, rest.next()??);
+        // An even number of places in front of what is left out keeps the sense.
+        Some(if left_out.is_multiple_of(2) { -volume } else { volume })
+    };
+    let left_out = bonds.iter().position(Option::is_none);
+    let candidates = left_out.map_or([3, 2, 1, 0], |at| [at; 4]);
+    let volume =
+        candidates.into_iter().filter_map(volume).find(|volume| volume.abs() > FLAT_CUBIC_ANGSTROM)?;
+    Some(volume > 0.0)
+}
+
+/// Whether the first and the last of four atoms in a chain lie on the same side of the bond between: the torsion is below 90°. None if
+/// three of them lie on a line.
+pub fn are_together([x, a, b, y]: [[f64; 3]; 4]) -> Option<bool> {
+    let bond = minus(b, a);
+    let (left, right) = (cross(minus(x, a), bond), cross(minus(y, b), bond));
+    let lengths = (dot(left, left) * dot(right, right)).sqrt();
+    (lengths > 1e-6).then(|| dot(left, right) > 0.0)
+}
+
+/// The mark of an atom.
+fn centre(graph: &Graph, atom: usize) -> Option<TetrahedralMark> {
+    let counterclockwise = match graph.atoms[atom].chirality? {
+        Chirality::Counterclockwise => true,
+        Chirality::Clockwise => false,
+        _ => return None,
+    };
+    let bonds = &graph.written[atom];
+    let mut order: Vec<Option<usize>> =
+        bonds.iter().map(|bond| Some(graph.bonds[*bond].other(atom))).collect();
+    if order.len() == 3 {
+        order.insert(usize::from(!is_implied_first(graph, atom)), None);
+    }
+    let neighbours = order.try_into().ok()?;
+    Some(TetrahedralMark { atom, neighbours, counterclockwise })
+}
+
+/// Whether the implied neighbour of an atom with three bonds stands before them; else behind the first. A hydrogen stands where it is
+/// written. OpenSMILES puts a lone pair there too, but those who write SMILES follow RDKit, which puts it behind the first neighbour
+/// even of a first atom, and before it where a saturated atom has one ring number (`chiralAtomNeedsTagInversion` in
+/// `Code/GraphMol/Canon.cpp`).
+fn is_implied_first(graph: &Graph, atom: usize) -> bool {
+    if graph.atoms[atom].hydrogens > 0 {
+        return graph.starts[atom];
+    }
+    let bonds = &graph.written[atom];
+    let saturated = bonds
+        .iter()
+        .all(|bond| matches!(graph.bonds[*bond].order, Order::Single | Order::Dative | Order::Any));
+    let is_ring_bond = |bond: &&usize| {
+        let later = atom.max(graph.bonds[**bond].other(atom));
+        graph.starts[later] || graph.written[later].first() != Some(*bond)
+    };
+    saturated && bonds.iter().filter(is_ring_bond).count() == 1
+}
+
+/// The mark of a double bond.
+fn double_bond(graph: &Graph, atoms: [usize; 2]) -> Option<DoubleBondMark> {
+    let [a, b] = atoms;
+    let ((x, x_above), (y, y_above)) = (directed(graph, a)?, directed(graph, b)?);
+    Some(DoubleBondMark { atoms, neighbours: [x, y], together: x_above == y_above })
+}
+
+/// A neighbour of an atom whose bond has a direction, and whether it lies above.
+fn directed(graph: &Graph, atom: usize) -> Option<(usize, bool)> {
+    graph.written[atom].iter().find_map(|bond| {
+        let bond = &graph.bonds[*bond];
+        let direction = if bond.atoms[0] == atom { bond.direction? } else { bond.direction?.reversed() };
+        Some((bond.other(atom), direction == Direction::Up))
+    })
+}
+
+/// The new number of a neighbour of `atom`, other than `across`, and whether another one stands for it.
+fn kept_beside(
+    graph: &Graph,
+    places: &[Option<usize>],
+    atom: usize,
+    across: usize,
+    neighbour: usize,
+) -> Option<(usize, bool)> {
+    if let Some(place) = places[neighbour] {
+        return Some((place, false));
+    }
+    let others = graph.written[atom].iter().map(|bond| graph.bonds[*bond].other(atom));
+    let other =
+        others.filter(|other| *other != across && *other != neighbour).find_map(|other| places[other])?;
+    Some((other, true))
+}
+
+fn minus(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+    [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
+}
+
+fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
+    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+}
+
+fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+}
+
+/// Positive if from the end of `a` the others are seen counterclockwise.
+fn triple(a: [f64; 3], b: [f64; 3], c: [f64; 3]) -> f64 {
+    dot(a, cross(b, c))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn marks(smiles: &str) -> StereoMarks {
+        StereoMarks::of(&Graph::parse(smiles).unwrap())
+    }
+
+    #[test]
+    fn neighbours_in_the_order_of_the_text() {
+        let centre = |smiles| marks(smiles).centres[0];
+        let order = |smiles| centre(smiles).neighbours;
+        assert_eq!(order("N[C@@H](C)O"), [Some(0), None, Some(2), Some(3)]);
+        assert_eq!(order("[C@H](N)(C)O"), [None, Some(1), Some(2), Some(3)]);
+        assert_eq!(order("N[C@](F)(C)O"), [Some(0), Some(2), Some(3), Some(4)]);
+        // A ring bond stands where its number does.
+        assert_eq!(order("N[C@@]1(C)OCC1"), [Some(0), Some(5), Some(2), Some(3)]);
+        assert_eq!(order("C1.[C@]1(F)(Cl)Br"), [Some(0), Some(2), Some(3), Some(4)]);
+        assert_eq!(order("C[S@](=O)CC"), [Some(0), None, Some(2), Some(3)]);
+        // A lone pair, as RDKit has it.
+        assert_eq!(order("[S@](=O)(C)CC"), [Some(1), None, Some(2), Some(3)]);
+        assert_eq!(order("C[S@@+]1CCC1C"), [None, Some(0), Some(4), Some(2)]);
+        assert_eq!(order("C1CC[S@+]1[O-]"), [None, Some(2), Some(0), Some(4)]);
+        assert_eq!(order("O=[S@]1CCC1C"), [Some(0), None, Some(4), Some(2)]);
+        assert!(centre("[C@TH1H](F)(Cl)Br").counterclockwise && !centre("[C@@H](F)(Cl)Br").counterclockwise);
+        assert_eq!(marks("C[C@H2]C").centres, []);
+        assert_eq!(marks("C[Pt@OH1](F)(Cl)Br").centres, []);
+    }
+
+    #[test]
+    fn sides_of_double_bonds() {
+        let together = |smiles: &str| marks(smiles).double_bonds.first().map(|mark| mark.together);
+        for (smiles, expected) in [
+            ("F/C=C/F", Some(false)),
+            ("F\\C=C/F", Some(true)),
+            ("C(\\F)=C/F", Some(false)),
+            ("F/C(Cl)=C(/F)Br", Some(false)),
+            ("FC=C/F", None),
+            ("C/1=C/CCCCCC1", Some(true)),
+            ("C1=C/CCCCCC\\1", Some(true)),
+            ("C1=C/CCCCCC/1", Some(false)),
+            ("CC=CC", None),
+        ] {
+            assert_eq!(together(smiles), expected, "{smiles}");
+        }
+    }
+
+    #[test]
+    fn coordinates_have_a_sense() {
+        let up = [0.0, 0.0, 1.5];
+        let around = [[1.4, 0.0, -0.5], [-0.7, 1.2, -0.5], [-0.7, -1.2, -0.5]].map(Some);
+        let seen = |neighbours| is_counterclockwise([0.0; 3], neighbours);
+        let [a, b, c] = around;
+        // From above, a, b and c go round counterclockwise.
+        assert_eq!(seen([Some(up), a, b, c]), Some(true));
+        assert_eq!(seen([None, a, b, c]), Some(true));
+        assert_eq!(seen([Some(up), None, b, c]), Some(true));
+        assert_eq!(seen([Some(up), a, None, c]), Some(true));
+        assert_eq!(seen([Some(up), a, b, None]), Some(true));
+        assert_eq!(seen([Some(up), b, a, c]), Some(false));
+        assert_eq!(seen([a, Some(up), b, c]), Some(false));
+        assert_eq!(
+            seen([None, Some([1.0, 0.0, 0.0]), Some([0.0, 1.0, 0.0]), Some([-1.0, -1.0, 0.01])]),
+            None
+        );
+    }
+
+    #[test]
+    fn sides_by_torsion() {
+        let chain = |y| are_together([[0.0, 1.0, 0.0], [0.0; 3], [1.3, 0.0, 0.0], [1.3, y, 0.1]]);
+        assert_eq!((chain(1.0), chain(-1.0)), (Some(true), Some(false)));
+        assert_eq!(are_together([[-1.0, 0.0, 0.0], [0.0; 3], [1.0, 0.0, 0.0], [1.0, 1.0, 0.0]]), None);
+    }
+}

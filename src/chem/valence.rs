@@ -1,0 +1,245 @@
+//! Charges, valences and implied hydrogens, as RDKit's sanitisation has them.
+
+use super::graph::{Atom, Graph, Order, SmilesProblem};
+use super::valences::{is_metal, valences};
+
+impl Graph {
+    /// Sets charges apart, makes bonds to metals dative, counts hydrogens and finds a Kekulé structure; `neighbours` are its bonds by
+    /// atom. Gives the hydrogens of each atom that are no atoms of their own.
+    ///
+    /// # Errors
+    /// [`SmilesProblem::Valence`], [`SmilesProblem::Kekule`] or [`SmilesProblem::NotInRing`].
+    pub(super) fn sanitise(&mut self, neighbours: &[Vec<usize>]) -> Result<Vec<u32>, SmilesProblem> {
+        self.set_radicals(neighbours);
+        self.set_charges_apart(neighbours);
+        self.make_dative(neighbours);
+        let mut hydrogens = (0..self.atoms.len())
+            .map(|atom| self.hydrogens(atom, &neighbours[atom]).ok_or(SmilesProblem::Valence(atom)))
+            .collect::<Result<Vec<u32>, SmilesProblem>>()?;
+        self.kekulize(neighbours, &mut hydrogens)?;
+        Ok(hydrogens)
+    }
+
+    /// Unpaired electrons that a file lists take the place of implied hydrogens.
+    fn set_radicals(&mut self, neighbours: &[Vec<usize>]) {
+        for (at, bonds) in neighbours.iter().enumerate() {
+            let atom = self.atoms[at];
+            if atom.radicals > 0 && !atom.bracket {
+                let all = self.hydrogens(at, bonds).unwrap_or(0);
+                let hydrogens = all.saturating_sub(atom.radicals).max(atom.hydrogens);
+                self.atoms[at] = Atom { hydrogens, bracket: true, ..atom };
+            }
+        }
+    }
+
+    /// Twice the sum of an atom's bond orders: an aromatic bond counts as one and a half.
+    fn twice_order(&self, atom: usize, bonds: &[usize]) -> i32 {
+        let twice = |bond: &usize| match self.bonds[*bond].order {
+            Order::Single => 2,
+            Order::Double => 4,
+            Order::Triple => 6,
+            Order::Quadruple => 8,
+            Order::Aromatic => 3,
+            Order::Dative if self.bonds[*bond].atoms[1] == atom => 2,
+            Order::Dative | Order::Any => 0,
+        };
+        bonds.iter().map(twice).sum()
+    }
+
+    /// Whether an atom or one of its bonds is written as aromatic.
+    pub(super) fn is_aromatic(&self, atom: usize, bonds: &[usize]) -> bool {
+        self.atoms[atom].aromatic || bonds.iter().any(|bond| self.bonds[*bond].order == Order::Aromatic)
+    }
+
+    /// Bonds and written hydrogens, before implied ones.
+    pub(super) fn explicit_valence(&self, atom: usize, bonds: &[usize]) -> i32 {
+        let written = self.atoms[atom].hydrogens as i32;
+        let mut twice = self.twice_order(atom, bonds) + 2 * written;
+        let allowed = valences(isoelectronic(&self.atoms[atom]));
+        if allowed[0] >= 0 && twice > 2 * allowed[0] && self.is_aromatic(atom, bonds) {
+            // Atoms such as the nitrogen of c1cccn1C: aromatic bonds that will be single ones.
+            let fitting =
+                allowed.iter().take_while(|valence| **valence >= 0 && 2 * **valence <= twice).last();
+            let fitting = 2 * fitting.unwrap_or(&allowed[0]);
+            if twice - fitting <= 3 {
+                twice = fitting;
+            }
+        }
+        // One and a half is rounded up.
+        (twice + 1) / 2
+    }
+
+    /// The hydrogens of an atom, written and implied; `None` if its valence is too high.
+    pub(crate) fn hydrogens(&self, at: usize, bonds: &[usize]) -> Option<u32> {
+        let atom = &self.atoms[at];
+        let explicit = self.explicit_valence(at, bonds);
+        let own = valences(atom.element);
+        let mut allowed = valences(isoelectronic(atom));
+        let mut used = explicit;
+        if is_hypervalent_anion(atom) {
+            allowed = own;
+            used -= atom.charge;
+        }
+        if is_too_high(atom, explicit) {
+            return None;
+        }
+        if atom.bracket || atom.element == 0 {
+            return Some(atom.hydrogens);
+        }
+        let default = valences(isoelectronic(atom))[0];
+        let implied = if default < 0 {
+            0
+        } else if self.is_aromatic(at, bonds) {
+            if used > default && !allowed.contains(&used) {
+                return None;
+            }
+            (default - used).max(0)
+        } else {
+            allowed
+                .iter()
+                .filter(|valence| **valence >= 0)
+                .find(|valence| used <= **valence)
+                .map_or(0, |v| v - used)
+        };
+        Some(atom.hydrogens + implied as u32)
+    }
+
+    /// Whether an atom without aromatic bonds has more bonds than its element takes, with all its hydrogens.
+    pub(super) fn exceeds(&self, at: usize, bonds: &[usize], hydrogens: u32) -> bool {
+        is_too_high(&self.atoms[at], (self.twice_order(at, bonds) + 1) / 2 + hydrogens as i32)
+    }
+
+    /// `N(=O)=O` becomes `[N+](=O)[O-]`, and so on: nitrogen of valence 5, halogens with oxygen alone, phosphorus with one
+    /// double bond to oxygen and one to carbon or nitrogen.
+    fn set_charges_apart(&mut self, neighbours: &[Vec<usize>]) {
+        let valence_five = |graph: &Graph, at: usize| {
+            let atom = &graph.atoms[at];
+            atom.element == 7 && atom.charge == 0 && graph.explicit_valence(at, &neighbours[at]) == 5
+        };
+        let nitrogens: Vec<usize> = (0..self.atoms.len()).filter(|at| valence_five(self, *at)).collect();
+        for (order, lower, element) in [(Order::Double, Order::Single, 8), (Order::Triple, Order::Double, 7)]
+        {
+            for &at in &nitrogens {
+                self.charge_once(at, &neighbours[at], (order, lower), element);
+            }
+        }
+        for at in 0..self.atoms.len() {
+            match self.atoms[at].element {
+                15 => self.charge_phosphorus(at, neighbours),
+                17 | 35 | 53 => self.charge_halogen(at, &neighbours[at]),
+                _ => {}
+            }
+        }
+    }
+
+    /// Lowers the first bond of an order to an uncharged neighbour of an element, and charges both ends.
+    fn charge_once(&mut self, at: usize, bonds: &[usize], (order, lower): (Order, Order), element: u8) {
+        let found = bonds.iter().copied().find(|bond| {
+            let other = &self.atoms[self.bonds[*bond].other(at)];
+            self.bonds[*bond].order == order && (other.element, other.charge) == (element, 0)
+        });
+        if let Some(bond) = found {
+            let other = self.bonds[bond].other(at);
+            self.bonds[bond].order = lower;
+            self.atoms[at].charge = 1;
+            self.atoms[other].charge = -1;
+        }
+    }
+
+    fn charge_phosphorus(&mut self, at: usize, neighbours: &[Vec<usize>]) {
+        let bonds = &neighbours[at];
+        if self.atoms[at].charge != 0 || bonds.len() != 3 || self.explicit_valence(at, bonds) != 5 {
+            return;
+        }
+        let to_carbon = bonds.iter().any(|bond| {
+            let other = self.bonds[*bond].other(at);
+            let is_other = matches!(self.atoms[other].element, 6 | 7) && neighbours[other].len() >= 2;
+            is_other && self.bonds[*bond].order == Order::Double
+        });
+        if to_carbon {
+            self.charge_once(at, bonds, (Order::Double, Order::Single), 8);
+        }
+    }
+
+    fn charge_halogen(&mut self, at: usize, bonds: &[usize]) {
+        let oxygens = bonds.iter().all(|bond| self.atoms[self.bonds[*bond].other(at)].element == 8);
+        if self.atoms[at].charge != 0 || !oxygens || !matches!(self.explicit_valence(at, bonds), 3 | 5 | 7) {
+            return;
+        }
+        for bond in bonds {
+            if self.bonds[*bond].order == Order::Double {
+                let other = self.bonds[*bond].other(at);
+                self.bonds[*bond].order = Order::Single;
+                self.atoms[other].charge = -1;
+                self.atoms[at].charge += 1;
+            }
+        }
+    }
+
+    /// A single bond to a metal is the metal's where the other atom has more bonds than its element takes.
+    fn make_dative(&mut self, neighbours: &[Vec<usize>]) {
+        for (at, bonds) in neighbours.iter().enumerate() {
+            if matches!(self.atoms[at].element, 1 | 2 | 9 | 10) || !self.is_hypervalent(at, bonds) {
+                continue;
+            }
+            let metal = bonds.iter().copied().find(|bond| {
+                let bond = &self.bonds[*bond];
+                bond.order == Order::Single && is_metal(self.atoms[bond.other(at)].element)
+            });
+            if let Some(bond) = metal {
+                let metal = self.bonds[bond].other(at);
+                self.bonds[bond].atoms = [at, metal];
+                self.bonds[bond].order = Order::Dative;
+            }
+        }
+    }
+
+    /// Whether an atom is bonded to a metal.
+    pub(crate) fn has_metal(&self, at: usize, neighbours: &[Vec<usize>]) -> bool {
+        neighbours[at].iter().any(|bond| is_metal(self.atoms[self.bonds[*bond].other(at)].element))
+    }
+
+    fn is_hypervalent(&self, at: usize, bonds: &[usize]) -> bool {
+        let atom = &self.atoms[at];
+        if is_metal(atom.element) {
+            return false;
+        }
+        let explicit = self.explicit_valence(at, bonds);
+        // RDKit counts implied hydrogens in a cyclopentadienyl's degree of 4.
+        let implied = if atom.bracket { 0 } else { self.hydrogens(at, bonds).unwrap_or(0) as usize };
+        let degree = bonds.len() + atom.hydrogens as usize + implied;
+        match valences(isoelectronic(atom)).last() {
+            Some(&most) if most > 0 => explicit > most || explicit == most && atom.aromatic && degree == 4,
+            _ => false,
+        }
+    }
+}
+
+/// Whether an atom takes less than a valence.
+fn is_too_high(atom: &Atom, valence: i32) -> bool {
+    let own = valences(atom.element);
+    let (allowed, used) = match is_hypervalent_anion(atom) {
+        true => (own, valence - atom.charge),
+        false => (valences(isoelectronic(atom)), valence),
+    };
+    // Lists are never empty.
+    let highest = |list: &[i32]| list.last().copied().unwrap_or(-1);
+    // RDKit has always taken hydride with two bonds.
+    let most = if (atom.element, atom.charge) == (1, -1) { 2 } else { highest(allowed) };
+    most >= 0 && highest(own) >= 0 && used > most
+}
+
+/// The element with as many electrons, whose valences an ion takes: N+ bonds as carbon. Elements without a valence of their
+/// own stay what they are.
+fn isoelectronic(atom: &Atom) -> u8 {
+    if valences(atom.element) == [-1] {
+        return atom.element;
+    }
+    (i32::from(atom.element) - atom.charge).clamp(0, 118) as u8
+}
+
+/// Anions of P, S, As and Se that are isoelectronic to elements that take one bond, or none, but may have more.
+fn is_hypervalent_anion(atom: &Atom) -> bool {
+    let like = isoelectronic(atom);
+    like > 16 && matches!(atom.element, 15 | 16) || like > 34 && matches!(atom.element, 33 | 34)
+}

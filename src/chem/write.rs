@@ -1,0 +1,369 @@
+//! A SMILES without the hydrogens and map numbers that it need not have, its atoms in the order of its text.
+//!
+//! SPICE and others write every hydrogen as an atom and number all of them, `[C:1]([H:3])…`; texts have heavy atoms alone.
+
+use std::fmt::Write;
+
+use super::elements::symbol;
+use super::graph::{Atom, Bond, Chirality, Direction, Graph, Order, SmilesProblem};
+use super::molecule::Molecule;
+use super::stereo::StereoMarks;
+
+/// A SMILES that says the same without hydrogens that a count stands for and without atom maps; none if it has neither.
+///
+/// # Errors
+/// [`SmilesProblem`] if it is no SMILES, or its stereo cannot be written without a hydrogen.
+pub fn without_needless_atoms(smiles: &str) -> Result<Option<String>, SmilesProblem> {
+    let written = Graph::parse(smiles)?;
+    let removed = written.needless_hydrogens();
+    if !removed.contains(&true) && written.atoms.iter().all(|atom| atom.map == 0) {
+        return Ok(None);
+    }
+    let mut new = 0..;
+    let numbers: Vec<Option<usize>> =
+        removed.iter().map(|removed| if *removed { None } else { new.next() }).collect();
+    let wanted = StereoMarks::of(&written).renumbered(&written, &numbers);
+    let mut bare = written.without_hydrogens();
+    copy_directions(&written, &removed, &numbers, &mut bare);
+    count_hydrogens(&mut bare)?;
+    let is_marked = |atom: usize| wanted.centres.iter().any(|mark| mark.atom == atom);
+    for (at, atom) in bare.atoms.iter_mut().enumerate() {
+        atom.map = 0;
+        // Each is written counterclockwise, and turned round where that is not what is wanted.
+        if matches!(atom.chirality, Some(Chirality::Counterclockwise | Chirality::Clockwise)) {
+            atom.chirality = is_marked(at).then_some(Chirality::Counterclockwise);
+        }
+    }
+    let (text, order) = bare.text();
+    let of_text = |atom: usize| order[atom];
+    for mark in &StereoMarks::of(&Graph::parse(&text)?).centres {
+        let atom = of_text(mark.atom);
+        let asked = wanted.centres.iter().find(|known| known.atom == atom);
+        let there = mark.neighbours.map(|other| other.map(of_text));
+        let is_same = asked.is_some_and(|asked| is_even(&asked.neighbours, &there) == asked.counterclockwise);
+        bare.atoms[atom].chirality =
+            Some(if is_same { Chirality::Counterclockwise } else { Chirality::Clockwise });
+    }
+    let (text, order) = bare.text();
+    if says_same(&StereoMarks::of(&Graph::parse(&text)?), &wanted, &order) {
+        return Ok(Some(text));
+    }
+    Err(SmilesProblem::Stereo)
+}
+
+/// Puts the atoms that had hydrogens beside them into brackets with all that they have, which are left out again where they are implied.
+fn count_hydrogens(graph: &mut Graph) -> Result<(), SmilesProblem> {
+    let hydrogens = Molecule::try_from(graph.clone())?.hydrogens;
+    for (atom, hydrogens) in graph.atoms.iter_mut().zip(hydrogens).filter(|(atom, _)| atom.hydrogens > 0) {
+        *atom = Atom { bracket: true, hydrogens, ..*atom };
+    }
+    Ok(())
+}
+
+/// Whether the marks of a text, whose atoms are these, are those that are wanted.
+fn says_same(found: &StereoMarks, wanted: &StereoMarks, order: &[usize]) -> bool {
+    let of_text = |atom: usize| order[atom];
+    let has_centre = |mark: &super::stereo::TetrahedralMark| {
+        let atom = of_text(mark.atom);
+        let there = mark.neighbours.map(|other| other.map(of_text));
+        wanted.centres.iter().any(|known| {
+            let same =
+                is_even(&known.neighbours, &there) == (known.counterclockwise == mark.counterclockwise);
+            known.atom == atom && same
+        })
+    };
+    let has_bond = |mark: &super::stereo::DoubleBondMark| {
+        let [a, b] = mark.atoms.map(of_text);
+        let [x, y] = mark.neighbours.map(of_text);
+        wanted.double_bonds.iter().any(|known| {
+            let [p, q] = known.neighbours;
+            let [p, q] = if known.atoms == [a, b] { [p, q] } else { [q, p] };
+            let is_there = known.atoms == [a, b] || known.atoms == [b, a];
+            is_there && (known.together == mark.together) == ((p == x) == (q == y))
+        })
+    };
+    let polyhedra: Vec<_> =
+        found.polyhedra.iter().filter_map(|mark| mark.renumbered(|atom| Some(of_text(atom)))).collect();
+    found.unchecked.len() == wanted.unchecked.len()
+        && polyhedra.len() == wanted.polyhedra.len()
+        && polyhedra.iter().all(|mark| wanted.polyhedra.contains(mark))
+        && found.centres.len() == wanted.centres.len()
+        && found.double_bonds.len() == wanted.double_bonds.len()
+        && found.centres.iter().all(has_centre)
+        && found.double_bonds.iter().all(has_bond)
+}
+
+/// Whether an even number of swaps makes one order of neighbours the other.
+fn is_even(a: &[Option<usize>; 4], b: &[Option<usize>; 4]) -> bool {
+    let place = |atom: &Option<usize>| a.iter().position(|known| known == atom).unwrap_or(4);
+    let ranks = b.map(|atom| place(&atom));
+    let swapped = |i: usize| (i + 1..4).filter(|j| ranks[i] > ranks[*j]).count();
+    (0..4).map(swapped).sum::<usize>() % 2 == 0
+}
+
+/// The other neighbour beside a double bond takes the direction of a hydrogen that is left out, on the other side.
+fn copy_directions(written: &Graph, removed: &[bool], numbers: &[Option<usize>], bare: &mut Graph) {
+    for bond in written.bonds.iter().filter(|bond| bond.direction.is_some()) {
+        let Some(at) = bond.atoms.iter().position(|atom| removed[*atom]) else { continue };
+        let (hydrogen, heavy) = (bond.atoms[at], bond.atoms[1 - at]);
+        let Some(direction) = bond.direction else { continue };
+        // From the heavy atom to the hydrogen.
+        let to_hydrogen = if bond.atoms[1] == hydrogen { direction } else { direction.reversed() };
+        let Some(place) = numbers[heavy] else { continue };
+        let free = |bond: &&mut Bond| {
+            bond.atoms.contains(&place)
+                && bond.direction.is_none()
+                && matches!(bond.order, Order::Single | Order::Aromatic)
+        };
+        if let Some(other) = bare.bonds.iter_mut().find(free) {
+            let away = to_hydrogen.reversed();
+            other.direction = Some(if other.atoms[0] == place { away } else { away.reversed() });
+        }
+    }
+}
+
+/// What is still to be written.
+enum Step {
+    /// An atom, the bond before it, and whether it begins a branch.
+    Atom(usize, Option<usize>, bool),
+    /// The end of a branch.
+    Close,
+}
+
+impl Graph {
+    /// The SMILES of a graph without written order, each part from its first atom on, and which atom stands in each place.
+    fn text(&self) -> (String, Vec<usize>) {
+        let neighbours = self.neighbours();
+        let mut writer = Writer {
+            graph: self,
+            bare: self.implied_brackets().fold(vec![false; self.atoms.len()], |mut bare, atom| {
+                bare[atom] = true;
+                bare
+            }),
+            rings: self.ring_closures(&neighbours),
+            numbers: vec![None; self.bonds.len()],
+            open: Vec::new(),
+            text: String::new(),
+            order: Vec::new(),
+        };
+        let mut seen = vec![false; self.atoms.len()];
+        for start in 0..self.atoms.len() {
+            if seen[start] {
+                continue;
+            }
+            if start > 0 {
+                writer.text.push('.');
+            }
+            let mut steps = vec![Step::Atom(start, None, false)];
+            while let Some(step) = steps.pop() {
+                let Step::Atom(atom, bond, is_branch) = step else {
+                    writer.text.push(')');
+                    continue;
+                };
+                writer.text.push_str(if is_branch { "(" } else { "" });
+                seen[atom] = true;
+                writer.atom(atom, bond, &neighbours[atom]);
+                let next: Vec<(usize, usize)> = neighbours[atom]
+                    .iter()
+                    .filter(|next| Some(**next) != bond && !writer.rings[**next])
+                    .map(|next| (self.bonds[*next].other(atom), *next))
+                    .collect();
+                for (at, (other, bond)) in next.iter().enumerate().rev() {
+                    let is_branch = at + 1 < next.len();
+                    if is_branch {
+                        steps.push(Step::Close);
+                    }
+                    steps.push(Step::Atom(*other, Some(*bond), is_branch));
+                }
+            }
+        }
+        (writer.text, writer.order)
+    }
+
+    /// By bond, whether it closes a ring in a walk that takes bonds in their order.
+    fn ring_closures(&self, neighbours: &[Vec<usize>]) -> Vec<bool> {
+        let mut rings = vec![false; self.bonds.len()];
+        let mut is_used = vec![false; self.bonds.len()];
+        let mut seen = vec![false; self.atoms.len()];
+        for start in 0..self.atoms.len() {
+            if seen[start] {
+                continue;
+            }
+            seen[start] = true;
+            let mut path = vec![(start, 0)];
+            while let Some((atom, next)) = path.pop() {
+                let Some(&bond) = neighbours[atom].get(next) else { continue };
+                path.push((atom, next + 1));
+                if std::mem::replace(&mut is_used[bond], true) {
+                    continue;
+                }
+                let other = self.bonds[bond].other(atom);
+                if std::mem::replace(&mut seen[other], true) {
+                    rings[bond] = true;
+                } else {
+                    path.push((other, 0));
+                }
+            }
+        }
+        rings
+    }
+}
+
+struct Writer<'g> {
+    graph: &'g Graph,
+    /// By atom, whether it needs no brackets.
+    bare: Vec<bool>,
+    rings: Vec<bool>,
+    /// By bond, the number of a ring that is open.
+    numbers: Vec<Option<usize>>,
+    /// By number of a ring, from 1, whether it is open.
+    open: Vec<bool>,
+    text: String,
+    order: Vec<usize>,
+}
+
+impl Writer<'_> {
+    /// An atom with the bond before it and its ring numbers.
+    fn atom(&mut self, atom: usize, bond: Option<usize>, bonds: &[usize]) {
+        if let Some(bond) = bond {
+            self.bond(bond, atom, false);
+        }
+        self.order.push(atom);
+        self.symbol(atom);
+        let rings: Vec<usize> = bonds.iter().copied().filter(|bond| self.rings[*bond]).collect();
+        let mut closed = Vec::new();
+        for bond in rings {
+            let number = match self.numbers[bond].take() {
+                Some(number) => {
+                    closed.push(number);
+                    number
+                }
+                None => {
+                    let number = self.open.iter().position(|open| !open).unwrap_or(self.open.len());
+                    if number == self.open.len() {
+                        self.open.push(false);
+                    }
+                    self.open[number] = true;
+                    self.numbers[bond] = Some(number);
+                    // What the bond is stands where it opens.
+                    self.bond(bond, atom, true);
+                    number
+                }
+            };
+            // Writing to a string cannot fail.
+            let _ = match number + 1 {
+                digit @ ..10 => write!(self.text, "{digit}"),
+                two @ ..100 => write!(self.text, "%{two}"),
+                more => write!(self.text, "%({more})"),
+            };
+        }
+        // Numbers are free behind the atom that closes them.
+        closed.into_iter().for_each(|number| self.open[number] = false);
+    }
+
+    /// A bond as seen from the atom that stands before it, which `atom` is where a ring opens.
+    fn bond(&mut self, bond: usize, atom: usize, opens: bool) {
+        let bond = &self.graph.bonds[bond];
+        let from = if opens { atom } else { bond.other(atom) };
+        let is_aromatic = bond.atoms.iter().all(|atom| self.graph.atoms[*atom].aromatic);
+        let is_forward = bond.atoms[0] == from;
+        self.text.push_str(match (bond.order, bond.direction) {
+            (Order::Single | Order::Aromatic, Some(direction)) => match (direction, is_forward) {
+                (Direction::Up, true) | (Direction::Down, false) => "/",
+                _ => "\\",
+            },
+            (Order::Single, None) if is_aromatic => "-",
+            (Order::Single, None) => "",
+            (Order::Double, _) => "=",
+            (Order::Triple, _) => "#",
+            (Order::Quadruple, _) => "$",
+            (Order::Aromatic, None) if is_aromatic => "",
+            (Order::Aromatic, None) => ":",
+            (Order::Dative, _) if is_forward => "->",
+            (Order::Dative, _) => "<-",
+            (Order::Any, _) => "~",
+        });
+    }
+
+    fn symbol(&mut self, at: usize) {
+        let Atom { element, isotope, charge, hydrogens, bracket, aromatic, chirality, .. } =
+            self.graph.atoms[at];
+        let symbol = symbol(element).unwrap_or("*");
+        let symbol = if aromatic { symbol.to_lowercase() } else { symbol.to_owned() };
+        if !bracket || self.bare[at] {
+            return self.text.push_str(&symbol);
+        }
+        self.text.push('[');
+        // Writing to a string cannot fail.
+        if isotope > 0 {
+            let _ = write!(self.text, "{isotope}");
+        }
+        self.text.push_str(&symbol);
+        let _ = match chirality {
+            Some(Chirality::Counterclockwise) => write!(self.text, "@"),
+            Some(Chirality::Clockwise) => write!(self.text, "@@"),
+            Some(Chirality::SquarePlanar(number)) => write!(self.text, "@SP{number}"),
+            Some(Chirality::TrigonalBipyramidal(number)) => write!(self.text, "@TB{number}"),
+            Some(Chirality::Octahedral(number)) => write!(self.text, "@OH{number}"),
+            Some(Chirality::Other) | None => Ok(()),
+        };
+        let _ = match hydrogens {
+            0 => Ok(()),
+            1 => write!(self.text, "H"),
+            more => write!(self.text, "H{more}"),
+        };
+        let _ = match charge {
+            0 => Ok(()),
+            1 => write!(self.text, "+"),
+            -1 => write!(self.text, "-"),
+            charge => write!(self.text, "{charge:+}"),
+        };
+        self.text.push(']');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(smiles: &str) -> Option<String> {
+        without_needless_atoms(smiles).unwrap()
+    }
+
+    #[test]
+    fn hydrogens_and_maps_are_left_out() {
+        for (smiles, expected) in [
+            ("[C:1]([O:2][H:3])([H:4])([H:5])[H:6]", "CO"),
+            ("[H:5][N:1]([H:6])[C:2](=[O:3])[c:4]1[cH:7][cH:8][cH:9][cH:10][cH:11]1", "NC(=O)c1ccccc1"),
+            ("[H]n1cccc1", "[nH]1cccc1"),
+            ("[H][N+]([H])([H])C", "[NH3+]C"),
+            ("[Na+:1].[Cl-:2]", "[Na+].[Cl-]"),
+            ("[H]C([2H])([H])C", "C([2H])C"),
+            ("c1ccc(-c2ccccc2[O:1][H])cc1", "c1ccc(-c2ccccc2O)cc1"),
+            ("[H]C12C3C4C1C5C2C3C45", "C12C3C4C1C1C2C3C41"),
+        ] {
+            assert_eq!(written(smiles).as_deref(), Some(expected), "{smiles}");
+        }
+        for smiles in ["CO", "[H]/N=C/C", "[2H]C", "[H+]", "[H][H]"] {
+            assert_eq!(written(smiles), None, "{smiles}");
+        }
+        assert!(without_needless_atoms("C(").is_err());
+    }
+
+    /// What RDKit makes of both is the same.
+    #[test]
+    fn stereo_is_kept() {
+        for (smiles, expected) in [
+            ("[H][C@](F)(Cl)Br", "[C@H](F)(Cl)Br"),
+            ("F[C@]([H])(Cl)Br", "F[C@H](Cl)Br"),
+            ("F[C@](Cl)([H])Br", "F[C@@H](Cl)Br"),
+            ("F[C@]1([H])[C:4]([H])([H])[C@@:5]1([H])[Cl:6]", "F[C@@H]1C[C@H]1Cl"),
+            ("[H]/C(F)=C/Cl", "C(/F)=C/Cl"),
+            ("[H]/C(F)=C([H])/Cl", "C(/F)=C/Cl"),
+            ("F/C([H])=C(\\[H])Cl", "F/C=C/Cl"),
+            ("N[Pt@SP1]([H])(F)[Cl:1]", "N[Pt@SP1]([H])(F)Cl"),
+        ] {
+            assert_eq!(written(smiles).as_deref(), Some(expected), "{smiles}");
+        }
+    }
+}
