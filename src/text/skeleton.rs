@@ -48,13 +48,16 @@ pub fn from_smiles(smiles: &str) -> Result<String, SmilesError> {
     Ok(out)
 }
 
-/// Refuses what breaks the grammar of SMILES.
+/// Refuses what breaks the grammar of SMILES, and what has no atom.
 ///
 /// # Errors
 /// If `smiles` is none.
 pub(crate) fn check(smiles: &str) -> Result<(), SmilesError> {
     let fail = |problem: SmilesProblem| SmilesError::new(smiles, &problem);
-    READ.check(smiles).and_then(|()| Graph::parse(smiles)).map(|_| ()).map_err(fail)
+    match READ.check(smiles).and_then(|()| Graph::parse(smiles)) {
+        Ok(graph) if graph.atoms.is_empty() => Err(fail(SmilesProblem::Syntax { at: 0, what: "no atom" })),
+        outcome => outcome.map(|_| ()).map_err(fail),
+    }
 }
 
 /// The organic subset, two-letter symbols first.
@@ -210,7 +213,7 @@ mod tests {
             assert_eq!(smiles(&skeleton), text);
         }
         assert_eq!(from_smiles("CC(=O)Cl").unwrap(), "[C]<>[C]<>(=[O]<>)[Cl]<>");
-        assert!(from_smiles("C(").is_err());
+        assert!(from_smiles("C(").is_err() && from_smiles("").is_err());
     }
 
     #[test]
