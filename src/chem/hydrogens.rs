@@ -1,10 +1,10 @@
 //! Hydrogens that are written as atoms of their own, `[H]O`, and mean no more than those that are implied.
 
-use super::graph::{Atom, Bond, Graph, Order};
+use super::graph::{Atom, Bond, Chirality, Graph, Order};
 
 impl Graph {
     /// The graph without hydrogen atoms that a count says as well: those with one bond, to an element other than hydrogen, that
-    /// have neither a mass number nor a charge and fix no double bond's stereo.
+    /// have neither a mass number nor a charge, fix no double bond's stereo, and are no corner of a polyhedron.
     pub fn without_hydrogens(&self) -> Graph {
         let removed = self.needless_hydrogens();
         if !removed.contains(&true) {
@@ -88,6 +88,11 @@ impl Graph {
         atom.element == 1
             && (atom.isotope, atom.charge, atom.hydrogens) == (0, 0, 0)
             && !matches!(self.atoms[heavy].element, 0 | 1)
+            // Of a polyhedron every neighbour is counted.
+            && matches!(
+                self.atoms[heavy].chirality,
+                None | Some(Chirality::Counterclockwise | Chirality::Clockwise)
+            )
             && !(self.bonds[bond].direction.is_some() && self.fixes_stereo(heavy, bond, neighbours))
     }
 

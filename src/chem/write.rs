@@ -361,7 +361,7 @@ mod tests {
             ("[H]/C(F)=C/Cl", "C(/F)=C/Cl"),
             ("[H]/C(F)=C([H])/Cl", "C(/F)=C/Cl"),
             ("F/C([H])=C(\\[H])Cl", "F/C=C/Cl"),
-            ("N[Pt@SP1]([H])(F)[Cl:1]", "N[Pt@SP1]([H])(F)Cl"),
+            ("N[Pt@SP1]([H])(F)[Cl:1]", "N[Pt@SP1]([H])(F)[Cl]"),
         ] {
             assert_eq!(written(smiles).as_deref(), Some(expected), "{smiles}");
         }

@@ -78,13 +78,16 @@ pub fn placed(skeleton: &str, slots: Slots) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Refuses what breaks the grammar of SMILES.
+/// Refuses what breaks the grammar of SMILES, and what has no atom.
 ///
 /// # Errors
 /// If `smiles` is none.
 pub(crate) fn check(smiles: &str) -> Result<(), SmilesError> {
     let fail = |problem: SmilesProblem| SmilesError::new(smiles, &problem);
-    READ.check(smiles).and_then(|()| Graph::parse(smiles)).map(|_| ()).map_err(fail)
+    match READ.check(smiles).and_then(|()| Graph::parse(smiles)) {
+        Ok(graph) if graph.atoms.is_empty() => Err(fail(SmilesProblem::Syntax { at: 0, what: "no atom" })),
+        outcome => outcome.map(|_| ()).map_err(fail),
+    }
 }
 
 /// The organic subset, two-letter symbols first.
@@ -241,7 +244,7 @@ mod tests {
             assert_eq!(smiles(&skeleton), text);
         }
         assert_eq!(from_smiles("CC(=O)Cl").unwrap(), "[C]<>[C]<>(=[O]<>)[Cl]<>");
-        assert!(from_smiles("C(").is_err());
+        assert!(from_smiles("C(").is_err() && from_smiles("").is_err());
     }
 
     #[test]
