@@ -43,9 +43,7 @@ def export_grammar(
         TokenizerRefused: if the automaton cannot be exact for this tokenizer.
     """
     automaton = tokenizer if isinstance(tokenizer, Automaton) else None
-    automaton = automaton or Automaton(
-        tokenizer, dialect, encoding=encoding, eos_token_id=eos_token_id
-    )
+    automaton = automaton or Automaton(tokenizer, dialect, encoding=encoding, eos_token_id=eos_token_id)
     lines = [_line(automaton, one, format) for one in ([smiles] if isinstance(smiles, str) else smiles)]
     if output is not None:
         waiting = f"{os.fspath(output)}.part"

@@ -104,7 +104,8 @@ def test_bins_go_through_the_reports(conformers: Path, tmp_path: Path) -> None:
     moldrift.encode(conformers, path, encoding=name)
     assert moldrift.mine(path, encoding=name).conformers == encoded.conformers
     records = [
-        {"smiles": record["canonical_smiles"], "text": record["embedded_smiles"]} for record in encoded.records
+        {"smiles": record["canonical_smiles"], "text": record["embedded_smiles"]}
+        for record in encoded.records
     ]
     assert moldrift.audit(records, encoding=name).total["passed"] == encoded.conformers
     back = moldrift.encode(path, encoding="fixed-2", input_encoding=name)
