@@ -123,7 +123,8 @@ mod tests {
     /// Every number agrees with its own arrangement and with no other one, turned or not.
     #[test]
     fn each_arrangement_has_one_number() {
-        let classes: [(usize, u32, fn(u32) -> Chirality); 3] = [
+        type Class = fn(u32) -> Chirality;
+        let classes: [(usize, u32, Class); 3] = [
             (4, 3, Chirality::SquarePlanar),
             (5, 20, Chirality::TrigonalBipyramidal),
             (6, 30, Chirality::Octahedral),
