@@ -88,7 +88,7 @@ pub(super) fn merge(
     job: &Job,
     output: &Output,
 ) -> anyhow::Result<()> {
-    let args: Args = Invocation::parsed(manifest)?;
+    let args: Args = Invocation::parsed_writing(manifest, to)?;
     encoded(to, &[], output, |put| merge_encoded(parts, reading(&args).encoding, job, put))
 }
 

@@ -76,8 +76,23 @@ impl Invocation {
     /// # Errors
     /// If it was another drift's.
     pub(super) fn parsed<A: clap::Args>(manifest: &Manifest) -> anyhow::Result<A> {
+        Invocation::parse(Invocation::arguments(manifest))
+    }
+
+    /// As [`Invocation::parsed`], of a verb that cannot be without its output, which a shard does not keep.
+    ///
+    /// # Errors
+    /// The same.
+    pub(super) fn parsed_writing<A: clap::Args>(manifest: &Manifest, to: &Path) -> anyhow::Result<A> {
+        let mut arguments = Invocation::arguments(manifest);
+        // Behind the verb, and so before what has no name.
+        arguments.insert(1, format!("--output={}", to.display()));
+        Invocation::parse(arguments)
+    }
+
+    fn parse<A: clap::Args>(arguments: Vec<String>) -> anyhow::Result<A> {
         let command = A::augment_args(Command::new("drift"));
-        let matches = command.try_get_matches_from(Invocation::arguments(manifest))?;
+        let matches = command.try_get_matches_from(arguments)?;
         Ok(A::from_arg_matches(&matches)?)
     }
 
