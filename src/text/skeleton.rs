@@ -121,8 +121,9 @@ pub fn pieces(skeleton: &str) -> impl Iterator<Item = Piece<'_>> {
         let end = if atom {
             rest.find(']').map_or(rest.len(), |n| n + 1)
         } else {
-            // Text between atoms may have slots of its own.
-            rest.find(['[', '<']).unwrap_or(rest.len())
+            // Text between atoms may have slots of its own. A `<` that opens no slot is text.
+            let first = rest.chars().next().map_or(0, char::len_utf8);
+            rest[first..].find(['[', '<']).map_or(rest.len(), |at| first + at)
         };
         let (piece, tail) = rest.split_at(end);
         rest = tail;

@@ -220,7 +220,7 @@ fn so_it_does_with_other_decimals_and_spaces() {
         let spaced = dialect.with_spaces(true);
         let texts = embedded_texts(spaced, 10);
         let corpus = corpus_in(spaced, folder.path(), &texts);
-        let mut plan = plan(Tokenizer::embedded().unwrap(), dialect, false);
+        let mut plan = plan(Tokenizer::embedded().unwrap(), spaced, false);
         plan.candidates = vec!["0.000 0.000 0.000".to_owned()];
         let report = fit(&plan, &corpus, &Job::default()).unwrap();
         for (result, tokenizer) in report.results.iter().zip(&plan.tokenizers) {
