@@ -49,6 +49,10 @@ pub(super) struct Args {
     /// Blocks of numbers below this magnitude change, in whole Å; others keep the base's tokens
     #[arg(long, value_name = "ANGSTROM", default_value_t = 15)]
     range: u32,
+    /// The encoding whose blocks change, instead of --dialect and --decimals: fixed, stripped-3, binned-v1:LOW,HIGH,STEP,
+    /// binned-v2:LOW,HIGH,STEP, fsq:N, or a file of bins or of drift.encoding/1. All blocks of bins and codes change
+    #[arg(long, value_name = "E", allow_hyphen_values = true, conflicts_with_all = ["dialect", "decimals"])]
+    encoding: Option<Encoding>,
     /// The dialect whose blocks change
     #[arg(long, value_enum, default_value = "fixed")]
     dialect: DialectArg,
@@ -116,8 +120,11 @@ pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<
 
 /// How texts are read.
 fn reading(args: &Args) -> Reading {
-    let encoding = Encoding::decimal(args.dialect.into(), args.decimals.unwrap_or_default());
-    Reading::of(encoding).cutting(args.decimals.is_some())
+    let own = Encoding::decimal(args.dialect.into(), args.decimals.unwrap_or_default());
+    let encoding = args.encoding.unwrap_or(own);
+    // A corpus of other coordinates is written anew in bins.
+    let rewrites = !encoding.is_decimal();
+    Reading { rewrites, ..Reading::of(encoding).cutting(args.decimals.is_some()) }
 }
 
 /// What the user wrote.
@@ -136,7 +143,7 @@ fn request(args: &Args) -> anyhow::Result<TokenizerRequest> {
         goal,
         kind: args.kind.into(),
         range: Range::new(args.range)?,
-        zeros: args.dialect.into(),
+        zeros: args.encoding.and_then(Encoding::zeros).unwrap_or(args.dialect.into()),
         reading: reading(args),
         fewest_decimals: args.fewest_decimals.map(usize::from),
         compare: args.compare,

@@ -99,6 +99,11 @@ impl Conformers for Embedded {
             let remedy = format!("give {} with conformers of your own", crate::error::Parameter::Corpus);
             return Err(crate::Error::input("the built-in corpus", problem, remedy));
         }
+        if !self.reading.encoding.has_coordinates() {
+            let problem = format!("has coordinates, and the numbers of {} are codes", self.reading.encoding);
+            let remedy = format!("give {} with texts of this encoding", crate::error::Parameter::Corpus);
+            return Err(crate::Error::input("the built-in corpus", problem, remedy));
+        }
         // Its file has commas, whatever its blocks are to be written with.
         let reading = Reading { texts: None, cut: true, ..self.reading };
         let reading = if reading.encoding.is_decimal() {

@@ -15,8 +15,11 @@ use crate::job::Job;
 /// Ranges beside that of the plan, in Å.
 const RANGES: [u32; 2] = [10, 20];
 
-/// Tokens a block that are looked at.
-const TOKENS: std::ops::RangeInclusive<usize> = 5..=13;
+/// Decimals take tens of thousands of new tokens for fewer tokens a block.
+const FEWEST_OF_DECIMALS: usize = 5;
+
+/// More tokens a block are not looked at.
+const MOST_TOKENS: usize = 13;
 
 /// The designs of the front, for both kinds and some ranges.
 ///
@@ -30,7 +33,9 @@ pub fn designs<V: BaseTokens>(
     written: (SchemeKind, usize),
     job: &Job,
 ) -> Result<Vec<DesignPoint>> {
-    let mut ranges: Vec<u32> = RANGES.into_iter().chain([range.angstrom()]).collect();
+    let (beside, fewest) =
+        if dialect.is_decimal() { (&RANGES[..], FEWEST_OF_DECIMALS) } else { (&[][..], 1) };
+    let mut ranges: Vec<u32> = beside.iter().copied().chain([range.angstrom()]).collect();
     ranges.sort_unstable();
     ranges.dedup();
     let mut points = Vec::new();
@@ -39,7 +44,7 @@ pub fn designs<V: BaseTokens>(
             let here = Range::new(angstrom)?;
             let space = DesignSpaces::new(kind, here, (dialect, fewest_decimals), vocabulary)?;
             let mut least = u64::MAX;
-            for tokens in TOKENS.filter(|tokens| space.tokens().contains(tokens)) {
+            for tokens in (fewest..=MOST_TOKENS).filter(|tokens| space.tokens().contains(tokens)) {
                 job.check()?;
                 let written = here == range && written == (kind, tokens);
                 let limit =
@@ -49,7 +54,7 @@ pub fn designs<V: BaseTokens>(
                 let grammar = space.grammar(tokens);
                 points.push(DesignPoint {
                     kind,
-                    range_angstrom: here,
+                    range_angstrom: grammar.decimal_range(),
                     fewest_decimals: grammar.fewest_decimals() as u64,
                     tokens_per_block: tokens as u64,
                     new_tokens: optimum.new_tokens,

@@ -105,6 +105,20 @@ impl TokenizerRequest {
     /// # Errors
     /// If merges are to be learned, or ways compared, in the stripped dialect.
     pub fn check(&self) -> Result<()> {
+        if !self.reading.encoding.is_decimal() && !matches!(self.goal, Goal::Aim(_))
+            || (self.compare && !self.reading.encoding.is_decimal())
+        {
+            let problem = format!("learns of decimals alone, and cannot go with {}", self.reading.encoding);
+            let (tokens, budget) = (Parameter::TokensPerBlock, Parameter::Budget);
+            let option = if self.compare {
+                Parameter::Compare
+            } else if matches!(self.goal, Goal::Merges(_)) {
+                Parameter::Merges
+            } else {
+                Parameter::VocabSize
+            };
+            return Err(Error::parameter(option, problem, format!("give {tokens} or {budget} alone")));
+        }
         let (option, does) = match self.goal {
             Goal::Merges(_) => (Parameter::Merges, "learns"),
             Goal::VocabSize(_) => (Parameter::VocabSize, "learns"),

@@ -24,6 +24,7 @@ use super::scheme::search::Annealed;
 use super::scheme::space::{BaseTokens, MAX_NEW_TOKENS, Optimum};
 use super::scheme::spaces::DesignSpaces;
 use crate::corpus::Conformers;
+use crate::encoding::TrailingZeros;
 use crate::error::{Error, Parameter, Result};
 use crate::job::{Job, Provenance};
 use crate::tokenizer::Tokenizer;
@@ -34,7 +35,9 @@ use crate::tokenizer::Tokenizer;
 /// If the base cannot be extended or was extended in another way, the aim cannot be reached, a check fails, the corpus
 /// cannot be read or is written in another dialect, or the job was cancelled.
 pub fn train(plan: &ExtensionPlan, corpus: &dyn Conformers, job: &Job) -> Result<Trained> {
-    let Some(before) = strip_extension(&plan.base_json) else { return extended(plan, corpus, job) };
+    let Some(before) = strip_extension(&plan.base_json, plan.dialect) else {
+        return extended(plan, corpus, job);
+    };
     let bytes = serde_json::to_vec(&before).map_err(|e| Error::internal(&plan.base.name, e))?;
     // What is left of a base that was extended otherwise need not be a tokenizer.
     let base = Tokenizer::from_bytes(&plan.base.name, plan.base.source.clone(), &bytes)
@@ -50,15 +53,23 @@ pub fn train(plan: &ExtensionPlan, corpus: &dyn Conformers, job: &Job) -> Result
 fn extended(plan: &ExtensionPlan, corpus: &dyn Conformers, job: &Job) -> Result<Trained> {
     let ExtensionPlan { base, base_json, kind, range, .. } = plan;
     // Refuses what cannot be extended or measured at all, before any work.
+    let encoding = plan.dialect;
+    let around = [encoding.open(), encoding.separator(), encoding.close()].concat();
+    if !around.bytes().all(|byte| byte.is_ascii_graphic()) {
+        let problem =
+            format!("blocks of {encoding} hold white space, which tokenizers write in other characters");
+        return Err(Error::parameter(Parameter::Encoding, problem, "give an encoding without"));
+    }
     read_as(plan.dialect, corpus)?;
-    extend(base_json, &base.name, &Scheme::finest(Grammar::fixed(*range, plan.dialect.precision())), &[])?;
+    let finest = Grammar::constant(plan.dialect.with_zeros(TrailingZeros::Kept), *range);
+    extend(base_json, &base.name, &Scheme::finest(finest), &[])?;
     let known = BaseVocabulary::of(base, Alphabet::of(base_json));
     let spaces = DesignSpaces::new(*kind, *range, (plan.dialect, plan.fewest_decimals), &known)?;
     let Optimum { scheme, .. } = reach(plan, &spaces, &known)?;
     job.check()?;
     let annealed = spaces.search(scheme.tokens_per_block(), plan.seed)?;
     let new: Vec<String> = scheme.strings().into_iter().filter(|s| !known.holds(s)).collect();
-    let guard = guard(base, base_json, &new)?;
+    let guard = guard(base, base_json, scheme.grammar, &new)?;
     let Extended { json, new_tokens } =
         extend_guarded(base_json, &base.name, &scheme, &new, guard.as_deref())?;
     let name = format!("{}-{}-{}", base.name, kind.name(), scheme.tokens_per_block());
@@ -110,7 +121,7 @@ impl Design {
             base: base.name.clone(),
             kind: *kind,
             dialect: plan.dialect,
-            range_angstrom: *range,
+            range_angstrom: scheme.grammar.decimal_range(),
             fewest_decimals: scheme.grammar.fewest_decimals() as u64,
             tokens_per_block: tokens as u64,
             free_tokens_per_block: (tokens - scheme.brackets()) as u64,
@@ -141,7 +152,8 @@ fn reach(
     match plan.aim {
         Aim::TokensPerBlock(tokens) if !(fewest..=most).contains(&tokens) => {
             let problem = format!("no {} scheme has {tokens} tokens a block", plan.kind.name());
-            Err(Error::parameter(Parameter::TokensPerBlock, problem, format!("give {fewest} to {most}")))
+            let remedy = if fewest == most { format!("give {most}") } else { format!("give {fewest} to {most}") };
+            Err(Error::parameter(Parameter::TokensPerBlock, problem, remedy))
         }
         Aim::TokensPerBlock(tokens) => designs.optimum(tokens, MAX_NEW_TOKENS).ok_or_else(|| {
             let (bound, _) = designs.lower_bound(tokens, known.texts());
@@ -149,7 +161,24 @@ fn reach(
                 "no scheme with at most {MAX_NEW_TOKENS} new tokens has {tokens} tokens a block; at least {bound} \
                  would be needed"
             );
-            Error::parameter(Parameter::TokensPerBlock, problem, "give more tokens a block or a smaller range")
+            if plan.dialect.is_decimal() {
+                return Error::parameter(
+                    Parameter::TokensPerBlock,
+                    problem,
+                    "give more tokens a block or a smaller range",
+                );
+            }
+            let possible: Vec<String> = (fewest..=most)
+                .filter(|tokens| designs.optimum(*tokens, MAX_NEW_TOKENS).is_some())
+                .map(|tokens| tokens.to_string())
+                .collect();
+            let remedy = match &possible[..] {
+                [] => "numbers are whole pre-tokens of this base in all texts, which new tokens would change; give a base that \
+                       cuts digits apart, as Qwen's"
+                    .to_owned(),
+                some => format!("give {} tokens a block", some.join(" or ")),
+            };
+            Error::parameter(Parameter::TokensPerBlock, problem, remedy)
         }),
         Aim::Budget(budget) => {
             let best = (fewest..=most).find_map(|tokens| designs.optimum(tokens, budget.min(MAX_NEW_TOKENS)));

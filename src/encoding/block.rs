@@ -133,6 +133,8 @@ impl Encoding {
             let start = at + self.open().len();
             if bytes[at..].starts_with(self.open().as_bytes())
                 && let Some((end, behind)) = self.slot_end(bytes, start).filter(|(end, _)| *end > start)
+                // The next atom is no part of it: this one has no slot, as the `]` of a tag has none.
+                && memchr::memchr(b'[', &bytes[start..end]).is_none()
             {
                 ranges.push(start..end);
                 at = behind;

@@ -79,6 +79,7 @@ impl SlotPart {
             SlotPart::Optional(text) if text.chars().count() == 1 => format!("{}?", escaped(text)),
             SlotPart::Optional(text) => format!("(?:{})?", escaped(text)),
             SlotPart::Digit { least } => format!("[{least}-9]"),
+            SlotPart::Integer { below } if *below <= 100 => below_hundred(*below),
             SlotPart::Integer { below } => {
                 let last = below.saturating_sub(1);
                 let digits = last.to_string().len() as u32;
@@ -175,6 +176,23 @@ fn alternatives(options: Vec<String>) -> String {
         [one] => one.clone(),
         _ => format!("(?:{})", options.join("|")),
     }
+}
+
+/// The numbers below a bound of at most 100, in the words that extended tokenizers have had from the first: by these they are
+/// known again.
+fn below_hundred(below: u32) -> String {
+    let last = below.saturating_sub(1);
+    let (tens, ones) = (last / 10, last % 10);
+    let mut options = Vec::new();
+    match tens {
+        0 => return format!("[0-{ones}]"),
+        1 => {}
+        2 => options.push("1[0-9]".to_owned()),
+        _ => options.push(format!("[1-{}][0-9]", tens - 1)),
+    }
+    options.push(format!("{tens}[0-{ones}]"));
+    options.push("[0-9]".to_owned());
+    alternatives(options)
 }
 
 /// Expressions of the numbers `low..=high`, all written with `width` digits.

@@ -30,10 +30,12 @@ fn head(card: &mut String, report: &DesignReport) -> std::fmt::Result {
     writeln!(
         card,
         "## Tokenizer\n\n`{}`, extended by drift with {} new tokens, so that every \
-         coordinate block `<x,y,z>` takes exactly {} tokens, brackets included.\n",
+         coordinate block {}takes exactly {} tokens{}.\n",
         report.base,
         thousands(report.new_tokens),
-        report.tokens_per_block
+        if report.range_angstrom.is_some() { "`<x,y,z>` " } else { "" },
+        report.tokens_per_block,
+        if report.dialect.open().is_empty() { "" } else { ", brackets included" }
     )?;
     let last = report
         .vocabulary
@@ -45,12 +47,7 @@ fn head(card: &mut String, report: &DesignReport) -> std::fmt::Result {
     let examples: Vec<String> =
         report.examples.iter().map(|example| format!("`{}`", example.replace('|', "\\|"))).collect();
     writeln!(card, "| a block is cut like | {} |", examples.join(", "))?;
-    writeln!(
-        card,
-        "| which blocks | three numbers of {}, each below {} Å in magnitude; all others keep the base's tokens |",
-        decimals(report.dialect, report.fewest_decimals),
-        report.range_angstrom.angstrom()
-    )?;
+    writeln!(card, "| which blocks | {}; all others keep the base's tokens |", which_blocks(report))?;
     if let Some((first, last)) = last {
         writeln!(
             card,
@@ -59,6 +56,18 @@ fn head(card: &mut String, report: &DesignReport) -> std::fmt::Result {
         )?;
     }
     writeln!(card, "| logit processor | {} |", processor(report))
+}
+
+/// Which blocks change.
+fn which_blocks(report: &DesignReport) -> String {
+    match report.range_angstrom {
+        Some(range) => format!(
+            "three numbers of {}, each below {} Å in magnitude",
+            decimals(report.dialect, report.fewest_decimals),
+            range.angstrom()
+        ),
+        None => format!("those of the encoding `{}`", report.dialect),
+    }
 }
 
 /// How many decimals a number of a changed block has.
@@ -81,6 +90,14 @@ fn kind(kind: SchemeKind) -> &'static str {
 fn processor(report: &DesignReport) -> String {
     match report.kind {
         SchemeKind::Separate => {
+            let bins = report.examples.first().filter(|_| report.range_angstrom.is_none());
+            if let Some(example) = bins {
+                let block = example.replace('|', "");
+                return format!(
+                    "a position template, whose placeholder may be any block, such as that of `{block}`; or an automaton \
+                     over the text"
+                );
+            }
             let number = match (report.dialect.is_stripped(), report.fewest_decimals) {
                 (false, decimals) => format!("0.{}", "0".repeat(decimals as usize)),
                 (true, 0) => "0".to_owned(),
@@ -254,13 +271,16 @@ fn provenance(card: &mut String, report: &DesignReport) -> std::fmt::Result {
     let precision = report.dialect.precision();
     let decimals =
         if precision == Precision::FOUR { String::new() } else { format!(" --decimals {precision}") };
+    let which = match report.range_angstrom {
+        Some(range) => format!("--range {}{decimals}", range.angstrom()),
+        None => format!("--encoding {}", report.dialect),
+    };
     writeln!(
         card,
-        "\n### Made by\n\n    drift train-tokenizer --base {} --kind {} --tokens-per-block {} --range {}{decimals}{model} -o DIR\n",
+        "\n### Made by\n\n    drift train-tokenizer --base {} --kind {} --tokens-per-block {} {which}{model} -o DIR\n",
         report.base,
         report.kind.name(),
-        report.tokens_per_block,
-        report.range_angstrom.angstrom()
+        report.tokens_per_block
     )?;
     let made = &report.provenance;
     writeln!(card, "{} {} ({}), from", made.program, made.version, made.revision)?;

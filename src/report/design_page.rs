@@ -1,7 +1,7 @@
 //! A tokenizer design among its neighbours, as a page.
 
 use super::design_view::{by_size, checked, facts, front_table};
-use super::format::thousands;
+use super::format::{encoding_name, thousands};
 use super::html::Page;
 use super::plot::{Points, points};
 use super::promises_view::advice;
@@ -11,11 +11,11 @@ use crate::design::{DesignReport, Range, SchemeKind};
 /// The page: the design, the front, and what was checked.
 pub fn design_page(report: &DesignReport) -> Page {
     let lead = format!(
-        "{} new tokens on top of {}: every block of the {} dialect below {} Å takes {} tokens.",
+        "{} new tokens on top of {}: every block of the {}{} takes {} tokens.",
         thousands(report.new_tokens),
         report.base,
-        report.dialect.name(),
-        report.range_angstrom.angstrom(),
+        encoding_name(report.dialect),
+        report.range_angstrom.map_or(String::new(), |range| format!(" below {} Å", range.angstrom())),
         report.tokens_per_block,
     );
     Page::new("A tokenizer without drift", lead)
@@ -37,7 +37,7 @@ pub fn design_page(report: &DesignReport) -> Page {
         })
 }
 
-fn plot(front: &Front, range: Range) -> Points {
+fn plot(front: &Front, range: Option<Range>) -> Points {
     let series = [SchemeKind::Separate, SchemeKind::Fused].map(|kind| {
         let here = front.designs.iter().filter(|point| point.kind == kind && point.range_angstrom == range);
         let points = here.map(|point| (point.tokens_per_block as f64, point.new_tokens as f64));

@@ -1,12 +1,12 @@
 //! A tokenizer design as a table and what was proved of it.
 
 use super::comparison_view::comparison_table;
-use super::format::{hundredths, hundredths_or_dash, percent, thousands};
+use super::format::{encoding_name, hundredths, hundredths_or_dash, percent, thousands};
 use super::promises_view::{advice, extension_run};
 use super::table::{Table, Terminal};
-use crate::design::DesignReport;
 use crate::design::report::front::DesignPoint;
 use crate::design::scheme::spaces::BoundBy;
+use crate::design::{DesignReport, Range};
 use crate::encoding::Encoding;
 use crate::stats::size::SIZE_CLASSES;
 
@@ -21,11 +21,11 @@ pub fn design_table(report: &DesignReport, terminal: Terminal) -> String {
 /// The design in figures.
 pub fn facts(report: &DesignReport) -> Table {
     let title = format!(
-        "{}, {}, {} dialect, below {} Å{}",
+        "{}, {}, {}{}{}",
         report.base,
         report.kind.name(),
-        report.dialect.name(),
-        report.range_angstrom.angstrom(),
+        encoding_name(report.dialect),
+        report.range_angstrom.map_or(String::new(), |range| format!(", below {} Å", range.angstrom())),
         match (report.dialect.is_stripped(), report.fewest_decimals) {
             (false, _) | (_, 0) => String::new(),
             (_, 1) => ", 1 decimal or more".to_owned(),
@@ -100,7 +100,7 @@ pub fn front_table(report: &DesignReport) -> Table {
     for tokenizer in &report.front.tokenizers {
         table.row([
             tokenizer.name.clone(),
-            report.range_angstrom.angstrom().to_string(),
+            range(report.range_angstrom),
             hundredths(tokenizer.tokens_per_block),
             thousands(tokenizer.new_tokens),
             thousands(tokenizer.drift),
@@ -110,7 +110,7 @@ pub fn front_table(report: &DesignReport) -> Table {
     for point in &report.front.designs {
         let cells = [
             design_name(report.dialect, point),
-            point.range_angstrom.angstrom().to_string(),
+            range(point.range_angstrom),
             thousands(point.tokens_per_block),
             thousands(point.new_tokens),
             "0".to_owned(),
@@ -125,6 +125,11 @@ pub fn front_table(report: &DesignReport) -> Table {
     table.note("Designs are the best of all schemes, found by the search; only the one in bold was checked and written.");
     table.note("Drift: most less fewest tokens of a block in the range; of tokenizers that there are, on the corpus.");
     table
+}
+
+/// A range in Å, or that there is none.
+fn range(range: Option<Range>) -> String {
+    range.map_or_else(|| "all".to_owned(), |range| range.angstrom().to_string())
 }
 
 fn design_name(dialect: Encoding, point: &DesignPoint) -> String {

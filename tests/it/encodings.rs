@@ -6,8 +6,10 @@ use std::process::Command;
 use std::sync::Arc;
 
 use drift::constraint::automaton::{AnswerForm, AutomatonProcessor};
+use drift::corpus::{Files, ReadOptions};
+use drift::design::{Aim, ExtensionPlan, Range, SchemeKind, Trained, train};
 use drift::encoding::parts::{PartRow, SlotPart, count, expression};
-use drift::encoding::{Encoding, Fixed, IntegersBelow};
+use drift::encoding::{Encoding, Fixed, IntegersBelow, Reading};
 use drift::text::{tagged, write};
 use drift::{Constraint, Mask, Tokenizer};
 use rand::{Rng, SeedableRng};
@@ -46,7 +48,7 @@ fn expressions_are_the_strings_and_nothing_else() {
     let row =
         [SlotPart::Optional("-".into()), SlotPart::Integer { below: 100 }, SlotPart::Literal(".".into())];
     let row: PartRow = row.into_iter().chain(vec![SlotPart::Digit { least: 0 }; 4]).collect();
-    assert_eq!(expression(&row), "-?(?:[1-9][0-9]|[0-9])\\.[0-9]{4}");
+    assert_eq!(expression(&row), "-?(?:[1-8][0-9]|9[0-9]|[0-9])\\.[0-9]{4}");
     assert_eq!(count(&row), 2 * 100 * 10_000);
 }
 
@@ -259,6 +261,89 @@ fn bins_and_codes_as_tokens_are_forced_where_nothing_else_is_canonical() {
     let ids: HashSet<u32> = (0..512).map(|code| codes.vocabulary()[&format!("<{code}>")]).collect();
     let answer = codes.answer_ids("[CONFORMER][C]<7>=<511>[O]<0>[/CONFORMER]").unwrap();
     assert_eq!(answer.iter().filter(|id| ids.contains(id)).count(), 3);
+}
+
+/// A base extended for the slots of an encoding, every number run in one context.
+fn extended(folder: &Folder, base: &Path, kind: SchemeKind, encoding: Encoding, tokens: usize) -> Trained {
+    let mut random = ChaCha8Rng::seed_from_u64(7);
+    let texts = drift::tokenizer::BUILT_IN_SKELETONS.map(|skeleton| {
+        let skeleton = drift::text::skeleton::placed(skeleton, encoding.slots());
+        let slots: Vec<_> =
+            (0..skeleton.matches("<>").count()).map(|_| values(encoding, &mut random)).collect();
+        let text = write(&skeleton, &slots, encoding);
+        serde_json::json!({ "canonical_smiles": "C", "embedded_smiles": text }).to_string()
+    });
+    folder.file("texts.jsonl", texts.join("\n"));
+    let options = ReadOptions { reading: Reading::of(encoding), ..ReadOptions::default() };
+    let corpus = Files { inputs: vec![folder.path().join("texts.jsonl")], options };
+    let (base, json) = Tokenizer::load_with_json(base).unwrap();
+    let plan = ExtensionPlan {
+        base,
+        base_json: serde_json::from_slice(&json).unwrap(),
+        kind,
+        dialect: encoding,
+        fewest_decimals: None,
+        range: Range::new(15).unwrap(),
+        aim: Aim::TokensPerBlock(tokens),
+        seed: 0,
+        contexts: 1,
+    };
+    let trained = train(&plan, &corpus, &drift::Job::default()).unwrap();
+    let source = drift::io::hash_bytes("tokenizer.json", &trained.tokenizer_json);
+    let again = ExtensionPlan {
+        base: Tokenizer::from_bytes("extended", source, &trained.tokenizer_json).unwrap(),
+        base_json: serde_json::from_slice(&trained.tokenizer_json).unwrap(),
+        ..plan
+    };
+    assert!(train(&again, &corpus, &drift::Job::default()).unwrap().unchanged, "{encoding}");
+    trained
+}
+
+#[test]
+fn tokenizers_are_extended_for_every_encoding_of_one_length() {
+    use SchemeKind::{Fused, Separate};
+    let folder = Folder::new();
+    folder.file(
+        "integers.json",
+        r#"{"schema":"drift.encoding/1","name":"integers","open":"<","separator":",","close":">","numbers":3,
+            "number":{"kind":"integer","scale":100,"width":4,"most":1500,"signed":true,"rounding":"truncate"}}"#,
+    );
+    folder.file(
+        "axes.json",
+        r#"{"schema":"drift.encoding/1","name":"axes","separator":",","close":";","numbers":3,"number":{"kind":"index","width":2,
+            "axes":[{"low":-4,"high":4,"step":0.1},{"low":-3,"high":3,"step":0.1},{"low":-2,"high":2,"step":0.1}]}}"#,
+    );
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (v1, v2, fsq) = ("binned-v1:-21,21,0.05", "binned-v2:-13,13,0.104", "fsq:512");
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tokenizers");
+    // Where numbers have bins of their own, those of the axis with the most are tokens.
+    for (base, encoding, kind, tokens, new) in [
+        ("qwen-like", v1.to_owned(), Separate, 7, 841),
+        ("qwen-like", v1.to_owned(), Fused, 3, 3 * 841),
+        ("qwen-like", v2.to_owned(), Separate, 4, 251),
+        ("qwen-like", v2.to_owned(), Fused, 3, 2 * 251),
+        ("llama-like", v2.to_owned(), Separate, 4, 0),
+        ("qwen-like", fsq.to_owned(), Fused, 1, 512),
+        ("qwen-like", fsq.to_owned(), Separate, 3, 512 - 10),
+        ("qwen-like", path("integers.json"), Separate, 7, 2 * 1_501),
+        ("qwen-like", path("axes.json"), Separate, 6, 81),
+        ("llama-2-like", v2.to_owned(), Separate, 4, 251),
+        ("gemma-like", v1.to_owned(), Separate, 7, 841),
+        ("mistral-v3-like", v1.to_owned(), Fused, 5, 2 * 841),
+        ("gpt2-like", v1.to_owned(), Fused, 4, 2 * 841),
+    ] {
+        let encoding: Encoding = encoding.parse().unwrap();
+        let place = fixtures.join(base);
+        let place = if place.exists() { place } else { base.into() };
+        let trained = extended(&folder, &place, kind, encoding, tokens);
+        let report = &trained.report;
+        assert_eq!((report.tokens_per_block, report.drift), (tokens as u64, 0), "{base} {encoding}");
+        assert_eq!(report.new_tokens, new, "{base} {encoding}");
+        assert!(report.lower_bound <= new && report.search.new_tokens >= Some(new), "{base} {encoding}");
+        let source = drift::io::hash_bytes("tokenizer.json", &trained.tokenizer_json);
+        let tokenizer = Tokenizer::from_bytes(base, source, &trained.tokenizer_json).unwrap();
+        followed_both_ways(&Arc::new(tokenizer), encoding, 20);
+    }
 }
 
 #[test]

@@ -118,7 +118,7 @@ impl Checker<'_> {
 
     /// The normalizer leaves blocks alone, whatever stands around them.
     fn normalizer(&self) -> Result<()> {
-        let blocks = "<-0.1234,5.6789,-1.0000>";
+        let blocks = self.some_block();
         for context in CONTEXTS {
             let text = format!("[C]{blocks}{context}{blocks}");
             let normalized = self.base.normalized(&text)?;

@@ -1,9 +1,12 @@
 //! What every check of an extended tokenizer needs: both tokenizers, the scheme, and how a broken promise is said.
 
+use std::borrow::Cow;
+
 use super::layout::Alphabet;
 use crate::design::scheme::blocks::{block, numbers};
 use crate::design::scheme::cuts::Scheme;
 use crate::error::{Error, Result};
+use crate::text::CONFORMER_OPEN;
 use crate::tokenizer::Tokenizer;
 
 /// An extended tokenizer beside its base. Without a base it stands for itself.
@@ -25,6 +28,15 @@ impl Checker<'_> {
     /// Some block of the range.
     pub(super) fn some_block(&self) -> String {
         block(self.scheme.grammar, &numbers(self.scheme.grammar, 0)).0
+    }
+
+    /// A text that ends where a block may begin: behind an atom, where nothing opens blocks.
+    pub(super) fn up_to_a_block<'c>(&self, text: &'c str) -> Cow<'c, str> {
+        let behind_atom = text.ends_with(']') && !text.ends_with(CONFORMER_OPEN);
+        if self.scheme.grammar.dialect().open().is_empty() && !behind_atom {
+            return format!("{text}[C]").into();
+        }
+        text.into()
     }
 
     /// The ids of a text, which must be the base's.

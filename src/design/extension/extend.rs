@@ -15,6 +15,7 @@ use super::json::{added_tokens, regex, split};
 use super::layout::BaseLayout;
 use crate::design::scheme::cuts::Scheme;
 use crate::design::scheme::expression::{CUT_MARK, cut_pattern};
+use crate::design::scheme::grammar::Grammar;
 use crate::error::{Error, Result};
 use crate::tokenizer::Tokenizer;
 
@@ -52,7 +53,7 @@ pub fn extend_guarded(
     let refuse = |problem: &str| Error::input(place, problem, REMEDY);
     let mut json = base.clone();
     let added = added_tokens(base);
-    if let Some((_, content)) = added.iter().find(|(_, content)| may_touch_a_block(content)) {
+    if let Some((_, content)) = added.iter().find(|(_, content)| may_touch_a_block(content, scheme.grammar)) {
         return Err(refuse(&format!("the added token `{content}` can be a part of a block")));
     }
     let layout = BaseLayout::of(base).map_err(|problem| refuse(&problem))?;
@@ -128,22 +129,26 @@ pub fn as_read(base: &Tokenizer, mut json: Value) -> Value {
 }
 
 /// Whether an added token, which is cut out of texts before anything else, could take a part of a block: one that lies
-/// inside a block, overlaps its beginning, or overlaps its end.
-fn may_touch_a_block(content: &str) -> bool {
-    let inside = |text: &str| text.bytes().all(|b| b.is_ascii_digit() || b".,-".contains(&b));
-    let bare = content.trim_start_matches('<').trim_end_matches('>');
-    !content.is_empty()
-        && (inside(bare)
-            || content.rsplit_once('<').is_some_and(|(_, end)| inside(end.trim_end_matches('>')))
-            || content.split_once('>').is_some_and(|(start, _)| inside(start.trim_start_matches('<'))))
+/// inside a block, overlaps its beginning, or overlaps its end. Where nothing opens a block, it begins behind a `]`.
+fn may_touch_a_block(content: &str, grammar: Grammar) -> bool {
+    let (characters, encoding) = (grammar.characters(), grammar.dialect());
+    let own = |text: &str| text.chars().all(|c| characters.contains(c));
+    let (open, close) = (encoding.open(), encoding.close());
+    let inside = |text: &str| own(text.trim_start_matches(open).trim_end_matches(close));
+    let begins = match open {
+        // What lies before the numbers of a block is not its own.
+        "" => content.rsplit_once(']').is_some_and(|(_, end)| !end.is_empty() && inside(end)),
+        _ => content.rsplit_once(open).is_some_and(|(_, end)| inside(end)),
+    };
+    let ends = !close.is_empty() && content.split_once(close).is_some_and(|(start, _)| inside(start));
+    !content.is_empty() && (inside(content) || begins || ends)
 }
 
 /// The base's pre-tokenizer around the scheme's.
 fn pre_tokenizer(layout: &BaseLayout, scheme: &Scheme, guard: Option<&str>) -> Value {
-    let block = scheme.grammar.block_pattern();
     let mut list = layout.before.clone();
-    list.push(split(&block));
-    list.extend(layout.guarded(&block));
+    list.push(split(&scheme.grammar.isolating_pattern()));
+    list.extend(layout.guarded(&scheme.grammar.block_pattern()));
     list.extend(guard.map(split));
     list.push(split(&cut_pattern(scheme)));
     list.extend(layout.after.iter().cloned());
@@ -153,16 +158,27 @@ fn pre_tokenizer(layout: &BaseLayout, scheme: &Scheme, guard: Option<&str>) -> V
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::design::scheme::slots::Range;
+    use crate::encoding::Precision;
 
     #[test]
     fn added_tokens_that_touch_blocks_are_seen() {
+        let range = Range::new(15).unwrap();
+        let fixed = Grammar::fixed(range, Precision::FOUR);
         for content in
             ["<", ">", "1", "-", "0.0", "]<", "<-1", ">[", "5>", "a<1", "<1,2>", "<<", "x<1,2>", "<1,2>x"]
         {
-            assert!(may_touch_a_block(content), "{content}");
+            assert!(may_touch_a_block(content, fixed), "{content}");
         }
         for content in ["<think>", "<|im_end|>", "[SMILES]", "<s>", "</think>", "<mask_1>", "x1"] {
-            assert!(!may_touch_a_block(content), "{content}");
+            assert!(!may_touch_a_block(content, fixed), "{content}");
+        }
+        let bins = Grammar::constant("binned-v2:-13,13,0.104".parse().unwrap(), range);
+        for content in ["1", "130", ";", "]1", "0;", "12;[C]"] {
+            assert!(may_touch_a_block(content, bins), "{content}");
+        }
+        for content in ["<", ",", "-1", "[SMILES]", "[/CONFORMER]", "<|im_end|>", "x1", "1.5"] {
+            assert!(!may_touch_a_block(content, bins), "{content}");
         }
     }
 }

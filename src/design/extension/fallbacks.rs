@@ -5,34 +5,45 @@ use rayon::prelude::*;
 use super::checker::Checker;
 use super::texts::CONTEXTS;
 use crate::design::scheme::grammar::Grammar;
+use crate::encoding::Fixed;
 use crate::error::Result;
 
 impl Checker<'_> {
     /// What is not a block of the range is encoded as the base does; the number of such texts.
     pub(super) fn fallbacks(&self, new_tokens: &[(u32, String)]) -> Result<u64> {
         let grammar = self.scheme.grammar;
+        let encoding = grammar.dialect();
+        let (open, separator, close) = (encoding.open(), encoding.separator(), encoding.close());
         let right = right(grammar);
         let mut texts: Vec<String> = Vec::new();
         for wrong in wrong(grammar) {
             for context in CONTEXTS {
-                for position in 0..3 {
+                for position in 0..right.len() {
                     let mut numbers = right.clone();
                     numbers[position].clone_from(&wrong);
-                    texts.push(format!("[C]<{}>{context}", numbers.join(",")));
-                    texts.push(format!("<{}>", numbers.join(",")));
+                    let block = format!("{open}{}{close}", numbers.join(separator));
+                    texts.push(format!("[C]{block}{context}"));
+                    texts.push(block);
                 }
             }
         }
-        let [x, y, z] = right;
-        for part in
-            [format!("<{x},{y},{z}"), format!("{x},{y},{z}>"), format!("{x},{y},{z}"), format!("<{x},{y}>")]
-        {
+        let [inside, fewer] = [&right[..], &right[..right.len() - 1]].map(|numbers| numbers.join(separator));
+        let parts =
+            [format!("{open}{inside}"), format!("{inside}{close}"), inside, format!("{open}{fewer}{close}")];
+        for part in parts {
             texts.extend([part.clone(), format!("[C]{part}"), format!("{part}[C]")]);
         }
         for (_, text) in new_tokens {
             texts.extend([text.clone(), format!("[C]{text}"), format!("{text}[C]"), format!("1.{text}")]);
         }
+        if !encoding.is_decimal() {
+            // Wrong numbers side by side can be a right block.
+            texts.retain(|text| *text == grammar.without_blocks(text));
+        }
         texts.par_iter().try_for_each(|text| self.same_ids(text).map(|_| ()))?;
+        if !encoding.is_decimal() {
+            return Ok(texts.len() as u64);
+        }
         let decimals = |digits: &str| digits[..grammar.decimals()].to_owned();
         let outside = grammar.range.angstrom();
         let [x, y, z] = ["234567", "678923", "100000"].map(decimals);
@@ -43,19 +54,48 @@ impl Checker<'_> {
     }
 }
 
-/// Three numbers of a grammar.
-fn right(grammar: Grammar) -> [String; 3] {
+/// The numbers of a block of a grammar.
+fn right(grammar: Grammar) -> Vec<String> {
+    if !grammar.dialect().is_decimal() {
+        let of = |axis: usize| grammar.dialect().number().limits(axis).1 / [1, 2, 3][axis];
+        return (0..grammar.dialect().numbers()).map(|axis| spelled(grammar, of(axis))).collect();
+    }
     let decimals = grammar.decimals();
     let [x, y] = if grammar.is_stripped() {
         ["123456"[..decimals].to_owned(), format!("{:01$}", 5, decimals)]
     } else {
         ["000000", "250000"].map(|digits| digits[..decimals].to_owned())
     };
-    [format!("0.{x}"), format!("-0.{y}"), format!("3.{}", &"141659"[..decimals])]
+    vec![format!("0.{x}"), format!("-0.{y}"), format!("3.{}", &"141659"[..decimals])]
+}
+
+/// A value as the encoding writes it.
+fn spelled(grammar: Grammar, value: Fixed) -> String {
+    let mut text = String::new();
+    grammar.dialect().number().write(value, &mut text);
+    text
+}
+
+/// What is no number of an encoding without decimals: beyond its range, of other digits, or no number at all.
+fn wrong_whole(grammar: Grammar) -> Vec<String> {
+    let number = grammar.dialect().number();
+    let last = (0..grammar.dialect().numbers()).map(|axis| number.limits(axis).1).max().unwrap_or(0);
+    let good = spelled(grammar, last);
+    let mut wrong = vec![spelled(grammar, last + 1), spelled(grammar, last.saturating_mul(10))];
+    wrong.extend(["0", "+", " ", "--"].map(|before| format!("{before}{good}")));
+    wrong.extend([good[1..].to_owned(), format!("{good}.0"), "١".repeat(good.len())]);
+    wrong.extend(["-", "", "1x"].map(String::from));
+    if !grammar.dialect().is_signed() {
+        wrong.push(format!("-{good}"));
+    }
+    wrong
 }
 
 /// What is no number of a grammar: out of its range, of other decimals, or no number at all.
 fn wrong(grammar: Grammar) -> Vec<String> {
+    if !grammar.dialect().is_decimal() {
+        return wrong_whole(grammar);
+    }
     let (outside, decimals) = (grammar.range.angstrom(), grammar.decimals());
     let digits = &"123456"[..decimals];
     let (zeros, nines) = (&"000000"[..decimals], &"999999"[..decimals]);

@@ -15,14 +15,12 @@ use rayon::prelude::*;
 use serde_json::Value;
 
 use super::layout::Alphabet;
+use crate::design::scheme::grammar::Grammar;
 use crate::error::{Error, Result};
 use crate::tokenizer::Tokenizer;
 
 /// How every guard begins, by which it is known. It cuts nothing after the end of a piece.
 pub const GUARD_MARK: &str = "\\G(?!\\z)(?:";
-
-/// What blocks are written with.
-pub(in crate::design) const CHARACTERS: &str = "<>-.,0123456789";
 
 /// The most texts that a guard lists: expressions of many are slow.
 const MOST_TEXTS: usize = 4_096;
@@ -30,20 +28,22 @@ const MOST_TEXTS: usize = 4_096;
 /// First parts, and the rests that they are cut from, as expressions.
 type Cuts = BTreeMap<String, BTreeSet<String>>;
 
-/// The expression of the cuts for a base that gets these new tokens; none if it needs no cut.
+/// The expression of the cuts for a base that gets these new tokens for the blocks of a grammar; none if it needs no cut.
 ///
 /// # Errors
 /// If the base lacks a character of blocks, or a text cannot be cut or there are too many.
 pub(in crate::design) fn guard(
     base: &Tokenizer,
     base_json: &Value,
+    grammar: Grammar,
     new: &[String],
 ) -> Result<Option<String>> {
+    let characters = written_with(grammar);
     if Alphabet::of(base_json) == Alphabet::Bytes {
         return Ok(None);
     }
     let vocabulary = base.vocabulary();
-    if let Some(lacking) = CHARACTERS.chars().find(|c| !vocabulary.contains_key(c.encode_utf8(&mut [0; 4]))) {
+    if let Some(lacking) = characters.chars().find(|c| !vocabulary.contains_key(c.encode_utf8(&mut [0; 4]))) {
         let problem = format!("has no token {lacking:?}");
         return Err(Error::input(&base.name, problem, "give a base that has all characters of blocks"));
     }
@@ -53,7 +53,7 @@ pub(in crate::design) fn guard(
     });
     let mut listed: Vec<&str> = old.map(|(text, _)| &**text).collect();
     // Digits are merged with nothing: where a text is cut does not depend on which digits it has.
-    let alike = !vocabulary.keys().any(|text| merges_digits(text));
+    let alike = !vocabulary.keys().any(|text| merges_digits(text, &characters));
     let mut cuts = Cuts::new();
     for text in new {
         if alike {
@@ -72,8 +72,14 @@ pub(in crate::design) fn guard(
 }
 
 /// Whether a token of the base puts a digit beside another character of blocks.
-fn merges_digits(text: &str) -> bool {
-    text.len() > 1 && text.bytes().any(|b| b.is_ascii_digit()) && text.chars().all(|c| CHARACTERS.contains(c))
+fn merges_digits(text: &str, characters: &str) -> bool {
+    text.len() > 1 && text.bytes().any(|b| b.is_ascii_digit()) && text.chars().all(|c| characters.contains(c))
+}
+
+/// What blocks are written with.
+pub(in crate::design) fn written_with(grammar: Grammar) -> String {
+    let encoding = grammar.dialect();
+    [encoding.open(), encoding.close(), &grammar.characters()].concat()
 }
 
 /// Adds the cut of a text after its first token.
@@ -111,6 +117,8 @@ fn masked(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::design::scheme::slots::Range;
+    use crate::encoding::Precision;
 
     #[test]
     fn cuts_are_written_with_what_is_left() {
@@ -120,7 +128,10 @@ mod tests {
         ]);
         let expected = "\\G(?!\\z)(?:[0-9](?=(?:[0-9]|[0-9]\\.)\\z)|\\[(?=(?:a\\])\\z))";
         assert_eq!(pattern(&cuts), expected);
-        assert!(merges_digits("00") && merges_digits(",-1") && merges_digits("0."));
-        assert!(!merges_digits("0") && !merges_digits(",-") && !merges_digits("<0x30>"));
+        let fixed = written_with(Grammar::fixed(Range::new(15).unwrap(), Precision::FOUR));
+        assert_eq!(fixed, "<>-.,0123456789");
+        let digits = |text: &str| merges_digits(text, &fixed);
+        assert!(digits("00") && digits(",-1") && digits("0."));
+        assert!(!digits("0") && !digits(",-") && !digits("<0x30>"));
     }
 }

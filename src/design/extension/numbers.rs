@@ -1,5 +1,6 @@
 //! Every number in every position and context, encoded.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use rayon::prelude::*;
@@ -8,7 +9,7 @@ use super::around::around;
 use super::checker::Checker;
 use super::layout::Alphabet;
 use super::texts::HEADS;
-use crate::design::scheme::blocks::{block, numbers, shape, shapes};
+use crate::design::scheme::blocks::{block, numbers, shape, shapes_of_blocks};
 use crate::error::Result;
 use crate::job::{Job, Unit};
 
@@ -23,7 +24,7 @@ const CHUNK: u64 = 128;
 pub(in crate::design) struct NumbersRun {
     pub(in crate::design) blocks: u64,
     pub(super) decoded_bytes: u64,
-    pub(super) shapes: HashSet<u32>,
+    pub(super) shapes: HashSet<u64>,
     reached: HashSet<u32>,
 }
 
@@ -40,9 +41,9 @@ impl NumbersRun {
 
 /// What stands around the blocks of a text, and the base's ids of it.
 struct Around<'c> {
-    head: &'static str,
+    head: &'c str,
     head_ids: &'c [u32],
-    between: &'static str,
+    between: &'c str,
     between_ids: &'c [u32],
 }
 
@@ -56,23 +57,24 @@ impl Checker<'_> {
     ) -> Result<NumbersRun> {
         let grammar = self.scheme.grammar;
         // Numbers of few decimals are rare: in the stripped dialect every shape of block is run beside.
-        let shapes = shapes(grammar).pow(3);
+        let shapes = shapes_of_blocks(grammar);
         let blocks = grammar.numbers() + if grammar.is_stripped() { shapes } else { 0 };
         let chunks = blocks.div_ceil(CHUNK);
         let tasks: Vec<(usize, u64)> = (0..self.contexts.len())
             .flat_map(|context| (0..chunks).map(move |chunk| (context, chunk)))
             .collect();
-        let between: Vec<Vec<u32>> =
-            self.contexts.iter().map(|glue| self.between(glue)).collect::<Result<_>>()?;
-        let heads: Vec<Vec<u32>> = HEADS.iter().map(|head| self.before(head)).collect::<Result<_>>()?;
+        let contexts: Vec<Cow<'_, str>> = self.contexts.iter().map(|glue| self.up_to_a_block(glue)).collect();
+        let before: Vec<Cow<'_, str>> = HEADS.iter().map(|head| self.up_to_a_block(head)).collect();
+        let between: Vec<Vec<u32>> = contexts.iter().map(|glue| self.between(glue)).collect::<Result<_>>()?;
+        let heads: Vec<Vec<u32>> = before.iter().map(|head| self.before(head)).collect::<Result<_>>()?;
         job.observer().begin("checking", Some(tasks.len() as u64), Unit::Items);
         let run = |&(context, chunk): &(usize, u64)| {
             job.check()?;
             let head = chunk as usize % HEADS.len();
             let around = Around {
-                head: HEADS[head],
+                head: &before[head],
                 head_ids: &heads[head],
-                between: self.contexts[context],
+                between: &contexts[context],
                 between_ids: &between[context],
             };
             let indices = chunk * CHUNK..((chunk + 1) * CHUNK).min(blocks);
@@ -119,7 +121,7 @@ impl Checker<'_> {
                 expected.extend(ids.ok_or_else(|| self.broken("a piece is missing"))?);
             }
             text.push_str(&block);
-            run.shapes.insert(shape(&numbers));
+            run.shapes.insert(shape(grammar, &numbers));
             run.blocks += 1;
         }
         if self.extended.ids(&text)? != expected {

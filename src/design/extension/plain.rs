@@ -71,16 +71,17 @@ impl Checker<'_> {
     /// every token is run as a whole section, and as all that follows a block.
     pub(in crate::design) fn plain_sections(&self, base_json: &Value) -> Result<PlainText> {
         let block = self.some_block();
-        let before = self.extended.ids(&block)?;
+        let head = format!("{}{block}", self.up_to_a_block(""));
+        let before = self.extended.ids(&head)?;
         self.extended.vocabulary().par_iter().try_for_each(|(text, _)| {
             self.same_ids(text)?;
-            let text = format!("{block}{text}");
+            let text = format!("{head}{text}");
             let mut expected = before.clone();
             expected.extend(around(self.base, &text, &block)?.pop().unwrap_or_default());
             if self.extended.ids(&text)? == expected {
                 return Ok(());
             }
-            let text = crate::error::excerpt(&text.as_bytes()[block.len()..]);
+            let text = crate::error::excerpt(&text.as_bytes()[head.len()..]);
             Err(self.broken(&format!("{text} after a block would take other tokens")))
         })?;
         let known = marks_spaces(&base_json["normalizer"]);

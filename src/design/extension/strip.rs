@@ -6,22 +6,23 @@ use serde_json::{Value, json};
 
 use super::guard::GUARD_MARK;
 use super::json::{added_tokens, regex, splits};
-use crate::design::scheme::counting_bound::occurs_in_a_block;
+use crate::design::scheme::counting_bound::BlockParts;
 use crate::design::scheme::expression::CUT_MARK;
-use crate::design::scheme::grammar::Grammar;
+use crate::design::scheme::grammar::{BEHIND_ATOM, Grammar};
 use crate::design::scheme::slots::Range;
-use crate::encoding::Precision;
+use crate::encoding::{Encoding, Precision};
 use crate::error::{Error, Result};
 
 /// A base as it was before drift extended it; none if it was not. Tokens at the end of the vocabulary that can be parts of
-/// blocks are taken to be new: whether they are shows when the result is extended again.
-pub fn strip_extension(extended: &Value) -> Option<Value> {
+/// blocks of the encoding are taken to be new: whether they are shows when the result is extended again.
+pub fn strip_extension(extended: &Value, encoding: Encoding) -> Option<Value> {
     let list = splits(&extended["pre_tokenizer"]);
     let begins = |split: &Value, mark: &str| regex(split).is_some_and(|regex| regex.starts_with(mark));
     let cut = list.iter().position(|split| begins(split, CUT_MARK))?;
     let isolate = list.iter().position(|split| regex(split).is_some())?;
     let guarded = list.iter().any(|split| begins(split, GUARD_MARK));
-    let alone = format!("\\A{}\\z|", regex(list[isolate])?);
+    let block = regex(list[isolate])?;
+    let alone = format!("\\A{}\\z|", block.strip_prefix(BEHIND_ATOM).unwrap_or(block));
     let mut own: Vec<Value> = Vec::new();
     for (at, split) in list.iter().enumerate() {
         if at == isolate || at == cut || begins(split, GUARD_MARK) {
@@ -43,12 +44,16 @@ pub fn strip_extension(extended: &Value) -> Option<Value> {
         json["model"]["ignore_merges"] = false.into();
     }
     let kept = kept_tokens(extended);
-    let any = Grammar::stripped(Range::new(100).ok()?, Precision::MOST, 0).ok()?;
+    let any = match encoding.is_decimal() {
+        true => Grammar::stripped(Range::new(100).ok()?, Precision::MOST, 0).ok()?,
+        false => Grammar::constant(encoding, Range::new(100).ok()?),
+    };
+    let parts = BlockParts::of(any);
     let vocabulary = json["model"]["vocab"].as_object_mut()?;
     let mut ids: Vec<(u64, String)> =
         vocabulary.iter().filter_map(|(text, id)| Some((id.as_u64()?, text.clone()))).collect();
     ids.sort_unstable();
-    let is_new = |text: &str| text.len() > 1 && !kept.contains(text) && occurs_in_a_block(any, text);
+    let is_new = |text: &str| text.len() > 1 && !kept.contains(text) && parts.hold(text);
     while let Some((_, text)) = ids.pop().filter(|(_, text)| is_new(text)) {
         vocabulary.shift_remove(&text);
     }
@@ -71,7 +76,7 @@ fn kept_tokens(json: &Value) -> HashSet<String> {
 /// # Errors
 /// If it was extended.
 pub(in crate::design) fn never_extended(base: &Value, place: &str) -> Result<()> {
-    if strip_extension(base).is_none() { Ok(()) } else { Err(another_way(place)) }
+    if strip_extension(base, Encoding::FIXED).is_none() { Ok(()) } else { Err(another_way(place)) }
 }
 
 /// The base is the result of another plan.

@@ -196,9 +196,13 @@ fn measure(
         tokens: found.len() as u64,
         ..CorpusTally::EMPTY
     };
-    for (block, numbers) in crate::tokenizer::block_ranges(&text).iter().zip(&conformer.coordinates) {
-        let first = found.partition_point(|token| token.end < block.start);
-        let after = found.partition_point(|token| token.start <= block.end);
+    for (block, numbers) in grammar.dialect().slot_ranges(&text).iter().zip(&conformer.coordinates) {
+        // What opens and closes a block belongs to it; where nothing does, its tokens are those inside.
+        let (opened, closed) = (!grammar.dialect().open().is_empty(), !grammar.dialect().close().is_empty());
+        let first = found
+            .partition_point(|token| if opened { token.end < block.start } else { token.end <= block.start });
+        let after = found
+            .partition_point(|token| if closed { token.start <= block.end } else { token.start < block.end });
         tally.all.count(after - first);
         if numbers.iter().all(|number| grammar.holds(*number)) {
             tally.covered += 1;

@@ -22,6 +22,10 @@ impl Reach {
 
     /// Adds a block.
     pub fn add(&mut self, numbers: &[Fixed; 3]) {
+        if self.grammar.decimal_range().is_none() {
+            self.blocks[0][0] += 1;
+            return;
+        }
         let units = self.grammar.units();
         let integer = |number: &Fixed| (number.unsigned_abs() / units) as usize;
         let largest = numbers.iter().map(integer).max().unwrap_or(0).min(BEYOND);
@@ -32,6 +36,10 @@ impl Reach {
 
     /// The share of blocks that a grammar has.
     pub fn share(&self, grammar: Grammar) -> f64 {
+        if grammar.decimal_range().is_none() {
+            // An encoding writes all of them, those beyond its range as the tails.
+            return 1.0;
+        }
         // In the fixed dialect trailing zeros are written too.
         let fewest = if grammar.is_stripped() { grammar.fewest_decimals() } else { 0 };
         let sum = |rows: &[[u64; MOST_DECIMALS + 1]], from: usize| -> u64 {

@@ -69,7 +69,16 @@ impl LearningSample {
 /// # Errors
 /// If they are.
 pub fn read_as(dialect: Encoding, corpus: &dyn Conformers) -> Result<()> {
-    let (read, own) = (corpus.reading().precision(), dialect.precision());
+    let reading = corpus.reading();
+    if !dialect.is_decimal() || !reading.encoding.is_decimal() {
+        if reading.encoding == dialect {
+            return Ok(());
+        }
+        let problem = format!("is read as {}, not {dialect}", reading.encoding);
+        let remedy = "read it in the encoding of the blocks that change";
+        return Err(Error::parameter(Parameter::Corpus, problem, remedy));
+    }
+    let (read, own) = (reading.precision(), dialect.precision());
     if read == own {
         return Ok(());
     }

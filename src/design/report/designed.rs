@@ -25,10 +25,11 @@ pub struct DesignReport {
     pub base: String,
     /// Which tokens were allowed.
     pub kind: SchemeKind,
-    /// The dialect whose blocks change.
+    /// The encoding whose blocks change.
     pub dialect: Encoding,
-    /// Blocks of numbers below this magnitude, in Å, change.
-    pub range_angstrom: Range,
+    /// Blocks of numbers below this magnitude, in Å, change; none where they are no decimals: all that there are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub range_angstrom: Option<Range>,
     /// The fewest decimals of a number of these blocks: 4 in the fixed dialect. Blocks of shorter numbers keep the base's
     /// tokens: they have too few characters.
     pub fewest_decimals: u64,

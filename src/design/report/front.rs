@@ -21,8 +21,9 @@ pub struct Front {
 pub struct DesignPoint {
     /// Which tokens it may have.
     pub kind: SchemeKind,
-    /// Its blocks are of numbers below this magnitude.
-    pub range_angstrom: Range,
+    /// Its blocks are of numbers below this magnitude, if these are decimals.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub range_angstrom: Option<Range>,
     /// The fewest decimals of these numbers.
     pub fewest_decimals: u64,
     /// Tokens of each of these blocks, brackets included.

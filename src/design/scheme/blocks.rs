@@ -3,17 +3,41 @@
 use super::grammar::{Grammar, SpelledNumber, power};
 use super::slots::{BlockSlot, MOST_SLOTS};
 
-/// How many shapes a number has: sign, one or two integer digits, decimals.
-pub fn shapes(grammar: Grammar) -> u64 {
-    let integers = if grammar.range.angstrom() > 10 { 2 } else { 1 };
-    2 * integers * grammar.counts().count() as u64
+/// How many shapes the number of an axis has: sign, digits before the point, decimals.
+pub fn shapes(grammar: Grammar, axis: usize) -> u64 {
+    if grammar.dialect().is_decimal() {
+        let integers = if grammar.range.angstrom() > 10 { 2 } else { 1 };
+        return 2 * integers * grammar.counts().count() as u64;
+    }
+    let row = grammar.row();
+    row[row.first(axis)..]
+        .iter()
+        .find_map(|slot| match slot {
+            BlockSlot::Number { below, width } => {
+                let signs = if grammar.dialect().is_signed() { 2 } else { 1 };
+                Some(signs * (digits(below - 1, *width) - digits(0, *width) + 1))
+            }
+            _ => None,
+        })
+        .unwrap_or(1)
+}
+
+/// How many shapes blocks have.
+pub fn shapes_of_blocks(grammar: Grammar) -> u64 {
+    (0..grammar.dialect().numbers()).map(|axis| shapes(grammar, axis)).product()
+}
+
+/// The digits that a whole number is written with.
+fn digits(value: u32, width: u8) -> u64 {
+    u64::from(value.checked_ilog10().unwrap_or(0) + 1).max(width.into())
 }
 
 /// The shape of a block.
-pub fn shape(numbers: &[SpelledNumber; 3]) -> u32 {
-    numbers.iter().fold(0, |shape, number| {
-        let integers = u32::from(number.integer >= 10);
-        shape << 5 | u32::from(number.negative) << 4 | integers << 3 | number.decimals as u32
+pub fn shape(grammar: Grammar, numbers: &[SpelledNumber; 3]) -> u64 {
+    let width = grammar.dialect().width() as u8;
+    numbers.iter().take(grammar.dialect().numbers()).fold(0, |shape, number| {
+        let digits = digits(number.integer, width);
+        shape << 8 | u64::from(number.negative) << 7 | digits << 3 | number.decimals as u64
     })
 }
 
@@ -23,10 +47,13 @@ pub fn shape(numbers: &[SpelledNumber; 3]) -> u32 {
 pub fn numbers(grammar: Grammar, index: u64) -> [SpelledNumber; 3] {
     let count = grammar.numbers();
     if index < count {
-        return [index, (index * 7_919 + 17) % count, (index * 104_729 + 4_711) % count]
-            .map(|i| grammar.number(i));
+        let mut axis = 0..3;
+        return [index, index * 7_919 + 17, index * 104_729 + 4_711].map(|i| {
+            let axis = axis.next().unwrap_or(0);
+            grammar.number(i % grammar.numbers_of(axis), axis)
+        });
     }
-    let shapes = shapes(grammar);
+    let shapes = shapes(grammar, 0);
     let index = index - count;
     [index / (shapes * shapes), index / shapes % shapes, index % shapes].map(|kind| {
         let counts = grammar.counts().count() as u64;
@@ -44,18 +71,20 @@ pub fn numbers(grammar: Grammar, index: u64) -> [SpelledNumber; 3] {
 pub fn block(grammar: Grammar, numbers: &[SpelledNumber; 3]) -> (String, [usize; MOST_SLOTS]) {
     let mut text = String::with_capacity(16 + 3 * grammar.decimals());
     let mut starts = [0; MOST_SLOTS];
-    let (mut axis, mut decimals) = (0, 0);
-    let slots = grammar.slots(numbers.map(|number| number.decimals));
-    for (slot, start) in slots.iter().zip(&mut starts) {
+    let mut decimals = 0;
+    let (row, slots) = (grammar.row(), grammar.slots(numbers.map(|number| number.decimals)));
+    for (at, (slot, start)) in slots.iter().zip(&mut starts).enumerate() {
         *start = text.len();
         let Some(slot) = slot else { continue };
-        let number = numbers[axis];
+        let number = numbers[row.place(at).0];
         match slot {
-            BlockSlot::Open => text.push('<'),
+            BlockSlot::Open(literal) | BlockSlot::Comma(literal) | BlockSlot::Close(literal) => {
+                text.push_str(literal);
+            }
             BlockSlot::Sign if number.negative => text.push('-'),
             BlockSlot::Sign => {}
-            BlockSlot::Integer => {
-                text.push_str(&number.integer.to_string());
+            BlockSlot::Number { width, .. } => {
+                text.push_str(&format!("{:0width$}", number.integer, width = usize::from(*width)));
                 decimals = grammar.units() / 10;
             }
             BlockSlot::Point => text.push('.'),
@@ -63,11 +92,6 @@ pub fn block(grammar: Grammar, numbers: &[SpelledNumber; 3]) -> (String, [usize;
                 text.push(char::from(b'0' + (number.fraction / decimals % 10) as u8));
                 decimals /= 10;
             }
-            BlockSlot::Comma => {
-                text.push(',');
-                axis += 1;
-            }
-            BlockSlot::Close => text.push('>'),
         }
     }
     (text, starts)

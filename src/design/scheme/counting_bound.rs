@@ -10,11 +10,13 @@
 //!
 //! and each of a, b, c is at most the base's own tokens that can occur in a block, plus new ones. In the separate kind
 //! the first token is `<` and the last `>`, so a = b = 1. The bound knows nothing of slots: it holds for tokens of any
-//! text, also where they are cut inside an integer part.
+//! text, also where they are cut inside an integer part. Where nothing opens a block, or what opens it stands elsewhere in it too,
+//! its first token is one of the others: M ≤ b · c^(N - 1).
 
 use super::cuts::SchemeKind;
 use super::grammar::Grammar;
 use super::slots::BlockSlot;
+use crate::encoding::{Dfa, DfaState, IntegersBelow};
 
 /// Tokens that can occur in a block, by where.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -30,11 +32,12 @@ pub struct Usable {
 impl Usable {
     /// Counts the tokens of a vocabulary that can be part of some block.
     pub fn of<'v>(grammar: Grammar, vocabulary: impl Iterator<Item = &'v str>) -> Self {
+        let (parts, [open, close]) = (BlockParts::of(grammar), ends(grammar));
         let mut usable = Usable::default();
-        for token in vocabulary.filter(|token| occurs_in_a_block(grammar, token)) {
-            if token.starts_with('<') {
+        for token in vocabulary.filter(|token| parts.hold(token)) {
+            if open.is_some_and(|open| token.starts_with(open)) {
                 usable.first += 1;
-            } else if token.ends_with('>') {
+            } else if close.is_some_and(|close| token.ends_with(close)) {
                 usable.last += 1;
             } else {
                 usable.inner += 1;
@@ -44,14 +47,37 @@ impl Usable {
     }
 }
 
-/// The fewest new tokens that any scheme of `tokens` tokens a block needs; `tokens` is at least 3.
-pub fn counting_bound(kind: SchemeKind, grammar: Grammar, tokens: usize, base: Usable) -> u64 {
-    let blocks = u128::from(grammar.numbers()).pow(3);
-    let mut counts = match kind {
-        SchemeKind::Fused => [base.first, base.last, base.inner],
-        SchemeKind::Separate => [1, 1, base.inner],
+/// What tells the first and the last token of a block from all others: what opens and closes it, if that stands nowhere else
+/// in it.
+fn ends(grammar: Grammar) -> [Option<&'static str>; 2] {
+    let encoding = grammar.dialect();
+    let own = |text: &&str| {
+        !text.is_empty()
+            && !encoding.separator().contains(*text)
+            && !text.contains(|c: char| c.is_ascii_digit())
     };
-    let power = tokens.saturating_sub(2).max(1) as u32;
+    [Some(encoding.open()).filter(own), Some(encoding.close()).filter(own)]
+}
+
+/// More new tokens are not counted one by one: the bound is then this.
+const MOST_COUNTED: u64 = 10_000_000;
+
+/// The fewest new tokens that any scheme of `tokens` tokens a block needs.
+pub fn counting_bound(kind: SchemeKind, grammar: Grammar, tokens: usize, base: Usable) -> u64 {
+    let blocks = grammar.blocks();
+    let ends = ends(grammar).map(|end| end.is_some());
+    if tokens == 1 {
+        // Each block is a token of its own.
+        let most = base.first + if ends[0] { 0 } else { base.last + base.inner };
+        return u64::try_from(blocks).unwrap_or(u64::MAX).saturating_sub(most);
+    }
+    let of_end = |end: bool, known: u64| match (end, kind) {
+        (false, _) | (_, SchemeKind::Separate) => 1,
+        _ => known,
+    };
+    let mut counts = [of_end(ends[0], base.first), of_end(ends[1], base.last), base.inner];
+    let fixed = |index: usize| !ends[index] || kind == SchemeKind::Separate;
+    let power = tokens.saturating_sub(ends.iter().filter(|end| **end).count()).max(1) as u32;
     let reach = |[first, last, inner]: [u64; 3]| {
         let inner = u128::from(inner).checked_pow(power).unwrap_or(u128::MAX);
         u128::from(first).saturating_mul(u128::from(last)).saturating_mul(inner)
@@ -59,13 +85,13 @@ pub fn counting_bound(kind: SchemeKind, grammar: Grammar, tokens: usize, base: U
     // The logarithm of the product is a sum of concave functions, so adding each token where it gains most is optimal.
     // The 1e-9 is far more than rounding can make the gain of a wrong choice.
     let enough = blocks - blocks / 1_000_000_000;
-    let gain = |index: usize, count: u64| match (index, kind) {
-        (0 | 1, SchemeKind::Separate) => f64::NEG_INFINITY,
-        (2, _) => f64::from(power) * ((count + 1) as f64 / count as f64).ln(),
+    let gain = |index: usize, count: u64| match index {
+        0 | 1 if fixed(index) => f64::NEG_INFINITY,
+        2 => f64::from(power) * ((count + 1) as f64 / count as f64).ln(),
         _ => ((count + 1) as f64 / count as f64).ln(),
     };
     let mut new = 0;
-    while reach(counts) < enough {
+    while reach(counts) < enough && new < MOST_COUNTED {
         let best = (0..3).max_by(|&a, &b| gain(a, counts[a]).total_cmp(&gain(b, counts[b])));
         counts[best.unwrap_or(2)] += 1;
         new += 1;
@@ -98,27 +124,54 @@ impl Proved {
     }
 }
 
-/// Whether a string is part of some block with integer parts of one or two digits; of the stripped dialect also some
-/// that end in zero.
-pub(in crate::design) fn occurs_in_a_block(grammar: Grammar, string: &str) -> bool {
-    // What a place takes, and how many places on one may go instead.
-    let (fewest, decimals, row) = (grammar.fewest_decimals(), grammar.decimals(), grammar.row());
-    let mut slots: Vec<(u8, usize)> = Vec::new();
-    for (slot, known) in row.iter().enumerate() {
-        let to_end = decimals + 3 - row.place(slot).1.min(decimals + 3);
-        match known {
-            BlockSlot::Open => slots.push((b'<', 0)),
-            BlockSlot::Sign => slots.push((b'-', 1)),
-            BlockSlot::Integer => slots.extend([(b'd', 1), (b'd', 0)]),
-            BlockSlot::Point => slots.push((b'.', if fewest == 0 { to_end } else { 0 })),
-            BlockSlot::Digit | BlockSlot::Last => {
-                let decimal = decimals + 1 - to_end;
-                slots.push((b'd', if decimal > fewest.max(1) { to_end } else { 0 }));
+/// The strings that are part of some block: of decimals with integer parts of one or two digits, of the stripped dialect also
+/// some that end in zero.
+pub(in crate::design) enum BlockParts {
+    /// What each place of a decimal block takes, and how many places on one may go instead.
+    Decimals(Vec<(u8, usize)>),
+    /// Of blocks whose numbers have bounds of their own.
+    Others(Dfa),
+}
+
+impl BlockParts {
+    /// Of the blocks of a grammar.
+    pub(in crate::design) fn of(grammar: Grammar) -> Self {
+        if !grammar.dialect().is_decimal() {
+            return BlockParts::Others(grammar.dialect().dfa(IntegersBelow::GENERATED));
+        }
+        let (fewest, decimals, row) = (grammar.fewest_decimals(), grammar.decimals(), grammar.row());
+        let mut slots: Vec<(u8, usize)> = Vec::new();
+        for (slot, known) in row.iter().enumerate() {
+            let to_end = decimals + 3 - row.place(slot).1.min(decimals + 3);
+            match known {
+                BlockSlot::Sign => slots.push((b'-', 1)),
+                BlockSlot::Number { .. } => slots.extend([(b'd', 1), (b'd', 0)]),
+                BlockSlot::Point => slots.push((b'.', if fewest == 0 { to_end } else { 0 })),
+                BlockSlot::Digit | BlockSlot::Last => {
+                    let decimal = decimals + 1 - to_end;
+                    slots.push((b'd', if decimal > fewest.max(1) { to_end } else { 0 }));
+                }
+                BlockSlot::Open(text) | BlockSlot::Comma(text) | BlockSlot::Close(text) => {
+                    slots.extend(text.bytes().map(|byte| (byte, 0)));
+                }
             }
-            BlockSlot::Comma => slots.push((b',', 0)),
-            BlockSlot::Close => slots.push((b'>', 0)),
+        }
+        BlockParts::Decimals(slots)
+    }
+
+    /// Whether a string is one of them.
+    pub(in crate::design) fn hold(&self, string: &str) -> bool {
+        match self {
+            BlockParts::Decimals(slots) => in_slots(slots, string),
+            BlockParts::Others(dfa) => {
+                let mut states = 0..dfa.len() as DfaState;
+                !string.is_empty() && states.any(|state| dfa.run(state, string.as_bytes()).is_some())
+            }
         }
     }
+}
+
+fn in_slots(slots: &[(u8, usize)], string: &str) -> bool {
     // Bit i: the next character may be that of place i.
     let skip = |mut places: u64| {
         for (at, (_, on)) in slots.iter().enumerate().filter(|(_, (_, on))| *on > 0) {
@@ -152,17 +205,17 @@ mod tests {
         let range = Range::new(15).unwrap();
         let fixed = Grammar::fixed(range, Precision::FOUR);
         for part in ["<", "<-", "<-12.", ",-", "1234,", "34>", ".0", "1234", "4,-12.3456,7"] {
-            assert!(occurs_in_a_block(fixed, part), "{part}");
+            assert!(BlockParts::of(fixed).hold(part), "{part}");
         }
         for other in ["", "--", ">1", "]<", ".,", "12345", "a", ",,", "1<", "..", "->", "1,2,", ".12,"] {
-            assert!(!occurs_in_a_block(fixed, other), "{other}");
+            assert!(!BlockParts::of(fixed).hold(other), "{other}");
         }
         let two = Grammar::stripped(range, Precision::FOUR, 2).unwrap();
-        assert!(occurs_in_a_block(two, ".12,") && occurs_in_a_block(two, "<1.123,4.56,-7.1234>"));
-        assert!(!occurs_in_a_block(two, ".1,") && !occurs_in_a_block(two, "<1,"));
+        assert!(BlockParts::of(two).hold(".12,") && BlockParts::of(two).hold("<1.123,4.56,-7.1234>"));
+        assert!(!BlockParts::of(two).hold(".1,") && !BlockParts::of(two).hold("<1,"));
         let all = Grammar::stripped(range, Precision::FOUR, 0).unwrap();
-        assert!(occurs_in_a_block(all, "<1,2.5,-3>") && occurs_in_a_block(all, ".1,"));
-        assert!(!occurs_in_a_block(all, ".,") && !occurs_in_a_block(all, ".12345"));
+        assert!(BlockParts::of(all).hold("<1,2.5,-3>") && BlockParts::of(all).hold(".1,"));
+        assert!(!BlockParts::of(all).hold(".,") && !BlockParts::of(all).hold(".12345"));
     }
 
     #[test]

@@ -35,7 +35,7 @@ impl SchemeKind {
 
     /// Whether a piece of these slots is allowed.
     pub fn allows(self, slots: &[BlockSlot]) -> bool {
-        let bracket = slots.iter().any(|slot| matches!(slot, BlockSlot::Open | BlockSlot::Close));
+        let bracket = slots.iter().any(|slot| matches!(slot, BlockSlot::Open(_) | BlockSlot::Close(_)));
         slots != [BlockSlot::Sign] && (self == SchemeKind::Fused || !bracket || slots.len() == 1)
     }
 }
@@ -53,18 +53,18 @@ pub struct Scheme {
 pub type SchemeCuts = [[Vec<usize>; MOST_DECIMALS + 1]; 3];
 
 impl Scheme {
-    /// A scheme of a grammar of the fixed dialect: the first slot of every piece, in order, beginning with 0.
+    /// A scheme of a grammar whose numbers have all their digits: the first slot of every piece, in order, beginning with 0.
     pub fn fixed(grammar: Grammar, starts: Vec<usize>) -> Self {
         let mut cuts = SchemeCuts::default();
         cuts[0][grammar.decimals()] = starts;
         Scheme { grammar, cuts }
     }
 
-    /// The scheme of a grammar of the fixed dialect that has a cut before every slot that may begin a piece.
+    /// The scheme of such a grammar that has a cut before every slot that may begin a piece.
     pub fn finest(grammar: Grammar) -> Self {
         let row = grammar.row();
         // A sign is never a piece by itself.
-        let starts = (0..row.len()).filter(|slot| row.place(*slot).1 != 1);
+        let starts = (0..row.len()).filter(|slot| *slot == 0 || row[slot - 1] != BlockSlot::Sign);
         Scheme::fixed(grammar, starts.collect())
     }
 
@@ -111,7 +111,7 @@ impl Scheme {
         let mut all = Vec::new();
         for row in shapes.flat_map(|shape| self.pieces(shape)) {
             if rows.insert(row.clone()) {
-                let new = strings(&row, self.grammar.range).into_iter();
+                let new = strings(&row).into_iter();
                 all.extend(new.filter(|string| seen.insert(string.clone())));
             }
         }
@@ -120,7 +120,7 @@ impl Scheme {
 
     /// A block of as many decimals in all its numbers, with `|` where it is cut.
     pub fn example(&self, decimals: usize) -> String {
-        let numbers = [("-", "1", "234567"), ("", "6", "789123"), ("-", "0", "123456")];
+        let numbers = [("-", 1, "234567"), ("", 6, "789123"), ("-", 0, "123456")];
         let starts = self.starts([decimals; 3]);
         let mut out = String::new();
         let row = self.grammar.row();
@@ -131,15 +131,17 @@ impl Scheme {
             let Some(slot) = slot else { continue };
             let (axis, place) = row.place(at);
             let (sign, integer, digits) = numbers[axis];
-            out.push_str(match slot {
-                BlockSlot::Open => "<",
-                BlockSlot::Sign => sign,
-                BlockSlot::Integer => integer,
-                BlockSlot::Point => ".",
-                BlockSlot::Digit | BlockSlot::Last => &digits[place - 3..place - 2],
-                BlockSlot::Comma => ",",
-                BlockSlot::Close => ">",
-            });
+            match slot {
+                BlockSlot::Open(text) | BlockSlot::Comma(text) | BlockSlot::Close(text) => out.push_str(text),
+                BlockSlot::Sign => out.push_str(sign),
+                BlockSlot::Number { width: 0, .. } => out.push_str(&integer.to_string()),
+                BlockSlot::Number { below, width } => {
+                    let value = [390, 7, 126][axis] % below;
+                    out.push_str(&format!("{value:0width$}", width = usize::from(*width)));
+                }
+                BlockSlot::Point => out.push('.'),
+                BlockSlot::Digit | BlockSlot::Last => out.push_str(&digits[place - 3..place - 2]),
+            }
         }
         out
     }
@@ -147,7 +149,7 @@ impl Scheme {
     /// Pieces that hold a bracket; as many in every block.
     pub fn brackets(&self) -> usize {
         let bracket = |slots: &&Vec<BlockSlot>| {
-            slots.iter().any(|slot| matches!(slot, BlockSlot::Open | BlockSlot::Close))
+            slots.iter().any(|slot| matches!(slot, BlockSlot::Open(_) | BlockSlot::Close(_)))
         };
         self.pieces([self.grammar.decimals(); 3]).iter().filter(bracket).count()
     }
@@ -173,7 +175,7 @@ mod tests {
         assert_eq!(scheme.example(3), "<-1.|23|4|,6.|78|9|,-0.|12|3>");
         for decimals in 1..=MOST_DECIMALS {
             let grammar = Grammar::fixed(range, Precision::new(decimals).unwrap());
-            assert_eq!(size(&grammar.row(), range), grammar.numbers().saturating_pow(3));
+            assert_eq!(size(&grammar.row()), grammar.numbers().saturating_pow(3));
             assert_eq!(Scheme::finest(grammar).tokens_per_block(), grammar.row().most_tokens());
         }
         assert_eq!(

@@ -41,6 +41,10 @@ pub fn distinct_digits_bound<'v>(
     tokens: usize,
     base: impl Iterator<Item = &'v str>,
 ) -> u64 {
+    if !grammar.dialect().is_decimal() {
+        // The blocks that it draws are decimals.
+        return 0;
+    }
     let zero = u64::from(grammar.is_stripped());
     let digits = u64::from(grammar.range.angstrom().min(10)).saturating_sub(zero);
     let known: HashSet<Vec<u8>> =

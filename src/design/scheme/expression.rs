@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::blocks::{block, numbers};
 use super::cuts::Scheme;
 use super::grammar::Grammar;
-use super::slots::{BlockSlot, Range, pattern};
+use super::grammar::SpelledNumber;
+use super::slots::{BlockSlot, MOST_SLOTS, pattern};
 
 /// How every cut pattern begins, by which an extended tokenizer is known.
 pub const CUT_MARK: &str = "\\G(?:";
@@ -19,13 +21,13 @@ pub fn cut_pattern(scheme: &Scheme) -> String {
     format!("{CUT_MARK}{first}|(?!\\A)(?:{}))", later.join("|"))
 }
 
-/// First and later pieces of the fixed dialect. Longer pieces are tried first; where that alone does not tell pieces
+/// First and later pieces of numbers that have all their digits. Longer pieces are tried first; where that alone does not tell pieces
 /// apart, each is also known by what is left of the block, which is slower.
 fn fixed(scheme: &Scheme) -> (String, Vec<String>) {
-    let (range, row) = (scheme.grammar.range, scheme.grammar.row());
+    let row = scheme.grammar.row();
     let starts = scheme.starts([scheme.grammar.decimals(); 3]);
     let ends: Vec<usize> = starts.iter().skip(1).copied().chain([row.len()]).collect();
-    let left = |end: usize| pattern(&row[end..], range);
+    let left = |end: usize| pattern(&row[end..]);
     let mut later: Vec<(&[BlockSlot], Vec<String>)> = Vec::new();
     for (&start, &end) in starts.iter().zip(&ends).skip(1) {
         let piece = &row[start..end];
@@ -38,64 +40,77 @@ fn fixed(scheme: &Scheme) -> (String, Vec<String>) {
     let pieces: Vec<&[BlockSlot]> = later.iter().map(|(piece, _)| *piece).collect();
     let simple = told_apart(&starts, scheme.grammar, &pieces);
     let later = later.into_iter().map(|(piece, lefts)| {
-        let piece = pattern(piece, range);
+        let piece = pattern(piece);
         if simple { piece } else { format!("{piece}(?=(?:{})\\z)", lefts.join("|")) }
     });
-    let first = format!("\\A{}(?={}\\z)", pattern(&row[..ends[0]], range), left(ends[0]));
+    let first = format!("\\A{}(?={}\\z)", pattern(&row[..ends[0]]), left(ends[0]));
     (first, later.collect())
 }
 
 /// Whether trying `pieces` in their order cuts blocks as the scheme does, on blocks of every shape and many digits.
 /// Not a proof: the check of every number is.
 fn told_apart(starts: &[usize], grammar: Grammar, pieces: &[&[BlockSlot]]) -> bool {
-    let (range, all) = (grammar.range, grammar.decimals());
-    let integers = (0..range.angstrom()).flat_map(|integer| [(integer, ""), (integer, "-")]);
-    let numbers: Vec<[String; 3]> = integers
-        .flat_map(|(integer, sign)| {
-            ["000000", "111111", "141414", "099009", "901990"]
-                .map(|d| [sign.into(), integer.to_string(), d[..all].into()])
-        })
-        .collect();
-    let plain = [String::new(), "0".to_owned(), "104010"[..all].to_owned()];
-    (0..3).all(|axis| {
-        numbers.iter().all(|number| {
-            let mut block = vec!["<".to_owned()];
-            for at in 0..3 {
-                let [sign, integer, decimals] = if at == axis { number } else { &plain };
-                block.extend([sign.clone(), integer.clone(), ".".to_owned()]);
-                block.extend(decimals.chars().map(String::from));
-                block.push(if at < 2 { "," } else { ">" }.to_owned());
-            }
-            let ends = starts.iter().skip(1).copied().chain([grammar.row().len()]);
-            starts.iter().zip(ends).skip(1).all(|(&start, end)| {
-                let rest = block[start..].concat();
-                let length = pieces.iter().find_map(|piece| matched(piece, &rest, range));
-                length == Some(block[start..end].concat().len())
-            })
+    let row = grammar.row();
+    some_blocks(grammar).iter().all(|(block, slots)| {
+        let place = |slot: usize| if slot < row.len() { slots[slot] } else { block.len() };
+        let ends = starts.iter().skip(1).copied().chain([row.len()]);
+        starts.iter().zip(ends).skip(1).all(|(&start, end)| {
+            let rest = &block[place(start)..];
+            let length = pieces.iter().find_map(|piece| matched(piece, rest));
+            length == Some(place(end) - place(start))
         })
     })
 }
 
+/// Blocks of every shape and many digits, with the byte at which each slot begins.
+fn some_blocks(grammar: Grammar) -> Vec<(String, [usize; MOST_SLOTS])> {
+    if grammar.dialect().is_decimal() {
+        let all = grammar.decimals();
+        let number = |negative: bool, integer: u32, digits: &str| SpelledNumber {
+            negative,
+            integer,
+            // Six digits at most.
+            fraction: digits[..all].parse().unwrap_or(0),
+            decimals: all,
+        };
+        let plain = number(false, 0, "104010");
+        let digits = ["000000", "111111", "141414", "099009", "901990"];
+        let numbers = (0..grammar.range.angstrom()).flat_map(|integer| [(integer, false), (integer, true)]);
+        let numbers = numbers.flat_map(|(integer, sign)| digits.map(|digits| number(sign, integer, digits)));
+        let at = |axis: usize, number: SpelledNumber| {
+            let mut all = [plain; 3];
+            all[axis] = number;
+            block(grammar, &all)
+        };
+        return numbers
+            .flat_map(|number| (0..3).map(move |axis| (axis, number)))
+            .map(|(axis, n)| at(axis, n))
+            .collect();
+    }
+    (0..grammar.numbers()).map(|index| block(grammar, &numbers(grammar, index))).collect()
+}
+
 /// How many bytes of a text's beginning the expression of a row of slots takes.
-fn matched(slots: &[BlockSlot], text: &str, range: Range) -> Option<usize> {
+fn matched(slots: &[BlockSlot], text: &str) -> Option<usize> {
     let Some((slot, rest)) = slots.split_first() else { return Some(0) };
-    let then = |length: usize| Some(length + matched(rest, &text[length..], range)?);
+    let then = |length: usize| Some(length + matched(rest, &text[length..])?);
     let literal = |literal: &str| if text.starts_with(literal) { then(literal.len()) } else { None };
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     match slot {
-        BlockSlot::Open => literal("<"),
+        BlockSlot::Open(text) | BlockSlot::Comma(text) | BlockSlot::Close(text) => literal(text),
         BlockSlot::Sign => literal("-").or_else(|| then(0)),
-        BlockSlot::Integer => {
-            let two =
-                digits >= 2 && text[..2].parse().is_ok_and(|n: u32| (10..range.angstrom()).contains(&n));
-            let one = digits >= 1 && text[..1].parse().is_ok_and(|n: u32| n < range.angstrom());
-            two.then(|| then(2)).flatten().or_else(|| one.then(|| then(1)).flatten())
+        BlockSlot::Number { below, width } => {
+            let width = usize::from(*width).max(1);
+            let written = |length: &usize| {
+                let long_enough = *length == width || !text.starts_with('0');
+                long_enough && text[..*length].parse().is_ok_and(|n: u32| n < *below)
+            };
+            // The longest first, as in its expression.
+            (width..=digits.min(width.max(9))).rev().filter(written).find_map(then)
         }
         BlockSlot::Point => literal("."),
         BlockSlot::Digit => (digits >= 1).then(|| then(1)).flatten(),
         BlockSlot::Last => (digits >= 1 && !text.starts_with('0')).then(|| then(1)).flatten(),
-        BlockSlot::Comma => literal(","),
-        BlockSlot::Close => literal(">"),
     }
 }
 
@@ -122,7 +137,7 @@ fn stripped(scheme: &Scheme) -> (String, Vec<String>) {
         let slots = grammar.slots([decimals; 3]);
         for (&start, end) in starts.iter().zip(starts.iter().skip(1).copied().chain([next])) {
             let present: Vec<BlockSlot> = slots[start..end].iter().flatten().copied().collect();
-            let piece = pattern(&present, grammar.range);
+            let piece = pattern(&present);
             if start == 0 {
                 first.entry((piece, end)).or_default().insert(decimals);
                 continue;
@@ -183,6 +198,7 @@ fn rest_of_block(grammar: Grammar, (owner, end): (usize, usize), counts: &BTreeS
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::design::scheme::slots::Range;
     use crate::encoding::Precision;
 
     #[test]

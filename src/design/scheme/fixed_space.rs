@@ -1,16 +1,17 @@
-//! The design space of the fixed dialect: every scheme of a kind and range, and what each costs on top of a base vocabulary.
+//! The design space of numbers that have all their digits, as in the fixed dialect and as bins: every scheme of a kind and range, and what each costs on top of a base vocabulary.
 //!
 //! The cost of a scheme is the number of strings in the union of its pieces that the base lacks. Unions are counted by
 //! *cells*: classes of strings that every piece holds wholly or not at all. Two strings are in one cell if they are
 //! equal but for their digits; strings of digits alone, which may be decimals or an integer part, are told apart by
 //! whether an integer part can be spelled so. What stands before or after the digits of any other string says what
-//! they are. Cells are disjoint, so the cost of a union is the sum of its cells.
+//! they are. Where the numbers of a block have bins of their own, strings are told apart by which of them a number of theirs can
+//! be. Cells are disjoint, so the cost of a union is the sum of its cells.
 
 use std::collections::HashMap;
 
 use super::cuts::{Scheme, SchemeKind};
 use super::grammar::Grammar;
-use super::slots::{BlockSlot, MOST_SLOTS, Range, SlotRow, size, strings};
+use super::slots::{BlockSlot, MOST_SLOTS, SlotRow, size, strings};
 use super::space::{BaseTokens, FORBIDDEN, MAX_NEW_TOKENS, Optimum};
 
 /// See the module's documentation.
@@ -30,10 +31,13 @@ impl FixedSpace {
     /// Counts the cells of every piece.
     pub fn new(kind: SchemeKind, grammar: Grammar, vocabulary: &impl BaseTokens) -> Self {
         let row = grammar.row();
-        let fixed_starts = match kind {
-            SchemeKind::Separate => vec![0, 1, row.len() - 1],
-            SchemeKind::Fused => vec![0],
-        };
+        let mut fixed_starts = vec![0];
+        if kind == SchemeKind::Separate {
+            let opened = matches!(row[0], BlockSlot::Open(_)).then_some(1);
+            let closed = matches!(row.last(), Some(BlockSlot::Close(_))).then(|| row.len() - 1);
+            fixed_starts.extend(opened.into_iter().chain(closed));
+            fixed_starts.dedup();
+        }
         let (cells, pieces) = Default::default();
         let mut space = FixedSpace { kind, grammar, row, fixed_starts, cells, pieces };
         let mut ids: HashMap<String, u16> = HashMap::new();
@@ -56,17 +60,17 @@ impl FixedSpace {
         ids: &mut HashMap<String, u16>,
         vocabulary: &impl BaseTokens,
     ) -> Option<Vec<u16>> {
-        if !self.kind.allows(slots) || size(slots, self.grammar.range) > MAX_NEW_TOKENS {
+        if !self.kind.allows(slots) || size(slots) > MAX_NEW_TOKENS {
             return None;
         }
         let mut counted: HashMap<String, u64> = HashMap::new();
-        for string in strings(slots, self.grammar.range) {
+        for string in strings(slots) {
             let cost = match (vocabulary.holds(&string), vocabulary.may_not_be_added(&string)) {
                 (true, _) => 0,
                 (false, false) => 1,
                 (false, true) => FORBIDDEN,
             };
-            *counted.entry(cell(&string, self.grammar.range)).or_default() += cost;
+            *counted.entry(cell(&string, self.grammar)).or_default() += cost;
         }
         let mut cells: Vec<u16> = counted
             .into_iter()
@@ -93,7 +97,7 @@ impl FixedSpace {
 
     /// The fewest and the most tokens that schemes of this kind can have.
     pub fn tokens(&self) -> std::ops::RangeInclusive<usize> {
-        self.fixed_starts().len().max(3)..=self.row.most_tokens()
+        self.fixed_starts().len().max(self.grammar.dialect().numbers())..=self.row.most_tokens()
     }
 
     /// New tokens of a scheme; `None` if it is not in the space.
@@ -175,16 +179,35 @@ impl Walk<'_> {
 }
 
 /// The cell of a string.
-fn cell(string: &str, range: Range) -> String {
-    let mask: String = string.chars().map(|c| if c.is_ascii_digit() { 'd' } else { c }).collect();
-    let digits = mask.bytes().all(|b| b == b'd');
-    let integer = |n: u32| n < range.angstrom() && n.to_string() == string;
-    if digits && string.parse().is_ok_and(integer) { format!("{mask}!") } else { mask }
+fn cell(string: &str, grammar: Grammar) -> String {
+    let mut mask: String = string.chars().map(|c| if c.is_ascii_digit() { 'd' } else { c }).collect();
+    if grammar.dialect().is_decimal() {
+        let digits = mask.bytes().all(|b| b == b'd');
+        let integer = |n: u32| n < grammar.range.angstrom() && n.to_string() == string;
+        return if digits && string.parse().is_ok_and(integer) { format!("{mask}!") } else { mask };
+    }
+    // Which axes' numbers each of its numbers can be.
+    let width = grammar.dialect().width().max(1);
+    let axes = 0..grammar.dialect().numbers();
+    let largest: Vec<u32> =
+        axes.map(|axis| grammar.dialect().number().limits(axis).1.unsigned_abs()).collect();
+    for run in string.split(|c: char| !c.is_ascii_digit()).filter(|run| !run.is_empty()) {
+        // Numbers side by side have one width each; others are whole runs.
+        let numbers = if run.len() % width == 0 { run.len() / width } else { 1 };
+        let length = run.len() / numbers;
+        for at in (0..numbers).map(|at| at * length) {
+            let value: u32 = run[at..at + length].parse().unwrap_or(u32::MAX);
+            let of = largest.iter().filter(|largest| value <= **largest).count();
+            mask.push(char::from(b'0' + of as u8));
+        }
+    }
+    mask
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::design::scheme::slots::Range;
     use crate::encoding::Precision;
     use std::collections::HashSet;
 

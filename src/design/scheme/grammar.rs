@@ -7,6 +7,9 @@ use super::slots::{BlockSlot, MOST_SLOTS, Range, SlotRow, pattern};
 use crate::encoding::{Encoding, Fixed, Precision, TrailingZeros};
 use crate::error::{Error, Parameter, Result};
 
+/// Behind the end of an atom.
+pub const BEHIND_ATOM: &str = "(?<=\\])";
+
 /// The blocks that a scheme is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grammar {
@@ -22,9 +25,9 @@ pub struct Grammar {
 pub struct SpelledNumber {
     /// Whether it begins with `-`; zero may.
     pub negative: bool,
-    /// Its integer part.
+    /// Its integer part; of an index, an integer or a code all of it.
     pub integer: u32,
-    /// Its decimals as a number, as if all of them were written.
+    /// Its decimals as a number, as if all of them were written; 0 for numbers without.
     pub fraction: u32,
     /// How many of them are written.
     pub decimals: usize,
@@ -33,8 +36,13 @@ pub struct SpelledNumber {
 impl Grammar {
     /// Blocks of the fixed dialect.
     pub fn fixed(range: Range, precision: Precision) -> Self {
-        let dialect = Encoding::decimal(TrailingZeros::Kept, precision);
-        Grammar { range, dialect, fewest: precision.decimals() }
+        Grammar::constant(Encoding::decimal(TrailingZeros::Kept, precision), range)
+    }
+
+    /// Blocks of an encoding whose numbers always have all their digits. `range` is for decimals: what others can write, their
+    /// definition says.
+    pub fn constant(encoding: Encoding, range: Range) -> Self {
+        Grammar { range, dialect: encoding, fewest: encoding.decimals() }
     }
 
     /// Blocks of the stripped dialect whose numbers have `fewest` decimals or more.
@@ -64,7 +72,7 @@ impl Grammar {
         (0..most).map(of).find(|grammar| grammar.most_tokens() >= tokens).unwrap_or(of(most))
     }
 
-    /// The dialect of the blocks.
+    /// The encoding of the blocks.
     pub fn dialect(self) -> Encoding {
         self.dialect
     }
@@ -91,7 +99,12 @@ impl Grammar {
 
     /// The slots of a block whose numbers have all their decimals.
     pub fn row(self) -> SlotRow {
-        SlotRow::of(self.decimals())
+        SlotRow::of(self.dialect, self.range)
+    }
+
+    /// Below which magnitude its numbers lie, where they are decimals.
+    pub fn decimal_range(self) -> Option<Range> {
+        self.dialect.is_decimal().then_some(self.range)
     }
 
     /// Units of a coordinate in one Å.
@@ -106,6 +119,9 @@ impl Grammar {
 
     /// The most tokens that every block can have: the characters of the shortest.
     pub fn most_tokens(self) -> usize {
+        if !self.dialect.is_decimal() {
+            return self.row().most_tokens();
+        }
         7 + 3 * if self.fewest == 0 { 0 } else { self.fewest + 1 }
     }
 
@@ -116,13 +132,38 @@ impl Grammar {
         all - u64::from(shorter)
     }
 
-    /// How many spellings of one number there are: signs, integer parts, decimals. Zero with a sign is one of them.
+    /// How many spellings of one number there are: signs, integer parts, decimals. Zero with a sign is one of them. Where the
+    /// numbers of a block have bins of their own, those of the one with the most.
     pub fn numbers(self) -> u64 {
-        2 * u64::from(self.range.angstrom()) * self.fractions()
+        if self.dialect.is_decimal() {
+            return 2 * u64::from(self.range.angstrom()) * self.fractions();
+        }
+        (0..self.dialect.numbers()).map(|axis| self.numbers_of(axis)).max().unwrap_or(0)
     }
 
-    /// Number `index` of them, the non-negative ones first.
-    pub fn number(self, index: u64) -> SpelledNumber {
+    /// How many spellings the number of an axis has.
+    pub fn numbers_of(self, axis: usize) -> u64 {
+        if self.dialect.is_decimal() {
+            return self.numbers();
+        }
+        let largest = u64::from(self.dialect.number().limits(axis).1.unsigned_abs());
+        (largest + 1) * if self.dialect.is_signed() { 2 } else { 1 }
+    }
+
+    /// How many blocks there are, at most 2¹²⁸ - 1.
+    pub fn blocks(self) -> u128 {
+        (0..self.dialect.numbers())
+            .fold(1, |all: u128, axis| all.saturating_mul(self.numbers_of(axis).into()))
+    }
+
+    /// Number `index` of those of an axis, the non-negative ones first.
+    pub fn number(self, index: u64, axis: usize) -> SpelledNumber {
+        if !self.dialect.is_decimal() {
+            let all = self.numbers_of(axis);
+            let half = if self.dialect.is_signed() { all / 2 } else { all };
+            let integer = (index % half) as u32;
+            return SpelledNumber { negative: index >= half, integer, fraction: 0, decimals: 0 };
+        }
         let half = self.numbers() / 2;
         let (negative, index) = (index >= half, index % half);
         let (integer, fraction) = ((index / self.fractions()) as u32, (index % self.fractions()) as u32);
@@ -141,6 +182,10 @@ impl Grammar {
 
     /// Whether it has a spelling of this coordinate.
     pub fn holds(self, coordinate: Fixed) -> bool {
+        if !self.dialect.is_decimal() {
+            // All that the encoding writes.
+            return true;
+        }
         let magnitude = coordinate.unsigned_abs();
         let written = !self.is_stripped() || self.decimals_of(magnitude) >= self.fewest;
         written && magnitude / self.units() < self.range.angstrom()
@@ -148,25 +193,31 @@ impl Grammar {
 
     /// Whether a text is exactly one of its blocks.
     pub fn has_block(self, text: &str) -> bool {
-        let inside = text.strip_prefix('<').and_then(|text| text.strip_suffix('>'));
-        let block = inside.and_then(|inside| self.dialect.parse_numbers(inside.as_bytes(), false).ok());
-        block.is_some_and(|(numbers, written)| {
-            written.agrees_with(self.dialect) && numbers.into_iter().all(|number| self.holds(number))
-        })
+        self.block_at(text) == Some(text.len())
     }
 
-    /// A text without its blocks: a space after each `<` of one.
+    /// The bytes of the block that a text begins with.
+    fn block_at(self, text: &str) -> Option<usize> {
+        let inside = self.dialect.open().len();
+        let (after, end) = text
+            .starts_with(self.dialect.open())
+            .then(|| self.dialect.slot_end(text.as_bytes(), inside))??;
+        let closed = text.as_bytes()[..end].ends_with(self.dialect.close().as_bytes());
+        let (numbers, written) = self.dialect.parse_numbers(&text.as_bytes()[inside..after], false).ok()?;
+        let known = written.agrees_with(self.dialect) && numbers.into_iter().all(|number| self.holds(number));
+        (closed && known).then_some(end)
+    }
+
+    /// A text without its blocks: a space after the first character of each.
     pub fn without_blocks(self, text: &str) -> String {
+        let first = self.dialect.open().chars().next();
         let mut out = String::with_capacity(text.len());
-        for (at, part) in text.split('<').enumerate() {
-            if at > 0 {
-                out.push('<');
-                let end = part.find('>').map(|end| &part[..=end]);
-                if end.is_some_and(|block| self.has_block(&format!("<{block}"))) {
-                    out.push(' ');
-                }
+        for (at, c) in text.char_indices() {
+            out.push(c);
+            let begins = first.map_or(c.is_ascii_digit() || c == '-', |first| c == first);
+            if begins && self.block_at(&text[at..]).is_some() {
+                out.push(' ');
             }
-            out.push_str(part);
         }
         out
     }
@@ -191,16 +242,32 @@ impl Grammar {
     /// The expression of a whole block. It has no anchors and looks at nothing around it, so a block is found in every
     /// context; two blocks cannot overlap, for each begins with its only `<` and ends with its only `>`.
     pub fn block_pattern(self) -> String {
+        if !self.is_stripped() {
+            return pattern(&self.row());
+        }
         let number = self.rest(0, &self.counts().collect());
         format!("<{number},{number},{number}>")
+    }
+
+    /// The characters of what stands inside of blocks.
+    pub fn characters(self) -> String {
+        let signs = if self.dialect.is_signed() { "-" } else { "" };
+        let point = if self.dialect.is_decimal() { "." } else { "" };
+        format!("{signs}{point}{}0123456789", self.dialect.separator())
+    }
+
+    /// The expression by which blocks are found in a text. Where nothing opens a block, it stands behind the `]` of its atom.
+    pub fn isolating_pattern(self) -> String {
+        let behind = if self.dialect.open().is_empty() { BEHIND_ATOM } else { "" };
+        behind.to_owned() + &self.block_pattern()
     }
 
     /// The expression of what is left of a number from a place on, if it has one of these counts of decimals. Places are
     /// sign, integer part, point, decimals, end, from 0 on.
     pub fn rest(self, place: usize, counts: &BTreeSet<usize>) -> String {
         let head = match place {
-            0 => pattern(&[BlockSlot::Sign, BlockSlot::Integer], self.range),
-            1 => pattern(&[BlockSlot::Integer], self.range),
+            0 => pattern(&[BlockSlot::Sign, self.integer()]),
+            1 => pattern(&[self.integer()]),
             _ => String::new(),
         };
         if place >= 3 || !self.is_stripped() {
@@ -216,6 +283,11 @@ impl Grammar {
         }
     }
 
+    /// The integer part of a decimal.
+    fn integer(self) -> BlockSlot {
+        BlockSlot::Number { below: self.range.angstrom(), width: 0 }
+    }
+
     /// The expression of the last decimals of a number, in one of these counts.
     fn digits(self, counts: &BTreeSet<usize>) -> String {
         let run = |count: usize| {
@@ -223,7 +295,7 @@ impl Grammar {
             if let Some(last) = slots.last_mut().filter(|_| self.is_stripped()) {
                 *last = BlockSlot::Last;
             }
-            pattern(&slots, self.range)
+            pattern(&slots)
         };
         let (Some(&first), Some(&last)) = (counts.first(), counts.last()) else { return String::new() };
         if first == last {
@@ -282,7 +354,7 @@ mod tests {
             let grammar = Grammar::stripped(range(), precision(decimals), fewest).unwrap();
             let mut seen = std::collections::HashSet::new();
             for index in 0..grammar.numbers() {
-                let number = grammar.number(index);
+                let number = grammar.number(index, 0);
                 let text = spelled(grammar, number);
                 assert!(!text.contains('.') || !text.ends_with('0'), "{text}");
                 assert!((fewest..=decimals).contains(&number.decimals) && number.integer < 15, "{text}");
@@ -305,7 +377,7 @@ mod tests {
         for decimals in 1..=4 {
             let grammar = Grammar::fixed(range(), precision(decimals));
             let numbers: std::collections::HashSet<String> =
-                (0..grammar.numbers()).map(|index| spelled(grammar, grammar.number(index))).collect();
+                (0..grammar.numbers()).map(|index| spelled(grammar, grammar.number(index, 0))).collect();
             assert_eq!(numbers.len() as u64, 30 * u64::from(power(decimals)));
             assert!(numbers.iter().all(|text| text.split('.').nth(1).is_some_and(|d| d.len() == decimals)));
         }
@@ -359,7 +431,7 @@ mod tests {
         for (decimals, fewest) in [(1, 0), (3, 0), (3, 2)] {
             let grammar = Grammar::stripped(range(), precision(decimals), fewest).unwrap();
             for index in 0..grammar.numbers() {
-                let number = spelled(grammar, grammar.number(index));
+                let number = spelled(grammar, grammar.number(index, 0));
                 assert!(grammar.has_block(&format!("<{number},{number},{number}>")), "{number}");
                 let longer = format!("<{number},{number},{number}0>");
                 assert!(!number.contains('.') || !grammar.has_block(&longer), "{longer}");
@@ -369,13 +441,15 @@ mod tests {
 
     #[test]
     fn slots_are_there_as_numbers_have_decimals() {
-        use BlockSlot::{Close, Comma, Digit, Integer, Last, Open, Point, Sign};
+        use BlockSlot::{Digit, Last, Point, Sign};
+        let (open, comma, close) = (BlockSlot::Open("<"), BlockSlot::Comma(","), BlockSlot::Close(">"));
+        let integer = BlockSlot::Number { below: 15, width: 0 };
         let expected =
-            [Open, Sign, Integer, Comma, Sign, Integer, Point, Last, Comma, Sign, Integer, Point, Digit];
+            [open, Sign, integer, comma, Sign, integer, Point, Last, comma, Sign, integer, Point, Digit];
         for decimals in 2..=MOST_DECIMALS {
             let grammar = Grammar::stripped(range(), precision(decimals), 0).unwrap();
             let row: Vec<BlockSlot> = grammar.slots([0, 1, 2]).into_iter().flatten().collect();
-            assert_eq!(row, [&expected[..], &[Last, Close]].concat());
+            assert_eq!(row, [&expected[..], &[Last, close]].concat());
             let fixed = Grammar::fixed(range(), precision(decimals));
             let all: Vec<BlockSlot> = fixed.slots([decimals; 3]).into_iter().flatten().collect();
             assert_eq!((&*all, all.len()), (&*fixed.row(), 13 + 3 * decimals));

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::cuts::Scheme;
 use super::grammar::Grammar;
-use super::slots::{BlockSlot, MOST_SLOTS, Range, strings};
+use super::slots::{BlockSlot, MOST_SLOTS, strings};
 use crate::encoding::Fixed;
 
 /// What stands in the slots of one block: signs as 0 or 1, integer parts, digits.
@@ -53,12 +53,12 @@ impl PieceTable {
     pub fn of(scheme: &Scheme) -> Self {
         let mut known: HashMap<String, u32> = HashMap::new();
         let mut all = Vec::new();
-        let (range, row) = (scheme.grammar.range, scheme.grammar.row());
+        let row = scheme.grammar.row();
         let starts = scheme.cuts(0, scheme.grammar.decimals());
         let ends = starts.iter().skip(1).copied().chain([row.len()]);
         let pieces = starts.iter().zip(ends).map(|(&start, end)| {
-            let options = (start..end).map(|slot| (slot, options(row[slot], range)));
-            let strings = strings(&row[start..end], range).into_iter().map(|string| {
+            let options = (start..end).map(|slot| (slot, options(row[slot])));
+            let strings = strings(&row[start..end]).into_iter().map(|string| {
                 *known.entry(string).or_insert_with_key(|string| {
                     all.push(string.clone());
                     (all.len() - 1) as u32
@@ -89,10 +89,10 @@ impl PieceTable {
 }
 
 /// How many ways there are to fill a slot, in the order of [`strings`].
-fn options(slot: BlockSlot, range: Range) -> u32 {
+fn options(slot: BlockSlot) -> u32 {
     match slot {
         BlockSlot::Sign => 2,
-        BlockSlot::Integer => range.angstrom(),
+        BlockSlot::Number { below, .. } => below,
         BlockSlot::Digit => 10,
         _ => 1,
     }
@@ -101,6 +101,7 @@ fn options(slot: BlockSlot, range: Range) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::design::scheme::slots::Range;
     use crate::encoding::Encoding;
     use crate::encoding::Precision;
     use crate::text::{self};

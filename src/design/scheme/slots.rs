@@ -1,35 +1,41 @@
 //! The slots of a block: the parts that no scheme cuts.
 //!
-//! A block is a row of slots: `<`, then three times sign, integer part, point and decimals, with `,` between and `>` at the
-//! end; 25 of them where numbers have four decimals. A row of slots stands for strings: their expression, their number, and
-//! all of them.
+//! A block is a row of slots, made of the rows of its encoding: of decimals `<`, then three times sign, integer part, point and
+//! decimals, with `,` between and `>` at the end, 25 of them where numbers have four decimals; of bins one for each number and
+//! for what opens, separates and closes them. A row of slots stands for strings: their expression, their number, and all of them.
 
 use std::ops::Deref;
 
 use serde::Serialize;
 
-use crate::encoding::Precision;
+use crate::encoding::parts::{self, SlotPart};
+use crate::encoding::{Encoding, IntegersBelow, Precision};
 use crate::error::{Error, Parameter, Result};
 
 /// A part of a block that no scheme cuts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BlockSlot {
-    /// `<`
-    Open,
+    /// What opens a block: `<`
+    Open(&'static str),
     /// `-` or nothing.
     Sign,
-    /// One or two digits, below the range.
-    Integer,
+    /// A whole number: the integer part of a decimal, or all that an index, an integer or a code is.
+    Number {
+        /// It is smaller.
+        below: u32,
+        /// Digits at least, with leading zeros; 0 for numbers without them.
+        width: u8,
+    },
     /// `.`
     Point,
     /// One decimal.
     Digit,
     /// A decimal that is not zero: the last one of the stripped dialect.
     Last,
-    /// `,`
-    Comma,
-    /// `>`
-    Close,
+    /// What stands between two numbers: `,`
+    Comma(&'static str),
+    /// What closes a block: `>`
+    Close(&'static str),
 }
 
 /// The most decimals that a number can have.
@@ -38,44 +44,75 @@ pub const MOST_DECIMALS: usize = Precision::MOST.decimals();
 /// The most slots of a block.
 pub const MOST_SLOTS: usize = 13 + 3 * MOST_DECIMALS;
 
-/// The slots of every block whose numbers have so many decimals.
+/// The slots of every block whose numbers have all their decimals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SlotRow {
     slots: [BlockSlot; MOST_SLOTS],
-    decimals: usize,
+    length: usize,
+    /// The first slot of each number.
+    firsts: [usize; 3],
+    axes: usize,
 }
 
 impl SlotRow {
-    /// Of numbers of `decimals` decimals, at most [`MOST_DECIMALS`].
-    pub fn of(decimals: usize) -> Self {
-        let mut row = SlotRow { slots: [BlockSlot::Digit; MOST_SLOTS], decimals };
-        row.slots[0] = BlockSlot::Open;
-        for axis in 0..3 {
-            let first = row.first(axis);
-            row.slots[first] = BlockSlot::Sign;
-            row.slots[first + 1] = BlockSlot::Integer;
-            row.slots[first + 2] = BlockSlot::Point;
-            row.slots[first + 3 + decimals] = if axis < 2 { BlockSlot::Comma } else { BlockSlot::Close };
+    /// Of the blocks of an encoding; integer parts of decimals lie below `range`.
+    pub fn of(encoding: Encoding, range: Range) -> Self {
+        let mut row = SlotRow {
+            slots: [BlockSlot::Point; MOST_SLOTS],
+            length: 0,
+            firsts: [0; 3],
+            axes: encoding.numbers(),
+        };
+        row.push_text(encoding.open(), BlockSlot::Open);
+        // Rows of a number differ in their decimals alone, and the last has all of them.
+        for axis in 0..row.axes {
+            row.firsts[axis] = row.length;
+            let rows = encoding.number().rows(axis, IntegersBelow(range.angstrom()));
+            for part in rows.last().into_iter().flatten() {
+                row.push(match part {
+                    SlotPart::Optional(_) => BlockSlot::Sign,
+                    SlotPart::Integer { below } => BlockSlot::Number { below: *below, width: 0 },
+                    SlotPart::Padded { below, width } => BlockSlot::Number { below: *below, width: *width },
+                    SlotPart::Literal(_) => BlockSlot::Point,
+                    SlotPart::Digit { .. } => BlockSlot::Digit,
+                });
+            }
+            if axis + 1 < row.axes {
+                row.push_text(encoding.separator(), BlockSlot::Comma);
+            }
         }
+        row.push_text(encoding.close(), BlockSlot::Close);
         row
     }
 
-    /// The first slot of a number, its sign. The slot before the one after is what ends it.
-    pub fn first(&self, axis: usize) -> usize {
-        1 + axis * (4 + self.decimals)
+    fn push(&mut self, slot: BlockSlot) {
+        self.slots[self.length] = slot;
+        self.length += 1;
     }
 
-    /// The axis of a slot and its place there: sign, integer part, point, decimals, end. `<` has none.
+    fn push_text(&mut self, text: &'static str, slot: fn(&'static str) -> BlockSlot) {
+        if !text.is_empty() {
+            self.push(slot(text));
+        }
+    }
+
+    /// The first slot of a number: of a decimal, its sign. The slot before the one after is what ends it.
+    pub fn first(&self, axis: usize) -> usize {
+        self.firsts[axis]
+    }
+
+    /// The axis of a slot and its place there: of decimals sign, integer part, point, decimals, end. What opens a block has
+    /// none.
     pub fn place(&self, slot: usize) -> (usize, usize) {
-        match slot {
-            0 => (0, usize::MAX),
-            _ => ((slot - 1) / (4 + self.decimals), (slot - 1) % (4 + self.decimals)),
+        match self.firsts[..self.axes].iter().rposition(|first| *first <= slot) {
+            Some(axis) => (axis, slot - self.firsts[axis]),
+            None => (0, usize::MAX),
         }
     }
 
     /// The most tokens that a block can have: a piece per slot, but signs.
     pub fn most_tokens(&self) -> usize {
-        self.len() - 3
+        self.iter().filter(|slot| **slot != BlockSlot::Sign).count()
     }
 }
 
@@ -83,8 +120,44 @@ impl Deref for SlotRow {
     type Target = [BlockSlot];
 
     fn deref(&self) -> &[BlockSlot] {
-        &self.slots[..13 + 3 * self.decimals]
+        &self.slots[..self.length]
     }
+}
+
+impl BlockSlot {
+    /// As a part of an encoding's rows, which know their strings.
+    fn part(self) -> SlotPart {
+        match self {
+            BlockSlot::Open(text) | BlockSlot::Comma(text) | BlockSlot::Close(text) => {
+                SlotPart::Literal(text.into())
+            }
+            BlockSlot::Sign => SlotPart::Optional("-".into()),
+            BlockSlot::Number { below, width: 0 } => SlotPart::Integer { below },
+            BlockSlot::Number { below, width } => SlotPart::Padded { below, width },
+            BlockSlot::Point => SlotPart::Literal(".".into()),
+            BlockSlot::Digit => SlotPart::Digit { least: 0 },
+            BlockSlot::Last => SlotPart::Digit { least: 1 },
+        }
+    }
+}
+
+fn parts_of(slots: &[BlockSlot]) -> Vec<SlotPart> {
+    slots.iter().map(|slot| slot.part()).collect()
+}
+
+/// The expression of a row of slots.
+pub fn pattern(slots: &[BlockSlot]) -> String {
+    parts::expression(&parts_of(slots))
+}
+
+/// How many strings a row of slots stands for.
+pub fn size(slots: &[BlockSlot]) -> u64 {
+    parts::count(&parts_of(slots))
+}
+
+/// Every string of a row of slots, in the order of its slots.
+pub fn strings(slots: &[BlockSlot]) -> Vec<String> {
+    parts::strings(&parts_of(slots))
 }
 
 /// Numbers of a block lie below this in magnitude, in whole Å.
@@ -113,81 +186,6 @@ impl Range {
     pub fn angstrom(self) -> u32 {
         self.0
     }
-
-    /// A regular expression of the integer parts.
-    pub fn integers(self) -> String {
-        let (tens, ones) = ((self.0 - 1) / 10, (self.0 - 1) % 10);
-        let mut options = Vec::new();
-        match tens {
-            0 => return format!("[0-{ones}]"),
-            1 => {}
-            2 => options.push("1[0-9]".to_owned()),
-            _ => options.push(format!("[1-{}][0-9]", tens - 1)),
-        }
-        options.push(format!("{tens}[0-{ones}]"));
-        options.push("[0-9]".to_owned());
-        format!("(?:{})", options.join("|"))
-    }
-}
-
-/// The expression of a row of slots.
-pub fn pattern(slots: &[BlockSlot], range: Range) -> String {
-    let mut out = String::new();
-    let mut slots = slots.iter().peekable();
-    while let Some(slot) = slots.next() {
-        match slot {
-            BlockSlot::Open => out.push('<'),
-            BlockSlot::Sign => out.push_str("-?"),
-            BlockSlot::Integer => out.push_str(&range.integers()),
-            BlockSlot::Point => out.push_str("\\."),
-            BlockSlot::Comma => out.push(','),
-            BlockSlot::Close => out.push('>'),
-            BlockSlot::Last => out.push_str("[1-9]"),
-            BlockSlot::Digit => {
-                let mut digits = 1;
-                while slots.next_if_eq(&&BlockSlot::Digit).is_some() {
-                    digits += 1;
-                }
-                out.push_str("[0-9]");
-                if digits > 1 {
-                    out.push_str(&format!("{{{digits}}}"));
-                }
-            }
-        }
-    }
-    out
-}
-
-/// How many strings a row of slots stands for.
-pub fn size(slots: &[BlockSlot], range: Range) -> u64 {
-    slots.iter().fold(1, |size: u64, slot| {
-        size.saturating_mul(match slot {
-            BlockSlot::Sign => 2,
-            BlockSlot::Integer => u64::from(range.0),
-            BlockSlot::Digit => 10,
-            BlockSlot::Last => 9,
-            _ => 1,
-        })
-    })
-}
-
-/// Every string of a row of slots, in the order of its slots.
-pub fn strings(slots: &[BlockSlot], range: Range) -> Vec<String> {
-    let mut all = vec![String::new()];
-    for slot in slots {
-        let options: Vec<String> = match slot {
-            BlockSlot::Open => vec!["<".into()],
-            BlockSlot::Sign => vec![String::new(), "-".into()],
-            BlockSlot::Integer => (0..range.0).map(|n| n.to_string()).collect(),
-            BlockSlot::Point => vec![".".into()],
-            BlockSlot::Digit => (0..10).map(|n| n.to_string()).collect(),
-            BlockSlot::Last => (1..10).map(|n| n.to_string()).collect(),
-            BlockSlot::Comma => vec![",".into()],
-            BlockSlot::Close => vec![">".into()],
-        };
-        all = all.iter().flat_map(|head| options.iter().map(move |tail| format!("{head}{tail}"))).collect();
-    }
-    all
 }
 
 #[cfg(test)]
@@ -196,7 +194,7 @@ mod tests {
 
     #[test]
     fn patterns_say_what_strings_hold() {
-        let integers = |angstrom| Range::new(angstrom).unwrap().integers();
+        let integers = |below| pattern(&[BlockSlot::Number { below, width: 0 }]);
         assert_eq!(integers(1), "[0-0]");
         assert_eq!(integers(10), "[0-9]");
         assert_eq!(integers(15), "(?:1[0-4]|[0-9])");

@@ -1,4 +1,4 @@
-//! The design spaces of a plan: that of the fixed dialect, or those of the stripped one by fewest decimals.
+//! The design spaces of a plan: that of numbers with all their digits, or those of the stripped one by fewest decimals.
 
 use std::cell::OnceCell;
 use std::ops::RangeInclusive;
@@ -56,7 +56,10 @@ impl<'v, V: BaseTokens> DesignSpaces<'v, V> {
     ) -> Result<Self> {
         if let Some(fewest) = fewest_decimals {
             if !dialect.is_stripped() {
-                let problem = format!("numbers of the fixed dialect have {}", in_words(dialect.precision()));
+                let problem = match dialect.is_decimal() {
+                    true => format!("numbers of the fixed dialect have {}", in_words(dialect.precision())),
+                    false => format!("numbers of {dialect} have no decimals"),
+                };
                 return Err(Error::parameter(
                     Parameter::FewestDecimals,
                     problem,
@@ -71,10 +74,10 @@ impl<'v, V: BaseTokens> DesignSpaces<'v, V> {
 
     /// The blocks that have as many tokens.
     pub fn grammar(&self, tokens: usize) -> Grammar {
-        let precision = self.dialect.precision();
         if !self.dialect.is_stripped() {
-            return Grammar::fixed(self.range, precision);
+            return Grammar::constant(self.dialect, self.range);
         }
+        let precision = self.dialect.precision();
         let fewest =
             self.fewest_decimals.and_then(|fewest| Grammar::stripped(self.range, precision, fewest).ok());
         fewest.unwrap_or_else(|| Grammar::widest(self.range, precision, tokens))

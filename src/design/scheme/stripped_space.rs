@@ -248,17 +248,17 @@ impl<V: BaseTokens> Counter<'_, V> {
     }
 
     fn count(&mut self, row: &[BlockSlot]) -> Option<Cells> {
-        let range = self.space.grammar.range;
-        if !self.space.kind.allows(row) || size(row, range) > MAX_NEW_TOKENS {
+        let range = self.space.grammar.range.angstrom();
+        if !self.space.kind.allows(row) || size(row) > MAX_NEW_TOKENS {
             return None;
         }
         let mut counted: HashMap<String, u64> = HashMap::new();
-        for string in strings(row, range) {
+        for string in strings(row) {
             let holds = self.vocabulary.holds(&string);
             if !holds && self.vocabulary.may_not_be_added(&string) {
                 return None;
             }
-            *counted.entry(cell(&string, range.angstrom())).or_default() += u64::from(!holds);
+            *counted.entry(cell(&string, range)).or_default() += u64::from(!holds);
         }
         let mut counted: Vec<(String, u64)> = counted.into_iter().collect();
         counted.sort_unstable();
