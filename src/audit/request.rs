@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use super::plan::AuditPlan;
 use crate::checkpoint::ModelFolder;
 use crate::chem::AtomLimit;
+use crate::constraint::as_written;
 use crate::encoding::{AskedEncoding, Encoding, Precision, TrailingZeros};
 use crate::error::{Error, Parameter, Result};
 use crate::tokenizer::Tokenizer;
@@ -31,16 +32,6 @@ pub struct AuditRequest {
     pub max_atoms: AtomLimit,
 }
 
-/// What drift is counted against by default.
-const USUAL_PLACEHOLDER: &str = "0.0000,0.0000,0.0000";
-
-/// The numbers of some slot of an encoding.
-fn some_numbers(encoding: Encoding) -> String {
-    let mut out = String::new();
-    encoding.write_numbers(&[0; 3], &mut out);
-    out
-}
-
 impl AuditRequest {
     /// The plan.
     ///
@@ -56,16 +47,11 @@ impl AuditRequest {
         let recipe: Option<Encoding> = folders.into_iter().flatten().find_map(said);
         let asked = AskedEncoding { zeros: None, ..self.blocks };
         let like = asked.over(recipe.unwrap_or(Encoding::FIXED));
-        let placeholder = self.placeholder.replace(',', like.separator());
+        let placeholder = as_written(&self.placeholder, like);
         // The users' placeholders have four decimals, whatever the texts have.
         let most = Encoding::decimal(TrailingZeros::Kept, like.precision().max(Precision::FOUR));
         let longest = most.with_spaces(like.separator() == " ");
         let held = if like.is_decimal() { longest } else { like };
-        let placeholder = if like.is_decimal() || self.placeholder != USUAL_PLACEHOLDER {
-            placeholder
-        } else {
-            some_numbers(like)
-        };
         held.parse_numbers(placeholder.as_bytes(), false).map_err(|problem| {
             let remedy = "give three numbers, for example 0.0000,0.0000,0.0000";
             Error::parameter(Parameter::Placeholder, problem, remedy)

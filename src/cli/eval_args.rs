@@ -9,13 +9,10 @@ use super::eval_molecules::threshold;
 use super::shards::shard;
 use super::values::{DialectArg, EncodingArgs, SmilesOfArgs, one_of};
 use crate::chem::MAX_HEAVY_ATOMS;
-use crate::constraint::LpKind;
+use crate::constraint::{LpKind, USUAL_PLACEHOLDER};
 use crate::eval::plan::{EngineChoice, EvalPart, Generations};
 use crate::model::{Room, Synthetic};
 use crate::shard::Shard;
-
-/// The placeholder of the users' version 3, and the one that `drift fit` finds for most tokenizers.
-const PLACEHOLDER: &str = "0.0000,0.0000,0.0000";
 
 /// The command line of `drift eval`.
 #[derive(Debug, clap::Args)]
@@ -35,7 +32,7 @@ pub(super) struct Args {
     pub lp: Vec<LpArg>,
     /// What position templates hold in their blocks, such as 0.0000,0.0000,0.0000; `fitted`; or a file that `drift fit
     /// -o` wrote for the tokenizer: one placeholder for each class of block where that gains something, else one for all
-    #[arg(long, value_name = "P", allow_hyphen_values = true, default_value = PLACEHOLDER)]
+    #[arg(long, value_name = "P", allow_hyphen_values = true, default_value = USUAL_PLACEHOLDER)]
     pub placeholder: Vec<String>,
     /// How numbers are written; by default as the model's recipe says, else as the conformers given and the model's own text
     /// are; where these disagree, or nothing tells, it has to be given

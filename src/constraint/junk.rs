@@ -1,16 +1,16 @@
 //! Taking junk off numbers after generation: `<5.799,-0.2748,-0.9587abra>` becomes `<5.799,-0.2748,-0.9587>`.
 
 use crate::encoding::{Encoding, scan_prefix};
-use crate::tokenizer::block_ranges;
 
 /// Cuts each number of each block to the dialect's form: what follows the longest beginning that is a number is dropped,
 /// decimals beyond its last too, and in the stripped dialect trailing zeros. Nothing is added, so a number that lacks
-/// decimals keeps lacking them. A block whose first three numbers cannot be told stays as it is.
+/// decimals keeps lacking them. A block whose first three numbers cannot be told stays as it is; so does one of bins or codes that
+/// lacks a digit, since fewer digits are another bin.
 pub fn strip_junk(text: &str, dialect: Encoding) -> String {
     let mut out = String::with_capacity(text.len());
     let mut copied = 0;
     let separator = dialect.separator();
-    for block in block_ranges(text) {
+    for block in dialect.slot_ranges(text) {
         if let Some(numbers) = cut_block(&text[block.clone()], dialect) {
             out.push_str(&text[copied..block.start]);
             out.push_str(&numbers.join(separator));
@@ -21,11 +21,16 @@ pub fn strip_junk(text: &str, dialect: Encoding) -> String {
     out
 }
 
-fn cut_block(inside: &str, dialect: Encoding) -> Option<[&str; 3]> {
+fn cut_block(inside: &str, dialect: Encoding) -> Option<Vec<&str>> {
     let separator = dialect.separator();
+    if separator.is_empty() && dialect.numbers() > 1 {
+        // Such a slot ends behind its last digit.
+        return None;
+    }
     let mut parts = inside.split(separator).map(|part| cut_number(part, dialect));
-    let numbers = [parts.next()??, parts.next()??, parts.next()??];
-    Some(numbers)
+    let numbers: Vec<&str> = (0..dialect.numbers()).map(|_| parts.next()?).collect::<Option<_>>()?;
+    let whole = |number: &&str| dialect.number().parse(number.as_bytes(), 0, false).is_ok();
+    (dialect.is_decimal() || numbers.iter().all(whole)).then_some(numbers)
 }
 
 /// The longest beginning of `text` that is a number of the dialect, but for missing decimals.
@@ -33,6 +38,12 @@ fn cut_number(text: &str, dialect: Encoding) -> Option<&str> {
     let prefix = scan_prefix(text.as_bytes());
     if !prefix.has_digits() {
         return None;
+    }
+    if !dialect.is_decimal() {
+        // Digits beyond a number's width are junk, too.
+        let digits = prefix.integer(text.as_bytes()).len();
+        let beyond = if dialect.width() > 0 { digits.saturating_sub(dialect.width()) } else { 0 };
+        return Some(&text[..usize::from(prefix.negative) + digits - beyond]);
     }
     let decimals = prefix.decimals.min(dialect.decimals());
     let number = &text[..prefix.length - (prefix.decimals - decimals)];
@@ -54,6 +65,8 @@ mod tests {
         assert_eq!(strip("[C]<3.601,0.363,0.3325 \u{ff08}C>[O]<1,2,3>"), "[C]<3.601,0.363,0.3325>[O]<1,2,3>");
         assert_eq!(strip("[C]<3.0644,0.625,0.9841C>"), "[C]<3.0644,0.625,0.9841>");
         assert_eq!(strip("[C]<1.50000,2.0,-0.>"), "[C]<1.5,2,-0>");
+        let bins = |text| strip_junk(text, "binned-v1:-21,21,0.05".parse().unwrap());
+        assert_eq!(bins("[C]<390,420abra,4621>[O]<390,42,462>"), "[C]<390,420,462>[O]<390,42,462>");
         let fixed = |text| strip_junk(text, Encoding::FIXED);
         assert_eq!(fixed("[C]<1.23456,2.0000,-0.10001.>"), "[C]<1.2345,2.0000,-0.1000>");
         assert_eq!(fixed("[C]<1.2345,2.0000,3.0000,4>"), "[C]<1.2345,2.0000,3.0000>");

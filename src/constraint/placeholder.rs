@@ -5,6 +5,24 @@ use crate::error::{Error, Parameter, Result};
 use crate::placeholder::Partition;
 use crate::text::skeleton::placed;
 
+/// The placeholder of the users' version 3, and the one that `drift fit` finds for most tokenizers.
+pub const USUAL_PLACEHOLDER: &str = "0.0000,0.0000,0.0000";
+
+/// A placeholder that a person gave, as an encoding is written. The usual one of decimals stands for the zeros of any encoding.
+pub fn as_written(text: &str, encoding: Encoding) -> String {
+    if !encoding.is_decimal() && text == USUAL_PLACEHOLDER {
+        return some_numbers(encoding);
+    }
+    text.replace(',', encoding.separator())
+}
+
+/// The numbers of some slot of an encoding.
+fn some_numbers(encoding: Encoding) -> String {
+    let mut zeros = String::new();
+    encoding.write_numbers(&[0; 3], &mut zeros);
+    zeros
+}
+
 /// The inside of the blocks of a template: one for all, or one per class of block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placeholder {
@@ -25,8 +43,7 @@ impl Placeholder {
         match self.by_class.iter().filter(|_| !encoding.is_decimal()).find_map(wrong) {
             None => Ok(()),
             Some((text, problem)) => {
-                let mut zeros = String::new();
-                encoding.write_numbers(&[0; 3], &mut zeros);
+                let zeros = some_numbers(encoding);
                 let problem = format!("`{text}` is not the inside of a slot of {encoding}: {problem}");
                 Err(Error::parameter(Parameter::Placeholder, problem, format!("give one such as {zeros}")))
             }

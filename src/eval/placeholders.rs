@@ -3,7 +3,7 @@
 use super::checkpoint::Checkpoint;
 use super::plan::{EvalPlan, PlaceholderChoice};
 use super::record::ClassPlaceholder;
-use crate::constraint::Placeholder;
+use crate::constraint::{Placeholder, as_written};
 use crate::corpus::Embedded;
 use crate::encoding::Reading;
 use crate::error::{Error, Parameter, Result};
@@ -63,7 +63,7 @@ pub(super) fn placeholders(
     for choice in &plan.placeholders {
         let named = match choice {
             PlaceholderChoice::Text(text) => {
-                NamedPlaceholder::of_text(&text.replace(',', checkpoint.dialect.separator()))?
+                NamedPlaceholder::of_text(&as_written(text, checkpoint.dialect))?
             }
             PlaceholderChoice::Fitted => NamedPlaceholder::of_text(&fitted(checkpoint, plan.seed, job)?)?,
             PlaceholderChoice::File(file) => NamedPlaceholder::of_file(file, checkpoint)?,

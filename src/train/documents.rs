@@ -43,7 +43,8 @@ impl TokenKind {
         if token.class == Class::Copy {
             return TokenKind::Copy;
         }
-        let before = answer[..token.start].rsplit(['<', ',']).next().unwrap_or_default();
+        let is_of_number = |c: char| c.is_ascii_digit() || ['-', '.'].contains(&c);
+        let before = answer[..token.start].rsplit(|c| !is_of_number(c)).next().unwrap_or_default();
         let decimals = before.split_once('.').map_or(0, |(_, decimals)| decimals.len());
         let is_fine = decimals >= 2 && token.text.starts_with(|first: char| first.is_ascii_digit());
         if is_fine { TokenKind::Fine } else { TokenKind::Free }
@@ -75,7 +76,7 @@ impl Document {
         let mut tokens = tokenizer.prompt_ids(&prompt(&skeleton::smiles(&conformer.skeleton)))?;
         let prompt = tokens.len();
         let answer = text::tagged(&text::write(&conformer.skeleton, &conformer.coordinates, dialect));
-        let written = tokenizer.answer_tokens(&answer)?;
+        let written = tokenizer.answer_tokens_of(&answer, dialect)?;
         let kinds =
             written.iter().map(|token| TokenKind::of(token, &answer)).chain([TokenKind::Copy]).collect();
         tokens.extend(written.iter().map(|token| token.id).chain([end.id]));
