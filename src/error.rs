@@ -103,6 +103,8 @@ parameters! {
     Decimals = "decimals",
     /// How coordinates are written.
     Encoding = "encoding",
+    /// Old tokens whose ids new ones take.
+    Reuse = "reuse",
     /// What computes.
     Device = "device",
     /// How decimals are written.

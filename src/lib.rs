@@ -107,6 +107,7 @@
 //!     fewest_decimals: None,
 //!     range: Range::new(1)?, // numbers below 1 Å, so that this page is checked in no time
 //!     aim: Aim::TokensPerBlock(12),
+//!     reuse: None,
 //!     seed: 0,
 //!     contexts: 1,
 //! };

@@ -297,10 +297,12 @@ def train_tokenizer(
     merges: int | None = None,
     vocab_size: int | None = None,
     kind: Literal["fused", "separate"] = "fused",
+    encoding: str | None = None,
     range: int = 15,
     dialect: Zeros = "fixed",
     fewest_decimals: int | None = None,
     compare: bool = False,
+    reuse: Literal["unused"] | Iterable[str | int] | None = None,
     corpus: Paths = (),
     model: Path | None = None,
     seed: int = 0,
@@ -324,10 +326,14 @@ def train_tokenizer(
         vocab_size: tokens in all, learned from nothing.
         kind: whether brackets may share a token with digits (``fused``: fewest tokens, for a logit processor
             that follows the text) or not (``separate``: for a position template).
-        range: blocks of numbers below this magnitude change, in whole Å.
+        encoding: the encoding whose blocks change, instead of ``dialect`` and ``decimals``; all blocks of bins
+            and codes change.
+        range: blocks of decimals below this magnitude change, in whole Å.
         dialect: the dialect whose blocks change.
         fewest_decimals: in the stripped dialect, blocks of numbers with at least so many decimals change.
         compare: whether other ways to add as many tokens are set beside it.
+        reuse: old tokens whose ids the new ones take, by text or id, or ``"unused"`` for those that no text of
+            the corpus uses. Only tokens that no merge uses can go; texts that had one take others.
         corpus: conformers to measure on; by default the corpus that comes with drift.
         model: the model to go on training, a safetensors file or a folder; rows to begin with are made for
             new tokens.
@@ -353,10 +359,11 @@ def train_tokenizer(
         "dialect": dialect,
         "fewest_decimals": fewest_decimals,
         "compare": compare,
+        "reuse": reuse if reuse is None or reuse == "unused" else [str(token) for token in reuse],
         "corpus": _paths(corpus),
         "model": model,
         "seed": seed,
-        "reading": _reading(smiles_of, property, open_stereo, "keep", decimals, None, None),
+        "reading": _reading(smiles_of, property, open_stereo, "keep", decimals, None, encoding),
     }
     return _report(_lib.train_tokenizer, options, progress)
 

@@ -7,7 +7,7 @@ use drift::audit::AuditRequest;
 use drift::checkpoint::{Wanted, locate};
 use drift::chem::{AtomLimit, MAX_HEAVY_ATOMS};
 use drift::corpus::files_or_embedded;
-use drift::design::{Aim, Goal, Range, SchemeKind, TokenizerRequest};
+use drift::design::{Aim, Goal, Range, Reuse, SchemeKind, TokenizerRequest};
 use drift::encode::EncodePlan;
 use drift::encoding::{AskedEncoding, Encoding, OutOfRange, Reading};
 use drift::error::{Error, Parameter, Result};
@@ -198,6 +198,24 @@ pub(crate) fn audit(
     })
 }
 
+/// Old tokens whose ids new ones take.
+#[derive(FromPyObject)]
+enum ReuseOption {
+    /// `"unused"`.
+    Unused(String),
+    /// Texts and ids.
+    Named(Vec<String>),
+}
+
+impl ReuseOption {
+    fn reuse(&self) -> Reuse {
+        match self {
+            ReuseOption::Unused(_) => Reuse::Unused,
+            ReuseOption::Named(names) => Reuse::Named(names.clone()),
+        }
+    }
+}
+
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct TokenizerOptions {
@@ -207,6 +225,7 @@ pub(crate) struct TokenizerOptions {
     merges: Option<u64>,
     vocab_size: Option<usize>,
     compare: bool,
+    reuse: Option<ReuseOption>,
     kind: String,
     range: u32,
     dialect: String,
@@ -244,13 +263,19 @@ impl TokenizerOptions {
 
     fn request(&self) -> Result<TokenizerRequest> {
         let kinds = [("fused", SchemeKind::Fused), ("separate", SchemeKind::Separate)];
+        let reading = self.reading.reading()?;
         let request = TokenizerRequest {
             goal: self.goal()?,
             kind: choice("kind", &self.kind, &kinds)?,
             range: Range::new(self.range)?,
-            zeros: zeros(&self.dialect)?,
-            reading: self.reading.reading()?,
+            zeros: reading
+                .encoding
+                .zeros()
+                .filter(|_| self.reading.names_encoding())
+                .unwrap_or(zeros(&self.dialect)?),
+            reading: Reading { rewrites: !reading.encoding.is_decimal(), ..reading },
             fewest_decimals: self.fewest_decimals,
+            reuse: self.reuse.as_ref().map(ReuseOption::reuse),
             compare: self.compare,
             seed: self.seed,
         };

@@ -1,12 +1,12 @@
 //! `drift train-tokenizer`: few tokens a block, always the same number, proved.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::corpus::Corpus;
 use super::output::Output;
 use super::values::{DialectArg, SmilesOfArgs, folder_alone, found};
 use crate::checkpoint::Wanted;
-use crate::design::{Aim, Base, Goal, Range, SchemeKind, TokenizerReport, TokenizerRequest};
+use crate::design::{Aim, Base, Goal, Range, Reuse, SchemeKind, TokenizerReport, TokenizerRequest};
 use crate::encoding::{Encoding, Precision, Reading};
 use crate::error::{Error, Parameter};
 use crate::io::Outputs;
@@ -72,6 +72,10 @@ pub(super) struct Args {
     /// The model to go on training: a safetensors file, or a model folder. Rows to begin with are made for the new tokens
     #[arg(long, value_name = "MODEL", conflicts_with = "vocab_size")]
     model: Option<PathBuf>,
+    /// Put new tokens on ids of old ones, which go, so that no row is added: `unused` takes those that no text of the corpus uses,
+    /// else a file names them, one text or id a line. Only tokens that no merge uses can go; texts that had one take others
+    #[arg(long, value_name = "unused|FILE", conflicts_with = "vocab_size")]
+    reuse: Option<PathBuf>,
     /// The seed of the search
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -127,6 +131,19 @@ fn reading(args: &Args) -> Reading {
     Reading { rewrites, ..Reading::of(encoding).cutting(args.decimals.is_some()) }
 }
 
+/// Which old tokens may go: `unused`, or those that a file names.
+fn reused(path: &Path) -> anyhow::Result<Reuse> {
+    if path == Path::new("unused") {
+        return Ok(Reuse::Unused);
+    }
+    let text = std::fs::read_to_string(path).map_err(|e| Error::io(path, e))?;
+    let names: Vec<String> = text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect();
+    if names.is_empty() {
+        return Err(Error::input(path.display(), "names no token", "give a text or an id a line").into());
+    }
+    Ok(Reuse::Named(names))
+}
+
 /// What the user wrote.
 fn request(args: &Args) -> anyhow::Result<TokenizerRequest> {
     if args.decimals.is_some_and(|decimals| decimals == Precision::ZERO) {
@@ -146,6 +163,7 @@ fn request(args: &Args) -> anyhow::Result<TokenizerRequest> {
         zeros: args.encoding.and_then(Encoding::zeros).unwrap_or(args.dialect.into()),
         reading: reading(args),
         fewest_decimals: args.fewest_decimals.map(usize::from),
+        reuse: args.reuse.as_deref().map(reused).transpose()?,
         compare: args.compare,
         seed: args.seed,
     })

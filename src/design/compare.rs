@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use rayon::prelude::*;
 use serde_json::Value;
 
-use super::extension::extend::{Extended, append_tokens, extend, without_cut};
+use super::extension::extend::{Extended, add_tokens, extend, without_cut};
 use super::extension::json::pretty;
 use super::extension::new_tokens::NewToken;
 use super::extension::plan::ExtensionPlan;
@@ -158,7 +158,7 @@ fn continued(plan: MergesPlan<'_>, sample: &LearningSample, job: &Job) -> Result
     }
     let (tokenizer, new_tokens) = learned(plan, counts, &|_| true, job, &|new| {
         let mut json = base_json.clone();
-        let new_tokens = append_tokens(&mut json, &base.name, new)?;
+        let new_tokens = add_tokens(&mut json, &base.name, new, &[])?;
         Ok((json, new_tokens))
     })?;
     Ok(Entry { method: TrainingMethod::Continued, tokenizer, new_tokens, proved: None, from_nothing: false })

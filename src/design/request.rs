@@ -8,6 +8,7 @@ use super::beside::Beside;
 use super::compare::{Designed, compare, compare_with_design};
 use super::extension::extend::as_read;
 use super::extension::plan::{Aim, ExtensionPlan};
+use super::extension::reuse::Reuse;
 use super::extension::texts::ALL_CONTEXTS;
 use super::learned::merges::{MergesPlan, learns_apart};
 use super::learned::scratch::ScratchPlan;
@@ -59,7 +60,7 @@ impl Base {
 }
 
 /// What a user asks a tokenizer for.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct TokenizerRequest {
     /// Which tokens, and how many.
     pub goal: Goal,
@@ -73,6 +74,8 @@ pub struct TokenizerRequest {
     pub reading: Reading,
     /// See [`ExtensionPlan::fewest_decimals`].
     pub fewest_decimals: Option<usize>,
+    /// Old tokens whose ids the new ones take, if any may go.
+    pub reuse: Option<Reuse>,
     /// Whether other ways to add as many tokens are set beside it.
     pub compare: bool,
     /// The seed of the search.
@@ -105,35 +108,33 @@ impl TokenizerRequest {
     /// # Errors
     /// If merges are to be learned, or ways compared, in the stripped dialect.
     pub fn check(&self) -> Result<()> {
-        if !self.reading.encoding.is_decimal() && !matches!(self.goal, Goal::Aim(_))
-            || (self.compare && !self.reading.encoding.is_decimal())
-        {
-            let problem = format!("learns of decimals alone, and cannot go with {}", self.reading.encoding);
-            let (tokens, budget) = (Parameter::TokensPerBlock, Parameter::Budget);
-            let option = if self.compare {
-                Parameter::Compare
-            } else if matches!(self.goal, Goal::Merges(_)) {
-                Parameter::Merges
-            } else {
-                Parameter::VocabSize
-            };
-            return Err(Error::parameter(option, problem, format!("give {tokens} or {budget} alone")));
-        }
         let (option, does) = match self.goal {
             Goal::Merges(_) => (Parameter::Merges, "learns"),
             Goal::VocabSize(_) => (Parameter::VocabSize, "learns"),
             Goal::Aim(_) if self.compare => (Parameter::Compare, "compares"),
             Goal::Aim(_) => return Ok(()),
         };
+        let (tokens, budget) = (Parameter::TokensPerBlock, Parameter::Budget);
+        let refused = |what: &str, without: &str| {
+            let remedy = format!("{without}give {tokens} or {budget} alone");
+            Err(Error::parameter(
+                option,
+                format!("{does} in the fixed dialect alone, and cannot go with {what}"),
+                remedy,
+            ))
+        };
+        if !self.reading.encoding.is_decimal() {
+            return refused(self.reading.encoding.name(), "");
+        }
+        if self.reuse.is_some() {
+            return refused(&Parameter::Reuse.to_string(), "");
+        }
         let stripped = match (self.zeros, self.fewest_decimals) {
             (TrailingZeros::Removed, _) => format!("{} stripped", Parameter::Dialect),
             (TrailingZeros::Kept, Some(_)) => Parameter::FewestDecimals.to_string(),
             (TrailingZeros::Kept, None) => return Ok(()),
         };
-        let problem = format!("{does} in the fixed dialect alone, and cannot go with {stripped}");
-        let (tokens, budget) = (Parameter::TokensPerBlock, Parameter::Budget);
-        let remedy = format!("leave {stripped} out, or give {tokens} or {budget} alone");
-        Err(Error::parameter(option, problem, remedy))
+        refused(&stripped, &format!("leave {stripped} out, or "))
     }
 
     /// Designs or learns, checks, measures. From nothing no base is needed.
@@ -169,9 +170,21 @@ impl TokenizerRequest {
         let base_json = serde_json::from_slice(json).map_err(|e| Error::input(&base.name, e, ""))?;
         let base_json = as_read(&base, base_json);
         let TokenizerRequest { kind, range, fewest_decimals, seed, .. } = *self;
+        let reuse = self.reuse.clone();
         let dialect = self.reading.written(self.zeros);
         let contexts = ALL_CONTEXTS;
-        Ok(ExtensionPlan { base, base_json, kind, dialect, fewest_decimals, range, aim, seed, contexts })
+        Ok(ExtensionPlan {
+            base,
+            base_json,
+            kind,
+            dialect,
+            fewest_decimals,
+            range,
+            aim,
+            reuse,
+            seed,
+            contexts,
+        })
     }
 
     /// The smallest extension, or the best within a budget.

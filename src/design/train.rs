@@ -1,5 +1,7 @@
 //! The way through: a base and an aim in, a checked tokenizer and its report out.
 
+use std::collections::{BTreeMap, HashSet};
+
 use serde_json::Value;
 
 use super::extension::base::BaseVocabulary;
@@ -10,6 +12,7 @@ use super::extension::json::written;
 use super::extension::layout::Alphabet;
 use super::extension::new_tokens::list;
 use super::extension::plan::{Aim, ExtensionPlan};
+use super::extension::reuse::prune;
 use super::extension::strip::{another_way, strip_extension};
 use super::front::designs;
 use super::measured::corpus::Measured;
@@ -42,7 +45,11 @@ pub fn train(plan: &ExtensionPlan, corpus: &dyn Conformers, job: &Job) -> Result
     // What is left of a base that was extended otherwise need not be a tokenizer.
     let base = Tokenizer::from_bytes(&plan.base.name, plan.base.source.clone(), &bytes)
         .map_err(|_| another_way(&plan.base.name))?;
-    let again = extended(&ExtensionPlan { base, base_json: before, ..*plan }, corpus, job)?;
+    let again = extended(
+        &ExtensionPlan { base, base_json: before, reuse: plan.reuse.clone(), ..*plan },
+        corpus,
+        job,
+    )?;
     if serde_json::from_slice::<Value>(&again.tokenizer_json).is_ok_and(|json| json == plan.base_json) {
         return Ok(Trained { unchanged: true, ..again });
     }
@@ -69,14 +76,27 @@ fn extended(plan: &ExtensionPlan, corpus: &dyn Conformers, job: &Job) -> Result<
     job.check()?;
     let annealed = spaces.search(scheme.tokens_per_block(), plan.seed)?;
     let new: Vec<String> = scheme.strings().into_iter().filter(|s| !known.holds(s)).collect();
-    let guard = guard(base, base_json, scheme.grammar, &new)?;
+    let pruned = plan.reuse.as_ref().map(|reuse| {
+        let pieces = scheme.strings();
+        let kept: HashSet<&str> = pieces.iter().map(String::as_str).collect();
+        prune((base, base_json), reuse, (new.len(), &kept), (corpus, plan.dialect), job)
+    });
+    let pruned = pruned.transpose()?;
+    let none = BTreeMap::new();
+    let (left, left_json, gone) = match &pruned {
+        Some(pruned) => (&pruned.base, &pruned.base_json, &pruned.gone),
+        None => (base, base_json, &none),
+    };
+    let ids: Vec<u32> = gone.keys().copied().collect();
+    let guard = guard(left, left_json, scheme.grammar, &new)?;
     let Extended { json, new_tokens } =
-        extend_guarded(base_json, &base.name, &scheme, &new, guard.as_deref())?;
+        extend_guarded((left_json, &base.name), &scheme, (&new, &ids), guard.as_deref())?;
     let name = format!("{}-{}-{}", base.name, kind.name(), scheme.tokens_per_block());
     let (tokenizer, tokenizer_json) = written(&name, &json)?;
-    let guarantees = check((base, base_json), &tokenizer, &scheme, &new_tokens, plan.contexts, job)?;
-    let list = list(base, &new_tokens)?;
-    let design = Design { scheme, tokenizer, new_tokens, annealed, guarantees };
+    let guarantees = check((left, left_json), &tokenizer, &scheme, &new_tokens, plan.contexts, job)?;
+    let list = list(base, &new_tokens, gone)?;
+    let reused = gone.len() as u64;
+    let design = Design { scheme, tokenizer, new_tokens, reused, annealed, guarantees };
     let report = design.report(plan, (&spaces, &known), corpus, job)?;
     Ok(Trained { tokenizer_json, new_tokens: list, report, unchanged: false })
 }
@@ -86,6 +106,8 @@ struct Design {
     scheme: Scheme,
     tokenizer: Tokenizer,
     new_tokens: Vec<(u32, String)>,
+    /// New tokens that have ids of old ones.
+    reused: u64,
     annealed: Annealed,
     guarantees: Guarantees,
 }
@@ -133,7 +155,12 @@ impl Design {
             least_in_space: new_tokens,
             search: AnnealingReport::of(&annealed, plan.seed, new_tokens),
             examples: scheme.grammar.counts().rev().map(|decimals| scheme.example(decimals)).collect(),
-            vocabulary: VocabularyReport::of(&tokenizer, &self.new_tokens, &total, Some(&base_total)),
+            vocabulary: VocabularyReport::of(
+                &tokenizer,
+                (&self.new_tokens, self.reused),
+                &total,
+                Some(&base_total),
+            ),
             corpus: measured.report(0, Some(1), tokens as u64),
             front,
             guarantees,

@@ -1,5 +1,7 @@
 //! The way through for continued BPE inside blocks: `--merges`.
 
+use std::collections::BTreeMap;
+
 use super::extension::check::{Guarantees, check_pieces};
 use super::extension::new_tokens::list;
 use super::learned::merges::{Merged, MergesPlan, merge};
@@ -39,7 +41,7 @@ pub fn train_merges(
         job,
     )?;
     let report = report(plan, &merged, (&measured, &sample), guarantees);
-    let new_tokens = list(base, &merged.new_tokens)?;
+    let new_tokens = list(base, &merged.new_tokens, &BTreeMap::new())?;
     Ok(Trained { tokenizer_json: merged.json, new_tokens, report, unchanged: false })
 }
 
@@ -75,7 +77,12 @@ fn report(
         lower_bound: proved.lower_bound,
         gap: new_tokens.saturating_sub(proved.lower_bound),
         example: merged.scheme.example(merged.scheme.grammar.decimals()),
-        vocabulary: VocabularyReport::of(&merged.tokenizer, &merged.new_tokens, &total, Some(&base_total)),
+        vocabulary: VocabularyReport::of(
+            &merged.tokenizer,
+            (&merged.new_tokens, 0),
+            &total,
+            Some(&base_total),
+        ),
         learned_from: LearnedFrom::of(sample),
         corpus: measured.report(0, Some(1), blocks.usual),
         guarantees: Promises::Extension(guarantees),

@@ -120,7 +120,7 @@ fn report(
         lower_bound: proved.lower_bound,
         gap: new_tokens.saturating_sub(proved.lower_bound),
         example: made.scheme.example(made.scheme.grammar.decimals()),
-        vocabulary: VocabularyReport::of(&made.tokenizer, &made.new_tokens, &total, None),
+        vocabulary: VocabularyReport::of(&made.tokenizer, (&made.new_tokens, 0), &total, None),
         learned_from: LearnedFrom::of(sample),
         corpus: measured.report(0, None, blocks.usual),
         guarantees: Promises::Scratch(promises),

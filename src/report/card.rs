@@ -48,7 +48,14 @@ fn head(card: &mut String, report: &DesignReport) -> std::fmt::Result {
         report.examples.iter().map(|example| format!("`{}`", example.replace('|', "\\|"))).collect();
     writeln!(card, "| a block is cut like | {} |", examples.join(", "))?;
     writeln!(card, "| which blocks | {}; all others keep the base's tokens |", which_blocks(report))?;
-    if let Some((first, last)) = last {
+    let reused = report.vocabulary.reused_ids;
+    if reused > 0 {
+        writeln!(
+            card,
+            "| new tokens | {}, of which {reused} have ids of old tokens, which went: `new_tokens.json` lists them |",
+            report.new_tokens
+        )?;
+    } else if let Some((first, last)) = last {
         writeln!(
             card,
             "| new tokens | {}, ids {first} to {last}; `new_tokens.json` lists them with the base's ids of their texts |",

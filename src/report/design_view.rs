@@ -40,6 +40,9 @@ pub fn facts(report: &DesignReport) -> Table {
     row("FREE tokens a block", thousands(report.free_tokens_per_block));
     row("drift, every block in the range", thousands(report.drift));
     row("new tokens", thousands(report.new_tokens));
+    if report.vocabulary.reused_ids > 0 {
+        row("new tokens on ids of old ones", thousands(report.vocabulary.reused_ids));
+    }
     row("least of all schemes", thousands(report.least_in_space));
     let bound = match report.lower_bound_by {
         BoundBy::Counting => "least of any tokens, by counting",

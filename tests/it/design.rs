@@ -35,6 +35,7 @@ fn plan(name: &Path, kind: SchemeKind, aim: Aim) -> ExtensionPlan {
         fewest_decimals: None,
         range: Range::new(15).unwrap(),
         aim,
+        reuse: None,
         seed: 0,
         contexts: 1,
     }

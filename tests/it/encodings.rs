@@ -285,6 +285,7 @@ fn extended(folder: &Folder, base: &Path, kind: SchemeKind, encoding: Encoding, 
         fewest_decimals: None,
         range: Range::new(15).unwrap(),
         aim: Aim::TokensPerBlock(tokens),
+        reuse: None,
         seed: 0,
         contexts: 1,
     };
@@ -344,6 +345,104 @@ fn tokenizers_are_extended_for_every_encoding_of_one_length() {
         let tokenizer = Tokenizer::from_bytes(base, source, &trained.tokenizer_json).unwrap();
         followed_both_ways(&Arc::new(tokenizer), encoding, 20);
     }
+}
+
+#[test]
+fn numbers_that_are_added_tokens_already_are_left_alone() {
+    let folder = Folder::new();
+    let base = Tokenizer::embedded().unwrap().remove(0);
+    for (special, part) in [(true, "drops coordinates"), (false, "as added tokens already")] {
+        with_added(&folder, &base, (0..251).map(|bin| format!("{bin:03}")), special);
+        let encoding = "binned-v2:-13,13,0.104";
+        let options = [
+            "train-tokenizer",
+            "--base",
+            "added.json",
+            "--encoding",
+            encoding,
+            "--tokens-per-block",
+            "4",
+            "-o",
+            "x",
+        ];
+        let ran = folder.drift(&options);
+        assert_eq!(ran.code, Some(2));
+        assert!(ran.stderr.contains(part), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn new_tokens_take_ids_of_old_ones_that_nothing_uses() {
+    let folder = Folder::new();
+    corpus(&folder, 40);
+    let name = "binned-v2:-13,13,0.104";
+    let run = |arguments: &[&str]| {
+        let ran = folder.drift(arguments);
+        assert_eq!(ran.code, Some(0), "{arguments:?}: {}", ran.stderr);
+        ran.json()
+    };
+    let design =
+        ["--encoding", name, "--tokens-per-block", "4", "--kind", "separate", "--corpus", "corpus.jsonl"];
+    let tokenizer = |more: &[&str]| {
+        let ran = ["train-tokenizer", "--base", "qwen-like", "--quiet", "--json"];
+        run(&[&ran[..], &design, more].concat())
+    };
+    let report = tokenizer(&["--reuse", "unused", "-o", "extended"]);
+    let base = Tokenizer::embedded().unwrap().remove(0);
+    let rows = u64::from(base.vocabulary().into_values().max().unwrap()) + 1;
+    let of = |report: &Value, name: &str| report[name].as_u64();
+    assert_eq!((of(&report, "new_tokens"), of(&report, "reused_ids")), (Some(251), Some(251)));
+    assert_eq!(of(&report, "embedding_rows"), Some(rows));
+    // What is no block keeps its tokens in the texts of the corpus.
+    let extended = Tokenizer::load(&folder.path().join("extended")).unwrap();
+    let text = String::from_utf8(folder.read("corpus.jsonl")).unwrap();
+    for line in text.lines() {
+        let row: Value = serde_json::from_str(line).unwrap();
+        let smiles = row["canonical_smiles"].as_str().unwrap();
+        assert_eq!(extended.prompt_ids(smiles).unwrap(), base.prompt_ids(smiles).unwrap(), "{smiles}");
+    }
+    followed_both_ways(&Arc::new(extended), name.parse().unwrap(), 20);
+    // Named ones go if they can; the same file of new tokens tells extend-model which rows are others now.
+    let listed: Value = serde_json::from_slice(&folder.read("extended/new_tokens.json")).unwrap();
+    let replaced: Vec<&str> = listed["new_tokens"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|token| token["replaces"].as_str())
+        .collect();
+    folder.file("names.txt", replaced[..7].join("\n"));
+    let named = tokenizer(&["--reuse", "names.txt", "-o", "named"]);
+    assert_eq!((of(&named, "reused_ids"), of(&named, "embedding_rows")), (Some(7), Some(rows + 251 - 7)));
+    folder.file("names.txt", "0\n");
+    let ran = [&["train-tokenizer", "--base", "qwen-like", "--reuse", "names.txt", "-o", "y"], &design[..]]
+        .concat();
+    let refused = folder.drift(&ran);
+    assert!(refused.code == Some(2) && refused.stderr.contains("made by no merge"), "{}", refused.stderr);
+    let train =
+        ["train-model", "--tokenizer", "qwen-like", "--arch", "qwen3", "--hidden", "32", "--layers", "1"];
+    let more = [
+        "--heads",
+        "2",
+        "--kv-heads",
+        "1",
+        "--steps",
+        "2",
+        "--batch-tokens",
+        "512",
+        "-o",
+        "model",
+        "--quiet",
+    ];
+    let ran = folder.drift(&[&train[..], &more, &["--corpus", "corpus.jsonl"]].concat());
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let grown =
+        run(&["extend-model", "--model", "model", "--tokenizer", "extended", "-o", "grown", "--json"]);
+    let table = &grown["tables"][0];
+    assert_eq!((of(table, "overwritten"), of(table, "appended")), (Some(251), Some(0)), "{grown:#}");
+    assert_eq!(grown["vocab_size"], grown["vocab_size_before"]);
+    let lp = ["--lp", "automaton", "--corpus", "corpus.jsonl", "--samples", "4", "--json"];
+    let eval = run(&[&["eval", "--model", "grown", "--encoding", name], &lp[..]].concat());
+    assert_eq!(eval["runs"][0]["passed"], eval["runs"][0]["samples"]);
 }
 
 #[test]

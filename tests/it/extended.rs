@@ -54,6 +54,7 @@ fn they_are_what_the_program_makes() {
             fewest_decimals: None,
             range,
             aim,
+            reuse: None,
             seed: 0,
             contexts: 1,
         };

@@ -34,6 +34,7 @@ fn plan(name: &str, kind: SchemeKind, angstrom: u32, budget: u64) -> ExtensionPl
         fewest_decimals: None,
         range,
         aim: Aim::Budget(budget),
+        reuse: None,
         seed: 0,
         contexts: 1,
     }

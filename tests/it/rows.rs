@@ -84,8 +84,12 @@ pub(crate) fn tensor(name: &'static str, dtype: Dtype, rows: usize, salt: u64) -
 
 fn new_tokens(base: &Tokenizer, texts: &[String]) -> NewTokens {
     let first = needed(base) as u32;
-    let token =
-        |(id, text): (u32, &String)| NewToken { id, text: text.clone(), base_ids: base.ids(text).unwrap() };
+    let token = |(id, text): (u32, &String)| NewToken {
+        id,
+        text: text.clone(),
+        base_ids: base.ids(text).unwrap(),
+        replaces: None,
+    };
     NewTokens {
         schema: "drift.new-tokens/1",
         base: base.name.clone(),
@@ -347,6 +351,7 @@ fn trained() -> Trained {
         fewest_decimals: None,
         range,
         aim,
+        reuse: None,
         seed: 0,
         contexts: 1,
     };

@@ -36,42 +36,69 @@ const REMEDY: &str = "give the tokenizer.json of a BPE model, byte-level or of S
 /// # Errors
 /// If the base is no BPE model, or has a pre-tokenizer that cannot be kept from cutting blocks.
 pub fn extend(base: &Value, place: &str, scheme: &Scheme, new: &[String]) -> Result<Extended> {
-    extend_guarded(base, place, scheme, new, None)
+    extend_guarded((base, place), scheme, (new, &[]), None)
 }
 
-/// As [`extend`]; `guard` is the expression that keeps the new pieces out of all other texts: see [`super::guard`].
+/// As [`extend`]; new pieces take `ids` first, which have no token. `guard` is the expression that keeps the new pieces out of all
+/// other texts: see [`super::guard`].
 ///
 /// # Errors
 /// As [`extend`].
 pub fn extend_guarded(
-    base: &Value,
-    place: &str,
+    (base, place): (&Value, &str),
     scheme: &Scheme,
-    new: &[String],
+    (new, ids): (&[String], &[u32]),
     guard: Option<&str>,
 ) -> Result<Extended> {
     let refuse = |problem: &str| Error::input(place, problem, REMEDY);
     let mut json = base.clone();
     let added = added_tokens(base);
     if let Some((_, content)) = added.iter().find(|(_, content)| may_touch_a_block(content, scheme.grammar)) {
-        return Err(refuse(&format!("the added token `{content}` can be a part of a block")));
+        let problem = format!("the added token `{content}` can be a part of a block");
+        let special = base["added_tokens"].as_array().into_iter().flatten().any(|token| {
+            token["special"] == true
+                && token["content"].as_str().is_some_and(|own| may_touch_a_block(own, scheme.grammar))
+        });
+        let number = scheme.grammar.dialect().number().parse(content.as_bytes(), 0, false).is_ok();
+        return Err(match (number, special) {
+            (true, true) => {
+                let problem = format!(
+                    "{problem}, and flagged special: decoding without special tokens drops coordinates"
+                );
+                Error::input(
+                    place,
+                    problem,
+                    "add its numbers again without the flag; then fit and eval take it as it is",
+                )
+            }
+            (true, false) => {
+                let problem = format!("has numbers as added tokens already, such as `{content}`");
+                Error::input(
+                    place,
+                    problem,
+                    "leave it as it is: fit, eval and export-grammar count and force these tokens",
+                )
+            }
+            (false, _) => refuse(&problem),
+        });
     }
     let layout = BaseLayout::of(base).map_err(|problem| refuse(&problem))?;
-    let new_tokens = append_tokens(&mut json, place, new)?;
+    let new_tokens = add_tokens(&mut json, place, new, ids)?;
     json["model"]["ignore_merges"] = true.into();
     json["pre_tokenizer"] = pre_tokenizer(&layout, scheme, guard);
     Ok(Extended { json, new_tokens })
 }
 
-/// Lists new tokens in a BPE model's vocabulary, after all others; their ids. Added tokens that the model does not list
+/// Lists new tokens in a BPE model's vocabulary, with `ids` as far as these go and after all others; their ids. Added tokens that the model does not list
 /// are listed first, with the ids that they have.
 ///
 /// # Errors
 /// If there is no BPE model, its tokens mark the beginnings or ends of words, or an added token has two ids.
-pub(in crate::design) fn append_tokens(
+pub(in crate::design) fn add_tokens(
     json: &mut Value,
     place: &str,
     new: &[String],
+    ids: &[u32],
 ) -> Result<Vec<(u32, String)>> {
     let refuse = |problem: &str| Error::input(place, problem, REMEDY);
     let added = added_tokens(json);
@@ -100,7 +127,7 @@ pub(in crate::design) fn append_tokens(
     }
     let last = vocabulary.values().filter_map(Value::as_u64).max().unwrap_or(0);
     let mut new_tokens = Vec::with_capacity(new.len());
-    for (id, piece) in (last + 1..).zip(new) {
+    for (id, piece) in ids.iter().map(|id| u64::from(*id)).chain(last + 1..).zip(new) {
         let id = u32::try_from(id).map_err(|_| refuse("has no ids left"))?;
         vocabulary.insert(piece.clone(), id.into());
         new_tokens.push((id, piece.clone()));

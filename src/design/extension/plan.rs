@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::reuse::Reuse;
 use crate::design::scheme::cuts::SchemeKind;
 use crate::design::scheme::slots::Range;
 use crate::encoding::Encoding;
@@ -32,6 +33,8 @@ pub struct ExtensionPlan {
     pub range: Range,
     /// How far to go.
     pub aim: Aim,
+    /// Old tokens whose ids the new ones take, if any may go.
+    pub reuse: Option<Reuse>,
     /// The seed of the search.
     pub seed: u64,
     /// In how many contexts every number is run; [`super::texts::ALL_CONTEXTS`] unless time is short. Of the 10 MB

@@ -233,7 +233,12 @@ impl Scratch {
         let bytes =
             |text: &str| text.chars().filter_map(|c| vocabulary.get(&c.to_string()).copied()).collect();
         let list = self.new_tokens.iter();
-        let list = list.map(|(id, text)| NewToken { id: *id, text: text.clone(), base_ids: bytes(text) });
+        let list = list.map(|(id, text)| NewToken {
+            id: *id,
+            text: text.clone(),
+            base_ids: bytes(text),
+            replaces: None,
+        });
         NewTokens { schema: "drift.new-tokens/1", base: "bytes".into(), new_tokens: list.collect() }
     }
 }

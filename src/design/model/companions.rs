@@ -14,7 +14,7 @@ const OF_TOKENIZER: [&str; 4] =
     ["special_tokens_map.json", "added_tokens.json", "chat_template.jinja", "chat_template.json"];
 
 /// The list of new tokens that `drift train-tokenizer` writes: the extension's alone.
-const NEW_TOKENS: &str = "new_tokens.json";
+pub(super) const NEW_TOKENS: &str = "new_tokens.json";
 
 /// Files that go with what is not handed on: tokenizers without the new tokens, and the state of a training.
 const LEFT: [&str; 8] = [

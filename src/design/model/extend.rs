@@ -1,9 +1,10 @@
 //! The way through: a model and an extended tokenizer become a checkpoint.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::added::{Added, added};
+use super::added::{Added, added, replaced};
 use super::companions::{Companions, companions};
 use super::copy::GrowingFile;
 use super::pieces::OrderedFile;
@@ -111,7 +112,11 @@ struct Prepared<'s> {
 
 fn prepare<'s>(source: &'s SourceModel, plan: &ExtendModelPlan, job: &Job) -> Result<Prepared<'s>> {
     let (own, (extended, json)) = tokenizers(source, plan, job)?;
-    let added = added(&own, &extended)?;
+    let replaced = match Tokenizer::embedded_by_name(&plan.tokenizer) {
+        Some(_) => BTreeMap::new(),
+        None => replaced(&plan.tokenizer)?,
+    };
+    let added = added(&own, &extended, &replaced)?;
     has_rows(&source.tables, &own.name, added.old_ids)?;
     source.check_special_tokens(&plan.tokenizer, &added.new)?;
     let rows = rows(source, &added, plan.pad_to_multiple_of);

@@ -12,8 +12,11 @@ pub const SCHEMA: &str = "drift.train-tokenizer/1";
 /// See the module's documentation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct VocabularyReport {
-    /// The first new id; the new ids are consecutive.
+    /// The first new id; the new ids are consecutive, if none is that of an old token.
     pub first_new_id: Option<u32>,
+    /// New tokens that have ids of old ones, which went.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub reused_ids: u64,
     /// Rows that an embedding needs: the largest id and one.
     pub embedding_rows: u64,
     /// Whether the new ids fit into a model's spare rows.
@@ -29,18 +32,19 @@ pub struct VocabularyReport {
 }
 
 impl VocabularyReport {
-    /// Of a tokenizer with these new tokens, measured on a corpus beside its base.
+    /// Of a tokenizer with these new tokens, of which so many have ids of old ones, measured on a corpus beside its base.
     pub fn of(
         tokenizer: &Tokenizer,
-        new_tokens: &[(u32, String)],
+        (new_tokens, reused_ids): (&[(u32, String)], u64),
         own: &CorpusTally,
         base: Option<&CorpusTally>,
     ) -> Self {
         let largest = tokenizer.vocabulary().into_values().max();
         let embedding_rows = largest.map_or(0, |id| u64::from(id) + 1);
-        let base_rows = embedding_rows.saturating_sub(new_tokens.len() as u64);
+        let base_rows = (embedding_rows + reused_ids).saturating_sub(new_tokens.len() as u64);
         VocabularyReport {
             first_new_id: new_tokens.first().map(|(id, _)| *id),
+            reused_ids,
             embedding_rows,
             embedding: EmbeddingReport::of(embedding_rows, base_rows, None),
             rows: None,
@@ -55,6 +59,12 @@ impl VocabularyReport {
         self.embedding = EmbeddingReport::of(self.embedding_rows, self.embedding.base_rows, model_rows);
         self.rows = rows;
     }
+}
+
+// A filter of serde takes a reference.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Whether the new ids fit into a model's spare rows, or how far its embedding has to be resized.
