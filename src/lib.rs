@@ -158,6 +158,8 @@ pub mod constraint;
 
 pub mod audit;
 
+pub mod encodings;
+
 #[cfg(feature = "generate")]
 pub mod model;
 

@@ -6,6 +6,7 @@ mod compare;
 mod completions;
 mod corpus;
 mod encode;
+mod encodings;
 #[cfg(feature = "generate")]
 mod eval;
 #[cfg(feature = "generate")]
@@ -77,6 +78,8 @@ enum Verb {
     Encode(encode::Args),
     /// Find the placeholder of least harm for a tokenizer, with a proof that none is better
     Fit(fit::Args),
+    /// Set encodings side by side: tokens, forward passes, what the text alone loses; and say which to train on
+    Encodings(encodings::Args),
     /// Extend a tokenizer so that every coordinate block takes the same, small number of tokens, proved
     TrainTokenizer(train_tokenizer::Args),
     /// Give a trained model the rows of an extended tokenizer, as a whole Hugging Face checkpoint
@@ -150,6 +153,7 @@ fn run(cli: Cli, given: (&clap::Command, &ArgMatches), output: &Output) -> anyho
         Verb::Mine(args) => mine::run(args, &invocation, &job, output),
         Verb::Encode(args) => encode::run(args, &invocation, &job, output),
         Verb::Fit(args) => fit::run(args, &job, output),
+        Verb::Encodings(args) => encodings::run(args, &job, output),
         Verb::Audit(args) => audit::run(args, &invocation, &job, output),
         Verb::Inspect(args) => inspect::run(args, &job, output),
         Verb::ExportGrammar(args) => export_grammar::run(args, &job, output),

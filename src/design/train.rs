@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::extension::base::BaseVocabulary;
 use super::extension::check::{Guarantees, check};
-use super::extension::extend::{Extended, extend, extend_guarded};
+use super::extension::extend::{Extended, as_read, extend, extend_guarded};
 use super::extension::guard::guard;
 use super::extension::json::written;
 use super::extension::layout::Alphabet;
@@ -21,13 +21,14 @@ use super::report::designed::{AnnealingReport, DesignReport};
 use super::report::front::{Front, TokenizerPoint};
 use super::report::trained::Trained;
 use super::report::vocabulary::{SCHEMA, VocabularyReport};
-use super::scheme::cuts::Scheme;
+use super::scheme::cuts::{Scheme, SchemeKind};
 use super::scheme::grammar::Grammar;
 use super::scheme::search::Annealed;
+use super::scheme::slots::Range;
 use super::scheme::space::{BaseTokens, MAX_NEW_TOKENS, Optimum};
 use super::scheme::spaces::DesignSpaces;
 use crate::corpus::Conformers;
-use crate::encoding::TrailingZeros;
+use crate::encoding::{Encoding, TrailingZeros};
 use crate::error::{Error, Parameter, Result};
 use crate::job::{Job, Provenance};
 use crate::tokenizer::Tokenizer;
@@ -100,6 +101,37 @@ fn extended(plan: &ExtensionPlan, corpus: &dyn Conformers, job: &Job) -> Result<
     let report = design.report(plan, (&spaces, &known), corpus, job)?;
     Ok(Trained { tokenizer_json, new_tokens: list, report, unchanged: false })
 }
+
+/// The smallest extension of so many tokens a block for numbers below 15 Å, and how many tokens it has more; none if there is none.
+/// Nothing of it is checked: [`train`] does.
+///
+/// # Errors
+/// If the result is no tokenizer.
+pub fn draft(
+    (base, base_json): (&Tokenizer, &Value),
+    kind: SchemeKind,
+    encoding: Encoding,
+    tokens: usize,
+) -> Result<Option<(Tokenizer, u64)>> {
+    let base_json = as_read(base, base_json.clone());
+    let known = BaseVocabulary::of(base, Alphabet::of(&base_json));
+    let spaces = DesignSpaces::new(kind, Range::new(DRAFTED)?, (encoding, None), &known)?;
+    if !spaces.tokens().contains(&tokens) {
+        return Ok(None);
+    }
+    let Some(Optimum { scheme, new_tokens }) = spaces.optimum(tokens, MAX_NEW_TOKENS) else {
+        return Ok(None);
+    };
+    let new: Vec<String> = scheme.strings().into_iter().filter(|s| !known.holds(s)).collect();
+    let Ok(guard) = guard(base, &base_json, scheme.grammar, &new) else { return Ok(None) };
+    let extended = extend_guarded((&base_json, &base.name), &scheme, (&new, &[]), guard.as_deref());
+    // Some bases cannot be extended.
+    let Ok(Extended { json, .. }) = extended else { return Ok(None) };
+    Ok(Some((written(&base.name, &json)?.0, new_tokens)))
+}
+
+/// The range of a draft, in Å: that of `drift train-tokenizer`.
+const DRAFTED: u32 = 15;
 
 /// An extension that keeps its promises.
 struct Design {

@@ -46,7 +46,7 @@ impl<T: Ord> Reservoir<T> {
 }
 
 /// The key of the item at a place: SplitMix64 (G. Steele et al., OOPSLA 2014), one to one for a seed.
-pub(super) fn key_of_place(seed: u64, place: u64) -> u64 {
+pub(crate) fn key_of_place(seed: u64, place: u64) -> u64 {
     let mut z =
         place.wrapping_add(seed.wrapping_mul(0xd134_2543_de82_ef95)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -22,8 +22,9 @@ pub mod comparison_view;
 pub mod design_page;
 pub mod design_view;
 #[cfg(feature = "generate")]
-pub mod eval_page;
+pub mod encodings_view;
 #[cfg(feature = "generate")]
+pub mod eval_page;
 pub mod eval_view;
 pub mod extend_view;
 pub mod fit_page;

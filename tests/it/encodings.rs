@@ -484,6 +484,83 @@ fn answers_of_several_conformers_and_opened_prompts_are_followed() {
 }
 
 #[test]
+fn encodings_are_set_side_by_side() {
+    let folder = Folder::new();
+    corpus(&folder, 60);
+    let (v2, names) = ("binned-v2:-13,13,0.104", ["fixed", "binned-v2:-13,13,0.104", "fsq:512"]);
+    let options =
+        ["encodings", "--corpus", "corpus.jsonl", "--tokenizer", "qwen-like", "--tokens-per-block", "9,4,1"];
+    let ran =
+        folder.drift(&[&options[..], &["--html", "page.html", "--json", "--encoding"], &names].concat());
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let report = ran.json();
+    let rows = report["rows"].as_array().unwrap();
+    let row = |name: &str, new: u64| {
+        rows.iter()
+            .find(|row| row["encoding"] == name && row["new_tokens"] == new)
+            .unwrap_or_else(|| panic!("{report:#}"))
+    };
+    // As many tokens as the texts take, by the tokenizer alone.
+    let base = Tokenizer::embedded().unwrap().remove(0);
+    let text = String::from_utf8(folder.read("corpus.jsonl")).unwrap();
+    let mut tokens = 0;
+    for line in text.lines() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        let (smiles, text) =
+            (line["canonical_smiles"].as_str().unwrap(), line["embedded_smiles"].as_str().unwrap());
+        tokens += base.ids(&format!("[SMILES]{smiles}[/SMILES][CONFORMER]{text}[/CONFORMER]")).unwrap().len();
+    }
+    let fixed = row("fixed", 0);
+    assert_eq!(fixed["tokens_per_conformer"], tokens as f64 / text.lines().count() as f64);
+    assert_eq!((&fixed["rmsd_angstrom"], &fixed["valid_share"]), (&0.0.into(), &1.0.into()));
+    assert_eq!(
+        (&fixed["constant"], &row("fixed", 260)["tokens_per_block"]["max"]),
+        (&false.into(), &9.into())
+    );
+    // Extended, every number is a token; then the automaton leaves three of a block to the model.
+    let (plain, bins) = (row(v2, 0), row(v2, 251));
+    assert_eq!(
+        (&plain["tokens_per_block"]["min"], &bins["tokens_per_block"]["mean"]),
+        (&10.into(), &4.0.into())
+    );
+    let passes = |row: &Value| row["passes_per_conformer"].as_f64().unwrap();
+    assert!((passes(plain) / passes(bins) - 3.0).abs() < 1e-9, "{} {}", passes(plain), passes(bins));
+    let codes = row("fsq:512", 512);
+    assert_eq!((&codes["tokens_per_block"]["max"], &codes["rmsd_angstrom"]), (&1.into(), &Value::Null));
+    assert_eq!(report["recommended"][0]["encoding"], v2);
+    let page = String::from_utf8(folder.read("page.html")).unwrap();
+    assert!(page.contains("<svg") && page.contains("Which encoding"));
+}
+
+#[test]
+#[cfg_attr(not(has_numpy), ignore = "needs numpy in DRIFT_PYTHON")]
+fn what_a_text_loses_is_what_numpy_says() {
+    let folder = Folder::new();
+    corpus(&folder, 400);
+    by_numpy(&folder, &["bins", "corpus.jsonl", "quantile.json", "quantile"]);
+    for encoding in ["v1:-21,21,0.05", "v2:-4,4,0.3", "quantile.json"] {
+        let expected: Value =
+            serde_json::from_str(&by_numpy(&folder, &["loss", encoding, "corpus.jsonl"])).unwrap();
+        let name = if encoding.starts_with('v') { format!("binned-{encoding}") } else { encoding.to_owned() };
+        let options =
+            ["encodings", "--corpus", "corpus.jsonl", "--tokenizer", "qwen-like", "--no-extensions"];
+        let ran = folder.drift(&[&options[..], &["--json", "--encoding", &name]].concat());
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let row = &ran.json()["rows"][0];
+        assert_eq!(row["out_of_range_conformers"], expected["out_of_range"], "{encoding}");
+        for (own, theirs) in
+            [("rmsd_angstrom", "rmsd"), ("worst_atom_angstrom", "worst"), ("cell_nats", "nats")]
+        {
+            let (own, theirs) = (row[own].as_f64().unwrap(), expected[theirs].as_f64().unwrap());
+            assert!(
+                (own - theirs).abs() <= 1e-7 * theirs.abs().max(1.0),
+                "{encoding}: {own} is not {theirs}"
+            );
+        }
+    }
+}
+
+#[test]
 fn every_verb_takes_bins() {
     let folder = Folder::new();
     corpus(&folder, 60);

@@ -4,6 +4,7 @@
     encodings.py edges NAME OUT.xyz                atoms on all edges, an ulp beside them, between them and far outside
     encodings.py check NAME IN OUT.jsonl BACK.jsonl
                                                    OUT is IN written as NAME, BACK is OUT read back with six decimals
+    encodings.py loss NAME IN                      what the text of NAME alone loses, as JSON
 
 NAME is that of an encoding, `v1:LOW,HIGH,STEP[,WIDTH]` or `v2:LOW,HIGH,STEP`, or the path of a file of bins.
 """
@@ -137,5 +138,31 @@ def edges(name, out):
             file.write(f"1\nsmiles=[Ne]\nNe {numbers}\n")
 
 
+def superposed(a, b):
+    """The points of a on those of b: Kabsch, by singular values."""
+    a, b = numpy.array(a), numpy.array(b)
+    from_, to = a.mean(axis=0), b.mean(axis=0)
+    u, _, v = numpy.linalg.svd((a - from_).T @ (b - to))
+    turn = numpy.diag([1, 1, numpy.sign(numpy.linalg.det(u @ v))])
+    return (a - from_) @ u @ turn @ v + to - b
+
+
+def loss(name, given):
+    encoding = Encoding(name)
+    rmsds, worst, tails, nats = [], 0.0, 0, []
+    for _, atoms in positions(given):
+        indices = [[encoding.index(x) for x in atom] for atom in atoms]
+        off = superposed([[encoding.value(index) for index in atom] for atom in indices], atoms)
+        rmsds.append(numpy.sqrt((off**2).sum() / len(atoms)))
+        worst = max(worst, numpy.sqrt((off**2).sum(axis=1)).max())
+        flat = [index for atom in indices for index in atom]
+        is_tail = [index in (0, encoding.index(1e9)) for index in flat]
+        tails += any(is_tail)
+        widths = [encoding.edges[i] - encoding.edges[i - 1] for i, tail in zip(flat, is_tail) if not tail]
+        nats.append(numpy.log(widths).sum())
+    mean = lambda values: float(numpy.mean(values))
+    print(json.dumps({"rmsd": mean(rmsds), "worst": float(worst), "out_of_range": tails, "nats": mean(nats)}))
+
+
 if __name__ == "__main__":
-    {"check": check, "bins": bins, "edges": edges}[sys.argv[1]](*sys.argv[2:])
+    {"check": check, "loss": loss, "bins": bins, "edges": edges}[sys.argv[1]](*sys.argv[2:])

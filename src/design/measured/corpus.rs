@@ -10,11 +10,12 @@ use super::reach::Reach;
 use super::sample::written_in;
 use crate::corpus::{Conformer, Conformers};
 use crate::design::scheme::grammar::Grammar;
+use crate::encoding::Encoding;
 use crate::error::Result;
 use crate::job::{InputHash, Job};
 use crate::stats::size::{SIZE_CLASSES, size_class};
 use crate::text;
-use crate::tokenizer::Tokenizer;
+use crate::tokenizer::{Token, Tokenizer};
 
 /// Sums over conformers under one tokenizer.
 #[derive(Debug, Clone, Copy)]
@@ -181,6 +182,15 @@ pub struct MeasuredSize {
     pub base_tokens_per_conformer: Option<f64>,
 }
 
+/// The tokens of a slot that stands at `block`, without what opens and closes it, which belongs to it; where nothing does, those
+/// inside alone.
+pub(crate) fn tokens_of_block(found: &[Token], block: &std::ops::Range<usize>, encoding: Encoding) -> u64 {
+    let (opened, closed) = (!encoding.open().is_empty(), !encoding.close().is_empty());
+    let before = |token: &Token| if opened { token.end < block.start } else { token.end <= block.start };
+    let within = |token: &Token| if closed { token.start <= block.end } else { token.start < block.end };
+    (found.partition_point(within) - found.partition_point(before)) as u64
+}
+
 /// One conformer's size class, tally and ids.
 fn measure(
     tokenizer: &Tokenizer,
@@ -197,16 +207,11 @@ fn measure(
         ..CorpusTally::EMPTY
     };
     for (block, numbers) in grammar.dialect().slot_ranges(&text).iter().zip(&conformer.coordinates) {
-        // What opens and closes a block belongs to it; where nothing does, its tokens are those inside.
-        let (opened, closed) = (!grammar.dialect().open().is_empty(), !grammar.dialect().close().is_empty());
-        let first = found
-            .partition_point(|token| if opened { token.end < block.start } else { token.end <= block.start });
-        let after = found
-            .partition_point(|token| if closed { token.start <= block.end } else { token.start < block.end });
-        tally.all.count(after - first);
+        let tokens = tokens_of_block(&found, block, grammar.dialect()) as usize;
+        tally.all.count(tokens);
         if numbers.iter().all(|number| grammar.holds(*number)) {
             tally.covered += 1;
-            tally.inside.count(after - first);
+            tally.inside.count(tokens);
         }
     }
     Ok((size_class(conformer.coordinates.len()), tally, found.iter().map(|token| token.id).collect()))

@@ -1,0 +1,107 @@
+//! `drift encodings`: which encoding to train on.
+
+use std::path::PathBuf;
+
+use super::corpus::Corpus;
+use super::output::Output;
+use super::values::{SmilesOfArgs, found, is_stdout, not_stdout};
+use crate::checkpoint::Wanted;
+use crate::design::SchemeKind;
+use crate::encoding::{Encoding, Precision, Reading, TrailingZeros};
+use crate::encodings::{EncodingsPlan, compare_encodings};
+use crate::error::Error;
+use crate::io::{OutputSet, Outputs};
+use crate::job::Job;
+use crate::report::encodings_view::{encodings_page, encodings_table};
+use crate::tokenizer::Tokenizer;
+
+/// The command line of `drift encodings`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Conformers in any format that drift reads; the embedded corpus by default
+    #[arg(long, value_name = "INPUT", num_args = 1..)]
+    corpus: Vec<PathBuf>,
+    #[command(flatten)]
+    smiles: SmilesOfArgs,
+    /// Tokenizers: a tokenizer.json, plain or gzipped, a model folder, or org/name in the cache of Hugging Face; those that come
+    /// with drift by default
+    #[arg(long, value_name = "TOKENIZER", num_args = 1..)]
+    tokenizer: Vec<PathBuf>,
+    /// Encodings: fixed, stripped, fixed-N, stripped-N, binned-v1:LOW,HIGH,STEP, binned-v2:LOW,HIGH,STEP, fsq:N, or a file of bins or
+    /// of drift.encoding/1
+    #[arg(
+        long,
+        value_name = "E",
+        num_args = 1..,
+        default_values = ["fixed", "stripped", "fixed-3", "fixed-2", "binned-v1:-21,21,0.05", "binned-v2:-13,13,0.104"]
+    )]
+    encoding: Vec<Encoding>,
+    /// Tokens a block of the extensions that are tried beside the tokenizers as they are
+    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [11, 9, 7, 5, 4])]
+    tokens_per_block: Vec<u16>,
+    /// Do not try extensions
+    #[arg(long, conflicts_with = "tokens_per_block")]
+    no_extensions: bool,
+    /// Show all extensions, not only those that no other beats, the worst atom and the cell
+    #[arg(long)]
+    verbose: bool,
+    /// The seed of the sample whose tokens are counted
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// A file for the report, JSON; `-` for stdout
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// A page with the front and the table, readable offline
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+}
+
+/// Measures, writes, shows.
+pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
+    args.tokenizer.iter_mut().try_for_each(|path| found(path, Wanted::Tokenizer))?;
+    let outputs = Outputs::new().file("-o", not_stdout(args.output.as_deref()))?;
+    let outputs = outputs.file("--html", not_stdout(args.html.as_deref()))?;
+    outputs.apart_from(&args.corpus)?;
+    // The embedded corpus has four decimals; others are taken as finely as they can be.
+    let precision = if args.corpus.is_empty() { Precision::FOUR } else { Precision::MOST };
+    let reading = Reading::of(Encoding::decimal(TrailingZeros::Kept, precision)).cutting(true);
+    let corpus = Corpus::new(&args.corpus, Reading { rewrites: true, ..reading }, args.smiles.source(job)?);
+    let verbose = args.verbose;
+    let plan = EncodingsPlan {
+        tokenizers: tokenizers(&args, job)?,
+        encodings: args.encoding,
+        tokens_per_block: match args.no_extensions {
+            true => Vec::new(),
+            false => args.tokens_per_block.into_iter().map(usize::from).collect(),
+        },
+        kind: SchemeKind::Fused,
+        seed: args.seed,
+    };
+    let report = compare_encodings(&plan, &corpus, job)?;
+    let json = serde_json::to_string_pretty(&report)? + "\n";
+    let mut files = OutputSet::new();
+    if let Some(path) = not_stdout(args.output.as_deref()) {
+        files.put(path, json.as_bytes())?;
+    }
+    if let Some(path) = &args.html {
+        files.put(path, encodings_page(&report).render().as_bytes())?;
+    }
+    files.commit()?;
+    corpus.tell(output);
+    if output.json || args.output.as_deref().is_some_and(is_stdout) {
+        return output.text(&json);
+    }
+    output.text(&encodings_table(&report, verbose, output.terminal()))
+}
+
+/// The tokenizers with their JSON.
+fn tokenizers(args: &Args, job: &Job) -> anyhow::Result<Vec<(Tokenizer, serde_json::Value)>> {
+    let embedded = [PathBuf::from("qwen-like"), PathBuf::from("llama-like")];
+    let paths = if args.tokenizer.is_empty() { &embedded[..] } else { &args.tokenizer };
+    let load = |path: &PathBuf| {
+        let (tokenizer, json) = Tokenizer::load_for(path, job)?;
+        let json = serde_json::from_slice(&json).map_err(|e| Error::input(&tokenizer.name, e, ""))?;
+        Ok((tokenizer, json))
+    };
+    paths.iter().map(load).collect()
+}
