@@ -137,6 +137,23 @@ def test_train_tokenizer_is_the_programs(drift: Drift, corpus: Path, tmp_path: P
     assert moldrift.inspect(TEXTS.splitlines()[0], mine).count > 0
 
 
+@pytest.mark.slow  # As below.
+def test_train_tokenizer_takes_any_encoding(drift: Drift, corpus: Path, tmp_path: Path) -> None:
+    mine, theirs, name = tmp_path / "mine", tmp_path / "theirs", "binned-v2:-13,13,0.104"
+    options = {"kind": "separate", "encoding": name, "tokens_per_block": 4, "corpus": corpus}
+    report = moldrift.train_tokenizer("qwen-like", reuse="unused", output=mine, **options)
+    arguments = ["--kind", "separate", "--encoding", name, "--tokens-per-block", 4, "--corpus", corpus]
+    ran = drift("train-tokenizer", "--base", "qwen-like", *arguments, "--reuse", "unused", "-o", theirs, "--json")
+    same(report, ran.stdout)
+    same_folders(mine, theirs)
+    assert (report.new_tokens, report.reused_ids, report.drift) == (251, 251, 0)
+    listed = json.loads((mine / "new_tokens.json").read_text())["new_tokens"]
+    named = moldrift.train_tokenizer(
+        "qwen-like", reuse=[listed[-1]["replaces"]], output=tmp_path / "named", **options
+    )
+    assert named.reused_ids == 1
+
+
 def test_inspect_is_the_programs(drift: Drift) -> None:
     texts = TEXTS.splitlines()
     reports = moldrift.inspect(texts, "llama-like", placeholder="-0.0000,0.0000,0.0000")

@@ -185,7 +185,7 @@ impl Encoding {
         if self.zeros().is_none_or(|own| own == zeros) {
             return self;
         }
-        Encoding(names::decimal(zeros, self.precision(), self.separator() == " "))
+        self.respelled(zeros, self.precision())
     }
 
     /// The same with the other convention for trailing zeros; itself where numbers are no decimals.
@@ -209,10 +209,23 @@ impl Encoding {
 
     /// The same with so many decimals; itself where numbers are no decimals.
     pub fn with_precision(self, precision: Precision) -> Self {
-        match self.zeros() {
-            Some(zeros) => Encoding(names::decimal(zeros, precision, self.separator() == " ")),
-            None => self,
+        self.zeros().map_or(self, |zeros| self.respelled(zeros, precision))
+    }
+
+    /// Other decimals in the same slots.
+    fn respelled(self, zeros: TrailingZeros, precision: Precision) -> Self {
+        let named = Encoding(names::decimal(zeros, precision, self.separator() == " "));
+        let slots = |e: Encoding| (e.slots(), e.open(), e.separator(), e.close(), e.numbers());
+        if slots(self) == slots(named) {
+            return named;
         }
+        let definition = Definition {
+            name: format!("{}, {}", self.name(), named.name()).into(),
+            number: NumberFormat::Decimal { precision, zeros },
+            ..self.0.clone()
+        };
+        // The same slots hold these decimals as well as those; itself if they should not.
+        Encoding::new(definition).unwrap_or(self)
     }
 
     /// What a slot's values stand for, in Å; `None` for codes.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use crate::audit::align::{aligned_rmsd, superposed};
+use crate::audit::align::superposed;
 use crate::audit::chemistry::Chemistry;
 use crate::corpus::{AtomOrder, Conformer};
 use crate::encoding::Encoding;
@@ -180,7 +180,8 @@ fn lost(points: &[[f64; 3]], encoding: Encoding) -> Option<(Lost, Vec<[f64; 3]>)
     }
     let distance =
         |(a, b): (&[f64; 3], &[f64; 3])| (0..3).map(|axis| (a[axis] - b[axis]).powi(2)).sum::<f64>().sqrt();
-    let worst = superposed(&read, points).iter().zip(points).map(distance).fold(0.0, f64::max);
-    let rmsd = aligned_rmsd(&read, points, |atom| atom);
+    let off: Vec<f64> = superposed(&read, points).iter().zip(points).map(distance).collect();
+    let worst = off.iter().copied().fold(0.0, f64::max);
+    let rmsd = (off.iter().map(|off| off * off).sum::<f64>() / off.len().max(1) as f64).sqrt();
     Some((Lost { rmsd, worst, nats, out_of_range, valid: false }, read))
 }

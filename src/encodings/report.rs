@@ -42,7 +42,7 @@ pub struct EncodingRow {
     /// Tokens that the extension has more; 0 for the tokenizer as it is.
     pub new_tokens: u64,
     /// Tokens of a block, with what opens and closes it.
-    pub tokens_per_block: BlockTokens,
+    pub tokens_per_block: TokensPerBlock,
     /// Mean tokens of prompt and answer, tags included.
     pub tokens_per_conformer: f64,
     /// Share of the answer's tokens that the automaton forces.
@@ -67,7 +67,7 @@ pub struct EncodingRow {
 
 /// Tokens of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct BlockTokens {
+pub struct TokensPerBlock {
     /// The fewest.
     pub min: u64,
     /// The most.
@@ -101,7 +101,7 @@ impl EncodingRow {
             encoding,
             tokenizer: tokenizer.to_owned(),
             new_tokens,
-            tokens_per_block: BlockTokens { min: costs.min, max: costs.max, mean: costs.mean },
+            tokens_per_block: TokensPerBlock { min: costs.min, max: costs.max, mean: costs.mean },
             tokens_per_conformer: costs.tokens_per_conformer,
             forced_share: costs.forced_share,
             passes_per_conformer: costs.passes_per_conformer,

@@ -512,7 +512,7 @@ fn encodings_are_set_side_by_side() {
     }
     let fixed = row("fixed", 0);
     assert_eq!(fixed["tokens_per_conformer"], tokens as f64 / text.lines().count() as f64);
-    assert_eq!((&fixed["rmsd_angstrom"], &fixed["valid_share"]), (&0.0.into(), &1.0.into()));
+    assert!(fixed["rmsd_angstrom"].as_f64() < Some(1e-12) && fixed["valid_share"] == 1.0, "{fixed:#}");
     assert_eq!(
         (&fixed["constant"], &row("fixed", 260)["tokens_per_block"]["max"]),
         (&false.into(), &9.into())

@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 
 use super::guard::GUARD_MARK;
 use super::json::{added_tokens, regex, splits};
+use crate::design::scheme::blocks::BEHIND_ATOM;
 use crate::design::scheme::counting_bound::BlockParts;
 use crate::design::scheme::expression::CUT_MARK;
-use crate::design::scheme::grammar::{BEHIND_ATOM, Grammar};
+use crate::design::scheme::grammar::Grammar;
 use crate::design::scheme::slots::Range;
 use crate::encoding::{Encoding, Precision};
 use crate::error::{Error, Result};

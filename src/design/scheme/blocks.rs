@@ -1,7 +1,10 @@
-//! Blocks to run: every number in every position, and every shape.
+//! Blocks to run: every number in every position, and every shape; and blocks found in texts.
 
 use super::grammar::{Grammar, SpelledNumber, power};
 use super::slots::{BlockSlot, MOST_SLOTS};
+
+/// Behind the end of an atom.
+pub const BEHIND_ATOM: &str = "(?<=\\])";
 
 /// How many shapes the number of an axis has: sign, digits before the point, decimals.
 pub fn shapes(grammar: Grammar, axis: usize) -> u64 {
@@ -95,4 +98,51 @@ pub fn block(grammar: Grammar, numbers: &[SpelledNumber; 3]) -> (String, [usize;
         }
     }
     (text, starts)
+}
+
+impl Grammar {
+    /// Whether a text is exactly one of its blocks.
+    pub fn has_block(self, text: &str) -> bool {
+        self.block_at(text) == Some(text.len())
+    }
+
+    /// The bytes of the block that a text begins with.
+    fn block_at(self, text: &str) -> Option<usize> {
+        let inside = self.dialect().open().len();
+        let (after, end) = text
+            .starts_with(self.dialect().open())
+            .then(|| self.dialect().slot_end(text.as_bytes(), inside))??;
+        let closed = text.as_bytes()[..end].ends_with(self.dialect().close().as_bytes());
+        let (numbers, written) = self.dialect().parse_numbers(&text.as_bytes()[inside..after], false).ok()?;
+        let known =
+            written.agrees_with(self.dialect()) && numbers.into_iter().all(|number| self.holds(number));
+        (closed && known).then_some(end)
+    }
+
+    /// A text without its blocks: a space after the first character of each.
+    pub fn without_blocks(self, text: &str) -> String {
+        let first = self.dialect().open().chars().next();
+        let mut out = String::with_capacity(text.len());
+        for (at, c) in text.char_indices() {
+            out.push(c);
+            let begins = first.map_or(c.is_ascii_digit() || c == '-', |first| c == first);
+            if begins && self.block_at(&text[at..]).is_some() {
+                out.push(' ');
+            }
+        }
+        out
+    }
+
+    /// The characters of what stands inside of blocks.
+    pub fn characters(self) -> String {
+        let signs = if self.dialect().is_signed() { "-" } else { "" };
+        let point = if self.dialect().is_decimal() { "." } else { "" };
+        format!("{signs}{point}{}0123456789", self.dialect().separator())
+    }
+
+    /// The expression by which blocks are found in a text. Where nothing opens a block, it stands behind the `]` of its atom.
+    pub fn isolating_pattern(self) -> String {
+        let behind = if self.dialect().open().is_empty() { BEHIND_ATOM } else { "" };
+        behind.to_owned() + &self.block_pattern()
+    }
 }

@@ -7,9 +7,6 @@ use super::slots::{BlockSlot, MOST_SLOTS, Range, SlotRow, pattern};
 use crate::encoding::{Encoding, Fixed, Precision, TrailingZeros};
 use crate::error::{Error, Parameter, Result};
 
-/// Behind the end of an atom.
-pub const BEHIND_ATOM: &str = "(?<=\\])";
-
 /// The blocks that a scheme is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grammar {
@@ -191,37 +188,6 @@ impl Grammar {
         written && magnitude / self.units() < self.range.angstrom()
     }
 
-    /// Whether a text is exactly one of its blocks.
-    pub fn has_block(self, text: &str) -> bool {
-        self.block_at(text) == Some(text.len())
-    }
-
-    /// The bytes of the block that a text begins with.
-    fn block_at(self, text: &str) -> Option<usize> {
-        let inside = self.dialect.open().len();
-        let (after, end) = text
-            .starts_with(self.dialect.open())
-            .then(|| self.dialect.slot_end(text.as_bytes(), inside))??;
-        let closed = text.as_bytes()[..end].ends_with(self.dialect.close().as_bytes());
-        let (numbers, written) = self.dialect.parse_numbers(&text.as_bytes()[inside..after], false).ok()?;
-        let known = written.agrees_with(self.dialect) && numbers.into_iter().all(|number| self.holds(number));
-        (closed && known).then_some(end)
-    }
-
-    /// A text without its blocks: a space after the first character of each.
-    pub fn without_blocks(self, text: &str) -> String {
-        let first = self.dialect.open().chars().next();
-        let mut out = String::with_capacity(text.len());
-        for (at, c) in text.char_indices() {
-            out.push(c);
-            let begins = first.map_or(c.is_ascii_digit() || c == '-', |first| c == first);
-            if begins && self.block_at(&text[at..]).is_some() {
-                out.push(' ');
-            }
-        }
-        out
-    }
-
     /// The slots of a block whose numbers have these decimals; a slot that it lacks is none.
     pub fn slots(self, decimals: [usize; 3]) -> [Option<BlockSlot>; MOST_SLOTS] {
         let row = self.row();
@@ -247,19 +213,6 @@ impl Grammar {
         }
         let number = self.rest(0, &self.counts().collect());
         format!("<{number},{number},{number}>")
-    }
-
-    /// The characters of what stands inside of blocks.
-    pub fn characters(self) -> String {
-        let signs = if self.dialect.is_signed() { "-" } else { "" };
-        let point = if self.dialect.is_decimal() { "." } else { "" };
-        format!("{signs}{point}{}0123456789", self.dialect.separator())
-    }
-
-    /// The expression by which blocks are found in a text. Where nothing opens a block, it stands behind the `]` of its atom.
-    pub fn isolating_pattern(self) -> String {
-        let behind = if self.dialect.open().is_empty() { BEHIND_ATOM } else { "" };
-        behind.to_owned() + &self.block_pattern()
     }
 
     /// The expression of what is left of a number from a place on, if it has one of these counts of decimals. Places are
