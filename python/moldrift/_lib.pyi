@@ -88,6 +88,8 @@ class Processor:
         eos: int,
         others: list[int] = ...,
         placeholder: str | None = None,
+        conformers: int = 1,
+        opened: bool = False,
     ) -> Processor: ...
     @property
     def kind(self) -> str:

@@ -37,6 +37,8 @@ class Automaton:
             ``fsq:N``, or the path of a file of bins or of ``drift.encoding/1``. It goes before ``dialect``.
         eos_token_id: what ends a text; of a list the first is written. Without it the model's folder says,
             then the tokenizer.
+        conformers: how many an answer holds, one after another, each between its tags.
+        opened: whether prompts end in ``[CONFORMER]`` already.
 
     Raises:
         TokenizerRefused: if the automaton cannot be exact for this tokenizer; the message says why.
@@ -52,10 +54,21 @@ class Automaton:
         *,
         encoding: str | os.PathLike[str] | None = None,
         eos_token_id: int | list[int] | None = None,
+        conformers: int = 1,
+        opened: bool = False,
     ) -> None:
+        if conformers < 1:
+            raise ValueError(f"conformers: {conformers}; give 1 or more")
         self.source = sources.read(tokenizer, eos_token_id)
         self.dialect = dialect if encoding is None else os.fspath(encoding)
-        self._processor = _lib.Processor(self.source.tokenizer, self.kind, self.dialect, self.source.eos)
+        self._processor = _lib.Processor(
+            self.source.tokenizer,
+            self.kind,
+            self.dialect,
+            self.source.eos,
+            conformers=conformers,
+            opened=opened,
+        )
 
     @property
     def eos_token_id(self) -> int:

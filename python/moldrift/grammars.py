@@ -19,6 +19,8 @@ def export_grammar(
     encoding: str | os.PathLike[str] | None = None,
     format: str = "lark",
     eos_token_id: int | list[int] | None = None,
+    conformers: int = 1,
+    opened: bool = False,
 ) -> list[dict[str, Any]]:
     """The grammar of each molecule, in token ids, for engines that follow grammars.
 
@@ -34,6 +36,7 @@ def export_grammar(
         encoding: the same for any encoding, as for :class:`moldrift.Automaton`.
         format: ``lark`` (llguidance), ``ebnf`` (XGrammar), or ``json``, the tables.
         eos_token_id: what ends a text; only the tables say it.
+        conformers, opened: as for :class:`moldrift.Automaton`.
 
     Returns:
         ``{"smiles": …, "skeleton": …, "grammar": …}`` for each molecule, in their order.
@@ -43,7 +46,14 @@ def export_grammar(
         TokenizerRefused: if the automaton cannot be exact for this tokenizer.
     """
     automaton = tokenizer if isinstance(tokenizer, Automaton) else None
-    automaton = automaton or Automaton(tokenizer, dialect, encoding=encoding, eos_token_id=eos_token_id)
+    automaton = automaton or Automaton(
+        tokenizer,
+        dialect,
+        encoding=encoding,
+        eos_token_id=eos_token_id,
+        conformers=conformers,
+        opened=opened,
+    )
     lines = [_line(automaton, one, format) for one in ([smiles] if isinstance(smiles, str) else smiles)]
     if output is not None:
         waiting = f"{os.fspath(output)}.part"

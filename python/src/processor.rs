@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use drift::constraint::automaton::Follow;
+use drift::constraint::automaton::{AnswerForm, Follow};
 use drift::constraint::{Placeholder, Specials, State};
 use drift::error::excerpt;
 use drift::text::skeleton;
@@ -46,7 +46,9 @@ impl Processor {
     /// `kind` is one of none, generic, qwen38, qwen39, targeted, allowlist, truncating, automaton. `eos` ends a text,
     /// `others` are further ends and the beginning of text, which position templates block in numbers.
     #[new]
-    #[pyo3(signature = (tokenizer, kind, dialect, eos, others=Vec::new(), placeholder=None))]
+    #[pyo3(signature = (tokenizer, kind, dialect, eos, others=Vec::new(), placeholder=None, conformers=1, opened=false))]
+    // One call of Python's, with its options by name.
+    #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
         tokenizer: &Tokenizer,
@@ -55,6 +57,8 @@ impl Processor {
         eos: u32,
         others: Vec<u32>,
         placeholder: Option<&str>,
+        conformers: usize,
+        opened: bool,
     ) -> PyResult<Self> {
         let kind: LpKind = kind.parse().map_err(raised)?;
         let dialect = dialect_named(dialect)?;
@@ -67,6 +71,7 @@ impl Processor {
             Error::Input { .. } => Class::Tokenizer.of()(error),
             error => raised(error),
         })?;
+        let inner = inner.answering(AnswerForm { conformers, opened }).map_err(raised)?;
         Ok(Processor { inner, tokenizer, eos })
     }
 

@@ -53,6 +53,29 @@ def test_random_texts_of_any_encoding_are_canonical(name: str, encoding: str) ->
         assert legal_in_tables(automaton.tables(smiles), ids[:9]) == automaton.allowed_ids(smiles, ids[:9])
 
 
+@pytest.mark.parametrize("name", ["qwen-like", "llama-like"])
+def test_answers_of_several_conformers_follow_one_another(name: str) -> None:
+    one, two = (
+        moldrift.Automaton(name, eos_token_id=0),
+        moldrift.Automaton(name, eos_token_id=0, conformers=2),
+    )
+    for seed, smiles in enumerate(molecules(4)):
+        ids = random_text(two, smiles, seed)
+        text = two.text(ids)
+        assert two.source.tokenizer.answer_ids(text) == ids
+        halves = text.split("[/CONFORMER]")[:2]
+        assert text == "".join(f"{half}[/CONFORMER]" for half in halves)
+        for half in halves:
+            assert one.constraint(smiles).is_over(
+                [*one.source.tokenizer.answer_ids(f"{half}[/CONFORMER]"), 0]
+            )
+    opened = moldrift.Automaton(name, eos_token_id=0, opened=True)
+    assert opened.text(random_text(opened, "CO", 1)).startswith("[C]<")
+    assert moldrift.export_grammar(two, "CO") != moldrift.export_grammar(name, "CO", eos_token_id=0)
+    with pytest.raises(ValueError, match="give 1 or more"):
+        moldrift.Automaton(name, conformers=0)
+
+
 def test_an_encoding_may_be_a_file(tmp_path: Path) -> None:
     path = tmp_path / "bins.json"
     edges = [-2.0, -1.0, 0.0, 1.5]

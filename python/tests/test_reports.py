@@ -143,7 +143,9 @@ def test_train_tokenizer_takes_any_encoding(drift: Drift, corpus: Path, tmp_path
     options = {"kind": "separate", "encoding": name, "tokens_per_block": 4, "corpus": corpus}
     report = moldrift.train_tokenizer("qwen-like", reuse="unused", output=mine, **options)
     arguments = ["--kind", "separate", "--encoding", name, "--tokens-per-block", 4, "--corpus", corpus]
-    ran = drift("train-tokenizer", "--base", "qwen-like", *arguments, "--reuse", "unused", "-o", theirs, "--json")
+    ran = drift(
+        "train-tokenizer", "--base", "qwen-like", *arguments, "--reuse", "unused", "-o", theirs, "--json"
+    )
     same(report, ran.stdout)
     same_folders(mine, theirs)
     assert (report.new_tokens, report.reused_ids, report.drift) == (251, 251, 0)
