@@ -86,14 +86,18 @@ def report(name: str, dialect: str, engine: Engine, seen: Walked, size: list[int
     )
 
 
-@pytest.mark.parametrize("dialect", ["fixed", "stripped"])
+#: Each kind of encoding.
+ENCODINGS = ["fixed", "stripped", "binned-v1:-21,21,0.05", "binned-v2:-13,13,0.104", "fsq:512"]
+
+
+@pytest.mark.parametrize("dialect", ENCODINGS)
 @pytest.mark.parametrize("name", TOKENIZERS)
 def test_masks_are_the_automatons(name: str, dialect: str) -> None:
     path = TOKENIZERS[name]
     if not path.is_file():
         pytest.skip(f"{path.parent.name} is not here")
     eos = end_of_text(path)
-    automaton = moldrift.Automaton(path, dialect=dialect, eos_token_id=eos)
+    automaton = moldrift.Automaton(path, encoding=dialect, eos_token_id=eos)
     tokenizer, vocab = load(path, eos)
     lines = [exported(automaton, smiles) for smiles in molecules()]
     for engine in (
@@ -121,6 +125,19 @@ def after(line: dict[str, Any], vocab: int, prefix: list[int]) -> list[int]:
         further, place = here.targets[here.ids.index(token)]
         at += further
     return sorted(tables.here(at, place).ids)
+
+
+def test_masks_of_several_conformers_are_the_automatons() -> None:
+    path = TOKENIZERS["qwen-like"]
+    eos = end_of_text(path)
+    tokenizer, vocab = load(path, eos)
+    for form in ({"conformers": 3}, {"opened": True}, {"conformers": 2, "opened": True}):
+        automaton = moldrift.Automaton(path, encoding="binned-v2:-13,13,0.104", eos_token_id=eos, **form)
+        line = exported(automaton, "F/C=C/C#N")
+        for engine in (LlGuidance(tokenizer, vocab), XGrammar(tokenizer, vocab)):
+            seen = Walked()
+            walk(engine, line, Tables(line["table"], vocab), 0, seen)
+            assert seen.masks and not seen.different, (form, seen.different[:5])
 
 
 def test_a_wrong_grammar_is_seen() -> None:
