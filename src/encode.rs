@@ -266,8 +266,10 @@ const UNCHECKED: &str = "stereo is not checked";
 /// [`UNCHECKED`], if a SMILES has such marks.
 fn unchecked(smiles: &str) -> Option<&'static str> {
     // Classes other than tetrahedra begin so.
-    let has_class = ["@A", "@S", "@T", "@O"].iter().any(|class| smiles.contains(class));
-    let graph = Graph::parse(smiles).ok().filter(|_| has_class)?;
+    if !["@A", "@S", "@T", "@O"].iter().any(|class| smiles.contains(class)) {
+        return None;
+    }
+    let graph = Graph::parse(smiles).ok()?;
     (!StereoMarks::of(&graph).unchecked.is_empty()).then_some(UNCHECKED)
 }
 

@@ -4,7 +4,7 @@
 //! The rule and the electrons that an atom gives are those of RDKit's default model (`Code/GraphMol/Aromaticity.cpp`, release 2026.09).
 
 use super::electrons::outer;
-use super::graph::Order;
+use super::graph::{BondsOfAtom, Order};
 use super::molecule::Molecule;
 use super::rings::ring_bonds;
 use super::valences::valences;
@@ -25,17 +25,14 @@ impl Molecule {
             (0..self.atoms.len()).map(|atom| self.donates(atom, in_ring)).collect();
         let may_be =
             |bond: usize| in_ring[bond] && self.bonds[bond].atoms.iter().all(|atom| donors[*atom].is_some());
-        let neighbours: Vec<Vec<usize>> = self
+        let mut neighbours: Vec<BondsOfAtom> = self
             .neighbours
             .iter()
             .map(|bonds| bonds.iter().copied().filter(|bond| may_be(*bond)).collect())
             .collect();
         // Of these, those that lie in a ring of such bonds alone.
         let around = ring_bonds(&self.bonds, &neighbours);
-        let neighbours: Vec<Vec<usize>> = neighbours
-            .into_iter()
-            .map(|bonds| bonds.into_iter().filter(|bond| around[*bond]).collect())
-            .collect();
+        neighbours.iter_mut().for_each(|bonds| bonds.retain(|bond| around[*bond]));
         let mut aromatic: Vec<bool> = self.bonds.iter().map(|bond| bond.order == Order::Aromatic).collect();
         let mut seen = vec![false; self.atoms.len()];
         for start in 0..self.atoms.len() {
@@ -63,7 +60,7 @@ impl Molecule {
     fn is_aromatic_system(
         &self,
         system: &[usize],
-        neighbours: &[Vec<usize>],
+        neighbours: &[BondsOfAtom],
         donors: &[Option<i32>],
     ) -> Option<bool> {
         let satisfies = |ring: &[usize]| {
@@ -101,7 +98,7 @@ impl Molecule {
     }
 
     /// A shortest ring of at most six atoms through a bond, along these bonds.
-    fn shortest_ring(&self, bond: usize, neighbours: &[Vec<usize>]) -> Option<Vec<usize>> {
+    fn shortest_ring(&self, bond: usize, neighbours: &[BondsOfAtom]) -> Option<Vec<usize>> {
         let [from, to] = self.bonds[bond].atoms;
         (3..=6).find_map(|size| {
             let mut path = vec![from];
@@ -116,7 +113,7 @@ impl Molecule {
         to: usize,
         size: usize,
         closing: usize,
-        neighbours: &[Vec<usize>],
+        neighbours: &[BondsOfAtom],
     ) -> bool {
         let Some(&last) = path.last() else { return false };
         for &bond in neighbours[last].iter().filter(|bond| **bond != closing) {

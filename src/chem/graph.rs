@@ -135,6 +135,9 @@ pub enum SmilesProblem {
     NotInRing(usize),
 }
 
+/// The bonds of an atom, as places among those of its molecule; more than four are rare.
+pub type BondsOfAtom = smallvec::SmallVec<[usize; 4]>;
+
 /// Atoms and bonds as they are written: of a SMILES in the order of its text, of a file in the order of the file, hydrogens too where
 /// they are atoms there.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
@@ -145,7 +148,7 @@ pub struct Graph {
     pub bonds: Vec<Bond>,
     /// The bonds of each atom, as places in `bonds`, in the order in which the text has them: a ring bond stands where its number
     /// does. Empty for a graph that is not as it was written.
-    pub written: Vec<Vec<usize>>,
+    pub written: Vec<BondsOfAtom>,
     /// By atom, whether it begins the text or a part behind `.`; likewise.
     pub starts: Vec<bool>,
 }
@@ -160,8 +163,8 @@ impl Graph {
     }
 
     /// The bonds of each atom, as places in [`Graph::bonds`].
-    pub fn neighbours(&self) -> Vec<Vec<usize>> {
-        let mut neighbours = vec![Vec::new(); self.atoms.len()];
+    pub fn neighbours(&self) -> Vec<BondsOfAtom> {
+        let mut neighbours = vec![BondsOfAtom::new(); self.atoms.len()];
         for (place, bond) in self.bonds.iter().enumerate() {
             bond.atoms.iter().for_each(|atom| neighbours[*atom].push(place));
         }

@@ -1,6 +1,6 @@
 //! Hydrogens that are written as atoms of their own, `[H]O`, and mean no more than those that are implied.
 
-use super::graph::{Atom, Bond, Chirality, Graph, Order};
+use super::graph::{Atom, Bond, BondsOfAtom, Chirality, Graph, Order};
 
 impl Graph {
     /// The graph without hydrogen atoms that a count says as well: those with one bond, to an element other than hydrogen, that
@@ -36,14 +36,19 @@ impl Graph {
 
     /// The atoms whose brackets say no more than the bare symbol: `[OH]` of an alcohol, `[C]` never.
     pub(crate) fn implied_brackets(&self) -> impl Iterator<Item = usize> {
-        let neighbours = self.neighbours();
-        let mut bare = self.clone();
-        (0..self.atoms.len()).filter(move |at| bare.is_implied(*at, &neighbours))
+        // Most molecules have few brackets, and many none.
+        let bracketed: Vec<usize> = (0..self.atoms.len()).filter(|at| self.atoms[*at].bracket).collect();
+        let mut bare = if bracketed.is_empty() { Graph::default() } else { self.clone() };
+        let neighbours = bare.neighbours();
+        bracketed.into_iter().filter(move |at| bare.is_implied(*at, &neighbours))
     }
 
     /// Whether an atom stands in brackets that say nothing but that no hydrogen is implied, where some would be without them: `[O]`, as
     /// of a radical. Enriched text puts all atoms into brackets, so that nothing is left of that.
     pub(crate) fn has_bare_radicals(&self) -> bool {
+        if !self.atoms.iter().any(|atom| atom.bracket) {
+            return false;
+        }
         let neighbours = self.neighbours();
         let mut bare = self.clone();
         (0..self.atoms.len()).any(|at| {
@@ -61,7 +66,7 @@ impl Graph {
         })
     }
 
-    fn is_implied(&mut self, at: usize, neighbours: &[Vec<usize>]) -> bool {
+    fn is_implied(&mut self, at: usize, neighbours: &[BondsOfAtom]) -> bool {
         let atom = self.atoms[at];
         let plain = (atom.charge, atom.isotope, atom.map, atom.chirality) == (0, 0, 0, None);
         let organic = matches!(atom.element, 5..=9 | 15..=17 | 35 | 53);
@@ -81,7 +86,7 @@ impl Graph {
         self.implied_brackets().filter(counted).count()
     }
 
-    fn is_needless(&self, at: usize, neighbours: &[Vec<usize>]) -> bool {
+    fn is_needless(&self, at: usize, neighbours: &[BondsOfAtom]) -> bool {
         let atom = &self.atoms[at];
         let [bond] = neighbours[at][..] else { return false };
         let heavy = self.bonds[bond].other(at);
@@ -97,7 +102,7 @@ impl Graph {
     }
 
     /// Whether `bond` is the only one beside a double bond on this side, and the other side has a direction too.
-    fn fixes_stereo(&self, heavy: usize, bond: usize, neighbours: &[Vec<usize>]) -> bool {
+    fn fixes_stereo(&self, heavy: usize, bond: usize, neighbours: &[BondsOfAtom]) -> bool {
         let [a, b] = neighbours[heavy][..] else { return false };
         let double = if a == bond { b } else { a };
         let far = self.bonds[double].other(heavy);

@@ -1,7 +1,7 @@
 //! Single and double bonds for aromatic atoms.
 
 use super::blossom::matching;
-use super::graph::{Atom, Bond, Graph, Order, SmilesProblem};
+use super::graph::{Atom, Bond, BondsOfAtom, Graph, Order, SmilesProblem};
 use super::rings::ring_bonds;
 use super::valences::{is_early, valences};
 
@@ -9,7 +9,7 @@ impl Graph {
     /// Gives every aromatic bond that a ring atom has an order.
     pub(super) fn kekulize(
         &mut self,
-        neighbours: &[Vec<usize>],
+        neighbours: &[BondsOfAtom],
         hydrogens: &mut [u32],
     ) -> Result<(), SmilesProblem> {
         let aromatic: Vec<bool> =

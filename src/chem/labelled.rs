@@ -4,7 +4,7 @@
 //! [`LabelledGraph::of_rmsd`]). All of them are answered by one search ([`super::search`]).
 
 use super::elements::{HYDROGEN, symbol};
-use super::graph::{Graph, Order, SmilesProblem};
+use super::graph::{BondsOfAtom, Graph, Order, SmilesProblem};
 use super::molecule::Molecule;
 use super::stereo::StereoMarks;
 
@@ -45,6 +45,9 @@ impl std::fmt::Display for Label {
     }
 }
 
+/// The neighbours of an atom; more than four are rare.
+pub(crate) type LinksOfAtom = smallvec::SmallVec<[Link; 4]>;
+
 /// A neighbour of an atom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Link {
@@ -74,7 +77,7 @@ pub(crate) enum Hydrogens {
 pub(crate) struct LabelledGraph {
     pub labels: Vec<Label>,
     /// By atom, ascending.
-    pub neighbours: Vec<Vec<Link>>,
+    pub neighbours: Vec<LinksOfAtom>,
     /// The number of each atom where it comes from; none for a hydrogen that is no atom there.
     pub places: Vec<Option<u32>>,
     pub marks: StereoMarks,
@@ -187,8 +190,8 @@ impl LabelledGraph {
             let order = Some(molecule.bonds[bond].order).filter(|order| !is_free && *order != Order::Any);
             Link { atom: molecule.bonds[bond].other(at) as u32, order }
         };
-        let sorted = |(at, bonds): (usize, &Vec<usize>)| {
-            let mut links: Vec<Link> = bonds.iter().map(|bond| link(at, *bond)).collect();
+        let sorted = |(at, bonds): (usize, &BondsOfAtom)| {
+            let mut links: LinksOfAtom = bonds.iter().map(|bond| link(at, *bond)).collect();
             links.sort_unstable_by_key(|link| link.atom);
             links
         };
@@ -217,7 +220,7 @@ impl LabelledGraph {
                 let order = Some(Order::Single);
                 self.neighbours[at].push(Link { atom: self.labels.len() as u32, order });
                 self.labels.push(Label { element: HYDROGEN, valence: 1, ..Label::default() });
-                self.neighbours.push(vec![Link { atom: at as u32, order }]);
+                self.neighbours.push(LinksOfAtom::from_slice(&[Link { atom: at as u32, order }]));
                 self.places.push(None);
             }
         }
@@ -251,7 +254,7 @@ impl LabelledGraph {
 
     /// The bonds, each once, the smaller atom first.
     pub(crate) fn bonds(&self) -> impl Iterator<Item = (usize, usize, Option<Order>)> {
-        let of = |(a, links): (usize, &Vec<Link>)| {
+        let of = |(a, links): (usize, &LinksOfAtom)| {
             let later = links.iter().filter(|link| link.atom as usize > a);
             later.map(|link| (a, link.atom as usize, link.order)).collect::<Vec<_>>()
         };

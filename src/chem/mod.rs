@@ -39,7 +39,7 @@ mod valence;
 mod valences;
 mod write;
 
-pub use graph::{Atom, Bond, Chirality, Direction, Graph, Order, SmilesProblem};
+pub use graph::{Atom, Bond, BondsOfAtom, Chirality, Direction, Graph, Order, SmilesProblem};
 pub use limit::{AtomLimit, MAX_HEAVY_ATOMS};
 pub use mismatch::{Mismatch, StereoDifference};
 pub use molecule::{Molecule, SmilesError};

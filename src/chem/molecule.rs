@@ -1,6 +1,6 @@
 //! A molecule as RDKit's sanitisation leaves it: the one that every reader's atoms and bonds become.
 
-use super::graph::{Atom, Bond, Graph, SmilesProblem};
+use super::graph::{Atom, Bond, BondsOfAtom, Graph, SmilesProblem};
 use super::limit::AtomLimit;
 
 /// What is read alone, not compared: this takes time and memory that grow with the atoms.
@@ -16,7 +16,7 @@ pub struct Molecule {
     /// Hydrogens of each atom that are no atoms of their own.
     pub hydrogens: Vec<u32>,
     /// The bonds of each atom, as places in `bonds`.
-    pub neighbours: Vec<Vec<usize>>,
+    pub neighbours: Vec<BondsOfAtom>,
 }
 
 /// Why a SMILES was refused.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::graph::{Atom, Bond, Direction, Graph, Order, SmilesProblem};
+use super::graph::{Atom, Bond, BondsOfAtom, Direction, Graph, Order, SmilesProblem};
 
 /// The organic subset, two letters first.
 const BARE: [(&str, u8, bool); 17] = [
@@ -176,7 +176,7 @@ impl<'t> Parser<'t> {
         };
         let new = self.graph.atoms.len();
         self.graph.atoms.push(atom);
-        self.graph.written.push(Vec::new());
+        self.graph.written.push(BondsOfAtom::new());
         self.graph.starts.push(self.active.is_none());
         self.first_bonds.push(self.graph.bonds.len());
         if let Some(active) = self.active {

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use smiles_rs::prelude::Smiles;
 
 use super::elements::symbol;
-use super::graph::{Bond, Order};
+use super::graph::{Bond, BondsOfAtom, Order};
 use super::molecule::Molecule;
 
 /// What is perceived in the rings of a molecule.
@@ -34,16 +34,19 @@ impl Molecule {
 
     /// By bond, whether it is aromatic; of molecules that cannot be perceived, as they are written.
     pub fn aromatic_bonds(&self) -> Vec<bool> {
-        let is_written = || self.bonds.iter().map(|bond| bond.order == Order::Aromatic).collect();
         // Single bonds alone are aromatic nowhere.
-        if !self.bonds.iter().any(|bond| bond.order == Order::Double) {
+        let any_double = self.bonds.iter().any(|bond| bond.order == Order::Double);
+        let in_ring = if any_double { ring_bonds(&self.bonds, &self.neighbours) } else { Vec::new() };
+        self.aromatic_among(&in_ring)
+    }
+
+    /// The same where it is known which bonds lie in rings; empty where none can be aromatic but those written so.
+    pub(crate) fn aromatic_among(&self, in_ring: &[bool]) -> Vec<bool> {
+        let is_written = || self.bonds.iter().map(|bond| bond.order == Order::Aromatic).collect();
+        if !in_ring.contains(&true) || !self.bonds.iter().any(|bond| bond.order == Order::Double) {
             return is_written();
         }
-        let in_ring = ring_bonds(&self.bonds, &self.neighbours);
-        if !in_ring.contains(&true) {
-            return is_written();
-        }
-        let plain = self.aromatic_in_plain_rings(&in_ring);
+        let plain = self.aromatic_in_plain_rings(in_ring);
         plain.or_else(|| Some(self.rings()?.aromatic)).unwrap_or_else(is_written)
     }
 
@@ -81,7 +84,7 @@ impl Molecule {
 }
 
 /// By bond, whether it lies in a ring: whether its atoms stay connected without it.
-pub(crate) fn ring_bonds(bonds: &[Bond], neighbours: &[Vec<usize>]) -> Vec<bool> {
+pub(crate) fn ring_bonds(bonds: &[Bond], neighbours: &[BondsOfAtom]) -> Vec<bool> {
     let n = neighbours.len();
     let mut in_ring = vec![true; bonds.len()];
     // Tarjan's bridges, without recursion: `found` is the order of discovery, `low` the first atom reached from below.

@@ -1,6 +1,6 @@
 //! The one matcher: isomorphisms of labelled graphs, atom by atom, with labels on atoms and bonds.
 
-use super::labelled::{Label, LabelledGraph, Link};
+use super::labelled::{Label, LabelledGraph, Link, LinksOfAtom};
 
 /// How many places are tried before a search is given up.
 const MAX_STEPS: u64 = 400_000;
@@ -55,7 +55,7 @@ fn refined(graph: &LabelledGraph, colours: &[u64], bonds: BondColours) -> Vec<u6
         };
         mixed(colours[link.atom as usize] ^ SIDE ^ bond)
     };
-    let colour = |(at, around): (usize, &Vec<Link>)| {
+    let colour = |(at, around): (usize, &LinksOfAtom)| {
         let around = around.iter().fold(0u64, |sum, link| sum.wrapping_add(beside(link)));
         mixed(colours[at].wrapping_mul(3).wrapping_add(around))
     };
@@ -125,7 +125,7 @@ pub(crate) struct Search<'g> {
     /// The order in which atoms are placed.
     pub sequence: Vec<usize>,
     /// By atom, its neighbours that are placed before it.
-    before: Vec<Vec<Link>>,
+    before: Vec<LinksOfAtom>,
     images: Vec<u32>,
     used: Vec<bool>,
     steps: u64,
@@ -146,7 +146,7 @@ impl<'g> Search<'g> {
         let n = sequence.len();
         let mut rank = vec![0; n];
         sequence.iter().enumerate().for_each(|(at, atom)| rank[*atom] = at);
-        let before = |(atom, links): (usize, &Vec<Link>)| {
+        let before = |(atom, links): (usize, &LinksOfAtom)| {
             links.iter().filter(|link| rank[link.atom as usize] < rank[atom]).copied().collect()
         };
         let before = a.neighbours.iter().enumerate().map(before).collect();
@@ -263,7 +263,7 @@ pub(crate) fn are_isomorphic(a: &LabelledGraph, b: &LabelledGraph) -> bool {
             false
         }
     }
-    let bonds = |graph: &LabelledGraph| graph.neighbours.iter().map(Vec::len).sum::<usize>();
+    let bonds = |graph: &LabelledGraph| graph.neighbours.iter().map(|links| links.len()).sum::<usize>();
     if a.labels.len() != b.labels.len() || bonds(a) != bonds(b) {
         return false;
     }

@@ -1,6 +1,6 @@
 //! Charges, valences and implied hydrogens, as RDKit's sanitisation has them.
 
-use super::graph::{Atom, Graph, Order, SmilesProblem};
+use super::graph::{Atom, BondsOfAtom, Graph, Order, SmilesProblem};
 use super::valences::{is_metal, valences};
 
 impl Graph {
@@ -9,7 +9,7 @@ impl Graph {
     ///
     /// # Errors
     /// [`SmilesProblem::Valence`], [`SmilesProblem::Kekule`] or [`SmilesProblem::NotInRing`].
-    pub(super) fn sanitise(&mut self, neighbours: &[Vec<usize>]) -> Result<Vec<u32>, SmilesProblem> {
+    pub(super) fn sanitise(&mut self, neighbours: &[BondsOfAtom]) -> Result<Vec<u32>, SmilesProblem> {
         self.set_radicals(neighbours);
         self.set_charges_apart(neighbours);
         self.make_dative(neighbours);
@@ -21,7 +21,7 @@ impl Graph {
     }
 
     /// Unpaired electrons that a file lists take the place of implied hydrogens.
-    fn set_radicals(&mut self, neighbours: &[Vec<usize>]) {
+    fn set_radicals(&mut self, neighbours: &[BondsOfAtom]) {
         for (at, bonds) in neighbours.iter().enumerate() {
             let atom = self.atoms[at];
             if atom.radicals > 0 && !atom.bracket {
@@ -111,7 +111,7 @@ impl Graph {
 
     /// `N(=O)=O` becomes `[N+](=O)[O-]`, and so on: nitrogen of valence 5, halogens with oxygen alone, phosphorus with one
     /// double bond to oxygen and one to carbon or nitrogen.
-    fn set_charges_apart(&mut self, neighbours: &[Vec<usize>]) {
+    fn set_charges_apart(&mut self, neighbours: &[BondsOfAtom]) {
         let valence_five = |graph: &Graph, at: usize| {
             let atom = &graph.atoms[at];
             atom.element == 7 && atom.charge == 0 && graph.explicit_valence(at, &neighbours[at]) == 5
@@ -146,7 +146,7 @@ impl Graph {
         }
     }
 
-    fn charge_phosphorus(&mut self, at: usize, neighbours: &[Vec<usize>]) {
+    fn charge_phosphorus(&mut self, at: usize, neighbours: &[BondsOfAtom]) {
         let bonds = &neighbours[at];
         if self.atoms[at].charge != 0 || bonds.len() != 3 || self.explicit_valence(at, bonds) != 5 {
             return;
@@ -177,7 +177,7 @@ impl Graph {
     }
 
     /// A single bond to a metal is the metal's where the other atom has more bonds than its element takes.
-    fn make_dative(&mut self, neighbours: &[Vec<usize>]) {
+    fn make_dative(&mut self, neighbours: &[BondsOfAtom]) {
         for (at, bonds) in neighbours.iter().enumerate() {
             if matches!(self.atoms[at].element, 1 | 2 | 9 | 10) || !self.is_hypervalent(at, bonds) {
                 continue;
@@ -195,7 +195,7 @@ impl Graph {
     }
 
     /// Whether an atom is bonded to a metal.
-    pub(crate) fn has_metal(&self, at: usize, neighbours: &[Vec<usize>]) -> bool {
+    pub(crate) fn has_metal(&self, at: usize, neighbours: &[BondsOfAtom]) -> bool {
         neighbours[at].iter().any(|bond| is_metal(self.atoms[self.bonds[*bond].other(at)].element))
     }
 

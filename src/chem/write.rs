@@ -5,7 +5,7 @@
 use std::fmt::Write;
 
 use super::elements::symbol;
-use super::graph::{Atom, Bond, Chirality, Direction, Graph, Order, SmilesProblem};
+use super::graph::{Atom, Bond, BondsOfAtom, Chirality, Direction, Graph, Order, SmilesProblem};
 use super::molecule::Molecule;
 use super::stereo::StereoMarks;
 
@@ -181,7 +181,7 @@ impl Graph {
     }
 
     /// By bond, whether it closes a ring in a walk that takes bonds in their order.
-    fn ring_closures(&self, neighbours: &[Vec<usize>]) -> Vec<bool> {
+    fn ring_closures(&self, neighbours: &[BondsOfAtom]) -> Vec<bool> {
         let mut rings = vec![false; self.bonds.len()];
         let mut is_used = vec![false; self.bonds.len()];
         let mut seen = vec![false; self.atoms.len()];

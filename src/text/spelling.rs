@@ -21,12 +21,13 @@ pub fn foreign(smiles: &str) -> Option<&'static str> {
         return Some("charges that RDKit sets apart");
     }
     let brackets = || graph.implied_brackets().next().map(|_| "brackets that are implied");
-    bonds(&graph).or_else(|| layout(smiles)).or_else(|| aromaticity(&molecule)).or_else(brackets)
+    let rings = ring_bonds(&molecule.bonds, &molecule.neighbours);
+    let aromatic = || aromaticity(&molecule, &rings);
+    bonds(&graph, &rings).or_else(|| layout(smiles)).or_else(aromatic).or_else(brackets)
 }
 
 /// Bonds that need not be written, or must be.
-fn bonds(graph: &Graph) -> Option<&'static str> {
-    let rings = ring_bonds(&graph.bonds, &graph.neighbours());
+fn bonds(graph: &Graph, rings: &[bool]) -> Option<&'static str> {
     let aromatic = |atoms: [usize; 2]| atoms.iter().all(|atom| graph.atoms[*atom].aromatic);
     for (bond, in_ring) in graph.bonds.iter().zip(rings) {
         match bond.order {
@@ -84,10 +85,10 @@ fn layout(smiles: &str) -> Option<&'static str> {
 }
 
 /// Aromatic rings in capitals, or the other way round.
-fn aromaticity(molecule: &Molecule) -> Option<&'static str> {
+fn aromaticity(molecule: &Molecule, rings: &[bool]) -> Option<&'static str> {
     let mut aromatic = vec![false; molecule.atoms.len()];
     for (bond, _) in
-        molecule.bonds.iter().zip(molecule.aromatic_bonds()).filter(|(_, is_aromatic)| *is_aromatic)
+        molecule.bonds.iter().zip(molecule.aromatic_among(rings)).filter(|(_, is_aromatic)| *is_aromatic)
     {
         bond.atoms.iter().for_each(|atom| aromatic[*atom] = true);
     }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::chem::{Atom, Hybridisation, Order, PerceivedShape, SmilesError};
+use crate::chem::{Atom, BondsOfAtom, Hybridisation, Order, PerceivedShape, SmilesError};
 
 /// Of atoms that no bonds connect.
 pub(super) const UNCONNECTED: u16 = u16::MAX;
@@ -11,7 +11,7 @@ pub(super) const UNCONNECTED: u16 = u16::MAX;
 pub(super) struct Molecule {
     pub shape: PerceivedShape,
     /// The bonds of each atom, in ascending order.
-    pub neighbours: Vec<Vec<usize>>,
+    pub neighbours: Vec<BondsOfAtom>,
     /// The bonds of each small ring in order: bond `i` is between atoms `i` and `i + 1` of [`PerceivedShape::rings`].
     pub ring_bonds: Vec<Vec<usize>>,
     /// By atom, the sizes of its rings.
@@ -140,7 +140,7 @@ impl Molecule {
 }
 
 /// How many bonds lie between one atom and each other, breadth first.
-fn distances(shape: &PerceivedShape, neighbours: &[Vec<usize>], from: usize) -> Vec<u16> {
+fn distances(shape: &PerceivedShape, neighbours: &[BondsOfAtom], from: usize) -> Vec<u16> {
     let bonds = &shape.molecule.bonds;
     let mut distances = vec![UNCONNECTED; neighbours.len()];
     let mut queue = VecDeque::from([from]);

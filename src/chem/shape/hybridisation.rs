@@ -1,6 +1,7 @@
 //! Conjugation and hybridisation, as RDKit's `ConjugHybrid.cpp` has them (release 2026.09).
 
 use super::super::electrons::outer;
+use super::super::graph::BondsOfAtom;
 use super::super::molecule::Molecule;
 use super::super::valences::valences;
 
@@ -27,7 +28,7 @@ pub enum Hybridisation {
 struct Orbitals<'m> {
     molecule: &'m Molecule,
     aromatic: &'m [bool],
-    neighbours: &'m [Vec<usize>],
+    neighbours: &'m [BondsOfAtom],
 }
 
 /// By atom its hybridisation, and by bond whether it is conjugated.
