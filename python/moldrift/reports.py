@@ -359,7 +359,7 @@ def train_tokenizer(
         "dialect": dialect,
         "fewest_decimals": fewest_decimals,
         "compare": compare,
-        "reuse": reuse if reuse is None or reuse == "unused" else [str(token) for token in reuse],
+        "reuse": reuse if reuse is None or isinstance(reuse, str) else [str(token) for token in reuse],
         "corpus": _paths(corpus),
         "model": model,
         "seed": seed,

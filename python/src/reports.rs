@@ -208,10 +208,10 @@ enum ReuseOption {
 }
 
 impl ReuseOption {
-    fn reuse(&self) -> Reuse {
+    fn reuse(&self) -> Result<Reuse> {
         match self {
-            ReuseOption::Unused(_) => Reuse::Unused,
-            ReuseOption::Named(names) => Reuse::Named(names.clone()),
+            ReuseOption::Unused(word) => choice("reuse", word, &[("unused", ())]).map(|()| Reuse::Unused),
+            ReuseOption::Named(names) => Ok(Reuse::Named(names.clone())),
         }
     }
 }
@@ -275,7 +275,7 @@ impl TokenizerOptions {
                 .unwrap_or(zeros(&self.dialect)?),
             reading: Reading { rewrites: !reading.encoding.is_decimal(), ..reading },
             fewest_decimals: self.fewest_decimals,
-            reuse: self.reuse.as_ref().map(ReuseOption::reuse),
+            reuse: self.reuse.as_ref().map(ReuseOption::reuse).transpose()?,
             compare: self.compare,
             seed: self.seed,
         };

@@ -46,6 +46,7 @@ fn main() -> anyhow::Result<()> {
                 fewest_decimals: None,
                 range: Range::new(15)?,
                 aim,
+                reuse: None,
                 seed: 0,
                 contexts: 1,
             };
