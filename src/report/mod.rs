@@ -21,10 +21,10 @@ pub mod compare_view;
 pub mod comparison_view;
 pub mod design_page;
 pub mod design_view;
-#[cfg(feature = "generate")]
 pub mod encodings_view;
 #[cfg(feature = "generate")]
 pub mod eval_page;
+#[cfg(feature = "generate")]
 pub mod eval_view;
 pub mod extend_view;
 pub mod fit_page;
