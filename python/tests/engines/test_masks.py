@@ -96,6 +96,8 @@ def test_masks_are_the_automatons(name: str, dialect: str) -> None:
     path = TOKENIZERS[name]
     if not path.is_file():
         pytest.skip(f"{path.parent.name} is not here")
+    if name.endswith(("-fused", "-separate")) and dialect not in ("fixed", "stripped"):
+        pytest.skip(f"{name} was extended for decimals")
     eos = end_of_text(path)
     automaton = moldrift.Automaton(path, encoding=dialect, eos_token_id=eos)
     tokenizer, vocab = load(path, eos)
