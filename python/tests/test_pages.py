@@ -310,8 +310,14 @@ def test_a_checkpoint_of_torch_distributed(folder: Folder) -> None:
         assert torch.equal(read.state_dict()[name], tensor.bfloat16().float()), name
 
 
-def test_every_block_is_run_or_listed() -> None:
+def test_every_block_is_run_or_listed(tmp_path: Path) -> None:
     for block in BLOCKS:
+        if block.language == "json":
+            # Files of encodings.
+            moldrift = pytest.importorskip("moldrift")
+            (tmp_path / "encoding.json").write_text(block.code)
+            moldrift.Automaton("qwen-like", encoding=tmp_path / "encoding.json")
+            continue
         if block.language.split()[:1] == ["python"]:
             runs = [words for words in PRINTED if words in block.code]
             assert len(runs) == 1 or listed(block.code), f"{block.name}, line {block.line}: is not run"

@@ -104,7 +104,10 @@ def test_bins_go_through_the_reports(conformers: Path, tmp_path: Path) -> None:
     moldrift.encode(conformers, path, encoding=name)
     assert moldrift.mine(path, encoding=name).conformers == encoded.conformers
     records = [
-        {"smiles": record["canonical_smiles"], "text": record["embedded_smiles"]}
+        {
+            "smiles": record["canonical_smiles"],
+            "text": f"[CONFORMER]{record['embedded_smiles']}[/CONFORMER]",
+        }
         for record in encoded.records
     ]
     assert moldrift.audit(records, encoding=name).total["passed"] == encoded.conformers
@@ -224,7 +227,7 @@ BAD: list[tuple[str, Callable[[Path], object], str]] = [
     ("fit, weights", lambda _: moldrift.fit(weights=(1, float("nan"), 1)), "‘weights’: not three weights"),
     ("fit, a dialect", lambda _: moldrift.fit(dialect="open"), "dialect: `open` is none of its words"),
     ("fit, twice", lambda _: moldrift.fit(tokenizer=["qwen-like"] * 2), "two tokenizers are named qwen-like"),
-    ("fit, decimals", lambda _: moldrift.fit(decimals=9), "‘decimals’: numbers have 1 to 6 decimals, not 9"),
+    ("fit, decimals", lambda _: moldrift.fit(decimals=9), "‘decimals’: numbers have 0 to 6 decimals, not 9"),
     ("mine, nothing", lambda folder: moldrift.mine(folder / "empty"), "the folder holds no file to read"),
     (
         "mine, a frame",

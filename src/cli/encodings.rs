@@ -62,8 +62,10 @@ pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<
     let outputs = Outputs::new().file("-o", not_stdout(args.output.as_deref()))?;
     let outputs = outputs.file("--html", not_stdout(args.html.as_deref()))?;
     outputs.apart_from(&args.corpus)?;
-    // The embedded corpus has four decimals; others are taken as finely as they can be.
-    let precision = if args.corpus.is_empty() { Precision::FOUR } else { Precision::MOST };
+    // Text and stores have four decimals; more are only read for who asks for more.
+    let decimals =
+        args.encoding.iter().filter(|encoding| encoding.is_decimal()).map(|encoding| encoding.precision());
+    let precision = decimals.chain([Precision::FOUR]).max().unwrap_or_default();
     let reading = Reading::of(Encoding::decimal(TrailingZeros::Kept, precision)).cutting(true);
     let corpus = Corpus::new(&args.corpus, Reading { rewrites: true, ..reading }, args.smiles.source(job)?);
     let verbose = args.verbose;
