@@ -99,17 +99,11 @@
 //! use drift::{Encoding, Job, Tokenizer};
 //!
 //! let (base, json) = Tokenizer::load_with_json("qwen-like".as_ref())?;
+//! let base_json = serde_json::from_slice(&json).expect("JSON");
 //! let plan = ExtensionPlan {
-//!     base_json: serde_json::from_slice(&json).expect("JSON"),
-//!     base,
-//!     kind: SchemeKind::Fused,
-//!     dialect: Encoding::FIXED,
-//!     fewest_decimals: None,
 //!     range: Range::new(1)?, // numbers below 1 Å, so that this page is checked in no time
-//!     aim: Aim::TokensPerBlock(12),
-//!     reuse: None,
-//!     seed: 0,
 //!     contexts: 1,
+//!     ..ExtensionPlan::new((base, base_json), SchemeKind::Fused, Encoding::FIXED, Aim::TokensPerBlock(12))
 //! };
 //! let extended = train(&plan, &Texts("[C]<0.5170,0.2034,0.0131>[O]<0.2218,0.0415,0.1142>"), &Job::default())?;
 //! let source = drift::io::hash_bytes("tokenizer.json", &extended.tokenizer_json);

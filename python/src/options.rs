@@ -106,11 +106,6 @@ impl ReadingOptions {
         self.blocks.asked()
     }
 
-    /// Whether it was named as a whole.
-    pub(crate) fn names_encoding(&self) -> bool {
-        self.blocks.encoding.is_some()
-    }
-
     /// Which SMILES belongs to a molecule without text.
     pub(crate) fn smiles(&self, job: &Job) -> Result<SmilesSource> {
         let words = [("keep", OpenStereo::Keep), ("skip", OpenStereo::Skip)];

@@ -263,17 +263,13 @@ impl TokenizerOptions {
 
     fn request(&self) -> Result<TokenizerRequest> {
         let kinds = [("fused", SchemeKind::Fused), ("separate", SchemeKind::Separate)];
-        let reading = self.reading.reading()?;
+        let asked = AskedEncoding { zeros: Some(zeros(&self.dialect)?), ..self.reading.asked()? };
+        let encoding = asked.over(Encoding::FIXED);
         let request = TokenizerRequest {
             goal: self.goal()?,
             kind: choice("kind", &self.kind, &kinds)?,
             range: Range::new(self.range)?,
-            zeros: reading
-                .encoding
-                .zeros()
-                .filter(|_| self.reading.names_encoding())
-                .unwrap_or(zeros(&self.dialect)?),
-            reading: Reading { rewrites: !reading.encoding.is_decimal(), ..reading },
+            reading: Reading { encoding, rewrites: !encoding.is_decimal(), ..self.reading.reading()? },
             fewest_decimals: self.fewest_decimals,
             reuse: self.reuse.as_ref().map(ReuseOption::reuse).transpose()?,
             compare: self.compare,

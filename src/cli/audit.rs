@@ -9,6 +9,7 @@ use super::values::{DialectOrAuto, EncodingArgs, found, is_stdout, not_stdout};
 use crate::audit::{AuditPlan, AuditReport, AuditRequest, audit, audit_shard, merge_audited};
 use crate::checkpoint::Wanted;
 use crate::chem::{AtomLimit, MAX_HEAVY_ATOMS};
+use crate::constraint::USUAL_PLACEHOLDER;
 use crate::error::Error;
 use crate::io::{Outputs, write_atomic};
 use crate::job::Job;
@@ -40,7 +41,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "TOKENIZER")]
     tokenizer: Option<PathBuf>,
     /// The placeholder that drift is counted against
-    #[arg(long, value_name = "P", default_value = "0.0000,0.0000,0.0000", allow_hyphen_values = true)]
+    #[arg(long, value_name = "P", default_value = USUAL_PLACEHOLDER, allow_hyphen_values = true)]
     placeholder: String,
     /// Compare geometry with these conformers too: files and folders that `drift mine` takes, with text
     #[arg(long, value_name = "CORPUS", num_args = 1..)]

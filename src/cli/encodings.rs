@@ -4,16 +4,16 @@ use std::path::PathBuf;
 
 use super::corpus::Corpus;
 use super::output::Output;
+use super::skipped;
 use super::values::{SmilesOfArgs, found, is_stdout, not_stdout};
 use crate::checkpoint::Wanted;
-use crate::design::SchemeKind;
+use crate::design::{Base, SchemeKind};
 use crate::encoding::{Encoding, Precision, Reading, TrailingZeros};
 use crate::encodings::{EncodingsPlan, compare_encodings};
 use crate::error::Error;
 use crate::io::{OutputSet, Outputs};
 use crate::job::Job;
 use crate::report::encodings_view::{encodings_page, encodings_table};
-use crate::tokenizer::Tokenizer;
 
 /// The command line of `drift encodings`.
 #[derive(Debug, clap::Args)]
@@ -59,9 +59,13 @@ pub(super) struct Args {
 /// Measures, writes, shows.
 pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     args.tokenizer.iter_mut().try_for_each(|path| found(path, Wanted::Tokenizer))?;
+    if args.html.as_deref().is_some_and(is_stdout) {
+        let problem = "stdout is for the table, or for the report";
+        return Err(Error::input("--html -", problem, "give the page a file").into());
+    }
     let outputs = Outputs::new().file("-o", not_stdout(args.output.as_deref()))?;
     let outputs = outputs.file("--html", not_stdout(args.html.as_deref()))?;
-    outputs.apart_from(&args.corpus)?;
+    outputs.apart_from(&[args.corpus.as_slice(), &args.tokenizer].concat())?;
     // Text and stores have four decimals; more are only read for who asks for more.
     let decimals =
         args.encoding.iter().filter(|encoding| encoding.is_decimal()).map(|encoding| encoding.precision());
@@ -93,17 +97,13 @@ pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<
     if output.json || args.output.as_deref().is_some_and(is_stdout) {
         return output.text(&json);
     }
+    skipped::tell(report.skipped, &report.skipped_records, output);
     output.text(&encodings_table(&report, verbose, output.terminal()))
 }
 
-/// The tokenizers with their JSON.
-fn tokenizers(args: &Args, job: &Job) -> anyhow::Result<Vec<(Tokenizer, serde_json::Value)>> {
+/// Those given, or those that come with drift.
+fn tokenizers(args: &Args, job: &Job) -> anyhow::Result<Vec<Base>> {
     let embedded = [PathBuf::from("qwen-like"), PathBuf::from("llama-like")];
     let paths = if args.tokenizer.is_empty() { &embedded[..] } else { &args.tokenizer };
-    let load = |path: &PathBuf| {
-        let (tokenizer, json) = Tokenizer::load_for(path, job)?;
-        let json = serde_json::from_slice(&json).map_err(|e| Error::input(&tokenizer.name, e, ""))?;
-        Ok((tokenizer, json))
-    };
-    paths.iter().map(load).collect()
+    Ok(paths.iter().map(|path| Base::load(path, job)).collect::<Result<_, Error>>()?)
 }

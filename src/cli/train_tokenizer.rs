@@ -7,7 +7,7 @@ use super::output::Output;
 use super::values::{DialectArg, SmilesOfArgs, folder_alone, found};
 use crate::checkpoint::Wanted;
 use crate::design::{Aim, Base, Goal, Range, Reuse, SchemeKind, TokenizerReport, TokenizerRequest};
-use crate::encoding::{Encoding, Precision, Reading};
+use crate::encoding::{AskedEncoding, Encoding, Precision, Reading};
 use crate::error::{Error, Parameter};
 use crate::io::Outputs;
 use crate::job::Job;
@@ -124,8 +124,9 @@ pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<
 
 /// How texts are read.
 fn reading(args: &Args) -> Reading {
-    let own = Encoding::decimal(args.dialect.into(), args.decimals.unwrap_or_default());
-    let encoding = args.encoding.unwrap_or(own);
+    let (zeros, precision) = (Some(args.dialect.into()), args.decimals);
+    let asked = AskedEncoding { encoding: args.encoding, zeros, precision, spaces: None };
+    let encoding = asked.over(Encoding::FIXED);
     // A corpus of other coordinates is written anew in bins.
     let rewrites = !encoding.is_decimal();
     Reading { rewrites, ..Reading::of(encoding).cutting(args.decimals.is_some()) }
@@ -160,7 +161,6 @@ fn request(args: &Args) -> anyhow::Result<TokenizerRequest> {
         goal,
         kind: args.kind.into(),
         range: Range::new(args.range)?,
-        zeros: args.encoding.and_then(Encoding::zeros).unwrap_or(args.dialect.into()),
         reading: reading(args),
         fewest_decimals: args.fewest_decimals.map(usize::from),
         reuse: args.reuse.as_deref().map(reused).transpose()?,

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::beside::Beside;
 use super::compare::{Designed, compare, compare_with_design};
@@ -22,7 +23,7 @@ use super::train::train;
 use super::train_merges::train_merges;
 use super::train_scratch::{scratch_config, train_scratch};
 use crate::corpus::Conformers;
-use crate::encoding::{Reading, TrailingZeros};
+use crate::encoding::Reading;
 use crate::error::{Error, Parameter, Result};
 use crate::job::Job;
 use crate::tokenizer::Tokenizer;
@@ -57,6 +58,16 @@ impl Base {
         let (tokenizer, json) = Tokenizer::load_for(path, job)?;
         Ok(Base { tokenizer, json, beside: Beside::of(path)? })
     }
+
+    /// Its JSON, [as it is read](as_read).
+    ///
+    /// # Errors
+    /// If it is none.
+    pub fn read_json(&self) -> Result<Value> {
+        let json =
+            serde_json::from_slice(&self.json).map_err(|e| Error::input(&self.tokenizer.name, e, ""))?;
+        Ok(as_read(&self.tokenizer, json))
+    }
 }
 
 /// What a user asks a tokenizer for.
@@ -68,9 +79,7 @@ pub struct TokenizerRequest {
     pub kind: SchemeKind,
     /// Which blocks change.
     pub range: Range,
-    /// The dialect whose blocks change.
-    pub zeros: TrailingZeros,
-    /// Decimals of the numbers.
+    /// The encoding whose blocks change, and how a corpus is read in it.
     pub reading: Reading,
     /// See [`ExtensionPlan::fewest_decimals`].
     pub fewest_decimals: Option<usize>,
@@ -129,10 +138,10 @@ impl TokenizerRequest {
         if self.reuse.is_some() {
             return refused(&Parameter::Reuse.to_string(), "");
         }
-        let stripped = match (self.zeros, self.fewest_decimals) {
-            (TrailingZeros::Removed, _) => format!("{} stripped", Parameter::Dialect),
-            (TrailingZeros::Kept, Some(_)) => Parameter::FewestDecimals.to_string(),
-            (TrailingZeros::Kept, None) => return Ok(()),
+        let stripped = match (self.reading.encoding.is_stripped(), self.fewest_decimals) {
+            (true, _) => format!("{} stripped", Parameter::Dialect),
+            (false, Some(_)) => Parameter::FewestDecimals.to_string(),
+            (false, None) => return Ok(()),
         };
         refused(&stripped, &format!("leave {stripped} out, or "))
     }
@@ -150,11 +159,13 @@ impl TokenizerRequest {
             Goal::Merges(tokens) => Aim::Budget(tokens),
             Goal::VocabSize(vocab_size) => return self.scratch(vocab_size, corpus, job),
         };
-        let Some(Base { tokenizer, json, beside }) = base else {
+        let Some(base) = base else {
             let remedy = "give a tokenizer.json, a model folder, or qwen-like or llama-like";
             return Err(Error::parameter(Parameter::Base, "is missing", remedy));
         };
-        let plan = self.plan(aim, tokenizer, &json)?;
+        let base_json = base.read_json()?;
+        let Base { tokenizer, beside, .. } = base;
+        let plan = self.plan(aim, tokenizer, base_json);
         let learns =
             [(matches!(self.goal, Goal::Merges(_)), Parameter::Merges), (self.compare, Parameter::Compare)];
         for (_, option) in learns.into_iter().filter(|(given, _)| *given) {
@@ -166,25 +177,16 @@ impl TokenizerRequest {
         }
     }
 
-    fn plan(&self, aim: Aim, base: Tokenizer, json: &[u8]) -> Result<ExtensionPlan> {
-        let base_json = serde_json::from_slice(json).map_err(|e| Error::input(&base.name, e, ""))?;
-        let base_json = as_read(&base, base_json);
+    fn plan(&self, aim: Aim, base: Tokenizer, base_json: Value) -> ExtensionPlan {
         let TokenizerRequest { kind, range, fewest_decimals, seed, .. } = *self;
-        let reuse = self.reuse.clone();
-        let dialect = self.reading.written(self.zeros);
-        let contexts = ALL_CONTEXTS;
-        Ok(ExtensionPlan {
-            base,
-            base_json,
-            kind,
-            dialect,
-            fewest_decimals,
+        let (dialect, reuse) = (self.reading.encoding, self.reuse.clone());
+        ExtensionPlan {
             range,
-            aim,
+            fewest_decimals,
             reuse,
             seed,
-            contexts,
-        })
+            ..ExtensionPlan::new((base, base_json), kind, dialect, aim)
+        }
     }
 
     /// The smallest extension, or the best within a budget.

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::extension::base::BaseVocabulary;
 use super::extension::check::{Guarantees, check};
-use super::extension::extend::{Extended, as_read, extend, extend_guarded};
+use super::extension::extend::{Extended, extend, extend_guarded};
 use super::extension::guard::guard;
 use super::extension::json::written;
 use super::extension::layout::Alphabet;
@@ -76,9 +76,9 @@ fn extended(plan: &ExtensionPlan, corpus: &dyn Conformers, job: &Job) -> Result<
     let Optimum { scheme, .. } = reach(plan, &spaces, &known)?;
     job.check()?;
     let annealed = spaces.search(scheme.tokens_per_block(), plan.seed)?;
-    let new: Vec<String> = scheme.strings().into_iter().filter(|s| !known.holds(s)).collect();
+    let pieces = scheme.strings();
+    let new: Vec<String> = pieces.iter().filter(|piece| !known.holds(piece)).cloned().collect();
     let pruned = plan.reuse.as_ref().map(|reuse| {
-        let pieces = scheme.strings();
         let kept: HashSet<&str> = pieces.iter().map(String::as_str).collect();
         prune((base, base_json), reuse, (new.len(), &kept), (corpus, plan.dialect), job)
     });
@@ -89,9 +89,7 @@ fn extended(plan: &ExtensionPlan, corpus: &dyn Conformers, job: &Job) -> Result<
         None => (base, base_json, &none),
     };
     let ids: Vec<u32> = gone.keys().copied().collect();
-    let guard = guard(left, left_json, scheme.grammar, &new)?;
-    let Extended { json, new_tokens } =
-        extend_guarded((left_json, &base.name), &scheme, (&new, &ids), guard.as_deref())?;
+    let Extended { json, new_tokens } = guarded((left, left_json), &scheme, (&new, &ids))?;
     let name = format!("{}-{}-{}", base.name, kind.name(), scheme.tokens_per_block());
     let (tokenizer, tokenizer_json) = written(&name, &json)?;
     let guarantees = check((left, left_json), &tokenizer, &scheme, &new_tokens, plan.contexts, job)?;
@@ -102,36 +100,39 @@ fn extended(plan: &ExtensionPlan, corpus: &dyn Conformers, job: &Job) -> Result<
     Ok(Trained { tokenizer_json, new_tokens: list, report, unchanged: false })
 }
 
-/// The smallest extension of so many tokens a block for numbers below 15 Å, and how many tokens it has more; none if there is none.
-/// Nothing of it is checked: [`train`] does.
+/// The smallest extensions of a base for numbers below 15 Å, of each number of tokens a block that has one: `each` is handed a
+/// tokenizer and how many tokens it has more. Nothing of them is checked: [`train`] does.
 ///
 /// # Errors
-/// If the result is no tokenizer.
-pub fn draft(
+/// If a result is no tokenizer; what `each` says.
+pub fn drafts(
     (base, base_json): (&Tokenizer, &Value),
     kind: SchemeKind,
     encoding: Encoding,
-    tokens: usize,
-) -> Result<Option<(Tokenizer, u64)>> {
-    let base_json = as_read(base, base_json.clone());
-    let known = BaseVocabulary::of(base, Alphabet::of(&base_json));
-    let spaces = DesignSpaces::new(kind, Range::new(DRAFTED)?, (encoding, None), &known)?;
-    if !spaces.tokens().contains(&tokens) {
-        return Ok(None);
+    tokens: impl Iterator<Item = usize>,
+    each: &mut dyn FnMut(&Tokenizer, u64) -> Result<()>,
+) -> Result<()> {
+    let known = BaseVocabulary::of(base, Alphabet::of(base_json));
+    let spaces = DesignSpaces::new(kind, Range::USUAL, (encoding, None), &known)?;
+    for tokens in tokens.filter(|tokens| spaces.tokens().contains(tokens)) {
+        let Some(Optimum { scheme, new_tokens }) = spaces.optimum(tokens, MAX_NEW_TOKENS) else { continue };
+        let new: Vec<String> = scheme.strings().into_iter().filter(|s| !known.holds(s)).collect();
+        // Some bases cannot be extended.
+        let Ok(Extended { json, .. }) = guarded((base, base_json), &scheme, (&new, &[])) else { continue };
+        each(&written(&base.name, &json)?.0, new_tokens)?;
     }
-    let Some(Optimum { scheme, new_tokens }) = spaces.optimum(tokens, MAX_NEW_TOKENS) else {
-        return Ok(None);
-    };
-    let new: Vec<String> = scheme.strings().into_iter().filter(|s| !known.holds(s)).collect();
-    let Ok(guard) = guard(base, &base_json, scheme.grammar, &new) else { return Ok(None) };
-    let extended = extend_guarded((&base_json, &base.name), &scheme, (&new, &[]), guard.as_deref());
-    // Some bases cannot be extended.
-    let Ok(Extended { json, .. }) = extended else { return Ok(None) };
-    Ok(Some((written(&base.name, &json)?.0, new_tokens)))
+    Ok(())
 }
 
-/// The range of a draft, in Å: that of `drift train-tokenizer`.
-const DRAFTED: u32 = 15;
+/// A scheme written into a base, guarded where that is needed.
+fn guarded(
+    (base, base_json): (&Tokenizer, &Value),
+    scheme: &Scheme,
+    (new, ids): (&[String], &[u32]),
+) -> Result<Extended> {
+    let guard = guard(base, base_json, scheme.grammar, new)?;
+    extend_guarded((base_json, &base.name), scheme, (new, ids), guard.as_deref())
+}
 
 /// An extension that keeps its promises.
 struct Design {

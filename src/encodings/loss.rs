@@ -1,9 +1,10 @@
 //! What the text of an encoding alone loses: every conformer written and read back.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use rayon::prelude::*;
+use serde::Serialize;
 
 use crate::audit::align::superposed;
 use crate::audit::chemistry::Chemistry;
@@ -11,14 +12,14 @@ use crate::corpus::{AtomOrder, Conformer};
 use crate::encoding::Encoding;
 use crate::error::Result;
 use crate::job::Job;
-use crate::placeholder::key_of_place;
+use crate::placeholder::{Reservoir, key_of_place};
 use crate::text::skeleton;
 
 /// Conformers whose tokens are counted.
 pub const SAMPLE: usize = 2_000;
 
 /// What an encoding loses on a corpus.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct TextLoss {
     /// Mean RMSD of what is read back, after superposition, in Å; none of codes.
     pub rmsd_angstrom: Option<f64>,
@@ -28,7 +29,8 @@ pub struct TextLoss {
     pub valid_share: Option<f64>,
     /// Conformers with a coordinate beyond the range, written as the end of the range.
     pub out_of_range_conformers: u64,
-    /// Mean over conformers of the sum, over coordinates, of the natural logarithm of the cell's width in Å.
+    /// Mean over conformers of the sum, over coordinates, of the natural logarithm of the cell's width in Å:
+    /// nats a conformer of two models compare only less the difference of these.
     pub cell_nats: Option<f64>,
 }
 
@@ -38,8 +40,7 @@ pub struct Losses {
     sums: Vec<Sum>,
     seed: u64,
     seen: u64,
-    sample: BTreeMap<(u64, u64), Conformer>,
-    checkers: HashMap<Arc<str>, Option<Arc<Chemistry>>>,
+    sample: Reservoir<Conformer>,
 }
 
 #[derive(Default, Clone)]
@@ -70,8 +71,7 @@ impl Losses {
             sums: vec![Sum::default(); encodings.len()],
             seed,
             seen: 0,
-            sample: BTreeMap::new(),
-            checkers: HashMap::new(),
+            sample: Reservoir::new(SAMPLE),
         }
     }
 
@@ -80,17 +80,18 @@ impl Losses {
     /// # Errors
     /// If the job was cancelled.
     pub fn add(&mut self, conformers: &[Conformer], from: Encoding, job: &Job) -> Result<()> {
+        // Of these conformers alone: all molecules of a corpus would be gigabytes.
+        let mut checkers: HashMap<&Arc<str>, Option<Chemistry>> = HashMap::new();
         for conformer in conformers {
-            let key = (key_of_place(self.seed, self.seen), self.seen);
+            let key = key_of_place(self.seed, self.seen);
             self.seen += 1;
-            self.sample.insert(key, conformer.clone());
-            if self.sample.len() > SAMPLE {
-                self.sample.pop_last();
+            if self.sample.takes(key) {
+                self.sample.offer(key, conformer.clone());
             }
             // A file's own order has no SMILES to judge by.
             if conformer.order == AtomOrder::Smiles {
-                let checker = || Chemistry::of(&skeleton::smiles(&conformer.skeleton)).ok().map(Arc::new);
-                self.checkers.entry(conformer.skeleton.clone()).or_insert_with(checker);
+                let checker = || Chemistry::of(&skeleton::smiles(&conformer.skeleton)).ok();
+                checkers.entry(&conformer.skeleton).or_insert_with(checker);
             }
         }
         let lost: Vec<(bool, Vec<Option<Lost>>)> = conformers
@@ -99,7 +100,7 @@ impl Losses {
                 job.check()?;
                 let points: Vec<[f64; 3]> =
                     conformer.coordinates.iter().filter_map(|values| from.angstrom(values)).collect();
-                let checker = self.checkers.get(&conformer.skeleton).and_then(Option::as_deref);
+                let checker = checkers.get(&conformer.skeleton).and_then(Option::as_ref);
                 let valid = |points: &[[f64; 3]]| {
                     checker.and_then(|checker| checker.check(points)).is_some_and(|found| found.is_valid())
                 };
@@ -126,14 +127,9 @@ impl Losses {
         self.seen
     }
 
-    /// A sample of them, the same for a seed.
-    pub fn sample(&self) -> Vec<Conformer> {
-        self.sample.values().cloned().collect()
-    }
-
-    /// The loss of each encoding.
-    pub fn of_encodings(&self) -> impl Iterator<Item = TextLoss> + '_ {
-        self.sums.iter().map(Sum::loss)
+    /// The loss of each encoding, and a sample of the conformers, the same for a seed.
+    pub fn finish(self) -> (Vec<TextLoss>, Vec<Conformer>) {
+        (self.sums.iter().map(Sum::loss).collect(), self.sample.into_items())
     }
 }
 

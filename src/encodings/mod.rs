@@ -16,8 +16,8 @@ use serde_json::Value;
 use tokens::{TokenCosts, costs};
 
 use crate::corpus::{Conformer, Conformers};
-use crate::design::SchemeKind;
-use crate::design::train::draft;
+use crate::design::train::drafts;
+use crate::design::{Base, SchemeKind};
 use crate::encoding::Encoding;
 use crate::error::{Error, Result};
 use crate::job::{Job, Provenance, Unit};
@@ -25,8 +25,8 @@ use crate::tokenizer::Tokenizer;
 
 /// What to set side by side.
 pub struct EncodingsPlan {
-    /// Tokenizers, each with its JSON.
-    pub tokenizers: Vec<(Tokenizer, Value)>,
+    /// The tokenizers.
+    pub tokenizers: Vec<Base>,
     /// The encodings.
     pub encodings: Vec<Encoding>,
     /// Tokens a block of the extensions that are tried; none for the tokenizers as they are.
@@ -52,16 +52,17 @@ pub fn compare_encodings(
     if summary.conformers == 0 {
         return Err(Error::input("the corpus", "holds no conformer", "give another"));
     }
-    let (conformers, sample) = (losses.conformers(), losses.sample());
-    let (losses, from): (Vec<TextLoss>, _) = (losses.of_encodings().collect(), corpus.reading().encoding);
+    let conformers = losses.conformers();
+    let ((losses, sample), from) = (losses.finish(), corpus.reading().encoding);
     let mut rows = Vec::new();
     let tasks = plan.tokenizers.len() * plan.encodings.len();
     job.observer().begin("encodings", Some(tasks as u64), Unit::Items);
-    for (tokenizer, json) in &plan.tokenizers {
+    for base in &plan.tokenizers {
+        let json = base.read_json()?;
         // Extensions of one tokenizer at a time: a real one takes hundreds of megabytes.
         let of_tokenizer = plan.encodings.par_iter().zip(&losses).map(|(encoding, loss)| {
             job.check()?;
-            let rows = rows_of(plan, (tokenizer, json), (*encoding, loss), (&sample, from), job);
+            let rows = rows_of(plan, (&base.tokenizer, &json), (*encoding, loss), (&sample, from), job);
             job.observer().advance(1);
             rows
         });
@@ -70,13 +71,14 @@ pub fn compare_encodings(
     }
     job.observer().end();
     let mut inputs = summary.inputs;
-    inputs.extend(plan.tokenizers.iter().map(|(tokenizer, _)| tokenizer.source.clone()));
+    inputs.extend(plan.tokenizers.iter().map(|base| base.tokenizer.source.clone()));
     let recommended = recommend(&mut rows);
     Ok(EncodingsReport {
         schema: SCHEMA,
         provenance: Provenance::of(inputs),
         conformers,
         skipped: summary.skipped,
+        skipped_records: summary.skipped_records,
         sample: sample.len() as u64,
         rows,
         recommended,
@@ -91,18 +93,22 @@ fn rows_of(
     (sample, from): (&[Conformer], Encoding),
     job: &Job,
 ) -> Result<Vec<EncodingRow>> {
+    let row = |costs: TokenCosts, new_tokens: u64| EncodingRow {
+        encoding,
+        tokenizer: base.name.clone(),
+        new_tokens,
+        costs,
+        loss: *loss,
+        on_front: false,
+    };
     let own = costs(base, encoding, (sample, from), job)?;
-    let mut rows = vec![EncodingRow::of(encoding, &base.name, 0, &own, loss)];
-    for &tokens in &plan.tokens_per_block {
-        let known = |rows: &[EncodingRow]| {
-            rows.iter().any(|row| row.constant && row.tokens_per_block.max == tokens as u64)
-        };
-        if known(&rows) {
-            continue;
-        }
-        let Some((extended, new)) = draft((base, json), plan.kind, encoding, tokens)? else { continue };
-        let costs: TokenCosts = costs(&extended, encoding, (sample, from), job)?;
-        rows.push(EncodingRow::of(encoding, &base.name, new, &costs, loss));
-    }
+    let mut rows = vec![row(own, 0)];
+    // An extension to what the tokenizer does already says nothing new.
+    let asked = plan.tokens_per_block.iter().copied();
+    let asked = asked.filter(|tokens| !own.constant || own.tokens_per_block.max != *tokens as u64);
+    drafts((base, json), plan.kind, encoding, asked, &mut |extended, new_tokens| {
+        rows.push(row(costs(extended, encoding, (sample, from), job)?, new_tokens));
+        Ok(())
+    })?;
     Ok(rows)
 }

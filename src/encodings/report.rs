@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::loss::TextLoss;
 use super::tokens::TokenCosts;
+use crate::corpus::Skipped;
 use crate::encoding::Encoding;
 use crate::job::Provenance;
 
@@ -24,6 +25,8 @@ pub struct EncodingsReport {
     pub conformers: u64,
     /// Records that could not be read.
     pub skipped: u64,
+    /// The first of them, with the reasons.
+    pub skipped_records: Vec<Skipped>,
     /// Conformers whose tokens were counted.
     pub sample: u64,
     /// An encoding with a tokenizer, or with an extension of it, each.
@@ -41,39 +44,14 @@ pub struct EncodingRow {
     pub tokenizer: String,
     /// Tokens that the extension has more; 0 for the tokenizer as it is.
     pub new_tokens: u64,
-    /// Tokens of a block, with what opens and closes it.
-    pub tokens_per_block: TokensPerBlock,
-    /// Mean tokens of prompt and answer, tags included.
-    pub tokens_per_conformer: f64,
-    /// Share of the answer's tokens that the automaton forces.
-    pub forced_share: Option<f64>,
-    /// Forward passes of an answer under the automaton.
-    pub passes_per_conformer: Option<f64>,
-    /// Whether every block took as many tokens.
-    pub constant: bool,
-    /// See [`TextLoss`].
-    pub rmsd_angstrom: Option<f64>,
-    /// See [`TextLoss`].
-    pub worst_atom_angstrom: Option<f64>,
-    /// See [`TextLoss`].
-    pub valid_share: Option<f64>,
-    /// See [`TextLoss`].
-    pub out_of_range_conformers: u64,
-    /// See [`TextLoss`]: nats a conformer of two models compare only less the difference of these.
-    pub cell_nats: Option<f64>,
+    /// What the sample takes.
+    #[serde(flatten)]
+    pub costs: TokenCosts,
+    /// What the text alone loses.
+    #[serde(flatten)]
+    pub loss: TextLoss,
     /// Whether no other row of the tokenizer is as good in passes, RMSD, valid share and new tokens, and better in one.
     pub on_front: bool,
-}
-
-/// Tokens of a block.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct TokensPerBlock {
-    /// The fewest.
-    pub min: u64,
-    /// The most.
-    pub max: u64,
-    /// The mean.
-    pub mean: f64,
 }
 
 /// What to take with a tokenizer.
@@ -90,36 +68,11 @@ pub struct RecommendedEncoding {
 }
 
 impl EncodingRow {
-    pub(super) fn of(
-        encoding: Encoding,
-        tokenizer: &str,
-        new_tokens: u64,
-        costs: &TokenCosts,
-        loss: &TextLoss,
-    ) -> Self {
-        EncodingRow {
-            encoding,
-            tokenizer: tokenizer.to_owned(),
-            new_tokens,
-            tokens_per_block: TokensPerBlock { min: costs.min, max: costs.max, mean: costs.mean },
-            tokens_per_conformer: costs.tokens_per_conformer,
-            forced_share: costs.forced_share,
-            passes_per_conformer: costs.passes_per_conformer,
-            constant: costs.min == costs.max,
-            rmsd_angstrom: loss.rmsd_angstrom,
-            worst_atom_angstrom: loss.worst_atom_angstrom,
-            valid_share: loss.valid_share,
-            out_of_range_conformers: loss.out_of_range_conformers,
-            cell_nats: loss.cell_nats,
-            on_front: false,
-        }
-    }
-
     /// What costs something, all the better the smaller: forward passes, RMSD, share that is lost, new tokens.
     fn prices(&self) -> [f64; 4] {
-        let passes = self.passes_per_conformer.unwrap_or(self.tokens_per_conformer);
-        let rmsd = self.rmsd_angstrom.unwrap_or(f64::INFINITY);
-        [passes, rmsd, 1.0 - self.valid_share.unwrap_or(1.0), self.new_tokens as f64]
+        let passes = self.costs.passes_per_conformer.unwrap_or(self.costs.tokens_per_conformer);
+        let rmsd = self.loss.rmsd_angstrom.unwrap_or(f64::INFINITY);
+        [passes, rmsd, 1.0 - self.loss.valid_share.unwrap_or(1.0), self.new_tokens as f64]
     }
 
     /// Whether it is as good in all and better in one.
@@ -138,7 +91,7 @@ pub(super) fn recommend(rows: &mut [EncodingRow]) -> Vec<RecommendedEncoding> {
         .map(|row| rows.iter().any(|other| other.tokenizer == row.tokenizer && other.beats(row)))
         .collect();
     for (row, beaten) in rows.iter_mut().zip(beaten) {
-        row.on_front = !beaten && row.rmsd_angstrom.is_some();
+        row.on_front = !beaten && row.loss.rmsd_angstrom.is_some();
     }
     let mut tokenizers: Vec<&String> = rows.iter().map(|row| &row.tokenizer).collect();
     tokenizers.dedup();
@@ -146,8 +99,8 @@ pub(super) fn recommend(rows: &mut [EncodingRow]) -> Vec<RecommendedEncoding> {
         let safe = |row: &&EncodingRow| {
             row.on_front
                 && &row.tokenizer == tokenizer
-                && row.out_of_range_conformers == 0
-                && row.valid_share.is_none_or(|share| share >= KEEPS)
+                && row.loss.out_of_range_conformers == 0
+                && row.loss.valid_share.is_none_or(|share| share >= KEEPS)
         };
         let passes = |row: &EncodingRow| row.prices()[0];
         let best = |a: &&EncodingRow, b: &&EncodingRow| {
@@ -162,7 +115,7 @@ pub(super) fn recommend(rows: &mut [EncodingRow]) -> Vec<RecommendedEncoding> {
             passes(row),
             100.0 * KEEPS,
             row.new_tokens,
-            row.rmsd_angstrom.unwrap_or(0.0)
+            row.loss.rmsd_angstrom.unwrap_or(0.0)
         );
         let (tokenizer, encoding, new_tokens) = (tokenizer.clone(), row.encoding, row.new_tokens);
         Some(RecommendedEncoding { tokenizer, encoding, new_tokens, reason })

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
+use serde::Serialize;
 
 use crate::constraint::automaton::AutomatonProcessor;
 use crate::constraint::{Constraint, Mask};
@@ -20,20 +21,29 @@ use crate::tokenizer::Tokenizer;
 const FOLLOWED: usize = 500;
 
 /// What a sample of conformers takes.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct TokenCosts {
-    /// The fewest tokens of a block, with what opens and closes it.
-    pub min: u64,
-    /// The most.
-    pub max: u64,
-    /// The mean.
-    pub mean: f64,
+    /// Tokens of a block, with what opens and closes it.
+    pub tokens_per_block: TokensPerBlock,
     /// Mean tokens of prompt and answer.
     pub tokens_per_conformer: f64,
     /// Share of the answer's tokens that the automaton forces, its end among them; none where there is no automaton.
     pub forced_share: Option<f64>,
     /// Mean tokens of an answer that it leaves to the model: forward passes, with that of the prompt.
     pub passes_per_conformer: Option<f64>,
+    /// Whether every block took as many tokens.
+    pub constant: bool,
+}
+
+/// Tokens of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct TokensPerBlock {
+    /// The fewest.
+    pub min: u64,
+    /// The most.
+    pub max: u64,
+    /// The mean.
+    pub mean: f64,
 }
 
 /// Counts on a sample, whose coordinates are values of `from`.
@@ -88,13 +98,13 @@ fn summed(counted: &[Counted]) -> TokenCosts {
     let followed: Vec<(u64, u64)> =
         counted.iter().filter_map(|one| Some((one.forced?, one.answer))).collect();
     let (forced, answers) = followed.iter().fold((0, 0), |(a, b), (forced, answer)| (a + forced, b + answer));
+    let (min, max) = (blocks().min().unwrap_or(0), blocks().max().unwrap_or(0));
     TokenCosts {
-        min: blocks().min().unwrap_or(0),
-        max: blocks().max().unwrap_or(0),
-        mean: mean(blocks().sum(), blocks().count()),
+        tokens_per_block: TokensPerBlock { min, max, mean: mean(blocks().sum(), blocks().count()) },
         tokens_per_conformer: mean(counted.iter().map(|one| one.tokens).sum(), counted.len()),
         forced_share: (answers > 0).then(|| forced as f64 / answers as f64),
         passes_per_conformer: (answers > 0).then(|| mean(answers - forced, followed.len())),
+        constant: min == max,
     }
 }
 

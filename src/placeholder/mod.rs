@@ -49,6 +49,6 @@ pub use report::{
     Alternative, CandidateReport, Conditions, CorpusReport, FitReport, FitResult, Refused, SCHEMA,
     SearchReport, TokenCount,
 };
-pub(crate) use sample::key_of_place;
+pub(crate) use sample::{Reservoir, key_of_place};
 pub use search::{Assignment, Found, SearchSettings, search};
 pub use strings::attainable;

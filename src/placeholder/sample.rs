@@ -2,32 +2,32 @@
 //!
 //! Every item has a random key of seed and item; a sample of k are those of the k smallest keys, wherever they stand.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use crate::io;
 
-/// The items of the smallest keys so far.
+/// The items of the smallest keys so far. Items of one key are the same.
 #[derive(Debug, Clone)]
-pub(super) struct Reservoir<T> {
+pub(crate) struct Reservoir<T> {
     capacity: usize,
-    kept: BTreeSet<(u64, T)>,
+    kept: BTreeMap<u64, T>,
 }
 
-impl<T: Ord> Reservoir<T> {
+impl<T> Reservoir<T> {
     /// Room for `capacity` items.
-    pub(super) fn new(capacity: usize) -> Self {
-        Reservoir { capacity, kept: BTreeSet::new() }
+    pub(crate) fn new(capacity: usize) -> Self {
+        Reservoir { capacity, kept: BTreeMap::new() }
     }
 
     /// Whether an item of this key would be kept.
-    fn takes(&self, key: u64) -> bool {
-        self.kept.len() < self.capacity || self.kept.last().is_some_and(|(last, _)| key < *last)
+    pub(crate) fn takes(&self, key: u64) -> bool {
+        self.kept.len() < self.capacity || self.kept.last_key_value().is_some_and(|(last, _)| key < *last)
     }
 
     /// Offers an item; the same one twice is kept once.
-    pub(super) fn offer(&mut self, key: u64, item: T) {
+    pub(crate) fn offer(&mut self, key: u64, item: T) {
         if self.takes(key) {
-            self.kept.insert((key, item));
+            self.kept.insert(key, item);
             if self.kept.len() > self.capacity {
                 self.kept.pop_last();
             }
@@ -36,12 +36,12 @@ impl<T: Ord> Reservoir<T> {
 
     /// The largest key that is kept: every item up to it was taken.
     pub(super) fn limit(&self) -> u64 {
-        self.kept.last().map_or(0, |(key, _)| *key)
+        self.kept.last_key_value().map_or(0, |(key, _)| *key)
     }
 
     /// The items, by their keys.
-    pub(super) fn into_items(self) -> Vec<T> {
-        self.kept.into_iter().map(|(_, item)| item).collect()
+    pub(crate) fn into_items(self) -> Vec<T> {
+        self.kept.into_values().collect()
     }
 }
 

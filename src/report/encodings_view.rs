@@ -4,7 +4,7 @@ use super::format::{hundredths, percent, thousands};
 use super::html::Page;
 use super::plot::{Scatter, ScatterPoint, scatter};
 use super::table::{Table, Terminal, bold};
-use crate::encodings::report::{EncodingRow, EncodingsReport};
+use crate::encodings::report::{EncodingRow, EncodingsReport, RecommendedEncoding};
 
 /// What `drift encodings` shows in a terminal: of extensions those on the front alone, unless all are asked for.
 pub fn encodings_table(report: &EncodingsReport, all: bool, terminal: Terminal) -> String {
@@ -19,13 +19,11 @@ pub fn encodings_table(report: &EncodingsReport, all: bool, terminal: Terminal) 
 
 /// The answer of each tokenizer, in a sentence, and what is not to be taken.
 fn answers(report: &EncodingsReport) -> Vec<String> {
-    let of = |one: &crate::encodings::report::RecommendedEncoding| {
-        format!("{}: use {}: {}.", one.tokenizer, one.encoding, one.reason)
-    };
+    let of = |one: &RecommendedEncoding| format!("{}: use {}: {}.", one.tokenizer, one.encoding, one.reason);
     let mut lines: Vec<String> = report.recommended.iter().map(of).collect();
     let mut said = Vec::new();
     for row in &report.rows {
-        let lost = row.valid_share.map_or(0.0, |share| 1.0 - share);
+        let lost = row.loss.valid_share.map_or(0.0, |share| 1.0 - share);
         if lost >= 0.01 && !said.contains(&row.encoding) {
             said.push(row.encoding);
             let lost = percent(lost);
@@ -62,21 +60,18 @@ fn table(report: &EncodingsReport, all: bool) -> Table {
             row.tokenizer.clone(),
             thousands(row.new_tokens),
             block(row),
-            hundredths(row.tokens_per_conformer),
-            dash(row.forced_share, percent),
-            dash(row.passes_per_conformer, hundredths),
-            dash(row.rmsd_angstrom, fine),
-            dash(row.valid_share, percent),
-            thousands(row.out_of_range_conformers),
+            hundredths(row.costs.tokens_per_conformer),
+            dash(row.costs.forced_share, percent),
+            dash(row.costs.passes_per_conformer, hundredths),
+            dash(row.loss.rmsd_angstrom, fine),
+            dash(row.loss.valid_share, percent),
+            thousands(row.loss.out_of_range_conformers),
         ];
         if all {
-            let nats = dash(row.cell_nats, |value| format!("{value:.0}"));
-            cells.extend([dash(row.worst_atom_angstrom, fine), nats]);
+            let nats = dash(row.loss.cell_nats, |value| format!("{value:.0}"));
+            cells.extend([dash(row.loss.worst_atom_angstrom, fine), nats]);
         }
-        let of = |one: &crate::encodings::report::RecommendedEncoding| {
-            one.tokenizer == row.tokenizer && one.encoding == row.encoding && one.new_tokens == row.new_tokens
-        };
-        if report.recommended.iter().any(of) {
+        if is_recommended(report, row) {
             table.strong_row(cells)
         } else {
             table.row(cells)
@@ -94,34 +89,59 @@ fn table(report: &EncodingsReport, all: bool) -> Table {
 
 /// Tokens of a block: one number where all blocks have as many.
 fn block(row: &EncodingRow) -> String {
-    let tokens = row.tokens_per_block;
-    if row.constant { tokens.max.to_string() } else { format!("{} to {}", tokens.min, tokens.max) }
+    let tokens = row.costs.tokens_per_block;
+    if row.costs.constant { tokens.max.to_string() } else { format!("{} to {}", tokens.min, tokens.max) }
 }
 
-/// The page: answers, the front of passes and RMSD, the table.
+fn is_recommended(report: &EncodingsReport, row: &EncodingRow) -> bool {
+    let same = |one: &RecommendedEncoding| {
+        one.tokenizer == row.tokenizer && one.encoding == row.encoding && one.new_tokens == row.new_tokens
+    };
+    report.recommended.iter().any(same)
+}
+
+/// The page: answers, the front of passes and RMSD of each tokenizer, the table.
 pub fn encodings_page(report: &EncodingsReport) -> Page {
     let lead = answers(report).into_iter().next().unwrap_or_default();
-    let point = |row: &EncodingRow| {
-        let at = (row.passes_per_conformer?, row.rmsd_angstrom?);
-        let name = format!("{} {}", row.encoding, row.tokenizer);
-        Some(ScatterPoint { name, at, hollow: !row.on_front, strong: row.on_front })
-    };
-    let plot = Scatter {
-        title: "Forward passes and RMSD of encodings".to_owned(),
-        x_label: "forward passes a conformer, automaton".to_owned(),
-        y_label: "RMSD of the text alone, Å".to_owned(),
-        points: report.rows.iter().filter_map(point).collect(),
-    };
+    let of_tokenizers = report.rows.chunk_by(|a, b| a.tokenizer == b.tokenizer);
     Page::new("Which encoding", lead)
         .section("Answers", |section| {
             section.list(answers(report));
         })
         .section("The front", |section| {
-            let caption = "Each point is an encoding with a tokenizer or an extension; rings are beaten in passes, RMSD, validity and \
-                           new tokens by another of the same tokenizer.";
-            section.svg(&scatter(&plot), caption).table(&table(report, true));
+            for rows in of_tokenizers {
+                let tokenizer = rows.first().map_or("", |row| &row.tokenizer);
+                let caption = format!(
+                    "{tokenizer}: each point is an encoding, or with +N an extension for it by N tokens. Rings are beaten in passes, \
+                     RMSD, validity and new tokens by another. In the second colour: the one to use."
+                );
+                section.svg(&scatter(&plot(report, rows)), &caption);
+            }
+            section.table(&table(report, true));
         })
         .section("Provenance", |section| {
             section.provenance(&report.provenance);
         })
+}
+
+/// Passes and RMSD of one tokenizer's rows.
+fn plot(report: &EncodingsReport, rows: &[EncodingRow]) -> Scatter {
+    // Rings have no name, so an encoding is named where it is on the front first.
+    let named = |at: usize| rows[..at].iter().any(|row| row.on_front && row.encoding == rows[at].encoding);
+    let point = |(at, row): (usize, &EncodingRow)| {
+        let place = (row.costs.passes_per_conformer?, row.loss.rmsd_angstrom?);
+        let new = thousands(row.new_tokens);
+        let name = match (named(at), row.new_tokens) {
+            (true, _) => format!("+{new}"),
+            (false, 0) => row.encoding.to_string(),
+            (false, _) => format!("{} +{new}", row.encoding),
+        };
+        Some(ScatterPoint { name, at: place, hollow: !row.on_front, strong: is_recommended(report, row) })
+    };
+    Scatter {
+        title: "Forward passes and RMSD of encodings".to_owned(),
+        x_label: "forward passes a conformer, automaton".to_owned(),
+        y_label: "RMSD of the text alone, Å".to_owned(),
+        points: rows.iter().enumerate().filter_map(point).collect(),
+    }
 }

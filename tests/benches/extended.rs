@@ -13,7 +13,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use drift::corpus::{Conformers, Embedded};
-use drift::design::{Aim, ExtensionPlan, Range, SchemeKind, train};
+use drift::design::{Aim, ExtensionPlan, SchemeKind, train};
 use drift::encoding::Encoding;
 use drift::job::Job;
 use drift::text::{self};
@@ -39,16 +39,8 @@ fn main() -> anyhow::Result<()> {
             let base_json = serde_json::from_slice(&json)?;
             let aim = Aim::TokensPerBlock(tokens);
             let plan = ExtensionPlan {
-                base,
-                base_json,
-                kind,
-                dialect: Encoding::FIXED,
-                fewest_decimals: None,
-                range: Range::new(15)?,
-                aim,
-                reuse: None,
-                seed: 0,
                 contexts: 1,
+                ..ExtensionPlan::new((base, base_json), kind, Encoding::FIXED, aim)
             };
             let trained = train(&plan, &Embedded::default(), &Job::default())?;
             let source = drift::io::hash_bytes("extended", &trained.tokenizer_json);

@@ -31,18 +31,7 @@ fn plan(base: &str, kind: SchemeKind, dialect: Encoding, tokens: usize) -> Exten
     let (base, json) = Tokenizer::load_with_json(&fixture(base)).unwrap();
     let base_json = serde_json::from_slice(&json).unwrap();
     let (range, aim) = (Range::new(2).unwrap(), Aim::TokensPerBlock(tokens));
-    ExtensionPlan {
-        base,
-        base_json,
-        kind,
-        dialect,
-        fewest_decimals: None,
-        range,
-        aim,
-        reuse: None,
-        seed: 0,
-        contexts: 1,
-    }
+    ExtensionPlan { range, contexts: 1, ..ExtensionPlan::new((base, base_json), kind, dialect, aim) }
 }
 
 fn run(plan: &ExtensionPlan) -> Trained {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use drift::constraint::automaton::{AnswerForm, AutomatonProcessor};
 use drift::corpus::{Files, ReadOptions};
-use drift::design::{Aim, ExtensionPlan, Range, SchemeKind, Trained, train};
+use drift::design::{Aim, ExtensionPlan, SchemeKind, Trained, train};
 use drift::encoding::parts::{PartRow, SlotPart, count, expression};
 use drift::encoding::{Encoding, Fixed, IntegersBelow, Reading};
 use drift::text::{tagged, write};
@@ -277,18 +277,8 @@ fn extended(folder: &Folder, base: &Path, kind: SchemeKind, encoding: Encoding, 
     let options = ReadOptions { reading: Reading::of(encoding), ..ReadOptions::default() };
     let corpus = Files { inputs: vec![folder.path().join("texts.jsonl")], options };
     let (base, json) = Tokenizer::load_with_json(base).unwrap();
-    let plan = ExtensionPlan {
-        base,
-        base_json: serde_json::from_slice(&json).unwrap(),
-        kind,
-        dialect: encoding,
-        fewest_decimals: None,
-        range: Range::new(15).unwrap(),
-        aim: Aim::TokensPerBlock(tokens),
-        reuse: None,
-        seed: 0,
-        contexts: 1,
-    };
+    let (base_json, aim) = (serde_json::from_slice(&json).unwrap(), Aim::TokensPerBlock(tokens));
+    let plan = ExtensionPlan { contexts: 1, ..ExtensionPlan::new((base, base_json), kind, encoding, aim) };
     let trained = train(&plan, &corpus, &drift::Job::default()).unwrap();
     let source = drift::io::hash_bytes("tokenizer.json", &trained.tokenizer_json);
     let again = ExtensionPlan {
@@ -528,6 +518,21 @@ fn encodings_are_set_side_by_side() {
     let codes = row("fsq:512", 512);
     assert_eq!((&codes["tokens_per_block"]["max"], &codes["rmsd_angstrom"]), (&1.into(), &Value::Null));
     assert_eq!(report["recommended"][0]["encoding"], v2);
+    // What is left out is told, and a page has no place on stdout.
+    folder.file("half.jsonl", r#"{"canonical_smiles":"C","embedded_smiles":"[C]<1,2>"}"#);
+    let some = [
+        "encodings",
+        "--corpus",
+        "corpus.jsonl",
+        "half.jsonl",
+        "--tokenizer",
+        "qwen-like",
+        "--no-extensions",
+    ];
+    let told = folder.drift(&some);
+    assert!(told.code == Some(0) && told.stderr.contains("skipped: half.jsonl: line 1"), "{}", told.stderr);
+    let refused = folder.drift(&[&some[..], &["--html", "-"]].concat());
+    assert!(refused.code == Some(2) && refused.stderr.contains("give the page a file"), "{}", refused.stderr);
     let page = String::from_utf8(folder.read("page.html")).unwrap();
     assert!(page.contains("<svg") && page.contains("Which encoding"));
 }

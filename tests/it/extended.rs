@@ -47,16 +47,9 @@ fn they_are_what_the_program_makes() {
         let base_json = serde_json::from_slice(&json).unwrap();
         let (range, aim) = (Range::new(20).unwrap(), Aim::TokensPerBlock(tokens));
         let plan = ExtensionPlan {
-            base,
-            base_json,
-            kind,
-            dialect: Encoding::FIXED,
-            fewest_decimals: None,
             range,
-            aim,
-            reuse: None,
-            seed: 0,
             contexts: 1,
+            ..ExtensionPlan::new((base, base_json), kind, Encoding::FIXED, aim)
         };
         let trained = train(&plan, &corpus, &Job::default()).unwrap();
         let file = |file: &str| std::fs::read_to_string(folder(name).join(file)).unwrap();

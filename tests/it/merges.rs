@@ -27,16 +27,9 @@ fn plan(name: &str, kind: SchemeKind, angstrom: u32, budget: u64) -> ExtensionPl
     let base_json = serde_json::from_slice(&json).unwrap();
     let range = Range::new(angstrom).unwrap();
     ExtensionPlan {
-        base,
-        base_json,
-        kind,
-        dialect: Encoding::FIXED,
-        fewest_decimals: None,
         range,
-        aim: Aim::Budget(budget),
-        reuse: None,
-        seed: 0,
         contexts: 1,
+        ..ExtensionPlan::new((base, base_json), kind, Encoding::FIXED, Aim::Budget(budget))
     }
 }
 

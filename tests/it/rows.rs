@@ -344,16 +344,9 @@ fn trained() -> Trained {
     let base_json = serde_json::from_slice(&json).unwrap();
     let (kind, range, aim) = (SchemeKind::Separate, Range::new(1).unwrap(), Aim::TokensPerBlock(11));
     let plan = ExtensionPlan {
-        base,
-        base_json,
-        kind,
-        dialect: Encoding::FIXED,
-        fewest_decimals: None,
         range,
-        aim,
-        reuse: None,
-        seed: 0,
         contexts: 1,
+        ..ExtensionPlan::new((base, base_json), kind, Encoding::FIXED, aim)
     };
     let folder = Folder::new();
     let corpus = Files { inputs: vec![folder.file("one.txt", ONE)], options: ReadOptions::default() };

@@ -19,6 +19,18 @@ pub(in crate::design) fn added_tokens(base: &Value) -> Vec<(u32, String)> {
     added
 }
 
+/// The two tokens that a merge of a BPE model joins, as older and newer files write it.
+pub(in crate::design) fn merged_pair(merge: &Value) -> Option<[String; 2]> {
+    match merge {
+        Value::String(pair) => pair.split_once(' ').map(|(a, b)| [a.to_owned(), b.to_owned()]),
+        Value::Array(pair) => match &pair[..] {
+            [Value::String(a), Value::String(b)] => Some([a.clone(), b.clone()]),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
 /// The members of a pre-tokenizer.
 pub(in crate::design) fn splits(pre_tokenizer: &Value) -> Vec<&Value> {
     match pre_tokenizer["pretokenizers"].as_array() {

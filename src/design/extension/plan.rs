@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::reuse::Reuse;
+use super::texts::ALL_CONTEXTS;
 use crate::design::scheme::cuts::SchemeKind;
 use crate::design::scheme::slots::Range;
 use crate::encoding::Encoding;
@@ -40,4 +41,22 @@ pub struct ExtensionPlan {
     /// In how many contexts every number is run; [`super::texts::ALL_CONTEXTS`] unless time is short. Of the 10 MB
     /// of mixed text the same share is run.
     pub contexts: usize,
+}
+
+impl ExtensionPlan {
+    /// For numbers below 15 Å, as many of them as the tokens allow, checked in all contexts.
+    pub fn new((base, base_json): (Tokenizer, Value), kind: SchemeKind, dialect: Encoding, aim: Aim) -> Self {
+        ExtensionPlan {
+            base,
+            base_json,
+            kind,
+            dialect,
+            fewest_decimals: None,
+            range: Range::USUAL,
+            aim,
+            reuse: None,
+            seed: 0,
+            contexts: ALL_CONTEXTS,
+        }
+    }
 }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::json::added_tokens;
+use super::json::{added_tokens, merged_pair};
 use crate::corpus::Conformers;
 use crate::design::measured::sample::whole_text;
 use crate::encoding::Encoding;
@@ -120,7 +120,7 @@ impl Merges {
             added: added_tokens(json).into_iter().map(|(_, content)| content).collect(),
         };
         for merge in json["model"]["merges"].as_array().into_iter().flatten() {
-            let pair = pair(merge).ok_or_else(|| {
+            let pair = merged_pair(merge).ok_or_else(|| {
                 Error::input(&base.name, "has a merge that is no pair", "give a BPE tokenizer")
             })?;
             for part in &pair {
@@ -172,19 +172,7 @@ fn without(json: &Value, gone: &BTreeMap<u32, String>) -> Value {
         vocabulary.retain(|text, _| !texts.contains(text.as_str()));
     }
     if let Some(merges) = json["model"]["merges"].as_array_mut() {
-        merges.retain(|merge| pair(merge).is_none_or(|pair| !texts.contains(pair.concat().as_str())));
+        merges.retain(|merge| merged_pair(merge).is_none_or(|pair| !texts.contains(pair.concat().as_str())));
     }
     json
-}
-
-/// The two tokens that a merge joins.
-fn pair(merge: &Value) -> Option<[String; 2]> {
-    match merge {
-        Value::String(pair) => pair.split_once(' ').map(|(a, b)| [a.to_owned(), b.to_owned()]),
-        Value::Array(pair) => match &pair[..] {
-            [Value::String(a), Value::String(b)] => Some([a.clone(), b.clone()]),
-            _ => None,
-        },
-        _ => None,
-    }
 }

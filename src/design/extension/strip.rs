@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 
 use super::guard::GUARD_MARK;
-use super::json::{added_tokens, regex, splits};
+use super::json::{added_tokens, merged_pair, regex, splits};
 use crate::design::scheme::blocks::BEHIND_ATOM;
 use crate::design::scheme::counting_bound::BlockParts;
 use crate::design::scheme::expression::CUT_MARK;
@@ -64,11 +64,7 @@ pub fn strip_extension(extended: &Value, encoding: Encoding) -> Option<Value> {
 /// Added tokens and those that merges make: a design makes neither.
 fn kept_tokens(json: &Value) -> HashSet<String> {
     let merges = json["model"]["merges"].as_array().map_or(&[][..], Vec::as_slice);
-    let made = merges.iter().filter_map(|merge| match merge {
-        Value::String(pair) => Some(pair.replacen(' ', "", 1)),
-        Value::Array(pair) => pair.iter().map(Value::as_str).collect(),
-        _ => None,
-    });
+    let made = merges.iter().filter_map(|merge| Some(merged_pair(merge)?.concat()));
     added_tokens(json).into_iter().map(|(_, content)| content).chain(made).collect()
 }
 

@@ -50,11 +50,8 @@ pub fn shape(grammar: Grammar, numbers: &[SpelledNumber; 3]) -> u64 {
 pub fn numbers(grammar: Grammar, index: u64) -> [SpelledNumber; 3] {
     let count = grammar.numbers();
     if index < count {
-        let mut axis = 0..3;
-        return [index, index * 7_919 + 17, index * 104_729 + 4_711].map(|i| {
-            let axis = axis.next().unwrap_or(0);
-            grammar.number(i % grammar.numbers_of(axis), axis)
-        });
+        let of_axes = [index, index * 7_919 + 17, index * 104_729 + 4_711];
+        return std::array::from_fn(|axis| grammar.number(of_axes[axis] % grammar.numbers_of(axis), axis));
     }
     let shapes = shapes(grammar, 0);
     let index = index - count;

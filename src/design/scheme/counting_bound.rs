@@ -51,12 +51,12 @@ impl Usable {
 /// in it.
 fn ends(grammar: Grammar) -> [Option<&'static str>; 2] {
     let encoding = grammar.dialect();
-    let own = |text: &&str| {
-        !text.is_empty()
-            && !encoding.separator().contains(*text)
-            && !text.contains(|c: char| c.is_ascii_digit())
+    let (open, between, close) = (encoding.open(), encoding.separator(), encoding.close());
+    // No text around numbers holds a digit, sign or point.
+    let own = |text: &'static str, other: &str| {
+        Some(text).filter(|text| !text.is_empty() && !between.contains(text) && !other.contains(text))
     };
-    [Some(encoding.open()).filter(own), Some(encoding.close()).filter(own)]
+    [own(open, close), own(close, open)]
 }
 
 /// More new tokens are not counted one by one: the bound is then this.

@@ -166,6 +166,9 @@ pub fn strings(slots: &[BlockSlot]) -> Vec<String> {
 pub struct Range(u32);
 
 impl Range {
+    /// 15 Å: nearly all atoms of drug-like molecules.
+    pub const USUAL: Range = Range(15);
+
     /// A range of 1 to 100 Å: the format holds integer parts of at most two digits.
     ///
     /// # Errors
