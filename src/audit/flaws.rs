@@ -5,7 +5,6 @@ use std::ops::Range;
 use crate::encoding::decimal_text::NumberPrefix;
 use crate::encoding::decimal_text::truncate_decimal;
 use crate::encoding::{Encoding, Fixed, scan_prefix};
-use crate::tokenizer::block_ranges;
 
 /// What is wrong at a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,18 +36,19 @@ pub fn marks(answer: &str, dialect: Encoding) -> Vec<Mark> {
         let blocks = dialect.slot_ranges(answer).into_iter().filter(junk);
         return blocks.map(|range| Mark { flaw: Flaw::Junk, range }).collect();
     }
-    for block in block_ranges(answer) {
+    let between = dialect.separator().len();
+    for block in dialect.slot_ranges(answer) {
         let mut at = block.start;
         let mut numbers = 0;
         for text in answer[block.clone()].split(dialect.separator()) {
             let end = at + text.len();
             numbers += 1;
             if numbers > 3 {
-                marks.push(Mark { flaw: Flaw::Junk, range: at - 1..end });
+                marks.push(Mark { flaw: Flaw::Junk, range: at - between..end });
             } else {
                 number_marks(&scan_prefix(text.as_bytes()), at..end, dialect, &mut marks);
             }
-            at = end + 1;
+            at = end + between;
         }
         if numbers < 3 && dialect.is_fixed() {
             marks.push(Mark { flaw: Flaw::Lost, range: block });
@@ -94,7 +94,7 @@ pub fn readable(answer: &str, dialect: Encoding) -> Vec<Option<[Fixed; 3]>> {
         let mut numbers = answer[range].split(dialect.separator()).map(number);
         Some([numbers.next()??, numbers.next()??, numbers.next()??])
     };
-    block_ranges(answer).into_iter().map(block).collect()
+    dialect.slot_ranges(answer).into_iter().map(block).collect()
 }
 
 #[cfg(test)]

@@ -17,7 +17,6 @@ use crate::encoding::Encoding;
 use crate::error::Result;
 use crate::job::{InputHash, Job, Unit};
 use crate::text::skeleton::fill;
-use crate::tokenizer::block_ranges;
 
 /// Samples that one task judges.
 const CHUNK: usize = 256;
@@ -144,7 +143,7 @@ fn judge_records(plan: &AuditPlan, dialect: Encoding, file: &str, records: &[Rec
             let sample = PromptedText { prompt, answer: answer.answer, judged: &judged };
             group.take_conformer(&mut checkers, sample, !plan.references.is_empty());
         }
-        for (verdict, range) in judged.blocks.iter().zip(block_ranges(answer.answer)) {
+        for (verdict, range) in judged.blocks.iter().zip(dialect.slot_ranges(answer.answer)) {
             if let Some(fault) = Fault::worst(verdict) {
                 let block = answer.answer[range].to_owned();
                 let example = FaultyBlock { file: file.to_owned(), record: place.clone(), block, fault };

@@ -19,7 +19,6 @@ use crate::corpus::{Conformers, Files, ReadOptions, SKIPPED_LISTED, Skipped};
 use crate::encoding::{Encoding, Precision, Reading, TrailingZeros, Written};
 use crate::error::{Error, Parameter, Result};
 use crate::job::{InputHash, Job, Provenance, Unit};
-use crate::tokenizer::block_ranges;
 
 /// The schema of [`AuditReport`].
 pub const SCHEMA: &str = "drift.audit/1";
@@ -175,7 +174,7 @@ pub(super) fn evidence(plan: &AuditPlan, files: &[FileRecords]) -> DialectCounts
     }
     let evidence = |record: &Record| {
         let answer = split(&record.text).answer;
-        DialectCounts::of(block_ranges(answer).into_iter().map(|range| &answer[range]), plan.like)
+        DialectCounts::of(plan.like.slot_ranges(answer).into_iter().map(|range| &answer[range]), plan.like)
     };
     let records = files.iter().flat_map(|file| &file.records);
     records.map(evidence).fold(DialectCounts::default(), DialectCounts::join)

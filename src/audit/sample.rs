@@ -73,8 +73,9 @@ pub fn judge(sample: &TextSample<'_>) -> TextVerdict {
     let answer = bracketed(split(sample.answer).answer, sample.dialect);
     let answer = &*answer;
     let ranges = block_ranges(answer);
+    let written = sample.dialect.bracketed();
     let blocks: Vec<BlockVerdict> =
-        ranges.iter().map(|range| judge_block(&answer[range.clone()], sample.dialect)).collect();
+        ranges.iter().map(|range| judge_block(&answer[range.clone()], written)).collect();
     let mut skeleton = String::with_capacity(answer.len() / 3);
     let mut copied = 0;
     for range in &ranges {
@@ -97,11 +98,9 @@ pub fn judge(sample: &TextSample<'_>) -> TextVerdict {
     TextVerdict { outcome, by_3dmolgen, skeleton, blocks }
 }
 
-/// An answer whose slots are three numbers between `<` and `>`, with commas between them, behind atoms alone: how slots of decimals
-/// and of bins in brackets are written already. What is no slot stays as it is.
+/// An answer whose slots are written as [`Encoding::bracketed`] writes them. What is no slot stays as it is.
 fn bracketed(answer: &str, encoding: Encoding) -> Cow<'_, str> {
-    let is_so = encoding.numbers() == 3 && encoding.open() == "<" && encoding.close() == ">";
-    if is_so && (encoding.is_decimal() || encoding.separator() == ",") {
+    if encoding.is_bracketed() {
         return Cow::Borrowed(answer);
     }
     Cow::Owned(in_brackets(answer, encoding))
@@ -109,12 +108,13 @@ fn bracketed(answer: &str, encoding: Encoding) -> Cow<'_, str> {
 
 /// An answer as 3DMolGen writes it: with commas in its blocks, whatever its encoding separates numbers by.
 fn with_commas(answer: &str, dialect: Encoding) -> Cow<'_, str> {
-    if !dialect.is_decimal() {
+    if !dialect.is_bracketed() {
         let body = split(answer).answer;
-        return match bracketed(body, dialect) {
-            Cow::Borrowed(_) => Cow::Borrowed(answer),
-            Cow::Owned(written) => Cow::Owned(answer.replacen(body, &written, 1)),
-        };
+        let Some((before, behind)) = answer.split_once(body) else { return Cow::Borrowed(answer) };
+        // White space that closes the last slot is none behind it.
+        let closes = dialect.close().trim_end().is_empty();
+        let behind = if closes { behind.trim_start() } else { behind };
+        return Cow::Owned([before, &in_brackets(body, dialect), behind].concat());
     }
     if dialect.separator() == "," {
         return Cow::Borrowed(answer);
@@ -155,13 +155,15 @@ pub fn coordinates(answer: &str, dialect: Encoding) -> Option<Vec<[f64; 3]>> {
         let parsed = parse(answer, Reading::of(dialect)).ok()?;
         return parsed.coordinates.iter().map(|values| dialect.angstrom(values)).collect();
     }
+    let answer = &*bracketed(answer, dialect);
+    let separator = dialect.bracketed().separator();
     let mut all = Vec::new();
     for range in block_ranges(answer) {
         let inside = &answer[range];
-        if !is_three_numbers(inside, dialect.separator()) {
+        if !is_three_numbers(inside, separator) {
             return None;
         }
-        let parts = inside.split(dialect.separator());
+        let parts = inside.split(separator);
         let mut numbers = parts.map(|part| part.trim_end_matches('.').parse::<f64>().ok());
         all.push([numbers.next()??, numbers.next()??, numbers.next()??]);
     }

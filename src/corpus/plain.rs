@@ -48,7 +48,8 @@ fn parse(body: &str, reading: Reading) -> Result<Enriched, String> {
         Ok(parsed) => return Ok(parsed),
         Err(error) => error,
     };
-    if reading.encoding.is_decimal() && reading.texts.is_none_or(Encoding::is_decimal) {
+    let usual = reading.encoding.is_decimal() && reading.encoding.is_bracketed();
+    if usual && reading.texts.is_none_or(Encoding::is_decimal) {
         return Err(wanted.to_string());
     }
     if let Some(texts) = reading.texts {

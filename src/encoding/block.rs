@@ -106,17 +106,25 @@ impl Encoding {
             return Some((end, behind));
         }
         let end = match close {
-            [one] => memchr::memchr(*one, &bytes[start..])?,
-            close => memchr::memmem::find(&bytes[start..], close)?,
+            [one] => memchr::memchr(*one, &bytes[start..]),
+            close => memchr::memmem::find(&bytes[start..], close),
         };
-        Some((start + end, start + end + close.len()))
+        match end {
+            Some(end) => Some((start + end, start + end + close.len())),
+            // White space around a text is no part of it for who reads lines.
+            None if close.iter().all(u8::is_ascii_whitespace) => Some((bytes.len(), bytes.len())),
+            None => None,
+        }
     }
 
     /// The byte ranges of what stands inside of the slots of a text, as far as they can be told, in order.
     pub fn slot_ranges(self, text: &str) -> Vec<std::ops::Range<usize>> {
         let bytes = text.as_bytes();
         let mut ranges = Vec::new();
-        if let ([open], [close]) = (self.open().as_bytes(), self.close().as_bytes()) {
+        // What opens a slot alone says where one begins, unless it stands between numbers too.
+        if let ([open], [close]) = (self.open().as_bytes(), self.close().as_bytes())
+            && !self.separator().as_bytes().contains(open)
+        {
             let mut start = None;
             for (at, byte) in bytes.iter().enumerate() {
                 if byte == open {

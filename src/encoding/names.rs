@@ -77,10 +77,9 @@ impl AskedEncoding {
         if let Some(asked) = self.encoding {
             return asked;
         }
-        let Some(own) = encoding.zeros() else { return encoding };
-        let precision = self.precision.unwrap_or(encoding.precision());
-        let spaces = self.spaces.unwrap_or(encoding.separator() == " ");
-        Encoding(decimal(self.zeros.unwrap_or(own), precision, spaces))
+        let spaced = self.spaces.map_or(encoding, |spaces| encoding.with_spaces(spaces));
+        let precise = self.precision.map_or(spaced, |precision| spaced.with_precision(precision));
+        self.zeros.map_or(precise, |zeros| precise.with_zeros(zeros))
     }
 
     /// Whether nothing was asked for.

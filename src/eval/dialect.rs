@@ -13,7 +13,6 @@ use crate::encoding::{Encoding, TrailingZeros, Written};
 use crate::error::{Error, Parameter, Result};
 use crate::generate::{Options, Prompt};
 use crate::job::Job;
-use crate::tokenizer::block_ranges;
 use crate::train::prompt;
 
 /// Texts that are begun at a time, of as many molecules.
@@ -146,7 +145,7 @@ fn own_text(
 
 fn evidence(text: &str, like: Encoding) -> DialectCounts {
     let answer = split(text).answer;
-    DialectCounts::of(block_ranges(answer).into_iter().map(|range| &answer[range]), like)
+    DialectCounts::of(like.slot_ranges(answer).into_iter().map(|range| &answer[range]), like)
 }
 
 fn enough(found: DialectCounts, like: Encoding) -> Option<Encoding> {

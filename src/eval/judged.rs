@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::generate::{End, Generated, GeneratedText};
 use crate::text::skeleton::placed;
 use crate::text::write;
-use crate::tokenizer::{Tokenizer, block_ranges};
+use crate::tokenizer::Tokenizer;
 
 /// One text.
 #[derive(Debug, Clone)]
@@ -134,7 +134,7 @@ fn cut_off(tokenizer: &Tokenizer, sample: &GeneratedText, dialect: Encoding) -> 
     }
     let texts = token_texts(tokenizer, &sample.tokens);
     let text = texts.concat();
-    let blocks = block_ranges(&text);
+    let blocks = dialect.slot_ranges(&text);
     let is_cut = |(place, token): &(usize, u32)| {
         let at = texts[..*place].iter().map(String::len).sum::<usize>();
         let block = blocks.iter().position(|block| block.start <= at && at <= block.end)?;

@@ -56,8 +56,8 @@ impl<'t> Counter<'t> {
         let encoding = dialect;
         let encode =
             |reason| Counter { tokenizer, encoding, tables: None, method: Method::Encode { reason } };
-        if dialect.separator() != "," {
-            return Ok(encode("tables are of blocks with commas".into()));
+        if !dialect.is_bracketed() || dialect.separator() != "," {
+            return Ok(encode("tables are of blocks between brackets with commas".into()));
         }
         if !dialect.is_decimal() {
             return Ok(encode("tables are of decimals".into()));

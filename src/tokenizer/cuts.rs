@@ -35,15 +35,20 @@ struct Beside {
 
 impl Beside {
     fn of(encoding: Encoding) -> Self {
-        if encoding.is_decimal() {
-            return Beside { before: b"<-.,".to_vec(), after: b".,>".to_vec() };
-        }
+        let point = encoding.is_decimal().then_some(b'.');
         let mut before = vec![encoding.open().bytes().last().unwrap_or(b']')];
         before.extend(encoding.separator().bytes().last());
         before.extend(encoding.is_signed().then_some(b'-'));
+        before.extend(point);
         let mut after = vec![encoding.close().bytes().next().unwrap_or(b'[')];
         after.extend(encoding.separator().bytes().next());
+        after.extend(point);
         Beside { before, after }
+    }
+
+    /// Whether white space stands beside digits. Between brackets it stands between numbers alone, and is asked of the encoder.
+    fn has_white_space(&self) -> bool {
+        [&self.before, &self.after].iter().any(|bytes| bytes.iter().any(u8::is_ascii_whitespace))
     }
 }
 
@@ -102,8 +107,13 @@ impl Cuts {
             }
         }
         let vocabulary = tokenizer.inner().get_vocab(false);
+        let spaced = !encoding.is_bracketed() && beside.has_white_space();
         for token in vocabulary.keys().filter(|token| may_come_up(token) && !never.contains(*token)) {
-            cuts.add(token, &beside);
+            if spaced && !token.is_ascii() {
+                cuts.add(&with_white_space(token), &beside);
+            } else {
+                cuts.add(token, &beside);
+            }
         }
         let falls_back = matches!(tokenizer.inner().get_model(), ModelWrapper::BPE(bpe) if bpe.byte_fallback);
         cuts.add_unknown(&vocabulary, falls_back);
@@ -253,6 +263,11 @@ impl Scores {
         let [first, second] = best[text.len()];
         first - second
     }
+}
+
+/// A token with its white space as in the text: byte-level vocabularies write it in letters, SentencePiece's as `▁`.
+fn with_white_space(token: &str) -> String {
+    token.replace(['\u{120}', '\u{2581}'], " ").replace('\u{10a}', "\n")
 }
 
 /// Whether a normalizer leaves printable ASCII as it is, but for a space before it.

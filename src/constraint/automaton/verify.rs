@@ -7,10 +7,10 @@ use super::AutomatonProcessor;
 use super::follow::Follow;
 use super::learn::refuse;
 use crate::constraint::{Constraint, Mask};
-use crate::encoding::{Encoding, Fixed};
+use crate::encoding::{Encoding, Fixed, Reading};
 use crate::error::Result;
 use crate::text::skeleton::{placed, smiles};
-use crate::text::{SMILES_CLOSE, SMILES_OPEN, tagged, write};
+use crate::text::{CONFORMER_CLOSE, CONFORMER_OPEN, SMILES_CLOSE, SMILES_OPEN, parse, tagged, write};
 use crate::tokenizer::BUILT_IN_SKELETONS;
 
 /// Times that each skeleton is filled, and walked through, before a tokenizer is accepted.
@@ -36,19 +36,30 @@ pub(super) fn verify(processor: &AutomatonProcessor, encoding: Encoding) -> Resu
                 return Err(refuse(tokenizer, format!("it is not followed through `{text}`")));
             }
             let walked = walk(&follow, &mut random);
-            // A space that the tokenizer itself puts behind a tag is read back as one; legal texts hold none there.
             let text = tokenizer.answer_text(&walked)?;
-            let text = match encoding.separator() {
-                " " => text.trim_start().replace("] ", "]"),
-                _ => text.replace(' ', ""),
+            let expected = [&prompt_ids[prompt_ids.len().saturating_sub(2)..], &walked].concat();
+            // A space that the tokenizer itself puts behind a tag is read back as one, and is none of the text.
+            let bare = text.trim_start().replace("] ", "]");
+            let without = text.replace(' ', "");
+            let has_those = |text: &str| -> Result<bool> {
+                let ids = tokenizer.ids(&format!("{prompt}{text}"))?;
+                Ok(ids.ends_with(&expected) && is_legal(text, encoding))
             };
-            let whole = tokenizer.ids(&format!("{prompt}{text}"))?;
-            if !whole.ends_with(&[&prompt_ids[prompt_ids.len().saturating_sub(2)..], &walked].concat()) {
+            if !(has_those(&text)? || has_those(&bare)? || has_those(&without)?) {
+                let text = text.escape_debug();
                 return Err(refuse(tokenizer, format!("`{text}` has other tokens than were allowed")));
             }
         }
     }
     Ok(())
+}
+
+/// Whether an answer is a text of the encoding.
+fn is_legal(answer: &str, encoding: Encoding) -> bool {
+    let inside = answer.strip_prefix(CONFORMER_OPEN).unwrap_or(answer);
+    // The tag that closes a conformer may be what ends the text.
+    let inside = inside.strip_suffix(CONFORMER_CLOSE).unwrap_or(inside);
+    parse(inside, Reading::of(encoding)).is_ok()
 }
 
 /// Values of every magnitude that the grammar holds; of decimals with and without trailing zeros.
