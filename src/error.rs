@@ -95,6 +95,8 @@ parameters! {
     Clip = "clip",
     /// Whether other ways are set beside.
     Compare = "compare",
+    /// Conformers of a text.
+    Conformers = "conformers",
     /// The longest document.
     Context = "context",
     /// The conformers.
@@ -113,6 +115,10 @@ parameters! {
     Dtype = "dtype",
     /// Whose decoders compute.
     Engine = "engine",
+    /// The token that ends a text.
+    Eos = "eos",
+    /// Worked examples of prompts.
+    Examples = "examples",
     /// The fewest decimals of a number.
     FewestDecimals = "fewest decimals",
     /// Texts for each molecule.

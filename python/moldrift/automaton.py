@@ -3,7 +3,6 @@ else."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +33,8 @@ class Automaton:
         dialect: how numbers are written: ``fixed`` (always four decimals), ``stripped`` (trailing zeros
             removed), also with other decimals, ``fixed-3``, or spaces, ``stripped-spaces``.
         encoding: the same for any encoding: ``binned-v1:LOW,HIGH,STEP``, ``binned-v2:LOW,HIGH,STEP``,
-            ``fsq:N``, or the path of a file of bins or of ``drift.encoding/1``. It goes before ``dialect``.
+            ``fsq:N``, the path of a file of bins or of ``drift.encoding/1``, or what such a file holds, as a
+            mapping. It goes before ``dialect``.
         eos_token_id: what ends a text; of a list the first is written. Without it the model's folder says,
             then the tokenizer.
         conformers: how many an answer holds, one after another, each between its tags.
@@ -52,7 +52,7 @@ class Automaton:
         tokenizer: Any,
         dialect: str = "fixed",
         *,
-        encoding: str | os.PathLike[str] | None = None,
+        encoding: sources.EncodingLike | None = None,
         eos_token_id: int | list[int] | None = None,
         conformers: int = 1,
         opened: bool = False,
@@ -60,7 +60,7 @@ class Automaton:
         if conformers < 1:
             raise ValueError(f"conformers: {conformers}; give 1 or more")
         self.source = sources.read(tokenizer, eos_token_id)
-        self.dialect = dialect if encoding is None else os.fspath(encoding)
+        self.dialect = dialect if encoding is None else sources.encoding_name(encoding)
         self._processor = _lib.Processor(
             self.source.tokenizer,
             self.kind,

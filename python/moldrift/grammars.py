@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from moldrift.automaton import Automaton
+from moldrift.sources import EncodingLike
 
 
 def export_grammar(
@@ -16,7 +17,7 @@ def export_grammar(
     output: str | os.PathLike[str] | None = None,
     *,
     dialect: str = "fixed",
-    encoding: str | os.PathLike[str] | None = None,
+    encoding: EncodingLike | None = None,
     format: str = "lark",
     eos_token_id: int | list[int] | None = None,
     conformers: int = 1,

@@ -1,8 +1,8 @@
 """The names and signatures of 3DMolGen's ``qwen_logit_processor``, with the automaton inside.
 
 Instead of ``from molgen3D.evaluation.qwen_logit_processor import …`` write ``from
-moldrift.qwen_logit_processor import …``. Numbers are written in the dialect ``MOLDRIFT_DIALECT``
-(environment), ``fixed`` without it; ``dialect=`` overrides both.
+moldrift.qwen_logit_processor import …``. Numbers are written in the encoding ``MOLDRIFT_ENCODING`` or the
+dialect ``MOLDRIFT_DIALECT`` (environment), ``fixed`` without them; ``dialect=`` overrides both.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def build_precomputed_template(
     Raises:
         ValueError: if it is no SMILES, or the tokenizer is refused.
     """
-    dialect = dialect or os.environ.get("MOLDRIFT_DIALECT", "fixed")
+    dialect = dialect or os.environ.get("MOLDRIFT_ENCODING") or os.environ.get("MOLDRIFT_DIALECT", "fixed")
     return template(_SOURCES.of(tokenizer, None, dialect), smiles, include_tags)
 
 

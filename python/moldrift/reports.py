@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeAlias, overload
 
 from moldrift import _lib
 from moldrift.progress import ProgressCallback, shown_on_terminal
+from moldrift.sources import EncodingLike, encoding_name
 from moldrift.tokenizers import TokenizerLike, tokenizer_source
 
 __all__ = ["Report", "audit", "encode", "fit", "inspect", "mine", "train_tokenizer"]
@@ -85,7 +86,7 @@ def fit(
     smiles_of: Path | None = None,
     property: str | None = None,
     open_stereo: OpenStereo = "keep",
-    encoding: str | None = None,
+    encoding: EncodingLike | None = None,
     decimals: int | None = None,
     separator: Separator | None = None,
     progress: Progress = False,
@@ -153,7 +154,7 @@ def mine(
     smiles_of: Path | None = None,
     property: str | None = None,
     open_stereo: OpenStereo = "keep",
-    encoding: str | None = None,
+    encoding: EncodingLike | None = None,
     decimals: int | None = None,
     separator: Separator | None = None,
     progress: Progress = False,
@@ -191,8 +192,8 @@ def encode(
     property: str | None = None,
     open_stereo: OpenStereo = "keep",
     frame: Frame = "keep",
-    encoding: str | None = None,
-    input_encoding: str | None = None,
+    encoding: EncodingLike | None = None,
+    input_encoding: EncodingLike | None = None,
     out_of_range: OutOfRange = "clip",
     decimals: int | None = None,
     separator: Separator | None = None,
@@ -222,7 +223,7 @@ def encode(
         "inputs": _paths(inputs),
         "output": output,
         "reading": _reading(smiles_of, property, open_stereo, frame, decimals, separator, encoding),
-        "input_encoding": input_encoding,
+        "input_encoding": _named(input_encoding),
         "out_of_range": out_of_range,
     }
     with _watched(progress) as watch:
@@ -242,7 +243,7 @@ def audit(
     placeholder: str = PLACEHOLDER,
     references: Paths = (),
     max_atoms: int | None = None,
-    encoding: str | None = None,
+    encoding: EncodingLike | None = None,
     decimals: int | None = None,
     separator: Separator | None = None,
     progress: Progress = False,
@@ -283,7 +284,7 @@ def audit(
             "placeholder": placeholder,
             "references": _paths(references),
             "max_atoms": max_atoms,
-            "blocks": {"encoding": encoding, "decimals": decimals, "separator": separator},
+            "blocks": {"encoding": _named(encoding), "decimals": decimals, "separator": separator},
         }
         return _report(_lib.audit, options, progress)
 
@@ -297,7 +298,7 @@ def train_tokenizer(
     merges: int | None = None,
     vocab_size: int | None = None,
     kind: Literal["fused", "separate"] = "fused",
-    encoding: str | None = None,
+    encoding: EncodingLike | None = None,
     range: int = 15,
     dialect: Zeros = "fixed",
     fewest_decimals: int | None = None,
@@ -439,9 +440,9 @@ def _reading(
     frame: Frame,
     decimals: int | None,
     separator: Separator | None,
-    encoding: str | None,
+    encoding: EncodingLike | None,
 ) -> dict[str, Any]:
-    blocks = {"encoding": encoding, "decimals": decimals, "separator": separator}
+    blocks = {"encoding": _named(encoding), "decimals": decimals, "separator": separator}
     return {
         "smiles_of": smiles_of,
         "property": property,
@@ -449,6 +450,10 @@ def _reading(
         "frame": frame,
         "blocks": blocks,
     }
+
+
+def _named(encoding: EncodingLike | None) -> str | None:
+    return None if encoding is None else encoding_name(encoding)
 
 
 @contextmanager

@@ -5,13 +5,24 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from moldrift import _lib
 from moldrift.errors import DriftError, TokenizerRefused
 from moldrift.tokenizers import tokenizer_json
+
+#: The name of an encoding, the path of its file, or what such a file holds.
+EncodingLike: TypeAlias = str | os.PathLike[str] | Mapping[str, Any]
+
+
+def encoding_name(encoding: EncodingLike) -> str:
+    """An encoding as drift reads it: by name, by path, or as JSON."""
+    if isinstance(encoding, Mapping):
+        return json.dumps(dict(encoding))
+    return os.fspath(encoding)
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,7 @@ impl Processor {
             Error::Input { .. } => Class::Tokenizer.of()(error),
             error => raised(error),
         })?;
-        let inner = inner.answering(AnswerForm { conformers, opened }).map_err(raised)?;
+        let inner = inner.answering(AnswerForm { conformers, opened });
         Ok(Processor { inner, tokenizer, eos })
     }
 

@@ -196,3 +196,12 @@ def test_draws_are_keyed_and_follow_the_softmax() -> None:
     for token, share in ((3, 0.2447), (7, 0.6652), (9, 0.0900)):
         assert abs(draws.count(token) / len(draws) - share) < 0.014
     assert draws != [sampler.draw([3, 7, 9], [0.0, 1.0, -1.0], at, prompt=1) for at in range(20_000)]
+
+
+def test_an_encoding_may_be_what_its_file_holds() -> None:
+    bins = {"mode": "uniform", "L": -1.0, "H": 2.0, "n_bins": 2, "edges": [-1.0, 0.5, 2.0]}
+    automaton = moldrift.Automaton("qwen-like", encoding=bins, eos_token_id=0)
+    text = automaton.text(random_text(automaton, "CO", 1))
+    assert re.fullmatch(r"\[CONFORMER\]\[C\](00[0-3]){3};\[O\](00[0-3]){3};\[/CONFORMER\]", text)
+    with pytest.raises(moldrift.DriftError, match="rise"):
+        moldrift.Automaton("qwen-like", encoding={**bins, "edges": [0.0, -1.0, 2.0]}, eos_token_id=0)

@@ -118,6 +118,8 @@ def test_the_dialect_can_be_said(monkeypatch: pytest.MonkeyPatch) -> None:
     assert build("CO", folder).molecules is build("CN", folder).molecules
     monkeypatch.setenv("MOLDRIFT_DIALECT", "stripped")
     assert build("CO", tokenizer).molecules is build("CO", tokenizer, dialect="stripped").molecules
+    monkeypatch.setenv("MOLDRIFT_ENCODING", "binned-v2:-13,13,0.104")
+    assert build("CO", tokenizer).molecules.dialect == "binned-v2:-13,13,0.104"
 
 
 @pytest.mark.parametrize("module", [qwen_logit_processor, position_templates])

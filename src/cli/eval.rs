@@ -12,11 +12,12 @@ use super::values::{found, is_stdout, not_stdout};
 use crate::checkpoint::Wanted;
 use crate::chem::AtomLimit;
 use crate::constraint::Placeholder;
+use crate::constraint::automaton::AnswerForm;
 use crate::encoding::Reading;
-use crate::error::Error;
-use crate::eval::molecules::{CorpusChoice, Molecules};
+use crate::error::{Error, Parameter};
+use crate::eval::molecules::{CorpusChoice, Molecules, PromptMolecule};
 use crate::eval::plan::{EngineChoice, EvalPart, EvalPlan, ModelChoice, PlaceholderChoice};
-use crate::eval::{Finished, Kept, OtherTexts, check, evaluate, evaluate_shard, trained_on};
+use crate::eval::{Finished, Kept, MOST_EXAMPLES, OtherTexts, check, evaluate, evaluate_shard, trained_on};
 use crate::generate::Sampling;
 use crate::job::Job;
 use crate::model::{Config, Device, KernelSteps};
@@ -153,6 +154,7 @@ fn targets(args: &Args) -> Targets {
 fn inputs(args: &Args) -> Vec<PathBuf> {
     let mut inputs = args.corpus.clone();
     inputs.extend_from_slice(&args.references);
+    inputs.extend_from_slice(&args.examples);
     inputs.extend(args.same_as.clone());
     inputs.extend(args.smiles.iter().chain(&args.tokenizer).chain(&args.smiles_source.smiles_of).cloned());
     inputs.extend(args.placeholder.iter().map(PathBuf::from));
@@ -211,6 +213,9 @@ fn plan(args: &Args, open: impl Fn(&str) -> Result<Device, Error>, job: &Job) ->
         device: device(args, open(&args.device)?)?,
         engine: args.engine,
         room: args.kv_cache,
+        form: AnswerForm { conformers: args.conformers.into(), opened: args.opened },
+        examples: examples(args, job)?,
+        eos: args.eos.clone(),
         max_new_tokens: args.max_new_tokens.map(|most| most as usize),
         strip_junk: args.strip_junk,
         max_atoms: AtomLimit(args.max_atoms),
@@ -220,6 +225,29 @@ fn plan(args: &Args, open: impl Fn(&str) -> Result<Device, Error>, job: &Job) ->
         trace: args.trace.is_some(),
         same_as: args.same_as.as_deref().map(|path| OtherTexts::read(path, job)).transpose()?.map(Into::into),
     })
+}
+
+/// The worked examples of prompts.
+fn examples(args: &Args, job: &Job) -> Result<Vec<PromptMolecule>, Error> {
+    if args.examples.is_empty() {
+        return Ok(Vec::new());
+    }
+    // What an example says is not to be lost before the model's encoding writes it.
+    let corpus = Corpus::new(&args.examples, compared(args), args.smiles_source.source(job)?);
+    let read = Molecules::of_corpus(&corpus, &named(&args.examples), &CorpusChoice::default(), job)?;
+    let conformers: usize = read.molecules.iter().map(|molecule| molecule.conformers.len()).sum();
+    if conformers > MOST_EXAMPLES {
+        let problem = format!("{} hold {conformers} conformers", named(&args.examples));
+        return Err(Error::parameter(Parameter::Examples, problem, format!("give at most {MOST_EXAMPLES}")));
+    }
+    Ok(read.molecules)
+}
+
+/// How conformers are read that a model's texts are compared with: they are not to lose what its encoding cannot say.
+fn compared(args: &Args) -> Reading {
+    let own = args.blocks.reading();
+    let reading = if own.encoding.is_decimal() { own } else { Reading::default().cutting(true) };
+    Reading { rewrites: true, ..reading }
 }
 
 /// `fitted`, three numbers, or a file of `drift fit -o`.
@@ -280,11 +308,7 @@ fn told_molecules(args: &Args, plan: &EvalPlan, job: &Job, output: &Output) -> a
 fn molecules(args: &Args, plan: &EvalPlan, job: &Job) -> anyhow::Result<Molecules> {
     let most = args.samples.map(|most| most as usize);
     let source = args.smiles_source.source(job)?;
-    // What conformers are compared with is not to lose what the model's encoding cannot say.
-    let own = args.blocks.reading();
-    let reading = if own.encoding.is_decimal() { own } else { Reading::default().cutting(true) };
-    let reading = Reading { rewrites: true, ..reading };
-    let corpus = |inputs: &[PathBuf]| Corpus::new(inputs, reading, source.clone());
+    let corpus = |inputs: &[PathBuf]| Corpus::new(inputs, compared(args), source.clone());
     if let Some(path) = &args.smiles {
         let molecules = Molecules::of_file(path, most, job)?;
         return Ok(match args.references.as_slice() {

@@ -62,6 +62,19 @@ pub(super) struct Args {
     /// Texts for each molecule; 2k for twice the number of its reference conformers, as the field has it
     #[arg(long, value_name = "K", default_value = "1")]
     pub generations: Generations,
+    /// Conformers of a text, one after another, each between its tags and judged by itself
+    #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=100),
+        conflicts_with_all = ["resample", "likelihood"])]
+    pub conformers: u16,
+    /// Prompts end in `[CONFORMER]`, so that answers begin behind it
+    #[arg(long, conflicts_with = "likelihood")]
+    pub opened: bool,
+    /// Worked examples before the molecule in every prompt: at most ten conformers, of anything that `mine` reads with text
+    #[arg(long, value_name = "INPUT", num_args = 1.., conflicts_with = "likelihood")]
+    pub examples: Vec<PathBuf>,
+    /// The token that ends a text, such as `[/CONFORMER]`; by default what the model's files name
+    #[arg(long, value_name = "TOKEN")]
+    pub eos: Option<String>,
     /// A threshold of coverage in Å; can be repeated [default: 0.75]
     #[arg(long, value_name = "ANGSTROM", value_parser = threshold)]
     pub threshold: Vec<f64>,

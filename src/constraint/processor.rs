@@ -122,6 +122,7 @@ pub struct LogitProcessor {
     dialect: Encoding,
     eos: u32,
     spelling: Option<Spelling>,
+    form: AnswerForm,
     way: Way,
 }
 
@@ -166,25 +167,18 @@ impl LogitProcessor {
             }
             (_, Some(sets)) => Way::Position(Arc::new(sets), placeholder()?),
         };
-        Ok(LogitProcessor { kind, tokenizer, dialect, eos: specials.eos, spelling: None, way })
+        let (eos, form) = (specials.eos, AnswerForm::default());
+        Ok(LogitProcessor { kind, tokenizer, dialect, eos, spelling: None, form, way })
     }
 
     /// The same for answers of several conformers, or behind a prompt that opens the first.
-    ///
-    /// # Errors
-    /// If the processor is not the automaton: the others follow one conformer, from its tag on.
-    pub fn answering(mut self, form: AnswerForm) -> Result<Self> {
-        if form == AnswerForm::default() {
-            return Ok(self);
+    #[must_use]
+    pub fn answering(mut self, form: AnswerForm) -> Self {
+        self.form = form;
+        if let Way::Automaton(processor) = self.way {
+            self.way = Way::Automaton(Box::new(processor.answering(form)));
         }
-        self.way = match self.way {
-            Way::Automaton(processor) => Way::Automaton(Box::new(processor.answering(form))),
-            _ => {
-                let problem = format!("`{}` follows one conformer, from its tag on", self.kind.name());
-                return Err(Error::parameter(Parameter::Lp, problem, "take the automaton"));
-            }
-        };
-        Ok(self)
+        self
     }
 
     /// Refuses skeletons that are not spelled as the corpus is, which the model never saw.
@@ -217,7 +211,9 @@ impl LogitProcessor {
         }
         let eos = self.eos;
         let template = |sets: &FreeSets, placeholder| {
-            Template::new(&self.tokenizer, placeholder, sets.lookahead, skeleton, self.dialect)
+            let answer = (self.dialect, self.form);
+            let template = Template::new(&self.tokenizer, placeholder, sets.lookahead, skeleton, answer);
+            template.map(|template| template.ending_in(eos))
         };
         Ok(match &self.way {
             Way::None => Arc::new(Unconstrained { eos }),

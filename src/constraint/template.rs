@@ -1,9 +1,10 @@
 //! The template of a molecule: its skeleton with placeholders, tokenised once, in context.
 
+use super::automaton::AnswerForm;
 use super::placeholder::Placeholder;
 use crate::encoding::Encoding;
 use crate::error::{Error, Result};
-use crate::text::tagged;
+use crate::text::{CONFORMER_OPEN, tagged};
 use crate::tokenizer::{Class, Tokenizer};
 
 /// What a position template does at one position.
@@ -20,7 +21,7 @@ pub enum Slot {
     },
 }
 
-/// The template of one molecule. Position 0 is the first token after the prompt, so of `[CONFORMER]`.
+/// The template of one molecule. Position 0 is the first token after the prompt: of `[CONFORMER]`, unless the prompt ends in that.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
     /// By position.
@@ -28,7 +29,7 @@ pub struct Template {
 }
 
 impl Template {
-    /// Tokenises a skeleton with its placeholders.
+    /// Tokenises a skeleton with its placeholders, once for each conformer of an answer.
     ///
     /// # Errors
     /// If the text cannot be encoded, or a token holds both a bracket and digits, so that it is neither FREE nor COPY.
@@ -37,10 +38,13 @@ impl Template {
         placeholder: &Placeholder,
         lookahead: usize,
         skeleton: &str,
-        encoding: Encoding,
+        (encoding, form): (Encoding, AnswerForm),
     ) -> Result<Self> {
-        let text = tagged(&placeholder.fill(skeleton, encoding));
-        let tokens = tokenizer.answer_tokens_of(&text, encoding)?;
+        let text = tagged(&placeholder.fill(skeleton, encoding)).repeat(form.conformers.max(1));
+        let mut tokens = tokenizer.answer_tokens_of(&text, encoding)?;
+        if form.opened {
+            tokens.retain(|token| token.end > CONFORMER_OPEN.len());
+        }
         let blocks = encoding.slot_ranges(&text);
         let mixes = |start: usize, end: usize| {
             blocks.iter().any(|block| {
@@ -73,6 +77,15 @@ impl Template {
             }
         });
         Ok(Template { slots: slots.collect() })
+    }
+
+    /// The same for a model whose texts end in a token of the template: at its end that is written once.
+    #[must_use]
+    pub fn ending_in(mut self, eos: u32) -> Self {
+        if self.slots.last() == Some(&Slot::Copy(eos)) {
+            self.slots.pop();
+        }
+        self
     }
 
     /// The position of the next COPY slot from `at` on; the end if there is none.

@@ -203,8 +203,11 @@ impl EncodingFile {
 impl FromStr for Encoding {
     type Err = String;
 
-    /// An encoding by name; a name that is none is that of a file.
+    /// An encoding by name; a name that is none is that of a file, or what such a file holds.
     fn from_str(name: &str) -> Result<Self, Self::Err> {
+        if name.trim_start().starts_with('{') {
+            return of_json(name);
+        }
         names::named(name).unwrap_or_else(|| read(name))
     }
 }
@@ -339,7 +342,7 @@ mod tests {
     fn the_users_bins_are_read_as_they_are() {
         let json = r#"{"mode": "uniform", "L": -1.0, "H": 2.0, "n_bins": 2, "edges": [-1.0, 0.5, 2.0]}"#;
         let encoding = of_json(json).unwrap();
-        assert_eq!(encoding.name(), "uniform-2");
+        assert_eq!((encoding.name(), json.parse::<Encoding>()), ("uniform-2", Ok(encoding)));
         let mut text = String::new();
         encoding.write_slot(&encoding.quantize([-1.5, 2.0, 2.5]).unwrap(), &mut text);
         assert_eq!(text, "000002003;");

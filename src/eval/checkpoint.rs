@@ -131,7 +131,7 @@ impl Checkpoint {
                 ModelFolder::new(folder).recipe("/recipe/tokenizer").unwrap_or_else(|| name.clone());
         }
         let config = Config::load(folder)?;
-        let ends = end_of_text(folder, &config, &tokenizer)?;
+        let ends = ends(plan, folder, &config, &tokenizer)?;
         let engine = match plan.engine {
             _ if kept.is_some() => None,
             EngineChoice::CandleTransformers => Some(Engine::candle_transformers(folder, &plan.device)?),
@@ -183,7 +183,7 @@ impl Checkpoint {
         }
         let (tokenizer, _) = Tokenizer::load_for(&path, job)?;
         let config = Config::synthetic(shape);
-        let ends = end_of_text(&path, &config, &tokenizer)?;
+        let ends = ends(plan, &path, &config, &tokenizer)?;
         config.check_vocabulary(&tokenizer)?;
         let specials = specials(ends, &config);
         let engine = match kept {
@@ -266,6 +266,19 @@ fn recipe_spelling(folder: &Path, job: &Job) -> Result<Option<Spelling>> {
         Ok(())
     })?;
     Ok(Some(spelling))
+}
+
+/// The tokens that end a text: the one that was asked for, then those that the model's files name.
+fn ends(plan: &EvalPlan, folder: &Path, config: &Config, tokenizer: &Tokenizer) -> Result<Vec<u32>> {
+    let named = end_of_text(folder, config, tokenizer);
+    let Some(asked) = &plan.eos else { return named };
+    let id = tokenizer.vocabulary_id(asked).ok_or_else(|| {
+        let problem = format!("`{asked}` is no token of {}", tokenizer.name);
+        Error::parameter(Parameter::Eos, problem, "give one of its tokens")
+    })?;
+    // A model whose files name none has this one.
+    let others = named.unwrap_or_default().into_iter().filter(|other| *other != id);
+    Ok(std::iter::once(id).chain(others).collect())
 }
 
 fn specials(ends: Vec<u32>, config: &Config) -> Specials {

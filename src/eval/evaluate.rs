@@ -292,6 +292,10 @@ fn protocol(plan: &EvalPlan, molecules: &Molecules, synthetic: Option<Synthetic>
         strip_junk: plan.strip_junk,
         prompts_not_in_their_spelling: molecules.foreign_prompts(),
         resample: plan.resample,
+        conformers: Some(plan.form.conformers).filter(|conformers| *conformers > 1),
+        opened: plan.form.opened,
+        examples: plan.examples.iter().map(|example| example.smiles.clone()).collect(),
+        eos: plan.eos.clone(),
         synthetic,
     }
 }

@@ -4,11 +4,13 @@ use std::collections::BTreeSet;
 
 use rayon::prelude::*;
 
+use super::answers::with_tags;
 use super::checkpoint::Checkpoint;
 use super::subject::Subject;
 use crate::audit::geometry::Conformation;
 use crate::audit::{self, DriftHistogram, Flaw, Mark, Outcome};
 use crate::chem::AtomLimit;
+use crate::constraint::automaton::AnswerForm;
 use crate::constraint::{Placeholder, strip_junk};
 use crate::encoding::Encoding;
 use crate::error::Result;
@@ -56,6 +58,10 @@ pub(super) struct Judging<'p> {
     pub strips_junk: bool,
     /// The largest molecule that is compared.
     pub max_atoms: AtomLimit,
+    /// What an answer holds.
+    pub form: AnswerForm,
+    /// Whether the tag that closes a conformer is what ends a text.
+    pub ends_in_tag: bool,
 }
 
 /// Judges all texts; by molecule, then by generation. Junk is taken off first where that is asked for.
@@ -75,8 +81,10 @@ fn judged(
     judging: Judging<'_>,
     sample: &GeneratedText,
 ) -> Result<Judged> {
-    let Judging { placeholder, strips_junk, max_atoms } = judging;
+    let Judging { placeholder, strips_junk, max_atoms, form, ends_in_tag } = judging;
     let written = checkpoint.tokenizer.answer_text(&sample.tokens)?;
+    let closed = ends_in_tag && sample.end == End::Eos;
+    let written = with_tags(written, form, (sample.generation, closed));
     let wasted_tokens = wasted(&checkpoint.tokenizer, sample, &audit::marks(&written, checkpoint.dialect));
     let text = if strips_junk { strip_junk(&written, checkpoint.dialect) } else { written };
     let prompt = Some(&*subject.molecule.smiles);

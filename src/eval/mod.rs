@@ -6,6 +6,7 @@
 //! each run against none, `advice` puts it into words, and [`record`] is what comes out. [`mod@compare`] sets two records side by side.
 
 mod advice;
+mod answers;
 mod checkpoint;
 mod chemistry;
 pub mod compare;
@@ -41,6 +42,7 @@ mod texts;
 mod trace;
 mod worst;
 
+pub use answers::MOST_EXAMPLES;
 pub use checkpoint::trained_on;
 pub use environment::cpu_seconds;
 pub use evaluate::{Evaluation, ShardDone, check, evaluate, evaluate_shard};

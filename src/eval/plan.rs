@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::molecules::PromptMolecule;
 use super::texts::OtherTexts;
 use crate::chem::AtomLimit;
 use crate::constraint::LpKind;
+use crate::constraint::automaton::AnswerForm;
 use crate::encoding::AskedEncoding;
 use crate::generate::Sampling;
 use crate::model::{Device, Room, Synthetic};
@@ -42,6 +44,12 @@ pub struct EvalPlan {
     pub device: Device,
     /// Whose decoders.
     pub engine: EngineChoice,
+    /// What answers hold: several conformers each, behind a prompt that ends in the tag that opens the first.
+    pub form: AnswerForm,
+    /// Worked examples that stand before the molecule in every prompt.
+    pub examples: Vec<PromptMolecule>,
+    /// The token that ends a text, where it is not the one that the model's files name.
+    pub eos: Option<String>,
     /// How the KV cache grows.
     pub room: Room,
     /// The most tokens of a text; by default one and a half times those of the longest way to write the molecule, and 16.

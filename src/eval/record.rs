@@ -109,6 +109,18 @@ pub struct Protocol {
     /// So many texts of a molecule at most were drawn together, weighted by what the mask left, and resampled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resample: Option<usize>,
+    /// Conformers of a text, each judged by itself, if there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conformers: Option<usize>,
+    /// Whether prompts ended in the tag that opens the answer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub opened: bool,
+    /// Worked examples before the molecule in every prompt.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub examples: Vec<String>,
+    /// The token that ended texts, where it was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub eos: Option<String>,
     /// Set for random weights: throughput only, the texts mean nothing.
     pub synthetic: Option<Synthetic>,
 }

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use rayon::prelude::*;
 
+use super::answers::{apart, check_form, prompt as prompt_text};
 use super::checkpoint::Checkpoint;
 use super::environment::cpu_seconds;
 use super::finished::RunPlace;
@@ -22,9 +23,8 @@ use crate::encoding::Encoding;
 use crate::error::Result;
 use crate::generate::{Generated, Options, Prompt, Resampling, Span};
 use crate::job::Job;
-use crate::text::{skeleton, tagged};
+use crate::text::{CONFORMER_CLOSE, skeleton, tagged};
 use crate::tokenizer::Tokenizer;
-use crate::train;
 
 /// The widest block: a negative number of two digits before the point on each axis.
 const WIDEST: &str = "-10.0001,-10.0001,-10.0001";
@@ -98,7 +98,8 @@ pub(super) fn generate(
     if lacking.is_empty() || kept.is_over() {
         return Ok((Vec::new(), false));
     }
-    let made = logit_processor(checkpoint, (processor, named))?;
+    check_form(&checkpoint.tokenizer, plan.form)?;
+    let made = logit_processor(checkpoint, (processor, named))?.answering(plan.form);
     let constraints = lacking.par_iter().map(|lacking| made.constraint(&lacking.molecule.skeleton));
     let constraints = constraints.collect::<Result<Vec<_>>>()?;
     let prompts = prompts_of(plan, (&checkpoint.tokenizer, checkpoint.dialect), &lacking, &constraints)?;
@@ -150,9 +151,16 @@ pub(super) fn judge(
     (processor, named): Processor<'_>,
     kept: &mut KeptRun,
 ) -> Result<Run> {
-    let KeptGenerated { generated, templates_seconds, cpu_seconds, peak_memory_bytes } = kept.generated();
+    let KeptGenerated { mut generated, templates_seconds, cpu_seconds, peak_memory_bytes } = kept.generated();
+    generated.samples = apart(&checkpoint.tokenizer, plan.form, generated.samples);
     let placeholder = named.map(|named| &named.placeholder);
-    let judging = Judging { placeholder, strips_junk: plan.strip_junk, max_atoms: plan.max_atoms };
+    let judging = Judging {
+        placeholder,
+        strips_junk: plan.strip_junk,
+        max_atoms: plan.max_atoms,
+        form: plan.form,
+        ends_in_tag: checkpoint.tokenizer.vocabulary_id(CONFORMER_CLOSE) == Some(checkpoint.specials.eos),
+    };
     let judged = judge_all(checkpoint, subjects, judging, &generated)?;
     Ok(Run {
         processor,
@@ -229,9 +237,10 @@ fn prompts_of(
     let prompt = |(lacking, constraint): (&Lacking<'_>, &Arc<dyn Constraint>)| {
         let PromptMolecule { smiles, skeleton, .. } = lacking.molecule;
         let widest = widest(encoding);
-        let longest = tokenizer.ids(&tagged(&skeleton::fill(skeleton, &widest, encoding)))?.len();
+        let one = tokenizer.ids(&tagged(&skeleton::fill(skeleton, &widest, encoding)))?.len();
+        let longest = one * plan.form.conformers.max(1);
         Ok(Prompt {
-            tokens: tokenizer.prompt_ids(&train::prompt(smiles))?,
+            tokens: tokenizer.prompt_ids(&prompt_text(plan, smiles, encoding)?)?,
             number: lacking.number,
             generations: lacking.generations,
             done: lacking.done.clone(),

@@ -315,6 +315,18 @@ pub fn setting(report: &EvalReport) -> String {
             "; {draws} texts of a molecule drawn together, resampled by what the mask left"
         ));
     }
+    if let Some(conformers) = protocol.conformers {
+        out.push_str(&format!("; {conformers} conformers in a text, each judged by itself"));
+    }
+    if protocol.opened {
+        out.push_str("; prompts end in [CONFORMER]");
+    }
+    if !protocol.examples.is_empty() {
+        out.push_str(&format!("; worked examples before each molecule: {}", protocol.examples.join(", ")));
+    }
+    if let Some(eos) = &protocol.eos {
+        out.push_str(&format!("; {eos} ends a text"));
+    }
     if protocol.strip_junk {
         out.push_str("; junk was taken off numbers before judging");
     }

@@ -515,6 +515,60 @@ fn what_the_mask_left_is_reported_and_resampled_by() {
 }
 
 #[test]
+fn conformers_of_one_text_are_judged_each_by_itself() {
+    let folder = Folder::new();
+    let run = |more: &[&str]| {
+        let arguments =
+            ["eval", "--samples", "3", "--lp", "allowlist,automaton", "--texts", "texts.jsonl", "--json"];
+        folder.drift(&[&arguments[..], more].concat())
+    };
+    let report = run(&["--conformers", "2", "--generations", "2"]).good().json();
+    let together = texts(&folder, "texts.jsonl");
+    let of = runs(&report);
+    assert_eq!((count(of["automaton"], "samples"), count(of["automaton"], "passed")), (12, 12));
+    assert_eq!((count(of["allowlist"], "samples"), count(of["allowlist"], "graph_mismatch")), (12, 0));
+    assert_eq!(report["protocol"]["conformers"], 2);
+    let generations: Vec<u64> = together[..4].iter().map(|line| count(line, "generation")).collect();
+    assert_eq!(generations, [0, 1, 2, 3]);
+    let whole = |line: &Value| {
+        let text = line["text"].as_str().unwrap();
+        text.starts_with("[CONFORMER][")
+            && text.ends_with("[/CONFORMER]")
+            && text.matches("[CONFORMER]").count() == 1
+    };
+    assert!(together.len() == 24 && together.iter().all(whole));
+
+    // The first conformer of a text is what a text of one conformer holds, behind a prompt that opens it too.
+    let first = |lines: &[Value]| lines.iter().map(|line| line["text"].clone()).collect::<Vec<_>>();
+    let every_other: Vec<Value> = together.iter().step_by(2).cloned().collect();
+    run(&["--generations", "2"]).good();
+    assert_eq!(first(&texts(&folder, "texts.jsonl")), first(&every_other));
+    let opened = run(&["--generations", "2", "--opened"]).good().json();
+    assert_eq!(count(runs(&opened)["automaton"], "passed"), 6);
+    assert!(texts(&folder, "texts.jsonl").iter().all(whole));
+
+    // Worked examples and the end of text change what the model reads, not what a text is.
+    folder.file(
+        "examples.jsonl",
+        "{\"canonical_smiles\":\"CO\",\"embedded_smiles\":\"[C]<0.7000,0.0000,0.0000>[O]<-0.7000,0.0000,0.0000>\"}\n",
+    );
+    let shown = run(&["--examples", "examples.jsonl", "--eos", "[/CONFORMER]"]).good().json();
+    assert_eq!(
+        (&shown["protocol"]["examples"][0], &shown["protocol"]["eos"]),
+        (&"CO".into(), &"[/CONFORMER]".into())
+    );
+    assert_eq!(count(runs(&shown)["automaton"], "passed"), 3);
+    assert!(texts(&folder, "texts.jsonl").iter().all(whole));
+
+    run(&["--eos", "[/CONFORMERS]"]).refused_for("is no token");
+    folder.file("many.jsonl", String::from_utf8(folder.read("examples.jsonl")).unwrap().repeat(11));
+    run(&["--examples", "many.jsonl"]).refused_for("hold 11 conformers");
+    folder.file("none.jsonl", "{}\n");
+    run(&["--examples", "none.jsonl"]).refused_for("none.jsonl");
+    run(&["--conformers", "2", "--resample", "2"]).refused_for("--resample");
+}
+
+#[test]
 fn texts_are_set_beside_those_of_another_run() {
     let folder = Folder::new();
     let arguments = ["eval", "--samples", "3", "--preset", "greedy", "--lp", "none,automaton"];
