@@ -3,7 +3,7 @@
 use super::Encoding;
 use super::decimal::{Fixed, Written};
 use super::decimal_text::{NumberError, ParsedNumber, scan_prefix};
-use super::definition::NumberFormat;
+use super::definition::{Definition, NumberFormat, Slots};
 
 /// Whether a text is three numbers `-?digits[.[digits]]` and nothing else: what replay takes for a block that can be
 /// read.
@@ -75,6 +75,33 @@ impl Encoding {
             1 => Err(BlockError::NotOne(count)),
             _ => Err(BlockError::Count(count)),
         }
+    }
+
+    /// Whether its slots stand as `<a,b,c>` behind atoms; of decimals also as `<a b c>`.
+    pub fn is_bracketed(self) -> bool {
+        let between = self.separator() == "," || (self.is_decimal() && self.separator() == " ");
+        let around = (self.open(), self.close(), self.numbers()) == ("<", ">", 3);
+        between && around && self.slots() == Slots::Atoms
+    }
+
+    /// The same numbers between `<` and `>` behind atoms, with commas between them; itself where they stand so.
+    pub fn bracketed(self) -> Self {
+        if self.is_bracketed() {
+            return self;
+        }
+        if let Some(zeros) = self.zeros().filter(|_| self.numbers() == 3) {
+            return Encoding::decimal(zeros, self.precision());
+        }
+        let definition = Definition {
+            name: format!("{}, bracketed", self.name()).into(),
+            slots: Slots::Atoms,
+            open: "<".into(),
+            separator: ",".into(),
+            close: ">".into(),
+            ..self.0.clone()
+        };
+        // Brackets and commas hold any number; itself if they should not.
+        Encoding::new(definition).unwrap_or(self)
     }
 
     /// Appends the numbers of a slot, without what opens and closes it: `x,y,z`.

@@ -180,33 +180,6 @@ impl Encoding {
         if self.is_fixed() { self.decimals() } else { 0 }
     }
 
-    /// Whether its slots stand as `<a,b,c>` behind atoms; of decimals also as `<a b c>`.
-    pub fn is_bracketed(self) -> bool {
-        let between = self.separator() == "," || (self.is_decimal() && self.separator() == " ");
-        let around = (self.open(), self.close(), self.numbers()) == ("<", ">", 3);
-        between && around && self.slots() == Slots::Atoms
-    }
-
-    /// The same numbers between `<` and `>` behind atoms, with commas between them; itself where they stand so.
-    pub fn bracketed(self) -> Self {
-        if self.is_bracketed() {
-            return self;
-        }
-        if let Some(zeros) = self.zeros().filter(|_| self.numbers() == 3) {
-            return Encoding::decimal(zeros, self.precision());
-        }
-        let definition = Definition {
-            name: format!("{}, bracketed", self.name()).into(),
-            slots: Slots::Atoms,
-            open: "<".into(),
-            separator: ",".into(),
-            close: ">".into(),
-            ..self.0.clone()
-        };
-        // Brackets and commas hold any number; itself if they should not.
-        Encoding::new(definition).unwrap_or(self)
-    }
-
     /// The same with trailing zeros kept or removed; itself where numbers are no decimals.
     pub fn with_zeros(self, zeros: TrailingZeros) -> Self {
         if self.zeros().is_none_or(|own| own == zeros) {

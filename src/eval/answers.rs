@@ -4,8 +4,7 @@
 //! The users write several conformers into one completion, `[CONFORMER]…[/CONFORMER][CONFORMER]…[/CONFORMER]`, give prompts that end in
 //! `[CONFORMER]`, and put worked examples before the molecule, each `[SMILES]…[/SMILES][CONFORMER]…[/CONFORMER]` and a line break.
 
-use super::molecules::PromptMolecule;
-use super::plan::EvalPlan;
+use super::plan::{EvalPlan, WorkedExample};
 use crate::constraint::automaton::AnswerForm;
 use crate::encoding::Encoding;
 use crate::error::{Error, Parameter, Result};
@@ -34,7 +33,7 @@ pub(super) fn prompt(plan: &EvalPlan, smiles: &str, encoding: Encoding) -> Resul
 }
 
 /// A worked example: a molecule with its conformers, and a line break.
-fn worked(example: &PromptMolecule, encoding: Encoding) -> Result<String> {
+fn worked(example: &WorkedExample, encoding: Encoding) -> Result<String> {
     let skeleton = crate::text::skeleton::placed(&example.skeleton, encoding.slots());
     let mut out = train::prompt(&example.smiles);
     for conformer in &example.conformers {

@@ -565,7 +565,12 @@ fn conformers_of_one_text_are_judged_each_by_itself() {
     run(&["--examples", "many.jsonl"]).refused_for("hold 11 conformers");
     folder.file("none.jsonl", "{}\n");
     run(&["--examples", "none.jsonl"]).refused_for("none.jsonl");
-    run(&["--conformers", "2", "--resample", "2"]).refused_for("--resample");
+    let both = run(&["--conformers", "2", "--resample", "2"]);
+    assert!(
+        both.code == Some(2) && both.stderr.contains("cannot be used with '--resample"),
+        "{}",
+        both.stderr
+    );
 }
 
 #[test]
