@@ -1,10 +1,11 @@
-//! What encodings are called: `fixed`, `stripped-3-spaces`, `binned-v1:LOW,HIGH,STEP`, `fsq:N`, or a file.
+//! What encodings are called: `fixed`, `stripped-3-spaces`, `binned-v1:LOW,HIGH,STEP`, `integers:SCALE,DIGITS`, `lines`, `fsq:N`, or a
+//! file.
 
 use std::borrow::Cow;
 
 use super::Encoding;
 use super::decimal::{Precision, TrailingZeros};
-use super::definition::{Definition, NumberFormat, Slots};
+use super::definition::{Definition, NumberFormat, RoundTo, Slots};
 use super::index::{Bins, TailValues};
 
 /// The definition of decimals between brackets.
@@ -89,15 +90,19 @@ impl AskedEncoding {
 }
 
 /// What `--encoding` takes, in messages.
-pub(super) const KNOWN: &str = "fixed, stripped, fixed-N, stripped-N, binned-v1:LOW,HIGH,STEP, binned-v2:LOW,HIGH,STEP, fsq:N, or a file \
-                     of bins or of drift.encoding/1";
+pub(super) const KNOWN: &str = "fixed, stripped, fixed-N, stripped-N, binned-v1:LOW,HIGH,STEP, binned-v2:LOW,HIGH,STEP, integers:SCALE,DIGITS, lines, \
+                     lines-N, fsq:N, or a file of bins or of drift.encoding/1";
 
 /// The encoding of a name; `None` if it is none.
 pub(super) fn named(name: &str) -> Option<Result<Encoding, String>> {
     if let Some(definition) = DECIMALS.iter().flatten().flatten().find(|known| known.name == name) {
         return Some(Ok(Encoding(definition)));
     }
+    if let Some(decimals) = name.strip_prefix("lines") {
+        return lines(name, decimals);
+    }
     match name.split_once(':')? {
+        ("integers", values) => Some(integers(name, values)),
         ("binned-v1", values) => Some(binned(name, values, Version::Brackets)),
         ("binned-v2", values) => Some(binned(name, values, Version::Bare)),
         ("fsq", codes) => Some(codes_of(name, codes)),
@@ -156,6 +161,46 @@ fn binned(name: &str, values: &str, version: Version) -> Result<Encoding, String
     .map_err(|problem| format!("`{name}`: {problem}"))
 }
 
+/// Whole numbers of `SCALE` units of 1 Å with so many digits, and perhaps a largest magnitude: `<0012,-0034,0005>`, the numbers of
+/// 3DSMILES-GPT, which rounds to the nearest, halves to even.
+fn integers(name: &str, values: &str) -> Result<Encoding, String> {
+    let wrong = || format!("`{name}` does not name its integers; give SCALE,DIGITS: integers:10,4");
+    let numbers: Vec<&str> = values.split(',').map(str::trim).collect();
+    let (scale, width, most) = match &numbers[..] {
+        [scale, width] => (scale, width, None),
+        [scale, width, most] => (scale, width, Some(most)),
+        _ => return Err(wrong()),
+    };
+    let scale: f64 = scale.parse().map_err(|_| wrong())?;
+    let width: u8 = width.parse().ok().filter(|width| (1..=8).contains(width)).ok_or_else(wrong)?;
+    let largest = 10u32.pow(width.into()) - 1;
+    let most = most.map_or(Ok(largest), |most| most.parse()).map_err(|_| wrong())?;
+    let bound = if most == largest { String::new() } else { format!(",{most}") };
+    Encoding::new(Definition {
+        name: format!("integers:{scale},{width}{bound}").into(),
+        number: NumberFormat::Integer { scale, width, most, signed: true, rounding: RoundTo::Nearest },
+        ..Encoding::FIXED.definition().clone()
+    })
+    .map_err(|problem| format!("`{name}`: {problem}"))
+}
+
+/// A line for each atom, as in XYZ: `[C] 1.0000 2.0000 3.0000`.
+fn lines(name: &str, decimals: &str) -> Option<Result<Encoding, String>> {
+    let decimals = match decimals.strip_prefix('-') {
+        Some(count) => count.parse().ok().filter(|count| *count != 4)?,
+        None if decimals.is_empty() => 4,
+        None => return None,
+    };
+    let fixed = Encoding::decimal(TrailingZeros::Kept, Precision::new(decimals)?);
+    Some(Encoding::new(Definition {
+        name: name.to_owned().into(),
+        open: " ".into(),
+        separator: " ".into(),
+        close: "\n".into(),
+        ..fixed.definition().clone()
+    }))
+}
+
 /// Codes behind every symbol.
 fn codes_of(name: &str, codes: &str) -> Result<Encoding, String> {
     let below = codes.parse().ok().filter(|codes| (1..=1_000_000).contains(codes));
@@ -186,9 +231,16 @@ mod tests {
             assert_eq!(serde_json::from_str::<Encoding>(&json).unwrap(), encoding);
         }
         assert_eq!((Encoding::FIXED.name(), Encoding::STRIPPED.name()), ("fixed", "stripped"));
-        for name in
-            ["binned-v1:-21,21,0.05", "binned-v2:-13,13,0.104", "fsq:4096", "binned-v1:-21,21,0.042,3"]
-        {
+        for name in [
+            "binned-v1:-21,21,0.05",
+            "binned-v2:-13,13,0.104",
+            "fsq:4096",
+            "binned-v1:-21,21,0.042,3",
+            "lines",
+            "lines-2",
+            "integers:10,4",
+            "integers:10,4,399",
+        ] {
             let encoding: Encoding = name.parse().unwrap();
             assert_eq!(encoding.name(), name);
             assert_eq!(
@@ -205,6 +257,14 @@ mod tests {
             "binned-v1:0,1,x",
             "fsq:0",
             "fsq:x",
+            "integers:10",
+            "integers:0,4",
+            "integers:10,9",
+            "integers:x,4",
+            "lines-4",
+            "lines-7",
+            "lines-x",
+            "linesx",
             "nope",
         ] {
             assert!(wrong.parse::<Encoding>().is_err(), "{wrong}");
@@ -223,6 +283,9 @@ mod tests {
         assert_eq!(text("binned-v1:-21,21,0.042", [0.01, -21.1, 22.0]), "<0501,0000,1000>");
         assert_eq!(text("binned-v1:-21,21,0.042,3", [0.01, -21.1, 22.0]), "<501,000,1000>");
         assert_eq!(text("binned-v2:-13,13,0.104", [0.01, -21.1, 22.0]), "126000250;");
+        assert_eq!(text("integers:10,4", [1.23, -3.36, 0.45]), "<0012,-0034,0004>");
+        assert_eq!(text("integers:10,4,399", [50.0, -0.04, 0.0]), "<0399,0000,0000>");
+        assert_eq!(text("lines", [1.23456, -0.00001, 3.0]), " 1.2345 0.0000 3.0000\n");
         let problem = "binned-v2:-21,21,0.042,3".parse::<Encoding>().unwrap_err();
         assert!(problem.contains("1000"), "{problem}");
     }

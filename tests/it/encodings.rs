@@ -20,8 +20,15 @@ use serde_json::Value;
 use crate::support::{Folder, more, python_with};
 
 /// The encodings that users train on, and one of each kind that a file can say.
-const NAMES: [&str; 5] =
-    ["binned-v1:-21,21,0.05", "binned-v1:-21,21,0.042,3", "binned-v2:-13,13,0.104", "fsq:512", "fixed-2"];
+const NAMES: [&str; 7] = [
+    "binned-v1:-21,21,0.05",
+    "binned-v1:-21,21,0.042,3",
+    "binned-v2:-13,13,0.104",
+    "fsq:512",
+    "fixed-2",
+    "integers:10,4,399",
+    "lines",
+];
 
 fn matches(expression: &str, text: &str) -> bool {
     fancy_regex::Regex::new(&format!("^(?:{expression})$")).unwrap().is_match(text).unwrap()
@@ -125,6 +132,7 @@ fn what_is_encoded_and_read_back_is_what_numpy_says() {
         "v2:-13,13,0.104",
         "uniform.json",
         "quantile.json",
+        "integers:10,4,399",
     ];
     for encoding in encodings {
         by_numpy(&folder, &["edges", encoding, "edges.xyz"]);

@@ -6,7 +6,7 @@
                                                    OUT is IN written as NAME, BACK is OUT read back with six decimals
     encodings.py loss NAME IN                      what the text of NAME alone loses, as JSON
 
-NAME is that of an encoding, `v1:LOW,HIGH,STEP[,WIDTH]` or `v2:LOW,HIGH,STEP`, or the path of a file of bins.
+NAME is that of an encoding, `v1:LOW,HIGH,STEP[,WIDTH]`, `v2:LOW,HIGH,STEP` or `integers:SCALE,WIDTH,MOST`, or the path of a file of bins.
 """
 
 import decimal
@@ -70,6 +70,9 @@ class Encoding:
             return bins + 1
         return 1 + min(bins - 1, int(numpy.searchsorted(self.edges, x, side="right")) - 1)
 
+    def is_tail(self, index):
+        return index in (0, self.index(1e9))
+
     def value(self, index):
         edges = self.edges
         if self.fitted is not None:
@@ -88,6 +91,31 @@ class Encoding:
         return f"<{','.join(numbers)}>" if self.brackets else "".join(numbers) + ";"
 
 
+class Integers:
+    """Whole numbers of 3DSMILES-GPT: `integers:SCALE,WIDTH,MOST`."""
+
+    def __init__(self, name):
+        scale, self.width, self.most = (int(value) for value in name.split(":")[1].split(","))
+        self.scale = scale
+        self.edges = (numpy.arange(-self.most, self.most + 1) - 0.5) / scale
+
+    def index(self, x):
+        return int(numpy.clip(numpy.rint(x * self.scale), -self.most, self.most))
+
+    def is_tail(self, index):
+        return abs(index) >= self.most
+
+    def value(self, index):
+        return index / self.scale
+
+    def slot(self, indices):
+        return f"<{','.join(('-' if index < 0 else '') + str(abs(index)).zfill(self.width) for index in indices)}>"
+
+
+def named(name):
+    return Integers(name) if name.startswith("integers:") else Encoding(name)
+
+
 def six(x):
     """A double with six decimals, cut toward zero by its shortest spelling."""
     cut = decimal.Decimal(repr(float(x))).quantize(decimal.Decimal("0.000001"), rounding=decimal.ROUND_DOWN)
@@ -95,14 +123,14 @@ def six(x):
 
 
 def check(name, given, out, back):
-    encoding = Encoding(name)
+    encoding = named(name)
     written, again = rows(out), rows(back)
     conformers = positions(given)
     assert len(conformers) == len(written) == len(again), (len(conformers), len(written), len(again))
     tails = 0
     for at, ((skeleton, atoms), row, read) in enumerate(zip(conformers, written, again)):
         indices = [[encoding.index(x) for x in atom] for atom in atoms]
-        tails += any(index in (0, encoding.index(1e9)) for atom in indices for index in atom)
+        tails += any(encoding.is_tail(index) for atom in indices for index in atom)
         filled = iter(indices)
         expected = re.sub("<>", lambda _: encoding.slot(next(filled)), skeleton)
         assert row["embedded_smiles"] == expected, f"conformer {at}: {row['embedded_smiles']} is not {expected}"
@@ -125,7 +153,7 @@ def bins(given, out, mode):
 
 
 def edges(name, out):
-    encoding = Encoding(name)
+    encoding = named(name)
     values = []
     for edge in encoding.edges:
         values += [edge, numpy.nextafter(edge, -numpy.inf), numpy.nextafter(edge, numpy.inf)]
@@ -148,7 +176,7 @@ def superposed(a, b):
 
 
 def loss(name, given):
-    encoding = Encoding(name)
+    encoding = named(name)
     rmsds, worst, tails, nats = [], 0.0, 0, []
     for _, atoms in positions(given):
         indices = [[encoding.index(x) for x in atom] for atom in atoms]
@@ -156,7 +184,7 @@ def loss(name, given):
         rmsds.append(numpy.sqrt((off**2).sum() / len(atoms)))
         worst = max(worst, numpy.sqrt((off**2).sum(axis=1)).max())
         flat = [index for atom in indices for index in atom]
-        is_tail = [index in (0, encoding.index(1e9)) for index in flat]
+        is_tail = [encoding.is_tail(index) for index in flat]
         tails += any(is_tail)
         widths = [encoding.edges[i] - encoding.edges[i - 1] for i, tail in zip(flat, is_tail) if not tail]
         nats.append(numpy.log(widths).sum())
