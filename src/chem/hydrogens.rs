@@ -1,6 +1,7 @@
 //! Hydrogens that are written as atoms of their own, `[H]O`, and mean no more than those that are implied.
 
 use super::graph::{Atom, Bond, BondsOfAtom, Graph, Order};
+use super::valences::valences;
 
 impl Graph {
     /// The graph without hydrogen atoms that a count says as well: those with one bond, to an element other than hydrogen, that
@@ -66,7 +67,9 @@ impl Graph {
 
     fn is_implied(&mut self, at: usize, neighbours: &[BondsOfAtom]) -> bool {
         let atom = self.atoms[at];
-        if self.has_metal(at, neighbours) {
+        // RDKit writes the hydrogens of an atom with another valence than its usual one: `O=[PH](O)O`.
+        let is_usual = || self.explicit_valence(at, &neighbours[at]) == valences(atom.element)[0];
+        if self.has_metal(at, neighbours) || atom.hydrogens > 0 && !is_usual() {
             return false;
         }
         self.atoms[at] = Atom { bracket: false, hydrogens: 0, ..atom };

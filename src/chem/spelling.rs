@@ -177,6 +177,7 @@ mod tests {
             "C[Si](C)(C)C",
             "C(",
             "O=c1cccc[nH]1",
+            "O=[PH](O)O",
         ] {
             assert_eq!(foreign(smiles), None, "{smiles}");
         }

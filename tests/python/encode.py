@@ -813,12 +813,6 @@ def of_row(row):
     return with_conformer(Chem.MolFromSmiles(smiles_in(row)), read_text(row)[1])
 
 
-def shuffled(molecule, draw):
-    order = list(range(molecule.GetNumAtoms()))
-    draw.shuffle(order)
-    return Chem.RenumberAtoms(molecule, order)
-
-
 def sources(arguments, draw):
     """Molecules with a conformer, and their SMILES: hard ones, then of the test set of GEOM-Drugs, then of rows."""
     smiles = HARD.split()
@@ -884,20 +878,6 @@ def judged(molecule, smiles):
     return (verdict_by_matching if is_polyhedral(smiles) else verdict_of)(molecule, smiles)
 
 
-def reordered(molecule, draw):
-    """The same with atoms and bonds in another order."""
-    molecule = shuffled(molecule, draw)
-    new = Chem.RWMol(molecule)
-    bonds = [(b.GetBeginAtomIdx(), b.GetEndAtomIdx(), b.GetBondType()) for b in new.GetBonds()]
-    draw.shuffle(bonds)
-    for begin, end, _ in bonds:
-        new.RemoveBond(begin, end)
-    for begin, end, kind in bonds:
-        new.AddBond(begin, end, kind)
-    Chem.SanitizeMol(new)
-    return new.GetMol()
-
-
 def undecided(arguments):
     """Prints the cases among those named of which RDKit says one thing or another, as the order of a file's atoms and bonds has it."""
     draw = random.Random(1)
@@ -906,7 +886,7 @@ def undecided(arguments):
     for molecule in molecules_of(arguments.out / "v2000.sdf"):
         name = molecule.GetProp("_Name")
         if name in arguments.names:
-            said = {judged(reordered(molecule, draw), smiles[name]) for _ in range(30)}
+            said = {judged(random_molecules.reordered(molecule, draw), smiles[name]) for _ in range(60)}
             if len(said) > 1:
                 found.append(name)
     print(json.dumps(found))
@@ -935,7 +915,7 @@ def cases(arguments):
     three.SetForceV3000(True)
     for text, conformer in all_variants(arguments, draw):
         name = f"case_{len(expected):06}"
-        conformer = shuffled(bare(conformer), draw)
+        conformer = random_molecules.shuffled(bare(conformer), draw)
         # As the files have it: four decimals, and bonds that were read from text.
         block = Chem.MolFromMolBlock(Chem.MolToMolBlock(conformer), removeHs=False)
         if block is None:

@@ -28,7 +28,12 @@ POLYHEDRA = {
     "bipyramid": [(0, 0, 1), (0, 0, -1), (1, 0, 0), (-0.5, 0.866, 0), (-0.5, -0.866, 0)],
     "octahedron": [(1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, -1, 0), (0, 0, 1), (0, 0, -1)],
 }
-METALS = {"tetrahedral": ["Zn", "Ti", "Sn"], "square": ["Pt", "Pd", "Ni"], "bipyramid": ["Fe", "Co"], "octahedron": ["Co", "Fe", "Ru", "Pt"]}
+METALS = {
+    "tetrahedral": ["Zn", "Ti", "Sn"],
+    "square": ["Pt", "Pd", "Ni"],
+    "bipyramid": ["Fe", "Co"],
+    "octahedron": ["Co", "Fe", "Ru", "Pt"],
+}
 
 
 def free(atom):
@@ -108,7 +113,9 @@ def grown(draw):
     for _ in range(draw.randint(0, 5)):
         molecule = changed(molecule, draw) or molecule
     if draw.random() < 0.05:
-        molecule = Chem.CombineMols(molecule, Chem.MolFromSmiles(draw.choice(["[Na+]", "[Cl-]", "O", "CC(=O)O", "[K+]", "C[C@H](N)C(=O)O"])))
+        molecule = Chem.CombineMols(
+            molecule, Chem.MolFromSmiles(draw.choice(["[Na+]", "[Cl-]", "O", "CC(=O)O", "[K+]", "C[C@H](N)C(=O)O"]))
+        )
     return molecule
 
 
@@ -174,6 +181,26 @@ def complex_of(draw):
         conformer.SetAtomPosition(atom, Point3D(*map(float, point)))
     molecule.AddConformer(conformer)
     return molecule
+
+
+def shuffled(molecule, draw):
+    order = list(range(molecule.GetNumAtoms()))
+    draw.shuffle(order)
+    return Chem.RenumberAtoms(molecule, order)
+
+
+def reordered(molecule, draw):
+    """The same with atoms and bonds in another order."""
+    molecule = shuffled(molecule, draw)
+    new = Chem.RWMol(molecule)
+    bonds = [(b.GetBeginAtomIdx(), b.GetEndAtomIdx(), b.GetBondType()) for b in new.GetBonds()]
+    draw.shuffle(bonds)
+    for begin, end, _ in bonds:
+        new.RemoveBond(begin, end)
+    for begin, end, kind in bonds:
+        new.AddBond(begin, end, kind)
+    Chem.SanitizeMol(new)
+    return new.GetMol()
 
 
 def onto(a, b):
