@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::elements::HYDROGEN;
 use super::labelled::LabelledGraph;
 use super::polyhedra::is_polyhedron;
 use super::search::{BondColours, Ended, Question, colours, isomorphisms};
@@ -306,6 +307,7 @@ fn possible_centre(graph: &LabelledGraph, atom: usize) -> Option<TetrahedralMark
     let sulfonium = matches!(label.element, 16 | 34)
         && around.len() == 3
         && label.hydrogens == 0
+        && around.iter().all(|other| graph.labels[*other as usize].element != HYDROGEN)
         && (label.valence == 4 || label.valence == 3 && label.charge == 1);
     if !tetrahedral && !sulfonium {
         return None;
