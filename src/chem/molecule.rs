@@ -1,10 +1,7 @@
 //! A molecule as RDKit's sanitisation leaves it: the one that every reader's atoms and bonds become.
 
-use std::borrow::Cow;
-
 use super::graph::{Atom, Bond, BondsOfAtom, Graph, SmilesProblem};
 use super::limit::AtomLimit;
-use super::rings::ring_bonds;
 
 /// What is read alone, not compared: this takes time and memory that grow with the atoms.
 pub(crate) const READ: AtomLimit = AtomLimit(100_000);
@@ -21,7 +18,7 @@ pub struct Molecule {
     /// The bonds of each atom, as places in `bonds`.
     pub neighbours: Vec<BondsOfAtom>,
     /// By bond, whether it lies in a ring; empty where nothing has asked for it.
-    in_ring: Vec<bool>,
+    pub(super) in_ring: Vec<bool>,
 }
 
 /// Why a SMILES was refused.
@@ -92,14 +89,6 @@ impl Molecule {
         let hydrogens = graph.atoms.iter().map(|atom| atom.hydrogens).collect();
         let neighbours = graph.neighbours();
         Molecule { atoms: graph.atoms, bonds: graph.bonds, hydrogens, neighbours, in_ring: Vec::new() }
-    }
-
-    /// By bond, whether it lies in a ring; dative bonds close none.
-    pub(crate) fn in_ring(&self) -> Cow<'_, [bool]> {
-        match self.in_ring.len() == self.bonds.len() {
-            true => Cow::Borrowed(&self.in_ring),
-            false => Cow::Owned(ring_bonds(&self.bonds, &self.neighbours)),
-        }
     }
 
     /// The elements of its atoms, sorted: other elements are another molecule.

@@ -1,6 +1,7 @@
 //! Aromaticity and small rings, as RDKit perceives them: by `smiles-rs`, which follows RDKit's default model and its symmetrised
 //! smallest set of smallest rings.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use smiles_rs::prelude::Smiles;
@@ -30,6 +31,14 @@ impl Molecule {
             aromatic: self.bonds.iter().map(aromatic).collect(),
             rings: smiles.symm_sssr_result().cycles().to_vec(),
         })
+    }
+
+    /// By bond, whether it lies in a ring; dative bonds close none.
+    pub(crate) fn in_ring(&self) -> Cow<'_, [bool]> {
+        match self.in_ring.len() == self.bonds.len() {
+            true => Cow::Borrowed(&self.in_ring),
+            false => Cow::Owned(ring_bonds(&self.bonds, &self.neighbours)),
+        }
     }
 
     /// By bond, whether it is aromatic; of molecules that cannot be perceived, as they are written.
