@@ -9,15 +9,13 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::chem::Graph;
-use crate::chem::stereo::StereoMarks;
+use crate::chem::SmilesNotes;
 use crate::corpus::{Conformer, Listing, ReadOptions, Skipped};
 use crate::encoding::{Encoding, TrailingZeros};
 use crate::error::{Error, Result};
 use crate::io::{AtomicFile, file_name, open};
 use crate::job::{Job, Provenance};
 use crate::shard::files::{CameOf, FilesDone, FilesShard, MergedFiles, check_part};
-use crate::text::spelling::foreign;
 use crate::text::{skeleton, write};
 
 /// What to read, and how.
@@ -209,8 +207,8 @@ fn lines(conformers: &[Conformer], first: Option<u64>, encoding: Encoding) -> Li
         [TrailingZeros::Kept, TrailingZeros::Removed].map(|zeros| encoding.with_zeros(zeros));
     let mut out = Vec::with_capacity(conformers.iter().map(|c| 70 * c.coordinates.len() + 200).sum());
     let mut notes = BTreeMap::new();
-    // What is known of the last SMILES: conformers of a molecule follow one another.
-    let mut last: Option<(&Arc<str>, [Option<&'static str>; 2])> = None;
+    // Of the last SMILES of a text: conformers of a molecule follow one another.
+    let mut last: Option<(&Arc<str>, SmilesNotes)> = None;
     for (at, conformer) in conformers.iter().enumerate() {
         let text = |encoding: Encoding| write(&conformer.skeleton, &conformer.coordinates, encoding);
         let (number, own, without_zeros);
@@ -220,12 +218,13 @@ fn lines(conformers: &[Conformer], first: Option<u64>, encoding: Encoding) -> Li
         } else {
             &*conformer.molecule
         };
-        let (_, [foreign, unchecked]) = match last.take() {
-            Some(known) if known.0 == &conformer.molecule => last.insert(known),
-            _ => last.insert((&conformer.molecule, [foreign(smiles), unchecked(smiles)])),
+        let SmilesNotes { foreign, has_unchecked_stereo } = match (conformer.notes, last) {
+            (Some(known), _) => known,
+            (None, Some((molecule, known))) if *molecule == conformer.molecule => known,
+            _ => last.insert((&conformer.molecule, SmilesNotes::of_smiles(smiles))).1,
         };
-        for note in foreign.iter().chain(unchecked.iter()) {
-            *notes.entry(*note).or_default() += 1;
+        for note in foreign.into_iter().chain(has_unchecked_stereo.then_some(UNCHECKED)) {
+            *notes.entry(note).or_default() += 1;
         }
         let line = Line {
             id: match (&conformer.id, first) {
@@ -262,16 +261,6 @@ struct Lines {
 
 /// The note of stereo marks that are not compared with coordinates.
 const UNCHECKED: &str = "stereo is not checked";
-
-/// [`UNCHECKED`], if a SMILES has such marks.
-fn unchecked(smiles: &str) -> Option<&'static str> {
-    // Classes other than tetrahedra begin so.
-    if !["@A", "@S", "@T", "@O"].iter().any(|class| smiles.contains(class)) {
-        return None;
-    }
-    let graph = Graph::parse(smiles).ok()?;
-    (!StereoMarks::of(&graph).unchecked.is_empty()).then_some(UNCHECKED)
-}
 
 /// What a reason says before it goes into what is particular to a record.
 fn kind(reason: &str) -> String {

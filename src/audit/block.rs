@@ -23,6 +23,11 @@ pub struct BlockVerdict {
     pub invented_digits: u32,
 }
 
+/// What a part of a block says behind white space or a plus, which are junk, but take no digit from the number.
+pub(super) fn led(part: &str) -> &str {
+    part.trim_start_matches(|c: char| c.is_whitespace() || c == '+')
+}
+
 /// Judges a block.
 pub fn judge_block(inside: &str, dialect: Encoding) -> BlockVerdict {
     if !dialect.is_decimal() {
@@ -31,10 +36,7 @@ pub fn judge_block(inside: &str, dialect: Encoding) -> BlockVerdict {
     let decimals = dialect.decimals();
     let texts = || inside.split(dialect.separator());
     let parts: Vec<NumberPrefix> = texts().map(|part| scan_prefix(part.as_bytes())).collect();
-    // White space or a plus before a number is junk, and no digit is lost by it.
-    let numbers: Vec<NumberPrefix> = texts()
-        .map(|part| scan_prefix(part.trim_start_matches(|c: char| c.is_whitespace() || c == '+').as_bytes()))
-        .collect();
+    let numbers: Vec<NumberPrefix> = texts().map(|part| scan_prefix(led(part).as_bytes())).collect();
     let mut verdict = BlockVerdict {
         junk_strict: parts.len() != 3 || parts.iter().any(|part| !part.is_number()),
         junk_letters: inside.bytes().any(|byte| byte.is_ascii_alphabetic()),

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::block::led;
 use crate::encoding::decimal_text::NumberPrefix;
 use crate::encoding::decimal_text::truncate_decimal;
 use crate::encoding::{Encoding, Fixed, scan_prefix};
@@ -46,7 +47,12 @@ pub fn marks(answer: &str, dialect: Encoding) -> Vec<Mark> {
             if numbers > 3 {
                 marks.push(Mark { flaw: Flaw::Junk, range: at - between..end });
             } else {
-                number_marks(&scan_prefix(text.as_bytes()), at..end, dialect, &mut marks);
+                let number = scan_prefix(led(text).as_bytes());
+                let start = if number.has_digits() { end - led(text).len() } else { at };
+                if start > at {
+                    marks.push(Mark { flaw: Flaw::Junk, range: at..start });
+                }
+                number_marks(&number, start..end, dialect, &mut marks);
             }
             at = end + between;
         }
@@ -86,6 +92,7 @@ pub fn readable(answer: &str, dialect: Encoding) -> Vec<Option<[Fixed; 3]>> {
         return dialect.slot_ranges(answer).into_iter().map(|range| Some(values(range)?.0)).collect();
     }
     let number = |text: &str| {
+        let text = led(text);
         let part = scan_prefix(text.as_bytes());
         let number = text[..text.len() - part.rest].trim_end_matches('.');
         if part.has_digits() { truncate_decimal(number, dialect.precision()).ok() } else { None }
@@ -112,6 +119,12 @@ mod tests {
             shown("[C]<1.0000,2.00,3.00001abra>", Encoding::FIXED),
             [(Flaw::Lost, "2.00"), (Flaw::Invented, "1"), (Flaw::Junk, "abra")]
         );
+        // Of a space or a plus the number behind it takes no harm.
+        assert_eq!(
+            shown("[C]<1.0000, 2.0000,+ 3.00>", Encoding::FIXED),
+            [(Flaw::Junk, " "), (Flaw::Junk, "+ "), (Flaw::Lost, "3.00")]
+        );
+        assert_eq!(shown("[C]<1.0000, ,3.0000>", Encoding::FIXED), [(Flaw::Junk, " ")]);
         assert_eq!(shown("[C]<1.0000,x,3.0000,4>", Encoding::FIXED), [(Flaw::Junk, "x"), (Flaw::Junk, ",4")]);
         assert_eq!(shown("[C]<1.0000,2.0000>", Encoding::FIXED), [(Flaw::Lost, "1.0000,2.0000")]);
         assert_eq!(
@@ -124,5 +137,6 @@ mod tests {
     fn blocks_are_read_as_far_as_they_go() {
         let answer = "[C]<0.1234x,1.,2.00009>[C]<1.0,x,2.0>[C]<1,2>";
         assert_eq!(readable(answer, Encoding::FIXED), [Some([1_234, 10_000, 20_000]), None, None]);
+        assert_eq!(readable("[C]< 1.0, +2.0,3.0>", Encoding::FIXED), [Some([10_000, 20_000, 30_000])]);
     }
 }

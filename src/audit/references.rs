@@ -163,7 +163,7 @@ impl GeometryReport {
     }
 
     /// A sentence where some deviations are upper bounds.
-    pub(super) fn inexact(&self) -> Option<String> {
+    pub fn inexact(&self) -> Option<String> {
         let count = self.rmsd_upper_bounds;
         (count > 0).then(|| {
             format!("{count} of the deviations behind COV and MAT are upper bounds: their molecules have too much symmetry")

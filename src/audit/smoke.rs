@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::counts::SampleCounts;
 use super::read::{FileRecords, SmokeHead};
-use crate::text::spelling::foreign;
+use crate::chem::foreign;
 
 /// What a smoke report says of itself, and what its texts come to here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

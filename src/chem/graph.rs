@@ -23,6 +23,20 @@ pub struct Atom {
     pub map: u32,
 }
 
+impl Atom {
+    /// Whether brackets hold nothing but an element of the organic subset and hydrogens.
+    pub(super) fn is_plain_in_brackets(&self) -> bool {
+        self.bracket
+            && (self.charge, self.isotope, self.map, self.chirality) == (0, 0, 0, None)
+            && matches!(self.element, 5..=9 | 15..=17 | 35 | 53)
+    }
+
+    /// Whether a class other than a tetrahedron is written behind `@`.
+    pub(super) fn has_polyhedral_mark(&self) -> bool {
+        !matches!(self.chirality, None | Some(Chirality::Counterclockwise | Chirality::Clockwise))
+    }
+}
+
 /// How the neighbours of an atom lie, in the order of the text, an implied hydrogen right behind what stands before the atom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Chirality {

@@ -49,7 +49,7 @@ impl Handedness {
             return own;
         }
         let mut all = AllMarks { graph, place, found: false };
-        isomorphisms(graph, graph, &colours(graph, graph, BondColours::Counted), &mut all);
+        isomorphisms(graph, graph, &colours([graph; 2], BondColours::Counted), &mut all);
         if all.found { vec![true; own.len()] } else { self.most(graph, place, own) }
     }
 

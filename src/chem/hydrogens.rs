@@ -1,6 +1,7 @@
 //! Hydrogens that are written as atoms of their own, `[H]O`, and mean no more than those that are implied.
 
-use super::graph::{Atom, Bond, BondsOfAtom, Chirality, Graph, Order};
+use super::graph::{Atom, Bond, BondsOfAtom, Graph, Order};
+use super::valences::valences;
 
 impl Graph {
     /// The graph without hydrogen atoms that a count says as well: those with one bond, to an element other than hydrogen, that
@@ -37,7 +38,8 @@ impl Graph {
     /// The atoms whose brackets say no more than the bare symbol: `[OH]` of an alcohol, `[C]` never.
     pub(crate) fn implied_brackets(&self) -> impl Iterator<Item = usize> {
         // Most molecules have few brackets, and many none.
-        let bracketed: Vec<usize> = (0..self.atoms.len()).filter(|at| self.atoms[*at].bracket).collect();
+        let bracketed: Vec<usize> =
+            (0..self.atoms.len()).filter(|at| self.atoms[*at].is_plain_in_brackets()).collect();
         let mut bare = if bracketed.is_empty() { Graph::default() } else { self.clone() };
         let neighbours = bare.neighbours();
         bracketed.into_iter().filter(move |at| bare.is_implied(*at, &neighbours))
@@ -46,31 +48,28 @@ impl Graph {
     /// Whether an atom stands in brackets that say nothing but that no hydrogen is implied, where some would be without them: `[O]`, as
     /// of a radical. Enriched text puts all atoms into brackets, so that nothing is left of that.
     pub(crate) fn has_bare_radicals(&self) -> bool {
-        if !self.atoms.iter().any(|atom| atom.bracket) {
+        let is_bare = |at: &usize| self.atoms[*at].is_plain_in_brackets() && self.atoms[*at].hydrogens == 0;
+        let candidates: Vec<usize> = (0..self.atoms.len()).filter(is_bare).collect();
+        if candidates.is_empty() {
             return false;
         }
         let neighbours = self.neighbours();
         let mut bare = self.clone();
-        (0..self.atoms.len()).any(|at| {
-            let atom = self.atoms[at];
-            let plain =
-                (atom.charge, atom.isotope, atom.map, atom.chirality, atom.hydrogens) == (0, 0, 0, None, 0);
-            let organic = matches!(atom.element, 5..=9 | 15..=17 | 35 | 53);
-            if !atom.bracket || !plain || !organic {
-                return false;
-            }
+        // A bond to a metal that is one too many is the metal's, in brackets or not.
+        bare.make_dative(&neighbours);
+        candidates.into_iter().any(|at| {
             bare.atoms[at].bracket = false;
             let implied = bare.hydrogens(at, &neighbours[at]);
-            bare.atoms[at] = atom;
+            bare.atoms[at] = self.atoms[at];
             implied != Some(0)
         })
     }
 
     fn is_implied(&mut self, at: usize, neighbours: &[BondsOfAtom]) -> bool {
         let atom = self.atoms[at];
-        let plain = (atom.charge, atom.isotope, atom.map, atom.chirality) == (0, 0, 0, None);
-        let organic = matches!(atom.element, 5..=9 | 15..=17 | 35 | 53);
-        if !atom.bracket || !plain || !organic || self.has_metal(at, neighbours) {
+        // RDKit writes the hydrogens of an atom with another valence than its usual one: `O=[PH](O)O`.
+        let is_usual = || self.explicit_valence(at, &neighbours[at]) == valences(atom.element)[0];
+        if self.has_metal(at, neighbours) || atom.hydrogens > 0 && !is_usual() {
             return false;
         }
         self.atoms[at] = Atom { bracket: false, hydrogens: 0, ..atom };
@@ -94,10 +93,7 @@ impl Graph {
             && (atom.isotope, atom.charge, atom.hydrogens) == (0, 0, 0)
             && !matches!(self.atoms[heavy].element, 0 | 1)
             // Of a polyhedron every neighbour is counted.
-            && matches!(
-                self.atoms[heavy].chirality,
-                None | Some(Chirality::Counterclockwise | Chirality::Clockwise)
-            )
+            && !self.atoms[heavy].has_polyhedral_mark()
             && !(self.bonds[bond].direction.is_some() && self.fixes_stereo(heavy, bond, neighbours))
     }
 

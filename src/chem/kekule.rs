@@ -6,16 +6,16 @@ use super::rings::ring_bonds;
 use super::valences::{is_early, valences};
 
 impl Graph {
-    /// Gives every aromatic bond that a ring atom has an order.
+    /// Gives every aromatic bond that a ring atom has an order, and says which bonds lie in rings; an empty list where nothing is aromatic.
     pub(super) fn kekulize(
         &mut self,
         neighbours: &[BondsOfAtom],
         hydrogens: &mut [u32],
-    ) -> Result<(), SmilesProblem> {
+    ) -> Result<Vec<bool>, SmilesProblem> {
         let aromatic: Vec<bool> =
             neighbours.iter().enumerate().map(|(atom, bonds)| self.is_aromatic(atom, bonds)).collect();
         if !aromatic.contains(&true) {
-            return Ok(());
+            return Ok(Vec::new());
         }
         let in_ring = ring_bonds(&self.bonds, neighbours);
         let is_ring_atom = |atom: usize| neighbours[atom].iter().any(|bond| in_ring[*bond]);
@@ -52,11 +52,11 @@ impl Graph {
                 bond.order = if mates[a] == Some(b) { Order::Double } else { Order::Single };
             }
         }
-        (0..self.atoms.len()).filter(|atom| aromatic[*atom]).try_for_each(|atom| {
+        for atom in (0..self.atoms.len()).filter(|atom| aromatic[*atom]) {
             hydrogens[atom] =
                 self.settled(atom, &neighbours[atom], hydrogens[atom]).ok_or(SmilesProblem::Valence(atom))?;
-            Ok(())
-        })
+        }
+        Ok(in_ring)
     }
 
     /// The hydrogens of an atom whose aromatic bonds have got their orders; `None` if these come to more than it takes.
@@ -68,8 +68,9 @@ impl Graph {
         if is_pyrrolic {
             self.atoms[at] = Atom { bracket: false, hydrogens: 0, ..atom };
         }
-        let is_plain =
-            bonds.iter().all(|bond| matches!(self.bonds[*bond].order, Order::Single | Order::Double));
+        let is_plain = bonds
+            .iter()
+            .all(|bond| !matches!(self.bonds[*bond].order, Order::Aromatic | Order::Dative | Order::Any));
         let hydrogens = match is_pyrrolic || !atom.bracket && !atom.aromatic {
             true => self.hydrogens(at, bonds)?,
             false => before,

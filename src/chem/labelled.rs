@@ -6,6 +6,7 @@
 use super::elements::{HYDROGEN, symbol};
 use super::graph::{BondsOfAtom, Graph, Order, SmilesProblem};
 use super::molecule::Molecule;
+use super::reading::{SmilesReading, sanitised};
 use super::stereo::StereoMarks;
 
 /// What tells atoms apart.
@@ -88,40 +89,67 @@ pub(crate) struct LabelledGraph {
 }
 
 impl LabelledGraph {
-    /// The molecule of a graph as it was read, to be laid onto another one: atoms by all that they are, bonds by their orders. Bonds that
-    /// are aromatic are free where `aromatic` asks that they be perceived; it is enough to do so on one side, since orders of bonds between
-    /// atoms that agree can only differ by an alternating ring.
+    /// The molecule of a graph as it was read, to be laid onto that of a SMILES: atoms by all that they are, bonds by their orders. Bonds that
+    /// are aromatic are free only there ([`LabelledGraph::of_reading`]): it is enough to perceive them on one side, since orders of bonds
+    /// between atoms that agree can only differ by an alternating ring.
     ///
     /// # Errors
     /// As [`Molecule::try_from`].
-    pub(crate) fn of_graph(
-        graph: &Graph,
-        hydrogens: Hydrogens,
-        aromatic: bool,
-    ) -> Result<Self, SmilesProblem> {
+    pub(crate) fn of_graph(graph: &Graph, hydrogens: Hydrogens) -> Result<Self, SmilesProblem> {
         let removed = match hydrogens {
             Hydrogens::Needed => graph.needless_hydrogens(),
             Hydrogens::All => vec![false; graph.atoms.len()],
         };
-        let bare = if removed.contains(&true) { graph.without_hydrogens() } else { graph.clone() };
-        let mut new = 0..;
-        let numbers: Vec<Option<usize>> =
-            removed.iter().map(|removed| if *removed { None } else { new.next() }).collect();
-        let has_orders = graph.bonds.is_empty() || graph.bonds.iter().any(|bond| bond.order != Order::Any);
-        let molecule = if has_orders { bare.try_into()? } else { Molecule::unsanitised(bare) };
-        let free = if aromatic { molecule.aromatic_bonds() } else { Vec::new() };
-        let mut labelled = LabelledGraph::of_molecule(&molecule, &free);
+        let (molecule, has_orders) = sanitised(graph, &removed)?;
+        let mut labelled = LabelledGraph::of_molecule(&molecule, &[]);
         labelled.has_orders = has_orders;
-        labelled.places =
-            (0u32..).zip(&removed).filter(|(_, removed)| !**removed).map(|(at, _)| Some(at)).collect();
-        labelled.marks = StereoMarks::of(graph).renumbered(graph, &numbers);
-        let doubles = graph.bonds.iter().filter(|bond| bond.order == Order::Double);
-        labelled.double_bonds =
-            doubles.filter_map(|bond| Some([numbers[bond.atoms[0]]?, numbers[bond.atoms[1]]?])).collect();
+        labelled.come_from(graph, &removed);
         if hydrogens == Hydrogens::All {
             labelled.expand();
         }
         Ok(labelled)
+    }
+
+    /// The same of a SMILES, and which hydrogens a file needs to be its molecule.
+    ///
+    /// # Errors
+    /// As [`Molecule::try_from`], with the hydrogens that are written.
+    pub(super) fn of_reading(read: &SmilesReading<'_>) -> Result<(Self, Hydrogens), SmilesProblem> {
+        let mut labelled = LabelledGraph::of_molecule(&read.molecule, &read.aromatic);
+        labelled.has_orders = read.has_orders;
+        labelled.come_from(&read.written, &read.removed);
+        // One that is written has a block, so that a file has to have it; and one at a nitrogen can be all that fixes its stereo.
+        let is_whole = !read.removed.contains(&true);
+        if is_whole && !labelled.has_hydrogens() && !labelled.has_bare_imine() {
+            return Ok((labelled, Hydrogens::Needed));
+        }
+        if !is_whole {
+            let none = vec![false; read.removed.len()];
+            let (molecule, has_orders) = sanitised(&read.written, &none)?;
+            labelled = LabelledGraph::of_molecule(&molecule, &molecule.aromatic_bonds());
+            labelled.has_orders = has_orders;
+            labelled.come_from(&read.written, &none);
+        }
+        labelled.expand();
+        Ok((labelled, Hydrogens::All))
+    }
+
+    /// Sets where its atoms come from, and what is marked there.
+    fn come_from(&mut self, graph: &Graph, removed: &[bool]) {
+        let kept = (0u32..).zip(removed).filter(|(_, removed)| !**removed);
+        self.places = kept.map(|(at, _)| Some(at)).collect();
+        let doubles = graph.bonds.iter().filter(|bond| bond.order == Order::Double);
+        if self.places.len() == removed.len() {
+            self.marks = StereoMarks::of(graph);
+            self.double_bonds = doubles.map(|bond| bond.atoms).collect();
+            return;
+        }
+        let mut new = 0..;
+        let numbers: Vec<Option<usize>> =
+            removed.iter().map(|removed| if *removed { None } else { new.next() }).collect();
+        self.marks = StereoMarks::of(graph).renumbered(graph, &numbers);
+        self.double_bonds =
+            doubles.filter_map(|bond| Some([numbers[bond.atoms[0]]?, numbers[bond.atoms[1]]?])).collect();
     }
 
     /// What RDKit's canonical SMILES without stereo and isotopes tells apart.

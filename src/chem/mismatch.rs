@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use super::graph::SmilesProblem;
+use super::molecule::SmilesError;
+
 /// Why a conformer is not the molecule of a SMILES. Atoms of the SMILES are numbered from 1, in its order.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Mismatch {
@@ -49,6 +52,13 @@ pub struct StereoDifference {
     pub centres: Vec<usize>,
     /// Double bonds.
     pub double_bonds: Vec<[usize; 2]>,
+}
+
+impl Mismatch {
+    /// What is wrong with a SMILES.
+    pub(crate) fn of_smiles(smiles: &str, problem: &SmilesProblem) -> Self {
+        Mismatch::Smiles(SmilesError::new(smiles, problem).to_string())
+    }
 }
 
 impl StereoDifference {

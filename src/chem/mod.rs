@@ -5,6 +5,7 @@
 //!   some places (`C(1CC1)`, `C()C`) and laxer in others (`C%(5)CC5`); files are read into the same.
 //! - [`Molecule`] is what RDKit's sanitisation makes of it: charges of nitro groups and their like, valences, Kekulé structures.
 //!   [`Molecule::aromatic_bonds`] perceives aromaticity, [`PerceivedShape`] what a molecule's shape depends on.
+//! - [`SmilesReading`] has both of a SMILES, read once for all that is asked of it.
 //! - [`same_graph`] compares two molecules, [`SmilesMolecule::pair`] finds the orders of a file's atoms that are those of a SMILES,
 //!   [`SmilesMolecule::order`] the first of them that keeps the stereo of the coordinates ([`stereo`]); [`Mismatch`] says why there is
 //!   none.
@@ -29,10 +30,12 @@ mod open;
 mod pairing;
 mod parse;
 mod polyhedra;
+mod reading;
 mod rings;
 mod same;
 pub(crate) mod search;
 mod shape;
+mod spelling;
 pub mod stereo;
 pub(crate) mod symmetry;
 mod valence;
@@ -45,9 +48,10 @@ pub use mismatch::{Mismatch, StereoDifference};
 pub use molecule::{Molecule, SmilesError};
 pub use pairing::{Pairing, SmilesMolecule, StereoAgreement};
 pub use polyhedra::PolyhedralMark;
+pub use reading::SmilesReading;
 pub use same::{SameGraph, graph_key, same_graph, same_graph_within, same_molecule};
 pub use shape::{Hybridisation, PerceivedShape};
+pub use spelling::{SmilesNotes, foreign};
 pub use write::without_needless_atoms;
 
 pub(crate) use molecule::READ;
-pub(crate) use rings::ring_bonds;

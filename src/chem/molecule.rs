@@ -17,6 +17,8 @@ pub struct Molecule {
     pub hydrogens: Vec<u32>,
     /// The bonds of each atom, as places in `bonds`.
     pub neighbours: Vec<BondsOfAtom>,
+    /// By bond, whether it lies in a ring; empty where nothing has asked for it.
+    pub(super) in_ring: Vec<bool>,
 }
 
 /// Why a SMILES was refused.
@@ -44,8 +46,8 @@ impl TryFrom<Graph> for Molecule {
     /// Sanitises what was read, as RDKit's `SanitizeMol` does before it perceives aromaticity.
     fn try_from(mut graph: Graph) -> Result<Self, SmilesProblem> {
         let neighbours = graph.neighbours();
-        let hydrogens = graph.sanitise(&neighbours)?;
-        Ok(Molecule { atoms: graph.atoms, bonds: graph.bonds, hydrogens, neighbours })
+        let (hydrogens, in_ring) = graph.sanitise(&neighbours)?;
+        Ok(Molecule { atoms: graph.atoms, bonds: graph.bonds, hydrogens, neighbours, in_ring })
     }
 }
 
@@ -86,7 +88,7 @@ impl Molecule {
     pub(crate) fn unsanitised(graph: Graph) -> Self {
         let hydrogens = graph.atoms.iter().map(|atom| atom.hydrogens).collect();
         let neighbours = graph.neighbours();
-        Molecule { atoms: graph.atoms, bonds: graph.bonds, hydrogens, neighbours }
+        Molecule { atoms: graph.atoms, bonds: graph.bonds, hydrogens, neighbours, in_ring: Vec::new() }
     }
 
     /// The elements of its atoms, sorted: other elements are another molecule.

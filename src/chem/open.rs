@@ -2,9 +2,14 @@
 
 use std::collections::HashMap;
 
+use super::elements::HYDROGEN;
 use super::labelled::LabelledGraph;
+use super::polyhedra::is_polyhedron;
 use super::search::{BondColours, Ended, Question, colours, isomorphisms};
 use super::stereo::{DoubleBondMark, TetrahedralMark};
+
+/// Lighter elements have neighbours at the corners of a tetrahedron.
+const LIGHTEST_POLYHEDRON: u8 = 15;
 
 /// Double bonds in smaller rings have no stereo.
 const SMALLEST_RING: usize = 8;
@@ -17,11 +22,13 @@ pub(super) struct OpenStereo {
     /// As if all were marked `@`, neighbours ascending.
     centres: Vec<TetrahedralMark>,
     double_bonds: Vec<DoubleBondMark>,
+    /// Atoms without a mark that have isomers where their neighbours lie as the corners of a square, a bipyramid or an octahedron.
+    polyhedra: Vec<usize>,
     /// Places without a mark whose neighbours are all different.
     certain: Vec<usize>,
     /// Places without a mark of which two neighbours look the same, so that it depends on the rest.
     dependent: Vec<usize>,
-    /// What was found for each sense of the centres and double bonds.
+    /// What was found for each sense of the centres and double bonds, and for each polyhedron.
     known: HashMap<Vec<Option<bool>>, Found>,
 }
 
@@ -30,7 +37,7 @@ pub(super) type Found = (Vec<usize>, Vec<[usize; 2]>);
 
 impl OpenStereo {
     pub(super) fn of(graph: &LabelledGraph) -> Self {
-        let [colours, _] = colours(graph, graph, BondColours::LeftOut);
+        let [colours] = colours([graph], BondColours::LeftOut);
         let (centres, double_bonds) = possible(graph, &colours);
         let marks = &graph.marks;
         let is_marked = |place: usize| match centres.get(place) {
@@ -56,12 +63,13 @@ impl OpenStereo {
         };
         let unmarked = (0..centres.len() + double_bonds.len()).filter(|place| !is_marked(*place));
         let (certain, dependent) = unmarked.partition(differ);
-        OpenStereo { centres, double_bonds, certain, dependent, known: HashMap::new() }
+        let polyhedra = (0..graph.labels.len()).filter(|atom| has_corners(graph, &colours, *atom)).collect();
+        OpenStereo { centres, double_bonds, polyhedra, certain, dependent, known: HashMap::new() }
     }
 
     /// Whether there can be none, whatever the coordinates.
     pub(super) fn is_empty(&self) -> bool {
-        self.certain.is_empty() && self.dependent.is_empty()
+        self.certain.is_empty() && self.dependent.is_empty() && self.polyhedra.is_empty()
     }
 
     /// What has stereo in a conformer, and no mark.
@@ -71,6 +79,7 @@ impl OpenStereo {
             .iter()
             .map(|mark| mark.agrees(place))
             .chain(self.double_bonds.iter().map(|mark| mark.agrees(place)))
+            .chain(self.polyhedra.iter().map(|atom| Some(is_polyhedral(graph, *atom, place))))
             .collect();
         if let Some(known) = self.known.get(&senses) {
             return known.clone();
@@ -81,10 +90,14 @@ impl OpenStereo {
         open.extend(dependent.filter(|at| !self.is_mirrored(graph, &senses, *at)));
         open.sort_unstable();
         let bonds = open.split_off(open.partition_point(|at| *at < self.centres.len()));
-        let found: Found = (
-            open.into_iter().map(|at| self.centres[at].atom).collect(),
-            bonds.into_iter().map(|at| self.double_bonds[at - self.centres.len()].atoms).collect(),
-        );
+        let polyhedra = self.polyhedra.iter().zip(&senses[self.centres.len() + self.double_bonds.len()..]);
+        let polyhedral = polyhedra.filter(|(_, sense)| **sense == Some(true)).map(|(atom, _)| *atom);
+        let mut centres: Vec<usize> =
+            open.into_iter().map(|at| self.centres[at].atom).chain(polyhedral).collect();
+        centres.sort_unstable();
+        centres.dedup();
+        let found: Found =
+            (centres, bonds.into_iter().map(|at| self.double_bonds[at - self.centres.len()].atoms).collect());
         self.known.insert(senses, found.clone());
         found
     }
@@ -92,7 +105,7 @@ impl OpenStereo {
     /// Whether the molecule is the same with one place the other way round: then that has no stereo. Where there is too much symmetry
     /// to tell, it is taken for none.
     fn is_mirrored(&self, graph: &LabelledGraph, senses: &[Option<bool>], mirrored: usize) -> bool {
-        let colours = colours(graph, graph, BondColours::LeftOut);
+        let colours = colours([graph; 2], BondColours::LeftOut);
         let mut question = Mirror { open: self, senses, mirrored, found: false };
         let ended = isomorphisms(graph, graph, &colours, &mut question);
         question.found || ended == Ended::GivenUp
@@ -181,10 +194,36 @@ fn is_odd(neighbours: &[Option<usize>; 4]) -> bool {
     pairs.filter(|(i, j)| rank(&neighbours[*i]) > rank(&neighbours[*j])).count() % 2 == 1
 }
 
+/// Whether an atom without a mark has four to six neighbours that can stand around it in more ways than one.
+fn has_corners(graph: &LabelledGraph, colours: &[u64], atom: usize) -> bool {
+    if graph.labels[atom].element < LIGHTEST_POLYHEDRON || is_marked_polyhedron(graph, atom) {
+        return false;
+    }
+    let around = around(graph, atom);
+    let like = |a: &u32| around.iter().filter(|b| colours[**b as usize] == colours[*a as usize]).count();
+    let most = around.iter().map(like).max().unwrap_or(0);
+    match around.len() {
+        4 => most < 3,
+        5 => most < 5,
+        6 => most < 5,
+        _ => false,
+    }
+}
+
+fn is_marked_polyhedron(graph: &LabelledGraph, atom: usize) -> bool {
+    graph.marks.polyhedra.iter().any(|mark| mark.atom == atom) || graph.marks.unchecked.contains(&atom)
+}
+
+fn is_polyhedral(graph: &LabelledGraph, atom: usize, place: &dyn Fn(usize) -> [f64; 3]) -> bool {
+    is_polyhedron(place(atom), graph.neighbours[atom].iter().map(|link| place(link.atom as usize)))
+}
+
 /// What can have stereo. Where two branches are the same, and hold nothing that has stereo, there is none.
 fn possible(graph: &LabelledGraph, colours: &[u64]) -> (Vec<TetrahedralMark>, Vec<DoubleBondMark>) {
     let mut centres: Vec<TetrahedralMark> = (0..graph.labels.len())
-        .filter(|atom| !has_three_equal_branches(graph, colours, *atom))
+        .filter(|atom| {
+            !has_three_equal_branches(graph, colours, *atom) && !is_marked_polyhedron(graph, *atom)
+        })
         .filter_map(|atom| possible_centre(graph, atom))
         .collect();
     let mut double_bonds: Vec<DoubleBondMark> =
@@ -268,6 +307,7 @@ fn possible_centre(graph: &LabelledGraph, atom: usize) -> Option<TetrahedralMark
     let sulfonium = matches!(label.element, 16 | 34)
         && around.len() == 3
         && label.hydrogens == 0
+        && around.iter().all(|other| graph.labels[*other as usize].element != HYDROGEN)
         && (label.valence == 4 || label.valence == 3 && label.charge == 1);
     if !tetrahedral && !sulfonium {
         return None;

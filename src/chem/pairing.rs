@@ -1,14 +1,15 @@
 //! A file's atoms in the order of a SMILES.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use super::distances::{Told, UnclearBonds};
-use super::graph::{Graph, SmilesProblem};
+use super::graph::Graph;
 use super::handedness::Handedness;
 use super::labelled::{Hydrogens, Label, LabelledGraph};
 use super::limit::AtomLimit;
 use super::mismatch::{Mismatch, StereoDifference};
 use super::open::OpenStereo;
+use super::reading::SmilesReading;
 use super::search::{BondColours, Ended, Question, are_same, colours, isomorphisms};
 
 /// Orders that are kept; a molecule with more is searched again for each conformer.
@@ -22,7 +23,7 @@ const ONE_PLACE_ANGSTROM: f64 = 0.1;
 pub struct SmilesMolecule {
     /// Atoms of the text.
     written: usize,
-    graph: LabelledGraph,
+    graph: Arc<LabelledGraph>,
     hydrogens: Hydrogens,
     open: OpenStereo,
     /// Made when it is asked for: whose stereo is right needs none.
@@ -34,7 +35,7 @@ pub struct SmilesMolecule {
 pub struct Pairing {
     file: LabelledGraph,
     /// That of the SMILES, without orders where the file has none.
-    asked: LabelledGraph,
+    asked: Arc<LabelledGraph>,
     colours: [Vec<u64>; 2],
     /// Where the file has no orders.
     unclear: UnclearBonds,
@@ -59,27 +60,19 @@ impl SmilesMolecule {
     /// # Errors
     /// [`Mismatch::Smiles`] if RDKit would refuse it, or it is too large.
     pub fn new(smiles: &str, limit: AtomLimit) -> Result<Self, Mismatch> {
-        let fail = |problem: SmilesProblem| {
-            let shown = crate::error::shortened_end(smiles, 100);
-            Mismatch::Smiles(format!("`{shown}` is not a SMILES: {problem}"))
-        };
-        limit.check(smiles).map_err(fail)?;
-        let written = Graph::parse(smiles).map_err(fail)?;
-        let mut hydrogens = Hydrogens::Needed;
-        let mut graph = LabelledGraph::of_graph(&written, hydrogens, true).map_err(fail)?;
-        // One that is written has a block, so that a file has to have it; and one at a nitrogen can be all that fixes its stereo.
-        if graph.has_hydrogens() || graph.places.len() < written.atoms.len() || graph.has_bare_imine() {
-            hydrogens = Hydrogens::All;
-            graph = LabelledGraph::of_graph(&written, hydrogens, true).map_err(fail)?;
-        }
-        let open = OpenStereo::of(&graph);
-        Ok(SmilesMolecule {
-            written: written.atoms.len(),
-            graph,
-            hydrogens,
-            open,
-            handedness: OnceLock::new(),
-        })
+        let read = SmilesReading::new(smiles, limit);
+        SmilesMolecule::of(&read.map_err(|problem| Mismatch::of_smiles(smiles, &problem))?)
+    }
+
+    /// The same of one that was read.
+    ///
+    /// # Errors
+    /// [`Mismatch::Smiles`] if RDKit would refuse it with the hydrogens that are written.
+    pub fn of(read: &SmilesReading<'_>) -> Result<Self, Mismatch> {
+        let fail = |problem| Mismatch::of_smiles(read.text, &problem);
+        let (graph, hydrogens) = LabelledGraph::of_reading(read).map_err(fail)?;
+        let (written, open) = (read.written.atoms.len(), OpenStereo::of(&graph));
+        Ok(SmilesMolecule { written, graph: Arc::new(graph), hydrogens, open, handedness: OnceLock::new() })
     }
 
     /// Marked atoms that are not compared with coordinates, by their numbers in the text, from 0: allenes (`@AL`), and polyhedra of
@@ -93,21 +86,19 @@ impl SmilesMolecule {
     /// # Errors
     /// If they are not those of the SMILES, or not bonded so.
     pub fn pair(&self, file: &Graph) -> Result<Pairing, Mismatch> {
-        let file = LabelledGraph::of_graph(file, self.hydrogens, false)
+        let file = LabelledGraph::of_graph(file, self.hydrogens)
             .map_err(|problem| Mismatch::File(problem.to_string()))?;
-        let has_isotopes = file.labels.iter().any(|label| label.isotope > 0);
-        let asked =
-            if file.has_orders { self.graph.clone() } else { self.graph.without_orders(has_isotopes) };
-        let (of_file, of_smiles) = (file.formula(), asked.formula());
-        if of_file != of_smiles {
-            return Err(Mismatch::Formula { file: of_file, smiles: of_smiles });
-        }
-        if let Some(difference) = labels_differ(&asked, &file) {
-            return Err(Mismatch::Atoms(difference));
-        }
-        let colours = colours(&asked, &file, BondColours::LeftOut);
+        let asked = match file.has_orders {
+            true => self.graph.clone(),
+            false => {
+                let has_isotopes = file.labels.iter().any(|label| label.isotope > 0);
+                Arc::new(self.graph.without_orders(has_isotopes))
+            }
+        };
+        // Colours begin as labels.
+        let colours = colours([&asked, &file], BondColours::LeftOut);
         if !are_same(&colours) {
-            return Err(Mismatch::Bonds);
+            return Err(graphs_differ(&asked, &file));
         }
         let mut all = All { orders: Vec::new() };
         let ended = isomorphisms(&asked, &file, &colours, &mut all);
@@ -292,6 +283,15 @@ impl Question for First<'_> {
         self.found = Some(images.to_vec());
         false
     }
+}
+
+/// Why two graphs are not the same.
+fn graphs_differ(asked: &LabelledGraph, file: &LabelledGraph) -> Mismatch {
+    let (of_file, of_smiles) = (file.formula(), asked.formula());
+    if of_file != of_smiles {
+        return Mismatch::Formula { file: of_file, smiles: of_smiles };
+    }
+    labels_differ(asked, file).map_or(Mismatch::Bonds, Mismatch::Atoms)
 }
 
 /// The first atom of the SMILES that the file has not, in words; none if labels agree.

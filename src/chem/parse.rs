@@ -4,27 +4,6 @@ use std::collections::HashMap;
 
 use super::graph::{Atom, Bond, BondsOfAtom, Direction, Graph, Order, SmilesProblem};
 
-/// The organic subset, two letters first.
-const BARE: [(&str, u8, bool); 17] = [
-    ("Cl", 17, false),
-    ("Br", 35, false),
-    ("B", 5, false),
-    ("C", 6, false),
-    ("N", 7, false),
-    ("O", 8, false),
-    ("P", 15, false),
-    ("S", 16, false),
-    ("F", 9, false),
-    ("I", 53, false),
-    ("b", 5, true),
-    ("c", 6, true),
-    ("n", 7, true),
-    ("o", 8, true),
-    ("p", 15, true),
-    ("s", 16, true),
-    ("*", 0, false),
-];
-
 /// A bond symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Symbol {
@@ -164,9 +143,8 @@ impl<'t> Parser<'t> {
             super::brackets::bracket(self.rest())
                 .map_err(|what| SmilesProblem::Syntax { at: self.at, what })?
         } else {
-            let rest = self.rest();
-            match BARE.iter().find(|(symbol, ..)| rest.starts_with(symbol.as_bytes())) {
-                Some((symbol, element, aromatic)) => (bare(*element, *aromatic), symbol.len()),
+            match organic(self.rest()) {
+                Some(atom) => atom,
                 None => return self.error("no atom, bond or ring number"),
             }
         };
@@ -251,8 +229,24 @@ impl<'t> Parser<'t> {
     }
 }
 
-fn bare(element: u8, aromatic: bool) -> Atom {
-    Atom { element, aromatic, ..Atom::default() }
+/// The atom of the organic subset that a text begins with, and its length.
+fn organic(text: &[u8]) -> Option<(Atom, usize)> {
+    let two = text.get(1).copied();
+    let (element, length) = match text[0] {
+        b'C' if two == Some(b'l') => (17, 2),
+        b'B' if two == Some(b'r') => (35, 2),
+        b'B' | b'b' => (5, 1),
+        b'C' | b'c' => (6, 1),
+        b'N' | b'n' => (7, 1),
+        b'O' | b'o' => (8, 1),
+        b'P' | b'p' => (15, 1),
+        b'S' | b's' => (16, 1),
+        b'F' => (9, 1),
+        b'I' => (53, 1),
+        b'*' => (0, 1),
+        _ => return None,
+    };
+    Some((Atom { element, aromatic: text[0].is_ascii_lowercase(), ..Atom::default() }, length))
 }
 
 /// The bond symbol that a text begins with, and its length.

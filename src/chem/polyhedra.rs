@@ -89,6 +89,18 @@ impl PolyhedralMark {
     }
 }
 
+/// Whether neighbours at these places lie so that RDKit would write a class of polyhedron: a square, a bipyramid, an octahedron or one
+/// without a corner.
+pub(super) fn is_polyhedron(centre: [f64; 3], neighbours: impl Iterator<Item = [f64; 3]>) -> bool {
+    let bonds: Option<Vec<[f64; 3]>> = neighbours.map(|place| unit(minus(place, centre))).collect();
+    bonds.is_some_and(|bonds| match (bonds.len(), opposites(&bonds).len()) {
+        (4, pairs) => pairs == 2,
+        (5, pairs) => pairs == 1 || pairs == 2,
+        (6, pairs) => pairs == 3,
+        _ => false,
+    })
+}
+
 /// The pairs that lie opposite to one another.
 fn opposites(bonds: &[[f64; 3]]) -> Vec<[usize; 2]> {
     let pairs = (0..bonds.len()).flat_map(|i| (0..i).map(move |j| [j, i]));

@@ -1,6 +1,7 @@
 //! Aromaticity and small rings, as RDKit perceives them: by `smiles-rs`, which follows RDKit's default model and its symmetrised
 //! smallest set of smallest rings.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use smiles_rs::prelude::Smiles;
@@ -32,21 +33,26 @@ impl Molecule {
         })
     }
 
-    /// By bond, whether it is aromatic; of molecules that cannot be perceived, as they are written.
-    pub fn aromatic_bonds(&self) -> Vec<bool> {
-        // Single bonds alone are aromatic nowhere.
-        let any_double = self.bonds.iter().any(|bond| bond.order == Order::Double);
-        let in_ring = if any_double { ring_bonds(&self.bonds, &self.neighbours) } else { Vec::new() };
-        self.aromatic_among(&in_ring)
+    /// By bond, whether it lies in a ring; dative bonds close none.
+    pub(crate) fn in_ring(&self) -> Cow<'_, [bool]> {
+        match self.in_ring.len() == self.bonds.len() {
+            true => Cow::Borrowed(&self.in_ring),
+            false => Cow::Owned(ring_bonds(&self.bonds, &self.neighbours)),
+        }
     }
 
-    /// The same where it is known which bonds lie in rings; empty where none can be aromatic but those written so.
-    pub(crate) fn aromatic_among(&self, in_ring: &[bool]) -> Vec<bool> {
+    /// By bond, whether it is aromatic; of molecules that cannot be perceived, as they are written.
+    pub fn aromatic_bonds(&self) -> Vec<bool> {
         let is_written = || self.bonds.iter().map(|bond| bond.order == Order::Aromatic).collect();
-        if !in_ring.contains(&true) || !self.bonds.iter().any(|bond| bond.order == Order::Double) {
+        // Single bonds alone are aromatic nowhere.
+        if !self.bonds.iter().any(|bond| bond.order == Order::Double) {
             return is_written();
         }
-        let plain = self.aromatic_in_plain_rings(in_ring);
+        let in_ring = self.in_ring();
+        if !in_ring.contains(&true) {
+            return is_written();
+        }
+        let plain = self.aromatic_in_plain_rings(&in_ring);
         plain.or_else(|| Some(self.rings()?.aromatic)).unwrap_or_else(is_written)
     }
 
@@ -69,7 +75,9 @@ impl Molecule {
             out.push(']');
             for bond in &self.neighbours[at] {
                 out.push_str(match self.bonds[*bond].order {
-                    Order::Single | Order::Dative => "",
+                    // RDKit's rings are made of other bonds.
+                    Order::Dative => continue,
+                    Order::Single => "",
                     Order::Double => "=",
                     Order::Triple => "#",
                     Order::Quadruple => "$",
@@ -83,10 +91,10 @@ impl Molecule {
     }
 }
 
-/// By bond, whether it lies in a ring: whether its atoms stay connected without it.
+/// By bond, whether it lies in a ring: whether its atoms stay connected without it. Dative bonds close no ring, as for RDKit.
 pub(crate) fn ring_bonds(bonds: &[Bond], neighbours: &[BondsOfAtom]) -> Vec<bool> {
     let n = neighbours.len();
-    let mut in_ring = vec![true; bonds.len()];
+    let mut in_ring: Vec<bool> = bonds.iter().map(|bond| bond.order != Order::Dative).collect();
     // Tarjan's bridges, without recursion: `found` is the order of discovery, `low` the first atom reached from below.
     let (mut found, mut low) = (vec![usize::MAX; n], vec![usize::MAX; n]);
     let mut count = 0;
@@ -108,7 +116,7 @@ pub(crate) fn ring_bonds(bonds: &[Bond], neighbours: &[BondsOfAtom]) -> Vec<bool
             };
             stack.push((atom, entered, next + 1));
             let other = bonds[bond].other(atom);
-            if bond == entered {
+            if bond == entered || bonds[bond].order == Order::Dative {
                 continue;
             }
             if found[other] == usize::MAX {

@@ -51,7 +51,7 @@ pub fn same_molecule(a: &str, b: &str, limit: AtomLimit) -> bool {
 /// As [`same_graph`].
 pub fn graph_key(smiles: &str) -> Result<u64, SmilesError> {
     let graph = LabelledGraph::of_identity(&Molecule::without_hydrogens(smiles, AtomLimit::default())?);
-    let [colours, _] = colours(&graph, &graph, BondColours::Counted);
+    let [colours] = colours([&graph], BondColours::Counted);
     Ok(colours.iter().fold(0, |sum, colour| sum.wrapping_add(*colour)))
 }
 

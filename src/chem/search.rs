@@ -23,12 +23,12 @@ pub(crate) enum BondColours {
     LeftOut,
 }
 
-/// Colours of the atoms of two graphs that no isomorphism mixes: labels, refined by the colours around until nothing changes.
-pub(crate) fn colours(a: &LabelledGraph, b: &LabelledGraph, bonds: BondColours) -> [Vec<u64>; 2] {
-    let mut colours = [a, b].map(|graph| graph.labels.iter().map(hash).collect::<Vec<u64>>());
+/// Colours of the atoms of graphs that no isomorphism mixes: labels, refined by the colours around until nothing changes.
+pub(crate) fn colours<const N: usize>(graphs: [&LabelledGraph; N], bonds: BondColours) -> [Vec<u64>; N] {
+    let mut colours = graphs.map(|graph| graph.labels.iter().map(hash).collect::<Vec<u64>>());
     let mut distinct = count(&colours);
     loop {
-        let next = [(a, 0), (b, 1)].map(|(graph, side)| refined(graph, &colours[side], bonds));
+        let next = std::array::from_fn(|side| refined(graphs[side], &colours[side], bonds));
         let now = count(&next);
         if now == distinct {
             return colours;
@@ -62,7 +62,7 @@ fn refined(graph: &LabelledGraph, colours: &[u64], bonds: BondColours) -> Vec<u6
     graph.neighbours.iter().enumerate().map(colour).collect()
 }
 
-fn count(colours: &[Vec<u64>; 2]) -> usize {
+fn count(colours: &[Vec<u64>]) -> usize {
     let mut all: Vec<u64> = colours.iter().flatten().copied().collect();
     all.sort_unstable();
     all.dedup();
@@ -267,7 +267,7 @@ pub(crate) fn are_isomorphic(a: &LabelledGraph, b: &LabelledGraph) -> bool {
     if a.labels.len() != b.labels.len() || bonds(a) != bonds(b) {
         return false;
     }
-    let colours = colours(a, b, BondColours::Counted);
+    let colours = colours([a, b], BondColours::Counted);
     let mut any = Any(false);
     are_same(&colours) && (isomorphisms(a, b, &colours, &mut any) == Ended::GivenUp || any.0)
 }

@@ -60,7 +60,7 @@ impl Symmetries {
         if n > MAX_ATOMS {
             return Symmetries { factors: Vec::new(), complete: false };
         }
-        let colours = colours(graph, graph, BondColours::Counted);
+        let colours = colours([graph; 2], BondColours::Counted);
         let mut search = Search::new(graph, graph, &colours, from_the_middle(graph));
         (search.prefers_own, search.limit) = (true, MAX_STEPS);
         let levels: Vec<Level> = (0..n).map(|at| Level::of(&mut search, at)).collect();

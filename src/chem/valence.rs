@@ -5,19 +5,23 @@ use super::valences::{is_metal, valences};
 
 impl Graph {
     /// Sets charges apart, makes bonds to metals dative, counts hydrogens and finds a Kekulé structure; `neighbours` are its bonds by
-    /// atom. Gives the hydrogens of each atom that are no atoms of their own.
+    /// atom. Gives the hydrogens of each atom that are no atoms of their own, and which bonds lie in rings where that was asked on the way; else
+    /// an empty list.
     ///
     /// # Errors
     /// [`SmilesProblem::Valence`], [`SmilesProblem::Kekule`] or [`SmilesProblem::NotInRing`].
-    pub(super) fn sanitise(&mut self, neighbours: &[BondsOfAtom]) -> Result<Vec<u32>, SmilesProblem> {
+    pub(super) fn sanitise(
+        &mut self,
+        neighbours: &[BondsOfAtom],
+    ) -> Result<(Vec<u32>, Vec<bool>), SmilesProblem> {
         self.set_radicals(neighbours);
         self.set_charges_apart(neighbours);
         self.make_dative(neighbours);
         let mut hydrogens = (0..self.atoms.len())
             .map(|atom| self.hydrogens(atom, &neighbours[atom]).ok_or(SmilesProblem::Valence(atom)))
             .collect::<Result<Vec<u32>, SmilesProblem>>()?;
-        self.kekulize(neighbours, &mut hydrogens)?;
-        Ok(hydrogens)
+        let in_ring = self.kekulize(neighbours, &mut hydrogens)?;
+        Ok((hydrogens, in_ring))
     }
 
     /// Unpaired electrons that a file lists take the place of implied hydrogens.
@@ -177,7 +181,7 @@ impl Graph {
     }
 
     /// A single bond to a metal is the metal's where the other atom has more bonds than its element takes.
-    fn make_dative(&mut self, neighbours: &[BondsOfAtom]) {
+    pub(super) fn make_dative(&mut self, neighbours: &[BondsOfAtom]) {
         for (at, bonds) in neighbours.iter().enumerate() {
             if matches!(self.atoms[at].element, 1 | 2 | 9 | 10) || !self.is_hypervalent(at, bonds) {
                 continue;

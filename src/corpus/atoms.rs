@@ -40,7 +40,15 @@ pub fn from_elements(
         return Err("no heavy atom".to_owned());
     }
     let skeleton = skeleton.into();
-    Ok(Conformer { molecule, skeleton, coordinates, order: AtomOrder::File, written: Written::ANY, id: None })
+    Ok(Conformer {
+        molecule,
+        skeleton,
+        coordinates,
+        order: AtomOrder::File,
+        written: Written::ANY,
+        id: None,
+        notes: None,
+    })
 }
 
 /// Collects the atoms of one molecule after another; hydrogens too.
@@ -151,7 +159,7 @@ impl Atoms {
         let fixed = [at(0)?, at(1)?, at(2)?];
         // Rust's own parser takes what decimals are read from; the fallback loses less than the last decimal.
         let exact = |axis: usize| {
-            let parsed = xyz[axis].trim().parse();
+            let parsed = xyz[axis].trim_ascii().parse();
             parsed.unwrap_or_else(|_| number.angstrom(fixed[axis], axis).unwrap_or_default())
         };
         self.angstrom.push([exact(0), exact(1), exact(2)]);
@@ -253,6 +261,7 @@ impl Atoms {
             order: AtomOrder::Smiles,
             written: Written::ANY,
             id: name.filter(|_| self.smiles.is_required()).map(Into::into),
+            notes: ordered.notes,
         };
         Finished { open_stereo, ..conformer.into() }
     }

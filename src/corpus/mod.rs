@@ -58,6 +58,7 @@ pub use summary::{ReadSummary, SKIPPED_LISTED};
 
 use serde::{Deserialize, Serialize};
 
+use crate::chem::SmilesNotes;
 use crate::encoding::{Fixed, Reading, Written};
 use crate::error::{one_line, shortened_end, shortened_middle};
 
@@ -77,6 +78,8 @@ pub struct Conformer {
     pub written: Written,
     /// What the file calls it, where that is asked for.
     pub id: Option<Arc<str>>,
+    /// What is known of `molecule`, where it is a SMILES that was read for it.
+    pub notes: Option<SmilesNotes>,
 }
 
 /// Where the order of a conformer's atoms comes from.

@@ -32,7 +32,15 @@ pub(super) fn conformer(text: &str, name: Option<&str>, reading: Reading) -> Res
     let molecule = name.or(smiles).map_or_else(|| skeleton.clone(), Arc::from);
     let (coordinates, written) = (parsed.coordinates, parsed.written);
     reading.keep(&coordinates)?;
-    Ok(Conformer { molecule, skeleton, coordinates, order: AtomOrder::Smiles, written, id: None })
+    Ok(Conformer {
+        molecule,
+        skeleton,
+        coordinates,
+        order: AtomOrder::Smiles,
+        written,
+        id: None,
+        notes: None,
+    })
 }
 
 /// Parses a text that says of its encoding itself, or is written as its reader wants it; else it may be one of decimals.

@@ -6,8 +6,8 @@ use super::labels::Labels;
 use super::names::{Names, smiles_of};
 use super::perceive::BondCounts;
 use crate::chem::{
-    AtomLimit, Graph, Mismatch, Molecule, Pairing, SmilesMolecule, SmilesProblem, StereoDifference,
-    same_molecule, without_needless_atoms,
+    AtomLimit, Graph, Mismatch, Molecule, Pairing, SmilesMolecule, SmilesNotes, SmilesProblem, SmilesReading,
+    StereoDifference, same_molecule, without_needless_atoms,
 };
 use crate::text::skeleton;
 
@@ -49,6 +49,8 @@ pub(super) struct Ordered {
     pub order: Vec<u32>,
     /// Stereo of the coordinates that the SMILES leaves open.
     pub open: StereoDifference,
+    /// What is to be known of the SMILES, where that is asked for.
+    pub notes: Option<SmilesNotes>,
 }
 
 /// How many SMILES are known at a time: isomers that one key pools take turns.
@@ -69,9 +71,30 @@ struct Known {
     smiles: Arc<str>,
     /// The same as a text has it.
     text: Arc<str>,
-    molecule: Result<(SmilesMolecule, Arc<str>), Mismatch>,
+    molecule: Result<Asked, Mismatch>,
     /// With the structure that was set beside it last.
     pairing: Option<(Arc<Graph>, Result<Pairing, Mismatch>)>,
+}
+
+/// What is asked of a file's molecule.
+#[derive(Debug)]
+struct Asked {
+    molecule: SmilesMolecule,
+    skeleton: Arc<str>,
+    notes: Option<SmilesNotes>,
+}
+
+impl Asked {
+    /// Of a SMILES as a text has it.
+    fn of(read: &SmilesReading<'_>, text: &str, notes: bool) -> Result<Self, Mismatch> {
+        let skeleton = if text.is_empty() {
+            skeleton::from_smiles(text).map_err(|error| Mismatch::Smiles(error.to_string()))?
+        } else {
+            skeleton::of_checked(text)
+        };
+        let notes = notes.then(|| SmilesNotes::of(read));
+        Ok(Asked { molecule: SmilesMolecule::of(read)?, skeleton: skeleton.into(), notes })
+    }
 }
 
 impl SmilesOrder {
@@ -125,7 +148,8 @@ impl SmilesOrder {
     ) -> Result<Ordered, Mismatch> {
         let open_stereo = self.source.open_stereo;
         let known = self.known(smiles);
-        let (molecule, skeleton) = known.molecule.as_mut().map_err(|mismatch| mismatch.clone())?;
+        let asked = known.molecule.as_mut().map_err(|mismatch| mismatch.clone())?;
+        let molecule = &mut asked.molecule;
         let (_, pairing) = match known.pairing.take() {
             Some(pairing) if Arc::ptr_eq(&pairing.0, structure) => known.pairing.insert(pairing),
             _ => known.pairing.insert((structure.clone(), molecule.pair(structure))),
@@ -139,7 +163,8 @@ impl SmilesOrder {
             let reason = format!("atom {} of the SMILES is a hydrogen that the file does not have", at + 1);
             return Err(Mismatch::Atoms(reason));
         }
-        Ok(Ordered { smiles: known.text.clone(), skeleton: skeleton.clone(), order, open })
+        let (smiles, skeleton, notes) = (known.text.clone(), asked.skeleton.clone(), asked.notes);
+        Ok(Ordered { smiles, skeleton, order, open, notes })
     }
 
     /// How many bonds between heavy atoms a SMILES has, by the elements of their ends; none if it is no SMILES.
@@ -159,14 +184,7 @@ impl SmilesOrder {
         match place {
             Some(at) => self.known[..=at].rotate_right(1),
             None => {
-                let text = text_of(smiles);
-                let molecule = text.clone().and_then(|text| {
-                    let molecule = SmilesMolecule::new(&text, AtomLimit::default())?;
-                    let skeleton =
-                        skeleton::from_smiles(&text).map_err(|error| Mismatch::Smiles(error.to_string()))?;
-                    Ok((molecule, skeleton.into()))
-                });
-                let text = text.map_or_else(|_| smiles.into(), Into::into);
+                let (text, molecule) = asked(smiles, self.source.required);
                 self.known.truncate(MOST_KNOWN - 1);
                 self.known.insert(0, Known { smiles: smiles.into(), text, molecule, pairing: None });
             }
@@ -175,13 +193,24 @@ impl SmilesOrder {
     }
 }
 
-/// Whether a SMILES may have hydrogens, map numbers, arrows, or brackets around a bare symbol. Most have none, and need not be read for it.
-fn may_need_change(smiles: &str) -> bool {
-    let is_bare = |atom: &str| {
-        let inside = atom.split(']').next().unwrap_or_default();
-        inside.len() <= 2 && inside.bytes().all(|b| b.is_ascii_alphabetic())
+/// A SMILES as a text has it, and what it asks of a file's molecule.
+fn asked(smiles: &str, notes: bool) -> (Arc<str>, Result<Asked, Mismatch>) {
+    let read = |text| {
+        let read = SmilesReading::new(text, AtomLimit::default());
+        read.map_err(|problem| Mismatch::of_smiles(text, &problem))
     };
-    smiles.contains([':', '>', '<']) || smiles.contains("[H") || smiles.split('[').skip(1).any(is_bare)
+    let as_given = match read(smiles) {
+        Ok(read) if read.is_as_in_texts() => return (smiles.into(), Asked::of(&read, smiles, notes)),
+        Ok(_) => text_of(smiles),
+        Err(mismatch) => Err(mismatch),
+    };
+    match as_given {
+        Ok(text) => {
+            let asked = read(&text).and_then(|read| Asked::of(&read, &text, notes));
+            (text.into(), asked)
+        }
+        Err(mismatch) => (smiles.into(), Err(mismatch)),
+    }
 }
 
 /// A SMILES as a text has it: without hydrogens and map numbers that mean nothing, and without arrows.
@@ -189,14 +218,7 @@ fn may_need_change(smiles: &str) -> bool {
 /// # Errors
 /// If it is no SMILES, or no text can be read back as its molecule.
 fn text_of(smiles: &str) -> Result<String, Mismatch> {
-    let fail = |problem: SmilesProblem| {
-        let shown = crate::error::shortened_end(smiles, 100);
-        Mismatch::Smiles(format!("`{shown}` is not a SMILES: {problem}"))
-    };
-    AtomLimit::default().check(smiles).map_err(fail)?;
-    if !may_need_change(smiles) {
-        return Ok(smiles.to_owned());
-    }
+    let fail = |problem: SmilesProblem| Mismatch::of_smiles(smiles, &problem);
     let mut text = without_needless_atoms(smiles).map_err(fail)?.unwrap_or_else(|| smiles.to_owned());
     if text.contains("->") || text.contains("<-") {
         // RDKit makes a bond to a metal dative again where the other atom has too many without.

@@ -17,13 +17,16 @@ const NEGLIGIBLE_ANGSTROM: f64 = 0.02;
 const INVISIBLE_ANGSTROM: f64 = 0.0005;
 
 /// Sentences for each model: which logit processor, whether to use one at all, what it costs and saves, and what to
-/// stay away from. Names of logit processors and placeholders are in backticks.
+/// stay away from; and whose deviations are upper bounds. Names of logit processors and placeholders are in backticks.
 pub(super) fn advice(runs: &[RunReport], comparisons: &[PairedComparison]) -> Vec<String> {
     let mut out = Vec::new();
     for (model, own) in by_model(runs) {
         let pairs: Vec<&PairedComparison> = comparisons.iter().filter(|pair| pair.model == model).collect();
         out.extend(of_model(model, &own, &pairs));
         out.extend(fastest(model, &own));
+        let inexact =
+            |run: &&RunReport| Some(format!("`{}`: {}.", run.label(), run.geometry.as_ref()?.inexact()?));
+        out.extend(own.iter().filter_map(inexact));
     }
     if let Some(rows) = comparisons.iter().map(|pair| pair.rows).max() {
         let rows =

@@ -8,6 +8,7 @@ use rayon::prelude::*;
 
 use super::plan::EvalPart;
 use super::record::ReferenceCounts;
+use crate::chem::foreign;
 use crate::corpus::{
     AtomOrder, Conformers, Part, Rest, SKIPPED_LISTED, Skipped, SmilesLine, each_prompt, no_prompt,
 };
@@ -16,7 +17,6 @@ use crate::error::{Error, Parameter, Result};
 use crate::io;
 use crate::job::{InputHash, Job};
 use crate::text::skeleton::{Spelling, smiles};
-use crate::text::spelling::foreign;
 
 /// One molecule.
 #[derive(Debug, Clone, PartialEq)]

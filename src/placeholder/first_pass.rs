@@ -155,6 +155,7 @@ mod tests {
                 order: AtomOrder::File,
                 written: Written::ANY,
                 id: None,
+                notes: None,
             };
             let conformers = KEPT_BLOCKS / blocks as u64 + 1 + self.0.fetch_add(1, Ordering::Relaxed);
             for _ in 0..conformers {

@@ -273,6 +273,7 @@ mod tests {
                 order: AtomOrder::Smiles,
                 written: Written::ANY,
                 id: None,
+                notes: None,
             });
         }
         stats.report()

@@ -281,6 +281,7 @@ mod tests {
             order: AtomOrder::Smiles,
             written: Written::ANY,
             id: None,
+            notes: None,
         }
     }
 

@@ -133,6 +133,7 @@ mod tests {
             order: AtomOrder::Smiles,
             written: Written::ANY,
             id: None,
+            notes: None,
         }
     }
 

@@ -30,26 +30,32 @@ pub fn smiles(skeleton: &str) -> String {
 pub fn from_smiles(smiles: &str) -> Result<String, SmilesError> {
     // Parsed for its errors only: the text itself is copied.
     check(smiles)?;
+    Ok(of_checked(smiles))
+}
+
+/// The same of what is known to be a SMILES with atoms.
+pub(crate) fn of_checked(smiles: &str) -> String {
     let mut out = String::with_capacity(smiles.len() * 4);
-    let mut rest = smiles;
-    while let Some(first) = rest.chars().next() {
-        let len = match first {
-            '[' => rest.find(']').map_or(rest.len(), |n| n + 1),
-            '%' => rest.len().min(3),
-            _ => BARE.iter().find(|symbol| rest.starts_with(**symbol)).map_or(first.len_utf8(), |s| s.len()),
+    let (bytes, mut at) = (smiles.as_bytes(), 0);
+    while let Some(&first) = bytes.get(at) {
+        let next = bytes.get(at + 1).copied();
+        let length = match (first, next) {
+            (b'[', _) => smiles[at..].find(']').map_or(bytes.len() - at, |end| end + 1),
+            (b'C', Some(b'l')) | (b'B', Some(b'r')) => 2,
+            // What is no SMILES has other characters.
+            _ => smiles[at..].chars().next().map_or(1, char::len_utf8),
         };
-        let (piece, tail) = rest.split_at(len);
-        if first == '[' {
-            out.push_str(piece);
-            out.push_str("<>");
-        } else if first.is_ascii_alphabetic() || first == '*' {
+        let piece = &smiles[at..at + length];
+        if first == b'[' {
+            out.extend([piece, "<>"]);
+        } else if first.is_ascii_alphabetic() || first == b'*' {
             out.extend(["[", piece, "]<>"]);
         } else {
             out.push_str(piece);
         }
-        rest = tail;
+        at += length;
     }
-    Ok(out)
+    out
 }
 
 /// A skeleton with a slot behind each atom, with its slots where an encoding has them.
@@ -90,14 +96,13 @@ pub(crate) fn check(smiles: &str) -> Result<(), SmilesError> {
     }
 }
 
-/// The organic subset, two-letter symbols first.
-const BARE: [&str; 19] =
-    ["Cl", "Br", "B", "C", "N", "O", "P", "S", "F", "I", "b", "c", "n", "o", "p", "s", "*", "At", "Ts"];
+/// The organic subset.
+const BARE: [&str; 16] = ["Cl", "Br", "B", "C", "N", "O", "P", "S", "F", "I", "b", "c", "n", "o", "p", "s"];
 
 /// The bare spelling of a decorated atom: `[C]` → `C`; `None` for an atom that needs its brackets.
 fn bare(atom: &str) -> Option<&str> {
     let symbol = atom.strip_prefix('[')?.strip_suffix(']')?;
-    BARE[..16].contains(&symbol).then_some(symbol)
+    BARE.contains(&symbol).then_some(symbol)
 }
 
 /// A piece of a skeleton.

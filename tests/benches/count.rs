@@ -188,6 +188,7 @@ fn generate(patterns: &[(std::sync::Arc<str>, std::sync::Arc<str>)], seed: u64) 
             order: AtomOrder::Smiles,
             written: Written { fixed: true, stripped: false },
             id: None,
+            notes: None,
         }
     };
     (0..1_000).map(conformer).collect()

@@ -81,6 +81,7 @@ fn own(bodies: &[String], vocab_size: usize) -> anyhow::Result<Tokenizer> {
                 order: AtomOrder::Smiles,
                 written: parsed.written,
                 id: None,
+                notes: None,
             })
         })
         .collect::<Result<_, text::TextError>>()?;

@@ -1,10 +1,10 @@
 //! Texts in memory: SMILES and what is made of them, enriched text and its blocks.
 
 use drift::audit::{judge_block, marks, readable};
+use drift::chem::foreign;
 use drift::chem::{AtomLimit, Molecule, SmilesMolecule, graph_key, same_graph, same_molecule};
 use drift::constraint::strip_junk;
 use drift::text::skeleton::{from_smiles, smiles, with_hydrogens, without_needless_hydrogens};
-use drift::text::spelling::foreign;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 

@@ -123,23 +123,52 @@ fn random_molecules_are_judged_as_rdkit_judges_them() {
     }
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     eprintln!("{}", by_rdkit(&folder, &arguments));
+    assert!(judged(&folder, true) > 1_000);
+}
+
+/// Molecules grown at random, with rings, charges, isotopes, metals and stereo of every kind. Of some of them RDKit says one thing or another, as the
+/// order of the file's atoms and bonds has it (cages whose centres lie outside of their neighbours): these are set aside. More with
+/// DRIFT_RANDOM_MOLECULES.
+#[test]
+#[cfg_attr(not(has_rdkit), ignore = "needs RDKit")]
+fn grown_molecules_are_judged_as_rdkit_judges_them() {
+    let folder = Folder::new();
+    let count = std::env::var("DRIFT_RANDOM_MOLECULES").unwrap_or_else(|_| "60".to_owned());
+    let seed = std::env::var("DRIFT_RANDOM_SEED").unwrap_or_else(|_| "5".to_owned());
+    eprintln!("{}", by_rdkit(&folder, &["cases", "cases", "--random", &count, "--seed", &seed]));
+    assert!(judged(&folder, false) > 100);
+}
+
+/// Compares what becomes of all cases in a folder with RDKit's verdicts; gives their number.
+#[track_caller]
+fn judged(folder: &Folder, checks_texts: bool) -> usize {
     let expected = lines(&folder.read("cases/expected.jsonl"));
-    assert!(expected.len() > 1_000);
     for input in ["cases/v2000.sdf", "cases/v3000.sdf", "cases/all.pickle"] {
         let mut verdicts: BTreeMap<String, &str> = BTreeMap::new();
         for (open_stereo, verdict) in [("keep", "open"), ("skip", "same")] {
-            encode(&folder, input, "out.jsonl", &["--open-stereo", open_stereo]);
-            let checked = by_rdkit(&folder, &["check", "out.jsonl"]);
-            assert!(checked.contains(" 0 not,"), "{input}: {checked}");
+            encode(folder, input, "out.jsonl", &["--open-stereo", open_stereo]);
+            if checks_texts {
+                let checked = by_rdkit(folder, &["check", "out.jsonl"]);
+                assert!(checked.contains(" 0 not,"), "{input}: {checked}");
+            }
             let ids = lines(&folder.read("out.jsonl"));
             verdicts.extend(ids.iter().map(|row| (row["id"].as_str().unwrap().to_owned(), verdict)));
         }
-        let other: Vec<Value> = expected
+        let mut other: Vec<Value> = expected
             .iter()
             .map(|case| (case, verdicts.get(case["id"].as_str().unwrap()).copied().unwrap_or("other")))
             .filter(|(case, verdict)| !agrees(case, verdict))
             .map(|(case, verdict)| json!({"case": case, "drift": verdict}))
             .collect();
+        if !other.is_empty() {
+            let id = |case: &Value| case["case"]["id"].as_str().unwrap().to_owned();
+            let names: Vec<String> = other.iter().map(id).collect();
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let undecided = by_rdkit(folder, &[&["undecided", "cases"], &names[..]].concat());
+            let undecided: Vec<String> = serde_json::from_str(&undecided).unwrap();
+            other.retain(|case| !undecided.contains(&id(case)));
+            eprintln!("{input}: RDKit is undecided of {}", undecided.len());
+        }
         assert!(other.is_empty(), "{input}: {} of {}: {other:#?}", other.len(), expected.len());
         let encoded: Vec<&str> = verdicts.values().copied().collect();
         let open = encoded.iter().filter(|verdict| **verdict == "open").count();
@@ -149,4 +178,5 @@ fn random_molecules_are_judged_as_rdkit_judges_them() {
             expected.len()
         );
     }
+    expected.len()
 }

@@ -1,4 +1,4 @@
-//! SPICE and ANI-1x files, made by `tests/fixtures/make_hdf5.py`.
+//! SPICE, ANI-1x and ANI-1 files, made by `tests/fixtures/make_hdf5.py`.
 
 use crate::common::{fixture, read_hdf5, reads_or_refuses};
 
@@ -31,6 +31,12 @@ fn ani1x_comes_in_angstrom_and_skips_what_is_bad() {
             "file.h5: group H2O1, conformer 2: atom 1: NaN: not finite",
         ]
     );
+}
+
+/// Symbols, a SMILES a character, groups in groups; what is of high energy is another dataset, and not read.
+#[test]
+fn ani1_comes_in_symbols() {
+    assert_eq!(check("ani1.h5"), [] as [String; 0]);
 }
 
 #[test]

@@ -171,6 +171,7 @@ fn store_mutants_lose_nothing_in_silence() {
             order: AtomOrder::Smiles,
             written: Written { fixed: true, stripped: false },
             id: None,
+            notes: None,
         };
         writer.push(&[conformer]).unwrap();
     }

@@ -58,3 +58,4 @@ mod threedmolgen;
 mod train;
 mod train_init;
 mod train_reference;
+mod ways;

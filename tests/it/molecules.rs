@@ -293,3 +293,32 @@ fn stereo_that_is_not_checked_is_counted() {
         report["warnings"][0].as_str().unwrap().contains("1 stereo marks of the prompts are not checked")
     );
 }
+
+/// Cisplatin and an ether beside a metal: what its text leaves open, and that it can be read back.
+#[test]
+fn corners_without_a_mark_leave_stereo_open_and_ethers_beside_metals_have_texts() {
+    let folder = Folder::new();
+    let corners = [[2.0, 0.0, 0.0], [0.0, 2.0, 0.0], [-2.3, 0.0, 0.0], [0.0, -2.3, 0.0]];
+    let complex = |ligands: [&str; 4], smiles: &str| {
+        let mut atoms = vec![("Pt", [0.0; 3])];
+        atoms.extend(ligands.into_iter().zip(corners));
+        let bonds: Vec<[usize; 3]> = (2..=5).map(|ligand| [1, ligand, 1]).collect();
+        folder.file("pt.sdf", sdf("pt", &atoms, &bonds, "", &[("smiles", smiles)]));
+        let ran = folder.drift(&["encode", "pt.sdf", "-o", "pt.jsonl", "--json"]);
+        assert_eq!(ran.code, Some(0), "{smiles}: {}", ran.stderr);
+        ran.json()["open_stereo"].clone()
+    };
+    assert_eq!(complex(["F", "F", "Cl", "Cl"], "F[Pt](F)(Cl)Cl"), 1);
+    // Cis, as marked; and of one kind or three of one there is nothing to mark.
+    assert_eq!(complex(["F", "F", "Cl", "Cl"], "F[Pt@SP1](F)(Cl)Cl"), 0);
+    assert_eq!(complex(["F", "Cl", "Cl", "Cl"], "F[Pt](Cl)(Cl)Cl"), 0);
+    let ether = "10\nsmiles=C[O](C)->[Zn]\nC -1.2 -0.7 0\nO 0 0.1 0\nC 1.2 -0.7 0\nZn 0 2.1 0\nH -1.2 -1.3 0.9\nH -1.2 -1.3 -0.9\n\
+                 H -2.1 -0.1 0\nH 1.2 -1.3 0.9\nH 1.2 -1.3 -0.9\nH 2.1 -0.1 0\n";
+    folder.file("ether.xyz", ether);
+    let (found, said) = encode_in(&folder, "ether.xyz", &[]);
+    assert_eq!(found.len(), 1, "{said}");
+    assert!(
+        found[0]["embedded_smiles"].as_str().unwrap().contains("[O]<0.0000,0.1000,0.0000>("),
+        "{found:?}"
+    );
+}

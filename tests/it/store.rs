@@ -20,6 +20,7 @@ fn conformer(molecule: &str, coordinates: Vec<[i32; 3]>, bits: u8) -> Conformer 
         order: if bits & 1 == 0 { AtomOrder::Smiles } else { AtomOrder::File },
         written: Written { fixed: bits & 2 == 0, stripped: bits & 4 == 0 },
         id: None,
+        notes: None,
     }
 }
 

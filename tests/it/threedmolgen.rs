@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 use drift::audit::{Outcome, TextSample, TextVerdict, judge, judge_as_3dmolgen};
+use drift::chem::foreign;
 use drift::chem::{AtomLimit, same_molecule};
 use drift::encoding::Encoding;
-use drift::text::spelling::foreign;
 use drift::text::tagged;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;

@@ -2,8 +2,10 @@
 
     python encode.py make SDF NAMES.smi OUT           the molecules in every format: rdkit_folder, test.pickle, crude.msgpack, all.xyz
     python encode.py embed SMILES.smi OUT.sdf         ETKDG conformers of `SMILES NAME` lines, hydrogens explicit
-    python encode.py cases OUT [--count N] [--seed S] [--shared DIR] [--conformers ROWS.jsonl.gz]
-                                                      random and hard molecules, shuffled, some mirrored, with RDKit's verdicts
+    python encode.py cases OUT [--count N] [--seed S] [--shared DIR] [--conformers ROWS.jsonl.gz] [--random N]
+                                                      random and hard molecules, shuffled, some mirrored, with RDKit's verdicts; with
+                                                      --random N made by random_molecules.py alone
+    python encode.py undecided OUT NAME…              those of these cases of which RDKit says this or that, as the order of the file has it
     python encode.py check CORPUS.jsonl               whether each text is its prompt's molecule, stereo included
     python encode.py compare OURS.jsonl THEIRS.jsonl [--distances] [--allow ID]…
     python encode.py encode FOLDER OUT.jsonl          the work of `drift encode FOLDER -o OUT.jsonl` by RDKit alone
@@ -27,6 +29,8 @@ import numpy
 from rdkit import Chem, RDLogger, rdBase
 from rdkit.Chem import rdDistGeom
 from rdkit.Geometry import Point3D
+
+import random_molecules
 
 RDLogger.DisableLog("rdApp.*")
 
@@ -756,15 +760,57 @@ def verdict_of(molecule, smiles):
     return "open" if found.HasSubstructMatch(asked, useChirality=True) else "other"
 
 
+POLYHEDRAL = {Chem.ChiralType.CHI_SQUAREPLANAR: 4, Chem.ChiralType.CHI_TRIGONALBIPYRAMIDAL: 5, Chem.ChiralType.CHI_OCTAHEDRAL: 6}
+
+
+def verdict_by_matching(molecule, smiles):
+    """The same word where atoms have four to six corners, whose marks RDKit's canonical SMILES does not tell apart: whether some order of
+    atoms has coordinates from which RDKit reads the marks of the SMILES, in the order of its own bonds."""
+    asked = Chem.MolFromSmiles(smiles)
+    if any(a.GetDegree() < POLYHEDRAL.get(a.GetChiralTag(), 0) for a in asked.GetAtoms()):
+        # Corners without an atom: drift says that it does not check these.
+        return "unknown"
+    plain, bare = Chem.Mol(asked), Chem.RemoveHs(molecule)
+    for one in (plain, bare):
+        Chem.RemoveStereochemistry(one)
+    best = "other"
+    if plain.GetNumAtoms() != bare.GetNumAtoms() or Chem.MolToSmiles(plain) != Chem.MolToSmiles(bare):
+        return best
+    marks = tags_of(asked)
+    positions = bare.GetConformer().GetPositions()
+    for match in bare.GetSubstructMatches(plain, uniquify=False, maxMatches=5000):
+        placed = with_conformer(Chem.Mol(plain), positions[list(match)])
+        Chem.AssignStereochemistryFrom3D(placed, replaceExistingTags=True)
+        found = tags_of(placed)
+        if all(found.get(key) == mark for key, mark in marks.items()):
+            if len(found) == len(marks):
+                return "same"
+            best = "open"
+    return best
+
+
+def tags_of(molecule):
+    """What is marked, by atom and bond."""
+    tags = {}
+    for atom in molecule.GetAtoms():
+        tag = atom.GetChiralTag()
+        if tag in POLYHEDRAL:
+            tags[atom.GetIdx()] = (tag, atom.GetUnsignedProp("_chiralPermutation"))
+        elif tag != Chem.ChiralType.CHI_UNSPECIFIED:
+            tags[atom.GetIdx()] = tag
+    for bond in molecule.GetBonds():
+        if bond.GetStereo() not in (Chem.BondStereo.STEREONONE, Chem.BondStereo.STEREOANY):
+            tags[bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()] = bond.GetStereo()
+    return tags
+
+
+def is_polyhedral(smiles):
+    return any(mark in smiles for mark in ("@SP", "@TB", "@OH"))
+
+
 def of_row(row):
     """The heavy atoms of a row."""
     return with_conformer(Chem.MolFromSmiles(smiles_in(row)), read_text(row)[1])
-
-
-def shuffled(molecule, draw):
-    order = list(range(molecule.GetNumAtoms()))
-    draw.shuffle(order)
-    return Chem.RenumberAtoms(molecule, order)
 
 
 def sources(arguments, draw):
@@ -789,6 +835,64 @@ def sources(arguments, draw):
     print(f"{failed} of {len(smiles)} SMILES without a conformer of ETKDG")
 
 
+def random_variants(molecule, draw):
+    """The SMILES of the coordinates, and two that are nearly it."""
+    found = Chem.MolToSmiles(Chem.RemoveHs(of_coordinates(molecule)))
+    if Chem.MolFromSmiles(found) is None:
+        return
+    yield found, molecule
+    if is_polyhedral(found):
+        kind, number = re.search(r"@(SP|TB|OH)(\d+)", found).groups()
+        for _ in range(2):
+            other = draw.randint(1, {"SP": 3, "TB": 20, "OH": 30}[kind])
+            yield found.replace(f"@{kind}{number}", f"@{kind}{other}"), molecule
+        return
+    of_them = draw.randrange(5)
+    if of_them == 0:
+        yield found, mirrored(molecule)
+    elif of_them == 1:
+        yield mirror_smiles(found), mirrored(molecule)
+    elif of_them == 2:
+        yield other_stereo(found, draw), molecule
+    elif of_them == 3:
+        yield less_stereo(found, draw), molecule
+    yield Chem.MolToRandomSmilesVect(parsed(found), 1, draw.randrange(1 << 30))[0], molecule
+
+
+def all_variants(arguments, draw):
+    if arguments.random:
+        for molecule in random_molecules.molecules(arguments.random, draw):
+            yield from random_variants(molecule, draw)
+    else:
+        for smiles, molecule in sources(arguments, draw):
+            yield from variants(smiles, molecule, draw)
+
+
+def judged(molecule, smiles):
+    """What RDKit says of a file's molecule."""
+    if "->" in smiles or "<-" in smiles:
+        # No arrow stands in a text: RDKit has to find the same molecule without.
+        text = Chem.MolFromSmiles(re.sub("->|<-", "", smiles))
+        if text is None or Chem.MolToSmiles(text) != Chem.MolToSmiles(Chem.MolFromSmiles(smiles)):
+            return "other"
+    return (verdict_by_matching if is_polyhedral(smiles) else verdict_of)(molecule, smiles)
+
+
+def undecided(arguments):
+    """Prints the cases among those named of which RDKit says one thing or another, as the order of a file's atoms and bonds has it."""
+    draw = random.Random(1)
+    smiles = {case["id"]: case["smiles"] for case in rows_of(arguments.out / "expected.jsonl")}
+    found = []
+    for molecule in molecules_of(arguments.out / "v2000.sdf"):
+        name = molecule.GetProp("_Name")
+        if name in arguments.names:
+            said = {judged(random_molecules.reordered(molecule, draw), smiles[name]) for _ in range(60)}
+            if len(said) > 1:
+                found.append(name)
+    print(json.dumps(found))
+    return True
+
+
 def variants(smiles, molecule, draw):
     """SMILES and conformers that belong together or nearly so."""
     yield smiles, molecule
@@ -809,24 +913,23 @@ def cases(arguments):
     expected, pickled = [], []
     two, three = (Chem.SDWriter(str(arguments.out / f"{name}.sdf")) for name in ("v2000", "v3000"))
     three.SetForceV3000(True)
-    for smiles, molecule in sources(arguments, draw):
-        for text, conformer in variants(smiles, molecule, draw):
-            name = f"case_{len(expected):06}"
-            conformer = shuffled(bare(conformer), draw)
-            # As the files have it: four decimals, and bonds that were read from text.
-            block = Chem.MolFromMolBlock(Chem.MolToMolBlock(conformer), removeHs=False)
-            if block is None:
-                continue
-            verdicts = [verdict_of(block, text)]
-            Chem.SetUseLegacyStereoPerception(False)
-            verdicts.append(verdict_of(Chem.MolFromMolBlock(Chem.MolToMolBlock(conformer), removeHs=False), text))
-            Chem.SetUseLegacyStereoPerception(True)
-            expected.append({"id": name, "smiles": text, "verdict": verdicts[0], "newer": verdicts[1]})
-            pickled.append({"smiles": text, "rd_mol": bare(conformer)})
-            conformer.SetProp("_Name", name)
-            conformer.SetProp("smiles", text)
-            two.write(conformer)
-            three.write(conformer)
+    for text, conformer in all_variants(arguments, draw):
+        name = f"case_{len(expected):06}"
+        conformer = random_molecules.shuffled(bare(conformer), draw)
+        # As the files have it: four decimals, and bonds that were read from text.
+        block = Chem.MolFromMolBlock(Chem.MolToMolBlock(conformer), removeHs=False)
+        if block is None:
+            continue
+        verdicts = [judged(block, text)]
+        Chem.SetUseLegacyStereoPerception(False)
+        verdicts.append(judged(Chem.MolFromMolBlock(Chem.MolToMolBlock(conformer), removeHs=False), text))
+        Chem.SetUseLegacyStereoPerception(True)
+        expected.append({"id": name, "smiles": text, "verdict": verdicts[0], "newer": verdicts[1]})
+        pickled.append({"smiles": text, "rd_mol": bare(conformer)})
+        conformer.SetProp("_Name", name)
+        conformer.SetProp("smiles", text)
+        two.write(conformer)
+        three.write(conformer)
     two.close()
     three.close()
     (arguments.out / "all.pickle").write_bytes(pickle.dumps({c["id"]: p for c, p in zip(expected, pickled)}))
@@ -856,9 +959,11 @@ def main():
     comparing.add_argument("--allow", action="append", default=[])
     verb(encode, "folder", "out")
     verb(generate, "sdf", "names", "out").add_argument("--bytes", type=int, required=True)
+    verb(undecided, "out").add_argument("names", nargs="*")
     making = verb(cases, "out")
     making.add_argument("--count", type=int, default=100)
     making.add_argument("--seed", type=int, default=1)
+    making.add_argument("--random", type=int, default=0)
     making.add_argument("--shared", type=pathlib.Path)
     making.add_argument("--conformers", type=pathlib.Path, action="append", default=[])
     arguments = parser.parse_args()

@@ -11,7 +11,7 @@ type AtomText<'a> = (&'a str, [&'a str; 3], [&'a str; 4]);
 
 /// `xxxxx.xxxxyyyyy.yyyyzzzzz.zzzz aaaddcccssshhhbbbvvv…`
 fn fixed_columns(line: &str) -> Option<AtomText<'_>> {
-    let symbol = line.get(31..34).or_else(|| line.get(31..))?.trim();
+    let symbol = line.get(31..34).or_else(|| line.get(31..))?.trim_ascii();
     let xyz = [line.get(0..10)?, line.get(10..20)?, line.get(20..30)?];
     Some((symbol, xyz, [34..36, 36..39, 42..45, 48..51].map(|field| line.get(field).unwrap_or(""))))
 }
@@ -47,7 +47,7 @@ pub(super) fn push_v2000(line: &str, atoms: &mut Atoms, table: &mut Table) -> Re
     let by_columns = columns.map(&mut push);
     // A line whose element and position keep to columns has its other fields there too: elsewhere they would mean others.
     let keeps = |(symbol, xyz, _): AtomText<'_>| {
-        atomic_number(symbol).is_some() && xyz.iter().all(|text| text.trim().parse::<f64>().is_ok())
+        atomic_number(symbol).is_some() && xyz.iter().all(|text| text.trim_ascii().parse::<f64>().is_ok())
     };
     if let Some(outcome) = &by_columns
         && (outcome.is_ok() || columns.is_some_and(keeps))
@@ -60,7 +60,7 @@ pub(super) fn push_v2000(line: &str, atoms: &mut Atoms, table: &mut Table) -> Re
 
 /// Adds the bond of a V2000 line, `111222ttt…`, by columns or by fields.
 pub(super) fn push_v2000_bond(line: &str, table: &mut Table) -> Result<(), String> {
-    let column = |at: usize| line.get(at..at + 3)?.trim().parse().ok();
+    let column = |at: usize| line.get(at..at + 3)?.trim_ascii().parse().ok();
     let columns = || Some([column(0)?, column(3)?, column(6)?]);
     let mut fields = line.split_ascii_whitespace().map(|field| field.parse().ok());
     let mut free = || Some([fields.next()??, fields.next()??, fields.next()??]);
@@ -116,7 +116,7 @@ fn element(symbol: &str) -> Result<u8, String> {
 
 /// A field of a table; a blank one is 0.
 fn number(field: &str) -> Result<i32, String> {
-    let field = field.trim();
+    let field = field.trim_ascii();
     if field.is_empty() {
         return Ok(0);
     }

@@ -6,24 +6,62 @@
 
 use std::collections::HashMap;
 
-use crate::chem::{AtomLimit, Graph, Molecule, Order, ring_bonds};
+use super::graph::{Graph, Order};
+use super::limit::AtomLimit;
+use super::reading::SmilesReading;
+use super::stereo::StereoMarks;
+
+/// What those who use a SMILES should know of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SmilesNotes {
+    /// What in it RDKit never writes, if something like that is found.
+    pub foreign: Option<&'static str>,
+    /// Whether it has marks of stereo that are not compared with coordinates.
+    pub has_unchecked_stereo: bool,
+}
+
+impl SmilesNotes {
+    /// Those of a SMILES that was read.
+    pub fn of(read: &SmilesReading<'_>) -> Self {
+        let graph = &read.written;
+        let is_polyhedral = graph.atoms.iter().any(|atom| atom.has_polyhedral_mark());
+        SmilesNotes {
+            foreign: foreign_in(read),
+            has_unchecked_stereo: is_polyhedral && !StereoMarks::of(graph).unchecked.is_empty(),
+        }
+    }
+
+    /// Those of a SMILES; none of what is no SMILES.
+    pub fn of_smiles(smiles: &str) -> Self {
+        let read = SmilesReading::new(smiles, AtomLimit::default());
+        read.map_or_else(|_| SmilesNotes::default(), |read| SmilesNotes::of(&read))
+    }
+}
 
 /// What in a SMILES RDKit never writes; `None` if nothing like that is found, or it is no SMILES.
 pub fn foreign(smiles: &str) -> Option<&'static str> {
-    AtomLimit::default().check(smiles).ok()?;
-    let graph = Graph::parse(smiles).ok()?;
-    if graph.needless_hydrogens().contains(&true) {
+    foreign_in(&SmilesReading::new(smiles, AtomLimit::default()).ok()?)
+}
+
+/// The same of one that was read.
+fn foreign_in(read: &SmilesReading<'_>) -> Option<&'static str> {
+    let SmilesReading { text, written, removed, molecule, .. } = read;
+    if removed.contains(&true) {
         return Some("a hydrogen that is an atom of its own");
     }
-    let molecule = Molecule::try_from(graph.clone()).ok()?;
-    if molecule.atoms.iter().zip(&graph.atoms).any(|(sanitised, written)| sanitised.charge != written.charge)
+    if molecule
+        .atoms
+        .iter()
+        .zip(&written.atoms)
+        .any(|(sanitised, written)| sanitised.charge != written.charge)
     {
         return Some("charges that RDKit sets apart");
     }
-    let brackets = || graph.implied_brackets().next().map(|_| "brackets that are implied");
-    let rings = ring_bonds(&molecule.bonds, &molecule.neighbours);
-    let aromatic = || aromaticity(&molecule, &rings);
-    bonds(&graph, &rings).or_else(|| layout(smiles)).or_else(aromatic).or_else(brackets)
+    let brackets = || written.implied_brackets().next().map(|_| "brackets that are implied");
+    bonds(written, &molecule.in_ring())
+        .or_else(|| layout(text))
+        .or_else(|| aromaticity(read))
+        .or_else(brackets)
 }
 
 /// Bonds that need not be written, or must be.
@@ -85,11 +123,10 @@ fn layout(smiles: &str) -> Option<&'static str> {
 }
 
 /// Aromatic rings in capitals, or the other way round.
-fn aromaticity(molecule: &Molecule, rings: &[bool]) -> Option<&'static str> {
+fn aromaticity(read: &SmilesReading<'_>) -> Option<&'static str> {
+    let SmilesReading { molecule, aromatic: bonds, .. } = read;
     let mut aromatic = vec![false; molecule.atoms.len()];
-    for (bond, _) in
-        molecule.bonds.iter().zip(molecule.aromatic_among(rings)).filter(|(_, is_aromatic)| *is_aromatic)
-    {
+    for (bond, _) in molecule.bonds.iter().zip(bonds).filter(|(_, is_aromatic)| **is_aromatic) {
         bond.atoms.iter().for_each(|atom| aromatic[*atom] = true);
     }
     let differs = molecule.atoms.iter().zip(aromatic).any(|(atom, aromatic)| atom.aromatic != aromatic);
@@ -140,6 +177,7 @@ mod tests {
             "C[Si](C)(C)C",
             "C(",
             "O=c1cccc[nH]1",
+            "O=[PH](O)O",
         ] {
             assert_eq!(foreign(smiles), None, "{smiles}");
         }
