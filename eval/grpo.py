@@ -62,12 +62,12 @@ def options():
     parser.add_argument("--model", type=Path, default=REPOSITORY / "eval" / "qwen-like", help="the checkpoint")
     parser.add_argument("--arms", nargs="+", default=ARMS, choices=ARMS)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--cpu-seconds", type=float, default=240, help="of a training")
-    parser.add_argument("--molecules", type=int, default=4, help="the smallest of the embedded corpus")
-    parser.add_argument("--atoms", type=int, default=4, help="heavy atoms that a molecule has to have")
-    parser.add_argument("--generations", type=int, default=8, help="rollouts of a prompt")
-    parser.add_argument("--prompts", type=int, default=4, help="of an update")
-    parser.add_argument("--learning-rate", type=float, default=3e-4)
+    parser.add_argument("--cpu-seconds", type=float, default=120, help="of a training")
+    parser.add_argument("--molecules", type=int, default=2, help="the smallest of the embedded corpus")
+    parser.add_argument("--atoms", type=int, default=6, help="heavy atoms that a molecule has to have")
+    parser.add_argument("--generations", type=int, default=16, help="rollouts of a prompt")
+    parser.add_argument("--prompts", type=int, default=2, help="of an update")
+    parser.add_argument("--learning-rate", type=float, default=2e-4)
     return parser.parse_args()
 
 
