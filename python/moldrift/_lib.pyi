@@ -106,6 +106,11 @@ class Processor:
     def constraint(self, smiles: str) -> Constraint:
         """The constraint of one molecule."""
 
+    def legal(
+        self, smiles: list[str], completions: list[_Integers], fillers: list[int]
+    ) -> list[tuple[_Integers, npt.NDArray[np.int32]]]:
+        """The legal ids at every token of completions, one of each SMILES: offsets [tokens + 1] and ids."""
+
 @final
 class Constraint:
     """What one molecule's text may be."""

@@ -4,13 +4,20 @@ else."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
+
+import numpy as np
+import numpy.typing as npt
 
 from moldrift import _lib, sources
+from moldrift.errors import DriftError
 from moldrift.sampling import Sampling
 
 if TYPE_CHECKING:
     from moldrift.logits_processor import AutomatonLogitsProcessor
+
+#: Offsets and ids of `Automaton.legal`.
+LegalRows: TypeAlias = "tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]"
 
 
 class Automaton:
@@ -121,6 +128,50 @@ class Automaton:
         """
         return self.constraint(smiles).allowed(list(prefix_ids))[1]
 
+    @overload
+    def legal(self, smiles: str, ids: Sequence[int]) -> LegalRows: ...
+
+    @overload
+    def legal(self, smiles: Sequence[str], ids: Sequence[Sequence[int]]) -> list[LegalRows]: ...
+
+    def legal(self, smiles: Any, ids: Any) -> Any:
+        """What was legal at every token of completions that are written already: for
+        :func:`moldrift.torch.masked_log_probs`. It follows from the text, so a rollout need not record it.
+
+        >>> automaton = Automaton("qwen-like")
+        >>> ids = automaton.source.tokenizer.answer_ids("[CONFORMER][C]<0.5")
+        >>> indptr, indices = automaton.legal("C", ids)
+        >>> [len(ids), len(indptr), [automaton.token(one) for one in indices[indptr[4] : indptr[5]]]]
+        [6, 7, ['.']]
+
+        Args:
+            smiles: of the molecule; or a list with one for each completion.
+            ids: of the completion, all tokens behind the prompt (any integers in a row: list, array or tensor);
+                or a list of completions. A completion may be cut off, or empty. Behind its end of text
+                only ends of text and padding may stand.
+
+        Returns:
+            ``indptr`` ``int64[tokens + 1]`` and ``indices`` ``int32``, as in sparse matrices (CSR): before token
+            ``t`` the ids ``indices[indptr[t] : indptr[t + 1]]``, sorted, were legal, the end of text
+            among them where it was; behind the end each token lists itself. Of lists a list of such
+            pairs. The interpreter's lock is released meanwhile.
+
+        Raises:
+            InvalidSmiles: if one is no SMILES.
+            ForbiddenToken: if a token was not legal where it stands: of an answer to another molecule, of another
+                tokenizer or encoding, or not as the tokenizer writes it. The message says where and which.
+            DriftError: if there is not one completion for each SMILES.
+        """
+        if isinstance(smiles, str):
+            return self._processor.legal([smiles], [_completion(ids, 0)], list(self.source.ends))[0]
+        smiles, ids = list(smiles), list(ids)
+        if len(smiles) != len(ids):
+            raise DriftError(
+                f"legal: {len(smiles)} SMILES for {len(ids)} completions; give one SMILES for each completion"
+            )
+        completions = [_completion(one, number) for number, one in enumerate(ids)]
+        return self._processor.legal(smiles, completions, list(self.source.ends))
+
     def grammar(self, smiles: str, format: str = "lark") -> str:
         """The automaton of one molecule as a grammar in token ids, for engines that follow grammars.
 
@@ -174,3 +225,18 @@ class Automaton:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.source.tokenizer.name!r}, dialect={self.dialect!r})"
+
+
+def _completion(ids: Any, number: int) -> npt.NDArray[np.int64]:
+    """The ids of one completion."""
+    if hasattr(ids, "detach"):  # a tensor, on whatever device
+        ids = ids.detach().cpu().numpy()
+    try:
+        found = np.asarray(ids)
+    except ValueError:  # rows of different lengths
+        found = np.empty((0, 0))
+    if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
+        raise DriftError(
+            f"legal: completion {number} is no row of token ids; give integers, and one row for each SMILES"
+        )
+    return np.ascontiguousarray(found, dtype=np.int64)

@@ -1,5 +1,6 @@
 //! What Python sees of drift: `moldrift._lib`.
 
+mod completions;
 mod errors;
 mod legal;
 mod options;

@@ -7,9 +7,11 @@ use drift::constraint::{Placeholder, Specials, State};
 use drift::error::excerpt;
 use drift::text::skeleton;
 use drift::{Encoding, Error, LogitProcessor, LpKind, Mask};
+use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::completions::legal;
 use crate::errors::{Class, raised};
 use crate::tables::{spelled, tables};
 use crate::tokenizer::Tokenizer;
@@ -18,8 +20,10 @@ use crate::tokenizer::Tokenizer;
 #[pyclass(frozen, module = "moldrift._lib")]
 pub(crate) struct Processor {
     inner: LogitProcessor,
-    tokenizer: Arc<drift::Tokenizer>,
+    pub(crate) tokenizer: Arc<drift::Tokenizer>,
     eos: u32,
+    /// The name of the encoding, as it was given.
+    pub(crate) encoding: String,
 }
 
 /// The dialect of a name.
@@ -61,6 +65,7 @@ impl Processor {
         opened: bool,
     ) -> PyResult<Self> {
         let kind: LpKind = kind.parse().map_err(raised)?;
+        let encoding = dialect.to_owned();
         let dialect = dialect_named(dialect)?;
         let placeholder = placeholder.map(Placeholder::new).transpose().map_err(raised)?;
         let tokenizer = tokenizer.inner.clone();
@@ -72,7 +77,7 @@ impl Processor {
             error => raised(error),
         })?;
         let inner = inner.answering(AnswerForm { conformers, opened });
-        Ok(Processor { inner, tokenizer, eos })
+        Ok(Processor { inner, tokenizer, eos, encoding })
     }
 
     /// Which processor it is.
@@ -102,13 +107,26 @@ impl Processor {
         let (inner, follow) = made.map_err(Class::Tokenizer.of())?;
         Ok(Constraint { inner, follow, tokenizer: self.tokenizer.clone(), skeleton, eos: self.eos })
     }
+
+    /// The legal ids at every token of completions, one of each SMILES, as offsets `[tokens + 1]` and ids; for the automaton.
+    /// Behind the end of text `fillers` may stand.
+    #[allow(clippy::type_complexity, reason = "tuples for Python")]
+    fn legal<'py>(
+        &self,
+        py: Python<'py>,
+        smiles: Vec<String>,
+        completions: Vec<PyReadonlyArray1<'_, i64>>,
+        fillers: Vec<i64>,
+    ) -> PyResult<Vec<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i32>>)>> {
+        legal(self, py, &smiles, &completions, &fillers)
+    }
 }
 
 /// A constraint, and the same as the automaton's own.
-type Made = (Arc<dyn drift::Constraint>, Option<Arc<Follow>>);
+pub(crate) type Made = (Arc<dyn drift::Constraint>, Option<Arc<Follow>>);
 
 impl Processor {
-    fn of_skeleton(&self, skeleton: &str) -> drift::Result<Made> {
+    pub(crate) fn of_skeleton(&self, skeleton: &str) -> drift::Result<Made> {
         match self.inner.automaton() {
             Some(automaton) => {
                 let follow = Arc::new(automaton.follow(skeleton)?);

@@ -36,6 +36,16 @@ ELSEWHERE = {
         ".ci/run",
         "pip install './python[transformers]'",
     ),
+    "pip install './python[trl]'": (
+        "TRL is part of the environment of the newest versions",
+        ".ci/run",
+        "'trl>=1.8.0,<2'",
+    ),
+    "python python/examples/grpo.py": (
+        "trains for a while",
+        "python/tests/test_trl.py",
+        "def test_the_example(",
+    ),
     "drift slurm status": ("needs a job that runs", "tests/slurm/shards.sh", "slurm status"),
     "from vllm import LLM": ("needs vLLM", "python/tests/engines/test_ready_lines.py", "def test_vllm("),
     "vllm serve MODEL": (
@@ -51,6 +61,7 @@ SLOW = (
     "cargo run --release -- eval",
     "drift eval --model Qwen/Qwen3-0.6B",
     "drift eval --model eval/llama-like",
+    "drift eval --model eval/qwen-like --samples 24",
     "drift eval --model model",
     "drift eval --model path/to/model --lp none,allowlist,automaton --samples 200",
     "drift train-",
@@ -243,11 +254,20 @@ def a_request(printed: str) -> None:
     assert json.loads(printed)["sampling_params"]["ebnf"].startswith("root ::= ")
 
 
+def a_policy(printed: str) -> None:
+    said = printed.splitlines()
+    assert said[0].startswith("forced: ")
+    least, most = map(float, re.findall(r"-?\d+\.\d+", said[1]))
+    assert least <= most <= 0
+    assert 1 <= float(said[3].split()[3]) <= 8
+
+
 #: Blocks of Python by words that stand in them, with what they print. Those with None have a test of their own.
 PRINTED: dict[str, Callable[[str], None] | None] = {
     'print(moldrift.audit([{"smiles": smiles, "text": text}])': ten_lines,
     "custom_generate=moldrift.constrained_generate": a_batch,
     "pandas.DataFrame(report.rows": a_table,
+    "from moldrift.torch import masked_log_probs": a_policy,
     "import llguidance.hf": ethanol,
     "import xgrammar": ethanol,
     "print(json.dumps(request))": a_request,
