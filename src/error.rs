@@ -177,6 +177,8 @@ parameters! {
     WeightDecay = "weight decay",
     /// How harms are summed.
     Weights = "weights",
+    /// The deviation of one geometry.
+    Within = "within",
 }
 
 impl std::fmt::Display for Parameter {

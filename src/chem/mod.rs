@@ -5,7 +5,7 @@
 //!   some places (`C(1CC1)`, `C()C`) and laxer in others (`C%(5)CC5`); files are read into the same.
 //! - [`Molecule`] is what RDKit's sanitisation makes of it: charges of nitro groups and their like, valences, Kekulé structures.
 //!   [`Molecule::aromatic_bonds`] perceives aromaticity, [`PerceivedShape`] what a molecule's shape depends on.
-//! - [`same_graph`] compares two molecules, [`SmilesMolecule::pair`] finds the orders of a file's atoms that are those of a SMILES,
+//! - [`same_graph`] compares two molecules, [`MolecularIdentity`] many with many, with their stereo too, [`SmilesMolecule::pair`] finds the orders of a file's atoms that are those of a SMILES,
 //!   [`SmilesMolecule::order`] the first of them that keeps the stereo of the coordinates ([`stereo`]); [`Mismatch`] says why there is
 //!   none.
 //!
@@ -20,6 +20,7 @@ pub mod elements;
 mod graph;
 mod handedness;
 mod hydrogens;
+mod identity;
 mod kekule;
 pub(crate) mod labelled;
 mod limit;
@@ -40,6 +41,7 @@ mod valences;
 mod write;
 
 pub use graph::{Atom, Bond, BondsOfAtom, Chirality, Direction, Graph, Order, SmilesProblem};
+pub use identity::{IdenticalAtoms, MolecularIdentity};
 pub use limit::{AtomLimit, MAX_HEAVY_ATOMS};
 pub use mismatch::{Mismatch, StereoDifference};
 pub use molecule::{Molecule, SmilesError};

@@ -9,7 +9,7 @@ use proc_macro2::{Span, TokenStream, TokenTree};
 use syn::visit::{self, Visit};
 
 /// The modules of the crate. Each imports only from itself and from those before it.
-const ORDER: [&str; 26] = [
+const ORDER: [&str; 27] = [
     "error",
     "job",
     "io",
@@ -29,6 +29,7 @@ const ORDER: [&str; 26] = [
     "sampling",
     "constraint",
     "audit",
+    "against",
     "encodings",
     "model",
     "train",
