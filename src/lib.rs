@@ -117,7 +117,7 @@
 //! # Order
 //!
 //! Data flows chem → text → corpus → stats → mine → checkpoint → tokenizer → placeholder → design → sampling → constraint →
-//! audit → against → model → train → generate → eval → report → cli; a module imports only from those before it
+//! energy → audit → against → model → train → generate → eval → report → cli; a module imports only from those before it
 //! (`tests/it/architecture.rs` holds that). See ARCHITECTURE.md for the map.
 
 mod anneal;
@@ -150,6 +150,8 @@ pub mod design;
 pub mod sampling;
 
 pub mod constraint;
+
+pub mod energy;
 
 pub mod audit;
 

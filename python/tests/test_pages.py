@@ -36,6 +36,11 @@ ELSEWHERE = {
         ".ci/run",
         "pip install './python[transformers]'",
     ),
+    "drift audit texts.jsonl --dialect fixed --energy 'python": (
+        "needs xtb",
+        "tests/it/energy.rs",
+        "fn xtb_finds_the_strain_of_texts(",
+    ),
     "drift slurm status": ("needs a job that runs", "tests/slurm/shards.sh", "slurm status"),
     "from vllm import LLM": ("needs vLLM", "python/tests/engines/test_ready_lines.py", "def test_vllm("),
     "vllm serve MODEL": (

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::finder::{Finder, Known, Shared};
-use super::found::Found;
+use super::found::FoundInOther;
 use super::list::{ListedPair, Place};
 use super::other::{Other, canonical};
 use super::spread::spread;
@@ -26,7 +26,7 @@ pub(super) struct Comparison<'o> {
     /// Whether lines of a list are made.
     is_listed: bool,
     /// What was found so far.
-    pub found: Found,
+    pub found: FoundInOther,
 }
 
 /// The file that is read.
@@ -61,7 +61,7 @@ impl<'o> Comparison<'o> {
             others_files,
             file,
             is_listed,
-            found: Found::default(),
+            found: FoundInOther::default(),
         }
     }
 
@@ -72,11 +72,11 @@ impl<'o> Comparison<'o> {
             self.file = FileAt { canonical: canonical(&name), name, before: 0 };
         }
         let known = self.finder.find(self.other, &batch.conformers);
-        let parts: Vec<Result<(Found, Vec<u8>)>> = (0..batch.conformers.len())
+        let parts: Vec<Result<(FoundInOther, Vec<u8>)>> = (0..batch.conformers.len())
             .collect::<Vec<_>>()
             .par_chunks(CHUNK)
             .map(|chunk| {
-                let (mut found, mut lines) = (Found::default(), Vec::new());
+                let (mut found, mut lines) = (FoundInOther::default(), Vec::new());
                 for &at in chunk {
                     self.row(batch, at, &known[at], &mut found, &mut lines)?;
                 }
@@ -98,7 +98,7 @@ impl<'o> Comparison<'o> {
         batch: &Batch,
         at: usize,
         known: &Known,
-        found: &mut Found,
+        found: &mut FoundInOther,
         lines: &mut Vec<u8>,
     ) -> Result<()> {
         let counts = &mut found.counts;

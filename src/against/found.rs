@@ -44,7 +44,7 @@ impl AgainstCounts {
 
 /// What was found of the other corpus.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Found {
+pub struct FoundInOther {
     /// What was counted.
     pub counts: AgainstCounts,
     /// The other's molecules that were met, by number.
@@ -55,9 +55,9 @@ pub struct Found {
     pub conformers: BTreeSet<u32>,
 }
 
-impl Found {
+impl FoundInOther {
     /// Adds what was found elsewhere.
-    pub fn merge(&mut self, other: &Found) {
+    pub fn merge(&mut self, other: &FoundInOther) {
         self.counts.merge(&other.counts);
         self.molecules.extend(&other.molecules);
         self.isomers.extend(&other.isomers);

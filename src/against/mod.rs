@@ -18,10 +18,10 @@ mod run;
 mod shard;
 pub mod spread;
 
-pub use found::{AgainstCounts, Found};
+pub use found::{AgainstCounts, FoundInOther};
 pub use other::{Other, OtherSummary};
 pub use report::{AgainstReport, SCHEMA};
-pub use run::{AgainstPlan, Put, against};
+pub use run::{AgainstPlan, PutList, against};
 pub use shard::{against_shard, merge_against};
 
 /// The bound of the deviation of one geometry, in Å, unless another is asked for.

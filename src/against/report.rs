@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::found::{AgainstCounts, Found};
+use super::found::{AgainstCounts, FoundInOther};
 use super::other::OtherSummary;
 use crate::corpus::{ReadSummary, Skipped};
 use crate::encoding::Encoding;
@@ -39,6 +39,8 @@ pub struct AgainstReport {
     pub skipped_records: Vec<Skipped>,
     /// Conformers whose atoms are in the order of their file, so that they have no molecule.
     pub in_file_order: u64,
+    /// The first of them, and why.
+    pub in_file_order_records: Vec<Skipped>,
     /// drift's version, and the inputs by name and hash; those of the other corpus stand under `other`.
     pub provenance: Provenance,
 }
@@ -47,7 +49,7 @@ impl AgainstReport {
     pub(super) fn of(
         (encoding, bound_angstrom): (Encoding, f64),
         read: ReadSummary,
-        found: &Found,
+        found: &FoundInOther,
         other: OtherSummary,
     ) -> Self {
         AgainstReport {
@@ -63,6 +65,7 @@ impl AgainstReport {
             skipped: read.skipped,
             skipped_records: read.skipped_records,
             in_file_order: read.in_file_order,
+            in_file_order_records: read.in_file_order_records,
             provenance: Provenance::of(read.inputs),
         }
     }

@@ -25,14 +25,14 @@ pub struct AgainstPlan {
 }
 
 /// Takes the lines of a list, in order.
-pub type Put<'p> = dyn FnMut(&[u8]) -> Result<()> + 'p;
+pub type PutList<'p> = dyn FnMut(&[u8]) -> Result<()> + 'p;
 
 /// Reads the other corpus, and looks through the inputs for it.
 ///
 /// # Errors
 /// If the encoding has codes instead of coordinates, the bound is no length, the other corpus holds no molecule, as
 /// [`corpus::read`](crate::corpus::read()), and whatever `put` returns.
-pub fn against(plan: &AgainstPlan, job: &Job, put: &mut Put<'_>) -> Result<AgainstReport> {
+pub fn against(plan: &AgainstPlan, job: &Job, put: &mut PutList<'_>) -> Result<AgainstReport> {
     let other = plan.other(job)?;
     let mut comparison = Comparison::new(&other, plan.is_listed);
     let files = Files { inputs: plan.inputs.clone(), options: plan.options.clone() };

@@ -5,10 +5,10 @@ use std::io::{BufRead, BufReader};
 use serde::{Deserialize, Serialize};
 
 use super::compare::Comparison;
-use super::found::Found;
+use super::found::FoundInOther;
 use super::other::OtherSummary;
 use super::report::AgainstReport;
-use super::run::{AgainstPlan, Put};
+use super::run::{AgainstPlan, PutList};
 use crate::error::{Error, Result};
 use crate::io::{AtomicFile, file_name, open};
 use crate::job::Job;
@@ -17,7 +17,7 @@ use crate::shard::files::{CameOf, FilesDone, FilesShard, MergedFiles, check_part
 /// What was found in a part: the last line of what is kept.
 #[derive(Debug, Serialize, Deserialize)]
 struct PartFound {
-    found: Found,
+    found: FoundInOther,
     other: OtherSummary,
 }
 
@@ -53,9 +53,9 @@ pub fn merge_against(
     plan: &AgainstPlan,
     parts: &MergedFiles,
     job: &Job,
-    put: &mut Put<'_>,
+    put: &mut PutList<'_>,
 ) -> Result<AgainstReport> {
-    let (mut found, mut other) = (Found::default(), OtherSummary::default());
+    let (mut found, mut other) = (FoundInOther::default(), OtherSummary::default());
     for (path, part) in &parts.parts {
         let fail = |e| job.check().err().unwrap_or_else(|| Error::io(path, e));
         let mut opened = open(path, job);

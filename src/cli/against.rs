@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::output::{Aside, Output};
 use super::skipped;
 use super::values::{is_stdout, not_stdout};
-use crate::against::{AgainstPlan, AgainstReport, BOUND_ANGSTROM, Put, against, merge_against};
+use crate::against::{AgainstPlan, AgainstReport, BOUND_ANGSTROM, PutList, against, merge_against};
 use crate::corpus::ReadOptions;
 use crate::error::Error;
 use crate::io::{AtomicFile, Outputs};
@@ -77,7 +77,7 @@ fn listed(
     to: Option<&Path>,
     inputs: &[PathBuf],
     output: &Output,
-    each: impl FnOnce(&mut Put<'_>) -> Result<AgainstReport, Error>,
+    each: impl FnOnce(&mut PutList<'_>) -> Result<AgainstReport, Error>,
 ) -> anyhow::Result<()> {
     let to_stdout = to.is_some_and(is_stdout);
     if output.json && to_stdout {
@@ -111,6 +111,7 @@ fn listed(
     }
     skipped::tell(report.skipped, &report.skipped_records, output);
     skipped::tell(report.other.skipped, &report.other.skipped_records, output);
+    skipped::tell_file_order(report.in_file_order, &report.in_file_order_records, output);
     if to_stdout {
         return Ok(());
     }

@@ -8,6 +8,7 @@ mod completions;
 mod corpus;
 mod encode;
 mod encodings;
+mod energy;
 #[cfg(feature = "generate")]
 mod eval;
 #[cfg(feature = "generate")]

@@ -9,7 +9,7 @@ use proc_macro2::{Span, TokenStream, TokenTree};
 use syn::visit::{self, Visit};
 
 /// The modules of the crate. Each imports only from itself and from those before it.
-const ORDER: [&str; 27] = [
+const ORDER: [&str; 28] = [
     "error",
     "job",
     "io",
@@ -28,6 +28,7 @@ const ORDER: [&str; 27] = [
     "design",
     "sampling",
     "constraint",
+    "energy",
     "audit",
     "against",
     "encodings",
