@@ -67,7 +67,6 @@ TRAINING, STOPPED_AFTER = "drift train-model", 15
 #: Indented blocks that are no code: what they show.
 TEXTS = {
     'docs/against.md: {"file"': "a line of a list",
-    "docs/energy.md: import math, sys": "what a program for energies begins with",
     "README.md: [C]<": "a molecule as models write it",
     "python/README.md: [C]<": "the same",
     "docs/grammars.md: start: ": "rules of a grammar",

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::finder::{Finder, Known, Shared};
+use super::finder::Finder;
 use super::found::FoundInOther;
 use super::list::{ListedPair, Place};
 use super::other::{Other, canonical};
+use super::spelling::{Known, Shared};
 use super::spread::spread;
 use crate::corpus::{Batch, Conformer};
 use crate::error::{Error, Result};
@@ -180,11 +181,12 @@ impl<'o> Comparison<'o> {
         let isomers = &self.other.molecules[shared.molecule].isomers;
         let names: Vec<String> = isomers.iter().map(|isomer| smiles(&isomer.skeleton)).collect();
         let isomer = |at: u32| &*names[at as usize];
+        let molecule = smiles(&conformer.skeleton);
         let line = ListedPair {
             file: place.file,
             line: place.line,
             conformer: place.conformer,
-            molecule: &conformer.molecule,
+            molecule: &molecule,
             same_stereo: shared.isomer.is_some(),
             other_molecule: isomer(shared.isomer.unwrap_or(0)),
             other_file: None,

@@ -16,6 +16,7 @@ mod other;
 mod report;
 mod run;
 mod shard;
+mod spelling;
 pub mod spread;
 
 pub use found::{AgainstCounts, FoundInOther};

@@ -7,8 +7,8 @@ use std::sync::{Arc, OnceLock};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::finder::{Fingerprint, Known, Shared, fingerprint, identity};
 use super::list::Place;
+use super::spelling::{Fingerprint, Known, Shared, fingerprint, identity};
 use super::spread::spread;
 use crate::audit::geometry::Topology;
 use crate::chem::{IdenticalAtoms, MolecularIdentity};

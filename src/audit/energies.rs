@@ -169,20 +169,22 @@ pub(super) fn report(
     for (file, answered) in files {
         texts.extend(answered.iter().map(|text| best.energy_of(file, text)));
     }
-    let mut groups: Vec<((&str, Option<&str>), Vec<&TextEnergy>)> = Vec::new();
+    let mut groups: Vec<Vec<&TextEnergy>> = Vec::new();
     for text in &texts {
-        let key = (&*text.file, text.lp.as_deref());
-        match groups.iter_mut().find(|(known, _)| *known == key) {
-            Some((_, group)) => group.push(text),
-            None => groups.push((key, vec![text])),
+        let is_its = |group: &&mut Vec<&TextEnergy>| (&group[0].file, &group[0].lp) == (&text.file, &text.lp);
+        match groups.iter_mut().find(is_its) {
+            Some(group) => group.push(text),
+            None => groups.push(vec![text]),
         }
     }
+    let of_group =
+        |group: &Vec<&TextEnergy>| EnergyFigures::of(&group[0].file, group[0].lp.as_deref(), group);
     let all: Vec<&TextEnergy> = texts.iter().collect();
     Ok(EnergyReport {
         schema: ENERGY_SCHEMA,
         command: energies.plan.command.clone(),
         unit: energies.plan.unit,
-        files: groups.iter().map(|((file, lp), texts)| EnergyFigures::of(file, *lp, texts)).collect(),
+        files: groups.iter().map(of_group).collect(),
         total: EnergyFigures::of("total", None, &all),
         references: best.references,
         references_with_energy: best.with_energy,

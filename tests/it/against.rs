@@ -99,7 +99,7 @@ fn spelling_pose_and_bound() {
     assert_eq!((&report["rows_of_shared_molecules"], &report["molecules_shared"]), (&json!(3), &json!(1)));
     assert_eq!((&report["other"]["conformers"], &report["other_conformers_found"]), (&json!(2), &json!(1)));
     assert_eq!(run(&["--within", "0.0001"])["pairs"], 1);
-    assert_eq!(run(&["--within", "0.05"])["pairs"], 4);
+    assert_eq!(run(&["--within", "0.03"])["pairs"], 4);
     // The list, and nothing but the list, on stdout.
     let list = folder.drift(&["mine", "train.jsonl", "--against", "test.jsonl", "-o", "-", "--quiet"]).good();
     let rows: Vec<Value> = list.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
