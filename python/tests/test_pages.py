@@ -36,6 +36,8 @@ ELSEWHERE = {
         ".ci/run",
         "pip install './python[transformers]'",
     ),
+    "python tests/benches/against.py": ("writes 3 GB", "tests/benches/against.py", "--rows"),
+    "drift mine big/train.jsonl": ("reads them", "tests/it/against.rs", "fn spelling_pose_and_bound("),
     "drift audit texts.jsonl --dialect fixed --energy 'python": (
         "needs xtb",
         "tests/it/energy.rs",
