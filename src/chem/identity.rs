@@ -278,8 +278,8 @@ mod tests {
             ("C[C@H](N)C(=O)O", "C[C@@H](C(=O)O)N", true),
             ("C[C@H](N)C(=O)O", "C[C@@H](N)C(=O)O", false),
             ("C[C@H](N)C(=O)O", "CC(N)C(=O)O", false),
-            ("[C@H](C)(N)C(=O)O", "N[C@@H](C)C(=O)O", true),
-            ("[C@H](C)(N)C(=O)O", "N[C@H](C)C(=O)O", false),
+            ("[C@H](C)(N)C(=O)O", "N[C@H](C)C(=O)O", true),
+            ("[C@H](C)(N)C(=O)O", "N[C@@H](C)C(=O)O", false),
             // Marks that say nothing.
             ("C[C@H](C)O", "CC(C)O", true),
             ("C/C=C(/C)C", "CC=C(C)C", true),
@@ -295,8 +295,8 @@ mod tests {
             ("C[C@H]1CC[C@@H](C)CC1", "C[C@H]1CC[C@H](C)CC1", false),
             ("[13CH3]C", "CC", false),
             ("C[C@H]([13CH3])O", "C[C@@H]([13CH3])O", false),
-            ("F[P@OH1](Cl)(Br)(I)(N)O", "F[P@OH2](Cl)(Br)(I)(N)O", false),
-            ("F[P@OH1](Cl)(Br)(I)(N)O", "F[P@OH1](Cl)(Br)(I)(N)O", true),
+            ("F[Co@OH1](Cl)(Br)(I)(N)O", "F[Co@OH2](Cl)(Br)(I)(N)O", false),
+            ("F[Co@OH1](Cl)(Br)(I)(N)O", "F[Co@OH1](Cl)(Br)(I)(N)O", true),
         ] {
             assert_eq!(identity(a).is_isomer(&identity(b)), same, "{a} {b}");
             assert_eq!(identity(b).is_isomer(&identity(a)), same, "{b} {a}");
