@@ -111,6 +111,12 @@ parameters! {
     Device = "device",
     /// How decimals are written.
     Dialect = "dialect",
+    /// The program that computes energies.
+    Energy = "energy",
+    /// Conformers that it is given at a time.
+    EnergyBatch = "energy batch",
+    /// How long it may be silent.
+    EnergyTimeout = "energy timeout",
     /// The type of weights and cache.
     Dtype = "dtype",
     /// Whose decoders compute.
@@ -183,6 +189,8 @@ parameters! {
     WeightDecay = "weight decay",
     /// How harms are summed.
     Weights = "weights",
+    /// The deviation of one geometry.
+    Within = "within",
 }
 
 impl std::fmt::Display for Parameter {

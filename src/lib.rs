@@ -14,6 +14,7 @@
 //! | extend a tokenizer so that every block takes the same number of tokens | [`design`] |
 //! | hold a model to legal text without drift | [`LogitProcessor`] |
 //! | judge generated text | [`audit()`] |
+//! | find the molecules and geometries of one corpus in another | [`against::against()`] |
 //!
 //! Generation, training and evaluation come with the feature `generate`, on candle; drift's store and other HDF5 with
 //! `hdf5`; tables, plots and pages with `report`; the program with `cli`. All of these are on by default. Without default
@@ -116,7 +117,7 @@
 //! # Order
 //!
 //! Data flows chem → text → corpus → stats → mine → checkpoint → tokenizer → placeholder → design → sampling → constraint →
-//! audit → model → train → generate → eval → report → cli; a module imports only from those before it
+//! energy → audit → against → model → train → generate → eval → report → cli; a module imports only from those before it
 //! (`tests/it/architecture.rs` holds that). See ARCHITECTURE.md for the map.
 
 mod anneal;
@@ -150,7 +151,11 @@ pub mod sampling;
 
 pub mod constraint;
 
+pub mod energy;
+
 pub mod audit;
+
+pub mod against;
 
 pub mod encodings;
 

@@ -259,8 +259,10 @@ MAKERS: dict[str, Callable[[Path], None]] = {
     "test.h5": store,
     "test.smi": smiles,
     "test_confs.jsonl": conformers,
+    "test.jsonl": conformers,
     "texts-*.jsonl": lambda path: texts(path.with_name("texts-0.jsonl")),
     "texts.jsonl": texts,
+    "train.jsonl": conformers,
     "with-processor.pt.trace.json.gz": trace("processor.pt.trace.json.gz"),
     "without.pt.trace.json.gz": trace("graphs.pt.trace.json.gz"),
 }

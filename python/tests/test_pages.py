@@ -46,6 +46,13 @@ ELSEWHERE = {
         "python/tests/test_trl.py",
         "def test_the_example(",
     ),
+    "python tests/benches/against.py": ("writes 3 GB", "tests/benches/against.py", "--rows"),
+    "drift mine big/train.jsonl": ("reads them", "tests/it/against.rs", "fn spelling_pose_and_bound("),
+    "drift audit texts.jsonl --dialect fixed --energy 'python": (
+        "needs xtb",
+        "tests/it/energy.rs",
+        "fn xtb_finds_the_strain_of_texts(",
+    ),
     "drift slurm status": ("needs a job that runs", "tests/slurm/shards.sh", "slurm status"),
     "from vllm import LLM": ("needs vLLM", "python/tests/engines/test_ready_lines.py", "def test_vllm("),
     "vllm serve MODEL": (
@@ -72,6 +79,7 @@ TRAINING, STOPPED_AFTER = "drift train-model", 15
 
 #: Indented blocks that are no code: what they show.
 TEXTS = {
+    'docs/against.md: {"file"': "a line of a list",
     "README.md: [C]<": "a molecule as models write it",
     "python/README.md: [C]<": "the same",
     "docs/grammars.md: start: ": "rules of a grammar",

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::superposition::{Centred, LeastRmsd, Superposition};
 use crate::chem::symmetry::Symmetries;
-use crate::chem::{Molecule, SmilesError};
+use crate::chem::{AtomLimit, Molecule, SmilesError};
 use crate::text::skeleton::smiles;
 
 /// The threshold of coverage that the users report, in Å.
@@ -27,11 +27,21 @@ impl Topology {
     /// # Errors
     /// If its SMILES is none, or none that RDKit would take.
     pub fn new(skeleton: &str) -> Result<Self, SmilesError> {
-        let smiles = smiles(skeleton);
-        let molecule = Molecule::of_smiles(&smiles)?;
+        Ok(Topology::of(&Molecule::of_smiles(&smiles(skeleton))?))
+    }
+
+    /// The same without hydrogens that a count says as well: atoms are those that [`MolecularIdentity::kept`](crate::chem::MolecularIdentity::kept) names.
+    ///
+    /// # Errors
+    /// As [`Topology::new`].
+    pub fn without_hydrogens(skeleton: &str) -> Result<Self, SmilesError> {
+        Ok(Topology::of(&Molecule::without_hydrogens(&smiles(skeleton), AtomLimit::default())?))
+    }
+
+    fn of(molecule: &Molecule) -> Self {
         let atoms = molecule.atoms.len();
-        let superposition = Superposition::new(Symmetries::of_rmsd(&molecule), atoms);
-        Ok(Topology { bonds: molecule.pairs(), atoms, superposition })
+        let superposition = Superposition::new(Symmetries::of_rmsd(molecule), atoms);
+        Topology { bonds: molecule.pairs(), atoms, superposition }
     }
 
     /// How many heavy atoms.

@@ -6,6 +6,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::counts::SampleCounts;
+use super::energies::{self, AnsweredText};
 use super::faults::{Fault, FaultyBlock, keep};
 use super::group::{Checkers, Group, PromptedText};
 use super::plan::AuditPlan;
@@ -36,6 +37,9 @@ pub(super) struct JudgedFile {
     pub listed: (SampleCounts, u64),
     /// Why shares over all of its texts mislead, if they do.
     pub bias: Option<String>,
+    /// Texts that pass, with their energies; none without a program that computes some.
+    #[serde(default)]
+    pub energies: Vec<AnsweredText>,
     /// Distinct prompts, in order.
     pub prompts: Vec<String>,
     /// Records that could not be judged.
@@ -95,6 +99,7 @@ fn judge_file(plan: &AuditPlan, dialect: Encoding, file: FileRecords, job: &Job)
         examples,
         listed,
         bias: bias(&file),
+        energies: energies::of_file(plan, dialect, &file, job)?,
         prompts,
         head: file.head,
         skipped: file.skipped,

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::chem::AtomLimit;
 use crate::encoding::Encoding;
+use crate::energy::Energies;
 use crate::tokenizer::Tokenizer;
 
 /// What to judge.
@@ -22,6 +23,8 @@ pub struct AuditPlan {
     pub placeholder: String,
     /// Reference conformers, for geometry: files and folders, as `drift mine` takes them; none without.
     pub references: Vec<PathBuf>,
+    /// What computes energies; none if nothing does.
+    pub energy: Option<Energies>,
     /// The largest molecule that is compared; a text of a larger one is another molecule than its prompt.
     pub max_atoms: AtomLimit,
 }

@@ -64,6 +64,7 @@ impl AuditRequest {
             tokenizer: self.tokenizer,
             placeholder,
             references: self.references,
+            energy: None,
             max_atoms: self.max_atoms,
         })
     }

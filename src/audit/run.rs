@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::chemistry::ChemistryReport;
 use super::dialect::DialectCounts;
+use super::energies::{self, EnergyReport};
 use super::faults::{EXAMPLES, FaultyBlock, keep};
 use super::group::{FileReport, Group};
 use super::judged::{JudgedFile, judge_files};
@@ -44,6 +45,8 @@ pub struct AuditReport {
     pub total: FileReport,
     /// The chemistry of the references of molecules that were asked for; none without references.
     pub reference_chemistry: Option<ChemistryReport>,
+    /// Energies and strain; none without a program that computes them.
+    pub energy: Option<EnergyReport>,
     /// The first faults of each kind.
     pub examples: Vec<FaultyBlock>,
     /// What 3DMolGen's smoke reports say of themselves, beside the same counted here.
@@ -120,6 +123,9 @@ pub(super) fn report(
         skipped_records.extend(summary.skipped_records);
     }
     let references = references.as_ref();
+    let answered: Vec<_> = files.iter().map(|file| (&*file.input.name, &*file.energies)).collect();
+    let energy = plan.energy.as_ref();
+    let energy = energy.map(|energy| energies::report(energy, &answered, references, job)).transpose()?;
     let whole = total.report("total", references);
     warnings.extend(whole.geometry.as_ref().and_then(GeometryReport::inexact));
     warnings.extend(whole.chemistry.as_ref().and_then(ChemistryReport::unchecked));
@@ -134,6 +140,7 @@ pub(super) fn report(
         files: groups.map(|(file, group)| group.report(file, references)).collect(),
         total: whole,
         reference_chemistry: references.map(References::chemistry),
+        energy,
         examples,
         reports_by_3dmolgen: theirs,
         prompts,

@@ -6,7 +6,8 @@
 //! - [`Molecule`] is what RDKit's sanitisation makes of it: charges of nitro groups and their like, valences, Kekulé structures.
 //!   [`Molecule::aromatic_bonds`] perceives aromaticity, [`PerceivedShape`] what a molecule's shape depends on.
 //! - [`SmilesReading`] has both of a SMILES, read once for all that is asked of it.
-//! - [`same_graph`] compares two molecules, [`SmilesMolecule::pair`] finds the orders of a file's atoms that are those of a SMILES,
+//! - [`same_graph`] compares two molecules, [`MolecularIdentity`] many with many, with their stereo too, [`SmilesMolecule::pair`] finds
+//!   the orders of a file's atoms that are those of a SMILES,
 //!   [`SmilesMolecule::order`] the first of them that keeps the stereo of the coordinates ([`stereo`]); [`Mismatch`] says why there is
 //!   none.
 //!
@@ -21,6 +22,7 @@ pub mod elements;
 mod graph;
 mod handedness;
 mod hydrogens;
+mod identity;
 mod kekule;
 pub(crate) mod labelled;
 mod limit;
@@ -43,6 +45,7 @@ mod valences;
 mod write;
 
 pub use graph::{Atom, Bond, BondsOfAtom, Chirality, Direction, Graph, Order, SmilesProblem};
+pub use identity::{IdenticalAtoms, MolecularIdentity};
 pub use limit::{AtomLimit, MAX_HEAVY_ATOMS};
 pub use mismatch::{Mismatch, StereoDifference};
 pub use molecule::{Molecule, SmilesError};

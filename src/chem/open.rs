@@ -12,7 +12,7 @@ use super::stereo::{DoubleBondMark, TetrahedralMark};
 const LIGHTEST_POLYHEDRON: u8 = 15;
 
 /// Double bonds in smaller rings have no stereo.
-const SMALLEST_RING: usize = 8;
+pub(super) const SMALLEST_RING: usize = 8;
 
 /// What could be a stereocentre or a double bond with stereo, marked or not, and which of it is not marked.
 ///
@@ -188,7 +188,7 @@ fn image_of_bond(
 }
 
 /// Whether an odd number of swaps sorts neighbours, the implied one last.
-fn is_odd(neighbours: &[Option<usize>; 4]) -> bool {
+pub(super) fn is_odd(neighbours: &[Option<usize>; 4]) -> bool {
     let rank = |atom: &Option<usize>| atom.unwrap_or(usize::MAX);
     let pairs = (0..4).flat_map(|i| (i + 1..4).map(move |j| (i, j)));
     pairs.filter(|(i, j)| rank(&neighbours[*i]) > rank(&neighbours[*j])).count() % 2 == 1
@@ -339,7 +339,7 @@ fn possible_bond(graph: &LabelledGraph, [a, b]: [usize; 2]) -> Option<DoubleBond
 }
 
 /// The atoms of the smallest ring that a bond lies in, up to [`SMALLEST_RING`], which also stands for larger ones and for none.
-fn ring_size(graph: &LabelledGraph, a: usize, b: usize) -> usize {
+pub(super) fn ring_size(graph: &LabelledGraph, a: usize, b: usize) -> usize {
     let mut seen = vec![a];
     let mut shell = vec![a];
     for size in 2..SMALLEST_RING {

@@ -67,6 +67,15 @@ impl PolyhedralMark {
         Some(PolyhedralMark { atom: number(self.atom)?, neighbours, corners: self.corners })
     }
 
+    /// Whether another mark says the same, of a molecule whose atoms are those of this one by `image`.
+    pub(super) fn is_that_of(&self, other: &PolyhedralMark, image: impl Fn(usize) -> usize) -> bool {
+        let ideal = |atom: usize| {
+            let place = self.neighbours.iter().position(|own| image(*own) == atom);
+            place.map_or([0.0; 3], |at| corner(self.corners.as_bytes()[at]))
+        };
+        image(self.atom) == other.atom && other.agrees(ideal) == Some(true)
+    }
+
     /// Whether coordinates agree; none where they are no such polyhedron. `place` gives where each atom lies, in Å.
     pub fn agrees(&self, place: impl Fn(usize) -> [f64; 3]) -> Option<bool> {
         let centre = place(self.atom);

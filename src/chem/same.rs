@@ -50,9 +50,14 @@ pub fn same_molecule(a: &str, b: &str, limit: AtomLimit) -> bool {
 /// # Errors
 /// As [`same_graph`].
 pub fn graph_key(smiles: &str) -> Result<u64, SmilesError> {
-    let graph = LabelledGraph::of_identity(&Molecule::without_hydrogens(smiles, AtomLimit::default())?);
-    let [colours] = colours([&graph], BondColours::Counted);
-    Ok(colours.iter().fold(0, |sum, colour| sum.wrapping_add(*colour)))
+    let molecule = Molecule::without_hydrogens(smiles, AtomLimit::default())?;
+    Ok(key(&LabelledGraph::of_identity(&molecule)))
+}
+
+/// The sum of the colours of atoms, which does not depend on their order.
+pub(super) fn key(graph: &LabelledGraph) -> u64 {
+    let [colours] = colours([graph], BondColours::Counted);
+    colours.iter().fold(0, |sum, colour| sum.wrapping_add(*colour))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::energy::EnergyArgs;
 use super::invocation::Invocation;
 use super::output::Output;
 use super::shards::{ShardArgs, ShardOf};
@@ -17,6 +18,7 @@ use crate::report::audit_view::{
     audit_table, chemistry_rows, drift_table, examples_table, geometry_table, their_table,
 };
 use crate::report::chemistry_view::{chemistry_table, flatness_table};
+use crate::report::energy_view::energy_table;
 use crate::report::format::thousands;
 use crate::shard::Manifest;
 use crate::shard::files::MergedFiles;
@@ -53,6 +55,8 @@ pub(super) struct Args {
     #[arg(short, long, value_name = "FILE.json")]
     output: Option<PathBuf>,
     #[command(flatten)]
+    energy: EnergyArgs,
+    #[command(flatten)]
     shard: ShardArgs,
 }
 
@@ -67,8 +71,16 @@ pub(super) fn run(args: Args, invocation: &Invocation, job: &Job, output: &Outpu
     let target = not_stdout(to.as_deref());
     let mut inputs = args.files.clone();
     inputs.extend(args.references.clone());
-    Outputs::new().file("-o", target)?.apart_from(&inputs)?;
-    show(&audit(&plan(args, job)?, job)?, to.as_deref(), output)
+    let listed = args.energy.energy_list.clone();
+    if listed.as_deref().is_some_and(is_stdout) {
+        let problem = "stdout is for the tables, or for the record";
+        return Err(Error::input("--energy-list -", problem, "give the list a file").into());
+    }
+    let outputs = Outputs::new().file("-o", target)?.file("--energy-list", listed.as_deref())?;
+    outputs.apart_from(&inputs)?;
+    let report = audit(&plan(args, job)?, job)?;
+    list(&report, listed.as_deref())?;
+    show(&report, to.as_deref(), output)
 }
 
 /// Does the rest of the command once all its shards are there.
@@ -88,8 +100,9 @@ pub(super) fn merge(
 fn plan(mut args: Args, job: &Job) -> Result<AuditPlan, Error> {
     args.model.iter_mut().try_for_each(|path| found(path, Wanted::Folder))?;
     args.tokenizer.iter_mut().try_for_each(|path| found(path, Wanted::Tokenizer))?;
+    let energy = args.energy.energies()?;
     let load = |path: &PathBuf| -> Result<Tokenizer, Error> { Ok(Tokenizer::load_for(path, job)?.0) };
-    AuditRequest {
+    let plan = AuditRequest {
         files: args.files,
         zeros: args.dialect.asked(),
         blocks: args.blocks.asked(None),
@@ -100,7 +113,8 @@ fn plan(mut args: Args, job: &Job) -> Result<AuditPlan, Error> {
         references: args.references,
         max_atoms: AtomLimit(args.max_atoms),
     }
-    .plan()
+    .plan()?;
+    Ok(AuditPlan { energy, ..plan })
 }
 
 /// Writes the record where one is wanted, and shows it.
@@ -122,6 +136,17 @@ fn show(report: &AuditReport, to: Option<&Path>, output: &Output) -> anyhow::Res
     output.text(&render(report, output))
 }
 
+/// Writes the energies of texts where they are wanted.
+fn list(report: &AuditReport, to: Option<&Path>) -> anyhow::Result<()> {
+    let (Some(path), Some(energy)) = (to, &report.energy) else { return Ok(()) };
+    let mut lines = String::new();
+    for text in &energy.texts {
+        lines += &serde_json::to_string(text)?;
+        lines.push('\n');
+    }
+    Ok(write_atomic(path, lines.as_bytes())?)
+}
+
 /// Skipped records that a terminal shows.
 const SHOWN: usize = 10;
 
@@ -133,6 +158,7 @@ fn render(report: &AuditReport, output: &Output) -> String {
         geometry_table(report),
         chemistry_table(&chemistry),
         flatness_table(&chemistry),
+        report.energy.as_ref().map(energy_table),
         drift_table(report),
         examples_table(report),
     ];

@@ -2,11 +2,13 @@
 
 use std::path::PathBuf;
 
+use super::against::{self, AgainstArgs};
 use super::invocation::Invocation;
 use super::output::Output;
 use super::shards::{ShardArgs, ShardOf};
 use super::skipped;
 use super::values::{EncodingArgs, FrameArg, SmilesOfArgs, is_stdout, not_stdout};
+use crate::against::against_shard;
 use crate::corpus::{Conformers, Files, ReadOptions};
 use crate::error::Error;
 use crate::io::{OutputSet, Outputs};
@@ -23,7 +25,8 @@ pub(super) struct Args {
     /// also gzipped or in a .tar(.gz)
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<PathBuf>,
-    /// The store to write, HDF5; `-` for stdout. Without it only statistics are printed. With --shard, a folder
+    /// The store to write, HDF5; `-` for stdout. Without it only statistics are printed. With --against, the list of pairs, JSON
+    /// Lines. With --shard, a folder
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// The frame of coordinates: as in the file, or centre of mass at the origin and principal axes on x, y, z
@@ -37,13 +40,17 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE", conflicts_with = "shard")]
     html: Option<PathBuf>,
     #[command(flatten)]
+    other: AgainstArgs,
+    #[command(flatten)]
     shard: ShardArgs,
 }
 
 /// Reads, counts, stores, shows.
 pub(super) fn run(args: Args, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
-    let smiles = args.smiles.source(job)?;
-    let options = ReadOptions { frame: args.frame.into(), reading: args.blocks.reading().of_texts(), smiles };
+    let options = args.options(job)?;
+    if args.other.is_asked() {
+        return compared(&args, options, invocation, job, output);
+    }
     if let Some(shard) = args.shard.shard {
         let plan = MinePlan { inputs: args.inputs, options, store: None };
         let (folder, inputs) = (args.output.as_deref(), &*plan.inputs);
@@ -52,6 +59,31 @@ pub(super) fn run(args: Args, invocation: &Invocation, job: &Job, output: &Outpu
     }
     let source = Files { inputs: args.inputs.clone(), options };
     mined(&args, &source, job, output)
+}
+
+impl Args {
+    /// How files are read.
+    fn options(&self, job: &Job) -> Result<ReadOptions, Error> {
+        let smiles = self.smiles.source(job)?;
+        Ok(ReadOptions { frame: self.frame.into(), reading: self.blocks.reading().of_texts(), smiles })
+    }
+}
+
+/// Looks for another corpus in the inputs, or in a share of them.
+fn compared(
+    args: &Args,
+    options: ReadOptions,
+    invocation: &Invocation,
+    job: &Job,
+    output: &Output,
+) -> anyhow::Result<()> {
+    let plan = args.other.plan(&args.inputs, options, args.output.is_some());
+    let Some(shard) = args.shard.shard else {
+        return against::run(&plan, args.output.as_deref(), args.smiles.smiles_of.as_ref(), job, output);
+    };
+    let (folder, inputs) = (args.output.as_deref(), &*args.inputs);
+    let shard = ShardOf { shard, invocation, folder, inputs };
+    shard.run(job, output, |files, job| against_shard(&plan, files, job))
 }
 
 /// Does the rest of the command once all its shards are there.
@@ -63,6 +95,11 @@ pub(super) fn merge(
     output: &Output,
 ) -> anyhow::Result<()> {
     let mut args: Args = Invocation::parsed(manifest)?;
+    if args.other.is_asked() {
+        let options = args.options(job)?;
+        let plan = args.other.plan(&args.inputs, options, true);
+        return against::merge(&plan, &parts, store.as_deref(), job, output);
+    }
     (args.output, args.html) = (store, page);
     let source = StoredParts { parts, reading: args.blocks.reading().of_texts() };
     mined(&args, &source, job, output)

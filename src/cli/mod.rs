@@ -1,5 +1,6 @@
 //! The command line: one file per verb, each `Args` → plan → run → render. The only place that prints.
 
+mod against;
 mod audit;
 #[cfg(feature = "generate")]
 mod compare;
@@ -7,6 +8,7 @@ mod completions;
 mod corpus;
 mod encode;
 mod encodings;
+mod energy;
 #[cfg(feature = "generate")]
 mod eval;
 #[cfg(feature = "generate")]

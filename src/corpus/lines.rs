@@ -193,7 +193,10 @@ impl Task {
                 continue;
             }
             match self.record(record) {
-                Ok(conformer) => push_sharing(&mut batch.conformers, conformer),
+                Ok(conformer) => {
+                    push_sharing(&mut batch.conformers, conformer);
+                    batch.lines.push(line);
+                }
                 Err(reason) => self.skip(&mut batch, line, reason),
             }
         }

@@ -129,6 +129,18 @@ pub struct Batch {
     pub open_stereo: Vec<Skipped>,
     /// How many of these there are.
     pub open_stereo_count: u64,
+    /// The file that all of it is of, and the member of the archive after a `:`; empty where there is no file.
+    pub file: Arc<str>,
+    /// By good record, the line that it stands on, from 1; empty where records are no lines.
+    pub lines: Vec<u64>,
+}
+
+impl Batch {
+    /// The same, of a file.
+    #[must_use]
+    pub(crate) fn of_file(self, file: &Arc<str>) -> Self {
+        Batch { file: file.clone(), ..self }
+    }
 }
 
 /// The frame that coordinates are given in.

@@ -3,6 +3,7 @@
 use std::io::{BufRead, Cursor, Read, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::archive::{self, Member};
 use super::damage::read_error;
@@ -139,7 +140,8 @@ fn read_file(file: &InputFile, context: Context<'_>, emit: &mut Emit<'_>) -> Res
         // HDF5 is read from its path; this pass only hashes.
         let before = stamp(&file.path)?;
         let hash = opened.finish(file.name()).map_err(|e| read_error(&place, e))?;
-        read_hdf5(&file.path, &place, context, emit)?;
+        let name: Arc<str> = place.as_str().into();
+        read_hdf5(&file.path, &place, context, &mut |batch| emit(batch.of_file(&name)))?;
         if before != stamp(&file.path)? || before.0 != hash.bytes {
             return Err(Error::input(place, "changed while it was read", "wait until it is written"));
         }
@@ -200,6 +202,8 @@ fn unknown_reason(prefix: &[u8]) -> &'static str {
 
 /// Hands a stream to the reader of its format.
 fn read_format(format: Format, source: Source<'_>, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+    let file: Arc<str> = source.name.as_str().into();
+    let emit: &mut Emit<'_> = &mut |batch| emit(batch.of_file(&file));
     match format {
         Format::Jsonl => jsonl::read(source, context, emit),
         Format::Plain => plain::read(source, context, emit),

@@ -47,9 +47,9 @@ fn read_one(file: &InputFile, context: Context<'_>) -> Result<(InputHash, Vec<Ba
     let place = file.place();
     let whole =
         io::read_small(&file.path, MAX_BYTES, file.name(), context.job).map_err(|e| read_error(&place, e))?;
-    let mut batches = Vec::new();
+    let (mut batches, name) = (Vec::new(), place.as_str().into());
     pickles::read(&whole.bytes, &place, context, &mut |batch| {
-        batches.push(batch);
+        batches.push(batch.of_file(&name));
         Ok(())
     })?;
     Ok((whole.source, batches))

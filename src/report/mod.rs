@@ -4,7 +4,7 @@
 //! - [`plot`] draws SVG by plotters, without fonts: the same bytes on every machine.
 //! - [`html::Page`] is a page of sections that loads nothing from anywhere.
 //! - [`stats_view`], [`fit_view`], [`fit_page`], [`design_view`], [`design_page`], [`learned_view`], [`comparison_view`],
-//!   [`promises_view`], [`extend_view`], [`train_view`], [`audit_view`], [`eval_view`], [`chemistry_view`], [`worst_view`], [`mask_view`], [`floor_view`], [`same_view`],
+//!   [`promises_view`], [`extend_view`], [`train_view`], [`against_view`], [`audit_view`], [`energy_view`], [`eval_view`], [`chemistry_view`], [`worst_view`], [`mask_view`], [`floor_view`], [`same_view`],
 //!   [`eval_page`] and
 //!   [`compare_view`] put these together for the verbs; [`card`]
 //!   is the section of a model card for an extended tokenizer.
@@ -13,6 +13,7 @@
 //!
 //! Nothing here computes a figure or prints.
 
+pub mod against_view;
 pub mod audit_view;
 pub mod card;
 pub mod chemistry_view;
@@ -22,6 +23,7 @@ pub mod comparison_view;
 pub mod design_page;
 pub mod design_view;
 pub mod encodings_view;
+pub mod energy_view;
 #[cfg(feature = "generate")]
 pub mod eval_page;
 #[cfg(feature = "generate")]

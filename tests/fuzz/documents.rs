@@ -200,6 +200,7 @@ fn check_audit(scene: &Scene, _: &[u8]) -> Verdict {
         tokenizer: None,
         placeholder: "0.0000,0.0000,0.0000".to_owned(),
         references: Vec::new(),
+        energy: None,
     };
     if let Err(error) = audit::read::read(scene.path(), &Job::default()) {
         return refused(scene, &error);

@@ -9,7 +9,7 @@ use proc_macro2::{Span, TokenStream, TokenTree};
 use syn::visit::{self, Visit};
 
 /// The modules of the crate. Each imports only from itself and from those before it.
-const ORDER: [&str; 26] = [
+const ORDER: [&str; 28] = [
     "error",
     "job",
     "io",
@@ -28,7 +28,9 @@ const ORDER: [&str; 26] = [
     "design",
     "sampling",
     "constraint",
+    "energy",
     "audit",
+    "against",
     "encodings",
     "model",
     "train",

@@ -2,6 +2,7 @@
 
 #![allow(clippy::print_stderr, reason = "some say how much they compared")]
 
+mod against;
 mod architecture;
 mod archive_mutants;
 mod audit;
@@ -27,6 +28,7 @@ mod encode;
 mod encode_formats;
 mod encode_rdkit;
 mod encodings;
+mod energy;
 mod eval;
 mod extend_model;
 mod extended;

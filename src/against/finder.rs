@@ -1,0 +1,44 @@
+//! Which molecule of the other corpus a text has, remembered by its skeleton.
+
+use std::collections::HashMap;
+
+use rayon::prelude::*;
+
+use super::other::Other;
+use super::spelling::{Fingerprint, Known, fingerprint, identity};
+use crate::corpus::Conformer;
+
+/// Skeletons that are remembered, about 100 MB of them; then all are forgotten.
+const REMEMBERED: usize = 1 << 21;
+
+/// Those among them that have a molecule of the other corpus, about 100 MB of them.
+const REMEMBERED_SHARED: usize = 1 << 18;
+
+/// What skeletons are.
+#[derive(Debug, Default)]
+pub(super) struct Finder {
+    known: HashMap<Fingerprint, Known>,
+    shared: usize,
+}
+
+impl Finder {
+    /// What the skeleton of each conformer is.
+    pub(super) fn find(&mut self, other: &Other, conformers: &[Conformer]) -> Vec<Known> {
+        let prints: Vec<Fingerprint> = conformers.par_iter().map(fingerprint).collect();
+        if self.known.len() > REMEMBERED || self.shared > REMEMBERED_SHARED {
+            (self.known, self.shared) = (HashMap::new(), 0);
+        }
+        let mut new: HashMap<Fingerprint, usize> = HashMap::new();
+        for (at, print) in prints.iter().enumerate().filter(|(_, print)| !self.known.contains_key(print)) {
+            new.entry(*print).or_insert(at);
+        }
+        let new: Vec<(Fingerprint, usize)> = new.into_iter().collect();
+        let found: Vec<(Fingerprint, Known)> = new
+            .into_par_iter()
+            .map(|(print, at)| (print, other.known(identity(&conformers[at]).as_ref())))
+            .collect();
+        self.shared += found.iter().filter(|(_, known)| matches!(known, Known::Shared(_))).count();
+        self.known.extend(found);
+        prints.iter().map(|print| self.known[print].clone()).collect()
+    }
+}

@@ -1,0 +1,305 @@
+//! What a SMILES is, for tables of molecules: a key that every spelling has, the order of atoms that makes two spellings one, and
+//! whether their stereo is the same.
+
+use super::graph::Graph;
+use super::labelled::LabelledGraph;
+use super::limit::AtomLimit;
+use super::molecule::{Molecule, SmilesError};
+use super::open::{SMALLEST_RING, is_odd, ring_size};
+use super::same::key;
+use super::search::{BondColours, Ended, Question, are_same, colours, isomorphisms};
+use super::stereo::{DoubleBondMark, StereoMarks, TetrahedralMark};
+
+/// A molecule that is looked up among others. It is the one that [`same_graph`](super::same_graph) compares: without isotopes and stereo,
+/// and without hydrogens that a count says as well; stereo and isotopes are kept beside.
+#[derive(Debug, Clone)]
+pub struct MolecularIdentity {
+    /// Atoms of the text, hydrogens too.
+    written: usize,
+    /// The atoms that are compared, by their numbers in the text, from 0.
+    kept: Vec<u32>,
+    /// With the marks that say something.
+    graph: LabelledGraph,
+    isotopes: Vec<u32>,
+    key: u64,
+}
+
+/// Which atoms of another molecule are those of this one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum IdenticalAtoms {
+    /// They are different molecules.
+    None,
+    /// By atom of this one that is compared, the number of the other's atom among those compared; one order of those there are.
+    Order(Vec<u32>),
+    /// No colour tells them apart, and the search for an order was given up: too much symmetry.
+    Unknown,
+}
+
+impl MolecularIdentity {
+    /// Reads a SMILES of at most so many heavy atoms.
+    ///
+    /// # Errors
+    /// If RDKit would refuse it, or it is too large.
+    pub fn of(smiles: &str, limit: AtomLimit) -> Result<Self, SmilesError> {
+        let fail = |problem| SmilesError::new(smiles, &problem);
+        limit.check(smiles).map_err(fail)?;
+        let text = Graph::parse(smiles).map_err(fail)?;
+        let removed = text.needless_hydrogens();
+        let mut new = 0..;
+        let numbers: Vec<Option<usize>> =
+            removed.iter().map(|removed| if *removed { None } else { new.next() }).collect();
+        let molecule = Molecule::try_from(text.without_hydrogens()).map_err(fail)?;
+        let mut graph = LabelledGraph::of_identity(&molecule);
+        graph.marks = StereoMarks::of(&text).renumbered(&text, &numbers);
+        let isotopes = molecule.atoms.iter().map(|atom| atom.isotope).collect();
+        let mut identity = MolecularIdentity {
+            written: text.atoms.len(),
+            kept: (0u32..).zip(&removed).filter(|(_, removed)| !**removed).map(|(at, _)| at).collect(),
+            key: key(&graph),
+            graph,
+            isotopes,
+        };
+        identity.leave_out_idle_marks();
+        Ok(identity)
+    }
+
+    /// A number that all spellings have in common, and hardly any other molecule.
+    pub fn key(&self) -> u64 {
+        self.key
+    }
+
+    /// How many atoms the text has, which are the blocks of its enriched text.
+    pub fn written(&self) -> usize {
+        self.written
+    }
+
+    /// The atoms that are compared, by their numbers in the text, from 0, ascending.
+    pub fn kept(&self) -> &[u32] {
+        &self.kept
+    }
+
+    /// Which atoms of another molecule are those of this one, isotopes and stereo aside.
+    pub fn atoms_in(&self, other: &MolecularIdentity) -> IdenticalAtoms {
+        let same = |_: usize, _: &[u32]| true;
+        if self.key != other.key { IdenticalAtoms::None } else { self.search(other, &same) }
+    }
+
+    /// Whether another molecule is this one, isotopes and stereo included. Marks that say nothing, such as that of an atom with two equal
+    /// neighbours, do not count. Where there is too much symmetry to tell, it is not.
+    pub fn is_isomer(&self, other: &MolecularIdentity) -> bool {
+        let (own, others) = (&self.graph.marks, &other.graph.marks);
+        let counts = |marks: &StereoMarks| {
+            [marks.centres.len(), marks.double_bonds.len(), marks.polyhedra.len(), marks.unchecked.len()]
+        };
+        if self.key != other.key || counts(own) != counts(others) {
+            return false;
+        }
+        let keeps = |last: usize, images: &[u32]| {
+            self.isotopes[last] == other.isotopes[images[last] as usize]
+                && keeps_marks(own, others, last, images, &|_| false)
+        };
+        matches!(self.search(other, &keeps), IdenticalAtoms::Order(_))
+    }
+
+    /// The first order of atoms that a condition allows.
+    fn search(&self, other: &MolecularIdentity, keeps: &Keeps<'_>) -> IdenticalAtoms {
+        if self.graph.labels.len() != other.graph.labels.len() {
+            return IdenticalAtoms::None;
+        }
+        let colours = colours(&self.graph, &other.graph, BondColours::Counted);
+        if !are_same(&colours) {
+            return IdenticalAtoms::None;
+        }
+        let mut first = First { keeps, found: None };
+        let ended = isomorphisms(&self.graph, &other.graph, &colours, &mut first);
+        match (first.found, ended) {
+            (Some(order), _) => IdenticalAtoms::Order(order),
+            (None, Ended::GivenUp) => IdenticalAtoms::Unknown,
+            (None, _) => IdenticalAtoms::None,
+        }
+    }
+
+    /// Takes away the marks without which the molecule is the same: those that some order of equal atoms turns round while it keeps all
+    /// others. What is left may make others idle, so it is asked again.
+    fn leave_out_idle_marks(&mut self) {
+        let graph = &mut self.graph;
+        let marks = std::mem::take(&mut graph.marks);
+        let in_small_ring =
+            |mark: &DoubleBondMark| ring_size(graph, mark.atoms[0], mark.atoms[1]) < SMALLEST_RING;
+        let double_bonds = marks.double_bonds.iter().filter(|mark| !in_small_ring(mark)).copied().collect();
+        graph.marks = StereoMarks { double_bonds, ..marks };
+        while let Some(idle) = self.idle_mark() {
+            let marks = &mut self.graph.marks;
+            match idle.checked_sub(marks.centres.len()) {
+                None => _ = marks.centres.remove(idle),
+                Some(bond) => _ = marks.double_bonds.remove(bond),
+            }
+        }
+    }
+
+    /// A mark that says nothing; centres are counted first, then double bonds.
+    fn idle_mark(&self) -> Option<usize> {
+        let marks = &self.graph.marks;
+        let places = marks.centres.len() + marks.double_bonds.len();
+        if places == 0 {
+            return None;
+        }
+        let [alike, _] = colours(&self.graph, &LabelledGraph::default(), BondColours::Counted);
+        let looks_same = |atoms: &mut dyn Iterator<Item = usize>| {
+            let mut around: Vec<u64> = atoms.map(|atom| alike[atom]).collect();
+            let all = around.len();
+            around.sort_unstable();
+            around.dedup();
+            around.len() < all
+        };
+        let may_be_idle = |place: &usize| match place.checked_sub(marks.centres.len()) {
+            None => looks_same(&mut marks.centres[*place].neighbours.iter().flatten().copied()),
+            Some(bond) => marks.double_bonds[bond].atoms.iter().any(|atom| {
+                looks_same(&mut self.graph.neighbours[*atom].iter().map(|link| link.atom as usize))
+            }),
+        };
+        (0..places).filter(may_be_idle).find(|place| {
+            let keeps = |last: usize, images: &[u32]| {
+                self.isotopes[last] == self.isotopes[images[last] as usize]
+                    && keeps_marks(marks, marks, last, images, &|at| at == *place)
+            };
+            !matches!(self.search(self, &keeps), IdenticalAtoms::None)
+        })
+    }
+}
+
+/// Whether an order of atoms may go on once the atom `last` has its image.
+type Keeps<'k> = dyn Fn(usize, &[u32]) -> bool + 'k;
+
+/// Looks for the first order.
+struct First<'k> {
+    keeps: &'k Keeps<'k>,
+    found: Option<Vec<u32>>,
+}
+
+impl Question for First<'_> {
+    fn allows(&mut self, last: usize, images: &[u32]) -> bool {
+        (self.keeps)(last, images)
+    }
+
+    fn found(&mut self, images: &[u32]) -> bool {
+        self.found = Some(images.to_vec());
+        false
+    }
+}
+
+/// Whether each mark whose atoms are placed once `last` is has its image among those of the other molecule, and says the same there; those
+/// that are `turned` say the opposite. Places count the centres, then the double bonds.
+fn keeps_marks(
+    own: &StereoMarks,
+    other: &StereoMarks,
+    last: usize,
+    images: &[u32],
+    turned: &dyn Fn(usize) -> bool,
+) -> bool {
+    let image = |atom: usize| images[atom] as usize;
+    let is_due = |atoms: &mut dyn Iterator<Item = usize>| atoms.max() == Some(last);
+    let centres = own.centres.iter().enumerate().all(|(at, mark)| {
+        !is_due(&mut mark.neighbours.iter().flatten().copied().chain([mark.atom]))
+            || centre_turns(mark, &other.centres, &image) == Some(turned(at))
+    });
+    let first_bond = own.centres.len();
+    let bonds = own.double_bonds.iter().enumerate().all(|(at, mark)| {
+        !is_due(&mut mark.atoms.iter().chain(&mark.neighbours).copied())
+            || bond_turns(mark, &other.double_bonds, &image) == Some(turned(first_bond + at))
+    });
+    let polyhedra = own.polyhedra.iter().all(|mark| {
+        !is_due(&mut mark.neighbours.iter().copied().chain([mark.atom]))
+            || other.polyhedra.iter().any(|other| mark.is_that_of(other, image))
+    });
+    let unchecked = own.unchecked.iter().all(|atom| *atom != last || other.unchecked.contains(&image(*atom)));
+    centres && bonds && polyhedra && unchecked
+}
+
+/// Whether the image of a stereocentre has the other hand; none if it is no stereocentre.
+fn centre_turns(
+    mark: &TetrahedralMark,
+    others: &[TetrahedralMark],
+    image: &impl Fn(usize) -> usize,
+) -> Option<bool> {
+    let other = others.iter().find(|other| other.atom == image(mark.atom))?;
+    let moved = mark.neighbours.map(|atom| atom.map(image));
+    Some(mark.counterclockwise ^ other.counterclockwise ^ is_odd(&moved) ^ is_odd(&other.neighbours))
+}
+
+/// Likewise of a double bond.
+fn bond_turns(
+    mark: &DoubleBondMark,
+    others: &[DoubleBondMark],
+    image: &impl Fn(usize) -> usize,
+) -> Option<bool> {
+    let [a, b] = mark.atoms.map(image);
+    let [x, y] = mark.neighbours.map(image);
+    let other = others.iter().find(|other| other.atoms == [a, b] || other.atoms == [b, a])?;
+    let [own_x, own_y] =
+        if other.atoms == [a, b] { other.neighbours } else { [other.neighbours[1], other.neighbours[0]] };
+    Some(mark.together ^ other.together ^ (own_x != x) ^ (own_y != y))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn identity(smiles: &str) -> MolecularIdentity {
+        MolecularIdentity::of(smiles, AtomLimit::default()).unwrap()
+    }
+
+    #[test]
+    fn every_spelling_has_one_key_and_an_order() {
+        for (a, b) in [
+            ("CCO", "OCC"),
+            ("c1ccccc1O", "C1=CC=CC=C1O"),
+            ("CN(=O)=O", "C[N+](=O)[O-]"),
+            ("[H]O[H]", "O"),
+            ("C[C@H](N)C(=O)O", "OC(=O)C(C)N"),
+            ("[13CH3]C", "CC"),
+        ] {
+            let (a, b) = (identity(a), identity(b));
+            assert_eq!(a.key(), b.key());
+            let IdenticalAtoms::Order(order) = a.atoms_in(&b) else { panic!() };
+            assert_eq!(order.len(), b.kept().len());
+        }
+        assert_eq!(identity("CCO").atoms_in(&identity("OCC")), IdenticalAtoms::Order(vec![2, 1, 0]));
+        assert_eq!(identity("CCO").atoms_in(&identity("COC")), IdenticalAtoms::None);
+        // Hydrogens that a count says as well are not compared.
+        let water = identity("[H]O[H]");
+        assert_eq!((water.written(), water.kept()), (3, &[1][..]));
+    }
+
+    /// What RDKit 2026.09 writes as one canonical isomeric SMILES, and what it does not.
+    #[test]
+    fn isomers_are_those_of_rdkit() {
+        for (a, b, same) in [
+            ("C[C@H](N)C(=O)O", "C[C@@H](C(=O)O)N", true),
+            ("C[C@H](N)C(=O)O", "C[C@@H](N)C(=O)O", false),
+            ("C[C@H](N)C(=O)O", "CC(N)C(=O)O", false),
+            ("[C@H](C)(N)C(=O)O", "N[C@H](C)C(=O)O", true),
+            ("[C@H](C)(N)C(=O)O", "N[C@@H](C)C(=O)O", false),
+            // Marks that say nothing.
+            ("C[C@H](C)O", "CC(C)O", true),
+            ("C/C=C(/C)C", "CC=C(C)C", true),
+            ("C1/C=C/CCC1", "C1C=CCCC1", true),
+            ("F/C=C/F", "F\\C=C\\F", true),
+            ("F/C=C/F", "F/C=C\\F", false),
+            ("F/C=C/F", "FC=CF", false),
+            // A meso compound is its mirror image; the others are not.
+            ("C[C@H](O)[C@@H](C)O", "C[C@@H](O)[C@H](C)O", true),
+            ("C[C@H](O)[C@H](C)O", "C[C@@H](O)[C@@H](C)O", false),
+            // Marks that depend on one another.
+            ("C[C@H]1CC[C@@H](C)CC1", "C[C@@H]1CC[C@H](C)CC1", true),
+            ("C[C@H]1CC[C@@H](C)CC1", "C[C@H]1CC[C@H](C)CC1", false),
+            ("[13CH3]C", "CC", false),
+            ("C[C@H]([13CH3])O", "C[C@@H]([13CH3])O", false),
+            ("F[Co@OH1](Cl)(Br)(I)(N)O", "F[Co@OH2](Cl)(Br)(I)(N)O", false),
+            ("F[Co@OH1](Cl)(Br)(I)(N)O", "F[Co@OH1](Cl)(Br)(I)(N)O", true),
+        ] {
+            assert_eq!(identity(a).is_isomer(&identity(b)), same, "{a} {b}");
+            assert_eq!(identity(b).is_isomer(&identity(a)), same, "{b} {a}");
+        }
+    }
+}

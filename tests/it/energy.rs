@@ -1,0 +1,201 @@
+//! `audit --energy`: what a program is given and says, and what becomes of one that dies, says too little, or hangs.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::support::{Folder, Ran, python_with};
+
+/// Three texts of ethanol that pass, and one that does not.
+fn texts(folder: &Folder) {
+    let text = |o: &str| {
+        let answer = format!("[C]<0.0000,0.0000,0.0000>[C]<1.5000,0.0000,0.0000>[O]<{o},1.3000,0.0000>");
+        json!({"smiles": "CCO", "text": format!("[CONFORMER]{answer}[/CONFORMER]")}).to_string() + "\n"
+    };
+    let failed =
+        json!({"smiles": "CCO", "text": "[CONFORMER][C]<0.0000,0.0000,0.0000>[/CONFORMER]"}).to_string();
+    folder.file("texts.jsonl", text("2.0000") + &text("2.1000") + &failed + "\n" + &text("9.0000"));
+    let reference = "[C]<0.0000,0.0000,0.0000>[C]<1.5000,0.0000,0.0000>[O]<1.9000,1.3000,0.0000>";
+    folder.file("references.jsonl", json!({ "embedded_smiles": reference }).to_string() + "\n");
+}
+
+fn audit(folder: &Folder, command: &str, more: &[&str]) -> Ran {
+    let given = ["audit", "texts.jsonl", "--dialect", "fixed", "--quiet", "--energy", command];
+    folder.drift(&[&given, more].concat())
+}
+
+/// A program whose energy is 10 times the x of the oxygen, and says how often it was run.
+const BY_X: &str = "echo run >> runs; awk '$1 == \"O\" {print 10 * $2}'";
+
+#[test]
+fn frames_go_in_and_energies_come_out() {
+    let folder = Folder::new();
+    texts(&folder);
+    audit(&folder, "tee frames.xyz | awk '$1 == \"O\" {print 10 * $2, 15}'", &[]).good();
+    let frames = String::from_utf8(folder.read("frames.xyz")).unwrap();
+    let first =
+        "3\nCCO\nC 0.000000 0.000000 0.000000\nC 1.500000 0.000000 0.000000\nO 2.000000 1.300000 0.000000\n";
+    assert!(frames.starts_with(first) && frames.lines().count() == 15, "{frames}");
+
+    // Against the relaxed conformer.
+    let relaxed = "awk '$1 == \"O\" {print 10 * $2, 15}'";
+    let energy =
+        audit(&folder, relaxed, &["--json", "--energy-list", "list.jsonl"]).good().json()["energy"].take();
+    let total = &energy["total"];
+    assert_eq!(
+        (&total["texts"], &total["with_energy"], &total["timed_out"]),
+        (&json!(3), &json!(3), &json!(0))
+    );
+    // 20 - 15, 21 - 15 and 90 - 15; the last one is torn apart.
+    assert_eq!(
+        total["strain"],
+        json!({"texts": 3, "mean": 86.0 / 3.0, "median": 6.0, "percentile_90": 75.0})
+    );
+    assert_eq!(
+        total["strain_of_valid"],
+        json!({"texts": 2, "mean": 5.5, "median": 5.5, "percentile_90": 6.0})
+    );
+    let list = String::from_utf8(folder.read("list.jsonl")).unwrap();
+    let rows: Vec<Value> = list.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((rows.len(), &rows[2]["record"], &rows[2]["strain"]), (3, &json!("line 4"), &json!(75.0)));
+    assert_eq!((&rows[0]["valid"], &rows[2]["valid"]), (&json!(true), &json!(false)));
+
+    // Against the best reference, at 19; hartrees are turned into kcal/mol.
+    let more = ["--references", "references.jsonl", "--json"];
+    let total = audit(&folder, BY_X, &more).good().json()["energy"].take();
+    assert_eq!((&total["references"], &total["total"]["strain"]["median"]), (&json!(1), &json!(2.0)));
+    let hartrees = audit(&folder, BY_X, &[&more[..], &["--energy-unit", "hartree"]].concat()).good().json();
+    let median = hartrees["energy"]["total"]["strain"]["median"].as_f64().unwrap();
+    assert!((median - 2.0 * 627.509_474).abs() < 1e-3, "{median}");
+
+    // With neither there is an energy and no strain.
+    let shown = audit(&folder, BY_X, &[]).good();
+    assert!(shown.text().contains("no text has a strain"), "{}", shown.text());
+    let unknown = audit(&folder, "awk '$1 == \"O\" {print \"nan\"}'", &["--json"]).good().json();
+    assert_eq!(
+        (&unknown["energy"]["total"]["with_energy"], &unknown["energy"]["total"]["strain"]),
+        (&json!(0), &Value::Null)
+    );
+}
+
+#[test]
+fn answers_are_kept_and_a_run_goes_on() {
+    let folder = Folder::new();
+    texts(&folder);
+    let runs = || folder.read("runs").len() / "run\n".len();
+    let cache = ["--energy-cache", "energies.cache", "--energy-batch", "1", "--json"];
+    let first = audit(&folder, BY_X, &cache).good();
+    assert_eq!(runs(), 3);
+    assert_eq!(audit(&folder, BY_X, &cache).good(), first);
+    assert_eq!(runs(), 3);
+    // Another command is asked anew, and what it says before it dies is kept.
+    let dies = "echo run >> runs; read n; read smiles; cat > /dev/null; [ $(wc -l < runs) -lt 6 ] && echo 1 || { echo 'no licence' >&2; exit 3; }";
+    let died = audit(&folder, dies, &cache);
+    died.refused_for("--energy: ended with exit status: 3: `no licence`");
+    assert_eq!(runs(), 6);
+    folder.file("runs", "");
+    audit(&folder, dies, &cache).good();
+    assert_eq!(runs(), 1);
+}
+
+#[test]
+fn a_program_that_is_no_use_is_one_line() {
+    let folder = Folder::new();
+    texts(&folder);
+    for (command, problem) in [
+        ("exit 7", "--energy: ended with exit status: 7"),
+        ("kill -s SEGV $$", "--energy: ended with signal: 11"),
+        ("no-such-program-at-all", "no-such-program-at-all"),
+        ("cat > /dev/null; echo 1; echo 2", "--energy: wrote 2 lines for 3 frames"),
+        (
+            "cat > /dev/null; printf '1\\n2\\n3'; echo; echo 4",
+            "--energy: writes more than the 3 lines that 3 frames have",
+        ),
+        (
+            "cat > /dev/null; echo energy is 5",
+            "--energy: writes a line that is not one or two numbers: `energy is 5`",
+        ),
+        ("cat > /dev/null; yes 1 | tr -d '\\n'", "--energy: "),
+        ("true", "--energy: wrote 0 lines for 3 frames"),
+        ("  ", "--energy: is empty"),
+    ] {
+        audit(&folder, command, &[]).refused_for(problem);
+    }
+    audit(&folder, "true", &["--energy-timeout", "0"]).refused_for("--energy-timeout: is 0");
+    audit(&folder, "true", &["--energy-timeout", "-1"]).refused_for("--energy-timeout: is -1");
+    audit(&folder, "true", &["--energy-batch", "0"]).refused_for("--energy-batch: is 0");
+    folder.file("cache", "no journal\nat all\n");
+    audit(&folder, "true", &["--energy-cache", "cache"]).refused_for("cache");
+}
+
+#[test]
+fn a_program_that_hangs_is_ended() {
+    let folder = Folder::new();
+    texts(&folder);
+    // It hangs at one frame: that has no energy, and the others have theirs. What it started is ended too.
+    let hangs = "awk '$1 == \"O\" {if ($2 == 2.1) system(\"sleep 1000\"); print 10 * $2; fflush()}'";
+    let total =
+        audit(&folder, hangs, &["--energy-timeout", "1", "--json"]).good().json()["energy"]["total"].take();
+    assert_eq!(
+        (&total["texts"], &total["with_energy"], &total["timed_out"]),
+        (&json!(3), &json!(2), &json!(1))
+    );
+    // At every one: three times in a row are enough.
+    let always = audit(&folder, "sleep 1000", &["--energy-timeout", "0.3"]);
+    always.refused_for("--energy: wrote no line for 0.3 s, 3 times in a row, and was ended");
+    // All is said, and it does not end.
+    let said =
+        audit(&folder, "awk '$1 == \"O\" {print 1}'; exec sleep 1000", &["--energy-timeout", "1", "--json"]);
+    assert_eq!(said.good().json()["energy"]["total"]["with_energy"], 3);
+    // Its output stays open when it has ended.
+    let open =
+        audit(&folder, "awk '$1 == \"O\" {print 1}'; sleep 1000 &", &["--energy-timeout", "1", "--json"]);
+    assert_eq!(open.good().json()["energy"]["total"]["with_energy"], 3);
+}
+
+#[test]
+fn shards_keep_energies() {
+    let folder = Folder::new();
+    texts(&folder);
+    std::fs::copy(folder.path().join("texts.jsonl"), folder.path().join("more.jsonl")).unwrap();
+    let command = [
+        "audit",
+        "texts.jsonl",
+        "more.jsonl",
+        "--dialect",
+        "fixed",
+        "--quiet",
+        "--energy",
+        "awk '$1 == \"O\" {print 10 * $2, 15}'",
+    ];
+    let whole = folder.drift(&[&command[..], &["--json"]].concat()).good();
+    for shard in ["1/2", "2/2"] {
+        folder.drift(&[&command[..], &["--shard", shard, "-o", &shard[..1]]].concat()).good();
+    }
+    let merged = folder.drift(&["merge", "1", "2", "-o", "merged.json", "--json"]).good();
+    assert_eq!(merged.text(), whole.text());
+    assert_eq!(whole.json()["energy"]["total"]["with_energy"], 6);
+}
+
+/// The worked example, where xtb is installed: a text that is nearly relaxed has little strain, one that is torn apart has none.
+#[test]
+#[cfg_attr(not(has_rdkit), ignore = "needs a Python with rdkit")]
+fn xtb_finds_the_strain_of_texts() {
+    let is_there = std::process::Command::new("xtb").arg("--version").output().is_ok();
+    if !is_there {
+        return eprintln!("xtb is not installed: eval/energy/xtb.py was not run");
+    }
+    let folder = Folder::new();
+    texts(&folder);
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("eval/energy/xtb.py");
+    let command = format!("{} {} --relax", python_with("rdkit"), script.display());
+    audit(&folder, &command, &["--energy-list", "list.jsonl"]).good();
+    let list = String::from_utf8(folder.read("list.jsonl")).unwrap();
+    let rows: Vec<Value> = list.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for row in &rows[..2] {
+        let [energy, strain] = ["energy", "strain"].map(|name| row[name].as_f64().unwrap());
+        // GFN2-xTB has ethanol at -11.39 hartree.
+        assert!((energy + 7_150.0).abs() < 5.0 && (0.1..5.0).contains(&strain), "{row}");
+    }
+    assert!(rows[2]["strain"].as_f64().is_none_or(|strain| strain > 50.0), "{}", rows[2]);
+}
