@@ -8,6 +8,7 @@ from moldrift._lib import VERSION as __version__
 from moldrift.automaton import Automaton
 from moldrift.errors import DriftError, ForbiddenToken, InvalidSmiles, TokenizerRefused
 from moldrift.grammars import export_grammar
+from moldrift.judge import Judge, Scores, read_matrix
 from moldrift.positions import PositionTemplates
 from moldrift.reports import Report, audit, encode, fit, inspect, mine, train_tokenizer
 from moldrift.sampling import Sampling
@@ -22,10 +23,12 @@ __all__ = [
     "DriftError",
     "ForbiddenToken",
     "InvalidSmiles",
+    "Judge",
     "PositionLogitsProcessor",
     "PositionTemplates",
     "Report",
     "Sampling",
+    "Scores",
     "TokenizerRefused",
     "__version__",
     "audit",
@@ -35,6 +38,7 @@ __all__ = [
     "fit",
     "inspect",
     "mine",
+    "read_matrix",
     "train_tokenizer",
 ]
 

@@ -1,6 +1,7 @@
 //! What Python sees of drift: `moldrift._lib`.
 
 mod errors;
+mod judge;
 mod legal;
 mod options;
 mod processor;
@@ -15,6 +16,8 @@ use pyo3::prelude::*;
 
 #[pymodule]
 mod _lib {
+    #[pymodule_export]
+    use super::judge::Judge;
     #[pymodule_export]
     use super::processor::{Constraint, Processor, skeleton_of};
     #[pymodule_export]

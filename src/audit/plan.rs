@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::coverage::Missing;
 use crate::chem::AtomLimit;
 use crate::encoding::Encoding;
 use crate::tokenizer::Tokenizer;
@@ -22,6 +23,23 @@ pub struct AuditPlan {
     pub placeholder: String,
     /// Reference conformers, for geometry: files and folders, as `drift mine` takes them; none without.
     pub references: Vec<PathBuf>,
+    /// Of coverage, in Å.
+    pub thresholds: Vec<f64>,
+    /// What becomes of molecules without a usable conformer.
+    pub missing: Missing,
+    /// Whether texts are compared under the SMILES that their records pool them under, with the references of all its isomers.
+    pub pool: bool,
+    /// Whether all conformers of a text are judged; else the first.
+    pub all_conformers: bool,
+    /// Whether what is found of each text is kept.
+    pub by_text: bool,
     /// The largest molecule that is compared; a text of a larger one is another molecule than its prompt.
     pub max_atoms: AtomLimit,
+}
+
+impl AuditPlan {
+    /// Whether conformers are compared, with references or with one another.
+    pub(super) fn keeps_conformers(&self) -> bool {
+        self.by_text || !self.references.is_empty()
+    }
 }

@@ -1,18 +1,21 @@
 //! The way through: files in, a report out.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::path::PathBuf;
 
 use serde::Serialize;
 
+use super::by_text::{Audited, TextsOfFile};
 use super::chemistry::ChemistryReport;
+use super::coverage::Missing;
 use super::dialect::DialectCounts;
 use super::faults::{EXAMPLES, FaultyBlock, keep};
 use super::group::{FileReport, Group};
 use super::judged::{JudgedFile, judge_files};
 use super::plan::AuditPlan;
 use super::read::{self, FileRecords, Record};
-use super::references::{GeometryReport, References};
+use super::references::{GeometryReport, Measured, References};
 use super::sample::split;
 use super::smoke::{ForeignPrompt, TheirReport, foreign_prompts, their_report};
 use crate::corpus::{Conformers, Files, ReadOptions, SKIPPED_LISTED, Skipped};
@@ -45,6 +48,8 @@ pub struct AuditReport {
     pub total: FileReport,
     /// The chemistry of the references of molecules that were asked for; none without references.
     pub reference_chemistry: Option<ChemistryReport>,
+    /// What became of molecules without a usable conformer in coverage and matching.
+    pub missing: Missing,
     /// The first faults of each kind.
     pub examples: Vec<FaultyBlock>,
     /// What 3DMolGen's smoke reports say of themselves, beside the same counted here.
@@ -84,6 +89,14 @@ pub enum DialectFrom {
 /// If a file cannot be read or holds no text, nothing tells the dialect, the tokenizer cannot encode a text, the references
 /// hold none of the molecules, or the job was cancelled.
 pub fn audit(plan: &AuditPlan, job: &Job) -> Result<AuditReport> {
+    Ok(audit_texts(plan, job)?.report)
+}
+
+/// The same with what is found of each text, where the plan keeps that.
+///
+/// # Errors
+/// As [`audit`].
+pub fn audit_texts(plan: &AuditPlan, job: &Job) -> Result<Audited> {
     let files = read_files(&plan.files, job)?;
     let (dialect, from) = dialect(plan, evidence(plan, &files), job)?;
     let judged = judge_files(plan, dialect, files, job)?;
@@ -96,7 +109,7 @@ pub(super) fn report(
     (dialect, dialect_from): (Encoding, DialectFrom),
     files: Vec<JudgedFile>,
     job: &Job,
-) -> Result<AuditReport> {
+) -> Result<Audited> {
     let mut total = Group::new(None, plan.tokenizer.is_some(), dialect);
     let (mut examples, mut theirs, mut warnings) = (Vec::new(), Vec::new(), Vec::new());
     let (mut skipped, mut skipped_records) = (0, Vec::new());
@@ -113,26 +126,34 @@ pub(super) fn report(
     let mut inputs: Vec<InputHash> = files.iter().map(|file| file.input.clone()).collect();
     let mut references = None;
     if !plan.references.is_empty() {
-        let wanted: HashSet<&str> = total.generated.keys().map(|skeleton| &**skeleton).collect();
+        let wanted: HashSet<&str> =
+            total.generated.keys().chain(total.pools.keys()).map(|key| &**key).collect();
         let (read, summary) = References::read(&corpus(plan), &wanted, job)?;
-        references = Some(read);
+        let is_compared = |skeleton: &str| total.generated.contains_key(skeleton);
+        references = Some(read.pooled(&total.pools, is_compared, plan.max_atoms));
         inputs.extend(summary.inputs);
         skipped += summary.skipped;
         skipped_records.extend(summary.skipped_records);
     }
     let references = references.as_ref();
-    let whole = total.report("total", references);
+    let measured = measure(references, &files);
+    let all = measured.as_deref().map(together);
+    let whole = total.report("total", all.as_deref(), plan);
     warnings.extend(whole.geometry.as_ref().and_then(GeometryReport::inexact));
     warnings.extend(whole.chemistry.as_ref().and_then(ChemistryReport::unchecked));
     let groups = files.iter().flat_map(|file| file.groups.iter().map(|group| (&*file.input.name, group)));
-    Ok(AuditReport {
+    let reports = groups
+        .enumerate()
+        .map(|(at, (file, group))| group.report(file, measured.as_ref().map(|measured| &measured[at]), plan));
+    let report = AuditReport {
         schema: SCHEMA,
         provenance: Provenance::of(inputs),
         dialect,
         dialect_from,
         tokenizer: plan.tokenizer.as_ref().map(|tokenizer| tokenizer.name.clone()),
         placeholder: plan.tokenizer.as_ref().map(|_| plan.placeholder.clone()),
-        files: groups.map(|(file, group)| group.report(file, references)).collect(),
+        files: reports.collect(),
+        missing: plan.missing,
         total: whole,
         reference_chemistry: references.map(References::chemistry),
         examples,
@@ -143,7 +164,36 @@ pub(super) fn report(
         warnings,
         skipped,
         skipped_records: skipped_records.into_iter().take(SKIPPED_LISTED).collect(),
-    })
+    };
+    let files = files.into_iter().map(TextsOfFile::of).collect();
+    Ok(Audited { report, files, measured: measured.unwrap_or_default() })
+}
+
+/// What the conformers of each group of each file are beside the references; none without references.
+fn measure(references: Option<&References>, files: &[JudgedFile]) -> Option<Vec<Measured>> {
+    let references = references?;
+    Some(
+        files
+            .iter()
+            .flat_map(|file| &file.groups)
+            .map(|group| references.measure(&group.generated))
+            .collect(),
+    )
+}
+
+/// The same of all groups.
+fn together(groups: &[Measured]) -> Cow<'_, Measured> {
+    if let [only] = groups {
+        return Cow::Borrowed(only);
+    }
+    let mut all = Measured::new();
+    for (skeleton, deviations) in groups.iter().flatten() {
+        match all.get_mut(skeleton) {
+            Some(known) => known.append(deviations.clone()),
+            None => _ = all.insert(skeleton.clone(), deviations.clone()),
+        }
+    }
+    Cow::Owned(all)
 }
 
 fn corpus(plan: &AuditPlan) -> Files {

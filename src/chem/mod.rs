@@ -45,7 +45,7 @@ pub use mismatch::{Mismatch, StereoDifference};
 pub use molecule::{Molecule, SmilesError};
 pub use pairing::{Pairing, SmilesMolecule, StereoAgreement};
 pub use polyhedra::PolyhedralMark;
-pub use same::{SameGraph, graph_key, same_graph, same_graph_within, same_molecule};
+pub use same::{SameGraph, atoms_in_order, graph_key, same_graph, same_graph_within, same_molecule};
 pub use shape::{Hybridisation, PerceivedShape};
 pub use write::without_needless_atoms;
 

@@ -2,10 +2,11 @@
 //!
 //! [`evaluate()`] is the way through: `checkpoint` loads a model and `dialect` tells how it writes, [`molecules`], `reference_set`
 //! and `subject` say for what to generate, `run` generates under one logit processor, whose templates hold `placeholders`, `judged`
-//! judges the texts, `measured` their geometry, [`chemistry`] their chemistry, `likelihood` scores the reference conformers, `tally` counts, `paired` and `speed` set
+//! judges the texts, `measured` their geometry, `by_text` a line for each, [`chemistry`] their chemistry, `likelihood` scores the reference conformers, `tally` counts, `paired` and `speed` set
 //! each run against none, `advice` puts it into words, and [`record`] is what comes out. [`mod@compare`] sets two records side by side.
 
 mod advice;
+mod by_text;
 mod checkpoint;
 mod chemistry;
 pub mod compare;
@@ -41,6 +42,7 @@ mod texts;
 mod trace;
 mod worst;
 
+pub use by_text::TextFigures;
 pub use checkpoint::trained_on;
 pub use environment::cpu_seconds;
 pub use evaluate::{Evaluation, ShardDone, check, evaluate, evaluate_shard};

@@ -200,6 +200,11 @@ fn check_audit(scene: &Scene, _: &[u8]) -> Verdict {
         tokenizer: None,
         placeholder: "0.0000,0.0000,0.0000".to_owned(),
         references: Vec::new(),
+        thresholds: vec![0.75],
+        missing: drift::audit::Missing::Zero,
+        pool: false,
+        all_conformers: true,
+        by_text: true,
     };
     if let Err(error) = audit::read::read(scene.path(), &Job::default()) {
         return refused(scene, &error);
