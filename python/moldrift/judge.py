@@ -9,7 +9,7 @@ cores without the interpreter's lock, writes no file, and gives NumPy arrays.
 >>> s.passed, s.valid, s.why
 (array([ True, False]), array([ True, False]), ['', 'no end: no [/CONFORMER]'])
 >>> s.rmsd[0].round(3), s.rmsd[1]
-(array([0.024]), array([nan]))
+(array([0.02]), array([nan]))
 """
 
 from __future__ import annotations

@@ -244,6 +244,7 @@ def audit(
     placeholder: str = PLACEHOLDER,
     references: Paths = (),
     thresholds: Iterable[float] = (),
+    passing: Literal["drift", "3dmolgen"] = "drift",
     missing: Missing = "zero",
     pool: bool = False,
     conformers: Literal["first", "all"] = "first",
@@ -268,6 +269,8 @@ def audit(
         placeholder: what drift is counted against.
         references: conformers to compare geometry with: files and folders that `mine` takes, with text.
         thresholds: of coverage, in Å; 0.75 by default.
+        passing: whether texts that pass are compared with references, or those too that pass by the rules of 3DMolGen
+            alone, read by these rules.
         missing: whether molecules with references and no usable text count 0 in coverage, or are left out of coverage
             and matching as 3DMolGen's ``run_eval`` leaves them out.
         pool: compare texts under the ``geom_smiles`` of their records, with the references of all isomers it pools.
@@ -298,6 +301,7 @@ def audit(
             "placeholder": placeholder,
             "references": _paths(references),
             "thresholds": [float(one) for one in thresholds],
+            "passing": passing,
             "missing": missing,
             "pool": pool,
             "conformers": conformers,

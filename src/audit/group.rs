@@ -8,7 +8,7 @@ use super::chemistry::{Chemistry, ChemistryReport, ConformerChemistry, MoleculeC
 use super::counts::{DriftHistogram, SampleCounts};
 use super::coverage::CoverageReport;
 use super::geometry::Conformation;
-use super::judging::{reordered, usable_points};
+use super::judging::{points_by_3dmolgen, reordered, usable_points};
 use super::plan::AuditPlan;
 use super::references::{GeometryReport, Measured};
 use super::sample::TextVerdict;
@@ -64,6 +64,8 @@ pub(super) struct PromptedText<'r> {
     pub answer: &'r str,
     pub judged: &'r TextVerdict,
     pub max_atoms: AtomLimit,
+    /// Whether texts that pass by the rules of 3DMolGen alone are compared too.
+    pub as_3dmolgen: bool,
 }
 
 /// Where a text is compared.
@@ -120,6 +122,10 @@ impl Group {
         if !is_kept {
             return (found, None);
         }
+        let points = points.or_else(|| {
+            let is_read = sample.as_3dmolgen && self.dialect.is_decimal() && self.dialect.separator() == ",";
+            points_by_3dmolgen(sample.answer, sample.judged, &key, limit).filter(|_| is_read)
+        });
         let (under, points) = match sample.pool.map(skeleton::from_smiles) {
             Some(Ok(pool)) if *pool != *key => {
                 self.pools.insert(key.clone(), pool.clone().into());

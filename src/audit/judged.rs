@@ -194,7 +194,14 @@ impl Part {
         let pool = record.pool.as_deref().filter(|_| plan.pool);
         let (mut chemistry, mut compared) = (None, None);
         if let Some(prompt) = prompt {
-            let sample = PromptedText { prompt, pool, answer: answer.answer, judged: &judged, max_atoms };
+            let sample = PromptedText {
+                prompt,
+                pool,
+                answer: answer.answer,
+                judged: &judged,
+                max_atoms,
+                as_3dmolgen: plan.as_3dmolgen,
+            };
             (chemistry, compared) = group.take_conformer(checkers, sample, plan.keeps_conformers());
         }
         for (verdict, range) in judged.blocks.iter().zip(block_ranges(answer.answer)) {

@@ -25,6 +25,8 @@ pub struct AuditPlan {
     pub references: Vec<PathBuf>,
     /// Of coverage, in Å.
     pub thresholds: Vec<f64>,
+    /// Whether texts that pass by the rules of 3DMolGen alone are compared with references too, read by these rules.
+    pub as_3dmolgen: bool,
     /// What becomes of molecules without a usable conformer.
     pub missing: Missing,
     /// Whether texts are compared under the SMILES that their records pool them under, with the references of all its isomers.

@@ -32,6 +32,8 @@ pub struct AuditRequest {
     pub references: Vec<PathBuf>,
     /// Of coverage, in Å; 0.75 where there is none.
     pub thresholds: Vec<f64>,
+    /// Whether texts that pass by the rules of 3DMolGen alone are compared with references too.
+    pub as_3dmolgen: bool,
     /// What becomes of molecules without a usable conformer.
     pub missing: Missing,
     /// Whether texts are compared under the SMILES that their records pool them under.
@@ -80,6 +82,7 @@ impl AuditRequest {
                 none if none.is_empty() => vec![COVERAGE_THRESHOLD_ANGSTROM],
                 given => given,
             },
+            as_3dmolgen: self.as_3dmolgen,
             missing: self.missing,
             pool: self.pool,
             all_conformers: self.all_conformers,

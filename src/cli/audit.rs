@@ -60,6 +60,10 @@ pub(super) struct Args {
     /// run_eval leaves them out
     #[arg(long, value_parser = one_of(&Missing::ALL, Missing::name), default_value = "zero")]
     missing: Missing,
+    /// Which texts are compared with references: those that pass, or those too that pass by the rules of 3DMolGen alone, read by
+    /// these rules, junk and all
+    #[arg(long, value_enum, default_value = "drift")]
+    passing: PassingArg,
     /// Compare texts under the SMILES of their records' `geom_smiles`, with the references of all isomers that it pools
     #[arg(long, requires = "references")]
     pool: bool,
@@ -85,6 +89,14 @@ pub(super) struct Args {
     output: Option<PathBuf>,
     #[command(flatten)]
     shard: ShardArgs,
+}
+
+/// By whose rules a text passes that is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum PassingArg {
+    Drift,
+    #[value(name = "3dmolgen")]
+    ThreeDMolGen,
 }
 
 /// Which conformers of a text are judged.
@@ -205,6 +217,7 @@ fn plan(mut args: Args, by_text: bool, job: &Job) -> Result<AuditPlan, Error> {
         placeholder: args.placeholder,
         references: args.references,
         thresholds: thresholds(&args.threshold),
+        as_3dmolgen: args.passing == PassingArg::ThreeDMolGen,
         missing: args.missing,
         pool: args.pool,
         all_conformers: args.conformers == ConformersArg::All,

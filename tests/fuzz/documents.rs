@@ -201,6 +201,7 @@ fn check_audit(scene: &Scene, _: &[u8]) -> Verdict {
         placeholder: "0.0000,0.0000,0.0000".to_owned(),
         references: Vec::new(),
         thresholds: vec![0.75],
+        as_3dmolgen: true,
         missing: drift::audit::Missing::Zero,
         pool: false,
         all_conformers: true,

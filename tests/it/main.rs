@@ -37,6 +37,7 @@ mod hdf5;
 mod hdf5_mutants;
 mod hub;
 mod inspect;
+mod judging;
 mod limits;
 mod merges;
 mod model;

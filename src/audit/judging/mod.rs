@@ -29,4 +29,4 @@ pub use reward::{Reward, RewardPart};
 pub use scores::{GroupScore, ScoredConformer, Scores};
 pub use verdict::ConformerVerdict;
 
-pub(super) use points::reordered;
+pub(super) use points::{points_by_3dmolgen, reordered};
