@@ -45,9 +45,7 @@ class Judge:
     def add_conformers(self, smiles: str, written: str | None, conformers: npt.NDArray[np.float64]) -> None:
         """Adds references [conformers, heavy atoms, 3] in Å, atoms in the order of `written`, or of `smiles`."""
 
-    def add_paths(
-        self, paths: list[str], wanted: list[str] | None, progress: ProgressCallback | None
-    ) -> int:
+    def add_paths(self, paths: list[str], wanted: list[str] | None, progress: ProgressCallback | None) -> int:
         """Adds the conformers of files and folders; the number of records that were skipped."""
 
     def references(self) -> list[tuple[str, int]]:

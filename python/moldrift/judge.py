@@ -17,6 +17,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -118,7 +119,7 @@ class Scores:
         flat = arrays.pop("rmsd_flat")
         arrays.pop("warnings")
         self.__dict__.update(arrays)
-        self.rmsd = [flat[begin:end] for begin, end in zip(ends[:-1], ends[1:], strict=True)]
+        self.rmsd = [flat[begin:end] for begin, end in pairwise(ends)]
         self.thresholds = thresholds
 
     def __len__(self) -> int:

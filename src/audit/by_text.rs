@@ -101,10 +101,9 @@ impl Audited {
         out
     }
 
-    /// The distances of a text's conformer; none without references.
-    fn distances(&self, placed: &Placed<'_>) -> Option<(&Deviations, usize)> {
-        let under = &placed.text.compared.as_ref()?.under;
-        Some((self.measured.get(placed.group)?.get(under)?, placed.conformer?))
+    /// The distances of the conformers of a text's molecule; none without references.
+    fn deviations(&self, placed: &Placed<'_>) -> Option<&Deviations> {
+        self.measured.get(placed.group)?.get(&placed.text.compared.as_ref()?.under)
     }
 
     /// Molecules that have references and no conformer to compare with them, by their SMILES.
@@ -143,9 +142,11 @@ impl Audited {
             let same = one.file.same.get(one.of_file).and_then(|same| same.get(under));
             let twin = same.zip(one.conformer).and_then(|(same, at)| same.get(at).copied().flatten());
             let mut verdict = one.text.verdict.clone();
-            if let Some((deviations, at)) = self.distances(one) {
+            let deviations = self.deviations(one);
+            if let Some((deviations, at)) = deviations.zip(one.conformer) {
                 verdict.set_distances(&deviations.rmsd[at], deviations.bond_errors[at]);
             }
+            verdict.references = deviations.map_or(0, |deviations| deviations.references as u64);
             VerdictLine {
                 id: one.text.id.as_ref().unwrap_or(&one.text.record).clone(),
                 file: Some(one.file.name.clone()),
@@ -170,10 +171,7 @@ impl Audited {
         let mut matrix = RmsdMatrix::default();
         for (line, one) in self.placed().iter().enumerate() {
             let Some(compared) = &one.text.compared else { continue };
-            let Some(deviations) = self.measured.get(one.group).and_then(|all| all.get(&compared.under))
-            else {
-                continue;
-            };
+            let Some(deviations) = self.deviations(one) else { continue };
             let next = matrix.molecules.len();
             let at = *places.entry(&compared.under).or_insert(next);
             if at == next {

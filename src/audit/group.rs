@@ -35,7 +35,7 @@ pub struct FileReport {
     pub geometry: Option<GeometryReport>,
     /// Coverage and matching beside the references at every threshold; none without references.
     pub coverage: Option<CoverageReport>,
-    /// The chemistry of the texts that pass with their atoms in the order of their prompts; none without prompts.
+    /// The chemistry of the texts that pass; none without prompts.
     pub chemistry: Option<ChemistryReport>,
 }
 

@@ -49,7 +49,7 @@ pub struct MoleculeGeometry {
 pub struct GeometryReport {
     /// Molecules with references that were asked for.
     pub molecules: u64,
-    /// Molecules among them with a usable generated conformer: those that pass, in the atom order of the references.
+    /// Molecules among them with a usable generated conformer: those that pass.
     pub molecules_with_conformers: u64,
     /// Usable generated conformers.
     pub conformers: u64,

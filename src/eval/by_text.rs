@@ -41,6 +41,7 @@ impl TextFigures {
                 if let Some((measured, at)) = place {
                     verdict.set_distances(&measured.deviations.rmsd[at], measured.deviations.bond_errors[at]);
                 }
+                verdict.references = references as u64;
                 let row = place.map(|(one, at)| Cow::Owned(one.deviations.rmsd[at].clone()));
                 distances.push(self.lines.len() as u64, row);
                 self.lines.push(VerdictLine {
