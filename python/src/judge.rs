@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use drift::Job;
-use drift::audit::{JudgePlan, Reward, RewardPart, ScoredConformer, Scores};
+use drift::audit::{BatchScores, JudgePlan, Reward, RewardPart, ScoredConformer};
 use drift::chem::{AtomLimit, MAX_HEAVY_ATOMS};
 use drift::corpus::{Files, ReadOptions};
 use drift::encoding::Reading;
@@ -152,7 +152,7 @@ impl Judge {
 }
 
 /// Arrays of one value a conformer, and those of molecules.
-fn arrays<'py>(py: Python<'py>, scores: &Scores, thresholds: usize) -> PyResult<Bound<'py, PyDict>> {
+fn arrays<'py>(py: Python<'py>, scores: &BatchScores, thresholds: usize) -> PyResult<Bound<'py, PyDict>> {
     let out = PyDict::new(py);
     let all = &scores.conformers;
     fn put<'py, T: Element>(
@@ -210,7 +210,7 @@ fn arrays<'py>(py: Python<'py>, scores: &Scores, thresholds: usize) -> PyResult<
 }
 
 /// Arrays of one value a molecule of the batch, `[molecules]` or `[molecules, thresholds]`; NaN without references or conformers.
-fn groups(out: &Bound<'_, PyDict>, scores: &Scores, thresholds: usize) -> PyResult<()> {
+fn groups(out: &Bound<'_, PyDict>, scores: &BatchScores, thresholds: usize) -> PyResult<()> {
     let py = out.py();
     let all = &scores.groups;
     out.set_item("group_smiles", PyList::new(py, all.iter().map(|one| &one.smiles))?)?;

@@ -11,7 +11,7 @@ use super::group::Group;
 use super::judged::{JudgedFile, JudgedText};
 use super::judging::{DUPLICATE_ANGSTROM, MoleculeDistances, RmsdMatrix, VerdictLine, duplicates};
 use super::references::Measured;
-use super::run::AuditReport;
+use super::report::AuditReport;
 use crate::text::skeleton::smiles;
 
 /// A report, and what was found of each text.

@@ -11,7 +11,7 @@ use super::group::{Checkers, Compared, Group, PromptedText};
 use super::judging::{ConformerVerdict, conformers_in};
 use super::plan::AuditPlan;
 use super::read::{FileRecords, Record, SmokeHead};
-use super::sample::{TextSample, judge, split};
+use super::sample::{TextSample, TextVerdict, judge, split};
 use super::smoke::bias;
 use crate::corpus::Skipped;
 use crate::encoding::Encoding;
@@ -204,14 +204,7 @@ impl Part {
             };
             (chemistry, compared) = group.take_conformer(checkers, sample, plan.keeps_conformers());
         }
-        for (verdict, range) in judged.blocks.iter().zip(block_ranges(answer.answer)) {
-            if let Some(fault) = Fault::worst(verdict) {
-                let block = answer.answer[range].to_owned();
-                let example =
-                    FaultyBlock { file: file.to_owned(), record: record_place.clone(), block, fault };
-                keep(&mut self.examples, example);
-            }
-        }
+        self.keep_faults(&judged, answer.answer, file, record_place);
         if plan.by_text {
             self.texts.push(JudgedText {
                 record: record_place.clone(),
@@ -226,5 +219,18 @@ impl Part {
             });
         }
         Ok(())
+    }
+
+    /// Keeps faulty blocks of which there are few.
+    fn keep_faults(&mut self, judged: &TextVerdict, answer: &str, file: &str, record: &str) {
+        for (verdict, range) in judged.blocks.iter().zip(block_ranges(answer)) {
+            if let Some(fault) = Fault::worst(verdict) {
+                let (file, record) = (file.to_owned(), record.to_owned());
+                keep(
+                    &mut self.examples,
+                    FaultyBlock { file, record, block: answer[range].to_owned(), fault },
+                );
+            }
+        }
     }
 }

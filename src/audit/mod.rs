@@ -31,6 +31,7 @@ mod quaternion;
 pub mod read;
 mod records;
 mod references;
+mod report;
 mod request;
 mod rows;
 mod run;
@@ -49,15 +50,16 @@ pub use faults::{Fault, FaultyBlock};
 pub use flaws::{Flaw, Mark, marks, readable};
 pub use group::FileReport;
 pub use judging::{
-    ConformerVerdict, DUPLICATE_ANGSTROM, GroupScore, Judge, JudgePlan, MoleculeDistances, PutBytes, Reward,
-    RewardPart, RmsdMatrix, ScoredConformer, Scores, VerdictLine, conformers_in, duplicates, usable_points,
-    without_examples,
+    BatchScores, ConformerVerdict, DUPLICATE_ANGSTROM, GroupScore, Judge, JudgePlan, MoleculeDistances,
+    PutBytes, Reward, RewardPart, RmsdMatrix, ScoredConformer, VerdictLine, conformers_in, duplicates,
+    usable_points, without_examples,
 };
 pub use outcome::Outcome;
 pub use plan::AuditPlan;
 pub use references::{GeometryReport, MoleculeGeometry, Reference, References};
+pub use report::{AuditReport, DialectFrom, SCHEMA};
 pub use request::AuditRequest;
-pub use run::{AuditReport, DialectFrom, SCHEMA, audit, audit_texts};
+pub use run::{audit, audit_texts};
 pub use sample::{Split, TextSample, TextVerdict, coordinates, in_angstrom, judge, split};
 pub use shard::{audit_shard, merge_audited};
 pub use smoke::{ForeignPrompt, Recounted, TheirReport};

@@ -65,11 +65,7 @@ pub(super) fn run(args: &Args, job: &Job, output: &Output) -> anyhow::Result<()>
     let (to, page) = (here(&args.output)?, here(&args.html)?);
     #[cfg(feature = "generate")]
     let [texts, molecules] = [here(&args.texts)?, here(&args.molecules)?];
-    let files = audit::TextFiles {
-        verdicts: here(&args.verdicts)?,
-        matrix: here(&args.matrix)?,
-        summary: here(&args.summary)?,
-    };
+    let files = args.text_files()?;
     for folder in set.folders.values_mut() {
         *folder = absolute(folder)?;
     }
@@ -143,6 +139,20 @@ fn unknown(set: &ShardSet, verb: &str) -> Error {
 }
 
 impl Args {
+    /// What is written beside the record; names start where this command runs.
+    fn text_files(&self) -> Result<audit::TextFiles, Error> {
+        let here = |path: &Option<PathBuf>| -> Result<Option<PathBuf>, Error> {
+            path.as_deref()
+                .map(|path| if is_stdout(path) { Ok(path.to_owned()) } else { absolute(path) })
+                .transpose()
+        };
+        Ok(audit::TextFiles {
+            verdicts: here(&self.verdicts)?,
+            matrix: here(&self.matrix)?,
+            summary: here(&self.summary)?,
+        })
+    }
+
     /// Refuses what the shards' verb does not write.
     fn check(&self, verb: &str) -> Result<(), Error> {
         let others: [(_, _, &[&str]); 6] = [

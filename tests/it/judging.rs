@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use drift::audit::{JudgePlan, Missing, Reward, RewardPart, Scores};
+use drift::audit::{BatchScores, JudgePlan, Missing, Reward, RewardPart};
 use drift::corpus::{Conformer, Conformers, Embedded, Files, ReadOptions};
 use drift::encoding::Encoding;
 use drift::text::{skeleton::smiles, tagged, write};
@@ -75,7 +75,7 @@ fn judge_of(references: &[(String, String)]) -> Judge {
     judge
 }
 
-fn scored(judge: &Judge, texts: &[(String, String)], threads: usize) -> Scores {
+fn scored(judge: &Judge, texts: &[(String, String)], threads: usize) -> BatchScores {
     let (smiles, texts): (Vec<&str>, Vec<&str>) = texts.iter().map(|(s, t)| (&**s, &**t)).unzip();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     pool.install(|| judge.score(&smiles, &texts, &Job::default())).unwrap()
@@ -324,7 +324,7 @@ fn bad_input_is_refused_in_one_line() {
     let scores = judge.score(&["CO"], &[text], &job).unwrap();
     assert!(scores.conformers[0].verdict.passed && scores.conformers[0].rmsd.is_empty());
     assert_eq!(scores.groups[0].coverage, [None]);
-    assert_eq!(judge.score(&[], &[], &job).unwrap(), Scores::default());
+    assert_eq!(judge.score(&[], &[], &job).unwrap(), BatchScores::default());
     // Texts of another encoding are told.
     let bins = "[C]<586,563,511>[O]<609,537,518>";
     let warned = judge.score(&["CO"; 2], &[bins; 2], &job).unwrap().warnings;
@@ -358,8 +358,8 @@ fn a_molecule_of_one_atom_and_many_texts_of_one_molecule_are_judged() {
 #[test]
 fn rewards_are_sums_of_their_parts() {
     let text = |z: &str| format!("[C]<0.0000,0.0000,0.0000>[O]<1.4000,0.0000,0.0000>[C]<2.1000,1.2000,{z}>");
-    let references = [text("0.0000"), text("0.9000")];
-    let texts = [text("0.0500"), text("0.0000"), text("0.8500"), "[C]<0.0000".to_owned()];
+    let references = [text("0.0000"), text("2.0000")];
+    let texts = [text("0.0500"), text("0.0000"), text("1.9500"), "[C]<0.0000".to_owned()];
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let values = |part: RewardPart| -> Vec<f64> {
         let plan = JudgePlan {

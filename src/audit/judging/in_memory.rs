@@ -10,7 +10,7 @@ use super::molecule::JudgedMolecule;
 use super::pieces::conformers_in;
 use super::plan::JudgePlan;
 use super::points::reordered;
-use super::scores::{Scores, score};
+use super::scores::{BatchScores, score};
 use crate::corpus::{Conformers, ReadSummary};
 use crate::encoding::Reading;
 use crate::error::{Error, Parameter, Result, shortened_end};
@@ -180,7 +180,7 @@ impl Judge {
     /// # Errors
     /// If there are not as many SMILES as texts, one is none, the reward asks for references and a molecule has none, or the job was
     /// cancelled.
-    pub fn score(&self, smiles: &[&str], texts: &[&str], job: &Job) -> Result<Scores> {
+    pub fn score(&self, smiles: &[&str], texts: &[&str], job: &Job) -> Result<BatchScores> {
         if smiles.len() != texts.len() {
             let problem = format!("{} SMILES and {} texts", smiles.len(), texts.len());
             return Err(Error::input("the batch", problem, "give one SMILES a text"));

@@ -1,6 +1,6 @@
 //! A judge in memory: references once, then texts in batches, with a verdict, figures and a reward for each.
 //!
-//! [`Judge`] holds the references; [`Judge::score`] gives [`Scores`]. Texts are judged by the functions that [`audit`](super::audit()) and
+//! [`Judge`] holds the references; [`Judge::score`] gives [`BatchScores`]. Texts are judged by the functions that [`audit`](super::audit()) and
 //! `drift eval` ask too: [`judge`](super::judge()) for the text, [`usable_points`] for its conformer,
 //! [`Chemistry`](super::chemistry::Chemistry) for its rules, and [`Topology`](super::geometry::Topology) for its distances. So all of
 //! them come to the same bits.
@@ -26,7 +26,7 @@ pub use pieces::{conformers_in, without_examples};
 pub use plan::JudgePlan;
 pub use points::usable_points;
 pub use reward::{Reward, RewardPart};
-pub use scores::{GroupScore, ScoredConformer, Scores};
+pub use scores::{BatchScores, GroupScore, ScoredConformer};
 pub use verdict::ConformerVerdict;
 
 pub(super) use points::{points_by_3dmolgen, reordered};

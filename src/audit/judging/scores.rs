@@ -20,7 +20,7 @@ use crate::job::Job;
 
 /// What the texts of a batch come to.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Scores {
+pub struct BatchScores {
     /// One a text, in their order; where all conformers of a text are judged, one each.
     pub conformers: Vec<ScoredConformer>,
     /// The molecules of the batch, in the order in which they first come.
@@ -38,13 +38,13 @@ pub struct ScoredConformer {
     pub place: usize,
     /// How many conformers the text holds.
     pub of_text: usize,
-    /// Its molecule among [`Scores::groups`].
+    /// Its molecule among [`BatchScores::groups`].
     pub group: usize,
     /// What was found.
     pub verdict: ConformerVerdict,
     /// `[references]`: the least RMSD to each, in Å; NaN if the text has no conformer to compare.
     pub rmsd: Vec<f64>,
-    /// The first conformer of its group before it that is the same, as an index of [`Scores::conformers`].
+    /// The first conformer of its group before it that is the same, as an index of [`BatchScores::conformers`].
     pub duplicate_of: Option<usize>,
     /// The weighted sum of the parts of [`JudgePlan::reward`].
     pub reward: f64,
@@ -81,7 +81,7 @@ pub(super) fn score(
     molecules: &[Arc<JudgedMolecule>],
     (groups, texts): (&[usize], &[&str]),
     job: &Job,
-) -> Result<Scores> {
+) -> Result<BatchScores> {
     let found: Vec<Vec<Found>> = texts
         .par_iter()
         .enumerate()
@@ -109,7 +109,7 @@ pub(super) fn score(
     for ((molecule, members), group) in molecules.iter().zip(&members).zip(compared) {
         groups.push(group.hand_on(plan, molecule, members, &mut conformers));
     }
-    Ok(Scores { conformers, groups, warnings })
+    Ok(BatchScores { conformers, groups, warnings })
 }
 
 fn of_text(
