@@ -178,7 +178,7 @@ pub mod report;
 #[allow(clippy::disallowed_methods, reason = "the only place that prints")]
 pub mod cli;
 
-pub use audit::{AuditPlan, AuditReport, audit};
+pub use audit::{AuditPlan, AuditReport, Judge, audit};
 pub use constraint::{Constraint, Legal, LogitProcessor, LpKind, Mask};
 pub use corpus::{Conformer, Conformers, Embedded, Files};
 pub use encoding::Encoding;

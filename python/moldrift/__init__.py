@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 from moldrift._lib import VERSION as __version__
 from moldrift.automaton import Automaton
 from moldrift.errors import DriftError, ForbiddenToken, InvalidSmiles, TokenizerRefused
+from moldrift.generations import read_generations, write_generations
 from moldrift.grammars import export_grammar
+from moldrift.judge import Judge, Scores, read_matrix
 from moldrift.positions import PositionTemplates
 from moldrift.reports import Report, audit, encode, fit, inspect, mine, train_tokenizer
 from moldrift.sampling import Sampling
@@ -22,10 +24,12 @@ __all__ = [
     "DriftError",
     "ForbiddenToken",
     "InvalidSmiles",
+    "Judge",
     "PositionLogitsProcessor",
     "PositionTemplates",
     "Report",
     "Sampling",
+    "Scores",
     "TokenizerRefused",
     "__version__",
     "audit",
@@ -35,7 +39,10 @@ __all__ = [
     "fit",
     "inspect",
     "mine",
+    "read_generations",
+    "read_matrix",
     "train_tokenizer",
+    "write_generations",
 ]
 
 #: What needs torch, by the module that it stands in: read on first use.

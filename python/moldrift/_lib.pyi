@@ -16,6 +16,7 @@ from moldrift.tokenizers import TokenizerJson
 __all__ = [
     "VERSION",
     "Constraint",
+    "Judge",
     "Processor",
     "Rows",
     "Sampler",
@@ -32,6 +33,29 @@ __all__ = [
 VERSION: str
 
 _Integers = npt.NDArray[np.int64]
+
+@final
+class Judge:
+    """References, and how texts are judged."""
+
+    def __new__(cls, options: dict[str, Any]) -> Judge: ...
+    def add_texts(self, smiles: str, texts: list[str]) -> None:
+        """Adds references of a molecule that are enriched text."""
+
+    def add_conformers(self, smiles: str, written: str | None, conformers: npt.NDArray[np.float64]) -> None:
+        """Adds references [conformers, heavy atoms, 3] in Å, atoms in the order of `written`, or of `smiles`."""
+
+    def add_paths(self, paths: list[str], wanted: list[str] | None, progress: ProgressCallback | None) -> int:
+        """Adds the conformers of files and folders; the number of records that were skipped."""
+
+    def references(self) -> list[tuple[str, int]]:
+        """Molecules with references, and how many each."""
+
+    def score(self, smiles: list[str], texts: list[str]) -> dict[str, Any]:
+        """What texts come to; arrays by name."""
+
+    def thresholds(self) -> npt.NDArray[np.float64]:
+        """The thresholds of coverage, in Å, ascending."""
 
 @final
 class Tokenizer:

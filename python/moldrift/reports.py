@@ -31,6 +31,8 @@ ZerosOrAuto: TypeAlias = Literal["fixed", "stripped", "auto"]
 Separator: TypeAlias = Literal["comma", "space"]
 Frame: TypeAlias = Literal["keep", "principal"]
 OpenStereo: TypeAlias = Literal["keep", "skip"]
+#: What becomes of molecules without a usable text in coverage and matching.
+Missing: TypeAlias = Literal["zero", "leave-out"]
 #: What becomes of coordinates beyond the range of an encoding.
 OutOfRange: TypeAlias = Literal["clip", "skip"]
 
@@ -242,6 +244,13 @@ def audit(
     tokenizer: TokenizerLike | None = None,
     placeholder: str = PLACEHOLDER,
     references: Paths = (),
+    thresholds: Iterable[float] = (),
+    passing: Literal["drift", "3dmolgen"] = "drift",
+    missing: Missing = "zero",
+    pool: bool = False,
+    conformers: Literal["first", "all"] = "first",
+    verdicts: Path | None = None,
+    matrix: Path | None = None,
     max_atoms: int | None = None,
     encoding: EncodingLike | None = None,
     decimals: int | None = None,
@@ -260,6 +269,15 @@ def audit(
         tokenizer: to count drift too.
         placeholder: what drift is counted against.
         references: conformers to compare geometry with: files and folders that `mine` takes, with text.
+        thresholds: of coverage, in Å; 0.75 by default.
+        passing: whether texts that pass are compared with references, or those too that pass by the rules of 3DMolGen
+            alone, read by these rules.
+        missing: whether molecules with references and no usable text count 0 in coverage, or are left out of coverage
+            and matching as 3DMolGen's ``run_eval`` leaves them out.
+        pool: compare texts under the ``geom_smiles`` of their records, with the references of all isomers it pools.
+        conformers: whether the first conformer of a text is judged, or each of them.
+        verdicts: a file to write a line of JSON to for each text.
+        matrix: a file to write the RMSD of all pairs to, ``.npz`` (see `read_matrix`) or ``.pickle``.
         max_atoms: the heavy atoms of the largest molecule that is compared; 1,000 by default.
         encoding, decimals, separator, progress: as in `fit`.
 
@@ -283,6 +301,13 @@ def audit(
             "tokenizer": None if tokenizer is None else tokenizer_source(tokenizer),
             "placeholder": placeholder,
             "references": _paths(references),
+            "thresholds": [float(one) for one in thresholds],
+            "passing": passing,
+            "missing": missing,
+            "pool": pool,
+            "conformers": conformers,
+            "verdicts": verdicts,
+            "matrix": matrix,
             "max_atoms": max_atoms,
             "blocks": {"encoding": _named(encoding), "decimals": decimals, "separator": separator},
         }

@@ -2,6 +2,7 @@
 
 mod completions;
 mod errors;
+mod judge;
 mod legal;
 mod options;
 mod processor;
@@ -16,6 +17,8 @@ use pyo3::prelude::*;
 
 #[pymodule]
 mod _lib {
+    #[pymodule_export]
+    use super::judge::Judge;
     #[pymodule_export]
     use super::processor::{Constraint, Processor, skeleton_of};
     #[pymodule_export]

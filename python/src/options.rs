@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use drift::audit::Missing;
 use drift::checkpoint::{Wanted, locate};
 use drift::corpus::{Frame, Names, OpenStereo, ReadOptions, SmilesSource};
 use drift::design::{Base, Beside};
@@ -34,6 +35,26 @@ pub(crate) fn zeros_or_auto(dialect: &str) -> Result<Option<TrailingZeros>> {
 /// `fixed` or `stripped`.
 pub(crate) fn zeros(dialect: &str) -> Result<TrailingZeros> {
     choice("dialect", dialect, &[("fixed", TrailingZeros::Kept), ("stripped", TrailingZeros::Removed)])
+}
+
+/// What becomes of molecules without a usable conformer.
+pub(crate) fn missing(word: &str) -> Result<Missing> {
+    choice("missing", word, &Missing::ALL.map(|missing| (missing.name(), missing)))
+}
+
+/// Whether all conformers of a text are judged.
+pub(crate) fn all_conformers(word: &str) -> Result<bool> {
+    choice("conformers", word, &[("first", false), ("all", true)])
+}
+
+/// Thresholds of coverage, each once, ascending; none for the usual one.
+pub(crate) fn thresholds(mut given: Vec<f64>) -> Result<Vec<f64>> {
+    if let Some(threshold) = given.iter().find(|threshold| !(threshold.is_finite() && **threshold > 0.0)) {
+        return Err(Error::input("thresholds", format!("{threshold} is no threshold"), "give Å above 0"));
+    }
+    given.sort_by(f64::total_cmp);
+    given.dedup();
+    Ok(given)
 }
 
 /// How coordinates are written; None for the usual ones.

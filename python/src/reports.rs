@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use drift::audit::AuditRequest;
+use drift::audit::{AuditRequest, VerdictLine};
 use drift::checkpoint::{Wanted, locate};
 use drift::chem::{AtomLimit, MAX_HEAVY_ATOMS};
 use drift::corpus::files_or_embedded;
@@ -11,7 +11,7 @@ use drift::design::{Aim, Goal, Range, Reuse, SchemeKind, TokenizerRequest};
 use drift::encode::EncodePlan;
 use drift::encoding::{AskedEncoding, Encoding, OutOfRange, Reading};
 use drift::error::{Error, Parameter, Result};
-use drift::io::{AtomicFile, Outputs};
+use drift::io::{AtomicFile, OutputSet, Outputs};
 use drift::report::folders::{TOKENIZER_FILES, fit_files, refuse_over, write_fit, write_tokenizer};
 use drift::tokenizer::Inspector;
 use drift::{DialectChoice, FitPlan, Job, MinePlan, Objective, Tokenizer};
@@ -19,7 +19,8 @@ use pyo3::prelude::*;
 use serde::Serialize;
 
 use crate::options::{
-    BlockOptions, ReadingOptions, TokenizerOption, choice, encoding_named, zeros, zeros_or_auto,
+    BlockOptions, ReadingOptions, TokenizerOption, all_conformers, choice, encoding_named, missing,
+    thresholds, zeros, zeros_or_auto,
 };
 use crate::work;
 
@@ -170,6 +171,13 @@ pub(crate) struct AuditOptions {
     tokenizer: Option<TokenizerOption>,
     placeholder: String,
     references: Vec<PathBuf>,
+    thresholds: Vec<f64>,
+    passing: String,
+    missing: String,
+    pool: bool,
+    conformers: String,
+    verdicts: Option<PathBuf>,
+    matrix: Option<PathBuf>,
     max_atoms: Option<usize>,
 }
 
@@ -192,9 +200,29 @@ pub(crate) fn audit(
             tokenizer_path: options.tokenizer.as_ref().and_then(TokenizerOption::path).cloned(),
             placeholder: options.placeholder,
             references: options.references,
+            thresholds: thresholds(options.thresholds)?,
+            as_3dmolgen: choice("passing", &options.passing, &[("drift", false), ("3dmolgen", true)])?,
+            missing: missing(&options.missing)?,
+            pool: options.pool,
+            all_conformers: all_conformers(&options.conformers)?,
+            by_text: options.verdicts.is_some() || options.matrix.is_some(),
             max_atoms: AtomLimit(options.max_atoms.unwrap_or(MAX_HEAVY_ATOMS)),
         };
-        json(&drift::audit(&request.plan()?, job)?)
+        let (verdicts, matrix) = (options.verdicts, options.matrix);
+        let outputs =
+            Outputs::new().file("verdicts", verdicts.as_deref())?.file("matrix", matrix.as_deref())?;
+        let inputs: Vec<PathBuf> = request.files.iter().chain(&request.references).cloned().collect();
+        outputs.apart_from(&inputs)?;
+        let audited = drift::audit::audit_texts(&request.plan()?, job)?;
+        let mut files = OutputSet::new();
+        if let Some(path) = &verdicts {
+            files.add(VerdictLine::file(path, &audited.lines())?);
+        }
+        if let Some(path) = &matrix {
+            files.add(audited.matrix().file(path)?);
+        }
+        files.commit()?;
+        json(&audited.report)
     })
 }
 

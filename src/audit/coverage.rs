@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::geometry::{Coverage, coverage};
+use super::geometry::{Conformation, Coverage, Topology, coverage};
 use crate::stats::bootstrap::Mean;
 use crate::stats::interval::Interval;
 
@@ -49,6 +49,13 @@ impl Deviations {
         self.rmsd.get(conformer)?.iter().copied().min_by(f64::total_cmp)
     }
 
+    /// Adds those of further conformers of the same molecule.
+    pub fn append(&mut self, other: Deviations) {
+        self.bond_errors.extend(other.bond_errors);
+        self.rmsd.extend(other.rmsd);
+        self.upper_bounds.extend(other.upper_bounds);
+    }
+
     /// Those of some conformers.
     #[must_use]
     pub fn of(&self, conformers: &[usize]) -> Self {
@@ -58,6 +65,47 @@ impl Deviations {
             rmsd: conformers.iter().map(|at| self.rmsd[*at].clone()).collect(),
             upper_bounds: conformers.iter().map(|at| self.upper_bounds[*at]).collect(),
         }
+    }
+}
+
+impl Topology {
+    /// What conformers are beside others; `None` if the numbers of atoms differ.
+    pub fn compare(&self, generated: &[Conformation], references: &[Conformation]) -> Option<Deviations> {
+        let least = self.deviations(generated, references)?;
+        let rmsd = least.iter().map(|row| row.iter().map(|least| least.rmsd).collect()).collect();
+        let upper_bounds =
+            least.iter().map(|row| row.iter().filter(|least| !least.is_exact).count() as u64).collect();
+        let bond_errors = self.bond_length_errors(generated, references);
+        Some(Deviations { references: references.len(), bond_errors, rmsd, upper_bounds })
+    }
+}
+
+/// What becomes of molecules that have references and no usable conformer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Missing {
+    /// They count 0 in COV-R and COV-P, as in the script of the field.
+    #[default]
+    Zero,
+    /// They are left out of all figures, as 3DMolGen's `run_eval` leaves them out.
+    LeaveOut,
+}
+
+impl Missing {
+    /// Both.
+    pub const ALL: [Missing; 2] = [Missing::Zero, Missing::LeaveOut];
+
+    /// As the command line and reports have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Missing::Zero => "zero",
+            Missing::LeaveOut => "leave-out",
+        }
+    }
+
+    /// The molecules that count.
+    pub fn counted<'d>(self, molecules: impl IntoIterator<Item = &'d Deviations>) -> Vec<&'d Deviations> {
+        molecules.into_iter().filter(|one| self == Missing::Zero || !one.rmsd.is_empty()).collect()
     }
 }
 

@@ -1,5 +1,6 @@
 //! Geometry of generated conformers beside reference conformers of the same molecule, atom by atom in SMILES order.
 
+use rayon::prelude::*;
 use serde::Serialize;
 
 use super::superposition::{Centred, LeastRmsd, Superposition};
@@ -62,16 +63,38 @@ impl Topology {
     /// The mean over bonds of `|d - mean of d over the references|`, in Å; `None` without bonds or references, or if the
     /// numbers of atoms differ.
     pub fn bond_length_error(&self, generated: &[[f64; 3]], references: &[Conformation]) -> Option<f64> {
-        let sizes_agree = generated.len() == self.atoms()
-            && references.iter().all(|reference| reference.len() == self.atoms);
+        self.off_lengths(generated, &self.mean_lengths(references)?)
+    }
+
+    /// The same of several conformers.
+    pub fn bond_length_errors(
+        &self,
+        generated: &[Conformation],
+        references: &[Conformation],
+    ) -> Vec<Option<f64>> {
+        let means = self.mean_lengths(references);
+        generated.iter().map(|one| self.off_lengths(one, means.as_ref()?)).collect()
+    }
+
+    /// The mean length of each bond; none without bonds or references.
+    fn mean_lengths(&self, references: &[Conformation]) -> Option<Vec<f64>> {
+        let sizes_agree = references.iter().all(|reference| reference.len() == self.atoms);
         if self.bonds.is_empty() || references.is_empty() || !sizes_agree {
             return None;
         }
-        let errors = self.bonds.iter().map(|&[i, j]| {
-            let mean = references.iter().map(|reference| distance(reference[i], reference[j])).sum::<f64>()
-                / references.len() as f64;
-            (distance(generated[i], generated[j]) - mean).abs()
-        });
+        let mean = |&[i, j]: &[usize; 2]| {
+            let lengths = references.iter().map(|reference| distance(reference[i], reference[j]));
+            lengths.sum::<f64>() / references.len() as f64
+        };
+        Some(self.bonds.iter().map(mean).collect())
+    }
+
+    fn off_lengths(&self, generated: &[[f64; 3]], means: &[f64]) -> Option<f64> {
+        if generated.len() != self.atoms {
+            return None;
+        }
+        let errors = self.bonds.iter().zip(means);
+        let errors = errors.map(|(&[i, j], mean)| (distance(generated[i], generated[j]) - mean).abs());
         Some(errors.sum::<f64>() / self.bonds.len() as f64)
     }
 
@@ -99,7 +122,17 @@ impl Topology {
         };
         let (generated, references) = (centred(generated)?, centred(references)?);
         let row = |g: &Centred| references.iter().map(|r| self.superposition.rmsd(g, r)).collect();
-        Some(generated.iter().map(row).collect())
+        Some(generated.par_iter().map(row).collect())
+    }
+
+    /// The same of two that are centred and have as many atoms as the molecule.
+    pub(super) fn centred_rmsd(&self, a: &Centred, b: &Centred) -> LeastRmsd {
+        self.superposition.rmsd(a, b)
+    }
+
+    /// Atoms that some order puts in one another's places, together; those that stay are left out.
+    pub(super) fn orbits(&self) -> Vec<Vec<usize>> {
+        self.superposition.orbits()
     }
 }
 

@@ -8,10 +8,12 @@
 //! - [`geometry`] compares conformers of one molecule: bond lengths, deviation after alignment, coverage;
 //!   [`References`] does so over molecules.
 //! - [`chemistry`] checks stereo, clashes, bonds, angles and planes of a conformer.
+//! - [`Judge`] does all of this in memory, text by text.
 //! - [`read`] knows the files that generated text comes in, [`audit`](run::audit) is the way through.
 
 pub mod align;
 mod block;
+mod by_text;
 pub mod chemistry;
 mod counts;
 pub mod coverage;
@@ -23,12 +25,14 @@ mod flaws;
 pub mod geometry;
 mod group;
 mod judged;
+mod judging;
 mod outcome;
 mod plan;
 mod quaternion;
 pub mod read;
 mod records;
 mod references;
+mod report;
 mod request;
 mod rows;
 mod run;
@@ -39,17 +43,25 @@ mod superposition;
 mod threedmolgen;
 
 pub use block::{BlockVerdict, goes_on, judge_block};
+pub use by_text::Audited;
 pub use counts::{DriftHistogram, SampleCounts};
+pub use coverage::Missing;
 pub use dialect::DialectCounts;
 pub use energies::{ENERGY_SCHEMA, EnergyFigures, EnergyReport, StrainFigures, TextEnergy};
 pub use faults::{Fault, FaultyBlock};
 pub use flaws::{Flaw, Mark, marks, readable};
 pub use group::FileReport;
+pub use judging::{
+    BatchScores, ConformerVerdict, DUPLICATE_ANGSTROM, GroupScore, Judge, JudgePlan, MoleculeDistances,
+    PutBytes, Reward, RewardPart, RmsdMatrix, ScoredConformer, VerdictLine, conformers_in, duplicates,
+    usable_points, without_examples,
+};
 pub use outcome::Outcome;
 pub use plan::AuditPlan;
 pub use references::{GeometryReport, MoleculeGeometry, Reference, References};
+pub use report::{AuditReport, DialectFrom, SCHEMA};
 pub use request::AuditRequest;
-pub use run::{AuditReport, DialectFrom, SCHEMA, audit};
+pub use run::{audit, audit_texts};
 pub use sample::{Split, TextSample, TextVerdict, coordinates, in_angstrom, judge, split};
 pub use shard::{audit_shard, merge_audited};
 pub use smoke::{ForeignPrompt, Recounted, TheirReport};

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::coverage::Missing;
 use crate::chem::AtomLimit;
 use crate::encoding::Encoding;
 use crate::energy::Energies;
@@ -25,6 +26,25 @@ pub struct AuditPlan {
     pub references: Vec<PathBuf>,
     /// What computes energies; none if nothing does.
     pub energy: Option<Energies>,
+    /// Of coverage, in Å.
+    pub thresholds: Vec<f64>,
+    /// Whether texts that pass by the rules of 3DMolGen alone are compared with references too, read by these rules.
+    pub as_3dmolgen: bool,
+    /// What becomes of molecules without a usable conformer.
+    pub missing: Missing,
+    /// Whether texts are compared under the SMILES that their records pool them under, with the references of all its isomers.
+    pub pool: bool,
+    /// Whether all conformers of a text are judged; else the first.
+    pub all_conformers: bool,
+    /// Whether what is found of each text is kept.
+    pub by_text: bool,
     /// The largest molecule that is compared; a text of a larger one is another molecule than its prompt.
     pub max_atoms: AtomLimit,
+}
+
+impl AuditPlan {
+    /// Whether conformers are compared, with references or with one another.
+    pub(super) fn keeps_conformers(&self) -> bool {
+        self.by_text || !self.references.is_empty()
+    }
 }

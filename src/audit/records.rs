@@ -3,6 +3,7 @@
 use serde::de::DeserializeSeed;
 use serde::{Deserialize, Serialize};
 
+use super::judging::without_examples;
 use super::rows::{FieldText, Read, Reading, Row, TEXT_FIELDS};
 use super::sample::split;
 use crate::corpus::{MAX_LINE_BYTES, SKIPPED_LISTED, Skipped};
@@ -31,6 +32,12 @@ pub struct Record {
     pub text: String,
     /// The logit processor, where the record names one.
     pub lp: Option<String>,
+    /// What the file calls it.
+    pub id: Option<String>,
+    /// Which of its molecule's texts it is, where the record says so.
+    pub generation: Option<u64>,
+    /// The SMILES under which texts of several isomers are pooled, where the record names one.
+    pub pool: Option<String>,
     /// The lists of a smoke report that its molecule stands in, and which of its texts it is, the first being the one that
     /// 3DMolGen validates.
     pub listed: Option<Listed>,
@@ -60,6 +67,18 @@ pub struct SmokeHead {
     pub num_failed: Option<u64>,
     /// `summary.parse_failures`.
     pub parse_failures: Option<u64>,
+}
+
+/// What an object says of its text.
+#[derive(Debug, Clone, Default)]
+struct Said {
+    prompt: Option<String>,
+    lp: Option<String>,
+    id: Option<String>,
+    generation: Option<u64>,
+    pool: Option<String>,
+    /// Whether the prompt ends with the tag that opens the answer.
+    opened: bool,
 }
 
 /// What was read so far.
@@ -97,7 +116,7 @@ impl Reader {
                     Err(e) => self.skip(place, format!("not JSON: column {}", e.column())),
                 }
             }
-            Ok(text) => self.add(place, None, text.to_owned(), (None, None)),
+            Ok(text) => self.add(place, text.to_owned(), Said::default(), None),
         }
     }
 
@@ -106,7 +125,14 @@ impl Reader {
         let Read::Row(mut row) = row else {
             return self.skip(place.to_owned(), "not a JSON object".to_owned());
         };
-        let (prompt, lp) = (row.prompt().map(str::to_owned), row.lp.take());
+        let said = Said {
+            prompt: row.prompt().map(str::to_owned),
+            lp: row.lp.take(),
+            id: row.id.take(),
+            generation: row.generation,
+            pool: row.pool.take(),
+            opened: row.opened,
+        };
         let listed =
             |generation, with_all| in_passes.map(|in_passes| Listed { in_passes, generation, with_all });
         if let Some(all) = row.all.take().filter(|all| !all.texts.is_empty()) {
@@ -114,8 +140,9 @@ impl Reader {
                 let place = format!("{place}.{}[{index}]", all.name);
                 match one {
                     Some(text) => {
-                        let said = (lp.clone(), listed(index, true));
-                        self.add(place, prompt.clone(), with_tags(text), said);
+                        let generation = said.generation.map(|first| first + index as u64);
+                        let said = Said { generation, ..said.clone() };
+                        self.add(place, with_tags(text), said, listed(index, true));
                     }
                     None => self.skip(place, "holds no text".to_owned()),
                 }
@@ -123,18 +150,19 @@ impl Reader {
             return;
         }
         match Row::text(*row) {
-            Some(text) => self.add(place.to_owned(), prompt, with_tags(text), (lp, listed(0, false))),
+            Some(text) => self.add(place.to_owned(), with_tags(text), said, listed(0, false)),
             None => self.skip(place.to_owned(), format!("holds none of {}", TEXT_FIELDS.join(", "))),
         }
     }
 
-    fn add(
-        &mut self,
-        place: String,
-        prompt: Option<String>,
-        text: String,
-        (lp, listed): (Option<String>, Option<Listed>),
-    ) {
+    fn add(&mut self, place: String, text: String, said: Said, listed: Option<Listed>) {
+        let Said { prompt, lp, id, generation, pool, opened } = said;
+        let text = match without_examples(&text) {
+            target if target.len() < text.len() => target.to_owned(),
+            _ => text,
+        };
+        let text =
+            if opened && !text.contains(CONFORMER_OPEN) { CONFORMER_OPEN.to_owned() + &text } else { text };
         let prompt = prompt.or_else(|| split(&text).prompt.map(str::to_owned));
         if prompt.is_none()
             && !text.contains(CONFORMER_OPEN)
@@ -146,10 +174,13 @@ impl Reader {
         if let Some(Err(error)) = prompt.as_deref().map(skeleton::check) {
             return self.skip(place, format!("prompt: {error}"));
         }
-        let said = [Some(&place), prompt.as_ref(), Some(&text), lp.as_ref()];
+        if let Some(Err(error)) = pool.as_deref().map(skeleton::check) {
+            return self.skip(place, format!("geom_smiles: {error}"));
+        }
+        let said = [Some(&place), prompt.as_ref(), Some(&text), lp.as_ref(), id.as_ref(), pool.as_ref()];
         let bytes: usize = said.into_iter().flatten().map(String::len).sum();
         self.kept_bytes = self.kept_bytes.saturating_add(bytes + size_of::<Record>());
-        self.records.push(Record { place, prompt, text, lp, listed });
+        self.records.push(Record { place, prompt, text, lp, id, generation, pool, listed });
     }
 
     /// Whether no more is taken.

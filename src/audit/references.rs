@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::chemistry::{Chemistry, ChemistryReport, MoleculeChemistry};
 use super::coverage::Deviations;
 use super::geometry::{COVERAGE_THRESHOLD_ANGSTROM, Conformation, Coverage, Topology};
+use super::judging::reordered;
 use super::sample::in_angstrom;
+use crate::chem::AtomLimit;
 use crate::corpus::{AtomOrder, Conformers, ReadSummary};
 use crate::error::{Error, Parameter, Result};
 use crate::job::Job;
@@ -47,12 +49,15 @@ pub struct MoleculeGeometry {
 pub struct GeometryReport {
     /// Molecules with references that were asked for.
     pub molecules: u64,
-    /// Molecules among them with a usable generated conformer: those that pass, in the atom order of the references.
+    /// Molecules among them with a usable generated conformer: those that pass.
     pub molecules_with_conformers: u64,
     /// Usable generated conformers.
     pub conformers: u64,
     /// Their references.
     pub references: u64,
+    /// Molecules with references and without a usable conformer that are left out of these figures.
+    #[serde(default)]
+    pub left_out: u64,
     /// Of coverage, in Å.
     pub threshold_angstrom: f64,
     /// Deviations among those of all pairs that are upper bounds: their molecules have too much symmetry for the search to end.
@@ -76,18 +81,8 @@ impl References {
     /// # Errors
     /// If the corpus cannot be read, the job was cancelled, or no wanted molecule is in it.
     pub fn read(corpus: &dyn Conformers, wanted: &HashSet<&str>, job: &Job) -> Result<(Self, ReadSummary)> {
-        let mut found: BTreeMap<Box<str>, Vec<Conformation>> = BTreeMap::new();
-        let encoding = corpus.reading().encoding;
-        let summary = corpus.read(job, &mut |batch| {
-            for conformer in &batch.conformers {
-                // Without a text the order of atoms is not that of a SMILES.
-                if conformer.order == AtomOrder::Smiles && wanted.contains(&*conformer.skeleton) {
-                    let conformers = found.entry((*conformer.skeleton).into()).or_default();
-                    conformers.push(in_angstrom(&conformer.coordinates, encoding));
-                }
-            }
-            Ok(())
-        })?;
+        let wanted = wanted.iter().map(|skeleton| (*skeleton).into()).collect();
+        let (found, summary) = conformers_by_skeleton(corpus, Some(&wanted), job)?;
         if found.is_empty() {
             let problem = "hold none of the molecules that were generated";
             let remedy = "give the conformers of the prompts, as enriched text in the same atom order";
@@ -122,24 +117,73 @@ impl References {
     }
 
     /// Compares generated conformers, by skeleton of the prompt; a prompt without a usable conformer has an empty list.
-    pub fn compare(&self, generated: &BTreeMap<Box<str>, Vec<Conformation>>) -> GeometryReport {
-        let pairs: Vec<(&Reference, &Vec<Conformation>)> = generated
-            .iter()
-            .filter_map(|(skeleton, generated)| Some((self.get(skeleton)?, generated)))
-            .collect();
-        GeometryReport::of(&pairs)
+    pub(super) fn measure(&self, generated: &BTreeMap<Box<str>, Vec<Conformation>>) -> Measured {
+        let pairs: Vec<(&Box<str>, &Vec<Conformation>)> = generated.iter().collect();
+        let compared = |(skeleton, generated): &(&Box<str>, &Vec<Conformation>)| {
+            Some(((*skeleton).clone(), self.get(skeleton)?.deviations(generated)?))
+        };
+        pairs.par_iter().filter_map(compared).collect()
+    }
+
+    /// The same references with those of several molecules under one skeleton: `pools` says under which. Atoms are put in its order;
+    /// molecules that are not its graph stay by themselves.
+    #[must_use]
+    pub(super) fn pooled(
+        mut self,
+        pools: &BTreeMap<Box<str>, Box<str>>,
+        is_compared: impl Fn(&str) -> bool,
+        limit: AtomLimit,
+    ) -> Self {
+        for (own, pool) in pools {
+            let Some(reference) = self.molecules.get(own) else { continue };
+            let moved: Option<Vec<Conformation>> =
+                reference.conformers.iter().map(|points| reordered(points, own, pool, limit)).collect();
+            let Some(moved) = moved else { continue };
+            if !is_compared(own) {
+                self.molecules.remove(own);
+            }
+            match self.molecules.get_mut(pool) {
+                Some(known) => known.conformers.extend(moved),
+                None => {
+                    let Ok(topology) = Topology::new(pool) else { continue };
+                    self.molecules.insert(pool.clone(), Reference { topology, conformers: moved });
+                }
+            }
+        }
+        self
     }
 }
 
-impl GeometryReport {
-    /// Molecules with their usable generated conformers.
-    pub fn of(pairs: &[(&Reference, &Vec<Conformation>)]) -> Self {
-        let deviations: Vec<Deviations> =
-            pairs.par_iter().filter_map(|(reference, generated)| reference.deviations(generated)).collect();
-        GeometryReport::of_deviations(&deviations.iter().collect::<Vec<_>>())
-    }
+/// What generated conformers are beside the references, by skeleton.
+pub(super) type Measured = BTreeMap<Box<str>, Deviations>;
 
-    /// The same from what is known of each molecule.
+/// The conformers of a corpus by skeleton, in Å: those that have their atoms in the order of a SMILES; `wanted` leaves out other molecules.
+///
+/// # Errors
+/// If the corpus cannot be read, or the job was cancelled.
+pub(super) fn conformers_by_skeleton(
+    corpus: &dyn Conformers,
+    wanted: Option<&HashSet<Box<str>>>,
+    job: &Job,
+) -> Result<(BTreeMap<Box<str>, Vec<Conformation>>, ReadSummary)> {
+    let mut found: BTreeMap<Box<str>, Vec<Conformation>> = BTreeMap::new();
+    let encoding = corpus.reading().encoding;
+    let summary = corpus.read(job, &mut |batch| {
+        for conformer in &batch.conformers {
+            let is_wanted = wanted.is_none_or(|wanted| wanted.contains(&*conformer.skeleton));
+            // Without a text the order of atoms is not that of a SMILES.
+            if conformer.order == AtomOrder::Smiles && is_wanted {
+                let conformers = found.entry((*conformer.skeleton).into()).or_default();
+                conformers.push(in_angstrom(&conformer.coordinates, encoding));
+            }
+        }
+        Ok(())
+    })?;
+    Ok((found, summary))
+}
+
+impl GeometryReport {
+    /// From what is known of each molecule.
     pub fn of_deviations(molecules: &[&Deviations]) -> Self {
         let geometry: Vec<MoleculeGeometry> =
             molecules.iter().filter_map(|one| MoleculeGeometry::of(one)).collect();
@@ -152,6 +196,7 @@ impl GeometryReport {
             molecules_with_conformers: count(|one| usize::from(!one.rmsd.is_empty())),
             conformers: count(|one| one.rmsd.len()),
             references: count(|one| one.references),
+            left_out: 0,
             threshold_angstrom: COVERAGE_THRESHOLD_ANGSTROM,
             rmsd_upper_bounds: molecules.iter().flat_map(|one| &one.upper_bounds).sum(),
             bond_length_error_angstrom: mean(&|m| m.bond_length_error_angstrom),
@@ -184,12 +229,6 @@ impl MoleculeGeometry {
 impl Reference {
     /// What generated conformers of this molecule are beside its own; `None` if the numbers of atoms differ.
     pub fn deviations(&self, generated: &[Conformation]) -> Option<Deviations> {
-        let least = self.topology.deviations(generated, &self.conformers)?;
-        let rmsd = least.iter().map(|row| row.iter().map(|least| least.rmsd).collect()).collect();
-        let upper_bounds =
-            least.iter().map(|row| row.iter().filter(|least| !least.is_exact).count() as u64).collect();
-        let error = |conformer: &Conformation| self.topology.bond_length_error(conformer, &self.conformers);
-        let bond_errors = generated.iter().map(error).collect();
-        Some(Deviations { references: self.conformers.len(), bond_errors, rmsd, upper_bounds })
+        self.topology.compare(generated, &self.conformers)
     }
 }

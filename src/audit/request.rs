@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use super::coverage::Missing;
+use super::geometry::COVERAGE_THRESHOLD_ANGSTROM;
 use super::plan::AuditPlan;
 use crate::checkpoint::ModelFolder;
 use crate::chem::AtomLimit;
@@ -28,6 +30,18 @@ pub struct AuditRequest {
     pub placeholder: String,
     /// Reference conformers.
     pub references: Vec<PathBuf>,
+    /// Of coverage, in Å; 0.75 where there is none.
+    pub thresholds: Vec<f64>,
+    /// Whether texts that pass by the rules of 3DMolGen alone are compared with references too.
+    pub as_3dmolgen: bool,
+    /// What becomes of molecules without a usable conformer.
+    pub missing: Missing,
+    /// Whether texts are compared under the SMILES that their records pool them under.
+    pub pool: bool,
+    /// Whether all conformers of a text are judged; else the first.
+    pub all_conformers: bool,
+    /// Whether what is found of each text is kept.
+    pub by_text: bool,
     /// The largest molecule that is compared.
     pub max_atoms: AtomLimit,
 }
@@ -65,6 +79,15 @@ impl AuditRequest {
             placeholder,
             references: self.references,
             energy: None,
+            thresholds: match self.thresholds {
+                none if none.is_empty() => vec![COVERAGE_THRESHOLD_ANGSTROM],
+                given => given,
+            },
+            as_3dmolgen: self.as_3dmolgen,
+            missing: self.missing,
+            pool: self.pool,
+            all_conformers: self.all_conformers,
+            by_text: self.by_text,
             max_atoms: self.max_atoms,
         })
     }

@@ -3,8 +3,10 @@
 
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess};
 
+use super::judging::without_examples;
 use super::sample::split;
 use crate::io::{Folded, JsonFold, JsonPart};
+use crate::text::CONFORMER_OPEN;
 
 /// Where the text of a record may be, the first that is there.
 pub(super) const TEXT_FIELDS: [&str; 7] = [
@@ -29,6 +31,9 @@ const LISTS: [&str; 3] = ["all_generations", "choices", "outputs"];
 /// Objects that stand around an answer of OpenAI's interface: a line of a batch, and an answer of a chat.
 const AROUND: [&str; 3] = ["response", "body", "message"];
 
+/// The SMILES of GEOM under which the texts of several isomers are pooled.
+const POOL_FIELD: &str = "geom_smiles";
+
 /// The most texts of one molecule.
 const MAX_GENERATIONS: usize = 1 << 20;
 
@@ -41,6 +46,14 @@ pub(super) struct Row {
     pub lp: Option<String>,
     /// A prompt that stood between its tags.
     tagged: Option<String>,
+    /// Whether the prompt ends with the tag that opens the answer.
+    pub opened: bool,
+    /// What the file calls the text.
+    pub id: Option<String>,
+    /// Which of the molecule's texts it is.
+    pub generation: Option<u64>,
+    /// The SMILES under which texts of several isomers are pooled.
+    pub pool: Option<String>,
     /// Several texts of one prompt.
     pub all: Option<Listing>,
 }
@@ -69,6 +82,17 @@ impl Row {
         self.prompts.iter().chain([&self.tagged]).find_map(Option::as_deref)
     }
 
+    /// Takes a prompt as an engine was given it, and what it says of the text.
+    fn take_prompt(&mut self, field: &str, text: Option<String>) {
+        let Some(text) = text else { return };
+        let target = without_examples(&text);
+        self.opened |= target.trim_end().ends_with(CONFORMER_OPEN);
+        self.tagged = self.tagged.take().or_else(|| split(target).prompt.map(str::to_owned));
+        if field == "custom_id" {
+            self.id = self.id.take().or(Some(text));
+        }
+    }
+
     /// Takes what an object inside this one holds, where this one holds none.
     fn take_from(&mut self, inside: Row) {
         for (own, other) in self.texts.iter_mut().zip(inside.texts) {
@@ -95,6 +119,15 @@ impl Read {
     /// The string, if it is one.
     pub(super) fn text(self) -> Option<String> {
         if let Read::Text(text) = self { Some(text) } else { None }
+    }
+
+    /// A string or a number, as text.
+    fn shown(self) -> Option<String> {
+        match self {
+            Read::Text(text) => Some(text),
+            Read::Count(count) => Some(count.to_string()),
+            Read::Row(_) | Read::Other => None,
+        }
     }
 
     /// The number, if it is one.
@@ -136,13 +169,18 @@ impl<'de> JsonFold<'de> for Reading {
                 row.prompts[at] = fields.next_value_seed(Folded(Reading))?.text();
             } else if field == "lp" {
                 row.lp = fields.next_value_seed(Folded(Reading))?.text();
+            } else if field == "id" {
+                row.id = fields.next_value_seed(Folded(Reading))?.shown();
+            } else if field == "generation" {
+                row.generation = fields.next_value_seed(Folded(Reading))?.count();
+            } else if field == POOL_FIELD {
+                row.pool = fields.next_value_seed(Folded(Reading))?.text();
             } else if let Some(at) = place(&LISTS) {
                 let texts = fields.next_value_seed(Generations)?;
                 row.all = texts.map(|texts| Listing { name: LISTS[at], texts }).or(row.all);
             } else if place(&TAGGED_FIELDS).is_some() {
                 let text = fields.next_value_seed(Folded(Reading))?.text();
-                let tagged = text.and_then(|text| split(&text).prompt.map(str::to_owned));
-                row.tagged = row.tagged.or(tagged);
+                row.take_prompt(&field, text);
             } else if place(&AROUND).is_some() {
                 if let Read::Row(inside) = fields.next_value_seed(Folded(Reading))? {
                     row.take_from(*inside);

@@ -1,84 +1,26 @@
 //! The way through: files in, a report out.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-use serde::Serialize;
-
+use super::by_text::{Audited, TextsOfFile};
 use super::chemistry::ChemistryReport;
 use super::dialect::DialectCounts;
-use super::energies::{self, EnergyReport};
-use super::faults::{EXAMPLES, FaultyBlock, keep};
-use super::group::{FileReport, Group};
+use super::energies;
+use super::faults::{EXAMPLES, keep};
+use super::group::Group;
 use super::judged::{JudgedFile, judge_files};
 use super::plan::AuditPlan;
 use super::read::{self, FileRecords, Record};
-use super::references::{GeometryReport, References};
+use super::references::{GeometryReport, Measured, References};
+use super::report::{AuditReport, DialectFrom, SCHEMA};
 use super::sample::split;
-use super::smoke::{ForeignPrompt, TheirReport, foreign_prompts, their_report};
-use crate::corpus::{Conformers, Files, ReadOptions, SKIPPED_LISTED, Skipped};
+use super::smoke::{TheirReport, foreign_prompts, their_report};
+use crate::corpus::{Conformers, Files, ReadOptions, ReadSummary, SKIPPED_LISTED};
 use crate::encoding::{Encoding, Precision, Reading, TrailingZeros, Written};
 use crate::error::{Error, Parameter, Result};
 use crate::job::{InputHash, Job, Provenance, Unit};
-
-/// The schema of [`AuditReport`].
-pub const SCHEMA: &str = "drift.audit/1";
-
-/// What was found.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct AuditReport {
-    /// [`SCHEMA`].
-    pub schema: &'static str,
-    /// What made it, from what.
-    pub provenance: Provenance,
-    /// How numbers should be written.
-    pub dialect: Encoding,
-    /// Where the dialect is from.
-    pub dialect_from: DialectFrom,
-    /// The tokenizer of drift.
-    pub tokenizer: Option<String>,
-    /// What drift is counted against; none without a tokenizer.
-    pub placeholder: Option<String>,
-    /// By file, and by logit processor where records name one.
-    pub files: Vec<FileReport>,
-    /// Of all files.
-    pub total: FileReport,
-    /// The chemistry of the references of molecules that were asked for; none without references.
-    pub reference_chemistry: Option<ChemistryReport>,
-    /// Energies and strain; none without a program that computes them.
-    pub energy: Option<EnergyReport>,
-    /// The first faults of each kind.
-    pub examples: Vec<FaultyBlock>,
-    /// What 3DMolGen's smoke reports say of themselves, beside the same counted here.
-    pub reports_by_3dmolgen: Vec<TheirReport>,
-    /// Distinct prompts.
-    pub prompts: u64,
-    /// Of them, those that RDKit, and so 3DMolGen's encoder, certainly does not write like this: their template has another
-    /// text than the prompt. A prompt that is not counted may still be none of theirs.
-    pub prompts_not_in_their_spelling: u64,
-    /// The first of them.
-    pub foreign_prompts: Vec<ForeignPrompt>,
-    /// What makes the figures above mean less than they seem to.
-    pub warnings: Vec<String>,
-    /// Records that could not be judged.
-    pub skipped: u64,
-    /// The first of them.
-    pub skipped_records: Vec<Skipped>,
-}
-
-/// Where the dialect is from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum DialectFrom {
-    /// The user.
-    Given,
-    /// The recipe of the model.
-    Recipe,
-    /// Blocks that only one dialect has.
-    Texts,
-    /// The reference conformers, where the texts do not tell.
-    References,
-}
 
 /// Reads and judges.
 ///
@@ -86,6 +28,14 @@ pub enum DialectFrom {
 /// If a file cannot be read or holds no text, nothing tells the dialect, the tokenizer cannot encode a text, the references
 /// hold none of the molecules, or the job was cancelled.
 pub fn audit(plan: &AuditPlan, job: &Job) -> Result<AuditReport> {
+    Ok(audit_texts(plan, job)?.report)
+}
+
+/// The same with what is found of each text, where the plan keeps that.
+///
+/// # Errors
+/// As [`audit`].
+pub fn audit_texts(plan: &AuditPlan, job: &Job) -> Result<Audited> {
     let files = read_files(&plan.files, job)?;
     let (dialect, from) = dialect(plan, evidence(plan, &files), job)?;
     let judged = judge_files(plan, dialect, files, job)?;
@@ -98,7 +48,7 @@ pub(super) fn report(
     (dialect, dialect_from): (Encoding, DialectFrom),
     files: Vec<JudgedFile>,
     job: &Job,
-) -> Result<AuditReport> {
+) -> Result<Audited> {
     let mut total = Group::new(None, plan.tokenizer.is_some(), dialect);
     let (mut examples, mut theirs, mut warnings) = (Vec::new(), Vec::new(), Vec::new());
     let (mut skipped, mut skipped_records) = (0, Vec::new());
@@ -113,31 +63,33 @@ pub(super) fn report(
     warnings.extend(theirs.iter().filter_map(TheirReport::disagreement));
     let (prompts, foreign_prompts) = foreign_prompts(files.iter().flat_map(|file| &file.prompts));
     let mut inputs: Vec<InputHash> = files.iter().map(|file| file.input.clone()).collect();
-    let mut references = None;
-    if !plan.references.is_empty() {
-        let wanted: HashSet<&str> = total.generated.keys().map(|skeleton| &**skeleton).collect();
-        let (read, summary) = References::read(&corpus(plan), &wanted, job)?;
-        references = Some(read);
-        inputs.extend(summary.inputs);
-        skipped += summary.skipped;
-        skipped_records.extend(summary.skipped_records);
-    }
+    let (references, summary) = read_references(plan, &total, job)?.unzip();
+    let summary = summary.unwrap_or_default();
+    inputs.extend(summary.inputs);
+    skipped += summary.skipped;
+    skipped_records.extend(summary.skipped_records);
     let references = references.as_ref();
     let answered: Vec<_> = files.iter().map(|file| (&*file.input.name, &*file.energies)).collect();
     let energy = plan.energy.as_ref();
     let energy = energy.map(|energy| energies::report(energy, &answered, references, job)).transpose()?;
-    let whole = total.report("total", references);
+    let measured = measure(references, &files);
+    let all = measured.as_deref().map(together);
+    let whole = total.report("total", all.as_deref(), plan);
     warnings.extend(whole.geometry.as_ref().and_then(GeometryReport::inexact));
     warnings.extend(whole.chemistry.as_ref().and_then(ChemistryReport::unchecked));
     let groups = files.iter().flat_map(|file| file.groups.iter().map(|group| (&*file.input.name, group)));
-    Ok(AuditReport {
+    let reports = groups
+        .enumerate()
+        .map(|(at, (file, group))| group.report(file, measured.as_ref().map(|measured| &measured[at]), plan));
+    let report = AuditReport {
         schema: SCHEMA,
         provenance: Provenance::of(inputs),
         dialect,
         dialect_from,
         tokenizer: plan.tokenizer.as_ref().map(|tokenizer| tokenizer.name.clone()),
         placeholder: plan.tokenizer.as_ref().map(|_| plan.placeholder.clone()),
-        files: groups.map(|(file, group)| group.report(file, references)).collect(),
+        files: reports.collect(),
+        missing: plan.missing,
         total: whole,
         reference_chemistry: references.map(References::chemistry),
         energy,
@@ -149,7 +101,47 @@ pub(super) fn report(
         warnings,
         skipped,
         skipped_records: skipped_records.into_iter().take(SKIPPED_LISTED).collect(),
-    })
+    };
+    let files = files.into_iter().map(TextsOfFile::of).collect();
+    Ok(Audited { report, files, measured: measured.unwrap_or_default() })
+}
+
+/// The references of all texts, those of isomers under the SMILES that pools them; none where none are given.
+fn read_references(plan: &AuditPlan, total: &Group, job: &Job) -> Result<Option<(References, ReadSummary)>> {
+    if plan.references.is_empty() {
+        return Ok(None);
+    }
+    let wanted: HashSet<&str> = total.generated.keys().chain(total.pools.keys()).map(|key| &**key).collect();
+    let (read, summary) = References::read(&corpus(plan), &wanted, job)?;
+    let is_compared = |skeleton: &str| total.generated.contains_key(skeleton);
+    Ok(Some((read.pooled(&total.pools, is_compared, plan.max_atoms), summary)))
+}
+
+/// What the conformers of each group of each file are beside the references; none without references.
+fn measure(references: Option<&References>, files: &[JudgedFile]) -> Option<Vec<Measured>> {
+    let references = references?;
+    Some(
+        files
+            .iter()
+            .flat_map(|file| &file.groups)
+            .map(|group| references.measure(&group.generated))
+            .collect(),
+    )
+}
+
+/// The same of all groups.
+fn together(groups: &[Measured]) -> Cow<'_, Measured> {
+    if let [only] = groups {
+        return Cow::Borrowed(only);
+    }
+    let mut all = Measured::new();
+    for (skeleton, deviations) in groups.iter().flatten() {
+        match all.get_mut(skeleton) {
+            Some(known) => known.append(deviations.clone()),
+            None => _ = all.insert(skeleton.clone(), deviations.clone()),
+        }
+    }
+    Cow::Owned(all)
 }
 
 fn corpus(plan: &AuditPlan) -> Files {

@@ -4,10 +4,11 @@ use std::io::Read;
 
 use serde::{Deserialize, Serialize};
 
+use super::by_text::Audited;
 use super::dialect::DialectCounts;
 use super::judged::{JudgedFile, judge_files};
 use super::plan::AuditPlan;
-use super::run::{AuditReport, dialect, evidence, read_files, report};
+use super::run::{dialect, evidence, read_files, report};
 use crate::encoding::Encoding;
 use crate::error::{Error, Parameter, Result};
 use crate::io::{AtomicFile, file_name, open};
@@ -54,7 +55,7 @@ pub fn audit_shard(plan: &AuditPlan, shard: &mut FilesShard, job: &Job) -> Resul
 /// # Errors
 /// If a part is not what the shard wrote, or was judged in another dialect than all texts together tell; and as
 /// [`audit`](super::audit()).
-pub fn merge_audited(plan: &AuditPlan, shards: &MergedFiles, job: &Job) -> Result<AuditReport> {
+pub fn merge_audited(plan: &AuditPlan, shards: &MergedFiles, job: &Job) -> Result<Audited> {
     let (mut heads, mut files) = (Vec::new(), Vec::new());
     for (path, part) in &shards.parts {
         let fail = |e| job.check().err().unwrap_or_else(|| Error::io(path, e));

@@ -61,9 +61,22 @@ impl Centred {
         let squares = points.iter().flatten().map(|x| x * x).sum();
         Centred { points, squares }
     }
+
+    pub(super) fn points(&self) -> &[[f64; 3]] {
+        &self.points
+    }
 }
 
 impl Superposition {
+    /// Atoms that some order puts in one another's places, together.
+    pub(super) fn orbits(&self) -> Vec<Vec<usize>> {
+        let of = |factor: &Factor| -> Vec<Vec<usize>> {
+            let atoms = |orbit: &Vec<u16>| orbit.iter().map(|at| factor.atoms[usize::from(*at)]).collect();
+            factor.orbits.iter().map(atoms).collect()
+        };
+        self.symmetries.factors.iter().flat_map(of).collect()
+    }
+
     pub(super) fn new(symmetries: Symmetries, atoms: usize) -> Self {
         let mut is_moved = vec![false; atoms];
         symmetries.factors.iter().flat_map(|factor| &factor.atoms).for_each(|atom| is_moved[*atom] = true);

@@ -106,7 +106,7 @@ impl MolecularIdentity {
         if self.graph.labels.len() != other.graph.labels.len() {
             return IdenticalAtoms::None;
         }
-        let colours = colours(&self.graph, &other.graph, BondColours::Counted);
+        let colours = colours([&self.graph, &other.graph], BondColours::Counted);
         if !are_same(&colours) {
             return IdenticalAtoms::None;
         }
@@ -144,7 +144,7 @@ impl MolecularIdentity {
         if places == 0 {
             return None;
         }
-        let [alike, _] = colours(&self.graph, &LabelledGraph::default(), BondColours::Counted);
+        let [alike] = colours([&self.graph], BondColours::Counted);
         let looks_same = |atoms: &mut dyn Iterator<Item = usize>| {
             let mut around: Vec<u64> = atoms.map(|atom| alike[atom]).collect();
             let all = around.len();

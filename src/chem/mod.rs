@@ -52,7 +52,7 @@ pub use molecule::{Molecule, SmilesError};
 pub use pairing::{Pairing, SmilesMolecule, StereoAgreement};
 pub use polyhedra::PolyhedralMark;
 pub use reading::SmilesReading;
-pub use same::{SameGraph, graph_key, same_graph, same_graph_within, same_molecule};
+pub use same::{SameGraph, atoms_in_order, graph_key, same_graph, same_graph_within, same_molecule};
 pub use shape::{Hybridisation, PerceivedShape};
 pub use spelling::{SmilesNotes, foreign};
 pub use write::without_needless_atoms;

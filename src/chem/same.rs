@@ -3,7 +3,7 @@
 use super::labelled::LabelledGraph;
 use super::limit::AtomLimit;
 use super::molecule::{Molecule, SmilesError};
-use super::search::{BondColours, are_isomorphic, colours};
+use super::search::{BondColours, Question, are_isomorphic, are_same, colours, isomorphisms};
 
 /// The verdict of [`same_graph`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +45,31 @@ pub fn same_molecule(a: &str, b: &str, limit: AtomLimit) -> bool {
     matches!(same_graph_within(a, b, limit), Ok(SameGraph::Identical | SameGraph::Equivalent))
 }
 
+/// For each atom of `to`, in the order of its text, the number of the atom of `from` that it is, from 0: the first order in which the two
+/// are one graph, stereo and isotopes ignored. `None` if they are none, or one writes a hydrogen that a count could stand for, so that
+/// its atoms are not those of the graph.
+pub fn atoms_in_order(from: &str, to: &str, limit: AtomLimit) -> Option<Vec<usize>> {
+    struct First(Option<Vec<usize>>);
+    impl Question for First {
+        fn found(&mut self, images: &[u32]) -> bool {
+            self.0 = Some(images.iter().map(|image| *image as usize).collect());
+            false
+        }
+    }
+    let read = |smiles: &str| -> Option<LabelledGraph> {
+        let written = Molecule::of_smiles(smiles).ok()?.atoms.len();
+        let molecule = Molecule::without_hydrogens(smiles, limit).ok()?;
+        (molecule.atoms.len() == written).then(|| LabelledGraph::of_identity(&molecule))
+    };
+    let (from, to) = (read(from)?, read(to)?);
+    let colours = colours([&to, &from], BondColours::Counted);
+    let mut first = First(None);
+    if are_same(&colours) {
+        isomorphisms(&to, &from, &colours, &mut first);
+    }
+    first.0
+}
+
 /// A number that all SMILES of one graph have in common, and hardly any other one, for tables of molecules.
 ///
 /// # Errors
@@ -75,6 +100,16 @@ mod tests {
         assert_eq!(verdict("CCO", "CC=O"), SameGraph::Different);
         assert_eq!(verdict("C[NH3+]", "CN"), SameGraph::Different);
         assert!(same_graph("CCO", "C(").is_err());
+    }
+
+    #[test]
+    fn atoms_are_found_in_another_order() {
+        let order = |from, to| atoms_in_order(from, to, AtomLimit::default());
+        assert_eq!(order("OCC", "CCO"), Some(vec![2, 1, 0]));
+        assert_eq!(order("C1=CC=CC=C1O", "Oc1ccccc1").map(|order| order[..2].to_vec()), Some(vec![6, 5]));
+        assert_eq!(order("CCO", "CCN"), None);
+        assert_eq!(order("[H]OC", "CO"), None);
+        assert_eq!(order("C(", "C"), None);
     }
 
     #[test]

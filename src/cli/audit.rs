@@ -6,18 +6,25 @@ use super::energy::EnergyArgs;
 use super::invocation::Invocation;
 use super::output::Output;
 use super::shards::{ShardArgs, ShardOf};
-use super::values::{DialectOrAuto, EncodingArgs, found, is_stdout, not_stdout};
-use crate::audit::{AuditPlan, AuditReport, AuditRequest, audit, audit_shard, merge_audited};
+use super::values::{
+    DialectOrAuto, EncodingArgs, found, is_stdout, not_stdout, one_of, threshold, thresholds,
+};
+use crate::audit::{
+    AuditPlan, AuditReport, AuditRequest, Audited, Missing, VerdictLine, audit_shard, audit_texts,
+    merge_audited,
+};
 use crate::checkpoint::Wanted;
 use crate::chem::{AtomLimit, MAX_HEAVY_ATOMS};
 use crate::constraint::USUAL_PLACEHOLDER;
 use crate::error::Error;
-use crate::io::{Outputs, write_atomic};
+use crate::io::{OutputSet, Outputs, write_atomic};
 use crate::job::Job;
 use crate::report::audit_view::{
-    audit_table, chemistry_rows, drift_table, examples_table, geometry_table, their_table,
+    audit_coverage_table, audit_table, chemistry_rows, drift_table, examples_table, geometry_table,
+    their_table,
 };
 use crate::report::chemistry_view::{chemistry_table, flatness_table};
+use crate::report::covmat_view::covmat_summary;
 use crate::report::energy_view::energy_table;
 use crate::report::format::thousands;
 use crate::shard::Manifest;
@@ -48,6 +55,34 @@ pub(super) struct Args {
     /// Compare geometry with these conformers too: files and folders that `drift mine` takes, with text
     #[arg(long, value_name = "CORPUS", num_args = 1..)]
     references: Vec<PathBuf>,
+    /// A threshold of coverage in Å; can be repeated, or several with commas between them [default: 0.75]
+    #[arg(long, visible_alias = "thresholds", value_name = "ANGSTROM", value_parser = threshold, value_delimiter = ',')]
+    threshold: Vec<f64>,
+    /// Molecules that have references and no usable text: 0 in coverage, or left out of coverage and matching as 3DMolGen's
+    /// run_eval leaves them out
+    #[arg(long, value_parser = one_of(&Missing::ALL, Missing::name), default_value = "zero")]
+    missing: Missing,
+    /// Which texts are compared with references: those that pass, or those too that pass by the rules of 3DMolGen alone, read by
+    /// these rules, junk and all
+    #[arg(long, value_enum, default_value = "drift")]
+    passing: PassingArg,
+    /// Compare texts under the SMILES of their records' `geom_smiles`, with the references of all isomers that it pools
+    #[arg(long, requires = "references")]
+    pool: bool,
+    /// Which conformers of a text are judged, where it holds several
+    #[arg(long, value_enum, default_value = "first")]
+    conformers: ConformersArg,
+    /// A file for what was found of each text, a line of JSON each: verdicts, chemistry, the least RMSD to a reference. With --shard,
+    /// drift merge writes it
+    #[arg(long, value_name = "FILE.jsonl")]
+    verdicts: Option<PathBuf>,
+    /// A file for the RMSD of all pairs of a text and a reference: an .npz, or a .pickle in the form of 3DMolGen. With --shard, drift
+    /// merge writes it
+    #[arg(long, value_name = "FILE", requires = "references")]
+    matrix: Option<PathBuf>,
+    /// A file for coverage and matching as 3DMolGen's covmat_results.txt has them
+    #[arg(long, value_name = "FILE.txt", requires = "references")]
+    summary: Option<PathBuf>,
     /// The heavy atoms of the largest molecule that is compared; a text of a larger one is another molecule than its prompt
     #[arg(long, value_name = "N", default_value_t = MAX_HEAVY_ATOMS)]
     max_atoms: usize,
@@ -60,44 +95,126 @@ pub(super) struct Args {
     shard: ShardArgs,
 }
 
+/// By whose rules a text passes that is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum PassingArg {
+    Drift,
+    #[value(name = "3dmolgen")]
+    ThreeDMolGen,
+}
+
+/// Which conformers of a text are judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum ConformersArg {
+    First,
+    All,
+}
+
+/// What is written beside the record.
+#[derive(Debug, Clone, Default)]
+pub(super) struct TextFiles {
+    /// A line for each text.
+    pub verdicts: Option<PathBuf>,
+    /// The RMSD of all pairs.
+    pub matrix: Option<PathBuf>,
+    /// Coverage and matching as the users' script writes them.
+    pub summary: Option<PathBuf>,
+}
+
+impl TextFiles {
+    fn of(args: &Args) -> Self {
+        let (verdicts, matrix) = (args.verdicts.clone(), args.matrix.clone());
+        TextFiles { verdicts, matrix, summary: args.summary.clone() }
+    }
+
+    /// Those of `self`, and where it names none those of another.
+    fn or(self, other: TextFiles) -> Self {
+        TextFiles {
+            verdicts: self.verdicts.or(other.verdicts),
+            matrix: self.matrix.or(other.matrix),
+            summary: self.summary.or(other.summary),
+        }
+    }
+
+    /// Refuses what could not be written; `taken` says whether stdout is for the report.
+    fn check(&self, outputs: Outputs, taken: bool) -> Result<Outputs, Error> {
+        if taken && self.verdicts.as_deref().is_some_and(is_stdout) {
+            let problem = "stdout is for the record already";
+            return Err(Error::input("--verdicts -", problem, "give one of them a file"));
+        }
+        outputs
+            .file("--verdicts", not_stdout(self.verdicts.as_deref()))?
+            .file("--matrix", self.matrix.as_deref())?
+            .file("--summary", self.summary.as_deref())
+    }
+
+    /// Writes them, all or, if one cannot be written, none.
+    fn write(&self, audited: &Audited, output: &Output) -> anyhow::Result<()> {
+        let mut files = OutputSet::new();
+        if let Some(path) = &self.verdicts {
+            let lines = audited.lines();
+            match not_stdout(Some(path)) {
+                Some(path) => files.add(VerdictLine::file(path, &lines)?),
+                None => {
+                    let printed = lines.iter().map(VerdictLine::json).collect::<Result<String, Error>>()?;
+                    output.text(printed.trim_end())?;
+                }
+            }
+        }
+        if let Some(path) = &self.matrix {
+            files.add(audited.matrix().file(path)?);
+        }
+        if let Some(path) = &self.summary {
+            files.put(path, covmat_summary(audited).as_bytes())?;
+        }
+        Ok(files.commit()?)
+    }
+}
+
 /// Reads and judges.
 pub(super) fn run(args: Args, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
     let (to, shard) = (args.output.clone(), args.shard.shard);
     if let Some(shard) = shard {
-        let plan = plan(args, job)?;
+        let plan = plan(args, true, job)?;
         let shard = ShardOf { shard, invocation, folder: to.as_deref(), inputs: &plan.files };
         return shard.run(job, output, |files, job| audit_shard(&plan, files, job));
     }
     let target = not_stdout(to.as_deref());
     let mut inputs = args.files.clone();
     inputs.extend(args.references.clone());
+    let files = TextFiles::of(&args);
     let listed = args.energy.energy_list.clone();
     if listed.as_deref().is_some_and(is_stdout) {
         let problem = "stdout is for the tables, or for the record";
         return Err(Error::input("--energy-list -", problem, "give the list a file").into());
     }
+    let taken = output.json || to.as_deref().is_some_and(is_stdout);
     let outputs = Outputs::new().file("-o", target)?.file("--energy-list", listed.as_deref())?;
-    outputs.apart_from(&inputs)?;
-    let report = audit(&plan(args, job)?, job)?;
-    list(&report, listed.as_deref())?;
-    show(&report, to.as_deref(), output)
+    files.check(outputs, taken)?.apart_from(&inputs)?;
+    let by_text = files.verdicts.is_some() || files.matrix.is_some();
+    let audited = audit_texts(&plan(args, by_text, job)?, job)?;
+    list(&audited.report, listed.as_deref())?;
+    show(&audited, (to.as_deref(), &files), output)
 }
 
 /// Does the rest of the command once all its shards are there.
 pub(super) fn merge(
     manifest: &Manifest,
     parts: &MergedFiles,
-    to: Option<&Path>,
+    (to, files): (Option<&Path>, TextFiles),
     job: &Job,
     output: &Output,
 ) -> anyhow::Result<()> {
-    Outputs::new().file("-o", not_stdout(to))?;
-    let plan = plan(Invocation::parsed(manifest)?, job)?;
-    show(&merge_audited(&plan, parts, job)?, to, output)
+    let args: Args = Invocation::parsed(manifest)?;
+    let files = files.or(TextFiles::of(&args));
+    let taken = output.json || to.is_some_and(is_stdout);
+    files.check(Outputs::new().file("-o", not_stdout(to))?, taken)?;
+    let plan = plan(args, true, job)?;
+    show(&merge_audited(&plan, parts, job)?, (to, &files), output)
 }
 
 /// What is to be judged, and how.
-fn plan(mut args: Args, job: &Job) -> Result<AuditPlan, Error> {
+fn plan(mut args: Args, by_text: bool, job: &Job) -> Result<AuditPlan, Error> {
     args.model.iter_mut().try_for_each(|path| found(path, Wanted::Folder))?;
     args.tokenizer.iter_mut().try_for_each(|path| found(path, Wanted::Tokenizer))?;
     let energy = args.energy.energies()?;
@@ -111,6 +228,12 @@ fn plan(mut args: Args, job: &Job) -> Result<AuditPlan, Error> {
         tokenizer_path: args.tokenizer,
         placeholder: args.placeholder,
         references: args.references,
+        thresholds: thresholds(&args.threshold),
+        as_3dmolgen: args.passing == PassingArg::ThreeDMolGen,
+        missing: args.missing,
+        pool: args.pool,
+        all_conformers: args.conformers == ConformersArg::All,
+        by_text,
         max_atoms: AtomLimit(args.max_atoms),
     }
     .plan()?;
@@ -118,9 +241,14 @@ fn plan(mut args: Args, job: &Job) -> Result<AuditPlan, Error> {
 }
 
 /// Writes the record where one is wanted, and shows it.
-fn show(report: &AuditReport, to: Option<&Path>, output: &Output) -> anyhow::Result<()> {
+fn show(audited: &Audited, (to, files): (Option<&Path>, &TextFiles), output: &Output) -> anyhow::Result<()> {
+    let report = &audited.report;
+    files.write(audited, output)?;
     if let Some(path) = not_stdout(to) {
         write_atomic(path, (serde_json::to_string_pretty(report)? + "\n").as_bytes())?;
+    }
+    if files.verdicts.as_deref().is_some_and(is_stdout) {
+        return Ok(());
     }
     if output.json || to.is_some_and(is_stdout) {
         return output.document(report);
@@ -156,6 +284,7 @@ fn render(report: &AuditReport, output: &Output) -> String {
         Some(audit_table(report)),
         Some(their_table(report)),
         geometry_table(report),
+        audit_coverage_table(report),
         chemistry_table(&chemistry),
         flatness_table(&chemistry),
         report.energy.as_ref().map(energy_table),

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use super::corpus::Corpus;
 use super::eval_args::{Args, DtypeArg, processors};
-use super::eval_molecules::{named, reference_note, skipped, thresholds};
+use super::eval_molecules::{named, reference_note, skipped};
 use super::eval_output::{Targets, render, texts};
 use super::invocation::Invocation;
 use super::output::Output;
-use super::values::{found, is_stdout, not_stdout};
+use super::values::{found, is_stdout, not_stdout, thresholds};
 use crate::checkpoint::Wanted;
 use crate::chem::AtomLimit;
 use crate::constraint::Placeholder;
@@ -33,6 +33,7 @@ const EMBEDDED_SAMPLES: usize = 64;
 pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
     find(&mut args)?;
     let plan = plan(&args, Device::parse, job)?;
+    one_run(&args, &plan)?;
     let printed = Printed::of(&args, output)?;
     let targets = targets(&args);
     targets.check(&inputs(&args))?;
@@ -101,7 +102,13 @@ pub(super) fn merge(
 ) -> anyhow::Result<()> {
     let mut args: Args = Invocation::parsed(manifest)?;
     find(&mut args)?;
+    // What the merge names is written, and else what the shards' command did.
+    args.verdicts = targets.verdicts.clone().or(args.verdicts);
+    args.matrix = targets.matrix.clone().or(args.matrix);
+    let (verdicts, matrix) = (args.verdicts.clone(), args.matrix.clone());
+    let targets = &Targets { verdicts, matrix, ..targets.clone() };
     let plan = plan(&args, Device::elsewhere, job)?;
+    one_run(&args, &plan)?;
     targets.check(&inputs(&args))?;
     let molecules = told_molecules(&args, &plan, job, output)?;
     let mut kept = Kept::merged(shards, is_partial)?;
@@ -147,6 +154,21 @@ fn targets(args: &Args) -> Targets {
         texts: args.texts.clone(),
         molecules: args.molecules.clone(),
         trace: args.trace.clone(),
+        verdicts: args.verdicts.clone(),
+        matrix: args.matrix.clone(),
+    }
+}
+
+/// A matrix is of the texts of one run.
+fn one_run(args: &Args, plan: &EvalPlan) -> Result<(), Error> {
+    let runs = plan.models.len() * plan.processors.len().max(plan.placeholders.len());
+    match &args.matrix {
+        Some(_) if runs > 1 => {
+            let problem =
+                format!("is of one model, logit processor and placeholder, and there are {runs} runs");
+            Err(Error::input("--matrix", problem, "give one --model and one --lp"))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -206,6 +228,8 @@ fn plan(args: &Args, open: impl Fn(&str) -> Result<Device, Error>, job: &Job) ->
         dialect: args.blocks.asked(args.dialect.map(Into::into)),
         generations: args.generations.at_least(args.resample.map_or(1, |draws| draws as usize)),
         thresholds: thresholds(&args.threshold),
+        missing: args.missing,
+        by_text: args.verdicts.is_some() || args.matrix.is_some(),
         batch: args.batch as usize,
         preset: args.preset.clone(),
         sampling: Sampling::preset(&args.preset)?,

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use super::eval_molecules::threshold;
 use super::shards::shard;
-use super::values::{DialectArg, EncodingArgs, SmilesOfArgs, one_of};
+use super::values::{DialectArg, EncodingArgs, SmilesOfArgs, one_of, threshold};
+use crate::audit::Missing;
 use crate::chem::MAX_HEAVY_ATOMS;
 use crate::constraint::{LpKind, USUAL_PLACEHOLDER};
 use crate::eval::plan::{EngineChoice, EvalPart, Generations};
@@ -75,9 +75,13 @@ pub(super) struct Args {
     /// The token that ends a text, such as `[/CONFORMER]`; by default what the model's files name
     #[arg(long, value_name = "TOKEN")]
     pub eos: Option<String>,
-    /// A threshold of coverage in Å; can be repeated [default: 0.75]
-    #[arg(long, value_name = "ANGSTROM", value_parser = threshold)]
+    /// A threshold of coverage in Å; can be repeated, or several with commas between them [default: 0.75]
+    #[arg(long, visible_alias = "thresholds", value_name = "ANGSTROM", value_parser = threshold, value_delimiter = ',')]
     pub threshold: Vec<f64>,
+    /// Molecules that have references and no usable text: 0 in coverage, or left out of coverage and matching as 3DMolGen's
+    /// run_eval leaves them out
+    #[arg(long, value_parser = one_of(&Missing::ALL, Missing::name), default_value = "zero")]
+    pub missing: Missing,
     /// Rows of a batch
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..))]
     pub batch: u32,
@@ -129,6 +133,13 @@ pub(super) struct Args {
     /// A file with a line for each molecule of each run, .csv or .jsonl: counts, coverage, matching
     #[arg(long, value_name = "FILE")]
     pub molecules: Option<PathBuf>,
+    /// A file for what was found of each text, a line of JSON each: verdicts, chemistry, the least RMSD to a reference
+    #[arg(long, value_name = "FILE.jsonl")]
+    pub verdicts: Option<PathBuf>,
+    /// A file for the RMSD of all pairs of a text and a reference: an .npz, or a .pickle in the form of 3DMolGen. Of one model and one
+    /// logit processor
+    #[arg(long, value_name = "FILE")]
+    pub matrix: Option<PathBuf>,
     /// A file for a Chrome trace of the phases; opens in Perfetto; `-` prints it instead of tables
     #[arg(long, value_name = "FILE.json")]
     pub trace: Option<PathBuf>,

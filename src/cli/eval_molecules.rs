@@ -2,34 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::audit::geometry::COVERAGE_THRESHOLD_ANGSTROM;
 use crate::error::Error;
 use crate::eval::molecules::Molecules;
 use crate::eval::plan::EvalPlan;
 use crate::eval::record::ReferenceCounts;
 use crate::eval::{Evaluation, csv};
 use crate::report::format::thousands;
-
-/// No two conformers of a molecule differ by more.
-const MAX_THRESHOLD_ANGSTROM: f64 = 100.0;
-
-/// Parses a length that coverage can have for a threshold.
-pub(super) fn threshold(text: &str) -> Result<f64, &'static str> {
-    let known =
-        text.parse::<f64>().ok().filter(|angstrom| *angstrom > 0.0 && *angstrom <= MAX_THRESHOLD_ANGSTROM);
-    known.ok_or("give a length in Å above 0, at most 100")
-}
-
-/// Each threshold once, ascending; the users' without any.
-pub(super) fn thresholds(asked: &[f64]) -> Vec<f64> {
-    let mut all = asked.to_vec();
-    if all.is_empty() {
-        all.push(COVERAGE_THRESHOLD_ANGSTROM);
-    }
-    all.sort_by(f64::total_cmp);
-    all.dedup();
-    all
-}
 
 /// A corpus, in words.
 pub(super) fn named(inputs: &[PathBuf]) -> String {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::eval_molecules::LinesFormat;
 use super::output::Output;
 use super::values::not_stdout;
+use crate::audit::VerdictLine;
 use crate::error::Error;
 use crate::eval::Evaluation;
 use crate::eval::plan::EvalPlan;
@@ -27,6 +28,7 @@ const RECORD: &str = "record.json";
 const PAGE: &str = "eval.html";
 
 /// The files that were asked for; `-`, which is stdout, is none.
+#[derive(Clone)]
 pub(super) struct Targets {
     /// A folder for the record and its page.
     pub folder: Option<PathBuf>,
@@ -36,6 +38,10 @@ pub(super) struct Targets {
     pub molecules: Option<PathBuf>,
     /// For the phases of steps.
     pub trace: Option<PathBuf>,
+    /// For what was found of each text.
+    pub verdicts: Option<PathBuf>,
+    /// For the RMSD of all pairs.
+    pub matrix: Option<PathBuf>,
 }
 
 impl Targets {
@@ -44,7 +50,9 @@ impl Targets {
         let outputs = Outputs::new().folder("-o", not_stdout(self.folder.as_deref()), &[RECORD, PAGE])?;
         let outputs = outputs
             .file("--texts", not_stdout(self.texts.as_deref()))?
-            .file("--trace", not_stdout(self.trace.as_deref()))?;
+            .file("--trace", not_stdout(self.trace.as_deref()))?
+            .file("--verdicts", self.verdicts.as_deref())?
+            .file("--matrix", self.matrix.as_deref())?;
         self.molecules.as_deref().map(LinesFormat::of).transpose()?;
         outputs.file("--molecules", not_stdout(self.molecules.as_deref()))?.apart_from(inputs)
     }
@@ -71,6 +79,12 @@ impl Targets {
         }
         if let Some(path) = not_stdout(self.trace.as_deref()) {
             files.put(path, chrome_trace(&evaluation.spans).to_string().as_bytes())?;
+        }
+        if let Some(path) = &self.verdicts {
+            files.add(VerdictLine::file(path, &evaluation.by_text.lines)?);
+        }
+        if let Some(path) = &self.matrix {
+            files.add(evaluation.by_text.matrix.file(path)?);
         }
         stale.into_iter().for_each(|path| files.remove(path));
         Ok(files.commit()?)

@@ -34,6 +34,15 @@ pub(super) struct Args {
     /// As of drift eval: a file with a line for each molecule of each run, .csv or .jsonl
     #[arg(long, value_name = "FILE")]
     molecules: Option<PathBuf>,
+    /// As of drift audit and drift eval: a file for what was found of each text
+    #[arg(long, value_name = "FILE.jsonl")]
+    verdicts: Option<PathBuf>,
+    /// As of drift audit and drift eval: a file for the RMSD of all pairs of a text and a reference
+    #[arg(long, value_name = "FILE")]
+    matrix: Option<PathBuf>,
+    /// As of drift audit: a file for coverage and matching as 3DMolGen has them
+    #[arg(long, value_name = "FILE.txt")]
+    summary: Option<PathBuf>,
     /// As of drift mine: a page with the statistics
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -56,6 +65,7 @@ pub(super) fn run(args: &Args, job: &Job, output: &Output) -> anyhow::Result<()>
     let (to, page) = (here(&args.output)?, here(&args.html)?);
     #[cfg(feature = "generate")]
     let [texts, molecules] = [here(&args.texts)?, here(&args.molecules)?];
+    let files = args.text_files()?;
     for folder in set.folders.values_mut() {
         *folder = absolute(folder)?;
     }
@@ -79,11 +89,20 @@ pub(super) fn run(args: &Args, job: &Job, output: &Output) -> anyhow::Result<()>
         #[cfg(feature = "generate")]
         (Shards::Eval(Finished { shards, is_partial }), _) => {
             let shards = shards.into_iter().map(|(shard, _, pieces)| (shard, pieces)).collect();
-            let targets = super::eval_output::Targets { folder: to, texts, molecules, trace: None };
+            let targets = super::eval_output::Targets {
+                folder: to,
+                texts,
+                molecules,
+                trace: None,
+                verdicts: files.verdicts,
+                matrix: files.matrix,
+            };
             super::eval::merge(manifest, (shards, is_partial), &targets, job, output)
         }
         (Shards::Files(parts), "mine") => mine::merge(manifest, parts, [to, page], job, output),
-        (Shards::Files(parts), "audit") => audit::merge(manifest, &parts, to.as_deref(), job, output),
+        (Shards::Files(parts), "audit") => {
+            audit::merge(manifest, &parts, (to.as_deref(), files), job, output)
+        }
         (Shards::Files(parts), _) => {
             encode::merge(manifest, &parts, to.as_deref().unwrap_or(Path::new("-")), job, output)
         }
@@ -120,15 +139,33 @@ fn unknown(set: &ShardSet, verb: &str) -> Error {
 }
 
 impl Args {
+    /// What is written beside the record; names start where this command runs.
+    fn text_files(&self) -> Result<audit::TextFiles, Error> {
+        let here = |path: &Option<PathBuf>| -> Result<Option<PathBuf>, Error> {
+            path.as_deref()
+                .map(|path| if is_stdout(path) { Ok(path.to_owned()) } else { absolute(path) })
+                .transpose()
+        };
+        Ok(audit::TextFiles {
+            verdicts: here(&self.verdicts)?,
+            matrix: here(&self.matrix)?,
+            summary: here(&self.summary)?,
+        })
+    }
+
     /// Refuses what the shards' verb does not write.
     fn check(&self, verb: &str) -> Result<(), Error> {
-        let others = [
-            ("--texts", &self.texts, "eval"),
-            ("--molecules", &self.molecules, "eval"),
-            ("--html", &self.html, "mine"),
+        let others: [(_, _, &[&str]); 6] = [
+            ("--texts", &self.texts, &["eval"]),
+            ("--molecules", &self.molecules, &["eval"]),
+            ("--verdicts", &self.verdicts, &["audit", "eval"]),
+            ("--matrix", &self.matrix, &["audit", "eval"]),
+            ("--summary", &self.summary, &["audit"]),
+            ("--html", &self.html, &["mine"]),
         ];
         for (option, given, of) in others {
-            if given.is_some() && of != verb {
+            if given.is_some() && !of.contains(&verb) {
+                let of = of.join(" and ");
                 let problem = format!("is of drift {of}, and these are shards of drift {verb}");
                 return Err(Error::input(option, problem, "leave it out"));
             }

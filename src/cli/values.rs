@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
+use crate::audit::geometry::COVERAGE_THRESHOLD_ANGSTROM;
 use crate::checkpoint::{Wanted, locate};
 use crate::chem::Molecule;
 use crate::corpus::{Frame, Names, OpenStereo, SmilesSource};
@@ -162,6 +163,27 @@ impl SmilesOfArgs {
     pub(super) fn source(&self, job: &Job) -> Result<SmilesSource, Error> {
         self.smiles.source(self.smiles_of.as_deref(), job)
     }
+}
+
+/// No two conformers of a molecule differ by more.
+const MAX_THRESHOLD_ANGSTROM: f64 = 100.0;
+
+/// Parses a length that coverage can have for a threshold.
+pub(super) fn threshold(text: &str) -> Result<f64, &'static str> {
+    let known =
+        text.parse::<f64>().ok().filter(|angstrom| *angstrom > 0.0 && *angstrom <= MAX_THRESHOLD_ANGSTROM);
+    known.ok_or("give a length in Å above 0, at most 100")
+}
+
+/// Each threshold once, ascending; the users' without any.
+pub(super) fn thresholds(asked: &[f64]) -> Vec<f64> {
+    let mut all = asked.to_vec();
+    if all.is_empty() {
+        all.push(COVERAGE_THRESHOLD_ANGSTROM);
+    }
+    all.sort_by(f64::total_cmp);
+    all.dedup();
+    all
 }
 
 /// Parses the name of one of a few things.

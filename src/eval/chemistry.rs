@@ -32,7 +32,7 @@ pub(super) fn of_references(subjects: &[Subject]) -> Option<ChemistryReport> {
     (!molecules.is_empty()).then(|| ChemistryReport::of(molecules.iter()))
 }
 
-/// The chemistry of a text that passes with its atoms in the order of the prompt.
+/// The chemistry of a text that passes.
 fn check(subjects: &[Subject], text: &Judged) -> Option<ConformerChemistry> {
     subjects[text.subject].chemistry.as_ref()?.check(text.points.as_ref()?)
 }

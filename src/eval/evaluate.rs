@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::advice::{advice, speed_advice};
+use super::by_text::TextFigures;
 use super::checkpoint::Checkpoint;
 use super::chemistry::of_references;
 use super::dialect::settle;
@@ -40,6 +41,8 @@ pub struct Evaluation {
     pub molecules: Vec<MoleculeRecord>,
     /// The phases of each run, if asked for.
     pub spans: Vec<(String, Vec<Span>)>,
+    /// What was found of each text; nothing unless the plan keeps it.
+    pub by_text: TextFigures,
 }
 
 /// Generates for all molecules under all logit processors of all models, and measures. What `kept` has is not made again, and
@@ -75,6 +78,7 @@ pub fn evaluate(plan: &EvalPlan, molecules: &Molecules, kept: &mut Kept, job: &J
         synthetic,
         same_texts,
         notes,
+        by_text,
         ..
     } = gathered;
     let interrupted = interrupted || kept.is_partial();
@@ -93,7 +97,7 @@ pub fn evaluate(plan: &EvalPlan, molecules: &Molecules, kept: &mut Kept, job: &J
         advice,
         same_texts,
     };
-    Ok(Evaluation { report, texts, molecules: records, spans })
+    Ok(Evaluation { report, texts, molecules: records, spans, by_text })
 }
 
 /// What molecules and placeholders were read from.
@@ -296,6 +300,7 @@ fn protocol(plan: &EvalPlan, molecules: &Molecules, synthetic: Option<Synthetic>
         opened: plan.form.opened,
         examples: plan.examples.iter().map(|example| example.smiles.clone()).collect(),
         eos: plan.eos.clone(),
+        missing: plan.missing,
         synthetic,
     }
 }
@@ -310,6 +315,7 @@ struct Gathered {
     first_nats: Option<MoleculeNats>,
     texts: Vec<TextRecord>,
     records: Vec<MoleculeRecord>,
+    by_text: TextFigures,
     spans: Vec<(String, Vec<Span>)>,
     inputs: Vec<InputHash>,
     interrupted: bool,
@@ -359,6 +365,9 @@ impl Gathered {
         for (run, measured) in done.iter().zip(&measured) {
             let report = run_report(plan, &checkpoint, subjects, run, measured);
             self.runs.push(RunReport { unseen, ..report });
+            if plan.by_text {
+                self.by_text.add(&checkpoint, subjects, (run, measured));
+            }
             self.records.extend(molecule_records(plan, &checkpoint, subjects, (run, measured), &nats));
         }
         let pairs: Vec<_> = done.iter().zip(measured.iter().map(Vec::as_slice)).collect();

@@ -34,7 +34,7 @@ pub(super) struct Judged {
     pub marks: Vec<Mark>,
     /// Whether the skeleton is that of the prompt, character by character.
     pub copied: bool,
-    /// Positions in Å, of a text that passed with the atoms in the prompt's order.
+    /// Positions in Å, of a text that passed, atoms in the prompt's order.
     pub points: Option<Conformation>,
     /// Tokens that are nothing but junk or invented digits.
     pub wasted_tokens: u64,
@@ -97,8 +97,8 @@ fn judged(
         }
     }
     let copied = verdict.skeleton == subject.molecule.skeleton;
-    // Another spelling of the molecule may have its atoms in another order.
-    let points = audit::coordinates(&text, dialect).filter(|_| verdict.outcome == Outcome::Pass && copied);
+    let skeleton = &subject.molecule.skeleton;
+    let points = audit::usable_points(audit::split(&text).answer, &verdict, skeleton, dialect, max_atoms);
     let marks = audit::marks(&text, dialect);
     let mut drift = DriftHistogram::default();
     if let Some(placeholder) = placeholder.filter(|_| copied) {

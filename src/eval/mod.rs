@@ -2,11 +2,12 @@
 //!
 //! [`evaluate()`] is the way through: `checkpoint` loads a model and `dialect` tells how it writes, [`molecules`], `reference_set`
 //! and `subject` say for what to generate, `run` generates under one logit processor, whose templates hold `placeholders`, `judged`
-//! judges the texts, `measured` their geometry, [`chemistry`] their chemistry, `likelihood` scores the reference conformers, `tally` counts, `paired` and `speed` set
+//! judges the texts, `measured` their geometry, `by_text` a line for each, [`chemistry`] their chemistry, `likelihood` scores the reference conformers, `tally` counts, `paired` and `speed` set
 //! each run against none, `advice` puts it into words, and [`record`] is what comes out. [`mod@compare`] sets two records side by side.
 
 mod advice;
 mod answers;
+mod by_text;
 mod checkpoint;
 mod chemistry;
 pub mod compare;
@@ -43,6 +44,7 @@ mod trace;
 mod worst;
 
 pub use answers::MOST_EXAMPLES;
+pub use by_text::TextFigures;
 pub use checkpoint::trained_on;
 pub use environment::cpu_seconds;
 pub use evaluate::{Evaluation, ShardDone, check, evaluate, evaluate_shard};

@@ -30,7 +30,7 @@ pub struct MoleculeRecord {
     pub texts: usize,
     /// Of them, those that pass.
     pub passed: usize,
-    /// Of them, those whose geometry is compared: with their atoms in the order of the prompt. 0 without references.
+    /// Of them, those whose geometry is compared. 0 without references.
     pub compared: usize,
     /// Reference conformers.
     pub references: usize,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::texts::OtherTexts;
+use crate::audit::Missing;
 use crate::chem::AtomLimit;
 use crate::constraint::LpKind;
 use crate::constraint::automaton::AnswerForm;
@@ -64,6 +65,10 @@ pub struct EvalPlan {
     pub resample: Option<usize>,
     /// Whether to score the reference conformers.
     pub likelihood: bool,
+    /// What becomes of molecules without a text to compare, in coverage and matching.
+    pub missing: Missing,
+    /// Whether what is found of each text is kept.
+    pub by_text: bool,
     /// Whether to keep a span for each phase of each step.
     pub trace: bool,
     /// Texts of another run that these are to be compared with.

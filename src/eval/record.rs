@@ -14,7 +14,7 @@ use super::texts::SameTexts;
 pub use super::worst::WorstText;
 use crate::audit::chemistry::ChemistryReport;
 use crate::audit::coverage::CoverageReport;
-use crate::audit::{DriftHistogram, GeometryReport, SampleCounts};
+use crate::audit::{DriftHistogram, GeometryReport, Missing, SampleCounts};
 use crate::constraint::{LpKind, TextClass};
 use crate::corpus::Skipped;
 use crate::encoding::Encoding;
@@ -121,6 +121,9 @@ pub struct Protocol {
     /// The token that ended texts, where it was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub eos: Option<String>,
+    /// What became of molecules without a text to compare, in coverage and matching.
+    #[serde(default)]
+    pub missing: Missing,
     /// Set for random weights: throughput only, the texts mean nothing.
     pub synthetic: Option<Synthetic>,
 }

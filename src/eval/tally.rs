@@ -36,7 +36,9 @@ pub(super) fn run_report(
         drift.merge(&judged.drift);
     }
     let (chemistry, worst) = chemistry(subjects, &run.judged);
-    let deviations: Vec<&Deviations> = measured.iter().map(|molecule| &molecule.deviations).collect();
+    let deviations: Vec<&Deviations> =
+        plan.missing.counted(measured.iter().map(|molecule| &molecule.deviations));
+    let left_out = (measured.len() - deviations.len()) as u64;
     let BatchTimes { measure: speed_measure, seconds: batch_seconds } = run.pace();
     RunReport {
         lp: run.processor,
@@ -57,7 +59,8 @@ pub(super) fn run_report(
         cost: cost(plan, checkpoint, run),
         speed_measure,
         batch_seconds,
-        geometry: (!deviations.is_empty()).then(|| GeometryReport::of_deviations(&deviations)),
+        geometry: (!deviations.is_empty())
+            .then(|| GeometryReport { left_out, ..GeometryReport::of_deviations(&deviations) }),
         coverage: CoverageReport::of(&deviations, &plan.thresholds),
         drift,
         probabilities: probabilities(checkpoint, run),

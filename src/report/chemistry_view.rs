@@ -75,7 +75,7 @@ pub fn chemistry_table(rows: &[ChemistryRow<'_>]) -> Option<Table> {
     table.note(
         "Valid: the prompt's stereo, no clash, bonds, angles and planes as in a molecule (the rules of PoseBusters on heavy \
          atoms, without its energy). Valid of all texts, stereo of what the prompts mark, the rest of the texts that \
-         pass with their atoms in the order of the prompt.",
+         pass.",
     );
     Some(table)
 }

@@ -204,7 +204,7 @@ fn method(section: &mut Section, report: &EvalReport) {
             .replace("{}", decimals),
         "Bond error: mean absolute difference of bond lengths from their means over the reference conformers. RMSD after \
          alignment (Kabsch), the least over all renumberings that leave the molecule as it is, as RDKit's GetBestRMS takes it. COV and \
-         MAT as in GeoMol (Ganea et al. 2021), over the texts that pass with the atoms in the order of the prompt; intervals by \
+         MAT as in GeoMol (Ganea et al. 2021), over the texts that pass; intervals by \
          bootstrap over molecules."
             .to_owned(),
         "Advice: a logit processor is blamed only for what differs from the run without, molecule by molecule, by an interval that is \

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::audit_view::coverage_note;
 use super::format::{hundredths, number, percent, seconds, thousands};
 use super::table::Table;
 use crate::audit::GeometryReport;
@@ -90,9 +91,7 @@ pub fn coverage_table(report: &EvalReport) -> Option<Table> {
         }
         add(&mut table, run.lp == LpKind::Automaton, cells);
     }
-    table.note(
-        "A molecule without a text to compare counts 0 in COV and is left out of MAT. RMSD of heavy atoms as RDKit's GetBestRMS.",
-    );
+    table.note(coverage_note(report.protocol.missing));
     Some(table)
 }
 

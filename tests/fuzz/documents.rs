@@ -201,6 +201,12 @@ fn check_audit(scene: &Scene, _: &[u8]) -> Verdict {
         placeholder: "0.0000,0.0000,0.0000".to_owned(),
         references: Vec::new(),
         energy: None,
+        thresholds: vec![0.75],
+        as_3dmolgen: true,
+        missing: drift::audit::Missing::Zero,
+        pool: false,
+        all_conformers: true,
+        by_text: true,
     };
     if let Err(error) = audit::read::read(scene.path(), &Job::default()) {
         return refused(scene, &error);

@@ -39,6 +39,7 @@ mod hdf5;
 mod hdf5_mutants;
 mod hub;
 mod inspect;
+mod judging;
 mod limits;
 mod merges;
 mod model;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::finding::{ChemistryRule, ConformerChemistry};
 use crate::stats::interval::{ClusterSums, Interval, LEVEL};
 
-/// What was found in some conformers. Of texts those are checked that pass with their atoms in the order of the prompt; of
+/// What was found in some conformers. Of texts those are checked that pass; of
 /// references all.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]

@@ -1,0 +1,129 @@
+"""3DMolGen's pickles of generated molecules, ``generation_results.pickle``: as texts, and texts as such a pickle. Needs RDKit.
+
+The layout is ``{geom_smiles: [molecule]}``, or of a shard ``{"generations": {…}, "stats": {…}}``. It holds only molecules that
+were read; texts that failed are in none of them.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path as FilePath
+from typing import Any
+
+import numpy as np
+
+from moldrift.errors import DriftError
+from moldrift.reports import Path, Paths, _paths
+
+__all__ = ["read_generations", "write_generations"]
+
+#: An atom of a SMILES.
+_ATOM = re.compile(r"\[[^\]]+\]|Br|Cl|[BCNOPSFIbcnops]")
+_BARE = re.compile(r"\[(Br|Cl|[BCNOPSFIbcnops])\]")
+_BLOCK = re.compile(r"<([^>]*)>")
+#: Modules whose classes such a pickle may name.
+_KNOWN = ("rdkit", "collections", "numpy", "copyreg")
+
+
+class _Unpickler(pickle.Unpickler):
+    """Makes objects of RDKit, NumPy and containers alone."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if module.split(".")[0] not in _KNOWN:
+            raise pickle.UnpicklingError(f"names {module}.{name}, which is no molecule")
+        return super().find_class(module, name)
+
+
+def read_generations(paths: Paths) -> tuple[list[str], list[str]]:
+    """The SMILES and texts of pickles of generated molecules, whole or in shards, or of folders with them.
+
+    Texts are in the fixed dialect, atoms in RDKit's order, numbers rounded to four decimals, since pickles of RDKit hold floats
+    of 32 bits. `moldrift.Judge` takes both; so does `moldrift.audit`, as ``{"smiles": …, "text": …}``.
+
+    Raises:
+        DriftError: if a file is no such pickle.
+    """
+    smiles: list[str] = []
+    texts: list[str] = []
+    for path in _files(paths):
+        try:
+            with open(path, "rb") as file:
+                found = _Unpickler(file).load()
+        except (pickle.UnpicklingError, EOFError, AttributeError, IndexError, ImportError, OSError) as error:
+            raise DriftError(f"{path}: no pickle of generated molecules: {error}") from None
+        found = found.get("generations", found) if isinstance(found, dict) else found
+        if not isinstance(found, dict) or not all(isinstance(key, str) for key in found):
+            raise DriftError(
+                f"{path}: no dict from SMILES to molecules; give generation_results.pickle or a shard of it"
+            )
+        for key, molecules in found.items():
+            for molecule in molecules:
+                smiles.append(key)
+                texts.append(_text_of(path, key, molecule))
+    return smiles, texts
+
+
+def write_generations(path: Path, smiles: Sequence[str], texts: Iterable[str], passed: Iterable[bool]) -> int:
+    """Writes the texts that passed as a pickle of 3DMolGen, under their SMILES; how many there are.
+
+    ``passed`` is that of `moldrift.Scores`. Texts of one conformer, in the fixed or the stripped dialect.
+    """
+    from rdkit import Chem
+
+    molecules: dict[str, list[Any]] = {}
+    for key, text, is_good in zip(smiles, texts, passed, strict=True):
+        if is_good:
+            inside = text.split("[CONFORMER]")[-1].split("[/CONFORMER]")[0]
+            molecule = Chem.MolFromSmiles(_BARE.sub(r"\1", _BLOCK.sub("", inside)))
+            conformer = Chem.Conformer(molecule.GetNumAtoms())
+            for atom, block in enumerate(_BLOCK.findall(inside)):
+                conformer.SetAtomPosition(atom, [float(number) for number in block.split(",")])
+            molecule.AddConformer(conformer)
+            molecules.setdefault(key, []).append(molecule)
+    target = FilePath(path)
+    half = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        half.write_bytes(pickle.dumps(molecules))
+        half.replace(target)
+    finally:
+        half.unlink(missing_ok=True)
+    return sum(map(len, molecules.values()))
+
+
+def _files(paths: Paths) -> list[str]:
+    """The pickles themselves, those of a folder in the order of their names."""
+    files: list[str] = []
+    for path in _paths(paths):
+        folder = FilePath(path)
+        if folder.is_dir():
+            inside = sorted(str(one) for one in folder.rglob("*") if one.suffix in (".pickle", ".pkl"))
+            if not inside:
+                raise DriftError(f"{path}: holds no .pickle or .pkl; give a folder of generated molecules")
+            files += inside
+        else:
+            files.append(path)
+    return files
+
+
+def _text_of(path: str, smiles: str, molecule: Any) -> str:
+    from rdkit import Chem
+
+    try:
+        bare = Chem.RemoveHs(molecule)
+        written = Chem.MolToSmiles(bare)
+        order = list(bare.GetPropsAsDict(True, True)["_smilesAtomOutputOrder"])
+        points = iter(np.asarray(bare.GetConformer().GetPositions())[order])
+    except (AttributeError, KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise DriftError(f"{path}: {smiles}: a molecule that RDKit cannot write: {error}") from None
+
+    def atom(match: re.Match[str]) -> str:
+        shown = match.group(0)
+        x, y, z = next(points)
+        # A zero has no sign in this text.
+        numbers = ",".join(f"{number:.4f}".replace("-0.0000", "0.0000") for number in (x, y, z))
+        return (shown if shown.startswith("[") else f"[{shown}]") + f"<{numbers}>"
+
+    return f"[CONFORMER]{_ATOM.sub(atom, written)}[/CONFORMER]"

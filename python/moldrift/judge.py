@@ -1,0 +1,301 @@
+"""A judge in memory: references once, then texts in batches, with verdicts, distances and a reward for each.
+
+It is the judge of ``moldrift.audit``, text by text: the same functions of drift, the same bits. It runs on all
+cores without the interpreter's lock, writes no file, and gives NumPy arrays.
+
+>>> judge = Judge({"CCO": ["[C]<-1.2000,-0.2000,0.0000>[C]<0.0000,0.5500,0.0000>[O]<1.1700,-0.3000,0.0000>"]})
+>>> good = "[CONFORMER][C]<-1.2500,-0.2000,0.0000>[C]<0.0000,0.5500,0.0000>[O]<1.1500,-0.3500,0.0000>[/CONFORMER]"
+>>> s = judge.score(["CCO", "CCO"], [good, "[CONFORMER][C]<1.0000,2.0000"])
+>>> s.passed, s.valid, s.why
+(array([ True, False]), array([ True, False]), ['', 'no end: no [/CONFORMER]'])
+>>> s.rmsd[0].round(3), s.rmsd[1]
+(array([0.02]), array([nan]))
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from moldrift import _lib
+from moldrift.errors import DriftError
+from moldrift.reports import OpenStereo, Path, Paths, Progress, _paths, _reading, _watched
+
+__all__ = ["Judge", "Scores", "read_matrix"]
+
+Bools = npt.NDArray[np.bool_]
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+class Scores:
+    """What the texts of a batch come to, as arrays.
+
+    One row a text, in their order; with ``conformers="all"`` one row a conformer. Where a text does not pass, or its
+    molecule is larger than what is looked at, the figures of chemistry are False and 0, and distances NaN.
+
+    Attributes:
+        passed: bool [texts], the molecule of the prompt with three numbers behind each atom.
+        passed_by_3dmolgen: bool [texts], the same by the rules of 3DMolGen.
+        why: a list of strings, why a text does not pass; ``""`` where it does.
+        checked, valid, valid_geometry: bool [texts]: whether chemistry was checked, whether it breaks no rule, and
+            none but those of stereo.
+        faults: a list of lists of strings, the rules that are broken, the first 20.
+        stereocentres, stereocentres_right, double_bonds, double_bonds_right, stereo_unchecked: int [texts].
+        clashing, bad_bonds, bad_angles, bent_aromatic_rings, flat_rings, bent_double_bonds, fragmented, flat, planar:
+            bool [texts], as `moldrift.audit` counts them.
+        clashes: int [texts], pairs of atoms that clash.
+        rmsd: a list of arrays, float [references of its molecule], in Å: the least RMSD over symmetric orders of heavy
+            atoms, RDKit's GetBestRMS; NaN where the text has no conformer to compare.
+        rmsd_to_nearest: float [texts], the least of them; NaN without.
+        nearest_reference: int [texts], which one; -1 without.
+        bond_error: float [texts], the mean difference of bond lengths from the references' means, in Å.
+        references: int [texts], how many there are.
+        duplicate_of: int [texts], the row of the first text of the molecule that has the same conformer; -1 without.
+        reward: float [texts], 0 unless parts were named.
+        text, place, conformers_in_text: int [texts], the text of a row, the place of its conformer in it, and how many
+            the text holds.
+        group: int [texts], the molecule of a row among the groups.
+        group_smiles: a list of strings, the molecules in the order in which they first come.
+        group_conformers, group_usable, group_references: int [groups].
+        coverage_recall, coverage_precision: float [groups, thresholds]; NaN where there is nothing to divide by.
+        matching_recall, matching_precision: float [groups], in Å.
+        rmsd_upper_bounds: int [groups], RMSDs that are upper bounds since the molecule has too much symmetry.
+        thresholds: float [thresholds], in Å.
+    """
+
+    passed: Bools
+    passed_by_3dmolgen: Bools
+    why: list[str]
+    checked: Bools
+    valid: Bools
+    valid_geometry: Bools
+    faults: list[list[str]]
+    stereocentres: Integers
+    stereocentres_right: Integers
+    double_bonds: Integers
+    double_bonds_right: Integers
+    stereo_unchecked: Integers
+    clashing: Bools
+    bad_bonds: Bools
+    bad_angles: Bools
+    bent_aromatic_rings: Bools
+    flat_rings: Bools
+    bent_double_bonds: Bools
+    fragmented: Bools
+    flat: Bools
+    planar: Bools
+    clashes: Integers
+    rmsd: list[Floats]
+    rmsd_to_nearest: Floats
+    nearest_reference: Integers
+    bond_error: Floats
+    references: Integers
+    duplicate_of: Integers
+    reward: Floats
+    text: Integers
+    place: Integers
+    conformers_in_text: Integers
+    group: Integers
+    group_smiles: list[str]
+    group_conformers: Integers
+    group_usable: Integers
+    group_references: Integers
+    coverage_recall: Floats
+    coverage_precision: Floats
+    matching_recall: Floats
+    matching_precision: Floats
+    rmsd_upper_bounds: Integers
+    thresholds: Floats
+
+    def __init__(self, arrays: dict[str, Any], thresholds: Floats) -> None:
+        ends = np.cumsum([0, *arrays.pop("rmsd_lengths")])
+        flat = arrays.pop("rmsd_flat")
+        arrays.pop("warnings")
+        self.__dict__.update(arrays)
+        self.rmsd = [flat[begin:end] for begin, end in pairwise(ends)]
+        self.thresholds = thresholds
+
+    def __len__(self) -> int:
+        return len(self.passed)
+
+    def __repr__(self) -> str:
+        passed, valid = int(self.passed.sum()), int(self.valid.sum())
+        return f"Scores({len(self)} conformers, {passed} passed, {valid} valid, {len(self.group_smiles)} molecules)"
+
+
+class Judge:
+    """Judges texts in memory, beside references that it is given once.
+
+    Args:
+        references: a dict from a SMILES to its conformers, or files and folders in any format that drift reads, or None.
+            The conformers of a SMILES are one, or a sequence, of:
+
+            - enriched text, with tags or without, in this ``encoding``,
+            - arrays ``[conformers, heavy atoms, 3]`` or ``[heavy atoms, 3]`` in Å, atoms in the order in which the SMILES
+              writes them, hydrogens left out,
+            - RDKit molecules with all of their conformers, in any order of atoms; hydrogens are left out.
+
+            References of a molecule are found by its SMILES letter by letter, as prompts have it. Texts and RDKit
+            molecules may be another isomer or spelling of it, as those are that a key of GEOM pools; their atoms are put
+            in its order.
+        encoding: how texts are written: ``fixed``, ``stripped``, ``binned-v1:LOW,HIGH,STEP``, … or a file.
+        threshold, thresholds: of coverage, in Å; 0.75 where neither is given.
+        duplicates: conformers of one molecule with less RMSD than this are the same, in Å; 0 to look for none.
+        reward: parts by name with their weights; ``Scores.reward`` is their weighted sum. ``docs/judge.md`` says what
+            each part is. All are between 0 and 1, and 0 for a text that does not pass.
+        conformers: ``first`` judges the first conformer of a text, ``all`` each of them, a row each.
+        molecules: SMILES; of files the references of these alone are kept. All are by default, in memory.
+        max_atoms: the heavy atoms of the largest molecule that is compared; 1,000 by default.
+        smiles_of, property, open_stereo, progress: how files of references are read, as in `mine`.
+
+    Raises:
+        DriftError: if references cannot be read, are of another molecule, have another number of atoms, or hold a number
+            that is not finite.
+    """
+
+    def __init__(
+        self,
+        references: Mapping[str, Any] | Paths | None = None,
+        encoding: str = "fixed",
+        *,
+        threshold: float | None = None,
+        thresholds: Iterable[float] | None = None,
+        duplicates: float = 0.125,
+        reward: Mapping[str, float] | None = None,
+        conformers: Literal["first", "all"] = "first",
+        molecules: Iterable[str] | None = None,
+        max_atoms: int | None = None,
+        smiles_of: Path | None = None,
+        property: str | None = None,
+        open_stereo: OpenStereo = "keep",
+        progress: Progress = False,
+    ) -> None:
+        if threshold is not None and thresholds is not None:
+            raise DriftError("thresholds: threshold is given too; give one of them")
+        given = [threshold] if threshold is not None else list(thresholds if thresholds is not None else ())
+        if thresholds is not None and not given:
+            raise DriftError("thresholds: there is none; give some in Å, or leave it out")
+        options = {
+            "reading": _reading(smiles_of, property, open_stereo, "keep", None, None, encoding),
+            "thresholds": [float(one) for one in given],
+            "duplicates": float(duplicates),
+            "conformers": conformers,
+            "reward": [(str(part), float(weight)) for part, weight in (reward or {}).items()],
+            "max_atoms": max_atoms,
+        }
+        self._judge = _lib.Judge(options)
+        self._thresholds = self._judge.thresholds()
+        self._has_warned = False
+        #: Records of files that could not be read.
+        self.skipped = 0
+        if isinstance(references, Mapping):
+            for smiles, conformers_of_it in references.items():
+                self._add(smiles, conformers_of_it)
+        elif references is not None:
+            wanted = None if molecules is None else list(molecules)
+            with _watched(progress) as watch:
+                self.skipped = self._judge.add_paths(_paths(references), wanted, watch)
+
+    @property
+    def thresholds(self) -> Floats:
+        """The thresholds of coverage, in Å, ascending."""
+        return self._thresholds
+
+    @property
+    def molecules(self) -> dict[str, int]:
+        """The molecules that have references, and how many each."""
+        return dict(self._judge.references())
+
+    def score(self, smiles: str | Sequence[str], texts: str | Sequence[str]) -> Scores:
+        """Judges texts, one SMILES a text; one SMILES alone is that of all texts.
+
+        A text may have its tags or not, the prompt, worked examples before it, and a special token behind it. Texts of one
+        SMILES are a group: duplicates, coverage and matching are theirs.
+
+        Raises:
+            DriftError: if there are not as many SMILES as texts, one is none, or the reward asks for references and a
+                molecule has none.
+        """
+        given = [texts] if isinstance(texts, str) else list(texts)
+        prompts = [smiles] * len(given) if isinstance(smiles, str) else list(smiles)
+        arrays = self._judge.score(prompts, given)
+        if arrays["warnings"] and not self._has_warned:
+            self._has_warned = True
+            for warning in arrays["warnings"]:
+                warnings.warn(warning, stacklevel=2)
+        return Scores(arrays, self._thresholds)
+
+    def _add(self, smiles: str, conformers: Any) -> None:
+        """Adds the references of a molecule, of whatever kind, in their order."""
+        for one in _each(smiles, conformers):
+            if isinstance(one, str):
+                self._judge.add_texts(smiles, [one])
+            elif hasattr(one, "GetConformers"):
+                self._judge.add_conformers(smiles, *_of_rdkit(smiles, one))
+            else:
+                self._judge.add_conformers(smiles, None, _of_array(smiles, one))
+
+
+def _each(smiles: str, conformers: Any) -> Iterator[Any]:
+    """Conformers of one kind each: texts, molecules, arrays."""
+    if isinstance(conformers, str | np.ndarray) or hasattr(conformers, "GetConformers"):
+        yield conformers
+    elif isinstance(conformers, Iterable):
+        found = list(conformers)
+        kinds = [isinstance(one, str) or hasattr(one, "GetConformers") for one in found]
+        if found and not any(kinds) and np.ndim(found[0]) < 2:
+            # Nested lists of numbers are one array.
+            yield found
+        else:
+            yield from found
+    else:
+        problem = f"references of {smiles}: {type(conformers).__name__} is no text, array or molecule"
+        raise DriftError(f"{problem}; give texts, arrays [conformers, heavy atoms, 3] or RDKit molecules")
+
+
+def _of_array(smiles: str, array: Any) -> Floats:
+    try:
+        values = np.asarray(array, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DriftError(f"references of {smiles}: no array of numbers: {error}") from None
+    if values.ndim == 2:
+        values = values[None]
+    if values.ndim != 3 or values.shape[2] != 3:
+        shape = "×".join(map(str, np.shape(array)))
+        raise DriftError(f"references of {smiles}: shape {shape}; give [conformers, heavy atoms, 3]")
+    return np.ascontiguousarray(values)
+
+
+def _of_rdkit(smiles: str, molecule: Any) -> tuple[str, Floats]:
+    """The SMILES that RDKit writes, and positions in its order."""
+    from rdkit import Chem
+
+    try:
+        bare = Chem.RemoveHs(molecule)
+        written = Chem.MolToSmiles(bare)
+        order = list(bare.GetPropsAsDict(True, True)["_smilesAtomOutputOrder"])
+    except (KeyError, ValueError, RuntimeError) as error:
+        raise DriftError(f"references of {smiles}: RDKit cannot write the molecule: {error}") from None
+    positions = [conformer.GetPositions()[order] for conformer in bare.GetConformers()]
+    if not positions:
+        raise DriftError(f"references of {smiles}: a molecule without a conformer; embed it, or leave it out")
+    return written, np.ascontiguousarray(positions, dtype=np.float64)
+
+
+def read_matrix(path: str | os.PathLike[str]) -> dict[str, Floats]:
+    """Reads an ``.npz`` of ``--matrix``: by SMILES float [texts, references], in Å, NaN for texts without a conformer."""
+    with np.load(path) as arrays:
+        shapes = list(zip(arrays["texts"].tolist(), arrays["references"].tolist(), strict=True))
+        ends = np.cumsum([0, *(texts * references for texts, references in shapes)])
+        flat = arrays["rmsd"]
+        return {
+            str(smiles): flat[begin:end].reshape(shape)
+            for smiles, begin, end, shape in zip(arrays["smiles"], ends[:-1], ends[1:], shapes, strict=True)
+        }
