@@ -2,12 +2,14 @@
 //!
 //! A template forces its COPY tokens. If one of them held a digit or a sign of a block (`<0.`, `00>`, `]<-`), the
 //! template would force part of the number, and a real block would be cut elsewhere than replay says. Such a tokenizer
-//! is refused. Where no token crosses a bracket, the tokens inside a block do not depend on what is outside: a model
+//! is refused. A tokenizer that was extended cuts blocks of its range out of the text; blocks that are not of its range may have such
+//! tokens still, and are counted as lost. Where no token crosses a bracket, the tokens inside a block do not depend on what is outside: a model
 //! that only merges or joins tokens of its vocabulary makes of `…<` and `…>` around a block what it makes of them alone.
 //! So F depends on the placeholder alone. Pre-tokenizers are expressions and could look further; therefore F is also
 //! compared after every atom of the corpus, and in whole texts.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use rayon::prelude::*;
 
@@ -25,6 +27,8 @@ pub struct Inside {
     pub blocks: Vec<BlockTokens>,
     /// COPY tokens with characters of a block.
     pub crossing: Crossing,
+    /// By block, whether there is one.
+    pub crossed: Vec<bool>,
 }
 
 /// Encodes a text and looks at its slots, which are of this encoding.
@@ -34,13 +38,23 @@ pub struct Inside {
 pub fn inside(tokenizer: &Tokenizer, text: &str, encoding: Encoding) -> Result<Inside> {
     let InBlocks { ends, copied } = tokenizer.in_slots(text, encoding)?;
     let blocks = ends.iter().map(|ends| BlockTokens::of(ends, tokenizer)).collect::<Result<_>>()?;
-    Ok(Inside { blocks, crossing: copied.into_iter().map(|token| token.text).collect() })
+    let reaches = |slot: &Range<usize>| {
+        copied.iter().any(|token| slot.start.max(token.start) < slot.end.min(token.end))
+    };
+    let crossed = match copied.is_empty() {
+        true => vec![false; ends.len()],
+        false => encoding.slot_ranges(text).iter().map(reaches).collect(),
+    };
+    Ok(Inside { blocks, crossing: copied.into_iter().map(|token| token.text).collect(), crossed })
 }
 
 /// What the borders of blocks look like behind every atom of a corpus.
 pub struct Borders {
     /// Tokens that cross a bracket.
     pub crossing: Crossing,
+    /// Whether some do in small blocks with all decimals, with and without signs. An extended tokenizer, which cuts these out of the
+    /// text, does not: there its base's tokens cross brackets in other blocks alone.
+    pub in_small_blocks: bool,
     /// An atom after which a block takes other tokens than after `[C]`.
     pub depends_on: Option<Box<str>>,
 }
@@ -72,6 +86,24 @@ fn probes(dialect: Encoding) -> [String; 4] {
     ]
 }
 
+/// Blocks of numbers below 10 Å with all decimals, with and without signs.
+fn small(dialect: Encoding) -> [String; 2] {
+    let digits = |digits: &str| if dialect.decimals() == 0 { String::new() } else { format!(".{}", &digits[..dialect.decimals()]) };
+    let [x, y, z] = ["123411", "567891", "012311"].map(digits);
+    let separator = dialect.separator();
+    ["", "-"].map(|sign| [format!("{sign}0{x}"), format!("{sign}5{y}"), format!("{sign}1{z}")].join(separator))
+}
+
+/// Whether blocks behind some atoms say nothing against position templates.
+///
+/// # Errors
+/// As [`borders()`].
+pub fn takes_templates(tokenizer: &Tokenizer, encoding: Encoding) -> Result<bool> {
+    let atoms = ["[C]", "[C@@H]", "[O-]"].map(Box::from).into();
+    let found = borders(tokenizer, &atoms, encoding)?;
+    Ok(found.crossing.is_empty() || !found.in_small_blocks)
+}
+
 /// Slots of the least, the largest and two more values.
 fn probes_of_values(encoding: Encoding) -> [String; 4] {
     [[0, 1], [1, 1], [1, 2], [1, 3]].map(|[numerator, denominator]: [Fixed; 2]| {
@@ -101,9 +133,17 @@ pub fn borders(tokenizer: &Tokenizer, atoms: &BTreeSet<Box<str>>, dialect: Encod
     let atoms: Vec<&Box<str>> = atoms.iter().collect();
     let looked: Vec<Inside> =
         atoms.par_iter().map(|atom| inside(tokenizer, &text(atom), dialect)).collect::<Result<_>>()?;
+    let small = if dialect.is_decimal() { small(dialect).to_vec() } else { Vec::new() };
+    let crosses = |atom: &&Box<str>| {
+        let text = |inside: &String| format!("{}{}", slot(atom, inside), slot("[C]", inside));
+        let look = |inside| Ok(!self::inside(tokenizer, &text(inside), dialect)?.crossing.is_empty());
+        small.iter().map(look).collect::<Result<Vec<bool>>>()
+    };
+    let in_small_blocks = small.is_empty()
+        || atoms.par_iter().map(crosses).collect::<Result<Vec<_>>>()?.into_iter().flatten().any(|crosses| crosses);
     let depends_on = atoms.iter().zip(&looked).find(|(_, found)| free(found) != free(&usual));
     let depends_on = depends_on.map(|(atom, _)| (*atom).clone());
     let mut crossing = usual.crossing;
     looked.into_iter().for_each(|found| crossing.extend(found.crossing));
-    Ok(Borders { crossing, depends_on })
+    Ok(Borders { crossing, in_small_blocks, depends_on })
 }

@@ -4,11 +4,13 @@
 //!   coordinates; [`write()`] is the inverse. How slots are written is said by an [`Encoding`](crate::encoding::Encoding).
 //! - [`skeleton`] holds what can be done without coordinates, [`spelling`] whether a
 //!   SMILES is one that RDKit would write. What its molecule is, [`crate::chem`] knows.
+//! - [`holds`] says which strings stand in no text.
 //!
 //! The format is that of 3DMolGen: heavy atoms only, bare atoms bracketed, decimals (four, by default)
 //! truncated toward zero.
 
 pub mod enriched;
+pub mod holds;
 pub mod skeleton;
 pub mod spelling;
 

@@ -10,6 +10,7 @@
 
 mod answer;
 mod block_tokens;
+mod characters;
 mod counter;
 pub mod cuts;
 mod expressions;
@@ -21,9 +22,11 @@ mod parts;
 mod product;
 mod special;
 pub mod tables;
+mod writable;
 
 pub use answer::SOME_PROMPT;
 pub use block_tokens::{BlockTokens, MAX_BLOCK_TOKENS};
+pub use characters::CharacterKind;
 pub use counter::{BUILT_IN_SKELETONS, Counter, Method};
 pub use inspect::{InspectedBlock, InspectedText, Inspector};
 pub use load::{EMBEDDED, EXTENDED, EmbeddedTokenizer, InBlocks, Tokenizer};

@@ -9,7 +9,7 @@ use super::Tokenizer;
 use crate::checkpoint::{CONFIG, GENERATION_CONFIG, Ids, ModelFolder, TOKENIZER_CONFIG};
 use crate::error::{Error, Result};
 
-/// Names that tokenizers give to the end of a text, where no config names one: the first that is a token.
+/// Names that tokenizers give to the end of a text, where no config names one.
 const USUAL_ENDS: [&str; 5] = ["<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|im_end|>"];
 
 /// The tokenizer_config.json beside a tokenizer that is a file, a model folder, or the name of an embedded one; `None`
@@ -118,8 +118,17 @@ impl Tokenizer {
         self.named(special(config?, "bos_token")?)
     }
 
+    /// What the post-processor puts behind a text, if that is one of the usual names; else an added token of a usual name, else a plain
+    /// one: the vocabulary of RoBERTa has `<|endoftext|>` from GPT-2's, and ends texts with `</s>`.
     fn usual_end(&self) -> Option<Named> {
-        USUAL_ENDS.into_iter().find_map(|text| self.named(text))
+        let whole = self.encoded("C", true, false).ok();
+        let last = whole.and_then(|whole| whole.get_tokens().last().cloned());
+        let put_behind = last.filter(|last| USUAL_ENDS.contains(&last.as_str()));
+        let added = || USUAL_ENDS.into_iter().find(|text| self.is_added(text)).map(str::to_owned);
+        match put_behind.or_else(added) {
+            Some(text) => self.named(&text),
+            None => USUAL_ENDS.into_iter().find_map(|text| self.named(text)),
+        }
     }
 
     fn named(&self, text: &str) -> Option<Named> {
