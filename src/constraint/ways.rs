@@ -10,7 +10,8 @@ use crate::placeholder::{FitReport, takes_templates};
 use crate::tokenizer::Tokenizer;
 
 /// What is said where nothing works.
-const NOTHING: &str = "take another tokenizer: neither a template, nor the automaton, nor an extension works with this one";
+const NOTHING: &str =
+    "take another tokenizer: neither templates, nor the automaton, nor an extension work with this one";
 
 /// The automaton's error, with what works instead.
 pub fn advised(error: Error, tokenizer: &Tokenizer, encoding: Encoding) -> Error {
@@ -18,10 +19,14 @@ pub fn advised(error: Error, tokenizer: &Tokenizer, encoding: Encoding) -> Error
         // Only the automaton's own refusals say nothing of what to do.
         Error::Input { place, problem, remedy } if remedy.is_empty() => {
             let mut ways: Vec<String> = Vec::new();
-            ways.extend(extension(tokenizer, SchemeKind::Fused, encoding));
+            ways.extend(
+                extension(tokenizer, SchemeKind::Fused, encoding).map(|way| format!("extend it: {way}")),
+            );
             if takes_templates(tokenizer, encoding).unwrap_or(false) {
                 let name = &tokenizer.name;
-                ways.push(format!("a position template fits: `drift fit --tokenizer {name} --encoding {encoding}`"));
+                ways.push(format!(
+                    "`drift fit --tokenizer {name} --encoding {encoding}` finds a placeholder"
+                ));
             }
             let remedy = if ways.is_empty() { NOTHING.to_owned() } else { ways.join("; or ") };
             Error::Input { place, problem, remedy }
@@ -45,16 +50,18 @@ fn instead_of_templates(tokenizer: &Tokenizer, encoding: Encoding) -> String {
     let name = &tokenizer.name;
     let mut ways = Vec::new();
     if works(tokenizer, encoding).is_ok() {
+        // It follows the text, and needs no placeholder.
         ways.push(format!(
-            "the automaton, which follows the text and needs no placeholder: `drift export-grammar --tokenizer {name} --encoding \
-             {encoding} --smiles FILE.smi -o FILE.jsonl` for vLLM and SGLang, `moldrift.Automaton` for transformers"
+            "`drift export-grammar --tokenizer {name} --encoding {encoding}` or moldrift.Automaton"
         ));
     }
-    ways.extend(extension(tokenizer, SchemeKind::Separate, encoding).map(|way| format!("for templates, {way}")));
+    ways.extend(
+        extension(tokenizer, SchemeKind::Separate, encoding).map(|way| format!("for templates {way}")),
+    );
     if ways.is_empty() {
         ways.extend(extension(tokenizer, SchemeKind::Fused, encoding));
     }
-    if ways.is_empty() { NOTHING.replace("take ", "") } else { ways.join("; or, ") }
+    if ways.is_empty() { NOTHING.replace("take ", "") } else { ways.join("; ") }
 }
 
 /// Whether the automaton works.
@@ -67,6 +74,6 @@ fn extension(tokenizer: &Tokenizer, kind: SchemeKind, encoding: Encoding) -> Opt
     let tokens = possible(tokenizer, kind, encoding).ok()?;
     let (name, kind) = (&tokenizer.name, kind.name());
     Some(format!(
-        "extend it: `drift train-tokenizer --base {name} --kind {kind} --tokens-per-block {tokens} --encoding {encoding} -o DIR`"
+        "`drift train-tokenizer --base {name} --kind {kind} --tokens-per-block {tokens} --encoding {encoding} -o DIR`"
     ))
 }

@@ -88,10 +88,13 @@ fn probes(dialect: Encoding) -> [String; 4] {
 
 /// Blocks of numbers below 10 Å with all decimals, with and without signs.
 fn small(dialect: Encoding) -> [String; 2] {
-    let digits = |digits: &str| if dialect.decimals() == 0 { String::new() } else { format!(".{}", &digits[..dialect.decimals()]) };
+    let digits = |digits: &str| {
+        if dialect.decimals() == 0 { String::new() } else { format!(".{}", &digits[..dialect.decimals()]) }
+    };
     let [x, y, z] = ["123411", "567891", "012311"].map(digits);
     let separator = dialect.separator();
-    ["", "-"].map(|sign| [format!("{sign}0{x}"), format!("{sign}5{y}"), format!("{sign}1{z}")].join(separator))
+    ["", "-"]
+        .map(|sign| [format!("{sign}0{x}"), format!("{sign}5{y}"), format!("{sign}1{z}")].join(separator))
 }
 
 /// Whether blocks behind some atoms say nothing against position templates.
@@ -140,7 +143,13 @@ pub fn borders(tokenizer: &Tokenizer, atoms: &BTreeSet<Box<str>>, dialect: Encod
         small.iter().map(look).collect::<Result<Vec<bool>>>()
     };
     let in_small_blocks = small.is_empty()
-        || atoms.par_iter().map(crosses).collect::<Result<Vec<_>>>()?.into_iter().flatten().any(|crosses| crosses);
+        || atoms
+            .par_iter()
+            .map(crosses)
+            .collect::<Result<Vec<_>>>()?
+            .into_iter()
+            .flatten()
+            .any(|crosses| crosses);
     let depends_on = atoms.iter().zip(&looked).find(|(_, found)| free(found) != free(&usual));
     let depends_on = depends_on.map(|(atom, _)| (*atom).clone());
     let mut crossing = usual.crossing;

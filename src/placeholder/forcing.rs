@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::borders::{Crossing, inside};
+use super::grammar::tie_key;
 use super::report::Refused;
 use crate::corpus::Conformer;
 use crate::encoding::Encoding;
@@ -16,11 +17,46 @@ const LISTED: usize = 20;
 /// The largest share of blocks that may lie outside of what an extended tokenizer isolates, and cross their brackets there.
 pub(super) const MOST_CROSSED: f64 = 0.05;
 
+/// A placeholder that may be chosen.
+pub(super) struct Choice {
+    pub(super) placeholder: String,
+    /// Where it stands; none if it was constructed.
+    pub(super) source: Option<&'static str>,
+    /// F.
+    pub(super) free: u8,
+}
+
+impl Choice {
+    pub(super) fn tie_key(&self) -> (bool, usize, &str) {
+        tie_key(self.source.is_some(), &self.placeholder)
+    }
+}
+
+/// Choices whose templates force nothing, and the candidates among the others.
+///
+/// # Errors
+/// If the tokenizer cannot encode one.
+pub(super) fn apart(
+    tokenizer: &Tokenizer,
+    choices: Vec<Choice>,
+    encoding: Encoding,
+) -> Result<(Vec<Choice>, Vec<Choice>)> {
+    let (mut kept, mut forcing) = (Vec::new(), Vec::new());
+    for choice in choices {
+        match forces(tokenizer, &choice.placeholder, encoding)? {
+            false => kept.push(choice),
+            true if choice.source.is_some() => forcing.push(choice),
+            true => {}
+        }
+    }
+    Ok((kept, forcing))
+}
+
 /// Whether the template of a placeholder forces a digit or a sign.
 ///
 /// # Errors
 /// If the tokenizer cannot encode it.
-pub(super) fn forces(tokenizer: &Tokenizer, placeholder: &str, encoding: Encoding) -> Result<bool> {
+fn forces(tokenizer: &Tokenizer, placeholder: &str, encoding: Encoding) -> Result<bool> {
     let template = skeleton::fill("[C]<>[C]<>", placeholder, encoding);
     Ok(!inside(tokenizer, &template, encoding)?.crossing.is_empty())
 }

@@ -80,16 +80,18 @@ impl Refused {
             0 => String::new(),
             others => format!(" and {others} others"),
         };
-        let hold = if self.token_count == 1 { "holds" } else { "hold" };
+        let join = if self.token_count == 1 { "joins" } else { "join" };
         let harm = match self.looked_at_blocks {
             0 => String::new(),
             blocks => format!(
-                "; proof: of {blocks} blocks no template, whatever its placeholder, agrees with more than {:.1} %",
+                ", and of {blocks} blocks no template, whatever its placeholder, agrees with more than {:.1} %",
                 self.agreeing_blocks as f64 / blocks as f64 * 100.0
             ),
         };
         let shown = shown.join(", ");
-        format!("{shown}{others} {hold} characters of a block and of the text around it, and {}{harm}", self.reason)
+        format!(
+            "{shown}{others} {join} digits or signs of a block with a bracket, which a template forces{harm}"
+        )
     }
 }
 

@@ -8,9 +8,9 @@ use super::certificate::Certificate;
 use super::classes::{ClassPlan, Sampled, analyse};
 use super::counts::ReplayCounts;
 use super::first_pass::{FirstPass, Sample};
-use super::forcing::{MOST_CROSSED, forces, lost, refused};
+use super::forcing::{Choice, MOST_CROSSED, apart, lost, refused};
 use super::front::front;
-use super::grammar::{Numbers, Space, tie_key};
+use super::grammar::{Numbers, Space};
 use super::intervals::Intervals;
 use super::objective::Objective;
 use super::plan::FitPlan;
@@ -30,21 +30,6 @@ const CHUNK: usize = 256;
 
 /// Annealing steps for one placeholder, and for one per class.
 const STEPS: [u64; 2] = [4_000, 2_000];
-
-/// A placeholder that may be chosen.
-struct Choice {
-    placeholder: String,
-    /// Where it stands; none if it was constructed.
-    source: Option<&'static str>,
-    /// F.
-    free: u8,
-}
-
-impl Choice {
-    fn tie_key(&self) -> (bool, usize, &str) {
-        tie_key(self.source.is_some(), &self.placeholder)
-    }
-}
 
 /// One tokenizer in one dialect.
 pub(super) struct Task<'t> {
@@ -106,15 +91,10 @@ impl<'t> Task<'t> {
             source: None,
             free,
         }));
-        let forces = |choice: &Choice| match some_cross {
-            true => forces(tokenizer, &choice.placeholder, dialect),
-            false => Ok(false),
+        let (choices, forcing) = match some_cross {
+            true => apart(tokenizer, choices, dialect)?,
+            false => (choices, Vec::new()),
         };
-        let forced: Vec<bool> = choices.iter().map(forces).collect::<Result<_>>()?;
-        let mut forcing = Vec::new();
-        let (kept, left): (Vec<_>, Vec<_>) = choices.into_iter().zip(forced).partition(|(_, forced)| !forced);
-        let choices: Vec<Choice> = kept.into_iter().map(|(choice, _)| choice).collect();
-        forcing.extend(left.into_iter().map(|(choice, _)| choice).filter(|choice| choice.source.is_some()));
         if choices.is_empty() {
             return Ok(Err(refused(tokenizer, dialect, &borders.crossing, &first_pass.first)?));
         }
@@ -224,13 +204,8 @@ impl<'t> Task<'t> {
         let alternative = self.choose(&strict);
         let front = self.front();
         let candidates = self.candidates(objective, chosen);
-        let (mut conditions, mut crossing) = self.conditions(&candidates, alternative, &front, first_pass)?;
-        let few = self.some_cross && self.crossed as f64 <= MOST_CROSSED * self.counts.blocks as f64;
-        if few && !crossing.is_empty() && conditions.broken.is_none() {
-            conditions.broken = Some("a template forces a digit or a sign in some skeleton".to_owned());
-        }
-        crossing.extend(self.crossing.iter().cloned());
-        if !crossing.is_empty() && !few {
+        let (mut conditions, crossing) = self.conditions(&candidates, alternative, &front, first_pass)?;
+        if let Some(crossing) = self.too_many_cross(crossing, &mut conditions) {
             return Ok(Err(refused(tokenizer, self.dialect, &crossing, &first_pass.first)?));
         }
         let certificate = |objective: &Objective, choice: &Choice| {
@@ -274,6 +249,17 @@ impl<'t> Task<'t> {
             class_conformers: self.sample.len() as u64,
             classes: if plan.classes { self.classes(objective, plan.seed)? } else { Vec::new() },
         }))
+    }
+
+    /// The tokens that cross brackets, of templates and of the corpus, if they are more than those of few blocks out of an extended
+    /// tokenizer's range.
+    fn too_many_cross(&self, mut crossing: Crossing, conditions: &mut Conditions) -> Option<Crossing> {
+        let few = self.some_cross && self.crossed as f64 <= MOST_CROSSED * self.counts.blocks as f64;
+        if few && !crossing.is_empty() && conditions.broken.is_none() {
+            conditions.broken = Some("a template forces a digit or a sign in some skeleton".to_owned());
+        }
+        crossing.extend(self.crossing.iter().cloned());
+        (!crossing.is_empty() && !few).then_some(crossing)
     }
 
     fn distribution(&self) -> Vec<TokenCount> {
@@ -347,8 +333,9 @@ impl<'t> Task<'t> {
         front: &[CandidateReport],
         first_pass: &FirstPass,
     ) -> Result<(Conditions, Crossing)> {
-        let forces =
-            |candidate: &&CandidateReport| self.forcing.iter().any(|c| c.placeholder == candidate.placeholder);
+        let forces = |candidate: &&CandidateReport| {
+            self.forcing.iter().any(|c| c.placeholder == candidate.placeholder)
+        };
         let named = candidates.iter().filter(|candidate| !forces(candidate)).chain(front);
         let named = named.map(|c| (&*c.placeholder, c.free_tokens));
         let mut named: Vec<(&str, u32)> = named.collect();

@@ -80,7 +80,9 @@ fn step(place: Place, byte: u8, encoding: Encoding, next: &mut BTreeSet<Place>) 
             None => step(Place::Inside, byte, encoding, next),
         },
         Place::Inside => {
-            if byte.is_ascii_digit() || b"-.".contains(&byte) || encoding.separator().as_bytes().contains(&byte)
+            if byte.is_ascii_digit()
+                || b"-.".contains(&byte)
+                || encoding.separator().as_bytes().contains(&byte)
             {
                 next.insert(Place::Inside);
             }
@@ -112,9 +114,20 @@ mod tests {
         for content in [">>TITLE<<", "<<", ">>", "><", "<C", "C>", "]>", "<[", "<1]", "1<2", "(<", "a<1"] {
             assert!(!may_hold(content, Encoding::FIXED), "{content}");
         }
-        for content in
-            ["]<-1", ">[", "[C]", "C", "<1.0", "0,-", "00>=[O]<", "[SMILES]", ">[/CONFORMER]", "](", "CC", "@@H]"]
-        {
+        for content in [
+            "]<-1",
+            ">[",
+            "[C]",
+            "C",
+            "<1.0",
+            "0,-",
+            "00>=[O]<",
+            "[SMILES]",
+            ">[/CONFORMER]",
+            "](",
+            "CC",
+            "@@H]",
+        ] {
             assert!(may_hold(content, Encoding::FIXED), "{content}");
         }
         for content in ["<", ">", ">>TITLE<<", "1,", "]<"] {

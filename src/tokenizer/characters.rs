@@ -2,10 +2,10 @@
 
 use std::sync::OnceLock;
 
+use tokenizers::PreTokenizedString;
 use tokenizers::pre_tokenizers::digits::Digits;
 use tokenizers::pre_tokenizers::punctuation::Punctuation;
 use tokenizers::tokenizer::{OffsetReferential, OffsetType, PreTokenizer, SplitDelimiterBehavior};
-use tokenizers::PreTokenizedString;
 
 /// A kind of characters by which `tokenizers` cuts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

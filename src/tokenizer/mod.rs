@@ -32,7 +32,7 @@ pub use inspect::{InspectedBlock, InspectedText, Inspector};
 pub use load::{EMBEDDED, EXTENDED, EmbeddedTokenizer, InBlocks, Tokenizer};
 pub use parts::TextPart;
 pub use product::SlotProduct;
-pub use special::{Named, config_beside, end_beside, ends_of_text};
+pub use special::{Named, config_beside, encoding_beside, end_beside, ends_of_text};
 
 use serde::Serialize;
 

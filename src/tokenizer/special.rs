@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::Tokenizer;
 use crate::checkpoint::{CONFIG, GENERATION_CONFIG, Ids, ModelFolder, TOKENIZER_CONFIG};
+use crate::encoding::Encoding;
 use crate::error::{Error, Result};
 
 /// Names that tokenizers give to the end of a text, where no config names one.
@@ -69,6 +70,24 @@ pub fn end_beside(path: &Path, tokenizer: &Tokenizer) -> Result<Option<u32>> {
         return Ok(tokenizer.likely_end(config_beside(path)?.as_ref()).map(|end| end.id));
     }
     Ok(ends_of_text(&ModelFolder::around(path), None, tokenizer)?.first().copied())
+}
+
+/// The encoding that a model or a tokenizer is for, by what drift wrote beside it: the recipe of a model that it trained, the report of a
+/// tokenizer that it extended, that of a model that it extended. None if nothing says.
+pub fn encoding_beside(tokenizer: &Path) -> Option<Encoding> {
+    if Tokenizer::embedded_by_name(tokenizer).is_some() {
+        return None;
+    }
+    let folder = ModelFolder::around(tokenizer);
+    let said = |name, of_drift: &str, pointer| -> Option<Encoding> {
+        let report: Value = folder.json(name, |e| (e.to_string(), "")).ok()??;
+        let is_own = report["schema"].as_str().is_some_and(|schema| schema.starts_with(of_drift));
+        serde_json::from_value(report.pointer(pointer).filter(|_| is_own)?.clone()).ok()
+    };
+    folder
+        .recipe("/recipe/dialect")
+        .or_else(|| said("report.json", "drift.train-tokenizer/", "/dialect"))
+        .or_else(|| said("extension.json", "drift.extend-model/", "/encoding"))
 }
 
 /// What to do about settings that cannot be read.

@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use super::{GrammarFormat, grammar};
 use crate::constraint::automaton::{AnswerForm, AutomatonProcessor, MoleculeTable};
-use crate::corpus::{Rest, SKIPPED_LISTED, Skipped, each_prompt, no_prompt, skipped_line};
 use crate::constraint::ways::advised;
+use crate::corpus::{Rest, SKIPPED_LISTED, Skipped, each_prompt, no_prompt, skipped_line};
 use crate::encoding::Encoding;
 use crate::error::{Error, Result, excerpt};
 use crate::job::{InputHash, Job, Provenance};

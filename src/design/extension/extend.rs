@@ -29,8 +29,8 @@ pub struct Extended {
     pub new_tokens: Vec<(u32, String)>,
 }
 
-/// What can be extended.
-const REMEDY: &str = "give the tokenizer.json of a BPE model, byte-level or of SentencePiece";
+/// What to do where a base cannot be extended: what works with it as it is, `fit` says.
+const REMEDY: &str = "extend one of a BPE model, byte-level or of SentencePiece; `drift fit` says what works with this one as it is";
 
 /// Writes `scheme` into a base; `new` are the pieces that its vocabulary lacks.
 ///

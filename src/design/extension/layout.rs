@@ -307,6 +307,9 @@ mod tests {
             { "type": "Digits", "individual_digits": true },
             { "type": "ByteLevel", "add_prefix_space": false, "use_regex": true },
         ] } });
-        assert_eq!((BaseLayout::longest_digits(&one), BaseLayout::of(&one).unwrap().after.len()), (Some(1), 1));
+        assert_eq!(
+            (BaseLayout::longest_digits(&one), BaseLayout::of(&one).unwrap().after.len()),
+            (Some(1), 1)
+        );
     }
 }

@@ -34,7 +34,8 @@ impl Checker<'_> {
         base_json: &Value,
         new_tokens: &[(u32, String)],
     ) -> Result<PlainText> {
-        let added: BTreeSet<String> = added_tokens(base_json).into_iter().map(|(_, content)| content).collect();
+        let added: BTreeSet<String> =
+            added_tokens(base_json).into_iter().map(|(_, content)| content).collect();
         for content in &added {
             // Listed in the model now; only a whole pre-token could find it there.
             if self.base.pre_tokens(content)? == [&**content] && self.base.model_ids(content).is_none() {
@@ -122,7 +123,8 @@ impl Checker<'_> {
     pub(in crate::design) fn plain_texts(&self, job: &Job) -> Result<(u64, u64)> {
         let mut tokens: Vec<u32> = self.base.vocabulary().into_values().collect();
         tokens.sort_unstable();
-        let mut texts: Vec<String> = PLAIN.iter().map(|text| self.without_blocks(text)).collect::<Result<_>>()?;
+        let mut texts: Vec<String> =
+            PLAIN.iter().map(|text| self.without_blocks(text)).collect::<Result<_>>()?;
         let alone: Vec<String> =
             tokens.par_iter().map(|id| self.base.decode(&[*id])).collect::<Result<_>>()?;
         // A walk by a step that shares no factor with most sizes strings neighbours together that never met.
