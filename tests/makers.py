@@ -68,7 +68,7 @@ class Encoding:
             [
                 draw.uniform(-most, most),
                 draw.uniform(-1, 1),
-                round(draw.uniform(-most, most), 1),
+                int(draw.uniform(-most, most) * 10) / 10,
             ]
         )
         text = f"{abs(value):.4f}"
@@ -657,7 +657,7 @@ def main():
                 run = Run(
                     drift,
                     folder.resolve(),
-                    Encoding(name, max(args.range - 0.001, 1)),
+                    Encoding(name, args.range - 0.001),
                     args.range,
                     work,
                 )

@@ -86,15 +86,14 @@ fn probes(dialect: Encoding) -> [String; 4] {
     ]
 }
 
-/// Blocks of numbers below 10 Å with all decimals, with and without signs.
+/// Blocks of numbers below 1 Å with all decimals, with and without signs.
 fn small(dialect: Encoding) -> [String; 2] {
     let digits = |digits: &str| {
         if dialect.decimals() == 0 { String::new() } else { format!(".{}", &digits[..dialect.decimals()]) }
     };
     let [x, y, z] = ["123411", "567891", "012311"].map(digits);
     let separator = dialect.separator();
-    ["", "-"]
-        .map(|sign| [format!("{sign}0{x}"), format!("{sign}5{y}"), format!("{sign}1{z}")].join(separator))
+    ["", "-"].map(|sign| [&x, &y, &z].map(|digits| format!("{sign}0{digits}")).join(separator))
 }
 
 /// Whether blocks behind some atoms say nothing against position templates.
@@ -136,23 +135,19 @@ pub fn borders(tokenizer: &Tokenizer, atoms: &BTreeSet<Box<str>>, dialect: Encod
     let atoms: Vec<&Box<str>> = atoms.iter().collect();
     let looked: Vec<Inside> =
         atoms.par_iter().map(|atom| inside(tokenizer, &text(atom), dialect)).collect::<Result<_>>()?;
-    let small = if dialect.is_decimal() { small(dialect).to_vec() } else { Vec::new() };
-    let crosses = |atom: &&Box<str>| {
-        let text = |inside: &String| format!("{}{}", slot(atom, inside), slot("[C]", inside));
-        let look = |inside| Ok(!self::inside(tokenizer, &text(inside), dialect)?.crossing.is_empty());
-        small.iter().map(look).collect::<Result<Vec<bool>>>()
-    };
-    let in_small_blocks = small.is_empty()
-        || atoms
-            .par_iter()
-            .map(crosses)
-            .collect::<Result<Vec<_>>>()?
-            .into_iter()
-            .flatten()
-            .any(|crosses| crosses);
     let depends_on = atoms.iter().zip(&looked).find(|(_, found)| free(found) != free(&usual));
     let depends_on = depends_on.map(|(atom, _)| (*atom).clone());
     let mut crossing = usual.crossing;
     looked.into_iter().for_each(|found| crossing.extend(found.crossing));
+    let small = if dialect.is_decimal() { small(dialect).to_vec() } else { Vec::new() };
+    let crosses = |atom: &str| {
+        let text = |inside: &String| format!("{}{}", slot(atom, inside), slot("[C]", inside));
+        let look = |inside| Ok(!self::inside(tokenizer, &text(inside), dialect)?.crossing.is_empty());
+        small.iter().map(look).collect::<Result<Vec<bool>>>()
+    };
+    let mut in_small_blocks = !crossing.is_empty() && small.is_empty();
+    for atom in atoms.iter().filter(|_| !crossing.is_empty()) {
+        in_small_blocks |= crosses(atom)?.contains(&true);
+    }
     Ok(Borders { crossing, in_small_blocks, depends_on })
 }

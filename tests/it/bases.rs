@@ -434,6 +434,28 @@ fn what_a_tokenizer_cannot_write_is_named() {
 }
 
 #[test]
+fn an_extended_tokenizer_knows_its_encoding_by_the_files_beside_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("tokenizer.json");
+    std::fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("tokenizers/qwen-like/tokenizer.json"), &file)
+        .unwrap();
+    let beside = || drift::tokenizer::encoding_beside(&file);
+    assert_eq!(beside(), None);
+    let write = |name: &str, json: Value| std::fs::write(folder.path().join(name), json.to_string()).unwrap();
+    write("report.json", json!({ "schema": "drift.audit/1", "dialect": "stripped" }));
+    assert_eq!(beside(), None);
+    write(
+        "extension.json",
+        json!({ "schema": "drift.extend-model/1", "encoding": "binned-v2:-13,13,0.104" }),
+    );
+    assert_eq!(beside().unwrap().name(), "binned-v2:-13,13,0.104");
+    write("report.json", json!({ "schema": "drift.train-tokenizer/1", "dialect": "stripped" }));
+    assert_eq!(beside(), Some(Encoding::STRIPPED));
+    write("recipe.json", json!({ "recipe": { "dialect": "fixed-3" } }));
+    assert_eq!(beside().unwrap().name(), "fixed-3");
+}
+
+#[test]
 fn the_expression_of_byte_level_is_the_same_as_a_split() {
     let bytes = |regex: bool| json!({ "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": regex });
     let split =

@@ -271,9 +271,9 @@ fn table(file: &Path, name: &str) -> Result<TokenTable> {
         let problem = format!("holds {:?}, not F32, F16 or BF16", info.dtype);
         Error::input(&place, problem, "give weights that are not quantised")
     })?;
-    let (rows, hidden) = match info.shape.as_slice() {
-        &[rows, hidden] => (rows, hidden),
-        &[rows] if name.ends_with("bias") => (rows, 1),
+    let (rows, hidden) = match *info.shape.as_slice() {
+        [rows, hidden] => (rows, hidden),
+        [rows] if name.ends_with("bias") => (rows, 1),
         _ => {
             let problem = format!("has shape {:?}, not [rows, hidden]", info.shape);
             return Err(Error::input(&place, problem, "give a model in the layout of transformers"));
