@@ -129,6 +129,7 @@ class Run:
         self.spent = {}
 
     def run(self, *words, on=None):
+        self.last = words
         command = [self.drift, *map(str, words)]
         began, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
         environment = {
@@ -456,6 +457,13 @@ class Run:
 
     def cured(self, line):
         """Runs what a refusal advises."""
+        given = re.search(r"give ([0-9]+)(?: or [0-9]+)* tokens a block", line)
+        if given:
+            words = list(map(str, self.last))
+            words[words.index("--tokens-per-block") + 1] = given[1]
+            done = self.run(*words)
+            require(done.returncode == 0, f"{given[0]}: {done.stderr[-300:]}")
+            return [given[0]]
         commands = re.findall(r"`(drift [^`]*)`", line)
         for command in commands:
             words = [

@@ -271,8 +271,8 @@ fn reach(
                 .map(|tokens| tokens.to_string())
                 .collect();
             let remedy = match &possible[..] {
-                [] => "numbers are whole pre-tokens of this base in all texts, which new tokens would change; give a base that \
-                       cuts digits apart, as Qwen's"
+                [] => "numbers are whole pre-tokens of this base in all texts, which new tokens would change; \
+                       `drift fit` says what works with it as it is"
                     .to_owned(),
                 some => format!("give {} tokens a block", some.join(" or ")),
             };
