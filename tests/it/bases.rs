@@ -390,11 +390,13 @@ fn separate_extensions_take_templates_on_a_base_that_joins_a_sign_with_a_bracket
 
 #[test]
 fn the_end_of_a_text_is_not_a_plain_entry_of_another_model() {
-    // RoBERTa has GPT-2's `<|endoftext|>` among its plain tokens.
+    // RoBERTa has GPT-2's `<|endoftext|>` among its plain tokens; Whisper an empty one.
     let roberta = |json: &mut Value| {
         let vocabulary = json["model"]["vocab"].as_object_mut().unwrap();
         let id = vocabulary.len();
-        vocabulary.insert("<|endoftext|>".to_owned(), id.into());
+        for (place, text) in ["<|endoftext|>", "<s>", "</s>", ""].into_iter().enumerate() {
+            vocabulary.insert(text.to_owned(), (id + place).into());
+        }
         let added = [(id + 1, "<s>"), (id + 2, "</s>")].map(|(id, content)| {
             json!({ "id": id, "content": content, "single_word": false, "lstrip": false, "rstrip": false,
                     "normalized": false, "special": true })
@@ -404,8 +406,6 @@ fn the_end_of_a_text_is_not_a_plain_entry_of_another_model() {
             "type": "RobertaProcessing", "sep": ["</s>", id + 2], "cls": ["<s>", id + 1], "trim_offsets": true,
             "add_prefix_space": false,
         });
-        // Whisper's.
-        json["model"]["vocab"].as_object_mut().unwrap().insert(String::new(), (id + 3).into());
     };
     let plan = changed(plan("gpt2-like", SchemeKind::Fused, Encoding::FIXED, 9), &roberta);
     assert_eq!(plan.base.likely_end(None).unwrap().text, "</s>");
