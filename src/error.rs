@@ -266,9 +266,9 @@ impl Error {
 
 /// Characters of a message and of its parts: no longer than a few lines of a terminal. A problem may take what place and
 /// remedy leave.
-const MESSAGE_CHARACTERS: usize = 380;
+const MESSAGE_CHARACTERS: usize = 560;
 const PLACE_CHARACTERS: usize = 120;
-const REMEDY_CHARACTERS: usize = 150;
+const REMEDY_CHARACTERS: usize = 260;
 
 /// Any text as one message.
 pub fn message(text: &str) -> String {
@@ -346,7 +346,7 @@ mod tests {
             Error::internal(&name, "bad ".repeat(1000)),
         ];
         for text in errors.map(|error| error.to_string()) {
-            assert!(text.chars().count() <= 390, "{text}");
+            assert!(text.chars().count() <= 570, "{text}");
             assert!(!text.contains(|c: char| c.is_control() || c == '\u{202e}'), "{text}");
         }
         assert!(Error::input(&name, "bad", "").to_string().contains(r"x\u{1b}[2J\n\u{202e}.json: bad"));

@@ -74,6 +74,10 @@ class Tokenizer:
         """The text of the tokenizer_config.json beside a tokenizer."""
 
     @staticmethod
+    def encoding_beside(path: str | PathLike[str]) -> str | None:
+        """The encoding that a tokenizer or model is for, by what drift wrote beside it."""
+
+    @staticmethod
     def from_json(name: str, json: bytes) -> Tokenizer:
         """A tokenizer from the bytes of its JSON."""
 

@@ -38,7 +38,10 @@ class Automaton:
             with drift (``qwen-like``, ``llama-like``), a ``tokenizers.Tokenizer`` or a fast transformers
             tokenizer.
         dialect: how numbers are written: ``fixed`` (always four decimals), ``stripped`` (trailing zeros
-            removed), also with other decimals, ``fixed-3``, or spaces, ``stripped-spaces``.
+            removed), also with other decimals, ``fixed-3``, or spaces, ``stripped-spaces``. Without it and
+            ``encoding`` the files say so that drift wrote beside the tokenizer or the model; else ``fixed``.
+            Of decimals the grammar holds numbers below 100 Å: a model that wants to write a larger one is
+            held to another number.
         encoding: the same for any encoding: ``binned-v1:LOW,HIGH,STEP``, ``binned-v2:LOW,HIGH,STEP``,
             ``fsq:N``, the path of a file of bins or of ``drift.encoding/1``, or what such a file holds, as a
             mapping. It goes before ``dialect``.
@@ -57,7 +60,7 @@ class Automaton:
     def __init__(
         self,
         tokenizer: Any,
-        dialect: str = "fixed",
+        dialect: str | None = None,
         *,
         encoding: sources.EncodingLike | None = None,
         eos_token_id: int | list[int] | None = None,
@@ -67,7 +70,8 @@ class Automaton:
         if conformers < 1:
             raise ValueError(f"conformers: {conformers}; give 1 or more")
         self.source = sources.read(tokenizer, eos_token_id)
-        self.dialect = dialect if encoding is None else sources.encoding_name(encoding)
+        given = dialect if encoding is None else sources.encoding_name(encoding)
+        self.dialect = given or self.source.encoding or "fixed"
         self._processor = _lib.Processor(
             self.source.tokenizer,
             self.kind,

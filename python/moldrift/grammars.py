@@ -16,7 +16,7 @@ def export_grammar(
     smiles: str | Iterable[str],
     output: str | os.PathLike[str] | None = None,
     *,
-    dialect: str = "fixed",
+    dialect: str | None = None,
     encoding: EncodingLike | None = None,
     format: str = "lark",
     eos_token_id: int | list[int] | None = None,
@@ -33,7 +33,7 @@ def export_grammar(
         tokenizer: as for :class:`moldrift.Automaton`, or an automaton.
         smiles: one molecule or several.
         output: a file that gets a line of JSON for each molecule; it appears whole or not at all.
-        dialect: how numbers are written.
+        dialect: how numbers are written, as for :class:`moldrift.Automaton`.
         encoding: the same for any encoding, as for :class:`moldrift.Automaton`.
         format: ``lark`` (llguidance), ``ebnf`` (XGrammar), or ``json``, the tables.
         eos_token_id: what ends a text; only the tables say it.

@@ -34,12 +34,14 @@ class TokenizerSource:
         eos: the id that ends a text.
         others: further ends of text, beginning of text and padding.
         context: the most positions of the model beside the tokenizer; None if that is not known.
+        encoding: how coordinates are written, by what drift wrote beside the tokenizer; None if nothing says.
     """
 
     tokenizer: _lib.Tokenizer
     eos: int
     others: tuple[int, ...]
     context: int | None = None
+    encoding: str | None = None
 
     @property
     def ends(self) -> tuple[int, ...]:
@@ -87,7 +89,8 @@ def read(tokenizer: Any, eos_token_id: int | list[int] | None = None) -> Tokeniz
             )
     others = dict.fromkeys([*ends[1:], *(one for one in specials if one is not None)])
     others.pop(ends[0], None)
-    return TokenizerSource(read_one, ends[0], tuple(others), _context_of_folder(folder))
+    encoding = None if folder is None else _lib.Tokenizer.encoding_beside(folder)
+    return TokenizerSource(read_one, ends[0], tuple(others), _context_of_folder(folder), encoding)
 
 
 def _of_path(path: str) -> tuple[_lib.Tokenizer, Path | None, str | None]:

@@ -81,7 +81,8 @@ pub(crate) fn fit(py: Python<'_>, mut options: FitOptions, progress: Option<Py<P
         Outputs::new().folder(OUTPUT, options.output.as_deref(), &names)?.apart_from(&inputs)?;
         let corpus =
             files_or_embedded(&options.corpus, options.reading.reading()?, options.reading.smiles(job)?);
-        let report = drift::fit(&plan, &*corpus, job)?;
+        let mut report = drift::fit(&plan, &*corpus, job)?;
+        drift::constraint::ways::complete(&mut report, &plan.tokenizers);
         report.refuse_if_empty()?;
         if let Some(folder) = &options.output {
             write_fit(folder, &report)?;

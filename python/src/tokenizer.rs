@@ -52,6 +52,17 @@ impl Tokenizer {
         Ok(config.map(|config| config.to_string()))
     }
 
+    /// The encoding that a tokenizer or model is for, by what drift wrote beside it: its name, or the JSON of its definition; None if
+    /// nothing says.
+    #[staticmethod]
+    fn encoding_beside(path: PathBuf) -> Option<String> {
+        drift::tokenizer::encoding_beside(&path).map(|encoding| match serde_json::to_value(encoding) {
+            Ok(serde_json::Value::String(name)) => name,
+            Ok(definition) => definition.to_string(),
+            Err(_) => encoding.to_string(),
+        })
+    }
+
     /// A tokenizer from the bytes of its JSON.
     #[staticmethod]
     fn from_json(py: Python<'_>, name: &str, json: &[u8]) -> PyResult<Self> {

@@ -205,3 +205,35 @@ def test_an_encoding_may_be_what_its_file_holds() -> None:
     assert re.fullmatch(r"\[CONFORMER\]\[C\](00[0-3]){3};\[O\](00[0-3]){3};\[/CONFORMER\]", text)
     with pytest.raises(moldrift.DriftError, match="rise"):
         moldrift.Automaton("qwen-like", encoding={**bins, "edges": [0.0, -1.0, 2.0]}, eos_token_id=0)
+
+
+def test_an_extended_tokenizer_says_its_encoding(tmp_path: Path) -> None:
+    shutil.copy(REPOSITORY / "tokenizers/qwen-like/tokenizer.json", tmp_path)
+    assert moldrift.Automaton(tmp_path, eos_token_id=0).dialect == "fixed"
+    report = {"schema": "drift.train-tokenizer/1", "dialect": "stripped"}
+    (tmp_path / "report.json").write_text(json.dumps(report))
+    for place in (tmp_path, tmp_path / "tokenizer.json"):
+        assert moldrift.Automaton(place, eos_token_id=0).dialect == "stripped"
+    assert moldrift.Automaton(tmp_path, "fixed-3", eos_token_id=0).dialect == "fixed-3"
+    # A definition that has no name.
+    definition = {
+        "schema": "drift.encoding/1",
+        "name": "tenths",
+        "slots": "atoms",
+        "open": "<",
+        "separator": ",",
+        "close": ">",
+        "numbers": 3,
+        "number": {
+            "kind": "integer",
+            "scale": 10,
+            "width": 3,
+            "most": 99,
+            "signed": False,
+            "rounding": "nearest",
+        },
+    }
+    report["dialect"] = definition
+    (tmp_path / "report.json").write_text(json.dumps(report))
+    automaton = moldrift.Automaton(tmp_path, eos_token_id=0)
+    assert automaton.allowed_ids("C", automaton.source.tokenizer.answer_ids("[CONFORMER][C]<012"))

@@ -123,3 +123,76 @@ def test_transformers_loads_it_and_writes_what_drift_writes(
     texts = texts_of_drift(drift, after, tmp_path)
     assert texts == texts_of_transformers(new, tokenizer)
     assert all(texts) and any("]<" in text for text in texts)
+
+
+#: Settings of small models, by architecture.
+SMALL: dict[str, dict[str, Any]] = {
+    "Gemma": {"num_key_value_heads": 1, "head_dim": 16},
+    "Gemma2": {"num_key_value_heads": 1, "head_dim": 16},
+    "Mistral": {"num_key_value_heads": 1},
+    "Phi": {},
+    "Phi3": {"num_key_value_heads": 1, "pad_token_id": 0},
+    "Olmo": {},
+    "Olmo2": {},
+    "GPTNeoX": {},
+    "Falcon": {},
+    "GPT2": {"n_embd": 32, "n_layer": 2, "n_head": 2, "n_positions": 128},
+    "GPTJ": {"n_embd": 32, "n_layer": 2, "n_head": 2, "n_positions": 128, "rotary_dim": 8},
+    "Bloom": {"n_layer": 2, "n_head": 2},
+    "Opt": {"ffn_dim": 64, "word_embed_proj_dim": 32, "max_position_embeddings": 128},
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_every_architecture_keeps_its_old_logits(
+    drift: Drift, repository: Path, tmp_path: Path, name: str
+) -> None:
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    given = repository / "eval" / "qwen-like"
+    base = transformers.AutoTokenizer.from_pretrained(given)
+    common = {
+        "hidden_size": 32,
+        "intermediate_size": 64,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "vocab_size": len(base) + 5,
+        "bos_token_id": None,
+        "eos_token_id": None,
+        "pad_token_id": None,
+    }
+    kind = "OPT" if name == "Opt" else name
+    config = getattr(transformers, f"{kind}Config")(**{**common, **SMALL[name]})
+    model = getattr(transformers, f"{kind}ForCausalLM" if kind != "GPT2" else "GPT2LMHeadModel")(config)
+    head = model.get_output_embeddings()
+    if getattr(head, "bias", None) is not None:
+        torch.nn.init.normal_(head.bias)
+    before, after = tmp_path / "before", tmp_path / "after"
+    model.save_pretrained(before)
+    for file in ("tokenizer.json", "tokenizer_config.json"):
+        (before / file).write_bytes((given / file).read_bytes())
+    words = ["extend-model", "--model", before, "--tokenizer", "qwen-like-fused", "-o", after, "--json", "-q"]
+    report = json.loads(ok(drift(*words)))
+
+    old, new = loaded(before), loaded(after)
+    extended = transformers.AutoTokenizer.from_pretrained(after)
+    assert len(extended) <= new.get_input_embeddings().num_embeddings == report["vocab_size"]
+    assert new.get_output_embeddings().out_features == report["vocab_size"]
+    tied = new.get_output_embeddings().weight.data_ptr() == new.get_input_embeddings().weight.data_ptr()
+    assert report["tied"] is tied
+    ids = base("[SMILES]CC=O[/SMILES][CONFORMER][C]<4.0182,1.0374,0.0007>", return_tensors="pt").input_ids
+    with torch.no_grad():
+        difference = (
+            (old(ids).logits[..., : len(base)] - new(ids).logits[..., : len(base)]).abs().max().item()
+        )
+    assert difference < 1e-4
+    # A new row of a bias is a mean of old ones.
+    if getattr(head, "bias", None) is not None:
+        old_bias, new_bias = model.get_output_embeddings().bias, new.get_output_embeddings().bias
+        assert new_bias.shape[0] == report["vocab_size"]
+        assert (
+            old_bias.min()
+            <= new_bias[len(base) + 5 :].min()
+            <= new_bias[len(base) + 5 :].max()
+            <= old_bias.max()
+        )

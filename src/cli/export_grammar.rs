@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::output::{Aside, Output};
 use super::values::{DialectOrAuto, EncodingArgs, found, is_stdout, not_stdout};
-use crate::checkpoint::{ModelFolder, Wanted};
+use crate::checkpoint::Wanted;
 use crate::constraint::automaton::AnswerForm;
 use crate::constraint::grammar::{ExportPlan, ExportReport, ExportSource, GrammarFormat, export};
 use crate::encoding::Encoding;
@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::io::{AtomicFile, Outputs};
 use crate::job::Job;
 use crate::report::format::{counted, thousands};
-use crate::tokenizer::{Tokenizer, end_beside};
+use crate::tokenizer::{Tokenizer, encoding_beside, end_beside};
 
 /// The command line of `drift export-grammar`.
 #[derive(Debug, clap::Args)]
@@ -27,7 +27,8 @@ pub(super) struct Args {
     /// embedded name
     #[arg(long, value_name = "TOKENIZER", default_value = "qwen-like")]
     tokenizer: PathBuf,
-    /// How numbers are written; `auto` takes it from the model's recipe.json, else fixed
+    /// How numbers are written; `auto` takes it from what drift wrote beside the tokenizer or the
+    /// model, else fixed
     #[arg(long, value_enum, default_value = "auto")]
     dialect: DialectOrAuto,
     #[command(flatten)]
@@ -103,11 +104,9 @@ pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<
 
 fn plan(args: Args, job: &Job, output: &Output) -> Result<ExportPlan, Error> {
     let (tokenizer, _) = Tokenizer::load_for(&args.tokenizer, job)?;
-    let recipe: Option<Encoding> = match Tokenizer::embedded_by_name(&args.tokenizer) {
-        Some(_) => None,
-        None => ModelFolder::around(&args.tokenizer).recipe("/recipe/dialect"),
-    };
-    if args.dialect.asked().is_none() && recipe.is_none() {
+    let recipe = encoding_beside(&args.tokenizer);
+    let asked = args.blocks.asked(args.dialect.asked());
+    if asked.encoding.is_none() && asked.zeros.is_none() && recipe.is_none() {
         output.note(
             "note: nothing says how the model writes numbers: fixed is taken; else give --dialect stripped",
         );
@@ -124,7 +123,7 @@ fn plan(args: Args, job: &Job, output: &Output) -> Result<ExportPlan, Error> {
     };
     Ok(ExportPlan {
         tokenizer: tokenizer.into(),
-        dialect: args.blocks.asked(args.dialect.asked()).over(recipe.unwrap_or(Encoding::FIXED)),
+        dialect: asked.over(recipe.unwrap_or(Encoding::FIXED)),
         eos,
         source: match (args.smiles, args.molecule) {
             (Some(file), _) => ExportSource::File(file),
@@ -139,8 +138,9 @@ fn plan(args: Args, job: &Job, output: &Output) -> Result<ExportPlan, Error> {
 fn tell(report: &ExportReport, output: &Output) {
     super::skipped::tell(report.skipped, &report.skipped_records, output);
     let [least, most] = report.line_bytes.map(thousands);
+    let range = if report.dialect.is_decimal() { ", numbers below 100 Å" } else { "" };
     output.note(&format!(
-        "{} as {}, {least} to {most} bytes each, {} skipped; dialect {}",
+        "{} as {}, {least} to {most} bytes each, {} skipped; dialect {}{range}",
         counted(report.molecules, "grammar"),
         report.format,
         thousands(report.skipped),

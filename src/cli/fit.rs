@@ -6,6 +6,7 @@ use super::corpus::Corpus;
 use super::output::Output;
 use super::values::{DialectOrAuto, EncodingArgs, SmilesOfArgs, found, is_stdout, not_stdout};
 use crate::checkpoint::Wanted;
+use crate::constraint::ways::complete;
 use crate::encoding::Encoding;
 use crate::error::Error;
 use crate::io::Outputs;
@@ -68,7 +69,8 @@ pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<
     Outputs::new()
         .folder("-o", folder, &names)?
         .apart_from(&[args.corpus.as_slice(), &args.tokenizer].concat())?;
-    let report = fit(&plan, &corpus, job)?;
+    let mut report = fit(&plan, &corpus, job)?;
+    complete(&mut report, &plan.tokenizers);
     corpus.tell(output);
     report.refuse_if_empty()?;
     let json = output.json || args.output.as_deref().is_some_and(is_stdout);

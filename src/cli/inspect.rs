@@ -1,5 +1,6 @@
 //! `drift inspect`: the tokens of texts, COPY and FREE, and drift.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::output::{Aside, Output};
@@ -11,7 +12,7 @@ use crate::io::{BoundedLines, ReadAhead};
 use crate::job::Job;
 use crate::report::table::Table;
 use crate::report::tokens_view::token_lines;
-use crate::tokenizer::{InspectedText, Inspector, Tokenizer};
+use crate::tokenizer::{InspectedText, Inspector, Tokenizer, encoding_beside};
 
 /// The command line of `drift inspect`.
 #[derive(Debug, clap::Args)]
@@ -23,18 +24,53 @@ pub(super) struct Args {
     /// The placeholder that drift is counted against [default: 0.0000,0.0000,0.0000; of another encoding zeros]
     #[arg(long, value_name = "P", allow_hyphen_values = true)]
     placeholder: Option<String>,
-    /// How coordinates are written, as for the other verbs
-    #[arg(long, value_name = "E", allow_hyphen_values = true, default_value = "fixed")]
-    encoding: Encoding,
+    /// How coordinates are written, as for the other verbs [default: what an extended tokenizer's folder says, else fixed]
+    #[arg(long, value_name = "E", allow_hyphen_values = true)]
+    encoding: Option<Encoding>,
     /// Texts; `-` (or none) reads them from stdin, one a line
     #[arg(value_name = "TEXT", allow_hyphen_values = true)]
     texts: Vec<String>,
 }
 
+/// The arguments of `drift inspect` with its options before its texts, wherever they stood: a text may begin with a hyphen, and what
+/// follows one would be taken for another.
+pub(super) fn texts_last(arguments: Vec<OsString>, command: &clap::Command) -> Vec<OsString> {
+    let verb = arguments.iter().skip(1).position(|argument| argument == "inspect").map(|at| at + 1);
+    let known = command.find_subcommand("inspect");
+    let (Some(verb), Some(known)) = (verb.filter(|at| *at == 1), known) else { return arguments };
+    let named = |argument: &str| {
+        let mut all = known.get_arguments().chain(command.get_arguments());
+        let name = argument.strip_prefix("--").map(|name| name.split('=').next().unwrap_or(name));
+        let is_short = |short: char| argument == format!("-{short}");
+        all.find(|one| (name.is_some() && one.get_long() == name) || one.get_short().is_some_and(is_short))
+    };
+    let (mut options, mut texts) = (arguments[..=verb].to_vec(), Vec::new());
+    let mut rest = arguments[verb + 1..].iter().cloned();
+    while let Some(argument) = rest.next() {
+        let text = argument.to_string_lossy().into_owned();
+        match named(&text) {
+            _ if text == "--" => texts.extend(rest.by_ref()),
+            // Whatever clap itself knows.
+            _ if ["-h", "--help", "-V", "--version"].contains(&&*text) => options.push(argument),
+            Some(option) => {
+                let value = option.get_action().takes_values() && !text.contains('=');
+                options.push(argument);
+                options.extend(value.then(|| rest.next()).flatten());
+            }
+            None => texts.push(argument),
+        }
+    }
+    if !texts.is_empty() {
+        options.push("--".into());
+    }
+    options.append(&mut texts);
+    options
+}
+
 /// Tokenises and shows.
 pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     found(&mut args.tokenizer, Wanted::Tokenizer)?;
-    let encoding = args.encoding;
+    let encoding = args.encoding.or_else(|| encoding_beside(&args.tokenizer)).unwrap_or(Encoding::FIXED);
     let placeholder = args.placeholder.unwrap_or_else(|| {
         let mut zeros = String::new();
         encoding.write_numbers(&[0; 3], &mut zeros);
@@ -122,4 +158,32 @@ fn render(report: &InspectedText, output: &Output) -> String {
         out.push_str(&table.render(output.terminal()));
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn options_count_wherever_they_stand() {
+        let command = super::super::Cli::command();
+        let sorted = |line: &str| {
+            let words = texts_last(line.split(' ').map(OsString::from).collect(), &command);
+            words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+        };
+        for (given, expected) in [
+            ("drift inspect [C]<1,2,3> --json", "drift inspect --json -- [C]<1,2,3>"),
+            ("drift inspect a --tokenizer t b -q", "drift inspect --tokenizer t -q -- a b"),
+            ("drift inspect -1.5,2,3 --placeholder -0,0,0", "drift inspect --placeholder -0,0,0 -- -1.5,2,3"),
+            ("drift inspect --encoding=fixed -", "drift inspect --encoding=fixed -- -"),
+            ("drift inspect a -- --json", "drift inspect -- a --json"),
+            ("drift inspect --threads 2", "drift inspect --threads 2"),
+            ("drift inspect --help", "drift inspect --help"),
+            ("drift fit --json", "drift fit --json"),
+        ] {
+            assert_eq!(sorted(given), expected);
+        }
+    }
 }

@@ -114,7 +114,8 @@ enum Verb {
 /// interrupted.
 pub fn main() -> ExitCode {
     let mut command = Cli::command();
-    let parsed = command.try_get_matches_from_mut(std::env::args_os());
+    let arguments = inspect::texts_last(std::env::args_os().collect(), &command);
+    let parsed = command.try_get_matches_from_mut(arguments);
     let parsed = parsed.and_then(|matches| {
         let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
         Ok((cli, matches))

@@ -50,6 +50,6 @@ pub use rows::recipe::RowInit;
 pub use scheme::cuts::{Scheme, SchemeKind};
 pub use scheme::grammar::Grammar;
 pub use scheme::slots::Range;
-pub use train::train;
+pub use train::{possible, train};
 pub use train_merges::train_merges;
 pub use train_scratch::train_scratch;

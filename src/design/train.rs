@@ -31,7 +31,7 @@ use crate::corpus::Conformers;
 use crate::encoding::{Encoding, TrailingZeros};
 use crate::error::{Error, Parameter, Result};
 use crate::job::{Job, Provenance};
-use crate::tokenizer::Tokenizer;
+use crate::tokenizer::{BUILT_IN_SKELETONS, Tokenizer};
 
 /// Designs, extends, checks, measures. A base that is the result of the same plan comes out as it is.
 ///
@@ -61,16 +61,8 @@ pub fn train(plan: &ExtensionPlan, corpus: &dyn Conformers, job: &Job) -> Result
 fn extended(plan: &ExtensionPlan, corpus: &dyn Conformers, job: &Job) -> Result<Trained> {
     let ExtensionPlan { base, base_json, kind, range, .. } = plan;
     // Refuses what cannot be extended or measured at all, before any work.
-    let encoding = plan.dialect;
-    let around = [encoding.open(), encoding.separator(), encoding.close()].concat();
-    if !around.bytes().all(|byte| byte.is_ascii_graphic()) {
-        let problem =
-            format!("blocks of {encoding} hold white space, which tokenizers write in other characters");
-        return Err(Error::parameter(Parameter::Encoding, problem, "give an encoding without"));
-    }
+    extendable((base, base_json), plan.dialect, *range)?;
     read_as(plan.dialect, corpus)?;
-    let finest = Grammar::constant(plan.dialect.with_zeros(TrailingZeros::Kept), *range);
-    extend(base_json, &base.name, &Scheme::finest(finest), &[])?;
     let known = BaseVocabulary::of(base, Alphabet::of(base_json));
     let spaces = DesignSpaces::new(*kind, *range, (plan.dialect, plan.fewest_decimals), &known)?;
     let Optimum { scheme, .. } = reach(plan, &spaces, &known)?;
@@ -99,6 +91,52 @@ fn extended(plan: &ExtensionPlan, corpus: &dyn Conformers, job: &Job) -> Result<
     let report = design.report(plan, (&spaces, &known), corpus, job)?;
     Ok(Trained { tokenizer_json, new_tokens: list, report, unchanged: false })
 }
+
+/// Refuses what cannot be extended at all.
+fn extendable((base, base_json): (&Tokenizer, &Value), encoding: Encoding, range: Range) -> Result<()> {
+    let around = [encoding.open(), encoding.separator(), encoding.close()].concat();
+    if !around.bytes().all(|byte| byte.is_ascii_graphic()) {
+        let problem =
+            format!("blocks of {encoding} hold white space, which tokenizers write in other characters");
+        return Err(Error::parameter(Parameter::Encoding, problem, "give an encoding without"));
+    }
+    base.writes(encoding, BUILT_IN_SKELETONS)?;
+    let finest = Grammar::constant(encoding.with_zeros(TrailingZeros::Kept), range);
+    extend(base_json, &base.name, &Scheme::finest(finest), &[]).map(|_| ())
+}
+
+/// The fewest usual tokens a block to which a base can be extended, for numbers below 15 Å: from 9 on of the fused kind, 11 of the
+/// separate one; of bins and codes the fewest that there are. It is drafted, not checked.
+///
+/// # Errors
+/// Why it cannot be extended.
+pub fn possible(base: &Tokenizer, kind: SchemeKind, encoding: Encoding) -> Result<usize> {
+    let base_json = base.json()?;
+    if strip_extension(&base_json, encoding).is_some() {
+        return Err(another_way(&base.name));
+    }
+    extendable((base, &base_json), encoding, Range::USUAL)?;
+    let known = BaseVocabulary::of(base, Alphabet::of(&base_json));
+    let spaces = DesignSpaces::new(kind, Range::USUAL, (encoding, None), &known)?;
+    let least = match (encoding.is_decimal(), kind) {
+        (false, _) => 0,
+        (true, SchemeKind::Fused) => 9,
+        (true, SchemeKind::Separate) => 11,
+    };
+    let mut why = None;
+    for tokens in spaces.tokens().filter(|tokens| *tokens >= least).take(TRIED) {
+        let Some(Optimum { scheme, .. }) = spaces.optimum(tokens, MAX_NEW_TOKENS) else { continue };
+        let new: Vec<String> = scheme.strings().into_iter().filter(|s| !known.holds(s)).collect();
+        match guarded((base, &base_json), &scheme, (&new, &[])) {
+            Ok(_) => return Ok(tokens),
+            Err(error) => why = Some(error),
+        }
+    }
+    Err(why.unwrap_or_else(|| Error::input(&base.name, "has no extension of few tokens a block", "")))
+}
+
+/// How many numbers of tokens a block [`possible`] tries.
+const TRIED: usize = 6;
 
 /// The smallest extensions of a base for numbers below 15 Å, of each number of tokens a block that has one: `each` is handed a
 /// tokenizer and how many tokens it has more. Nothing of them is checked: [`train`] does.
@@ -233,8 +271,8 @@ fn reach(
                 .map(|tokens| tokens.to_string())
                 .collect();
             let remedy = match &possible[..] {
-                [] => "numbers are whole pre-tokens of this base in all texts, which new tokens would change; give a base that \
-                       cuts digits apart, as Qwen's"
+                [] => "numbers are whole pre-tokens of this base in all texts, which new tokens would change; \
+                       `drift fit` says what works with it as it is"
                     .to_owned(),
                 some => format!("give {} tokens a block", some.join(" or ")),
             };

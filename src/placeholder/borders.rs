@@ -2,12 +2,14 @@
 //!
 //! A template forces its COPY tokens. If one of them held a digit or a sign of a block (`<0.`, `00>`, `]<-`), the
 //! template would force part of the number, and a real block would be cut elsewhere than replay says. Such a tokenizer
-//! is refused. Where no token crosses a bracket, the tokens inside a block do not depend on what is outside: a model
+//! is refused. A tokenizer that was extended cuts blocks of its range out of the text; blocks that are not of its range may have such
+//! tokens still, and are counted as lost. Where no token crosses a bracket, the tokens inside a block do not depend on what is outside: a model
 //! that only merges or joins tokens of its vocabulary makes of `…<` and `…>` around a block what it makes of them alone.
 //! So F depends on the placeholder alone. Pre-tokenizers are expressions and could look further; therefore F is also
 //! compared after every atom of the corpus, and in whole texts.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use rayon::prelude::*;
 
@@ -25,6 +27,8 @@ pub struct Inside {
     pub blocks: Vec<BlockTokens>,
     /// COPY tokens with characters of a block.
     pub crossing: Crossing,
+    /// By block, whether there is one.
+    pub crossed: Vec<bool>,
 }
 
 /// Encodes a text and looks at its slots, which are of this encoding.
@@ -34,13 +38,23 @@ pub struct Inside {
 pub fn inside(tokenizer: &Tokenizer, text: &str, encoding: Encoding) -> Result<Inside> {
     let InBlocks { ends, copied } = tokenizer.in_slots(text, encoding)?;
     let blocks = ends.iter().map(|ends| BlockTokens::of(ends, tokenizer)).collect::<Result<_>>()?;
-    Ok(Inside { blocks, crossing: copied.into_iter().map(|token| token.text).collect() })
+    let reaches = |slot: &Range<usize>| {
+        copied.iter().any(|token| slot.start.max(token.start) < slot.end.min(token.end))
+    };
+    let crossed = match copied.is_empty() {
+        true => vec![false; ends.len()],
+        false => encoding.slot_ranges(text).iter().map(reaches).collect(),
+    };
+    Ok(Inside { blocks, crossing: copied.into_iter().map(|token| token.text).collect(), crossed })
 }
 
 /// What the borders of blocks look like behind every atom of a corpus.
 pub struct Borders {
     /// Tokens that cross a bracket.
     pub crossing: Crossing,
+    /// Whether some do in small blocks with all decimals, with and without signs. An extended tokenizer, which cuts these out of the
+    /// text, does not: there its base's tokens cross brackets in other blocks alone.
+    pub in_small_blocks: bool,
     /// An atom after which a block takes other tokens than after `[C]`.
     pub depends_on: Option<Box<str>>,
 }
@@ -70,6 +84,26 @@ fn probes(dialect: Encoding) -> [String; 4] {
         block([("12", "34"), z, whole]),
         block([if fixed { ("-0", "0") } else { whole }, z, z]),
     ]
+}
+
+/// Blocks of numbers below 1 Å with all decimals, with and without signs.
+fn small(dialect: Encoding) -> [String; 2] {
+    let digits = |digits: &str| {
+        if dialect.decimals() == 0 { String::new() } else { format!(".{}", &digits[..dialect.decimals()]) }
+    };
+    let [x, y, z] = ["123411", "567891", "012311"].map(digits);
+    let separator = dialect.separator();
+    ["", "-"].map(|sign| [&x, &y, &z].map(|digits| format!("{sign}0{digits}")).join(separator))
+}
+
+/// Whether blocks behind some atoms say nothing against position templates.
+///
+/// # Errors
+/// As [`borders()`].
+pub fn takes_templates(tokenizer: &Tokenizer, encoding: Encoding) -> Result<bool> {
+    let atoms = ["[C]", "[C@@H]", "[O-]"].map(Box::from).into();
+    let found = borders(tokenizer, &atoms, encoding)?;
+    Ok(found.crossing.is_empty() || !found.in_small_blocks)
 }
 
 /// Slots of the least, the largest and two more values.
@@ -105,5 +139,15 @@ pub fn borders(tokenizer: &Tokenizer, atoms: &BTreeSet<Box<str>>, dialect: Encod
     let depends_on = depends_on.map(|(atom, _)| (*atom).clone());
     let mut crossing = usual.crossing;
     looked.into_iter().for_each(|found| crossing.extend(found.crossing));
-    Ok(Borders { crossing, depends_on })
+    let small = if dialect.is_decimal() { small(dialect).to_vec() } else { Vec::new() };
+    let crosses = |atom: &str| {
+        let text = |inside: &String| format!("{}{}", slot(atom, inside), slot("[C]", inside));
+        let look = |inside| Ok(!self::inside(tokenizer, &text(inside), dialect)?.crossing.is_empty());
+        small.iter().map(look).collect::<Result<Vec<bool>>>()
+    };
+    let mut in_small_blocks = !crossing.is_empty() && small.is_empty();
+    for atom in atoms.iter().filter(|_| !crossing.is_empty()) {
+        in_small_blocks |= crosses(atom)?.contains(&true);
+    }
+    Ok(Borders { crossing, in_small_blocks, depends_on })
 }

@@ -11,6 +11,9 @@ use crate::tokenizer::MAX_BLOCK_TOKENS;
 /// How many values F can take: 0 to [`MAX_BLOCK_TOKENS`].
 pub(super) const OPTIONS: usize = MAX_BLOCK_TOKENS + 1;
 
+/// The F from which on a block is read that no template leaves readable: more than there are.
+const NEVER: u8 = OPTIONS as u8;
+
 /// Something by a number of tokens.
 type ByTokens<T> = [T; OPTIONS];
 
@@ -27,9 +30,9 @@ pub struct ReplayCounts {
     /// Blocks by T.
     tokens: ByTokens<u64>,
     /// Blocks by the smallest F that leaves three numbers.
-    parsable_from: ByTokens<u64>,
+    parsable_from: [u64; OPTIONS + 1],
     /// Conformers by the smallest F that leaves three numbers in each of their blocks.
-    readable_from: ByTokens<u64>,
+    readable_from: [u64; OPTIONS + 1],
     /// By F, the sum of the RMSDs of conformers that are readable at F.
     rmsd_pico: ByTokens<u128>,
 }
@@ -70,6 +73,13 @@ pub struct Measures {
     pub unparsable_conformers: f64,
     /// Mean induced RMSD over the other conformers, in Å; none if there is none.
     pub rmsd_angstrom: Option<f64>,
+}
+
+impl BlockReplay {
+    /// The same block where a token holds a digit or a sign of it together with its bracket: no template leaves it readable.
+    pub(super) fn lost(self) -> Self {
+        BlockReplay { parsable_from: NEVER, ..self }
+    }
 }
 
 impl Damage {
@@ -120,8 +130,8 @@ impl Default for ReplayCounts {
             conformers: 0,
             blocks: 0,
             tokens: [0; OPTIONS],
-            parsable_from: [0; OPTIONS],
-            readable_from: [0; OPTIONS],
+            parsable_from: [0; OPTIONS + 1],
+            readable_from: [0; OPTIONS + 1],
             rmsd_pico: [0; OPTIONS],
         }
     }
@@ -144,8 +154,20 @@ impl ReplayCounts {
         self.conformers += 1;
         self.blocks += blocks.len() as u64;
         self.readable_from[readable] += 1;
+        let whole = whole.max(readable);
         for (sum, errors) in self.rmsd_pico[readable..whole].iter_mut().zip(&errors[readable..whole]) {
             *sum += rmsd_pico(*errors, blocks.len(), precision);
+        }
+    }
+
+    /// What a template does that forces a digit or a sign: all blocks are held to be lost.
+    pub fn all_lost(&self) -> Damage {
+        Damage {
+            conformers: self.conformers,
+            blocks: self.blocks,
+            unparsable_blocks: self.blocks,
+            unparsable_conformers: self.conformers,
+            ..Damage::default()
         }
     }
 
@@ -153,11 +175,12 @@ impl ReplayCounts {
     pub fn merge(&mut self, other: &ReplayCounts) {
         self.conformers += other.conformers;
         self.blocks += other.blocks;
-        for (mine, theirs) in [
+        let pairs: [(&mut [u64], &[u64]); 3] = [
             (&mut self.tokens, &other.tokens),
             (&mut self.parsable_from, &other.parsable_from),
             (&mut self.readable_from, &other.readable_from),
-        ] {
+        ];
+        for (mine, theirs) in pairs {
             mine.iter_mut().zip(theirs).for_each(|(a, b)| *a += b);
         }
         self.rmsd_pico.iter_mut().zip(&other.rmsd_pico).for_each(|(a, b)| *a += b);

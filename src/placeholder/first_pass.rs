@@ -15,6 +15,9 @@ const KEPT_BLOCKS: u64 = 4_000_000;
 /// Distinct skeletons that tables and templates are checked on.
 const SKELETONS: usize = 64;
 
+/// Conformers in which it is shown that no template does without harm.
+const FIRST: usize = 200;
+
 /// Conformers that intervals and classes of block are judged on.
 const CONFORMERS: usize = 10_000;
 
@@ -30,6 +33,8 @@ pub(super) struct FirstPass {
     pub atoms: BTreeSet<Box<str>>,
     /// A sample of the corpus's distinct skeletons.
     pub skeletons: Vec<Arc<str>>,
+    /// The first conformers.
+    pub first: Vec<Conformer>,
     /// Which conformers are in the sample.
     pub sample: Sample,
     /// All conformers, if they are few enough.
@@ -61,9 +66,10 @@ impl FirstPass {
         let mut found = BTreeSet::new();
         let mut skeletons: Reservoir<Arc<str>> = Reservoir::new(SKELETONS);
         let mut sample = Reservoir::new(CONFORMERS);
-        let mut place = 0u64;
+        let (mut place, mut first) = (0u64, Vec::new());
         let mut last: Option<Arc<str>> = None;
         let summary = corpus.read(job, &mut |batch| {
+            first.extend(batch.conformers.iter().take(FIRST - first.len()).cloned());
             for conformer in &batch.conformers {
                 sample.offer(key_of_place(seed, place), ());
                 place += 1;
@@ -91,7 +97,7 @@ impl FirstPass {
         })?;
         let skeletons = skeletons.into_items();
         let sample = Sample { seed, limit: sample.limit() };
-        Ok(FirstPass { summary, blocks, in_file_order, atoms: found, skeletons, sample, kept })
+        Ok(FirstPass { summary, blocks, in_file_order, atoms: found, skeletons, first, sample, kept })
     }
 
     /// The error of a corpus that was not the same again.

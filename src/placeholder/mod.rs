@@ -15,6 +15,7 @@ mod counts;
 mod first_pass;
 mod fit;
 mod fitted;
+mod forcing;
 mod front;
 mod grammar;
 mod intervals;
@@ -32,7 +33,7 @@ mod task;
 
 pub use assignment::{ClassProblem, ClassifiedConformer};
 pub use attainable::{Attainable, free_tokens};
-pub use borders::{Borders, Crossing, Inside, borders, inside};
+pub use borders::{Borders, Crossing, Inside, borders, inside, takes_templates};
 pub use certificate::Certificate;
 pub use classes::{ClassReport, ComparedHarm, Judged, PartitionReport};
 pub use counts::{Damage, Measures, ReplayCounts};

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::grammar::{Space, USERS_PLACEHOLDERS};
 use super::objective::Objective;
 use crate::encoding::Encoding;
 use crate::error::{Error, Parameter, Result};
@@ -44,5 +45,21 @@ impl FitPlan {
             return Err(Error::parameter(Parameter::Tokenizer, problem, "rename a file or folder"));
         }
         self.objective.check()
+    }
+
+    /// The users' placeholders, with the separator of the dialect, then the plan's own, once each; with where they stand.
+    pub(super) fn candidates_of(&self, dialect: Encoding) -> Vec<(String, &'static str)> {
+        let in_dialect = |text: &str| text.replace(',', dialect.separator());
+        let mut list: Vec<(String, &'static str)> = if dialect.is_decimal() {
+            USERS_PLACEHOLDERS.iter().map(|(text, source)| (in_dialect(text), *source)).collect()
+        } else {
+            vec![(Space(dialect).text(&Space(dialect).start()), "zeros")]
+        };
+        for candidate in &self.candidates {
+            if !list.iter().any(|(text, _)| text == candidate) {
+                list.push((candidate.clone(), "asked for"));
+            }
+        }
+        list
     }
 }

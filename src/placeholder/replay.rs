@@ -26,11 +26,8 @@ pub struct BlockReplay {
 impl BlockReplay {
     /// The error of z, in units of its last decimal, if F tokens survive; `None` if that is unparsable.
     pub fn error(&self, survive: u8) -> Option<u32> {
-        if survive >= self.tokens {
-            Some(0)
-        } else {
-            survive.checked_sub(self.parsable_from).map(|cut| self.errors[usize::from(cut)])
-        }
+        let cut = survive.checked_sub(self.parsable_from)?;
+        if survive >= self.tokens { Some(0) } else { Some(self.errors[usize::from(cut)]) }
     }
 
     /// The square of that error, in squares of that unit; 0 if what survives is unparsable.

@@ -58,6 +58,13 @@ pub struct Refused {
     pub tokens: Vec<String>,
     /// How many there are.
     pub token_count: u64,
+    /// Blocks of the corpus in which the proof was made: those of its first conformers.
+    #[serde(default)]
+    pub looked_at_blocks: u64,
+    /// With how many of them one template can agree at most, whatever its placeholder: all others would get a digit or a sign that is not
+    /// theirs.
+    #[serde(default)]
+    pub agreeing_blocks: u64,
     /// Why that rules templates out, in a clause.
     pub reason: String,
     /// What to use instead.
@@ -73,8 +80,18 @@ impl Refused {
             0 => String::new(),
             others => format!(" and {others} others"),
         };
+        let join = if self.token_count == 1 { "joins" } else { "join" };
+        let harm = match self.looked_at_blocks {
+            0 => String::new(),
+            blocks => format!(
+                ", and of {blocks} blocks no template, whatever its placeholder, agrees with more than {:.1} %",
+                self.agreeing_blocks as f64 / blocks as f64 * 100.0
+            ),
+        };
         let shown = shown.join(", ");
-        format!("{shown}{others} hold characters of a block and of the text around it, and {}", self.reason)
+        format!(
+            "{shown}{others} {join} digits or signs of a block with a bracket, which a template forces{harm}"
+        )
     }
 }
 
@@ -132,6 +149,9 @@ pub struct FitResult {
     pub front: Vec<CandidateReport>,
     /// Blocks by T.
     pub token_distribution: Vec<TokenCount>,
+    /// Blocks that no template leaves readable: they are not of the range of an extended tokenizer, and share a token with a bracket.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub crossed_blocks: u64,
     /// Whether all conditions hold, so that every count is exact.
     pub exact: bool,
     /// How blocks were counted.
@@ -210,4 +230,10 @@ pub struct SearchReport {
     pub reached_bound: bool,
     /// Whether it found something no worse than what was constructed.
     pub reached_chosen: bool,
+}
+
+/// For serde, which hands on a reference.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }

@@ -8,8 +8,9 @@ use super::certificate::Certificate;
 use super::classes::{ClassPlan, Sampled, analyse};
 use super::counts::ReplayCounts;
 use super::first_pass::{FirstPass, Sample};
+use super::forcing::{Choice, MOST_CROSSED, apart, lost, refused};
 use super::front::front;
-use super::grammar::{Numbers, Space, USERS_PLACEHOLDERS, tie_key};
+use super::grammar::{Numbers, Space};
 use super::intervals::Intervals;
 use super::objective::Objective;
 use super::plan::FitPlan;
@@ -27,26 +28,8 @@ use crate::tokenizer::{BlockTokens, Counter, Method, Tokenizer};
 /// Conformers replayed by one piece of work.
 const CHUNK: usize = 256;
 
-/// Tokens that a refusal lists.
-const LISTED: usize = 20;
-
 /// Annealing steps for one placeholder, and for one per class.
 const STEPS: [u64; 2] = [4_000, 2_000];
-
-/// A placeholder that may be chosen.
-struct Choice {
-    placeholder: String,
-    /// Where it stands; none if it was constructed.
-    source: Option<&'static str>,
-    /// F.
-    free: u8,
-}
-
-impl Choice {
-    fn tie_key(&self) -> (bool, usize, &str) {
-        tie_key(self.source.is_some(), &self.placeholder)
-    }
-}
 
 /// One tokenizer in one dialect.
 pub(super) struct Task<'t> {
@@ -59,6 +42,12 @@ pub(super) struct Task<'t> {
     sample: Vec<Sampled>,
     /// An atom that changes the tokens of the block behind it.
     depends_on: Option<Box<str>>,
+    /// Candidates whose templates would force a digit or a sign.
+    forcing: Vec<Choice>,
+    /// Whether blocks may cross their brackets that are not of the range of an extended tokenizer.
+    some_cross: bool,
+    /// Blocks that do.
+    crossed: u64,
     /// Tokens of the corpus that cross a bracket.
     crossing: Crossing,
 }
@@ -68,6 +57,7 @@ pub(super) struct Task<'t> {
 struct Part {
     counts: ReplayCounts,
     sample: Vec<Sampled>,
+    crossed: u64,
     crossing: Crossing,
 }
 
@@ -82,14 +72,16 @@ impl<'t> Task<'t> {
         dialect: Encoding,
         first_pass: &FirstPass,
     ) -> Result<std::result::Result<Self, Refused>> {
+        tokenizer.writes(dialect, first_pass.skeletons.iter().map(|skeleton| &**skeleton))?;
         let borders = borders(tokenizer, &first_pass.atoms, dialect)?;
-        if !borders.crossing.is_empty() {
-            return Ok(Err(refused(tokenizer, dialect, &borders.crossing)));
+        let some_cross = !borders.crossing.is_empty();
+        if some_cross && borders.in_small_blocks {
+            return Ok(Err(refused(tokenizer, dialect, &borders.crossing, &first_pass.first)?));
         }
         let counter = Counter::for_dialect(tokenizer, dialect, first_pass.skeletons.iter().map(|s| &**s))?;
         let strings = attainable(&counter, Space(dialect))?;
         let mut choices = Vec::new();
-        for (placeholder, source) in candidates(plan, dialect) {
+        for (placeholder, source) in plan.candidates_of(dialect) {
             let free = free_tokens(&counter, &placeholder)?;
             choices.push(Choice { placeholder, source: Some(source), free });
         }
@@ -99,9 +91,30 @@ impl<'t> Task<'t> {
             source: None,
             free,
         }));
+        let (choices, forcing) = match some_cross {
+            true => apart(tokenizer, choices, dialect)?,
+            false => (choices, Vec::new()),
+        };
+        if choices.is_empty() {
+            return Ok(Err(refused(tokenizer, dialect, &borders.crossing, &first_pass.first)?));
+        }
         let (counts, sample, crossing) = (ReplayCounts::default(), Vec::new(), Crossing::new());
         let depends_on = borders.depends_on;
-        Ok(Ok(Task { counter, dialect, attainable: strings, choices, counts, sample, depends_on, crossing }))
+        let (attainable, crossed) = (strings, 0);
+        let task = Task {
+            counter,
+            dialect,
+            attainable,
+            choices,
+            counts,
+            sample,
+            depends_on,
+            forcing,
+            some_cross,
+            crossed,
+            crossing,
+        };
+        Ok(Ok(task))
     }
 
     /// Replays conformers, the first of which stands at `place` in the corpus; returns the number of blocks.
@@ -118,6 +131,7 @@ impl<'t> Task<'t> {
         for part in parts {
             self.counts.merge(&part.counts);
             self.sample.extend(part.sample);
+            self.crossed += part.crossed;
             self.crossing.extend(part.crossing);
         }
         Ok(self.counts.blocks - before)
@@ -128,7 +142,7 @@ impl<'t> Task<'t> {
         let mut text = String::new();
         let mut tokens = Vec::new();
         for (place, conformer) in (place..).zip(conformers) {
-            let blocks = self.blocks(conformer, &mut text, &mut tokens, &mut part.crossing)?;
+            let blocks = self.blocks(conformer, &mut text, &mut tokens, &mut part)?;
             part.counts.add(&blocks);
             if sample.holds(place) {
                 let (molecule, skeleton) = (conformer.molecule.clone(), conformer.skeleton.clone());
@@ -144,26 +158,32 @@ impl<'t> Task<'t> {
         conformer: &Conformer,
         text: &mut String,
         tokens: &mut Vec<BlockTokens>,
-        crossing: &mut Crossing,
+        part: &mut Part,
     ) -> Result<Vec<BlockReplay>> {
         text.clear();
         tokens.clear();
         text.push_str(text::CONFORMER_OPEN);
         text::append(&conformer.skeleton, &conformer.coordinates, self.dialect, text);
         text.push_str(text::CONFORMER_CLOSE);
+        let mut crossed = Vec::new();
         match self.counter.method() {
             Method::Tables { .. } => self.counter.tokens(text, tokens)?,
             // Without tables nothing is known of a token but what the encoder says of each text.
             Method::Encode { .. } => {
                 let found = inside(self.counter.tokenizer(), text, self.dialect)?;
                 tokens.extend(found.blocks);
-                crossing.extend(found.crossing);
+                part.crossing.extend(found.crossing);
+                part.crossed += found.crossed.iter().filter(|crossed| **crossed).count() as u64;
+                crossed = found.crossed;
             }
         }
         let blocks = self.dialect.slot_ranges(text).into_iter().zip(&*tokens).zip(&conformer.coordinates);
         Ok(blocks
-            .map(|((range, tokens), values)| {
-                replay(&text.as_bytes()[range], values[self.dialect.numbers() - 1], tokens, self.dialect)
+            .enumerate()
+            .map(|(at, ((range, tokens), values))| {
+                let last = values[self.dialect.numbers() - 1];
+                let whole = replay(&text.as_bytes()[range], last, tokens, self.dialect);
+                if crossed.get(at) == Some(&true) { whole.lost() } else { whole }
             })
             .collect())
     }
@@ -184,10 +204,9 @@ impl<'t> Task<'t> {
         let alternative = self.choose(&strict);
         let front = self.front();
         let candidates = self.candidates(objective, chosen);
-        let (conditions, mut crossing) = self.conditions(&candidates, alternative, &front, first_pass)?;
-        crossing.extend(self.crossing.iter().cloned());
-        if !crossing.is_empty() {
-            return Ok(Err(refused(tokenizer, self.dialect, &crossing)));
+        let (mut conditions, crossing) = self.conditions(&candidates, alternative, &front, first_pass)?;
+        if let Some(crossing) = self.too_many_cross(crossing, &mut conditions) {
+            return Ok(Err(refused(tokenizer, self.dialect, &crossing, &first_pass.first)?));
         }
         let certificate = |objective: &Objective, choice: &Choice| {
             let damage = |free| self.counts.damage(free);
@@ -203,7 +222,9 @@ impl<'t> Task<'t> {
             blocks: self.counts.blocks,
             placeholder: chosen.placeholder.clone(),
             free_tokens: u32::from(chosen.free),
-            statement: statement(&self.counts, objective, certified.as_ref(), &self.attainable, &conditions),
+            statement: statement(&self.counts, objective, certified.as_ref(), &self.attainable, &conditions)
+                + &lost(self.crossed),
+            crossed_blocks: self.crossed,
             proved: certified.as_ref().is_some_and(|c| c.proof.is_none() || self.attainable.proved),
             certificate: certified,
             constant_tokens: self.attainable.constant(),
@@ -228,6 +249,17 @@ impl<'t> Task<'t> {
             class_conformers: self.sample.len() as u64,
             classes: if plan.classes { self.classes(objective, plan.seed)? } else { Vec::new() },
         }))
+    }
+
+    /// The tokens that cross brackets, of templates and of the corpus, if they are more than those of few blocks out of an extended
+    /// tokenizer's range.
+    fn too_many_cross(&self, mut crossing: Crossing, conditions: &mut Conditions) -> Option<Crossing> {
+        let few = self.some_cross && self.crossed as f64 <= MOST_CROSSED * self.counts.blocks as f64;
+        if few && !crossing.is_empty() && conditions.broken.is_none() {
+            conditions.broken = Some("a template forces a digit or a sign in some skeleton".to_owned());
+        }
+        crossing.extend(self.crossing.iter().cloned());
+        (!crossing.is_empty() && !few).then_some(crossing)
     }
 
     fn distribution(&self) -> Vec<TokenCount> {
@@ -285,7 +317,11 @@ impl<'t> Task<'t> {
             let (one, other) = (self.counts.damage(a.free), self.counts.damage(b.free));
             objective.compare(&one, &other).then_with(|| a.tie_key().cmp(&b.tie_key()))
         });
-        list.into_iter().map(|choice| self.candidate(choice)).collect()
+        let forcing = self.forcing.iter().map(|choice| CandidateReport {
+            measures: self.counts.all_lost().measures(),
+            ..self.candidate(choice)
+        });
+        list.into_iter().map(|choice| self.candidate(choice)).chain(forcing).collect()
     }
 
     /// Whether F holds in whole texts, by the reference: every placeholder that the report names, in the sampled
@@ -297,7 +333,11 @@ impl<'t> Task<'t> {
         front: &[CandidateReport],
         first_pass: &FirstPass,
     ) -> Result<(Conditions, Crossing)> {
-        let named = candidates.iter().chain(front).map(|c| (&*c.placeholder, c.free_tokens));
+        let forces = |candidate: &&CandidateReport| {
+            self.forcing.iter().any(|c| c.placeholder == candidate.placeholder)
+        };
+        let named = candidates.iter().filter(|candidate| !forces(candidate)).chain(front);
+        let named = named.map(|c| (&*c.placeholder, c.free_tokens));
         let mut named: Vec<(&str, u32)> = named.collect();
         named.push((&alternative.placeholder, u32::from(alternative.free)));
         named.sort_unstable();
@@ -367,38 +407,5 @@ impl<'t> Task<'t> {
             settings: SearchSettings { seed, iterations: STEPS[1] },
         };
         analyse(&plan, &self.sample)
-    }
-}
-
-/// The users' placeholders, with the separator of the dialect, then the plan's own, once each.
-fn candidates(plan: &FitPlan, dialect: Encoding) -> Vec<(String, &'static str)> {
-    let in_dialect = |text: &str| text.replace(',', dialect.separator());
-    let mut list: Vec<(String, &'static str)> = if dialect.is_decimal() {
-        USERS_PLACEHOLDERS.iter().map(|(text, source)| (in_dialect(text), *source)).collect()
-    } else {
-        vec![(Space(dialect).text(&Space(dialect).start()), "zeros")]
-    };
-    for candidate in &plan.candidates {
-        if !list.iter().any(|(text, _)| text == candidate) {
-            list.push((candidate.clone(), "asked for"));
-        }
-    }
-    list
-}
-
-fn refused(tokenizer: &Tokenizer, dialect: Encoding, crossing: &Crossing) -> Refused {
-    // Those that open a block first: they hold the sign.
-    let (open, close): (Vec<&String>, Vec<&String>) = crossing.iter().partition(|token| token.contains('<'));
-    Refused {
-        tokenizer: tokenizer.name.clone(),
-        tokenizer_sha256: tokenizer.source.sha256.clone(),
-        dialect,
-        tokens: open.into_iter().chain(close).take(LISTED).cloned().collect(),
-        token_count: crossing.len() as u64,
-        reason:
-            "a template would force the digits or signs that these tokens share with the text around a block"
-                .to_owned(),
-        instead: "the automaton (`drift eval --lp automaton`): it follows the text and needs no placeholder"
-            .to_owned(),
     }
 }

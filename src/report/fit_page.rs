@@ -225,6 +225,8 @@ mod tests {
             dialect: Encoding::FIXED,
             tokens: vec!["<-0.".to_owned()],
             token_count: 1,
+            looked_at_blocks: 0,
+            agreeing_blocks: 0,
             reason: "templates would force it".to_owned(),
             instead: "the automaton".to_owned(),
         };

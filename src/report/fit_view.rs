@@ -290,6 +290,7 @@ pub(super) mod tests {
             front: candidates[..2].to_vec(),
             candidates,
             token_distribution: distribution.map(|(tokens, blocks)| TokenCount { tokens, blocks }).to_vec(),
+            crossed_blocks: 0,
             exact: true,
             counted_by: "tables".to_owned(),
             search: SearchReport {

@@ -3,11 +3,13 @@
 //! - [`parse`] splits a text into its *skeleton* (the text with every slot emptied to `<>`, whatever opens and closes it) and its
 //!   coordinates; [`write()`] is the inverse. How slots are written is said by an [`Encoding`](crate::encoding::Encoding).
 //! - [`skeleton`] holds what can be done without coordinates. What its molecule is, [`crate::chem`] knows.
+//! - [`holds`] says which strings stand in no text.
 //!
 //! The format is that of 3DMolGen: heavy atoms only, bare atoms bracketed, decimals (four, by default)
 //! truncated toward zero.
 
 pub mod enriched;
+pub mod holds;
 pub mod skeleton;
 
 pub use enriched::{Enriched, TextError, append, parse, write};

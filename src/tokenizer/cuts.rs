@@ -5,8 +5,8 @@
 //! a text cannot contain never comes up in it, and need not be looked at. In every text that is counted by tables or
 //! generated, a `<` opens a block: only digits, points, commas and signs stand between it and the next `>`. Tokens with
 //! anything else behind a `<` (`<h1>`, `<unused7>`, `<0x0A>`) are therefore left out, and so are added tokens that no text
-//! holds (`[control_135]`). All others count; it is asked of them only which characters of ASCII they join: GPT-2's ` 155`
-//! joins none that matter.
+//! holds (`[control_135]`, `>>TITLE<<`: [`crate::text::holds`]). All others count; it is asked of them only which characters of
+//! ASCII they join: GPT-2's ` 155` joins none that matter.
 //!
 //! Byte-level vocabularies write printable ASCII as itself and everything else in other letters, SentencePiece's write a
 //! space as `▁`; so a pair of ASCII characters in a token is the same pair in the text, as long as the normalizer leaves
@@ -19,13 +19,14 @@
 //! scores; between such characters it is the sum of two independent ones. But sums are rounded, so two ways that
 //! score alike may be ordered by what stands before them: [`Scores::margin`] says by how much the best way is ahead.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use tokenizers::ModelWrapper;
 use tokenizers::models::unigram::Unigram;
 
 use super::load::Tokenizer;
 use crate::encoding::Encoding;
+use crate::text::holds::may_hold;
 
 /// What may stand beside the digits of a number.
 struct Beside {
@@ -88,8 +89,10 @@ impl Cuts {
         let mut cuts = Cuts { joined: vec![false; 128 * 128], crossing: None, watched: Vec::new(), scores };
         // The text of an added token never reaches the model, so no token of the model holds one that no text holds.
         let mut never = HashSet::new();
-        for added in tokenizer.inner().get_added_tokens_decoder().values() {
-            match role(&added.content) {
+        // By id, so that messages do not depend on the order of a hash map.
+        let added: BTreeMap<_, _> = tokenizer.inner().get_added_tokens_decoder().into_iter().collect();
+        for added in added.into_values() {
+            match role(&added.content, encoding) {
                 // Bins as tokens: they are matched before the model, and the automaton asks the encoder about them.
                 _ if digits_alone(&added.content) => {
                     never.insert(added.content.clone());
@@ -298,7 +301,7 @@ enum Role {
     Text,
 }
 
-fn role(content: &str) -> Role {
+fn role(content: &str, encoding: Encoding) -> Role {
     let inner = content.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     let tag = inner.is_some_and(|name| {
         let name = name.trim_start_matches('/');
@@ -310,7 +313,11 @@ fn role(content: &str) -> Role {
         return Role::Never;
     }
     let is_bracket = inner.is_some_and(|inner| !inner.contains(['[', ']', '<', '>']));
-    if is_bracket && !inner.is_some_and(is_atom) { Role::NoAtom } else { Role::Text }
+    if is_bracket && !inner.is_some_and(is_atom) {
+        return Role::NoAtom;
+    }
+    // `>>TITLE<<` is made of a text's characters, and yet no text holds it.
+    if may_hold(content, encoding) { Role::Text } else { Role::Never }
 }
 
 /// Whether what stands between brackets could be an atom of SMILES: an isotope, a symbol of at most two letters or `*`, and

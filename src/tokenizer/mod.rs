@@ -10,6 +10,7 @@
 
 mod answer;
 mod block_tokens;
+mod characters;
 mod counter;
 pub mod cuts;
 mod expressions;
@@ -21,15 +22,17 @@ mod parts;
 mod product;
 mod special;
 pub mod tables;
+mod writable;
 
 pub use answer::SOME_PROMPT;
 pub use block_tokens::{BlockTokens, MAX_BLOCK_TOKENS};
+pub use characters::CharacterKind;
 pub use counter::{BUILT_IN_SKELETONS, Counter, Method};
 pub use inspect::{InspectedBlock, InspectedText, Inspector};
 pub use load::{EMBEDDED, EXTENDED, EmbeddedTokenizer, InBlocks, Tokenizer};
 pub use parts::TextPart;
 pub use product::SlotProduct;
-pub use special::{Named, config_beside, end_beside, ends_of_text};
+pub use special::{Named, config_beside, encoding_beside, end_beside, ends_of_text};
 
 use serde::Serialize;
 

@@ -18,6 +18,14 @@ pub enum TextPart {
 }
 
 impl Tokenizer {
+    /// Its JSON, as `tokenizers` writes it.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn json(&self) -> Result<serde_json::Value> {
+        serde_json::to_value(self.inner()).map_err(|e| crate::Error::internal(&self.name, e))
+    }
+
     /// The ids of a text, without special tokens that a post-processor would add.
     ///
     /// # Errors

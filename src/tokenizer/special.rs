@@ -7,9 +7,10 @@ use serde_json::Value;
 
 use super::Tokenizer;
 use crate::checkpoint::{CONFIG, GENERATION_CONFIG, Ids, ModelFolder, TOKENIZER_CONFIG};
+use crate::encoding::Encoding;
 use crate::error::{Error, Result};
 
-/// Names that tokenizers give to the end of a text, where no config names one: the first that is a token.
+/// Names that tokenizers give to the end of a text, where no config names one.
 const USUAL_ENDS: [&str; 5] = ["<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|im_end|>"];
 
 /// The tokenizer_config.json beside a tokenizer that is a file, a model folder, or the name of an embedded one; `None`
@@ -71,6 +72,24 @@ pub fn end_beside(path: &Path, tokenizer: &Tokenizer) -> Result<Option<u32>> {
     Ok(ends_of_text(&ModelFolder::around(path), None, tokenizer)?.first().copied())
 }
 
+/// The encoding that a model or a tokenizer is for, by what drift wrote beside it: the recipe of a model that it trained, the report of a
+/// tokenizer that it extended, that of a model that it extended. None if nothing says.
+pub fn encoding_beside(tokenizer: &Path) -> Option<Encoding> {
+    if Tokenizer::embedded_by_name(tokenizer).is_some() {
+        return None;
+    }
+    let folder = ModelFolder::around(tokenizer);
+    let said = |name, of_drift: &str, pointer| -> Option<Encoding> {
+        let report: Value = folder.json(name, |e| (e.to_string(), "")).ok()??;
+        let is_own = report["schema"].as_str().is_some_and(|schema| schema.starts_with(of_drift));
+        serde_json::from_value(report.pointer(pointer).filter(|_| is_own)?.clone()).ok()
+    };
+    folder
+        .recipe("/recipe/dialect")
+        .or_else(|| said("report.json", "drift.train-tokenizer/", "/dialect"))
+        .or_else(|| said("extension.json", "drift.extend-model/", "/encoding"))
+}
+
 /// What to do about settings that cannot be read.
 const REPAIR: &str = "repair or remove it";
 
@@ -118,8 +137,17 @@ impl Tokenizer {
         self.named(special(config?, "bos_token")?)
     }
 
+    /// What the post-processor puts behind a text, if that is one of the usual names; else an added token of a usual name, else a plain
+    /// one: the vocabulary of RoBERTa has `<|endoftext|>` from GPT-2's, and ends texts with `</s>`.
     fn usual_end(&self) -> Option<Named> {
-        USUAL_ENDS.into_iter().find_map(|text| self.named(text))
+        let whole = self.encoded("C", true, false).ok();
+        let last = whole.and_then(|whole| whole.get_tokens().last().cloned());
+        let put_behind = last.filter(|last| USUAL_ENDS.contains(&last.as_str()));
+        let added = || USUAL_ENDS.into_iter().find(|text| self.is_added(text)).map(str::to_owned);
+        match put_behind.or_else(added) {
+            Some(text) => self.named(&text),
+            None => USUAL_ENDS.into_iter().find_map(|text| self.named(text)),
+        }
     }
 
     fn named(&self, text: &str) -> Option<Named> {

@@ -6,13 +6,14 @@ use drift::corpus::{Conformers, Embedded};
 use drift::design::extension::config::tokenizer_config;
 use drift::design::extension::extend::as_read;
 use drift::design::extension::guard::GUARD_MARK;
-use drift::design::extension::layout::GPT2;
+use drift::design::extension::layout::{BaseLayout, GPT2};
 use drift::design::extension::mixed::mixed_text;
 use drift::design::extension::strip::strip_extension;
 use drift::design::extension::texts::PLAIN;
 use drift::design::{Aim, ExtensionPlan, MergesPlan, Range, SchemeKind, Trained, train, train_merges};
 use drift::encoding::Encoding;
 use drift::job::Job;
+use drift::placeholder::{DialectChoice, FitPlan, Objective, fit};
 use drift::text::{self};
 use drift::tokenizer::Tokenizer;
 use rayon::prelude::*;
@@ -252,6 +253,208 @@ fn pieces(pre_tokenizer: &PreTokenizerWrapper, text: &str) -> Vec<String> {
     splits.into_iter().map(|(piece, ..)| piece.to_owned()).collect()
 }
 
+/// Pre-tokenizers and models as makers distribute them, in place of GPT-2's.
+fn makers() -> Vec<(&'static str, Value)> {
+    let level = |regex: bool| json!({ "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": regex });
+    let digits = |each: bool| json!({ "type": "Digits", "individual_digits": each });
+    let split = |pattern: Value, behavior: &str, invert: bool| json!({ "type": "Split", "pattern": pattern, "behavior": behavior, "invert": invert });
+    let signs = r#"[\(\)\[\]\{\}]|([!"\#\$%\&'\*\+,\-\./:;<=>\?\\\^_`\|\~])\1*"#;
+    let sequence = |members: Vec<Value>| json!({ "type": "Sequence", "pretokenizers": members });
+    vec![
+        (
+            "falcon",
+            sequence(vec![
+                json!({ "type": "Punctuation", "behavior": "Contiguous" }),
+                level(true),
+                digits(false),
+                split(json!({ "Regex": "[0-9][0-9][0-9]" }), "Isolated", false),
+            ]),
+        ),
+        (
+            "galactica",
+            sequence(vec![
+                split(json!({ "String": "SPL1T-TH1S-Pl3A5E" }), "Removed", false),
+                digits(true),
+                split(json!({ "Regex": signs }), "Isolated", false),
+                split(json!({ "String": "\n" }), "Isolated", false),
+                level(true),
+            ]),
+        ),
+        ("command-r", sequence(vec![digits(true), level(true)])),
+        ("olmo-2", sequence(vec![split(json!({ "Regex": GPT2 }), "Removed", true), level(false)])),
+        ("nested", sequence(vec![sequence(vec![digits(true)]), sequence(vec![level(true)])])),
+    ]
+}
+
+#[test]
+fn bases_are_extended_as_their_makers_distribute_them() {
+    for (at, (name, pre_tokenizer)) in makers().into_iter().enumerate() {
+        let (kind, tokens) = [(SchemeKind::Fused, 9), (SchemeKind::Separate, 11)][at % 2];
+        let change = |json: &mut Value| {
+            json["pre_tokenizer"] = pre_tokenizer.clone();
+            // Falcon's, which no text of a molecule holds; RoBERTa's, which names no kind.
+            json["model"].as_object_mut().unwrap().remove("type");
+            let id = json["model"]["vocab"].as_object().unwrap().len()
+                + json["added_tokens"].as_array().unwrap().len();
+            let title = json!({ "id": id, "content": ">>TITLE<<", "single_word": false, "lstrip": false, "rstrip": false, "normalized": false, "special": false });
+            json["added_tokens"].as_array_mut().unwrap().push(title);
+        };
+        let plan = changed(plan("gpt2-like", kind, Encoding::FIXED, tokens), &change);
+        let trained = run(&plan);
+        check(&plan, &trained);
+        assert_eq!((trained.report.drift, trained.report.tokens_per_block), (0, tokens as u64), "{name}");
+        let base_json: Value = serde_json::from_slice(&trained.tokenizer_json).unwrap();
+        let source = drift::io::hash_bytes("tokenizer.json", &trained.tokenizer_json);
+        let base = Tokenizer::from_bytes("extended", source, &trained.tokenizer_json).unwrap();
+        let again = run(&ExtensionPlan { base, base_json, ..plan });
+        assert!(again.unchanged && again.tokenizer_json == trained.tokenizer_json, "{name}");
+    }
+}
+
+#[test]
+fn splits_by_classes_of_characters_do_what_digits_and_punctuation_do() {
+    let level =
+        json!({ "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false });
+    for member in [
+        json!({ "type": "Digits", "individual_digits": true }),
+        json!({ "type": "Digits", "individual_digits": false }),
+        json!({ "type": "Punctuation", "behavior": "Contiguous" }),
+        json!({ "type": "Punctuation", "behavior": "Isolated" }),
+        json!({ "type": "Punctuation" }),
+    ] {
+        let document = json!({ "pre_tokenizer": { "type": "Sequence", "pretokenizers": [member.clone(), level.clone()] } });
+        let layout = BaseLayout::of(&document).unwrap();
+        let [own, rewritten]: [PreTokenizerWrapper; 2] =
+            [member.clone(), layout.own[0].clone()].map(|json| serde_json::from_value(json).unwrap());
+        let same = |text: &str| assert_eq!(pieces(&own, text), pieces(&rewritten, text), "{member} {text:?}");
+        PLAIN.iter().for_each(|text| same(text));
+        texts(Encoding::STRIPPED).iter().step_by(10).for_each(|text| same(text));
+        (0..200u64).into_par_iter().for_each(|index| same(&mixed_text(index)));
+        // Every fifth character, beside a letter, a digit, a sign and spaces.
+        (0..=0x10_ffff / 5u32).into_par_iter().filter_map(|n| char::from_u32(n * 5)).for_each(|c| {
+            same(&format!("a{c}1{c}.{c}{c}a "));
+        });
+    }
+}
+
+#[test]
+fn added_tokens_are_no_pieces_however_many_there_are() {
+    // As Gemma 3: six thousand tokens for later use.
+    let many = |json: &mut Value| {
+        let first = json["model"]["vocab"].as_object().unwrap().len() + 4;
+        for n in 0..6_000 {
+            json["added_tokens"].as_array_mut().unwrap().push(json!({
+                "id": first + n, "content": format!("<later{n}>"), "single_word": false, "lstrip": false, "rstrip": false,
+                "normalized": false, "special": false,
+            }));
+        }
+    };
+    let plan = changed(plan("gemma-like", SchemeKind::Fused, Encoding::FIXED, 9), &many);
+    let trained = run(&plan);
+    check(&plan, &trained);
+    assert_eq!(json!(trained.report.guarantees.plain_text), "proved");
+}
+
+#[test]
+fn separate_extensions_take_templates_on_a_base_that_joins_a_sign_with_a_bracket() {
+    let base = plan("border-open-minus", SchemeKind::Separate, Encoding::FIXED, 11);
+    let plan = ExtensionPlan { range: Range::new(15).unwrap(), ..base };
+    let refused = |tokenizer: Tokenizer, dialect| {
+        let plan = FitPlan {
+            tokenizers: vec![tokenizer],
+            dialects: DialectChoice::Only(dialect),
+            candidates: Vec::new(),
+            objective: Objective::default(),
+            seed: 0,
+            classes: false,
+        };
+        fit(&plan, &First(50), &Job::default()).unwrap()
+    };
+    let report = refused(plan.base.clone(), Encoding::FIXED);
+    // No template agrees with the blocks of both signs.
+    let (all, some) = (report.refused[0].looked_at_blocks, report.refused[0].agreeing_blocks);
+    assert!(all > 500 && some < all * 6 / 10 && some > all * 4 / 10, "{some} of {all}");
+    let extended = run(&plan);
+    let source = drift::io::hash_bytes("tokenizer.json", &extended.tokenizer_json);
+    let extended = Tokenizer::from_bytes("extended", source, &extended.tokenizer_json).unwrap();
+    let report = refused(extended, Encoding::FIXED);
+    let result = &report.results[0];
+    assert_eq!((result.free_tokens, result.crossed_blocks), (9, 0), "{}", result.statement);
+    let harm = result.certificate.as_ref().unwrap().objective;
+    assert_eq!(harm, [0.0, 0.0, 0.0], "{}", result.statement);
+    // Numbers out of its range are no blocks of it: none that begins with a sign is offered.
+    let forces =
+        |placeholder: &str| placeholder.starts_with('-') && placeholder.find('.').is_some_and(|at| at > 3);
+    assert!(result.front.iter().all(|one| !forces(&one.placeholder)), "{:?}", result.front);
+}
+
+#[test]
+fn the_end_of_a_text_is_not_a_plain_entry_of_another_model() {
+    // RoBERTa has GPT-2's `<|endoftext|>` among its plain tokens; Whisper an empty one.
+    let roberta = |json: &mut Value| {
+        let vocabulary = json["model"]["vocab"].as_object_mut().unwrap();
+        let id = vocabulary.len();
+        for (place, text) in ["<|endoftext|>", "<s>", "</s>", ""].into_iter().enumerate() {
+            vocabulary.insert(text.to_owned(), (id + place).into());
+        }
+        let added = [(id + 1, "<s>"), (id + 2, "</s>")].map(|(id, content)| {
+            json!({ "id": id, "content": content, "single_word": false, "lstrip": false, "rstrip": false,
+                    "normalized": false, "special": true })
+        });
+        json["added_tokens"] = added.to_vec().into();
+        json["post_processor"] = json!({
+            "type": "RobertaProcessing", "sep": ["</s>", id + 2], "cls": ["<s>", id + 1], "trim_offsets": true,
+            "add_prefix_space": false,
+        });
+    };
+    let plan = changed(plan("gpt2-like", SchemeKind::Fused, Encoding::FIXED, 9), &roberta);
+    assert_eq!(plan.base.likely_end(None).unwrap().text, "</s>");
+    check(&plan, &run(&plan));
+}
+
+#[test]
+fn what_a_tokenizer_cannot_write_is_named() {
+    let without = |json: &mut Value| {
+        let is_special = |text: &str| ["<pad>", "</s>", "<unk>"].contains(&text);
+        let keeps = |text: &str| is_special(text) || !text.contains('<');
+        json["model"]["vocab"].as_array_mut().unwrap().retain(|piece| keeps(piece[0].as_str().unwrap()));
+        json["added_tokens"].as_array_mut().unwrap().clear();
+    };
+    let plan = changed(plan("unigram-digits-like", SchemeKind::Fused, Encoding::FIXED, 9), &without);
+    let message = refused(&plan);
+    assert!(
+        message.contains("cannot write `<`, which texts of fixed hold: these are unknown to it"),
+        "{message}"
+    );
+    let tokenizer = std::sync::Arc::new(plan.base);
+    let automaton = |encoding| drift::constraint::automaton::Automaton::new(&tokenizer, encoding).err();
+    assert_eq!(automaton(Encoding::FIXED).unwrap().to_string(), message);
+    // Bins need no brackets.
+    assert!(tokenizer.writes("binned-v2:-13,13,0.104".parse().unwrap(), ["[C]<>"]).is_ok());
+}
+
+#[test]
+fn an_extended_tokenizer_knows_its_encoding_by_the_files_beside_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("tokenizer.json");
+    std::fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("tokenizers/qwen-like/tokenizer.json"), &file)
+        .unwrap();
+    let beside = || drift::tokenizer::encoding_beside(&file);
+    assert_eq!(beside(), None);
+    let write = |name: &str, json: Value| std::fs::write(folder.path().join(name), json.to_string()).unwrap();
+    write("report.json", json!({ "schema": "drift.audit/1", "dialect": "stripped" }));
+    assert_eq!(beside(), None);
+    write(
+        "extension.json",
+        json!({ "schema": "drift.extend-model/1", "encoding": "binned-v2:-13,13,0.104" }),
+    );
+    assert_eq!(beside().unwrap().name(), "binned-v2:-13,13,0.104");
+    write("report.json", json!({ "schema": "drift.train-tokenizer/1", "dialect": "stripped" }));
+    assert_eq!(beside(), Some(Encoding::STRIPPED));
+    write("recipe.json", json!({ "recipe": { "dialect": "fixed-3" } }));
+    assert_eq!(beside().unwrap().name(), "fixed-3");
+}
+
 #[test]
 fn the_expression_of_byte_level_is_the_same_as_a_split() {
     let bytes = |regex: bool| json!({ "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": regex });
@@ -308,7 +511,7 @@ fn what_cannot_be_extended_is_refused_with_the_reason() {
     assert!(message.contains("Punctuation, that may cut blocks"), "{message}");
     let lowercase = json!({ "type": "Replace", "pattern": { "String": "7" }, "content": "seven" });
     let message = refused(&changed(fused("gemma-like"), &|json| json["normalizer"] = lowercase.clone()));
-    assert!(message.contains("normalizer rewrites blocks"), "{message}");
+    assert!(message.contains("cannot write `7`") && message.contains("its normalizer"), "{message}");
     for (option, value) in [("--merges", Some("40")), ("--compare", None)] {
         let folder = Folder::new();
         let base = fixture("mistral-v3-like");

@@ -575,7 +575,7 @@ fn tokenizers_whose_tokens_cross_a_bracket_are_refused() {
     }
     let ran = run(&["fit", "--tokenizer", "qwen-like-fused", "--no-classes"]);
     assert_eq!((ran.code, ran.stdout.as_slice()), (Some(2), &b""[..]));
-    assert!(ran.stderr.contains("<-0.") && ran.stderr.contains("--lp automaton"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("<-0.") && ran.stderr.contains("export-grammar"), "{}", ran.stderr);
     assert_eq!(ran.stderr.lines().count(), 1);
 }
 

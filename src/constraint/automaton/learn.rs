@@ -7,10 +7,10 @@ use crate::text::{CONFORMER_CLOSE, CONFORMER_OPEN};
 use crate::tokenizer::cuts::Cuts;
 use crate::tokenizer::{SOME_PROMPT, Token, Tokenizer};
 
-/// An error that names the tokenizer.
+/// An error that names the tokenizer. What works instead is said by who asks: [`crate::constraint::ways`].
 pub(super) fn refuse(tokenizer: &Tokenizer, problem: impl std::fmt::Display) -> Error {
     let problem = format!("the automaton cannot be proved for this tokenizer: {problem}");
-    Error::input(&tokenizer.name, problem, "take the allowlist, or another tokenizer")
+    Error::input(&tokenizer.name, problem, "")
 }
 
 /// The ids of the tokens that cover exactly the bytes from `start` to `end`; `None` if a token crosses a border.

@@ -52,7 +52,7 @@ use crate::error::{Error, Result};
 use crate::text::skeleton::placed;
 use crate::text::{CONFORMER_CLOSE, CONFORMER_OPEN, SMILES_CLOSE};
 use crate::tokenizer::cuts::Cuts;
-use crate::tokenizer::{SlotProduct, Tokenizer, tables};
+use crate::tokenizer::{BUILT_IN_SKELETONS, SlotProduct, Tokenizer, tables};
 
 /// Where an edge leads that ends a block, plus the [`Mode`].
 const EXIT: u32 = u32::MAX - 1;
@@ -92,6 +92,7 @@ impl Automaton {
     /// # Errors
     /// If the tokenizer is of no kind for which that is exact; the message names it.
     pub fn new(tokenizer: &Tokenizer, encoding: Encoding) -> Result<Self> {
+        tokenizer.writes(encoding, BUILT_IN_SKELETONS)?;
         let isolation = Isolation::learn(tokenizer, encoding)?;
         let cuts = match isolation {
             Some(_) => None,

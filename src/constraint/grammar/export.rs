@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::{GrammarFormat, grammar};
 use crate::constraint::automaton::{AnswerForm, AutomatonProcessor, MoleculeTable};
+use crate::constraint::ways::advised;
 use crate::corpus::{Rest, SKIPPED_LISTED, Skipped, each_prompt, no_prompt, skipped_line};
 use crate::encoding::Encoding;
 use crate::error::{Error, Result, excerpt};
@@ -103,7 +104,9 @@ pub fn export(
         return Err(Error::input(&plan.tokenizer.name, "has no end of text (EOS)", remedy));
     }
     let eos = plan.eos.unwrap_or(NO_END);
-    let processor = AutomatonProcessor::new(plan.tokenizer.clone(), plan.dialect, eos)?.answering(plan.form);
+    let processor = AutomatonProcessor::new(plan.tokenizer.clone(), plan.dialect, eos)
+        .map_err(|error| advised(error, &plan.tokenizer, plan.dialect))?
+        .answering(plan.form);
     let liner = Liner { processor, format: plan.format };
     let mut writer = Writer { liner, waiting: Vec::new(), report: report(plan), out };
     match &plan.source {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::checker::Checker;
 use super::layout::Alphabet;
 use super::numbers::Pieces;
-use super::plain::PlainText;
+use super::plain::{PlainText, by_id};
 use super::texts::{ALL_CONTEXTS, CONTEXTS};
 use crate::design::scheme::cuts::Scheme;
 use crate::error::Result;
@@ -102,8 +102,8 @@ pub(in crate::design) fn check_pieces(
 impl Checker<'_> {
     /// Old tokens keep their ids, new ones have theirs, and there are no others.
     fn vocabulary(&self, new_tokens: &[(u32, String)]) -> Result<u64> {
-        let (old, new) = (self.base.vocabulary(), self.extended.vocabulary());
-        if let Some((text, id)) = old.iter().find(|(text, id)| new.get(*text) != Some(id)) {
+        let (old, new) = (by_id(self.base.vocabulary()), self.extended.vocabulary());
+        if let Some((id, text)) = old.iter().find(|(id, text)| new.get(text) != Some(id)) {
             return Err(self.broken(&format!("token {id}, {text:?}, would change")));
         }
         if let Some((id, text)) = new_tokens.iter().find(|(id, text)| new.get(text) != Some(id)) {

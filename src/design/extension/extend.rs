@@ -11,12 +11,13 @@
 
 use serde_json::{Value, json};
 
-use super::json::{added_tokens, regex, split};
+use super::json::{added_tokens, model_kind, regex, split};
 use super::layout::BaseLayout;
 use crate::design::scheme::cuts::Scheme;
 use crate::design::scheme::expression::{CUT_MARK, cut_pattern};
 use crate::design::scheme::grammar::Grammar;
 use crate::error::{Error, Result};
+use crate::text::holds::may_hold;
 use crate::tokenizer::Tokenizer;
 
 /// A base with a scheme written into it.
@@ -28,8 +29,8 @@ pub struct Extended {
     pub new_tokens: Vec<(u32, String)>,
 }
 
-/// What can be extended.
-const REMEDY: &str = "give the tokenizer.json of a BPE model, byte-level or of SentencePiece";
+/// What to do where a base cannot be extended: what works with it as it is, `fit` says.
+const REMEDY: &str = "extend one of a BPE model, byte-level or of SentencePiece; `drift fit` says what works with this one as it is";
 
 /// Writes `scheme` into a base; `new` are the pieces that its vocabulary lacks.
 ///
@@ -102,14 +103,15 @@ pub(in crate::design) fn add_tokens(
 ) -> Result<Vec<(u32, String)>> {
     let refuse = |problem: &str| Error::input(place, problem, REMEDY);
     let added = added_tokens(json);
-    if json["model"]["type"] == "Unigram" {
+    let kind = model_kind(json).map(str::to_owned);
+    if kind.as_deref() == Some("Unigram") {
         return Err(refuse(
             "is a Unigram model, which takes a new token in every text that holds it, so that texts without blocks \
              would change",
         ));
     }
     let model = json["model"].as_object_mut().ok_or_else(|| refuse("has no model"))?;
-    if model.get("type").and_then(Value::as_str) != Some("BPE") {
+    if kind.as_deref() != Some("BPE") {
         return Err(refuse("is no BPE model"));
     }
     for affix in ["continuing_subword_prefix", "end_of_word_suffix"] {
@@ -156,8 +158,12 @@ pub fn as_read(base: &Tokenizer, mut json: Value) -> Value {
 }
 
 /// Whether an added token, which is cut out of texts before anything else, could take a part of a block: one that lies
-/// inside a block, overlaps its beginning, or overlaps its end. Where nothing opens a block, it begins behind a `]`.
+/// inside a block, overlaps its beginning, or overlaps its end. Where nothing opens a block, it begins behind a `]`. What no text of a
+/// molecule holds (`>>TITLE<<`) does not.
 fn may_touch_a_block(content: &str, grammar: Grammar) -> bool {
+    if !may_hold(content, grammar.dialect()) {
+        return false;
+    }
     let (characters, encoding) = (grammar.characters(), grammar.dialect());
     let own = |text: &str| text.chars().all(|c| characters.contains(c));
     let (open, close) = (encoding.open(), encoding.close());
@@ -193,9 +199,13 @@ mod tests {
         let range = Range::new(15).unwrap();
         let fixed = Grammar::fixed(range, Precision::FOUR);
         for content in
-            ["<", ">", "1", "-", "0.0", "]<", "<-1", ">[", "5>", "a<1", "<1,2>", "<<", "x<1,2>", "<1,2>x"]
+            ["<", ">", "1", "-", "0.0", "]<", "<-1", ">[", "5>", "]<1", "<1,2>", "a]<1,2>", "<1,2>["]
         {
             assert!(may_touch_a_block(content, fixed), "{content}");
+        }
+        // No text of a molecule holds these.
+        for content in ["<<", "a<1", "x<1,2>", "<1,2>x", ">>TITLE<<"] {
+            assert!(!may_touch_a_block(content, fixed), "{content}");
         }
         for content in ["<think>", "<|im_end|>", "[SMILES]", "<s>", "</think>", "<mask_1>", "x1"] {
             assert!(!may_touch_a_block(content, fixed), "{content}");

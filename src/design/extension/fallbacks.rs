@@ -1,8 +1,7 @@
 //! What is no block of the scheme's grammar: encoded as the base does.
 
-use rayon::prelude::*;
-
 use super::checker::Checker;
+use super::plain::first_error;
 use super::texts::CONTEXTS;
 use crate::design::scheme::grammar::Grammar;
 use crate::encoding::Fixed;
@@ -40,7 +39,7 @@ impl Checker<'_> {
             // Wrong numbers side by side can be a right block.
             texts.retain(|text| *text == grammar.without_blocks(text));
         }
-        texts.par_iter().try_for_each(|text| self.same_ids(text).map(|_| ()))?;
+        first_error(&texts, |text| self.same_ids(text).map(|_| ()))?;
         if !encoding.is_decimal() {
             return Ok(texts.len() as u64);
         }

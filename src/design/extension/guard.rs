@@ -9,7 +9,7 @@
 //! sides are those of the two parts alone, in the same order. A first part is one token, and in the vocabulary. A rest is
 //! cut again if it needs to be.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use rayon::prelude::*;
 use serde_json::Value;
@@ -52,6 +52,13 @@ pub(in crate::design) fn guard(
         !looked_up && !text.is_empty() && base.model_ids(text).as_deref() != Some(&[**id])
     });
     let mut listed: Vec<&str> = old.map(|(text, _)| &**text).collect();
+    if listed.len() > MOST_TEXTS {
+        // A cut of an added token does no harm, and none is needed.
+        let never = never_pieces(base, base_json)?;
+        listed.retain(|text| !never.contains(*text));
+    }
+    listed.sort_unstable();
+    let of_base = listed.len();
     // Digits are merged with nothing: where a text is cut does not depend on which digits it has.
     let alike = !vocabulary.keys().any(|text| merges_digits(text, &characters));
     let mut cuts = Cuts::new();
@@ -65,10 +72,28 @@ pub(in crate::design) fn guard(
     if listed.len() > MOST_TEXTS {
         let problem =
             format!("{} tokens would have to be kept out of texts without blocks, one by one", listed.len());
-        return Err(Error::input(&base.name, problem, "give more tokens a block"));
+        let remedy = match of_base > MOST_TEXTS {
+            true => "its merges do not make so many of its own tokens; leave it as it is",
+            false => "give more tokens a block, or a smaller range",
+        };
+        return Err(Error::input(&base.name, problem, remedy));
     }
     listed.iter().try_for_each(|text| add(base, &mut cuts, text, &escaped))?;
     Ok((!cuts.is_empty()).then(|| pattern(&cuts)))
+}
+
+/// Added tokens that no piece is like: they are matched before the model, wherever they stand.
+fn never_pieces(base: &Tokenizer, base_json: &Value) -> Result<HashSet<String>> {
+    let mut never = HashSet::new();
+    for token in base_json["added_tokens"].as_array().into_iter().flatten() {
+        let Some(content) = token["content"].as_str() else { continue };
+        // Those of whole words are not matched beside letters; others are matched in what the normalizer makes of a text.
+        let as_it_is = token["normalized"] != true || base.normalized(content)? == content;
+        if token["single_word"] != true && as_it_is {
+            never.insert(content.to_owned());
+        }
+    }
+    Ok(never)
 }
 
 /// Whether a token of the base puts a digit beside another character of blocks.

@@ -19,6 +19,16 @@ pub(in crate::design) fn added_tokens(base: &Value) -> Vec<(u32, String)> {
     added
 }
 
+/// The kind of a model. Old files do not name it; then it is that of what it holds, as `tokenizers` reads it.
+pub(in crate::design) fn model_kind(json: &Value) -> Option<&str> {
+    let model = &json["model"];
+    match model["type"].as_str() {
+        None if model["merges"].is_array() => Some("BPE"),
+        None if model["vocab"].is_array() => Some("Unigram"),
+        kind => kind,
+    }
+}
+
 /// The two tokens that a merge of a BPE model joins, as older and newer files write it.
 pub(in crate::design) fn merged_pair(merge: &Value) -> Option<[String; 2]> {
     match merge {
@@ -31,10 +41,10 @@ pub(in crate::design) fn merged_pair(merge: &Value) -> Option<[String; 2]> {
     }
 }
 
-/// The members of a pre-tokenizer.
+/// The members of a pre-tokenizer, those of sequences in sequences too.
 pub(in crate::design) fn splits(pre_tokenizer: &Value) -> Vec<&Value> {
     match pre_tokenizer["pretokenizers"].as_array() {
-        Some(list) => list.iter().collect(),
+        Some(list) => list.iter().flat_map(splits).collect(),
         None if pre_tokenizer.is_null() => Vec::new(),
         None => vec![pre_tokenizer],
     }

@@ -2,7 +2,9 @@
 //!
 //! | base | tokens are written in | pre-tokenizers |
 //! | --- | --- | --- |
-//! | Qwen, Llama 3, cl100k, o200k | bytes | isolating expressions, then `ByteLevel` |
+//! | Qwen, Llama 3, cl100k, o200k | bytes | splits by expressions, then `ByteLevel` |
+//! | OLMo 2 | bytes | the same, its split told to remove what the expression does not match, which is nothing |
+//! | Command-R, Galactica, Falcon | bytes | `Digits`, `Punctuation`: written as splits by the class of their characters; Falcon's go on behind `ByteLevel`, where a block is what it was |
 //! | GPT-2 | bytes | `ByteLevel` with its own expression: written as that split and a `ByteLevel` without |
 //! | Llama 2, Mistral v1 | text | none; the normalizer puts `▁` before each section and for each space |
 //! | Gemma | text | a split by a space, of which the normalizer leaves none |
@@ -12,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::json::{regex, split, splits};
 use crate::error::Result;
-use crate::tokenizer::Tokenizer;
+use crate::tokenizer::{CharacterKind, Tokenizer};
 
 /// The expression of `ByteLevel`: GPT-2's.
 pub const GPT2: &str = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
@@ -39,7 +41,7 @@ impl Alphabet {
 pub struct BaseLayout {
     /// They mark spaces: blocks have none, and are isolated after them.
     pub before: Vec<Value>,
-    /// Splits: they must leave alone what is exactly a block.
+    /// Splits: they must leave alone what is exactly a block. Among them what writes bytes as characters, if splits follow it.
     pub own: Vec<Value>,
     /// They write bytes as characters.
     pub after: Vec<Value>,
@@ -57,7 +59,7 @@ impl BaseLayout {
             layout.add(member, Alphabet::of(base))?;
         }
         let writes_bytes = base["decoder"].to_string().contains("\"ByteLevel\"");
-        if writes_bytes && layout.after.is_empty() {
+        if writes_bytes && Alphabet::of(base) == Alphabet::Text {
             return Err("has no pre-tokenizer that writes the bytes that its decoder reads".into());
         }
         Ok(layout)
@@ -65,7 +67,10 @@ impl BaseLayout {
 
     fn add(&mut self, member: &Value, alphabet: Alphabet) -> std::result::Result<(), String> {
         match member["type"].as_str() {
-            Some("Split") if self.after.is_empty() => self.own.push(own_split(member, alphabet)?),
+            Some("Split") => self.add_split(own_split(member, alphabet)?),
+            Some("Digits" | "Punctuation") if alphabet == Alphabet::Bytes => {
+                self.add_split(own_split(&by_class(member), alphabet)?);
+            }
             Some("ByteLevel") if member["add_prefix_space"] != false => {
                 return Err("puts a space before every piece, and so before those of a block".into());
             }
@@ -73,7 +78,7 @@ impl BaseLayout {
             Some("ByteLevel") if member["use_regex"] != false => {
                 let mut bytes = member.clone();
                 bytes["use_regex"] = false.into();
-                self.own.push(split(GPT2));
+                self.add_split(split(GPT2));
                 self.after.push(bytes);
             }
             Some("ByteLevel") => self.after.push(member.clone()),
@@ -86,14 +91,22 @@ impl BaseLayout {
         Ok(())
     }
 
+    /// Adds a split behind all that comes before it.
+    fn add_split(&mut self, split: Value) {
+        // Characters of blocks are written alike in bytes and in text, so a block is isolated there as before.
+        self.own.append(&mut self.after);
+        self.own.push(split);
+    }
+
     /// The longest run of digits that a piece of a base's splits can hold, by [`longest_digits`].
     pub fn longest_digits(base: &Value) -> Option<usize> {
         longest_digits(BaseLayout::of(base).ok()?.patterns())
     }
 
-    /// The expressions of its own splits.
+    /// The expressions of its own splits whose matches are pieces.
     pub fn patterns(&self) -> impl Iterator<Item = &str> {
-        self.own.iter().filter_map(regex)
+        let isolates = |split: &&Value| split["behavior"] == "Isolated" || split["behavior"] == "Removed";
+        self.own.iter().filter(isolates).filter_map(regex)
     }
 
     /// Its own splits, told to leave alone what is exactly a block of this expression.
@@ -115,12 +128,31 @@ fn own_split(split: &Value, alphabet: Alphabet) -> std::result::Result<Value, St
     if split["pattern"]["String"].as_str().is_some_and(foreign) {
         return Ok(split.clone());
     }
-    let isolates = regex(split).is_some() && split["behavior"] == "Isolated" && split["invert"] == false;
-    match (isolates, alphabet) {
-        (false, _) => Err("has a split by something else than an isolating expression".into()),
-        (true, Alphabet::Text) => Err("has a split by an expression, but no tokens of bytes".into()),
-        (true, Alphabet::Bytes) => Ok(split.clone()),
+    if regex(split).is_none() {
+        return Err("has a split by a text that blocks may hold".into());
     }
+    // A block will be one match, which is kept but where matches are removed. What is inverted removes what lies between them.
+    if split["behavior"] == "Removed" && split["invert"] != true {
+        return Err("has a split that removes what it matches, and so would remove blocks".into());
+    }
+    match alphabet {
+        Alphabet::Text => Err("has a split by an expression, but no tokens of bytes".into()),
+        Alphabet::Bytes => Ok(split.clone()),
+    }
+}
+
+/// `Digits` or `Punctuation` as the split that does the same: by the class of their characters.
+fn by_class(member: &Value) -> Value {
+    if member["type"] == "Digits" {
+        // Digits that are not cut one by one are runs of them.
+        let run = if member["individual_digits"] == true { "" } else { "+" };
+        return split(&format!("{}{run}", CharacterKind::Digits.class()));
+    }
+    let mut by_class = split(CharacterKind::Punctuation.class());
+    if !member["behavior"].is_null() {
+        by_class["behavior"] = member["behavior"].clone();
+    }
+    by_class
 }
 
 /// The ids of a part of a block inside a text: at its beginning a base may put `▁` before it.
@@ -172,6 +204,11 @@ const OTHERS: [&str; 20] = [
 
 /// See [`longest_digits`]: each alternative must be known, and one of them take every digit.
 fn longest_in(pattern: &str) -> Option<usize> {
+    match pattern.strip_prefix(CharacterKind::Digits.class()) {
+        Some("") => return Some(1),
+        Some("+") => return Some(usize::MAX),
+        _ => {}
+    }
     let mut longest = None;
     for alternative in alternatives(pattern) {
         match DIGITS.iter().find(|(known, _)| *known == alternative) {
@@ -232,19 +269,47 @@ mod tests {
         let layout = of(bytes).unwrap();
         assert_eq!((layout.patterns().collect::<Vec<_>>(), layout.after.len()), (vec![GPT2], 1));
         assert_eq!(layout.after[0]["use_regex"], false);
+        let byte_level = json!({ "type": "ByteLevel", "add_prefix_space": false, "use_regex": false });
+        let in_bytes = |member: Value| json!({ "type": "Sequence", "pretokenizers": [member, byte_level] });
         for refused in [
             split(json!({ "String": "," }), "Isolated"),
             split(json!({ "Regex": "[0-9]" }), "Isolated"),
-            split(json!({ "Regex": " " }), "Removed"),
+            in_bytes(split(json!({ "Regex": " " }), "Removed")),
             json!({ "type": "ByteLevel", "add_prefix_space": true, "use_regex": true }),
             json!({ "type": "Digits", "individual_digits": true }),
-            json!({ "type": "Sequence", "pretokenizers": [
-                { "type": "ByteLevel", "add_prefix_space": false, "use_regex": false }, { "type": "Metaspace" }
-            ] }),
+            in_bytes(json!({ "type": "BertPreTokenizer" })),
+            json!({ "type": "Sequence", "pretokenizers": [byte_level.clone(), { "type": "Metaspace" }] }),
         ] {
             assert!(of(refused.clone()).is_err(), "{refused}");
         }
+        let mut inverted = split(json!({ "Regex": "\\p{N}| ?\\p{L}+" }), "Removed");
+        inverted["invert"] = true.into();
+        assert_eq!(of(in_bytes(inverted.clone())).unwrap().own, [inverted]);
         let bare = json!({ "pre_tokenizer": null, "decoder": { "type": "ByteLevel" } });
         assert!(BaseLayout::of(&bare).unwrap_err().starts_with("has no pre-tokenizer"));
+    }
+
+    #[test]
+    fn splits_by_kinds_of_characters_are_written_as_classes() {
+        let falcon = json!({ "pre_tokenizer": { "type": "Sequence", "pretokenizers": [
+            { "type": "Punctuation", "behavior": "Contiguous" },
+            { "type": "ByteLevel", "add_prefix_space": false, "use_regex": true },
+            { "type": "Digits", "individual_digits": false },
+            split("[0-9][0-9][0-9]"),
+        ] } });
+        let layout = BaseLayout::of(&falcon).unwrap();
+        // What writes bytes keeps its place among them.
+        let types: Vec<&str> = layout.own.iter().filter_map(|member| member["type"].as_str()).collect();
+        assert_eq!(types, ["Split", "Split", "ByteLevel", "Split", "Split"]);
+        assert_eq!((layout.own[0]["behavior"].as_str(), layout.after.len()), (Some("Contiguous"), 0));
+        assert_eq!(BaseLayout::longest_digits(&falcon), Some(usize::MAX));
+        let one = json!({ "pre_tokenizer": { "type": "Sequence", "pretokenizers": [
+            { "type": "Digits", "individual_digits": true },
+            { "type": "ByteLevel", "add_prefix_space": false, "use_regex": true },
+        ] } });
+        assert_eq!(
+            (BaseLayout::longest_digits(&one), BaseLayout::of(&one).unwrap().after.len()),
+            (Some(1), 1)
+        );
     }
 }

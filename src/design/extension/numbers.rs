@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
@@ -10,7 +11,7 @@ use super::checker::Checker;
 use super::layout::Alphabet;
 use super::texts::HEADS;
 use crate::design::scheme::blocks::{block, numbers, shape, shapes_of_blocks};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::job::{Job, Unit};
 
 /// What each piece of a scheme is encoded to.
@@ -38,6 +39,18 @@ impl NumbersRun {
         self
     }
 }
+
+/// Both runs, or the error of the earlier task.
+fn first_or_both(a: Run, b: Run) -> Run {
+    match (a, b) {
+        (Ok(a), Ok(b)) => Ok(a.and(b)),
+        (Err(a), Err(b)) => Err(if a.0 <= b.0 { a } else { b }),
+        (Err(error), Ok(_)) | (Ok(_), Err(error)) => Err(error),
+    }
+}
+
+/// A run, or the place of a task and its error.
+type Run = std::result::Result<NumbersRun, (usize, Error)>;
 
 /// What stands around the blocks of a text, and the base's ids of it.
 struct Around<'c> {
@@ -82,9 +95,19 @@ impl Checker<'_> {
             job.observer().advance(1);
             Ok(run)
         };
-        let outcome = tasks.par_iter().map(run).try_reduce(NumbersRun::default, |a, b| Ok(a.and(b)));
+        // The error of the first task that has one, so that it is the same in every run.
+        let failed = AtomicUsize::new(usize::MAX);
+        let tried = tasks.par_iter().enumerate().filter(|(at, _)| *at < failed.load(Ordering::Relaxed));
+        let outcome = tried
+            .map(|(at, task)| {
+                run(task).map_err(|error| {
+                    failed.fetch_min(at, Ordering::Relaxed);
+                    (at, error)
+                })
+            })
+            .reduce(|| Ok(NumbersRun::default()), first_or_both);
         job.observer().end();
-        let run = outcome?;
+        let run = outcome.map_err(|(_, error)| error)?;
         if run.shapes.len() as u64 != shapes {
             return Err(self.broken("not every shape of block was run"));
         }

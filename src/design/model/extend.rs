@@ -18,7 +18,7 @@ use crate::design::rows::recipe::RowInit;
 use crate::error::{Error, Result};
 use crate::io::OutputSet;
 use crate::job::{Job, Provenance, Unit};
-use crate::tokenizer::Tokenizer;
+use crate::tokenizer::{Tokenizer, encoding_beside};
 
 /// The report beside the checkpoint.
 pub const REPORT: &str = "extension.json";
@@ -165,6 +165,7 @@ fn said(
         model: source.tables.name.clone(),
         base,
         tokenizer,
+        encoding: encoding_beside(&plan.tokenizer),
         init: plan.init,
         tied: source.tables.head.is_none(),
         old_tokens: added.old_tokens,

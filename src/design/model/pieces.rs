@@ -103,7 +103,7 @@ impl<'s> OrderedFile<'s> {
         let entry = |(name, info, table): &(String, &TensorInfo, Option<&TokenTable>)| {
             let (start, end) = info.data_offsets;
             let (shape, bytes) = match table {
-                Some(table) => (vec![rows as usize, table.hidden], rows * table.row_bytes() as u64),
+                Some(table) => (table.shape(rows as usize), rows * table.row_bytes() as u64),
                 None => (info.shape.clone(), (end - start) as u64),
             };
             TensorEntry { name: name.clone(), dtype: info.dtype, shape, bytes }

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::design::rows::recipe::RowInit;
+use crate::encoding::Encoding;
 use crate::job::Provenance;
 
 /// The schema of the report.
@@ -21,6 +22,9 @@ pub struct ExtendModelReport {
     pub base: String,
     /// The name of the extended one.
     pub tokenizer: String,
+    /// The encoding that the tokenizer was extended for, if the files beside it say so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub encoding: Option<Encoding>,
     /// How new rows were made.
     pub init: RowInit,
     /// Whether the LM head is the embedding.
@@ -47,7 +51,7 @@ pub struct ExtendModelReport {
 /// A table with its new rows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GrownTableReport {
-    /// `embed_tokens` or `lm_head`.
+    /// `embed_tokens`, `lm_head` or `lm_head_bias`, whatever the model calls it.
     pub name: &'static str,
     /// The tensor.
     pub tensor: String,

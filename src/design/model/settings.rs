@@ -13,6 +13,9 @@ pub(super) fn config(config: &Value, rows: u64) -> Value {
     if config["text_config"]["vocab_size"].is_u64() {
         config["text_config"]["vocab_size"] = rows.into();
     }
+    if config["embedding_size"].is_u64() {
+        config["embedding_size"] = rows.into();
+    }
     if config["vocab_size"].is_u64() || configured_rows(&config).is_none() {
         config["vocab_size"] = rows.into();
     }

@@ -10,7 +10,7 @@ use crate::checkpoint::{
     configured_rows,
 };
 use crate::design::extension::new_tokens::NewTokens;
-use crate::design::rows::weights::{Model, TokenTable, config};
+use crate::design::rows::weights::{Model, TokenTable, config, is_in_layer};
 use crate::error::{Error, Result};
 use crate::io::file_name;
 use crate::tokenizer::config_beside;
@@ -82,17 +82,23 @@ impl SourceModel {
         };
         source.check_shape()?;
         source.check_layers()?;
+        source.check_tables()?;
         Ok(source)
     }
 
     /// The embedding against the configuration.
     fn check_shape(&self) -> Result<()> {
         let embedding = &self.tables.embedding;
-        let width = ["hidden_size", "d_model", "n_embd"].iter().find_map(|name| {
+        let width = ["word_embed_proj_dim", "hidden_size", "d_model", "n_embd"].iter().find_map(|name| {
             self.config[name].as_u64().or_else(|| self.config["text_config"][name].as_u64())
         });
         let pairs = [
-            ("vocab_size", configured_rows(&self.config), embedding.rows),
+            // OLMo 1 says how many rows there are apart from how many tokens.
+            (
+                "vocab_size",
+                self.config["embedding_size"].as_u64().or(configured_rows(&self.config)),
+                embedding.rows,
+            ),
             ("hidden_size", width, embedding.hidden as u64),
         ];
         for (name, said, is) in pairs {
@@ -102,6 +108,36 @@ impl SourceModel {
                     embedding.place(),
                     problem,
                     "they are of two models; give one of them",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether some other tensor has a row for each token: then a part of the model would not grow with the rest.
+    fn check_tables(&self) -> Result<()> {
+        const NAMES: [&str; 6] = ["embed", "head", "output", "vocab", "logits", "wte"];
+        let rows = self.tables.embedding.rows as usize;
+        let known: BTreeSet<&str> = self.tables().map(|(_, table)| table.tensor.as_str()).collect();
+        let is_table = |name: &str, shape: &[usize]| {
+            shape.first() == Some(&rows)
+                && !shape.contains(&self.tables.embedding.hidden)
+                && !is_in_layer(name)
+                && !name.contains("position")
+                && NAMES.iter().any(|part| name.contains(part))
+        };
+        for shard in &self.shards {
+            let mut all = shard.header.in_order();
+            let unknown = all.find(|(name, info)| is_table(name, &info.shape) && !known.contains(&**name));
+            if let Some((name, info)) = unknown {
+                let problem = format!(
+                    "{name}, {:?}, has a row for each token too, of a use that drift does not know",
+                    info.shape
+                );
+                return Err(Error::input(
+                    shard.path.display(),
+                    problem,
+                    "extend this model with transformers",
                 ));
             }
         }
@@ -160,9 +196,13 @@ impl SourceModel {
     /// The tables that get rows, by name.
     pub(super) fn tables(&self) -> impl Iterator<Item = (&'static str, &TokenTable)> {
         let head = self.tables.head.as_ref().or(self.redundant_head.as_ref());
-        [("embed_tokens", Some(&self.tables.embedding)), ("lm_head", head)]
-            .into_iter()
-            .filter_map(|(name, table)| Some((name, table?)))
+        [
+            ("embed_tokens", Some(&self.tables.embedding)),
+            ("lm_head", head),
+            ("lm_head_bias", self.tables.bias.as_ref()),
+        ]
+        .into_iter()
+        .filter_map(|(name, table)| Some((name, table?)))
     }
 
     /// Refuses ids in the settings that would mean another token than before, and special tokens that do.

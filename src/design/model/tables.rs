@@ -47,7 +47,7 @@ pub(super) fn grown<'s>(
     let grow = |(name, table): (&'static str, &'s TokenTable)| {
         let role = match name {
             _ if tied => TableRole::Tied,
-            "lm_head" => TableRole::Head,
+            "lm_head" | "lm_head_bias" => TableRole::Head,
             _ => TableRole::Embedding,
         };
         let recipes = recipes(init, role, base, &added.new)?;

@@ -186,8 +186,8 @@ pub(in crate::design) fn composed(
             row.iter_mut().zip(&old[id]).for_each(|(sum, value)| *sum += weight * f64::from(*value));
         }
         let length = norm(row.iter().copied());
-        // Rows that cancel out have no direction to be stretched in.
-        let scale = if length > 0.0 { target / length } else { 1.0 };
+        // Rows that cancel out have no direction to be stretched in, and single numbers none at all.
+        let scale = if length > 0.0 && !table.is_vector { target / length } else { 1.0 };
         table.float.write(row.iter().map(|value| value * scale), &mut bytes);
         norms += length * scale;
     }

@@ -14,13 +14,26 @@ use crate::checkpoint::{CONFIG, Float, Header, ModelFolder, WeightFiles, folder_
 use crate::error::{Error, Result};
 use crate::io;
 
-/// How the name of the input embedding ends, in the layouts of transformers.
-const EMBEDDING: &str = "embed_tokens.weight";
+/// How the name of the input embedding ends, in the layouts of transformers: Llama, Qwen, Gemma, Phi and others; GPT-NeoX; Falcon and
+/// BLOOM; GPT-2, GPT-J and MPT; InternLM 2.
+const EMBEDDINGS: [&str; 5] = [
+    "embed_tokens.weight",
+    "embed_in.weight",
+    "word_embeddings.weight",
+    "wte.weight",
+    "tok_embeddings.weight",
+];
 
-/// How the name of the LM head ends.
-const HEAD: &str = "lm_head.weight";
+/// How the name of the LM head ends: most; GPT-NeoX; InternLM 2.
+const HEADS: [&str; 3] = ["lm_head.weight", "embed_out.weight", "output.weight"];
 
-/// A matrix `[rows, hidden]` in a safetensors file: a row per id.
+/// How the name of what is added to the logits ends: Phi, GPT-J.
+const BIASES: [&str; 2] = ["lm_head.bias", "embed_out.bias"];
+
+/// Rows of a head that are compared with those of the embedding, where nothing says whether it is the same.
+const COMPARED: u64 = 64;
+
+/// A matrix `[rows, hidden]` in a safetensors file, or a vector `[rows]`: a row per id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenTable {
     /// Its name in the file.
@@ -33,6 +46,8 @@ pub struct TokenTable {
     pub rows: u64,
     /// Numbers of a row.
     pub hidden: usize,
+    /// Whether it is a vector, with one number for each id.
+    pub is_vector: bool,
     /// Where its first row begins in the file, in bytes.
     pub offset: u64,
 }
@@ -43,14 +58,21 @@ impl TokenTable {
         format!("{}: {}", self.file.display(), self.tensor)
     }
 
+    /// Its shape with so many rows.
+    pub fn shape(&self, rows: usize) -> Vec<usize> {
+        if self.is_vector { vec![rows] } else { vec![rows, self.hidden] }
+    }
+
     /// The same, if it has the shape of the embedding.
     fn beside(self, embedding: &TokenTable) -> Result<Self> {
-        if (self.rows, self.hidden) == (embedding.rows, embedding.hidden) {
+        if self.rows == embedding.rows && (self.is_vector || self.hidden == embedding.hidden) {
             return Ok(self);
         }
         let problem = format!(
-            "is [{}, {}], but {} is [{}, {}]",
-            self.rows, self.hidden, embedding.tensor, embedding.rows, embedding.hidden
+            "is {:?}, but {} is {:?}",
+            self.shape(self.rows as usize),
+            embedding.tensor,
+            embedding.shape(embedding.rows as usize)
         );
         Err(Error::input(self.place(), problem, "give a model whose two tables agree"))
     }
@@ -132,6 +154,8 @@ pub struct Model {
     pub embedding: TokenTable,
     /// The LM head; none where it is the embedding ("tied").
     pub head: Option<TokenTable>,
+    /// What is added to the logits, one number for each id.
+    pub bias: Option<TokenTable>,
 }
 
 impl Model {
@@ -144,16 +168,21 @@ impl Model {
         let config = config(&ModelFolder::around(path))?;
         let tensors = WeightFiles::of(&file, "give a sound model folder")?.tensors()?;
         let tied = config.as_ref().and_then(is_tied);
-        let found = |ending: &str| only(&tensors, ending, &file);
-        let (name, shard) = found(EMBEDDING)?.ok_or_else(|| missing(&file, EMBEDDING))?;
+        let found = |endings: &[&str]| only(&tensors, endings, &file);
+        let (name, shard) = found(&EMBEDDINGS)?.ok_or_else(|| missing(&file, &EMBEDDINGS))?;
         let embedding = table(&shard, name)?;
-        let head = match found(HEAD)? {
+        let head = match found(&HEADS)? {
             Some((name, shard)) if tied != Some(true) => Some(table(&shard, name)?),
-            None if tied == Some(false) => return Err(missing(&file, HEAD)),
+            None if tied == Some(false) => return Err(missing(&file, &HEADS)),
             _ => None,
         };
-        let head = head.map(|head| head.beside(&embedding)).transpose()?;
-        Ok(Model { name: model_name(&file), embedding, head })
+        let mut head = head.map(|head| head.beside(&embedding)).transpose()?;
+        if tied.is_none() && head.as_ref().is_some_and(|head| is_same(head, &embedding)) {
+            head = None;
+        }
+        let bias = found(&BIASES)?.map(|(name, shard)| table(&shard, name)).transpose()?;
+        let bias = bias.map(|bias| bias.beside(&embedding)).transpose()?;
+        Ok(Model { name: model_name(&file), embedding, head, bias })
     }
 
     /// The LM head that the files of a model hold although it is the embedding, if they do.
@@ -166,7 +195,7 @@ impl Model {
         }
         let file = located(path)?;
         let tensors = WeightFiles::of(&file, "give a sound model folder")?.tensors()?;
-        let head = only(&tensors, HEAD, &file)?.map(|(name, shard)| table(&shard, name)).transpose()?;
+        let head = only(&tensors, &HEADS, &file)?.map(|(name, shard)| table(&shard, name)).transpose()?;
         head.map(|head| head.beside(&self.embedding)).transpose()
     }
 }
@@ -191,26 +220,43 @@ fn model_name(file: &Path) -> String {
     folder_around(file).filter(|_| stem == "model").unwrap_or_else(|| stem.to_owned())
 }
 
-/// The one tensor whose name ends so; none if there is none.
+/// Whether the first rows of a head are those of the embedding: some models are tied and say so nowhere.
+fn is_same(head: &TokenTable, embedding: &TokenTable) -> bool {
+    let first = |table: &TokenTable| table.read((0..table.rows.min(COMPARED)).map(|row| row as u32)).ok();
+    first(head).is_some_and(|rows| Some(rows) == first(embedding))
+}
+
+/// Whether a tensor belongs to one of many layers.
+pub fn is_in_layer(name: &str) -> bool {
+    name.split('.').any(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// The one tensor outside of layers whose name ends so; none if there is none.
 fn only<'t>(
     tensors: &'t BTreeMap<String, PathBuf>,
-    ending: &str,
+    endings: &[&str],
     file: &Path,
 ) -> Result<Option<(&'t str, PathBuf)>> {
-    let is =
-        |name: &str| name.strip_suffix(ending).is_some_and(|head| head.is_empty() || head.ends_with('.'));
+    let ends = |name: &str, ending: &str| {
+        name.strip_suffix(ending).is_some_and(|head| head.is_empty() || head.ends_with('.'))
+    };
+    let is = |name: &str| !is_in_layer(name) && endings.iter().any(|ending| ends(name, ending));
     let mut found = tensors.iter().filter(|(name, _)| is(name));
     match (found.next(), found.next()) {
         (Some((first, _)), Some((second, _))) => {
-            let problem = format!("has two tensors that end in {ending}, {first} and {second}");
+            let both = |ending: &&&str| ends(first, ending) && ends(second, ending);
+            let problem = match endings.iter().find(both) {
+                Some(ending) => format!("has two tensors that end in {ending}, {first} and {second}"),
+                None => format!("has two tensors with a row for each token, {first} and {second}"),
+            };
             Err(Error::input(file.display(), problem, "give a model of one text decoder"))
         }
         (first, _) => Ok(first.map(|(name, file)| (name.as_str(), file.clone()))),
     }
 }
 
-fn missing(file: &Path, ending: &str) -> Error {
-    let problem = format!("has no tensor whose name ends in {ending}");
+fn missing(file: &Path, endings: &[&str]) -> Error {
+    let problem = format!("has no tensor whose name ends in {}", endings.join(" or "));
     Error::input(file.display(), problem, "give the whole model, in the layout of transformers")
 }
 
@@ -225,9 +271,13 @@ fn table(file: &Path, name: &str) -> Result<TokenTable> {
         let problem = format!("holds {:?}, not F32, F16 or BF16", info.dtype);
         Error::input(&place, problem, "give weights that are not quantised")
     })?;
-    let &[rows, hidden] = info.shape.as_slice() else {
-        let problem = format!("has shape {:?}, not [rows, hidden]", info.shape);
-        return Err(Error::input(&place, problem, "give a model in the layout of transformers"));
+    let (rows, hidden) = match *info.shape.as_slice() {
+        [rows, hidden] => (rows, hidden),
+        [rows] if name.ends_with("bias") => (rows, 1),
+        _ => {
+            let problem = format!("has shape {:?}, not [rows, hidden]", info.shape);
+            return Err(Error::input(&place, problem, "give a model in the layout of transformers"));
+        }
     };
     Ok(TokenTable {
         tensor: name.to_owned(),
@@ -235,6 +285,7 @@ fn table(file: &Path, name: &str) -> Result<TokenTable> {
         float,
         rows: rows as u64,
         hidden,
+        is_vector: info.shape.len() == 1,
         offset: data_start + info.data_offsets.0 as u64,
     })
 }

@@ -1,0 +1,152 @@
+//! Whether some text of a molecule holds a string: a question to the language of texts, not to characters.
+//!
+//! The language here is a little larger than that of the texts: what is said to be in none is in none, of what is said to be in
+//! some nothing is promised. A text is a prompt, in which any characters of SMILES may stand side by side, then tags, atoms in
+//! brackets with their slots, and what links them.
+
+use std::collections::BTreeSet;
+
+use crate::encoding::{Encoding, Slots};
+
+/// A place in a text, before its next character.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    /// In a tag or in a prompt.
+    Prompt,
+    /// Between slots: bonds, ring closures, branches.
+    Link,
+    /// In the brackets of an atom.
+    Atom,
+    /// In what opens a slot, so many bytes of it.
+    Open(usize),
+    /// Among the numbers of a slot.
+    Inside,
+    /// In what closes a slot.
+    Close(usize),
+}
+
+/// Whether a text between tags, or the tags, or a prompt may hold a string.
+pub fn may_hold(content: &str, encoding: Encoding) -> bool {
+    let opens = (0..encoding.open().len().max(1)).map(Place::Open);
+    let closes = (0..encoding.close().len().max(1)).map(Place::Close);
+    let start = [Place::Prompt, Place::Link, Place::Atom, Place::Inside];
+    let mut places: BTreeSet<Place> = start.into_iter().chain(opens).chain(closes).collect();
+    for byte in content.bytes() {
+        let mut next = BTreeSet::new();
+        for place in places {
+            step(place, byte, encoding, &mut next);
+        }
+        places = next;
+    }
+    !places.is_empty()
+}
+
+/// Adds the places behind a byte.
+fn step(place: Place, byte: u8, encoding: Encoding, next: &mut BTreeSet<Place>) {
+    match place {
+        Place::Prompt => {
+            if of_smiles(byte) {
+                next.insert(Place::Prompt);
+            }
+            if byte == b']' {
+                next.insert(Place::Link);
+            }
+        }
+        Place::Link => {
+            if byte == b'[' {
+                next.extend([Place::Atom, Place::Prompt]);
+            }
+            if b"-=#$:/\\.~()%0123456789".contains(&byte) {
+                next.insert(Place::Link);
+                if encoding.slots() == Slots::Symbols {
+                    next.insert(Place::Open(0));
+                }
+            }
+        }
+        Place::Atom => {
+            if byte.is_ascii_alphanumeric() || b"@+-*:".contains(&byte) {
+                next.insert(Place::Atom);
+            }
+            if byte == b']' {
+                next.extend([Place::Open(0), Place::Link]);
+            }
+        }
+        Place::Open(at) => match encoding.open().as_bytes().get(at) {
+            Some(known) if *known == byte => {
+                let is_whole = at + 1 == encoding.open().len();
+                next.insert(if is_whole { Place::Inside } else { Place::Open(at + 1) });
+            }
+            Some(_) => {}
+            None => step(Place::Inside, byte, encoding, next),
+        },
+        Place::Inside => {
+            if byte.is_ascii_digit()
+                || b"-.".contains(&byte)
+                || encoding.separator().as_bytes().contains(&byte)
+            {
+                next.insert(Place::Inside);
+            }
+            step(Place::Close(0), byte, encoding, next);
+        }
+        Place::Close(at) => match encoding.close().as_bytes().get(at) {
+            Some(known) if *known == byte => {
+                let is_whole = at + 1 == encoding.close().len();
+                next.insert(if is_whole { Place::Link } else { Place::Close(at + 1) });
+            }
+            Some(_) => {}
+            None => step(Place::Link, byte, encoding, next),
+        },
+    }
+}
+
+/// Characters that prompts and tags are written with.
+fn of_smiles(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"[]()=#$:/\\.@+-%*~_".contains(&byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_text_holds_is_told_from_what_some_hold() {
+        let bins: Encoding = "binned-v2:-13,13,0.104".parse().unwrap();
+        for content in [">>TITLE<<", "<<", ">>", "><", "<C", "C>", "]>", "<[", "<1]", "1<2", "(<", "a<1"] {
+            assert!(!may_hold(content, Encoding::FIXED), "{content}");
+        }
+        for content in [
+            "]<-1",
+            ">[",
+            "[C]",
+            "C",
+            "<1.0",
+            "0,-",
+            "00>=[O]<",
+            "[SMILES]",
+            ">[/CONFORMER]",
+            "](",
+            "CC",
+            "@@H]",
+        ] {
+            assert!(may_hold(content, Encoding::FIXED), "{content}");
+        }
+        for content in ["<", ">", ">>TITLE<<", "1,", "]<"] {
+            assert!(!may_hold(content, bins), "{content}");
+        }
+        for content in ["]125", "001[C]", "12(", "]1", "[nH]"] {
+            assert!(may_hold(content, bins), "{content}");
+        }
+        let codes: Encoding = "fsq:4096".parse().unwrap();
+        assert!(may_hold("(<45>[O]<6", codes) && !may_hold(">>", codes));
+    }
+
+    #[test]
+    fn every_part_of_a_text_is_held() {
+        let text = "[SMILES]C/C=C\\N[/SMILES][CONFORMER][13CH3]<-1.0000,2.5000,0.0000>/[C@@H]<1.0000,0.0000,2.0000>%12[/CONFORMER]";
+        for start in 0..text.len() {
+            for end in start..=text.len() {
+                assert!(may_hold(&text[start..end], Encoding::FIXED), "{}", &text[start..end]);
+            }
+        }
+    }
+}

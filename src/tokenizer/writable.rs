@@ -1,0 +1,66 @@
+//! Which characters of texts a tokenizer cannot write: those that it reads as unknown, or that its normalizer changes.
+
+use std::collections::BTreeSet;
+
+use super::Tokenizer;
+use super::cuts::SPACE;
+use crate::encoding::{Encoding, Fixed};
+use crate::error::{Error, Result};
+use crate::text::{self, skeleton};
+
+/// A character that hardly a model knows: what it makes of it is what it writes for unknown ones.
+const UNKNOWN: &str = "\u{10fffd}";
+
+impl Tokenizer {
+    /// Refuses a tokenizer that cannot write texts of these skeletons in an encoding.
+    ///
+    /// # Errors
+    /// If it reads a character of them as unknown, or as another one; the message names all of these.
+    pub fn writes<'s>(&self, encoding: Encoding, skeletons: impl IntoIterator<Item = &'s str>) -> Result<()> {
+        let (mut unknown, mut changed) = (BTreeSet::new(), BTreeSet::new());
+        let unk = self.model_ids(UNKNOWN).filter(|ids| ids.len() == 1);
+        for skeleton in skeletons {
+            for text in some_texts(skeleton, encoding) {
+                if let Some(unk) = &unk {
+                    let tokens = self.tokens_of(&text, encoding)?;
+                    let lost = tokens.iter().filter(|token| token.id == unk[0]);
+                    unknown.extend(lost.flat_map(|token| token.text.chars()));
+                }
+                changed.extend(text.chars());
+            }
+        }
+        for c in std::mem::take(&mut changed) {
+            let one = c.to_string();
+            let normal = self.normalized(&one)?;
+            if normal.strip_prefix(SPACE).unwrap_or(&normal) != one && c != ' ' {
+                changed.insert(c);
+            }
+        }
+        let (lost, why) = match (unknown.is_empty(), changed.is_empty()) {
+            (true, true) => return Ok(()),
+            (false, _) => (unknown, "these are unknown to it"),
+            (true, false) => (changed, "its normalizer makes others of them"),
+        };
+        let all: Vec<String> = lost.iter().take(NAMED).map(|c| format!("`{c}`")).collect();
+        let more = if lost.len() > NAMED { " and more" } else { "" };
+        let problem = format!("cannot write {}{more}, which texts of {encoding} hold: {why}", all.join(", "));
+        Err(Error::input(&self.name, problem, "take a tokenizer that keeps all characters"))
+    }
+}
+
+/// How many characters are named.
+const NAMED: usize = 8;
+
+/// Texts of a skeleton with the least, the largest and middle values.
+fn some_texts(skeleton: &str, encoding: Encoding) -> Vec<String> {
+    let value = |axis: usize, part: Fixed| {
+        let (low, high) = encoding.number().limits(axis);
+        low + (high - low) / 9 * part
+    };
+    let text = |part: Fixed| {
+        let mut numbers = String::new();
+        encoding.write_numbers(&std::array::from_fn(|axis| value(axis, part)), &mut numbers);
+        text::tagged(&skeleton::fill(skeleton, &numbers, encoding))
+    };
+    [0, 1, 4, 5, 9].map(text).to_vec()
+}
