@@ -265,9 +265,11 @@ impl Error {
 }
 
 /// Characters of a message and of its parts: no longer than a few lines of a terminal. A problem may take what place and
-/// remedy leave.
-const MESSAGE_CHARACTERS: usize = 560;
+/// a usual remedy leave; a remedy of several commands may be longer.
+const MESSAGE_CHARACTERS: usize = 490;
+const USUAL_CHARACTERS: usize = 380;
 const PLACE_CHARACTERS: usize = 120;
+const USUAL_REMEDY_CHARACTERS: usize = 150;
 const REMEDY_CHARACTERS: usize = 260;
 
 /// Any text as one message.
@@ -278,7 +280,8 @@ pub fn message(text: &str) -> String {
 /// A problem and a remedy that leave room for each other and for the place.
 fn limited(place: &str, problem: &dyn ToString, remedy: &dyn ToString) -> (String, String) {
     let remedy = shortened_end(&one_line(&remedy.to_string()), REMEDY_CHARACTERS);
-    let room = MESSAGE_CHARACTERS - place.chars().count().min(PLACE_CHARACTERS) - remedy.chars().count();
+    let beside = remedy.chars().count().min(USUAL_REMEDY_CHARACTERS);
+    let room = USUAL_CHARACTERS - place.chars().count().min(PLACE_CHARACTERS) - beside;
     (shortened_end(&one_line(&problem.to_string()), room), remedy)
 }
 
@@ -346,7 +349,7 @@ mod tests {
             Error::internal(&name, "bad ".repeat(1000)),
         ];
         for text in errors.map(|error| error.to_string()) {
-            assert!(text.chars().count() <= 570, "{text}");
+            assert!(text.chars().count() <= 500, "{text}");
             assert!(!text.contains(|c: char| c.is_control() || c == '\u{202e}'), "{text}");
         }
         assert!(Error::input(&name, "bad", "").to_string().contains(r"x\u{1b}[2J\n\u{202e}.json: bad"));

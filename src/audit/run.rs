@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use super::by_text::{Audited, TextsOfFile};
 use super::chemistry::ChemistryReport;
 use super::dialect::DialectCounts;
-use super::energies;
+use super::energies::{self, EnergyReport};
 use super::faults::{EXAMPLES, keep};
 use super::group::Group;
 use super::judged::{JudgedFile, judge_files};
@@ -69,9 +69,7 @@ pub(super) fn report(
     skipped += summary.skipped;
     skipped_records.extend(summary.skipped_records);
     let references = references.as_ref();
-    let answered: Vec<_> = files.iter().map(|file| (&*file.input.name, &*file.energies)).collect();
-    let energy = plan.energy.as_ref();
-    let energy = energy.map(|energy| energies::report(energy, &answered, references, job)).transpose()?;
+    let energy = energy(plan, &files, references, job)?;
     let measured = measure(references, &files);
     let all = measured.as_deref().map(together);
     let whole = total.report("total", all.as_deref(), plan);
@@ -104,6 +102,18 @@ pub(super) fn report(
     };
     let files = files.into_iter().map(TextsOfFile::of).collect();
     Ok(Audited { report, files, measured: measured.unwrap_or_default() })
+}
+
+/// Energies of all texts, where a program computes some.
+fn energy(
+    plan: &AuditPlan,
+    files: &[JudgedFile],
+    references: Option<&References>,
+    job: &Job,
+) -> Result<Option<EnergyReport>> {
+    let Some(program) = &plan.energy else { return Ok(None) };
+    let answered: Vec<_> = files.iter().map(|file| (&*file.input.name, &*file.energies)).collect();
+    energies::report(program, &answered, references, job).map(Some)
 }
 
 /// The references of all texts, those of isomers under the SMILES that pools them; none where none are given.

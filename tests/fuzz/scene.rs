@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use crate::harness::{Outcome, Target, Verdict};
 
 /// The longest line of an error, in characters.
-pub(crate) const MOST_CHARACTERS: usize = 400;
+pub(crate) const MOST_CHARACTERS: usize = 500;
 
 /// Where a case runs. The current folder is `here`, so that messages hold short names.
 pub(crate) struct Scene {

@@ -101,7 +101,8 @@ fn spelling_pose_and_bound() {
     assert_eq!(run(&["--within", "0.0001"])["pairs"], 1);
     assert_eq!(run(&["--within", "0.03"])["pairs"], 4);
     // The list, and nothing but the list, on stdout.
-    let list = folder.drift(&["mine", "train.jsonl", "--against", "test.jsonl", "-o", "-", "--quiet"]).good();
+    let list = folder.drift(&["mine", "train.jsonl", "--against", "test.jsonl", "-o", "-", "--quiet"]);
+    assert!(list.code == Some(0) && list.stderr.lines().all(|line| line.starts_with("skipped: ")), "{}", list.stderr);
     let rows: Vec<Value> = list.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(rows.len(), 3);
     assert_eq!(
@@ -113,7 +114,8 @@ fn spelling_pose_and_bound() {
         (&json!(4), &json!(3), &Value::Null)
     );
     assert_eq!((&rows[2]["other_molecule"], &rows[2]["same_stereo"]), (&json!("CCO"), &json!(true)));
-    let table = folder.drift(&["mine", "train.jsonl", "--against", "test.jsonl", "--quiet"]).good();
+    let table = folder.drift(&["mine", "train.jsonl", "--against", "test.jsonl", "--quiet"]);
+    assert_eq!(table.code, Some(0), "{}", table.stderr);
     assert!(table.text().contains("with a geometry of the other corpus"), "{}", table.text());
 }
 

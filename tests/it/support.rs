@@ -50,7 +50,7 @@ impl Ran {
         assert_eq!((self.code, self.stdout.len()), (Some(code), 0), "{}", self.stderr);
         let line = self.stderr.strip_prefix("drift: ").and_then(|rest| rest.strip_suffix('\n'));
         let line = line.unwrap_or_else(|| panic!("{:?}", self.stderr));
-        assert!(!line.contains(|c: char| c.is_control()) && line.chars().count() < 400, "{line:?}");
+        assert!(!line.contains(|c: char| c.is_control()) && line.chars().count() <= 500, "{line:?}");
         line.to_owned()
     }
 
