@@ -151,6 +151,9 @@ impl Judge {
     }
 }
 
+/// The name of an array, and its value of a conformer.
+type Column<T> = (&'static str, fn(&ScoredConformer) -> T);
+
 /// Arrays of one value a conformer, and those of molecules.
 fn arrays<'py>(py: Python<'py>, scores: &BatchScores, thresholds: usize) -> PyResult<Bound<'py, PyDict>> {
     let out = PyDict::new(py);
@@ -163,7 +166,7 @@ fn arrays<'py>(py: Python<'py>, scores: &BatchScores, thresholds: usize) -> PyRe
     ) -> PyResult<()> {
         out.set_item(name, PyArray1::from_vec(out.py(), all.iter().map(of).collect()))
     }
-    let flags: [(&str, fn(&ScoredConformer) -> bool); 14] = [
+    let flags: [Column<bool>; 14] = [
         ("passed", |one| one.verdict.passed),
         ("passed_by_3dmolgen", |one| one.verdict.passed_by_3dmolgen),
         ("checked", |one| one.verdict.checked),
@@ -180,7 +183,7 @@ fn arrays<'py>(py: Python<'py>, scores: &BatchScores, thresholds: usize) -> PyRe
         ("planar", |one| one.verdict.planar),
     ];
     flags.iter().try_for_each(|(name, of)| put(&out, name, all, of))?;
-    let counts: [(&str, fn(&ScoredConformer) -> i64); 12] = [
+    let counts: [Column<i64>; 12] = [
         ("text", |one| one.text as i64),
         ("place", |one| one.place as i64),
         ("conformers_in_text", |one| one.of_text as i64),

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use rayon::prelude::*;
 
 use super::coverage::Deviations;
-use super::geometry::Topology;
+use super::geometry::{Conformation, Topology};
 use super::group::Group;
 use super::judged::{JudgedFile, JudgedText};
 use super::judging::{DUPLICATE_ANGSTROM, MoleculeDistances, RmsdMatrix, VerdictLine, duplicates};
@@ -56,10 +56,12 @@ impl TextsOfFile {
 
 /// The conformers of each molecule that are one another.
 fn same(group: &Group) -> BTreeMap<Box<str>, Vec<Option<usize>>> {
-    let several: Vec<_> = group.generated.iter().filter(|(_, conformers)| conformers.len() > 1).collect();
-    let of_molecule = |(skeleton, conformers): &(&Box<str>, &Vec<_>)| {
+    let several = group.generated.iter().filter(|(_, conformers)| conformers.len() > 1);
+    let several: Vec<(&str, &Vec<Conformation>)> =
+        several.map(|(skeleton, conformers)| (&**skeleton, conformers)).collect();
+    let of_molecule = |(skeleton, conformers): &(&str, &Vec<Conformation>)| {
         let topology = Topology::new(skeleton).ok()?;
-        Some(((*skeleton).clone(), duplicates(&topology, conformers, DUPLICATE_ANGSTROM)))
+        Some(((*skeleton).into(), duplicates(&topology, conformers, DUPLICATE_ANGSTROM)))
     };
     several.par_iter().filter_map(of_molecule).collect()
 }

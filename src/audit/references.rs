@@ -118,9 +118,10 @@ impl References {
 
     /// Compares generated conformers, by skeleton of the prompt; a prompt without a usable conformer has an empty list.
     pub(super) fn measure(&self, generated: &BTreeMap<Box<str>, Vec<Conformation>>) -> Measured {
-        let pairs: Vec<(&Box<str>, &Vec<Conformation>)> = generated.iter().collect();
-        let compared = |(skeleton, generated): &(&Box<str>, &Vec<Conformation>)| {
-            Some(((*skeleton).clone(), self.get(skeleton)?.deviations(generated)?))
+        let pairs = generated.iter().map(|(skeleton, generated)| (&**skeleton, generated));
+        let pairs: Vec<(&str, &Vec<Conformation>)> = pairs.collect();
+        let compared = |(skeleton, generated): &(&str, &Vec<Conformation>)| {
+            Some(((*skeleton).into(), self.get(skeleton)?.deviations(generated)?))
         };
         pairs.par_iter().filter_map(compared).collect()
     }
@@ -157,6 +158,9 @@ impl References {
 /// What generated conformers are beside the references, by skeleton.
 pub(super) type Measured = BTreeMap<Box<str>, Deviations>;
 
+/// Conformers by skeleton, in Å.
+pub(super) type BySkeleton = BTreeMap<Box<str>, Vec<Conformation>>;
+
 /// The conformers of a corpus by skeleton, in Å: those that have their atoms in the order of a SMILES; `wanted` leaves out other molecules.
 ///
 /// # Errors
@@ -165,8 +169,8 @@ pub(super) fn conformers_by_skeleton(
     corpus: &dyn Conformers,
     wanted: Option<&HashSet<Box<str>>>,
     job: &Job,
-) -> Result<(BTreeMap<Box<str>, Vec<Conformation>>, ReadSummary)> {
-    let mut found: BTreeMap<Box<str>, Vec<Conformation>> = BTreeMap::new();
+) -> Result<(BySkeleton, ReadSummary)> {
+    let mut found = BySkeleton::new();
     let encoding = corpus.reading().encoding;
     let summary = corpus.read(job, &mut |batch| {
         for conformer in &batch.conformers {

@@ -29,8 +29,11 @@ fn conformers(most: usize, every: usize) -> Vec<Conformer> {
     all.into_iter().step_by(every).take(most).collect()
 }
 
+/// A SMILES and a text of it.
+type Prompted = (String, String);
+
 /// References, and texts as models write them: good ones, noise, another molecule, cut off, junk.
-fn scene() -> (Vec<(String, String)>, Vec<(String, String)>) {
+fn scene() -> (Vec<Prompted>, Vec<Prompted>) {
     let mut random = ChaCha8Rng::seed_from_u64(42);
     let (mut references, mut texts) = (Vec::new(), Vec::new());
     for conformer in conformers(12, 40) {
