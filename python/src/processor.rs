@@ -28,11 +28,7 @@ pub(crate) struct Processor {
 
 /// The encoding of a name, or of the JSON of its definition.
 pub(crate) fn dialect_named(name: &str) -> PyResult<Encoding> {
-    let named = match name.starts_with('{') {
-        true => serde_json::from_str(name).map_err(|e| e.to_string()),
-        false => name.parse(),
-    };
-    named.map_err(|problem: String| Class::Drift.exception(format!("dialect: {problem}")))
+    name.parse().map_err(|problem: String| Class::Drift.exception(format!("dialect: {problem}")))
 }
 
 /// The skeleton of a SMILES, spelled as the users' encoder spells it.

@@ -29,6 +29,12 @@ ELSEWHERE = {
         "tests/it/main.rs",
         "mod bases;",
     ),
+    "smiles, texts = moldrift.read_generations(": (
+        "needs a run of theirs",
+        "python/tests/test_judge.py",
+        "moldrift.read_generations(given)",
+    ),
+    "DRIFT_RANDOM_MOLECULES=2000": ("takes minutes", "tests/it/encode_rdkit.rs", "DRIFT_RANDOM_MOLECULES"),
     "cargo test --release": ("takes minutes", ".ci/run", "phase tests cargo test --release"),
     "cargo test --test it -- coverage::": ("a part of `cargo test`", "tests/it/main.rs", "mod coverage;"),
     "pip install './python[transformers]'": (
@@ -262,6 +268,10 @@ def a_request(printed: str) -> None:
     assert json.loads(printed)["sampling_params"]["ebnf"].startswith("root ::= ")
 
 
+def a_judge(printed: str) -> None:
+    assert printed.splitlines() == ["[ True False] another molecule: CCN, not CCO", "[0.02] [[1. 1.]]"]
+
+
 def a_policy(printed: str) -> None:
     said = printed.splitlines()
     assert said[0].startswith("forced: ")
@@ -276,6 +286,7 @@ PRINTED: dict[str, Callable[[str], None] | None] = {
     "custom_generate=moldrift.constrained_generate": a_batch,
     "pandas.DataFrame(report.rows": a_table,
     "from moldrift.torch import masked_log_probs": a_policy,
+    'judge = moldrift.Judge({"CCO": [ethanol]}': a_judge,
     "import llguidance.hf": ethanol,
     "import xgrammar": ethanol,
     "print(json.dumps(request))": a_request,

@@ -68,9 +68,9 @@ impl Graph {
         if is_pyrrolic {
             self.atoms[at] = Atom { bracket: false, hydrogens: 0, ..atom };
         }
-        let is_plain = bonds
-            .iter()
-            .all(|bond| !matches!(self.bonds[*bond].order, Order::Aromatic | Order::Dative | Order::Any));
+        // A triple bond in an aromatic ring (`Cc1#ccccc1`) is more than carbon takes, and RDKit lets it pass.
+        let is_plain =
+            bonds.iter().all(|bond| matches!(self.bonds[*bond].order, Order::Single | Order::Double));
         let hydrogens = match is_pyrrolic || !atom.bracket && !atom.aromatic {
             true => self.hydrogens(at, bonds)?,
             false => before,

@@ -102,7 +102,11 @@ fn spelling_pose_and_bound() {
     assert_eq!(run(&["--within", "0.03"])["pairs"], 4);
     // The list, and nothing but the list, on stdout.
     let list = folder.drift(&["mine", "train.jsonl", "--against", "test.jsonl", "-o", "-", "--quiet"]);
-    assert!(list.code == Some(0) && list.stderr.lines().all(|line| line.starts_with("skipped: ")), "{}", list.stderr);
+    assert!(
+        list.code == Some(0) && list.stderr.lines().all(|line| line.starts_with("skipped: ")),
+        "{}",
+        list.stderr
+    );
     let rows: Vec<Value> = list.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(rows.len(), 3);
     assert_eq!(
