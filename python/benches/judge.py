@@ -99,6 +99,12 @@ def can_pucker(molecule: Chem.Mol, ring: list[int]) -> bool:
     return any(saturated.issuperset(pair) for pair in pairs)
 
 
+def has_aromatic_bonds(molecule: Chem.Mol, ring: list[int]) -> bool:
+    """Whether all bonds of a ring are aromatic; in `c1-2`, between two rings, that of the hyphen is none."""
+    bonds = [molecule.GetBondBetweenAtoms(a, b) for a, b in zip(ring, ring[1:] + ring[:1], strict=True)]
+    return all(bond.GetIsAromatic() for bond in bonds)
+
+
 def of_posebusters(task: tuple[str, np.ndarray]) -> dict[str, bool]:
     """Which rules PoseBusters `mol` holds for broken, and which by the definitions where drift leaves it on purpose."""
     smiles, points = task
@@ -119,6 +125,9 @@ def of_posebusters(task: tuple[str, np.ndarray]) -> dict[str, bool]:
         "flat_rings": bent("Ring non-flatness"),
         "bent_double_bonds": bent("Double bond flatness"),
         "aromatic, either side": any(from_plane(points[ring]) > most for ring in rings),
+        "aromatic, bonds too": any(
+            from_plane(points[ring]) > most for ring in rings if has_aromatic_bonds(molecule, ring)
+        ),
         "flat, either side": any(
             from_plane(points[ring]) < least for ring in puckered if can_pucker(molecule, ring)
         ),
@@ -175,6 +184,8 @@ def reason(rule: str, own: dict[str, bool], their: dict[str, bool]) -> str:
     """Why a rule is broken for one and not for the other."""
     if rule == "bent_aromatic_rings" and own[rule] == their["aromatic, either side"]:
         return "aromatic ring: distance to either side of the plane, and rings of six beside rings of five"
+    if rule == "bent_aromatic_rings" and own[rule] == their["aromatic, bonds too"]:
+        return "aromatic ring: of aromatic atoms, but with a bond that is not aromatic"
     if rule == "flat_rings" and own[rule] == their["flat, either side"]:
         return "flat ring: distance to either side of the plane, and rings that nothing puckers"
     if rule == "bent_double_bonds" and own[rule]:
