@@ -15,6 +15,7 @@ use rayon::prelude::*;
 use serde_json::Value;
 
 use super::layout::Alphabet;
+use super::plain::marks_spaces;
 use crate::design::scheme::grammar::Grammar;
 use crate::error::{Error, Result};
 use crate::tokenizer::Tokenizer;
@@ -82,14 +83,18 @@ pub(in crate::design) fn guard(
     Ok((!cuts.is_empty()).then(|| pattern(&cuts)))
 }
 
-/// Added tokens that no piece is like: they are matched before the model, wherever they stand.
+/// Added tokens that no piece is like: they are matched before the model, wherever they stand. Only ASCII ones, of bases whose normalizer
+/// makes no ASCII of other characters: a run of `▁`, as Gemma has them, comes of spaces too, behind that match.
 fn never_pieces(base: &Tokenizer, base_json: &Value) -> Result<HashSet<String>> {
     let mut never = HashSet::new();
+    if !marks_spaces(&base_json["normalizer"]) {
+        return Ok(never);
+    }
     for token in base_json["added_tokens"].as_array().into_iter().flatten() {
         let Some(content) = token["content"].as_str() else { continue };
         // Those of whole words are not matched beside letters; others are matched in what the normalizer makes of a text.
         let as_it_is = token["normalized"] != true || base.normalized(content)? == content;
-        if token["single_word"] != true && as_it_is {
+        if content.is_ascii() && token["single_word"] != true && as_it_is {
             never.insert(content.to_owned());
         }
     }

@@ -174,7 +174,7 @@ pub(super) fn by_id(vocabulary: HashMap<String, u32>) -> Vec<(u32, String)> {
 
 /// Whether a normalizer only marks spaces and the beginnings of sections, or composes characters: no text without blocks
 /// comes out of it with one.
-fn marks_spaces(normalizer: &Value) -> bool {
+pub(super) fn marks_spaces(normalizer: &Value) -> bool {
     match normalizer["type"].as_str() {
         None => normalizer.is_null(),
         Some("NFC") => true,
