@@ -1,7 +1,7 @@
 """Time and memory of log-probabilities under a mask, forwards and backwards, beside those of the whole vocabulary.
 
-    python python/benches/policies.py                                  # batch 8, 500 tokens, hidden 1,024, vocabulary
-    151,936 python python/benches/policies.py --dtype bfloat16 --device cuda
+    python python/benches/policies.py        # batch 8, 500 tokens, hidden 1,024, vocabulary 151,936
+    python python/benches/policies.py --dtype bfloat16 --device cuda
 
 Each way runs in a process of its own on the same hidden states, head and completions: random legal texts, cut off at
 the length. `full` is torch's log_softmax over all logits and a gather; `full, in parts` the same with a few positions
