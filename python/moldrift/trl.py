@@ -330,9 +330,9 @@ def judge_reward(
 ) -> Callable[..., list[float]]:
     """A reward function for TRL from a judge with references, such as ``moldrift.Judge``.
 
-    The reward of a text is 0 if it does not pass; else 1 if its chemistry is valid (0 if not), plus ``exp(-d / near)``,
-    d being the RMSD
-    to the nearest reference in Å: 2 at most. A text without a distance has no second part.
+    The reward of a text is 0 if it does not pass; else 1 if its chemistry is valid (0 if not), plus
+    ``exp(-d / near)``, d being the RMSD to the nearest reference in Å: 2 at most. A text without a distance has no
+    second part.
 
     Args:
         judge: ``judge.score(smiles, texts)``, one SMILES a text, gives ``passed`` and ``valid`` (bool ``[texts]``) and
