@@ -1,9 +1,10 @@
 //! The tables of `drift audit`.
 
 use super::chemistry_view::ChemistryRow;
-use super::format::{angstrom, hundredths, percent, percent_interval, thousands};
+use super::coverage_view::{coverage_cells, coverage_columns, coverage_note};
+use super::format::{angstrom, percent, percent_interval, thousands};
 use super::table::Table;
-use crate::audit::{AuditReport, FileReport, Missing};
+use crate::audit::{AuditReport, FileReport};
 use crate::error::escaped;
 use crate::stats::bootstrap::Mean;
 
@@ -190,46 +191,15 @@ pub fn audit_coverage_table(report: &AuditReport) -> Option<Table> {
     let thresholds = &report.total.coverage.as_ref()?.thresholds;
     let mut table =
         Table::new("Coverage and matching, mean and median over molecules").code("file").code("processor");
-    for threshold in thresholds {
-        let at = hundredths(threshold.angstrom);
-        table = table
-            .number(&format!("COV-R {at} Å\nmean, %"))
-            .number("\nmedian")
-            .number(&format!("COV-P {at} Å\nmean, %"))
-            .number("\nmedian");
-    }
-    table = table.number("MAT-R, Å\nmean").number("\nmedian").number("MAT-P, Å\nmean").number("\nmedian");
+    table = coverage_columns(table, thresholds);
     for file in &report.files {
         let Some(coverage) = &file.coverage else { continue };
         let mut cells = vec![file.file.clone(), file.lp.clone().unwrap_or_default()];
-        for found in &coverage.thresholds {
-            let shares = [found.cov_r.mean, found.cov_r.median, found.cov_p.mean, found.cov_p.median];
-            cells.extend(shares.map(|share| format!("{:.2}", 100.0 * share)));
-        }
-        // Where no molecule counts there is no share.
-        cells.resize(2 + 4 * thresholds.len(), "-".to_owned());
-        for found in [coverage.mat_r, coverage.mat_p] {
-            let both = found.map_or([None, None], |found| [Some(found.mean), Some(found.median)]);
-            cells.extend(
-                both.map(|value| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.4}"))),
-            );
-        }
+        cells.extend(coverage_cells(coverage, thresholds.len()));
         table.row(cells);
     }
     table.note(coverage_note(report.missing));
     Some(table)
-}
-
-/// How coverage and matching are counted.
-pub(super) fn coverage_note(missing: Missing) -> &'static str {
-    match missing {
-        Missing::Zero => {
-            "A molecule without a text to compare counts 0 in COV and is left out of MAT. RMSD of heavy atoms as RDKit's GetBestRMS."
-        }
-        Missing::LeaveOut => {
-            "Molecules without a text to compare are left out of COV and MAT. RMSD of heavy atoms as RDKit's GetBestRMS."
-        }
-    }
 }
 
 /// Blocks by drift; none without a tokenizer.

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::audit_view::coverage_note;
-use super::format::{hundredths, number, percent, seconds, thousands};
+use super::coverage_view::{coverage_cells, coverage_columns, coverage_note};
+use super::format::{number, percent, seconds, thousands};
 use super::table::Table;
 use crate::audit::GeometryReport;
 use crate::constraint::LpKind;
@@ -67,28 +67,11 @@ pub fn coverage_table(report: &EvalReport) -> Option<Table> {
     let thresholds = &report.runs.iter().find(|run| !run.coverage.thresholds.is_empty())?.coverage.thresholds;
     let mut table = Table::new(title(report, "coverage and matching, mean and median over molecules"));
     table = model_column(table, report).code("logit processor");
-    for threshold in thresholds {
-        let at = hundredths(threshold.angstrom);
-        table = table
-            .number(&format!("COV-R {at} Å\nmean, %"))
-            .number("\nmedian")
-            .number(&format!("COV-P {at} Å\nmean, %"))
-            .number("\nmedian");
-    }
-    table = table.number("MAT-R, Å\nmean").number("\nmedian").number("MAT-P, Å\nmean").number("\nmedian");
+    table = coverage_columns(table, thresholds);
     for run in &report.runs {
         let mut cells = model_cells(report, &run.model);
         cells.push(run.label());
-        for found in &run.coverage.thresholds {
-            let shares = [found.cov_r.mean, found.cov_r.median, found.cov_p.mean, found.cov_p.median];
-            cells.extend(shares.map(|share| format!("{:.2}", 100.0 * share)));
-        }
-        for found in [run.coverage.mat_r, run.coverage.mat_p] {
-            let both = found.map_or([None, None], |found| [Some(found.mean), Some(found.median)]);
-            cells.extend(
-                both.map(|value| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.4}"))),
-            );
-        }
+        cells.extend(coverage_cells(&run.coverage, thresholds.len()));
         add(&mut table, run.lp == LpKind::Automaton, cells);
     }
     table.note(coverage_note(report.protocol.missing));

@@ -20,6 +20,7 @@ pub mod chemistry_view;
 #[cfg(feature = "generate")]
 pub mod compare_view;
 pub mod comparison_view;
+mod coverage_view;
 pub mod covmat_view;
 pub mod design_page;
 pub mod design_view;

@@ -1,0 +1,47 @@
+//! Coverage and matching in tables, of texts that were generated and of files.
+
+use super::format::hundredths;
+use super::table::Table;
+use crate::audit::Missing;
+use crate::audit::coverage::{CoverageReport, ThresholdCoverage};
+
+/// Adds the columns of coverage at these thresholds, and of matching: mean and median over molecules.
+pub(super) fn coverage_columns(mut table: Table, thresholds: &[ThresholdCoverage]) -> Table {
+    for threshold in thresholds {
+        let at = hundredths(threshold.angstrom);
+        table = table
+            .number(&format!("COV-R {at} Å\nmean, %"))
+            .number("\nmedian")
+            .number(&format!("COV-P {at} Å\nmean, %"))
+            .number("\nmedian");
+    }
+    table.number("MAT-R, Å\nmean").number("\nmedian").number("MAT-P, Å\nmean").number("\nmedian")
+}
+
+/// The cells of a row of them.
+pub(super) fn coverage_cells(coverage: &CoverageReport, thresholds: usize) -> Vec<String> {
+    let shares = |found: &ThresholdCoverage| {
+        [found.cov_r.mean, found.cov_r.median, found.cov_p.mean, found.cov_p.median]
+            .map(|share| format!("{:.2}", 100.0 * share))
+    };
+    let mut cells: Vec<String> = coverage.thresholds.iter().flat_map(shares).collect();
+    // Where no molecule counts there is no share.
+    cells.resize(4 * thresholds, "-".to_owned());
+    for found in [coverage.mat_r, coverage.mat_p] {
+        let both = found.map_or([None, None], |found| [Some(found.mean), Some(found.median)]);
+        cells.extend(both.map(|value| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.4}"))));
+    }
+    cells
+}
+
+/// How coverage and matching are counted.
+pub(super) fn coverage_note(missing: Missing) -> &'static str {
+    match missing {
+        Missing::Zero => {
+            "A molecule without a text to compare counts 0 in COV and is left out of MAT. RMSD of heavy atoms as RDKit's GetBestRMS."
+        }
+        Missing::LeaveOut => {
+            "Molecules without a text to compare are left out of COV and MAT. RMSD of heavy atoms as RDKit's GetBestRMS."
+        }
+    }
+}
