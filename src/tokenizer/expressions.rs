@@ -21,6 +21,7 @@ use tokenizers::pre_tokenizers::split::SplitPattern;
 use tokenizers::tokenizer::{OffsetReferential, OffsetType, PreTokenizer};
 use tokenizers::{NormalizerWrapper, PreTokenizedString, PreTokenizerWrapper, Tokenizer as HfTokenizer};
 
+use super::cuts::marks_spaces;
 use crate::error::excerpt;
 
 /// What `tokenizers` splits by where `ByteLevel` uses an expression.
@@ -179,17 +180,7 @@ fn steps(tokenizer: &HfTokenizer) -> Result<Vec<Step>, String> {
 
 /// Whether a normalizer makes no white space, and texts no longer than [`LONGER`] times.
 fn keeps_white_space(normalizer: &NormalizerWrapper) -> bool {
-    match normalizer {
-        NormalizerWrapper::NFC(_) => true,
-        // A character for a space, as SentencePiece has it.
-        NormalizerWrapper::Replace(_) | NormalizerWrapper::Prepend(_) => {
-            let json = serde_json::to_value(normalizer).unwrap_or_default();
-            let marks = json["pattern"]["String"] == " " && json["content"] == "\u{2581}";
-            marks || json["prepend"] == "\u{2581}"
-        }
-        NormalizerWrapper::Sequence(all) => all.as_ref().iter().all(keeps_white_space),
-        _ => false,
-    }
+    serde_json::to_value(normalizer).is_ok_and(|normalizer| marks_spaces(&normalizer))
 }
 
 /// How much longer a text may become by [`keeps_white_space`]: a space is one byte, what stands for it three.

@@ -15,6 +15,7 @@ use super::mixed::{MIXED_TEXTS, mixed_text};
 use super::texts::{ALL_CONTEXTS, PLAIN};
 use crate::error::Result;
 use crate::job::Job;
+use crate::tokenizer::cuts::marks_spaces;
 
 /// How it is known that texts without blocks are encoded as before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -170,19 +171,4 @@ pub(super) fn by_id(vocabulary: HashMap<String, u32>) -> Vec<(u32, String)> {
     let mut all: Vec<(u32, String)> = vocabulary.into_iter().map(|(text, id)| (id, text)).collect();
     all.sort();
     all
-}
-
-/// Whether a normalizer only marks spaces and the beginnings of sections, or composes characters: no text without blocks
-/// comes out of it with one.
-pub(super) fn marks_spaces(normalizer: &Value) -> bool {
-    match normalizer["type"].as_str() {
-        None => normalizer.is_null(),
-        Some("NFC") => true,
-        Some("Prepend") => normalizer["prepend"] == "▁",
-        Some("Replace") => normalizer["pattern"]["String"] == " " && normalizer["content"] == "▁",
-        Some("Sequence") => {
-            normalizer["normalizers"].as_array().is_some_and(|all| all.iter().all(marks_spaces))
-        }
-        Some(_) => false,
-    }
 }
