@@ -16,7 +16,7 @@ use crate::constraint::automaton::AnswerForm;
 use crate::encoding::Reading;
 use crate::error::{Error, Parameter};
 use crate::eval::molecules::{CorpusChoice, Molecules, PromptMolecule};
-use crate::eval::plan::{EngineChoice, EvalPart, EvalPlan, ModelChoice, PlaceholderChoice, WorkedExample};
+use crate::eval::plan::{EngineChoice, EvalPart, EvalPlan, ModelChoice, PlaceholderChoice};
 use crate::eval::{Finished, Kept, MOST_EXAMPLES, OtherTexts, check, evaluate, evaluate_shard, trained_on};
 use crate::generate::Sampling;
 use crate::job::Job;
@@ -252,7 +252,7 @@ fn plan(args: &Args, open: impl Fn(&str) -> Result<Device, Error>, job: &Job) ->
 }
 
 /// The worked examples of prompts.
-fn examples(args: &Args, job: &Job) -> Result<Vec<WorkedExample>, Error> {
+fn examples(args: &Args, job: &Job) -> Result<Vec<PromptMolecule>, Error> {
     if args.examples.is_empty() {
         return Ok(Vec::new());
     }
@@ -264,11 +264,7 @@ fn examples(args: &Args, job: &Job) -> Result<Vec<WorkedExample>, Error> {
         let problem = format!("{} hold {conformers} conformers", named(&args.examples));
         return Err(Error::parameter(Parameter::Examples, problem, format!("give at most {MOST_EXAMPLES}")));
     }
-    let example = |molecule| {
-        let PromptMolecule { smiles, skeleton, encoding, conformers, .. } = molecule;
-        WorkedExample { smiles, skeleton, encoding, conformers }
-    };
-    Ok(read.molecules.into_iter().map(example).collect())
+    Ok(read.molecules)
 }
 
 /// How conformers are read that a model's texts are compared with: they are not to lose what its encoding cannot say.

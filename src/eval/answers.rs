@@ -4,7 +4,8 @@
 //! The users write several conformers into one completion, `[CONFORMER]…[/CONFORMER][CONFORMER]…[/CONFORMER]`, give prompts that end in
 //! `[CONFORMER]`, and put worked examples before the molecule, each `[SMILES]…[/SMILES][CONFORMER]…[/CONFORMER]` and a line break.
 
-use super::plan::{EvalPlan, WorkedExample};
+use super::plan::EvalPlan;
+use super::prompt_molecule::PromptMolecule;
 use crate::constraint::automaton::AnswerForm;
 use crate::encoding::Encoding;
 use crate::error::{Error, Parameter, Result};
@@ -33,7 +34,7 @@ pub(super) fn prompt(plan: &EvalPlan, smiles: &str, encoding: Encoding) -> Resul
 }
 
 /// A worked example: a molecule with its conformers, and a line break.
-fn worked(example: &WorkedExample, encoding: Encoding) -> Result<String> {
+fn worked(example: &PromptMolecule, encoding: Encoding) -> Result<String> {
     let skeleton = crate::text::skeleton::placed(&example.skeleton, encoding.slots());
     let mut out = train::prompt(&example.smiles);
     for conformer in &example.conformers {

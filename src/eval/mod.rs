@@ -32,6 +32,7 @@ mod paired;
 mod placeholders;
 pub mod plan;
 mod probabilities;
+mod prompt_molecule;
 pub mod record;
 mod reference_set;
 mod run;

@@ -7,31 +7,17 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::plan::EvalPart;
+pub use super::prompt_molecule::PromptMolecule;
 use super::record::ReferenceCounts;
 use crate::chem::foreign;
 use crate::corpus::{
     AtomOrder, Conformers, Part, Rest, SKIPPED_LISTED, Skipped, SmilesLine, each_prompt, no_prompt,
 };
-use crate::encoding::{Encoding, Fixed, Written};
+use crate::encoding::{Encoding, Written};
 use crate::error::{Error, Parameter, Result};
 use crate::io;
 use crate::job::{InputHash, Job};
 use crate::text::skeleton::{Spelling, smiles};
-
-/// One molecule.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PromptMolecule {
-    /// As the prompt has it.
-    pub smiles: String,
-    /// Its text with every block emptied.
-    pub skeleton: String,
-    /// The decimals of its conformers.
-    pub encoding: Encoding,
-    /// Reference conformers in units of the last decimal, atoms in the order of the skeleton; may be none.
-    pub conformers: Vec<Vec<[Fixed; 3]>>,
-    /// Which part of a corpus it falls into, where it comes from one.
-    pub part: Option<Part>,
-}
 
 /// Which molecules of a corpus are taken.
 #[derive(Debug, Clone, Default)]

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::prompt_molecule::PromptMolecule;
 use super::texts::OtherTexts;
 use crate::audit::Missing;
 use crate::chem::AtomLimit;
 use crate::constraint::LpKind;
 use crate::constraint::automaton::AnswerForm;
-use crate::encoding::{AskedEncoding, Encoding, Fixed};
+use crate::encoding::AskedEncoding;
 use crate::generate::Sampling;
 use crate::model::{Device, Room, Synthetic};
 use crate::placeholder::FittedFile;
@@ -47,7 +48,7 @@ pub struct EvalPlan {
     /// What answers hold: several conformers each, behind a prompt that ends in the tag that opens the first.
     pub form: AnswerForm,
     /// Worked examples that stand before the molecule in every prompt.
-    pub examples: Vec<WorkedExample>,
+    pub examples: Vec<PromptMolecule>,
     /// The token that ends a text, where it is not the one that the model's files name.
     pub eos: Option<String>,
     /// How the KV cache grows.
@@ -73,19 +74,6 @@ pub struct EvalPlan {
     pub trace: bool,
     /// Texts of another run that these are to be compared with.
     pub same_as: Option<Arc<OtherTexts>>,
-}
-
-/// A molecule with its conformers, shown to the model before it is asked for another.
-#[derive(Debug, Clone, PartialEq)]
-pub struct WorkedExample {
-    /// As its prompt has it.
-    pub smiles: String,
-    /// Its text with every block emptied.
-    pub skeleton: String,
-    /// The encoding of its conformers.
-    pub encoding: Encoding,
-    /// Conformers in the encoding's units, atoms in the order of the skeleton.
-    pub conformers: Vec<Vec<[Fixed; 3]>>,
 }
 
 /// How many texts are written for a molecule.
