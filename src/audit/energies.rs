@@ -1,18 +1,19 @@
 //! Energies of texts by a program of the user's, and their strain.
 //!
 //! The strain of a text is its energy less that of the relaxed conformer, where the program says this, else less the least energy among the
-//! references of its molecule; a text with neither has none. Asked for are the texts whose chemistry is checked too: those that pass with
-//! their atoms in the order of their prompts.
+//! references of its molecule; a text with neither has none. Asked for are the texts whose chemistry is checked
+//! too ([`usable_points`]).
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::outcome::Outcome;
+use super::group::Checkers;
+use super::judging::usable_points;
 use super::plan::AuditPlan;
 use super::read::FileRecords;
 use super::references::References;
-use super::sample::{TextSample, coordinates, judge, split};
+use super::sample::{TextSample, judge, split};
 use crate::audit::chemistry::Chemistry;
 use crate::encoding::Encoding;
 use crate::energy::{Energies, EnergyAnswer, EnergyFrame};
@@ -121,7 +122,7 @@ pub(super) fn of_file(
 ) -> Result<Vec<AnsweredText>> {
     let Some(energies) = &plan.energy else { return Ok(Vec::new()) };
     let (mut texts, mut frames) = (Vec::new(), Vec::new());
-    let mut checkers: BTreeMap<String, Option<Chemistry>> = BTreeMap::new();
+    let mut checkers = Checkers::default();
     for record in &file.records {
         let Some(prompt) = record.prompt.as_deref() else { continue };
         let judged = judge(&TextSample {
@@ -133,15 +134,12 @@ pub(super) fn of_file(
         });
         // Prompts were parsed when they were read.
         let Ok(key) = skeleton::from_smiles(prompt) else { continue };
-        let points = coordinates(split(&record.text).answer, dialect);
-        let (Some(points), true) = (points, judged.outcome == Outcome::Pass && judged.skeleton == key) else {
+        let answer = split(&record.text).answer;
+        let Some(points) = usable_points(answer, &judged, &key, dialect, plan.max_atoms) else { continue };
+        let Some(checker) = checkers.of(&key).filter(|checker| checker.atoms() == points.len()) else {
             continue;
         };
         let smiles = skeleton::smiles(&key);
-        let checker = checkers.entry(key).or_insert_with(|| Chemistry::of(&smiles).ok());
-        let Some(checker) = checker.as_ref().filter(|checker| checker.atoms() == points.len()) else {
-            continue;
-        };
         let valid = checker.check(&points).is_some_and(|found| found.is_valid());
         frames.push(EnergyFrame { smiles: smiles.clone(), elements: checker.elements().collect(), points });
         let (record, lp) = (record.place.clone(), record.lp.clone());

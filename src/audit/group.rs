@@ -82,7 +82,7 @@ pub(super) struct Compared {
 pub(super) struct Checkers(HashMap<String, Option<Chemistry>>);
 
 impl Checkers {
-    fn of(&mut self, skeleton: &str) -> Option<&Chemistry> {
+    pub(super) fn of(&mut self, skeleton: &str) -> Option<&Chemistry> {
         if !self.0.contains_key(skeleton) {
             let checker = Chemistry::of(&skeleton::smiles(skeleton)).ok();
             self.0.insert(skeleton.to_owned(), checker);

@@ -70,8 +70,8 @@ pub fn split(text: &str) -> Split<'_> {
 
 /// Judges a sample.
 pub fn judge(sample: &TextSample<'_>) -> TextVerdict {
-    let answer = bracketed(split(sample.answer).answer, sample.dialect);
-    let answer = &*answer;
+    let body = split(sample.answer).answer;
+    let answer = &*bracketed(body, sample.dialect);
     let ranges = block_ranges(answer);
     let written = sample.dialect.bracketed();
     let blocks: Vec<BlockVerdict> =
@@ -83,8 +83,8 @@ pub fn judge(sample: &TextSample<'_>) -> TextVerdict {
         copied = range.end;
     }
     skeleton.push_str(&answer[copied..]);
-    let by_3dmolgen =
-        judge_as_3dmolgen(sample.prompt, &with_commas(sample.answer, sample.dialect), sample.max_atoms);
+    let theirs = with_commas(sample.answer, (body, answer), sample.dialect);
+    let by_3dmolgen = judge_as_3dmolgen(sample.prompt, &theirs, sample.max_atoms);
     let malformed = blocks.iter().any(|block| block.junk_strict) || !is_skeleton(&skeleton);
     let outcome = if !sample.ended || by_3dmolgen == Outcome::NoEos {
         Outcome::NoEos
@@ -106,15 +106,15 @@ fn bracketed(answer: &str, encoding: Encoding) -> Cow<'_, str> {
     Cow::Owned(in_brackets(answer, encoding))
 }
 
-/// An answer as 3DMolGen writes it: with commas in its blocks, whatever its encoding separates numbers by.
-fn with_commas(answer: &str, dialect: Encoding) -> Cow<'_, str> {
+/// An answer as 3DMolGen writes it: with commas in its blocks, whatever its encoding separates numbers by. Of what stands between its
+/// tags also [`bracketed`].
+fn with_commas<'a>(answer: &'a str, (body, bracketed): (&str, &str), dialect: Encoding) -> Cow<'a, str> {
     if !dialect.is_bracketed() {
-        let body = split(answer).answer;
         let Some((before, behind)) = answer.split_once(body) else { return Cow::Borrowed(answer) };
         // White space that closes the last slot is none behind it.
         let closes = dialect.close().trim_end().is_empty();
         let behind = if closes { behind.trim_start() } else { behind };
-        return Cow::Owned([before, &in_brackets(body, dialect), behind].concat());
+        return Cow::Owned([before, bracketed, behind].concat());
     }
     if dialect.separator() == "," {
         return Cow::Borrowed(answer);

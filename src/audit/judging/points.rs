@@ -24,11 +24,7 @@ pub fn usable_points(
         return None;
     }
     let points = coordinates(answer, encoding)?;
-    if verdict.skeleton == prompt {
-        Some(points)
-    } else {
-        reordered(&points, &verdict.skeleton, prompt, limit)
-    }
+    as_in_prompt(points, verdict, prompt, limit)
 }
 
 /// The conformer of a text that passes by the rules of 3DMolGen, read by them: of each part of a block the last number in it counts, as in
@@ -42,16 +38,24 @@ pub(in crate::audit) fn points_by_3dmolgen(
     if verdict.by_3dmolgen != Outcome::Pass {
         return None;
     }
-    let mut points = Vec::new();
+    let mut points = Conformation::new();
     for range in block_ranges(answer) {
         let mut numbers = answer[range].split(',').map(last_number);
         points.push([numbers.next()??, numbers.next()??, numbers.next()??]);
     }
-    let points: Conformation = points;
-    if verdict.skeleton == prompt {
-        Some(points)
-    } else {
-        reordered(&points, &verdict.skeleton, prompt, limit)
+    as_in_prompt(points, verdict, prompt, limit)
+}
+
+/// Atoms in the order of the prompt's skeleton.
+fn as_in_prompt(
+    points: Conformation,
+    verdict: &TextVerdict,
+    prompt: &str,
+    limit: AtomLimit,
+) -> Option<Conformation> {
+    match verdict.skeleton == prompt {
+        true => Some(points),
+        false => reordered(&points, &verdict.skeleton, prompt, limit),
     }
 }
 
