@@ -129,7 +129,7 @@ impl Group {
         let (under, points) = match sample.pool.map(skeleton::from_smiles) {
             Some(Ok(pool)) if *pool != *key => {
                 self.pools.insert(key.clone(), pool.clone().into());
-                let points = points.and_then(|points| reordered(&points, &key, &pool, limit));
+                let points = points.and_then(|points| reordered(points, &key, &pool, limit));
                 (pool.into(), points)
             }
             _ => (key, points),

@@ -137,8 +137,11 @@ impl References {
     ) -> Self {
         for (own, pool) in pools {
             let Some(reference) = self.molecules.get(own) else { continue };
-            let moved: Option<Vec<Conformation>> =
-                reference.conformers.iter().map(|points| reordered(points, own, pool, limit)).collect();
+            let moved: Option<Vec<Conformation>> = reference
+                .conformers
+                .iter()
+                .map(|points| reordered(points.clone(), own, pool, limit))
+                .collect();
             let Some(moved) = moved else { continue };
             if !is_compared(own) {
                 self.molecules.remove(own);

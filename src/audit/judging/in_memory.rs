@@ -87,14 +87,16 @@ impl Judge {
                     Error::input(place(), e, format!("is the text written as {name} says, and whole?"))
                 })?;
                 let points = in_angstrom(&read.coordinates, self.plan.encoding);
-                conformers.push(self.in_order(&read.skeleton, &key, points).ok_or_else(|| {
-                    let found = shortened_end(&skeleton::smiles(&read.skeleton), 100);
-                    Error::input(
-                        place(),
-                        format!("is another molecule: {found}"),
-                        "give references of this molecule",
-                    )
-                })?);
+                conformers.push(reordered(points, &read.skeleton, &key, self.plan.max_atoms).ok_or_else(
+                    || {
+                        let found = shortened_end(&skeleton::smiles(&read.skeleton), 100);
+                        Error::input(
+                            place(),
+                            format!("is another molecule: {found}"),
+                            "give references of this molecule",
+                        )
+                    },
+                )?);
             }
         }
         self.put(key, conformers);
@@ -126,7 +128,7 @@ impl Judge {
                 let problem = format!("atom {atom} has a coordinate that is not finite");
                 return Err(Error::input(reference_place(smiles, at), problem, "leave this conformer out"));
             }
-            ordered.push(self.in_order(&own, &key, points).ok_or_else(|| {
+            ordered.push(reordered(points, &own, &key, self.plan.max_atoms).ok_or_else(|| {
                 let found = shortened_end(written.unwrap_or_default(), 100);
                 let problem = format!("is another molecule: {found}");
                 Error::input(reference_place(smiles, at), problem, "give references of this molecule")
@@ -164,10 +166,6 @@ impl Judge {
         }
         found.into_iter().for_each(|(skeleton, conformers)| self.put(skeleton, conformers));
         Ok(summary)
-    }
-
-    fn in_order(&self, own: &str, key: &str, points: Conformation) -> Option<Conformation> {
-        if own == key { Some(points) } else { reordered(&points, own, key, self.plan.max_atoms) }
     }
 
     fn put(&mut self, key: Box<str>, conformers: Vec<Conformation>) {

@@ -24,7 +24,7 @@ pub fn usable_points(
         return None;
     }
     let points = coordinates(answer, encoding)?;
-    as_in_prompt(points, verdict, prompt, limit)
+    reordered(points, &verdict.skeleton, prompt, limit)
 }
 
 /// The conformer of a text that passes by the rules of 3DMolGen, read by them: of each part of a block the last number in it counts, as in
@@ -43,20 +43,7 @@ pub(in crate::audit) fn points_by_3dmolgen(
         let mut numbers = answer[range].split(',').map(last_number);
         points.push([numbers.next()??, numbers.next()??, numbers.next()??]);
     }
-    as_in_prompt(points, verdict, prompt, limit)
-}
-
-/// Atoms in the order of the prompt's skeleton.
-fn as_in_prompt(
-    points: Conformation,
-    verdict: &TextVerdict,
-    prompt: &str,
-    limit: AtomLimit,
-) -> Option<Conformation> {
-    match verdict.skeleton == prompt {
-        true => Some(points),
-        false => reordered(&points, &verdict.skeleton, prompt, limit),
-    }
+    reordered(points, &verdict.skeleton, prompt, limit)
 }
 
 /// The last match of their expression `[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?`, of ASCII digits.
@@ -95,13 +82,16 @@ fn number_length(text: &[u8]) -> usize {
     end
 }
 
-/// Atoms in the order of one skeleton, put in that of another one.
+/// Atoms in the order of one skeleton, put in that of another one: as they are, if it is the same.
 pub(in crate::audit) fn reordered(
-    points: &[[f64; 3]],
+    points: Conformation,
     from: &str,
     to: &str,
     limit: AtomLimit,
 ) -> Option<Conformation> {
+    if from == to {
+        return Some(points);
+    }
     let order = atoms_in_order(&smiles(from), &smiles(to), limit)?;
     order.into_iter().map(|atom| points.get(atom).copied()).collect()
 }
