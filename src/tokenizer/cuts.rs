@@ -273,21 +273,6 @@ fn with_white_space(token: &str) -> String {
     token.replace(['\u{120}', '\u{2581}'], " ").replace('\u{10a}', "\n")
 }
 
-/// Whether a normalizer only marks spaces and the beginnings of sections, or composes characters: no text without blocks
-/// comes out of it with one.
-pub fn marks_spaces(normalizer: &serde_json::Value) -> bool {
-    match normalizer["type"].as_str() {
-        None => normalizer.is_null(),
-        Some("NFC") => true,
-        Some("Prepend") => normalizer["prepend"] == SPACE,
-        Some("Replace") => normalizer["pattern"]["String"] == " " && normalizer["content"] == SPACE,
-        Some("Sequence") => {
-            normalizer["normalizers"].as_array().is_some_and(|all| all.iter().all(marks_spaces))
-        }
-        Some(_) => false,
-    }
-}
-
 /// Whether a normalizer leaves printable ASCII as it is, but for a space before it.
 fn keeps_ascii(tokenizer: &Tokenizer) -> Result<(), String> {
     let ascii: String = (33..127u8).map(char::from).collect();

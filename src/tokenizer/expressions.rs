@@ -21,7 +21,7 @@ use tokenizers::pre_tokenizers::split::SplitPattern;
 use tokenizers::tokenizer::{OffsetReferential, OffsetType, PreTokenizer};
 use tokenizers::{NormalizerWrapper, PreTokenizedString, PreTokenizerWrapper, Tokenizer as HfTokenizer};
 
-use super::cuts::marks_spaces;
+use super::normalizer::marks_spaces;
 use crate::error::excerpt;
 
 /// What `tokenizers` splits by where `ByteLevel` uses an expression.

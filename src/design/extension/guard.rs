@@ -17,8 +17,7 @@ use serde_json::Value;
 use super::layout::Alphabet;
 use crate::design::scheme::grammar::Grammar;
 use crate::error::{Error, Result};
-use crate::tokenizer::Tokenizer;
-use crate::tokenizer::cuts::marks_spaces;
+use crate::tokenizer::{Tokenizer, marks_spaces};
 
 /// How every guard begins, by which it is known. It cuts nothing after the end of a piece.
 pub const GUARD_MARK: &str = "\\G(?!\\z)(?:";

@@ -15,7 +15,7 @@ use super::mixed::{MIXED_TEXTS, mixed_text};
 use super::texts::{ALL_CONTEXTS, PLAIN};
 use crate::error::Result;
 use crate::job::Job;
-use crate::tokenizer::cuts::marks_spaces;
+use crate::tokenizer::marks_spaces;
 
 /// How it is known that texts without blocks are encoded as before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -1,0 +1,18 @@
+//! What normalizers do to texts.
+
+use serde_json::Value;
+
+/// Whether a normalizer only marks spaces and the beginnings of sections, or composes characters: no text without blocks
+/// comes out of it with one.
+pub fn marks_spaces(normalizer: &Value) -> bool {
+    match normalizer["type"].as_str() {
+        None => normalizer.is_null(),
+        Some("NFC") => true,
+        Some("Prepend") => normalizer["prepend"] == "▁",
+        Some("Replace") => normalizer["pattern"]["String"] == " " && normalizer["content"] == "▁",
+        Some("Sequence") => {
+            normalizer["normalizers"].as_array().is_some_and(|all| all.iter().all(marks_spaces))
+        }
+        Some(_) => false,
+    }
+}
