@@ -69,7 +69,7 @@ struct Line<'a> {
     /// Of decimals alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     embedded_smiles_stripped: Option<&'a str>,
-    /// How the text is written, where it is not in decimals.
+    /// How the text is written, where it is not in decimals between brackets.
     #[serde(skip_serializing_if = "Option::is_none")]
     encoding: Option<Encoding>,
 }
@@ -244,7 +244,7 @@ fn lines(conformers: &[Conformer], first: Option<u64>, encoding: Encoding) -> Li
             } else {
                 None
             },
-            encoding: (!encoding.is_decimal()).then_some(encoding),
+            encoding: (!encoding.is_decimal_blocks()).then_some(encoding),
         };
         // Writing to memory cannot fail, and every field is text.
         let _ = serde_json::to_writer(&mut out, &line);

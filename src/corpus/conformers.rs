@@ -106,7 +106,7 @@ impl Conformers for Embedded {
         }
         // Its file has commas, whatever its blocks are to be written with.
         let reading = Reading { texts: None, cut: true, ..self.reading };
-        let reading = if reading.encoding.is_decimal() && reading.encoding.is_bracketed() {
+        let reading = if reading.encoding.is_decimal_blocks() {
             Reading { encoding: reading.encoding.with_spaces(false), ..reading }
         } else {
             Reading { texts: Some(Encoding::FIXED), ..reading }

@@ -56,7 +56,7 @@ fn parse(body: &str, reading: Reading) -> Result<Enriched, String> {
         Ok(parsed) => return Ok(parsed),
         Err(error) => error,
     };
-    let usual = reading.encoding.is_decimal() && reading.encoding.is_bracketed();
+    let usual = reading.encoding.is_decimal_blocks();
     if usual && reading.texts.is_none_or(Encoding::is_decimal) {
         return Err(wanted.to_string());
     }

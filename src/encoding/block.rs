@@ -84,6 +84,11 @@ impl Encoding {
         between && around && self.slots() == Slots::Atoms
     }
 
+    /// Whether it is one of decimals between `<` and `>`: what texts are taken for that say nothing of their encoding.
+    pub fn is_decimal_blocks(self) -> bool {
+        self.is_decimal() && self.is_bracketed()
+    }
+
     /// The same numbers between `<` and `>` behind atoms, with commas between them; itself where they stand so.
     pub fn bracketed(self) -> Self {
         if self.is_bracketed() {

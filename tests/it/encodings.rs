@@ -233,13 +233,30 @@ fn every_encoding_is_followed_by_every_tokenizer_both_ways() {
     }
 }
 
+#[test]
+fn texts_of_lines_say_what_they_are() {
+    let folder = Folder::new();
+    corpus(&folder, 20);
+    let encode = |input: &str, encoding: &str, out: &str| {
+        let ran = folder.drift(&["encode", input, "--encoding", encoding, "-o", out]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    };
+    encode("corpus.jsonl", "lines", "lines.jsonl");
+    let rows = String::from_utf8(folder.read("lines.jsonl")).unwrap();
+    assert!(rows.lines().all(|row| row.contains(r#""encoding":"lines""#)), "{rows}");
+    encode("lines.jsonl", "fixed", "back.jsonl");
+    encode("corpus.jsonl", "fixed", "given.jsonl");
+    assert_eq!(folder.read("back.jsonl"), folder.read("given.jsonl"));
+}
+
 /// The texts of all shared conformers in an encoding; none of codes, or where they are not.
 fn shared_texts(folder: &Folder, name: &str) -> Vec<String> {
     let Some(shared) = more().filter(|_| !name.starts_with("fsq")) else { return Vec::new() };
     let files = ["geom_conformers.jsonl", "xtb_moses_aq.jsonl.gz", "etkdg_drugs_test.jsonl.gz"];
     let texts = |file: &str| {
         let input = shared.join("geom").join(file).display().to_string();
-        folder.drift(&["encode", &input, "--encoding", name, "-o", "shared.jsonl"]).good();
+        let ran = folder.drift(&["encode", &input, "--encoding", name, "-o", "shared.jsonl"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         let lines = String::from_utf8(folder.read("shared.jsonl")).unwrap();
         let text = |line: &str| {
             let row: Value = serde_json::from_str(line).unwrap();
