@@ -157,6 +157,8 @@ pub mod audit;
 
 pub mod against;
 
+pub mod export;
+
 pub mod encodings;
 
 #[cfg(feature = "generate")]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use drift::constraint::automaton::{AnswerForm, Follow};
 use drift::constraint::{Placeholder, Specials, State};
+use drift::design::advice::logit_processor;
 use drift::error::excerpt;
 use drift::text::skeleton;
 use drift::{Encoding, Error, LogitProcessor, LpKind, Mask};
@@ -70,8 +71,7 @@ impl Processor {
         let placeholder = placeholder.map(Placeholder::new).transpose().map_err(raised)?;
         let tokenizer = tokenizer.inner.clone();
         let specials = Specials { eos, others };
-        let made = py
-            .detach(|| LogitProcessor::new(kind, tokenizer.clone(), dialect, placeholder.as_ref(), specials));
+        let made = py.detach(|| logit_processor(kind, &tokenizer, dialect, placeholder.as_ref(), specials));
         let inner = made.map_err(|error| match error {
             Error::Input { .. } => Class::Tokenizer.of()(error),
             error => raised(error),

@@ -1,14 +1,17 @@
 //! `drift export-grammar`: the automaton of each molecule, for the structured-output engines of vLLM and SGLang.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::output::{Aside, Output};
 use super::values::{DialectOrAuto, EncodingArgs, found, is_stdout, not_stdout};
 use crate::checkpoint::Wanted;
 use crate::constraint::automaton::AnswerForm;
-use crate::constraint::grammar::{ExportPlan, ExportReport, ExportSource, GrammarFormat, export};
+use crate::constraint::grammar::GrammarFormat;
+use crate::design::advice;
 use crate::encoding::Encoding;
 use crate::error::Error;
+use crate::export::{ExportPlan, ExportReport, ExportSource, export};
 use crate::io::{AtomicFile, Outputs};
 use crate::job::Job;
 use crate::report::format::{counted, thousands};
@@ -70,6 +73,9 @@ impl From<FormatArg> for GrammarFormat {
     }
 }
 
+/// What ends a text in grammars that say it themselves.
+const NO_END: u32 = u32::MAX;
+
 /// Reads, writes, tells.
 pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     found(&mut args.tokenizer, Wanted::Tokenizer)?;
@@ -121,16 +127,23 @@ fn plan(args: Args, job: &Job, output: &Output) -> Result<ExportPlan, Error> {
         })?),
         None => end_beside(&args.tokenizer, &tokenizer)?,
     };
+    let (tokenizer, dialect) = (Arc::new(tokenizer), asked.over(recipe.unwrap_or(Encoding::FIXED)));
+    let format = args.format.into();
+    if format == GrammarFormat::Json && eos.is_none() {
+        let remedy =
+            "give --eos, or put a generation_config.json with an eos_token_id beside the tokenizer.json";
+        return Err(Error::input(&tokenizer.name, "has no end of text (EOS)", remedy));
+    }
+    let form = AnswerForm { conformers: args.conformers.into(), opened: args.opened };
     Ok(ExportPlan {
-        tokenizer: tokenizer.into(),
-        dialect: asked.over(recipe.unwrap_or(Encoding::FIXED)),
-        eos,
+        processor: advice::automaton(&tokenizer, dialect, eos.unwrap_or(NO_END))?.answering(form),
+        tokenizer,
+        dialect,
         source: match (args.smiles, args.molecule) {
             (Some(file), _) => ExportSource::File(file),
             (None, molecule) => ExportSource::Smiles(molecule.unwrap_or_default()),
         },
-        format: args.format.into(),
-        form: AnswerForm { conformers: args.conformers.into(), opened: args.opened },
+        format,
     })
 }
 

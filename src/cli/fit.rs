@@ -6,7 +6,7 @@ use super::corpus::Corpus;
 use super::output::Output;
 use super::values::{DialectOrAuto, EncodingArgs, SmilesOfArgs, found, is_stdout, not_stdout};
 use crate::checkpoint::Wanted;
-use crate::constraint::ways::complete;
+use crate::design::advice::complete;
 use crate::encoding::Encoding;
 use crate::error::Error;
 use crate::io::Outputs;

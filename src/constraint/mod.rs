@@ -9,7 +9,6 @@
 //!   that they block, `template` the tokenised skeleton, [`Placeholder`] what is in its blocks.
 //! - `truncating` ends a block when its coordinate is complete.
 //! - [`automaton`] allows canonical tokens of legal texts and nothing else; [`grammar`] writes it for other engines.
-//! - [`ways`] says what works with a tokenizer where a template, or the automaton, does not.
 //! - [`strip_junk`] repairs numbers afterwards; [`TextClass`] says what a token is about.
 
 pub mod automaton;
@@ -23,7 +22,6 @@ mod template;
 mod text_class;
 mod truncating;
 pub mod vocabulary;
-pub mod ways;
 
 pub use junk::strip_junk;
 pub use mask::{Legal, Mask};

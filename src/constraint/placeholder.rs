@@ -2,7 +2,7 @@
 
 use crate::encoding::{Encoding, Precision, TrailingZeros};
 use crate::error::{Error, Parameter, Result};
-use crate::placeholder::Partition;
+use crate::text::partition::Partition;
 use crate::text::skeleton::placed;
 
 /// The placeholder of the users' version 3, and the one that `drift fit` finds for most tokenizers.

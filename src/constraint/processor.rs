@@ -11,7 +11,6 @@ use super::template::Template;
 use super::truncating::Truncating;
 use super::vocabulary::NumberTokens;
 use super::{Constraint, DeviceRule, Mask, State};
-use crate::constraint::ways::advised;
 use crate::encoding::Encoding;
 use crate::error::{Error, Parameter, Result};
 use crate::text::skeleton::{Spelling, spelling_conflict};
@@ -159,8 +158,7 @@ impl LogitProcessor {
         };
         let way = match (kind, FreeSets::new(kind, &tokenizer, &specials)?) {
             (LpKind::Automaton, _) => {
-                let made = AutomatonProcessor::new(tokenizer.clone(), dialect, specials.eos);
-                Way::Automaton(Box::new(made.map_err(|error| advised(error, &tokenizer, dialect))?))
+                Way::Automaton(Box::new(AutomatonProcessor::new(tokenizer.clone(), dialect, specials.eos)?))
             }
             (_, None) => Way::None,
             (LpKind::Truncating, Some(sets)) => {

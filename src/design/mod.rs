@@ -8,6 +8,7 @@
 //! - [`train`](mod@train), [`train_merges`](mod@train_merges) and [`train_scratch`](mod@train_scratch) are the ways
 //!   through, [`report`] what they say; [`front`] sets the designs beside each other, [`compare`] the ways; [`request`] is
 //!   all of them behind one door, with what lies [`beside`] the base.
+//! - [`advice`] says what works with a tokenizer where a template, or the automaton, does not.
 //!
 //! # Why positions and contexts do not matter
 //! 1. The first pre-tokenizer isolates every text that looks like a block in the range; its expression looks at nothing
@@ -20,6 +21,7 @@
 //! 4. Each piece is then looked up in the vocabulary by itself. So the pieces of one number do not depend on the other
 //!    two, and it is enough to run every number in every position, not every block.
 
+pub mod advice;
 pub mod beside;
 pub mod compare;
 pub mod extension;

@@ -19,6 +19,7 @@ use super::speed::BatchTimes;
 use super::subject::Subject;
 use crate::constraint::vocabulary::Vocabulary;
 use crate::constraint::{Constraint, LogitProcessor, LpKind};
+use crate::design::advice;
 use crate::encoding::Encoding;
 use crate::error::Result;
 use crate::generate::{Generated, Options, Prompt, Resampling, Span};
@@ -132,7 +133,7 @@ pub(super) fn logit_processor(
 ) -> Result<LogitProcessor> {
     let Checkpoint { tokenizer, dialect, specials, spelling, .. } = checkpoint;
     let placeholder = named.map(|named| &named.placeholder);
-    let made = LogitProcessor::new(processor, tokenizer.clone(), *dialect, placeholder, specials.clone())?;
+    let made = advice::logit_processor(processor, tokenizer, *dialect, placeholder, specials.clone())?;
     // Without a logit processor no text is forced, so that any spelling may be asked for.
     Ok(match spelling.filter(|_| made.kind() != LpKind::None) {
         Some(trained) => made.spelled_as(trained),

@@ -13,12 +13,12 @@ use super::certificate::Certificate;
 use super::counts::{Damage, OPTIONS};
 use super::grammar::{Numbers, Space};
 use super::objective::Objective;
-use super::partition::Partition;
 use super::replay::BlockReplay;
 use super::sample::key_of_text;
 use super::search::{SearchSettings, search};
 use crate::error::{Error, Result};
 use crate::stats::interval::{LEVEL, Paired, paired};
+use crate::text::partition::Partition;
 
 /// A conformer of the sample that classes are judged on.
 pub struct Sampled {

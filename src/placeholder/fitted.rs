@@ -6,12 +6,12 @@ use serde::Deserialize;
 
 use super::classes::PartitionReport;
 use super::objective::{Harm, Objective};
-use super::partition::Partition;
 use super::report::{FitReport, FitResult, SCHEMA};
 use crate::encoding::Encoding;
 use crate::error::{Error, Result};
 use crate::io;
 use crate::job::{InputHash, Job};
+use crate::text::partition::Partition;
 use crate::tokenizer::Tokenizer;
 
 /// No result is larger.

@@ -20,7 +20,6 @@ mod front;
 mod grammar;
 mod intervals;
 mod objective;
-mod partition;
 mod parts;
 mod plan;
 mod replay;
@@ -43,7 +42,6 @@ pub use front::front;
 pub use grammar::{Number, Numbers, Space, USERS_PLACEHOLDERS, number_text, text, tie_key};
 pub use intervals::Intervals;
 pub use objective::{Harm, Objective};
-pub use partition::Partition;
 pub use plan::{DialectChoice, FitPlan};
 pub use replay::{BlockReplay, replay};
 pub use report::{

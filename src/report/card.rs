@@ -9,7 +9,7 @@ use crate::design::rows::initial::RowsReport;
 use crate::design::scheme::grammar::in_words;
 use crate::design::{DesignReport, SchemeKind};
 use crate::encoding::{Encoding, Precision};
-use crate::stats::size::SIZE_CLASSES;
+use crate::text::size::SIZE_CLASSES;
 
 /// What `MODEL_CARD.md` says: what was made from what, what was checked, and how to go on training.
 pub fn model_card(report: &DesignReport) -> String {

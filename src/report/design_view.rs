@@ -8,7 +8,7 @@ use crate::design::report::front::DesignPoint;
 use crate::design::scheme::spaces::BoundBy;
 use crate::design::{DesignReport, Range};
 use crate::encoding::Encoding;
-use crate::stats::size::SIZE_CLASSES;
+use crate::text::size::SIZE_CLASSES;
 
 /// What `drift train-tokenizer` shows in a terminal.
 pub fn design_table(report: &DesignReport, terminal: Terminal) -> String {

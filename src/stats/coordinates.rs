@@ -6,9 +6,9 @@ use std::hash::{DefaultHasher, Hasher};
 use super::histogram::{CoordinateHistogram, Tally};
 use super::interval::ClusterSums;
 use super::moments::Moments;
-use super::size::{SIZE_CLASSES, size_class};
 use crate::corpus::Conformer;
 use crate::encoding::{Encoding, Fixed, Precision};
+use crate::text::size::{SIZE_CLASSES, size_class};
 
 /// Exact statistics of the coordinates of conformers.
 ///

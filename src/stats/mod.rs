@@ -4,8 +4,7 @@
 //! - [`bootstrap`] gives intervals of means over molecules.
 //! - [`interval`] holds confidence intervals: of shares, of ratios over clusters, of paired differences.
 //! - [`bootstrap`] holds intervals of means by resampling.
-//! - [`histogram`] holds counts by value and their quantiles, [`moments`] means and standard deviations, [`size`] the
-//!   size classes of molecules.
+//! - [`histogram`] holds counts by value and their quantiles, [`moments`] means and standard deviations.
 //!
 //! Accumulators hold integers only, so that merging is associative and commutative and a result does not depend on
 //! how many threads counted or in which order. Floating point begins in [`CoordinateStats::report`].
@@ -16,7 +15,6 @@ pub mod histogram;
 pub mod interval;
 pub mod moments;
 pub mod report;
-pub mod size;
 pub mod texts;
 
 pub use coordinates::CoordinateStats;

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::coordinates::{Axis, CoordinateStats, Feature, Group};
 use super::histogram::{HistogramView, Quantiles};
 use super::interval::{ClusterSums, Interval, LEVEL};
-use super::size::SIZE_CLASSES;
+use crate::text::size::SIZE_CLASSES;
 
 /// The format of [`StatsReport`].
 pub const SCHEMA: &str = "drift.stats/1";

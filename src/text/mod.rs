@@ -4,12 +4,15 @@
 //!   coordinates; [`write()`] is the inverse. How slots are written is said by an [`Encoding`](crate::encoding::Encoding).
 //! - [`skeleton`] holds what can be done without coordinates. What its molecule is, [`crate::chem`] knows.
 //! - [`holds`] says which strings stand in no text.
+//! - [`partition`] sorts slots by what the skeleton says of them; [`size`] is the table of size classes.
 //!
 //! The format is that of 3DMolGen: heavy atoms only, bare atoms bracketed, decimals (four, by default)
 //! truncated toward zero.
 
 pub mod enriched;
 pub mod holds;
+pub mod partition;
+pub mod size;
 pub mod skeleton;
 
 pub use enriched::{Enriched, TextError, append, parse, write};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use drift::constraint::vocabulary::{Vocabulary, is_well_formed};
 use drift::constraint::{Constraint, LogitProcessor, LpKind, Mask, Placeholder, Specials};
 use drift::encoding::{Encoding, TrailingZeros};
-use drift::placeholder::Partition;
+use drift::text::partition::Partition;
 use drift::tokenizer::Tokenizer;
 use proptest::prelude::*;
 use rand::{Rng, SeedableRng};

@@ -6,15 +6,12 @@
 //!
 //! - `rules` turns a [`MoleculeTable`](super::automaton::MoleculeTable) into rules: one for each state of the block, shared by all blocks, and
 //!   one for each distinct text between blocks.
-//! - `write` spells them; [`export`](export()) is the way from SMILES to lines.
+//! - `write` spells them; [`crate::export`] is the way from SMILES to lines.
 
-mod export;
 mod rules;
 mod write;
 
 use serde::{Deserialize, Serialize};
-
-pub use export::{ExportPlan, ExportReport, ExportSource, GrammarLine, Spelled, export};
 
 use super::automaton::Follow;
 use crate::error::{Error, Result};

@@ -13,8 +13,8 @@ use crate::design::scheme::grammar::Grammar;
 use crate::encoding::Encoding;
 use crate::error::Result;
 use crate::job::{InputHash, Job};
-use crate::stats::size::{SIZE_CLASSES, size_class};
 use crate::text;
+use crate::text::size::{SIZE_CLASSES, size_class};
 use crate::tokenizer::{Token, Tokenizer};
 
 /// Sums over conformers under one tokenizer.

@@ -1,9 +1,11 @@
-//! What works with a tokenizer where something else does not. Each way that is named was tried.
+//! What works with a tokenizer where something else does not: processors whose refusals name another way. Each way that is
+//! named was tried.
 
 use std::sync::Arc;
 
-use super::automaton::AutomatonProcessor;
-use crate::design::{SchemeKind, possible};
+use super::{SchemeKind, possible};
+use crate::constraint::automaton::AutomatonProcessor;
+use crate::constraint::{LogitProcessor, LpKind, Placeholder, Specials};
 use crate::encoding::Encoding;
 use crate::error::{Error, Result};
 use crate::placeholder::{FitReport, takes_templates};
@@ -13,8 +15,36 @@ use crate::tokenizer::Tokenizer;
 const NOTHING: &str =
     "take another tokenizer: neither templates, nor the automaton, nor an extension work with this one";
 
+/// The automaton of a tokenizer and an encoding; `eos` ends a text.
+///
+/// # Errors
+/// If the tokenizer is of no kind for which the automaton is exact; the remedy says what works instead.
+pub fn automaton(tokenizer: &Arc<Tokenizer>, encoding: Encoding, eos: u32) -> Result<AutomatonProcessor> {
+    AutomatonProcessor::new(tokenizer.clone(), encoding, eos)
+        .map_err(|error| advised(error, tokenizer, encoding))
+}
+
+/// A logit processor, as [`LogitProcessor::new`] makes it.
+///
+/// # Errors
+/// Those of [`LogitProcessor::new`]; where the automaton refuses a tokenizer, the remedy says what works instead.
+pub fn logit_processor(
+    kind: LpKind,
+    tokenizer: &Arc<Tokenizer>,
+    encoding: Encoding,
+    placeholder: Option<&Placeholder>,
+    specials: Specials,
+) -> Result<LogitProcessor> {
+    LogitProcessor::new(kind, tokenizer.clone(), encoding, placeholder, specials).map_err(
+        |error| match kind {
+            LpKind::Automaton => advised(error, tokenizer, encoding),
+            _ => error,
+        },
+    )
+}
+
 /// The automaton's error, with what works instead.
-pub fn advised(error: Error, tokenizer: &Tokenizer, encoding: Encoding) -> Error {
+fn advised(error: Error, tokenizer: &Tokenizer, encoding: Encoding) -> Error {
     match error {
         // Only the automaton's own refusals say nothing of what to do.
         Error::Input { place, problem, remedy } if remedy.is_empty() => {

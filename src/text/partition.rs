@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::stats::size::{SIZE_CLASSES, size_class};
+use crate::text::size::{SIZE_CLASSES, size_class};
 use crate::text::skeleton::{Piece, pieces};
 
 /// A way to sort blocks by what the skeleton says of them.

@@ -1,4 +1,4 @@
-//! From SMILES to grammars: a line for each molecule.
+//! From SMILES to grammars of the automaton: a line for each molecule.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -6,9 +6,8 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::{GrammarFormat, grammar};
-use crate::constraint::automaton::{AnswerForm, AutomatonProcessor, MoleculeTable};
-use crate::constraint::ways::advised;
+use crate::constraint::automaton::{AutomatonProcessor, MoleculeTable};
+use crate::constraint::grammar::{GrammarFormat, grammar};
 use crate::corpus::{Rest, SKIPPED_LISTED, Skipped, each_prompt, no_prompt, skipped_line};
 use crate::encoding::Encoding;
 use crate::error::{Error, Result, excerpt};
@@ -19,23 +18,18 @@ use crate::tokenizer::Tokenizer;
 /// Molecules that are written at a time.
 const CHUNK: usize = 256;
 
-/// What ends a text in tables where nothing says what does.
-const NO_END: u32 = u32::MAX;
-
 /// What to write grammars of.
 pub struct ExportPlan {
+    /// The automaton of the model's tokenizer and encoding.
+    pub processor: AutomatonProcessor,
     /// The model's tokenizer.
     pub tokenizer: Arc<Tokenizer>,
     /// How numbers are written.
     pub dialect: Encoding,
-    /// What ends a text; needed for [`GrammarFormat::Json`] alone.
-    pub eos: Option<u32>,
     /// The molecules.
     pub source: ExportSource,
     /// How grammars are spelled.
     pub format: GrammarFormat,
-    /// What answers hold.
-    pub form: AnswerForm,
 }
 
 /// Where molecules come from.
@@ -92,22 +86,13 @@ pub struct ExportReport {
 /// Writes a line for each molecule, in the order of the input.
 ///
 /// # Errors
-/// If the tokenizer is of no kind for which the automaton is exact, there is no molecule, nothing says which token ends a text
-/// and the format needs it, the job was cancelled, or `out` gives one.
+/// If there is no molecule, the job was cancelled, or `out` gives one.
 pub fn export(
     plan: &ExportPlan,
     job: &Job,
     out: &mut dyn FnMut(&[u8]) -> Result<()>,
 ) -> Result<ExportReport> {
-    if plan.format == GrammarFormat::Json && plan.eos.is_none() {
-        let remedy = "put a generation_config.json with an eos_token_id beside the tokenizer.json";
-        return Err(Error::input(&plan.tokenizer.name, "has no end of text (EOS)", remedy));
-    }
-    let eos = plan.eos.unwrap_or(NO_END);
-    let processor = AutomatonProcessor::new(plan.tokenizer.clone(), plan.dialect, eos)
-        .map_err(|error| advised(error, &plan.tokenizer, plan.dialect))?
-        .answering(plan.form);
-    let liner = Liner { processor, format: plan.format };
+    let liner = Liner { processor: &plan.processor, format: plan.format };
     let mut writer = Writer { liner, waiting: Vec::new(), report: report(plan), out };
     match &plan.source {
         ExportSource::Smiles(smiles) => {
@@ -159,12 +144,12 @@ fn report(plan: &ExportPlan) -> ExportReport {
 }
 
 /// Writes lines on any thread.
-struct Liner {
-    processor: AutomatonProcessor,
+struct Liner<'a> {
+    processor: &'a AutomatonProcessor,
     format: GrammarFormat,
 }
 
-impl Liner {
+impl Liner<'_> {
     /// The line of one molecule, with its end.
     fn line(&self, smiles: &str, skeleton: &str) -> Result<Vec<u8>> {
         let follow = self.processor.follow(skeleton)?;
@@ -187,7 +172,7 @@ struct Waiting {
 }
 
 struct Writer<'a> {
-    liner: Liner,
+    liner: Liner<'a>,
     /// What is not written yet.
     waiting: Vec<Waiting>,
     report: ExportReport,
