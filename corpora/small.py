@@ -45,6 +45,7 @@ FORBIDDEN = [
 ]
 DISTINCT_ANGSTROM = 0.3  # two conformers of one molecule are at least so far apart (heavy atoms)
 CHUNK = 500
+HELD_OUT = 1_500  # molecules that are never trained on; `test` computes the first of them
 
 
 def weighted(draw, weights):
@@ -270,14 +271,14 @@ def train_rows(smiles):
 
 
 def test_rows(smiles):
-    """Up to ten conformers, each optimised by GFN2-xTB; what xTB turns into another molecule is left out."""
-    mol = embedded(smiles, 20)
+    """Up to six conformers, each optimised by GFN2-xTB; what xTB turns into another molecule is left out."""
+    mol = embedded(smiles, 12)
     if mol is None:
         return []
     symbols = [a.GetSymbol() for a in mol.GetAtoms()]
     rows, kept = [], Chem.Mol(mol)
     kept.RemoveAllConformers()
-    for number in distinct(mol, 10):
+    for number in distinct(mol, 6):
         result = build.xtb(symbols, mol.GetConformer(number).GetPositions(), Chem.GetFormalCharge(mol), "normal", 200, 1.0)
         if result is None or not result[3] or build.same_molecule(mol, result[0], smiles):
             continue
@@ -285,7 +286,7 @@ def test_rows(smiles):
         conformer = Chem.Conformer(mol.GetNumAtoms())
         conformer.SetPositions(np.ascontiguousarray(xyz))
         kept.AddConformer(conformer, assignId=True)
-    for number in distinct(kept, 10):
+    for number in distinct(kept, 6):
         rows.append(row(kept, kept.GetConformer(number).GetPositions(), smiles))
     return [r for r in rows if r]
 
@@ -329,9 +330,9 @@ def main():
         for line in arguments.exclude.read_text().splitlines():
             mol = Chem.MolFromSmiles(line.split(",")[0].strip() or "?")
             without.update([flat(mol)] if mol else [])
-    count = arguments.molecules or {"train": 80_000, "test": 1_500}[arguments.part]
+    count = arguments.molecules or {"train": 80_000, "test": 600}[arguments.part]
     with multiprocessing.get_context("spawn").Pool(arguments.workers) as pool:
-        held_out = grown(pool, "test", 1_500, without)
+        held_out = grown(pool, "test", HELD_OUT, without)
         if arguments.part == "test":
             smiles = held_out[:count]
         else:

@@ -22,11 +22,9 @@ import gzip
 import json
 import os
 import random
-import re
 import time
 from pathlib import Path
 from statistics import fmean
-from types import SimpleNamespace
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -43,7 +41,6 @@ from moldrift.trl import ConstrainedGRPOTrainer, judge_reward  # noqa: E402
 REPOSITORY = Path(__file__).resolve().parent.parent
 CORPUS = REPOSITORY / "corpora" / "default.jsonl.gz"
 ARMS = ("masked", "unmasked", "mismatched")
-BLOCK = re.compile(r"<(-?\d+\.\d+),(-?\d+\.\d+),(-?\d+\.\d+)>")
 NEAR = 0.75
 
 
@@ -72,46 +69,14 @@ def options():
 
 
 def references(count, least):
-    """The smallest molecules with at least so many atoms, and all their conformers, `[atoms, 3]` each."""
+    """The smallest molecules with at least so many atoms, and the texts of all their conformers."""
     found = {}
     with gzip.open(CORPUS, "rt", encoding="utf-8") as lines:
         for line in lines:
             record = json.loads(line)
-            found.setdefault(record["canonical_smiles"], []).append(coordinates(record["embedded_smiles"]))
-    sizes = {smiles: len(conformers[0]) for smiles, conformers in found.items() if len(conformers[0]) >= least}
+            found.setdefault(record["canonical_smiles"], []).append(record["embedded_smiles"])
+    sizes = {smiles: texts[0].count("<") for smiles, texts in found.items() if texts[0].count("<") >= least}
     return {smiles: found[smiles] for smiles in sorted(sizes, key=lambda one: (sizes[one], one))[:count]}
-
-
-def coordinates(text):
-    return np.array([[float(number) for number in block] for block in BLOCK.findall(text)])
-
-
-def rmsd(one, other):
-    """In Å, after the best rotation (Kabsch), in the order of the text: symmetric orders are not tried."""
-    one, other = one - one.mean(0), other - other.mean(0)
-    u, sizes, v = np.linalg.svd(one.T @ other)
-    sizes[2] *= np.sign(np.linalg.det(u @ v))
-    left = (one**2).sum() + (other**2).sum() - 2 * sizes.sum()
-    return float(np.sqrt(max(left, 0) / len(one)))
-
-
-class AuditJudge:
-    """Verdicts by `moldrift.audit`, a text at a time, and distances by `rmsd`, with the interface of a judge."""
-
-    def __init__(self, found):
-        self.found = found
-
-    def score(self, smiles, texts):
-        scores = SimpleNamespace(passed=[], valid=[], rmsd=[])
-        for one, text in zip(smiles, texts, strict=True):
-            total = moldrift.audit([{"smiles": one, "text": text}], dialect="fixed").total
-            passed = total["passed"] == 1
-            atoms = coordinates(text) if passed else None
-            passed = passed and len(atoms) == len(self.found[one][0])
-            scores.passed.append(passed)
-            scores.valid.append(bool(passed and total["chemistry"]["valid"]))
-            scores.rmsd.append([rmsd(atoms, other) if passed else np.nan for other in self.found[one]])
-        return scores
 
 
 class Clock(TrainerCallback):
@@ -133,7 +98,7 @@ class Run:
     def __init__(self, said, arm, seed, found):
         self.said, self.arm, self.found = said, arm, found
         self.automaton = moldrift.Automaton(said.model)
-        self.judge, self.steps = AuditJudge(found), []
+        self.judge, self.steps = moldrift.Judge(found), []
         self.tokenizer = AutoTokenizer.from_pretrained(said.model, padding_side="left")
         self.model = AutoModelForCausalLM.from_pretrained(said.model, dtype=torch.float32)
         self.clock = Clock(said.cpu_seconds)
@@ -171,7 +136,7 @@ class Run:
 
     def note(self, scores):
         """The reward of each text; what a step came to is kept."""
-        nearest = [min(one) if not np.isnan(one).all() else np.inf for one in scores.rmsd]
+        nearest = [np.nanmin(one) if not np.isnan(one).all() else np.inf for one in scores.rmsd]
         found = [
             valid + np.exp(-distance / NEAR) if passed else 0.0
             for passed, valid, distance in zip(scores.passed, scores.valid, nearest, strict=True)
