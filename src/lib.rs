@@ -17,8 +17,8 @@
 //! | find the molecules and geometries of one corpus in another | [`against::against()`] |
 //!
 //! Generation, training and evaluation come with the feature `generate`, on candle; drift's store and other HDF5 with
-//! `hdf5`; tables, plots and pages with `report`; the program with `cli`. All of these are on by default. Without default
-//! features there is the core, which is enough for everything on this page.
+//! `hdf5`; tables, plots and pages with `report`; the program with `cli`. All of these are on by default. Without them there is
+//! enough for everything on this page.
 //!
 //! Whatever takes long takes a [`Job`], which carries progress and cancellation down and nothing else.
 //!
@@ -114,11 +114,12 @@
 //! # Ok::<(), drift::Error>(())
 //! ```
 //!
-//! # Order
+//! # Crates
 //!
-//! Data flows chem → text → corpus → stats → mine → checkpoint → tokenizer → placeholder → design → sampling → constraint →
-//! energy → audit → against → model → train → generate → eval → report → cli; a module imports only from those before it
-//! (`tests/it/architecture.rs` holds that). See ARCHITECTURE.md for the map.
+//! This crate hands on four others under one name, each on those before it: `drift_core` (encodings, molecules, tokenizers, logit
+//! processors, sampling), `drift_data` (corpora and generated texts), `drift_tune` (placeholders, extended tokenizers, encodings side by
+//! side) and `drift_engine` (models on candle). A program with an engine of its own takes `drift-core` alone. See ARCHITECTURE.md for
+//! the map.
 
 pub use drift_core::{checkpoint, chem, constraint, encoding, error, io, job, sampling, text, tokenizer};
 pub use drift_data::{against, audit, corpus, encode, energy, export, mine, shard, stats};
