@@ -1,5 +1,4 @@
-//! Hands the git revision to the crate, for the provenance of results; `unknown` outside a checkout. Tells the tests what
-//! there is on this machine, so that those that need what is absent report themselves as ignored.
+//! Tells the tests what there is on this machine, so that those that need what is absent report themselves as ignored.
 
 use std::path::Path;
 use std::process::Command;
@@ -16,24 +15,8 @@ const MODULES: [(&str, &[&str]); 6] = [
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
-    revision();
     shared();
     python();
-}
-
-fn revision() {
-    if let Some(revision) = output("git", &["rev-parse", "--short=12", "HEAD"]) {
-        println!("cargo:rustc-env=DRIFT_REVISION={revision}");
-    }
-    // HEAD names a branch; its tip moves in the branch's own file, or in packed-refs.
-    let branch = output("git", &["symbolic-ref", "-q", "HEAD"]);
-    for name in ["HEAD", "packed-refs"].into_iter().chain(branch.as_deref()) {
-        if let Some(path) = output("git", &["rev-parse", "--git-path", name])
-            && Path::new(&path).exists()
-        {
-            println!("cargo:rerun-if-changed={path}");
-        }
-    }
 }
 
 /// `has_shared`: the shared development data, in `$DRIFT_SHARED`, else in `../shared`.

@@ -17,8 +17,8 @@
 //! | find the molecules and geometries of one corpus in another | [`against::against()`] |
 //!
 //! Generation, training and evaluation come with the feature `generate`, on candle; drift's store and other HDF5 with
-//! `hdf5`; tables, plots and pages with `report`; the program with `cli`. All of these are on by default. Without default
-//! features there is the core, which is enough for everything on this page.
+//! `hdf5`; tables, plots and pages with `report`; the program with `cli`. All of these are on by default. Without them there is
+//! enough for everything on this page.
 //!
 //! Whatever takes long takes a [`Job`], which carries progress and cancellation down and nothing else.
 //!
@@ -114,64 +114,18 @@
 //! # Ok::<(), drift::Error>(())
 //! ```
 //!
-//! # Order
+//! # Crates
 //!
-//! Data flows chem → text → corpus → stats → mine → checkpoint → tokenizer → placeholder → design → sampling → constraint →
-//! energy → audit → against → model → train → generate → eval → report → cli; a module imports only from those before it
-//! (`tests/it/architecture.rs` holds that). See ARCHITECTURE.md for the map.
+//! This crate hands on four others under one name, each on those before it: `drift_core` (encodings, molecules, tokenizers, logit
+//! processors, sampling), `drift_data` (corpora and generated texts), `drift_tune` (placeholders, extended tokenizers, encodings side by
+//! side) and `drift_engine` (models on candle). A program with an engine of its own takes `drift-core` alone. See ARCHITECTURE.md for
+//! the map.
 
-mod anneal;
-pub mod encode;
-pub mod error;
-pub mod io;
-pub mod job;
-
-pub mod chem;
-
-pub mod encoding;
-pub mod text;
-
-pub mod corpus;
-
-pub mod stats;
-
-pub mod checkpoint;
-
-pub mod shard;
-
-pub mod mine;
-
-pub mod tokenizer;
-
-pub mod placeholder;
-
-pub mod design;
-
-pub mod sampling;
-
-pub mod constraint;
-
-pub mod energy;
-
-pub mod audit;
-
-pub mod against;
-
-pub mod export;
-
-pub mod encodings;
-
+pub use drift_core::{checkpoint, chem, constraint, encoding, error, io, job, sampling, text, tokenizer};
+pub use drift_data::{against, audit, corpus, encode, energy, export, mine, shard, stats};
 #[cfg(feature = "generate")]
-pub mod model;
-
-#[cfg(feature = "generate")]
-pub mod train;
-
-#[cfg(feature = "generate")]
-pub mod generate;
-
-#[cfg(feature = "generate")]
-pub mod eval;
+pub use drift_engine::{eval, generate, model, train};
+pub use drift_tune::{design, encodings, placeholder};
 
 #[cfg(feature = "report")]
 pub mod report;
@@ -180,12 +134,12 @@ pub mod report;
 #[allow(clippy::disallowed_methods, reason = "the only place that prints")]
 pub mod cli;
 
-pub use audit::{AuditPlan, AuditReport, Judge, audit};
-pub use constraint::{Constraint, Legal, LogitProcessor, LpKind, Mask};
-pub use corpus::{Conformer, Conformers, Embedded, Files};
-pub use encoding::Encoding;
-pub use error::{Error, Result};
-pub use job::Job;
-pub use mine::{MinePlan, MineReport, mine};
-pub use placeholder::{DialectChoice, FitPlan, FitReport, Objective, fit};
-pub use tokenizer::Tokenizer;
+pub use drift_core::constraint::{Constraint, Legal, LogitProcessor, LpKind, Mask};
+pub use drift_core::encoding::Encoding;
+pub use drift_core::error::{Error, Result};
+pub use drift_core::job::Job;
+pub use drift_core::tokenizer::Tokenizer;
+pub use drift_data::audit::{AuditPlan, AuditReport, Judge, audit};
+pub use drift_data::corpus::{Conformer, Conformers, Embedded, Files};
+pub use drift_data::mine::{MinePlan, MineReport, mine};
+pub use drift_tune::placeholder::{DialectChoice, FitPlan, FitReport, Objective, fit};

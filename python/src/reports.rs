@@ -82,7 +82,7 @@ pub(crate) fn fit(py: Python<'_>, mut options: FitOptions, progress: Option<Py<P
         let corpus =
             files_or_embedded(&options.corpus, options.reading.reading()?, options.reading.smiles(job)?);
         let mut report = drift::fit(&plan, &*corpus, job)?;
-        drift::constraint::ways::complete(&mut report, &plan.tokenizers);
+        drift::design::advice::complete(&mut report, &plan.tokenizers);
         report.refuse_if_empty()?;
         if let Some(folder) = &options.output {
             write_fit(folder, &report)?;

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use super::output::{Aside, Output};
 use super::skipped;
 use super::values::{is_stdout, not_stdout};
-use crate::against::{AgainstPlan, AgainstReport, BOUND_ANGSTROM, PutList, against, merge_against};
-use crate::corpus::ReadOptions;
-use crate::error::Error;
-use crate::io::{AtomicFile, Outputs};
-use crate::job::Job;
 use crate::report::against_view::against_table;
-use crate::shard::files::MergedFiles;
+use drift_core::error::Error;
+use drift_core::io::{AtomicFile, Outputs};
+use drift_core::job::Job;
+use drift_data::against::{AgainstPlan, AgainstReport, BOUND_ANGSTROM, PutList, against, merge_against};
+use drift_data::corpus::ReadOptions;
+use drift_data::shard::files::MergedFiles;
 
 /// The other corpus, and what is the same.
 #[derive(Debug, Clone, clap::Args)]

@@ -9,16 +9,6 @@ use super::shards::{ShardArgs, ShardOf};
 use super::values::{
     DialectOrAuto, EncodingArgs, found, is_stdout, not_stdout, one_of, threshold, thresholds,
 };
-use crate::audit::{
-    AuditPlan, AuditReport, AuditRequest, Audited, Missing, VerdictLine, audit_shard, audit_texts,
-    merge_audited,
-};
-use crate::checkpoint::Wanted;
-use crate::chem::{AtomLimit, MAX_HEAVY_ATOMS};
-use crate::constraint::USUAL_PLACEHOLDER;
-use crate::error::Error;
-use crate::io::{OutputSet, Outputs, write_atomic};
-use crate::job::Job;
 use crate::report::audit_view::{
     audit_coverage_table, audit_table, chemistry_rows, drift_table, examples_table, geometry_table,
     their_table,
@@ -27,9 +17,19 @@ use crate::report::chemistry_view::{chemistry_table, flatness_table};
 use crate::report::covmat_view::covmat_summary;
 use crate::report::energy_view::energy_table;
 use crate::report::format::thousands;
-use crate::shard::Manifest;
-use crate::shard::files::MergedFiles;
-use crate::tokenizer::Tokenizer;
+use drift_core::checkpoint::Wanted;
+use drift_core::chem::{AtomLimit, MAX_HEAVY_ATOMS};
+use drift_core::constraint::USUAL_PLACEHOLDER;
+use drift_core::error::Error;
+use drift_core::io::{OutputSet, Outputs, write_atomic};
+use drift_core::job::Job;
+use drift_core::tokenizer::Tokenizer;
+use drift_data::audit::{
+    AuditPlan, AuditReport, AuditRequest, Audited, Missing, VerdictLine, audit_shard, audit_texts,
+    merge_audited,
+};
+use drift_data::shard::Manifest;
+use drift_data::shard::files::MergedFiles;
 
 /// The command line of `drift audit`.
 #[derive(Debug, clap::Args)]

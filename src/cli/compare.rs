@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use super::output::Output;
-use crate::eval::compare::compare;
-use crate::job::Job;
 use crate::report::compare_view::tables;
+use drift_core::job::Job;
+use drift_engine::eval::compare::compare;
 
 /// The command line of `drift compare`.
 #[derive(Debug, clap::Args)]

@@ -5,10 +5,10 @@ use std::sync::Mutex;
 
 use super::output::Output;
 use super::skipped;
-use crate::corpus::{Conformers, Emit, ReadSummary, SmilesSource, files_or_embedded};
-use crate::encoding::Reading;
-use crate::error::Result;
-use crate::job::Job;
+use drift_core::encoding::Reading;
+use drift_core::error::Result;
+use drift_core::job::Job;
+use drift_data::corpus::{Conformers, Emit, ReadSummary, SmilesSource, files_or_embedded};
 
 /// The files given, or the embedded corpus; remembers what is to be told of the conformers that came of them.
 pub(super) struct Corpus {

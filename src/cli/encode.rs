@@ -6,15 +6,15 @@ use super::invocation::Invocation;
 use super::output::{Aside, Output};
 use super::shards::{ShardArgs, ShardOf};
 use super::values::{EncodingArgs, FrameArg, SmilesArgs, is_stdout, not_stdout};
-use crate::corpus::{ReadOptions, SmilesSource};
-use crate::encode::{EncodePlan, EncodeReport, Put, encode, encode_shard, merge_encoded};
-use crate::encoding::{Encoding, OutOfRange, Reading};
-use crate::error::Error;
-use crate::io::{AtomicFile, Outputs};
-use crate::job::Job;
 use crate::report::format::{counted, thousands};
-use crate::shard::Manifest;
-use crate::shard::files::MergedFiles;
+use drift_core::encoding::{Encoding, OutOfRange, Reading};
+use drift_core::error::Error;
+use drift_core::io::{AtomicFile, Outputs};
+use drift_core::job::Job;
+use drift_data::corpus::{ReadOptions, SmilesSource};
+use drift_data::encode::{EncodePlan, EncodeReport, Put, encode, encode_shard, merge_encoded};
+use drift_data::shard::Manifest;
+use drift_data::shard::files::MergedFiles;
 
 /// The command line of `drift encode`.
 #[derive(Debug, clap::Args)]

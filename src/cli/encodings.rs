@@ -6,14 +6,14 @@ use super::corpus::Corpus;
 use super::output::Output;
 use super::skipped;
 use super::values::{SmilesOfArgs, found, is_stdout, not_stdout};
-use crate::checkpoint::Wanted;
-use crate::design::{Base, SchemeKind};
-use crate::encoding::{Encoding, Precision, Reading, TrailingZeros};
-use crate::encodings::{EncodingsPlan, compare_encodings};
-use crate::error::Error;
-use crate::io::{OutputSet, Outputs};
-use crate::job::Job;
 use crate::report::encodings_view::{encodings_page, encodings_table};
+use drift_core::checkpoint::Wanted;
+use drift_core::encoding::{Encoding, Precision, Reading, TrailingZeros};
+use drift_core::error::Error;
+use drift_core::io::{OutputSet, Outputs};
+use drift_core::job::Job;
+use drift_tune::design::{Base, SchemeKind};
+use drift_tune::encodings::{EncodingsPlan, compare_encodings};
 
 /// The command line of `drift encodings`.
 #[derive(Debug, clap::Args)]

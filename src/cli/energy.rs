@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::values::one_of;
-use crate::energy::{Energies, EnergyPlan, EnergyUnit};
-use crate::error::{Error, Parameter};
+use drift_core::error::{Error, Parameter};
+use drift_data::energy::{Energies, EnergyPlan, EnergyUnit};
 
 /// Which program computes energies, and how it is run.
 #[derive(Debug, Clone, clap::Args)]

@@ -9,22 +9,24 @@ use super::eval_output::{Targets, render, texts};
 use super::invocation::Invocation;
 use super::output::Output;
 use super::values::{found, is_stdout, not_stdout, thresholds};
-use crate::checkpoint::Wanted;
-use crate::chem::AtomLimit;
-use crate::constraint::Placeholder;
-use crate::constraint::automaton::AnswerForm;
-use crate::encoding::Reading;
-use crate::error::{Error, Parameter};
-use crate::eval::molecules::{CorpusChoice, Molecules, PromptMolecule};
-use crate::eval::plan::{EngineChoice, EvalPart, EvalPlan, ModelChoice, PlaceholderChoice};
-use crate::eval::{Finished, Kept, MOST_EXAMPLES, OtherTexts, check, evaluate, evaluate_shard, trained_on};
-use crate::generate::Sampling;
-use crate::job::Job;
-use crate::model::{Config, Device, KernelSteps};
-use crate::placeholder::FittedFile;
 use crate::report::format::thousands;
 use crate::report::trace::chrome_trace;
-use crate::shard::{FILE, Manifest, Shard};
+use drift_core::checkpoint::Wanted;
+use drift_core::chem::AtomLimit;
+use drift_core::constraint::Placeholder;
+use drift_core::constraint::automaton::AnswerForm;
+use drift_core::encoding::Reading;
+use drift_core::error::{Error, Parameter};
+use drift_core::job::Job;
+use drift_data::shard::{FILE, Manifest, Shard};
+use drift_engine::eval::molecules::{CorpusChoice, Molecules, PromptMolecule};
+use drift_engine::eval::plan::{EngineChoice, EvalPart, EvalPlan, ModelChoice, PlaceholderChoice};
+use drift_engine::eval::{
+    Finished, Kept, MOST_EXAMPLES, OtherTexts, check, evaluate, evaluate_shard, trained_on,
+};
+use drift_engine::generate::Sampling;
+use drift_engine::model::{Config, Device, KernelSteps};
+use drift_tune::placeholder::FittedFile;
 
 /// Molecules of the embedded corpus that are taken unless it is said how many.
 const EMBEDDED_SAMPLES: usize = 64;

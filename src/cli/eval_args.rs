@@ -7,12 +7,12 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::shards::shard;
 use super::values::{DialectArg, EncodingArgs, SmilesOfArgs, one_of, threshold};
-use crate::audit::Missing;
-use crate::chem::MAX_HEAVY_ATOMS;
-use crate::constraint::{LpKind, USUAL_PLACEHOLDER};
-use crate::eval::plan::{EngineChoice, EvalPart, Generations};
-use crate::model::{Room, Synthetic};
-use crate::shard::Shard;
+use drift_core::chem::MAX_HEAVY_ATOMS;
+use drift_core::constraint::{LpKind, USUAL_PLACEHOLDER};
+use drift_data::audit::Missing;
+use drift_data::shard::Shard;
+use drift_engine::eval::plan::{EngineChoice, EvalPart, Generations};
+use drift_engine::model::{Room, Synthetic};
 
 /// The command line of `drift eval`.
 #[derive(Debug, clap::Args)]

@@ -2,18 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::error::Error;
-use crate::eval::molecules::Molecules;
-use crate::eval::plan::EvalPlan;
-use crate::eval::record::ReferenceCounts;
-use crate::eval::{Evaluation, csv};
 use crate::report::format::thousands;
+use drift_core::error::Error;
+use drift_engine::eval::molecules::Molecules;
+use drift_engine::eval::plan::EvalPlan;
+use drift_engine::eval::record::ReferenceCounts;
+use drift_engine::eval::{Evaluation, csv};
 
 /// A corpus, in words.
 pub(super) fn named(inputs: &[PathBuf]) -> String {
     match inputs {
         [] => "the embedded corpus".to_owned(),
-        [one] => crate::io::file_name(one),
+        [one] => drift_core::io::file_name(one),
         several => format!("{} inputs", several.len()),
     }
 }

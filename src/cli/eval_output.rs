@@ -5,12 +5,6 @@ use std::path::{Path, PathBuf};
 use super::eval_molecules::LinesFormat;
 use super::output::Output;
 use super::values::not_stdout;
-use crate::audit::VerdictLine;
-use crate::error::Error;
-use crate::eval::Evaluation;
-use crate::eval::plan::EvalPlan;
-use crate::eval::record::EvalReport;
-use crate::io::{OutputSet, Outputs};
 use crate::report::chemistry_view::{chemistry_table, flatness_table};
 use crate::report::eval_page::eval_page;
 use crate::report::eval_view::{
@@ -22,6 +16,12 @@ use crate::report::mask_view::{mask_table, resampling_table};
 use crate::report::same_view::same_table;
 use crate::report::trace::chrome_trace;
 use crate::report::worst_view::chemistry_rows;
+use drift_core::error::Error;
+use drift_core::io::{OutputSet, Outputs};
+use drift_data::audit::VerdictLine;
+use drift_engine::eval::Evaluation;
+use drift_engine::eval::plan::EvalPlan;
+use drift_engine::eval::record::EvalReport;
 
 /// The files of the folder.
 const RECORD: &str = "record.json";

@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use super::output::{Aside, Output};
 use super::values::{DialectOrAuto, EncodingArgs, found, is_stdout, not_stdout};
-use crate::checkpoint::Wanted;
-use crate::constraint::automaton::AnswerForm;
-use crate::constraint::grammar::GrammarFormat;
-use crate::design::advice;
-use crate::encoding::Encoding;
-use crate::error::Error;
-use crate::export::{ExportPlan, ExportReport, ExportSource, export};
-use crate::io::{AtomicFile, Outputs};
-use crate::job::Job;
 use crate::report::format::{counted, thousands};
-use crate::tokenizer::{Tokenizer, encoding_beside, end_beside};
+use drift_core::checkpoint::Wanted;
+use drift_core::constraint::automaton::AnswerForm;
+use drift_core::constraint::grammar::GrammarFormat;
+use drift_core::encoding::Encoding;
+use drift_core::error::Error;
+use drift_core::io::{AtomicFile, Outputs};
+use drift_core::job::Job;
+use drift_core::tokenizer::{Tokenizer, encoding_beside, end_beside};
+use drift_data::export::{ExportPlan, ExportReport, ExportSource, export};
+use drift_tune::design::advice;
 
 /// The command line of `drift export-grammar`.
 #[derive(Debug, clap::Args)]

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use super::output::Output;
 use super::values::{folder_alone, found, one_of};
-use crate::checkpoint::{CONFIG, TOKENIZER_CONFIG, WEIGHTS, Wanted};
-use crate::design::{ExtendModelPlan, RowInit, extend_model};
-use crate::io::Outputs;
-use crate::job::Job;
 use crate::report::extend_view::extend_table;
 use crate::report::folders::refuse_over;
+use drift_core::checkpoint::{CONFIG, TOKENIZER_CONFIG, WEIGHTS, Wanted};
+use drift_core::io::Outputs;
+use drift_core::job::Job;
+use drift_tune::design::{ExtendModelPlan, RowInit, extend_model};
 
 /// The command line of `drift extend-model`.
 #[derive(Debug, clap::Args)]

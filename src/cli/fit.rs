@@ -5,17 +5,17 @@ use std::path::PathBuf;
 use super::corpus::Corpus;
 use super::output::Output;
 use super::values::{DialectOrAuto, EncodingArgs, SmilesOfArgs, found, is_stdout, not_stdout};
-use crate::checkpoint::Wanted;
-use crate::design::advice::complete;
-use crate::encoding::Encoding;
-use crate::error::Error;
-use crate::io::Outputs;
-use crate::job::Job;
-use crate::placeholder::{DialectChoice, FitPlan, FitReport, Objective, fit};
 use crate::report::fit_view::{classes_table, classes_verdict, lead, refusal, table};
 use crate::report::folders::{fit_files, write_fit};
 use crate::report::format::thousands;
-use crate::tokenizer::Tokenizer;
+use drift_core::checkpoint::Wanted;
+use drift_core::encoding::Encoding;
+use drift_core::error::Error;
+use drift_core::io::Outputs;
+use drift_core::job::Job;
+use drift_core::tokenizer::Tokenizer;
+use drift_tune::design::advice::complete;
+use drift_tune::placeholder::{DialectChoice, FitPlan, FitReport, Objective, fit};
 
 /// The command line of `drift fit`.
 #[derive(Debug, clap::Args)]

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 
 use super::output::{Aside, Output};
 use super::values::found;
-use crate::checkpoint::Wanted;
-use crate::encoding::Encoding;
-use crate::error::Error;
-use crate::io::{BoundedLines, ReadAhead};
-use crate::job::Job;
 use crate::report::table::Table;
 use crate::report::tokens_view::token_lines;
-use crate::tokenizer::{InspectedText, Inspector, Tokenizer, encoding_beside};
+use drift_core::checkpoint::Wanted;
+use drift_core::encoding::Encoding;
+use drift_core::error::Error;
+use drift_core::io::{BoundedLines, ReadAhead};
+use drift_core::job::Job;
+use drift_core::tokenizer::{InspectedText, Inspector, Tokenizer, encoding_beside};
 
 /// The command line of `drift inspect`.
 #[derive(Debug, clap::Args)]

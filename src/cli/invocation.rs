@@ -7,8 +7,8 @@ use std::path::Path;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 
-use crate::error::Error;
-use crate::shard::{Manifest, Shard};
+use drift_core::error::Error;
+use drift_data::shard::{Manifest, Shard};
 
 /// Options that change no result of a shard.
 const OF_NO_RESULT: [&str; 5] = ["output", "quiet", "shard", "threads", "json"];

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use super::output::Output;
 use super::values::is_stdout;
 use super::{audit, encode, mine};
-use crate::error::Error;
-use crate::io::absolute;
-use crate::job::Job;
 use crate::report::shards_view::shards_table;
-use crate::shard::files::{FilesFinished, MergedFiles};
-use crate::shard::progress::{FinishedPiece, ShardsProgress};
-use crate::shard::{Manifest, Shard, ShardSet};
+use drift_core::error::Error;
+use drift_core::io::absolute;
+use drift_core::job::Job;
+use drift_data::shard::files::{FilesFinished, MergedFiles};
+use drift_data::shard::progress::{FinishedPiece, ShardsProgress};
+use drift_data::shard::{Manifest, Shard, ShardSet};
 
 /// The command line of `drift merge`.
 #[derive(Debug, clap::Args)]
@@ -112,7 +112,7 @@ pub(super) fn run(args: &Args, job: &Job, output: &Output) -> anyhow::Result<()>
 /// What is finished.
 enum Shards {
     #[cfg(feature = "generate")]
-    Eval(Finished<crate::eval::Finished>),
+    Eval(Finished<drift_engine::eval::Finished>),
     Files(MergedFiles),
 }
 
@@ -126,7 +126,7 @@ struct Finished<P> {
 fn progress(set: &ShardSet) -> Result<ShardsProgress, Error> {
     match &*set.manifest.verb {
         #[cfg(feature = "generate")]
-        "eval" => ShardsProgress::of::<crate::eval::Finished>(set),
+        "eval" => ShardsProgress::of::<drift_engine::eval::Finished>(set),
         "audit" | "encode" | "mine" => ShardsProgress::of::<FilesFinished>(set),
         verb => Err(unknown(set, verb)),
     }

@@ -8,15 +8,15 @@ use super::output::Output;
 use super::shards::{ShardArgs, ShardOf};
 use super::skipped;
 use super::values::{EncodingArgs, FrameArg, SmilesOfArgs, is_stdout, not_stdout};
-use crate::against::against_shard;
-use crate::corpus::{Conformers, Files, ReadOptions};
-use crate::error::Error;
-use crate::io::{OutputSet, Outputs};
-use crate::job::Job;
-use crate::mine::{MinePlan, StoredParts, mine_of, mine_shard};
 use crate::report::stats_view::{stats_page, stats_table};
-use crate::shard::Manifest;
-use crate::shard::files::MergedFiles;
+use drift_core::error::Error;
+use drift_core::io::{OutputSet, Outputs};
+use drift_core::job::Job;
+use drift_data::against::against_shard;
+use drift_data::corpus::{Conformers, Files, ReadOptions};
+use drift_data::mine::{MinePlan, StoredParts, mine_of, mine_shard};
+use drift_data::shard::Manifest;
+use drift_data::shard::files::MergedFiles;
 
 /// The command line of `drift mine`.
 #[derive(Debug, clap::Args)]

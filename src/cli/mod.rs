@@ -44,8 +44,8 @@ use std::time::{Duration, Instant};
 
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::error::Error;
-use crate::job::Job;
+use drift_core::error::Error;
+use drift_core::job::Job;
 use output::Output;
 
 /// Finds, proves and ends token drift in language models that write 3D molecules as text.

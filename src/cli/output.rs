@@ -7,8 +7,8 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::values::in_flags;
-use crate::error::{Error, message, one_line};
 use crate::report::Terminal;
+use drift_core::error::{Error, message, one_line};
 
 /// How results are shown.
 pub(super) struct Output {

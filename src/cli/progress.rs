@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::job::{Observer, Silent, Unit};
+use drift_core::job::{Observer, Silent, Unit};
 
 /// Bars appear once a phase has taken this long.
 const PATIENCE: Duration = Duration::from_secs(1);

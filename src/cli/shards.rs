@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use super::invocation::Invocation;
 use super::output::Output;
 use super::values::is_stdout;
-use crate::error::Error;
-use crate::job::Job;
 use crate::report::format::{counted, thousands};
-use crate::shard::Shard;
-use crate::shard::files::{FilesDone, FilesShard};
+use drift_core::error::Error;
+use drift_core::job::Job;
+use drift_data::shard::Shard;
+use drift_data::shard::files::{FilesDone, FilesShard};
 
 /// One share of the work of a verb that reads files.
 #[derive(Debug, clap::Args)]

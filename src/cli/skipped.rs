@@ -1,8 +1,8 @@
 //! What a terminal is told of records that were skipped, or taken without a text.
 
 use super::output::Output;
-use crate::corpus::Skipped;
 use crate::report::format::{counted, thousands};
+use drift_data::corpus::Skipped;
 
 /// Records that are shown.
 const SHOWN: usize = 10;

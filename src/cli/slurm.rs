@@ -9,10 +9,10 @@ use super::eval_args;
 use super::invocation::Invocation;
 use super::output::Output;
 use super::slurm_status;
-use crate::error::Error;
-use crate::io::{OutputSet, absolute};
-use crate::job::Job;
-use crate::shard::slurm::{Asked, Jobs, quoted};
+use drift_core::error::Error;
+use drift_core::io::{OutputSet, absolute};
+use drift_core::job::Job;
+use drift_data::shard::slurm::{Asked, Jobs, quoted};
 
 /// The files of the folder.
 const ARRAY: &str = "array.sbatch";

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use super::output::Output;
-use crate::error::Error;
-use crate::eval::Finished;
 use crate::report::shards_view::shards_table;
-use crate::shard::ShardSet;
-use crate::shard::progress::{ShardsProgress, shard_folders};
+use drift_core::error::Error;
+use drift_data::shard::ShardSet;
+use drift_data::shard::progress::{ShardsProgress, shard_folders};
+use drift_engine::eval::Finished;
 
 /// The command line of `drift slurm status`.
 #[derive(Debug, clap::Args)]

@@ -7,17 +7,17 @@ use anyhow::Context;
 use super::corpus::Corpus;
 use super::output::Output;
 use super::values::{DialectArg, EncodingArgs, SmilesOfArgs, folder_alone, found};
-use crate::checkpoint::Wanted;
-use crate::encoding::Encoding;
-use crate::error::Error;
-use crate::io::Outputs;
-use crate::job::Job;
-use crate::model::{Architecture, Device};
 use crate::report::train_view::train_table;
-use crate::tokenizer::{Tokenizer, config_beside};
-use crate::train::documents::Loss;
-use crate::train::export;
-use crate::train::{
+use drift_core::checkpoint::Wanted;
+use drift_core::encoding::Encoding;
+use drift_core::error::Error;
+use drift_core::io::Outputs;
+use drift_core::job::Job;
+use drift_core::tokenizer::{Tokenizer, config_beside};
+use drift_engine::model::{Architecture, Device};
+use drift_engine::train::documents::Loss;
+use drift_engine::train::export;
+use drift_engine::train::{
     Augmentation, Gradients, InitCheckpoint, Optimizer, Schedule, Shape, Start, TrainPlan, train,
 };
 

@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use super::corpus::Corpus;
 use super::output::Output;
 use super::values::{DialectArg, SmilesOfArgs, folder_alone, found};
-use crate::checkpoint::Wanted;
-use crate::design::{Aim, Base, Goal, Range, Reuse, SchemeKind, TokenizerReport, TokenizerRequest};
-use crate::encoding::{AskedEncoding, Encoding, Precision, Reading};
-use crate::error::{Error, Parameter};
-use crate::io::Outputs;
-use crate::job::Job;
 use crate::report::design_view::design_table;
 use crate::report::folders::{TOKENIZER_FILES, refuse_over, write_tokenizer};
 use crate::report::learned_view::learned_table;
+use drift_core::checkpoint::Wanted;
+use drift_core::encoding::{AskedEncoding, Encoding, Precision, Reading};
+use drift_core::error::{Error, Parameter};
+use drift_core::io::Outputs;
+use drift_core::job::Job;
+use drift_tune::design::{Aim, Base, Goal, Range, Reuse, SchemeKind, TokenizerReport, TokenizerRequest};
 
 /// The command line of `drift train-tokenizer`.
 #[derive(Debug, clap::Args)]

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use crate::audit::geometry::COVERAGE_THRESHOLD_ANGSTROM;
-use crate::checkpoint::{Wanted, locate};
-use crate::chem::Molecule;
-use crate::corpus::{Frame, Names, OpenStereo, SmilesSource};
-use crate::encoding::{AskedEncoding, Encoding, Precision, Reading, TrailingZeros};
-use crate::error::{Error, Parameter};
-use crate::job::Job;
+use drift_core::checkpoint::{Wanted, locate};
+use drift_core::chem::Molecule;
+use drift_core::encoding::{AskedEncoding, Encoding, Precision, Reading, TrailingZeros};
+use drift_core::error::{Error, Parameter};
+use drift_core::job::Job;
+use drift_data::audit::geometry::COVERAGE_THRESHOLD_ANGSTROM;
+use drift_data::corpus::{Frame, Names, OpenStereo, SmilesSource};
 
 /// How numbers are written.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]

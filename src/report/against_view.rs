@@ -2,7 +2,7 @@
 
 use super::format::{counted, percent, thousands};
 use super::table::{Table, Terminal};
-use crate::against::AgainstReport;
+use drift_data::against::AgainstReport;
 
 /// Counts of conformers, each with its share, and what they mean.
 pub fn against_table(report: &AgainstReport, terminal: Terminal) -> String {
@@ -16,7 +16,7 @@ pub fn against_table(report: &AgainstReport, terminal: Terminal) -> String {
     .text("")
     .number("conformers")
     .number("share");
-    let share = |count: u64, of: u64| percent(crate::stats::share(count, of));
+    let share = |count: u64, of: u64| percent(drift_data::stats::share(count, of));
     for (name, count) in [
         ("of a molecule of the other corpus", counts.rows_of_shared_molecules),
         ("with its stereo, as written", counts.rows_of_shared_isomers),

@@ -4,9 +4,9 @@ use super::chemistry_view::ChemistryRow;
 use super::coverage_view::{coverage_cells, coverage_columns, coverage_note};
 use super::format::{angstrom, percent, percent_interval, thousands};
 use super::table::Table;
-use crate::audit::{AuditReport, FileReport};
-use crate::error::escaped;
-use crate::stats::bootstrap::Mean;
+use drift_core::error::escaped;
+use drift_data::audit::{AuditReport, FileReport};
+use drift_data::stats::bootstrap::Mean;
 
 /// One row per file and logit processor.
 pub fn audit_table(report: &AuditReport) -> Table {
@@ -126,7 +126,7 @@ fn their_row(file: &FileReport) -> Vec<String> {
 fn share(count: u64, of: u64) -> String {
     match (count, of) {
         (0, _) => "0".to_owned(),
-        _ => format!("{} ({})", thousands(count), percent(crate::stats::share(count, of))),
+        _ => format!("{} ({})", thousands(count), percent(drift_data::stats::share(count, of))),
     }
 }
 
@@ -218,7 +218,7 @@ pub fn drift_table(report: &AuditReport) -> Option<Table> {
             d if *d > 0 => "slots left over",
             _ => "tokens cut off",
         };
-        let share = percent(crate::stats::share(*blocks, all));
+        let share = percent(drift_data::stats::share(*blocks, all));
         table.row([format!("{drift:+}"), thousands(*blocks), share, meaning.to_owned()]);
     }
     Some(table)

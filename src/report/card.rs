@@ -3,13 +3,13 @@
 use std::fmt::Write;
 
 use super::format::{hundredths, hundredths_or_dash, percent, thousands};
-use crate::design::extension::plain::PlainText;
-use crate::design::report::vocabulary::EmbeddingReport;
-use crate::design::rows::initial::RowsReport;
-use crate::design::scheme::grammar::in_words;
-use crate::design::{DesignReport, SchemeKind};
-use crate::encoding::{Encoding, Precision};
-use crate::text::size::SIZE_CLASSES;
+use drift_core::encoding::{Encoding, Precision};
+use drift_core::text::size::SIZE_CLASSES;
+use drift_tune::design::extension::plain::PlainText;
+use drift_tune::design::report::vocabulary::EmbeddingReport;
+use drift_tune::design::rows::initial::RowsReport;
+use drift_tune::design::scheme::grammar::in_words;
+use drift_tune::design::{DesignReport, SchemeKind};
 
 /// What `MODEL_CARD.md` says: what was made from what, what was checked, and how to go on training.
 pub fn model_card(report: &DesignReport) -> String {

@@ -2,7 +2,7 @@
 
 use super::format::{percent, percent_interval, thousands};
 use super::table::Table;
-use crate::audit::chemistry::{ChemistryFigure, ChemistryReport};
+use drift_data::audit::chemistry::{ChemistryFigure, ChemistryReport};
 
 /// A row of both tables.
 #[derive(Debug, Clone)]
@@ -113,7 +113,7 @@ pub fn flatness_table(rows: &[ChemistryRow<'_>]) -> Option<Table> {
 fn share(chemistry: &ChemistryReport, figure: ChemistryFigure, texts: u64) -> String {
     match chemistry.share(figure, texts) {
         (_, 0) => "-".to_owned(),
-        (count, of) => percent(crate::stats::share(count, of)),
+        (count, of) => percent(drift_data::stats::share(count, of)),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::format::{number, percent, thousands};
 use super::table::Table;
-use crate::eval::compare::{CompareReport, Figure, Group, RecordKind, TraceRow, TraceTable};
+use drift_engine::eval::compare::{CompareReport, Figure, Group, RecordKind, TraceRow, TraceTable};
 
 /// Rows of a table; the rest is in the JSON.
 const MAX_ROWS: usize = 40;

@@ -2,7 +2,7 @@
 
 use super::format::{hundredths, percent, percent_or_dash, thousands};
 use super::table::{Table, Terminal};
-use crate::design::report::comparison::{MethodComparison, MethodRow, TrainingMethod};
+use drift_tune::design::report::comparison::{MethodComparison, MethodRow, TrainingMethod};
 
 /// One number, or the fewest and the most.
 pub(super) fn span(from: u64, to: u64) -> String {

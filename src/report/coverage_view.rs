@@ -2,8 +2,8 @@
 
 use super::format::hundredths;
 use super::table::Table;
-use crate::audit::Missing;
-use crate::audit::coverage::{CoverageReport, ThresholdCoverage};
+use drift_data::audit::Missing;
+use drift_data::audit::coverage::{CoverageReport, ThresholdCoverage};
 
 /// Adds the columns of coverage at these thresholds, and of matching: mean and median over molecules.
 pub(super) fn coverage_columns(mut table: Table, thresholds: &[ThresholdCoverage]) -> Table {

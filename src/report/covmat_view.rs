@@ -5,8 +5,8 @@
 
 use std::fmt::Write;
 
-use crate::audit::Audited;
-use crate::audit::coverage::MeanMedian;
+use drift_data::audit::Audited;
+use drift_data::audit::coverage::MeanMedian;
 
 /// The threshold of their summary, in Å.
 const THRESHOLD: f64 = 0.75;
@@ -20,7 +20,7 @@ pub fn covmat_summary(audited: &Audited) -> String {
     let references =
         inputs.iter().filter(|name| !files.contains(name)).copied().collect::<Vec<_>>().join(", ");
     let geometry = total.geometry.as_ref();
-    let count = |of: fn(&crate::audit::GeometryReport) -> u64| geometry.map_or(0, of);
+    let count = |of: fn(&drift_data::audit::GeometryReport) -> u64| geometry.map_or(0, of);
     let counted = count(|one| one.molecules) + count(|one| one.left_out);
     let mut out = format!("{0}\nCOVMAT EVALUATION RESULTS\n{0}\n\n", "=".repeat(80));
     section(&mut out, "EVALUATION SUMMARY");

@@ -5,8 +5,8 @@ use super::format::{encoding_name, thousands};
 use super::html::Page;
 use super::plot::{Points, points};
 use super::promises_view::advice;
-use crate::design::report::front::Front;
-use crate::design::{DesignReport, Range, SchemeKind};
+use drift_tune::design::report::front::Front;
+use drift_tune::design::{DesignReport, Range, SchemeKind};
 
 /// The page: the design, the front, and what was checked.
 pub fn design_page(report: &DesignReport) -> Page {

@@ -4,11 +4,11 @@ use super::comparison_view::comparison_table;
 use super::format::{encoding_name, hundredths, hundredths_or_dash, percent, thousands};
 use super::promises_view::{advice, extension_run};
 use super::table::{Table, Terminal};
-use crate::design::report::front::DesignPoint;
-use crate::design::scheme::spaces::BoundBy;
-use crate::design::{DesignReport, Range};
-use crate::encoding::Encoding;
-use crate::text::size::SIZE_CLASSES;
+use drift_core::encoding::Encoding;
+use drift_core::text::size::SIZE_CLASSES;
+use drift_tune::design::report::front::DesignPoint;
+use drift_tune::design::scheme::spaces::BoundBy;
+use drift_tune::design::{DesignReport, Range};
 
 /// What `drift train-tokenizer` shows in a terminal.
 pub fn design_table(report: &DesignReport, terminal: Terminal) -> String {

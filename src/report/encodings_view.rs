@@ -4,7 +4,7 @@ use super::format::{hundredths, percent, thousands};
 use super::html::Page;
 use super::plot::{Scatter, ScatterPoint, scatter};
 use super::table::{Table, Terminal, bold};
-use crate::encodings::report::{EncodingRow, EncodingsReport, RecommendedEncoding};
+use drift_tune::encodings::report::{EncodingRow, EncodingsReport, RecommendedEncoding};
 
 /// What `drift encodings` shows in a terminal: of extensions those on the front alone, unless all are asked for.
 pub fn encodings_table(report: &EncodingsReport, all: bool, terminal: Terminal) -> String {

@@ -2,7 +2,7 @@
 
 use super::format::thousands;
 use super::table::Table;
-use crate::audit::{EnergyFigures, EnergyReport, StrainFigures};
+use drift_data::audit::{EnergyFigures, EnergyReport, StrainFigures};
 
 /// A row a file and logit processor.
 pub fn energy_table(report: &EnergyReport) -> Table {

@@ -10,10 +10,10 @@ use super::mask_view::mask_section;
 use super::plot::{Bar, BarChart, BarValue, Columns, Curve, Curves, Scale, bars, columns, curves};
 use super::table::Table;
 use super::worst_view::chemistry_section;
-use crate::audit::coverage::ThresholdCoverage;
-use crate::constraint::LpKind;
-use crate::encoding::Precision;
-use crate::eval::record::{EvalReport, RunReport, Seconds};
+use drift_core::constraint::LpKind;
+use drift_core::encoding::Precision;
+use drift_data::audit::coverage::ThresholdCoverage;
+use drift_engine::eval::record::{EvalReport, RunReport, Seconds};
 
 /// A self-contained page: what each logit processor costs, what goes wrong, where the time goes.
 pub fn eval_page(report: &EvalReport) -> Page {
@@ -80,7 +80,7 @@ fn name(report: &EvalReport, run: &RunReport) -> String {
 
 fn harm_plot(report: &EvalReport) -> String {
     let part = |run: &RunReport, count: Option<u64>| {
-        let value = count.map(|count| crate::stats::share(count, run.outcome.blocks));
+        let value = count.map(|count| drift_data::stats::share(count, run.outcome.blocks));
         BarValue { value, text: super::format::percent_or_dash(value) }
     };
     let bar = |run: &RunReport| Bar {

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use super::coverage_view::{coverage_cells, coverage_columns, coverage_note};
 use super::format::{number, percent, seconds, thousands};
 use super::table::Table;
-use crate::audit::GeometryReport;
-use crate::constraint::LpKind;
-use crate::eval::record::{EvalReport, PairedComparison, RunReport, Unseen};
-use crate::stats::Interval;
-use crate::stats::bootstrap::Mean;
+use drift_core::constraint::LpKind;
+use drift_data::audit::GeometryReport;
+use drift_data::stats::Interval;
+use drift_data::stats::bootstrap::Mean;
+use drift_engine::eval::record::{EvalReport, PairedComparison, RunReport, Unseen};
 
 /// What became of the texts, one row per logit processor; the automaton in bold.
 pub fn outcome_table(report: &EvalReport) -> Table {
@@ -29,7 +29,7 @@ pub fn outcome_table(report: &EvalReport) -> Table {
         .number("MAT-P, Å");
     for run in &report.runs {
         let outcome = &run.outcome;
-        let share = |count: u64| percent(crate::stats::share(count, outcome.blocks));
+        let share = |count: u64| percent(drift_data::stats::share(count, outcome.blocks));
         let mut cells = model_cells(report, &run.model);
         let geometry = |value: fn(&GeometryReport) -> Option<Mean>| {
             run.geometry.as_ref().and_then(value).map_or_else(|| "-".to_owned(), |mean| number(mean.mean))
@@ -167,7 +167,7 @@ pub fn cost_table(report: &EvalReport) -> Table {
         cells.extend([
             run.label(),
             thousands(cost.generated_tokens),
-            percent(crate::stats::share(cost.forced_tokens, cost.generated_tokens)),
+            percent(drift_data::stats::share(cost.forced_tokens, cost.generated_tokens)),
             thousands(cost.decode_steps),
             number(cost.tokens_per_second),
             number(cost.conformers_per_second),
@@ -210,7 +210,7 @@ pub fn probability_table(report: &EvalReport) -> Table {
                 run.label(),
                 class.class.name().to_owned(),
                 thousands(class.tokens),
-                percent(crate::stats::share(class.forced, class.tokens)),
+                percent(drift_data::stats::share(class.forced, class.tokens)),
                 format!("{:.3}", class.mean_probability),
                 format!("{:.3}", class.mean_nats),
                 percent(class.unlikely),

@@ -2,8 +2,8 @@
 
 use super::format::{bytes, thousands};
 use super::table::{Table, Terminal};
-use crate::design::ExtendModelReport;
-use crate::design::model::report::GrownTableReport;
+use drift_tune::design::ExtendModelReport;
+use drift_tune::design::model::report::GrownTableReport;
 
 /// What `drift extend-model` shows in a terminal.
 pub fn extend_table(report: &ExtendModelReport, terminal: Terminal) -> String {

@@ -7,7 +7,7 @@ use super::format::{angstrom, encoding_name, percent, thousands};
 use super::html::{Page, Section};
 use super::plot::{Bar, BarChart, BarValue, Columns, Scale, Scatter, ScatterPoint, bars, columns, scatter};
 use super::table::Table;
-use crate::placeholder::{CandidateReport, FitReport, FitResult, Objective, SearchReport};
+use drift_tune::placeholder::{CandidateReport, FitReport, FitResult, Objective, SearchReport};
 
 /// A page of all results.
 pub fn fit_page(report: &FitReport) -> Page {
@@ -212,10 +212,10 @@ fn method(section: &mut Section, report: &FitReport) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::encoding::Encoding;
-    use crate::job::Provenance;
-    use crate::placeholder::{CorpusReport, Refused, SCHEMA};
     use crate::report::fit_view::tests::sample;
+    use drift_core::encoding::Encoding;
+    use drift_core::job::Provenance;
+    use drift_tune::placeholder::{CorpusReport, Refused, SCHEMA};
 
     #[test]
     fn the_page_holds_everything_and_loads_nothing() {

@@ -4,8 +4,8 @@
 
 use super::format::{angstrom, encoding_name, number, percent, percent_interval, thousands};
 use super::table::Table;
-use crate::placeholder::{CandidateReport, Certificate, FitResult, Objective, PartitionReport, Refused};
-use crate::stats::interval::Interval;
+use drift_data::stats::interval::Interval;
+use drift_tune::placeholder::{CandidateReport, Certificate, FitResult, Objective, PartitionReport, Refused};
 
 /// The row of the chosen placeholder.
 pub fn chosen(result: &FitResult) -> Option<&CandidateReport> {
@@ -229,17 +229,18 @@ pub fn certificate_table(certificate: &Certificate) -> Table {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::encoding::Encoding;
-    use crate::placeholder::{
+    use crate::report::table::Terminal;
+    use drift_core::encoding::Encoding;
+    use drift_tune::placeholder::{
         Alternative, Conditions, Intervals, Measures, SearchReport, SearchSettings, TokenCount,
     };
-    use crate::report::table::Terminal;
 
     fn certificate() -> Certificate {
         Certificate { objective: [0.0; 3], lower_bound: [0.0; 3], gap: [0.0; 3], proof: None }
     }
 
     /// Figures of the shape that Qwen3's tokenizer gives.
+    #[allow(clippy::too_many_lines, reason = "one literal")]
     pub(crate) fn sample() -> FitResult {
         let candidate = |placeholder: &str, free_tokens, junk, truncated, unparsable, rmsd| CandidateReport {
             placeholder: placeholder.to_owned(),

@@ -3,8 +3,8 @@
 use super::eval_view::{add, model_cells, model_column, title};
 use super::format::{number, percent, seconds, thousands};
 use super::table::Table;
-use crate::constraint::LpKind;
-use crate::eval::record::EvalReport;
+use drift_core::constraint::LpKind;
+use drift_engine::eval::record::EvalReport;
 
 /// Bytes and operations that each run had to move and compute, beside the time that it took; none where nothing was counted.
 pub fn floor_table(report: &EvalReport) -> Option<Table> {

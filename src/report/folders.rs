@@ -10,10 +10,10 @@ use super::card::model_card;
 use super::design_page::design_page;
 use super::fit_page::fit_page;
 use super::learned_view::learned_card;
-use crate::design::{MadeTokenizer, TokenizerReport};
-use crate::error::{Error, Result};
-use crate::io::OutputSet;
-use crate::placeholder::FitReport;
+use drift_core::error::{Error, Result};
+use drift_core::io::OutputSet;
+use drift_tune::design::{MadeTokenizer, TokenizerReport};
+use drift_tune::placeholder::FitReport;
 
 const TOKENIZER: &str = "tokenizer.json";
 const TOKENIZER_CONFIG: &str = "tokenizer_config.json";

@@ -1,7 +1,7 @@
 //! How numbers are written for people. JSON holds the exact ones.
 
-use crate::encoding::Encoding;
-use crate::stats::Interval;
+use drift_core::encoding::Encoding;
+use drift_data::stats::Interval;
 
 /// An encoding by what it is called: `fixed dialect`, `binned-v2:-13,13,0.104`.
 pub fn encoding_name(encoding: Encoding) -> String {

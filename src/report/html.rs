@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::format::thousands;
 use super::plot::palette;
 use super::table::{Kind, Table};
-use crate::job::Provenance;
+use drift_core::job::Provenance;
 
 /// A page: a title, a sentence that says what matters, sections.
 #[derive(Debug, Clone, Default)]

@@ -5,7 +5,7 @@ use super::comparison_view::{comparison_table, span};
 use super::format::{hundredths, percent, thousands};
 use super::promises_view::{advice, extension_run, numbers_run};
 use super::table::{Table, Terminal};
-use crate::design::report::learned::{LearnedReport, Promises, Way};
+use drift_tune::design::report::learned::{LearnedReport, Promises, Way};
 
 /// What `drift train-tokenizer --merges` and `--vocab-size` show in a terminal.
 pub fn learned_table(report: &LearnedReport, terminal: Terminal) -> String {

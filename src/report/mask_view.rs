@@ -4,8 +4,8 @@ use super::eval_view::{model_cells, model_column, title};
 use super::format::thousands;
 use super::html::Section;
 use super::table::Table;
-use crate::eval::mask_cost::Spread;
-use crate::eval::record::EvalReport;
+use drift_engine::eval::mask_cost::Spread;
+use drift_engine::eval::record::EvalReport;
 
 /// What the mask left of the model's distribution, by class of token; none where not all logits were computed.
 pub fn mask_table(report: &EvalReport) -> Option<Table> {

@@ -1,9 +1,9 @@
 //! What was run before an extended tokenizer was written, and which logit processor goes with it, in words.
 
 use super::format::thousands;
-use crate::design::SchemeKind;
-use crate::design::extension::check::Guarantees;
-use crate::design::extension::plain::PlainText;
+use drift_tune::design::SchemeKind;
+use drift_tune::design::extension::check::Guarantees;
+use drift_tune::design::extension::plain::PlainText;
 
 /// Every number was encoded: how many, and to how many `tokens` a block.
 pub fn numbers_run((numbers, contexts, blocks): (u64, u64, u64), tokens: &str) -> String {

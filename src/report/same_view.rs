@@ -2,7 +2,7 @@
 
 use super::format::{number, thousands};
 use super::table::Table;
-use crate::eval::record::EvalReport;
+use drift_engine::eval::record::EvalReport;
 
 /// Rows of a table; the rest is in the record.
 const MAX_ROWS: usize = 20;

@@ -2,7 +2,7 @@
 
 use super::format::{rate, seconds, thousands};
 use super::table::{Table, Terminal};
-use crate::shard::progress::{ShardState, ShardsProgress};
+use drift_data::shard::progress::{ShardState, ShardsProgress};
 
 /// A row a shard, and what it comes to.
 pub fn shards_table(progress: &ShardsProgress, terminal: Terminal) -> String {

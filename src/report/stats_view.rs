@@ -4,10 +4,10 @@ use super::format::{hundredths, number, percent, percent_interval, percent_or_da
 use super::html::{Page, Section};
 use super::plot::{Columns, Line, Lines, columns, lines};
 use super::table::{Table, Terminal};
-use crate::encoding::Precision;
-use crate::job::Provenance;
-use crate::stats::histogram::HistogramView;
-use crate::stats::report::{AxisReport, GroupReport, Share, StatsReport};
+use drift_core::encoding::Precision;
+use drift_core::job::Provenance;
+use drift_data::stats::histogram::HistogramView;
+use drift_data::stats::report::{AxisReport, GroupReport, Share, StatsReport};
 
 /// What `drift mine` shows in a terminal: a sentence and four tables.
 pub fn stats_table(report: &StatsReport, terminal: Terminal) -> String {
@@ -120,7 +120,7 @@ pub fn digits_table(report: &StatsReport) -> Table {
         table = table.number(&title);
     }
     let share = |count: u64| {
-        if total.blocks > 0 { percent(crate::stats::share(count, total.blocks)) } else { "-".to_owned() }
+        if total.blocks > 0 { percent(drift_data::stats::share(count, total.blocks)) } else { "-".to_owned() }
     };
     for axis in &total.axes {
         let counts = axis.integer_digits.iter().chain(&axis.trailing_zeros);
@@ -188,7 +188,9 @@ fn first_digit_table(report: &StatsReport) -> Table {
     for axis in &report.total.axes {
         let mut cells = vec![axis.axis.to_owned()];
         cells.extend(
-            axis.first_digit.iter().map(|&count| percent(crate::stats::share(count, report.total.blocks))),
+            axis.first_digit
+                .iter()
+                .map(|&count| percent(drift_data::stats::share(count, report.total.blocks))),
         );
         table.row(cells);
     }
@@ -256,9 +258,9 @@ fn method(section: &mut Section, report: &StatsReport) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::corpus::{AtomOrder, Conformer};
-    use crate::encoding::Written;
-    use crate::stats::CoordinateStats;
+    use drift_core::encoding::Written;
+    use drift_data::corpus::{AtomOrder, Conformer};
+    use drift_data::stats::CoordinateStats;
 
     fn report() -> StatsReport {
         let mut stats = CoordinateStats::default();

@@ -6,7 +6,7 @@ use comfy_table::{
     Width,
 };
 
-use crate::error::one_line;
+use drift_core::error::one_line;
 
 /// Spaces between columns.
 const GAP: usize = 2;

@@ -1,8 +1,8 @@
 //! Tokens aligned for reading: pieces above, FREE and COPY marks below.
 
 use super::table::Terminal;
-use crate::error::is_unseen;
-use crate::tokenizer::{Class, Token};
+use drift_core::error::is_unseen;
+use drift_core::tokenizer::{Class, Token};
 
 /// Columns where the terminal does not say.
 const WIDTH: usize = 100;

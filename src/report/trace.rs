@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::generate::Span;
+use drift_engine::generate::Span;
 
 /// A trace with one process per run. Format: Trace Event Format, complete events (`X`), times in microseconds.
 pub fn chrome_trace(runs: &[(String, Vec<Span>)]) -> Value {
@@ -37,7 +37,7 @@ fn arguments(span: &Span) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generate::{Phase, Traffic, WorkCounts};
+    use drift_engine::generate::{Phase, Traffic, WorkCounts};
 
     #[test]
     fn one_event_per_span() {

@@ -2,7 +2,7 @@
 
 use super::format::{hundredths, percent, thousands};
 use super::table::{Table, Terminal};
-use crate::train::TrainReport;
+use drift_engine::train::TrainReport;
 
 /// What `drift train-model` shows in a terminal.
 pub fn train_table(report: &TrainReport, terminal: Terminal) -> String {

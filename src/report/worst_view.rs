@@ -4,10 +4,10 @@ use super::chemistry_view::{ChemistryRow, chemistry_table, flatness_table};
 use super::format::number;
 use super::html::Section;
 use super::plot::{MoleculePicture, molecule};
-use crate::audit::chemistry::ChemistryRule;
-use crate::constraint::LpKind;
-use crate::eval::record::WorstText;
-use crate::eval::record::{EvalReport, RunReport};
+use drift_core::constraint::LpKind;
+use drift_data::audit::chemistry::ChemistryRule;
+use drift_engine::eval::record::WorstText;
+use drift_engine::eval::record::{EvalReport, RunReport};
 
 /// How many kinds of broken rules a list names of a text.
 const NAMED: usize = 4;

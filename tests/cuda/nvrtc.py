@@ -16,7 +16,7 @@ import sysconfig
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FOLDER = ROOT / "src/model/cuda"
+FOLDER = ROOT / "src/engine/model/cuda"
 ARCHITECTURES = ["sm_80", "sm_90a", "sm_100"]
 # Types, sizes of heads, query heads of a key and value head: Qwen3 and Llama shapes, and the most that is taken.
 SHAPES = [("f32", 64, 2), ("bf16", 64, 4), ("bf16", 128, 2), ("bf16", 128, 8), ("bf16", 48, 2)]

@@ -123,7 +123,7 @@ fn check(plan: &ExtensionPlan, trained: &Trained, texts: &[(String, usize)]) {
         skeleton::smiles(&text::parse(bare, Default::default()).unwrap().skeleton)
     });
     let documents = [
-        include_str!("../../src/design/scheme/fixed_space.rs"),
+        include_str!("../../src/tune/design/scheme/fixed_space.rs"),
         include_str!("architecture.rs"),
         PROSE,
         "23",

@@ -1,5 +1,6 @@
 //! The one integration binary: a module per subject, so that it links once.
 
+#![allow(clippy::too_many_lines, reason = "tables of cases are long")]
 #![allow(clippy::print_stderr, reason = "some say how much they compared")]
 
 mod against;

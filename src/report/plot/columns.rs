@@ -25,7 +25,7 @@ pub fn columns(plot: &Columns) -> String {
     let total: u64 = plot.counts.iter().map(|&(_, count)| count).sum();
     let low = plot.counts.iter().map(|&(value, _)| value).min().unwrap_or(0);
     let high = plot.counts.iter().map(|&(value, _)| value).max().unwrap_or(0);
-    let share = |count: u64| crate::stats::share(count, total);
+    let share = |count: u64| drift_data::stats::share(count, total);
     let peak = plot.counts.iter().map(|&(_, count)| share(count)).fold(0.0, f64::max);
     let peak = if peak > 0.0 { peak } else { 1.0 };
     let frame = Frame {

@@ -6,7 +6,7 @@ use plotters::style::Color;
 use super::frame::{Frame, WIDTH, canvas, legend, line, ticks};
 use super::palette;
 use crate::report::format::percent;
-use crate::stats::histogram::HistogramView;
+use drift_data::stats::histogram::HistogramView;
 
 /// Histograms of one quantity, as outlines.
 #[derive(Debug, Clone, PartialEq)]

@@ -6,8 +6,8 @@ use std::fmt::Write;
 
 use super::frame::{TEXT, WIDTH};
 use super::palette::{GRID, INK, PAPER};
-use crate::audit::chemistry::{ChemistryFinding, ChemistryRule};
 use crate::report::html::escape;
+use drift_data::audit::chemistry::{ChemistryFinding, ChemistryRule};
 
 /// The sticks of the reference: as far from white as from black.
 const REFERENCE: &str = "#8C959F";

@@ -1,0 +1,31 @@
+//! Hands the git revision to the crate, for the provenance of results; `unknown` outside a checkout.
+
+use std::path::Path;
+use std::process::Command;
+
+fn main() {
+    println!("cargo:rerun-if-changed=build.rs");
+    revision();
+}
+
+fn revision() {
+    if let Some(revision) = output("git", &["rev-parse", "--short=12", "HEAD"]) {
+        println!("cargo:rustc-env=DRIFT_REVISION={revision}");
+    }
+    // HEAD names a branch; its tip moves in the branch's own file, or in packed-refs.
+    let branch = output("git", &["symbolic-ref", "-q", "HEAD"]);
+    for name in ["HEAD", "packed-refs"].into_iter().chain(branch.as_deref()) {
+        if let Some(path) = output("git", &["rev-parse", "--git-path", name])
+            && Path::new(&path).exists()
+        {
+            println!("cargo:rerun-if-changed={path}");
+        }
+    }
+}
+
+/// What a program prints, if it succeeds and prints something.
+fn output(program: &str, arguments: &[&str]) -> Option<String> {
+    let output = Command::new(program).args(arguments).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?.trim().to_owned();
+    (output.status.success() && !text.is_empty()).then_some(text)
+}

@@ -1,0 +1,60 @@
+//! Molecules: one [`Molecule`] that every reader makes, one sanitisation, one aromaticity, one perception of stereo from coordinates,
+//! and one matcher.
+//!
+//! - [`Graph`] is what a text or a file says: [`Graph::parse`] takes the grammar of RDKit's parser, which is stricter than OpenSMILES in
+//!   some places (`C(1CC1)`, `C()C`) and laxer in others (`C%(5)CC5`); files are read into the same.
+//! - [`Molecule`] is what RDKit's sanitisation makes of it: charges of nitro groups and their like, valences, Kekulé structures.
+//!   [`Molecule::aromatic_bonds`] perceives aromaticity, [`PerceivedShape`] what a molecule's shape depends on.
+//! - [`SmilesReading`] has both of a SMILES, read once for all that is asked of it.
+//! - [`same_graph`] compares two molecules, [`MolecularIdentity`] many with many, with their stereo too, [`SmilesMolecule::pair`] finds
+//!   the orders of a file's atoms that are those of a SMILES,
+//!   [`SmilesMolecule::order`] the first of them that keeps the stereo of the coordinates ([`stereo`]); [`Mismatch`] says why there is
+//!   none.
+//!
+//! `docs/audit.md` says what of RDKit is not covered.
+
+mod aromaticity;
+mod blossom;
+mod brackets;
+mod distances;
+mod electrons;
+pub mod elements;
+mod graph;
+mod handedness;
+mod hydrogens;
+mod identity;
+mod kekule;
+pub(crate) mod labelled;
+mod limit;
+mod mismatch;
+mod molecule;
+mod open;
+mod pairing;
+mod parse;
+mod polyhedra;
+mod reading;
+mod rings;
+mod same;
+pub(crate) mod search;
+mod shape;
+mod spelling;
+pub mod stereo;
+pub mod symmetry;
+mod valence;
+mod valences;
+mod write;
+
+pub use graph::{Atom, Bond, BondsOfAtom, Chirality, Direction, Graph, Order, SmilesProblem};
+pub use identity::{IdenticalAtoms, MolecularIdentity};
+pub use limit::{AtomLimit, MAX_HEAVY_ATOMS};
+pub use mismatch::{Mismatch, StereoDifference};
+pub use molecule::{Molecule, SmilesError};
+pub use pairing::{Pairing, SmilesMolecule, StereoAgreement};
+pub use polyhedra::PolyhedralMark;
+pub use reading::SmilesReading;
+pub use same::{SameGraph, atoms_in_order, graph_key, same_graph, same_graph_within, same_molecule};
+pub use shape::{Hybridisation, PerceivedShape};
+pub use spelling::{SmilesNotes, foreign};
+pub use write::without_needless_atoms;
+
+pub(crate) use molecule::READ;

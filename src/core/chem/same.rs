@@ -1,0 +1,227 @@
+//! Whether two SMILES are the same molecular graph, stereo and isotopes ignored: the users' pass test.
+
+use super::labelled::LabelledGraph;
+use super::limit::AtomLimit;
+use super::molecule::{Molecule, SmilesError};
+use super::search::{BondColours, Question, are_isomorphic, are_same, colours, isomorphisms};
+
+/// The verdict of [`same_graph`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SameGraph {
+    /// The same string.
+    Identical,
+    /// Another spelling of the same graph.
+    Equivalent,
+    /// Another molecule.
+    Different,
+}
+
+/// Compares two SMILES: string identity first, then their graphs.
+///
+/// # Errors
+/// If RDKit would refuse one of them, the same string or not, or one has more atoms than
+/// [`MAX_HEAVY_ATOMS`](super::MAX_HEAVY_ATOMS).
+pub fn same_graph(a: &str, b: &str) -> Result<SameGraph, SmilesError> {
+    same_graph_within(a, b, AtomLimit::default())
+}
+
+/// The same for molecules of any size.
+///
+/// # Errors
+/// As [`same_graph`], with this limit.
+pub fn same_graph_within(a: &str, b: &str, limit: AtomLimit) -> Result<SameGraph, SmilesError> {
+    let first = Molecule::without_hydrogens(a, limit)?;
+    if a == b {
+        return Ok(SameGraph::Identical);
+    }
+    let second = Molecule::without_hydrogens(b, limit)?;
+    let same = first.elements() == second.elements()
+        && are_isomorphic(&LabelledGraph::of_identity(&first), &LabelledGraph::of_identity(&second));
+    Ok(if same { SameGraph::Equivalent } else { SameGraph::Different })
+}
+
+/// Whether two SMILES are one molecular graph; what RDKit would refuse, or is larger than `limit`, is none.
+pub fn same_molecule(a: &str, b: &str, limit: AtomLimit) -> bool {
+    matches!(same_graph_within(a, b, limit), Ok(SameGraph::Identical | SameGraph::Equivalent))
+}
+
+/// For each atom of `to`, in the order of its text, the number of the atom of `from` that it is, from 0: the first order in which the two
+/// are one graph, stereo and isotopes ignored. `None` if they are none, or one writes a hydrogen that a count could stand for, so that
+/// its atoms are not those of the graph.
+pub fn atoms_in_order(from: &str, to: &str, limit: AtomLimit) -> Option<Vec<usize>> {
+    struct First(Option<Vec<usize>>);
+    impl Question for First {
+        fn found(&mut self, images: &[u32]) -> bool {
+            self.0 = Some(images.iter().map(|image| *image as usize).collect());
+            false
+        }
+    }
+    let read = |smiles: &str| -> Option<LabelledGraph> {
+        let written = Molecule::of_smiles(smiles).ok()?.atoms.len();
+        let molecule = Molecule::without_hydrogens(smiles, limit).ok()?;
+        (molecule.atoms.len() == written).then(|| LabelledGraph::of_identity(&molecule))
+    };
+    let (from, to) = (read(from)?, read(to)?);
+    let colours = colours([&to, &from], BondColours::Counted);
+    let mut first = First(None);
+    if are_same(&colours) {
+        isomorphisms(&to, &from, &colours, &mut first);
+    }
+    first.0
+}
+
+/// A number that all SMILES of one graph have in common, and hardly any other one, for tables of molecules.
+///
+/// # Errors
+/// As [`same_graph`].
+pub fn graph_key(smiles: &str) -> Result<u64, SmilesError> {
+    let molecule = Molecule::without_hydrogens(smiles, AtomLimit::default())?;
+    Ok(key(&LabelledGraph::of_identity(&molecule)))
+}
+
+/// The sum of the colours of atoms, which does not depend on their order.
+pub(super) fn key(graph: &LabelledGraph) -> u64 {
+    let [colours] = colours([graph], BondColours::Counted);
+    colours.iter().fold(0, |sum, colour| sum.wrapping_add(*colour))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spelling_and_stereo_do_not_matter_but_bonds_do() {
+        let verdict = |a, b| same_graph(a, b).unwrap();
+        assert_eq!(verdict("CCO", "CCO"), SameGraph::Identical);
+        assert_eq!(verdict("CCO", "OCC"), SameGraph::Equivalent);
+        assert_eq!(verdict("c1ccccc1O", "C1=CC=CC=C1O"), SameGraph::Equivalent);
+        assert_eq!(verdict("C[C@H](N)C(=O)O", "C[C@@H](N)C(=O)O"), SameGraph::Equivalent);
+        assert_eq!(verdict("F/C=C/F", "F/C=C\\F"), SameGraph::Equivalent);
+        assert_eq!(verdict("CCO", "CC=O"), SameGraph::Different);
+        assert_eq!(verdict("C[NH3+]", "CN"), SameGraph::Different);
+        assert!(same_graph("CCO", "C(").is_err());
+    }
+
+    #[test]
+    fn atoms_are_found_in_another_order() {
+        let order = |from, to| atoms_in_order(from, to, AtomLimit::default());
+        assert_eq!(order("OCC", "CCO"), Some(vec![2, 1, 0]));
+        assert_eq!(order("C1=CC=CC=C1O", "Oc1ccccc1").map(|order| order[..2].to_vec()), Some(vec![6, 5]));
+        assert_eq!(order("CCO", "CCN"), None);
+        assert_eq!(order("[H]OC", "CO"), None);
+        assert_eq!(order("C(", "C"), None);
+    }
+
+    #[test]
+    fn molecules_beyond_the_limit_are_refused_and_those_at_it_compared() {
+        let chain = |n: usize| "C".repeat(n);
+        let error = same_graph(&chain(100_000), &chain(100_000)).unwrap_err();
+        assert_eq!(error.reason, "more than 1000 heavy atoms");
+        assert!(error.to_string().len() < 400);
+        assert_eq!(
+            same_graph_within("CC", "CC", AtomLimit(1)).unwrap_err().reason,
+            "more than 1 heavy atoms"
+        );
+        assert!(!same_molecule(&chain(1_001), &chain(1_001), AtomLimit(1_000)));
+        // Deep nesting, on a thread with the stack of a worker.
+        let nested = |n: usize| format!("{}C{}", "C(".repeat(n), ")".repeat(n));
+        let worker = std::thread::Builder::new().stack_size(1 << 21);
+        let compared = worker.spawn(move || same_graph(&nested(999), &chain(1_000))).unwrap().join().unwrap();
+        assert_eq!(compared, Ok(SameGraph::Equivalent));
+    }
+
+    #[test]
+    fn hydrogens_charges_and_labels_as_rdkit_has_them() {
+        let verdict = |a, b| same_graph(a, b).unwrap();
+        for (a, b) in [
+            ("CN(=O)=O", "C[N+](=O)[O-]"),
+            ("CN=N#N", "CN=[N+]=[N-]"),
+            ("O=n1ccccc1", "[O-][n+]1ccccc1"),
+            ("O=Cl(=O)(=O)O", "[O-][Cl+3]([O-])([O-])O"),
+            ("[H]O[H]", "O"),
+            ("[H]n1cccc1", "c1cc[nH]c1"),
+            ("[13CH3]C", "CC"),
+            ("[2H]C", "[3H]C"),
+            ("c1ccccc1c1ccccc1", "c1ccccc1-c1ccccc1"),
+            ("C1:C:C:C:C:C1", "c1ccccc1"),
+            ("C1.C1", "CC"),
+            ("Cc1ccccc1", "C:c1ccccc1"),
+            ("C1C[nH](C)CC1", "C1CN(C)CC1"),
+        ] {
+            assert_eq!(verdict(a, b), SameGraph::Equivalent, "{a} {b}");
+        }
+        for (a, b) in
+            [("[2H]C", "C"), ("[CH2]C", "CC"), ("[CH3:1]C", "CC"), ("[H]/N=C/C", "N=CC"), ("CS([H])C", "CSC")]
+        {
+            assert_eq!(verdict(a, b), SameGraph::Different, "{a} {b}");
+        }
+    }
+
+    #[test]
+    #[allow(clippy::too_many_lines, reason = "a table of cases")]
+    fn what_rdkit_refuses_is_refused_where_the_strings_are_equal_too() {
+        for smiles in [
+            "C(2CC1)",
+            "C(N=)",
+            "C(C)(C)(C)(C)C",
+            "[CH5]",
+            "C1CC",
+            "C11",
+            "C12CC12",
+            "C()C",
+            "(C)C",
+            "C..C",
+            "C.",
+            ".C",
+            "C==C",
+            "cc",
+            "c1cccc1",
+            "n1cccc1",
+            "c1ccccc1=O",
+            "F(C)C",
+            "C[N+](C)(C)(C)C",
+            "[Na+++]",
+            "[01C]",
+            "[D]",
+            "C%05CC5",
+            "C/=C",
+            "[B-](C)(C)(C)(C)C",
+            "FP(F)(F)(F)(F)F",
+            "C[H]C",
+            "[C@@@H](F)(Cl)Br",
+            "C<",
+            "CC=O[H]",
+            "c1cco2C=COC2c1",
+            "\u{441}",
+        ] {
+            assert!(same_graph(smiles, smiles).is_err(), "{smiles}");
+        }
+        for smiles in [
+            "C%(5)CC5",
+            "CS(C)(=O)=O",
+            "F[P-](F)(F)(F)(F)F",
+            "FS(F)(F)(F)(F)F",
+            "C[N+](C)(C)C",
+            "[BH4-]",
+            "O=c1cccc[nH]1",
+            "[Na+].[Cl-]",
+            "c1ccc2c(c1)[Fe]2",
+            "[NH3][Pt]([NH3])(Cl)Cl",
+            "c1cc[se]c1",
+            "[Xe](F)F",
+            "CI(C)C",
+            "[C@TH1H](F)(Cl)Br",
+            "C[Mg]Br",
+            "C1=CC=CC=C1",
+            "c1ccc2cc3ccccc3cc2c1",
+            "c1cc[n+]([O-])cc1",
+            "C=[N+]=[N-]",
+            "S(=O)(=O)(O)O",
+            "[CH2-2]",
+            "",
+            "Cn1cccc1",
+        ] {
+            assert_eq!(same_graph(smiles, smiles), Ok(SameGraph::Identical), "{smiles}");
+        }
+    }
+}

@@ -1,0 +1,342 @@
+//! Orders of atoms that are the same molecule, kept as a group, so that nothing grows with their number.
+//!
+//! For each atom in turn the group says where it may stand while those before it stay: a stabiliser chain (C. C. Sims, 1970). Atoms that
+//! one step of the chain moves together make a [`Factor`]; once the first of its atoms has found its place, what is left of the group
+//! falls apart into factors that move different atoms, and so on. So the best order of a tree of equal groups, such as three *tert*-butyls
+//! at one carbon, is found group by group.
+
+use std::collections::BTreeMap;
+
+use super::labelled::LabelledGraph;
+use super::molecule::Molecule;
+use super::search::{BondColours, Ended, Question, Search, colours};
+
+/// Larger molecules get the identity alone.
+const MAX_ATOMS: usize = 500;
+
+/// How many places are tried in all, so that no molecule takes long.
+const MAX_STEPS: u64 = 2_000_000;
+
+/// All orders of atoms that are the same molecule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Symmetries {
+    /// Groups of orders that change the places of different atoms, so that any combination of them is one too.
+    pub factors: Vec<Factor>,
+    /// Whether none is missing, as some are of molecules beyond [`MAX_ATOMS`] or [`MAX_STEPS`].
+    pub complete: bool,
+}
+
+/// Orders that change the places of some atoms among one another: every order is one of the choices, after an order of each factor below.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Factor {
+    /// The atoms, ascending.
+    pub atoms: Vec<usize>,
+    /// By atom, its place among the atoms of the factor above; at the top, among all atoms.
+    pub within: Vec<u16>,
+    /// The identity first: `choice[i]` is the index in `atoms` in whose place `atoms[i]` stands. A choice settles one atom.
+    pub choices: Vec<Vec<u16>>,
+    /// The indices of the atoms that no factor below moves.
+    pub settled: Vec<u16>,
+    /// The indices of atoms that some order puts in one another's places, together.
+    pub orbits: Vec<Vec<u16>>,
+    /// What moves while the first atom stays.
+    pub below: Vec<Factor>,
+    /// How many choices are looked at to find the best order, each factor apart; the most that fits if there are more.
+    pub work: u64,
+}
+
+impl Symmetries {
+    /// Those that RDKit's `GetBestRMS` looks at ([`LabelledGraph::of_rmsd`]).
+    pub fn of_rmsd(molecule: &Molecule) -> Self {
+        match molecule.atoms.len() {
+            ..=MAX_ATOMS => Symmetries::of(&LabelledGraph::of_rmsd(molecule)),
+            _ => Symmetries { factors: Vec::new(), complete: false },
+        }
+    }
+
+    /// Those of a molecule.
+    pub(crate) fn of(graph: &LabelledGraph) -> Self {
+        let n = graph.labels.len();
+        if n > MAX_ATOMS {
+            return Symmetries { factors: Vec::new(), complete: false };
+        }
+        let colours = colours([graph; 2], BondColours::Counted);
+        let mut search = Search::new(graph, graph, &colours, from_the_middle(graph));
+        (search.prefers_own, search.limit) = (true, MAX_STEPS);
+        let levels: Vec<Level> = (0..n).map(|at| Level::of(&mut search, at)).collect();
+        let complete = !search.is_exhausted();
+        let levels: Vec<&Level> = levels.iter().filter(|level| !level.orders.is_empty()).collect();
+        let all: Vec<usize> = (0..n).collect();
+        Symmetries { factors: factors(&levels, &all), complete }
+    }
+
+    /// How many orders there are; the most that fits if there are more.
+    pub fn orders(&self) -> u64 {
+        self.factors.iter().map(Factor::orders).fold(1, u64::saturating_mul)
+    }
+}
+
+impl Factor {
+    /// How many orders; the most that fits if there are more.
+    pub fn orders(&self) -> u64 {
+        self.below.iter().map(Factor::orders).fold(self.choices.len() as u64, u64::saturating_mul)
+    }
+
+    /// Its orders, the identity first: all, or where there are more than `most`, the choices of it and of those below, one at a time.
+    pub fn listed(&self, most: u64) -> Vec<Vec<u16>> {
+        let mut all: Vec<Vec<u16>> = vec![(0..self.atoms.len() as u16).collect()];
+        if self.orders() > most {
+            all.extend(self.choices.iter().skip(1).cloned());
+            all.extend(
+                self.below
+                    .iter()
+                    .flat_map(|below| below.listed(0).into_iter().skip(1).map(|o| self.lifted(below, &o))),
+            );
+            return all;
+        }
+        for below in &self.below {
+            let orders: Vec<Vec<u16>> =
+                below.listed(most).iter().map(|order| self.lifted(below, order)).collect();
+            all = all.iter().flat_map(|one| orders.iter().map(|other| after(one, other))).collect();
+        }
+        self.choices.iter().flat_map(|choice| all.iter().map(|order| after(choice, order))).collect()
+    }
+
+    /// An order of a factor below as one of all atoms of this one.
+    fn lifted(&self, below: &Factor, order: &[u16]) -> Vec<u16> {
+        let mut lifted: Vec<u16> = (0..self.atoms.len() as u16).collect();
+        for (at, to) in below.within.iter().zip(order) {
+            lifted[usize::from(*at)] = below.within[usize::from(*to)];
+        }
+        lifted
+    }
+}
+
+/// The order that puts an atom where `second` puts what `first` makes of it.
+fn after(second: &[u16], first: &[u16]) -> Vec<u16> {
+    first.iter().map(|to| second[usize::from(*to)]).collect()
+}
+
+/// The places of one atom while those before it in the sequence stay.
+struct Level {
+    atom: usize,
+    /// One order for each place other than its own.
+    orders: Vec<Vec<u32>>,
+}
+
+impl Level {
+    fn of(search: &mut Search<'_>, at: usize) -> Self {
+        struct First(Option<Vec<u32>>);
+        impl Question for First {
+            fn found(&mut self, images: &[u32]) -> bool {
+                self.0 = Some(images.to_vec());
+                false
+            }
+        }
+        search.release_from(0);
+        let sequence = search.sequence.clone();
+        let atom = sequence[at];
+        let mut orders = Vec::new();
+        if sequence[..at].iter().all(|atom| search.place(*atom, *atom as u32)) {
+            for image in search.candidates(atom).into_iter().filter(|image| *image as usize != atom) {
+                let mut first = First(None);
+                if search.place(atom, image) && search.run(at + 1, &mut first) == Ended::Stopped {
+                    orders.extend(first.0);
+                }
+                search.release_from(at);
+            }
+        }
+        Level { atom, orders }
+    }
+}
+
+/// The atoms from the middle of each part of the molecule outward, so that branches come apart early.
+fn from_the_middle(graph: &LabelledGraph) -> Vec<usize> {
+    let n = graph.labels.len();
+    let reach = |from: usize| {
+        let (mut order, mut far) = (vec![from], vec![u32::MAX; n]);
+        far[from] = 0;
+        let mut next = 0;
+        while let Some(&atom) = order.get(next) {
+            for link in &graph.neighbours[atom] {
+                let other = link.atom as usize;
+                if far[other] == u32::MAX {
+                    far[other] = far[atom] + 1;
+                    order.push(other);
+                }
+            }
+            next += 1;
+        }
+        let last = order.last().map_or(0, |atom| far[*atom]);
+        (order, last)
+    };
+    let mut seen = vec![false; n];
+    let mut sequence = Vec::with_capacity(n);
+    for start in 0..n {
+        if seen[start] {
+            continue;
+        }
+        let (part, _) = reach(start);
+        let middle = part.iter().copied().min_by_key(|atom| (reach(*atom).1, *atom)).unwrap_or(start);
+        part.iter().for_each(|atom| seen[*atom] = true);
+        sequence.extend(reach(middle).0);
+    }
+    sequence
+}
+
+/// Sets of numbers that grow together.
+struct Together(Vec<usize>);
+
+impl Together {
+    fn root(&mut self, mut at: usize) -> usize {
+        while self.0[at] != at {
+            self.0[at] = self.0[self.0[at]];
+            at = self.0[at];
+        }
+        at
+    }
+
+    fn join(&mut self, a: usize, b: usize) {
+        let (a, b) = (self.root(a), self.root(b));
+        self.0[a.max(b)] = a.min(b);
+    }
+
+    /// Those that hold more than one number, all ascending.
+    fn sets(&mut self) -> Vec<Vec<usize>> {
+        let mut by_root: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        (0..self.0.len()).for_each(|at| by_root.entry(self.root(at)).or_default().push(at));
+        by_root.into_values().filter(|set| set.len() > 1).collect()
+    }
+}
+
+/// The factors of some levels, in the order of the sequence; `above` are the atoms among which they move some.
+fn factors(levels: &[&Level], above: &[usize]) -> Vec<Factor> {
+    let Some(n) = levels.first().and_then(|level| level.orders.first()).map(Vec::len) else {
+        return Vec::new();
+    };
+    let moves = |order: &Vec<u32>| {
+        let moved = order.iter().enumerate().filter(|(atom, image)| *atom != **image as usize);
+        moved.map(|(atom, image)| (atom, *image as usize)).collect::<Vec<_>>()
+    };
+    let (mut together, mut orbits) = (Together((0..n).collect()), Together((0..n).collect()));
+    for level in levels {
+        for (atom, image) in level.orders.iter().flat_map(moves) {
+            together.join(level.atom, atom);
+            orbits.join(atom, image);
+        }
+    }
+    let orbits = orbits.sets();
+    let factor = |atoms: Vec<usize>| {
+        let own: Vec<&Level> =
+            levels.iter().copied().filter(|level| atoms.binary_search(&level.atom).is_ok()).collect();
+        // Orders of its levels move its own atoms alone, so each image is found.
+        let place = |atom: usize| atoms.binary_search(&atom).unwrap_or(0) as u16;
+        let identity = (0..atoms.len() as u16).collect();
+        let choice = |order: &Vec<u32>| atoms.iter().map(|atom| place(order[*atom] as usize)).collect();
+        let below = own.get(1..).map_or_else(Vec::new, |rest| factors(rest, &atoms));
+        let choices = 1 + own[0].orders.len() as u64;
+        let work =
+            below.iter().map(|factor| factor.work).fold(1, u64::saturating_add).saturating_mul(choices);
+        let is_moved = |at: &u16| below.iter().any(|factor| factor.within.contains(at));
+        Factor {
+            within: atoms.iter().map(|atom| above.binary_search(atom).unwrap_or(0) as u16).collect(),
+            choices: std::iter::once(identity).chain(own[0].orders.iter().map(choice)).collect(),
+            settled: (0..atoms.len() as u16).filter(|at| !is_moved(at)).collect(),
+            orbits: orbits
+                .iter()
+                .filter(|orbit| atoms.binary_search(&orbit[0]).is_ok())
+                .map(|orbit| orbit.iter().map(|atom| place(*atom)).collect())
+                .collect(),
+            below,
+            work,
+            atoms,
+        }
+    };
+    together.sets().into_iter().map(factor).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(smiles: &str) -> (LabelledGraph, Symmetries) {
+        let graph = LabelledGraph::of_rmsd(&Molecule::of_smiles(smiles).unwrap());
+        let found = Symmetries::of(&graph);
+        (graph, found)
+    }
+
+    /// The numbers of matches that RDKit 2026.09 lists (`symmetrizeTerminalAtoms`, then `GetSubstructMatches` with uniquify off).
+    #[test]
+    fn as_many_orders_as_rdkit_lists() {
+        for (smiles, expected) in [
+            ("CC(C)(C)C", 24),
+            ("c1ccccc1", 12),
+            ("CC(=O)[O-]", 2),
+            ("CC(=O)O", 2),
+            ("CCO", 1),
+            ("CC(=O)C", 2),
+            ("CC(=O)N", 1),
+            ("CN(=O)=O", 2),
+            ("CS(=O)(=O)C", 4),
+            ("CS(=O)(=O)O", 6),
+            ("CP(=O)(O)O", 6),
+            ("NC(=[NH2+])NC", 2),
+            ("Cc1ccccc1", 2),
+            ("C[N+](C)(C)CC(=O)[O-]", 12),
+            ("C=CC=C", 2),
+            ("C=CC", 1),
+            ("OC(=O)CCC(=O)O", 8),
+            ("FC(F)(F)c1cc(C(F)(F)F)cc(C(F)(F)F)c1", 1296),
+            ("[13CH3]C", 1),
+            ("[CH2]C", 1),
+            ("[Na+].[Cl-].[Na+]", 2),
+            ("C12C3C4C1C5C2C3C45", 48),
+            ("C1=CC=CC=CC=C1", 8),
+        ] {
+            assert_eq!(of(smiles).1.orders(), expected, "{smiles}");
+        }
+    }
+
+    #[test]
+    fn large_molecules_take_no_time() {
+        let c60 = "c12c3c4c5c1c1c6c7c2c2c8c3c3c9c4c4c%10c5c5c1c1c6c6c%11c7c2c2c7c8c3c3c8c9c4c4c9c%10c5c5c1c1c6c6c%11c2c2c7c3c3c8c4c4c9c5c1c1c6c2c3c41";
+        assert_eq!(of(c60).1.orders(), 120);
+        // A chain of an odd number of atoms is the same from both ends.
+        assert_eq!(of(&format!("C{}", "OC".repeat(249))).1.orders(), 2);
+        assert!(!of(&"CO".repeat(10_000)).1.complete);
+        // A dendrimer has more orders than can be listed.
+        let mut tree = "C".to_owned();
+        (0..6).for_each(|_| tree = format!("C({tree}){tree}"));
+        let (_, found) = of(&tree);
+        assert!(found.complete && found.orders() == 1 << 63);
+        let fluorinated = format!("C{}", "(C(F)(F)F)C".repeat(40));
+        assert!(of(&fluorinated).1.complete && of(&fluorinated).1.orders() == u64::MAX);
+    }
+
+    #[test]
+    fn every_order_keeps_labels_and_bonds() {
+        for smiles in ["CC(C)c1ccc(C(=O)[O-])cc1C(C)(C)C", "C[Si](C)(C)C(F)(F)F", "CC(C)(C)C(=O)OCC(C)(C)C"] {
+            let (graph, found) = of(smiles);
+            for factor in &found.factors {
+                let orders = factor.listed(100_000);
+                let distinct: std::collections::BTreeSet<_> = orders.iter().collect();
+                assert_eq!((distinct.len(), orders.len() as u64), (orders.len(), factor.orders()));
+                for order in orders {
+                    let mut whole: Vec<usize> = (0..graph.labels.len()).collect();
+                    factor
+                        .atoms
+                        .iter()
+                        .zip(&order)
+                        .for_each(|(atom, to)| whole[*atom] = factor.atoms[*to as usize]);
+                    for (atom, links) in graph.neighbours.iter().enumerate() {
+                        assert_eq!(graph.labels[atom], graph.labels[whole[atom]]);
+                        for link in links {
+                            let there = graph.link(whole[atom], whole[link.atom as usize] as u32).unwrap();
+                            assert_eq!(there.order, link.order);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

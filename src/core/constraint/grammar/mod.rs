@@ -1,0 +1,86 @@
+//! The automaton as a grammar in token ids, for the structured-output engines of vLLM and SGLang.
+//!
+//! A grammar of *text* does not do: an engine that follows text lets a model write legal texts in tokens that the tokenizer
+//! would never make of them. llguidance (Lark, `<[15,16]>`) and XGrammar (EBNF, `Token(15,16)`) take token ids, so a grammar
+//! can allow what the automaton allows, state for state.
+//!
+//! - `rules` turns a [`MoleculeTable`](super::automaton::MoleculeTable) into rules: one for each state of the block, shared by all blocks, and
+//!   one for each distinct text between blocks.
+//! - `write` spells them; [`drift_data::export`] is the way from SMILES to lines.
+
+mod rules;
+mod write;
+
+use serde::{Deserialize, Serialize};
+
+use super::automaton::Follow;
+use crate::error::{Error, Result};
+
+/// How a grammar is spelled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GrammarFormat {
+    /// The Lark of llguidance.
+    Lark,
+    /// The EBNF of XGrammar.
+    Ebnf,
+    /// The tables themselves.
+    Json,
+}
+
+impl GrammarFormat {
+    /// All of them.
+    pub const ALL: [GrammarFormat; 3] = [GrammarFormat::Lark, GrammarFormat::Ebnf, GrammarFormat::Json];
+
+    /// As it is written on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            GrammarFormat::Lark => "lark",
+            GrammarFormat::Ebnf => "ebnf",
+            GrammarFormat::Json => "json",
+        }
+    }
+}
+
+impl std::fmt::Display for GrammarFormat {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl std::str::FromStr for GrammarFormat {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        GrammarFormat::ALL
+            .into_iter()
+            .find(|format| format.name() == name)
+            .ok_or_else(|| Error::input("format", format!("there is no `{name}`"), "give lark, ebnf or json"))
+    }
+}
+
+/// Blocks of the largest molecule whose grammar has a rule for each place between two blocks; these rules are nested, and the
+/// engines of others run out of stack. (1,000 were tried in llguidance 1.7 and XGrammar 0.2; 3,000 ended both.)
+const MAX_NESTED: usize = 1_000;
+
+/// The grammar of one molecule: text of the format, for [`GrammarFormat::Json`] the [`MoleculeTable`](super::automaton::MoleculeTable) as JSON.
+///
+/// # Errors
+/// If the molecule has more than 1,000 atoms and the tokenizer cuts out some blocks and not others: its grammar would be nested
+/// too deep for engines. The tables have no such limit.
+pub fn grammar(follow: &Follow, format: GrammarFormat) -> Result<String> {
+    let table = follow.table();
+    if format == GrammarFormat::Json {
+        return serde_json::to_string(&table).map_err(|e| Error::internal("the automaton's table", e));
+    }
+    let rules = rules::rules(&table);
+    let blocks = table.order.len() - 1;
+    if blocks > MAX_NESTED && rules.keys().any(|head| matches!(head, rules::Head::From(..))) {
+        let problem = format!("a grammar of {blocks} atoms would be nested too deep");
+        return Err(Error::input("molecule", problem, "leave it out, or take the tables"));
+    }
+    Ok(match format {
+        GrammarFormat::Lark => write::lark(&rules),
+        _ => write::ebnf(&rules),
+    })
+}

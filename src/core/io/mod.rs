@@ -1,0 +1,46 @@
+//! Files: compression by content, read-ahead, hashes, bounded lines, and outputs that are whole or absent.
+
+mod ahead;
+mod input;
+mod json;
+mod lines;
+mod output;
+mod outputs;
+
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+
+pub use ahead::ReadAhead;
+pub use ahead::read_buffered;
+pub use input::{
+    GZIP_MAGIC, Opened, Whole, decompressed, drain, hash_file, open, read_small, read_to_limit, read_whole,
+    too_large,
+};
+pub use json::{BoundedJson, Folded, JsonFold, JsonPart};
+pub use lines::{BoundedLine, BoundedLines, LineEnds};
+pub use output::{AtomicFile, OutputSet, absolute, check_file, check_folder, same_file, write_atomic};
+pub use outputs::Outputs;
+
+use crate::job::InputHash;
+
+/// A number that a text stands for, the same on every machine: the first 64 bits of the SHA-256 of some bytes in a row.
+pub fn hash_number(parts: &[&[u8]]) -> u64 {
+    let digest = parts.iter().fold(Sha256::new(), |hasher, part| hasher.chain_update(part)).finalize();
+    digest.iter().take(8).fold(0, |value, byte| value << 8 | u64::from(*byte))
+}
+
+/// Name, size and SHA-256 of bytes in memory.
+pub fn hash_bytes(name: &str, bytes: &[u8]) -> InputHash {
+    InputHash { name: name.to_owned(), bytes: bytes.len() as u64, sha256: hex(&Sha256::digest(bytes)) }
+}
+
+/// Bytes in hexadecimal.
+pub fn hex(digest: &[u8]) -> String {
+    digest.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// The last component of a path, for messages and provenance.
+pub fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}

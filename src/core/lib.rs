@@ -1,0 +1,15 @@
+//! The core of drift: how coordinates are written, what a molecule is, what a tokenizer makes of a text, and what a model may write
+//! next. It knows no model, no file of conformers and no command line, and can be used alone, beside an engine of one's own.
+
+pub mod checkpoint;
+pub mod chem;
+pub mod constraint;
+pub mod encoding;
+pub mod error;
+pub mod io;
+pub mod job;
+pub mod sampling;
+pub mod text;
+pub mod tokenizer;
+
+pub use error::{Error, Result};

@@ -1,0 +1,266 @@
+//! Skeletons: enriched SMILES without coordinates, `[C]<>[C]<>=[O]<>`.
+
+use std::borrow::Cow;
+
+use crate::chem::{Graph, Molecule, READ, SmilesError, SmilesProblem};
+use crate::encoding::{Encoding, Slots};
+
+/// Puts `placeholder` (without what opens and closes a slot) into every slot, as an encoding writes them.
+pub fn fill(skeleton: &str, placeholder: &str, encoding: Encoding) -> String {
+    let slot = format!("{}{placeholder}{}", encoding.open(), encoding.close());
+    placed(skeleton, encoding.slots()).replace("<>", &slot)
+}
+
+/// The SMILES of a skeleton: blocks removed, decorative brackets undone (`[C]` → `C`).
+pub fn smiles(skeleton: &str) -> String {
+    let mut out = String::with_capacity(skeleton.len() / 2);
+    for piece in pieces(skeleton) {
+        match piece {
+            Piece::Atom(atom) => out.push_str(bare(atom).unwrap_or(atom)),
+            Piece::Between(text) => out.push_str(text),
+        }
+    }
+    out
+}
+
+/// The skeleton of a SMILES, as the users' encoder writes it: bare atoms bracketed, bracket atoms kept byte for byte.
+///
+/// # Errors
+/// If `smiles` is none.
+pub fn from_smiles(smiles: &str) -> Result<String, SmilesError> {
+    // Parsed for its errors only: the text itself is copied.
+    check(smiles)?;
+    Ok(of_checked(smiles))
+}
+
+/// The same of what is known to be a SMILES with atoms.
+pub fn of_checked(smiles: &str) -> String {
+    let mut out = String::with_capacity(smiles.len() * 4);
+    let (bytes, mut at) = (smiles.as_bytes(), 0);
+    while let Some(&first) = bytes.get(at) {
+        let next = bytes.get(at + 1).copied();
+        let length = match (first, next) {
+            (b'[', _) => smiles[at..].find(']').map_or(bytes.len() - at, |end| end + 1),
+            (b'C', Some(b'l')) | (b'B', Some(b'r')) => 2,
+            // What is no SMILES has other characters.
+            _ => smiles[at..].chars().next().map_or(1, char::len_utf8),
+        };
+        let piece = &smiles[at..at + length];
+        if first == b'[' {
+            out.extend([piece, "<>"]);
+        } else if first.is_ascii_alphabetic() || first == b'*' {
+            out.extend(["[", piece, "]<>"]);
+        } else {
+            out.push_str(piece);
+        }
+        at += length;
+    }
+    out
+}
+
+/// A skeleton with a slot behind each atom, with its slots where an encoding has them.
+pub fn placed(skeleton: &str, slots: Slots) -> Cow<'_, str> {
+    if slots == Slots::Atoms {
+        return Cow::Borrowed(skeleton);
+    }
+    let mut out = String::with_capacity(skeleton.len() * 2);
+    for piece in pieces(skeleton) {
+        match piece {
+            Piece::Atom(atom) => out.extend([atom, "<>"]),
+            Piece::Between(mut rest) => {
+                while let Some(first) = rest.chars().next() {
+                    let ring = if first == '%' {
+                        rest[1..].bytes().take(2).take_while(u8::is_ascii_digit).count()
+                    } else {
+                        0
+                    };
+                    let (symbol, tail) = rest.split_at(first.len_utf8() + ring);
+                    out.extend([symbol, "<>"]);
+                    rest = tail;
+                }
+            }
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Refuses what breaks the grammar of SMILES, and what has no atom.
+///
+/// # Errors
+/// If `smiles` is none.
+pub fn check(smiles: &str) -> Result<(), SmilesError> {
+    let fail = |problem: SmilesProblem| SmilesError::new(smiles, &problem);
+    match READ.check(smiles).and_then(|()| Graph::parse(smiles)) {
+        Ok(graph) if graph.atoms.is_empty() => Err(fail(SmilesProblem::Syntax { at: 0, what: "no atom" })),
+        outcome => outcome.map(|_| ()).map_err(fail),
+    }
+}
+
+/// The organic subset.
+const BARE: [&str; 16] = ["Cl", "Br", "B", "C", "N", "O", "P", "S", "F", "I", "b", "c", "n", "o", "p", "s"];
+
+/// The bare spelling of a decorated atom: `[C]` → `C`; `None` for an atom that needs its brackets.
+fn bare(atom: &str) -> Option<&str> {
+    let symbol = atom.strip_prefix('[')?.strip_suffix(']')?;
+    BARE.contains(&symbol).then_some(symbol)
+}
+
+/// A piece of a skeleton.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Piece<'a> {
+    /// `[C@@H]`, brackets included.
+    Atom(&'a str),
+    /// Bonds, ring digits, branches; never empty.
+    Between(&'a str),
+}
+
+/// The pieces of a skeleton in order, blocks left out.
+pub fn pieces(skeleton: &str) -> impl Iterator<Item = Piece<'_>> {
+    let mut rest = skeleton;
+    std::iter::from_fn(move || {
+        rest = rest.strip_prefix("<>").unwrap_or(rest);
+        if rest.is_empty() {
+            return None;
+        }
+        let atom = rest.starts_with('[');
+        let end = if atom {
+            rest.find(']').map_or(rest.len(), |n| n + 1)
+        } else {
+            // Text between atoms may have slots of its own. A `<` that opens no slot is text.
+            let first = rest.chars().next().map_or(0, char::len_utf8);
+            rest[first..].find(['[', '<']).map_or(rest.len(), |at| first + at)
+        };
+        let (piece, tail) = rest.split_at(end);
+        rest = tail;
+        Some(if atom { Piece::Atom(piece) } else { Piece::Between(piece) })
+    })
+}
+
+/// The atoms of a skeleton in order: `[C]`, `[C@@H]`, `[O-]`.
+pub fn atoms(skeleton: &str) -> impl Iterator<Item = &str> {
+    pieces(skeleton).filter_map(|piece| match piece {
+        Piece::Atom(atom) => Some(atom),
+        Piece::Between(_) => None,
+    })
+}
+
+/// How hydrogens that need not be written are spelled in a skeleton.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Spelling {
+    /// Bare hetero atoms, `[O]`, `[N]`.
+    pub bare: usize,
+    /// The same with needless hydrogens, `[OH]`, `[NH2]`.
+    pub with_hydrogens: usize,
+}
+
+impl Spelling {
+    /// Counts both spellings in a skeleton. Hydrogens that are fewer or more than the implied ones, as of a radical, are not
+    /// needless.
+    pub fn of(skeleton: &str) -> Self {
+        let mut spelling = Spelling::default();
+        if atoms(skeleton).any(|atom| needless_hydrogens(atom).is_some()) {
+            let smiles = smiles(skeleton);
+            let graph = READ.check(&smiles).and_then(|()| Graph::parse(&smiles));
+            spelling.with_hydrogens = graph.map_or(0, |graph| graph.needless_brackets());
+        }
+        for atom in atoms(skeleton) {
+            if matches!(bare(atom), Some("N" | "O" | "P" | "S" | "B")) {
+                spelling.bare += 1;
+            }
+        }
+        spelling
+    }
+
+    /// Sums two counts.
+    pub fn join(self, other: Spelling) -> Spelling {
+        Spelling { bare: self.bare + other.bare, with_hydrogens: self.with_hydrogens + other.with_hydrogens }
+    }
+}
+
+/// The bare form of an atom whose brackets hold nothing but hydrogens that its valence implies: `[OH]` → `O`.
+fn needless_hydrogens(atom: &str) -> Option<&str> {
+    let inside = atom.strip_prefix('[')?.strip_suffix(']')?;
+    let symbol = inside.strip_suffix(|c: char| c.is_ascii_digit()).unwrap_or(inside).strip_suffix('H')?;
+    matches!(symbol, "B" | "C" | "N" | "O" | "P" | "S").then_some(symbol)
+}
+
+/// A skeleton with needless hydrogens removed: `[OH]<>` → `[O]<>`. Aromatic `[nH]` stays, its hydrogen is needed.
+pub fn without_needless_hydrogens(skeleton: &str) -> String {
+    respell(skeleton, |atom, _| needless_hydrogens(atom).map(|symbol| format!("[{symbol}]")))
+}
+
+/// A skeleton in which N, O, P, S and B carry their hydrogens, as the users' LP writes it: `[O]<>` → `[OH]<>`.
+///
+/// # Errors
+/// If the skeleton's SMILES is none.
+pub fn with_hydrogens(skeleton: &str) -> Result<String, SmilesError> {
+    let hydrogens = Molecule::of_smiles(&smiles(skeleton))?.hydrogens;
+    Ok(respell(skeleton, |atom, index| {
+        let symbol = bare(atom).filter(|s| matches!(*s, "N" | "O" | "P" | "S" | "B"))?;
+        match hydrogens.get(index)? {
+            0 => None,
+            1 => Some(format!("[{symbol}H]")),
+            n => Some(format!("[{symbol}H{n}]")),
+        }
+    }))
+}
+
+fn respell(skeleton: &str, mut atom: impl FnMut(&str, usize) -> Option<String>) -> String {
+    let mut out = String::with_capacity(skeleton.len());
+    let mut index = 0;
+    for piece in pieces(skeleton) {
+        match piece {
+            Piece::Atom(text) => {
+                out.push_str(&atom(text, index).unwrap_or_else(|| text.to_owned()));
+                out.push_str("<>");
+                index += 1;
+            }
+            Piece::Between(text) => out.push_str(text),
+        }
+    }
+    out
+}
+
+/// Says when a skeleton's spelling is not the corpus's: the model would be forced to text that it never saw.
+///
+/// `None` if they agree, else a sentence.
+pub fn spelling_conflict(skeleton: Spelling, corpus: Spelling) -> Option<String> {
+    let (foreign, name, usual) = if corpus.with_hydrogens == 0 {
+        (skeleton.with_hydrogens, "[OH]", "[O]")
+    } else if corpus.bare == 0 {
+        (skeleton.bare, "[O]", "[OH]")
+    } else {
+        return None;
+    };
+    (foreign > 0).then(|| {
+        format!("{foreign} atoms are spelled like {name}; the corpus spells them like {usual}, so the model never saw them")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn smiles_and_skeleton_are_inverse() {
+        for text in
+            ["CC=O", "C[C@@H](N)C(=O)[O-]", "c1cc[nH]c1Cl", "C%12CC%12", "[13CH3]Br.[Na+]", "F/C=C\\F"]
+        {
+            let skeleton = from_smiles(text).unwrap();
+            assert_eq!(smiles(&skeleton), text);
+        }
+        assert_eq!(from_smiles("CC(=O)Cl").unwrap(), "[C]<>[C]<>(=[O]<>)[Cl]<>");
+        assert!(from_smiles("C(").is_err() && from_smiles("").is_err());
+    }
+
+    #[test]
+    fn both_spellings_are_known() {
+        let bare = from_smiles("NC(=O)c1cc[nH]c1CO").unwrap();
+        let spelled = with_hydrogens(&bare).unwrap();
+        assert_eq!(spelled, "[NH2]<>[C]<>(=[O]<>)[c]<>1[c]<>[c]<>[nH]<>[c]<>1[C]<>[OH]<>");
+        assert_eq!(without_needless_hydrogens(&spelled), bare);
+        assert_eq!(Spelling::of(&spelled), Spelling { bare: 1, with_hydrogens: 2 });
+        assert!(spelling_conflict(Spelling::of(&spelled), Spelling::of(&bare)).is_some());
+        assert!(spelling_conflict(Spelling::of(&bare), Spelling::of(&bare)).is_none());
+    }
+}

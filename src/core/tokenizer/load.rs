@@ -1,0 +1,359 @@
+//! Loading tokenizers and the reference encoding.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokenizers::{Encoding, ModelWrapper, Tokenizer as HfTokenizer};
+
+use super::expressions::Expressions;
+use super::panics::caught;
+use super::{Class, Token, block_ranges};
+use crate::checkpoint::folder_around;
+use crate::encoding::Encoding as CoordinateEncoding;
+use crate::error::{Error, Result, excerpt};
+use crate::io;
+use crate::job::{InputHash, Job};
+
+/// A tokenizer file is at most this large, decompressed.
+const MAX_TOKENIZER_BYTES: u64 = 1 << 28;
+
+/// A tokenizer that comes with drift, in `tokenizers/`.
+#[derive(Debug, Clone, Copy)]
+pub struct EmbeddedTokenizer {
+    /// Its name, which is its folder's.
+    pub name: &'static str,
+    /// Its `tokenizer.json`.
+    pub json: &'static [u8],
+    /// Its `tokenizer_config.json`.
+    pub config: &'static str,
+}
+
+#[cfg(feature = "embedded")]
+macro_rules! embedded {
+    ($($name:literal),*) => {
+        &[$(EmbeddedTokenizer {
+            name: $name,
+            json: include_bytes!(concat!("../../../tokenizers/", $name, "/tokenizer.json")),
+            config: include_str!(concat!("../../../tokenizers/", $name, "/tokenizer_config.json")),
+        }),*]
+    };
+}
+
+/// A program that brings tokenizers of its own carries none.
+#[cfg(not(feature = "embedded"))]
+macro_rules! embedded {
+    ($($name:literal),*) => {
+        &[]
+    };
+}
+
+/// Compact tokenizers of our own that split coordinates and their borders as Qwen3 and Llama-3.2 do; none without the feature
+/// `embedded`.
+pub const EMBEDDED: &[EmbeddedTokenizer] = embedded!["qwen-like", "llama-like"];
+
+/// The same, extended by `drift train-tokenizer`: every block below 20 Å takes 11 tokens in the separate kind and 9 in
+/// the fused one.
+pub const EXTENDED: &[EmbeddedTokenizer] =
+    embedded!["qwen-like-separate", "qwen-like-fused", "llama-like-separate", "llama-like-fused"];
+
+/// A Hugging Face tokenizer, with its name and hash.
+#[derive(Clone)]
+pub struct Tokenizer {
+    /// Folder or file name, for reports.
+    pub name: String,
+    /// Name, size and SHA-256 of the file as stored.
+    pub source: InputHash,
+    inner: HfTokenizer,
+    expressions: Arc<Expressions>,
+}
+
+/// Why a text has no tokens.
+enum Encoded {
+    Panics,
+    Refused(String),
+}
+
+/// The tokens of a text's blocks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InBlocks {
+    /// By block, in text order: where its FREE tokens end, in bytes behind its `<`.
+    pub ends: Vec<Vec<usize>>,
+    /// COPY tokens that hold a character from inside a block: a digit, a sign, a comma or a point. Where there is one
+    /// (`]<-`, or a bracket with digits), a template would force a part of the coordinate itself.
+    pub copied: Vec<Token>,
+}
+
+/// What every corpus is written with.
+const ALPHABET: &str = "[C]<-0.1234,5.6789,-10>=[O]<0,0,0>";
+
+/// More that a tokenizer is tried on when it is read: nothing, white space, other scripts, characters of four bytes,
+/// marks that join, control characters, and letters in a row.
+const PROBES: [&str; 6] = [
+    "",
+    " ",
+    "\t\r\n  \u{a0}x ",
+    "\u{e9}e\u{301} \u{4f60}\u{597d} \u{1f9ea}\u{200d}",
+    "\0\u{7f}\u{fffd}",
+    "It's 12345 o'clock",
+];
+
+/// How often the alphabet stands in the longest text that is tried.
+const LONG: usize = 64;
+
+impl Tokenizer {
+    /// Loads a `tokenizer.json`, plain or gzipped, or the one in a model folder. The names of [`EMBEDDED`] and
+    /// [`EXTENDED`] load the embedded ones unless a file of that name exists.
+    ///
+    /// # Errors
+    /// If there is none, or if it is not a tokenizer that `tokenizers` 0.23 reads.
+    pub fn load(path: &Path) -> Result<Self> {
+        Self::load_with_json(path).map(|(tokenizer, _)| tokenizer)
+    }
+
+    /// As [`Tokenizer::load`], with the bytes of the JSON.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::load`].
+    pub fn load_with_json(path: &Path) -> Result<(Self, Vec<u8>)> {
+        Self::load_for(path, &Job::default())
+    }
+
+    /// As [`Tokenizer::load_with_json`], for a job that may be cancelled while a file, or a pipe, is read.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::load`], or if the job was cancelled.
+    pub fn load_for(path: &Path, job: &Job) -> Result<(Self, Vec<u8>)> {
+        if let Some(embedded) = Self::embedded_by_name(path) {
+            let source = io::hash_bytes(&format!("{}/tokenizer.json", embedded.name), embedded.json);
+            return Ok((Self::from_bytes(embedded.name, source, embedded.json)?, embedded.json.to_vec()));
+        }
+        let file = if path.is_dir() { in_folder(path)? } else { path.to_owned() };
+        let io::Whole { bytes, source } = io::read_whole(&file, MAX_TOKENIZER_BYTES, job)?;
+        Ok((Self::from_bytes(&name_of(&file), source, &bytes)?, bytes))
+    }
+
+    /// The embedded tokenizers that are not extended.
+    ///
+    /// # Errors
+    /// Never, unless the build embedded a broken file.
+    pub fn embedded() -> Result<Vec<Self>> {
+        EMBEDDED.iter().map(|embedded| Self::load(Path::new(embedded.name))).collect()
+    }
+
+    /// The embedded tokenizer, extended or not, that [`Tokenizer::load`] takes `path` for.
+    pub fn embedded_by_name(path: &Path) -> Option<&'static EmbeddedTokenizer> {
+        EMBEDDED.iter().chain(EXTENDED).find(|embedded| Path::new(embedded.name) == path && !path.exists())
+    }
+
+    /// A tokenizer from the bytes of its JSON.
+    ///
+    /// # Errors
+    /// If the bytes are not a tokenizer, one that encodes at random (BPE dropout), or one that `tokenizers` cannot bear.
+    pub fn from_bytes(name: &str, source: InputHash, bytes: &[u8]) -> Result<Self> {
+        let refuse = |problem: String| {
+            Error::input(&source.name, problem, "give a tokenizer.json of Hugging Face tokenizers")
+        };
+        let mut inner = caught(|| HfTokenizer::from_bytes(bytes).map_err(|e| e.to_string()))
+            .ok_or_else(|| refuse("not a tokenizer that can be read: reading it panics".into()))?
+            .map_err(|e| refuse(format!("not a tokenizer: {}", first_line(&e))))?;
+        if let ModelWrapper::BPE(bpe) = inner.get_model()
+            && bpe.dropout.is_some_and(|p| p > 0.0)
+        {
+            return Err(refuse("encodes at random (BPE dropout)".into()));
+        }
+        inner.with_padding(None);
+        inner.with_truncation(None).map_err(|e| refuse(first_line(&e.to_string()).to_owned()))?;
+        let expressions = caught(|| Expressions::of(&inner))
+            .unwrap_or_else(|| Err("its expressions cannot be read".into()))
+            .map_err(refuse)?;
+        let tokenizer = Tokenizer { name: name.to_owned(), source, inner, expressions: expressions.into() };
+        tokenizer.probe()?;
+        if let Some(lost) = tokenizer.lost(ALPHABET)? {
+            let problem = format!("drops {lost:?}, so its tokens cannot be counted");
+            return Err(Error::input(
+                &tokenizer.source.name,
+                problem,
+                "give a tokenizer that knows digits and brackets",
+            ));
+        }
+        Ok(tokenizer)
+    }
+
+    /// Encodes and decodes a few texts: some tokenizers panic on every one.
+    fn probe(&self) -> Result<()> {
+        for text in PROBES.iter().map(|probe| (*probe).to_owned()).chain([ALPHABET.repeat(LONG)]) {
+            for special in [false, true] {
+                // What it refuses in words it may refuse: a text with characters that it does not know.
+                let ids = match self.encoding(&text, special, true) {
+                    Err(Encoded::Panics) => return Err(self.panics(&text)),
+                    Err(Encoded::Refused(_)) => continue,
+                    Ok(encoding) => encoding.get_ids().to_vec(),
+                };
+                if caught(|| self.inner.decode(&ids, false).is_ok()).is_none() {
+                    return Err(self.panics(&text));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Encodes a text behind the boundary: the one way to `tokenizers`.
+    fn encoding(&self, text: &str, special: bool, places: bool) -> std::result::Result<Encoding, Encoded> {
+        let encoding = caught(|| {
+            self.expressions.check(&self.inner, text)?;
+            let encoding = match places {
+                true => self.inner.encode(text, special),
+                false => self.inner.encode_fast(text, special),
+            };
+            encoding.map_err(|e| e.to_string())
+        });
+        encoding.ok_or(Encoded::Panics)?.map_err(Encoded::Refused)
+    }
+
+    /// What `tokenizers` makes of a text; with the special tokens that a post-processor adds, or without; with the places
+    /// of tokens in the text, or without.
+    ///
+    /// # Errors
+    /// If it refuses it, panics, or an expression gives up.
+    pub(super) fn encoded(&self, text: &str, special: bool, places: bool) -> Result<Encoding> {
+        self.encoding(text, special, places).map_err(|error| match error {
+            Encoded::Panics => self.panics(text),
+            Encoded::Refused(problem) => self.refuse("encode", text, &problem),
+        })
+    }
+
+    /// What `work` does with the tokenizer of the `tokenizers` crate, behind the boundary.
+    pub(super) fn guarded<T>(&self, text: &str, work: impl FnOnce(&HfTokenizer) -> T) -> Result<T> {
+        caught(|| work(&self.inner)).ok_or_else(|| self.panics(text))
+    }
+
+    fn panics(&self, text: &str) -> Error {
+        let problem = format!("the tokenizer panics on {}", excerpt(text.as_bytes()));
+        Error::input(&self.source.name, problem, "repair the tokenizer.json, or give another")
+    }
+
+    /// That it refuses a text.
+    pub(super) fn refuse(&self, verb: &str, text: &str, error: &dyn std::fmt::Display) -> Error {
+        let problem = format!("cannot {verb} {}: {error}", excerpt(text.as_bytes()));
+        Error::input(&self.name, problem, "")
+    }
+
+    /// The first character of a text that is in no token, not even an unknown one.
+    fn lost(&self, text: &str) -> Result<Option<char>> {
+        let tokens = self.tokens(text)?;
+        let is_lost = |at: usize| !tokens.iter().any(|token| (token.start..token.end).contains(&at));
+        Ok(text.char_indices().find(|(at, _)| is_lost(*at)).map(|(_, c)| c))
+    }
+
+    /// The tokenizer of the `tokenizers` crate.
+    pub fn inner(&self) -> &HfTokenizer {
+        &self.inner
+    }
+
+    /// The tokens of a text, without special tokens that a post-processor would add. This is the reference for every
+    /// count: `tokenizers` 0.23 `encode` with offsets.
+    ///
+    /// # Errors
+    /// If the tokenizer cannot encode the text (an unknown character without byte fallback).
+    pub fn tokens(&self, text: &str) -> Result<Vec<Token>> {
+        self.classified(text, &block_ranges(text))
+    }
+
+    /// As [`Tokenizer::tokens`], FREE and COPY by the slots of an encoding.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn tokens_of(&self, text: &str, encoding: CoordinateEncoding) -> Result<Vec<Token>> {
+        self.classified(text, &encoding.slot_ranges(text))
+    }
+
+    fn classified(&self, text: &str, blocks: &[std::ops::Range<usize>]) -> Result<Vec<Token>> {
+        let encoding = self.encoded(text, false, true)?;
+        let mut next = 0;
+        let tokens = encoding.get_ids().iter().zip(encoding.get_offsets()).map(|(&id, &(start, end))| {
+            while next < blocks.len() && blocks[next].end < end {
+                next += 1;
+            }
+            let free = blocks.get(next).is_some_and(|block| block.start <= start && end <= block.end);
+            let class = if free { Class::Free } else { Class::Copy };
+            let covered = text.get(start..end).ok_or_else(|| {
+                let problem = format!("says that token {id} covers bytes {start} to {end}, which is no text");
+                self.refuse("encode", text, &problem)
+            })?;
+            Ok(Token { id, text: covered.to_owned(), class, start, end })
+        });
+        tokens.collect()
+    }
+
+    /// What a text's tokens are inside its blocks.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::tokens`].
+    pub fn in_blocks(&self, text: &str) -> Result<InBlocks> {
+        self.inside(text, &block_ranges(text))
+    }
+
+    /// As [`Tokenizer::in_blocks`], in the slots of an encoding.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::tokens`].
+    pub fn in_slots(&self, text: &str, encoding: CoordinateEncoding) -> Result<InBlocks> {
+        self.inside(text, &encoding.slot_ranges(text))
+    }
+
+    fn inside(&self, text: &str, blocks: &[std::ops::Range<usize>]) -> Result<InBlocks> {
+        let mut found = InBlocks { ends: vec![Vec::new(); blocks.len()], copied: Vec::new() };
+        let mut next = 0;
+        for token in self.classified(text, blocks)? {
+            // A token without characters belongs to the block that ends there.
+            let first = token.start + usize::from(token.start < token.end);
+            while next < blocks.len() && blocks[next].end < first {
+                next += 1;
+            }
+            let Some(block) = blocks.get(next) else { break };
+            match token.class {
+                Class::Free => found.ends[next].push(token.end - block.start),
+                Class::Copy if block.start.max(token.start) < block.end.min(token.end) => {
+                    found.copied.push(token);
+                }
+                Class::Copy => {}
+            }
+        }
+        Ok(found)
+    }
+
+    /// The ends of the FREE tokens of each block, as in [`InBlocks`].
+    ///
+    /// # Errors
+    /// As [`Tokenizer::tokens`].
+    pub fn free_ends(&self, text: &str) -> Result<Vec<Vec<usize>>> {
+        Ok(self.in_blocks(text)?.ends)
+    }
+}
+
+/// The tokenizer file of a model folder.
+fn in_folder(folder: &Path) -> Result<PathBuf> {
+    ["tokenizer.json", "tokenizer.json.gz"]
+        .iter()
+        .map(|name| folder.join(name))
+        .find(|file| file.is_file())
+        .ok_or_else(|| {
+            Error::input(
+                folder.display(),
+                "holds no tokenizer.json",
+                "give a tokenizer.json or a folder that holds one",
+            )
+        })
+}
+
+/// `…/qwen3/tokenizer.json.gz` is `qwen3`; `mine.json` is `mine`.
+fn name_of(file: &Path) -> String {
+    let name = io::file_name(file);
+    let stem = name.trim_end_matches(".gz").trim_end_matches(".json");
+    let folder = || folder_around(file).filter(|_| stem == "tokenizer");
+    folder().unwrap_or_else(|| stem.to_owned())
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or("")
+}

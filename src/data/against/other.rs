@@ -1,0 +1,343 @@
+//! The corpus that another one is compared with, in memory.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::list::Place;
+use super::spelling::{Fingerprint, Known, Shared, fingerprint, identity};
+use super::spread::spread;
+use crate::audit::geometry::Topology;
+use crate::corpus::{Batch, Conformers, Skipped};
+use drift_core::chem::{IdenticalAtoms, MolecularIdentity};
+use drift_core::encoding::{Encoding, Fixed};
+use drift_core::error::{Error, Result};
+use drift_core::job::{InputHash, Job, Unit};
+
+/// What the comparison of lengths in single precision may be off, in Å.
+const SLACK_ANGSTROM: f64 = 1e-5;
+
+/// What there is to say of a corpus in memory.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct OtherSummary {
+    /// Its files.
+    pub inputs: Vec<InputHash>,
+    /// Conformers that can be found.
+    pub conformers: u64,
+    /// Molecules, stereo aside.
+    pub molecules: u64,
+    /// Molecules with their stereo.
+    pub isomers: u64,
+    /// Conformers whose geometry another one before them has.
+    pub duplicate_conformers: u64,
+    /// Conformers that cannot be found: without a SMILES, or too large.
+    pub not_compared: u64,
+    /// Records that could not be read.
+    pub skipped: u64,
+    /// The first of them.
+    pub skipped_records: Vec<Skipped>,
+}
+
+/// A corpus in memory: 32 bytes a conformer, 12 an atom of it, and about 5 KB a molecule.
+#[derive(Debug)]
+pub struct Other {
+    /// What there is to say of it.
+    pub summary: OtherSummary,
+    pub(super) molecules: Vec<OtherMolecule>,
+    by_key: HashMap<u64, Vec<u32>>,
+    /// How many conformers there are before those of each molecule.
+    pub(super) first: Vec<u32>,
+    pub(super) files: Vec<Arc<str>>,
+    pub(super) encoding: Encoding,
+    bound: f64,
+}
+
+/// A molecule, and its conformers by the first length of their spread.
+#[derive(Debug)]
+pub(super) struct OtherMolecule {
+    /// Those that differ by stereo; the first gives the order of atoms.
+    pub isomers: Vec<OtherIsomer>,
+    pub conformers: Vec<OtherConformer>,
+    /// By conformer and atom, as in its file.
+    points: Vec<[Fixed; 3]>,
+    /// Made when it is asked for.
+    topology: OnceLock<Option<Topology>>,
+}
+
+#[derive(Debug)]
+pub(super) struct OtherIsomer {
+    pub skeleton: Arc<str>,
+    pub identity: MolecularIdentity,
+}
+
+/// A conformer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OtherConformer {
+    spread: [f32; 3],
+    /// Where its points are, in conformers.
+    at: u32,
+    pub isomer: u32,
+    file: u32,
+    line: u32,
+    number: u32,
+}
+
+impl OtherMolecule {
+    fn atoms(&self) -> usize {
+        self.isomers[0].identity.kept().len()
+    }
+
+    /// The positions of a conformer, in Å.
+    pub(super) fn points(&self, conformer: usize, encoding: Encoding) -> Vec<[f64; 3]> {
+        let (n, at) = (self.atoms(), self.conformers[conformer].at as usize);
+        self.points[at * n..(at + 1) * n].iter().filter_map(|values| encoding.angstrom(values)).collect()
+    }
+
+    /// What compares its conformers, atoms in the order of those that are kept of the first isomer.
+    pub(super) fn topology(&self) -> Option<&Topology> {
+        let first = &self.isomers[0];
+        self.topology.get_or_init(|| Topology::without_hydrogens(&first.skeleton).ok()).as_ref()
+    }
+
+    /// The conformers whose spread is within a distance of another one.
+    pub(super) fn near(&self, lengths: [f64; 3], within: f64) -> impl Iterator<Item = usize> {
+        let within = within + SLACK_ANGSTROM;
+        let begin = self.conformers.partition_point(|c| f64::from(c.spread[0]) < lengths[0] - within);
+        let rest = self.conformers[begin..].iter().enumerate();
+        rest.take_while(move |(_, c)| f64::from(c.spread[0]) <= lengths[0] + within)
+            .filter(move |(_, c)| {
+                let between = c.spread.iter().zip(lengths).map(|(a, b)| (f64::from(*a) - b).powi(2));
+                between.sum::<f64>() <= within * within
+            })
+            .map(move |(at, _)| begin + at)
+    }
+}
+
+impl Other {
+    /// Reads a corpus. Conformers of it within `bound`, in Å, are one geometry.
+    ///
+    /// # Errors
+    /// As [`Conformers::read`]; if it holds no molecule that can be compared, or more than 2³² conformers.
+    pub fn read(source: &dyn Conformers, bound: f64, job: &Job) -> Result<Self> {
+        let encoding = source.reading().encoding;
+        let mut reader = Reader::new(encoding, bound);
+        let read = source.read(job, &mut |batch| reader.add(&batch))?;
+        let mut other = reader.other;
+        let summary = &mut other.summary;
+        (summary.inputs, summary.skipped) = (read.inputs, read.skipped);
+        summary.skipped_records = read.skipped_records;
+        if summary.conformers == 0 {
+            let problem = "holds no conformer with a SMILES, so that no molecule of it can be found";
+            let remedy = "give texts, SDF with a SMILES, or the names of its molecules";
+            let name = summary.inputs.first().map_or("the other corpus", |input| &*input.name);
+            return Err(Error::input(name, problem, remedy));
+        }
+        other.sort(job)?;
+        Ok(other)
+    }
+
+    /// What a skeleton of this molecule is.
+    pub(super) fn known(&self, identity: Option<&MolecularIdentity>) -> Known {
+        let Some(identity) = identity else { return Known::NotCompared };
+        for molecule in self.by_key.get(&identity.key()).into_iter().flatten() {
+            let isomers = &self.molecules[*molecule as usize].isomers;
+            let order = match isomers[0].identity.atoms_in(identity) {
+                IdenticalAtoms::None => continue,
+                IdenticalAtoms::Order(order) => {
+                    Some(order.iter().map(|at| identity.kept()[*at as usize]).collect())
+                }
+                IdenticalAtoms::Unknown => None,
+            };
+            let isomer = isomers.iter().position(|isomer| isomer.identity.is_isomer(identity));
+            let isomer = isomer.map(|at| at as u32);
+            return Known::Shared(Arc::new(Shared { molecule: *molecule as usize, isomer, order }));
+        }
+        Known::Absent
+    }
+
+    /// Where a conformer stands.
+    pub(super) fn place(&self, molecule: usize, conformer: usize) -> Place<'_> {
+        let OtherConformer { file, line, number, .. } = self.molecules[molecule].conformers[conformer];
+        let line = (line > 0).then_some(u64::from(line));
+        Place { file: &self.files[file as usize], line, conformer: u64::from(number) }
+    }
+
+    /// The number of the file of a conformer, and its own number in it.
+    pub(super) fn file_and_number(&self, molecule: usize, conformer: usize) -> (usize, u64) {
+        let OtherConformer { file, number, .. } = self.molecules[molecule].conformers[conformer];
+        (file as usize, u64::from(number))
+    }
+
+    /// Which conformer of its molecule one is in the order of the files, and of which isomer.
+    pub(super) fn order_and_isomer(&self, molecule: usize, conformer: usize) -> (u32, u32) {
+        let OtherConformer { at, isomer, .. } = self.molecules[molecule].conformers[conformer];
+        (at, isomer)
+    }
+
+    /// What is the same at most, in Å.
+    pub(super) fn bound(&self) -> f64 {
+        self.bound
+    }
+
+    /// Sorts conformers, and counts the geometries that are there more than once.
+    fn sort(&mut self, job: &Job) -> Result<()> {
+        job.observer().begin("sorting", None, Unit::Items);
+        let (encoding, bound) = (self.encoding, self.bound);
+        let duplicates = self.molecules.par_iter_mut().map(|molecule| {
+            job.check()?;
+            molecule.points.shrink_to_fit();
+            molecule.conformers.shrink_to_fit();
+            molecule.conformers.sort_by(|a, b| a.spread[0].total_cmp(&b.spread[0]).then(a.at.cmp(&b.at)));
+            Ok(molecule.duplicates(encoding, bound))
+        });
+        let duplicates: Result<u64> = duplicates.sum();
+        job.observer().end();
+        self.summary.duplicate_conformers = duplicates?;
+        self.summary.molecules = self.molecules.len() as u64;
+        self.summary.isomers = self.molecules.iter().map(|molecule| molecule.isomers.len() as u64).sum();
+        let mut all = 0;
+        for molecule in &self.molecules {
+            self.first.push(all);
+            all += molecule.conformers.len() as u32;
+        }
+        Ok(())
+    }
+}
+
+impl OtherMolecule {
+    /// Conformers that are another one before them in their files.
+    fn duplicates(&self, encoding: Encoding, bound: f64) -> u64 {
+        let Some(topology) = self.topology().filter(|_| self.conformers.len() > 1) else { return 0 };
+        let is_duplicate = |conformer: &usize| {
+            let own = self.points(*conformer, encoding);
+            self.near(spread(&own), bound).any(|other| {
+                self.conformers[other].at < self.conformers[*conformer].at
+                    && topology.rmsd(&own, &self.points(other, encoding)).is_some_and(|rmsd| rmsd <= bound)
+            })
+        };
+        (0..self.conformers.len()).filter(is_duplicate).count() as u64
+    }
+}
+
+/// A corpus that is being read.
+struct Reader {
+    other: Other,
+    /// The files by name.
+    files: HashMap<Arc<str>, u32>,
+    /// By skeleton: its molecule, isomer, and by atom of the molecule the block of the skeleton; none if it cannot be compared.
+    spellings: HashMap<Fingerprint, Option<Spelling>>,
+    /// How many conformers of the file that is being read there were.
+    number: (Arc<str>, u64),
+}
+
+#[derive(Clone)]
+struct Spelling {
+    molecule: u32,
+    isomer: u32,
+    order: Arc<[u32]>,
+}
+
+impl Reader {
+    fn new(encoding: Encoding, bound: f64) -> Self {
+        let other = Other {
+            summary: OtherSummary::default(),
+            molecules: Vec::new(),
+            by_key: HashMap::new(),
+            first: Vec::new(),
+            files: Vec::new(),
+            encoding,
+            bound,
+        };
+        Reader { other, files: HashMap::new(), spellings: HashMap::new(), number: ("".into(), 0) }
+    }
+
+    fn add(&mut self, batch: &Batch) -> Result<()> {
+        if self.number.0 != batch.file {
+            self.number = (batch.file.clone(), 0);
+        }
+        let file = self.file(&batch.file);
+        let prints: Vec<Fingerprint> = batch.conformers.par_iter().map(fingerprint).collect();
+        let mut new: Vec<usize> =
+            (0..prints.len()).filter(|at| !self.spellings.contains_key(&prints[*at])).collect();
+        new.sort_by_key(|at| (prints[*at], *at));
+        new.dedup_by_key(|at| prints[*at]);
+        // Molecules are numbered in the order of their first conformers.
+        new.sort_unstable();
+        let identities: Vec<Option<MolecularIdentity>> =
+            new.par_iter().map(|at| identity(&batch.conformers[*at])).collect();
+        for (at, identity) in new.iter().zip(identities) {
+            let spelling = identity.and_then(|it| self.spelling(&batch.conformers[*at].skeleton, it));
+            self.spellings.insert(prints[*at], spelling);
+        }
+        for (at, (conformer, print)) in batch.conformers.iter().zip(&prints).enumerate() {
+            self.number.1 += 1;
+            let Some(spelling) = self.spellings[print].clone() else {
+                self.other.summary.not_compared += 1;
+                continue;
+            };
+            let points = || spelling.order.iter().map(|block| conformer.coordinates[*block as usize]);
+            let angstrom: Vec<[f64; 3]> =
+                points().filter_map(|values| self.other.encoding.angstrom(&values)).collect();
+            let molecule = &mut self.other.molecules[spelling.molecule as usize];
+            molecule.conformers.push(OtherConformer {
+                spread: spread(&angstrom).map(|length| length as f32),
+                at: molecule.conformers.len() as u32,
+                isomer: spelling.isomer,
+                file,
+                line: batch.lines.get(at).map_or(0, |line| u32::try_from(*line).unwrap_or(u32::MAX)),
+                number: u32::try_from(self.number.1).unwrap_or(u32::MAX),
+            });
+            molecule.points.extend(points());
+            self.other.summary.conformers += 1;
+        }
+        if self.other.summary.conformers > u64::from(u32::MAX) {
+            let problem = "holds more than 4,294,967,295 conformers";
+            return Err(Error::input(&*batch.file, problem, "give the smaller corpus as the other one"));
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, name: &Arc<str>) -> u32 {
+        let (files, next) = (&mut self.other.files, self.files.len() as u32);
+        *self.files.entry(name.clone()).or_insert_with(|| {
+            files.push(name.clone());
+            next
+        })
+    }
+
+    /// The molecule of a skeleton, a new one if there is none; none if there is too much symmetry to lay it onto the one there is.
+    fn spelling(&mut self, skeleton: &Arc<str>, identity: MolecularIdentity) -> Option<Spelling> {
+        let isomer = |identity| OtherIsomer { skeleton: skeleton.clone(), identity };
+        match self.other.known(Some(&identity)) {
+            Known::Shared(shared) => {
+                let order: Arc<[u32]> = shared.order.as_deref()?.into();
+                let isomers = &mut self.other.molecules[shared.molecule].isomers;
+                let at = shared.isomer.unwrap_or(isomers.len() as u32);
+                if at as usize == isomers.len() {
+                    isomers.push(isomer(identity));
+                }
+                Some(Spelling { molecule: shared.molecule as u32, isomer: at, order })
+            }
+            Known::Absent | Known::NotCompared => {
+                let molecule = self.other.molecules.len() as u32;
+                let order = identity.kept().into();
+                self.other.by_key.entry(identity.key()).or_default().push(molecule);
+                self.other.molecules.push(OtherMolecule {
+                    isomers: vec![isomer(identity)],
+                    conformers: Vec::new(),
+                    points: Vec::new(),
+                    topology: OnceLock::new(),
+                });
+                Some(Spelling { molecule, isomer: 0, order })
+            }
+        }
+    }
+}
+
+/// What a file is called wherever it is named from.
+pub(super) fn canonical(name: &str) -> Arc<str> {
+    std::fs::canonicalize(Path::new(name)).map_or_else(|_| name.into(), |path| path.to_string_lossy().into())
+}

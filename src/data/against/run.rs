@@ -1,0 +1,64 @@
+//! The way through: two corpora in, a report and a list out.
+
+use std::path::PathBuf;
+
+use super::compare::Comparison;
+use super::other::Other;
+use super::report::AgainstReport;
+use crate::corpus::{Conformers, Files, ReadOptions};
+use drift_core::error::{Error, Parameter, Result};
+use drift_core::job::Job;
+
+/// What to compare.
+#[derive(Debug, Clone)]
+pub struct AgainstPlan {
+    /// The corpus that is looked through: files and folders.
+    pub inputs: Vec<PathBuf>,
+    /// The corpus that is held in memory.
+    pub others: Vec<PathBuf>,
+    /// How both are read.
+    pub options: ReadOptions,
+    /// What is one geometry at most, in Å.
+    pub bound_angstrom: f64,
+    /// Whether a list is made.
+    pub is_listed: bool,
+}
+
+/// Takes the lines of a list, in order.
+pub type PutList<'p> = dyn FnMut(&[u8]) -> Result<()> + 'p;
+
+/// Reads the other corpus, and looks through the inputs for it.
+///
+/// # Errors
+/// If the encoding has codes instead of coordinates, the bound is no length, the other corpus holds no molecule, as
+/// [`corpus::read`](crate::corpus::read()), and whatever `put` returns.
+pub fn against(plan: &AgainstPlan, job: &Job, put: &mut PutList<'_>) -> Result<AgainstReport> {
+    let other = plan.other(job)?;
+    let mut comparison = Comparison::new(&other, plan.is_listed);
+    let files = Files { inputs: plan.inputs.clone(), options: plan.options.clone() };
+    let read = files.read(job, &mut |batch| put(&comparison.add(&batch)?))?;
+    let found = comparison.found;
+    Ok(AgainstReport::of((other.encoding, other.bound()), read, &found, other.summary))
+}
+
+impl AgainstPlan {
+    /// The other corpus.
+    pub(super) fn other(&self, job: &Job) -> Result<Other> {
+        let encoding = self.options.reading.encoding;
+        if !encoding.has_coordinates() {
+            let problem = format!("has no coordinates to compare: its numbers are codes ({encoding})");
+            let remedy = "decode the texts, and compare these";
+            return Err(Error::parameter(Parameter::Encoding, problem, remedy));
+        }
+        if !(self.bound_angstrom >= 0.0 && self.bound_angstrom <= MOST_ANGSTROM) {
+            let problem =
+                format!("is {}, and one geometry lies within 0 to {MOST_ANGSTROM} Å", self.bound_angstrom);
+            return Err(Error::parameter(Parameter::Within, problem, "leave it out for 0.001"));
+        }
+        let files = Files { inputs: self.others.clone(), options: self.options.clone() };
+        Other::read(&files, self.bound_angstrom, job)
+    }
+}
+
+/// The largest bound, in Å: beyond, the spreads of conformers tell nothing apart, and every pair would be measured.
+const MOST_ANGSTROM: f64 = 1.0;

@@ -1,0 +1,84 @@
+//! Looking through a corpus in shards: the list of each part is kept, and behind it what was found.
+
+use std::io::{BufRead, BufReader};
+
+use serde::{Deserialize, Serialize};
+
+use super::compare::Comparison;
+use super::found::FoundInOther;
+use super::other::OtherSummary;
+use super::report::AgainstReport;
+use super::run::{AgainstPlan, PutList};
+use crate::shard::files::{CameOf, FilesDone, FilesShard, MergedFiles, check_part};
+use drift_core::error::{Error, Result};
+use drift_core::io::{AtomicFile, file_name, open};
+use drift_core::job::Job;
+
+/// What was found in a part: the last line of what is kept.
+#[derive(Debug, Serialize, Deserialize)]
+struct PartFound {
+    found: FoundInOther,
+    other: OtherSummary,
+}
+
+/// Looks through the files of a shard.
+///
+/// # Errors
+/// As [`against`](super::against()).
+pub fn against_shard(plan: &AgainstPlan, shard: &mut FilesShard, job: &Job) -> Result<FilesDone> {
+    let other = plan.other(job)?;
+    shard.run("jsonl", job, &mut |listing, files, path| {
+        let mut comparison = Comparison::new(&other, true);
+        let mut file = AtomicFile::create(path)?;
+        let summary =
+            listing.read(files, &plan.options, job, &mut |batch| file.put(&comparison.add(&batch)?))?;
+        let part = PartFound { found: comparison.found, other: other.summary.clone() };
+        let line = serde_json::to_vec(&part).map_err(|e| Error::internal("what was found", e))?;
+        file.put(&line)?;
+        file.put(b"\n")?;
+        let beside = other.summary.inputs.clone();
+        let beside =
+            beside.into_iter().chain(plan.options.smiles.names.iter().map(|names| names.source.clone()));
+        let came =
+            CameOf { records: summary.conformers, beside: beside.collect(), summary, ..CameOf::default() };
+        Ok((came, file))
+    })
+}
+
+/// What all shards found, and their list.
+///
+/// # Errors
+/// If a part is not what the shard wrote, nothing was read, or whatever `put` returns.
+pub fn merge_against(
+    plan: &AgainstPlan,
+    parts: &MergedFiles,
+    job: &Job,
+    put: &mut PutList<'_>,
+) -> Result<AgainstReport> {
+    let (mut found, mut other) = (FoundInOther::default(), OtherSummary::default());
+    for (path, part) in &parts.parts {
+        let fail = |e| job.check().err().unwrap_or_else(|| Error::io(path, e));
+        let mut opened = open(path, job);
+        let mut reader = BufReader::new(&mut opened.reader);
+        let (mut line, mut next) = (Vec::new(), Vec::new());
+        reader.read_until(b'\n', &mut line).map_err(fail)?;
+        // The last line is not of the list.
+        while reader.read_until(b'\n', &mut next).map_err(fail)? > 0 {
+            put(&line)?;
+            std::mem::swap(&mut line, &mut next);
+            next.clear();
+        }
+        check_part(path, &opened.finish(file_name(path)).map_err(fail)?, part)?;
+        let kept: PartFound =
+            serde_json::from_slice(&line).map_err(|e| Error::internal(path.display(), e))?;
+        found.merge(&kept.found);
+        other = kept.other;
+    }
+    let mut came = parts.came();
+    let names = plan.options.smiles.names.iter().map(|names| names.source.clone());
+    came.summary.inputs.extend(names);
+    let folders: Vec<_> = parts.parts.iter().map(|(path, _)| path.clone()).collect();
+    came.summary.refuse_if_empty(&folders)?;
+    let read = (plan.options.reading.encoding, plan.bound_angstrom);
+    Ok(AgainstReport::of(read, came.summary, &found, other))
+}

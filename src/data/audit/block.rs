@@ -1,0 +1,186 @@
+//! Judging one generated block, the text between `<` and `>`.
+
+use super::threedmolgen::is_junk;
+use drift_core::encoding::{Encoding, decimal_text::NumberPrefix, scan_prefix};
+
+/// What is wrong with a block; nothing, by default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct BlockVerdict {
+    /// It is not exactly three numbers, `-?digits[.[digits]]` between separators.
+    pub junk_strict: bool,
+    /// It holds one of the letters `a` to `z`, small or capital.
+    pub junk_letters: bool,
+    /// It is not three floats in the users' sense, who take `0.` for none.
+    pub junk_by_3dmolgen: bool,
+    /// Fixed dialect: a number is missing or lacks decimals. `None` in the stripped dialect, where fewer
+    /// decimals may be meant: only who saw the model write can tell, by [`goes_on`].
+    pub truncated: Option<bool>,
+    /// A number has more decimals than the dialect, or, in the stripped dialect, trailing zeros.
+    pub invented: bool,
+    /// Fixed dialect: decimals that are missing in each of three numbers.
+    pub lost_digits: u32,
+    /// Decimals beyond the last of the dialect and, in the stripped dialect, trailing zeros before it.
+    pub invented_digits: u32,
+}
+
+/// What a part of a block says behind white space or a plus, which are junk, but take no digit from the number.
+pub(super) fn led(part: &str) -> &str {
+    part.trim_start_matches(|c: char| c.is_whitespace() || c == '+')
+}
+
+/// Judges a block.
+pub fn judge_block(inside: &str, dialect: Encoding) -> BlockVerdict {
+    if !dialect.is_decimal() {
+        return judge_digits(inside, dialect);
+    }
+    let decimals = dialect.decimals();
+    let texts = || inside.split(dialect.separator());
+    let parts: Vec<NumberPrefix> = texts().map(|part| scan_prefix(part.as_bytes())).collect();
+    let numbers: Vec<NumberPrefix> = texts().map(|part| scan_prefix(led(part).as_bytes())).collect();
+    let mut verdict = BlockVerdict {
+        junk_strict: parts.len() != 3 || parts.iter().any(|part| !part.is_number()),
+        junk_letters: inside.bytes().any(|byte| byte.is_ascii_alphabetic()),
+        junk_by_3dmolgen: is_junk(inside),
+        ..BlockVerdict::default()
+    };
+    let present = numbers.iter().filter(|part| part.has_digits());
+    for part in present.clone() {
+        verdict.invented_digits += part.decimals.saturating_sub(decimals) as u32;
+        if dialect.is_stripped() {
+            // Those among the decimals of the dialect; the others are counted already.
+            let kept = part.decimals.min(decimals);
+            verdict.invented_digits += part.trailing_zeros.saturating_sub(part.decimals - kept) as u32;
+        }
+    }
+    verdict.invented = verdict.invented_digits > 0;
+    if dialect.is_fixed() {
+        let numbers: Vec<usize> = present.map(|part| part.decimals).take(3).collect();
+        let lost = numbers.iter().map(|found| decimals.saturating_sub(*found)).sum::<usize>()
+            + (3 - numbers.len()) * decimals;
+        verdict.lost_digits = lost as u32;
+        verdict.truncated = Some(lost > 0);
+    }
+    verdict
+}
+
+/// Judges a block whose numbers are not decimals, with commas between them.
+fn judge_digits(inside: &str, encoding: Encoding) -> BlockVerdict {
+    let parts: Vec<&str> = inside.split(',').collect();
+    let is_number =
+        |(axis, part): (usize, &&str)| encoding.number().parse(part.as_bytes(), axis, false).is_ok();
+    let wanted = encoding.numbers();
+    let mut verdict = BlockVerdict {
+        junk_strict: parts.len() != 3 || !parts.iter().take(wanted).enumerate().all(is_number),
+        junk_letters: inside.bytes().any(|byte| byte.is_ascii_alphabetic()),
+        junk_by_3dmolgen: is_junk(inside),
+        ..BlockVerdict::default()
+    };
+    // Numbers of one width show what they lack, and what is too much.
+    let digits: Vec<usize> =
+        parts.iter().take(wanted).map(|part| scan_prefix(part.as_bytes()).integer_digits).collect();
+    let (width, longest) = (encoding.width(), encoding.longest_digits());
+    let lost = digits.iter().map(|found| width.saturating_sub(*found)).sum::<usize>()
+        + (wanted - digits.len()) * width;
+    verdict.invented_digits = digits.iter().map(|found| found.saturating_sub(longest)).sum::<usize>() as u32;
+    verdict.invented = verdict.invented_digits > 0;
+    verdict.lost_digits = lost as u32;
+    verdict.truncated = Some(lost > 0);
+    verdict
+}
+
+/// Whether a model that would write `next` behind `written`, the beginning of a block, would go on with the block: with
+/// decimals up to the last of the dialect, or with a number that is missing. Junk and a decimal more are none of that.
+pub fn goes_on(written: &str, next: &str, dialect: Encoding) -> bool {
+    let separator = dialect.separator();
+    let numbers = written.split(separator).count();
+    let last = written.rsplit(separator).next().unwrap_or_default();
+    let part = scan_prefix(last.as_bytes());
+    if numbers > 3 || part.rest > 0 {
+        return false;
+    }
+    let mut characters = next.chars();
+    match characters.next() {
+        Some('0'..='9') => part.decimals < dialect.decimals(),
+        Some('.') => part.has_digits() && !part.point && characters.next().is_none_or(|c| c.is_ascii_digit()),
+        Some(other) if separator.starts_with(other) => part.has_digits() && numbers < 3,
+        Some('-') => last.is_empty(),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Junk strict, junk letters, truncated, invented, lost and invented digits.
+    fn fixed(block: &str) -> (bool, bool, bool, bool, u32, u32) {
+        let v = judge_block(block, Encoding::FIXED);
+        (v.junk_strict, v.junk_letters, v.truncated.unwrap(), v.invented, v.lost_digits, v.invented_digits)
+    }
+
+    #[test]
+    fn the_fixed_dialect() {
+        assert_eq!(fixed("1.2345,-0.0000,-12.3456"), (false, false, false, false, 0, 0));
+        assert_eq!(fixed("1.2345,0.0000,0.9587abra"), (true, true, false, false, 0, 0));
+        assert_eq!(fixed("1.2345,0.0000,0.33 \u{ff08}C"), (true, true, true, false, 2, 0));
+        assert_eq!(fixed("1.2345,0.0000,0.33 \u{ff08}\u{441}"), (true, false, true, false, 2, 0));
+        assert_eq!(fixed("-10.4289,-0.243592"), (true, false, true, true, 4, 2));
+        assert_eq!(fixed("1.2345,0.0000,0."), (false, false, true, false, 4, 0));
+        assert_eq!(fixed("1.2345,0.0000,0"), (false, false, true, false, 4, 0));
+        assert_eq!(fixed("1.2345,0.0000,1.6741."), (true, false, false, false, 0, 0));
+        assert_eq!(fixed("1.2345,0.0000,0.87503"), (false, false, false, true, 0, 1));
+        assert_eq!(fixed("1.2345, 2.3456, 3.0000"), (true, false, false, false, 0, 0));
+        assert_eq!(fixed("+1.2345,\t+2.34567,3.0"), (true, false, true, true, 3, 1));
+        assert_eq!(fixed("1.2345,,0.8750"), (true, false, true, false, 4, 0));
+        assert_eq!(fixed("1.2345,2.3456,3.4567,4.5678"), (true, false, false, false, 0, 0));
+        assert_eq!(fixed(""), (true, false, true, false, 12, 0));
+        assert_eq!(fixed("--1.0000,.5,1.0000"), (true, false, true, false, 8, 0));
+    }
+
+    #[test]
+    fn the_stripped_dialect() {
+        let stripped = |block| {
+            let v = judge_block(block, Encoding::STRIPPED);
+            assert_eq!((v.truncated, v.lost_digits), (None, 0));
+            (v.junk_strict, v.invented, v.invented_digits)
+        };
+        assert_eq!(stripped("1,-0.5,10"), (false, false, 0));
+        assert_eq!(stripped("1.50,0.5,10.0000"), (false, true, 5));
+        assert_eq!(stripped("1.23456,0.500000,10"), (false, true, 1 + 5));
+        assert_eq!(stripped("1.5,0.5"), (true, false, 0));
+    }
+
+    #[test]
+    fn a_block_goes_on_with_digits_and_missing_numbers() {
+        for (written, next) in [
+            ("1.5,2,0.3", "2"),
+            ("1.5,2,0.324", "1"),
+            ("1.5,2,0.", "7"),
+            ("1.5,2,0", ".25"),
+            ("1.5,2,0", "."),
+            ("1.5,2,1", "2.5>"),
+            ("1.5,2,-", "0"),
+            ("1.5,2,", "-3"),
+            ("1.5,2", ",-"),
+            ("", "1"),
+        ] {
+            assert!(goes_on(written, next, Encoding::STRIPPED), "{written} {next}");
+        }
+        for (written, next) in [
+            ("1.5,2,0.3", ">"),
+            ("1.5,2,0.3", ">["),
+            ("1.5,2,0.3", ","),
+            ("1.5,2,0.3", "."),
+            ("1.5,2,0.3", "-1"),
+            ("1.5,2,0", ".>"),
+            ("1.5,2,0.3241", "5"),
+            ("1.5,2,0.3x", "5"),
+            ("1.5,2,3,4", "5"),
+            ("1.5,", ","),
+            ("1.5,2,0.3", " 1"),
+            ("1.5,2,0.3", ""),
+        ] {
+            assert!(!goes_on(written, next, Encoding::STRIPPED), "{written} {next}");
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! What was found of each text of an audit: a line each, and the distances of all pairs.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+
+use rayon::prelude::*;
+
+use super::coverage::Deviations;
+use super::geometry::{Conformation, Topology};
+use super::group::Group;
+use super::judged::{JudgedFile, JudgedText};
+use super::judging::{DUPLICATE_ANGSTROM, MoleculeDistances, RmsdMatrix, VerdictLine, duplicates};
+use super::references::Measured;
+use super::report::AuditReport;
+use drift_core::text::skeleton::smiles;
+
+/// A report, and what was found of each text.
+#[derive(Debug)]
+pub struct Audited {
+    /// The report.
+    pub report: AuditReport,
+    /// By file; without texts where the plan does not keep them.
+    pub(super) files: Vec<TextsOfFile>,
+    /// By group of each file, in order; nothing without references.
+    pub(super) measured: Vec<Measured>,
+}
+
+/// The texts of a file.
+#[derive(Debug)]
+pub(super) struct TextsOfFile {
+    name: String,
+    /// The logit processors of its groups.
+    groups: Vec<Option<String>>,
+    /// By group and skeleton: of each conformer the one before it that is the same.
+    same: Vec<BTreeMap<Box<str>, Vec<Option<usize>>>>,
+    texts: Vec<JudgedText>,
+}
+
+impl TextsOfFile {
+    pub(super) fn of(file: JudgedFile) -> Self {
+        let keeps = !file.texts.is_empty();
+        let same =
+            file.groups.iter().map(|group| if keeps { same(group) } else { BTreeMap::new() }).collect();
+        TextsOfFile {
+            name: file.input.name,
+            groups: file.groups.iter().map(|group| group.lp().map(str::to_owned)).collect(),
+            same,
+            texts: file.texts,
+        }
+    }
+
+    fn group(&self, text: &JudgedText) -> usize {
+        self.groups.iter().position(|lp| *lp == text.lp).unwrap_or(0)
+    }
+}
+
+/// The conformers of each molecule that are one another.
+fn same(group: &Group) -> BTreeMap<Box<str>, Vec<Option<usize>>> {
+    let several = group.generated.iter().filter(|(_, conformers)| conformers.len() > 1);
+    let several: Vec<(&str, &Vec<Conformation>)> =
+        several.map(|(skeleton, conformers)| (&**skeleton, conformers)).collect();
+    let of_molecule = |(skeleton, conformers): &(&str, &Vec<Conformation>)| {
+        let topology = Topology::new(skeleton).ok()?;
+        Some(((*skeleton).into(), duplicates(&topology, conformers, DUPLICATE_ANGSTROM)))
+    };
+    several.par_iter().filter_map(of_molecule).collect()
+}
+
+/// A text, and where its conformer stands among those of its molecule in its group.
+struct Placed<'a> {
+    file: &'a TextsOfFile,
+    text: &'a JudgedText,
+    /// Its group among those of its file, and of all files.
+    of_file: usize,
+    group: usize,
+    generation: u64,
+    conformer: Option<usize>,
+}
+
+impl Audited {
+    /// The texts of all files, in order.
+    fn placed(&self) -> Vec<Placed<'_>> {
+        let mut out = Vec::new();
+        let mut groups = 0;
+        for file in &self.files {
+            let mut generations: HashMap<(&Option<String>, &Option<String>), u64> = HashMap::new();
+            let mut conformers: HashMap<(usize, &str), usize> = HashMap::new();
+            for text in &file.texts {
+                let known = generations.entry((&text.lp, &text.smiles)).or_default();
+                *known += u64::from(text.place == 0);
+                let generation = text.generation.unwrap_or_else(|| known.saturating_sub(1));
+                let group = file.group(text);
+                let conformer =
+                    text.compared.as_ref().filter(|compared| compared.is_usable).map(|compared| {
+                        let next = conformers.entry((group, &*compared.under)).or_default();
+                        *next += 1;
+                        *next - 1
+                    });
+                out.push(Placed { file, text, of_file: group, group: groups + group, generation, conformer });
+            }
+            groups += file.groups.len();
+        }
+        out
+    }
+
+    /// The distances of the conformers of a text's molecule; none without references.
+    fn deviations(&self, placed: &Placed<'_>) -> Option<&Deviations> {
+        self.measured.get(placed.group)?.get(&placed.text.compared.as_ref()?.under)
+    }
+
+    /// Molecules that have references and no conformer to compare with them, by their SMILES.
+    pub fn missing(&self) -> Vec<String> {
+        let all = self.together();
+        let without = all.iter().filter(|(_, (_, conformers))| *conformers == 0);
+        without.map(|(skeleton, _)| smiles(skeleton)).collect()
+    }
+
+    /// The references of all molecules that texts were asked for.
+    pub fn reference_conformers(&self) -> usize {
+        self.together().values().map(|(references, _)| references).sum()
+    }
+
+    /// By molecule, how many references and conformers there are.
+    fn together(&self) -> BTreeMap<&str, (usize, usize)> {
+        let mut all: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+        for (skeleton, deviations) in self.measured.iter().flatten() {
+            let known = all.entry(skeleton).or_insert((deviations.references, 0));
+            known.1 += deviations.rmsd.len();
+        }
+        all
+    }
+
+    /// A line for each text, in the order of files and records.
+    pub fn lines(&self) -> Vec<VerdictLine> {
+        let placed = self.placed();
+        // Which of the texts a conformer is of.
+        let mut texts: HashMap<(usize, &str), Vec<usize>> = HashMap::new();
+        for (line, one) in placed.iter().enumerate().filter(|(_, one)| one.conformer.is_some()) {
+            let under = one.text.compared.as_ref().map_or("", |compared| &*compared.under);
+            texts.entry((one.group, under)).or_default().push(line);
+        }
+        let line = |one: &Placed<'_>| {
+            let under = one.text.compared.as_ref().map_or("", |compared| &*compared.under);
+            let same = one.file.same.get(one.of_file).and_then(|same| same.get(under));
+            let twin = same.zip(one.conformer).and_then(|(same, at)| same.get(at).copied().flatten());
+            let mut verdict = one.text.verdict.clone();
+            let deviations = self.deviations(one);
+            if let Some((deviations, at)) = deviations.zip(one.conformer) {
+                verdict.set_distances(&deviations.rmsd[at], deviations.bond_errors[at]);
+            }
+            verdict.references = deviations.map_or(0, |deviations| deviations.references as u64);
+            VerdictLine {
+                id: one.text.id.as_ref().unwrap_or(&one.text.record).clone(),
+                file: Some(one.file.name.clone()),
+                record: Some(one.text.record.clone()),
+                model: None,
+                lp: one.text.lp.clone(),
+                placeholder: None,
+                smiles: one.text.smiles.clone(),
+                geom_smiles: one.text.pool.clone(),
+                generation: one.generation,
+                place: one.text.place,
+                duplicate_of: twin.and_then(|twin| texts.get(&(one.group, under))?.get(twin).copied()),
+                verdict,
+            }
+        };
+        placed.iter().map(line).collect()
+    }
+
+    /// The distances of all pairs of a text and a reference, by molecule in the order in which they first come.
+    pub fn matrix(&self) -> RmsdMatrix<'_> {
+        let mut places: HashMap<&str, usize> = HashMap::new();
+        let mut matrix = RmsdMatrix::default();
+        for (line, one) in self.placed().iter().enumerate() {
+            let Some(compared) = &one.text.compared else { continue };
+            let Some(deviations) = self.deviations(one) else { continue };
+            let next = matrix.molecules.len();
+            let at = *places.entry(&compared.under).or_insert(next);
+            if at == next {
+                let smiles = one.text.pool.as_deref().or(one.text.smiles.as_deref()).unwrap_or_default();
+                matrix.molecules.push(MoleculeDistances::of(smiles.to_owned(), deviations.references));
+            }
+            let row = one.conformer.map(|conformer| Cow::Borrowed(&*deviations.rmsd[conformer]));
+            matrix.molecules[at].push(line as u64, row);
+        }
+        matrix
+    }
+}

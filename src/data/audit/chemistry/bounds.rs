@@ -1,0 +1,194 @@
+//! The least and the greatest distance of each two atoms that bonds, angles and torsions allow: the bounds matrix of distance
+//! geometry as RDKit sets it up (`Code/GraphMol/DistGeomHelpers/BoundsMatrixBuilder.cpp`, release 2026.09, without stereo), with
+//! which PoseBusters compares. All lengths are in Å, all angles in radians.
+//!
+//! The order of the steps is RDKit's, since later ones widen what earlier ones have set.
+
+use std::collections::{BTreeMap, HashMap};
+use std::f64::consts::PI;
+
+use super::elements::element;
+use super::lengths::{ANGLE_TOLERANCE, lengths};
+use super::matrix::{Bounds, Builder, FOUR_BONDS, Ideal, NEAR, Set, pair, place};
+use super::molecule::{Molecule, UNCONNECTED};
+use super::torsions;
+use drift_core::chem::Hybridisation;
+
+/// The share of the sum of radii that atoms five bonds apart keep: half way to all of it.
+const FIVE_BONDS: f64 = 0.85;
+
+/// The largest molecule whose bounds are made to fit one another, which takes time with the cube of its atoms.
+pub(super) const SMOOTHED_ATOMS: usize = 300;
+
+/// The bounds of a molecule.
+pub(super) fn bounds(molecule: &Molecule) -> Bounds {
+    let atoms = molecule.len();
+    let mut bounds = Bounds::unknown(atoms);
+    let mut set = BTreeMap::new();
+    let lengths = lengths(molecule);
+    for (bond, length) in lengths.iter().enumerate() {
+        let [a, b] = molecule.ends(bond);
+        bounds.low[place(a, b)] = length.low;
+        bounds.high[place(a, b)] = length.high;
+        set.insert(pair(a, b), Set::Bond);
+    }
+    let ideal = Ideal { lengths, angles: HashMap::new() };
+    let mut builder = Builder { molecule, bounds, ideal, set };
+    builder.angles();
+    torsions::set(&mut builder);
+    let mut bounds = builder.bounds;
+    radii(molecule, &mut bounds);
+    if atoms <= SMOOTHED_ATOMS {
+        bounds.smooth(atoms);
+    }
+    bounds
+}
+
+/// Sums of van der Waals radii for pairs without any other lower bound.
+fn radii(molecule: &Molecule, bounds: &mut Bounds) {
+    let radius: Vec<f64> =
+        (0..molecule.len()).map(|atom| element(molecule.atom(atom).element).van_der_waals).collect();
+    for b in 1..molecule.len() {
+        for a in 0..b {
+            let at = place(a, b);
+            if bounds.low[at] < NEAR {
+                let scale = match molecule.distance(a, b) {
+                    4 => FOUR_BONDS,
+                    5 => FIVE_BONDS,
+                    UNCONNECTED => UNCONNECTED_SCALE,
+                    _ => 1.0,
+                };
+                bounds.low[at] = scale * (radius[a] + radius[b]);
+            }
+        }
+    }
+}
+
+/// The share of the sum of radii that separate parts of a molecule, such as ions, keep. RDKit keeps all of it, more than a
+/// sodium ion keeps from an oxygen.
+const UNCONNECTED_SCALE: f64 = 0.7;
+
+/// The distance of the ends of two bonds.
+fn across(first: f64, second: f64, angle: f64) -> f64 {
+    (first * first + second * second - 2.0 * first * second * angle.cos()).sqrt()
+}
+
+impl Builder<'_> {
+    /// Atoms two bonds apart: in rings first, then around ring atoms, then around others.
+    fn angles(&mut self) {
+        let atoms = self.molecule.len();
+        let (mut taken, mut known) = (vec![0.0; atoms], vec![0; atoms]);
+        let mut rings: Vec<usize> = (0..self.molecule.shape.rings.len()).collect();
+        rings.sort_by_key(|ring| self.molecule.shape.rings[*ring].len());
+        for ring in rings {
+            let (ring, bonds) = (&self.molecule.shape.rings[ring], &self.molecule.ring_bonds[ring]);
+            for at in 0..ring.len() {
+                let (first, second) = (bonds[(at + ring.len() - 1) % ring.len()], bonds[at]);
+                if !self.ideal.angles.contains_key(&pair(first, second)) {
+                    let angle = ring_angle(self.molecule.hybridisation(ring[at]), ring.len());
+                    self.set_angle(first, second, ring[at], angle);
+                    known[ring[at]] += 1;
+                    taken[ring[at]] += angle;
+                }
+            }
+        }
+        for atom in 0..atoms {
+            let degree = self.molecule.neighbours[atom].len();
+            let all = degree * degree.saturating_sub(1) / 2;
+            let in_ring = known[atom] > 0;
+            for one in 0..degree {
+                for other in 0..one {
+                    let bonds = &self.molecule.neighbours[atom];
+                    let (first, second) = (bonds[one], bonds[other]);
+                    if self.ideal.angles.contains_key(&pair(first, second)) {
+                        continue;
+                    }
+                    let angle = match self.molecule.hybridisation(atom) {
+                        // What the ring leaves of the full turn.
+                        Hybridisation::Sp2 if in_ring => {
+                            (2.0 * PI - taken[atom]) / (all - known[atom]) as f64
+                        }
+                        hybridisation if in_ring => self.beside_ring(atom, hybridisation, degree),
+                        hybridisation => chain_angle(hybridisation),
+                    };
+                    if !in_ring && degree > 4 {
+                        self.set_any_angle(first, second, atom, angle);
+                    } else {
+                        self.set_angle(first, second, atom, angle);
+                    }
+                    known[atom] += 1;
+                    taken[atom] += angle;
+                }
+            }
+        }
+    }
+
+    /// The angle at a ring atom between bonds that are not in one ring.
+    fn beside_ring(&self, atom: usize, hybridisation: Hybridisation, degree: usize) -> f64 {
+        let degrees = match hybridisation {
+            Hybridisation::Sp3 if self.molecule.is_in_ring_of(atom, 3) => 116.0,
+            Hybridisation::Sp3 if self.molecule.is_in_ring_of(atom, 4) => 112.0,
+            Hybridisation::Sp3 => 109.5,
+            _ if degree == 5 => 105.0,
+            _ if degree == 6 => 135.0,
+            _ => 120.0,
+        };
+        f64::to_radians(degrees)
+    }
+
+    fn set_angle(&mut self, first: usize, second: usize, atom: usize, angle: f64) {
+        let ends = [first, second].map(|bond| self.molecule.other(bond, atom));
+        let [x, y] = [first, second].map(|bond| self.ideal.lengths[bond]);
+        if self.set.get(&pair(ends[0], ends[1])) != Some(&Set::Bond) {
+            let large = |atom: usize| {
+                self.molecule.atom(atom).element > 13
+                    && self.molecule.hybridisation(atom) == Hybridisation::Sp2
+                    && !self.molecule.ring_sizes[atom].is_empty()
+            };
+            let doubled = [ends[0], atom, ends[1]].into_iter().filter(|atom| large(*atom)).count();
+            let tolerance = ANGLE_TOLERANCE * f64::from(1_u32 << doubled);
+            let low = across(x.low, y.low, angle - tolerance);
+            let high = across(x.high, y.high, (angle + tolerance).min(PI));
+            self.bounds.widen(ends[0], ends[1], low, high);
+            self.set.insert(pair(ends[0], ends[1]), Set::Angle);
+        }
+        self.ideal.angles.insert(pair(first, second), (angle, atom));
+    }
+
+    /// Around an atom with more than four bonds outside rings any angle may be.
+    fn set_any_angle(&mut self, first: usize, second: usize, atom: usize, angle: f64) {
+        let ends = [first, second].map(|bond| self.molecule.other(bond, atom));
+        if self.set.get(&pair(ends[0], ends[1])) != Some(&Set::Bond) {
+            let longest = self.ideal.lengths[first].ideal + self.ideal.lengths[second].ideal;
+            self.bounds.widen(ends[0], ends[1], 1.0, 1.2 * longest);
+            self.set.insert(pair(ends[0], ends[1]), Set::Angle);
+        }
+        self.ideal.angles.insert(pair(first, second), (angle, atom));
+    }
+}
+
+/// The angle inside a ring.
+fn ring_angle(hybridisation: Hybridisation, size: usize) -> f64 {
+    let degrees = match hybridisation {
+        Hybridisation::Sp2 if size <= 8 => 180.0 * (1.0 - 2.0 / size as f64),
+        _ if size <= 4 => 180.0 * (1.0 - 2.0 / size as f64),
+        Hybridisation::Sp3 if size == 5 => 104.0,
+        Hybridisation::Sp3 => 109.5,
+        Hybridisation::Sp3d => 105.0,
+        Hybridisation::Sp3d2 => 90.0,
+        _ => 120.0,
+    };
+    f64::to_radians(degrees)
+}
+
+/// The angle outside rings.
+fn chain_angle(hybridisation: Hybridisation) -> f64 {
+    let degrees = match hybridisation {
+        Hybridisation::Sp => 180.0,
+        Hybridisation::Sp3 => 109.5,
+        Hybridisation::Sp3d => 105.0,
+        Hybridisation::Sp3d2 => 135.0,
+        _ => 120.0,
+    };
+    f64::to_radians(degrees)
+}

@@ -1,0 +1,310 @@
+//! The chemistry of a conformer: whether its stereo is that of its SMILES, its bonds, angles and planes are those of a molecule,
+//! and no atoms lie in one another. The rules are those of PoseBusters (M. Buttenschoen, G. Morris and C. Deane, Chem. Sci. 15
+//! (2024) 3130) on the heavy atoms alone; `docs/figures.md` has them all, with their limits and what differs.
+//!
+//! Usage: [`Chemistry::of`] a SMILES once, [`Chemistry::check`] for each conformer.
+
+mod bounds;
+mod elements;
+mod finding;
+mod lengths;
+mod matrix;
+mod merge;
+mod molecule;
+mod planar;
+mod planes;
+mod report;
+mod torsions;
+
+pub use finding::{ChemistryFinding, ChemistryRule, ConformerChemistry};
+pub use report::{ChemistryFigure, ChemistryReport, MoleculeChemistry};
+
+use self::molecule::{Kind, Molecule};
+use self::planes::Plane;
+use drift_core::chem::elements::symbol;
+use drift_core::chem::stereo::are_together;
+use drift_core::chem::{AtomLimit, SmilesError, SmilesMolecule, StereoAgreement};
+
+/// How much longer or shorter than its bounds a bond, or the distance of atoms two bonds apart, may be.
+pub const BOND_TOLERANCE: f64 = 0.25;
+
+/// How much nearer than their bounds atoms three or more bonds apart may be.
+pub const CLASH_TOLERANCE: f64 = 0.3;
+
+/// How far an atom may lie from the plane of its ring or double bond, in Å.
+pub const PLANE_ANGSTROM: f64 = 0.25;
+
+/// How far some atom of a saturated ring of six must lie from its plane, in Å.
+pub const PUCKER_ANGSTROM: f64 = 0.05;
+
+/// How far the atoms of a flat conformer may lie from its plane, in Å.
+pub const FLAT_ANGSTROM: f64 = 0.05;
+
+/// The least and the greatest distance of two atoms, in Å.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Limits {
+    atoms: [usize; 2],
+    low: f64,
+    high: f64,
+}
+
+/// What has to be known of a molecule to check its conformers.
+#[derive(Debug, Clone)]
+pub struct Chemistry {
+    /// Atomic numbers.
+    elements: Vec<u8>,
+    atoms: usize,
+    stereo: SmilesMolecule,
+    bonds: Vec<Limits>,
+    angles: Vec<Limits>,
+    /// Of the pairs that can clash: the second atom is the larger, in rows; 0 of others.
+    nearest: Vec<f32>,
+    planes: Vec<Plane>,
+    /// Bonds to hydrogens that are atoms, of any length.
+    hydrogens: Vec<[usize; 2]>,
+    parts: usize,
+}
+
+impl Chemistry {
+    /// The molecule of a SMILES; hydrogens that it writes as atoms are atoms of its conformers, but break no rule.
+    ///
+    /// # Errors
+    /// If RDKit would refuse it, it is larger than what is looked at, or holds a `*`.
+    pub fn of(smiles: &str) -> Result<Self, SmilesError> {
+        let molecule = Molecule::new(smiles)?;
+        let stereo = SmilesMolecule::new(smiles, AtomLimit::default()).map_err(|why| SmilesError {
+            smiles: drift_core::error::shortened_end(smiles, 100),
+            reason: why.to_string(),
+        })?;
+        let bounds = bounds::bounds(&molecule);
+        let between = |a: usize, b: usize| bounds.of(a, b);
+        let is_heavy = |atoms: &[usize; 2]| atoms.iter().all(|atom| molecule.is_heavy(*atom));
+        let mut bonds: Vec<Limits> = (0..molecule.shape.aromatic.len())
+            .map(|bond| molecule.ends(bond))
+            .filter(is_heavy)
+            .map(|atoms| Limits::new(atoms, between(atoms[0], atoms[1])))
+            .collect();
+        even_out(&molecule, &mut bonds);
+        let (mut angles, mut nearest) = (Vec::new(), Vec::new());
+        for b in 1..molecule.len() {
+            for a in 0..b {
+                let far = molecule.distance(a, b) > 2 && is_heavy(&[a, b]);
+                nearest.push(if far { ((1.0 - CLASH_TOLERANCE) * between(a, b)[0]) as f32 } else { 0.0 });
+                if molecule.distance(a, b) == 2 && is_heavy(&[a, b]) {
+                    angles.push(Limits::new([a, b], between(a, b)));
+                }
+            }
+        }
+        let planes = planes::planes(&molecule);
+        let all = 0..molecule.shape.aromatic.len();
+        let parts = parts_of(molecule.len(), all.map(|bond| molecule.ends(bond)));
+        let all = (0..molecule.shape.aromatic.len()).map(|bond| molecule.ends(bond));
+        let hydrogens = all.filter(|atoms| !is_heavy(atoms)).collect();
+        let elements = (0..molecule.len()).map(|atom| molecule.atom(atom).element).collect();
+        Ok(Chemistry {
+            elements,
+            atoms: molecule.len(),
+            stereo,
+            bonds,
+            angles,
+            nearest,
+            planes,
+            hydrogens,
+            parts,
+        })
+    }
+
+    /// How many atoms a conformer has.
+    pub fn atoms(&self) -> usize {
+        self.atoms
+    }
+
+    /// The symbol of each atom's element.
+    pub fn elements(&self) -> impl Iterator<Item = &'static str> {
+        self.elements.iter().map(|element| symbol(*element).unwrap_or("*"))
+    }
+
+    /// The bonds between heavy atoms, each once.
+    pub fn bonds(&self) -> impl Iterator<Item = [usize; 2]> {
+        self.bonds.iter().map(|limits| limits.atoms)
+    }
+
+    /// Checks a conformer, in Å, atoms in the order of the SMILES; `None` if their number differs, or a coordinate is not finite.
+    pub fn check(&self, points: &[[f64; 3]]) -> Option<ConformerChemistry> {
+        if points.len() != self.atoms || points.iter().flatten().any(|x| !x.is_finite()) {
+            return None;
+        }
+        let mut out = ConformerChemistry { atoms: points.len() as u64, ..ConformerChemistry::default() };
+        self.check_bonds(points, &mut out.findings);
+        self.check_clashes(points, &mut out.findings);
+        self.check_planes(points, &mut out.findings);
+        self.check_stereo(points, &mut out);
+        let enough = points.len() > 3;
+        out.flat = enough && points.iter().all(|p| p[2].abs() <= FLAT_ANGSTROM);
+        out.planar = enough && planes::off_plane(points) <= FLAT_ANGSTROM;
+        out.zero_z = points.iter().filter(|p| p[2] == 0.0).count() as u64;
+        Some(out)
+    }
+
+    fn check_bonds(&self, points: &[[f64; 3]], findings: &mut Vec<ChemistryFinding>) {
+        let mut whole = Vec::with_capacity(self.bonds.len());
+        for limits in &self.bonds {
+            let length = limits.length(points);
+            let (least, most) = limits.widened();
+            if length < least {
+                findings.push(finding(ChemistryRule::ShortBond, &limits.atoms, length, least));
+            }
+            if length > most {
+                findings.push(finding(ChemistryRule::LongBond, &limits.atoms, length, most));
+            } else {
+                whole.push(limits.atoms);
+            }
+        }
+        for limits in &self.angles {
+            let length = limits.length(points);
+            let (least, most) = limits.widened();
+            if length < least || length > most {
+                let limit = if length < least { least } else { most };
+                findings.push(finding(ChemistryRule::Angle, &limits.atoms, length, limit));
+            }
+        }
+        let parts = parts_of(self.atoms, whole.into_iter().chain(self.hydrogens.iter().copied()));
+        if parts > self.parts {
+            findings.push(finding(ChemistryRule::Fragments, &[], parts as f64, self.parts as f64));
+        }
+    }
+
+    fn check_clashes(&self, points: &[[f64; 3]], findings: &mut Vec<ChemistryFinding>) {
+        let mut nearest = self.nearest.iter();
+        for b in 1..self.atoms {
+            for (a, &least) in (0..b).zip(nearest.by_ref().take(b)) {
+                let least = f64::from(least);
+                let squared = squared_distance(points[a], points[b]);
+                if squared < least * least {
+                    findings.push(finding(ChemistryRule::Clash, &[a, b], squared.sqrt(), least));
+                }
+            }
+        }
+    }
+
+    fn check_planes(&self, points: &[[f64; 3]], findings: &mut Vec<ChemistryFinding>) {
+        for Plane { rule, atoms, ring } in &self.planes {
+            let is_twisted = |ring: [usize; 4]| are_together(ring.map(|atom| points[atom])) == Some(false);
+            if ring.is_some_and(is_twisted) {
+                continue;
+            }
+            let own: Vec<[f64; 3]> = atoms.iter().map(|atom| points[*atom]).collect();
+            let off = planes::off_plane(&own);
+            let (broken, limit) = match rule {
+                ChemistryRule::FlatRing => (off < PUCKER_ANGSTROM, PUCKER_ANGSTROM),
+                _ => (off > PLANE_ANGSTROM, PLANE_ANGSTROM),
+            };
+            if broken {
+                findings.push(finding(*rule, atoms, off, limit));
+            }
+        }
+    }
+
+    fn check_stereo(&self, points: &[[f64; 3]], out: &mut ConformerChemistry) {
+        let wrong = |rule, atoms: &[usize]| ChemistryFinding {
+            rule,
+            atoms: atoms.to_vec(),
+            value: None,
+            limit: None,
+        };
+        let StereoAgreement { centres, double_bonds } = self.stereo.agreement(points);
+        for (atom, right) in centres {
+            out.stereocentres += 1;
+            out.stereocentres_right += u64::from(right);
+            if !right {
+                out.findings.push(wrong(ChemistryRule::Stereocentre, &[atom]));
+            }
+        }
+        for (atoms, right) in double_bonds {
+            out.double_bonds += 1;
+            out.double_bonds_right += u64::from(right);
+            if !right {
+                out.findings.push(wrong(ChemistryRule::DoubleBond, &atoms));
+            }
+        }
+        out.stereo_unchecked = self.stereo.unchecked().count() as u64;
+    }
+}
+
+impl Limits {
+    fn new(atoms: [usize; 2], [low, high]: [f64; 2]) -> Self {
+        Limits { atoms, low, high }
+    }
+
+    fn length(&self, points: &[[f64; 3]]) -> f64 {
+        squared_distance(points[self.atoms[0]], points[self.atoms[1]]).sqrt()
+    }
+
+    /// With what is tolerated.
+    fn widened(&self) -> (f64, f64) {
+        ((1.0 - BOND_TOLERANCE) * self.low, (1.0 + BOND_TOLERANCE) * self.high)
+    }
+}
+
+fn finding(rule: ChemistryRule, atoms: &[usize], value: f64, limit: f64) -> ChemistryFinding {
+    ChemistryFinding { rule, atoms: atoms.to_vec(), value: Some(value), limit: Some(limit) }
+}
+
+fn squared_distance(a: [f64; 3], b: [f64; 3]) -> f64 {
+    (0..3).map(|axis| (a[axis] - b[axis]).powi(2)).sum()
+}
+
+/// How many parts atoms and bonds make.
+fn parts_of(atoms: usize, bonds: impl Iterator<Item = [usize; 2]>) -> usize {
+    let mut root: Vec<usize> = (0..atoms).collect();
+    let find = |root: &mut Vec<usize>, mut atom: usize| {
+        while root[atom] != atom {
+            root[atom] = root[root[atom]];
+            atom = root[atom];
+        }
+        atom
+    };
+    let mut parts = atoms;
+    for [a, b] in bonds {
+        let (a, b) = (find(&mut root, a), find(&mut root, b));
+        if a != b {
+            root[a] = b;
+            parts -= 1;
+        }
+    }
+    parts
+}
+
+/// The two oxygens of a carboxylate, and their like, are written with different bonds that are the same: both get the bounds
+/// of both. `symmetrize_conjugated_terminal_bonds` of PoseBusters, which does so for all of one pair of elements at once.
+fn even_out(molecule: &Molecule, bonds: &mut [Limits]) {
+    let is_end =
+        |atom: usize| matches!(molecule.atom(atom).element, 7 | 8) && molecule.neighbours[atom].len() == 1;
+    let kind_of =
+        |atom: usize, kind: Kind| is_end(atom) && molecule.kind(molecule.neighbours[atom][0]) == kind;
+    let has_twin = |end: usize, centre: usize| {
+        let others = molecule.neighbours[centre].iter().map(|bond| molecule.other(*bond, centre));
+        let mut others = others.filter(|other| *other != end);
+        match molecule.kind(molecule.neighbours[end][0]) {
+            Kind::Single => others.any(|other| kind_of(other, Kind::Double)),
+            Kind::Double => others.any(|other| kind_of(other, Kind::Single)),
+            _ => false,
+        }
+    };
+    let elements = |limits: &Limits| -> Option<(u8, u8)> {
+        let [a, b] = limits.atoms;
+        let matched = is_end(a) && has_twin(a, b) || is_end(b) && has_twin(b, a);
+        let [x, y] = [a, b].map(|atom| molecule.atom(atom).element);
+        matched.then_some((x.min(y), x.max(y)))
+    };
+    let keys: Vec<Option<(u8, u8)>> = bonds.iter().map(elements).collect();
+    let old = bonds.to_vec();
+    for (at, key) in keys.iter().enumerate().filter(|(_, key)| key.is_some()) {
+        let same = || old.iter().zip(&keys).filter(|(_, other)| *other == key).map(|(limits, _)| limits);
+        bonds[at].low = same().map(|limits| limits.low).fold(f64::INFINITY, f64::min);
+        bonds[at].high = same().map(|limits| limits.high).fold(0.0, f64::max);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,158 @@
+//! What the rules ask of a molecule: bonds, angles, rings, how many bonds lie between two atoms.
+
+use std::collections::VecDeque;
+
+use drift_core::chem::{Atom, BondsOfAtom, Hybridisation, Order, PerceivedShape, SmilesError};
+
+/// Of atoms that no bonds connect.
+pub(super) const UNCONNECTED: u16 = u16::MAX;
+
+/// A molecule; atoms and bonds by number.
+pub(super) struct Molecule {
+    pub shape: PerceivedShape,
+    /// The bonds of each atom, in ascending order.
+    pub neighbours: Vec<BondsOfAtom>,
+    /// The bonds of each small ring in order: bond `i` is between atoms `i` and `i + 1` of [`PerceivedShape::rings`].
+    pub ring_bonds: Vec<Vec<usize>>,
+    /// By atom, the sizes of its rings.
+    pub ring_sizes: Vec<Vec<usize>>,
+    /// By bond, the sizes of its rings.
+    pub bond_ring_sizes: Vec<Vec<usize>>,
+    /// Bonds between each two atoms, in rows.
+    distances: Vec<u16>,
+}
+
+/// A bond as RDKit has it once aromaticity is perceived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Single,
+    Double,
+    Aromatic,
+    Other,
+}
+
+impl Molecule {
+    /// The molecule of a SMILES.
+    ///
+    /// # Errors
+    /// As [`PerceivedShape::new`].
+    pub(super) fn new(smiles: &str) -> Result<Self, SmilesError> {
+        let shape = PerceivedShape::new(smiles)?;
+        let graph = &shape.molecule;
+        let neighbours = graph.neighbours.clone();
+        let bond =
+            |a: usize, b: usize| neighbours[a].iter().copied().find(|bond| graph.bonds[*bond].other(a) == b);
+        let mut ring_bonds = Vec::new();
+        let mut ring_sizes = vec![Vec::new(); graph.atoms.len()];
+        let mut bond_ring_sizes = vec![Vec::new(); graph.bonds.len()];
+        let mut rings = Vec::new();
+        for ring in &shape.rings {
+            let size = ring.len();
+            let bonds: Option<Vec<usize>> =
+                (0..size).map(|at| bond(ring[at], ring[(at + 1) % size])).collect();
+            let Some(bonds) = bonds else { continue };
+            ring.iter().for_each(|atom| ring_sizes[*atom].push(size));
+            bonds.iter().for_each(|bond| bond_ring_sizes[*bond].push(size));
+            ring_bonds.push(bonds);
+            rings.push(ring.clone());
+        }
+        let distances = (0..neighbours.len()).flat_map(|from| distances(&shape, &neighbours, from));
+        let distances = distances.collect();
+        let shape = PerceivedShape { rings, ..shape };
+        Ok(Molecule { shape, neighbours, ring_bonds, ring_sizes, bond_ring_sizes, distances })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.neighbours.len()
+    }
+
+    pub(super) fn atom(&self, atom: usize) -> &Atom {
+        &self.shape.molecule.atoms[atom]
+    }
+
+    pub(super) fn hybridisation(&self, atom: usize) -> Hybridisation {
+        self.shape.hybridisation[atom]
+    }
+
+    pub(super) fn hydrogens(&self, atom: usize) -> usize {
+        let graph = &self.shape.molecule;
+        let written = self.neighbours[atom]
+            .iter()
+            .filter(|bond| graph.atoms[graph.bonds[**bond].other(atom)].element == 1);
+        self.shape.molecule.hydrogens[atom] as usize + written.count()
+    }
+
+    pub(super) fn is_heavy(&self, atom: usize) -> bool {
+        self.atom(atom).element != 1
+    }
+
+    pub(super) fn ends(&self, bond: usize) -> [usize; 2] {
+        self.shape.molecule.bonds[bond].atoms
+    }
+
+    pub(super) fn other(&self, bond: usize, atom: usize) -> usize {
+        self.shape.molecule.bonds[bond].other(atom)
+    }
+
+    pub(super) fn kind(&self, bond: usize) -> Kind {
+        if self.shape.aromatic[bond] {
+            return Kind::Aromatic;
+        }
+        match self.shape.molecule.bonds[bond].order {
+            Order::Single => Kind::Single,
+            Order::Double => Kind::Double,
+            _ => Kind::Other,
+        }
+    }
+
+    /// The order of a bond as a number, 1.5 for an aromatic one, 0 for `~`.
+    pub(super) fn order(&self, bond: usize) -> f64 {
+        if self.shape.aromatic[bond] {
+            return 1.5;
+        }
+        match self.shape.molecule.bonds[bond].order {
+            Order::Single | Order::Dative => 1.0,
+            Order::Double => 2.0,
+            Order::Triple => 3.0,
+            Order::Quadruple => 4.0,
+            Order::Aromatic => 1.5,
+            Order::Any => 0.0,
+        }
+    }
+
+    /// The bond between two atoms.
+    pub(super) fn bond(&self, a: usize, b: usize) -> Option<usize> {
+        self.neighbours[a].iter().copied().find(|bond| self.other(*bond, a) == b)
+    }
+
+    /// The fewest bonds between two atoms; [`UNCONNECTED`] if none connect them.
+    pub(super) fn distance(&self, a: usize, b: usize) -> u16 {
+        self.distances[a * self.len() + b]
+    }
+
+    pub(super) fn is_in_ring_of(&self, atom: usize, size: usize) -> bool {
+        self.ring_sizes[atom].contains(&size)
+    }
+
+    pub(super) fn is_aromatic(&self, atom: usize) -> bool {
+        self.neighbours[atom].iter().any(|bond| self.shape.aromatic[*bond])
+    }
+}
+
+/// How many bonds lie between one atom and each other, breadth first.
+fn distances(shape: &PerceivedShape, neighbours: &[BondsOfAtom], from: usize) -> Vec<u16> {
+    let bonds = &shape.molecule.bonds;
+    let mut distances = vec![UNCONNECTED; neighbours.len()];
+    let mut queue = VecDeque::from([from]);
+    distances[from] = 0;
+    while let Some(atom) = queue.pop_front() {
+        for other in neighbours[atom].iter().map(|bond| bonds[*bond].other(atom)) {
+            if distances[other] == UNCONNECTED {
+                // Molecules have fewer atoms than this can count.
+                distances[other] = distances[atom].saturating_add(1);
+                queue.push_back(other);
+            }
+        }
+    }
+    distances
+}

@@ -1,0 +1,213 @@
+//! Which atoms of a molecule lie in a plane, and which rings do not.
+
+use std::collections::BTreeSet;
+
+use super::finding::ChemistryRule as Rule;
+use super::molecule::{Kind, Molecule};
+use crate::corpus::eigen::{Rounding, diagonalise, turn_rows};
+use drift_core::chem::Hybridisation;
+
+/// Atoms that a rule of flatness looks at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Plane {
+    pub rule: Rule,
+    pub atoms: Vec<usize>,
+    /// Of a double bond in a ring of eight to eleven: the chain of ring atoms around it. Where its ends lie on opposite sides, the ring
+    /// twists the bond, as in *trans*-cyclooctene, and the rule does not hold.
+    pub ring: Option<[usize; 4]>,
+}
+
+/// The planes of a molecule.
+///
+/// Aromatic rings of five and six are as in PoseBusters, but that a ring of six that shares atoms with one of five counts too. Its
+/// double bonds are those between carbons with two heavy neighbours each; here those with one are looked at as well. It does
+/// not look at the planes around single atoms.
+pub(super) fn planes(molecule: &Molecule) -> Vec<Plane> {
+    let mut planes = Vec::new();
+    for (ring, bonds) in molecule.shape.rings.iter().zip(&molecule.ring_bonds) {
+        let is_flat =
+            |atom: &usize| molecule.is_aromatic(*atom) && molecule.hybridisation(*atom) == Hybridisation::Sp2;
+        let aromatic = bonds.iter().all(|bond| molecule.shape.aromatic[*bond]);
+        if matches!(ring.len(), 5 | 6) && aromatic && ring.iter().all(is_flat) {
+            planes.push(Plane { rule: Rule::AromaticRing, atoms: ring.clone(), ring: None });
+        } else if is_puckered(molecule, ring, bonds) {
+            planes.push(Plane { rule: Rule::FlatRing, atoms: ring.clone(), ring: None });
+        }
+    }
+    for bond in 0..molecule.shape.aromatic.len() {
+        if let Some(atoms) = double_bond(molecule, bond) {
+            planes.push(Plane { rule: Rule::BentDoubleBond, atoms, ring: medium_ring(molecule, bond) });
+        }
+    }
+    for atom in 0..molecule.len() {
+        if let Some(atoms) = centre(molecule, atom) {
+            planes.push(Plane { rule: Rule::BentCentre, atoms, ring: None });
+        }
+    }
+    planes
+}
+
+/// The ring atoms before, at and behind a bond, where its smallest ring has eight to eleven atoms.
+fn medium_ring(molecule: &Molecule, bond: usize) -> Option<[usize; 4]> {
+    let rings = molecule.shape.rings.iter().zip(&molecule.ring_bonds);
+    let (ring, bonds) =
+        rings.filter(|(_, bonds)| bonds.contains(&bond)).min_by_key(|(ring, _)| ring.len())?;
+    let (n, at) = (ring.len(), bonds.iter().position(|other| *other == bond)?);
+    (8..=11).contains(&n).then(|| [n - 1, 0, 1, 2].map(|step| ring[(at + step) % n]))
+}
+
+fn heavy_neighbours(molecule: &Molecule, atom: usize) -> Vec<usize> {
+    let others = molecule.neighbours[atom].iter().map(|bond| molecule.other(*bond, atom));
+    others.filter(|other| molecule.is_heavy(*other)).collect()
+}
+
+/// Whether an atom is a carbon with three bonds in a plane.
+fn is_trigonal_carbon(molecule: &Molecule, atom: usize) -> bool {
+    let bonds = molecule.neighbours[atom].len() + molecule.shape.molecule.hydrogens[atom] as usize;
+    molecule.atom(atom).element == 6 && bonds == 3 && molecule.hybridisation(atom) == Hybridisation::Sp2
+}
+
+/// A double bond between carbons outside aromatic rings and what is bonded to them, if that is more than three atoms.
+fn double_bond(molecule: &Molecule, bond: usize) -> Option<Vec<usize>> {
+    let ends = molecule.ends(bond);
+    let is_end = |atom: &usize| is_trigonal_carbon(molecule, *atom) && !molecule.is_aromatic(*atom);
+    if molecule.kind(bond) != Kind::Double || !ends.iter().all(is_end) {
+        return None;
+    }
+    let mut atoms: BTreeSet<usize> = ends.into();
+    for end in ends {
+        let around = heavy_neighbours(molecule, end);
+        if around.len() < 2 {
+            return None;
+        }
+        atoms.extend(around);
+    }
+    (atoms.len() > 3).then(|| atoms.into_iter().collect())
+}
+
+/// A carbon with three heavy neighbours in a plane.
+fn centre(molecule: &Molecule, atom: usize) -> Option<Vec<usize>> {
+    let mut atoms = heavy_neighbours(molecule, atom);
+    if !is_trigonal_carbon(molecule, atom) || atoms.len() != 3 {
+        return None;
+    }
+    atoms.push(atom);
+    Some(atoms)
+}
+
+/// The patterns of rings that cannot be flat, `non-aromatic_6_membered_rings` and what follows in `config/mol.yml` of
+/// PoseBusters: the bonds that need not be single, bond `i` between atoms `i` and `i + 1`, and the atoms that need not be
+/// carbon.
+const PUCKERED: [(&[usize], &[usize]); 5] =
+    [(&[5], &[0, 1, 2, 3, 4, 5]), (&[5, 2], &[2, 3]), (&[5, 2], &[4]), (&[5, 3], &[3, 4]), (&[5, 3], &[2])];
+
+/// Whether a ring of six cannot be flat: no atom of it is aromatic or in another ring, it fits one of [`PUCKERED`], and two saturated
+/// atoms lie side by side. Without these, as in *p*-benzoquinone and 1,4-cyclohexadiene, nothing keeps it from being flat, though it fits
+/// PoseBusters' patterns.
+fn is_puckered(molecule: &Molecule, ring: &[usize], bonds: &[usize]) -> bool {
+    let is_alone = |atom: &usize| {
+        matches!(molecule.atom(*atom).element, 6 | 7 | 8 | 16)
+            && !molecule.is_aromatic(*atom)
+            && molecule.ring_sizes[*atom].len() == 1
+    };
+    let is_saturated = |at: usize| molecule.hybridisation(ring[at % 6]) == Hybridisation::Sp3;
+    if ring.len() != 6
+        || !ring.iter().all(is_alone)
+        || !(0..6).any(|at| is_saturated(at) && is_saturated(at + 1))
+    {
+        return false;
+    }
+    let single: Vec<bool> = bonds.iter().map(|bond| molecule.kind(*bond) == Kind::Single).collect();
+    let carbon: Vec<bool> = ring.iter().map(|atom| molecule.atom(*atom).element == 6).collect();
+    // From each atom on, both ways round: bond `i` of the pattern starts at its atom `i`, or ends there.
+    let fits = |start: usize, back: bool, (free_bonds, free_atoms): (&[usize], &[usize])| {
+        let atom = |at: usize| if back { (start + 6 - at) % 6 } else { (start + at) % 6 };
+        let bond = |at: usize| if back { atom(at + 1 - 6 * usize::from(at == 5)) } else { atom(at) };
+        (0..6).all(|at| {
+            (single[bond(at)] || free_bonds.contains(&at)) && (carbon[atom(at)] || free_atoms.contains(&at))
+        })
+    };
+    let starts = (0..6).flat_map(|start| [(start, false), (start, true)]);
+    starts.into_iter().any(|(start, back)| PUCKERED.iter().any(|pattern| fits(start, back, *pattern)))
+}
+
+/// The largest distance of points from their common plane, in Å: from the plane through their mean whose normal is the
+/// direction of least spread. 0 for three points or fewer.
+pub(super) fn off_plane(points: &[[f64; 3]]) -> f64 {
+    if points.len() < 4 {
+        return 0.0;
+    }
+    let n = points.len() as f64;
+    let mean: [f64; 3] = std::array::from_fn(|axis| points.iter().map(|p| p[axis]).sum::<f64>() / n);
+    let centred: Vec<[f64; 3]> =
+        points.iter().map(|p| std::array::from_fn(|axis| p[axis] - mean[axis])).collect();
+    let mut spread = [[0.0; 3]; 3];
+    for p in &centred {
+        for (i, row) in spread.iter_mut().enumerate() {
+            row.iter_mut().zip(p).for_each(|(sum, value)| *sum += p[i] * value);
+        }
+    }
+    let mut axes = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
+    diagonalise(&mut spread, Rounding::Root, |p, q, cosine, sine| turn_rows(&mut axes, p, q, cosine, sine));
+    let least = (0..3).min_by(|a, b| spread[*a][*a].total_cmp(&spread[*b][*b])).unwrap_or(2);
+    let normal = axes[least];
+    let distance = |p: &[f64; 3]| (0..3).map(|axis| p[axis] * normal[axis]).sum::<f64>().abs();
+    centred.iter().map(distance).fold(0.0, f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances_from_the_best_plane() {
+        let square = [[0.0, 0.0, 1.0], [1.0, 0.0, 1.0], [1.0, 1.0, 1.0], [0.0, 1.0, 1.0]];
+        assert!(off_plane(&square) < 1e-12);
+        // Turned by 45° about x, in no plane of the axes.
+        let turned = square.map(|[x, y, z]| [x, y - z, y + z]);
+        assert!(off_plane(&turned) < 1e-12);
+        let bent = [[0.0, 0.0, 0.1], [1.0, 0.0, -0.1], [1.0, 1.0, 0.1], [0.0, 1.0, -0.1]];
+        assert!((off_plane(&bent) - 0.1).abs() < 1e-12);
+        assert_eq!(off_plane(&square[..3]), 0.0);
+    }
+
+    fn rules(smiles: &str) -> Vec<(Rule, usize)> {
+        let molecule = Molecule::new(smiles).unwrap();
+        planes(&molecule).into_iter().map(|plane| (plane.rule, plane.atoms.len())).collect()
+    }
+
+    #[test]
+    fn what_is_flat_and_what_is_not() {
+        assert_eq!(rules("c1ccccc1"), [(Rule::AromaticRing, 6)]);
+        assert_eq!(
+            rules("c1ccc2[nH]ccc2c1").iter().filter(|(rule, _)| *rule == Rule::AromaticRing).count(),
+            2
+        );
+        assert_eq!(rules("C1CCCCC1"), [(Rule::FlatRing, 6)]);
+        assert_eq!(rules("C1CCC=CC1"), [(Rule::FlatRing, 6), (Rule::BentDoubleBond, 4)]);
+        assert_eq!(rules("C1CCC2CCCCC2C1"), []);
+        assert_eq!(rules("C1CCCC1"), []);
+        let is_puckered = |smiles| rules(smiles).contains(&(Rule::FlatRing, 6));
+        // One double bond, two side by side, and what fits PoseBusters' patterns without two saturated atoms side by side.
+        assert!(is_puckered("O1CCC=CC1") && is_puckered("C1=CC=CCC1"));
+        for flat in
+            ["C1=CCC=CC1", "O=C1C=CC(=O)C=C1", "N#CC1=C(C#N)C(=O)C(Cl)=C(Cl)C1=O", "O=C1NC(=O)C(=O)C(=O)N1"]
+        {
+            assert!(!is_puckered(flat), "{flat}");
+        }
+        // A bond in a ring of eight may be twisted.
+        let ring =
+            |smiles: &str| planes(&Molecule::new(smiles).unwrap()).iter().any(|plane| plane.ring.is_some());
+        assert!(ring("C1CCC=CCCC1") && !ring("C1CCC=CCC1") && !ring("CC=CC"));
+        assert!(!is_puckered("C1=COCC=C1") && !is_puckered("C1=CC=COC1") && !is_puckered("O1C=COC=C1"));
+        assert!(is_puckered("O=C1CCCCC1") && is_puckered("O=C1CCOC=C1") && !is_puckered("O=C1C=COC=C1"));
+        assert_eq!(rules("CC=C"), []);
+        assert_eq!(rules("CC=CC"), [(Rule::BentDoubleBond, 4)]);
+        assert_eq!(
+            rules("CC(C)=C(C)C"),
+            [(Rule::BentDoubleBond, 6), (Rule::BentCentre, 4), (Rule::BentCentre, 4)]
+        );
+        assert_eq!(rules("CC(=O)N"), [(Rule::BentCentre, 4)]);
+        assert_eq!(rules("C=C=C"), []);
+    }
+}

@@ -1,0 +1,365 @@
+//! Bounds of atoms three and four bonds apart, from torsions: the steps of RDKit's `set14Bounds` and `set15Bounds`, without
+//! stereo, with amides and esters as RDKit forces them.
+
+use std::collections::{BTreeMap, HashSet};
+use std::f64::consts::{FRAC_PI_2, PI};
+
+use super::elements::element;
+use super::lengths::ANGLE_TOLERANCE;
+use super::matrix::{Builder, FAR, FOUR_BONDS, NEAR, Set, pair};
+use super::merge::merge;
+use super::molecule::{Kind, Molecule};
+use super::planar::{self, Planar};
+use drift_core::chem::Hybridisation;
+
+/// The same where two torsions are known, in Å.
+const TWO_TORSIONS: f64 = 0.08;
+
+/// The torsion of a path of three bonds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Torsion {
+    /// 0°.
+    Cis,
+    /// 180°.
+    Trans,
+    /// Any.
+    Flexible,
+    /// In radians.
+    At(f64),
+}
+
+/// Where the middle bond of a path lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Where {
+    Chain,
+    /// All three bonds in one ring of this size.
+    Ring(usize),
+    /// Two bonds in one ring; whether that ring is flat where its atoms are.
+    TwoInRing {
+        flat: bool,
+    },
+    /// The middle bond in a ring, with at most one other bond in another ring.
+    Beside,
+}
+
+/// A path of three bonds, as they follow.
+type Path = [usize; 3];
+
+/// The same path from either end.
+fn key([a, b, c]: Path) -> Path {
+    [a.min(c), b, a.max(c)]
+}
+
+struct Torsions<'b, 'm> {
+    builder: &'b mut Builder<'m>,
+    paths: Vec<(Path, Torsion)>,
+    cis: HashSet<Path>,
+    trans: HashSet<Path>,
+    /// Bounds by pair of atoms: a pair may be the ends of several paths.
+    found: BTreeMap<(usize, usize), Vec<[f64; 2]>>,
+}
+
+/// Sets the bounds of atoms three and four bonds apart.
+pub(super) fn set(builder: &mut Builder<'_>) {
+    let mut torsions = Torsions {
+        builder,
+        paths: Vec::new(),
+        cis: HashSet::new(),
+        trans: HashSet::new(),
+        found: BTreeMap::new(),
+    };
+    torsions.all();
+    let Torsions { paths, cis, trans, found, builder } = torsions;
+    for ((a, b), bounds) in found {
+        let [low, high] = merge(bounds);
+        builder.bounds.widen(a, b, low, high);
+    }
+    let mut set = HashSet::new();
+    for (path, torsion) in paths {
+        let [a, b, c] = path;
+        let kinds = Kinds { torsion, cis: &cis, trans: &trans };
+        four_bonds(builder, path, kinds, &mut set);
+        four_bonds(builder, [c, b, a], kinds, &mut set);
+    }
+}
+
+impl Torsions<'_, '_> {
+    fn all(&mut self) {
+        let molecule = self.builder.molecule;
+        let (mut in_one_ring, mut flat, mut done) = (HashSet::new(), HashSet::new(), HashSet::new());
+        let mut rings: Vec<&Vec<usize>> = molecule.ring_bonds.iter().collect();
+        rings.sort_by_key(|ring| std::cmp::Reverse(ring.len()));
+        for ring in rings {
+            let size = ring.len();
+            for at in 0..size {
+                let path = [ring[(at + size - 1) % size], ring[at], ring[(at + 1) % size]];
+                in_one_ring.insert(pair(path[0], path[1]));
+                done.insert(key(path));
+                if size > 5 {
+                    self.collect(path, Where::Ring(size));
+                } else {
+                    self.record_small_ring(path);
+                }
+                if size <= 8 {
+                    flat.insert(pair(path[0], path[1]));
+                }
+            }
+        }
+        let is_ring = |bond: usize| !molecule.bond_ring_sizes[bond].is_empty();
+        for middle in 0..molecule.bond_ring_sizes.len() {
+            let [a, b] = molecule.ends(middle);
+            for &first in molecule.neighbours[a].iter().filter(|first| **first != middle) {
+                for &last in molecule.neighbours[b].iter().filter(|last| **last != middle) {
+                    let path = [first, middle, last];
+                    if done.contains(&key(path)) {
+                        continue;
+                    }
+                    let pairs = [pair(first, middle), pair(middle, last)];
+                    let place = if pairs.iter().any(|pair| in_one_ring.contains(pair)) {
+                        Where::TwoInRing { flat: pairs.iter().any(|pair| flat.contains(pair)) }
+                    } else if is_ring(middle) {
+                        Where::Beside
+                    } else {
+                        Where::Chain
+                    };
+                    self.collect(path, place);
+                }
+            }
+        }
+    }
+
+    /// A path in a ring of five or fewer, whose ends are nearer than three bonds.
+    fn record_small_ring(&mut self, path: Path) {
+        let torsion = match self.middle(path) {
+            Some((a, b)) if self.both_flat(a, b) => {
+                self.cis.insert(key(path));
+                Torsion::Cis
+            }
+            _ => Torsion::Flexible,
+        };
+        self.paths.push((path, torsion));
+    }
+
+    /// The atoms in the middle of a path.
+    fn middle(&self, [first, middle, last]: Path) -> Option<(usize, usize)> {
+        let ideal = &self.builder.ideal;
+        Some((ideal.shared(first, middle)?, ideal.shared(middle, last)?))
+    }
+
+    fn both_flat(&self, a: usize, b: usize) -> bool {
+        [a, b].iter().all(|atom| self.builder.molecule.hybridisation(*atom) == Hybridisation::Sp2)
+    }
+
+    /// Bounds for the ends of a path, if it is the shortest between them.
+    fn collect(&mut self, path: Path, place: Where) {
+        let molecule = self.builder.molecule;
+        let Some((two, three)) = self.middle(path) else { return };
+        let (one, four) = (molecule.other(path[0], two), molecule.other(path[2], three));
+        let ends = pair(one, four);
+        if matches!(self.builder.set.get(&ends), Some(Set::Bond | Set::Angle))
+            || molecule.distance(one, four) < 3
+        {
+            return;
+        }
+        let Some(torsion) = self.torsion(path, [one, two, three, four], place) else { return };
+        let (small, large) = (self.planar(path, false), self.planar(path, true));
+        let bounds = match torsion {
+            Torsion::Cis => {
+                self.cis.insert(key(path));
+                [small.cis(), large.cis()]
+            }
+            Torsion::Trans => {
+                self.trans.insert(key(path));
+                [small.trans(), large.trans()]
+            }
+            Torsion::At(angle) => [small.turned(angle), large.turned(angle)],
+            Torsion::Flexible => {
+                let (cis, trans) = (small.cis(), large.trans());
+                [cis.min(trans), cis.max(trans)]
+            }
+        };
+        self.paths.push((path, torsion));
+        self.builder.set.insert(ends, Set::Torsion);
+        self.found.entry(ends).or_default().push(bounds);
+    }
+
+    /// A path with its lengths and angles at the ends of their bounds.
+    fn planar(&self, [first, middle, last]: Path, large: bool) -> Planar {
+        let ideal = &self.builder.ideal;
+        let length = |bond: usize| if large { ideal.lengths[bond].high } else { ideal.lengths[bond].low };
+        let turn = if large { ANGLE_TOLERANCE } else { -ANGLE_TOLERANCE };
+        let angle = |a, b| (ideal.angle(a, b) + turn).min(PI);
+        Planar {
+            lengths: [first, middle, last].map(length),
+            angles: [angle(first, middle), angle(middle, last)],
+        }
+    }
+
+    /// The torsion of a path; none where its ends are nearer than they seem.
+    fn torsion(&self, path: Path, [one, two, three, four]: [usize; 4], place: Where) -> Option<Torsion> {
+        let molecule = self.builder.molecule;
+        let flat = self.both_flat(two, three);
+        Some(match place {
+            Where::Ring(size) if size > 8 => Torsion::Flexible,
+            Where::Ring(_) | Where::Beside if flat => Torsion::Cis,
+            Where::Ring(_) | Where::Beside => Torsion::Flexible,
+            Where::TwoInRing { .. }
+                if molecule.bond(one, three).is_some() || molecule.bond(four, two).is_some() =>
+            {
+                return None;
+            }
+            Where::TwoInRing { flat: true } if flat => Torsion::Trans,
+            Where::TwoInRing { .. } => Torsion::Flexible,
+            Where::Chain => chain(molecule, path, [one, two, three, four]),
+        })
+    }
+}
+
+/// The torsion of a path whose middle bond is in no ring.
+fn chain(molecule: &Molecule, path: Path, [one, two, three, four]: [usize; 4]) -> Torsion {
+    let [first, middle, last] = path.map(|bond| molecule.kind(bond));
+    let forward = Group { molecule, kinds: [first, last], atoms: [one, two, three, four] };
+    let backward = Group { molecule, kinds: [last, first], atoms: [four, three, two, one] };
+    let is_thioether =
+        |atom: usize| molecule.atom(atom).element == 16 && molecule.neighbours[atom].len() == 2;
+    match middle {
+        Kind::Double if first == Kind::Double || last == Kind::Double => Torsion::Cis,
+        Kind::Single if is_thioether(two) && is_thioether(three) => Torsion::At(FRAC_PI_2),
+        Kind::Single if forward.is_to_oxygen() || backward.is_to_oxygen() => {
+            if forward.is_amide_hydrogen() || backward.is_amide_hydrogen() {
+                Torsion::Trans
+            } else {
+                Torsion::Cis
+            }
+        }
+        Kind::Single if forward.is_along_ester() || backward.is_along_ester() => {
+            if forward.is_amide_hydrogen() || backward.is_amide_hydrogen() {
+                Torsion::Cis
+            } else {
+                Torsion::Trans
+            }
+        }
+        _ => Torsion::Flexible,
+    }
+}
+
+/// Four atoms in a chain, and the kinds of the first and the last bond.
+struct Group<'m> {
+    molecule: &'m Molecule,
+    kinds: [Kind; 2],
+    atoms: [usize; 4],
+}
+
+impl Group<'_> {
+    fn element(&self, at: usize) -> u8 {
+        self.molecule.atom(self.atoms[at]).element
+    }
+
+    /// Whether the second atom is the oxygen of an ester or the NH of an amide.
+    fn is_bridge(&self) -> bool {
+        self.element(1) == 8 || self.element(1) == 7 && self.molecule.hydrogens(self.atoms[1]) == 1
+    }
+
+    /// `C-O-C=O`, `C-N-C=O`: from a substituent of an ester or amide to the oxygen of its double bond.
+    fn is_to_oxygen(&self) -> bool {
+        self.element(2) == 6
+            && self.kinds == [Kind::Single, Kind::Double]
+            && matches!(self.element(3), 7 | 8)
+            && self.is_bridge()
+    }
+
+    /// `C-O-C-C`, `C-N-C-C`: from one side of an ester or amide to the other.
+    fn is_along_ester(&self) -> bool {
+        let [_, _, carbon, _] = self.atoms;
+        let to_oxygen = |bond: &usize| {
+            let other = self.molecule.other(*bond, carbon);
+            matches!(self.molecule.atom(other).element, 7 | 8) && self.molecule.kind(*bond) == Kind::Double
+        };
+        let neighbours = &self.molecule.neighbours[carbon];
+        self.is_bridge()
+            && self.kinds == [Kind::Single, Kind::Single]
+            && self.element(2) == 6
+            && neighbours.len() > 2
+            && neighbours.iter().any(to_oxygen)
+    }
+
+    /// Whether the first atom is the hydrogen of a secondary amide.
+    fn is_amide_hydrogen(&self) -> bool {
+        let nitrogen = self.atoms[1];
+        self.element(0) == 1
+            && self.element(1) == 7
+            && self.molecule.neighbours[nitrogen].len() == 3
+            && self.molecule.hydrogens(nitrogen) == 1
+    }
+}
+
+/// The torsion of a path, and what is known of others.
+#[derive(Clone, Copy)]
+struct Kinds<'k> {
+    torsion: Torsion,
+    cis: &'k HashSet<Path>,
+    trans: &'k HashSet<Path>,
+}
+
+/// Bounds of atoms four bonds apart, from a path of three bonds and each bond behind it.
+fn four_bonds(builder: &mut Builder<'_>, path: Path, kinds: Kinds<'_>, set: &mut HashSet<(usize, usize)>) {
+    let molecule = builder.molecule;
+    let [first, middle, last] = path;
+    let shared = builder.ideal.shared(first, middle).zip(builder.ideal.shared(middle, last));
+    let Some((two, three)) = shared else { return };
+    let (one, four) = (molecule.other(first, two), molecule.other(last, three));
+    for &next in molecule.neighbours[four].iter().filter(|next| **next != last) {
+        let five = molecule.other(next, four);
+        let ends = pair(one, five);
+        if builder.set.contains_key(&ends) {
+            continue;
+        }
+        if one == five || molecule.distance(one, five) < 4 {
+            continue;
+        }
+        if builder.bounds.of(one, five)[0] >= NEAR && !set.contains(&ends) {
+            continue;
+        }
+        let [low, high] = five_atoms(builder, [first, middle, last, next], [one, five], kinds);
+        builder.bounds.widen(one, five, low, high);
+        set.insert(ends);
+    }
+}
+
+/// The least and the greatest distance of the ends of four bonds.
+fn five_atoms(builder: &Builder<'_>, bonds: [usize; 4], ends: [usize; 2], kinds: Kinds<'_>) -> [f64; 2] {
+    let Kinds { torsion, cis, trans } = kinds;
+    let ideal = &builder.ideal;
+    let lengths = bonds.map(|bond| ideal.lengths[bond].ideal);
+    let angles = [0, 1, 2].map(|at| ideal.angle(bonds[at], bonds[at + 1]));
+    let second = key([bonds[1], bonds[2], bonds[3]]);
+    let far = |cis_first: bool, cis_second: bool| planar::far(lengths, angles, cis_first, cis_second);
+    let back = |cis_first: bool, cis_second: bool| {
+        let [a, b, c, d] = lengths;
+        planar::far([d, c, b, a], [angles[2], angles[1], angles[0]], cis_first, cis_second)
+    };
+    let around = |distance: f64| [distance - TWO_TORSIONS, distance + TWO_TORSIONS];
+    let between = |low: f64, high: f64| [low - TWO_TORSIONS, high + TWO_TORSIONS];
+    match torsion {
+        Torsion::Cis | Torsion::Trans => {
+            let first = torsion == Torsion::Cis;
+            if cis.contains(&second) {
+                around(far(first, true))
+            } else if trans.contains(&second) {
+                around(far(first, false))
+            } else {
+                between(far(first, true), far(first, false))
+            }
+        }
+        Torsion::Flexible | Torsion::At(_) if cis.contains(&second) => {
+            between(back(true, true), back(true, false))
+        }
+        Torsion::Flexible | Torsion::At(_) if trans.contains(&second) => {
+            between(back(false, true), back(false, false))
+        }
+        Torsion::Flexible | Torsion::At(_) => {
+            let radius = |atom: usize| element(builder.molecule.atom(atom).element).van_der_waals;
+            [FOUR_BONDS * (radius(ends[0]) + radius(ends[1])), FAR]
+        }
+    }
+}

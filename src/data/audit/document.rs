@@ -1,0 +1,92 @@
+//! Files of generated text that are one JSON document: arrays, and 3DMolGen's smoke reports.
+
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess};
+
+use super::records::{FULL, Reader, SmokeHead};
+use super::rows::{Each, Named, Read, Reading};
+use drift_core::io::{Folded, JsonFold, JsonPart};
+
+/// Hands the entries of a list to a reader; whether it is a list.
+pub(super) fn rows_of<'r>(
+    reader: &'r mut Reader,
+    list: &'static str,
+) -> Each<impl FnMut(Read) -> Result<(), &'static str> + 'r> {
+    let mut index = 0u64;
+    Each(move |row| {
+        reader.object(&format!("{list}[{index}]"), (list != "record").then_some(list == "passes"), row);
+        index += 1;
+        if reader.is_full() { Err(FULL) } else { Ok(()) }
+    })
+}
+
+/// Hands the entries of a smoke report to a reader, and gives what the report says of itself.
+pub(super) struct Report<'r>(pub &'r mut Reader);
+
+impl<'de> JsonFold<'de> for Report<'_> {
+    type Value = SmokeHead;
+
+    fn part<E>(self, _: JsonPart<'_>) -> Result<SmokeHead, E> {
+        Ok(SmokeHead::default())
+    }
+
+    fn object<A: MapAccess<'de>>(self, mut fields: A) -> Result<SmokeHead, A::Error> {
+        let mut head = SmokeHead::default();
+        while let Some(field) = fields.next_key::<String>()? {
+            let list = ["passes", "failures"].into_iter().find(|list| *list == field);
+            if let Some(list) = list {
+                if !fields.next_value_seed(Folded(List(rows_of(self.0, list))))? {
+                    self.0.skip(list.to_owned(), "not an array".to_owned());
+                }
+                continue;
+            }
+            match &*field {
+                "metadata" => {
+                    let [version, kind] = fields.next_value_seed(Fields(["version", "processor_type"]))?;
+                    (head.version, head.processor_type) = (version.text(), kind.text());
+                }
+                "summary" => {
+                    let [failures] = fields.next_value_seed(Fields(["parse_failures"]))?;
+                    head.parse_failures = failures.count();
+                }
+                "num_passed" => head.num_passed = fields.next_value_seed(Folded(Reading))?.count(),
+                "num_failed" => head.num_failed = fields.next_value_seed(Folded(Reading))?.count(),
+                _ => _ = fields.next_value::<IgnoredAny>()?,
+            }
+        }
+        Ok(head)
+    }
+}
+
+/// A list, or nothing: `null` is an empty one.
+struct List<F>(Each<F>);
+
+impl<'de, F: FnMut(Read) -> Result<(), &'static str>> JsonFold<'de> for List<F> {
+    type Value = bool;
+
+    fn part<E>(self, part: JsonPart<'_>) -> Result<bool, E> {
+        Ok(part == JsonPart::Null)
+    }
+
+    fn list<A: SeqAccess<'de>>(self, list: A) -> Result<bool, A::Error> {
+        self.0.list(list)
+    }
+}
+
+/// The values of some fields of an object; of anything else, of nothing.
+struct Fields<const N: usize>([&'static str; N]);
+
+impl<'de, const N: usize> DeserializeSeed<'de> for Fields<N> {
+    type Value = [Read; N];
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<[Read; N], D::Error> {
+        let mut found = self.0.map(|_| Read::Other);
+        let names = self.0;
+        let keep = |name: &str, read: Read| {
+            if let Some(at) = names.iter().position(|known| *known == name) {
+                found[at] = read;
+            }
+        };
+        Folded(Named(keep)).deserialize(deserializer)?;
+        Ok(found)
+    }
+}

@@ -1,0 +1,283 @@
+//! Energies of texts by a program of the user's, and their strain.
+//!
+//! The strain of a text is its energy less that of the relaxed conformer, where the program says this, else less the least energy among the
+//! references of its molecule; a text with neither has none. Asked for are the texts whose chemistry is checked
+//! too ([`usable_points`]).
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::group::Checkers;
+use super::judging::usable_points;
+use super::plan::AuditPlan;
+use super::read::FileRecords;
+use super::references::References;
+use super::sample::{TextSample, judge, split};
+use crate::audit::chemistry::Chemistry;
+use crate::energy::{Energies, EnergyAnswer, EnergyFrame};
+use drift_core::encoding::Encoding;
+use drift_core::error::Result;
+use drift_core::job::Job;
+use drift_core::text::skeleton;
+
+/// The schema of [`EnergyReport`].
+pub const ENERGY_SCHEMA: &str = "drift.energy/1";
+
+/// A text that passes, and what the program says of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct AnsweredText {
+    record: String,
+    lp: Option<String>,
+    smiles: String,
+    valid: bool,
+    answer: EnergyAnswer,
+}
+
+/// Energies in an audit.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct EnergyReport {
+    /// [`ENERGY_SCHEMA`].
+    pub schema: &'static str,
+    /// The program.
+    pub command: String,
+    /// What its numbers were in; all figures are in kcal/mol.
+    pub unit: crate::energy::EnergyUnit,
+    /// By file, and by logit processor where records name one.
+    pub files: Vec<EnergyFigures>,
+    /// Of all files.
+    pub total: EnergyFigures,
+    /// Reference conformers that the program was asked for.
+    pub references: u64,
+    /// Those among them of which it knows the energy.
+    pub references_with_energy: u64,
+    /// Of each text.
+    #[serde(skip)]
+    pub texts: Vec<TextEnergy>,
+}
+
+/// Energies of the texts of a file, or of one logit processor in it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct EnergyFigures {
+    /// The file's name.
+    pub file: String,
+    /// The logit processor.
+    pub lp: Option<String>,
+    /// Texts that the program was asked for.
+    pub texts: u64,
+    /// Those of which it knows the energy.
+    pub with_energy: u64,
+    /// Those at which it was ended, since it wrote nothing.
+    pub timed_out: u64,
+    /// The strain of all that have one.
+    pub strain: Option<StrainFigures>,
+    /// The strain of those among them that are valid.
+    pub strain_of_valid: Option<StrainFigures>,
+}
+
+/// Strain over texts, in kcal/mol.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct StrainFigures {
+    /// How many texts.
+    pub texts: u64,
+    /// The mean.
+    pub mean: f64,
+    /// The median.
+    pub median: f64,
+    /// What nine of ten are below.
+    pub percentile_90: f64,
+}
+
+/// The energy of a text: a line of the list.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TextEnergy {
+    /// The file's name.
+    pub file: String,
+    /// Where the text stands in it.
+    pub record: String,
+    /// The logit processor, where the record names one.
+    pub lp: Option<String>,
+    /// Its molecule.
+    pub smiles: String,
+    /// Whether it breaks no rule of chemistry.
+    pub valid: bool,
+    /// In kcal/mol; none where the program knows none.
+    pub energy: Option<f64>,
+    /// Of the relaxed conformer.
+    pub relaxed: Option<f64>,
+    /// The least among the references of its molecule.
+    pub reference: Option<f64>,
+    /// Its energy less that of the relaxed conformer, or else of the best reference.
+    pub strain: Option<f64>,
+    /// Whether the program was ended while it was at it.
+    pub timed_out: bool,
+}
+
+/// Asks for the energies of the texts of a file; none without a program.
+pub(super) fn of_file(
+    plan: &AuditPlan,
+    dialect: Encoding,
+    file: &FileRecords,
+    job: &Job,
+) -> Result<Vec<AnsweredText>> {
+    let Some(energies) = &plan.energy else { return Ok(Vec::new()) };
+    let (mut texts, mut frames) = (Vec::new(), Vec::new());
+    let mut checkers = Checkers::default();
+    for record in &file.records {
+        let Some(prompt) = record.prompt.as_deref() else { continue };
+        let judged = judge(&TextSample {
+            prompt: Some(prompt),
+            answer: &record.text,
+            ended: true,
+            dialect,
+            max_atoms: plan.max_atoms,
+        });
+        // Prompts were parsed when they were read.
+        let Ok(key) = skeleton::from_smiles(prompt) else { continue };
+        let answer = split(&record.text).answer;
+        let Some(points) = usable_points(answer, &judged, &key, dialect, plan.max_atoms) else { continue };
+        let Some(checker) = checkers.of(&key).filter(|checker| checker.atoms() == points.len()) else {
+            continue;
+        };
+        let smiles = skeleton::smiles(&key);
+        let valid = checker.check(&points).is_some_and(|found| found.is_valid());
+        frames.push(EnergyFrame { smiles: smiles.clone(), elements: checker.elements().collect(), points });
+        let (record, lp) = (record.place.clone(), record.lp.clone());
+        texts.push(AnsweredText { record, lp, smiles, valid, answer: EnergyAnswer::default() });
+    }
+    for (text, answer) in texts.iter_mut().zip(energies.of(&frames, job)?) {
+        text.answer = answer;
+    }
+    Ok(texts)
+}
+
+/// What the texts of all files come to.
+pub(super) fn report(
+    energies: &Energies,
+    files: &[(&str, &[AnsweredText])],
+    references: Option<&References>,
+    job: &Job,
+) -> Result<EnergyReport> {
+    let mut best = Best::default();
+    if let Some(references) = references {
+        let smiles = files.iter().flat_map(|(_, texts)| texts.iter().map(|text| &*text.smiles));
+        best.ask(energies, references, smiles, job)?;
+    }
+    let mut texts: Vec<TextEnergy> = Vec::new();
+    for (file, answered) in files {
+        texts.extend(answered.iter().map(|text| best.energy_of(file, text)));
+    }
+    let mut groups: Vec<Vec<&TextEnergy>> = Vec::new();
+    for text in &texts {
+        let is_its = |group: &&mut Vec<&TextEnergy>| (&group[0].file, &group[0].lp) == (&text.file, &text.lp);
+        match groups.iter_mut().find(is_its) {
+            Some(group) => group.push(text),
+            None => groups.push(vec![text]),
+        }
+    }
+    let of_group =
+        |group: &Vec<&TextEnergy>| EnergyFigures::of(&group[0].file, group[0].lp.as_deref(), group);
+    let all: Vec<&TextEnergy> = texts.iter().collect();
+    Ok(EnergyReport {
+        schema: ENERGY_SCHEMA,
+        command: energies.plan.command.clone(),
+        unit: energies.plan.unit,
+        files: groups.iter().map(of_group).collect(),
+        total: EnergyFigures::of("total", None, &all),
+        references: best.references,
+        references_with_energy: best.with_energy,
+        texts,
+    })
+}
+
+/// The least energies of references, by SMILES.
+#[derive(Default)]
+struct Best {
+    least: BTreeMap<String, f64>,
+    references: u64,
+    with_energy: u64,
+}
+
+impl Best {
+    fn ask<'t>(
+        &mut self,
+        energies: &Energies,
+        references: &References,
+        smiles: impl Iterator<Item = &'t str>,
+        job: &Job,
+    ) -> Result<()> {
+        let (mut frames, mut seen) = (Vec::new(), std::collections::BTreeSet::new());
+        for smiles in smiles.filter(|smiles| seen.insert(*smiles)) {
+            let key = skeleton::from_smiles(smiles).ok();
+            let Some(reference) = key.and_then(|key| references.get(&key)) else { continue };
+            let Ok(checker) = Chemistry::of(smiles) else { continue };
+            let elements: Vec<&'static str> = checker.elements().collect();
+            let fits = reference.conformers.iter().filter(|points| points.len() == elements.len());
+            frames.extend(fits.map(|points| EnergyFrame {
+                smiles: smiles.to_owned(),
+                elements: elements.clone(),
+                points: points.clone(),
+            }));
+        }
+        for (frame, answer) in frames.iter().zip(energies.of(&frames, job)?) {
+            self.references += 1;
+            let Some(energy) = answer.energy else { continue };
+            self.with_energy += 1;
+            let least = self.least.entry(frame.smiles.clone()).or_insert(energy);
+            *least = least.min(energy);
+        }
+        Ok(())
+    }
+
+    fn energy_of(&self, file: &str, text: &AnsweredText) -> TextEnergy {
+        let EnergyAnswer { energy, relaxed, timed_out } = text.answer;
+        let reference = self.least.get(&text.smiles).copied();
+        TextEnergy {
+            file: file.to_owned(),
+            record: text.record.clone(),
+            lp: text.lp.clone(),
+            smiles: text.smiles.clone(),
+            valid: text.valid,
+            energy,
+            relaxed,
+            reference,
+            strain: energy.zip(relaxed.or(reference)).map(|(energy, least)| energy - least),
+            timed_out,
+        }
+    }
+}
+
+impl EnergyFigures {
+    fn of(file: &str, lp: Option<&str>, texts: &[&TextEnergy]) -> Self {
+        let count = |is: fn(&TextEnergy) -> bool| texts.iter().filter(|text| is(text)).count() as u64;
+        let strain = |is: fn(&TextEnergy) -> bool| {
+            let strains = texts.iter().filter(|text| is(text)).filter_map(|text| text.strain);
+            StrainFigures::of(strains.collect())
+        };
+        EnergyFigures {
+            file: file.to_owned(),
+            lp: lp.map(str::to_owned),
+            texts: texts.len() as u64,
+            with_energy: count(|text| text.energy.is_some()),
+            timed_out: count(|text| text.timed_out),
+            strain: strain(|_| true),
+            strain_of_valid: strain(|text| text.valid),
+        }
+    }
+}
+
+impl StrainFigures {
+    /// Of strains, one a text; none without any.
+    fn of(mut strains: Vec<f64>) -> Option<Self> {
+        strains.sort_by(f64::total_cmp);
+        let n = strains.len();
+        // The nearest rank: the least value that a share of all are not above.
+        let rank = |share: f64| strains.get(((share * n as f64).ceil() as usize).saturating_sub(1)).copied();
+        Some(StrainFigures {
+            texts: n as u64,
+            mean: strains.iter().sum::<f64>() / n as f64,
+            median: f64::midpoint(*strains.get(n / 2)?, strains[(n - 1) / 2]),
+            percentile_90: rank(0.9)?,
+        })
+    }
+}

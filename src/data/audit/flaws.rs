@@ -1,0 +1,142 @@
+//! Where in an answer something is wrong, and what its blocks say without that.
+
+use std::ops::Range;
+
+use super::block::led;
+use drift_core::encoding::decimal_text::NumberPrefix;
+use drift_core::encoding::decimal_text::truncate_decimal;
+use drift_core::encoding::{Encoding, Fixed, scan_prefix};
+
+/// What is wrong at a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flaw {
+    /// What is no part of a number.
+    Junk,
+    /// A number that lacks decimals, or a block that lacks numbers.
+    Lost,
+    /// Digits beyond the format.
+    Invented,
+}
+
+/// A flaw and the bytes that show it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mark {
+    /// What is wrong.
+    pub flaw: Flaw,
+    /// Where.
+    pub range: Range<usize>,
+}
+
+/// The flaws of an answer's blocks, in text order; ranges may touch or hold each other.
+pub fn marks(answer: &str, dialect: Encoding) -> Vec<Mark> {
+    let mut marks = Vec::new();
+    if !dialect.is_decimal() {
+        // Numbers of one width are whole or junk.
+        let junk =
+            |range: &Range<usize>| dialect.parse_numbers(answer[range.clone()].as_bytes(), false).is_err();
+        let blocks = dialect.slot_ranges(answer).into_iter().filter(junk);
+        return blocks.map(|range| Mark { flaw: Flaw::Junk, range }).collect();
+    }
+    let between = dialect.separator().len();
+    for block in dialect.slot_ranges(answer) {
+        let mut at = block.start;
+        let mut numbers = 0;
+        for text in answer[block.clone()].split(dialect.separator()) {
+            let end = at + text.len();
+            numbers += 1;
+            if numbers > 3 {
+                marks.push(Mark { flaw: Flaw::Junk, range: at - between..end });
+            } else {
+                let number = scan_prefix(led(text).as_bytes());
+                let start = if number.has_digits() { end - led(text).len() } else { at };
+                if start > at {
+                    marks.push(Mark { flaw: Flaw::Junk, range: at..start });
+                }
+                number_marks(&number, start..end, dialect, &mut marks);
+            }
+            at = end + between;
+        }
+        if numbers < 3 && dialect.is_fixed() {
+            marks.push(Mark { flaw: Flaw::Lost, range: block });
+        }
+    }
+    marks
+}
+
+fn number_marks(part: &NumberPrefix, range: Range<usize>, dialect: Encoding, marks: &mut Vec<Mark>) {
+    let mut mark = |flaw, range: Range<usize>| marks.push(Mark { flaw, range });
+    let end = range.end - part.rest;
+    if !part.has_digits() {
+        mark(Flaw::Junk, range);
+        return;
+    }
+    if part.decimals < dialect.decimals() && dialect.is_fixed() {
+        mark(Flaw::Lost, range.start..end);
+    }
+    let beyond = part.decimals.saturating_sub(dialect.decimals());
+    let zeros = if dialect.is_stripped() { part.trailing_zeros } else { 0 };
+    let invented = beyond.max(zeros);
+    if invented > 0 {
+        mark(Flaw::Invented, end - invented..end);
+    }
+    if part.rest > 0 {
+        mark(Flaw::Junk, end..range.end);
+    }
+}
+
+/// What each block says without junk, cut to the dialect's decimals, in units of the last; none for a block that lacks a
+/// number.
+pub fn readable(answer: &str, dialect: Encoding) -> Vec<Option<[Fixed; 3]>> {
+    if !dialect.is_decimal() {
+        let values = |range: Range<usize>| dialect.parse_numbers(answer[range].as_bytes(), false).ok();
+        return dialect.slot_ranges(answer).into_iter().map(|range| Some(values(range)?.0)).collect();
+    }
+    let number = |text: &str| {
+        let text = led(text);
+        let part = scan_prefix(text.as_bytes());
+        let number = text[..text.len() - part.rest].trim_end_matches('.');
+        if part.has_digits() { truncate_decimal(number, dialect.precision()).ok() } else { None }
+    };
+    let block = |range: Range<usize>| {
+        let mut numbers = answer[range].split(dialect.separator()).map(number);
+        Some([numbers.next()??, numbers.next()??, numbers.next()??])
+    };
+    dialect.slot_ranges(answer).into_iter().map(block).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(answer: &str, dialect: Encoding) -> Vec<(Flaw, &str)> {
+        marks(answer, dialect).into_iter().map(|mark| (mark.flaw, &answer[mark.range])).collect()
+    }
+
+    #[test]
+    fn marks_show_the_flaw() {
+        assert_eq!(shown("[C]<0.1234,-5.6789,10.0000>", Encoding::FIXED), []);
+        assert_eq!(
+            shown("[C]<1.0000,2.00,3.00001abra>", Encoding::FIXED),
+            [(Flaw::Lost, "2.00"), (Flaw::Invented, "1"), (Flaw::Junk, "abra")]
+        );
+        // Of a space or a plus the number behind it takes no harm.
+        assert_eq!(
+            shown("[C]<1.0000, 2.0000,+ 3.00>", Encoding::FIXED),
+            [(Flaw::Junk, " "), (Flaw::Junk, "+ "), (Flaw::Lost, "3.00")]
+        );
+        assert_eq!(shown("[C]<1.0000, ,3.0000>", Encoding::FIXED), [(Flaw::Junk, " ")]);
+        assert_eq!(shown("[C]<1.0000,x,3.0000,4>", Encoding::FIXED), [(Flaw::Junk, "x"), (Flaw::Junk, ",4")]);
+        assert_eq!(shown("[C]<1.0000,2.0000>", Encoding::FIXED), [(Flaw::Lost, "1.0000,2.0000")]);
+        assert_eq!(
+            shown("[C]<0.5,-2.0,10.12300>", Encoding::STRIPPED),
+            [(Flaw::Invented, "0"), (Flaw::Invented, "00")]
+        );
+    }
+
+    #[test]
+    fn blocks_are_read_as_far_as_they_go() {
+        let answer = "[C]<0.1234x,1.,2.00009>[C]<1.0,x,2.0>[C]<1,2>";
+        assert_eq!(readable(answer, Encoding::FIXED), [Some([1_234, 10_000, 20_000]), None, None]);
+        assert_eq!(readable("[C]< 1.0, +2.0,3.0>", Encoding::FIXED), [Some([10_000, 20_000, 30_000])]);
+    }
+}

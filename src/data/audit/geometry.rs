@@ -1,0 +1,214 @@
+//! Geometry of generated conformers beside reference conformers of the same molecule, atom by atom in SMILES order.
+
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::superposition::{Centred, LeastRmsd, Superposition};
+use drift_core::chem::symmetry::Symmetries;
+use drift_core::chem::{AtomLimit, Molecule, SmilesError};
+use drift_core::text::skeleton::smiles;
+
+/// The threshold of coverage that the users report, in Å.
+pub const COVERAGE_THRESHOLD_ANGSTROM: f64 = 0.75;
+
+/// One conformer, in Å.
+pub type Conformation = Vec<[f64; 3]>;
+
+/// What has to be known of a molecule to compare its conformers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Topology {
+    bonds: Vec<[usize; 2]>,
+    atoms: usize,
+    superposition: Superposition,
+}
+
+impl Topology {
+    /// The molecule of a skeleton, [`drift_core::text::skeleton`].
+    ///
+    /// # Errors
+    /// If its SMILES is none, or none that RDKit would take.
+    pub fn new(skeleton: &str) -> Result<Self, SmilesError> {
+        Ok(Topology::of(&Molecule::of_smiles(&smiles(skeleton))?))
+    }
+
+    /// The same without hydrogens that a count says as well: atoms are those that [`MolecularIdentity::kept`](drift_core::chem::MolecularIdentity::kept) names.
+    ///
+    /// # Errors
+    /// As [`Topology::new`].
+    pub fn without_hydrogens(skeleton: &str) -> Result<Self, SmilesError> {
+        Ok(Topology::of(&Molecule::without_hydrogens(&smiles(skeleton), AtomLimit::default())?))
+    }
+
+    fn of(molecule: &Molecule) -> Self {
+        let atoms = molecule.atoms.len();
+        let superposition = Superposition::new(Symmetries::of_rmsd(molecule), atoms);
+        Topology { bonds: molecule.pairs(), atoms, superposition }
+    }
+
+    /// How many heavy atoms.
+    pub fn atoms(&self) -> usize {
+        self.atoms
+    }
+
+    /// How many orders of atoms are the same molecule, or the most that fits.
+    pub fn symmetries(&self) -> u64 {
+        self.superposition.orders()
+    }
+
+    /// Whether all of them are known; else every deviation may be an upper bound.
+    pub fn is_exhaustive(&self) -> bool {
+        self.superposition.is_exhaustive()
+    }
+
+    /// The mean over bonds of `|d - mean of d over the references|`, in Å; `None` without bonds or references, or if the
+    /// numbers of atoms differ.
+    pub fn bond_length_error(&self, generated: &[[f64; 3]], references: &[Conformation]) -> Option<f64> {
+        self.off_lengths(generated, &self.mean_lengths(references)?)
+    }
+
+    /// The same of several conformers.
+    pub fn bond_length_errors(
+        &self,
+        generated: &[Conformation],
+        references: &[Conformation],
+    ) -> Vec<Option<f64>> {
+        let means = self.mean_lengths(references);
+        generated.iter().map(|one| self.off_lengths(one, means.as_ref()?)).collect()
+    }
+
+    /// The mean length of each bond; none without bonds or references.
+    fn mean_lengths(&self, references: &[Conformation]) -> Option<Vec<f64>> {
+        let sizes_agree = references.iter().all(|reference| reference.len() == self.atoms);
+        if self.bonds.is_empty() || references.is_empty() || !sizes_agree {
+            return None;
+        }
+        let mean = |&[i, j]: &[usize; 2]| {
+            let lengths = references.iter().map(|reference| distance(reference[i], reference[j]));
+            lengths.sum::<f64>() / references.len() as f64
+        };
+        Some(self.bonds.iter().map(mean).collect())
+    }
+
+    fn off_lengths(&self, generated: &[[f64; 3]], means: &[f64]) -> Option<f64> {
+        if generated.len() != self.atoms {
+            return None;
+        }
+        let errors = self.bonds.iter().zip(means);
+        let errors = errors.map(|(&[i, j], mean)| (distance(generated[i], generated[j]) - mean).abs());
+        Some(errors.sum::<f64>() / self.bonds.len() as f64)
+    }
+
+    /// The least deviation of two conformers after alignment, over symmetric orders of atoms, in Å: RDKit's `GetBestRMS`.
+    /// `None` if the numbers of atoms differ.
+    pub fn rmsd(&self, a: &[[f64; 3]], b: &[[f64; 3]]) -> Option<f64> {
+        self.least_rmsd(a, b).map(|least| least.rmsd)
+    }
+
+    /// The same, and whether no order of atoms has less.
+    pub fn least_rmsd(&self, a: &[[f64; 3]], b: &[[f64; 3]]) -> Option<LeastRmsd> {
+        let fits = a.len() == self.atoms && b.len() == self.atoms;
+        fits.then(|| self.superposition.rmsd(&Centred::new(a), &Centred::new(b)))
+    }
+
+    /// Deviations of all pairs, `[generated][references]`, in Å; `None` if the numbers of atoms differ.
+    pub fn deviations(
+        &self,
+        generated: &[Conformation],
+        references: &[Conformation],
+    ) -> Option<Vec<Vec<LeastRmsd>>> {
+        let centred = |conformers: &[Conformation]| -> Option<Vec<Centred>> {
+            let one = |points: &Conformation| (points.len() == self.atoms).then(|| Centred::new(points));
+            conformers.iter().map(one).collect()
+        };
+        let (generated, references) = (centred(generated)?, centred(references)?);
+        let row = |g: &Centred| references.iter().map(|r| self.superposition.rmsd(g, r)).collect();
+        Some(generated.par_iter().map(row).collect())
+    }
+
+    /// The same of two that are centred and have as many atoms as the molecule.
+    pub(super) fn centred_rmsd(&self, a: &Centred, b: &Centred) -> LeastRmsd {
+        self.superposition.rmsd(a, b)
+    }
+
+    /// Atoms that some order puts in one another's places, together; those that stay are left out.
+    pub(super) fn orbits(&self) -> Vec<Vec<usize>> {
+        self.superposition.orbits()
+    }
+}
+
+/// How well the generated conformers of one molecule cover its references and the other way round.
+///
+/// G. Simm and J. M. Hernández-Lobato, ICML 2020; precision as in O. Ganea et al., NeurIPS 2021.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Coverage {
+    /// COV-R: share of references with a generated conformer within the threshold.
+    pub cov_recall: f64,
+    /// MAT-R: mean over references of the least deviation, in Å; none without generated conformers.
+    pub mat_recall_angstrom: Option<f64>,
+    /// COV-P: share of generated conformers with a reference within the threshold; none without generated conformers.
+    pub cov_precision: Option<f64>,
+    /// MAT-P: mean over generated conformers of the least deviation, in Å; none without generated conformers.
+    pub mat_precision_angstrom: Option<f64>,
+}
+
+/// Coverage from deviations `[generated][references]`; `None` without references.
+pub fn coverage(deviations: &[Vec<f64>], references: usize, threshold_angstrom: f64) -> Option<Coverage> {
+    if references == 0 {
+        return None;
+    }
+    let nearest_generated: Vec<f64> = (0..references)
+        .map(|r| deviations.iter().filter_map(|row| row.get(r)).copied().fold(f64::INFINITY, f64::min))
+        .collect();
+    let nearest_reference: Vec<f64> =
+        deviations.iter().map(|row| row.iter().copied().fold(f64::INFINITY, f64::min)).collect();
+    let share = |nearest: &[f64]| {
+        nearest.iter().filter(|d| **d <= threshold_angstrom).count() as f64 / nearest.len() as f64
+    };
+    let mean = |nearest: &[f64]| nearest.iter().sum::<f64>() / nearest.len() as f64;
+    let any = !deviations.is_empty();
+    Some(Coverage {
+        cov_recall: share(&nearest_generated),
+        mat_recall_angstrom: any.then(|| mean(&nearest_generated)),
+        cov_precision: any.then(|| share(&nearest_reference)),
+        mat_precision_angstrom: any.then(|| mean(&nearest_reference)),
+    })
+}
+
+fn distance(a: [f64; 3], b: [f64; 3]) -> f64 {
+    (0..3).map(|axis| (a[axis] - b[axis]).powi(2)).sum::<f64>().sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn coverage_both_ways() {
+        let deviations = [vec![0.5, 2.0, 0.9], vec![0.7, 1.0, 3.0]];
+        let c = coverage(&deviations, 3, 0.75).unwrap();
+        assert_eq!((c.cov_recall, c.cov_precision), (1.0 / 3.0, Some(1.0)));
+        assert!((c.mat_recall_angstrom.unwrap() - 0.8).abs() < 1e-12);
+        assert!((c.mat_precision_angstrom.unwrap() - 0.6).abs() < 1e-12);
+        let none = coverage(&[], 3, 0.75).unwrap();
+        assert_eq!((none.cov_recall, none.mat_recall_angstrom, none.cov_precision), (0.0, None, None));
+        assert_eq!(coverage(&[], 0, 0.75), None);
+    }
+
+    #[test]
+    fn bonds_and_symmetric_atoms() {
+        // Propane lies the other way round: another order of atoms, the same molecule.
+        let propane = Topology::new("[C]<>[C]<>[O]<>").unwrap();
+        assert_eq!(propane.symmetries(), 1);
+        let propane = Topology::new("[C]<>[C]<>[C]<>").unwrap();
+        assert_eq!((propane.atoms(), propane.symmetries()), (3, 2));
+        let a = vec![[0.0; 3], [1.5, 0.0, 0.0], [2.0, 1.2, 0.0]];
+        let b: Vec<[f64; 3]> = a.iter().rev().copied().collect();
+        assert!(propane.rmsd(&a, &b).unwrap() < 1e-7);
+        assert_eq!(propane.rmsd(&a, &b[..2]), None);
+        let longer = vec![[0.0; 3], [1.7, 0.0, 0.0], [1.7, 1.3, 0.0]];
+        let references = [a.clone(), longer.clone()];
+        // Means 1.6 and 1.3; `a` is 0.1 and 0 off.
+        assert!((propane.bond_length_error(&a, &references).unwrap() - 0.05).abs() < 1e-12);
+        assert_eq!(propane.bond_length_error(&a, &[]), None);
+    }
+}

@@ -1,0 +1,179 @@
+//! The samples of one row of an audit: what is counted, and the conformers that can be compared.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::{Deserialize, Serialize};
+
+use super::chemistry::{Chemistry, ChemistryReport, ConformerChemistry, MoleculeChemistry};
+use super::counts::{DriftHistogram, SampleCounts};
+use super::coverage::CoverageReport;
+use super::geometry::Conformation;
+use super::judging::{points_by_3dmolgen, reordered, usable_points};
+use super::plan::AuditPlan;
+use super::references::{GeometryReport, Measured};
+use super::sample::TextVerdict;
+use crate::stats::interval::{Interval, LEVEL, wilson};
+use drift_core::chem::AtomLimit;
+use drift_core::encoding::Encoding;
+use drift_core::text::skeleton;
+
+/// The samples of one file, or of one logit processor in it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FileReport {
+    /// The file's name.
+    pub file: String,
+    /// The logit processor, where records name one.
+    pub lp: Option<String>,
+    /// What was found.
+    #[serde(flatten)]
+    pub counts: SampleCounts,
+    /// The interval of the share that passed, Wilson's at 95 %.
+    pub pass_interval: Option<Interval>,
+    /// Blocks by drift, F - T; none without a tokenizer.
+    pub drift: Option<DriftHistogram>,
+    /// Geometry beside the references; none without references.
+    pub geometry: Option<GeometryReport>,
+    /// Coverage and matching beside the references at every threshold; none without references.
+    pub coverage: Option<CoverageReport>,
+    /// The chemistry of the texts that pass; none without prompts.
+    pub chemistry: Option<ChemistryReport>,
+}
+
+/// What was found in the samples of one row of the report.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Group {
+    dialect: Encoding,
+    lp: Option<String>,
+    pub counts: SampleCounts,
+    pub drift: Option<DriftHistogram>,
+    /// Conformers that can be compared, by skeleton of the prompt; empty lists for prompts without.
+    pub generated: BTreeMap<Box<str>, Vec<Conformation>>,
+    /// The skeletons of prompts whose conformers are compared under another one, and which.
+    #[serde(default)]
+    pub pools: BTreeMap<Box<str>, Box<str>>,
+    /// By skeleton of the prompt.
+    chemistry: BTreeMap<Box<str>, MoleculeChemistry>,
+}
+
+/// A text, beside its prompt.
+#[derive(Clone, Copy)]
+pub(super) struct PromptedText<'r> {
+    pub prompt: &'r str,
+    /// The SMILES that it is compared under, if that is another one.
+    pub pool: Option<&'r str>,
+    pub answer: &'r str,
+    pub judged: &'r TextVerdict,
+    pub max_atoms: AtomLimit,
+    /// Whether texts that pass by the rules of 3DMolGen alone are compared too.
+    pub as_3dmolgen: bool,
+}
+
+/// Where a text is compared.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Compared {
+    /// The skeleton that it is compared under.
+    pub under: Box<str>,
+    /// Whether it has a conformer to compare.
+    pub is_usable: bool,
+}
+
+/// What checks the conformers of a molecule, by skeleton; none of a molecule that is too large.
+#[derive(Default)]
+pub(super) struct Checkers(HashMap<String, Option<Chemistry>>);
+
+impl Checkers {
+    pub(super) fn of(&mut self, skeleton: &str) -> Option<&Chemistry> {
+        if !self.0.contains_key(skeleton) {
+            let checker = Chemistry::of(&skeleton::smiles(skeleton)).ok();
+            self.0.insert(skeleton.to_owned(), checker);
+        }
+        self.0.get(skeleton)?.as_ref()
+    }
+}
+
+impl Group {
+    pub(super) fn new(lp: Option<&str>, has_tokenizer: bool, dialect: Encoding) -> Self {
+        Group {
+            dialect,
+            lp: lp.map(str::to_owned),
+            counts: SampleCounts::new(dialect),
+            drift: has_tokenizer.then(DriftHistogram::default),
+            generated: BTreeMap::new(),
+            pools: BTreeMap::new(),
+            chemistry: BTreeMap::new(),
+        }
+    }
+
+    /// Checks the conformer of a sample that passes, and keeps it if it is to be compared: what was found, and where it is
+    /// compared.
+    pub(super) fn take_conformer(
+        &mut self,
+        checkers: &mut Checkers,
+        sample: PromptedText<'_>,
+        is_kept: bool,
+    ) -> (Option<ConformerChemistry>, Option<Compared>) {
+        // Prompts were parsed when they were read.
+        let Ok(key) = skeleton::from_smiles(sample.prompt) else { return (None, None) };
+        let limit = sample.max_atoms;
+        let points = usable_points(sample.answer, sample.judged, &key, self.dialect, limit);
+        let found = points.as_ref().and_then(|points| checkers.of(&key)?.check(points));
+        let key: Box<str> = key.into();
+        self.chemistry.entry(key.clone()).or_default().add(found.as_ref());
+        if !is_kept {
+            return (found, None);
+        }
+        let points = points.or_else(|| {
+            let is_read = sample.as_3dmolgen && self.dialect.is_decimal() && self.dialect.separator() == ",";
+            points_by_3dmolgen(sample.answer, sample.judged, &key, limit).filter(|_| is_read)
+        });
+        let (under, points) = match sample.pool.map(skeleton::from_smiles) {
+            Some(Ok(pool)) if *pool != *key => {
+                self.pools.insert(key.clone(), pool.clone().into());
+                let points = points.and_then(|points| reordered(points, &key, &pool, limit));
+                (pool.into(), points)
+            }
+            _ => (key, points),
+        };
+        let is_usable = points.is_some();
+        self.generated.entry(Box::clone(&under)).or_default().extend(points);
+        (found, Some(Compared { under, is_usable }))
+    }
+
+    pub(super) fn merge(&mut self, other: &Group) {
+        self.counts.merge(&other.counts);
+        if let (Some(all), Some(more)) = (&mut self.drift, &other.drift) {
+            all.merge(more);
+        }
+        for (skeleton, conformers) in &other.generated {
+            self.generated.entry(skeleton.clone()).or_default().extend_from_slice(conformers);
+        }
+        self.pools.extend(other.pools.clone());
+        for (skeleton, chemistry) in &other.chemistry {
+            self.chemistry.entry(skeleton.clone()).or_default().merge(chemistry);
+        }
+    }
+
+    /// What it comes to, of a file of this name, and with what its conformers are beside the references.
+    pub(super) fn report(&self, file: &str, measured: Option<&Measured>, plan: &AuditPlan) -> FileReport {
+        let counted = measured.map(|measured| plan.missing.counted(measured.values()));
+        let geometry = counted.as_ref().map(|counted| {
+            let left_out = measured.map_or(0, |all| all.len() - counted.len()) as u64;
+            GeometryReport { left_out, ..GeometryReport::of_deviations(counted) }
+        });
+        FileReport {
+            file: file.to_owned(),
+            lp: self.lp.clone(),
+            counts: self.counts.clone(),
+            pass_interval: wilson(self.counts.passed, self.counts.samples, LEVEL),
+            drift: self.drift.clone(),
+            geometry,
+            coverage: counted.map(|counted| CoverageReport::of(&counted, &plan.thresholds)),
+            chemistry: (!self.chemistry.is_empty()).then(|| ChemistryReport::of(self.chemistry.values())),
+        }
+    }
+
+    /// The logit processor.
+    pub(super) fn lp(&self) -> Option<&str> {
+        self.lp.as_deref()
+    }
+}

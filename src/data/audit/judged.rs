@@ -1,0 +1,246 @@
+//! Files of generated text, judged: what is left of them once their texts are forgotten.
+
+use std::collections::{BTreeMap, HashSet};
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::counts::SampleCounts;
+use super::energies::{self, AnsweredText};
+use super::faults::{Fault, FaultyBlock, keep};
+use super::group::{Checkers, Compared, Group, PromptedText};
+use super::judging::{ConformerVerdict, conformers_in};
+use super::plan::AuditPlan;
+use super::read::{FileRecords, Record, SmokeHead};
+use super::sample::{TextSample, TextVerdict, judge, split};
+use super::smoke::bias;
+use crate::corpus::Skipped;
+use drift_core::encoding::Encoding;
+use drift_core::error::Result;
+use drift_core::job::{InputHash, Job, Unit};
+use drift_core::text::CONFORMER_OPEN;
+use drift_core::text::skeleton::fill;
+
+/// Samples that one task judges.
+const CHUNK: usize = 256;
+
+/// What came of a file.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct JudgedFile {
+    /// Name, size and hash.
+    pub input: InputHash,
+    /// By logit processor.
+    pub groups: Vec<Group>,
+    /// The first faults of each kind.
+    pub examples: Vec<FaultyBlock>,
+    /// What a smoke report says of itself.
+    pub head: Option<SmokeHead>,
+    /// Its first texts of each molecule, and the number of further ones.
+    pub listed: (SampleCounts, u64),
+    /// Why shares over all of its texts mislead, if they do.
+    pub bias: Option<String>,
+    /// Texts that pass, with their energies; none without a program that computes some.
+    #[serde(default)]
+    pub energies: Vec<AnsweredText>,
+    /// Each of its texts, where these are kept.
+    #[serde(default)]
+    pub texts: Vec<JudgedText>,
+    /// Distinct prompts, in order.
+    pub prompts: Vec<String>,
+    /// Records that could not be judged.
+    pub skipped: u64,
+    /// The first of them.
+    pub skipped_records: Vec<Skipped>,
+}
+
+/// What was found of one text.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct JudgedText {
+    /// Where it stands in its file.
+    pub record: String,
+    /// What the file calls it.
+    pub id: Option<String>,
+    /// The SMILES of its prompt.
+    pub smiles: Option<String>,
+    /// Which of its molecule's texts it is, where the file says so.
+    pub generation: Option<u64>,
+    /// Its place among the conformers of its text.
+    pub place: usize,
+    pub lp: Option<String>,
+    /// Where it is compared; none of a text without a prompt.
+    pub compared: Option<Compared>,
+    /// The SMILES that it is compared under, if that is another one.
+    pub pool: Option<String>,
+    pub verdict: ConformerVerdict,
+}
+
+/// Judges texts, and forgets them.
+///
+/// # Errors
+/// If the tokenizer cannot encode a text, or the job was cancelled.
+pub(super) fn judge_files(
+    plan: &AuditPlan,
+    dialect: Encoding,
+    files: Vec<FileRecords>,
+    job: &Job,
+) -> Result<Vec<JudgedFile>> {
+    let samples = files.iter().map(|file| file.records.len() as u64).sum();
+    job.observer().begin("judging", Some(samples), Unit::Items);
+    let judged = files.into_iter().map(|file| judge_file(plan, dialect, file, job)).collect();
+    job.observer().end();
+    judged
+}
+
+fn judge_file(plan: &AuditPlan, dialect: Encoding, file: FileRecords, job: &Job) -> Result<JudgedFile> {
+    let name = &*file.input.name;
+    let parts: Vec<Part> = file
+        .records
+        .par_chunks(CHUNK)
+        .map(|chunk| {
+            job.check()?;
+            let part = judge_records(plan, dialect, name, chunk)?;
+            job.observer().advance(chunk.len() as u64);
+            Ok(part)
+        })
+        .collect::<Result<_>>()?;
+    let mut groups: BTreeMap<Option<String>, Group> = BTreeMap::new();
+    let (mut listed, mut examples) = ((SampleCounts::new(dialect), 0), Vec::new());
+    for part in &parts {
+        listed.0.merge(&part.listed.0);
+        listed.1 += part.listed.1;
+        for (lp, found) in &part.by_lp {
+            groups
+                .entry(lp.clone())
+                .or_insert_with(|| Group::new(lp.as_deref(), plan.tokenizer.is_some(), dialect))
+                .merge(found);
+        }
+        part.examples.iter().for_each(|example| keep(&mut examples, example.clone()));
+    }
+    let texts = parts.into_iter().flat_map(|part| part.texts).collect();
+    let mut seen = HashSet::new();
+    let prompts = file.records.iter().filter_map(|record| record.prompt.as_deref());
+    let prompts = prompts.filter(|prompt| seen.insert(*prompt)).map(str::to_owned).collect();
+    Ok(JudgedFile {
+        groups: groups.into_values().collect(),
+        examples,
+        listed,
+        bias: bias(&file),
+        energies: energies::of_file(plan, dialect, &file, job)?,
+        texts,
+        prompts,
+        head: file.head,
+        skipped: file.skipped,
+        skipped_records: file.skipped_records,
+        input: file.input,
+    })
+}
+
+/// What was found in a part of a file, by logit processor.
+struct Part {
+    by_lp: BTreeMap<Option<String>, Group>,
+    /// As of [`JudgedFile`].
+    listed: (SampleCounts, u64),
+    examples: Vec<FaultyBlock>,
+    texts: Vec<JudgedText>,
+}
+
+fn judge_records(plan: &AuditPlan, dialect: Encoding, file: &str, records: &[Record]) -> Result<Part> {
+    let listed = (SampleCounts::new(dialect), 0);
+    let mut part = Part { by_lp: BTreeMap::new(), listed, examples: Vec::new(), texts: Vec::new() };
+    let mut checkers = Checkers::default();
+    for record in records {
+        if plan.all_conformers && record.text.matches(CONFORMER_OPEN).count() > 1 {
+            for (place, text) in conformers_in(&record.text).iter().enumerate() {
+                part.judge(plan, dialect, &mut checkers, Piece { file, record, text, place })?;
+            }
+        } else {
+            part.judge(plan, dialect, &mut checkers, Piece { file, record, text: &record.text, place: 0 })?;
+        }
+    }
+    Ok(part)
+}
+
+/// A conformer of a record's text.
+struct Piece<'r> {
+    file: &'r str,
+    record: &'r Record,
+    text: &'r str,
+    place: usize,
+}
+
+impl Part {
+    fn judge(
+        &mut self,
+        plan: &AuditPlan,
+        dialect: Encoding,
+        checkers: &mut Checkers,
+        Piece { file, record, text, place }: Piece<'_>,
+    ) -> Result<()> {
+        let Record { place: record_place, prompt, lp, listed, .. } = record;
+        let answer = split(text);
+        let max_atoms = plan.max_atoms;
+        let judged =
+            judge(&TextSample { prompt: prompt.as_deref(), answer: text, ended: true, dialect, max_atoms });
+        match listed {
+            Some(listed) if listed.generation == 0 => self.listed.0.add(&judged, prompt.is_some()),
+            Some(_) => self.listed.1 += 1,
+            None => {}
+        }
+        let group = self
+            .by_lp
+            .entry(lp.clone())
+            .or_insert_with(|| Group::new(lp.as_deref(), plan.tokenizer.is_some(), dialect));
+        group.counts.add(&judged, prompt.is_some());
+        if let (Some(tokenizer), Some(drift)) = (&plan.tokenizer, &mut group.drift) {
+            let template = fill(&judged.skeleton, &plan.placeholder, dialect);
+            drift.add(tokenizer, answer.answer, &template, |_| true)?;
+        }
+        let pool = record.pool.as_deref().filter(|_| plan.pool);
+        let (mut chemistry, mut compared) = (None, None);
+        if let Some(prompt) = prompt {
+            let sample = PromptedText {
+                prompt,
+                pool,
+                answer: answer.answer,
+                judged: &judged,
+                max_atoms,
+                as_3dmolgen: plan.as_3dmolgen,
+            };
+            (chemistry, compared) = group.take_conformer(checkers, sample, plan.keeps_conformers());
+        }
+        self.keep_faults(&judged, (answer.answer, dialect), file, record_place);
+        if plan.by_text {
+            self.texts.push(JudgedText {
+                record: record_place.clone(),
+                id: record.id.clone(),
+                smiles: prompt.clone(),
+                generation: record.generation,
+                place,
+                lp: lp.clone(),
+                compared,
+                pool: pool.map(str::to_owned),
+                verdict: ConformerVerdict::of(text, &judged, prompt.as_deref(), chemistry.as_ref()),
+            });
+        }
+        Ok(())
+    }
+
+    /// Keeps faulty blocks of which there are few.
+    fn keep_faults(
+        &mut self,
+        judged: &TextVerdict,
+        (answer, dialect): (&str, Encoding),
+        file: &str,
+        record: &str,
+    ) {
+        for (verdict, range) in judged.blocks.iter().zip(dialect.slot_ranges(answer)) {
+            if let Some(fault) = Fault::worst(verdict) {
+                let (file, record) = (file.to_owned(), record.to_owned());
+                keep(
+                    &mut self.examples,
+                    FaultyBlock { file, record, block: answer[range].to_owned(), fault },
+                );
+            }
+        }
+    }
+}

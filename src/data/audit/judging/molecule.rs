@@ -1,0 +1,36 @@
+//! What the texts of one molecule are judged by.
+
+use std::sync::{Arc, OnceLock};
+
+use super::super::chemistry::Chemistry;
+use super::super::geometry::{Conformation, Topology};
+use drift_core::error::{Error, Result};
+use drift_core::text::skeleton;
+
+/// What the texts of a molecule are judged by.
+#[derive(Debug)]
+pub(super) struct JudgedMolecule {
+    pub smiles: Box<str>,
+    pub skeleton: Box<str>,
+    /// The references, `[conformers][atoms]` in Å.
+    pub conformers: Arc<Vec<Conformation>>,
+    /// None of a molecule that is too large.
+    chemistry: OnceLock<Option<Chemistry>>,
+    topology: OnceLock<Option<Topology>>,
+}
+
+impl JudgedMolecule {
+    pub(super) fn new(smiles: &str, skeleton: Box<str>, conformers: Arc<Vec<Conformation>>) -> Self {
+        let smiles = smiles.into();
+        JudgedMolecule { smiles, skeleton, conformers, chemistry: OnceLock::new(), topology: OnceLock::new() }
+    }
+
+    pub(super) fn chemistry(&self) -> Option<&Chemistry> {
+        self.chemistry.get_or_init(|| Chemistry::of(&skeleton::smiles(&self.skeleton)).ok()).as_ref()
+    }
+
+    pub(super) fn topology(&self) -> Result<&Topology> {
+        let topology = self.topology.get_or_init(|| Topology::new(&self.skeleton).ok());
+        topology.as_ref().ok_or_else(|| Error::input(&self.smiles, "is no molecule", "leave it out"))
+    }
+}

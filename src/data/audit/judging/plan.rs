@@ -1,0 +1,62 @@
+//! How texts are judged in memory.
+
+use super::super::geometry::COVERAGE_THRESHOLD_ANGSTROM;
+use super::duplicates::DUPLICATE_ANGSTROM;
+use super::reward::Reward;
+use drift_core::chem::AtomLimit;
+use drift_core::encoding::Encoding;
+use drift_core::error::{Error, Result};
+
+/// How texts are judged.
+#[derive(Debug, Clone)]
+pub struct JudgePlan {
+    /// How numbers are written, in the texts and in references that are texts.
+    pub encoding: Encoding,
+    /// Of coverage, in Å; at least one.
+    pub thresholds: Vec<f64>,
+    /// Conformers of a group with less RMSD than this are duplicates, in Å; 0 for none.
+    pub duplicate_angstrom: f64,
+    /// The largest molecule that is compared.
+    pub max_atoms: AtomLimit,
+    /// Whether all conformers of a text are judged; else the first.
+    pub all_conformers: bool,
+    /// What [`ScoredConformer::reward`](super::ScoredConformer::reward) is made of.
+    pub reward: Reward,
+}
+
+impl Default for JudgePlan {
+    fn default() -> Self {
+        JudgePlan {
+            encoding: Encoding::FIXED,
+            thresholds: vec![COVERAGE_THRESHOLD_ANGSTROM],
+            duplicate_angstrom: DUPLICATE_ANGSTROM,
+            max_atoms: AtomLimit::default(),
+            all_conformers: false,
+            reward: Reward::default(),
+        }
+    }
+}
+
+impl JudgePlan {
+    /// Refuses what cannot be measured.
+    ///
+    /// # Errors
+    /// If there is no threshold, one is not a positive number, the bound of duplicates is negative, or a weight is not finite.
+    pub(super) fn check(&self) -> Result<()> {
+        let refuse = |problem: String| Err(Error::input("the judge", problem, ""));
+        if self.thresholds.is_empty() {
+            return refuse("needs a threshold of coverage".to_owned());
+        }
+        if let Some(threshold) = self.thresholds.iter().find(|t| !(t.is_finite() && **t > 0.0)) {
+            return refuse(format!("{threshold} is no threshold: give Å above 0"));
+        }
+        if !(self.duplicate_angstrom.is_finite() && self.duplicate_angstrom >= 0.0) {
+            let bound = self.duplicate_angstrom;
+            return refuse(format!("{bound} is no bound of duplicates: give Å, or 0 for none"));
+        }
+        match self.reward.0.iter().find(|(_, weight)| !weight.is_finite()) {
+            Some((part, weight)) => refuse(format!("the weight {weight} of `{}` is not finite", part.name())),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The conformer of a text that passes, with its atoms in the order of its prompt.
+
+use super::super::geometry::Conformation;
+use super::super::outcome::Outcome;
+use super::super::sample::{TextVerdict, coordinates};
+use drift_core::chem::{AtomLimit, atoms_in_order};
+use drift_core::encoding::Encoding;
+use drift_core::text::skeleton::smiles;
+use drift_core::tokenizer::block_ranges;
+
+/// The conformer of a text that passes, `[atoms]` in Å, atoms in the order of the prompt's skeleton. `answer` is what stands between the
+/// conformer tags.
+///
+/// A text that spells the molecule otherwise has its atoms put in the order of the prompt: the first in which both are one graph. `None`
+/// if the text does not pass, its numbers are no coordinates, or no such order is known.
+pub fn usable_points(
+    answer: &str,
+    verdict: &TextVerdict,
+    prompt: &str,
+    encoding: Encoding,
+    limit: AtomLimit,
+) -> Option<Conformation> {
+    if verdict.outcome != Outcome::Pass {
+        return None;
+    }
+    let points = coordinates(answer, encoding)?;
+    reordered(points, &verdict.skeleton, prompt, limit)
+}
+
+/// The conformer of a text that passes by the rules of 3DMolGen, read by them: of each part of a block the last number in it counts, as in
+/// their `decode_cartesian_v2`. `answer` and the rest are as in [`usable_points`]; only decimals with commas are read so.
+pub(in crate::audit) fn points_by_3dmolgen(
+    answer: &str,
+    verdict: &TextVerdict,
+    prompt: &str,
+    limit: AtomLimit,
+) -> Option<Conformation> {
+    if verdict.by_3dmolgen != Outcome::Pass {
+        return None;
+    }
+    let mut points = Conformation::new();
+    for range in block_ranges(answer) {
+        let mut numbers = answer[range].split(',').map(last_number);
+        points.push([numbers.next()??, numbers.next()??, numbers.next()??]);
+    }
+    reordered(points, &verdict.skeleton, prompt, limit)
+}
+
+/// The last match of their expression `[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?`, of ASCII digits.
+fn last_number(part: &str) -> Option<f64> {
+    let (bytes, mut at, mut last) = (part.as_bytes(), 0, None);
+    while at < bytes.len() {
+        match number_length(&bytes[at..]) {
+            0 => at += 1,
+            length => {
+                last = part.get(at..at + length);
+                at += length;
+            }
+        }
+    }
+    last?.parse().ok()
+}
+
+/// Bytes of the number that a text begins with; 0 if it begins with none.
+fn number_length(text: &[u8]) -> usize {
+    let digits =
+        |from: usize| text[from.min(text.len())..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let is_sign = |at: usize| matches!(text.get(at), Some(b'-' | b'+'));
+    let start = usize::from(is_sign(0));
+    let whole = digits(start);
+    let mut end = start + whole;
+    if text.get(end) == Some(&b'.') && (whole > 0 || digits(end + 1) > 0) {
+        end += 1 + digits(end + 1);
+    } else if whole == 0 {
+        return 0;
+    }
+    if matches!(text.get(end), Some(b'e' | b'E')) {
+        let sign = usize::from(is_sign(end + 1));
+        let power = digits(end + 1 + sign);
+        end += if power > 0 { 1 + sign + power } else { 0 };
+    }
+    end
+}
+
+/// Atoms in the order of one skeleton, put in that of another one: as they are, if it is the same.
+pub(in crate::audit) fn reordered(
+    points: Conformation,
+    from: &str,
+    to: &str,
+    limit: AtomLimit,
+) -> Option<Conformation> {
+    if from == to {
+        return Some(points);
+    }
+    let order = atoms_in_order(&smiles(from), &smiles(to), limit)?;
+    order.into_iter().map(|atom| points.get(atom).copied()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_number_of_a_part_is_theirs() {
+        // Python: [m.group(0) for m in re.finditer(...)][-1]
+        for (part, number) in [
+            ("0.9587abra", Some(0.9587)),
+            ("0.00000.", Some(0.0)),
+            (".5", Some(0.5)),
+            ("1e2", Some(100.0)),
+            ("--1", Some(-1.0)),
+            ("COc1.1119", Some(1.1119)),
+            ("1.5e", Some(1.5)),
+            ("3-4", Some(-4.0)),
+            ("1.2.3", Some(0.3)),
+            ("abra", None),
+            (".", None),
+        ] {
+            assert_eq!(last_number(part), number, "{part}");
+        }
+    }
+}

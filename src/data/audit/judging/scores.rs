@@ -1,0 +1,250 @@
+//! What the texts of a batch come to.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::super::coverage::Deviations;
+use super::super::geometry::{Conformation, Coverage};
+use super::super::sample::{TextSample, judge, split};
+use super::duplicates::duplicates;
+use super::molecule::JudgedMolecule;
+use super::pieces::conformers_in;
+use super::plan::JudgePlan;
+use super::points::usable_points;
+use super::reward::Rewarded;
+use super::verdict::ConformerVerdict;
+use drift_core::error::{Error, Result};
+use drift_core::job::Job;
+
+/// What the texts of a batch come to.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct BatchScores {
+    /// One a text, in their order; where all conformers of a text are judged, one each.
+    pub conformers: Vec<ScoredConformer>,
+    /// The molecules of the batch, in the order in which they first come.
+    pub groups: Vec<GroupScore>,
+    /// What makes the figures mean less than they seem to.
+    pub warnings: Vec<String>,
+}
+
+/// What one conformer comes to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScoredConformer {
+    /// The text that it stands in, from 0.
+    pub text: usize,
+    /// Its place among the conformers of the text, from 0.
+    pub place: usize,
+    /// How many conformers the text holds.
+    pub of_text: usize,
+    /// Its molecule among [`BatchScores::groups`].
+    pub group: usize,
+    /// What was found.
+    pub verdict: ConformerVerdict,
+    /// `[references]`: the least RMSD to each, in Å; NaN if the text has no conformer to compare.
+    pub rmsd: Vec<f64>,
+    /// The first conformer of its group before it that is the same, as an index of [`BatchScores::conformers`].
+    pub duplicate_of: Option<usize>,
+    /// The weighted sum of the parts of [`JudgePlan::reward`].
+    pub reward: f64,
+}
+
+/// What the texts of one molecule come to together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GroupScore {
+    /// The SMILES.
+    pub smiles: String,
+    /// Conformers that were judged.
+    pub conformers: usize,
+    /// Of them, those that can be compared: they pass.
+    pub usable: usize,
+    /// Reference conformers.
+    pub references: usize,
+    /// By threshold; none without references.
+    pub coverage: Vec<Option<Coverage>>,
+    /// RMSDs that are upper bounds, since the molecule has too much symmetry.
+    pub rmsd_upper_bounds: u64,
+}
+
+/// A text's conformer, before it is compared.
+struct Found {
+    scored: ScoredConformer,
+    points: Option<Conformation>,
+    /// Whether it has blocks, and whether any of them shows a decimal point.
+    blocks: (bool, bool),
+}
+
+/// Judges texts: `smiles[i]` is the prompt of `texts[i]`; `molecules` are those of the batch, by SMILES.
+pub(super) fn score(
+    plan: &JudgePlan,
+    molecules: &[Arc<JudgedMolecule>],
+    (groups, texts): (&[usize], &[&str]),
+    job: &Job,
+) -> Result<BatchScores> {
+    let found: Vec<Vec<Found>> = texts
+        .par_iter()
+        .enumerate()
+        .map(|(at, text)| {
+            job.check()?;
+            Ok(of_text(plan, &molecules[groups[at]], (at, groups[at]), text))
+        })
+        .collect::<Result<_>>()?;
+    let found: Vec<Found> = found.into_iter().flatten().collect();
+    let warnings = other_encoding(plan, &found).into_iter().collect();
+    let (mut conformers, points): (Vec<_>, Vec<_>) =
+        found.into_iter().map(|one| (one.scored, one.points)).unzip();
+    let mut members: Vec<Vec<usize>> = vec![Vec::new(); molecules.len()];
+    conformers.iter().enumerate().for_each(|(at, one)| members[one.group].push(at));
+    let compared: Vec<Group> = molecules
+        .par_iter()
+        .zip(&members)
+        .map(|(molecule, members)| {
+            job.check()?;
+            let usable: Vec<usize> = members.iter().copied().filter(|at| points[*at].is_some()).collect();
+            Group::of(plan, molecule, usable, &points)
+        })
+        .collect::<Result<_>>()?;
+    let mut groups = Vec::with_capacity(molecules.len());
+    for ((molecule, members), group) in molecules.iter().zip(&members).zip(compared) {
+        groups.push(group.hand_on(plan, molecule, members, &mut conformers));
+    }
+    Ok(BatchScores { conformers, groups, warnings })
+}
+
+fn of_text(
+    plan: &JudgePlan,
+    molecule: &JudgedMolecule,
+    (text, group): (usize, usize),
+    written: &str,
+) -> Vec<Found> {
+    let pieces = conformers_in(written);
+    let of_text = pieces.len();
+    let judged = pieces.into_iter().take(if plan.all_conformers { usize::MAX } else { 1 }).enumerate();
+    judged
+        .map(|(place, piece)| {
+            let prompt = Some(&*molecule.smiles);
+            let (dialect, max_atoms) = (plan.encoding, plan.max_atoms);
+            let ended = split(&piece).ended;
+            let judged = judge(&TextSample { prompt, answer: &piece, ended, dialect, max_atoms });
+            let answer = split(&piece).answer;
+            let points = usable_points(answer, &judged, &molecule.skeleton, dialect, max_atoms);
+            let chemistry = points.as_ref().and_then(|points| molecule.chemistry()?.check(points));
+            let verdict = ConformerVerdict::of(&piece, &judged, prompt, chemistry.as_ref());
+            let blocks = (!judged.blocks.is_empty(), answer.contains('.'));
+            let references = molecule.conformers.len();
+            let scored = ScoredConformer {
+                text,
+                place,
+                of_text,
+                group,
+                verdict,
+                rmsd: vec![f64::NAN; references],
+                duplicate_of: None,
+                reward: 0.0,
+            };
+            Found { scored, points, blocks }
+        })
+        .collect()
+}
+
+/// A sentence where no text of the batch is written as the encoding says.
+fn other_encoding(plan: &JudgePlan, found: &[Found]) -> Option<String> {
+    let name = plan.encoding.name();
+    let with_blocks = || found.iter().filter(|one| one.blocks.0);
+    let remedy = "is the encoding right?";
+    if found.len() > 1 && with_blocks().next().is_none() {
+        return Some(format!("none of the {} texts has a block of {name}: {remedy}", found.len()));
+    }
+    let decimals = plan.encoding.is_fixed() && plan.encoding.is_decimal() && plan.encoding.decimals() > 0;
+    let all_whole = with_blocks().count() > 1 && with_blocks().all(|one| !one.blocks.1);
+    (decimals && all_whole).then(|| format!("no text has a decimal point, as texts of {name} have: {remedy}"))
+}
+
+/// The conformers of one molecule, compared.
+struct Group {
+    /// Those that can be compared, as indices of the batch.
+    usable: Vec<usize>,
+    deviations: Deviations,
+    /// By usable conformer, as an index of these.
+    duplicates: Vec<Option<usize>>,
+}
+
+impl Group {
+    fn of(
+        plan: &JudgePlan,
+        molecule: &JudgedMolecule,
+        usable: Vec<usize>,
+        points: &[Option<Conformation>],
+    ) -> Result<Self> {
+        let own: Vec<Conformation> = usable.iter().filter_map(|at| points[*at].clone()).collect();
+        let is_alone = own.len() < 2 || plan.duplicate_angstrom <= 0.0;
+        if own.is_empty() || (is_alone && molecule.conformers.is_empty()) {
+            let deviations = Deviations {
+                references: molecule.conformers.len(),
+                bond_errors: vec![None; own.len()],
+                rmsd: vec![Vec::new(); own.len()],
+                upper_bounds: vec![0; own.len()],
+            };
+            return Ok(Group { duplicates: vec![None; usable.len()], usable, deviations });
+        }
+        let topology = molecule.topology()?;
+        let deviations = topology
+            .compare(&own, &molecule.conformers)
+            .ok_or_else(|| Error::internal(&molecule.smiles, "references with another number of atoms"))?;
+        Ok(Group { duplicates: duplicates(topology, &own, plan.duplicate_angstrom), usable, deviations })
+    }
+
+    /// Puts what was found where it belongs.
+    fn hand_on(
+        self,
+        plan: &JudgePlan,
+        molecule: &JudgedMolecule,
+        members: &[usize],
+        conformers: &mut [ScoredConformer],
+    ) -> GroupScore {
+        let Group { usable, deviations, duplicates } = self;
+        let references = molecule.conformers.len();
+        let coverage = plan.thresholds.iter().map(|threshold| deviations.coverage(*threshold)).collect();
+        let within: Vec<Vec<u32>> = plan
+            .thresholds
+            .iter()
+            .map(|threshold| {
+                let count = |reference: usize| {
+                    deviations.rmsd.iter().filter(|row| row[reference] <= *threshold).count()
+                };
+                (0..references).map(|reference| count(reference) as u32).collect()
+            })
+            .collect();
+        let rows = deviations.rmsd.into_iter().zip(deviations.bond_errors);
+        let place: HashMap<usize, usize> =
+            usable.iter().copied().enumerate().map(|(own, at)| (at, own)).collect();
+        for ((at, (rmsd, bond_error)), duplicate) in usable.iter().zip(rows).zip(&duplicates) {
+            let one = &mut conformers[*at];
+            one.verdict.set_distances(&rmsd, bond_error);
+            one.duplicate_of = duplicate.map(|own| usable[own]);
+            one.rmsd = rmsd;
+        }
+        for at in members {
+            let one = &mut conformers[*at];
+            one.verdict.references = references as u64;
+            let is_usable = place.contains_key(at);
+            let rewarded = Rewarded {
+                verdict: &one.verdict,
+                rmsd: if is_usable { &one.rmsd } else { &[] },
+                is_duplicate: one.duplicate_of.is_some(),
+                within: &within,
+                thresholds: &plan.thresholds,
+            };
+            one.reward = plan.reward.of(&rewarded);
+        }
+        GroupScore {
+            smiles: molecule.smiles.to_string(),
+            conformers: members.len(),
+            usable: usable.len(),
+            references,
+            coverage,
+            rmsd_upper_bounds: deviations.upper_bounds.iter().sum(),
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Reading generated text: 3DMolGen's smoke reports, JSON Lines, plain text; each also gzipped. Known by content.
+//!
+//! | content | samples |
+//! | --- | --- |
+//! | one JSON object with `passes` or `failures` | a smoke report: each entry of both, or each of its `all_generations` |
+//! | one JSON array of objects | each entry |
+//! | one JSON object a line | each line |
+//! | lines that hold enriched text or its tags | each line |
+//!
+//! The text of an object is its `decoded_text`, `text`, `completion`, `generated_text`, `content`, `embedded_smiles` or
+//! `embedded_smiles_stripped`, the last two being what stands between the conformer tags; its prompt `prompt_smiles`, `smiles`
+//! or `canonical_smiles`, else what stands between the SMILES tags of its `prompt`, its `custom_id` or the text.
+//!
+//! Several texts of one prompt are a list, `all_generations`, `choices` (OpenAI's interface) or `outputs` (vLLM), of texts or
+//! of objects with one. A line of an OpenAI batch holds it below `response` and `body`; an answer of a chat is the text below
+//! `message`.
+
+use std::io::{self as stdio, BufRead, Read as _};
+use std::path::Path;
+
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, IgnoredAny};
+
+use super::document::{Report, rows_of};
+use super::records::{FULL, Reader};
+pub use super::records::{Listed, Record, SmokeHead};
+use crate::corpus::{MAX_LINE_BYTES, Skipped};
+use drift_core::error::{Error, Result};
+use drift_core::io::{self, BoundedLines, Folded};
+use drift_core::job::{InputHash, Job};
+
+/// The largest smoke report or array that is read, in bytes, decompressed: these are read whole. Lines are not.
+pub const MAX_FILE_BYTES: u64 = 1 << 29;
+
+/// What was read of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileRecords {
+    /// Name, size and hash.
+    pub input: InputHash,
+    /// The good records, in order.
+    pub records: Vec<Record>,
+    /// How many others.
+    pub skipped: u64,
+    /// The first of them.
+    pub skipped_records: Vec<Skipped>,
+    /// Of a smoke report.
+    pub head: Option<SmokeHead>,
+}
+
+/// Reads a file. Records that hold no text, or a prompt that is no SMILES, are skipped and listed.
+///
+/// # Errors
+/// If the file cannot be read, is damaged, holds nothing of the above or more than memory, or the job was cancelled; or if
+/// it is one document larger than [`MAX_FILE_BYTES`].
+pub fn read(path: &Path, job: &Job) -> Result<FileRecords> {
+    let fail = |error: stdio::Error| job.check().err().unwrap_or_else(|| Error::io(path, error));
+    let mut opened = io::open(path, job);
+    let mut file = Reader::of(path.display().to_string());
+    let mut begun = beginning(&mut opened.reader).map_err(fail)?;
+    if Kind::of(&begun) != Kind::Lines {
+        let more = (MAX_FILE_BYTES + 1).saturating_sub(begun.len() as u64);
+        opened.reader.by_ref().take(more).read_to_end(&mut begun).map_err(fail)?;
+        if begun.len() as u64 > MAX_FILE_BYTES {
+            return Err(io::too_large(path, MAX_FILE_BYTES));
+        }
+    }
+    if !document(&mut file, content(&begun))? {
+        let mut lines = BoundedLines::new(begun.chain(&mut opened.reader), MAX_LINE_BYTES);
+        while let Some(line) = lines.next_line().map_err(fail)? {
+            job.check()?;
+            file.line(line);
+            if file.is_full() {
+                return Err(Error::input(&file.name, FULL, "split the file"));
+            }
+        }
+    }
+    let source = opened.finish(io::file_name(path)).map_err(fail)?;
+    if file.records.is_empty() {
+        return Err(file.empty());
+    }
+    let Reader { records, skipped, skipped_records, head, .. } = file;
+    Ok(FileRecords { input: source, records, skipped, skipped_records, head })
+}
+
+/// The bytes behind a byte-order mark.
+fn content(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
+}
+
+/// As much of a file as tells what it is: its first line that is not blank, and what follows a `[` alone; not much more than
+/// the longest line.
+fn beginning(reader: &mut impl BufRead) -> stdio::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    loop {
+        let available = reader.fill_buf()?;
+        let n = available.len();
+        bytes.extend_from_slice(available);
+        reader.consume(n);
+        let start = content(&bytes).trim_ascii_start();
+        let tells = match start.split_first() {
+            Some((b'[', behind)) => !behind.trim_ascii_start().is_empty(),
+            Some(_) => start.contains(&b'\n'),
+            None => false,
+        };
+        if n == 0 || tells || bytes.len() > MAX_LINE_BYTES {
+            return Ok(bytes);
+        }
+    }
+}
+
+/// What a file seems to be, by its beginning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// An array of objects.
+    Array,
+    /// A smoke report.
+    Report,
+    /// An object that goes on behind its first line, or a broken record among others.
+    Object,
+    /// Lines.
+    Lines,
+}
+
+/// A smoke report, by what only it has.
+#[derive(Deserialize)]
+struct Lists {
+    passes: Option<IgnoredAny>,
+    failures: Option<IgnoredAny>,
+}
+
+impl Kind {
+    fn of(bytes: &[u8]) -> Self {
+        let start = content(bytes).trim_ascii_start();
+        match start.first() {
+            Some(b'[') if start[1..].trim_ascii_start().first() == Some(&b'{') => Kind::Array,
+            Some(b'{') => match serde_json::from_slice::<Lists>(first_line(start)) {
+                Ok(lists) if lists.passes.is_some() || lists.failures.is_some() => Kind::Report,
+                Ok(_) => Kind::Lines,
+                Err(_) => Kind::Object,
+            },
+            _ => Kind::Lines,
+        }
+    }
+}
+
+fn first_line(bytes: &[u8]) -> &[u8] {
+    bytes.split(|b| *b == b'\n').next().unwrap_or_default()
+}
+
+/// Reads one JSON document; `false` if the bytes are none, but lines.
+fn document(file: &mut Reader, bytes: &[u8]) -> Result<bool> {
+    let start = bytes.trim_ascii_start();
+    let name = file.name.clone();
+    let refuse = |e: serde_json::Error| match e.to_string() {
+        text if text.starts_with(FULL) => Error::input(&name, FULL, "split the file"),
+        text => Error::input(&name, format!("not JSON: {text}"), "is the file complete?"),
+    };
+    let kind = match Kind::of(bytes) {
+        Kind::Object => match serde_json::from_slice::<IgnoredAny>(start) {
+            Ok(_) => Kind::Report,
+            Err(error) if first_line(start).trim_ascii() == b"{" => return Err(refuse(error)),
+            Err(_) => Kind::Lines,
+        },
+        kind => kind,
+    };
+    let mut json = serde_json::Deserializer::from_slice(start);
+    match kind {
+        Kind::Lines => return Ok(false),
+        Kind::Array => drop(Folded(rows_of(file, "record")).deserialize(&mut json).map_err(refuse)?),
+        Kind::Report | Kind::Object => {
+            file.head = Some(Folded(Report(file)).deserialize(&mut json).map_err(refuse)?);
+            // Passes come first, wherever they stand in the file.
+            file.records.sort_by_key(|record| record.listed.is_none_or(|listed| !listed.in_passes));
+        }
+    }
+    json.end().map_err(refuse)?;
+    Ok(true)
+}

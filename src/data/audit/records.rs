@@ -1,0 +1,217 @@
+//! The records of a file of generated text, as they are read.
+
+use serde::de::DeserializeSeed;
+use serde::{Deserialize, Serialize};
+
+use super::judging::without_examples;
+use super::rows::{FieldText, Read, Reading, Row, TEXT_FIELDS};
+use super::sample::split;
+use crate::corpus::{MAX_LINE_BYTES, SKIPPED_LISTED, Skipped};
+use drift_core::error::Error;
+use drift_core::io::{BoundedLine, Folded};
+use drift_core::text::skeleton;
+use drift_core::text::{CONFORMER_OPEN, SMILES_OPEN, tagged};
+
+/// What the records of a file may take of memory, in bytes: texts are judged when all of them are known.
+const MAX_KEPT_BYTES: usize = 1 << 30;
+
+/// What a file must hold.
+const KNOWN: &str = "give a smoke report of 3DMolGen, JSON Lines or plain enriched text";
+
+/// What is said of a file that holds more.
+pub(super) const FULL: &str = "holds more texts than fit into memory";
+
+/// One generated text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// Where it stands in the file: `line 12`, `passes[3]`.
+    pub place: String,
+    /// The SMILES of its prompt.
+    pub prompt: Option<String>,
+    /// As it is in the file; may hold the prompt too.
+    pub text: String,
+    /// The logit processor, where the record names one.
+    pub lp: Option<String>,
+    /// What the file calls it.
+    pub id: Option<String>,
+    /// Which of its molecule's texts it is, where the record says so.
+    pub generation: Option<u64>,
+    /// The SMILES under which texts of several isomers are pooled, where the record names one.
+    pub pool: Option<String>,
+    /// The lists of a smoke report that its molecule stands in, and which of its texts it is, the first being the one that
+    /// 3DMolGen validates.
+    pub listed: Option<Listed>,
+}
+
+/// Where a text stands in a smoke report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Listed {
+    /// Whether its molecule is among the passes.
+    pub in_passes: bool,
+    /// Which of the molecule's texts it is, from 0.
+    pub generation: usize,
+    /// Whether the report holds all texts of the molecule.
+    pub with_all: bool,
+}
+
+/// What a smoke report says of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SmokeHead {
+    /// `metadata.version`: the logit processor's, or `none`.
+    pub version: Option<String>,
+    /// `metadata.processor_type`.
+    pub processor_type: Option<String>,
+    /// `num_passed`.
+    pub num_passed: Option<u64>,
+    /// `num_failed`.
+    pub num_failed: Option<u64>,
+    /// `summary.parse_failures`.
+    pub parse_failures: Option<u64>,
+}
+
+/// What an object says of its text.
+#[derive(Debug, Clone, Default)]
+struct Said {
+    prompt: Option<String>,
+    lp: Option<String>,
+    id: Option<String>,
+    generation: Option<u64>,
+    pool: Option<String>,
+    /// Whether the prompt ends with the tag that opens the answer.
+    opened: bool,
+}
+
+/// What was read so far.
+#[derive(Default)]
+pub(super) struct Reader {
+    pub name: String,
+    pub records: Vec<Record>,
+    /// What the records take.
+    kept_bytes: usize,
+    pub skipped: u64,
+    pub skipped_records: Vec<Skipped>,
+    pub head: Option<SmokeHead>,
+}
+
+impl Reader {
+    /// Of a file of this name.
+    pub(super) fn of(name: String) -> Self {
+        Reader { name, ..Reader::default() }
+    }
+
+    /// Reads one line.
+    pub(super) fn line(&mut self, line: BoundedLine<'_>) {
+        let place = format!("line {}", line.number);
+        let text = line.bytes.trim_ascii();
+        if line.cut {
+            return self.skip(place, format!("longer than {} MiB", MAX_LINE_BYTES >> 20));
+        }
+        match std::str::from_utf8(text) {
+            Ok("") => {}
+            Err(e) => self.skip(place, format!("byte {}: not UTF-8", e.valid_up_to())),
+            Ok(text) if text.starts_with('{') => {
+                let mut json = serde_json::Deserializer::from_str(text);
+                match Folded(Reading).deserialize(&mut json).and_then(|row| json.end().map(|()| row)) {
+                    Ok(row) => self.object(&place, None, row),
+                    Err(e) => self.skip(place, format!("not JSON: column {}", e.column())),
+                }
+            }
+            Ok(text) => self.add(place, text.to_owned(), Said::default(), None),
+        }
+    }
+
+    /// Adds the text or texts of an object; `in_passes` says in which list of a smoke report it stands.
+    pub(super) fn object(&mut self, place: &str, in_passes: Option<bool>, row: Read) {
+        let Read::Row(mut row) = row else {
+            return self.skip(place.to_owned(), "not a JSON object".to_owned());
+        };
+        let said = Said {
+            prompt: row.prompt().map(str::to_owned),
+            lp: row.lp.take(),
+            id: row.id.take(),
+            generation: row.generation,
+            pool: row.pool.take(),
+            opened: row.opened,
+        };
+        let listed =
+            |generation, with_all| in_passes.map(|in_passes| Listed { in_passes, generation, with_all });
+        if let Some(all) = row.all.take().filter(|all| !all.texts.is_empty()) {
+            for (index, one) in all.texts.into_iter().enumerate() {
+                let place = format!("{place}.{}[{index}]", all.name);
+                match one {
+                    Some(text) => {
+                        let generation = said.generation.map(|first| first + index as u64);
+                        let said = Said { generation, ..said.clone() };
+                        self.add(place, with_tags(text), said, listed(index, true));
+                    }
+                    None => self.skip(place, "holds no text".to_owned()),
+                }
+            }
+            return;
+        }
+        match Row::text(*row) {
+            Some(text) => self.add(place.to_owned(), with_tags(text), said, listed(0, false)),
+            None => self.skip(place.to_owned(), format!("holds none of {}", TEXT_FIELDS.join(", "))),
+        }
+    }
+
+    fn add(&mut self, place: String, text: String, said: Said, listed: Option<Listed>) {
+        let Said { prompt, lp, id, generation, pool, opened } = said;
+        let text = match without_examples(&text) {
+            target if target.len() < text.len() => target.to_owned(),
+            _ => text,
+        };
+        let text =
+            if opened && !text.contains(CONFORMER_OPEN) { CONFORMER_OPEN.to_owned() + &text } else { text };
+        let prompt = prompt.or_else(|| split(&text).prompt.map(str::to_owned));
+        if prompt.is_none()
+            && !text.contains(CONFORMER_OPEN)
+            && !text.contains(SMILES_OPEN)
+            && !text.contains("]<")
+        {
+            return self.skip(place, "holds no enriched text".to_owned());
+        }
+        if let Some(Err(error)) = prompt.as_deref().map(skeleton::check) {
+            return self.skip(place, format!("prompt: {error}"));
+        }
+        if let Some(Err(error)) = pool.as_deref().map(skeleton::check) {
+            return self.skip(place, format!("geom_smiles: {error}"));
+        }
+        let said = [Some(&place), prompt.as_ref(), Some(&text), lp.as_ref(), id.as_ref(), pool.as_ref()];
+        let bytes: usize = said.into_iter().flatten().map(String::len).sum();
+        self.kept_bytes = self.kept_bytes.saturating_add(bytes + size_of::<Record>());
+        self.records.push(Record { place, prompt, text, lp, id, generation, pool, listed });
+    }
+
+    /// Whether no more is taken.
+    pub(super) fn is_full(&self) -> bool {
+        self.kept_bytes > MAX_KEPT_BYTES
+    }
+
+    pub(super) fn skip(&mut self, record: String, reason: String) {
+        self.skipped += 1;
+        if self.skipped_records.len() < SKIPPED_LISTED {
+            self.skipped_records.push(Skipped { file: self.name.clone(), record, reason }.shown());
+        }
+    }
+
+    /// The error of a file without a record.
+    pub(super) fn empty(&self) -> Error {
+        let problem = match self.skipped_records.first() {
+            None => "holds no text".to_owned(),
+            Some(first) => {
+                let records = if self.skipped == 1 { "record" } else { "records" };
+                let (record, reason) = (&first.record, &first.reason);
+                format!("holds no text: {} {records} skipped, first: {record}: {reason}", self.skipped)
+            }
+        };
+        Error::input(&self.name, problem, KNOWN)
+    }
+}
+
+/// The text of a field; tags are put around one that is known to stand between them.
+fn with_tags((field, text): FieldText) -> String {
+    let is_inside =
+        field.is_some_and(|field| field.starts_with("embedded_smiles")) && !text.contains(CONFORMER_OPEN);
+    if is_inside { tagged(&text) } else { text }
+}

@@ -1,0 +1,251 @@
+//! The objects of a file of generated text: of each only the fields that are asked for are kept, so that what a file holds
+//! beside its texts takes no memory.
+
+use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess};
+
+use super::judging::without_examples;
+use super::sample::split;
+use drift_core::io::{Folded, JsonFold, JsonPart};
+use drift_core::text::CONFORMER_OPEN;
+
+/// Where the text of a record may be, the first that is there.
+pub(super) const TEXT_FIELDS: [&str; 7] = [
+    "decoded_text",
+    "text",
+    "completion",
+    "generated_text",
+    "content",
+    "embedded_smiles",
+    "embedded_smiles_stripped",
+];
+
+/// Where the prompt of a record may be, the first that is there.
+const PROMPT_FIELDS: [&str; 3] = ["prompt_smiles", "smiles", "canonical_smiles"];
+
+/// Where a prompt may stand with its tags, as engines were given it; without tags these fields say nothing.
+const TAGGED_FIELDS: [&str; 2] = ["prompt", "custom_id"];
+
+/// Where the texts of one prompt may be listed: 3DMolGen's, those of OpenAI's interface, those of vLLM.
+const LISTS: [&str; 3] = ["all_generations", "choices", "outputs"];
+
+/// Objects that stand around an answer of OpenAI's interface: a line of a batch, and an answer of a chat.
+const AROUND: [&str; 3] = ["response", "body", "message"];
+
+/// The SMILES of GEOM under which the texts of several isomers are pooled.
+const POOL_FIELD: &str = "geom_smiles";
+
+/// The most texts of one molecule.
+const MAX_GENERATIONS: usize = 1 << 20;
+
+/// One object.
+#[derive(Debug, Default)]
+pub(super) struct Row {
+    texts: [Option<String>; TEXT_FIELDS.len()],
+    prompts: [Option<String>; PROMPT_FIELDS.len()],
+    /// The logit processor.
+    pub lp: Option<String>,
+    /// A prompt that stood between its tags.
+    tagged: Option<String>,
+    /// Whether the prompt ends with the tag that opens the answer.
+    pub opened: bool,
+    /// What the file calls the text.
+    pub id: Option<String>,
+    /// Which of the molecule's texts it is.
+    pub generation: Option<u64>,
+    /// The SMILES under which texts of several isomers are pooled.
+    pub pool: Option<String>,
+    /// Several texts of one prompt.
+    pub all: Option<Listing>,
+}
+
+/// The texts of a list.
+#[derive(Debug)]
+pub(super) struct Listing {
+    /// What the list is called.
+    pub name: &'static str,
+    /// Its texts, none where an entry holds none.
+    pub texts: Vec<Option<FieldText>>,
+}
+
+/// A text, and the field that it is from; none if it stood in a list by itself.
+pub(super) type FieldText = (Option<&'static str>, String);
+
+impl Row {
+    /// Its own text.
+    pub(super) fn text(self) -> Option<FieldText> {
+        let texts = TEXT_FIELDS.into_iter().zip(self.texts);
+        texts.into_iter().find_map(|(field, text)| Some((Some(field), text?)))
+    }
+
+    /// Its prompt.
+    pub(super) fn prompt(&self) -> Option<&str> {
+        self.prompts.iter().chain([&self.tagged]).find_map(Option::as_deref)
+    }
+
+    /// Takes a prompt as an engine was given it, and what it says of the text.
+    fn take_prompt(&mut self, field: &str, text: Option<String>) {
+        let Some(text) = text else { return };
+        let target = without_examples(&text);
+        self.opened |= target.trim_end().ends_with(CONFORMER_OPEN);
+        self.tagged = self.tagged.take().or_else(|| split(target).prompt.map(str::to_owned));
+        if field == "custom_id" {
+            self.id = self.id.take().or(Some(text));
+        }
+    }
+
+    /// Takes what an object inside this one holds, where this one holds none.
+    fn take_from(&mut self, inside: Row) {
+        for (own, other) in self.texts.iter_mut().zip(inside.texts) {
+            *own = own.take().or(other);
+        }
+        self.all = self.all.take().or(inside.all);
+    }
+}
+
+/// What is read of a value: of an object its [`Row`], of a string the string; of others nothing.
+#[derive(Debug)]
+pub(super) enum Read {
+    /// An object.
+    Row(Box<Row>),
+    /// A string.
+    Text(String),
+    /// A number that is no fraction.
+    Count(u64),
+    /// Anything else.
+    Other,
+}
+
+impl Read {
+    /// The string, if it is one.
+    pub(super) fn text(self) -> Option<String> {
+        if let Read::Text(text) = self { Some(text) } else { None }
+    }
+
+    /// A string or a number, as text.
+    fn shown(self) -> Option<String> {
+        match self {
+            Read::Text(text) => Some(text),
+            Read::Count(count) => Some(count.to_string()),
+            Read::Row(_) | Read::Other => None,
+        }
+    }
+
+    /// The number, if it is one.
+    pub(super) fn count(self) -> Option<u64> {
+        if let Read::Count(count) = self { Some(count) } else { None }
+    }
+
+    fn generation(self) -> Option<FieldText> {
+        match self {
+            Read::Text(text) => Some((None, text)),
+            Read::Row(row) => row.text(),
+            Read::Count(_) | Read::Other => None,
+        }
+    }
+}
+
+/// Reads any value.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reading;
+
+impl<'de> JsonFold<'de> for Reading {
+    type Value = Read;
+
+    fn part<E>(self, part: JsonPart<'_>) -> Result<Read, E> {
+        Ok(match part {
+            JsonPart::Text(text) => Read::Text(text.to_owned()),
+            JsonPart::Count(count) => Read::Count(count),
+            _ => Read::Other,
+        })
+    }
+
+    fn object<A: MapAccess<'de>>(self, mut fields: A) -> Result<Read, A::Error> {
+        let mut row = Box::<Row>::default();
+        while let Some(field) = fields.next_key::<String>()? {
+            let place = |names: &[&str]| names.iter().position(|name| *name == field);
+            if let Some(at) = place(&TEXT_FIELDS) {
+                row.texts[at] = fields.next_value_seed(Folded(Reading))?.text();
+            } else if let Some(at) = place(&PROMPT_FIELDS) {
+                row.prompts[at] = fields.next_value_seed(Folded(Reading))?.text();
+            } else if field == "lp" {
+                row.lp = fields.next_value_seed(Folded(Reading))?.text();
+            } else if field == "id" {
+                row.id = fields.next_value_seed(Folded(Reading))?.shown();
+            } else if field == "generation" {
+                row.generation = fields.next_value_seed(Folded(Reading))?.count();
+            } else if field == POOL_FIELD {
+                row.pool = fields.next_value_seed(Folded(Reading))?.text();
+            } else if let Some(at) = place(&LISTS) {
+                let texts = fields.next_value_seed(Generations)?;
+                row.all = texts.map(|texts| Listing { name: LISTS[at], texts }).or(row.all);
+            } else if place(&TAGGED_FIELDS).is_some() {
+                let text = fields.next_value_seed(Folded(Reading))?.text();
+                row.take_prompt(&field, text);
+            } else if place(&AROUND).is_some() {
+                if let Read::Row(inside) = fields.next_value_seed(Folded(Reading))? {
+                    row.take_from(*inside);
+                }
+            } else {
+                fields.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(Read::Row(row))
+    }
+}
+
+/// Reads the texts of a molecule; none if they are no list.
+struct Generations;
+
+impl<'de> DeserializeSeed<'de> for Generations {
+    type Value = Option<Vec<Option<FieldText>>>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        let mut texts = Vec::new();
+        let list = Each(|read: Read| {
+            texts.push(read.generation());
+            if texts.len() > MAX_GENERATIONS {
+                Err("more texts of one molecule than are read")
+            } else {
+                Ok(())
+            }
+        });
+        let is_list = Folded(list).deserialize(deserializer)?;
+        Ok(is_list.then_some(texts))
+    }
+}
+
+/// Hands each value of a list to a function, as it is read; whether it is a list.
+pub(super) struct Each<F>(pub F);
+
+impl<'de, F: FnMut(Read) -> Result<(), &'static str>> JsonFold<'de> for Each<F> {
+    type Value = bool;
+
+    fn part<E>(self, _: JsonPart<'_>) -> Result<bool, E> {
+        Ok(false)
+    }
+
+    fn list<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<bool, A::Error> {
+        while let Some(read) = list.next_element_seed(Folded(Reading))? {
+            (self.0)(read).map_err(A::Error::custom)?;
+        }
+        Ok(true)
+    }
+}
+
+/// Hands each field of an object to a function, by name; of anything else, nothing.
+pub(super) struct Named<F>(pub F);
+
+impl<'de, F: FnMut(&str, Read)> JsonFold<'de> for Named<F> {
+    type Value = ();
+
+    fn part<E>(self, _: JsonPart<'_>) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn object<A: MapAccess<'de>>(mut self, mut fields: A) -> Result<(), A::Error> {
+        while let Some(name) = fields.next_key::<String>()? {
+            (self.0)(&name, fields.next_value_seed(Folded(Reading))?);
+        }
+        Ok(())
+    }
+}

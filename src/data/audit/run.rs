@@ -1,0 +1,237 @@
+//! The way through: files in, a report out.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use super::by_text::{Audited, TextsOfFile};
+use super::chemistry::ChemistryReport;
+use super::dialect::DialectCounts;
+use super::energies::{self, EnergyReport};
+use super::faults::{EXAMPLES, keep};
+use super::group::Group;
+use super::judged::{JudgedFile, judge_files};
+use super::plan::AuditPlan;
+use super::read::{self, FileRecords, Record};
+use super::references::{GeometryReport, Measured, References};
+use super::report::{AuditReport, DialectFrom, SCHEMA};
+use super::sample::split;
+use super::smoke::{TheirReport, foreign_prompts, their_report};
+use crate::corpus::{Conformers, Files, ReadOptions, ReadSummary, SKIPPED_LISTED};
+use drift_core::encoding::{Encoding, Precision, Reading, TrailingZeros, Written};
+use drift_core::error::{Error, Parameter, Result};
+use drift_core::job::{InputHash, Job, Provenance, Unit};
+
+/// Reads and judges.
+///
+/// # Errors
+/// If a file cannot be read or holds no text, nothing tells the dialect, the tokenizer cannot encode a text, the references
+/// hold none of the molecules, or the job was cancelled.
+pub fn audit(plan: &AuditPlan, job: &Job) -> Result<AuditReport> {
+    Ok(audit_texts(plan, job)?.report)
+}
+
+/// The same with what is found of each text, where the plan keeps that.
+///
+/// # Errors
+/// As [`audit`].
+pub fn audit_texts(plan: &AuditPlan, job: &Job) -> Result<Audited> {
+    let files = read_files(&plan.files, job)?;
+    let (dialect, from) = dialect(plan, evidence(plan, &files), job)?;
+    let judged = judge_files(plan, dialect, files, job)?;
+    report(plan, (dialect, from), judged, job)
+}
+
+/// What files come to, in order; each was judged in this dialect.
+pub(super) fn report(
+    plan: &AuditPlan,
+    (dialect, dialect_from): (Encoding, DialectFrom),
+    files: Vec<JudgedFile>,
+    job: &Job,
+) -> Result<Audited> {
+    let mut total = Group::new(None, plan.tokenizer.is_some(), dialect);
+    let (mut examples, mut theirs, mut warnings) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut skipped, mut skipped_records) = (0, Vec::new());
+    for file in &files {
+        file.groups.iter().for_each(|group| total.merge(group));
+        file.examples.iter().for_each(|example| keep(&mut examples, example.clone()));
+        theirs.extend(file.head.as_ref().map(|head| their_report(&file.input.name, head, &file.listed)));
+        warnings.extend(file.bias.clone());
+        skipped += file.skipped;
+        skipped_records.extend(file.skipped_records.iter().take(SKIPPED_LISTED).cloned());
+    }
+    warnings.extend(theirs.iter().filter_map(TheirReport::disagreement));
+    let (prompts, foreign_prompts) = foreign_prompts(files.iter().flat_map(|file| &file.prompts));
+    let mut inputs: Vec<InputHash> = files.iter().map(|file| file.input.clone()).collect();
+    let (references, summary) = read_references(plan, &total, job)?.unzip();
+    let summary = summary.unwrap_or_default();
+    inputs.extend(summary.inputs);
+    skipped += summary.skipped;
+    skipped_records.extend(summary.skipped_records);
+    let references = references.as_ref();
+    let energy = energy(plan, &files, references, job)?;
+    let measured = measure(references, &files);
+    let all = measured.as_deref().map(together);
+    let whole = total.report("total", all.as_deref(), plan);
+    warnings.extend(whole.geometry.as_ref().and_then(GeometryReport::inexact));
+    warnings.extend(whole.chemistry.as_ref().and_then(ChemistryReport::unchecked));
+    let groups = files.iter().flat_map(|file| file.groups.iter().map(|group| (&*file.input.name, group)));
+    let reports = groups
+        .enumerate()
+        .map(|(at, (file, group))| group.report(file, measured.as_ref().map(|measured| &measured[at]), plan));
+    let report = AuditReport {
+        schema: SCHEMA,
+        provenance: Provenance::of(inputs),
+        dialect,
+        dialect_from,
+        tokenizer: plan.tokenizer.as_ref().map(|tokenizer| tokenizer.name.clone()),
+        placeholder: plan.tokenizer.as_ref().map(|_| plan.placeholder.clone()),
+        files: reports.collect(),
+        missing: plan.missing,
+        total: whole,
+        reference_chemistry: references.map(References::chemistry),
+        energy,
+        examples,
+        reports_by_3dmolgen: theirs,
+        prompts,
+        prompts_not_in_their_spelling: foreign_prompts.len() as u64,
+        foreign_prompts: foreign_prompts.into_iter().take(EXAMPLES).collect(),
+        warnings,
+        skipped,
+        skipped_records: skipped_records.into_iter().take(SKIPPED_LISTED).collect(),
+    };
+    let files = files.into_iter().map(TextsOfFile::of).collect();
+    Ok(Audited { report, files, measured: measured.unwrap_or_default() })
+}
+
+/// Energies of all texts, where a program computes some.
+fn energy(
+    plan: &AuditPlan,
+    files: &[JudgedFile],
+    references: Option<&References>,
+    job: &Job,
+) -> Result<Option<EnergyReport>> {
+    let Some(program) = &plan.energy else { return Ok(None) };
+    let answered: Vec<_> = files.iter().map(|file| (&*file.input.name, &*file.energies)).collect();
+    energies::report(program, &answered, references, job).map(Some)
+}
+
+/// The references of all texts, those of isomers under the SMILES that pools them; none where none are given.
+fn read_references(plan: &AuditPlan, total: &Group, job: &Job) -> Result<Option<(References, ReadSummary)>> {
+    if plan.references.is_empty() {
+        return Ok(None);
+    }
+    let wanted: HashSet<&str> = total.generated.keys().chain(total.pools.keys()).map(|key| &**key).collect();
+    let (read, summary) = References::read(&corpus(plan), &wanted, job)?;
+    let is_compared = |skeleton: &str| total.generated.contains_key(skeleton);
+    Ok(Some((read.pooled(&total.pools, is_compared, plan.max_atoms), summary)))
+}
+
+/// What the conformers of each group of each file are beside the references; none without references.
+fn measure(references: Option<&References>, files: &[JudgedFile]) -> Option<Vec<Measured>> {
+    let references = references?;
+    Some(
+        files
+            .iter()
+            .flat_map(|file| &file.groups)
+            .map(|group| references.measure(&group.generated))
+            .collect(),
+    )
+}
+
+/// The same of all groups.
+fn together(groups: &[Measured]) -> Cow<'_, Measured> {
+    if let [only] = groups {
+        return Cow::Borrowed(only);
+    }
+    let mut all = Measured::new();
+    for (skeleton, deviations) in groups.iter().flatten() {
+        match all.get_mut(skeleton) {
+            Some(known) => known.append(deviations.clone()),
+            None => _ = all.insert(skeleton.clone(), deviations.clone()),
+        }
+    }
+    Cow::Owned(all)
+}
+
+fn corpus(plan: &AuditPlan) -> Files {
+    // References may have more decimals than the model writes.
+    let cut = plan.like.precision() != Precision::FOUR;
+    // References say themselves how they are written; of bins they are compared by what these stand for.
+    let own = if plan.like.is_decimal() { plan.like } else { Encoding::FIXED };
+    let reading = Reading { cut, rewrites: true, ..Reading::of(own) };
+    Files { inputs: plan.references.clone(), options: ReadOptions { reading, ..ReadOptions::default() } }
+}
+
+/// The records of files.
+pub(super) fn read_files(paths: &[PathBuf], job: &Job) -> Result<Vec<FileRecords>> {
+    job.observer().begin("reading", Some(paths.len() as u64), Unit::Items);
+    let mut files = Vec::new();
+    for path in paths {
+        job.check()?;
+        files.push(read::read(path, job)?);
+        job.observer().advance(1);
+    }
+    job.observer().end();
+    Ok(files)
+}
+
+/// What texts say of their dialect, where that is asked.
+pub(super) fn evidence(plan: &AuditPlan, files: &[FileRecords]) -> DialectCounts {
+    if plan.dialect.or(plan.recipe).is_some() {
+        return DialectCounts::default();
+    }
+    let evidence = |record: &Record| {
+        let answer = split(&record.text).answer;
+        DialectCounts::of(plan.like.slot_ranges(answer).into_iter().map(|range| &answer[range]), plan.like)
+    };
+    let records = files.iter().flat_map(|file| &file.records);
+    records.map(evidence).fold(DialectCounts::default(), DialectCounts::join)
+}
+
+/// The dialect of a run by what its texts say; an error where nothing tells it, rather than a guess.
+pub(super) fn dialect(plan: &AuditPlan, found: DialectCounts, job: &Job) -> Result<(Encoding, DialectFrom)> {
+    if let Some(dialect) = plan.dialect {
+        return Ok((dialect, DialectFrom::Given));
+    }
+    if let Some(dialect) = plan.recipe {
+        return Ok((dialect, DialectFrom::Recipe));
+    }
+    if let Some(dialect) = found.dialect(plan.like) {
+        return Ok((dialect, DialectFrom::Texts));
+    }
+    if !plan.references.is_empty()
+        && let Some(dialect) = references_dialect(plan, job)?
+    {
+        return Ok((dialect, DialectFrom::References));
+    }
+    let problem = match found {
+        DialectCounts { fixed: 0, stripped: 0 } => {
+            "the texts do not tell fixed from stripped: no whole block is of one \
+             dialect alone"
+                .to_owned()
+        }
+        DialectCounts { fixed, stripped } => {
+            format!("the texts tell both dialects: {fixed} blocks are fixed alone, {stripped} stripped alone")
+        }
+    };
+    let dialect = Parameter::Dialect;
+    let remedy = format!(
+        "give {dialect} fixed or {dialect} stripped, as the model was trained; files of both, one after the other"
+    );
+    Err(Error::input(format!("{dialect} auto"), problem, remedy))
+}
+
+/// The dialect that the references are written in; none if both fit, or neither.
+fn references_dialect(plan: &AuditPlan, job: &Job) -> Result<Option<Encoding>> {
+    let mut written = Written::ANY;
+    corpus(plan).read(job, &mut |batch| {
+        written = batch.conformers.iter().fold(written, |written, conformer| written.join(conformer.written));
+        Ok(())
+    })?;
+    Ok(match written {
+        Written { fixed: true, stripped: false } => Some(plan.like.with_zeros(TrailingZeros::Kept)),
+        Written { fixed: false, stripped: true } => Some(plan.like.with_zeros(TrailingZeros::Removed)),
+        _ => None,
+    })
+}

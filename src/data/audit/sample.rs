@@ -1,0 +1,258 @@
+//! Judging one generated text against its prompt.
+
+use std::borrow::Cow;
+
+use super::block::{BlockVerdict, judge_block};
+use super::outcome::Outcome;
+use super::threedmolgen::judge_as_3dmolgen;
+use drift_core::chem::{AtomLimit, same_molecule};
+use drift_core::encoding::{Encoding, Fixed, Reading, is_three_numbers};
+use drift_core::text::enriched::in_brackets;
+use drift_core::text::skeleton::smiles;
+use drift_core::text::{CONFORMER_CLOSE, CONFORMER_OPEN, SMILES_CLOSE, SMILES_OPEN, parse};
+use drift_core::tokenizer::block_ranges;
+
+/// A generated text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TextSample<'a> {
+    /// The SMILES of the prompt; without it graphs are not compared.
+    pub prompt: Option<&'a str>,
+    /// What was generated, tags included; may hold the prompt too.
+    pub answer: &'a str,
+    /// Whether generation ended by itself.
+    pub ended: bool,
+    /// How numbers should be written.
+    pub dialect: Encoding,
+    /// The largest molecule that is compared; a larger one is another molecule than any.
+    pub max_atoms: AtomLimit,
+}
+
+/// What is found in a sample.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextVerdict {
+    /// What became of it.
+    pub outcome: Outcome,
+    /// What becomes of it by the rules of 3DMolGen.
+    pub by_3dmolgen: Outcome,
+    /// The text with its blocks emptied.
+    pub skeleton: String,
+    /// By block, in text order.
+    pub blocks: Vec<BlockVerdict>,
+}
+
+/// A prompt and an answer in one text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Split<'a> {
+    /// What stands between the SMILES tags.
+    pub prompt: Option<&'a str>,
+    /// What stands between the conformer tags; up to the end if there is no closing one.
+    pub answer: &'a str,
+    /// Whether the closing tag is there, or no tag at all.
+    pub ended: bool,
+}
+
+/// Takes tags, and what stands around them, off a text.
+pub fn split(text: &str) -> Split<'_> {
+    let (prompt, rest) =
+        match text.split_once(SMILES_OPEN).and_then(|(_, rest)| rest.split_once(SMILES_CLOSE)) {
+            Some((prompt, rest)) => (Some(prompt), rest),
+            None => (None, text),
+        };
+    let opened = rest.split_once(CONFORMER_OPEN);
+    let rest = opened.map_or(rest, |(_, rest)| rest);
+    let (answer, closed) = match rest.split_once(CONFORMER_CLOSE) {
+        Some((answer, _)) => (answer, true),
+        None => (rest, false),
+    };
+    let untagged = prompt.is_none() && opened.is_none();
+    Split { prompt, answer: answer.trim(), ended: closed || untagged }
+}
+
+/// Judges a sample.
+pub fn judge(sample: &TextSample<'_>) -> TextVerdict {
+    let body = split(sample.answer).answer;
+    let answer = &*bracketed(body, sample.dialect);
+    let ranges = block_ranges(answer);
+    let written = sample.dialect.bracketed();
+    let blocks: Vec<BlockVerdict> =
+        ranges.iter().map(|range| judge_block(&answer[range.clone()], written)).collect();
+    let mut skeleton = String::with_capacity(answer.len() / 3);
+    let mut copied = 0;
+    for range in &ranges {
+        skeleton.push_str(&answer[copied..range.start]);
+        copied = range.end;
+    }
+    skeleton.push_str(&answer[copied..]);
+    let theirs = with_commas(sample.answer, (body, answer), sample.dialect);
+    let by_3dmolgen = judge_as_3dmolgen(sample.prompt, &theirs, sample.max_atoms);
+    let malformed = blocks.iter().any(|block| block.junk_strict) || !is_skeleton(&skeleton);
+    let outcome = if !sample.ended || by_3dmolgen == Outcome::NoEos {
+        Outcome::NoEos
+    } else if malformed || by_3dmolgen == Outcome::ParseFailure {
+        Outcome::ParseFailure
+    } else if by_3dmolgen == Outcome::Pass && is_asked_for(sample.prompt, &skeleton, sample.max_atoms) {
+        Outcome::Pass
+    } else {
+        Outcome::GraphMismatch
+    };
+    TextVerdict { outcome, by_3dmolgen, skeleton, blocks }
+}
+
+/// An answer whose slots are written as [`Encoding::bracketed`] writes them. What is no slot stays as it is.
+fn bracketed(answer: &str, encoding: Encoding) -> Cow<'_, str> {
+    if encoding.is_bracketed() {
+        return Cow::Borrowed(answer);
+    }
+    Cow::Owned(in_brackets(answer, encoding))
+}
+
+/// An answer as 3DMolGen writes it: with commas in its blocks, whatever its encoding separates numbers by. Of what stands between its
+/// tags also [`bracketed`].
+fn with_commas<'a>(answer: &'a str, (body, bracketed): (&str, &str), dialect: Encoding) -> Cow<'a, str> {
+    if !dialect.is_bracketed() {
+        let Some((before, behind)) = answer.split_once(body) else { return Cow::Borrowed(answer) };
+        // White space that closes the last slot is none behind it.
+        let closes = dialect.close().trim_end().is_empty();
+        let behind = if closes { behind.trim_start() } else { behind };
+        return Cow::Owned([before, bracketed, behind].concat());
+    }
+    if dialect.separator() == "," {
+        return Cow::Borrowed(answer);
+    }
+    let mut out = answer.to_owned();
+    for range in block_ranges(answer) {
+        let inside = answer[range.clone()].replace(dialect.separator(), ",");
+        out.replace_range(range, &inside);
+    }
+    Cow::Owned(out)
+}
+
+/// Whether atoms in brackets, each with a block, stand between bonds, branches, ring numbers and dots, and nothing else.
+fn is_skeleton(skeleton: &str) -> bool {
+    let mut rest = skeleton;
+    while let Some(place) = rest.find(|c: char| !(c.is_ascii_digit() || "=#:/\\-()%.".contains(c))) {
+        let atom = rest[place..].strip_prefix('[').and_then(|rest| rest.split_once(']'));
+        match atom.and_then(|(inside, rest)| Some((inside, rest.strip_prefix("<>")?))) {
+            Some((inside, behind)) if !inside.contains(['[', '<', '>']) => rest = behind,
+            _ => return false,
+        }
+    }
+    !skeleton.is_empty()
+}
+
+/// Whether a skeleton, its decorative hydrogens kept, is the prompt's molecule; any molecule where there is no prompt.
+fn is_asked_for(prompt: Option<&str>, skeleton: &str, limit: AtomLimit) -> bool {
+    let generated = smiles(skeleton);
+    same_molecule(prompt.unwrap_or(&generated), &generated, limit)
+}
+
+/// The coordinates of an answer that passes, in Å, numbers as [`judge`] reads them: `0.` is 0.
+///
+/// `None` if some block is not three numbers of the encoding, or its numbers are codes.
+pub fn coordinates(answer: &str, dialect: Encoding) -> Option<Vec<[f64; 3]>> {
+    let answer = split(answer).answer;
+    if !dialect.is_decimal() {
+        let parsed = parse(answer, Reading::of(dialect)).ok()?;
+        return parsed.coordinates.iter().map(|values| dialect.angstrom(values)).collect();
+    }
+    let answer = &*bracketed(answer, dialect);
+    let separator = dialect.bracketed().separator();
+    let mut all = Vec::new();
+    for range in block_ranges(answer) {
+        let inside = &answer[range];
+        if !is_three_numbers(inside, separator) {
+            return None;
+        }
+        let parts = inside.split(separator);
+        let mut numbers = parts.map(|part| part.trim_end_matches('.').parse::<f64>().ok());
+        all.push([numbers.next()??, numbers.next()??, numbers.next()??]);
+    }
+    Some(all)
+}
+
+/// Coordinates of an encoding in Å; none of codes.
+pub fn in_angstrom(coordinates: &[[Fixed; 3]], encoding: Encoding) -> Vec<[f64; 3]> {
+    coordinates.iter().filter_map(|values| encoding.angstrom(values)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(prompt: &str, answer: &str, ended: bool) -> Outcome {
+        judge(&TextSample {
+            prompt: Some(prompt),
+            answer,
+            ended,
+            dialect: Encoding::FIXED,
+            max_atoms: AtomLimit::default(),
+        })
+        .outcome
+    }
+
+    #[test]
+    fn outcomes_in_their_order() {
+        let good = "[CONFORMER][C]<1.0000,2.0000,3.0000>[O]<4.0000,5.0000,6.0000>[/CONFORMER]";
+        assert_eq!(outcome("CO", good, true), Outcome::Pass);
+        assert_eq!(outcome("OC", good, true), Outcome::Pass);
+        assert_eq!(outcome("CN", good, true), Outcome::GraphMismatch);
+        assert_eq!(outcome("CO", good, false), Outcome::NoEos);
+        for untagged in ["", "[C]<1,2,3>[O]<4,5,6>", "[CONFORMER][/CONFORMER]"] {
+            assert_eq!(outcome("CO", untagged, true), Outcome::NoEos, "{untagged}");
+        }
+        assert_eq!(outcome("CO", &good.replace("[/CONFORMER]", ""), true), Outcome::NoEos);
+        assert_eq!(outcome("CO", &good.replace("[CONFORMER]", ""), true), Outcome::NoEos);
+        for (answer, expected) in [
+            ("[C]<1.0,2.0>[O]<4.0,5.0,6.0>", Outcome::ParseFailure),
+            ("[C]<1,2,3>[O]<4,5,6", Outcome::ParseFailure),
+            // An atom without a block, a block without an atom, letters without brackets.
+            ("[C]<0,0,0>[O]", Outcome::ParseFailure),
+            ("[C]<0,0,0><0,0,0>", Outcome::ParseFailure),
+            ("C<0,0,0>O<0,0,0>", Outcome::ParseFailure),
+            ("<0,0,0>", Outcome::ParseFailure),
+            ("[C]<1,2,3> [O]<4,5,6>", Outcome::ParseFailure),
+            // No SMILES at all is another graph, and so is what RDKit would refuse.
+            ("[C]<1,2,3>[O]<4,5,6>(", Outcome::GraphMismatch),
+            ("[CH5]<1,2,3>[O]<4,5,6>", Outcome::ParseFailure),
+            // Their comparison takes the hydrogens off carbon; the molecule that is written is a radical.
+            ("[CH2]<1,2,3>[O]<4,5,6>", Outcome::GraphMismatch),
+            ("[CH3]<1,2,3>[OH]<4,5,6>", Outcome::Pass),
+        ] {
+            assert_eq!(
+                outcome("CO", &format!("[CONFORMER]{answer}[/CONFORMER]"), true),
+                expected,
+                "{answer}"
+            );
+        }
+    }
+
+    #[test]
+    fn molecules_that_rdkit_refuses_never_pass() {
+        for smiles in ["C(2CC1)", "C(N=)", "C(C)(C)(C)(C)C", "c1cccc1"] {
+            let written =
+                smiles.replace('C', "[C]<1,2,3>").replace('N', "[N]<1,2,3>").replace('c', "[c]<1,2,3>");
+            let answer = format!("[CONFORMER]{written}[/CONFORMER]");
+            assert_eq!(outcome(smiles, &answer, true), Outcome::GraphMismatch, "{smiles}");
+        }
+    }
+
+    #[test]
+    fn texts_are_split_at_their_tags() {
+        let text = "<|pad|>[SMILES]CO[/SMILES][CONFORMER][C]<1,2,3>[O]<4,5,6>[/CONFORMER]<|endoftext|>";
+        let expected = Split { prompt: Some("CO"), answer: "[C]<1,2,3>[O]<4,5,6>", ended: true };
+        assert_eq!(split(text), expected);
+        assert_eq!(
+            split("[SMILES]CO[/SMILES][CONFORMER][C]<1,2"),
+            Split { answer: "[C]<1,2", ended: false, ..expected }
+        );
+        assert_eq!(split("[C]<1,2,3>"), Split { prompt: None, answer: "[C]<1,2,3>", ended: true });
+        assert!(!split("[CONFORMER][C]<1,2,3>").ended);
+    }
+
+    #[test]
+    fn coordinates_are_read_as_judged() {
+        assert_eq!(coordinates("[C]<1.5,-2,0.>", Encoding::STRIPPED).unwrap(), [[1.5, -2.0, 0.0]]);
+        assert_eq!(coordinates("[C]<1.5,-2>", Encoding::STRIPPED), None);
+        assert_eq!(in_angstrom(&[[10_000, -5, 0]], Encoding::FIXED), [[1.0, -0.0005, 0.0]]);
+    }
+}

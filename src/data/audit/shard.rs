@@ -1,0 +1,82 @@
+//! Judging in shards: what is left of each file's texts is kept; what files come to together is told when shards are merged.
+
+use std::io::Read;
+
+use serde::{Deserialize, Serialize};
+
+use super::by_text::Audited;
+use super::dialect::DialectCounts;
+use super::judged::{JudgedFile, judge_files};
+use super::plan::AuditPlan;
+use super::run::{dialect, evidence, read_files, report};
+use crate::shard::files::{CameOf, FilesDone, FilesShard, MergedFiles, check_part};
+use drift_core::encoding::Encoding;
+use drift_core::error::{Error, Parameter, Result};
+use drift_core::io::{AtomicFile, file_name, open};
+use drift_core::job::Job;
+
+/// The files of a part, judged: the first line of what is kept. The others are a file each.
+#[derive(Debug, Serialize, Deserialize)]
+struct Head {
+    evidence: DialectCounts,
+    dialect: Encoding,
+}
+
+/// Judges the files of a shard.
+///
+/// # Errors
+/// As [`audit`](super::audit()); each part has to tell its dialect by itself, where that is not given.
+pub fn audit_shard(plan: &AuditPlan, shard: &mut FilesShard, job: &Job) -> Result<FilesDone> {
+    if let Some(folder) = plan.files.iter().find(|path| path.is_dir()) {
+        return Err(Error::input(folder.display(), "is a folder", "give the files in it"));
+    }
+    shard.run("jsonl", job, &mut |_, files, path| {
+        let read = read_files(&plan.files[files], job)?;
+        let evidence = evidence(plan, &read);
+        let (dialect, _) = dialect(plan, evidence, job)?;
+        let mut came =
+            CameOf { records: read.iter().map(|file| file.records.len() as u64).sum(), ..CameOf::default() };
+        came.summary.skipped = read.iter().map(|file| file.skipped).sum();
+        let mut file = AtomicFile::create(path)?;
+        let mut put = |line: serde_json::Result<Vec<u8>>| {
+            file.put(&line.map_err(|e| Error::internal("a judged file", e))?)?;
+            file.put(b"\n")
+        };
+        put(serde_json::to_vec(&Head { evidence, dialect }))?;
+        for judged in judge_files(plan, dialect, read, job)? {
+            put(serde_json::to_vec(&judged))?;
+        }
+        Ok((came, file))
+    })
+}
+
+/// What the files of all shards come to.
+///
+/// # Errors
+/// If a part is not what the shard wrote, or was judged in another dialect than all texts together tell; and as
+/// [`audit`](super::audit()).
+pub fn merge_audited(plan: &AuditPlan, shards: &MergedFiles, job: &Job) -> Result<Audited> {
+    let (mut heads, mut files) = (Vec::new(), Vec::new());
+    for (path, part) in &shards.parts {
+        let fail = |e| job.check().err().unwrap_or_else(|| Error::io(path, e));
+        let mut opened = open(path, job);
+        let mut lines = Vec::new();
+        opened.reader.read_to_end(&mut lines).map_err(fail)?;
+        check_part(path, &opened.finish(file_name(path)).map_err(fail)?, part)?;
+        let damaged = |e| Error::internal(path.display(), e);
+        let mut lines = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        heads.extend(lines.next().map(serde_json::from_slice::<Head>).transpose().map_err(damaged)?);
+        for line in lines {
+            files.push(serde_json::from_slice::<JudgedFile>(line).map_err(damaged)?);
+        }
+    }
+    let found = heads.iter().map(|head| head.evidence).fold(DialectCounts::default(), DialectCounts::join);
+    let (dialect, from) = dialect(plan, found, job)?;
+    if heads.iter().any(|head| head.dialect != dialect) {
+        let problem = "some texts are of another dialect than most";
+        let parameter = Parameter::Dialect;
+        let remedy = format!("make the shards anew with {parameter} fixed or {parameter} stripped");
+        return Err(Error::input("the shards", problem, remedy));
+    }
+    report(plan, (dialect, from), files, job)
+}

@@ -1,0 +1,403 @@
+//! Conformers from bare atoms: the builder that formats without text share.
+//!
+//! Atoms go in with hydrogens where the file has them (they weigh in for [`Frame::Principal`]), with bonds where it has
+//! those, and a conformer of the heavy atoms comes out, in file order, with a chain of bare atoms for its skeleton.
+
+use std::sync::Arc;
+
+use super::collect::Finished;
+use super::frame::{self, fixed};
+use super::labels::Labels;
+use super::perceive::{BondCounts, perceive};
+use super::smiles_order::{Ordered, SmilesOrder};
+use super::{AtomOrder, Conformer, Frame, ReadOptions};
+use drift_core::chem::elements::{HYDROGEN, symbol};
+use drift_core::chem::{Bond, Graph, Mismatch};
+use drift_core::encoding::{Encoding, Fixed, NumberError, Reading, Written};
+
+/// A conformer of the heavy atoms among `numbers`, in their order; hydrogens are left out.
+///
+/// # Errors
+/// A reason, for [`super::Skipped`]: no heavy atom, an unknown element, or lists of different lengths.
+pub fn from_elements(
+    molecule: Arc<str>,
+    numbers: &[u8],
+    positions: &[[Fixed; 3]],
+) -> Result<Conformer, String> {
+    if numbers.len() != positions.len() {
+        return Err(format!("{} elements but {} positions", numbers.len(), positions.len()));
+    }
+    let mut skeleton = String::with_capacity(numbers.len() * 5);
+    let mut coordinates = Vec::with_capacity(numbers.len());
+    for (&number, &position) in numbers.iter().zip(positions) {
+        let symbol = symbol(number).ok_or_else(|| format!("no element has the number {number}"))?;
+        if number != HYDROGEN {
+            skeleton.extend(["[", symbol, "]<>"]);
+            coordinates.push(position);
+        }
+    }
+    if coordinates.is_empty() {
+        return Err("no heavy atom".to_owned());
+    }
+    let skeleton = skeleton.into();
+    Ok(Conformer {
+        molecule,
+        skeleton,
+        coordinates,
+        order: AtomOrder::File,
+        written: Written::ANY,
+        id: None,
+        notes: None,
+    })
+}
+
+/// Collects the atoms of one molecule after another; hydrogens too.
+///
+/// Numbers are truncated as they come, exactly (`f32` and decimal text keep their own digits), and held in double precision
+/// too: for bonds, for stereo, and for [`Frame::Principal`], where the turned positions are what is truncated.
+///
+/// Usage: [`push_text`](Self::push_text), [`push_f32`](Self::push_f32) or [`push_f64`](Self::push_f64) per atom,
+/// [`set_structure`](Self::set_structure) where the file has bonds, [`finish`](Self::finish) per molecule,
+/// [`clear`](Self::clear) after a bad one.
+#[derive(Debug)]
+pub struct Atoms {
+    frame: Frame,
+    reading: Reading,
+    encoding: Encoding,
+    numbers: Vec<u8>,
+    fixed: Vec<[Fixed; 3]>,
+    angstrom: Vec<[f64; 3]>,
+    /// Atoms that the file names as isotopes, D and T, and their mass numbers.
+    isotopes: Vec<(usize, u32)>,
+    structure: Option<Arc<Graph>>,
+    /// The structure that was shared last.
+    shared: Option<Arc<Graph>>,
+    smiles: SmilesOrder,
+}
+
+impl Atoms {
+    /// No atoms yet of a file of this name; molecules come out in the frame and the encoding of `options`.
+    pub fn new(options: &ReadOptions, file: &str) -> Self {
+        Atoms {
+            frame: options.frame,
+            reading: options.reading,
+            encoding: options.reading.encoding,
+            numbers: Vec::new(),
+            fixed: Vec::new(),
+            angstrom: Vec::new(),
+            isotopes: Vec::new(),
+            structure: None,
+            shared: None,
+            smiles: SmilesOrder::new(&options.smiles, file),
+        }
+    }
+
+    /// How many atoms there are, with hydrogens.
+    pub fn len(&self) -> usize {
+        self.numbers.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.numbers.is_empty()
+    }
+
+    /// Whether all lie in the plane z = 0 (within 10⁻⁴ Å).
+    pub fn is_flat(&self) -> bool {
+        self.angstrom.iter().all(|p| p[2].abs() < 1e-4)
+    }
+
+    /// Forgets the atoms.
+    pub fn clear(&mut self) {
+        self.numbers.clear();
+        self.fixed.clear();
+        self.angstrom.clear();
+        self.isotopes.clear();
+        self.structure = None;
+    }
+
+    /// A structure to be shared by conformers; one that equals the last is the last, so that what is made of it can be kept.
+    ///
+    /// # Errors
+    /// A reason: a bond to an atom that does not exist or to itself, or two bonds between the same atoms.
+    pub fn share(&mut self, structure: Graph) -> Result<Arc<Graph>, String> {
+        if let Some(last) = self.shared.as_ref().filter(|last| ***last == structure) {
+            return Ok(last.clone());
+        }
+        check_bonds(&structure)?;
+        Ok(self.shared.insert(Arc::new(structure)).clone())
+    }
+
+    /// The bonds of the molecule at hand, whose atoms are those that are pushed.
+    pub fn set_structure(&mut self, structure: Arc<Graph>) {
+        self.structure = Some(structure);
+    }
+
+    /// The bonds of the molecule at hand.
+    pub fn structure(&self) -> Option<&Arc<Graph>> {
+        self.structure.as_ref()
+    }
+
+    /// Says which isotope the last atom is, where no structure does.
+    pub fn label_isotope(&mut self, mass_number: u32) {
+        if let Some(last) = self.numbers.len().checked_sub(1) {
+            self.isotopes.push((last, mass_number));
+        }
+    }
+
+    /// Adds an atom whose position, in Å, was written as decimal text.
+    ///
+    /// # Errors
+    /// A reason: not a number, not finite, or or beyond the range.
+    pub fn push_text(&mut self, element: u8, xyz: [&str; 3]) -> Result<(), String> {
+        let number = self.encoding.number();
+        let at = |axis: usize| {
+            let text = xyz[axis];
+            let value = number.quantize_text(text, axis);
+            value.map_err(|e| format!("{}: {e}", drift_core::error::excerpt(text.as_bytes())))
+        };
+        let fixed = [at(0)?, at(1)?, at(2)?];
+        // Rust's own parser takes what decimals are read from; the fallback loses less than the last decimal.
+        let exact = |axis: usize| {
+            let parsed = xyz[axis].trim_ascii().parse();
+            parsed.unwrap_or_else(|_| number.angstrom(fixed[axis], axis).unwrap_or_default())
+        };
+        self.angstrom.push([exact(0), exact(1), exact(2)]);
+        self.fixed.push(fixed);
+        self.numbers.push(element);
+        Ok(())
+    }
+
+    /// Adds an atom with a position in Å.
+    ///
+    /// # Errors
+    /// A reason: not finite, or or beyond the range.
+    pub fn push_f32(&mut self, number: u8, xyz: [f32; 3]) -> Result<(), String> {
+        let at = |axis: usize| self.encoding.number().quantize_f32(xyz[axis], axis);
+        self.push(number, xyz.map(f64::from), [at(0), at(1), at(2)])
+    }
+
+    /// Adds an atom with a position in Å.
+    ///
+    /// # Errors
+    /// A reason: not finite, or or beyond the range.
+    pub fn push_f64(&mut self, number: u8, xyz: [f64; 3]) -> Result<(), String> {
+        let at = |axis: usize| self.encoding.number().quantize(xyz[axis], axis);
+        self.push(number, xyz, [at(0), at(1), at(2)])
+    }
+
+    fn push(
+        &mut self,
+        number: u8,
+        exact: [f64; 3],
+        fixed: [Result<Fixed, NumberError>; 3],
+    ) -> Result<(), String> {
+        let mut values = [0; 3];
+        for (axis, value) in fixed.into_iter().enumerate() {
+            values[axis] = value.map_err(|e| format!("atom {}: {}: {e}", self.len() + 1, exact[axis]))?;
+        }
+        self.fixed.push(values);
+        self.angstrom.push(exact);
+        self.numbers.push(number);
+        Ok(())
+    }
+
+    /// The conformer of the atoms since the last molecule, which are then forgotten, whatever comes out.
+    ///
+    /// # Errors
+    /// A reason, as [`from_elements`] gives, or because the bonds are those of another number of atoms.
+    pub(super) fn finish(&mut self, labels: &Labels<'_>) -> Result<Finished, String> {
+        let conformer = self.conformer(labels);
+        self.clear();
+        let finished = conformer?;
+        self.reading.keep(&finished.conformer.coordinates)?;
+        Ok(finished)
+    }
+
+    /// Where everything that is known of a molecule meets: `numbers` and `angstrom` of all atoms, hydrogens included, exactly
+    /// as the file has them; `fixed`, the same truncated; `structure`, if the file has bonds; and `labels`.
+    fn conformer(&mut self, labels: &Labels<'_>) -> Result<Finished, String> {
+        if let Some(structure) = &self.structure
+            && structure.atoms.len() != self.numbers.len()
+        {
+            return Err(format!("bonds of {} atoms, {} found", structure.atoms.len(), self.numbers.len()));
+        }
+        self.turned()?;
+        match self.in_smiles_order(labels) {
+            Err(reason) if !self.smiles.is_required() => Ok(Finished {
+                in_file_order: Some(reason),
+                ..from_elements(labels.molecule.clone(), &self.numbers, &self.fixed)?.into()
+            }),
+            outcome => outcome,
+        }
+    }
+
+    /// The conformer of the molecule's SMILES.
+    ///
+    /// # Errors
+    /// A reason: it has none, or is not its molecule.
+    fn in_smiles_order(&mut self, labels: &Labels<'_>) -> Result<Finished, String> {
+        // Of isomers that one key pools, the one that says all that the coordinates have.
+        for isomer in labels.sub_smiles {
+            if let Ok(ordered) = self.ordered(isomer)?
+                && ordered.open.is_empty()
+            {
+                let name = labels.own_names().next().or(labels.key);
+                return Ok(self.finished(ordered, name));
+            }
+        }
+        let smiles = self.smiles.smiles(labels)?.to_owned();
+        let ordered = self.ordered(&smiles)?.map_err(|mismatch| mismatch.to_string())?;
+        Ok(self.finished(ordered, labels.own_names().next()))
+    }
+
+    /// A conformer in the order of a SMILES, and the name by which it is called where that is asked for.
+    fn finished(&self, ordered: Ordered, name: Option<&str>) -> Finished {
+        let open_stereo = (!ordered.open.is_empty()).then(|| ordered.open.to_string());
+        let conformer = Conformer {
+            molecule: ordered.smiles,
+            skeleton: ordered.skeleton,
+            coordinates: ordered.order.iter().map(|at| self.fixed[*at as usize]).collect(),
+            order: AtomOrder::Smiles,
+            written: Written::ANY,
+            id: name.filter(|_| self.smiles.is_required()).map(Into::into),
+            notes: ordered.notes,
+        };
+        Finished { open_stereo, ..conformer.into() }
+    }
+
+    /// The order of atoms that is a SMILES'.
+    ///
+    /// # Errors
+    /// A reason, if distances tell of no molecule at all; the inner error is why the atoms are not those of the SMILES.
+    fn ordered(&mut self, smiles: &str) -> Result<Result<Ordered, Mismatch>, String> {
+        if let Some(structure) = &self.structure {
+            return Ok(self.smiles.order(smiles, structure, &self.angstrom));
+        }
+        match self.perceived(smiles, None)? {
+            // Where distances alone say other bonds than the SMILES has, it says which of the doubtful ones there are.
+            Err(mismatch @ (Mismatch::Bonds | Mismatch::Atoms(_))) => {
+                let wanted = self.smiles.bonds_by_elements(smiles);
+                match wanted.map(|wanted| self.perceived(smiles, Some(&wanted))) {
+                    Some(Ok(Ok(ordered))) => Ok(Ok(ordered)),
+                    _ => Ok(Err(mismatch)),
+                }
+            }
+            outcome => Ok(outcome),
+        }
+    }
+
+    /// The order of atoms that are bonded as their distances tell.
+    ///
+    /// # Errors
+    /// A reason, if these tell of no molecule at all.
+    fn perceived(
+        &mut self,
+        smiles: &str,
+        wanted: Option<&BondCounts>,
+    ) -> Result<Result<Ordered, Mismatch>, String> {
+        let mut structure = perceive(&self.numbers, &self.angstrom, wanted)?;
+        for (atom, mass_number) in &self.isotopes {
+            structure.atoms[*atom].isotope = *mass_number;
+        }
+        let structure = self.share(structure)?;
+        Ok(self.smiles.order(smiles, &structure, &self.angstrom))
+    }
+
+    /// In the principal frame, turns the positions and truncates them.
+    fn turned(&mut self) -> Result<(), String> {
+        if self.frame == Frame::Principal {
+            frame::principal(&self.numbers, &mut self.angstrom);
+            for (at, position) in self.fixed.iter_mut().zip(&self.angstrom) {
+                *at = fixed(*position, self.encoding)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Refuses bonds that no molecule has.
+fn check_bonds(structure: &Graph) -> Result<(), String> {
+    let count = structure.atoms.len();
+    let mut pairs = Vec::with_capacity(structure.bonds.len());
+    for &Bond { atoms: [a, b], .. } in &structure.bonds {
+        if a.max(b) >= count {
+            return Err(format!("a bond to atom {}, but there are {count}", a.max(b).saturating_add(1)));
+        }
+        if a == b {
+            return Err(format!("a bond of atom {} to itself", a + 1));
+        }
+        pairs.push([a.min(b), a.max(b)]);
+    }
+    pairs.sort_unstable();
+    match pairs.windows(2).find(|two| two[0] == two[1]) {
+        Some(two) => Err(format!("two bonds between atoms {} and {}", two[0][0] + 1, two[0][1] + 1)),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use drift_core::chem::{Atom, Order};
+
+    #[test]
+    fn hydrogens_are_left_out() {
+        let conformer = from_elements("CO".into(), &[6, 1, 8], &[[1, 2, 3], [4, 5, 6], [7, 8, 9]]).unwrap();
+        assert_eq!(&*conformer.skeleton, "[C]<>[O]<>");
+        assert_eq!(conformer.coordinates, [[1, 2, 3], [7, 8, 9]]);
+        assert_eq!(conformer.order, AtomOrder::File);
+        assert_eq!(from_elements("".into(), &[1], &[[0; 3]]), Err("no heavy atom".to_owned()));
+        assert!(from_elements("".into(), &[0], &[[0; 3]]).is_err());
+        assert!(from_elements("".into(), &[6], &[]).is_err());
+    }
+
+    #[test]
+    fn the_builder_truncates_each_kind_its_own_way() {
+        let mut atoms = Atoms::new(&ReadOptions::default(), "file");
+        atoms.push_text(6, ["1.12829", "-0.00009", "1e1"]).unwrap();
+        // The float32 nearest to 1.3 lies below it.
+        atoms.push_f32(6, [1.3, 0.0, -2.5]).unwrap();
+        atoms.push_f64(6, [1.1282, 0.0, -2.5]).unwrap();
+        assert!(atoms.push_text(6, ["nan", "0", "0"]).unwrap_err().contains("not finite"));
+        assert!(atoms.push_f64(6, [1e6, 0.0, 0.0]).unwrap_err().starts_with("atom 4: 1000000: beyond"));
+        assert!(atoms.push_f32(6, [f32::INFINITY, 0.0, 0.0]).is_err());
+        let conformer = atoms.finish(&Labels::new(&"x".into())).unwrap().conformer;
+        assert_eq!(conformer.coordinates, [[11_282, 0, 100_000], [12_999, 0, -25_000], [11_282, 0, -25_000]]);
+        assert!(atoms.is_empty());
+    }
+
+    #[test]
+    fn structures_are_checked_and_shared() {
+        let chain = |bonds: &[[usize; 2]]| Graph {
+            atoms: vec![Atom { element: 6, ..Atom::default() }; 3],
+            bonds: bonds.iter().map(|&bond| Bond::new(bond, Order::Single)).collect(),
+            ..Graph::default()
+        };
+        let mut atoms = Atoms::new(&ReadOptions::default(), "file");
+        let first = atoms.share(chain(&[[0, 1], [2, 1]])).unwrap();
+        assert!(Arc::ptr_eq(&first, &atoms.share(chain(&[[0, 1], [2, 1]])).unwrap()));
+        assert!(!Arc::ptr_eq(&first, &atoms.share(chain(&[[0, 1]])).unwrap()));
+        for (bonds, reason) in [
+            (&[[0, 3]][..], "a bond to atom 4, but there are 3"),
+            (&[[1, 1]], "a bond of atom 2 to itself"),
+            (&[[0, 1], [1, 2], [1, 0]], "two bonds between atoms 1 and 2"),
+        ] {
+            assert_eq!(atoms.share(chain(bonds)).unwrap_err(), reason);
+        }
+        atoms.push_f64(6, [0.0; 3]).unwrap();
+        atoms.set_structure(first);
+        let reason = atoms.finish(&Labels::new(&"x".into())).unwrap_err();
+        assert_eq!(reason, "bonds of 3 atoms, 1 found");
+    }
+
+    #[test]
+    fn the_principal_frame_turns_what_the_file_says() {
+        let mut atoms =
+            Atoms::new(&ReadOptions { frame: Frame::Principal, ..ReadOptions::default() }, "file");
+        atoms.push_text(6, ["0", "1.00005", "0"]).unwrap();
+        atoms.push_text(6, ["0", "-1.00005", "0"]).unwrap();
+        let conformer = atoms.finish(&Labels::new(&"x".into())).unwrap().conformer;
+        assert_eq!(conformer.coordinates.iter().map(|c| c[0].abs()).collect::<Vec<_>>(), [10_000, 10_000]);
+    }
+}

@@ -1,0 +1,347 @@
+//! Molecules in the pickles that GEOM and its users exchange.
+//!
+//! Layouts met in practice, all of them read by one walk over the values:
+//!
+//! - GEOM's `rdkit_folder/*/*.pickle`: a dictionary with `smiles` and `conformers`, a list of dictionaries, each
+//!   with the molecule under `rd_mol`;
+//! - test sets: a dictionary from SMILES to a list of molecules, or to a dictionary of either kind;
+//! - a list of molecules, or of such dictionaries, or of pairs of SMILES and molecules.
+//!
+//! Each molecule gets the SMILES nearest to it on the way from the root: a `smiles` entry of the dictionary that
+//! holds it, the key under which a dictionary holds it if that key can be a SMILES, or its neighbour in a tuple.
+
+use crate::corpus::pickle::{NodeId, Object, Pickle, Role, Value};
+use crate::corpus::rdkit::{self, RdkitError, RdkitMolecule};
+use drift_core::error::escaped;
+
+/// A molecule in a pickle.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FoundMolecule {
+    /// The SMILES that the pickle gives it.
+    pub smiles: Option<String>,
+    /// SMILES of the isomers that `sub_smiles_counts` beside it counts, one of which it is; the pickle gives it the SMILES that pools them.
+    pub sub_smiles: Vec<String>,
+    /// The outermost key on the way to it that is a text, not the SMILES, and no word of the layout such as `conformers`.
+    pub name: Option<String>,
+    /// The molecule, or why it could not be read; also of an object of a class that drift does not know, which may hold one.
+    pub molecule: Result<RdkitMolecule, RdkitError>,
+    /// Where it stands, as Python would write it: `['CCO'][2]`. A long path is cut at its front.
+    pub place: String,
+}
+
+/// The keys under which a dictionary says which molecule it is about, best first.
+const SMILES_KEYS: [&str; 5] = ["smiles", "geom_smiles", "canonical_smiles", "smi", "SMILES"];
+
+/// The keys under which layouts put molecules, which name none.
+const LAYOUT_KEYS: [&str; 10] = [
+    "conformers",
+    "confs",
+    "conformer",
+    "rd_mol",
+    "rdmol",
+    "mol",
+    "mols",
+    "molecule",
+    "molecules",
+    "generations",
+];
+
+/// The key under which 3DMolGen's test sets count the isomers that a key of GEOM pools.
+const SUB_SMILES: &str = "sub_smiles_counts";
+
+/// The most isomers of one key that are looked at.
+const MOST_SUB_SMILES: usize = 64;
+
+/// How many steps of a path are shown, and how many characters of a key.
+const SHOWN_STEPS: usize = 8;
+const SHOWN_KEY: usize = 80;
+
+/// How many times the size of the pickle its molecules may take that stand in it more than once.
+const MOST_AGAIN: usize = 64;
+
+/// Longer text, in bytes, is never taken for a SMILES or a key. A pickle can refer to one long text very often, so
+/// looking at all of it each time has to be ruled out.
+const LONGEST_TEXT: usize = 4096;
+
+/// The molecules of a pickle in the order of the file, each read when the iterator comes to it, so that a large
+/// test set is never in memory twice. A container that the pickle shares is visited once, a molecule wherever it stands.
+pub fn molecules<'p, 'a>(pickle: &'p Pickle<'a>) -> impl Iterator<Item = FoundMolecule> + use<'p, 'a> {
+    Walk::new(pickle)
+}
+
+struct Walk<'p, 'a> {
+    pickle: &'p Pickle<'a>,
+    /// What is still to be visited, the next at the end.
+    todo: Vec<Visit>,
+    /// One entry per value of the pickle: whether it has been put on `todo`.
+    seen: Vec<bool>,
+    /// Bytes of molecules that may still be read again.
+    again: usize,
+    /// The containers entered so far, so that a place can be told: each by its parent and the step from there.
+    trail: Vec<(usize, Step)>,
+}
+
+/// A value to visit, with what is known about it from outside.
+#[derive(Clone, Copy)]
+struct Visit {
+    id: NodeId,
+    smiles: Option<NodeId>,
+    /// What counts its isomers.
+    sub_smiles: Option<NodeId>,
+    parent: usize,
+    step: Step,
+    /// Whether it has been visited before.
+    is_again: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Step {
+    Root,
+    Index(usize),
+    Key(NodeId),
+    Part(&'static str),
+}
+
+impl<'p, 'a> Walk<'p, 'a> {
+    fn new(pickle: &'p Pickle<'a>) -> Self {
+        let seen = vec![false; pickle.value_count()];
+        let again = pickle.length().saturating_mul(MOST_AGAIN);
+        let mut walk = Self { pickle, todo: Vec::new(), seen, again, trail: Vec::new() };
+        let root = Visit {
+            id: pickle.root(),
+            smiles: None,
+            sub_smiles: None,
+            parent: 0,
+            step: Step::Root,
+            is_again: false,
+        };
+        walk.plan(root);
+        walk
+    }
+
+    /// Puts a value on the list if it can hold a molecule and has not been there.
+    fn plan(&mut self, visit: Visit) {
+        let holds = matches!(
+            self.pickle[visit.id],
+            Value::List(_) | Value::Tuple(_) | Value::Set(_) | Value::Dict(_) | Value::Object(_)
+        );
+        let is_new = holds && !std::mem::replace(&mut self.seen[visit.id.index()], true);
+        if is_new || holds && self.is_molecule(visit.id) {
+            self.todo.push(Visit { is_again: !is_new, ..visit });
+        }
+    }
+
+    fn is_molecule(&self, id: NodeId) -> bool {
+        matches!(&self.pickle[id], Value::Object(object) if object.class.role() == Some(Role::Molecule))
+    }
+
+    /// Visits a container: its contents are next, in order.
+    fn enter(&mut self, visit: Visit) {
+        let parent = self.trail.len();
+        self.trail.push((visit.parent, visit.step));
+        let planned = self.todo.len();
+        let from = |smiles| Visit { smiles, parent, ..visit };
+        match &self.pickle[visit.id] {
+            Value::List(items) | Value::Set(items) => self.plan_items(items, from(visit.smiles)),
+            Value::Tuple(items) => {
+                let mut named = items.iter().copied().filter(|&id| self.is_smiles(id));
+                let smiles = named.next().filter(|_| named.next().is_none());
+                self.plan_items(items, from(smiles.or(visit.smiles)));
+            }
+            Value::Dict(entries) => self.plan_entries(entries, from(visit.smiles)),
+            Value::Object(object) => self.plan_object(object, from(visit.smiles)),
+            _ => {}
+        }
+        // The end of the list comes first.
+        self.todo[planned..].reverse();
+    }
+
+    fn plan_items(&mut self, items: &[NodeId], visit: Visit) {
+        for (index, &id) in items.iter().enumerate() {
+            self.plan(Visit { id, step: Step::Index(index), ..visit });
+        }
+    }
+
+    fn plan_entries(&mut self, entries: &[(NodeId, NodeId)], visit: Visit) {
+        let own = SMILES_KEYS.iter().find_map(|name| {
+            let (_, value) = entries.iter().find(|(key, _)| self.text(*key) == Some(name))?;
+            self.text(*value).map(|_| *value)
+        });
+        let counted =
+            entries.iter().find(|(key, _)| self.text(*key) == Some(SUB_SMILES)).map(|(_, value)| *value);
+        let visit = Visit { sub_smiles: counted.or(visit.sub_smiles), ..visit };
+        for &(key, id) in entries {
+            let named = self.is_smiles(key).then_some(key);
+            self.plan(Visit { id, smiles: named.or(own).or(visit.smiles), step: Step::Key(key), ..visit });
+        }
+    }
+
+    fn plan_object(&mut self, object: &Object, visit: Visit) {
+        self.plan_entries(&object.entries, visit);
+        self.plan_items(&object.items, visit);
+        self.plan(Visit { id: object.args, step: Step::Part("args"), ..visit });
+        if let Some(state) = object.state {
+            self.plan(Visit { id: state, step: Step::Part("state"), ..visit });
+        }
+    }
+
+    fn is_smiles(&self, id: NodeId) -> bool {
+        self.text(id).is_some_and(may_be_smiles)
+    }
+
+    /// The text of a value that is short enough to be a SMILES or a key.
+    fn text(&self, id: NodeId) -> Option<&'p str> {
+        let length = match &self.pickle[id] {
+            Value::Str(text) => text.len(),
+            Value::Bytes(bytes) => bytes.len(),
+            _ => return None,
+        };
+        if length <= LONGEST_TEXT { self.pickle.text(id) } else { None }
+    }
+
+    /// The molecule's bytes, which are its class's first argument.
+    fn found(&mut self, visit: Visit, object: &Object) -> FoundMolecule {
+        let argument = match &self.pickle[object.args] {
+            Value::Tuple(args) => args.first().map(|&id| &self.pickle[id]),
+            _ => None,
+        };
+        let molecule = match argument {
+            Some(Value::Bytes(bytes)) if visit.is_again && bytes.len() > self.again => Err(RdkitError::Again),
+            Some(Value::Bytes(bytes)) => {
+                self.again -= if visit.is_again { bytes.len() } else { 0 };
+                rdkit::parse(bytes)
+            }
+            _ => Err(RdkitError::NoBytes),
+        };
+        self.told(visit, molecule)
+    }
+
+    /// What is known of a molecule besides itself.
+    fn told(&self, visit: Visit, molecule: Result<RdkitMolecule, RdkitError>) -> FoundMolecule {
+        let smiles = visit.smiles.and_then(|id| self.text(id)).map(str::to_owned);
+        let sub_smiles = visit.sub_smiles.map_or_else(Vec::new, |id| self.keys(id));
+        FoundMolecule { smiles, sub_smiles, name: self.name(visit), molecule, place: self.place(visit) }
+    }
+
+    /// The keys of a dictionary, or of a `Counter` made of one, that can be SMILES.
+    fn keys(&self, id: NodeId) -> Vec<String> {
+        let entries = match &self.pickle[id] {
+            Value::Dict(entries) => entries,
+            Value::Object(object) if !object.entries.is_empty() => &object.entries,
+            Value::Object(object) => match &self.pickle[object.args] {
+                Value::Tuple(args) => match args.first().map(|first| &self.pickle[*first]) {
+                    Some(Value::Dict(entries)) => entries,
+                    _ => return Vec::new(),
+                },
+                _ => return Vec::new(),
+            },
+            _ => return Vec::new(),
+        };
+        let smiles = entries.iter().filter_map(|(key, _)| self.text(*key)).filter(|key| may_be_smiles(key));
+        smiles.take(MOST_SUB_SMILES).map(str::to_owned).collect()
+    }
+
+    /// The text of the outermost key that is neither the SMILES nor a word of the layout.
+    fn name(&self, visit: Visit) -> Option<String> {
+        let (mut parent, mut step, mut name) = (visit.parent, visit.step, None);
+        while !matches!(step, Step::Root) {
+            if let Step::Key(key) = step
+                && Some(key) != visit.smiles
+            {
+                name = self.text(key).filter(|key| !LAYOUT_KEYS.contains(key)).or(name);
+            }
+            (parent, step) = self.trail[parent];
+        }
+        name.map(str::to_owned)
+    }
+
+    fn place(&self, visit: Visit) -> String {
+        let (mut parent, mut step) = (visit.parent, visit.step);
+        let mut steps = Vec::new();
+        while !matches!(step, Step::Root) && steps.len() < SHOWN_STEPS {
+            steps.push(self.shown(step));
+            (parent, step) = self.trail[parent];
+        }
+        if !matches!(step, Step::Root) {
+            steps.push("…".to_owned());
+        }
+        steps.reverse();
+        steps.concat()
+    }
+
+    fn shown(&self, step: Step) -> String {
+        match step {
+            Step::Root => String::new(),
+            Step::Index(index) => format!("[{index}]"),
+            Step::Part(name) => format!(".{name}"),
+            Step::Key(key) => match (&self.pickle[key], self.text(key)) {
+                (Value::Int(number), _) => format!("[{number}]"),
+                (_, Some(text)) => {
+                    let shown = escaped(&text.chars().take(SHOWN_KEY).collect::<String>());
+                    format!("['{shown}']")
+                }
+                _ => "[?]".to_owned(),
+            },
+        }
+    }
+}
+
+impl Iterator for Walk<'_, '_> {
+    type Item = FoundMolecule;
+
+    fn next(&mut self) -> Option<FoundMolecule> {
+        while let Some(visit) = self.todo.pop() {
+            let Value::Object(object) = &self.pickle[visit.id] else {
+                self.enter(visit);
+                continue;
+            };
+            if let Some(name) = self.pickle.unknown(object.class) {
+                return Some(self.told(visit, Err(RdkitError::Unknown(name.to_owned()))));
+            }
+            match object.class.role() {
+                Some(Role::Molecule) => return Some(self.found(visit, object)),
+                _ => self.enter(visit),
+            }
+        }
+        None
+    }
+}
+
+/// Whether a key can be a SMILES rather than a name such as `conformers` or `pos`: every atom outside brackets is
+/// of the organic subset, brackets and parentheses match, and aromatic atoms come with a ring to be in. This is a
+/// sieve between keys of known kinds of files, not a check of SMILES.
+fn may_be_smiles(key: &str) -> bool {
+    let mut rest = key.as_bytes();
+    let (mut atoms, mut aromatic, mut ring, mut open) = (0usize, false, false, 0usize);
+    while let Some((&byte, after)) = rest.split_first() {
+        rest = after;
+        match byte {
+            b'C' | b'B' => {
+                let second = if byte == b'C' { b'l' } else { b'r' };
+                rest = rest.strip_prefix(&[second]).unwrap_or(rest);
+                atoms += 1;
+            }
+            b'N' | b'O' | b'P' | b'S' | b'F' | b'I' | b'*' => atoms += 1,
+            b'b' | b'c' | b'n' | b'o' | b'p' | b's' => (atoms, aromatic) = (atoms + 1, true),
+            b'[' => {
+                let Some(end) = rest.iter().position(|&byte| byte == b']') else { return false };
+                if end == 0 || !rest[..end].iter().all(u8::is_ascii_graphic) {
+                    return false;
+                }
+                rest = &rest[end + 1..];
+                atoms += 1;
+            }
+            // Nothing but an atom can begin a SMILES.
+            _ if atoms == 0 => return false,
+            b'0'..=b'9' | b'%' => ring = true,
+            b'(' => open += 1,
+            b')' if open > 0 => open -= 1,
+            b'-' | b'=' | b'#' | b'$' | b':' | b'/' | b'\\' | b'.' => {}
+            _ => return false,
+        }
+    }
+    atoms > 0 && open == 0 && (ring || !aromatic)
+}
+
+#[cfg(test)]
+mod tests;

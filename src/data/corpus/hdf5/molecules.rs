@@ -1,0 +1,315 @@
+//! Reads SPICE, ANI-1x and ANI-1: a group per molecule.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use rust_hdf5::format::messages::datatype::IeeeFormat;
+use rust_hdf5::{H5Dataset, Hdf5Error};
+
+use super::Container;
+use super::structure::{Kind, Structure};
+use crate::corpus::atoms::Atoms;
+use crate::corpus::collect::{Collector, Finished};
+use crate::corpus::labels::Labels;
+use crate::corpus::{Context, Emit};
+use drift_core::chem::elements::atomic_number;
+use drift_core::error::{Error, Result, excerpt};
+
+/// Å in one bohr (CODATA 2018).
+pub(super) const ANGSTROM_PER_BOHR: f64 = 0.529_177_210_903;
+
+/// The dataset that names a group's elements in SPICE and ANI-1x.
+const NUMBERS: &str = "atomic_numbers";
+
+/// The same in ANI-1, by their symbols; its SMILES is a string a character.
+const SPECIES: &str = "species";
+
+/// The most characters of a SMILES that is split.
+const MAX_SPLIT_SMILES: usize = 1 << 16;
+
+/// The datasets that hold coordinates, and Å in their unit where no attribute `units` says otherwise.
+const COORDINATES: [(&str, f64); 2] = [("conformations", ANGSTROM_PER_BOHR), ("coordinates", 1.0)];
+
+/// The most atoms, with hydrogens, that a molecule may have.
+const MAX_ATOMS: usize = 1 << 17;
+
+/// Atoms that are read at a time: 1.5 MB in double precision.
+const SLICE_ATOMS: usize = 1 << 16;
+
+/// Reads all molecules, in the order of their groups' names. A bad conformer or group is skipped, and so is every link
+/// that leads to nothing that is read.
+///
+/// # Errors
+/// If no group has one of the layouts, a unit is unknown, or the file is damaged.
+pub(super) fn read(container: &Container<'_>, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+    let entries = entries(&container.structure.borrow());
+    if !entries.iter().any(|entry| matches!(entry.content, Content::Molecule { .. } | Content::Part(_))) {
+        let problem = "an HDF5 file without molecules in a known layout";
+        return Err(Error::input(container.name, problem, "drift reads its own stores, SPICE and ANI-1x"));
+    }
+    let out = Collector::new(container.name.to_owned(), context, emit);
+    let mut reader = Reader { container, atoms: Atoms::new(context.options, container.name), out };
+    for Entry { path, content } in entries {
+        context.job.check()?;
+        let title = path.trim_end_matches('/');
+        let skipped = match content {
+            Content::Molecule { dataset, angstrom, smiles } => {
+                let smiles = smiles.then(|| format!("{path}smiles"));
+                reader.group(&path, &format!("{path}{dataset}"), angstrom, smiles)?;
+                continue;
+            }
+            Content::Part(reason) => (format!("group {title}"), reason.to_owned()),
+            Content::Nothing => (format!("group {title}"), format!("neither coordinates nor `{NUMBERS}`")),
+            Content::Unread(reason) => (format!("link {title}"), reason),
+        };
+        reader.out.push(Err(skipped.1), || skipped.0.clone())?;
+    }
+    reader.out.finish()
+}
+
+/// Something of the file that is a record, or may have been.
+struct Entry {
+    /// Of a group it ends with `/`, but for the root's, which is empty.
+    path: String,
+    content: Content,
+}
+
+enum Content {
+    /// Both datasets: that of coordinates, Å in its unit, and whether there is a SMILES.
+    Molecule { dataset: &'static str, angstrom: f64, smiles: bool },
+    /// One of the two datasets: which is missing.
+    Part(&'static str),
+    /// A group without groups, and without either.
+    Nothing,
+    /// A link that is not read, and why.
+    Unread(String),
+}
+
+/// What the links of a file come to, sorted by path.
+fn entries(structure: &Structure) -> Vec<Entry> {
+    let parent = |path: &str| path.rsplit_once('/').map_or_else(String::new, |(parent, _)| parent.to_owned());
+    let groups = structure.objects.iter().filter(|object| object.kind == Kind::Group);
+    let with_groups: HashSet<String> = groups.clone().map(|object| parent(&object.path)).collect();
+    let mut entries = Vec::new();
+    for path in std::iter::once("").chain(groups.map(|group| group.path.as_str())) {
+        let is_leaf = !path.is_empty() && !with_groups.contains(path);
+        let path = if path.is_empty() { String::new() } else { format!("{path}/") };
+        let has = |dataset: &str| structure.get(&format!("{path}{dataset}")).is_some();
+        let coordinates = COORDINATES.into_iter().find(|(dataset, _)| has(dataset));
+        let content = match (coordinates, has(NUMBERS) || has(SPECIES)) {
+            (Some((dataset, angstrom)), true) => {
+                Content::Molecule { dataset, angstrom, smiles: has("smiles") }
+            }
+            (Some(_), false) => Content::Part("coordinates without `atomic_numbers`"),
+            (None, true) => Content::Part("`atomic_numbers` without coordinates"),
+            (None, false) if is_leaf => Content::Nothing,
+            (None, false) => continue,
+        };
+        entries.push(Entry { path, content });
+    }
+    for object in &structure.objects {
+        if let Kind::Unread(reason) = &object.kind {
+            entries.push(Entry { path: object.path.clone(), content: Content::Unread(reason.clone()) });
+        }
+    }
+    entries.sort_by(|a, b| a.path.cmp(&b.path));
+    entries
+}
+
+struct Reader<'a, 'e> {
+    container: &'a Container<'a>,
+    atoms: Atoms,
+    out: Collector<'a, 'e>,
+}
+
+/// The floats that a dataset holds.
+#[derive(Clone, Copy)]
+enum Float {
+    Single,
+    Double,
+}
+
+/// What a group holds.
+struct Group {
+    /// The SMILES, else the path.
+    molecule: Arc<str>,
+    has_smiles: bool,
+    /// The path without its last `/`.
+    title: String,
+    numbers: Vec<u8>,
+    coordinates: H5Dataset,
+    /// Of the coordinates.
+    path: String,
+    conformers: usize,
+    float: Float,
+    /// Å in the unit of the coordinates.
+    angstrom: f64,
+}
+
+impl Reader<'_, '_> {
+    /// Reads a group, whose path ends with `/`; `dataset` and `smiles` are paths.
+    fn group(&mut self, path: &str, dataset: &str, angstrom: f64, smiles: Option<String>) -> Result<()> {
+        let title = path.trim_end_matches('/');
+        let group = match self.describe(path, dataset, angstrom, smiles)? {
+            Ok(group) => group,
+            Err(reason) => return self.out.push(Err(reason), || format!("group {title}")),
+        };
+        let atoms = group.numbers.len();
+        let at_once = (SLICE_ATOMS / atoms).max(1);
+        for first in (0..group.conformers).step_by(at_once) {
+            let values = self.slice(&group, first, at_once.min(group.conformers - first))?;
+            for (index, positions) in values.chunks_exact(atoms * 3).enumerate() {
+                let conformer = self.conformer(&group, positions);
+                self.out.push(conformer, || format!("group {title}, conformer {}", first + index + 1))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What a group holds; the inner error is why it is skipped.
+    fn describe(
+        &self,
+        path: &str,
+        dataset: &str,
+        angstrom: f64,
+        smiles: Option<String>,
+    ) -> Result<Result<Group, String>> {
+        let by_symbol = self.container.structure.borrow().get(&format!("{path}{NUMBERS}")).is_none();
+        let numbers = format!("{path}{}", if by_symbol { SPECIES } else { NUMBERS });
+        for needed in [Some(numbers.as_str()), Some(dataset), smiles.as_deref()].into_iter().flatten() {
+            if let Err(damaged) = self.container.check(needed) {
+                let name = needed.rsplit('/').next().unwrap_or(needed);
+                return Ok(Err(format!("`{name}`: {damaged}")));
+            }
+        }
+        let numbers = match if by_symbol { self.species(&numbers)? } else { self.numbers(&numbers)? } {
+            Ok(numbers) => numbers,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        let coordinates = self.container.open(dataset)?;
+        let conformers = match *coordinates.shape() {
+            [conformers, atoms, 3] if atoms == numbers.len() => conformers,
+            ref shape => {
+                let atoms = numbers.len();
+                return Ok(Err(format!("`{dataset}` has the shape {shape:?}, not [conformers, {atoms}, 3]")));
+            }
+        };
+        let float = match coordinates.datatype().map_err(|e| self.container.unreadable(&e))? {
+            float if float.ieee_format() == Some(IeeeFormat::Binary32) => Float::Single,
+            float if float.ieee_format() == Some(IeeeFormat::Binary64) => Float::Double,
+            other => return Ok(Err(format!("`{dataset}` holds {other}, not floats of 4 or 8 bytes"))),
+        };
+        let angstrom = self.unit(&coordinates, dataset)?.unwrap_or(angstrom);
+        let smiles = self.smiles(smiles)?;
+        let has_smiles = smiles.is_some();
+        let title = path.trim_end_matches('/').to_owned();
+        let molecule = smiles.unwrap_or_else(|| title.as_str().into());
+        let path = dataset.to_owned();
+        Ok(Ok(Group { molecule, has_smiles, title, numbers, coordinates, path, conformers, float, angstrom }))
+    }
+
+    /// The atomic numbers; the inner error is why the group is skipped.
+    fn numbers(&self, path: &str) -> Result<Result<Vec<u8>, String>> {
+        let dataset = self.container.open(path)?;
+        let atoms = match *dataset.shape() {
+            [atoms @ 1..=MAX_ATOMS] => atoms,
+            ref shape => return Ok(Err(format!("`{NUMBERS}` has the shape {shape:?}"))),
+        };
+        match dataset.read_numeric_slice_as::<i64>(&[0], &[atoms]) {
+            Ok(numbers) => {
+                let number = |&n: &i64| u8::try_from(n).map_err(|_| format!("no element has the number {n}"));
+                Ok(numbers.iter().map(number).collect())
+            }
+            Err(Hdf5Error::TypeMismatch(reason)) => Ok(Err(format!("`{NUMBERS}`: {reason}"))),
+            Err(error) => Err(self.container.unreadable(&error)),
+        }
+    }
+
+    /// The atomic numbers of symbols; the inner error is why the group is skipped.
+    fn species(&self, path: &str) -> Result<Result<Vec<u8>, String>> {
+        let dataset = self.container.open(path)?;
+        match *dataset.shape() {
+            [1..=MAX_ATOMS] => {}
+            ref shape => return Ok(Err(format!("`{SPECIES}` has the shape {shape:?}"))),
+        }
+        match dataset.read_strings_lossy() {
+            Ok(symbols) => {
+                let number = |symbol: &String| {
+                    let symbol = symbol.trim_matches('\0').trim();
+                    atomic_number(symbol)
+                        .ok_or_else(|| format!("{} is not an element", excerpt(symbol.as_bytes())))
+                };
+                Ok(symbols.iter().map(number).collect())
+            }
+            Err(Hdf5Error::TypeMismatch(reason)) => Ok(Err(format!("`{SPECIES}`: {reason}"))),
+            Err(error) => Err(self.container.unreadable(&error)),
+        }
+    }
+
+    /// Å in the unit that the attribute `units` names, if there is one.
+    fn unit(&self, dataset: &H5Dataset, path: &str) -> Result<Option<f64>> {
+        let attributes = dataset.attr_names().map_err(|e| self.container.unreadable(&e))?;
+        if let Some(reason) = dataset.attrs_unreadable_reason().map_err(|e| self.container.unreadable(&e))? {
+            return Err(self.container.inconsistent(path, format!("its attributes: {reason}")));
+        }
+        if !attributes.iter().any(|a| a == "units") {
+            return Ok(None);
+        }
+        let unit = dataset
+            .attr("units")
+            .and_then(|attribute| attribute.read_string())
+            .map_err(|e| self.container.unreadable(&e))?;
+        match unit.to_lowercase().as_str() {
+            "bohr" | "au" | "a.u." | "a0" => Ok(Some(ANGSTROM_PER_BOHR)),
+            "angstrom" | "angstroms" | "ang" | "å" => Ok(Some(1.0)),
+            _ => Err(self
+                .container
+                .inconsistent(path, format!("unknown unit `{unit}`, neither bohr nor angstrom"))),
+        }
+    }
+
+    /// The SMILES of a group, if it is a dataset of one string, or of one a character.
+    fn smiles(&self, path: Option<String>) -> Result<Option<Arc<str>>> {
+        let Some(path) = path else { return Ok(None) };
+        let dataset = self.container.open(&path)?;
+        if dataset.is_null() || dataset.total_elements() > MAX_SPLIT_SMILES {
+            return Ok(None);
+        }
+        match dataset.read_strings_lossy() {
+            Ok(characters) if characters.len() > 1 => Ok(Some(characters.concat().replace('\0', "").into())),
+            // Text ends at a zero, as for libhdf5.
+            Ok(strings) => Ok(strings.first().and_then(|text| text.split('\0').next()).map(Arc::from)),
+            Err(Hdf5Error::TypeMismatch(_)) => Ok(None),
+            Err(error) => Err(self.container.unreadable(&error)),
+        }
+    }
+
+    /// The positions of `count` conformers; single precision widened, which loses nothing.
+    fn slice(&self, group: &Group, first: usize, count: usize) -> Result<Vec<f64>> {
+        let (start, shape) = ([first, 0, 0], [count, group.numbers.len(), 3]);
+        self.container.check_chunks(&group.coordinates, &group.path, first, count)?;
+        let values = match group.float {
+            Float::Double => group.coordinates.read_slice(&start, &shape),
+            Float::Single => group
+                .coordinates
+                .read_slice::<f32>(&start, &shape)
+                .map(|values| values.into_iter().map(f64::from).collect()),
+        };
+        values.map_err(|e| self.container.unreadable(&e))
+    }
+
+    fn conformer(&mut self, group: &Group, positions: &[f64]) -> Result<Finished, String> {
+        self.atoms.clear();
+        for (&number, xyz) in group.numbers.iter().zip(positions.chunks_exact(3)) {
+            let xyz = [xyz[0], xyz[1], xyz[2]];
+            match group.float {
+                // Back to what the file holds, whose own digits count.
+                Float::Single if group.angstrom == 1.0 => self.atoms.push_f32(number, xyz.map(|x| x as f32)),
+                _ => self.atoms.push_f64(number, xyz.map(|x| x * group.angstrom)),
+            }?;
+        }
+        let key = group.has_smiles.then_some(&*group.molecule);
+        let labels = Labels { key, title: Some(&group.title), ..Labels::new(&group.molecule) };
+        self.atoms.finish(&labels)
+    }
+}

@@ -1,0 +1,283 @@
+//! Reads drift's own store.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use rust_hdf5::H5Dataset;
+
+use super::Container;
+use super::stream::{Stream, open, slice};
+use crate::corpus::store::layout::{self, Field};
+use crate::corpus::{Batch, Conformer, Context, Emit, Skipped};
+use drift_core::encoding::{Encoding, Fixed, Reading};
+use drift_core::error::{Error, Parameter, Result};
+
+/// Conformers of a batch.
+const BATCH: usize = 4096;
+/// Blocks after which a batch is full.
+const BATCH_BLOCKS: usize = 1 << 17;
+/// Blocks that one conformer may have.
+const MAX_BLOCKS: u64 = 1 << 20;
+
+/// Reads all conformers of a store, in its order.
+///
+/// # Errors
+/// If the datasets contradict each other or cannot be decompressed.
+pub(super) fn read(container: &Container<'_>, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+    let reading = context.options.reading;
+    let mut reader = Reader::open(container, reading)?;
+    let mut batch = Batch::default();
+    let mut blocks = 0;
+    for index in 0..reader.conformers {
+        let conformer = reader.next(index)?;
+        blocks += conformer.coordinates.len();
+        match reading.keep(&conformer.coordinates) {
+            Ok(()) => batch.conformers.push(conformer),
+            Err(reason) => {
+                let (file, record) = (container.name.to_owned(), format!("conformer {index}"));
+                batch.skipped.push(Skipped { file, record, reason });
+            }
+        }
+        if batch.conformers.len() == BATCH || blocks >= BATCH_BLOCKS {
+            context.job.check()?;
+            emit(std::mem::take(&mut batch))?;
+            blocks = 0;
+        }
+    }
+    if reader.at != reader.coordinates.rows() as u64 {
+        return Err(
+            container.inconsistent(layout::OFFSET.path, "does not end with the number of coordinate rows")
+        );
+    }
+    emit(batch)
+}
+
+/// The datasets of conformers, and the molecules.
+struct Reader<'a> {
+    container: &'a Container<'a>,
+    /// The encoding of the file.
+    own: Encoding,
+    /// The encoding that is asked for.
+    asked: Encoding,
+    conformers: usize,
+    /// Rows of coordinates taken.
+    at: u64,
+    offset: Stream<'a, u64>,
+    molecule: Stream<'a, u32>,
+    flags: Stream<'a, u8>,
+    coordinates: Stream<'a, Fixed>,
+    molecules: Molecules<'a>,
+}
+
+/// Refuses a store of another encoding than is asked for, unless its values may be written anew: decimals cut, or the texts of the
+/// corpus are what they are.
+fn check_encoding(container: &Container<'_>, own: Encoding, reading: Reading) -> Result<()> {
+    let asked = reading.encoding;
+    if let (true, true) = (own.is_decimal(), asked.is_decimal()) {
+        let (precision, wanted) = (own.precision(), asked.precision());
+        if wanted == precision || wanted < precision && reading.cut {
+            return Ok(());
+        }
+        let (own, asked) = (precision.in_words(), wanted.in_words());
+        let problem = format!("its coordinates have {own} decimals, not {asked}");
+        return Err(Error::input(
+            container.name,
+            problem,
+            format!("read it with {} {precision}", Parameter::Decimals),
+        ));
+    }
+    if own == asked
+        || reading.texts.is_none_or(|texts| texts == own) && own.has_coordinates() && reading.rewrites
+    {
+        return Ok(());
+    }
+    let problem = format!("its values are written as {own}, not as {asked}");
+    Err(Error::input(container.name, problem, format!("read it with {} {own}", Parameter::Encoding)))
+}
+
+impl<'a> Reader<'a> {
+    fn open(container: &'a Container<'a>, reading: Reading) -> Result<Self> {
+        let own = container.encoding()?;
+        check_encoding(container, own, reading)?;
+        let mut offset = Stream::open(container, layout::OFFSET)?;
+        let molecule = Stream::open(container, layout::MOLECULE)?;
+        let flags = Stream::open(container, layout::FLAGS)?;
+        let conformers = molecule.rows();
+        if flags.rows() != conformers || offset.rows() != conformers + 1 || offset.take(1)? != [0] {
+            return Err(container.inconsistent("conformers", "the datasets differ in length"));
+        }
+        let coordinates = Stream::open(container, layout::COORDINATES)?;
+        let molecules = Molecules::open(container)?;
+        Ok(Reader {
+            container,
+            own,
+            asked: reading.encoding,
+            conformers,
+            at: 0,
+            offset,
+            molecule,
+            flags,
+            coordinates,
+            molecules,
+        })
+    }
+
+    fn next(&mut self, index: usize) -> Result<Conformer> {
+        let broken = |dataset: Field, problem: &str| {
+            self.container.inconsistent(dataset.path, format!("conformer {index}: {problem}"))
+        };
+        let end = self.offset.take(1)?[0];
+        let blocks = match end.checked_sub(self.at) {
+            Some(blocks @ 1..=MAX_BLOCKS) => blocks as usize,
+            _ => return Err(broken(layout::OFFSET, "its number of blocks is not between 1 and 1,048,576")),
+        };
+        self.at = end;
+        let bits = self.flags.take(1)?[0];
+        let (order, written) =
+            layout::from_flags(bits).ok_or_else(|| broken(layout::FLAGS, "unknown flags"))?;
+        let row = self.molecule.take(1)?[0] as usize;
+        let values = self.coordinates.take(blocks)?;
+        let mut coordinates: Vec<[Fixed; 3]> = values.chunks_exact(3).map(|v| [v[0], v[1], v[2]]).collect();
+        for values in &mut coordinates {
+            self.own.check(values).map_err(|e| broken(layout::COORDINATES, &e.to_string()))?;
+            *values = self
+                .asked
+                .convert(values, self.own)
+                .map_err(|e| broken(layout::COORDINATES, &e.to_string()))?;
+        }
+        let molecule = self.molecules.get(row)?;
+        if molecule.blocks != blocks {
+            return Err(broken(layout::OFFSET, "its number of blocks is not that of its skeleton"));
+        }
+        let Molecule { smiles, skeleton, .. } = molecule.clone();
+        Ok(Conformer { molecule: smiles, skeleton, coordinates, order, written, id: None, notes: None })
+    }
+}
+
+/// A row of the molecules.
+#[derive(Clone)]
+struct Molecule {
+    smiles: Arc<str>,
+    skeleton: Arc<str>,
+    /// Blocks of the skeleton.
+    blocks: usize,
+}
+
+/// Molecules that are read at a time.
+const WINDOW: usize = 1024;
+/// Windows that are kept: as far as the writer may point back, and one more.
+const WINDOWS: usize = crate::corpus::store::RECENT_MOLECULES / WINDOW + 1;
+/// Bytes of text that are kept: likewise, and one window more.
+const WINDOWS_BYTES: usize = crate::corpus::store::RECENT_BYTES * 2;
+/// Bytes that one window may have.
+const WINDOW_BYTES: u64 = 64 << 20;
+
+/// The names and skeletons, by windows of rows; the ones read last are kept.
+struct Molecules<'a> {
+    smiles: Texts<'a>,
+    skeletons: Texts<'a>,
+    windows: VecDeque<Window>,
+}
+
+/// `WINDOW` molecules, fewer at the end.
+struct Window {
+    number: usize,
+    bytes: usize,
+    molecules: Vec<Molecule>,
+}
+
+impl<'a> Molecules<'a> {
+    fn open(container: &'a Container<'a>) -> Result<Self> {
+        let smiles = Texts::open(container, layout::SMILES, layout::SMILES_OFFSET)?;
+        let skeletons = Texts::open(container, layout::SKELETON, layout::SKELETON_OFFSET)?;
+        if smiles.count != skeletons.count {
+            return Err(container.inconsistent("molecules", "the datasets differ in length"));
+        }
+        Ok(Molecules { smiles, skeletons, windows: VecDeque::new() })
+    }
+
+    fn get(&mut self, row: usize) -> Result<&Molecule> {
+        let number = row / WINDOW;
+        // The wanted window is nearly always the last one used, which is at the front.
+        if let Some(at) = self.windows.iter().position(|w| w.number == number) {
+            self.windows.make_contiguous()[..=at].rotate_right(1);
+        } else {
+            let window = self.load(number)?;
+            self.windows.push_front(window);
+            while self.windows.len() > 1 && (self.windows.len() > WINDOWS || self.bytes() > WINDOWS_BYTES) {
+                self.windows.pop_back();
+            }
+        }
+        self.windows[0].molecules.get(row % WINDOW).ok_or_else(|| {
+            self.smiles.container.inconsistent(layout::MOLECULE.path, format!("no molecule {row}"))
+        })
+    }
+
+    fn bytes(&self) -> usize {
+        self.windows.iter().map(|w| w.bytes).sum()
+    }
+
+    fn load(&self, number: usize) -> Result<Window> {
+        let smiles = self.smiles.read(number)?;
+        let skeletons = self.skeletons.read(number)?;
+        let bytes = smiles.iter().chain(&skeletons).map(|text| text.len()).sum();
+        let molecules = smiles
+            .into_iter()
+            .zip(skeletons)
+            .map(|(smiles, skeleton)| {
+                let blocks = skeleton.matches("<>").count();
+                Molecule { smiles, skeleton, blocks }
+            })
+            .collect();
+        Ok(Window { number, bytes, molecules })
+    }
+}
+
+/// Texts stored as one run of bytes and their offsets.
+struct Texts<'a> {
+    container: &'a Container<'a>,
+    field: Field,
+    bytes: H5Dataset,
+    bytes_len: usize,
+    offset_field: Field,
+    offsets: H5Dataset,
+    count: usize,
+}
+
+impl<'a> Texts<'a> {
+    fn open(container: &'a Container<'a>, field: Field, offset_field: Field) -> Result<Self> {
+        let (bytes, bytes_len) = open::<u8>(container, field)?;
+        let (offsets, rows) = open::<u64>(container, offset_field)?;
+        let count =
+            rows.checked_sub(1).ok_or_else(|| container.inconsistent(offset_field.path, "is empty"))?;
+        Ok(Texts { container, field, bytes, bytes_len, offset_field, offsets, count })
+    }
+
+    /// The texts of one window.
+    fn read(&self, number: usize) -> Result<Vec<Arc<str>>> {
+        let first = (number * WINDOW).min(self.count);
+        let count = WINDOW.min(self.count - first);
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        let offsets: Vec<u64> = slice(self.container, self.offset_field, &self.offsets, first, count + 1)?;
+        let (start, end) = (offsets[0], offsets[count]);
+        let ordered = offsets.is_sorted() && end <= self.bytes_len as u64 && end - start <= WINDOW_BYTES;
+        if !ordered {
+            return Err(self
+                .container
+                .inconsistent(self.offset_field.path, format!("rows from {first} on make no sense")));
+        }
+        let bytes: Vec<u8> = match end - start {
+            0 => Vec::new(),
+            len => slice(self.container, self.field, &self.bytes, start as usize, len as usize)?,
+        };
+        let text = |pair: &[u64]| {
+            let part = &bytes[(pair[0] - start) as usize..(pair[1] - start) as usize];
+            std::str::from_utf8(part)
+                .map(Arc::from)
+                .map_err(|_| self.container.inconsistent(self.field.path, "not UTF-8"))
+        };
+        offsets.windows(2).map(text).collect()
+    }
+}

@@ -1,0 +1,214 @@
+//! JSON Lines: one object a line, as 3DMolGen writes its training data.
+//!
+//! The text is in `embedded_smiles`, else in `embedded_smiles_stripped`, else in the first field whose string parses
+//! as enriched text, with or without tags. `canonical_smiles`, else `smiles`, names the molecule.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use memchr::memmem;
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use super::{Conformer, Context, Emit, Source, lines, plain};
+use drift_core::encoding::{Encoding, Reading};
+use drift_core::error::Result;
+
+/// Reads a stream of one object a line.
+///
+/// # Errors
+/// If the stream is damaged, the job was cancelled, or `emit` fails.
+pub(crate) fn read(source: Source<'_>, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+    lines::read(source, context, emit, conformer)
+}
+
+fn conformer(line: &str, reading: Reading) -> Result<Conformer, String> {
+    if !line.starts_with('{') {
+        return Err(format!("not a JSON object: {}", drift_core::error::excerpt(line.as_bytes())));
+    }
+    let row: Row<'_> = serde_json::from_str(line).map_err(|e| json_reason(&e))?;
+    let name = row.canonical_smiles.or(row.smiles);
+    let reading = match row.encoding {
+        Some(said) => {
+            let own = told(&said, reading)?;
+            if let Some(wanted) = reading.texts.filter(|wanted| *wanted != own) {
+                return Err(format!("it says that it is written as {own}, not as {wanted}"));
+            }
+            Reading { texts: Some(own), ..reading }
+        }
+        None => reading,
+    };
+    if let Some(text) = row.embedded_smiles.or(row.embedded_smiles_stripped) {
+        return plain::conformer(&text, name.as_deref(), reading);
+    }
+    let mut reason = None;
+    for (field, text) in row.others {
+        match plain::conformer(&text, name.as_deref(), reading) {
+            Ok(conformer) => return Ok(conformer),
+            Err(problem) => _ = reason.get_or_insert_with(|| format!("field {field:?}: {problem}")),
+        }
+    }
+    Err(reason.unwrap_or_else(|| "no field holds enriched SMILES".to_owned()))
+}
+
+/// serde_json's words without its line, which is always 1.
+fn json_reason(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let problem = text.split(" at line ").next().unwrap_or(&text);
+    format!("column {}: {problem}", error.column())
+}
+
+/// The fields of a row that matter, borrowed where the JSON has no escapes.
+#[derive(Default)]
+struct Row<'a> {
+    embedded_smiles: Option<Cow<'a, str>>,
+    embedded_smiles_stripped: Option<Cow<'a, str>>,
+    canonical_smiles: Option<Cow<'a, str>>,
+    smiles: Option<Cow<'a, str>>,
+    /// How its text is written: a name, or `drift.encoding/1`.
+    encoding: Option<serde_json::Value>,
+    /// Other fields that may hold enriched text.
+    others: Vec<(Cow<'a, str>, Cow<'a, str>)>,
+}
+
+impl<'de> Deserialize<'de> for Row<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct RowVisitor;
+        impl<'de> Visitor<'de> for RowVisitor {
+            type Value = Row<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Row<'de>, A::Error> {
+                let mut row = Row::default();
+                while let Some(Text(Some(field))) = map.next_key()? {
+                    if field == "encoding" {
+                        row.encoding = map.next_value::<Option<serde_json::Value>>()?;
+                        continue;
+                    }
+                    let Text(value) = map.next_value()?;
+                    match &*field {
+                        "embedded_smiles" => row.embedded_smiles = value,
+                        "embedded_smiles_stripped" => row.embedded_smiles_stripped = value,
+                        "canonical_smiles" => row.canonical_smiles = value,
+                        "smiles" => row.smiles = value,
+                        _ => row.others.extend(value.filter(|v| may_be_enriched(v)).map(|v| (field, v))),
+                    }
+                }
+                Ok(row)
+            }
+        }
+        deserializer.deserialize_map(RowVisitor)
+    }
+}
+
+/// Whether a string may be enriched text of some encoding: an atom in brackets, with something behind it.
+fn may_be_enriched(text: &str) -> bool {
+    memmem::find(text.as_bytes(), b"]<").is_some()
+        || memmem::find(text.as_bytes(), b"]")
+            .is_some_and(|at| text.as_bytes().get(at + 1).is_some_and(u8::is_ascii_digit))
+}
+
+/// The encoding that a row says its text has. A name that is not one of drift's own is that of what is wanted, or unknown.
+fn told(said: &serde_json::Value, reading: Reading) -> Result<Encoding, String> {
+    if said.as_str() == Some(reading.encoding.name()) {
+        return Ok(reading.encoding);
+    }
+    Encoding::deserialize(said).map_err(|e| format!("field \"encoding\": {e}"))
+}
+
+/// A string; anything else is read over and gives `None`.
+struct Text<'a>(Option<Cow<'a, str>>);
+
+impl<'de> Deserialize<'de> for Text<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TextVisitor)
+    }
+}
+
+struct TextVisitor;
+
+impl<'de> Visitor<'de> for TextVisitor {
+    type Value = Text<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Text<'de>, E> {
+        Ok(Text(Some(Cow::Borrowed(text))))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Text<'de>, E> {
+        Ok(Text(Some(Cow::Owned(text.to_owned()))))
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Text<'de>, E> {
+        Ok(Text(None))
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Text<'de>, E> {
+        Ok(Text(None))
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Text<'de>, E> {
+        Ok(Text(None))
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Text<'de>, E> {
+        Ok(Text(None))
+    }
+
+    fn visit_unit<E>(self) -> Result<Text<'de>, E> {
+        Ok(Text(None))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Text<'de>, A::Error> {
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Text(None))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Text<'de>, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Text(None))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use drift_core::encoding::Written;
+
+    #[test]
+    fn fields_in_order_of_preference() {
+        let both = r#"{"id": 1, "canonical_smiles": "C\\C", "x": [1, {"y": null}], "smiles": "no",
+            "embedded_smiles_stripped": "[C]<1,2,3>", "embedded_smiles": "[C]<1.0000,2.0000,3.0000>"}"#;
+        let read = conformer(both, Reading::default()).unwrap();
+        assert_eq!((&*read.molecule, &*read.skeleton), ("C\\C", "[C]<>"));
+        assert_eq!(read.written, Written { fixed: true, stripped: false });
+        for (line, molecule) in [
+            (r#"{"embedded_smiles": null, "embedded_smiles_stripped": "[C]<1,2,3>", "smiles": "C"}"#, "C"),
+            (r#"{"note": "a]<b", "text": "[SMILES]CC[/SMILES][CONFORMER][C]<1,2,3>[/CONFORMER]"}"#, "CC"),
+            (r#"{"t\u0065xt": "[C]\u003c1,2,3>"}"#, "[C]<>"),
+        ] {
+            let read = conformer(line, Reading::default()).unwrap_or_else(|e| panic!("{line}: {e}"));
+            assert_eq!(&*read.molecule, molecule, "{line}");
+            assert_eq!(read.coordinates, [[10_000, 20_000, 30_000]], "{line}");
+        }
+    }
+
+    #[test]
+    fn broken_rows_say_why() {
+        for (line, reason) in [
+            (r#"["[C]<1,2,3>"]"#, "not a JSON object: `[\"[C]<1,2,3>\"]`"),
+            (r#"{"embedded_smiles": "[C]<1,"#, "column 27: EOF while parsing a string"),
+            (r#"{"embedded_smiles": "[C]<1,2,3>"} x"#, "column 35: trailing characters"),
+            (r#"{"smiles": "C", "count": 3}"#, "no field holds enriched SMILES"),
+            (r#"{"text": "[C]<1,2>"}"#, "field \"text\": byte 4: block holds 2 numbers, not three"),
+            (r#"{"embedded_smiles": ""}"#, "byte 0: no atom"),
+        ] {
+            assert_eq!(conformer(line, Reading::default()).unwrap_err(), reason, "{line}");
+        }
+    }
+}

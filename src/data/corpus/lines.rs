@@ -1,0 +1,312 @@
+//! Text files by the line: parsed in parallel where each line is a record ([`read`]), or one after another where
+//! records span lines ([`Lines`]).
+//!
+//! [`read`] cuts the stream into blocks of whole lines and parses each as a task of its own, so that reading, parsing
+//! and what the caller makes of the conformers overlap. Tasks in flight are bounded in bytes, lines in length, so
+//! memory is bounded whatever the input.
+
+use std::collections::VecDeque;
+use std::io::{self, BufRead};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, sync_channel};
+
+use memchr::{memchr, memchr_iter, memrchr};
+
+use super::damage::read_error;
+use super::{Batch, Conformer, Context, Emit, ReadOptions, Skipped, Source, frame};
+use drift_core::encoding::Reading;
+use drift_core::error::Result;
+use drift_core::io::BoundedLines;
+
+/// The longest line that is read as a record, in bytes (16 MiB); longer ones are skipped without being held.
+pub const MAX_LINE_BYTES: usize = 16 << 20;
+
+/// Turns one line, without its end and not blank, into a record, or says why not.
+pub(super) type ParseLine = fn(&str, Reading) -> Result<Conformer, String>;
+
+const BLOCK_BYTES: usize = 1 << 20;
+/// Bounds the list of skipped records that one block can turn into.
+const BLOCK_LINES: usize = 1 << 14;
+const IN_FLIGHT_BYTES: usize = 8 << 20;
+
+/// Reads a stream of one record a line; blank lines are ignored.
+///
+/// # Errors
+/// If the stream is damaged, the job was cancelled, or `emit` fails.
+pub(super) fn read(
+    source: Source<'_>,
+    context: Context<'_>,
+    emit: &mut Emit<'_>,
+    parse: ParseLine,
+) -> Result<()> {
+    let file: Arc<str> = source.name.into();
+    let mut blocks = Blocks { reader: source.reader, buffer: Vec::new(), line: 1 };
+    let mut queue = Queue { tasks: VecDeque::new(), bytes: 0 };
+    while let Some(block) = blocks.next().map_err(|e| read_error(&file, e))? {
+        context.job.check()?;
+        let task = Task { block, file: file.clone(), parse, options: context.options.clone() };
+        queue.push(task);
+        while queue.bytes > IN_FLIGHT_BYTES {
+            queue.pop(emit)?;
+        }
+    }
+    while !queue.tasks.is_empty() {
+        queue.pop(emit)?;
+    }
+    Ok(())
+}
+
+/// Tasks in file order, with the bytes that each holds.
+struct Queue {
+    tasks: VecDeque<(usize, Receiver<Batch>)>,
+    bytes: usize,
+}
+
+impl Queue {
+    fn push(&mut self, task: Task) {
+        let bytes = task.block.bytes.len().max(1);
+        let (send, receive) = sync_channel(1);
+        let run = move || {
+            // The receiver is gone once the reader has failed; nobody wants the batch then.
+            let _ = send.send(task.run());
+        };
+        if rayon::current_thread_index().is_some() {
+            // On a thread of the pool: waiting for the pool could wait for ourselves.
+            run();
+        } else {
+            rayon::spawn_fifo(run);
+        }
+        self.bytes += bytes;
+        self.tasks.push_back((bytes, receive));
+    }
+
+    fn pop(&mut self, emit: &mut Emit<'_>) -> Result<()> {
+        if let Some((bytes, batch)) = self.tasks.pop_front() {
+            self.bytes -= bytes;
+            // A task always sends: it can only end without by a panic, which aborts the process.
+            emit(batch.recv().unwrap_or_default())?;
+        }
+        Ok(())
+    }
+}
+
+/// Whole lines, or the place of a line that is too long.
+#[derive(Debug, PartialEq, Eq)]
+struct Block {
+    bytes: Vec<u8>,
+    first_line: u64,
+    /// There are no bytes: `first_line` is longer than [`MAX_LINE_BYTES`].
+    too_long: bool,
+}
+
+/// Cuts a stream into blocks.
+struct Blocks<'a> {
+    reader: &'a mut dyn BufRead,
+    /// Begins with a line; holds no whole block.
+    buffer: Vec<u8>,
+    line: u64,
+}
+
+impl Blocks<'_> {
+    fn next(&mut self) -> io::Result<Option<Block>> {
+        // No line ends before here, unless the buffer was cut short by BLOCK_LINES.
+        let mut searched = 0;
+        loop {
+            if self.buffer.len() >= BLOCK_BYTES {
+                match memrchr(b'\n', &self.buffer[searched..]) {
+                    Some(at) => return Ok(Some(self.cut(searched + at + 1))),
+                    None if self.buffer.len() > MAX_LINE_BYTES => return self.skip_line().map(Some),
+                    None => searched = self.buffer.len(),
+                }
+            }
+            let available = self.reader.fill_buf()?;
+            let n = available.len().min(BLOCK_BYTES);
+            if n == 0 {
+                return Ok((!self.buffer.is_empty()).then(|| self.cut(self.buffer.len())));
+            }
+            self.buffer.extend_from_slice(&available[..n]);
+            self.reader.consume(n);
+        }
+    }
+
+    /// The lines in the first `length` bytes, or the first [`BLOCK_LINES`] of them.
+    fn cut(&mut self, length: usize) -> Block {
+        let mut lines = 0;
+        let mut end = length;
+        for at in memchr_iter(b'\n', &self.buffer[..length]) {
+            lines += 1;
+            if lines == BLOCK_LINES {
+                end = at + 1;
+                break;
+            }
+        }
+        let rest = self.buffer.split_off(end);
+        let bytes = std::mem::replace(&mut self.buffer, rest);
+        let first_line = self.line;
+        self.line += lines as u64;
+        Block { bytes, first_line, too_long: false }
+    }
+
+    /// Reads past the line that the buffer begins.
+    fn skip_line(&mut self) -> io::Result<Block> {
+        self.buffer = Vec::new();
+        skip_to_line_end(self.reader)?;
+        self.line += 1;
+        Ok(Block { bytes: Vec::new(), first_line: self.line - 1, too_long: true })
+    }
+}
+
+fn skip_to_line_end(reader: &mut dyn BufRead) -> io::Result<()> {
+    loop {
+        let available = reader.fill_buf()?;
+        let (n, found) = match memchr(b'\n', available) {
+            Some(at) => (at + 1, true),
+            None => (available.len(), available.is_empty()),
+        };
+        reader.consume(n);
+        if found {
+            return Ok(());
+        }
+    }
+}
+
+/// The parsing of one block.
+struct Task {
+    block: Block,
+    file: Arc<str>,
+    parse: ParseLine,
+    options: ReadOptions,
+}
+
+impl Task {
+    fn run(self) -> Batch {
+        let mut batch = Batch::default();
+        if self.block.too_long {
+            self.skip(&mut batch, self.block.first_line, too_long());
+        }
+        let bytes = &self.block.bytes;
+        let mut start = 0;
+        for (line, end) in (self.block.first_line..).zip(memchr_iter(b'\n', bytes).chain([bytes.len()])) {
+            let record = trimmed(&bytes[start..end], line);
+            start = end + 1;
+            if record.is_empty() {
+                continue;
+            }
+            match self.record(record) {
+                Ok(conformer) => {
+                    push_sharing(&mut batch.conformers, conformer);
+                    batch.lines.push(line);
+                }
+                Err(reason) => self.skip(&mut batch, line, reason),
+            }
+        }
+        batch
+    }
+
+    fn record(&self, record: &[u8]) -> Result<Conformer, String> {
+        if record.len() > MAX_LINE_BYTES {
+            return Err(too_long());
+        }
+        let text = std::str::from_utf8(record).map_err(|e| format!("byte {}: not UTF-8", e.valid_up_to()))?;
+        let mut conformer = (self.parse)(text, self.options.reading)?;
+        frame::turn(&mut conformer, &self.options)?;
+        Ok(conformer)
+    }
+
+    fn skip(&self, batch: &mut Batch, line: u64, reason: String) {
+        batch.skipped.push(Skipped { file: self.file.to_string(), record: format!("line {line}"), reason });
+    }
+}
+
+fn too_long() -> String {
+    format!("longer than {} MiB", MAX_LINE_BYTES >> 20)
+}
+
+/// A line without white space around it, and without the byte order mark that may begin a file.
+fn trimmed(line: &[u8], number: u64) -> &[u8] {
+    let line = if number == 1 { line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line) } else { line };
+    line.trim_ascii()
+}
+
+/// Adds a conformer; conformers of one molecule in a row share its strings.
+fn push_sharing(conformers: &mut Vec<Conformer>, mut conformer: Conformer) {
+    if let Some(last) = conformers.last() {
+        if last.molecule == conformer.molecule {
+            conformer.molecule = last.molecule.clone();
+        }
+        if last.skeleton == conformer.skeleton {
+            conformer.skeleton = last.skeleton.clone();
+        }
+    }
+    conformers.push(conformer);
+}
+
+/// Lines one after another, as text.
+pub(super) struct Lines<'a>(BoundedLines<&'a mut dyn BufRead>);
+
+/// What [`Lines`] keeps of a line, in bytes: no line of SDF or XYZ means more.
+const KEPT_BYTES: usize = 64 << 10;
+
+impl<'a> Lines<'a> {
+    /// Starts at the first line.
+    pub(super) fn new(reader: &'a mut dyn BufRead) -> Self {
+        Lines(BoundedLines::new(reader, KEPT_BYTES))
+    }
+
+    /// The number of the line that was read last.
+    pub(super) fn number(&self) -> u64 {
+        self.0.number()
+    }
+
+    /// The next line without its end, cut to [`KEPT_BYTES`], bytes that are not UTF-8 replaced; `None` at the end.
+    pub(super) fn next(&mut self) -> io::Result<Option<std::borrow::Cow<'_, str>>> {
+        Ok(self.0.next_line()?.map(|line| String::from_utf8_lossy(line.bytes)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn blocks(text: &[u8]) -> Vec<Block> {
+        let mut reader = text;
+        let mut blocks = Blocks { reader: &mut reader, buffer: Vec::new(), line: 1 };
+        std::iter::from_fn(|| blocks.next().unwrap()).collect()
+    }
+
+    #[test]
+    fn blocks_are_whole_lines_and_lose_nothing() {
+        let text: Vec<u8> = (0..200_000).flat_map(|i| format!("line {i}\n").into_bytes()).collect();
+        let all = blocks(&text);
+        assert_eq!(all.iter().flat_map(|b| b.bytes.clone()).collect::<Vec<_>>(), text);
+        for block in all {
+            assert!(block.bytes.starts_with(format!("line {}\n", block.first_line - 1).as_bytes()));
+            assert!(block.bytes.ends_with(b"\n"));
+            assert!(memchr_iter(b'\n', &block.bytes).count() <= BLOCK_LINES);
+        }
+    }
+
+    #[test]
+    fn too_long_lines_are_passed_over() {
+        let mut text = b"a\n".to_vec();
+        text.extend(std::iter::repeat_n(b'x', 3 * MAX_LINE_BYTES));
+        text.extend(b"\nb");
+        let all = blocks(&text);
+        let kept: Vec<_> = all.iter().filter(|b| !b.too_long).map(|b| (&b.bytes[..], b.first_line)).collect();
+        assert_eq!(kept, [(&b"a\n"[..], 1), (&b"b"[..], 3)]);
+        assert_eq!(all.iter().filter(|b| b.too_long).map(|b| b.first_line).collect::<Vec<_>>(), [2]);
+    }
+
+    #[test]
+    fn lines_one_by_one() {
+        let long = "y".repeat(KEPT_BYTES * 2);
+        let text = format!("\u{feff}a\r\n\n{long}\nlast");
+        let mut reader = text.as_bytes();
+        let mut lines = Lines::new(&mut reader);
+        let mut seen = Vec::new();
+        while let Some(line) = lines.next().unwrap() {
+            seen.push(line.len());
+        }
+        assert_eq!((seen, lines.number()), (vec![1, 0, KEPT_BYTES, 4], 4));
+    }
+}

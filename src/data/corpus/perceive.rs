@@ -1,0 +1,226 @@
+//! Which atoms are bonded, by their distances, for formats that say nothing of bonds.
+//!
+//! Two atoms are bonded if they are nearer than the sum of their covalent radii and 0.45 Å, as Open Babel has it; a hydrogen to its
+//! nearest atom alone; alkali metals, which are ions, to none. Radii are those of B. Cordero et al., Dalton Trans. (2008) 2832,
+//! low-spin ones of Mn, Fe and Co. Orders and charges are not guessed: what is bonded has to be the molecule of a SMILES, which has them.
+//!
+//! Some distances are doubtful: the bridgeheads of bicyclo[1.1.1]pentane are 1.9 Å apart and not bonded, an ion of magnesium is as near to
+//! water as to a ligand. There the SMILES decides: of each pair of elements as many of the nearest are bonded as it has bonds.
+
+use std::collections::{BTreeMap, HashMap};
+
+use drift_core::chem::elements::HYDROGEN;
+use drift_core::chem::{Atom, Bond, Graph, Order};
+
+/// What is added to the sum of radii, in Å.
+const TOLERANCE_ANGSTROM: f64 = 0.45;
+
+/// The same where a SMILES says how many bonds there are, in Å.
+const WIDE_TOLERANCE_ANGSTROM: f64 = 0.9;
+
+/// Bonds between heavy atoms by the elements of their ends, the smaller number first.
+pub(super) type BondCounts = BTreeMap<[u8; 2], usize>;
+
+/// Nearer atoms lie at one place, in Å.
+const ONE_PLACE_ANGSTROM: f64 = 0.1;
+
+/// More bonds of one atom are no molecule, and many of them would fill memory.
+const MAX_BONDS_OF_ATOM: u8 = 32;
+
+/// Covalent radii of hydrogen to curium, in 0.01 Å.
+const RADII: [u8; 96] = [
+    31, 28, 128, 96, 84, 76, 71, 66, 57, 58, 166, 141, 121, 111, 107, 105, 102, 106, 203, 176, 170, 160, 153,
+    139, 139, 132, 126, 124, 132, 122, 122, 120, 119, 120, 120, 116, 220, 195, 190, 175, 164, 154, 147, 146,
+    142, 139, 145, 144, 142, 139, 139, 138, 139, 140, 244, 215, 207, 204, 203, 201, 199, 198, 198, 196, 194,
+    192, 192, 189, 190, 187, 187, 175, 170, 162, 151, 144, 141, 136, 136, 132, 145, 146, 148, 140, 150, 150,
+    255, 221, 215, 206, 200, 196, 190, 187, 180, 169,
+];
+
+/// Atoms by cells of a grid.
+type Cells = HashMap<[i64; 3], Vec<u32>>;
+
+/// The molecule of atoms at `points`, in Å: which are bonded, all by [`Order::Any`], and no charges. With `wanted`, as many of the nearest
+/// heavy atoms are bonded as it says.
+///
+/// # Errors
+/// A reason: an element without a radius, two atoms at one place, or an atom among too many.
+pub(super) fn perceive(
+    numbers: &[u8],
+    points: &[[f64; 3]],
+    wanted: Option<&BondCounts>,
+) -> Result<Graph, String> {
+    let tolerance = if wanted.is_some() { WIDE_TOLERANCE_ANGSTROM } else { TOLERANCE_ANGSTROM };
+    let may_bond = |number: u8| wanted.is_some() || !is_alkali(number);
+    let radii = numbers.iter().map(|number| radius(*number)).collect::<Result<Vec<f64>, String>>()?;
+    let widest = radii.iter().copied().fold(0.0, f64::max);
+    let cell = (2.0 * widest + tolerance).max(1.0);
+    let cell_of = |point: &[f64; 3]| point.map(|x| (x / cell).floor() as i64);
+    let mut cells: Cells = HashMap::with_capacity(points.len());
+    let mut bonds = Vec::with_capacity(points.len() + 8);
+    // The nearest atom of each hydrogen, and how far it is.
+    let mut nearest: Vec<Option<(u32, f64)>> = vec![None; numbers.len()];
+    let mut degrees = vec![0u8; numbers.len()];
+    for (at, point) in (0u32..).zip(points) {
+        let own = cell_of(point);
+        for other in around(&cells, own) {
+            let distance = distance(point, &points[other as usize]);
+            if distance < ONE_PLACE_ANGSTROM {
+                return Err(format!("atoms {} and {} lie at one place", other + 1, at + 1));
+            }
+            let [a, b] = [at as usize, other as usize];
+            let excess = distance - radii[a] - radii[b];
+            if excess < tolerance && may_bond(numbers[a]) && may_bond(numbers[b]) {
+                for (atom, partner) in [(a, other), (b, at)] {
+                    degrees[atom] += 1;
+                    if degrees[atom] > MAX_BONDS_OF_ATOM {
+                        return Err(format!("atom {} lies too near to too many others", atom + 1));
+                    }
+                    if nearest[atom].is_none_or(|(_, known)| distance < known) {
+                        nearest[atom] = Some((partner, distance));
+                    }
+                }
+                bonds.push(([other, at], excess));
+            }
+        }
+        cells.entry(own).or_default().push(at);
+    }
+    // A hydrogen between two atoms belongs to the nearer one.
+    let keeps = |atom: u32, other: u32| {
+        numbers[atom as usize] != HYDROGEN
+            || nearest[atom as usize].is_some_and(|(partner, _)| partner == other)
+    };
+    bonds.retain(|([a, b], _)| keeps(*a, *b) && keeps(*b, *a));
+    if let Some(wanted) = wanted {
+        keep_nearest(numbers, wanted, &mut bonds);
+    }
+    let atom = |number: &u8| Atom { element: *number, bracket: true, ..Atom::default() };
+    let bonds = bonds.into_iter().map(|(bond, _)| Bond::new(bond.map(|atom| atom as usize), Order::Any));
+    Ok(Graph::of_file(numbers.iter().map(atom).collect(), bonds.collect()))
+}
+
+/// Keeps of each pair of heavy elements as many of the nearest bonds as are wanted, in their order.
+fn keep_nearest(numbers: &[u8], wanted: &BondCounts, bonds: &mut Vec<([u32; 2], f64)>) {
+    let elements = |[a, b]: [u32; 2]| {
+        let [a, b] = [numbers[a as usize], numbers[b as usize]];
+        [a.min(b), a.max(b)]
+    };
+    let mut excesses: BTreeMap<[u8; 2], Vec<f64>> = BTreeMap::new();
+    for (bond, excess) in bonds.iter() {
+        excesses.entry(elements(*bond)).or_default().push(*excess);
+    }
+    excesses.values_mut().for_each(|excesses| excesses.sort_by(f64::total_cmp));
+    let longest = |key: [u8; 2]| -> f64 {
+        let count = wanted.get(&key).copied().unwrap_or(0);
+        let last = count.checked_sub(1).and_then(|last| {
+            let excesses = excesses.get(&key)?;
+            excesses.get(last).or(excesses.last())
+        });
+        last.copied().unwrap_or(f64::NEG_INFINITY)
+    };
+    bonds.retain(|(bond, excess)| {
+        let key = elements(*bond);
+        key.contains(&HYDROGEN) || *excess <= longest(key)
+    });
+}
+
+fn radius(number: u8) -> Result<f64, String> {
+    let radius = usize::from(number).checked_sub(1).and_then(|at| RADII.get(at));
+    radius
+        .map(|radius| f64::from(*radius) / 100.0)
+        .ok_or_else(|| format!("element {number} has no known radius"))
+}
+
+fn is_alkali(number: u8) -> bool {
+    matches!(number, 3 | 11 | 19 | 37 | 55 | 87)
+}
+
+/// The atoms in a cell and those around it.
+fn around(cells: &Cells, own: [i64; 3]) -> impl Iterator<Item = u32> {
+    let offsets = (0..27).map(|at| [at / 9 - 1, at / 3 % 3 - 1, at % 3 - 1]);
+    offsets
+        .filter_map(move |offset| {
+            cells.get(&std::array::from_fn(|axis| own[axis].saturating_add(offset[axis])))
+        })
+        .flatten()
+        .copied()
+}
+
+fn distance(a: &[f64; 3], b: &[f64; 3]) -> f64 {
+    (0..3).map(|axis| (a[axis] - b[axis]).powi(2)).sum::<f64>().sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn methanol_and_what_is_not_bonded() {
+        let numbers = [6, 8, 1, 1, 1, 1];
+        let points = [
+            [-0.36, 0.0, 0.0],
+            [1.05, -0.03, 0.0],
+            [-0.7, 1.03, 0.0],
+            [-0.75, -0.5, 0.9],
+            [-0.75, -0.5, -0.9],
+            [1.35, 0.87, 0.0],
+        ];
+        let structure = perceive(&numbers, &points, None).unwrap();
+        let bonds: Vec<[usize; 2]> = structure.bonds.iter().map(|bond| bond.atoms).collect();
+        assert_eq!(bonds, [[0, 1], [0, 2], [0, 3], [0, 4], [1, 5]]);
+        // Two molecules far apart, and an ion beside one.
+        let far = [[0.0; 3], [1.4, 0.0, 0.0], [90.0, 0.0, 0.0], [91.2, 0.0, 0.0], [92.8, 0.0, 0.0]];
+        let structure = perceive(&[6, 6, 6, 8, 11], &far, None).unwrap();
+        assert_eq!(structure.bonds.len(), 2);
+        assert_eq!(perceive(&[6, 6], &[[0.0; 3]; 2], None).unwrap_err(), "atoms 1 and 2 lie at one place");
+        assert!(perceive(&[118], &[[0.0; 3]], None).is_err());
+        // A grid of atoms 0.15 Å apart.
+        let dense: Vec<[f64; 3]> =
+            (0..1000).map(|at| [at / 100, at / 10 % 10, at % 10].map(|x| 0.15 * f64::from(x))).collect();
+        let reason = perceive(&[6; 1000], &dense, None).unwrap_err();
+        assert!(reason.ends_with("lies too near to too many others"), "{reason}");
+    }
+
+    #[test]
+    fn a_hydrogen_has_one_bond() {
+        let structure = perceive(&[8, 1, 8], &[[0.0; 3], [1.0, 0.0, 0.0], [2.05, 0.0, 0.0]], None).unwrap();
+        assert_eq!(structure.bonds, [Bond::new([0, 1], Order::Any)]);
+    }
+
+    #[test]
+    fn the_nearest_pairs_are_bonded_where_a_number_is_wanted() {
+        // A square of carbons whose diagonal is as short as a long bond, and a magnesium beside its oxygens.
+        let square = [[0.0; 3], [1.3, 0.0, 0.0], [1.3, 1.3, 0.0], [0.0, 1.3, 0.0]];
+        assert_eq!(perceive(&[6; 4], &square, None).unwrap().bonds.len(), 6);
+        let bonds = |wanted: &[([u8; 2], usize)], numbers: &[u8], points: &[[f64; 3]]| {
+            let wanted = wanted.iter().copied().collect();
+            perceive(numbers, points, Some(&wanted)).unwrap().bonds.len()
+        };
+        assert_eq!(bonds(&[([6, 6], 4)], &[6; 4], &square), 4);
+        let ion = [[0.0; 3], [2.0, 0.0, 0.0], [-2.1, 0.0, 0.0]];
+        assert_eq!((bonds(&[], &[12, 8, 8], &ion), bonds(&[([8, 12], 1)], &[12, 8, 8], &ion)), (0, 1));
+    }
+
+    #[test]
+    fn cells_miss_nothing() {
+        // A chain that wanders through many cells, beside all pairs.
+        let points: Vec<[f64; 3]> = (0..400)
+            .map(|at| {
+                let t = f64::from(at) * 0.35;
+                [3.0 * t.cos(), 3.0 * t.sin(), 0.9 * t]
+            })
+            .collect();
+        let numbers = vec![6; points.len()];
+        let mut found: Vec<[usize; 2]> =
+            perceive(&numbers, &points, None).unwrap().bonds.into_iter().map(|bond| bond.atoms).collect();
+        found.sort_unstable();
+        let mut all = Vec::new();
+        for a in 0..400 {
+            for b in a + 1..400 {
+                if distance(&points[a], &points[b]) < 1.52 + TOLERANCE_ANGSTROM {
+                    all.push([a, b]);
+                }
+            }
+        }
+        assert_eq!(found, all);
+    }
+}

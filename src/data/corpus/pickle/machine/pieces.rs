@@ -1,0 +1,147 @@
+//! The pieces that the opcodes are made of: arena, stack and names.
+
+use std::borrow::Cow;
+
+use super::{Machine, Result};
+use crate::corpus::pickle::{Callee, Global, NodeId, PickleError, Value};
+use drift_core::error::escaped;
+
+/// The most values of a pickle, whatever its size: some 3 GB. Molecules are few values of many bytes.
+const MAX_VALUES: usize = 1 << 26;
+
+impl<'a> Machine<'a> {
+    pub(super) fn malformed(&self, what: &'static str) -> PickleError {
+        PickleError::Malformed { what, offset: self.at }
+    }
+
+    pub(super) fn value(&self, id: NodeId) -> &Value<'a> {
+        // Ids are only made by `add`, which has just pushed the value, and values are never removed.
+        &self.values[id.index()]
+    }
+
+    /// A value for the arena. Python spends at least two bytes on a value (an opcode and an entry in the memo or in
+    /// a container), apart from the shared constants, so more than one for every two bytes is an attack.
+    pub(super) fn add(&mut self, value: Value<'a>) -> Result<NodeId> {
+        let limit = (self.length / 2 + 1024).min(MAX_VALUES);
+        let id = match u32::try_from(self.values.len()) {
+            Ok(id) if self.values.len() < limit => NodeId(id),
+            _ => return Err(PickleError::TooLarge { what: "values", limit, length: self.length }),
+        };
+        match &value {
+            Value::Bytes(Cow::Owned(bytes)) => self.spend(bytes.len())?,
+            Value::Str(Cow::Owned(text)) => self.spend(text.len())?,
+            _ => {}
+        }
+        self.values.push(value);
+        Ok(id)
+    }
+
+    /// Accounts for bytes of text that were decoded. Decoding at most triples them (U+FFFD for a bad byte) and
+    /// encoding goes over them once more, so only a pickle that does the same text over and over exceeds this.
+    pub(super) fn spend(&mut self, bytes: usize) -> Result<()> {
+        self.decoded = self.decoded.saturating_add(bytes);
+        let limit = self.length.saturating_mul(8);
+        if self.decoded > limit {
+            return Err(PickleError::TooLarge { what: "bytes of text", limit, length: self.length });
+        }
+        Ok(())
+    }
+
+    pub(super) fn push(&mut self, value: Value<'a>) -> Result<bool> {
+        let id = self.add(value)?;
+        self.stack.push(id);
+        Ok(true)
+    }
+
+    pub(super) fn push_shared(&mut self, key: u16, value: Value<'a>) -> Result<bool> {
+        let id = if let Some(&id) = self.constants.get(&key) {
+            id
+        } else {
+            let id = self.add(value)?;
+            self.constants.insert(key, id);
+            id
+        };
+        self.stack.push(id);
+        Ok(true)
+    }
+
+    /// The stack above the last mark.
+    pub(super) fn above_mark(&self) -> &[NodeId] {
+        // Nothing pops below a mark without removing it, so the height at the mark is within the stack.
+        &self.stack[self.marks.last().copied().unwrap_or(0)..]
+    }
+
+    pub(super) fn top(&self) -> Result<NodeId> {
+        self.above_mark().last().copied().ok_or_else(|| self.malformed("takes a value from an empty stack"))
+    }
+
+    pub(super) fn top_value(&mut self) -> Result<&mut Value<'a>> {
+        let index = self.top()?.index();
+        Ok(&mut self.values[index])
+    }
+
+    pub(super) fn pop(&mut self) -> Result<NodeId> {
+        let id = self.top()?;
+        self.stack.pop();
+        Ok(id)
+    }
+
+    pub(super) fn pop_many(&mut self, count: usize) -> Result<Vec<NodeId>> {
+        if self.above_mark().len() < count {
+            return Err(self.malformed("takes a value from an empty stack"));
+        }
+        Ok(self.stack.split_off(self.stack.len() - count))
+    }
+
+    /// Everything above the last mark, and the mark.
+    pub(super) fn pop_mark(&mut self) -> Result<Vec<NodeId>> {
+        let mark = self.marks.pop().ok_or_else(|| self.malformed("closes a mark that was never set"))?;
+        Ok(self.stack.split_off(mark))
+    }
+
+    pub(super) fn length_i32(&mut self) -> Result<u64> {
+        u64::try_from(self.cursor.i32()?).map_err(|_| self.malformed("a negative length"))
+    }
+
+    /// The text `depth` values below the top, counted from 1.
+    pub(super) fn stack_text(&self, depth: usize) -> Result<Cow<'a, str>> {
+        let above = self.above_mark();
+        match above.len().checked_sub(depth).map(|index| self.value(above[index])) {
+            Some(Value::Str(text)) => Ok(text.clone()),
+            _ => Err(self.malformed("a class whose name is no text")),
+        }
+    }
+
+    pub(super) fn class(&self, id: NodeId) -> Result<Callee> {
+        match self.value(id) {
+            Value::Global(class) => Ok(*class),
+            // What an unknown function gives may be called in turn.
+            Value::Object(object) if object.class.role().is_none() => Ok(object.class),
+            _ => Err(self.malformed("a call of something that is no class or function")),
+        }
+    }
+
+    pub(super) fn global_lines(&mut self) -> Result<Callee> {
+        let module = String::from_utf8_lossy(self.cursor.take_line()?);
+        let name = String::from_utf8_lossy(self.cursor.take_line()?);
+        Ok(self.find(&module, &name))
+    }
+
+    /// The class or function of a name.
+    pub(super) fn find(&mut self, module: &str, name: &str) -> Callee {
+        /// Characters of a module or a name that are kept.
+        const SHOWN: usize = 80;
+        if let Some(known) = Global::find(module, name) {
+            return Callee::Known(known);
+        }
+        let shown = |text: &str| escaped(&text.chars().take(SHOWN).collect::<String>());
+        let key = (shown(module), shown(name));
+        // Each takes some bytes of the pickle, so that there are fewer than this can count.
+        let next = self.unknown.len() as u32;
+        let number = *self.unknown_numbers.entry(key).or_insert_with_key(|(module, name)| {
+            self.unknown.push(format!("{module}.{name}"));
+            next
+        });
+        Callee::Unknown(number)
+    }
+}

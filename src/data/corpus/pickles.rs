@@ -1,0 +1,79 @@
+//! Pickled RDKit molecules: GEOM's `rdkit_folder` and the pickled test sets.
+
+use std::sync::Arc;
+
+use super::atoms::Atoms;
+use super::collect::Collector;
+use super::geom_pickle::{self, FoundMolecule};
+use super::labels::Labels;
+use super::pickle::Pickle;
+use super::rdkit::{Positions, RdConformer, RdkitMolecule};
+use super::{Context, Emit};
+use drift_core::chem::Graph;
+use drift_core::error::{Error, Result};
+
+/// Reads the pickles in `bytes`, one after another; the pickles are parsed, never executed.
+///
+/// # Errors
+/// If a pickle is damaged or names a class that drift does not read, the job was cancelled, or `emit` fails.
+pub(crate) fn read(bytes: &[u8], name: &str, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+    let mut collector = Collector::new(name.to_owned(), context, emit);
+    let mut atoms = Atoms::new(context.options, name);
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let pickle = Pickle::parse(rest).map_err(|e| {
+            Error::input(name, e, "give a pickle of RDKit molecules; if it is one, fetch it again")
+        })?;
+        for found in geom_pickle::molecules(&pickle) {
+            molecule(found, &mut atoms, &mut collector)?;
+        }
+        rest = &rest[pickle.length()..];
+    }
+    collector.finish()
+}
+
+/// The conformers of one molecule.
+fn molecule(found: FoundMolecule, atoms: &mut Atoms, collector: &mut Collector<'_, '_>) -> Result<()> {
+    let FoundMolecule { smiles, sub_smiles, name, molecule, place } = found;
+    let shared = molecule.map_err(|e| e.to_string()).and_then(|molecule| {
+        let structure = atoms.share(Graph::from(&molecule))?;
+        Ok((molecule, structure))
+    });
+    let (molecule, structure) = match shared {
+        Ok(shared) => shared,
+        Err(problem) => return collector.push(Err(problem), || place.clone()),
+    };
+    let key: Arc<str> = smiles.as_deref().unwrap_or(&place).into();
+    let labels = Labels {
+        key: smiles.as_deref(),
+        sub_smiles: &sub_smiles,
+        title: name.as_deref(),
+        place: Some(&place),
+        ..Labels::new(&key)
+    };
+    for (index, stored) in molecule.conformers.iter().enumerate() {
+        atoms.clear();
+        atoms.set_structure(structure.clone());
+        let outcome = push(&molecule, stored, atoms).and_then(|()| atoms.finish(&labels));
+        collector.push(outcome, || format!("{place}, conformer {}", index + 1))?;
+    }
+    if molecule.conformers.is_empty() {
+        collector.push(Err("a molecule without a conformer".into()), || place.clone())?;
+    }
+    Ok(())
+}
+
+/// Adds the atoms of one conformer of a molecule, or says why it has none.
+fn push(molecule: &RdkitMolecule, stored: &RdConformer, atoms: &mut Atoms) -> Result<(), String> {
+    if !stored.is_3d {
+        return Err("a drawing, not a conformer: its coordinates are marked 2D".into());
+    }
+    for (at, atom) in molecule.atoms.iter().enumerate() {
+        let pushed = match &stored.positions {
+            Positions::Single(positions) => positions.get(at).map(|p| atoms.push_f32(atom.atomic_number, *p)),
+            Positions::Double(positions) => positions.get(at).map(|p| atoms.push_f64(atom.atomic_number, *p)),
+        };
+        pushed.unwrap_or_else(|| Err(format!("atom {} has no position", at + 1)))?;
+    }
+    Ok(())
+}

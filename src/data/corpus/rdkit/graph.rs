@@ -1,0 +1,44 @@
+//! What a molecule's atoms and bonds are, in the terms of [`Graph`].
+
+use super::{BondKind, RdkitAtom, RdkitBond, RdkitMolecule};
+use drift_core::chem::{Atom, Bond, Graph, Order};
+
+impl From<&RdkitMolecule> for Graph {
+    /// Atoms and bonds in the order of the molecule. What an atom's query asks for is left out; the atom holds all the same.
+    fn from(molecule: &RdkitMolecule) -> Self {
+        let bond = |bond: &RdkitBond| Bond::new([bond.begin as usize, bond.end as usize], order(bond));
+        Graph::of_file(
+            molecule.atoms.iter().map(Atom::from).collect(),
+            molecule.bonds.iter().map(bond).collect(),
+        )
+    }
+}
+
+impl From<&RdkitAtom> for Atom {
+    fn from(atom: &RdkitAtom) -> Self {
+        Atom {
+            element: atom.atomic_number,
+            charge: atom.formal_charge.into(),
+            isotope: atom.isotope,
+            hydrogens: atom.explicit_hydrogens.into(),
+            bracket: atom.no_implicit,
+            radicals: atom.radical_electrons.into(),
+            ..Atom::default()
+        }
+    }
+}
+
+/// RDKit's bonds of no order (unspecified, zero, hydrogen) and of odd ones (one and a half, three centres) are of any order.
+fn order(bond: &RdkitBond) -> Order {
+    /// `Bond::BondType::QUADRUPLE`.
+    const QUADRUPLE: u8 = 4;
+    match bond.kind {
+        BondKind::Single => Order::Single,
+        BondKind::Double => Order::Double,
+        BondKind::Triple => Order::Triple,
+        BondKind::Aromatic => Order::Aromatic,
+        BondKind::Dative => Order::Dative,
+        BondKind::Other(QUADRUPLE) => Order::Quadruple,
+        BondKind::Other(_) => Order::Any,
+    }
+}

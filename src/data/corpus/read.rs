@@ -1,0 +1,282 @@
+//! Reading corpora: inputs to files, files to streams, streams to the reader of their format.
+
+use std::io::{BufRead, Cursor, Read, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::archive::{self, Member};
+use super::damage::read_error;
+use super::source::{self, Format, KNOWN_FORMATS};
+use super::summary::ReadSummary;
+use super::walk::{self, InputFile};
+use super::{
+    Batch, Context, Emit, ReadOptions, Skipped, Source, jsonl, msgpack, pickles, plain, sdf, side_by_side,
+    xyz,
+};
+use drift_core::error::{Error, Result};
+use drift_core::io;
+use drift_core::job::{InputHash, Job, Unit};
+
+/// The largest pickle that is read, in bytes: they are read whole.
+const MAX_PICKLE_BYTES: u64 = 2 << 30;
+
+/// The largest HDF5 file that is unpacked, in bytes: into a temporary file.
+const MAX_UNPACKED_BYTES: u64 = 8 << 30;
+
+/// Reads `inputs`, files and folders, and hands their conformers to `emit`, batch by batch, in order.
+///
+/// Content decides how a file is read. What cannot be read of a file is skipped, counted and listed; so is a file of
+/// unknown content in a folder or an archive. Pickles of up to 4 MiB are read side by side, a few a thread. Memory is bounded by
+/// these, a few blocks of text and one pickle (2 GiB at most); HDF5 inside gzip or an archive goes through a temporary file (8 GiB at most).
+///
+/// # Errors
+/// - an input does not exist, or is a file of unknown content;
+/// - a container (gzip, tar, HDF5) is truncated or damaged;
+/// - no conformer could be read at all;
+/// - the job was cancelled; and whatever `emit` returns.
+pub fn read(
+    inputs: &[PathBuf],
+    options: &ReadOptions,
+    job: &Job,
+    emit: &mut Emit<'_>,
+) -> Result<ReadSummary> {
+    let listing = Listing::of(inputs)?;
+    let mut summary = listing.read(0..listing.len(), options, job, emit)?;
+    summary.inputs.extend(options.smiles.names.iter().map(|names| names.source.clone()));
+    summary.refuse_if_empty(inputs)?;
+    Ok(summary)
+}
+
+/// The files of inputs, in the order in which they are read.
+#[derive(Debug)]
+pub struct Listing {
+    files: Vec<InputFile>,
+    not_files: Vec<Skipped>,
+}
+
+impl Listing {
+    /// The files that are named, and those of the folders.
+    ///
+    /// # Errors
+    /// If there is none, an input does not exist, or a folder cannot be listed or holds no file.
+    pub fn of(inputs: &[PathBuf]) -> Result<Self> {
+        if inputs.is_empty() {
+            return Err(Error::input("INPUT", "no input given", "name a file or a folder"));
+        }
+        let mut not_files = Vec::new();
+        let files = walk::files(inputs, &mut not_files)?;
+        Ok(Listing { files, not_files })
+    }
+
+    /// How many files there are.
+    #[allow(clippy::len_without_is_empty, reason = "there is always a file")]
+    pub fn len(&self) -> usize {
+        self.files.len()
+    }
+
+    /// The size of each file in bytes, in order; 0 of a pipe.
+    pub fn sizes(&self) -> Vec<u64> {
+        self.files.iter().map(|file| file.bytes).collect()
+    }
+
+    /// Reads some of the files, as [`read()`], but does not mind if there is nothing in them. What is no file counts as
+    /// before the first one.
+    ///
+    /// # Errors
+    /// As [`read()`].
+    pub fn read(
+        &self,
+        files: Range<usize>,
+        options: &ReadOptions,
+        job: &Job,
+        emit: &mut Emit<'_>,
+    ) -> Result<ReadSummary> {
+        let mut summary = ReadSummary::default();
+        if files.start == 0 {
+            summary.count(
+                &Batch { skipped: self.not_files.clone(), ..Batch::default() },
+                options.reading.encoding,
+            );
+        }
+        let files = &self.files[files];
+        let total = files.iter().all(|f| f.regular).then(|| files.iter().map(|f| f.bytes).sum());
+        let context = Context { options, job };
+        job.observer().begin("reading", total, Unit::Bytes);
+        let mut counted = |batch: Batch, summary: &mut ReadSummary| {
+            job.check()?;
+            summary.count(&batch, options.reading.encoding);
+            emit(batch)
+        };
+        let outcome = side_by_side::runs(files).try_for_each(|run| {
+            for (file, read) in run.iter().zip(side_by_side::read(run, context)) {
+                let hash = match read {
+                    Some(read) => {
+                        let (hash, batches) = read?;
+                        batches.into_iter().try_for_each(|batch| counted(batch, &mut summary))?;
+                        hash
+                    }
+                    None => read_file(file, context, &mut |batch| counted(batch, &mut summary))?,
+                };
+                summary.inputs.push(hash);
+            }
+            Ok(())
+        });
+        job.observer().end();
+        // First, since a read that a cancelled job gave up looks like a damaged file.
+        job.check()?;
+        outcome?;
+        Ok(summary)
+    }
+}
+
+/// Reads one file of any content.
+fn read_file(file: &InputFile, context: Context<'_>, emit: &mut Emit<'_>) -> Result<InputHash> {
+    let place = file.place();
+    let mut opened = io::open(&file.path, context.job);
+    let prefix = source::prefix(&mut opened.reader).map_err(|e| read_error(&place, e))?;
+    let format = Format::of(&prefix);
+    if format == Some(Format::Hdf5) && file.regular && !opened.compressed() {
+        // HDF5 is read from its path; this pass only hashes.
+        let before = stamp(&file.path)?;
+        let hash = opened.finish(file.name()).map_err(|e| read_error(&place, e))?;
+        let name: Arc<str> = place.as_str().into();
+        read_hdf5(&file.path, &place, context, &mut |batch| emit(batch.of_file(&name)))?;
+        if before != stamp(&file.path)? || before.0 != hash.bytes {
+            return Err(Error::input(place, "changed while it was read", "wait until it is written"));
+        }
+        return Ok(hash);
+    }
+    let is_tar = source::is_tar(&prefix);
+    let mut stream = Cursor::new(prefix.as_slice()).chain(&mut opened.reader);
+    if is_tar {
+        archive::read(&place, &mut stream, context, &mut |member| match member {
+            Member::File(name, content) => read_member(name, content, context, emit),
+            Member::Skipped(skipped) => emit(Batch { skipped: vec![skipped], ..Batch::default() }),
+        })?;
+    } else if let Some(format) = format {
+        read_format(format, Source { name: place.clone(), reader: &mut stream }, context, emit)?;
+    } else if file.folder.is_some() {
+        emit(unknown(place.clone(), &prefix))?;
+    } else {
+        let reason = unknown_reason(&prefix);
+        return Err(Error::input(place, reason, KNOWN_FORMATS));
+    }
+    opened.finish(file.name()).map_err(|e| read_error(&place, e))
+}
+
+/// Size and time of the last change of a file.
+fn stamp(path: &Path) -> Result<(u64, Option<std::time::SystemTime>)> {
+    let metadata = std::fs::metadata(path).map_err(|e| Error::io(path, e))?;
+    Ok((metadata.len(), metadata.modified().ok()))
+}
+
+/// Reads a member of an archive, of any content but another archive.
+fn read_member(
+    name: String,
+    content: &mut dyn BufRead,
+    context: Context<'_>,
+    emit: &mut Emit<'_>,
+) -> Result<()> {
+    let prefix = source::prefix(content).map_err(|e| read_error(&name, e))?;
+    let Some(format) = Format::of(&prefix) else { return emit(unknown(name, &prefix)) };
+    let mut stream = Cursor::new(prefix.as_slice()).chain(content);
+    read_format(format, Source { name, reader: &mut stream }, context, emit)
+}
+
+/// The note that a file of unknown content was passed over.
+fn unknown(file: String, prefix: &[u8]) -> Batch {
+    let reason = unknown_reason(prefix).to_owned();
+    Batch { skipped: vec![Skipped { file, record: "file".to_owned(), reason }], ..Batch::default() }
+}
+
+fn unknown_reason(prefix: &[u8]) -> &'static str {
+    if prefix.is_empty() {
+        "the file is empty"
+    } else if source::is_tar(prefix) {
+        "an archive inside an archive"
+    } else {
+        "unknown content"
+    }
+}
+
+/// Hands a stream to the reader of its format.
+fn read_format(format: Format, source: Source<'_>, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+    let file: Arc<str> = source.name.as_str().into();
+    let emit: &mut Emit<'_> = &mut |batch| emit(batch.of_file(&file));
+    match format {
+        Format::Jsonl => jsonl::read(source, context, emit),
+        Format::Plain => plain::read(source, context, emit),
+        Format::Sdf => sdf::read(source, context, emit),
+        Format::Xyz => xyz::read(source, context, emit),
+        Format::Msgpack => msgpack::read(source, context, emit),
+        Format::Pickle => {
+            let bytes = whole(source.reader, &source.name, context.job)?;
+            pickles::read(&bytes, &source.name, context, emit)
+        }
+        Format::Hdf5 => {
+            let spooled = spool(source.reader, &source.name, context.job)?;
+            read_hdf5(spooled.path(), &source.name, context, emit)
+        }
+    }
+}
+
+#[cfg(feature = "hdf5")]
+fn read_hdf5(path: &Path, name: &str, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+    super::hdf5::read(path, name, context, emit)
+}
+
+/// Without its library HDF5 is known, but cannot be read.
+#[cfg(not(feature = "hdf5"))]
+fn read_hdf5(_: &Path, name: &str, _: Context<'_>, _: &mut Emit<'_>) -> Result<()> {
+    Err(Error::input(name, "is HDF5, which this drift was built without", "build it with --features hdf5"))
+}
+
+/// The whole of a stream, of at most [`MAX_PICKLE_BYTES`].
+fn whole(reader: &mut dyn BufRead, name: &str, job: &Job) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    copy(reader, name, job, MAX_PICKLE_BYTES, &mut |block| {
+        bytes.try_reserve(block.len()).map_err(|_| Error::input(name, "does not fit memory", ""))?;
+        bytes.extend_from_slice(block);
+        Ok(())
+    })?;
+    Ok(bytes)
+}
+
+/// A stream as a temporary file, gone when dropped.
+fn spool(reader: &mut dyn BufRead, name: &str, job: &Job) -> Result<tempfile::NamedTempFile> {
+    // The kind alone: the whole error may name the temporary file.
+    let fail = |error: std::io::Error| {
+        let problem = format!("cannot be unpacked into {}: {}", std::env::temp_dir().display(), error.kind());
+        Error::input(name, problem, "unpack it first, or set TMPDIR to a folder with room")
+    };
+    let mut file = tempfile::Builder::new().prefix("drift-").tempfile().map_err(fail)?;
+    copy(reader, name, job, MAX_UNPACKED_BYTES, &mut |block| file.write_all(block).map_err(fail))?;
+    Ok(file)
+}
+
+/// Hands on a stream of at most `limit` bytes.
+fn copy(
+    reader: &mut dyn BufRead,
+    name: &str,
+    job: &Job,
+    limit: u64,
+    out: &mut dyn FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
+    let mut copied = 0;
+    loop {
+        job.check()?;
+        let bytes = reader.fill_buf().map_err(|e| read_error(name, e))?;
+        let n = bytes.len();
+        if n == 0 {
+            return Ok(());
+        }
+        copied += n as u64;
+        if copied > limit {
+            let problem = format!("larger than {} MiB unpacked", limit >> 20);
+            return Err(Error::input(name, problem, "is this the right file? if it is, unpack it first"));
+        }
+        out(bytes)?;
+        reader.consume(n);
+    }
+}

@@ -1,0 +1,341 @@
+//! SDF: molecules as MDL mol blocks, V2000 or V3000, with data items, ended by `$$$$`.
+//!
+//! The format is that of "CTfile Formats" (BIOVIA, 2020). Of a molecule its atoms, bonds and data items are read, with
+//! charges, isotopes, radicals and valences as RDKit reads them; its name is the data item `canonical_smiles`, `smiles` or
+//! `SMILES`, else the title. Atoms and bonds have to be as many as announced, and the mol block has to end with `M  END`.
+
+mod lines;
+mod table;
+
+use std::borrow::Cow;
+use std::io;
+use std::sync::Arc;
+
+use super::atoms::Atoms;
+use super::collect::{Collector, Finished};
+use super::damage::read_error;
+use super::labels::{Items, Labels};
+use super::lines::Lines;
+use super::{Context, Emit, Source};
+use drift_core::error::{Result, excerpt};
+use lines::{push_v2000, push_v2000_bond, push_v3000, push_v3000_bond};
+use table::Table;
+
+const V30: &str = "M  V30 ";
+
+/// The last line of a mol block.
+const END: &str = "M  END";
+
+/// The most atoms that a molecule may announce; V2000 has room for 999.
+const MAX_ATOMS: usize = 1_000_000;
+
+/// The longest V3000 line with its continuations, in bytes.
+const MAX_V30_BYTES: usize = 64 << 10;
+
+/// Reads a stream of molecules; a bad one is skipped up to its `$$$$`.
+///
+/// # Errors
+/// If the stream is damaged, the job was cancelled, or `emit` fails.
+pub(crate) fn read(source: Source<'_>, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+    let place = source.name.clone();
+    let mut collector = Collector::new(source.name, context, emit);
+    let mut atoms = Atoms::new(context.options, &place);
+    let mut records = Records { lines: Lines::new(source.reader), end: End::No };
+    let mut items = Items::default();
+    for number in 1u64.. {
+        let record = records.next(number, &mut atoms, &mut items).map_err(|e| read_error(&place, e))?;
+        let Some(Record { label, line, outcome }) = record else { break };
+        collector.push(outcome, || format!("molecule {number}{label}, line {line}"))?;
+    }
+    collector.finish()
+}
+
+/// A molecule that was read, or why it was not.
+struct Record {
+    /// ` (name)`, if it has one.
+    label: String,
+    /// The last line of it that was understood, or the first that was not.
+    line: u64,
+    outcome: Result<Finished, String>,
+}
+
+/// What stops the reading of a molecule: bad content, or a failed read.
+enum Stop {
+    Bad(String),
+    Io(io::Error),
+}
+
+impl From<String> for Stop {
+    fn from(reason: String) -> Self {
+        Stop::Bad(reason)
+    }
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Self {
+        Stop::Io(error)
+    }
+}
+
+/// How the molecule at hand has ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    No,
+    /// With `$$$$`.
+    Mark,
+    /// With the file.
+    File,
+}
+
+struct Records<'a> {
+    lines: Lines<'a>,
+    end: End,
+}
+
+impl Records<'_> {
+    /// The next molecule; `None` after the last. `atoms` and `items` are forgotten first.
+    fn next(&mut self, number: u64, atoms: &mut Atoms, items: &mut Items) -> io::Result<Option<Record>> {
+        self.end = End::No;
+        atoms.clear();
+        items.clear();
+        let mut header: [String; 4] = Default::default();
+        for slot in &mut header {
+            *slot = self.line()?.unwrap_or_default().trim_end().to_owned();
+        }
+        if self.end == End::File && header.iter().all(String::is_empty) {
+            return Ok(None);
+        }
+        let outcome = self.molecule(&header, atoms);
+        let line = self.lines.number();
+        self.data_items(items)?;
+        let title = Some(header[0].trim()).filter(|title| !title.is_empty());
+        let name = items.smiles().or(title);
+        let outcome = match outcome {
+            Ok(()) => {
+                let molecule: Arc<str> =
+                    name.map_or_else(|| format!("molecule {number}").into(), |name| name.into());
+                atoms.finish(&Labels { title, items: Some(items), ..Labels::new(&molecule) })
+            }
+            Err(Stop::Bad(reason)) => Err(reason),
+            Err(Stop::Io(error)) => return Err(error),
+        };
+        let label = name.map_or_else(String::new, |name| format!(" ({name})"));
+        Ok(Some(Record { label, line, outcome }))
+    }
+
+    /// The next line of the molecule; `None` once it has ended.
+    fn line(&mut self) -> io::Result<Option<Cow<'_, str>>> {
+        if self.end != End::No {
+            return Ok(None);
+        }
+        let line = self.lines.next()?;
+        self.end = match &line {
+            None => End::File,
+            Some(line) if line.starts_with("$$$$") => End::Mark,
+            Some(_) => return Ok(line),
+        };
+        Ok(None)
+    }
+
+    /// As [`line`](Self::line), where the molecule may not end.
+    fn inner_line(&mut self) -> Result<Cow<'_, str>, Stop> {
+        self.line()?.ok_or_else(|| Stop::Bad("the molecule ends early".to_owned()))
+    }
+
+    /// The atoms and bonds that the header announces.
+    fn molecule(&mut self, header: &[String; 4], atoms: &mut Atoms) -> Result<(), Stop> {
+        let counts = &header[3];
+        let mut table = Table::default();
+        if counts.ends_with("V3000") {
+            self.v3000(atoms, &mut table)?;
+        } else if counts.ends_with("V2000") || !counts.contains('V') && v2000_counts(counts).is_ok() {
+            // Old writers say no version.
+            self.v2000(counts, atoms, &mut table)?;
+        } else {
+            return Err(format!("no counts line of V2000 or V3000: {}", excerpt(counts.as_bytes())).into());
+        }
+        // The second line holds a dimension code. Some writers say 2D of 3D coordinates, so the numbers decide.
+        if header[1].get(20..22) == Some("2D") && atoms.is_flat() {
+            return Err("a 2D drawing, not a conformer".to_owned().into());
+        }
+        let structure = atoms.share(table.finish())?;
+        atoms.set_structure(structure);
+        Ok(())
+    }
+
+    /// Atoms, bonds and properties of a V2000 molecule.
+    fn v2000(&mut self, counts: &str, atoms: &mut Atoms, table: &mut Table) -> Result<(), Stop> {
+        let (atom_count, bond_count) = v2000_counts(counts)?;
+        for _ in 0..atom_count {
+            push_v2000(&self.inner_line()?, atoms, table)?;
+        }
+        for read in 0..bond_count {
+            let line = self.inner_line()?;
+            if !line.trim_start().starts_with(|c: char| c.is_ascii_digit()) {
+                return Err(format!("{bond_count} bonds announced, {read} found").into());
+            }
+            push_v2000_bond(&line, table)?;
+        }
+        self.v2000_properties(table)
+    }
+
+    /// What follows the bonds, up to `M  END`.
+    fn v2000_properties(&mut self, table: &mut Table) -> Result<(), Stop> {
+        loop {
+            let line = self.inner_line()?;
+            if line.starts_with(END) {
+                return Ok(());
+            }
+            if line.starts_with('>') {
+                return Err("data items before `M  END`".to_owned().into());
+            }
+            // Lines of any text follow an alias, an abbreviation, and what is to be skipped.
+            let texts = if line.starts_with(['A', 'G']) {
+                1
+            } else if let Some(count) = line.strip_prefix("S  SKP") {
+                count.trim().parse().map_err(|_| format!("not a number: {}", excerpt(line.as_bytes())))?
+            } else {
+                table.property(&line)?;
+                0
+            };
+            for _ in 0..texts {
+                self.inner_line()?;
+            }
+        }
+    }
+
+    /// The table of a V3000 molecule: counts, atoms, bonds, and what else it holds.
+    fn v3000(&mut self, atoms: &mut Atoms, table: &mut Table) -> Result<(), Stop> {
+        let (mut counts, mut bonds_read) = (None, false);
+        loop {
+            let line = self.v30_line()?;
+            let line = line.trim();
+            if let Some(rest) = line.strip_prefix("COUNTS ") {
+                counts = Some(v3000_counts(rest)?);
+            } else if let Some(block) = line.strip_prefix("BEGIN ").filter(|block| *block != "CTAB") {
+                let (atom_count, bond_count) = counts.ok_or_else(|| format!("{block} before COUNTS"))?;
+                match block {
+                    "ATOM" if atoms.is_empty() => self.v3000_atoms(atom_count, atoms, table)?,
+                    "BOND" if !bonds_read => {
+                        self.v3000_bonds(bond_count, table)?;
+                        bonds_read = true;
+                    }
+                    "ATOM" | "BOND" => return Err(format!("two blocks {block}").into()),
+                    _ => self.skip_v3000_block(&format!("END {block}"))?,
+                }
+            } else if line == "END CTAB" {
+                break;
+            }
+        }
+        let (atom_count, bond_count) = counts.ok_or_else(|| "no line COUNTS".to_owned())?;
+        if atoms.len() != atom_count {
+            return Err(format!("{atom_count} atoms announced, {} found", atoms.len()).into());
+        }
+        if table.bonds() != bond_count {
+            return Err(format!("{bond_count} bonds announced, {} found", table.bonds()).into());
+        }
+        // Templates and the like may follow.
+        while !self.inner_line()?.starts_with(END) {}
+        Ok(())
+    }
+
+    /// The atom block of a V3000 molecule.
+    fn v3000_atoms(&mut self, announced: usize, atoms: &mut Atoms, table: &mut Table) -> Result<(), Stop> {
+        loop {
+            let line = self.v30_line()?;
+            let line = line.trim();
+            if line == "END ATOM" {
+                return Ok(());
+            }
+            if atoms.len() == announced {
+                return Err(format!("{announced} atoms announced, more found").into());
+            }
+            push_v3000(line, atoms, table)?;
+        }
+    }
+
+    /// The bond block of a V3000 molecule.
+    fn v3000_bonds(&mut self, announced: usize, table: &mut Table) -> Result<(), Stop> {
+        loop {
+            let line = self.v30_line()?;
+            let line = line.trim();
+            if line == "END BOND" {
+                return Ok(());
+            }
+            if table.bonds() == announced {
+                return Err(format!("{announced} bonds announced, more found").into());
+            }
+            push_v3000_bond(line, table)?;
+        }
+    }
+
+    /// Reads past a block.
+    fn skip_v3000_block(&mut self, end: &str) -> Result<(), Stop> {
+        while self.v30_line()?.trim() != end {}
+        Ok(())
+    }
+
+    /// The next `M  V30` line without that mark, its continuations joined.
+    fn v30_line(&mut self) -> Result<String, Stop> {
+        let mut joined = String::new();
+        loop {
+            let line = self.inner_line()?;
+            let Some(rest) = line.strip_prefix(V30) else {
+                return Err(format!("not a line of a V3000 block: {}", excerpt(line.as_bytes())).into());
+            };
+            let Some(start) = rest.trim_end().strip_suffix('-') else { return Ok(joined + rest) };
+            if joined.len() + start.len() > MAX_V30_BYTES {
+                return Err("a V3000 line without end".to_owned().into());
+            }
+            joined.push_str(start);
+        }
+    }
+
+    /// Reads the data items; the first line of a value counts.
+    fn data_items(&mut self, items: &mut Items) -> io::Result<()> {
+        let (mut name, mut awaited) = (String::new(), false);
+        while let Some(line) = self.line()? {
+            let item = line.strip_prefix('>').and_then(|rest| rest.split_once('<')?.1.split_once('>'));
+            if let Some((item, _)) = item {
+                name.clear();
+                name.push_str(item);
+                awaited = true;
+            } else if std::mem::take(&mut awaited) {
+                items.push(&name, line.trim());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The numbers of atoms and bonds of a V2000 counts line, in its first columns, three each.
+fn v2000_counts(counts: &str) -> Result<(usize, usize), String> {
+    let column = |at: usize| counts.get(at..at + 3).and_then(|field| field.trim().parse().ok());
+    let columns = || Some((column(0)?, column(3)?));
+    let mut fields = counts.split_ascii_whitespace().map(|field| field.parse().ok());
+    let mut free = || Some((fields.next()??, fields.next()??));
+    let (atoms, bonds) = columns()
+        .or_else(&mut free)
+        .ok_or_else(|| format!("no numbers of atoms and bonds: {}", excerpt(counts.as_bytes())))?;
+    at_most(atoms, bonds)
+}
+
+/// The numbers of atoms and bonds of a V3000 line `COUNTS`.
+fn v3000_counts(counts: &str) -> Result<(usize, usize), String> {
+    let mut fields = counts.split_ascii_whitespace().map(|field| field.parse().ok());
+    match (fields.next().flatten(), fields.next().flatten()) {
+        (Some(atoms), Some(bonds)) => at_most(atoms, bonds),
+        _ => Err(format!("no numbers of atoms and bonds: {}", excerpt(counts.as_bytes()))),
+    }
+}
+
+/// The same, unless there are too many.
+fn at_most(atoms: usize, bonds: usize) -> Result<(usize, usize), String> {
+    if atoms > MAX_ATOMS {
+        return Err(format!("{atoms} atoms; at most {MAX_ATOMS} are read"));
+    }
+    Ok((atoms, table::at_most(bonds)?))
+}
+
+#[cfg(test)]
+mod tests;

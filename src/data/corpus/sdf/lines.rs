@@ -1,0 +1,140 @@
+//! Lines of V2000 and V3000 tables, each for itself.
+
+use super::table::{Notes, Table, atom, coded_charge, mass};
+use crate::corpus::atoms::Atoms;
+use drift_core::chem::elements::atomic_number;
+use drift_core::error::excerpt;
+
+/// An atom of V2000: its symbol, its coordinates, and the fields that count, as written: mass difference, charge, hydrogens,
+/// valence.
+type AtomText<'a> = (&'a str, [&'a str; 3], [&'a str; 4]);
+
+/// `xxxxx.xxxxyyyyy.yyyyzzzzz.zzzz aaaddcccssshhhbbbvvv…`
+fn fixed_columns(line: &str) -> Option<AtomText<'_>> {
+    let symbol = line.get(31..34).or_else(|| line.get(31..))?.trim_ascii();
+    let xyz = [line.get(0..10)?, line.get(10..20)?, line.get(20..30)?];
+    Some((symbol, xyz, [34..36, 36..39, 42..45, 48..51].map(|field| line.get(field).unwrap_or(""))))
+}
+
+/// `x y z symbol dd ccc sss hhh bbb vvv …`, for writers that do not keep to columns.
+fn free_columns(line: &str) -> Option<AtomText<'_>> {
+    let mut fields = line.split_ascii_whitespace();
+    let xyz = [fields.next()?, fields.next()?, fields.next()?];
+    let symbol = fields.next()?;
+    let mut notes = [""; 6];
+    notes.iter_mut().zip(fields).for_each(|(note, field)| *note = field);
+    Some((symbol, xyz, [notes[0], notes[1], notes[3], notes[5]]))
+}
+
+/// Adds the atom of a V2000 line, by columns or, for writers that do not keep to them, by fields.
+pub(super) fn push_v2000(line: &str, atoms: &mut Atoms, table: &mut Table) -> Result<(), String> {
+    let mut push = |(symbol, xyz, notes): AtomText<'_>| {
+        let [difference, charge, hydrogens, valence] = notes.map(number);
+        let element = element(symbol)?;
+        let notes = Notes {
+            charge: coded_charge(charge?),
+            mass: mass(element, difference?)?,
+            hydrogens: hydrogens?,
+            ..Notes::default()
+        };
+        let atom = atom(element, symbol, notes)?;
+        let valence = valence?;
+        atoms.push_text(element, xyz)?;
+        table.push(atom, valence);
+        Ok(())
+    };
+    let columns = fixed_columns(line);
+    let by_columns = columns.map(&mut push);
+    // A line whose element and position keep to columns has its other fields there too: elsewhere they would mean others.
+    let keeps = |(symbol, xyz, _): AtomText<'_>| {
+        atomic_number(symbol).is_some() && xyz.iter().all(|text| text.trim_ascii().parse::<f64>().is_ok())
+    };
+    if let Some(outcome) = &by_columns
+        && (outcome.is_ok() || columns.is_some_and(keeps))
+    {
+        return outcome.clone();
+    }
+    let by_fields = free_columns(line).map(push);
+    by_fields.filter(Result::is_ok).or(by_columns).unwrap_or_else(|| Err(not_an_atom(line)))
+}
+
+/// Adds the bond of a V2000 line, `111222ttt…`, by columns or by fields.
+pub(super) fn push_v2000_bond(line: &str, table: &mut Table) -> Result<(), String> {
+    let column = |at: usize| line.get(at..at + 3)?.trim_ascii().parse().ok();
+    let columns = || Some([column(0)?, column(3)?, column(6)?]);
+    let mut fields = line.split_ascii_whitespace().map(|field| field.parse().ok());
+    let mut free = || Some([fields.next()??, fields.next()??, fields.next()??]);
+    let bond = columns().or_else(&mut free);
+    let [from, to, kind] = bond.ok_or_else(|| not_a_bond(line))?;
+    table.bond(kind, [from, to])
+}
+
+/// Adds the atom of a V3000 line, `index type x y z aamap KEY=VALUE…`.
+pub(super) fn push_v3000(line: &str, atoms: &mut Atoms, table: &mut Table) -> Result<(), String> {
+    let mut fields = line.split_ascii_whitespace();
+    let mut next = || fields.next().ok_or_else(|| not_an_atom(line));
+    let (index, symbol, xyz) = (next()?, next()?, [next()?, next()?, next()?]);
+    let mut notes = Notes::default();
+    for (key, value) in fields.filter_map(|field| field.split_once('=')) {
+        let is = |name: &str| key.eq_ignore_ascii_case(name);
+        let note = if is("CHG") {
+            &mut notes.charge
+        } else if is("MASS") {
+            &mut notes.mass
+        } else if is("RAD") {
+            &mut notes.radical
+        } else if is("VAL") {
+            &mut notes.valence
+        } else if is("HCOUNT") {
+            &mut notes.hydrogens
+        } else {
+            continue;
+        };
+        *note = if is("MASS") { mass_number(value)? } else { number(value)? };
+    }
+    let element = element(symbol)?;
+    let atom = atom(element, symbol, notes)?;
+    atoms.push_text(element, xyz)?;
+    if let Ok(index) = index.parse() {
+        table.name_next(index);
+    }
+    table.push(atom, notes.valence);
+    Ok(())
+}
+
+/// Adds the bond of a V3000 line, `index type atom atom …`.
+pub(super) fn push_v3000_bond(line: &str, table: &mut Table) -> Result<(), String> {
+    let mut fields = line.split_ascii_whitespace().skip(1).map(|field| field.parse().ok());
+    let mut bond = || Some([fields.next()??, fields.next()??, fields.next()??]);
+    let [kind, from, to] = bond().ok_or_else(|| not_a_bond(line))?;
+    table.bond(kind, [from, to])
+}
+
+fn element(symbol: &str) -> Result<u8, String> {
+    atomic_number(symbol).ok_or_else(|| format!("{} is not an element", excerpt(symbol.as_bytes())))
+}
+
+/// A field of a table; a blank one is 0.
+fn number(field: &str) -> Result<i32, String> {
+    let field = field.trim_ascii();
+    if field.is_empty() {
+        return Ok(0);
+    }
+    field.parse().map_err(|_| format!("not a whole number: {}", excerpt(field.as_bytes())))
+}
+
+/// A mass number, which some write as the mass.
+fn mass_number(value: &str) -> Result<i32, String> {
+    match value.parse::<f64>() {
+        Ok(mass) if (0.0..1e6).contains(&mass) => Ok(mass as i32),
+        _ => Err(format!("not a mass: {}", excerpt(value.as_bytes()))),
+    }
+}
+
+fn not_an_atom(line: &str) -> String {
+    format!("not an atom: {}", excerpt(line.as_bytes()))
+}
+
+fn not_a_bond(line: &str) -> String {
+    format!("not a bond: {}", excerpt(line.as_bytes()))
+}

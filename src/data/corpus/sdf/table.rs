@@ -1,0 +1,239 @@
+//! The connection table of one molecule, with the rules of RDKit's reader (`MolFileParser.cpp`): what charges, isotopes,
+//! radicals and valences of a file mean for an atom. Wedges and parities are left out: the coordinates say more.
+
+use std::collections::HashMap;
+
+use drift_core::chem::elements::{HYDROGEN, most_common_isotope};
+use drift_core::chem::{Atom, Bond, Graph, Order};
+use drift_core::error::excerpt;
+
+/// The most bonds that a molecule may announce.
+const MAX_BONDS: usize = 4_000_000;
+
+/// What a file says of an atom beside its element and position; 0 is what it does not say.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Notes {
+    /// Formal charge.
+    pub charge: i32,
+    /// Mass number, absolute.
+    pub mass: i32,
+    /// As the table has radicals: 1 singlet, 2 doublet, 3 triplet.
+    pub radical: i32,
+    /// Bonds and hydrogens together; 15 or -1 for none.
+    pub valence: i32,
+    /// A number of hydrogens that a query asks for: none are implied then.
+    pub hydrogens: i32,
+}
+
+/// Atoms and bonds of the molecule at hand.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    structure: Graph,
+    /// Of each atom, as in [`Notes`].
+    valences: Vec<i32>,
+    /// Whether charges or radicals were listed: then those of the atom lines do not count.
+    listed: bool,
+    /// Places of atoms by the index that the file gives them, once that is not simply 1, 2, 3, …
+    places: Option<HashMap<u64, u32>>,
+}
+
+impl Table {
+    /// Adds an atom.
+    pub(super) fn push(&mut self, atom: Atom, valence: i32) {
+        self.structure.atoms.push(atom);
+        self.valences.push(valence);
+    }
+
+    /// Says under which index bonds refer to the next atom. Of several with one index the first counts.
+    pub(super) fn name_next(&mut self, index: u64) {
+        let place = self.structure.atoms.len() as u32;
+        if self.places.is_none() && index != u64::from(place) + 1 {
+            self.places = Some((0..place).map(|place| (u64::from(place) + 1, place)).collect());
+        }
+        if let Some(places) = &mut self.places {
+            places.entry(index).or_insert(place);
+        }
+    }
+
+    /// Adds a bond between two atoms, by their indices.
+    ///
+    /// # Errors
+    /// A reason: there is no such atom.
+    pub(super) fn bond(&mut self, kind: u64, indices: [u64; 2]) -> Result<(), String> {
+        let place = |index: u64| {
+            let simple = || {
+                let place = index.checked_sub(1)?;
+                (place < self.structure.atoms.len() as u64).then_some(place as u32)
+            };
+            let place = self.places.as_ref().map_or_else(simple, |places| places.get(&index).copied());
+            place.ok_or_else(|| format!("a bond to atom {index}, which is not there"))
+        };
+        let bond = [place(indices[0])?, place(indices[1])?];
+        self.structure.bonds.push(Bond::new(bond.map(|atom| atom as usize), order(kind)));
+        Ok(())
+    }
+
+    /// Takes a line `M  CHG`, `M  RAD` or `M  ISO` of V2000; others say nothing of atoms.
+    ///
+    /// # Errors
+    /// A reason: entries are missing, are no numbers, or name atoms that are not there.
+    pub(super) fn property(&mut self, line: &str) -> Result<(), String> {
+        let Some(kind @ ("CHG" | "RAD" | "ISO")) = line.strip_prefix("M  ").and_then(|rest| rest.get(..3))
+        else {
+            return Ok(());
+        };
+        if kind != "ISO" && !std::mem::replace(&mut self.listed, true) {
+            // RDKit forgets charges of the atom lines at the first line of radicals too.
+            self.structure.atoms.iter_mut().for_each(|atom| atom.charge = 0);
+        }
+        let entries =
+            entries(&line[6..]).ok_or_else(|| format!("not a property: {}", excerpt(line.as_bytes())))?;
+        for (number, value) in entries {
+            let atom = number.checked_sub(1).and_then(|at| self.structure.atoms.get_mut(at));
+            let atom = atom.ok_or_else(|| format!("`M  {kind}` of atom {number}, which is not there"))?;
+            match (kind, value) {
+                // A blank or negative isotope says nothing.
+                ("ISO", None | Some(..0)) => {}
+                ("ISO", Some(mass)) => atom.isotope = isotope(mass)?,
+                ("CHG", value) => atom.charge = charge(value.unwrap_or(0))?,
+                (_, value) => atom.radicals = radicals(value.unwrap_or(0))?,
+            }
+        }
+        Ok(())
+    }
+
+    /// How many bonds there are.
+    pub(super) fn bonds(&self) -> usize {
+        self.structure.bonds.len()
+    }
+
+    /// The whole table: hydrogens that a valence leaves room for are counted, now that the bonds are known.
+    pub(super) fn finish(mut self) -> Graph {
+        if self.valences.iter().any(|valence| *valence != 0) {
+            let mut halves = vec![0; self.valences.len()];
+            for &Bond { atoms: [from, to], order, .. } in &self.structure.bonds {
+                let [at_from, at_to] = half_valences(order);
+                halves[from] += at_from;
+                halves[to] += at_to;
+            }
+            for ((atom, valence), halves) in self.structure.atoms.iter_mut().zip(self.valences).zip(halves) {
+                if valence != 0 {
+                    let room = if matches!(valence, 15 | -1) { 0 } else { valence - halves / 2 };
+                    atom.bracket = true;
+                    atom.hydrogens = room.max(0).cast_unsigned();
+                }
+            }
+        }
+        Graph::of_file(self.structure.atoms, self.structure.bonds)
+    }
+}
+
+/// An atom of this element and symbol.
+///
+/// # Errors
+/// A reason: a number that no atom has.
+pub(super) fn atom(element: u8, symbol: &str, notes: Notes) -> Result<Atom, String> {
+    let mass = match notes.mass {
+        0 if element == HYDROGEN && symbol.eq_ignore_ascii_case("D") => 2,
+        0 if element == HYDROGEN && symbol.eq_ignore_ascii_case("T") => 3,
+        mass => mass,
+    };
+    Ok(Atom {
+        element,
+        charge: charge(notes.charge)?,
+        isotope: isotope(mass)?,
+        hydrogens: 0,
+        bracket: notes.hydrogens > 0 || notes.hydrogens == -1,
+        radicals: radicals(notes.radical)?,
+        ..Atom::default()
+    })
+}
+
+/// The mass number that a difference to the periodic table means: RDKit counts from the most common isotope.
+///
+/// # Errors
+/// A reason: below nothing.
+pub(super) fn mass(element: u8, difference: i32) -> Result<i32, String> {
+    let common = i32::from(most_common_isotope(element).unwrap_or(0));
+    match common.checked_add(difference) {
+        _ if difference == 0 => Ok(0),
+        Some(mass @ 0..) => Ok(mass),
+        _ => Err(format!("a mass difference of {difference}")),
+    }
+}
+
+/// The charge that a code of V2000 means: 1 is +3, 7 is -3; 4, a radical, is none, as for RDKit.
+pub(super) fn coded_charge(code: i32) -> i32 {
+    if code == 0 { 0 } else { 4i32.saturating_sub(code) }
+}
+
+/// Refuses a table of too many bonds, which is not read.
+pub(super) fn at_most(bonds: usize) -> Result<usize, String> {
+    if bonds > MAX_BONDS { Err(format!("{bonds} bonds; at most {MAX_BONDS} are read")) } else { Ok(bonds) }
+}
+
+fn charge(charge: i32) -> Result<i32, String> {
+    i8::try_from(charge).map(i32::from).map_err(|_| format!("a charge of {charge}"))
+}
+
+fn isotope(mass: i32) -> Result<u32, String> {
+    u16::try_from(mass).map(u32::from).map_err(|_| format!("a mass number of {mass}"))
+}
+
+/// Singlets and triplets are two electrons, doublets one.
+fn radicals(code: i32) -> Result<u32, String> {
+    match code {
+        0 => Ok(0),
+        2 => Ok(1),
+        1 | 3 => Ok(2),
+        _ => Err(format!("a radical of kind {code}")),
+    }
+}
+
+/// Bonds of a query or of none of these kinds have no known order.
+fn order(kind: u64) -> Order {
+    match kind {
+        1 => Order::Single,
+        2 => Order::Double,
+        3 => Order::Triple,
+        4 => Order::Aromatic,
+        9 => Order::Dative,
+        _ => Order::Any,
+    }
+}
+
+/// What a bond takes of the valences of its atoms, in halves (`Bond::getValenceContrib`).
+fn half_valences(order: Order) -> [i32; 2] {
+    match order {
+        Order::Single => [2, 2],
+        Order::Double => [4, 4],
+        Order::Triple => [6, 6],
+        Order::Quadruple => [8, 8],
+        Order::Aromatic => [3, 3],
+        Order::Dative => [0, 2],
+        Order::Any => [0, 0],
+    }
+}
+
+/// `nn8 aaa vvv …`: atoms and values; a blank value is `None`. By columns, or by fields where a writer does not keep to them.
+fn entries(text: &str) -> Option<Vec<(usize, Option<i32>)>> {
+    by_columns(text).or_else(|| {
+        let mut fields = text.split_ascii_whitespace();
+        let count: usize = fields.next()?.parse().ok()?;
+        let mut entry = || Some((fields.next()?.parse().ok()?, Some(fields.next()?.parse().ok()?)));
+        // Each takes some bytes of the text.
+        (0..count.min(text.len() + 1)).map(|_| entry()).collect()
+    })
+}
+
+fn by_columns(text: &str) -> Option<Vec<(usize, Option<i32>)>> {
+    let count: usize = text.get(..3)?.trim().parse().ok()?;
+    let entry = |at: usize| {
+        let (start, end) = (3 + 8 * at, 11 + 8 * at);
+        let value = text.get(start + 4..end.min(text.len())).unwrap_or("").trim();
+        let value = if value.is_empty() { None } else { Some(value.parse().ok()?) };
+        Some((text.get(start..start + 4)?.trim().parse().ok()?, value))
+    };
+    let rest = text.get(3 + 8 * count..).unwrap_or("");
+    if rest.trim().is_empty() { (0..count).map(entry).collect() } else { None }
+}

@@ -1,0 +1,56 @@
+//! Small pickles read side by side: GEOM's `rdkit_folder` has hundreds of thousands.
+
+use std::fs::File;
+use std::io::Read;
+
+use rayon::prelude::*;
+
+use super::damage::read_error;
+use super::walk::InputFile;
+use super::{Batch, Context, pickles};
+use drift_core::error::Result;
+use drift_core::io;
+use drift_core::job::InputHash;
+
+/// Larger files are read alone, in bytes.
+const MAX_BYTES: u64 = 4 << 20;
+
+/// Files that are read together, for each thread.
+const FILES_A_THREAD: usize = 8;
+
+/// What a file came to; none for one that has to be read alone.
+type Outcome = Option<Result<(InputHash, Vec<Batch>)>>;
+
+/// Files in order: small ones together, every other alone.
+pub(super) fn runs(files: &[InputFile]) -> impl Iterator<Item = &[InputFile]> {
+    let together = FILES_A_THREAD * rayon::current_num_threads();
+    let small = |file: &InputFile| file.regular && file.bytes <= MAX_BYTES;
+    files.chunk_by(move |a, b| small(a) && small(b)).flat_map(move |run| run.chunks(together))
+}
+
+/// Reads those of some files that are pickles of protocol 2 and above, uncompressed.
+pub(super) fn read(run: &[InputFile], context: Context<'_>) -> Vec<Outcome> {
+    if run.len() < 2 {
+        return run.iter().map(|_| None).collect();
+    }
+    run.par_iter().map(|file| is_pickle(file).then(|| read_one(file, context))).collect()
+}
+
+/// By its first bytes. What cannot be opened is left to whoever says why.
+fn is_pickle(file: &InputFile) -> bool {
+    let mut start = [0; 2];
+    let read = File::open(&file.path).and_then(|mut opened| opened.read_exact(&mut start));
+    read.is_ok() && matches!(start, [0x80, 2..=5])
+}
+
+fn read_one(file: &InputFile, context: Context<'_>) -> Result<(InputHash, Vec<Batch>)> {
+    let place = file.place();
+    let whole =
+        io::read_small(&file.path, MAX_BYTES, file.name(), context.job).map_err(|e| read_error(&place, e))?;
+    let (mut batches, name) = (Vec::new(), place.as_str().into());
+    pickles::read(&whole.bytes, &place, context, &mut |batch| {
+        batches.push(batch.of_file(&name));
+        Ok(())
+    })?;
+    Ok((whole.source, batches))
+}

@@ -1,0 +1,97 @@
+//! What a corpus came to when it was read: counts, and the first records of each kind that a reader should know of.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::source::KNOWN_FORMATS;
+use super::{AtomOrder, Batch, Conformer, Skipped};
+use drift_core::encoding::{Encoding, Written};
+use drift_core::error::{Error, Result};
+use drift_core::job::InputHash;
+
+/// How many skipped records a summary lists; it counts them all.
+pub const SKIPPED_LISTED: usize = 1_000;
+
+/// What was read.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ReadSummary {
+    /// How many conformers.
+    pub conformers: u64,
+    /// How many records could not be read.
+    pub skipped: u64,
+    /// The first [`SKIPPED_LISTED`] of them.
+    pub skipped_records: Vec<Skipped>,
+    /// The files, in the order read.
+    pub inputs: Vec<InputHash>,
+    /// The dialects that all texts agreed with; both where no file held text.
+    pub written: Written,
+    /// Conformers whose atoms are in the order of the file, not of a SMILES.
+    pub in_file_order: u64,
+    /// The first [`SKIPPED_LISTED`] of them, and why.
+    pub in_file_order_records: Vec<Skipped>,
+    /// Conformers with a coordinate of which only is known that it is beyond the range of the encoding.
+    #[serde(default)]
+    pub out_of_range: u64,
+    /// Conformers with stereo that their SMILES leaves open.
+    pub open_stereo: u64,
+    /// The first [`SKIPPED_LISTED`] of them, and where.
+    pub open_stereo_records: Vec<Skipped>,
+}
+
+impl ReadSummary {
+    /// Counts a batch of conformers of an encoding.
+    pub(super) fn count(&mut self, batch: &Batch, encoding: Encoding) {
+        if !encoding.is_decimal() {
+            let beyond = |c: &&Conformer| c.coordinates.iter().any(|values| encoding.has_tail(values));
+            self.out_of_range += batch.conformers.iter().filter(beyond).count() as u64;
+        }
+        self.conformers += batch.conformers.len() as u64;
+        self.skipped += batch.skipped.len() as u64;
+        list(&mut self.skipped_records, batch.skipped.iter().map(Skipped::shown));
+        self.in_file_order += batch.conformers.iter().filter(|c| c.order == AtomOrder::File).count() as u64;
+        list(&mut self.in_file_order_records, batch.in_file_order.iter().map(Skipped::shown));
+        self.open_stereo += batch.open_stereo_count;
+        list(&mut self.open_stereo_records, batch.open_stereo.iter().map(Skipped::shown));
+        self.written = batch.conformers.iter().fold(self.written, |all, c| all.join(c.written));
+    }
+
+    /// Adds what was read behind it.
+    pub fn append(&mut self, behind: ReadSummary) {
+        self.conformers += behind.conformers;
+        self.skipped += behind.skipped;
+        list(&mut self.skipped_records, behind.skipped_records);
+        self.inputs.extend(behind.inputs);
+        self.written = self.written.join(behind.written);
+        self.in_file_order += behind.in_file_order;
+        list(&mut self.in_file_order_records, behind.in_file_order_records);
+        self.out_of_range += behind.out_of_range;
+        self.open_stereo += behind.open_stereo;
+        list(&mut self.open_stereo_records, behind.open_stereo_records);
+    }
+
+    /// Refuses inputs that hold nothing.
+    ///
+    /// # Errors
+    /// If nothing was read.
+    pub fn refuse_if_empty(&self, inputs: &[PathBuf]) -> Result<()> {
+        if self.conformers > 0 {
+            return Ok(());
+        }
+        let Some(first) = self.skipped_records.first() else {
+            let place = inputs.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
+            return Err(Error::input(place, "no conformer could be read: no record", KNOWN_FORMATS));
+        };
+        let (skipped, Skipped { file, record, reason }) = (self.skipped, first);
+        let records = if skipped == 1 { "record" } else { "records" };
+        let problem =
+            format!("no conformer could be read: {skipped} {records} skipped, first: {record}: {reason}");
+        Err(Error::input(file, problem, "is this the right file?"))
+    }
+}
+
+/// Adds records to a list, as far as it goes.
+fn list(records: &mut Vec<Skipped>, more: impl IntoIterator<Item = Skipped>) {
+    let room = SKIPPED_LISTED - records.len();
+    records.extend(more.into_iter().take(room));
+}

@@ -1,0 +1,274 @@
+//! Encoding: conformers in, the text that models are trained on out.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, Write};
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use serde::Serialize;
+
+use crate::corpus::{Conformer, Listing, ReadOptions, Skipped};
+use crate::shard::files::{CameOf, FilesDone, FilesShard, MergedFiles, check_part};
+use drift_core::chem::SmilesNotes;
+use drift_core::encoding::{Encoding, TrailingZeros};
+use drift_core::error::{Error, Result};
+use drift_core::io::{AtomicFile, file_name, open};
+use drift_core::job::{Job, Provenance};
+use drift_core::text::{skeleton, write};
+
+/// What to read, and how.
+#[derive(Debug, Clone, Default)]
+pub struct EncodePlan {
+    /// Files and folders.
+    pub inputs: Vec<PathBuf>,
+    /// How they are read. [`required`](crate::corpus::SmilesSource::required) is set.
+    pub options: ReadOptions,
+}
+
+/// What was encoded.
+#[derive(Debug, Serialize)]
+pub struct EncodeReport {
+    /// How coordinates are written; both conventions for trailing zeros where they are decimals.
+    pub encoding: Encoding,
+    /// Conformers, one line each.
+    pub conformers: u64,
+    /// Conformers among them with a coordinate that is beyond the encoding's range, and was written as its end.
+    pub out_of_range: u64,
+    /// How many records were skipped.
+    pub skipped: u64,
+    /// How many for which reason, without what is particular to a record.
+    pub skipped_by_reason: BTreeMap<String, u64>,
+    /// The first of them.
+    pub skipped_records: Vec<Skipped>,
+    /// Conformers among the encoded with stereo that their SMILES leaves open.
+    pub open_stereo: u64,
+    /// The first of them, and where.
+    pub open_stereo_records: Vec<Skipped>,
+    /// Conformers among the encoded with stereo marks that are not compared with coordinates.
+    pub stereo_unchecked: u64,
+    /// Conformers among the encoded whose SMILES is not what RDKit, and so 3DMolGen's encoder, would write: they have it under `smiles`, not
+    /// `canonical_smiles`. By what it never writes; another order of atoms is not seen.
+    pub not_canonical: BTreeMap<String, u64>,
+    /// drift's version, and the inputs by name and hash.
+    pub provenance: Provenance,
+}
+
+/// A line of the result, fields as in the JSONL of 3DMolGen.
+#[derive(Serialize)]
+struct Line<'a> {
+    /// None where only the number among all conformers names it, and that is not known yet.
+    id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    canonical_smiles: Option<&'a str>,
+    /// Where RDKit would write another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    smiles: Option<&'a str>,
+    embedded_smiles: &'a str,
+    /// Of decimals alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    embedded_smiles_stripped: Option<&'a str>,
+    /// How the text is written, where it is not in decimals between brackets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    encoding: Option<Encoding>,
+}
+
+/// Conformers that one task writes.
+const CHUNK: usize = 256;
+
+/// Takes text.
+pub type Put<'p> = dyn FnMut(&[u8]) -> Result<()> + 'p;
+
+/// Writes a line for each conformer that is the molecule of its SMILES, in the order of the input, and says which are not.
+///
+/// # Errors
+/// As [`corpus::read`](crate::corpus::read()), and what `out` gives.
+pub fn encode(plan: &EncodePlan, job: &Job, out: &mut Put<'_>) -> Result<EncodeReport> {
+    let listing = Listing::of(&plan.inputs)?;
+    let came = lines_of(&listing, 0..listing.len(), Some(0), &plan.options, job, out)?;
+    came.summary.refuse_if_empty(&plan.inputs)?;
+    Ok(EncodeReport::of(came, plan.options.reading.encoding))
+}
+
+/// Encodes the files of a shard, each part into a file of its own; conformers that nothing but their number among all names
+/// get their names when shards are merged.
+///
+/// # Errors
+/// As [`encode`].
+pub fn encode_shard(plan: &EncodePlan, shard: &mut FilesShard, job: &Job) -> Result<FilesDone> {
+    shard.run("jsonl", job, &mut |listing, files, path| {
+        let mut file = AtomicFile::create(path)?;
+        let came = lines_of(listing, files, None, &plan.options, job, &mut |bytes| file.put(bytes))?;
+        Ok((came, file))
+    })
+}
+
+/// Puts the lines of all shards one after another.
+///
+/// # Errors
+/// If a part is not what the shard wrote, and what `out` gives.
+pub fn merge_encoded(
+    shards: &MergedFiles,
+    encoding: Encoding,
+    job: &Job,
+    out: &mut Put<'_>,
+) -> Result<EncodeReport> {
+    let mut number = 0u64;
+    let mut line = Vec::new();
+    for (path, part) in &shards.parts {
+        let fail = |e| job.check().err().unwrap_or_else(|| Error::io(path, e));
+        let mut opened = open(path, job);
+        loop {
+            line.clear();
+            if opened.reader.read_until(b'\n', &mut line).map_err(fail)? == 0 {
+                break;
+            }
+            match line.strip_prefix(NAMELESS) {
+                Some(rest) => {
+                    out(format!("{{\"id\":\"{number}\"").as_bytes())?;
+                    out(rest)?;
+                }
+                None => out(&line)?,
+            }
+            number += 1;
+        }
+        let found = opened.finish(file_name(path)).map_err(fail)?;
+        check_part(path, &found, part)?;
+    }
+    let came = shards.came();
+    came.summary.refuse_if_empty(&[])?;
+    Ok(EncodeReport::of(came, encoding))
+}
+
+/// How the line of a conformer without a name begins.
+const NAMELESS: &[u8] = b"{\"id\":null";
+
+impl EncodeReport {
+    fn of(came: CameOf, encoding: Encoding) -> Self {
+        let CameOf { mut summary, skipped_by_reason, mut notes, beside, .. } = came;
+        summary.inputs.extend(beside);
+        EncodeReport {
+            encoding,
+            conformers: summary.conformers,
+            out_of_range: summary.out_of_range,
+            skipped: summary.skipped,
+            skipped_by_reason,
+            skipped_records: summary.skipped_records,
+            open_stereo: summary.open_stereo,
+            open_stereo_records: summary.open_stereo_records,
+            stereo_unchecked: notes.remove(UNCHECKED).unwrap_or(0),
+            not_canonical: notes,
+            provenance: Provenance::of(summary.inputs),
+        }
+    }
+}
+
+/// The lines of some files, whose first conformer has this number; no numbers without.
+fn lines_of(
+    listing: &Listing,
+    files: Range<usize>,
+    first: Option<u64>,
+    options: &ReadOptions,
+    job: &Job,
+    out: &mut Put<'_>,
+) -> Result<CameOf> {
+    let mut options = options.clone();
+    options.smiles.required = true;
+    let encoding = options.reading.encoding;
+    let (mut number, mut skipped_by_reason, mut notes) = (first, BTreeMap::new(), BTreeMap::new());
+    let summary = listing.read(files, &options, job, &mut |batch| {
+        for skipped in &batch.skipped {
+            *skipped_by_reason.entry(kind(&skipped.reason)).or_default() += 1;
+        }
+        let chunks: Vec<Lines> = batch
+            .conformers
+            .par_chunks(CHUNK)
+            .enumerate()
+            .map(|(chunk, conformers)| {
+                lines(conformers, number.map(|n| n + (chunk * CHUNK) as u64), encoding)
+            })
+            .collect();
+        number = number.map(|number| number + batch.conformers.len() as u64);
+        chunks.iter().try_for_each(|chunk| {
+            for (note, count) in &chunk.notes {
+                *notes.entry((*note).to_owned()).or_default() += count;
+            }
+            out(&chunk.bytes)
+        })
+    })?;
+    let beside = options.smiles.names.iter().map(|names| names.source.clone()).collect();
+    Ok(CameOf { records: summary.conformers, summary, skipped_by_reason, notes, beside })
+}
+
+/// The lines of conformers, the first of which is the `first` of all, where that is known.
+fn lines(conformers: &[Conformer], first: Option<u64>, encoding: Encoding) -> Lines {
+    let [fixed, stripped] =
+        [TrailingZeros::Kept, TrailingZeros::Removed].map(|zeros| encoding.with_zeros(zeros));
+    let mut out = Vec::with_capacity(conformers.iter().map(|c| 70 * c.coordinates.len() + 200).sum());
+    let mut notes = BTreeMap::new();
+    // Of the last SMILES of a text: conformers of a molecule follow one another.
+    let mut last: Option<(&Arc<str>, SmilesNotes)> = None;
+    for (at, conformer) in conformers.iter().enumerate() {
+        let text = |encoding: Encoding| write(&conformer.skeleton, &conformer.coordinates, encoding);
+        let (number, own, without_zeros);
+        let smiles = if conformer.molecule == conformer.skeleton {
+            own = skeleton::smiles(&conformer.skeleton);
+            &own
+        } else {
+            &*conformer.molecule
+        };
+        let SmilesNotes { foreign, has_unchecked_stereo } = match (conformer.notes, last) {
+            (Some(known), _) => known,
+            (None, Some((molecule, known))) if *molecule == conformer.molecule => known,
+            _ => last.insert((&conformer.molecule, SmilesNotes::of_smiles(smiles))).1,
+        };
+        for note in foreign.into_iter().chain(has_unchecked_stereo.then_some(UNCHECKED)) {
+            *notes.entry(note).or_default() += 1;
+        }
+        let line = Line {
+            id: match (&conformer.id, first) {
+                (Some(id), _) => Some(id),
+                (None, Some(first)) => {
+                    number = (first + at as u64).to_string();
+                    Some(&number)
+                }
+                (None, None) => None,
+            },
+            canonical_smiles: Some(smiles).filter(|_| foreign.is_none()),
+            smiles: Some(smiles).filter(|_| foreign.is_some()),
+            embedded_smiles: &text(fixed),
+            embedded_smiles_stripped: if encoding.is_decimal() {
+                without_zeros = text(stripped);
+                Some(&without_zeros)
+            } else {
+                None
+            },
+            encoding: (!encoding.is_decimal_blocks()).then_some(encoding),
+        };
+        // Writing to memory cannot fail, and every field is text.
+        let _ = serde_json::to_writer(&mut out, &line);
+        let _ = out.write_all(b"\n");
+    }
+    Lines { bytes: out, notes }
+}
+
+/// Lines of some conformers, and how many of them have what a reader should know of.
+struct Lines {
+    bytes: Vec<u8>,
+    notes: BTreeMap<&'static str, u64>,
+}
+
+/// The note of stereo marks that are not compared with coordinates.
+const UNCHECKED: &str = "stereo is not checked";
+
+/// What a reason says before it goes into what is particular to a record.
+fn kind(reason: &str) -> String {
+    let general = reason.split_once(':').map_or(reason, |(general, _)| general);
+    let without = |text: &str| {
+        let words =
+            text.split(' ').map(|word| if word.bytes().any(|b| b.is_ascii_digit()) { "…" } else { word });
+        words.collect::<Vec<_>>().join(" ")
+    };
+    drift_core::error::shortened_end(&without(general), 120)
+}

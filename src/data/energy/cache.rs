@@ -1,0 +1,88 @@
+//! What a program has said, by the hash of the frame and of how the program is run.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{EnergyAnswer, EnergyPlan};
+use crate::shard::journal::Journal;
+use drift_core::error::Result;
+use drift_core::io::hash_bytes;
+
+/// Hexadecimal digits of a key: 128 bits of a SHA-256.
+const KEY_DIGITS: usize = 32;
+
+/// Answers, and the file that they are kept in.
+#[derive(Debug)]
+pub(super) struct Cache {
+    /// The command and its unit, as they stand before a frame that is hashed.
+    head: String,
+    answers: HashMap<String, EnergyAnswer>,
+    journal: Option<Journal>,
+    /// What is asked for again the next time.
+    timeouts: Vec<String>,
+}
+
+/// A line of the file.
+#[derive(Debug, Serialize, Deserialize)]
+struct Kept {
+    key: String,
+    energy: Option<f64>,
+    relaxed: Option<f64>,
+}
+
+impl Cache {
+    /// Reads what is there.
+    pub(super) fn open(plan: &EnergyPlan) -> Result<Self> {
+        let head = format!("{}\n{:?}\n", plan.command, plan.unit);
+        let mut cache = Cache { head, answers: HashMap::new(), journal: None, timeouts: Vec::new() };
+        if let Some(path) = &plan.cache {
+            let (journal, kept) = Journal::open::<Kept>(path)?;
+            cache.journal = Some(journal);
+            let answer =
+                |kept: &Kept| EnergyAnswer { energy: kept.energy, relaxed: kept.relaxed, timed_out: false };
+            cache.answers = kept.into_iter().map(|kept| (kept.key.clone(), answer(&kept))).collect();
+        }
+        Ok(cache)
+    }
+
+    /// The key of a frame.
+    pub(super) fn key(&self, frame: &str) -> String {
+        let hash = hash_bytes("", format!("{}{frame}", self.head).as_bytes());
+        hash.sha256[..KEY_DIGITS].to_owned()
+    }
+
+    pub(super) fn get(&self, key: &str) -> Option<EnergyAnswer> {
+        self.answers.get(key).copied()
+    }
+
+    /// Adds answers, to the file too.
+    pub(super) fn add(&mut self, told: &[(&str, EnergyAnswer)]) -> Result<()> {
+        if let Some(journal) = &mut self.journal {
+            let kept: Vec<Kept> = told
+                .iter()
+                .map(|(key, answer)| Kept {
+                    key: (*key).to_owned(),
+                    energy: answer.energy,
+                    relaxed: answer.relaxed,
+                })
+                .collect();
+            journal.add(&kept)?;
+        }
+        self.answers.extend(told.iter().map(|(key, answer)| ((*key).to_owned(), *answer)));
+        Ok(())
+    }
+
+    /// Adds what was not answered, until all that is asked for is gathered.
+    pub(super) fn add_timeout(&mut self, key: &str, answer: EnergyAnswer) {
+        self.timeouts.push(key.to_owned());
+        self.answers.insert(key.to_owned(), answer);
+    }
+
+    /// Forgets what was not answered.
+    pub(super) fn forget_timeouts(&mut self) {
+        for key in std::mem::take(&mut self.timeouts) {
+            self.answers.remove(&key);
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! One run of a program: a batch in, answers out, and an end in any case.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::{EnergyAnswer, EnergyPlan};
+use drift_core::error::{Error, Parameter, Result, excerpt};
+use drift_core::job::Job;
+
+/// How often the job is asked whether it goes on.
+const STEP: Duration = Duration::from_millis(50);
+
+/// The longest line that holds two numbers, in bytes.
+const MAX_LINE_BYTES: u64 = 1_000;
+
+/// Bytes of messages that are kept, from the end.
+const KEPT_BYTES: usize = 4_000;
+
+/// What came of a run.
+pub(super) struct Run {
+    /// Of the first frames, in their order.
+    pub answers: Vec<EnergyAnswer>,
+    pub ended: Ended,
+}
+
+/// How a run ended.
+pub(super) enum Ended {
+    /// All frames are answered.
+    Done,
+    /// The program wrote no line for too long, and was ended.
+    Silent,
+    /// The program is no use, or the job was cancelled.
+    Failed(Error),
+}
+
+/// Runs the program on a batch of so many frames.
+pub(super) fn run(plan: &EnergyPlan, input: Vec<u8>, frames: usize, job: &Job) -> Run {
+    let mut answers = Vec::with_capacity(frames);
+    let ended = match Running::start(plan, input) {
+        Ok(mut running) => running.gather(frames, &mut answers, job),
+        Err(error) => Ended::Failed(error),
+    };
+    Run { answers, ended }
+}
+
+/// A program that runs.
+struct Running<'p> {
+    plan: &'p EnergyPlan,
+    child: Child,
+    lines: Receiver<Vec<u8>>,
+    messages: Receiver<Vec<u8>>,
+    /// When it last wrote a line.
+    heard: Instant,
+}
+
+impl<'p> Running<'p> {
+    fn start(plan: &'p EnergyPlan, input: Vec<u8>) -> Result<Self> {
+        let mut command = Command::new("sh");
+        command.args(["-c", &plan.command]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // A group of its own, so that what it started can be ended with it.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let failed = |e: std::io::Error| {
+            Error::parameter(Parameter::Energy, format!("cannot be started: {e}"), "is there a shell, sh?")
+        };
+        let mut child = command.spawn().map_err(failed)?;
+        let (send_line, lines) = sync_channel(64);
+        let (send_messages, messages) = sync_channel(1);
+        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        thread::spawn(move || {
+            // A program that does not read all of it says why itself.
+            let _ = stdin.map(|mut stdin| stdin.write_all(&input));
+        });
+        thread::spawn(move || stdout.map(|stdout| send_lines(stdout, &send_line)));
+        thread::spawn(move || {
+            let _ = send_messages.send(stderr.map(last_bytes).unwrap_or_default());
+        });
+        Ok(Running { plan, child, lines, messages, heard: Instant::now() })
+    }
+
+    /// Gathers answers until there are all, or none come any more.
+    fn gather(&mut self, frames: usize, answers: &mut Vec<EnergyAnswer>, job: &Job) -> Ended {
+        let outcome = loop {
+            match self.lines.recv_timeout(STEP) {
+                Ok(line) => {
+                    self.heard = Instant::now();
+                    match self.answer(&line, answers.len(), frames) {
+                        Ok(answer) => answers.extend(answer),
+                        Err(error) => break Ended::Failed(error),
+                    }
+                }
+                Err(RecvTimeoutError::Disconnected) => break self.after(frames, answers.len(), job),
+                Err(RecvTimeoutError::Timeout) => {
+                    if let Err(error) = job.check() {
+                        break Ended::Failed(error);
+                    }
+                    if self.heard.elapsed() >= self.plan.timeout {
+                        // With all its answers written it only fails to end.
+                        break if answers.len() == frames { Ended::Done } else { Ended::Silent };
+                    }
+                }
+            }
+        };
+        self.end();
+        outcome
+    }
+
+    /// What a line says; none of an empty line or a comment.
+    fn answer(&self, line: &[u8], known: usize, frames: usize) -> Result<Option<EnergyAnswer>> {
+        let text = String::from_utf8_lossy(line);
+        let text = text.trim();
+        if text.is_empty() || text.starts_with('#') {
+            return Ok(None);
+        }
+        if known == frames {
+            let problem = format!("writes more than the {frames} lines that {frames} frames have");
+            return Err(self.broken(problem));
+        }
+        let scale = self.plan.unit.kcal_per_mol();
+        let mut numbers = text.split_whitespace().map(|word| {
+            let number: Option<f64> = word.parse().ok();
+            number.map(|number| Some(number * scale).filter(|number| number.is_finite()))
+        });
+        match (numbers.next().flatten(), numbers.next(), numbers.next()) {
+            (Some(energy), None, None) => Ok(Some(EnergyAnswer { energy, ..EnergyAnswer::default() })),
+            (Some(energy), Some(Some(relaxed)), None) => {
+                Ok(Some(EnergyAnswer { energy, relaxed, timed_out: false }))
+            }
+            _ => Err(self.broken(format!(
+                "writes a line that is not one or two numbers: {}",
+                excerpt(text.as_bytes())
+            ))),
+        }
+    }
+
+    /// How the program ended, once it has closed its output.
+    fn after(&mut self, frames: usize, known: usize, job: &Job) -> Ended {
+        let begun = Instant::now();
+        let status = loop {
+            match self.child.try_wait() {
+                Ok(Some(status)) => break Some(status),
+                Ok(None) if begun.elapsed() < self.plan.timeout => {
+                    if let Err(error) = job.check() {
+                        return Ended::Failed(error);
+                    }
+                    thread::sleep(STEP / 5);
+                }
+                _ => break None,
+            }
+        };
+        match status {
+            Some(status) if !status.success() => Ended::Failed(self.died(status)),
+            _ if known < frames => {
+                let lines = if known == 1 { "line" } else { "lines" };
+                Ended::Failed(self.broken(format!("wrote {known} {lines} for {frames} frames")))
+            }
+            _ => Ended::Done,
+        }
+    }
+
+    fn died(&self, status: ExitStatus) -> Error {
+        let said = self.messages.recv_timeout(Duration::from_secs(1)).unwrap_or_default();
+        let said = String::from_utf8_lossy(&said);
+        let last = said.lines().rev().find(|line| !line.trim().is_empty());
+        let last = last.map_or_else(String::new, |line| format!(": {}", excerpt(line.trim().as_bytes())));
+        let remedy = "try it on one frame; what it answered before is in the cache, if there is one";
+        Error::parameter(Parameter::Energy, format!("ended with {status}{last}"), remedy)
+    }
+
+    fn broken(&self, problem: String) -> Error {
+        let remedy =
+            "it has to write one line of one or two numbers for each frame, `nan` where there is none";
+        Error::parameter(Parameter::Energy, problem, remedy)
+    }
+
+    /// Ends the program and what it started.
+    fn end(&mut self) {
+        let group = self.child.id();
+        // The shell's own `kill`: there is no safe call for groups, and not every machine has the program.
+        #[cfg(unix)]
+        let _ = Command::new("sh")
+            .args(["-c", &format!("kill -s KILL -- -{group}")])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Hands on line by line, the last one too if it has no end; of one that is too long its beginning, and nothing behind.
+fn send_lines(stdout: impl Read, to: &SyncSender<Vec<u8>>) {
+    let mut reader = BufReader::new(stdout);
+    loop {
+        let mut line = Vec::new();
+        let read = reader.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line);
+        let is_last = !line.ends_with(b"\n");
+        if !matches!(read, Ok(1..)) || to.send(line).is_err() || is_last {
+            return;
+        }
+    }
+}
+
+/// The end of what is read.
+fn last_bytes(mut from: impl Read) -> Vec<u8> {
+    let (mut kept, mut buffer) = (Vec::new(), [0; KEPT_BYTES]);
+    while let Ok(read @ 1..) = from.read(&mut buffer) {
+        kept.extend_from_slice(&buffer[..read]);
+        let over = kept.len().saturating_sub(KEPT_BYTES);
+        kept.drain(..over);
+    }
+    kept
+}

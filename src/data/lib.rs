@@ -1,0 +1,11 @@
+//! Conformers and generated texts: readers of every format, the store, statistics, training text, and what judges texts.
+
+pub mod against;
+pub mod audit;
+pub mod corpus;
+pub mod encode;
+pub mod energy;
+pub mod export;
+pub mod mine;
+pub mod shard;
+pub mod stats;

@@ -1,0 +1,179 @@
+//! Mining: conformers in; statistics, and a store if one is wanted, out.
+
+mod shard;
+
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+use serde::Serialize;
+
+use crate::corpus::{Conformer, Conformers, Files, ReadOptions, Skipped};
+use crate::stats::{CoordinateStats, StatsReport, TextReport, TextStats};
+use drift_core::encoding::Encoding;
+use drift_core::error::Result;
+use drift_core::io::AtomicFile;
+use drift_core::job::{InputHash, Job, Provenance};
+pub use shard::{StoredParts, mine_shard};
+
+/// What to read, how, and where to keep it.
+#[derive(Debug, Clone, Default)]
+pub struct MinePlan {
+    /// Files and folders.
+    pub inputs: Vec<PathBuf>,
+    /// How they are read.
+    pub options: ReadOptions,
+    /// The store to write, HDF5; none if only statistics are wanted.
+    pub store: Option<PathBuf>,
+}
+
+/// What was found.
+#[derive(Debug, Serialize)]
+pub struct MineReport {
+    /// How coordinates are written.
+    pub encoding: Encoding,
+    /// Coordinates of which the text tells only that they are beyond the encoding's range.
+    pub out_of_range: u64,
+    /// Conformers with one.
+    pub out_of_range_conformers: u64,
+    /// Statistics of coordinates, in Å.
+    #[serde(flatten)]
+    pub stats: StatsReport,
+    /// Texts beside their SMILES.
+    pub texts: TextReport,
+    /// How many records could not be read.
+    pub skipped: u64,
+    /// The first of them.
+    pub skipped_records: Vec<Skipped>,
+    /// Conformers whose atoms are in the order of their file, not of a SMILES.
+    pub in_file_order: u64,
+    /// The first of them, and why.
+    pub in_file_order_records: Vec<Skipped>,
+    /// drift's version, and the inputs by name and hash.
+    pub provenance: Provenance,
+}
+
+/// Conformers that one task counts.
+const CHUNK: usize = 512;
+
+/// Reads, counts and stores, in one pass and in memory that does not grow with the corpus.
+///
+/// # Errors
+/// As [`corpus::read`](crate::corpus::read()); if the store cannot be written, or this drift was built without HDF5. Then
+/// there is no store.
+pub fn mine(plan: &MinePlan, job: &Job) -> Result<MineReport> {
+    let (report, store) = mine_uncommitted(plan, job)?;
+    store.map_or(Ok(()), AtomicFile::commit)?;
+    Ok(report)
+}
+
+/// As [`mine`], with the store whole, but not yet under its name: for those who write other files with it.
+///
+/// # Errors
+/// As [`mine`].
+pub fn mine_uncommitted(plan: &MinePlan, job: &Job) -> Result<(MineReport, Option<AtomicFile>)> {
+    let files = Files { inputs: plan.inputs.clone(), options: plan.options.clone() };
+    mine_of(&files, plan.store.as_deref(), job)
+}
+
+/// As [`mine_uncommitted`], of any source.
+///
+/// # Errors
+/// As [`mine`].
+pub fn mine_of(
+    source: &dyn Conformers,
+    store: Option<&Path>,
+    job: &Job,
+) -> Result<(MineReport, Option<AtomicFile>)> {
+    let encoding = source.reading().encoding;
+    let mut store = store.map(|path| Store::create(path, encoding)).transpose()?;
+    let mut counts = Counts::new(encoding);
+    let summary = source.read(job, &mut |batch| {
+        counts.add(&batch.conformers);
+        store.as_mut().map_or(Ok(()), |store| store.push(&batch.conformers))
+    })?;
+    let store = store.map(|store| store.finish(summary.inputs.clone(), summary.skipped)).transpose()?;
+    let report = MineReport {
+        encoding,
+        out_of_range: counts.coordinates.out_of_range(),
+        out_of_range_conformers: summary.out_of_range,
+        stats: counts.coordinates.report(),
+        texts: counts.texts.report(),
+        skipped: summary.skipped,
+        skipped_records: summary.skipped_records,
+        in_file_order: summary.in_file_order,
+        in_file_order_records: summary.in_file_order_records,
+        provenance: Provenance::of(summary.inputs),
+    };
+    Ok((report, store))
+}
+
+/// What is counted.
+struct Counts {
+    encoding: Encoding,
+    coordinates: CoordinateStats,
+    texts: TextStats,
+}
+
+impl Counts {
+    fn new(encoding: Encoding) -> Self {
+        Counts { encoding, coordinates: CoordinateStats::new(encoding), texts: TextStats::default() }
+    }
+
+    /// Counts conformers, on all threads.
+    fn add(&mut self, conformers: &[Conformer]) {
+        let parts: Vec<Counts> = conformers
+            .par_chunks(CHUNK)
+            .map(|chunk| {
+                let mut part = Counts::new(self.encoding);
+                for conformer in chunk {
+                    part.coordinates.add(conformer);
+                    part.texts.add(conformer);
+                }
+                part
+            })
+            .collect();
+        for part in &parts {
+            self.coordinates.merge(&part.coordinates);
+            self.texts.merge(&part.texts);
+        }
+    }
+}
+
+/// The store, where drift was built with HDF5.
+#[cfg(feature = "hdf5")]
+struct Store(crate::corpus::store::StoreWriter);
+
+#[cfg(feature = "hdf5")]
+impl Store {
+    fn create(target: &Path, encoding: Encoding) -> Result<Self> {
+        Ok(Store(crate::corpus::store::StoreWriter::create(target, encoding)?))
+    }
+
+    fn push(&mut self, conformers: &[Conformer]) -> Result<()> {
+        self.0.push(conformers)
+    }
+
+    fn finish(self, inputs: Vec<InputHash>, skipped: u64) -> Result<AtomicFile> {
+        self.0.finish_uncommitted(inputs, skipped).map(|(_, file)| file)
+    }
+}
+
+/// No store.
+#[cfg(not(feature = "hdf5"))]
+struct Store(std::convert::Infallible);
+
+#[cfg(not(feature = "hdf5"))]
+impl Store {
+    fn create(target: &Path, _: Encoding) -> Result<Self> {
+        let problem = "is a store of HDF5, which this drift was built without";
+        Err(drift_core::error::Error::input(target.display(), problem, "build it with --features hdf5"))
+    }
+
+    fn push(&mut self, _: &[Conformer]) -> Result<()> {
+        match self.0 {}
+    }
+
+    fn finish(self, _: Vec<InputHash>, _: u64) -> Result<AtomicFile> {
+        match self.0 {}
+    }
+}

@@ -1,0 +1,56 @@
+//! Mining in shards: a store for each part of the files; read one after another they are what one process would have read.
+
+use std::path::PathBuf;
+
+use super::{MinePlan, Store};
+use crate::corpus::{Conformers, Emit, Listing, ReadOptions, ReadSummary};
+use crate::shard::files::{CameOf, FilesDone, FilesShard, MergedFiles, check_part};
+use drift_core::encoding::Reading;
+use drift_core::error::Result;
+use drift_core::job::Job;
+
+/// Reads the files of a shard into stores. Statistics are made when shards are merged.
+///
+/// # Errors
+/// As [`mine`](super::mine()).
+pub fn mine_shard(plan: &MinePlan, shard: &mut FilesShard, job: &Job) -> Result<FilesDone> {
+    let options = &plan.options;
+    shard.run("h5", job, &mut |listing, files, path| {
+        let mut store = Store::create(path, options.reading.encoding)?;
+        let summary = listing.read(files, options, job, &mut |batch| store.push(&batch.conformers))?;
+        let file = store.finish(summary.inputs.clone(), summary.skipped)?;
+        let beside = options.smiles.names.iter().map(|names| names.source.clone()).collect();
+        Ok((CameOf { records: summary.conformers, summary, beside, ..CameOf::default() }, file))
+    })
+}
+
+/// The stores of all shards.
+#[derive(Debug)]
+pub struct StoredParts {
+    /// Which, in order.
+    pub parts: MergedFiles,
+    /// The decimals that they were made with.
+    pub reading: Reading,
+}
+
+impl Conformers for StoredParts {
+    fn read(&self, job: &Job, emit: &mut Emit<'_>) -> Result<ReadSummary> {
+        let options = ReadOptions { reading: self.reading, ..ReadOptions::default() };
+        for (path, part) in &self.parts.parts {
+            if part.came.summary.conformers > 0 {
+                let listing = Listing::of(std::slice::from_ref(path))?;
+                let read = listing.read(0..1, &options, job, emit)?;
+                read.inputs.iter().try_for_each(|found| check_part(path, found, part))?;
+            }
+        }
+        let CameOf { mut summary, beside, .. } = self.parts.came();
+        summary.inputs.extend(beside);
+        let folders: Vec<PathBuf> = self.parts.parts.iter().map(|(path, _)| path.clone()).collect();
+        summary.refuse_if_empty(&folders)?;
+        Ok(summary)
+    }
+
+    fn reading(&self) -> Reading {
+        self.reading
+    }
+}

@@ -1,0 +1,202 @@
+//! A file of finished work that only grows: a line for each piece, with a checksum.
+//!
+//! A line is eight hexadecimal digits, the CRC-32 of what follows the space behind them, and a JSON value. What was being
+//! written when a process died is a line without its end, or whose sum is wrong: it is cut off, and made again. A process
+//! holds a lock on the file that it writes.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{BufRead, BufReader, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use drift_core::error::{Error, Result};
+
+/// A file of finished work, open to be written.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    file: File,
+}
+
+impl Journal {
+    /// Opens the file, or begins it, and gives the pieces that are in it.
+    ///
+    /// # Errors
+    /// If it is another process's, a line before the last is damaged, or the system refuses.
+    pub fn open<T: DeserializeOwned>(path: &Path) -> Result<(Self, Vec<T>)> {
+        let io = |e| Error::io(path, e);
+        let mut file =
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(io)?;
+        lock(path, &file)?;
+        let Read { pieces, whole } = read(path, &file)?;
+        file.set_len(whole).and_then(|()| file.seek(SeekFrom::End(0))).map_err(io)?;
+        Ok((Journal { path: path.to_owned(), file }, pieces))
+    }
+
+    /// Adds pieces; one after the other they are in the file even if the process dies.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn add<T: Serialize>(&mut self, pieces: &[T]) -> Result<()> {
+        let mut lines = Vec::new();
+        for piece in pieces {
+            let json = serde_json::to_vec(piece).map_err(|e| Error::internal("a line of a journal", e))?;
+            lines.extend(format!("{:08x} ", crc32fast::hash(&json)).into_bytes());
+            lines.extend(json);
+            lines.push(b'\n');
+        }
+        self.file.write_all(&lines).map_err(|e| Error::io(&self.path, e))
+    }
+
+    /// Waits until all is on the disk.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn sync(&self) -> Result<()> {
+        self.file.sync_data().map_err(|e| Error::io(&self.path, e))
+    }
+}
+
+/// How long a process that is just ending is waited for.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Locks a file for this process.
+fn lock(path: &Path, file: &File) -> Result<()> {
+    let begun = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) if begun.elapsed() < PATIENCE => {
+                std::thread::sleep(PATIENCE / 50);
+            }
+            Err(TryLockError::WouldBlock) => {
+                let problem = "is being written by another process";
+                return Err(Error::input(path.display(), problem, "wait for it, or give another folder"));
+            }
+            Err(TryLockError::Error(error)) => return Err(Error::io(path, error)),
+        }
+    }
+}
+
+/// The pieces in a file, to the last whole line.
+///
+/// # Errors
+/// If it cannot be read, or a line before the last is damaged.
+pub fn pieces<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
+    let file = File::open(path).map_err(|e| Error::io(path, e))?;
+    Ok(read(path, &file)?.pieces)
+}
+
+/// The first piece of a file, if it is whole.
+///
+/// # Errors
+/// If the file cannot be read.
+pub fn first<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
+    let mut line = Vec::new();
+    let file = File::open(path).map_err(|e| Error::io(path, e))?;
+    BufReader::new(file).read_until(b'\n', &mut line).map_err(|e| Error::io(path, e))?;
+    Ok(piece(&line).ok())
+}
+
+/// Whether a process writes the file.
+///
+/// # Errors
+/// If the file cannot be opened.
+pub fn is_being_written(path: &Path) -> Result<bool> {
+    let file = File::open(path).map_err(|e| Error::io(path, e))?;
+    Ok(matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+}
+
+struct Read<T> {
+    pieces: Vec<T>,
+    /// Bytes of whole lines.
+    whole: u64,
+}
+
+fn read<T: DeserializeOwned>(path: &Path, file: &File) -> Result<Read<T>> {
+    let mut lines = BufReader::new(file);
+    let mut read = Read { pieces: Vec::new(), whole: 0 };
+    let mut line = Vec::new();
+    let mut damaged: Option<(usize, String)> = None;
+    for number in 1.. {
+        line.clear();
+        if lines.read_until(b'\n', &mut line).map_err(|e| Error::io(path, e))? == 0 {
+            break;
+        }
+        if let Some((number, why)) = damaged {
+            let remedy = "delete the file, and let its work be done again";
+            return Err(Error::input(path.display(), format!("line {number} is damaged: {why}"), remedy));
+        }
+        match piece(&line) {
+            Ok(piece) => {
+                read.pieces.push(piece);
+                read.whole += line.len() as u64;
+            }
+            // Of the last line this is no wonder.
+            Err(why) => damaged = Some((number, why)),
+        }
+    }
+    Ok(read)
+}
+
+fn piece<T: DeserializeOwned>(line: &[u8]) -> Result<T, String> {
+    let line = line.strip_suffix(b"\n").ok_or("it has no end")?;
+    let (sum, json) = line.split_at_checked(9).ok_or("it is too short")?;
+    let sum =
+        std::str::from_utf8(sum).ok().and_then(|sum| u32::from_str_radix(sum.strip_suffix(' ')?, 16).ok());
+    if sum != Some(crc32fast::hash(json)) {
+        return Err("its checksum is wrong".to_owned());
+    }
+    serde_json::from_slice(json).map_err(|e| e.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_cut_is_forgotten_and_goes_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal");
+        let open = || Journal::open::<Vec<u32>>(&path);
+        let all = [vec![1, 2], vec![], vec![3], vec![40, 50, 60]];
+        {
+            let (mut journal, before) = open().unwrap();
+            assert!(before.is_empty());
+            journal.add(&all).unwrap();
+            let error = open().unwrap_err().to_string();
+            assert!(error.contains("being written by another process"), "{error}");
+        }
+        let whole = std::fs::read(&path).unwrap();
+        for cut in 0..=whole.len() {
+            std::fs::write(&path, &whole[..cut]).unwrap();
+            let (mut journal, kept) = open().unwrap();
+            let lines = whole[..cut].iter().filter(|byte| **byte == b'\n').count();
+            assert_eq!(kept, all[..lines], "{cut}");
+            journal.add(&all[lines..]).unwrap();
+            journal.sync().unwrap();
+            drop(journal);
+            assert_eq!(std::fs::read(&path).unwrap(), whole);
+            assert_eq!(pieces::<Vec<u32>>(&path).unwrap(), all);
+        }
+    }
+
+    #[test]
+    fn damage_before_the_end_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal");
+        Journal::open::<u32>(&path).unwrap().0.add(&[1, 22, 333]).unwrap();
+        let whole = std::fs::read(&path).unwrap();
+        let mut damaged = whole.clone();
+        damaged[20] ^= 1;
+        std::fs::write(&path, &damaged).unwrap();
+        let error = pieces::<u32>(&path).unwrap_err().to_string();
+        assert!(error.contains("line 2 is damaged: its checksum is wrong"), "{error}");
+        // Nothing was thrown away.
+        assert!(Journal::open::<u32>(&path).is_err());
+        assert_eq!(std::fs::read(&path).unwrap(), damaged);
+    }
+}

@@ -1,0 +1,67 @@
+//! Shards that are to be merged: all of one work, each once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use super::{Manifest, Shard};
+use drift_core::error::{Error, Result};
+
+/// The shards of one work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShardSet {
+    /// What the work is, as the first shard has it.
+    pub manifest: Manifest,
+    /// How many shards it is cut into.
+    pub of: u32,
+    /// Their folders.
+    pub folders: BTreeMap<Shard, PathBuf>,
+}
+
+impl ShardSet {
+    /// The shards in these folders.
+    ///
+    /// # Errors
+    /// If one is none, of other work than the first, or there twice.
+    pub fn of(folders: &[PathBuf]) -> Result<Self> {
+        let mut set: Option<ShardSet> = None;
+        for folder in folders {
+            let manifest = Manifest::of(folder)?;
+            let Some(shard) = manifest.shard else {
+                let problem = "holds whole work that was not finished, no shard";
+                return Err(Error::input(folder.display(), problem, "run its command again to finish it"));
+            };
+            match &mut set {
+                None => {
+                    let folders = BTreeMap::from([(shard, folder.clone())]);
+                    set = Some(ShardSet { manifest, of: shard.of(), folders });
+                }
+                Some(set) => set.add(folder, &manifest, shard)?,
+            }
+        }
+        set.ok_or_else(|| Error::internal("a merge", "no folders"))
+    }
+
+    fn add(&mut self, folder: &Path, manifest: &Manifest, shard: Shard) -> Result<()> {
+        let first = self.folders.values().next().map_or_else(String::new, |path| path.display().to_string());
+        let difference = match shard.of() == self.of {
+            true => self.manifest.difference(manifest),
+            false => Some(format!("it is shard {shard}, not one of {}", self.of)),
+        };
+        if let Some(difference) = difference {
+            let problem = format!("is of other work than {first}: {difference}");
+            return Err(Error::input(folder.display(), problem, "leave it out"));
+        }
+        if let Some(other) = self.folders.get(&shard) {
+            let problem = format!("holds shard {shard}, as {} does", other.display());
+            return Err(Error::input(folder.display(), problem, "leave one of them out"));
+        }
+        self.folders.insert(shard, folder.to_owned());
+        Ok(())
+    }
+
+    /// The numbers of the shards that are not there.
+    pub fn missing(&self) -> Vec<u32> {
+        let there: BTreeSet<u32> = self.folders.keys().map(|shard| shard.number()).collect();
+        (1..=self.of).filter(|number| !there.contains(number)).collect()
+    }
+}

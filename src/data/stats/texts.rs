@@ -1,0 +1,161 @@
+//! Whether texts are what they should be: the graph of their SMILES, one spelling of atoms.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::corpus::{AtomOrder, Conformer};
+use drift_core::chem::{SameGraph, same_graph};
+use drift_core::text::skeleton::{self, Spelling};
+
+/// Counts over conformers with text; merging is associative.
+#[derive(Debug, Clone, Default)]
+pub struct TextStats {
+    report: TextReport,
+    /// The last skeleton and what it came to: conformers of one molecule follow each other.
+    last: Option<(Arc<str>, Arc<str>, Verdict, Spelling)>,
+}
+
+/// What a text's graph is beside the SMILES that names its molecule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Same,
+    Other,
+    Unnamed,
+}
+
+/// What [`TextStats`] counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct TextReport {
+    /// Conformers with text.
+    pub texts: u64,
+    /// Texts with the molecular graph of their SMILES, stereo ignored.
+    pub same_graph: u64,
+    /// Texts with another.
+    pub other_graph: u64,
+    /// Texts whose molecule is not named by a SMILES.
+    pub without_smiles: u64,
+    /// N, O, P, S and B written bare, `[O]`.
+    pub bare_atoms: u64,
+    /// The same with hydrogens that need not be written, `[OH]`.
+    pub atoms_with_hydrogens: u64,
+}
+
+impl TextStats {
+    /// Counts one conformer; those from formats without text do not count.
+    pub fn add(&mut self, conformer: &Conformer) {
+        if conformer.order == AtomOrder::File {
+            return;
+        }
+        let (verdict, spelling) = match &self.last {
+            Some((molecule, skeleton, verdict, spelling))
+                if **molecule == *conformer.molecule && **skeleton == *conformer.skeleton =>
+            {
+                (*verdict, *spelling)
+            }
+            _ => {
+                let judged = (judge(conformer), Spelling::of(&conformer.skeleton));
+                let (molecule, skeleton) = (conformer.molecule.clone(), conformer.skeleton.clone());
+                self.last = Some((molecule, skeleton, judged.0, judged.1));
+                judged
+            }
+        };
+        self.report.texts += 1;
+        self.report.bare_atoms += spelling.bare as u64;
+        self.report.atoms_with_hydrogens += spelling.with_hydrogens as u64;
+        *match verdict {
+            Verdict::Same => &mut self.report.same_graph,
+            Verdict::Other => &mut self.report.other_graph,
+            Verdict::Unnamed => &mut self.report.without_smiles,
+        } += 1;
+    }
+
+    /// Adds what another part of the corpus came to.
+    pub fn merge(&mut self, other: &TextStats) {
+        let (mine, theirs) = (&mut self.report, &other.report);
+        mine.texts += theirs.texts;
+        mine.same_graph += theirs.same_graph;
+        mine.other_graph += theirs.other_graph;
+        mine.without_smiles += theirs.without_smiles;
+        mine.bare_atoms += theirs.bare_atoms;
+        mine.atoms_with_hydrogens += theirs.atoms_with_hydrogens;
+    }
+
+    /// The counts.
+    pub fn report(&self) -> TextReport {
+        self.report
+    }
+}
+
+/// The skeleton's graph beside that of the molecule's name.
+fn judge(conformer: &Conformer) -> Verdict {
+    if conformer.molecule == conformer.skeleton {
+        return Verdict::Unnamed;
+    }
+    match same_graph(&skeleton::smiles(&conformer.skeleton), &conformer.molecule) {
+        Ok(SameGraph::Identical | SameGraph::Equivalent) => Verdict::Same,
+        Ok(SameGraph::Different) => Verdict::Other,
+        Err(_) => Verdict::Unnamed,
+    }
+}
+
+impl TextReport {
+    /// What a user should know of these texts before training on them or forcing their skeletons; none if all is well.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if self.other_graph > 0 {
+            warnings.push(format!(
+                "{} of {} texts are another molecule than their SMILES says",
+                self.other_graph, self.texts
+            ));
+        }
+        if self.bare_atoms > 0 && self.atoms_with_hydrogens > 0 {
+            warnings.push(format!(
+                "two spellings of atoms: {} like [O], {} like [OH]; a model learns both, and a template must use the \
+                 one of its text",
+                self.bare_atoms, self.atoms_with_hydrogens
+            ));
+        }
+        warnings
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use drift_core::encoding::Written;
+
+    fn conformer(molecule: &str, skeleton: &str) -> Conformer {
+        Conformer {
+            molecule: molecule.into(),
+            skeleton: skeleton.into(),
+            coordinates: vec![[0; 3]; skeleton.matches("<>").count()],
+            order: AtomOrder::Smiles,
+            written: Written::ANY,
+            id: None,
+            notes: None,
+        }
+    }
+
+    #[test]
+    fn graphs_and_spellings_are_counted() {
+        let mut stats = TextStats::default();
+        stats.add(&conformer("CCO", "[C]<>[C]<>[O]<>"));
+        stats.add(&conformer("OCC", "[C]<>[C]<>[OH]<>"));
+        stats.add(&conformer("CCO", "[C]<>[C]<>=[O]<>"));
+        stats.add(&conformer("molecule 7", "[C]<>[C]<>=[O]<>"));
+        let mut merged = TextStats::default();
+        merged.merge(&stats);
+        let expected = TextReport {
+            texts: 4,
+            same_graph: 2,
+            other_graph: 1,
+            without_smiles: 1,
+            bare_atoms: 3,
+            atoms_with_hydrogens: 1,
+        };
+        assert_eq!(merged.report(), expected);
+        assert_eq!(expected.warnings().len(), 2);
+        assert!(TextReport { other_graph: 0, atoms_with_hydrogens: 0, ..expected }.warnings().is_empty());
+    }
+}

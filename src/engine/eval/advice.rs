@@ -1,0 +1,306 @@
+//! What to do, in words, from the numbers of an evaluation.
+//!
+//! A logit processor is blamed for nothing that the model does alone: every claim is a difference from the run without one whose
+//! interval, corrected for the rows of the table, lies on one side.
+
+use super::paired::level;
+use super::record::{ComparedFigure, FigureDifference, PairedComparison, Rescued, RunReport, SpeedRatio};
+use super::speed::{BatchTimes, ratio};
+use drift_core::constraint::LpKind;
+use drift_data::stats::Interval;
+use drift_data::stats::bootstrap::Mean;
+
+/// A difference in geometry up to this is none worth speaking of, in Å.
+const NEGLIGIBLE_ANGSTROM: f64 = 0.02;
+
+/// A length that three decimals show as nothing, in Å.
+const INVISIBLE_ANGSTROM: f64 = 0.0005;
+
+/// Sentences for each model: which logit processor, whether to use one at all, what it costs and saves, and what to
+/// stay away from; and whose deviations are upper bounds. Names of logit processors and placeholders are in backticks.
+pub(super) fn advice(runs: &[RunReport], comparisons: &[PairedComparison]) -> Vec<String> {
+    let mut out = Vec::new();
+    for (model, own) in by_model(runs) {
+        let pairs: Vec<&PairedComparison> = comparisons.iter().filter(|pair| pair.model == model).collect();
+        out.extend(of_model(model, &own, &pairs));
+        out.extend(fastest(model, &own));
+        let inexact =
+            |run: &&RunReport| Some(format!("`{}`: {}.", run.label(), run.geometry.as_ref()?.inexact()?));
+        out.extend(own.iter().filter_map(inexact));
+    }
+    if let Some(rows) = comparisons.iter().map(|pair| pair.rows).max() {
+        let rows =
+            if rows == 1 { "one row".to_owned() } else { format!("all {rows} rows of a model at once") };
+        out.push(format!("Intervals in these sentences are 95 % ones for {rows} (Bonferroni)."));
+    }
+    out
+}
+
+/// Of random weights the speed alone means something.
+pub(super) fn speed_advice(runs: &[RunReport]) -> Vec<String> {
+    by_model(runs).into_iter().filter_map(|(model, own)| fastest(model, &own)).collect()
+}
+
+/// The runs of each model under each tokenizer.
+fn by_model(runs: &[RunReport]) -> Vec<(&str, Vec<&RunReport>)> {
+    let mut models: Vec<(&str, &str)> = runs.iter().map(|run| (&*run.model, &*run.tokenizer)).collect();
+    models.dedup();
+    let own = |(model, tokenizer): (&'_ str, &'_ str)| {
+        runs.iter().filter(|run| run.model == model && run.tokenizer == tokenizer).collect::<Vec<_>>()
+    };
+    models.iter().map(|names| (names.0, own(*names))).collect()
+}
+
+fn of_model(model: &str, runs: &[&RunReport], pairs: &[&PairedComparison]) -> Vec<String> {
+    let mut out = Vec::new();
+    let without = runs.iter().find(|run| run.lp == LpKind::None);
+    let exact = runs.iter().find(|run| run.lp == LpKind::Automaton);
+    if let (Some(without), Some(exact)) = (without, exact) {
+        let pair = pairs.iter().find(|pair| pair.lp == LpKind::Automaton);
+        out.push(whether(model, without, exact, pair.copied()));
+        out.extend(pair.and_then(|pair| pair.rescued.as_ref()).map(|found| rescued(model, found)));
+    } else if let Some(best) = runs.iter().max_by_key(|run| run.outcome.passed) {
+        let (passed, samples) = (best.outcome.passed, best.outcome.samples);
+        let label = best.label();
+        out.push(format!("{model}: of what was run `{label}` passes most texts, {passed} of {samples}."));
+    }
+    out.extend(pairs.iter().filter(|pair| pair.lp != LpKind::Automaton).filter_map(|pair| harm(pair)));
+    out
+}
+
+/// Whether to use a logit processor at all.
+fn whether(model: &str, without: &RunReport, exact: &RunReport, pair: Option<&PairedComparison>) -> String {
+    let (passed, samples) = (exact.outcome.passed, exact.outcome.samples);
+    let alone = without.outcome.passed;
+    let geometry = pair.and_then(worst);
+    let cost = match geometry {
+        None => "nothing can be said of its geometry".to_owned(),
+        Some((worst, interval)) if interval.low > NEGLIGIBLE_ANGSTROM => {
+            format!("but it costs {} Å of geometry", difference(worst, Some(interval)))
+        }
+        Some((_, interval)) if interval.high <= NEGLIGIBLE_ANGSTROM => {
+            "texts that pass both ways keep their geometry".to_owned()
+        }
+        Some((worst, interval)) => {
+            format!("their geometry differs by {} Å, which may be chance", difference(worst, Some(interval)))
+        }
+    };
+    let speed = pair.and_then(|pair| pair.speed).and_then(claimed);
+    let time = speed.map_or_else(String::new, |speed| format!(", and it is {}", in_words(&speed)));
+    let numbers = format!("{passed} of {samples} texts pass instead of {alone}, {cost}{time}");
+    let is_costly = geometry.is_some_and(|(_, interval)| interval.low > NEGLIGIBLE_ANGSTROM);
+    let is_faster = speed.is_some_and(|speed| speed.ratio > 1.0);
+    if passed < alone || is_costly && passed == alone {
+        format!("{model}: use no logit processor. With `automaton` {numbers}.")
+    } else if alone == samples && !is_faster {
+        format!("{model}: it needs no logit processor. With `automaton` {numbers}.")
+    } else {
+        format!("{model}: use `automaton`: {numbers}.")
+    }
+}
+
+/// What the texts are like that the automaton alone makes pass.
+fn rescued(model: &str, found: &Rescued) -> String {
+    let Rescued { texts, molecules_compared, bond_error_difference_angstrom, nearest_difference_angstrom } =
+        found;
+    let begin = format!("{model}: {texts} of the texts pass with `automaton` alone");
+    let figures = [
+        (bond_error_difference_angstrom, "bond lengths"),
+        (nearest_difference_angstrom, "least RMSD to a reference"),
+    ];
+    let known: Vec<String> = figures
+        .iter()
+        .filter_map(|(mean, what)| {
+            let Mean { mean, interval, .. } = (*mean).as_ref()?;
+            let interval = (*interval)?;
+            let verdict = match interval {
+                Interval { low, .. } if low > INVISIBLE_ANGSTROM => "worse",
+                Interval { high, .. } if high < -INVISIBLE_ANGSTROM => "better",
+                Interval { high, .. } if high <= NEGLIGIBLE_ANGSTROM => "as good",
+                _ => "not told apart",
+            };
+            Some(format!("{what} {verdict}, {} Å", difference(*mean, Some(interval))))
+        })
+        .collect();
+    if known.is_empty() {
+        return format!(
+            "{begin}; too few of their molecules also have texts that pass both ways to compare geometry."
+        );
+    }
+    format!(
+        "{begin}; against texts of the same molecule that pass both ways ({molecules_compared} molecules): {}.",
+        known.join("; ")
+    )
+}
+
+/// What a logit processor does to this model that the model does not do alone.
+fn harm(pair: &PairedComparison) -> Option<String> {
+    let harms: Vec<String> = pair.figures.iter().filter(|figure| is_worse(figure)).map(shown).collect();
+    (!harms.is_empty())
+        .then(|| format!("{}: `{}` does harm: {}.", pair.model, pair.label(), harms.join("; ")))
+}
+
+/// Whether a figure is worse with the logit processor than without, by its interval.
+fn is_worse(found: &FigureDifference) -> bool {
+    let least = if found.figure.is_length() { INVISIBLE_ANGSTROM } else { 0.0 };
+    found.interval.is_some_and(|interval| match found.figure.more_is_better() {
+        true => interval.high < -least,
+        false => interval.low > least,
+    })
+}
+
+/// `junk blocks 5.2 % instead of 0.1 %, +5.1 [+4.0, +6.2]`.
+fn shown(found: &FigureDifference) -> String {
+    let FigureDifference { figure, without, with, difference: by, interval } = *found;
+    if figure.is_length() {
+        return format!(
+            "{} {with:.3} Å instead of {without:.3}, {}",
+            figure.name(),
+            difference(by, interval)
+        );
+    }
+    let range =
+        interval.map(|Interval { low, high }| format!(" [{:+.2}, {:+.2}]", 100.0 * low, 100.0 * high));
+    format!(
+        "{} {:.2} % instead of {:.2} %, {:+.2}{}",
+        figure.name(),
+        100.0 * with,
+        100.0 * without,
+        100.0 * by,
+        range.unwrap_or_default()
+    )
+}
+
+/// The larger of the differences in geometry with its interval.
+fn worst(pair: &PairedComparison) -> Option<(f64, Interval)> {
+    let wanted = [ComparedFigure::BondLengthError, ComparedFigure::MatPrecision];
+    let known = pair.figures.iter().filter(|found| wanted.contains(&found.figure));
+    let known = known.filter_map(|found| Some((found.difference, found.interval?)));
+    known.max_by(|(a, _), (b, _)| a.total_cmp(b))
+}
+
+/// A speed of which something can be said: its interval does not hold 1.
+fn claimed(speed: SpeedRatio) -> Option<SpeedRatio> {
+    Some(speed).filter(|speed| speed.interval.is_some_and(|interval| !interval.contains(1.0)))
+}
+
+/// `1.37 times as fast [1.31, 1.43]`, by texts per CPU second.
+fn in_words(speed: &SpeedRatio) -> String {
+    let range = speed.interval.map(|Interval { low, high }| format!(" [{low:.2}, {high:.2}]"));
+    format!(
+        "{:.2} times as fast{} by texts per {}",
+        speed.ratio,
+        range.unwrap_or_default(),
+        speed.measure.unit()
+    )
+}
+
+/// The run that is faster than each other one, if there is one; several rows take wider intervals.
+fn fastest(model: &str, runs: &[&RunReport]) -> Option<String> {
+    let pace =
+        |run: &RunReport| BatchTimes { measure: run.speed_measure, seconds: run.batch_seconds.clone() };
+    let against = |run: &RunReport, other: &RunReport| ratio(&pace(run), &pace(other), level(runs.len() - 1));
+    let is_faster = |run: &RunReport, other: &RunReport| {
+        against(run, other).and_then(claimed).is_some_and(|speed| speed.ratio > 1.0)
+    };
+    let others =
+        |at: usize| runs.iter().enumerate().filter(move |(other, _)| *other != at).map(|(_, run)| *run);
+    let best =
+        (0..runs.len()).find(|at| runs.len() > 1 && others(*at).all(|other| is_faster(runs[*at], other)))?;
+    let next = others(best).filter_map(|other| against(runs[best], other));
+    let next = next.min_by(|a, b| a.ratio.total_cmp(&b.ratio))?;
+    Some(format!("{model}: `{}` is fastest: {} as the next one.", runs[best].label(), in_words(&next)))
+}
+
+/// `+0.088 [+0.045, +0.131]`.
+fn difference(mean: f64, interval: Option<Interval>) -> String {
+    let interval = interval.map(|Interval { low, high }| format!(" [{low:+.3}, {high:+.3}]"));
+    format!("{mean:+.3}{}", interval.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::record::SpeedMeasure;
+    use super::*;
+
+    fn pair(figures: Vec<FigureDifference>) -> PairedComparison {
+        PairedComparison {
+            model: "m".to_owned(),
+            lp: LpKind::Allowlist,
+            placeholder: None,
+            passed_difference: 0,
+            well_formed_without: 0,
+            identical: 0,
+            bond_error_difference_angstrom: None,
+            mat_precision_difference_angstrom: None,
+            mat_recall_difference_angstrom: None,
+            speed_ratio: 1.0,
+            speed: None,
+            rows: 6,
+            figures,
+            rescued: None,
+        }
+    }
+
+    fn figure(figure: ComparedFigure, difference: f64, half: f64) -> FigureDifference {
+        let interval = Some(Interval::around(difference, half));
+        FigureDifference { figure, without: 0.0074, with: 0.0074 + difference, difference, interval }
+    }
+
+    #[test]
+    fn nothing_is_blamed_that_the_model_does_alone() {
+        // As much junk as without, and less; a difference in bonds that no decimal shows.
+        let alone = vec![
+            figure(ComparedFigure::JunkBlocks, 0.0, 0.0),
+            figure(ComparedFigure::TruncatedBlocks, -0.0006, 0.0004),
+            figure(ComparedFigure::InventedBlocks, 0.0003, 0.0005),
+            figure(ComparedFigure::BondLengthError, 0.00001, 0.000001),
+            figure(ComparedFigure::Passed, 0.1, 0.05),
+        ];
+        assert_eq!(harm(&pair(alone)), None);
+        let harmful = vec![
+            figure(ComparedFigure::JunkBlocks, 0.05, 0.01),
+            figure(ComparedFigure::Passed, -0.2, 0.1),
+            figure(ComparedFigure::MatPrecision, 0.2, 0.1),
+        ];
+        let said = harm(&pair(harmful)).unwrap();
+        assert!(said.contains("junk blocks 5.74 % instead of 0.74 %, +5.00 [+4.00, +6.00]"), "{said}");
+        assert!(said.contains("texts that pass -19.26 %") && said.contains("MAT-P 0.207 Å"), "{said}");
+    }
+
+    #[test]
+    fn no_speed_is_claimed_whose_interval_holds_one() {
+        let speed = |ratio, half| SpeedRatio {
+            ratio,
+            interval: Some(Interval::around(ratio, half)),
+            batches: 4,
+            measure: SpeedMeasure::Cpu,
+        };
+        assert_eq!(claimed(speed(1.3, 0.4)), None);
+        assert_eq!(
+            in_words(&claimed(speed(1.3, 0.1)).unwrap()),
+            "1.30 times as fast [1.20, 1.40] by texts per CPU second"
+        );
+        assert_eq!(claimed(SpeedRatio { interval: None, ..speed(1.3, 0.1) }), None);
+    }
+
+    #[test]
+    fn rescued_texts_are_judged_beside_kept_ones() {
+        let mean = |mean, half| Some(Mean { items: 9, mean, interval: Some(Interval::around(mean, half)) });
+        let found = Rescued {
+            texts: 237,
+            molecules_compared: 90,
+            bond_error_difference_angstrom: mean(0.02, 0.01),
+            nearest_difference_angstrom: mean(0.1, 0.2),
+        };
+        let said = rescued("m", &found);
+        assert!(
+            said.contains("237 of the texts pass with `automaton` alone") && said.contains("(90 molecules)"),
+            "{said}"
+        );
+        assert!(said.contains("bond lengths worse, +0.020 [+0.010, +0.030] Å"), "{said}");
+        assert!(said.contains("least RMSD to a reference not told apart, +0.100"), "{said}");
+        let alone = Rescued { texts: 3, ..Rescued::default() };
+        assert!(rescued("m", &alone).contains("too few of their molecules"));
+    }
+}

@@ -1,0 +1,160 @@
+//! Prompts with what stands before the molecule, and answers of several conformers, cut apart so that each is judged as a text of its
+//! own.
+//!
+//! The users write several conformers into one completion, `[CONFORMER]…[/CONFORMER][CONFORMER]…[/CONFORMER]`, give prompts that end in
+//! `[CONFORMER]`, and put worked examples before the molecule, each `[SMILES]…[/SMILES][CONFORMER]…[/CONFORMER]` and a line break.
+
+use super::plan::EvalPlan;
+use super::prompt_molecule::PromptMolecule;
+use crate::generate::{End, GeneratedText};
+use crate::train;
+use drift_core::constraint::automaton::AnswerForm;
+use drift_core::encoding::Encoding;
+use drift_core::error::{Error, Parameter, Result};
+use drift_core::text::{CONFORMER_CLOSE, CONFORMER_OPEN, tagged, write};
+use drift_core::tokenizer::Tokenizer;
+
+/// The most worked examples of a prompt: what the users give.
+pub const MOST_EXAMPLES: usize = 10;
+
+/// The prompt of a molecule: the worked examples, its SMILES, and the tag that opens its answer if prompts end in one.
+///
+/// # Errors
+/// If a coordinate of an example cannot be written in the model's encoding.
+pub(super) fn prompt(plan: &EvalPlan, smiles: &str, encoding: Encoding) -> Result<String> {
+    let mut out = String::new();
+    for example in &plan.examples {
+        out.push_str(&worked(example, encoding)?);
+    }
+    out.push_str(&train::prompt(smiles));
+    if plan.form.opened {
+        out.push_str(CONFORMER_OPEN);
+    }
+    Ok(out)
+}
+
+/// A worked example: a molecule with its conformers, and a line break.
+fn worked(example: &PromptMolecule, encoding: Encoding) -> Result<String> {
+    let skeleton = drift_core::text::skeleton::placed(&example.skeleton, encoding.slots());
+    let mut out = train::prompt(&example.smiles);
+    for conformer in &example.conformers {
+        let converted = conformer.iter().map(|values| encoding.convert(values, example.encoding));
+        let converted = converted.collect::<std::result::Result<Vec<_>, _>>().map_err(|problem| {
+            let remedy = format!("give examples that {encoding} can say");
+            Error::parameter(Parameter::Examples, format!("{}: {problem}", example.smiles), remedy)
+        })?;
+        out.push_str(&tagged(&write(&skeleton, &converted, encoding)));
+    }
+    out.push('\n');
+    Ok(out)
+}
+
+/// Refuses a form whose conformers cannot be told apart in tokens.
+///
+/// # Errors
+/// If the tag that closes a conformer is no token of the tokenizer.
+pub(super) fn check_form(tokenizer: &Tokenizer, form: AnswerForm) -> Result<()> {
+    if form.conformers > 1 && tokenizer.vocabulary_id(CONFORMER_CLOSE).is_none() {
+        let problem = format!("{CONFORMER_CLOSE} is no token of {}", tokenizer.name);
+        let remedy = "add the four tags to the tokenizer, or ask for one conformer a text";
+        return Err(Error::parameter(Parameter::Conformers, problem, remedy));
+    }
+    Ok(())
+}
+
+/// Texts of several conformers cut behind each closing tag: conformer `p` of generation `g` becomes generation
+/// `g · conformers + p`. A text that holds fewer is followed by empty ones, which fail; the last part holds whatever is too much.
+pub(super) fn apart(
+    tokenizer: &Tokenizer,
+    form: AnswerForm,
+    samples: Vec<GeneratedText>,
+) -> Vec<GeneratedText> {
+    match tokenizer.vocabulary_id(CONFORMER_CLOSE) {
+        Some(close) if form.conformers > 1 => {
+            samples.iter().flat_map(|sample| parts(sample, form.conformers, close)).collect()
+        }
+        _ => samples,
+    }
+}
+
+fn parts(sample: &GeneratedText, conformers: usize, close: u32) -> Vec<GeneratedText> {
+    let closed = (0..sample.tokens.len()).filter(|at| sample.tokens[*at] == close).map(|at| at + 1);
+    let mut ends: Vec<usize> = closed.take(conformers - 1).filter(|end| *end < sample.tokens.len()).collect();
+    ends.push(sample.tokens.len());
+    let mut start = 0;
+    let part = |place: usize| {
+        let last = place + 1 == ends.len();
+        let end = ends.get(place).copied().unwrap_or(start);
+        let range = start..end;
+        start = end;
+        // What is logged behind the last token is the end of the whole text.
+        let logged = |logs: &Option<Vec<f32>>| {
+            let all = logs.as_ref()?;
+            let end = if last { all.len() } else { range.end.min(all.len()) };
+            Some(all.get(range.start..end).unwrap_or_default().to_vec())
+        };
+        let preferred = sample.preferred.iter().filter(|(at, _)| range.contains(at));
+        GeneratedText {
+            prompt: sample.prompt,
+            generation: sample.generation * conformers + place,
+            tokens: sample.tokens[range.clone()].to_vec(),
+            forced: sample.forced[range.clone()].to_vec(),
+            end: match place < ends.len() {
+                true if last => sample.end,
+                true => End::Eos,
+                false => End::Length,
+            },
+            log_probabilities: logged(&sample.log_probabilities),
+            log_allowed: logged(&sample.log_allowed),
+            preferred: preferred.map(|(at, token)| (at - range.start, *token)).collect(),
+        }
+    };
+    (0..conformers).map(part).collect()
+}
+
+/// The whole text of a conformer: with the tag that the prompt holds, and with the one that ended it, if that is the end of text.
+pub(super) fn with_tags(written: String, form: AnswerForm, (generation, ended): (usize, bool)) -> String {
+    let opened = form.opened && generation.is_multiple_of(form.conformers.max(1));
+    let open = if opened && !written.is_empty() { CONFORMER_OPEN } else { "" };
+    let close = if ended && !written.contains(CONFORMER_CLOSE) { CONFORMER_CLOSE } else { "" };
+    if open.is_empty() && close.is_empty() { written } else { format!("{open}{written}{close}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(tokens: &[u32], end: End) -> GeneratedText {
+        let logs: Vec<f32> = (0..=tokens.len()).map(|n| n as f32).collect();
+        GeneratedText {
+            prompt: 3,
+            generation: 1,
+            tokens: tokens.to_vec(),
+            forced: vec![false; tokens.len()],
+            end,
+            log_probabilities: Some(logs),
+            log_allowed: None,
+            preferred: vec![(1, 5), (4, 6)],
+        }
+    }
+
+    #[test]
+    fn conformers_are_cut_apart_behind_their_tags() {
+        let cut = parts(&text(&[1, 2, 9, 1, 3, 9], End::Eos), 2, 9);
+        let shown: Vec<_> = cut.iter().map(|part| (part.generation, &part.tokens[..], part.end)).collect();
+        assert_eq!(shown, [(2, &[1, 2, 9][..], End::Eos), (3, &[1, 3, 9][..], End::Eos)]);
+        assert_eq!((&cut[0].preferred[..], &cut[1].preferred[..]), (&[(1, 5)][..], &[(1, 6)][..]));
+        let logs: Vec<_> =
+            cut.iter().map(|part| part.log_probabilities.clone().unwrap_or_default()).collect();
+        assert_eq!(logs, [vec![0.0, 1.0, 2.0], vec![3.0, 4.0, 5.0, 6.0]]);
+    }
+
+    #[test]
+    fn missing_conformers_are_empty_and_more_stay_in_the_last() {
+        let few = parts(&text(&[1, 2, 9], End::Eos), 3, 9);
+        let shown: Vec<_> = few.iter().map(|part| (part.tokens.len(), part.end)).collect();
+        assert_eq!(shown, [(3, End::Eos), (0, End::Length), (0, End::Length)]);
+        let many = parts(&text(&[1, 9, 2, 9, 3, 9], End::Length), 2, 9);
+        assert_eq!((many.len(), &many[1].tokens[..], many[1].end), (2, &[2, 9, 3, 9][..], End::Length));
+    }
+}

@@ -1,0 +1,87 @@
+//! What was found of each text of a run: a line each, and the distances of all pairs.
+
+use std::borrow::Cow;
+
+use super::checkpoint::Checkpoint;
+use super::judged::Judged;
+use super::measured::MeasuredMolecule;
+use super::run::Run;
+use super::subject::Subject;
+use drift_data::audit::geometry::{Conformation, Topology};
+use drift_data::audit::{
+    ConformerVerdict, DUPLICATE_ANGSTROM, MoleculeDistances, RmsdMatrix, VerdictLine, duplicates,
+};
+
+/// The lines and distances of an evaluation.
+#[derive(Debug, Default)]
+pub struct TextFigures {
+    /// A line a text, by run, molecule and generation.
+    pub lines: Vec<VerdictLine>,
+    /// By molecule; of all runs together.
+    pub matrix: RmsdMatrix<'static>,
+}
+
+impl TextFigures {
+    /// Adds the texts of a run, which are ordered by molecule.
+    pub(super) fn add(
+        &mut self,
+        checkpoint: &Checkpoint,
+        subjects: &[Subject],
+        (run, measured): (&Run, &[MeasuredMolecule]),
+    ) {
+        for texts in run.judged.chunk_by(|a, b| a.subject == b.subject) {
+            let subject = &subjects[texts[0].subject];
+            let measured = measured.iter().find(|one| one.subject == texts[0].subject);
+            let same = same(subject, texts, self.lines.len());
+            let references = measured.map_or(0, |one| one.deviations.references);
+            let mut distances = MoleculeDistances::of(subject.molecule.smiles.clone(), references);
+            for (text, duplicate_of) in texts.iter().zip(same) {
+                let mut verdict = verdict(subject, text);
+                let place = measured.and_then(|one| Some((one, one.place(text.generation)?)));
+                if let Some((measured, at)) = place {
+                    verdict.set_distances(&measured.deviations.rmsd[at], measured.deviations.bond_errors[at]);
+                }
+                verdict.references = references as u64;
+                let row = place.map(|(one, at)| Cow::Owned(one.deviations.rmsd[at].clone()));
+                distances.push(self.lines.len() as u64, row);
+                self.lines.push(VerdictLine {
+                    id: self.lines.len().to_string(),
+                    file: None,
+                    record: None,
+                    model: Some(checkpoint.name.clone()),
+                    lp: Some(run.processor.name().to_owned()),
+                    placeholder: run.placeholder.clone(),
+                    smiles: Some(subject.molecule.smiles.clone()),
+                    geom_smiles: None,
+                    generation: text.generation as u64,
+                    place: 0,
+                    duplicate_of,
+                    verdict,
+                });
+            }
+            if references > 0 {
+                self.matrix.molecules.push(distances);
+            }
+        }
+    }
+}
+
+fn verdict(subject: &Subject, text: &Judged) -> ConformerVerdict {
+    let chemistry = text.points.as_ref().and_then(|points| subject.chemistry.as_ref()?.check(points));
+    ConformerVerdict::of(&text.text, &text.verdict, Some(&subject.molecule.smiles), chemistry.as_ref())
+}
+
+/// By text, the line of the first one of the molecule that has the same conformer; `first` is the line of its first text.
+fn same(subject: &Subject, texts: &[Judged], first: usize) -> Vec<Option<usize>> {
+    let mut out = vec![None; texts.len()];
+    let usable = texts.iter().enumerate().filter_map(|(at, text)| Some((at, text.points.clone()?)));
+    let (places, points): (Vec<usize>, Vec<Conformation>) = usable.unzip();
+    if points.len() > 1
+        && let Ok(topology) = Topology::new(&subject.molecule.skeleton)
+    {
+        for (own, twin) in duplicates(&topology, &points, DUPLICATE_ANGSTROM).into_iter().enumerate() {
+            out[places[own]] = twin.map(|twin| first + places[twin]);
+        }
+    }
+    out
+}

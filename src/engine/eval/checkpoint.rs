@@ -1,0 +1,288 @@
+//! The models that are evaluated, with what belongs to them.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::finished::KeptModel;
+use super::plan::{EngineChoice, EvalPlan, ModelChoice};
+use super::record::DialectEvidence;
+use crate::generate::Engine;
+use crate::model::{Config, Decoder, Synthetic, end_of_text};
+use drift_core::checkpoint::{ModelFolder, RECIPE, folder_name};
+use drift_core::constraint::Specials;
+use drift_core::encoding::Encoding;
+use drift_core::error::{Error, Parameter, Result};
+use drift_core::job::{InputHash, Job};
+use drift_core::text::skeleton::Spelling;
+use drift_core::tokenizer::Tokenizer;
+use drift_data::corpus::{Conformers, Embedded};
+
+/// The files of the reference checkpoint that comes with drift.
+const EMBEDDED: [(&str, &[u8]); 6] = [
+    ("config.json", include_bytes!("../../../eval/qwen-like/config.json")),
+    ("generation_config.json", include_bytes!("../../../eval/qwen-like/generation_config.json")),
+    ("recipe.json", include_bytes!("../../../eval/qwen-like/recipe.json")),
+    ("tokenizer.json", include_bytes!("../../../eval/qwen-like/tokenizer.json")),
+    ("tokenizer_config.json", include_bytes!("../../../eval/qwen-like/tokenizer_config.json")),
+    ("model.safetensors", include_bytes!("../../../eval/qwen-like/model.safetensors")),
+];
+
+/// The name of the reference checkpoint that comes with drift.
+const EMBEDDED_NAME: &str = "qwen-like";
+
+/// A model, ready to generate.
+pub(super) struct Checkpoint {
+    /// Its name in reports: the folder's.
+    pub name: String,
+    /// Its tokenizer.
+    pub tokenizer: Arc<Tokenizer>,
+    /// What computes; none where nothing is left to be computed.
+    engine: Option<Engine>,
+    /// What ends a text, and what never stands in one.
+    pub specials: Specials,
+    /// How decimals are written; without `dialect_from` decimals and separator alone are known.
+    pub dialect: Encoding,
+    /// What says so.
+    pub dialect_from: Option<DialectEvidence>,
+    /// SHA-256 of what drift trained it on, where a recipe says so.
+    pub trained_on: Option<BTreeSet<String>>,
+    /// How its training text spells hydrogens, where that is known: of what was trained on the embedded corpus.
+    pub spelling: Option<Spelling>,
+    /// Whether the weights are random.
+    pub synthetic: Option<Synthetic>,
+    /// Its shape.
+    pub config: Config,
+    /// Bytes per second that its device reads, once [`Checkpoint::measure`] has measured.
+    pub bytes_per_second: Option<f64>,
+    /// Tokenizer and weights.
+    pub inputs: Vec<InputHash>,
+}
+
+impl Checkpoint {
+    /// Loads one of a plan's models.
+    ///
+    /// # Errors
+    /// If its files are missing, damaged or do not belong together, or no token ends its texts.
+    ///
+    /// Its weights are not read where `kept` says all that is wanted of them.
+    pub(super) fn load(
+        choice: &ModelChoice,
+        plan: &EvalPlan,
+        kept: Option<&KeptModel>,
+        job: &Job,
+    ) -> Result<Self> {
+        match choice {
+            ModelChoice::Folder(folder) => {
+                Checkpoint::of_folder((folder, folder_name(folder)), plan, kept, job)
+            }
+            ModelChoice::Embedded => {
+                let folder = unpacked()?;
+                Checkpoint::of_folder((folder.path(), EMBEDDED_NAME.to_owned()), plan, kept, job)
+            }
+            ModelChoice::Synthetic(shape) => Checkpoint::random(*shape, plan, kept, job),
+        }
+    }
+
+    /// What computes.
+    ///
+    /// # Errors
+    /// If there is nothing.
+    pub(super) fn engine(&mut self) -> Result<&mut Engine> {
+        self.engine.as_mut().ok_or_else(|| Error::internal("an evaluation", "nothing is left to be computed"))
+    }
+
+    /// What it computed otherwise than asked, if it did.
+    pub(super) fn note(&self) -> Option<String> {
+        let why = self.engine.as_ref()?.note()?;
+        Some(format!("{}: the GPU's steps were done by candle's operations: {why}", self.name))
+    }
+
+    /// Measures how fast its device reads, if it computes here.
+    pub(super) fn measure(&mut self) {
+        self.bytes_per_second = match &self.engine {
+            Some(Engine::Drift(decoder)) => decoder.bytes_per_second(),
+            _ => None,
+        };
+    }
+
+    /// What is to be kept of it.
+    pub(super) fn kept(&self) -> KeptModel {
+        KeptModel {
+            name: self.name.clone(),
+            dialect: self.dialect,
+            dialect_from: self.dialect_from,
+            tokenizer: self.tokenizer.source.clone(),
+            files: self.engine.as_ref().map_or(&[][..], Engine::files).to_vec(),
+        }
+    }
+
+    fn of_folder(
+        (folder, name): (&Path, String),
+        plan: &EvalPlan,
+        kept: Option<&KeptModel>,
+        job: &Job,
+    ) -> Result<Self> {
+        let (mut tokenizer, _) = Tokenizer::load_for(plan.tokenizer.as_deref().unwrap_or(folder), job)?;
+        if plan.tokenizer.is_none() {
+            tokenizer.name =
+                ModelFolder::new(folder).recipe("/recipe/tokenizer").unwrap_or_else(|| name.clone());
+        }
+        let config = Config::load(folder)?;
+        let ends = ends(plan, folder, &config, &tokenizer)?;
+        let engine = match plan.engine {
+            _ if kept.is_some() => None,
+            EngineChoice::CandleTransformers => Some(Engine::candle_transformers(folder, &plan.device)?),
+            _ => Some(Engine::drift(folder, &plan.device)?),
+        };
+        config.check_vocabulary(&tokenizer)?;
+        let recipe: Option<Encoding> = ModelFolder::new(folder).recipe("/recipe/dialect");
+        let dialect = plan.dialect.over(recipe.unwrap_or(Encoding::FIXED));
+        let said = plan.dialect.zeros.is_some() || plan.dialect.encoding.is_some();
+        let given = said.then_some(DialectEvidence::Given);
+        let dialect_from = given.or(recipe.map(|_| DialectEvidence::Recipe));
+        let mut inputs = vec![tokenizer.source.clone()];
+        inputs.extend_from_slice(
+            kept.map_or_else(|| engine.as_ref().map_or(&[][..], Engine::files), |kept| &kept.files),
+        );
+        let specials = specials(ends, &config);
+        let spelling = recipe_spelling(folder, job)?;
+        let tokenizer = tokenizer.into();
+        Ok(Checkpoint {
+            name,
+            specials,
+            tokenizer,
+            engine,
+            dialect,
+            dialect_from,
+            trained_on: recipe_inputs(folder),
+            spelling,
+            synthetic: None,
+            config,
+            bytes_per_second: None,
+            inputs,
+        })
+    }
+
+    fn random(shape: Synthetic, plan: &EvalPlan, kept: Option<&KeptModel>, job: &Job) -> Result<Self> {
+        let path = plan.tokenizer.clone().unwrap_or_else(|| {
+            PathBuf::from(match shape {
+                Synthetic::Qwen3Small => "qwen-like",
+                Synthetic::Llama380M => "llama-like",
+            })
+        });
+        if plan.engine == EngineChoice::CandleTransformers {
+            let problem = "random weights are for drift's own engine";
+            return Err(Error::parameter(
+                Parameter::Synthetic,
+                problem,
+                format!("leave {} out", Parameter::Engine),
+            ));
+        }
+        let (tokenizer, _) = Tokenizer::load_for(&path, job)?;
+        let config = Config::synthetic(shape);
+        let ends = ends(plan, &path, &config, &tokenizer)?;
+        config.check_vocabulary(&tokenizer)?;
+        let specials = specials(ends, &config);
+        let engine = match kept {
+            Some(_) => None,
+            None => Some(Engine::Drift(Box::new(Decoder::random(config.clone(), plan.seed, &plan.device)?))),
+        };
+        Ok(Checkpoint {
+            name: shape.name().to_owned(),
+            specials,
+            inputs: vec![tokenizer.source.clone()],
+            tokenizer: tokenizer.into(),
+            engine,
+            dialect: plan.dialect.over(Encoding::FIXED),
+            dialect_from: Some(if plan.dialect.zeros.is_some() || plan.dialect.encoding.is_some() {
+                DialectEvidence::Given
+            } else {
+                DialectEvidence::Default
+            }),
+            trained_on: None,
+            spelling: None,
+            synthetic: Some(shape),
+            config,
+            bytes_per_second: None,
+        })
+    }
+}
+
+/// SHA-256 of the inputs that drift trained all of these models on; nothing if it did not train one of them.
+pub fn trained_on(models: &[ModelChoice]) -> BTreeSet<String> {
+    let of_model = |choice: &ModelChoice| match choice {
+        ModelChoice::Folder(folder) => recipe_inputs(folder),
+        ModelChoice::Embedded => {
+            let recipe: Option<Value> = EMBEDDED
+                .iter()
+                .find(|(name, _)| *name == RECIPE)
+                .and_then(|(_, bytes)| serde_json::from_slice(bytes).ok());
+            recipe
+                .and_then(|recipe| inputs_of(serde_json::from_value(recipe["recipe"]["inputs"].clone()).ok()))
+        }
+        ModelChoice::Synthetic(_) => None,
+    };
+    let sets = models.iter().map(|model| of_model(model).unwrap_or_default());
+    sets.reduce(|a, b| a.intersection(&b).cloned().collect()).unwrap_or_default()
+}
+
+/// The hashes of what a recipe says that a model was trained on; none where it went on from a checkpoint that had learned
+/// nobody knows what.
+fn recipe_inputs(folder: &Path) -> Option<BTreeSet<String>> {
+    let folder = ModelFolder::new(folder);
+    let is_known = folder.recipe("/recipe/init/by_drift") != Some(false);
+    inputs_of(folder.recipe("/recipe/inputs").filter(|_| is_known))
+}
+
+/// The hashes of a recipe's inputs.
+fn inputs_of(inputs: Option<Vec<Value>>) -> Option<BTreeSet<String>> {
+    inputs?.iter().map(|input| Some(input["sha256"].as_str()?.to_owned())).collect()
+}
+
+/// The reference checkpoint as a folder, gone once it is dropped.
+fn unpacked() -> Result<tempfile::TempDir> {
+    let folder = tempfile::tempdir().map_err(|e| Error::io(&std::env::temp_dir(), e))?;
+    for (name, bytes) in EMBEDDED {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).map_err(|e| Error::io(&path, e))?;
+    }
+    Ok(folder)
+}
+
+/// How the training text spells hydrogens, where it was the embedded corpus, by its hash.
+fn recipe_spelling(folder: &Path, job: &Job) -> Result<Option<Spelling>> {
+    let inputs: Option<Vec<Value>> = ModelFolder::new(folder).recipe("/recipe/inputs");
+    let Some(inputs) = inputs else { return Ok(None) };
+    let own = Embedded::source();
+    if !inputs.iter().any(|input| input["sha256"] == *own.sha256) {
+        return Ok(None);
+    }
+    let mut spelling = Spelling::default();
+    Embedded::default().read(job, &mut |batch| {
+        spelling = batch.conformers.iter().fold(spelling, |sum, one| sum.join(Spelling::of(&one.skeleton)));
+        Ok(())
+    })?;
+    Ok(Some(spelling))
+}
+
+/// The tokens that end a text: the one that was asked for, then those that the model's files name.
+fn ends(plan: &EvalPlan, folder: &Path, config: &Config, tokenizer: &Tokenizer) -> Result<Vec<u32>> {
+    let named = end_of_text(folder, config, tokenizer);
+    let Some(asked) = &plan.eos else { return named };
+    let id = tokenizer.vocabulary_id(asked).ok_or_else(|| {
+        let problem = format!("`{asked}` is no token of {}", tokenizer.name);
+        Error::parameter(Parameter::Eos, problem, "give one of its tokens")
+    })?;
+    // A model whose files name none has this one.
+    let others = named.unwrap_or_default().into_iter().filter(|other| *other != id);
+    Ok(std::iter::once(id).chain(others).collect())
+}
+
+fn specials(ends: Vec<u32>, config: &Config) -> Specials {
+    let eos = ends[0];
+    let others = ends.into_iter().skip(1).chain(config.bos_token_id).filter(|id| *id != eos);
+    Specials { eos, others: others.collect() }
+}

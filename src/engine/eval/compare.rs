@@ -1,0 +1,161 @@
+//! Two records side by side: of `drift eval`, or Chrome traces such as PyTorch's profiler writes.
+//!
+//! Records of every version are compared, older ones too, that lack fields; so figures are taken by name. Whoever wants a record
+//! of this version whole reads an [`EvalReport`](super::record::EvalReport).
+
+use std::collections::HashMap;
+use std::io::{BufReader, ErrorKind, Read};
+use std::path::Path;
+
+use serde::Serialize;
+use serde::de::DeserializeSeed;
+
+pub use super::figure::Figure;
+use super::figure::{Figures, TOO_MANY};
+use super::figures::{Document, Found};
+use super::trace::{self, Summary};
+pub use super::trace::{TraceEvents, TraceRow, TraceTable};
+use drift_core::error::{Error, Result};
+use drift_core::io::{self, BoundedJson, Folded};
+use drift_core::job::Job;
+
+/// The schema of [`CompareReport`].
+pub const SCHEMA: &str = "drift.compare/2";
+
+/// The largest file that is read, in bytes, unpacked: traces of long runs reach gigabytes, and are read in pieces.
+const MAX_BYTES: u64 = 32 << 30;
+
+/// The longest text of one that is read: events are folded as they come, and only names are kept.
+const MAX_TEXT_BYTES: usize = 1 << 20;
+
+/// Two records, matched.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CompareReport {
+    /// [`SCHEMA`].
+    pub schema: &'static str,
+    /// The names of both files.
+    pub files: [String; 2],
+    /// What they are.
+    pub kind: RecordKind,
+    /// Of traces: launches, device time, attention, copies, waits, idle time and phases. Empty for records.
+    pub tables: Vec<TraceTable>,
+    /// Of traces: how many events of both count.
+    pub events: Option<[TraceEvents; 2]>,
+    /// Runs of records, or categories of traces, that both have.
+    pub groups: Vec<Group>,
+    /// Runs or categories that only the first has, then only the second.
+    pub unmatched: [Vec<String>; 2],
+}
+
+/// What a file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RecordKind {
+    /// `drift eval --json`.
+    Eval,
+    /// Chrome's trace event format.
+    ChromeTrace,
+}
+
+/// A run or a category of events that both files have.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Group {
+    /// Its name: the fields of the key that differ between runs, or the category.
+    pub name: String,
+    /// The figures of both, in the order of the first file.
+    pub figures: Vec<Figure>,
+}
+
+/// Reads both files and matches them.
+///
+/// # Errors
+/// [`Error::Input`] if a file is neither a record nor a trace, holds more than memory, or if they are not the same kind;
+/// or if the job was cancelled.
+pub fn compare(paths: [&Path; 2], job: &Job) -> Result<CompareReport> {
+    let [a, b] = [read(paths[0], job)?, read(paths[1], job)?];
+    let files = paths.map(io::file_name);
+    match (a, b) {
+        (Record::Eval(a), Record::Eval(b)) => Ok(report(files, RecordKind::Eval, [a, b])),
+        (Record::Trace(a), Record::Trace(b)) => {
+            let mut summaries = [*a, *b];
+            let tables = trace::tables(&summaries, &files);
+            let groups = summaries.each_mut().map(|summary| std::mem::take(&mut summary.figures));
+            let events = Some(summaries.map(|summary| summary.events));
+            Ok(CompareReport { tables, events, ..report(files, RecordKind::ChromeTrace, groups) })
+        }
+        _ => {
+            let problem = format!("is not the same kind of record as {}", paths[0].display());
+            Err(Error::input(paths[1].display(), problem, "give two records or two Chrome traces"))
+        }
+    }
+}
+
+/// Matches runs or categories by name.
+fn report(files: [String; 2], kind: RecordKind, groups: [Vec<(String, Figures)>; 2]) -> CompareReport {
+    let only = |own: usize| {
+        let other = &groups[1 - own];
+        let lacks = |name: &&String| !other.iter().any(|(known, _)| known == *name);
+        groups[own].iter().map(|(name, _)| name).filter(lacks).cloned().collect()
+    };
+    let unmatched = [only(0), only(1)];
+    let find = |name: &str| groups[1].iter().find(|(known, _)| known == name).map(|(_, figures)| figures);
+    let matched = groups[0].iter().filter_map(|(name, a)| Some(group(name, a, find(name)?))).collect();
+    CompareReport {
+        schema: SCHEMA,
+        files,
+        kind,
+        tables: Vec::new(),
+        events: None,
+        groups: matched,
+        unmatched,
+    }
+}
+
+enum Record {
+    Eval(Vec<(String, Figures)>),
+    Trace(Box<Summary>),
+}
+
+fn group(name: &str, a: &Figures, b: &Figures) -> Group {
+    // The first of a name, as it stands in the file.
+    let known = |figures: &Figures| -> HashMap<String, f64> { figures.iter().rev().cloned().collect() };
+    let (of_a, of_b) = (known(a), known(b));
+    let both = a.iter().map(|(name, v)| Figure::new(name.clone(), [Some(*v), of_b.get(name).copied()]));
+    let second = b.iter().filter(|(name, _)| !of_a.contains_key(name));
+    let second = second.map(|(name, v)| Figure::new(name.clone(), [None, Some(*v)]));
+    Group { name: name.to_owned(), figures: both.chain(second).collect() }
+}
+
+fn read(path: &Path, job: &Job) -> Result<Record> {
+    let refuse = |problem: String| {
+        Error::input(path.display(), problem, "give a record of `drift eval --json` or a Chrome trace")
+    };
+    let opened = io::open(path, job);
+    let mut taken = opened.reader.take(MAX_BYTES + 1);
+    let bounded = BufReader::new(BoundedJson::new(&mut taken, MAX_TEXT_BYTES));
+    let mut json = serde_json::Deserializer::from_reader(bounded);
+    let read = Folded(Document).deserialize(&mut json).and_then(|found| json.end().map(|()| found));
+    drop(json);
+    if taken.limit() == 0 {
+        return Err(io::too_large(path, MAX_BYTES));
+    }
+    let found = read.map_err(|e| {
+        let failed = |kind| {
+            job.check().err().unwrap_or_else(|| Error::io(path, std::io::Error::new(kind, e.to_string())))
+        };
+        match (e.io_error_kind(), e.to_string()) {
+            (Some(ErrorKind::InvalidData), text) => refuse(text),
+            (Some(kind), _) => failed(kind),
+            (None, text) if text.starts_with(TOO_MANY) => refuse(TOO_MANY.to_owned()),
+            (None, _) if e.is_eof() => refuse("ends in the middle of its JSON".to_owned()),
+            (None, text) => refuse(format!("is not JSON: {text}")),
+        }
+    })?;
+    match found {
+        Found { runs: Some(runs), .. } => {
+            Ok(Record::Eval(runs.ok_or_else(|| refuse("holds a run that is no object".to_owned()))?))
+        }
+        Found { trace: Some(trace), .. } => Ok(Record::Trace(Box::new(Summary::of(*trace)))),
+        Found { .. } => Err(refuse("holds neither `runs` nor `traceEvents`".to_owned())),
+    }
+}

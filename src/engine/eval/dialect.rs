@@ -1,0 +1,192 @@
+//! How a model writes its numbers, where neither the user nor a recipe says so: what the conformers given are written in, and what
+//! the model writes by itself.
+
+use std::sync::Arc;
+
+use super::checkpoint::Checkpoint;
+use super::molecules::Molecules;
+use super::plan::EvalPlan;
+use super::record::DialectEvidence;
+use crate::generate::{Options, Prompt};
+use crate::train::prompt;
+use drift_core::constraint::{LogitProcessor, LpKind};
+use drift_core::encoding::{Encoding, TrailingZeros, Written};
+use drift_core::error::{Error, Parameter, Result};
+use drift_core::job::Job;
+use drift_data::audit::{DialectCounts, split};
+
+/// Texts that are begun at a time, of as many molecules.
+const TEXTS: usize = 4;
+
+/// Rounds until nothing more is tried.
+const ROUNDS: usize = 3;
+
+/// Tokens of each text.
+const TOKENS: usize = 160;
+
+/// Blocks of one dialect alone that are taken for an answer: a model of no skill may write one by chance.
+const LEAST_EVIDENCE: u64 = 3;
+
+/// Settles the dialect of a checkpoint.
+///
+/// # Errors
+/// If the conformers and the model's own text disagree, or neither tells; or as [`crate::generate::Engine::generate`].
+pub(super) fn settle(
+    plan: &EvalPlan,
+    checkpoint: &mut Checkpoint,
+    molecules: &Molecules,
+    job: &Job,
+) -> Result<()> {
+    if checkpoint.dialect_from.is_some() {
+        return Ok(());
+    }
+    let given = of_conformers(molecules.written, checkpoint.dialect);
+    let own = own_text(plan, checkpoint, molecules, job)?;
+    let (dialect, from) = decided(&checkpoint.name, molecules, given, own)?;
+    (checkpoint.dialect, checkpoint.dialect_from) = (dialect, Some(from));
+    Ok(())
+}
+
+/// The dialect that both tell, or the one that does.
+fn decided(
+    name: &str,
+    molecules: &Molecules,
+    given: Option<Encoding>,
+    own: Option<Encoding>,
+) -> Result<(Encoding, DialectEvidence)> {
+    let parameter = Parameter::Dialect;
+    let place = format!("model {name}");
+    let conformers = molecules.references.from.as_deref().unwrap_or(&molecules.source);
+    match (given, own) {
+        (Some(given), Some(own)) if given == own => Ok((own, DialectEvidence::Both)),
+        (Some(given), Some(own)) => {
+            let problem = format!(
+                "writes {own} text by itself, {conformers} is {given}",
+                own = own.name(),
+                given = given.name()
+            );
+            Err(Error::input(
+                place,
+                problem,
+                format!("say with {parameter} which one the model was trained on"),
+            ))
+        }
+        (Some(given), None) => Ok((given, DialectEvidence::Conformers)),
+        (None, Some(own)) => Ok((own, DialectEvidence::OwnText)),
+        (None, None) => {
+            let problem = "has no recipe, and neither its own text nor the conformers given tell fixed from stripped numbers";
+            Err(Error::input(
+                place,
+                problem,
+                format!("give {parameter} fixed or {parameter} stripped, as it was trained"),
+            ))
+        }
+    }
+}
+
+/// What the texts of conformers are written in; none if both fit, or neither.
+fn of_conformers(written: Written, like: Encoding) -> Option<Encoding> {
+    match written {
+        Written { fixed: true, stripped: false } => Some(like.with_zeros(TrailingZeros::Kept)),
+        Written { fixed: false, stripped: true } => Some(like.with_zeros(TrailingZeros::Removed)),
+        _ => None,
+    }
+}
+
+/// What the model writes without any logit processor.
+fn own_text(
+    plan: &EvalPlan,
+    checkpoint: &mut Checkpoint,
+    molecules: &Molecules,
+    job: &Job,
+) -> Result<Option<Encoding>> {
+    let none = LogitProcessor::new(
+        LpKind::None,
+        checkpoint.tokenizer.clone(),
+        checkpoint.dialect,
+        None,
+        checkpoint.specials.clone(),
+    )?;
+    let options = Options {
+        batch: TEXTS,
+        sampling: plan.sampling,
+        seed: plan.seed,
+        watched: Arc::default(),
+        ..Options::default()
+    };
+    let mut found = DialectCounts::default();
+    for some in molecules.molecules.chunks(TEXTS).take(ROUNDS) {
+        let prompt = |(number, molecule): (usize, &super::molecules::PromptMolecule)| {
+            Ok(Prompt {
+                number,
+                tokens: checkpoint.tokenizer.prompt_ids(&prompt(&molecule.smiles))?,
+                generations: 1,
+                done: [].into(),
+                constraint: none.constraint(&molecule.skeleton)?,
+                most_tokens: TOKENS,
+                expected_tokens: TOKENS,
+            })
+        };
+        let prompts = some.iter().enumerate().map(prompt).collect::<Result<Vec<Prompt>>>()?;
+        let generated = checkpoint.engine()?.generate(&prompts, &options, job)?;
+        if generated.interrupted {
+            return Err(Error::Interrupted);
+        }
+        for text in &generated.samples {
+            let text = checkpoint.tokenizer.answer_text(&text.tokens)?;
+            found = found.join(evidence(&text, checkpoint.dialect));
+        }
+        if let Some(dialect) = enough(found, checkpoint.dialect) {
+            return Ok(Some(dialect));
+        }
+    }
+    Ok(None)
+}
+
+fn evidence(text: &str, like: Encoding) -> DialectCounts {
+    let answer = split(text).answer;
+    DialectCounts::of(like.slot_ranges(answer).into_iter().map(|range| &answer[range]), like)
+}
+
+fn enough(found: DialectCounts, like: Encoding) -> Option<Encoding> {
+    found.dialect(like).filter(|_| found.fixed.max(found.stripped) >= LEAST_EVIDENCE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FIXED: Option<Encoding> = Some(Encoding::FIXED);
+    const STRIPPED: Option<Encoding> = Some(Encoding::STRIPPED);
+
+    #[test]
+    fn evidence_that_agrees_or_stands_alone_decides() {
+        let molecules = Molecules { source: "some.jsonl".to_owned(), ..Molecules::default() };
+        let decide = |given, own| decided("m", &molecules, given, own);
+        assert_eq!(decide(FIXED, FIXED).unwrap(), (Encoding::FIXED, DialectEvidence::Both));
+        assert_eq!(decide(STRIPPED, None).unwrap(), (Encoding::STRIPPED, DialectEvidence::Conformers));
+        assert_eq!(decide(None, STRIPPED).unwrap(), (Encoding::STRIPPED, DialectEvidence::OwnText));
+        let error = decide(FIXED, STRIPPED).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "model m: writes stripped text by itself, some.jsonl is fixed; say with ‘dialect’ which one the model was trained on"
+        );
+        assert!(decide(None, None).unwrap_err().to_string().ends_with("as it was trained"));
+    }
+
+    #[test]
+    fn a_few_blocks_are_no_evidence() {
+        let of = |text: &str| enough(evidence(text, Encoding::FIXED), Encoding::FIXED);
+        assert_eq!(of("[CONFORMER][C]<1.2340,0.1111,0.1234>"), None);
+        assert_eq!(of(&format!("[CONFORMER]{}", "[C]<1.2340,0.1111,0.1234>".repeat(3))), FIXED);
+        assert_eq!(of(&"[C]<1.234,0.1111,0.1234>".repeat(3)), STRIPPED);
+        assert_eq!(of(&"[C]<1.2345,0.1111,0.1234>".repeat(9)), None);
+    }
+
+    #[test]
+    fn texts_of_conformers_tell_unless_both_dialects_fit() {
+        let of = |fixed, stripped| of_conformers(Written { fixed, stripped }, Encoding::STRIPPED);
+        assert_eq!((of(true, false), of(false, true)), (FIXED, STRIPPED));
+        assert_eq!((of(true, true), of(false, false)), (None, None));
+    }
+}

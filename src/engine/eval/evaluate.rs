@@ -1,0 +1,394 @@
+//! Generating under each logit processor, and judging what comes out.
+
+use serde::Serialize;
+
+use super::advice::{advice, speed_advice};
+use super::by_text::TextFigures;
+use super::checkpoint::Checkpoint;
+use super::chemistry::of_references;
+use super::dialect::settle;
+use super::differences::label;
+use super::judged::Judged;
+use super::kept::Kept;
+use super::likelihood::{MoleculeNats, likelihood, score};
+use super::measured::measure;
+use super::molecule_records::{MoleculeRecord, molecule_records};
+use super::molecules::Molecules;
+use super::paired::compare;
+use super::placeholders::{NamedPlaceholder, placeholders};
+use super::plan::{EvalPlan, Generations, ModelChoice, PlaceholderChoice};
+use super::record::{EvalReport, Likelihood, PairedComparison, Protocol, RunReport, SCHEMA, Unseen};
+use super::run::{Processor, Run, generate, judge};
+use super::subject::Subject;
+use super::tally::run_report;
+use super::texts::{SameTexts, TextRecord};
+use crate::generate::Span;
+use crate::model::Synthetic;
+use drift_core::checkpoint::folder_name;
+use drift_core::constraint::LpKind;
+use drift_core::error::{Error, Parameter, Result};
+use drift_core::job::{InputHash, Job, Provenance};
+use drift_data::corpus::Part;
+
+/// What an evaluation gives.
+#[derive(Debug)]
+pub struct Evaluation {
+    /// The record.
+    pub report: EvalReport,
+    /// Every text, by run, molecule and generation.
+    pub texts: Vec<TextRecord>,
+    /// Every molecule of every run.
+    pub molecules: Vec<MoleculeRecord>,
+    /// The phases of each run, if asked for.
+    pub spans: Vec<(String, Vec<Span>)>,
+    /// What was found of each text; nothing unless the plan keeps it.
+    pub by_text: TextFigures,
+}
+
+/// Generates for all molecules under all logit processors of all models, and measures. What `kept` has is not made again, and
+/// what is made is kept as soon as it is finished.
+///
+/// A cancelled job is no error: the record then holds what was finished.
+///
+/// # Errors
+/// If a model cannot be loaded, a processor cannot be built for its tokenizer, or the device fails.
+pub fn evaluate(plan: &EvalPlan, molecules: &Molecules, kept: &mut Kept, job: &Job) -> Result<Evaluation> {
+    check(plan, molecules, kept)?;
+    let environment = kept.environment();
+    let subjects = Subject::all(&molecules.molecules)?;
+    let mut gathered = Gathered { inputs: inputs(plan, molecules), ..Gathered::default() };
+    for model in 0..plan.models.len() {
+        if !gathered.interrupted && !kept.lacks(model) {
+            let begun = generated(plan, model, molecules, kept, job)?;
+            gathered.add(plan, begun, (molecules, &subjects), kept)?;
+        }
+    }
+    if !gathered.interrupted {
+        kept.done()?;
+    }
+    let Gathered {
+        runs,
+        comparisons,
+        likelihoods,
+        texts,
+        records,
+        spans,
+        inputs,
+        interrupted,
+        synthetic,
+        same_texts,
+        notes,
+        by_text,
+        ..
+    } = gathered;
+    let interrupted = interrupted || kept.is_partial();
+    let mut advice = if synthetic.is_some() { speed_advice(&runs) } else { advice(&runs, &comparisons) };
+    advice.extend(notes);
+    let report = EvalReport {
+        schema: SCHEMA.to_owned(),
+        provenance: Provenance::of(inputs),
+        environment,
+        protocol: protocol(plan, molecules, synthetic),
+        interrupted,
+        runs,
+        comparisons,
+        reference_chemistry: of_references(&subjects),
+        likelihoods,
+        advice,
+        same_texts,
+    };
+    Ok(Evaluation { report, texts, molecules: records, spans, by_text })
+}
+
+/// What molecules and placeholders were read from.
+fn inputs(plan: &EvalPlan, molecules: &Molecules) -> Vec<InputHash> {
+    let file = |choice: &PlaceholderChoice| match choice {
+        PlaceholderChoice::File(file) => Some(file.source.clone()),
+        _ => None,
+    };
+    molecules.inputs.iter().cloned().chain(plan.placeholders.iter().filter_map(file)).collect()
+}
+
+/// What a shard of an evaluation has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct ShardDone {
+    /// Texts that are finished, by all logit processors of all models.
+    pub texts: usize,
+    /// Whether it was cut short.
+    pub interrupted: bool,
+}
+
+/// Does a shard: generates and scores for its molecules, and keeps what comes out. It is judged when shards are merged.
+///
+/// # Errors
+/// As [`evaluate`].
+pub fn evaluate_shard(
+    plan: &EvalPlan,
+    molecules: &Molecules,
+    kept: &mut Kept,
+    job: &Job,
+) -> Result<ShardDone> {
+    check(plan, molecules, kept)?;
+    kept.environment();
+    let mut interrupted = false;
+    for model in 0..plan.models.len() {
+        if !interrupted {
+            interrupted = generated(plan, model, molecules, kept, job)?.interrupted;
+        }
+    }
+    if !interrupted {
+        kept.done()?;
+    }
+    Ok(ShardDone { texts: kept.texts(), interrupted })
+}
+
+/// Refuses what cannot work, or does not go on from what is kept, before anything is loaded.
+///
+/// # Errors
+/// If it is so.
+pub fn check(plan: &EvalPlan, molecules: &Molecules, kept: &mut Kept) -> Result<()> {
+    distinct_names(&plan.models)?;
+    check_references(plan, molecules)?;
+    kept.keep_inputs(&inputs(plan, molecules))
+}
+
+/// A model whose texts are kept.
+struct Begun {
+    /// Its place among all.
+    model: usize,
+    checkpoint: Checkpoint,
+    placeholders: Vec<NamedPlaceholder>,
+    /// The phases of the steps of each run that was begun, if asked for.
+    spans: Vec<Vec<Span>>,
+    interrupted: bool,
+}
+
+/// The runs of a model, in order: each logit processor, with each placeholder if it takes one.
+fn processors<'p>(plan: &EvalPlan, placeholders: &'p [NamedPlaceholder]) -> Vec<Processor<'p>> {
+    let of = |processor: &LpKind| -> Vec<Processor<'p>> {
+        match processor.takes_placeholder() {
+            true => placeholders.iter().map(|named| (*processor, Some(named))).collect(),
+            false => vec![(*processor, None)],
+        }
+    };
+    plan.processors.iter().flat_map(of).collect()
+}
+
+/// Loads a model, scores and generates what is not kept yet.
+fn generated(
+    plan: &EvalPlan,
+    model: usize,
+    molecules: &Molecules,
+    kept: &mut Kept,
+    job: &Job,
+) -> Result<Begun> {
+    let known = kept.model(model).filter(|_| kept.is_over()).cloned();
+    let mut checkpoint = Checkpoint::load(&plan.models[model], plan, known.as_ref(), job)?;
+    checkpoint.spelling = checkpoint.spelling.or(molecules.spelling);
+    match &known {
+        Some(known) => {
+            if checkpoint.tokenizer.source != known.tokenizer {
+                let problem = "is not the tokenizer that texts were written with";
+                return Err(Error::input(&checkpoint.tokenizer.source.name, problem, "give that one"));
+            }
+            (checkpoint.dialect, checkpoint.dialect_from) = (known.dialect, known.dialect_from);
+        }
+        None => {
+            settle(plan, &mut checkpoint, molecules, job)?;
+            kept.keep_model(model, checkpoint.kept())?;
+        }
+    }
+    let placeholders = placeholders(plan, &checkpoint, job)?;
+    let mut begun = Begun { model, checkpoint, placeholders, spans: Vec::new(), interrupted: false };
+    if plan.likelihood {
+        match score(&mut begun.checkpoint, &molecules.molecules, (&mut *kept, model), job) {
+            Err(Error::Interrupted) => begun.interrupted = true,
+            scored => scored?,
+        }
+    }
+    for (run, processor) in processors(plan, &begun.placeholders).into_iter().enumerate() {
+        if !begun.interrupted {
+            let of = (&mut *kept, (model, run));
+            let (spans, interrupted) =
+                generate(plan, &mut begun.checkpoint, &molecules.molecules, processor, of, job)?;
+            begun.spans.push(spans);
+            begun.interrupted = interrupted;
+        }
+    }
+    Ok(begun)
+}
+
+/// What is asked of references needs some.
+fn check_references(plan: &EvalPlan, molecules: &Molecules) -> Result<()> {
+    let has_none = molecules.molecules.iter().all(|molecule| molecule.conformers.is_empty());
+    let remedy = format!("give them with {}, or {}", Parameter::References, Parameter::Corpus);
+    match plan.generations {
+        Generations::PerReference(_) if has_none => {
+            let place = format!("{} {}", Parameter::Generations, plan.generations);
+            let problem = "texts are to follow the reference conformers of each molecule, and there are none";
+            Err(Error::input(place, problem, format!("{remedy}, or a number")))
+        }
+        _ if plan.likelihood && has_none => {
+            let problem = "there are no reference conformers to score";
+            Err(Error::parameter(Parameter::Likelihood, problem, remedy))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether a model is known to have learned without these molecules.
+fn unseen(checkpoint: &Checkpoint, molecules: &Molecules) -> Unseen {
+    if checkpoint.synthetic.is_some() {
+        return Unseen::Yes;
+    }
+    let Some(trained_on) = &checkpoint.trained_on else { return Unseen::Unknown };
+    let mut known = molecules.corpus.iter().map(|input| trained_on.contains(&input.sha256));
+    let are_test = molecules.molecules.iter().all(|molecule| molecule.part == Some(Part::Test));
+    match (known.clone().all(|known| known) && !molecules.corpus.is_empty(), are_test) {
+        (true, true) => Unseen::Yes,
+        (_, false) if known.any(|known| known) => Unseen::No,
+        _ => Unseen::Unknown,
+    }
+}
+
+/// Rows of two models of one name could not be told apart.
+fn distinct_names(models: &[ModelChoice]) -> Result<()> {
+    let folders = || {
+        models.iter().filter_map(|choice| match choice {
+            ModelChoice::Folder(folder) => Some(folder),
+            _ => None,
+        })
+    };
+    for (at, folder) in folders().enumerate() {
+        let name = folder_name(folder);
+        if let Some(other) = folders().take(at).find(|other| folder_name(other) == name) {
+            let problem =
+                format!("two models are called `{name}`: {} and {}", other.display(), folder.display());
+            let remedy = "their rows would be mixed: rename one folder, or evaluate one after the other";
+            return Err(Error::parameter(Parameter::Model, problem, remedy));
+        }
+    }
+    Ok(())
+}
+
+fn protocol(plan: &EvalPlan, molecules: &Molecules, synthetic: Option<Synthetic>) -> Protocol {
+    Protocol {
+        molecules_from: molecules.source.clone(),
+        molecules: molecules.molecules.len(),
+        generations: molecules
+            .molecules
+            .iter()
+            .map(|molecule| plan.generations.of(molecule.conformers.len()))
+            .max()
+            .unwrap_or(0),
+        generations_per_reference: match plan.generations {
+            Generations::PerReference(times) => Some(times),
+            Generations::Each(_) => None,
+        },
+        split: molecules.part,
+        references: molecules.references.clone(),
+        batch: plan.batch,
+        preset: plan.preset.clone(),
+        seed: plan.seed,
+        max_new_tokens: plan.max_new_tokens,
+        engine: plan.engine,
+        kv_cache: plan.room,
+        strip_junk: plan.strip_junk,
+        prompts_not_in_their_spelling: molecules.foreign_prompts(),
+        resample: plan.resample,
+        conformers: Some(plan.form.conformers).filter(|conformers| *conformers > 1),
+        opened: plan.form.opened,
+        examples: plan.examples.iter().map(|example| example.smiles.clone()).collect(),
+        eos: plan.eos.clone(),
+        missing: plan.missing,
+        synthetic,
+    }
+}
+
+/// What the models have given so far.
+#[derive(Default)]
+struct Gathered {
+    runs: Vec<RunReport>,
+    comparisons: Vec<PairedComparison>,
+    likelihoods: Vec<Likelihood>,
+    /// Those of the first model, by molecule.
+    first_nats: Option<MoleculeNats>,
+    texts: Vec<TextRecord>,
+    records: Vec<MoleculeRecord>,
+    by_text: TextFigures,
+    spans: Vec<(String, Vec<Span>)>,
+    inputs: Vec<InputHash>,
+    interrupted: bool,
+    synthetic: Option<Synthetic>,
+    same_texts: Option<SameTexts>,
+    /// What was computed otherwise than asked.
+    notes: Vec<String>,
+}
+
+impl Gathered {
+    /// Judges and adds all runs of one model.
+    fn add(
+        &mut self,
+        plan: &EvalPlan,
+        begun: Begun,
+        (molecules, subjects): (&Molecules, &[Subject]),
+        kept: &mut Kept,
+    ) -> Result<()> {
+        let Begun { model, mut checkpoint, placeholders, spans, interrupted } = begun;
+        checkpoint.measure();
+        self.notes.extend(checkpoint.note());
+        self.interrupted = interrupted;
+        self.inputs.append(&mut checkpoint.inputs);
+        self.synthetic = checkpoint.synthetic;
+        let unseen = unseen(&checkpoint, molecules);
+        let mut nats = MoleculeNats::new();
+        if plan.likelihood {
+            let scored = std::mem::take(kept.nats(model));
+            let first = self.first_nats.as_ref();
+            let (scored, by_molecule) =
+                likelihood(&checkpoint, &molecules.molecules, &scored, first, plan.seed)?;
+            self.likelihoods.extend(scored);
+            nats = by_molecule;
+            self.first_nats.get_or_insert_with(|| nats.clone());
+        }
+        let mut done = Vec::new();
+        for (run, processor) in processors(plan, &placeholders).into_iter().take(spans.len()).enumerate() {
+            done.push(judge(plan, &checkpoint, subjects, processor, kept.run((model, run)))?);
+        }
+        if let Some(other) = &plan.same_as {
+            let same = self.same_texts.get_or_insert_with(|| SameTexts::beside(other));
+            for (processor, run) in processors(plan, &placeholders).into_iter().zip(&done) {
+                same.add(other, &mut checkpoint, subjects, (processor, run))?;
+            }
+        }
+        let measured: Vec<_> = done.iter().map(|run| measure(subjects, &run.judged)).collect();
+        for (run, measured) in done.iter().zip(&measured) {
+            let report = run_report(plan, &checkpoint, subjects, run, measured);
+            self.runs.push(RunReport { unseen, ..report });
+            if plan.by_text {
+                self.by_text.add(&checkpoint, subjects, (run, measured));
+            }
+            self.records.extend(molecule_records(plan, &checkpoint, subjects, (run, measured), &nats));
+        }
+        let pairs: Vec<_> = done.iter().zip(measured.iter().map(Vec::as_slice)).collect();
+        self.comparisons.extend(compare(&checkpoint, &pairs, plan.seed));
+        for (run, spans) in done.into_iter().zip(spans) {
+            let record = |judged: &Judged| text_record(&checkpoint, subjects, &run, judged);
+            self.texts.extend(run.judged.iter().map(record));
+            let label = label(run.processor, run.placeholder.as_deref());
+            self.spans.push((format!("{} {label}", checkpoint.name), spans));
+        }
+        Ok(())
+    }
+}
+
+fn text_record(checkpoint: &Checkpoint, subjects: &[Subject], run: &Run, judged: &Judged) -> TextRecord {
+    TextRecord {
+        smiles: subjects[judged.subject].molecule.smiles.clone(),
+        generation: judged.generation,
+        lp: run.processor,
+        placeholder: run.placeholder.clone(),
+        model: checkpoint.name.clone(),
+        text: judged.text.clone(),
+    }
+}

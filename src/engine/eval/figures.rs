@@ -1,0 +1,139 @@
+//! The figures of a record or a trace, folded as its JSON is read: what else a file holds takes no memory.
+
+use std::collections::BTreeMap;
+
+use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess};
+
+use super::figure::{Figures, Kept};
+use super::trace::{Events, Trace};
+use drift_core::io::{Folded, JsonFold, JsonPart};
+
+/// Fields that say which run it is; runs that agree in them are compared.
+const KEYS: [&str; 5] = ["model", "tokenizer", "lp", "placeholder", "device"];
+
+/// What a document holds.
+#[derive(Default)]
+pub(super) struct Found {
+    /// Its runs by name, of a record; none within if one is no object.
+    pub runs: Option<Option<Vec<(String, Figures)>>>,
+    /// Its events, of a trace.
+    pub trace: Option<Box<Trace>>,
+}
+
+/// Reads a whole document: an object with `runs` or `traceEvents`, or an array of events.
+pub(super) struct Document;
+
+impl<'de> JsonFold<'de> for Document {
+    type Value = Found;
+
+    fn part<E>(self, _: JsonPart<'_>) -> Result<Found, E> {
+        Ok(Found::default())
+    }
+
+    fn list<A: SeqAccess<'de>>(self, events: A) -> Result<Found, A::Error> {
+        Ok(Found { trace: Events.list(events)?, runs: None })
+    }
+
+    fn object<A: MapAccess<'de>>(self, mut fields: A) -> Result<Found, A::Error> {
+        let mut found = Found::default();
+        while let Some(field) = fields.next_key::<String>()? {
+            match &*field {
+                "runs" => found.runs = fields.next_value_seed(Folded(Runs))?,
+                "traceEvents" => found.trace = fields.next_value_seed(Folded(Events))?,
+                _ => _ = fields.next_value::<IgnoredAny>()?,
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Reads the runs of a record with all their numbers; a name that comes twice is numbered.
+struct Runs;
+
+impl<'de> JsonFold<'de> for Runs {
+    type Value = Option<Option<Vec<(String, Figures)>>>;
+
+    fn part<E>(self, _: JsonPart<'_>) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn list<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let (mut kept, mut runs, mut are_objects) = (Kept::default(), Vec::new(), true);
+        let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+        loop {
+            let mut run = Run { keys: Default::default(), figures: Vec::new(), kept: &mut kept };
+            let Some(is_object) = list.next_element_seed(Folded(&mut run))? else { break };
+            are_objects &= is_object;
+            let parts: Vec<&str> = run.keys.iter().filter_map(Option::as_deref).collect();
+            let (mut name, figures) = (parts.join(", "), std::mem::take(&mut run.figures));
+            kept.add::<A::Error>(&[&name])?;
+            let count = seen.entry(name.clone()).or_default();
+            *count += 1;
+            if *count > 1 {
+                name.push_str(&format!(" ({count})"));
+            }
+            runs.push((name, figures));
+        }
+        Ok(Some(are_objects.then_some(runs)))
+    }
+}
+
+/// One run, as it is read.
+struct Run<'k> {
+    /// By [`KEYS`].
+    keys: [Option<String>; KEYS.len()],
+    figures: Figures,
+    kept: &'k mut Kept,
+}
+
+impl<'de> JsonFold<'de> for &mut Run<'_> {
+    type Value = bool;
+
+    fn part<E>(self, _: JsonPart<'_>) -> Result<bool, E> {
+        Ok(false)
+    }
+
+    fn object<A: MapAccess<'de>>(self, mut fields: A) -> Result<bool, A::Error> {
+        while let Some(field) = fields.next_key::<String>()? {
+            let at = KEYS.iter().position(|key| *key == field);
+            let text = fields.next_value_seed(Folded(Flat { name: field, run: self }))?;
+            if let (Some(at), Some(text)) = (at, text) {
+                self.kept.add::<A::Error>(&[&text])?;
+                self.keys[at] = Some(text);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// A value of a run: numbers become figures, with dots between levels; lists are distributions and examples, not figures.
+/// The text, if it is one.
+struct Flat<'r, 'k> {
+    name: String,
+    run: &'r mut Run<'k>,
+}
+
+impl<'de> JsonFold<'de> for Flat<'_, '_> {
+    type Value = Option<String>;
+
+    fn part<E: Error>(self, part: JsonPart<'_>) -> Result<Option<String>, E> {
+        let number = match part {
+            JsonPart::Text(text) => return Ok(Some(text.to_owned())),
+            JsonPart::Count(number) => number as f64,
+            JsonPart::Negative(number) => number as f64,
+            JsonPart::Number(number) => number,
+            JsonPart::Truth(_) | JsonPart::Null | JsonPart::List | JsonPart::Object => return Ok(None),
+        };
+        self.run.kept.add(&[&self.name])?;
+        self.run.figures.push((self.name, number));
+        Ok(None)
+    }
+
+    fn object<A: MapAccess<'de>>(self, mut fields: A) -> Result<Option<String>, A::Error> {
+        while let Some(field) = fields.next_key::<String>()? {
+            let name = format!("{}.{field}", self.name);
+            fields.next_value_seed(Folded(Flat { name, run: &mut *self.run }))?;
+        }
+        Ok(None)
+    }
+}

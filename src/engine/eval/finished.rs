@@ -1,0 +1,187 @@
+//! What an evaluation keeps as soon as it is finished, in the lines of a journal.
+
+use serde::{Deserialize, Serialize};
+
+use super::record::{DialectEvidence, Environment};
+use crate::generate::{BatchSeconds, End, GeneratedText, Resampled, Timing, WorkCounts};
+use drift_core::encoding::Encoding;
+use drift_core::job::InputHash;
+use drift_data::shard::progress::FinishedPiece;
+
+/// The place of a run: that of its model, and its own among the model's.
+pub(super) type RunPlace = (usize, usize);
+
+/// Something finished.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Finished {
+    /// When and where a part of it was done.
+    Began(Environment),
+    /// What the molecules and placeholders were read from.
+    Inputs(Vec<InputHash>),
+    /// What is known of a model once it is loaded.
+    Model(usize, KeptModel),
+    /// Nats of a molecule's conformers: the model's place, the molecule's.
+    Nats(usize, usize, Vec<f64>),
+    /// A text.
+    Text(RunPlace, KeptText),
+    /// Texts that were resampled together.
+    Group(RunPlace, Resampled),
+    /// What a part of a run took.
+    Spent(RunPlace, Spent),
+    /// Nothing is left to do.
+    Done,
+}
+
+impl FinishedPiece for Finished {
+    const UNIT: &'static str = "texts";
+
+    fn finished(&self) -> u64 {
+        u64::from(matches!(self, Finished::Text(..)))
+    }
+
+    fn seconds(&self) -> f64 {
+        match self {
+            Finished::Spent(_, spent) => spent.seconds(),
+            _ => 0.0,
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        *self == Finished::Done
+    }
+}
+
+/// What is known of a model once it is loaded.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KeptModel {
+    /// Its name.
+    pub name: String,
+    /// How it writes numbers.
+    pub dialect: Encoding,
+    /// What says so.
+    pub dialect_from: Option<DialectEvidence>,
+    /// Its tokenizer.
+    pub tokenizer: InputHash,
+    /// The files of its weights.
+    pub files: Vec<InputHash>,
+}
+
+/// A text, with numbers that come back as they were.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptText {
+    /// The place of its molecule.
+    molecule: usize,
+    /// Which of the molecule's texts.
+    generation: usize,
+    tokens: Vec<u32>,
+    /// A character for each token: `1` where it was forced.
+    forced: String,
+    end: End,
+    /// Bits of [`GeneratedText::log_probabilities`] and [`GeneratedText::log_allowed`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    logs: Option<[Vec<u32>; 2]>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    preferred: Vec<(usize, u32)>,
+}
+
+impl KeptText {
+    pub(super) fn of(text: &GeneratedText) -> Self {
+        let bits =
+            |logs: &Option<Vec<f32>>| -> Vec<u32> { logs.iter().flatten().map(|x| x.to_bits()).collect() };
+        KeptText {
+            molecule: text.prompt,
+            generation: text.generation,
+            tokens: text.tokens.clone(),
+            forced: text.forced.iter().map(|forced| if *forced { '1' } else { '0' }).collect(),
+            end: text.end,
+            logs: text
+                .log_probabilities
+                .is_some()
+                .then(|| [bits(&text.log_probabilities), bits(&text.log_allowed)]),
+            preferred: text.preferred.clone(),
+        }
+    }
+
+    pub(super) fn into_text(self) -> GeneratedText {
+        let numbers = |bits: Vec<u32>| -> Vec<f32> { bits.into_iter().map(f32::from_bits).collect() };
+        let (log_probabilities, log_allowed) =
+            self.logs.map(|logs| logs.map(numbers)).map(Into::into).unzip();
+        GeneratedText {
+            prompt: self.molecule,
+            generation: self.generation,
+            tokens: self.tokens,
+            forced: self.forced.bytes().map(|byte| byte == b'1').collect(),
+            end: self.end,
+            log_probabilities,
+            log_allowed,
+            preferred: self.preferred,
+        }
+    }
+}
+
+/// What a part of a run took.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Spent {
+    pub(super) counts: WorkCounts,
+    pub(super) timing: Timing,
+    pub(super) templates_seconds: f64,
+    /// None on a GPU, or where the system doesn't tell.
+    pub(super) cpu_seconds: Option<f64>,
+    pub(super) batches: Vec<BatchSeconds>,
+    /// The most that the process held; none where the system doesn't tell.
+    pub(super) peak_memory_bytes: Option<u64>,
+}
+
+impl Spent {
+    /// Wall seconds, templates included.
+    pub(super) fn seconds(&self) -> f64 {
+        self.timing.total() + self.templates_seconds
+    }
+
+    pub(super) fn add(&mut self, more: Spent) {
+        self.counts.add(more.counts);
+        self.timing.add(more.timing);
+        self.templates_seconds += more.templates_seconds;
+        self.cpu_seconds = match (self.cpu_seconds, more.cpu_seconds) {
+            (Some(a), Some(b)) => Some(a + b),
+            (a, b) => a.or(b),
+        };
+        self.batches.extend(more.batches);
+        self.peak_memory_bytes = self.peak_memory_bytes.max(more.peak_memory_bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn texts_come_back_as_they_were(
+            tokens in prop::collection::vec((any::<u32>(), any::<bool>(), any::<u32>(), any::<u32>()), 0..20),
+            logs in any::<bool>(),
+        ) {
+            let text = GeneratedText {
+                prompt: 7,
+                generation: 3,
+                tokens: tokens.iter().map(|one| one.0).collect(),
+                forced: tokens.iter().map(|one| one.1).collect(),
+                end: End::Length,
+                log_probabilities: logs.then(|| tokens.iter().map(|one| f32::from_bits(one.2)).collect()),
+                log_allowed: logs.then(|| tokens.iter().map(|one| f32::from_bits(one.3)).collect()),
+                preferred: tokens.iter().map(|one| (one.2 as usize, one.3)).collect(),
+            };
+            let line = serde_json::to_string(&Finished::Text((0, 1), KeptText::of(&text))).unwrap();
+            let Finished::Text((0, 1), back) = serde_json::from_str(&line).unwrap() else { panic!("{line}") };
+            let back = back.into_text();
+            // Numbers that are none are not equal to themselves.
+            let bits = |logs: &Option<Vec<f32>>| logs.as_ref().map(|l| l.iter().map(|x| x.to_bits()).collect::<Vec<_>>());
+            prop_assert_eq!(bits(&back.log_probabilities), bits(&text.log_probabilities));
+            prop_assert_eq!(bits(&back.log_allowed), bits(&text.log_allowed));
+            prop_assert_eq!((back.tokens, back.forced, back.preferred), (text.tokens, text.forced, text.preferred));
+            prop_assert_eq!((back.prompt, back.generation, back.end), (7, 3, End::Length));
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! How likely a model holds the reference conformers.
+
+use std::collections::BTreeMap;
+
+use rayon::prelude::*;
+
+use super::checkpoint::Checkpoint;
+use super::kept::Kept;
+use super::molecules::PromptMolecule;
+use super::record::Likelihood;
+use crate::generate::Text;
+use crate::train::prompt;
+use drift_core::encoding::Fixed;
+use drift_core::error::{Error, Result};
+use drift_core::job::Job;
+use drift_core::text::{tagged, write};
+use drift_data::stats::bootstrap::Mean;
+
+/// Nats of a conformer, a mean over those of each molecule; none for a molecule without.
+pub(super) type MoleculeNats = Vec<Option<f64>>;
+
+/// Conformers that are scored before their nats are kept.
+const AT_ONCE: usize = 256;
+
+/// Scores the conformers of the shard's molecules that are not scored yet.
+///
+/// # Errors
+/// As [`Engine::nats`](crate::generate::Engine::nats), or if the nats cannot be kept.
+pub(super) fn score(
+    checkpoint: &mut Checkpoint,
+    molecules: &[PromptMolecule],
+    (kept, model): (&mut Kept, usize),
+    job: &Job,
+) -> Result<()> {
+    let known = kept.nats(model);
+    let mut lacking: Vec<usize> = (0..molecules.len())
+        .filter(|molecule| !molecules[*molecule].conformers.is_empty() && !known.contains_key(molecule))
+        .collect();
+    lacking.retain(|molecule| kept.has(*molecule));
+    if kept.is_over() {
+        return Ok(());
+    }
+    let mut lacking = lacking.into_iter().peekable();
+    while lacking.peek().is_some() {
+        let (mut some, mut texts) = (Vec::new(), Vec::new());
+        while let Some(molecule) = lacking.next_if(|_| texts.len() < AT_ONCE) {
+            texts.extend(self::texts(checkpoint, &molecules[molecule])?);
+            some.push(molecule);
+        }
+        let nats = checkpoint.engine()?.nats(&texts, job)?;
+        let mut rest = nats.into_iter();
+        let scored =
+            some.into_iter().map(|one| (one, rest.by_ref().take(molecules[one].conformers.len()).collect()));
+        kept.keep_nats(model, scored.collect())?;
+    }
+    Ok(())
+}
+
+/// The texts of a molecule's conformers.
+fn texts(checkpoint: &Checkpoint, molecule: &PromptMolecule) -> Result<Vec<Text>> {
+    let tokenizer = &checkpoint.tokenizer;
+    let text = |conformer: &Vec<[Fixed; 3]>| {
+        let own = checkpoint.dialect;
+        let written = conformer.iter().map(|values| own.convert(values, molecule.encoding));
+        let written: Vec<[Fixed; 3]> = written.collect::<std::result::Result<_, _>>().map_err(|problem| {
+            Error::input(
+                drift_core::error::excerpt(molecule.smiles.as_bytes()),
+                problem,
+                "leave its conformers out",
+            )
+        })?;
+        let answer = tagged(&write(&molecule.skeleton, &written, own));
+        let mut answer = tokenizer.answer_ids(&answer)?;
+        answer.push(checkpoint.specials.eos);
+        Ok(Text { prompt: tokenizer.prompt_ids(&prompt(&molecule.smiles))?, answer })
+    };
+    molecule.conformers.par_iter().map(text).collect()
+}
+
+/// What was scored, beside the first model of the evaluation; none without reference conformers.
+///
+/// # Errors
+/// If a conformer cannot be encoded.
+pub(super) fn likelihood(
+    checkpoint: &Checkpoint,
+    molecules: &[PromptMolecule],
+    nats: &BTreeMap<usize, Vec<f64>>,
+    first: Option<&MoleculeNats>,
+    seed: u64,
+) -> Result<(Option<Likelihood>, MoleculeNats)> {
+    let tokens = |molecule: &usize| -> Result<usize> {
+        Ok(texts(checkpoint, &molecules[*molecule])?.iter().map(|text| text.answer.len()).sum())
+    };
+    let tokens: Vec<usize> = nats.par_iter().map(|(molecule, _)| tokens(molecule)).collect::<Result<_>>()?;
+    let conformers: usize = nats.values().map(Vec::len).sum();
+    // Molecules are the independent items, not conformers.
+    let mean = |own: &Vec<f64>| own.iter().sum::<f64>() / own.len() as f64;
+    let means: MoleculeNats = (0..molecules.len()).map(|molecule| nats.get(&molecule).map(mean)).collect();
+    let known: Vec<f64> = means.iter().flatten().copied().collect();
+    let difference = first.and_then(|first| {
+        let pairs = first.iter().zip(&means).filter_map(|(first, own)| Some((*own)? - (*first)?));
+        Mean::of(&pairs.collect::<Vec<f64>>(), seed)
+    });
+    let scored = Mean::of(&known, seed).map(|nats_per_conformer| Likelihood {
+        model: checkpoint.name.clone(),
+        tokenizer: checkpoint.tokenizer.name.clone(),
+        conformers: conformers as u64,
+        tokens_per_conformer: tokens.iter().sum::<usize>() as f64 / conformers as f64,
+        nats_per_conformer,
+        difference,
+    });
+    Ok((scored, means))
+}

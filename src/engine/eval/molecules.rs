@@ -1,0 +1,287 @@
+//! The molecules that texts are generated for.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::plan::EvalPart;
+pub use super::prompt_molecule::PromptMolecule;
+use super::record::ReferenceCounts;
+use drift_core::chem::foreign;
+use drift_core::encoding::{Encoding, Written};
+use drift_core::error::{Error, Parameter, Result};
+use drift_core::io;
+use drift_core::job::{InputHash, Job};
+use drift_core::text::skeleton::{Spelling, smiles};
+use drift_data::corpus::{
+    AtomOrder, Conformers, Part, Rest, SKIPPED_LISTED, Skipped, SmilesLine, each_prompt, no_prompt,
+};
+
+/// Which molecules of a corpus are taken.
+#[derive(Debug, Clone, Default)]
+pub struct CorpusChoice {
+    /// The part; without it the test part of what the models were trained on, and all of anything else.
+    pub part: Option<EvalPart>,
+    /// SHA-256 of the inputs that all models were trained on by drift.
+    pub trained_on: BTreeSet<String>,
+    /// At most so many, spread evenly.
+    pub most: Option<usize>,
+}
+
+/// The molecules of an evaluation.
+#[derive(Debug, Clone)]
+pub struct Molecules {
+    /// Where they come from, in words.
+    pub source: String,
+    /// The molecules, each once.
+    pub molecules: Vec<PromptMolecule>,
+    /// How the source spells hydrogens; none where drift wrote the skeletons.
+    pub spelling: Option<Spelling>,
+    /// Records that are none.
+    pub skipped: u64,
+    /// The first of them.
+    pub skipped_records: Vec<Skipped>,
+    /// What was read.
+    pub inputs: Vec<InputHash>,
+    /// Which part of a corpus they are; none of SMILES.
+    pub part: Option<EvalPart>,
+    /// The corpus that they come from; nothing of SMILES.
+    pub corpus: Vec<InputHash>,
+    /// The dialects that the texts of their conformers agree with; both where there are none.
+    pub written: Written,
+    /// What became of the reference conformers.
+    pub references: ReferenceCounts,
+}
+
+impl Default for Molecules {
+    fn default() -> Self {
+        Molecules {
+            source: String::new(),
+            molecules: Vec::new(),
+            spelling: None,
+            skipped: 0,
+            skipped_records: Vec::new(),
+            inputs: Vec::new(),
+            part: None,
+            corpus: Vec::new(),
+            written: Written::ANY,
+            references: ReferenceCounts::default(),
+        }
+    }
+}
+
+impl Molecules {
+    /// The molecules of a corpus with all their conformers as reference.
+    ///
+    /// # Errors
+    /// As [`Conformers::read`], or if no conformer has its atoms in the order of a SMILES, or none is of the part.
+    pub fn of_corpus(corpus: &dyn Conformers, name: &str, choice: &CorpusChoice, job: &Job) -> Result<Self> {
+        let mut places: HashMap<Arc<str>, usize> = HashMap::new();
+        let mut found: Vec<PromptMolecule> = Vec::new();
+        let mut spelling: Option<Spelling> = None;
+        let mut written = Written::ANY;
+        let mut in_file_order = 0;
+        let encoding = corpus.reading().encoding;
+        let summary = corpus.read(job, &mut |batch| {
+            for conformer in &batch.conformers {
+                if conformer.order == AtomOrder::File {
+                    in_file_order += 1;
+                    continue;
+                }
+                written = written.join(conformer.written);
+                let place = *places.entry(conformer.skeleton.clone()).or_insert_with(|| {
+                    let own = Spelling::of(&conformer.skeleton);
+                    spelling = Some(spelling.map_or(own, |known| known.join(own)));
+                    let (smiles, skeleton) = (smiles(&conformer.skeleton), conformer.skeleton.to_string());
+                    let part = Some(Part::of(conformer));
+                    found.push(PromptMolecule { smiles, skeleton, encoding, conformers: Vec::new(), part });
+                    found.len() - 1
+                });
+                found[place].conformers.push(conformer.coordinates.clone());
+            }
+            Ok(())
+        })?;
+        let (all, conformers) = (found.len(), summary.conformers);
+        let was_trained_on = summary.inputs.iter().all(|input| choice.trained_on.contains(&input.sha256));
+        let part = choice.part.unwrap_or(if was_trained_on { EvalPart::Test } else { EvalPart::All });
+        if part == EvalPart::Test {
+            found.retain(|molecule| molecule.part == Some(Part::Test));
+        }
+        if found.is_empty() {
+            return Err(nothing_of(name, all, conformers, summary.in_file_order_records.first()));
+        }
+        let molecules = spread(found, choice.most);
+        let used = molecules.iter().map(|molecule| molecule.conformers.len() as u64).sum();
+        let unused = summary.in_file_order_records.iter().take(UNUSED_LISTED).cloned().collect();
+        Ok(Molecules {
+            source: if part == EvalPart::Test { format!("the test part of {name}") } else { name.to_owned() },
+            molecules,
+            spelling,
+            skipped: summary.skipped,
+            skipped_records: summary.skipped_records,
+            corpus: summary.inputs.clone(),
+            inputs: summary.inputs,
+            part: Some(part),
+            written: if summary.written == Written::ANY { Written::ANY } else { written },
+            references: ReferenceCounts {
+                used,
+                without_order: in_file_order,
+                unused,
+                ..ReferenceCounts::default()
+            },
+        })
+    }
+
+    /// The molecules of a file with one SMILES a line, and anything after a space; `most` of them, the first ones. The file
+    /// is read to its end all the same: one that is damaged there is refused.
+    ///
+    /// # Errors
+    /// If the file cannot be read or is not UTF-8, a line has more than [`MAX_SMILES_LINE_BYTES`](drift_data::corpus::MAX_SMILES_LINE_BYTES), no line holds a SMILES, or
+    /// the job was cancelled.
+    pub fn of_file(path: &Path, most: Option<usize>, job: &Job) -> Result<Self> {
+        let mut out = Molecules { source: io::file_name(path), ..Molecules::default() };
+        let hash = each_prompt(path, job, &mut |prompt| {
+            if most.is_some_and(|most| out.molecules.len() == most) {
+                return Ok(Rest::Unwanted);
+            }
+            match prompt {
+                Ok(prompt) => out.molecules.push(molecule(prompt)),
+                Err(skipped) => out.skip(skipped),
+            }
+            Ok(Rest::Wanted)
+        })?;
+        if out.molecules.is_empty() {
+            return Err(no_prompt(path, out.skipped_records.first()));
+        }
+        out.inputs.push(hash);
+        Ok(out)
+    }
+
+    /// Molecules whose SMILES RDKit certainly writes otherwise.
+    pub fn foreign_prompts(&self) -> usize {
+        self.molecules.par_iter().filter(|molecule| foreign(&molecule.smiles).is_some()).count()
+    }
+
+    fn skip(&mut self, skipped: Skipped) {
+        self.skipped += 1;
+        if self.skipped_records.len() < SKIPPED_LISTED {
+            self.skipped_records.push(skipped);
+        }
+    }
+}
+
+/// A molecule that the user names.
+fn molecule(prompt: SmilesLine<'_>) -> PromptMolecule {
+    let (smiles, skeleton) = (prompt.smiles.to_owned(), prompt.skeleton.to_owned());
+    PromptMolecule { smiles, skeleton, encoding: Encoding::FIXED, conformers: Vec::new(), part: None }
+}
+
+/// Why a corpus has nothing to evaluate.
+fn nothing_of(name: &str, molecules: usize, conformers: u64, first: Option<&Skipped>) -> Error {
+    if molecules == 0 {
+        return without_order(name, conformers, first);
+    }
+    let problem = format!("none of its {molecules} molecules falls into the test part");
+    Error::input(name, problem, format!("give {} all, or more molecules", Parameter::Split))
+}
+
+/// No conformer has its atoms in the order of a SMILES.
+pub(super) fn without_order(place: &str, conformers: u64, first: Option<&Skipped>) -> Error {
+    let why = first.map_or_else(String::new, |first| format!(", such as {}: {}", first.record, first.reason));
+    let problem = format!("none of its {conformers} conformers has its atoms in the order of a SMILES{why}");
+    Error::input(place, problem, format!("give their SMILES with {}, or enriched text", Parameter::SmilesOf))
+}
+
+/// How many unused conformers a record lists.
+pub(super) const UNUSED_LISTED: usize = 10;
+
+/// At most `most` of `all`, spread evenly, in order.
+fn spread(all: Vec<PromptMolecule>, most: Option<usize>) -> Vec<PromptMolecule> {
+    let (total, most) = (all.len(), most.unwrap_or(all.len()).min(all.len()));
+    let is_taken = |index: usize| index * most / total != (index + 1) * most / total;
+    all.into_iter().enumerate().filter(|(index, _)| is_taken(*index)).map(|(_, molecule)| molecule).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use drift_data::audit::geometry;
+    use drift_data::corpus::{Embedded, MAX_SMILES_LINE_BYTES};
+
+    fn of_embedded(part: EvalPart, most: Option<usize>) -> Molecules {
+        let choice = CorpusChoice { part: Some(part), most, ..CorpusChoice::default() };
+        Molecules::of_corpus(&Embedded::default(), "the embedded corpus", &choice, &Job::default()).unwrap()
+    }
+
+    #[test]
+    fn test_molecules_of_the_embedded_corpus() {
+        let all = of_embedded(EvalPart::Test, None);
+        assert!((150..300).contains(&all.molecules.len()), "{}", all.molecules.len());
+        for molecule in &all.molecules {
+            let atoms = geometry::Topology::new(&molecule.skeleton).unwrap().atoms();
+            assert!(!molecule.conformers.is_empty() && molecule.part == Some(Part::Test));
+            assert!(molecule.conformers.iter().all(|points| points.len() == atoms));
+        }
+        let some = of_embedded(EvalPart::Test, Some(7));
+        assert_eq!(some.molecules.len(), 7);
+        assert!(some.molecules.iter().all(|molecule| all.molecules.contains(molecule)));
+        assert_eq!(of_embedded(EvalPart::Test, Some(9999)).molecules, all.molecules);
+        let whole = of_embedded(EvalPart::All, None);
+        assert!(whole.molecules.len() > 1_900 && whole.references.used == 6_630, "{:?}", whole.references);
+    }
+
+    #[test]
+    fn the_part_follows_from_what_models_were_trained_on() {
+        let trained_on = BTreeSet::from([Embedded::source().sha256]);
+        let part = |choice: CorpusChoice| {
+            let read = Molecules::of_corpus(&Embedded::default(), "it", &choice, &Job::default()).unwrap();
+            (read.part.unwrap(), read.source)
+        };
+        let most = Some(3);
+        let known = CorpusChoice { trained_on, most, part: None };
+        assert_eq!(part(known.clone()), (EvalPart::Test, "the test part of it".to_owned()));
+        let asked = CorpusChoice { part: Some(EvalPart::All), ..known };
+        assert_eq!(part(asked), (EvalPart::All, "it".to_owned()));
+        assert_eq!(part(CorpusChoice { most, ..CorpusChoice::default() }).0, EvalPart::All);
+    }
+
+    #[test]
+    fn a_corpus_without_text_says_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("some.xyz");
+        std::fs::write(&path, "3\nwater\nO 0 0 0\nH 0 0 1\nH 0 1 0\n").unwrap();
+        let files = drift_data::corpus::Files { inputs: vec![path], options: Default::default() };
+        let read = Molecules::of_corpus(&files, "some.xyz", &CorpusChoice::default(), &Job::default());
+        let error = read.unwrap_err().to_string();
+        assert!(error.contains("none of its 1 conformers has its atoms in the order of a SMILES"), "{error}");
+    }
+
+    #[test]
+    fn files_of_smiles() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("some.smi");
+        std::fs::write(&path, "# header\nCC=O ethanal\n\nC(\nc1ccccc1\nN\n").unwrap();
+        let read = Molecules::of_file(&path, Some(2), &Job::default()).unwrap();
+        let smiles: Vec<&str> = read.molecules.iter().map(|molecule| &*molecule.smiles).collect();
+        assert_eq!(smiles, ["CC=O", "c1ccccc1"]);
+        assert_eq!((read.skipped, &*read.skipped_records[0].record), (1, "line 4"));
+        assert_eq!(read.molecules[0].skeleton, "[C]<>[C]<>=[O]<>");
+        std::fs::write(&path, b"CC=O\r\nCCO\xe9thanol\n").unwrap();
+        let error = Molecules::of_file(&path, None, &Job::default()).unwrap_err().to_string();
+        assert!(error.ends_with("some.smi: line 2: byte 4 is not UTF-8; save the file as UTF-8"), "{error}");
+        std::fs::write(&path, b"\xef\xbb\xbfCC=O\rCCO\rN").unwrap();
+        assert_eq!(Molecules::of_file(&path, None, &Job::default()).unwrap().molecules.len(), 3);
+        std::fs::write(&path, "C".repeat(MAX_SMILES_LINE_BYTES + 1)).unwrap();
+        let error = Molecules::of_file(&path, None, &Job::default()).unwrap_err().to_string();
+        assert!(error.contains("line 1 is longer than 1048576 bytes"), "{error}");
+        std::fs::write(&path, format!("CCO\n{}\n", "C".repeat(200_000))).unwrap();
+        let read = Molecules::of_file(&path, None, &Job::default()).unwrap();
+        assert_eq!((read.molecules.len(), read.skipped), (1, 1));
+        assert!(read.skipped_records[0].reason.ends_with("more than 100000 heavy atoms"));
+        std::fs::write(&path, "C(\n").unwrap();
+        let error = Molecules::of_file(&path, None, &Job::default()).unwrap_err().to_string();
+        assert!(error.contains("line 1"), "{error}");
+    }
+}

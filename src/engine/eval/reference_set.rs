@@ -1,0 +1,221 @@
+//! Reference conformers for molecules that are named by SMILES.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::molecules::{Molecules, UNUSED_LISTED, without_order};
+use super::record::ReferenceCounts;
+use drift_core::chem::{AtomLimit, Graph, Pairing, SmilesMolecule, graph_key};
+use drift_core::encoding::{Encoding, Fixed, Written};
+use drift_core::error::{Error, Parameter, Result};
+use drift_core::job::Job;
+use drift_core::text::skeleton::smiles;
+use drift_data::corpus::{AtomOrder, Conformer, Conformers, Skipped};
+
+impl Molecules {
+    /// Gives the molecules their reference conformers: those of the same text, and those of the same molecule in another order of
+    /// atoms, put into the order of the prompt where their coordinates have the prompt's stereo. All others are counted.
+    ///
+    /// # Errors
+    /// As [`Conformers::read`], or if no conformer is one of a molecule that is asked for.
+    pub fn with_references(mut self, corpus: &dyn Conformers, name: &str, job: &Job) -> Result<Self> {
+        let encoding = corpus.reading().encoding;
+        let mut matcher = Matcher::new(&self);
+        let mut counts = ReferenceCounts { from: Some(name.to_owned()), ..ReferenceCounts::default() };
+        let mut other: HashSet<Arc<str>> = HashSet::new();
+        let mut first_other = None;
+        let mut written = Written::ANY;
+        let summary = corpus.read(job, &mut |batch| {
+            for conformer in &batch.conformers {
+                if conformer.order == AtomOrder::File {
+                    counts.without_order += 1;
+                    continue;
+                }
+                written = written.join(conformer.written);
+                match matcher.find(conformer, encoding) {
+                    Found::Prompts(prompts) => {
+                        counts.used += 1;
+                        for (prompt, coordinates, is_reordered) in prompts {
+                            counts.reordered += u64::from(is_reordered);
+                            self.molecules[prompt].encoding = encoding;
+                            self.molecules[prompt].conformers.push(coordinates);
+                        }
+                    }
+                    Found::OtherStereo(reason) => {
+                        counts.other_stereo += 1;
+                        if counts.unused.len() < UNUSED_LISTED {
+                            let record = smiles(&conformer.skeleton);
+                            counts.unused.push(Skipped { file: name.to_owned(), record, reason }.shown());
+                        }
+                    }
+                    Found::NotAskedFor => {
+                        counts.not_asked_for += 1;
+                        first_other.get_or_insert_with(|| smiles(&conformer.skeleton));
+                        other.insert(conformer.skeleton.clone());
+                    }
+                }
+            }
+            Ok(())
+        })?;
+        counts.molecules_not_asked_for = other.len() as u64;
+        counts.prompts_without =
+            self.molecules.iter().filter(|molecule| molecule.conformers.is_empty()).count() as u64;
+        counts.unused.extend(summary.in_file_order_records.iter().cloned());
+        counts.unused.truncate(UNUSED_LISTED);
+        if counts.used == 0 {
+            return Err(none_usable(name, &counts, summary.conformers, first_other.as_deref()));
+        }
+        self.references = counts;
+        self.written = if summary.written == Written::ANY { Written::ANY } else { written };
+        self.skipped += summary.skipped;
+        self.skipped_records.extend(summary.skipped_records);
+        self.inputs.extend(summary.inputs);
+        Ok(self)
+    }
+}
+
+/// Why no reference conformer can be used.
+fn none_usable(name: &str, counts: &ReferenceCounts, conformers: u64, first: Option<&str>) -> Error {
+    let place = format!("{} {name}", Parameter::References);
+    if counts.without_order == conformers {
+        return without_order(&place, conformers, counts.unused.first());
+    }
+    if counts.not_asked_for == 0 {
+        let why = counts.unused.first().map_or("", |unused| &unused.reason);
+        let problem =
+            format!("all {} conformers have another stereo than the prompts: {why}", counts.other_stereo);
+        return Error::input(place, problem, "give conformers of the prompts' stereoisomers");
+    }
+    let example = first.map_or_else(String::new, |smiles| format!(", such as {smiles}"));
+    let problem =
+        format!("hold no molecule that is asked for, but {} others{example}", counts.molecules_not_asked_for);
+    Error::input(place, problem, format!("give the conformers of the molecules of {}", Parameter::Smiles))
+}
+
+/// What a reference conformer is to the prompts.
+enum Found {
+    /// Prompts that it is of, by place, with coordinates in their order, and whether that is another one than its own.
+    Prompts(Vec<(usize, Vec<[Fixed; 3]>, bool)>),
+    /// The same graph as a prompt; its coordinates are another stereoisomer, as is said.
+    OtherStereo(String),
+    NotAskedFor,
+}
+
+/// Finds the prompts of conformers.
+struct Matcher {
+    /// Prompts by skeleton.
+    exact: HashMap<String, Vec<usize>>,
+    /// Prompts by what their graphs have in common, stereo aside.
+    graphs: HashMap<u64, Vec<usize>>,
+    smiles: Vec<String>,
+    /// By skeleton of a conformer: the prompts of the same graph, each with the orders of atoms; only those that are others.
+    known: HashMap<Arc<str>, Vec<Candidate>>,
+}
+
+/// A prompt that a skeleton may be, in another order of atoms.
+struct Candidate {
+    prompt: usize,
+    molecule: SmilesMolecule,
+    pairing: Pairing,
+}
+
+impl Matcher {
+    fn new(molecules: &Molecules) -> Self {
+        let (mut exact, mut graphs) = (HashMap::new(), HashMap::new());
+        for (place, molecule) in molecules.molecules.iter().enumerate() {
+            exact.entry(molecule.skeleton.clone()).or_insert_with(Vec::new).push(place);
+            if let Ok(graph) = graph_key(&molecule.smiles) {
+                graphs.entry(graph).or_insert_with(Vec::new).push(place);
+            }
+        }
+        let smiles = molecules.molecules.iter().map(|molecule| molecule.smiles.clone()).collect();
+        Matcher { exact, graphs, smiles, known: HashMap::new() }
+    }
+
+    fn find(&mut self, conformer: &Conformer, encoding: Encoding) -> Found {
+        if let Some(prompts) = self.exact.get(&*conformer.skeleton) {
+            let own = |prompt: &usize| (*prompt, conformer.coordinates.clone(), false);
+            return Found::Prompts(prompts.iter().map(own).collect());
+        }
+        if !self.known.contains_key(&conformer.skeleton) {
+            let candidates = self.candidates(&conformer.skeleton);
+            self.known.insert(conformer.skeleton.clone(), candidates);
+        }
+        let candidates = self.known.get_mut(&conformer.skeleton).map_or(&mut [][..], Vec::as_mut_slice);
+        if candidates.is_empty() {
+            return Found::NotAskedFor;
+        }
+        let points = drift_data::audit::in_angstrom(&conformer.coordinates, encoding);
+        let (mut prompts, mut mismatch) = (Vec::new(), String::new());
+        for candidate in candidates {
+            match candidate.molecule.order(&candidate.pairing, &points) {
+                // Stereo that the prompt leaves open is no difference.
+                Ok((order, _)) => {
+                    let coordinates =
+                        order.iter().map(|atom| conformer.coordinates.get(*atom as usize).copied());
+                    let coordinates: Option<Vec<[Fixed; 3]>> = coordinates.collect();
+                    prompts.extend(coordinates.map(|coordinates| (candidate.prompt, coordinates, true)));
+                }
+                Err(reason) => mismatch = reason.to_string(),
+            }
+        }
+        if prompts.is_empty() { Found::OtherStereo(mismatch) } else { Found::Prompts(prompts) }
+    }
+
+    /// The prompts that a skeleton may be, in another order of atoms.
+    fn candidates(&self, skeleton: &str) -> Vec<Candidate> {
+        let own = smiles(skeleton);
+        let prompts = graph_key(&own).ok().and_then(|graph| self.graphs.get(&graph));
+        let Some((prompts, graph)) = prompts.zip(Graph::parse(&own).ok()) else { return Vec::new() };
+        let candidate = |prompt: &usize| {
+            let molecule = SmilesMolecule::new(&self.smiles[*prompt], AtomLimit::default()).ok()?;
+            let pairing = molecule.pair(&graph).ok()?;
+            Some(Candidate { prompt: *prompt, molecule, pairing })
+        };
+        prompts.iter().filter_map(candidate).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use drift_data::corpus::Texts;
+
+    fn prompts(smiles: &str) -> Molecules {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("some.smi");
+        std::fs::write(&path, smiles).unwrap();
+        Molecules::of_file(&path, None, &Job::default()).unwrap()
+    }
+
+    #[test]
+    fn references_find_their_prompts_in_any_order_of_atoms() {
+        let texts = "[C]<0.0,0.0,0.0>[C]<1.5,0.0,0.0>[O]<2.0,1.4,0.0>\n\
+                     [O]<2.0,1.4,0.1>[C]<1.5,0.0,0.0>[C]<0.0,0.0,0.0>\n\
+                     [N]<0.0,0.0,0.0>[C]<1.5,0.0,0.0>\n";
+        let found = prompts("CCO\nCCC\n").with_references(&Texts(texts), "texts", &Job::default()).unwrap();
+        assert_eq!(found.molecules[0].conformers[1], [[0, 0, 0], [15_000, 0, 0], [20_000, 14_000, 1_000]]);
+        assert_eq!((found.molecules[0].conformers.len(), found.molecules[1].conformers.len()), (2, 0));
+        let counts = &found.references;
+        assert_eq!((counts.used, counts.reordered, counts.not_asked_for), (2, 1, 1));
+        assert_eq!((counts.molecules_not_asked_for, counts.prompts_without), (1, 1));
+        let error = prompts("CCCC").with_references(&Texts(texts), "texts", &Job::default()).unwrap_err();
+        assert!(error.to_string().contains("hold no molecule that is asked for, but 3 others"), "{error}");
+    }
+
+    #[test]
+    fn the_other_hand_is_no_reference() {
+        // Four neighbours of a carbon at the corners of a tetrahedron; F, Cl and Br seen from the carbon of the ring.
+        let text =
+            "[C]<-0.9,-0.9,-0.9>[C]<0.0,0.0,0.0>([F]<1.0,1.0,-1.0>)([Cl]<1.0,-1.0,1.0>)[Br]<-1.0,1.0,1.0>\n";
+        let used = |smiles: &str| {
+            let found = prompts(smiles).with_references(&Texts(text), "texts", &Job::default());
+            found.map(|found| found.references).map_err(|error| error.to_string())
+        };
+        let hands = [used("F[C@](C)(Cl)Br"), used("F[C@@](C)(Cl)Br")];
+        assert!(hands[0].is_ok() != hands[1].is_ok(), "{hands:?}");
+        let wrong = hands.into_iter().find_map(Result::err).unwrap();
+        assert!(wrong.contains("all 1 conformers have another stereo than the prompts"), "{wrong}");
+        assert_eq!(used("FC(C)(Cl)Br").unwrap().reordered, 1);
+    }
+}

@@ -1,0 +1,254 @@
+//! Generating under one logit processor.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use rayon::prelude::*;
+
+use super::answers::{apart, check_form, prompt as prompt_text};
+use super::checkpoint::Checkpoint;
+use super::environment::cpu_seconds;
+use super::finished::RunPlace;
+use super::judged::{Judged, Judging, judge_all};
+use super::kept::{Kept, KeptGenerated, KeptRun};
+use super::molecules::PromptMolecule;
+use super::placeholders::NamedPlaceholder;
+use super::plan::EvalPlan;
+use super::record::{ClassPlaceholder, SpeedMeasure};
+use super::speed::BatchTimes;
+use super::subject::Subject;
+use crate::generate::{Generated, Options, Prompt, Resampling, Span};
+use drift_core::constraint::vocabulary::Vocabulary;
+use drift_core::constraint::{Constraint, LogitProcessor, LpKind};
+use drift_core::encoding::Encoding;
+use drift_core::error::Result;
+use drift_core::job::Job;
+use drift_core::text::{CONFORMER_CLOSE, skeleton, tagged};
+use drift_core::tokenizer::Tokenizer;
+use drift_tune::design::advice;
+
+/// The widest block: a negative number of two digits before the point on each axis.
+const WIDEST: &str = "-10.0001,-10.0001,-10.0001";
+
+/// A run that is over.
+pub(super) struct Run {
+    pub processor: LpKind,
+    /// Its label.
+    pub placeholder: Option<String>,
+    /// By class of block, if it has classes.
+    pub classes: Vec<ClassPlaceholder>,
+    pub generated: Generated,
+    pub judged: Vec<Judged>,
+    pub templates_seconds: f64,
+    /// CPU seconds of generating; none on a GPU, or where the system doesn't tell.
+    pub cpu_seconds: Option<f64>,
+    /// The most memory that the process held; none where the system doesn't tell.
+    pub peak_memory_bytes: Option<u64>,
+}
+
+impl Run {
+    /// The wall time, in seconds, templates included.
+    pub(super) fn total_seconds(&self) -> f64 {
+        self.generated.timing.total() + self.templates_seconds
+    }
+
+    /// The same without the start of a device.
+    pub(super) fn generating_seconds(&self) -> f64 {
+        self.total_seconds() - self.generated.timing.start
+    }
+
+    /// Texts per second of wall time, templates included, the start of a device left out.
+    pub(super) fn conformers_per_second(&self) -> f64 {
+        self.judged.len() as f64 / self.generating_seconds().max(f64::MIN_POSITIVE)
+    }
+
+    /// The time of each batch: by the CPU where that is known of all.
+    pub(super) fn pace(&self) -> BatchTimes {
+        let batches = &self.generated.batches;
+        match batches.iter().map(|batch| batch.cpu).collect::<Option<Vec<f64>>>() {
+            Some(seconds) => BatchTimes { measure: SpeedMeasure::Cpu, seconds },
+            None => BatchTimes {
+                measure: SpeedMeasure::Wall,
+                seconds: batches.iter().map(|batch| batch.wall).collect(),
+            },
+        }
+    }
+}
+
+/// A logit processor, with its placeholder if it takes one.
+pub(super) type Processor<'p> = (LpKind, Option<&'p NamedPlaceholder>);
+
+/// Generates under one logit processor what is not kept yet, for the molecules of the shard; the phases of each step, if asked
+/// for, and whether the job was cancelled.
+///
+/// # Errors
+/// If the processor cannot be built for the tokenizer, the device fails, or the texts cannot be kept.
+pub(super) fn generate(
+    plan: &EvalPlan,
+    checkpoint: &mut Checkpoint,
+    molecules: &[PromptMolecule],
+    (processor, named): Processor<'_>,
+    (kept, place): (&mut Kept, RunPlace),
+    job: &Job,
+) -> Result<(Vec<Span>, bool)> {
+    let begin = Instant::now();
+    if plan.resample.is_some() {
+        kept.run(place).forget_parts_of_groups();
+    }
+    let lacking = lacking(plan, molecules, kept, place);
+    if lacking.is_empty() || kept.is_over() {
+        return Ok((Vec::new(), false));
+    }
+    check_form(&checkpoint.tokenizer, plan.form)?;
+    let made = logit_processor(checkpoint, (processor, named))?.answering(plan.form);
+    let constraints = lacking.par_iter().map(|lacking| made.constraint(&lacking.molecule.skeleton));
+    let constraints = constraints.collect::<Result<Vec<_>>>()?;
+    let prompts = prompts_of(plan, (&checkpoint.tokenizer, checkpoint.dialect), &lacking, &constraints)?;
+    let templates_seconds = begin.elapsed().as_secs_f64();
+    let on_cpu = plan.device.name() == "cpu";
+    let options = Options {
+        batch: plan.batch,
+        sampling: plan.sampling,
+        seed: plan.seed,
+        room: plan.room,
+        log_probabilities: plan.log_probabilities,
+        watched: closing(processor, checkpoint),
+        resampling: plan.resample.map(|draws| resampling(draws, &checkpoint.tokenizer)),
+        trace: plan.trace,
+        cpu_clock: on_cpu.then_some(cpu_seconds),
+    };
+    let mut keeper = kept.keeper(place, templates_seconds, on_cpu);
+    let mut generated = checkpoint.engine()?.generate_keeping(&prompts, &options, &mut keeper, job)?;
+    kept.run(place).take(&mut generated);
+    Ok((generated.spans, generated.interrupted))
+}
+
+/// A logit processor for a model.
+///
+/// # Errors
+/// If it cannot be built for the tokenizer.
+pub(super) fn logit_processor(
+    checkpoint: &Checkpoint,
+    (processor, named): Processor<'_>,
+) -> Result<LogitProcessor> {
+    let Checkpoint { tokenizer, dialect, specials, spelling, .. } = checkpoint;
+    let placeholder = named.map(|named| &named.placeholder);
+    let made = advice::logit_processor(processor, tokenizer, *dialect, placeholder, specials.clone())?;
+    // Without a logit processor no text is forced, so that any spelling may be asked for.
+    Ok(match spelling.filter(|_| made.kind() != LpKind::None) {
+        Some(trained) => made.spelled_as(trained),
+        None => made,
+    })
+}
+
+/// Judges all texts of a run.
+///
+/// # Errors
+/// If a token is none of the tokenizer.
+pub(super) fn judge(
+    plan: &EvalPlan,
+    checkpoint: &Checkpoint,
+    subjects: &[Subject],
+    (processor, named): Processor<'_>,
+    kept: &mut KeptRun,
+) -> Result<Run> {
+    let KeptGenerated { mut generated, templates_seconds, cpu_seconds, peak_memory_bytes } = kept.generated();
+    generated.samples = apart(&checkpoint.tokenizer, plan.form, generated.samples);
+    let placeholder = named.map(|named| &named.placeholder);
+    let judging = Judging {
+        placeholder,
+        strips_junk: plan.strip_junk,
+        max_atoms: plan.max_atoms,
+        form: plan.form,
+        ends_in_tag: checkpoint.tokenizer.vocabulary_id(CONFORMER_CLOSE) == Some(checkpoint.specials.eos),
+    };
+    let judged = judge_all(checkpoint, subjects, judging, &generated)?;
+    Ok(Run {
+        processor,
+        placeholder: named.map(|named| named.label.clone()),
+        classes: named.map(|named| named.classes.clone()).unwrap_or_default(),
+        generated,
+        judged,
+        templates_seconds,
+        cpu_seconds,
+        peak_memory_bytes,
+    })
+}
+
+/// Tokens that close a number, where whether a block was cut off shows in nothing but what the model would have written:
+/// under position templates in the stripped dialect.
+fn closing(processor: LpKind, checkpoint: &Checkpoint) -> Arc<[u32]> {
+    if !processor.takes_placeholder() || checkpoint.dialect.is_fixed() {
+        return Arc::default();
+    }
+    Vocabulary::of(&checkpoint.tokenizer).ids(|token| token.starts_with([',', '>'])).into()
+}
+
+/// Texts wait for one another where they have closed a block.
+fn resampling(draws: usize, tokenizer: &Tokenizer) -> Resampling {
+    Resampling { draws, block_ends: Vocabulary::of(tokenizer).ids(|token| token.contains('>')).into() }
+}
+
+/// A molecule that lacks texts.
+struct Lacking<'m> {
+    number: usize,
+    molecule: &'m PromptMolecule,
+    generations: usize,
+    done: Arc<[usize]>,
+}
+
+/// The molecules of the shard that lack texts.
+fn lacking<'m>(
+    plan: &EvalPlan,
+    molecules: &'m [PromptMolecule],
+    kept: &mut Kept,
+    place: RunPlace,
+) -> Vec<Lacking<'m>> {
+    let mut done = kept.run(place).done();
+    let of = |(number, molecule): (usize, &'m PromptMolecule)| {
+        let generations = plan.generations.of(molecule.conformers.len());
+        let done: Arc<[usize]> = done.remove(&number).unwrap_or_default().into();
+        (kept.has(number) && done.len() < generations).then_some(Lacking {
+            number,
+            molecule,
+            generations,
+            done,
+        })
+    };
+    molecules.iter().enumerate().filter_map(of).collect()
+}
+
+/// The inside of a slot that takes as many tokens as any.
+fn widest(encoding: Encoding) -> String {
+    if encoding.is_decimal() {
+        return WIDEST.to_owned();
+    }
+    let mut out = String::new();
+    encoding.write_numbers(&std::array::from_fn(|axis| encoding.number().limits(axis).1), &mut out);
+    out
+}
+
+/// The prompts of molecules, with the room that their texts may take.
+fn prompts_of(
+    plan: &EvalPlan,
+    (tokenizer, encoding): (&Tokenizer, Encoding),
+    lacking: &[Lacking<'_>],
+    constraints: &[Arc<dyn Constraint>],
+) -> Result<Vec<Prompt>> {
+    let prompt = |(lacking, constraint): (&Lacking<'_>, &Arc<dyn Constraint>)| {
+        let PromptMolecule { smiles, skeleton, .. } = lacking.molecule;
+        let widest = widest(encoding);
+        let one = tokenizer.ids(&tagged(&skeleton::fill(skeleton, &widest, encoding)))?.len();
+        let longest = one * plan.form.conformers.max(1);
+        Ok(Prompt {
+            tokens: tokenizer.prompt_ids(&prompt_text(plan, smiles, encoding)?)?,
+            number: lacking.number,
+            generations: lacking.generations,
+            done: lacking.done.clone(),
+            constraint: constraint.clone(),
+            most_tokens: plan.max_new_tokens.unwrap_or(longest * 3 / 2 + 16),
+            expected_tokens: longest,
+        })
+    };
+    lacking.par_iter().zip(constraints).map(prompt).collect()
+}

@@ -1,0 +1,59 @@
+//! How fast runs are beside one another, from one measure, with an interval over batches.
+
+use super::record::{SpeedMeasure, SpeedRatio};
+use drift_data::stats::interval::{Interval, student_quantile};
+
+/// Seconds of batches, all of as many texts.
+pub(super) struct BatchTimes {
+    pub measure: SpeedMeasure,
+    pub seconds: Vec<f64>,
+}
+
+/// How many times as fast `run` was as `other`, over the batches of both; none if they have none in common, or other measures.
+///
+/// A batch of one run is paired with that of the other at the same place: both begin with the longest molecules. The interval is
+/// that of the logarithm of the ratio, by its linear part, Student's t over batches.
+pub(super) fn ratio(run: &BatchTimes, other: &BatchTimes, level: f64) -> Option<SpeedRatio> {
+    let pairs: Vec<(f64, f64)> = run
+        .seconds
+        .iter()
+        .copied()
+        .zip(other.seconds.iter().copied())
+        .filter(|(a, b)| *a > 0.0 && *b > 0.0)
+        .collect();
+    if pairs.is_empty() || run.measure != other.measure {
+        return None;
+    }
+    let n = pairs.len() as f64;
+    let (own, others) = pairs.iter().fold((0.0, 0.0), |sum, pair| (sum.0 + pair.0 / n, sum.1 + pair.1 / n));
+    let ratio = others / own;
+    let squares: f64 = pairs.iter().map(|(a, b)| (b / others - a / own).powi(2)).sum();
+    let interval = student_quantile(level, pairs.len() as u64 - 1).map(|quantile| {
+        let half = quantile * (squares / (n - 1.0) / n).sqrt();
+        Interval { low: ratio * (-half).exp(), high: ratio * half.exp() }
+    });
+    Some(SpeedRatio { ratio, interval, batches: pairs.len(), measure: run.measure })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times(seconds: &[f64]) -> BatchTimes {
+        BatchTimes { measure: SpeedMeasure::Cpu, seconds: seconds.to_vec() }
+    }
+
+    #[test]
+    fn a_ratio_with_its_interval() {
+        // Batches become shorter, the ratio stays.
+        let (a, b) = (times(&[4.0, 2.0, 1.0]), times(&[8.0, 4.0, 2.0]));
+        let found = ratio(&a, &b, 0.95).unwrap();
+        assert_eq!((found.ratio, found.batches), (2.0, 3));
+        assert_eq!(found.interval, Some(Interval { low: 2.0, high: 2.0 }));
+        let noisy = ratio(&times(&[1.0, 1.3, 0.8, 1.1]), &times(&[1.1, 1.0, 1.2, 0.9]), 0.95).unwrap();
+        assert!(noisy.interval.unwrap().contains(1.0));
+        assert!(ratio(&times(&[1.0]), &times(&[2.0, 1.0]), 0.95).unwrap().interval.is_none());
+        assert!(ratio(&times(&[]), &b, 0.95).is_none());
+        assert!(ratio(&BatchTimes { measure: SpeedMeasure::Wall, seconds: vec![1.0] }, &b, 0.95).is_none());
+    }
+}

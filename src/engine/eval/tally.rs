@@ -1,0 +1,113 @@
+//! From judged texts to the figures of a run.
+
+use super::checkpoint::Checkpoint;
+use super::chemistry::chemistry;
+use super::examples::examples;
+use super::measured::MeasuredMolecule;
+use super::plan::EvalPlan;
+use super::probabilities::{mask_cost, probabilities, resampling};
+use super::record::{Cost, Floor, RunReport, Seconds, Unseen};
+use super::run::Run;
+use super::speed::BatchTimes;
+use super::subject::Subject;
+use crate::generate::{Generated, Traffic};
+use drift_data::audit::coverage::{CoverageReport, Deviations};
+use drift_data::audit::{DriftHistogram, GeometryReport, SampleCounts};
+use drift_data::stats::interval::{ClusterSums, LEVEL};
+
+/// The figures of a run.
+pub(super) fn run_report(
+    plan: &EvalPlan,
+    checkpoint: &Checkpoint,
+    subjects: &[Subject],
+    run: &Run,
+    measured: &[MeasuredMolecule],
+) -> RunReport {
+    let mut passed = ClusterSums::default();
+    for texts in run.judged.chunk_by(|a, b| a.subject == b.subject) {
+        passed.add(texts.iter().filter(|judged| judged.passed()).count() as i64, texts.len() as u64);
+    }
+    let mut counts = SampleCounts::new(checkpoint.dialect);
+    // A run says how many even if there is no block.
+    counts.truncated_blocks.get_or_insert(0);
+    let mut drift = DriftHistogram::default();
+    for judged in &run.judged {
+        counts.add(&judged.verdict, true);
+        drift.merge(&judged.drift);
+    }
+    let (chemistry, worst) = chemistry(subjects, &run.judged);
+    let deviations: Vec<&Deviations> =
+        plan.missing.counted(measured.iter().map(|molecule| &molecule.deviations));
+    let left_out = (measured.len() - deviations.len()) as u64;
+    let BatchTimes { measure: speed_measure, seconds: batch_seconds } = run.pace();
+    RunReport {
+        lp: run.processor,
+        placeholder: run.placeholder.clone(),
+        placeholder_classes: run.classes.clone(),
+        tokenizer: checkpoint.tokenizer.name.clone(),
+        model: checkpoint.name.clone(),
+        device: plan.device.name().to_owned(),
+        dtype: plan.device.type_name().to_owned(),
+        batch: plan.batch,
+        dialect: checkpoint.dialect,
+        dialect_from: checkpoint.dialect_from,
+        unseen: Unseen::default(),
+        outcome: counts,
+        passed_interval: passed.share_interval(LEVEL),
+        chemistry,
+        worst,
+        cost: cost(plan, checkpoint, run),
+        speed_measure,
+        batch_seconds,
+        geometry: (!deviations.is_empty())
+            .then(|| GeometryReport { left_out, ..GeometryReport::of_deviations(&deviations) }),
+        coverage: CoverageReport::of(&deviations, &plan.thresholds),
+        drift,
+        probabilities: probabilities(checkpoint, run),
+        mask_cost: mask_cost(checkpoint, run),
+        resampling: plan.resample.and_then(|draws| resampling(draws, run)),
+        examples: examples(subjects, &run.judged),
+    }
+}
+
+fn cost(plan: &EvalPlan, checkpoint: &Checkpoint, run: &Run) -> Cost {
+    let (counts, timing) = (&run.generated.counts, &run.generated.timing);
+    let total = run.total_seconds();
+    let per_second = |count: u64| count as f64 / run.generating_seconds().max(f64::MIN_POSITIVE);
+    let characters = run.judged.iter().map(|judged| judged.text.chars().count() as u64).sum();
+    Cost {
+        generated_tokens: counts.generated_tokens,
+        forced_tokens: counts.forced_tokens,
+        decode_steps: counts.decode_steps,
+        kernel_steps: counts.kernel_steps,
+        wasted_tokens: run.judged.iter().map(|judged| judged.wasted_tokens).sum(),
+        tokens_per_second: per_second(counts.generated_tokens),
+        characters_per_second: per_second(characters),
+        conformers_per_second: run.conformers_per_second(),
+        cpu_seconds: run.cpu_seconds,
+        seconds: Seconds {
+            total,
+            start: timing.start,
+            prefill: timing.prefill,
+            forward: timing.forward,
+            lp: timing.logit_processor,
+            sampling: timing.sampling,
+            templates: run.templates_seconds,
+            other: timing.other,
+        },
+        peak_memory_bytes: run.peak_memory_bytes,
+        floor: floor(plan, checkpoint, run),
+    }
+}
+
+/// What the run had to move at least, and how near it came.
+fn floor(plan: &EvalPlan, checkpoint: &Checkpoint, run: &Run) -> Option<Floor> {
+    let Generated { counts, timing, .. } = &run.generated;
+    let traffic = Traffic::of(&checkpoint.config, plan.device.bytes_per_number(), counts)?;
+    let elapsed = (timing.total() - timing.start).max(f64::MIN_POSITIVE);
+    // A rate that the run itself surpassed is not that of the device: something held the measurement up.
+    let bytes_per_second = checkpoint.bytes_per_second.filter(|rate| traffic.bytes / elapsed <= *rate);
+    let floor_seconds = bytes_per_second.map(|rate| traffic.bytes / rate);
+    let floor_share = floor_seconds.map(|seconds| seconds / elapsed);
+    Some(Floor { traffic, bytes_per_second, floor_seconds, floor_share })
+}

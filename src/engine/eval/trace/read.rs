@@ -1,0 +1,220 @@
+//! The events of a trace, gathered as they are read.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::de::SeqAccess;
+
+use super::busy::Busy;
+use super::calls::is_attention;
+use super::category::Category;
+use super::counted::TraceEvents;
+use super::event::{Event, Micros};
+use super::names::Names;
+use super::nesting::Nesting;
+use super::rows::Rows;
+use crate::eval::figure::Kept;
+use drift_core::io::{Folded, JsonFold, JsonPart};
+
+/// What is kept of the events of a trace: complete ones (`X`) and pairs of begin and end (`B`, `E`).
+#[derive(Default)]
+pub(in crate::eval) struct Trace {
+    pub(super) names: Names,
+    pub(super) events: TraceEvents,
+    /// From the first begin to the last end, in nanoseconds, of all but what is said of the recording itself.
+    pub(super) span: Option<(i64, i64)>,
+    /// Threads and streams.
+    rows: Rows,
+    /// From the first begin to the last end on each thread.
+    pub(super) threads: BTreeMap<u32, (i64, i64)>,
+    pub(super) streams: BTreeSet<u32>,
+    devices: Rows,
+    pub(super) device_names: Vec<String>,
+    /// By device.
+    pub(super) busy: Busy,
+    /// By thread: when it was in an operator.
+    pub(super) operators: Busy,
+    pub(super) attention: Nesting,
+    pub(super) annotations: Nesting,
+    pub(super) device_annotations: Nesting,
+    /// What no profiler wrote.
+    pub(super) foreign: Nesting,
+    /// By process and thread: what is not over.
+    begun: BTreeMap<[String; 2], Vec<Begun>>,
+    kept: Kept,
+}
+
+/// What has begun.
+struct Begun {
+    category: String,
+    name: String,
+    device: String,
+    /// In nanoseconds.
+    start: i64,
+}
+
+impl Trace {
+    fn add<E: serde::de::Error>(&mut self, event: &Event) -> Result<(), E> {
+        let added = match event.phase.as_str() {
+            "X" => self.complete(event),
+            "B" => self.begin(event),
+            "E" => self.end(event),
+            "" => Ok(Err("without a type")),
+            // Names of rows, flows, counters, marks.
+            _ => {
+                self.events.untimed += 1;
+                return Ok(());
+            }
+        };
+        match added? {
+            Ok(()) => {}
+            Err(problem) => self.leave_out(problem, 1),
+        }
+        Ok(())
+    }
+
+    fn leave_out(&mut self, problem: &'static str, events: u64) {
+        if events > 0 {
+            *self.events.left_out.entry(problem).or_default() += events;
+        }
+    }
+
+    fn complete<E: serde::de::Error>(&mut self, event: &Event) -> Added<E> {
+        let (start, duration) = match (event.start.nanoseconds(), event.duration) {
+            (Err(problem), _) => return Ok(Err(problem)),
+            (_, Micros::Missing) => return Ok(Err("without a duration")),
+            (Ok(start), duration) => match duration.nanoseconds() {
+                Err(problem) => return Ok(Err(problem)),
+                Ok(duration) => (start, duration),
+            },
+        };
+        let names = [category(event), &event.name];
+        self.timed(
+            names,
+            [&event.process, &event.thread],
+            &event.device,
+            (start, start.saturating_add(duration)),
+        )
+    }
+
+    fn begin<E: serde::de::Error>(&mut self, event: &Event) -> Added<E> {
+        let start = match event.start.nanoseconds() {
+            Ok(start) => start,
+            Err(problem) => return Ok(Err(problem)),
+        };
+        let row = [event.process.clone(), event.thread.clone()];
+        let (category, name, device) = (category(event).to_owned(), event.name.clone(), event.device.clone());
+        self.kept.add(&[&category, &name, &device, &row[0], &row[1]])?;
+        self.begun.entry(row).or_default().push(Begun { category, name, device, start });
+        Ok(Ok(()))
+    }
+
+    fn end<E: serde::de::Error>(&mut self, event: &Event) -> Added<E> {
+        let end = match event.start.nanoseconds() {
+            Ok(end) => end,
+            Err(problem) => return Ok(Err(problem)),
+        };
+        let row = [event.process.clone(), event.thread.clone()];
+        let Some(begun) = self.begun.get_mut(&row).and_then(Vec::pop) else {
+            return Ok(Err("that end without a begin"));
+        };
+        let row = [row[0].as_str(), &row[1]];
+        self.timed([&begun.category, &begun.name], row, &begun.device, (begun.start, end))
+    }
+
+    /// Counts what has a begin and an end.
+    fn timed<E: serde::de::Error>(
+        &mut self,
+        names: [&str; 2],
+        row: [&str; 2],
+        device: &str,
+        (start, end): (i64, i64),
+    ) -> Added<E> {
+        if end < start {
+            return Ok(Err("with a negative duration"));
+        }
+        if end > super::event::LAST {
+            return Ok(Err("with a time out of range"));
+        }
+        let (name, category) = self.names.add(names, end - start, &mut self.kept)?;
+        self.events.timed += 1;
+        if category != Category::Recording {
+            widen(self.span.get_or_insert((start, end)), start, end);
+        }
+        let id = self.rows.id(row, &mut self.kept)?;
+        // Names are counted against their bytes: there are fewer than 2^32.
+        let place = name as u32;
+        match category {
+            Category::Kernel | Category::Memcpy | Category::Memset => {
+                let device = if device.is_empty() { row[0] } else { device };
+                let key = self.devices.id([device, ""], &mut self.kept)?;
+                if key as usize == self.device_names.len() {
+                    self.device_names.push(device.to_owned());
+                }
+                self.busy.add(key, start, end);
+                self.streams.insert(id);
+            }
+            Category::Operator => {
+                self.operators.add(id, start, end);
+                if is_attention(names[1]) {
+                    self.attention.add(id, place, start, end);
+                }
+            }
+            Category::Annotation => self.annotations.add(id, place, start, end),
+            Category::DeviceAnnotation => self.device_annotations.add(id, place, start, end),
+            Category::Foreign => self.foreign.add(id, place, start, end),
+            Category::Runtime | Category::Recording | Category::Other => {}
+        }
+        let is_thread = matches!(
+            category,
+            Category::Operator | Category::Annotation | Category::Runtime | Category::Foreign
+        );
+        if is_thread {
+            widen(self.threads.entry(id).or_insert((start, end)), start, end);
+        }
+        Ok(Ok(()))
+    }
+
+    /// What has begun and never ended is left out, too.
+    fn close(&mut self) {
+        let unfinished = self.begun.values().map(|begun| begun.len() as u64).sum();
+        self.begun.clear();
+        self.leave_out("that begin without an end", unfinished);
+    }
+}
+
+/// Nothing, or what is wrong with an event; an error ends the reading.
+type Added<E> = Result<Result<(), &'static str>, E>;
+
+/// Events without a category have one of their own.
+fn category(event: &Event) -> &str {
+    if event.category.is_empty() { "events" } else { &event.category }
+}
+
+fn widen(span: &mut (i64, i64), start: i64, end: i64) {
+    *span = (span.0.min(start), span.1.max(end));
+}
+
+/// Reads a list of events; nothing of anything else.
+pub(in crate::eval) struct Events;
+
+impl<'de> JsonFold<'de> for Events {
+    type Value = Option<Box<Trace>>;
+
+    fn part<E>(self, _: JsonPart<'_>) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn list<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let (mut trace, mut event) = (Box::new(Trace::default()), Event::default());
+        loop {
+            event.clear();
+            match list.next_element_seed(Folded(&mut event))? {
+                None => break,
+                Some(true) => trace.add::<A::Error>(&event)?,
+                Some(false) => trace.leave_out("that are no objects", 1),
+            }
+        }
+        trace.close();
+        Ok(Some(trace))
+    }
+}

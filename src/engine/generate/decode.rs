@@ -1,0 +1,373 @@
+//! The decode loop of drift's own engine: rows enter as others finish, forced runs are read in one pass, and where few
+//! tokens are allowed only their rows of the LM head are computed.
+
+use candle_core::Tensor;
+use rayon::prelude::*;
+
+use super::clock::{Clock, Phase};
+use super::groups::Groups;
+use super::head::{Choice, Logits, Want, lasts, most_likely_after, pick};
+use super::keep::{Keeper, News, Told};
+use super::on_device::{DeviceWork, OnDevice, Starter};
+use super::row::Row;
+use super::schedule::{Slots, Waiting, longest_first};
+use super::{Generated, GeneratedText, Options, Prompt, WorkCounts};
+use crate::model::cuda::{RowDraw, VocabularySampler};
+use crate::model::{Cache, Decoder, Feed, HiddenStates, Prefix};
+use drift_core::constraint::Mask;
+use drift_core::error::{Error, Result};
+use drift_core::job::Job;
+use drift_core::sampling::Sampling;
+use drift_core::sampling::{Candidates, draw, most_likely};
+
+/// Generates for all prompts; on a device where `starter` starts one that takes the run.
+pub(super) fn generate(
+    decoder: &Decoder,
+    (prompts, options): (&[Prompt], &Options),
+    starter: Option<Starter<'_>>,
+    keeper: &mut dyn Keeper,
+    job: &Job,
+) -> Result<Generated> {
+    let waiting = longest_first(prompts);
+    let context = decoder.config().max_position_embeddings;
+    let longest = prompts.iter().map(|p| (p.tokens.len() + p.most_tokens).min(context)).max().unwrap_or(0);
+    let rows = options.batch.min(waiting.len());
+    let cache = decoder.cache(rows, longest, options.room)?;
+    let mut clock = Clock::new(options);
+    let (mut device, sampler) = match DeviceWork::new(starter, (decoder, &cache), (prompts, options))? {
+        DeviceWork::Steps(device) => (Some(device), None),
+        DeviceWork::Draws(sampler) => (None, Some(sampler)),
+        DeviceWork::Nothing => (None, None),
+    };
+    clock.started();
+    let mut run = Run {
+        decoder,
+        prompts,
+        options,
+        cache,
+        waiting,
+        rows: Vec::new(),
+        slots: Slots::new(rows),
+        is_on_device: device.is_some(),
+        sampler,
+        groups: Groups::default(),
+        held: None,
+        samples: Vec::new(),
+        counts: WorkCounts::default(),
+        clock,
+    };
+    let mut told = Told::default();
+    let interrupted = run.all(device.as_deref_mut(), &mut told, keeper, job)?;
+    run.clock.end_batch();
+    told.tell(run.so_far(), keeper, true)?;
+    let Run { samples, groups, counts, clock, .. } = run;
+    let Clock { timing, spans, batches, .. } = clock;
+    Ok(Generated { samples, counts, timing, resampled: groups.done, spans, batches, interrupted })
+}
+
+/// A forced token before which the logits are wanted.
+struct Asked {
+    /// Among those that are fed.
+    row: usize,
+    /// Among the row's tokens.
+    place: usize,
+    /// How many tokens before the last pending one its logits come.
+    back: usize,
+}
+
+/// A generation under way.
+pub(super) struct Run<'a> {
+    pub(super) decoder: &'a Decoder,
+    pub(super) prompts: &'a [Prompt],
+    pub(super) options: &'a Options,
+    pub(super) cache: Cache,
+    pub(super) waiting: Waiting,
+    pub(super) rows: Vec<Row<'a>>,
+    pub(super) slots: Slots,
+    /// Whether a device does the steps.
+    pub(super) is_on_device: bool,
+    /// Draws from whole vocabularies, where logits stay on a device.
+    sampler: Option<VocabularySampler<'static>>,
+    /// Rows that are weighted against one another.
+    pub(super) groups: Groups,
+    /// What later generations of this prompt will need.
+    pub(super) held: Option<(usize, Prefix)>,
+    pub(super) samples: Vec<GeneratedText>,
+    pub(super) counts: WorkCounts,
+    pub(super) clock: Clock,
+}
+
+impl<'a> Run<'a> {
+    /// Runs until nothing waits; whether the job was cancelled before.
+    fn all(
+        &mut self,
+        mut device: Option<&mut OnDevice<'_>>,
+        told: &mut Told,
+        keeper: &mut dyn Keeper,
+        job: &Job,
+    ) -> Result<bool> {
+        loop {
+            match job.check() {
+                Err(Error::Interrupted) => return Ok(true),
+                checked => checked?,
+            }
+            self.admit()?;
+            self.retire(job)?;
+            self.clock.lap(Phase::Other, self.rows.len());
+            if !self.rows.is_empty() {
+                match &mut device {
+                    Some(device) => self.steps_on_device(device)?,
+                    None => self.step()?,
+                }
+                self.retire(job)?;
+            } else if self.waiting.front().is_none() {
+                return Ok(false);
+            }
+            told.tell(self.so_far(), keeper, false)?;
+        }
+    }
+
+    fn so_far(&self) -> News<'_> {
+        News {
+            texts: &self.samples,
+            groups: &self.groups.done,
+            counts: self.counts,
+            timing: self.clock.timing,
+            batches: &self.clock.batches,
+        }
+    }
+
+    /// One forward pass over what is pending, and one new token for each row that does not wait.
+    fn step(&mut self) -> Result<()> {
+        let mut rows = std::mem::take(&mut self.rows);
+        let mut fed: Vec<&mut Row<'a>> =
+            rows.iter_mut().filter(|row| row.end.is_none() && row.held.is_none()).collect();
+        fed.sort_unstable_by_key(|row| row.slot);
+        let passed = self.pass(&mut fed);
+        self.rows = rows;
+        passed
+    }
+
+    /// A step of `rows`.
+    fn pass(&mut self, rows: &mut [&mut Row<'a>]) -> Result<()> {
+        let count = rows.len();
+        let pending: Vec<Vec<u32>> = rows.iter_mut().map(|row| std::mem::take(&mut row.pending)).collect();
+        let feeds: Vec<Feed<'_>> =
+            rows.iter().zip(&pending).map(|(row, tokens)| Feed { row: row.slot, tokens }).collect();
+        let logs = self.options.logs();
+        let (asked, before) = (asked(rows), self.counts);
+        let output = if logs || !asked.is_empty() { HiddenStates::All } else { HiddenStates::Last };
+        self.count(&feeds);
+        let hidden = self.decoder.forward(&feeds, &mut self.cache, output)?;
+        self.counts.decode_steps += 1;
+        self.counts.row_passes += count as u64;
+        self.clock.lap(Phase::Forward, count);
+        let wants: Vec<Want<'a>> = rows.iter().map(|row| Want::of(row)).collect();
+        self.clock.lap(Phase::LogitProcessor, count);
+        let stays = !logs && self.sampler.is_some() && rows.iter().zip(&wants).all(may_stay);
+        let logits = match (logs, output) {
+            (true, _) => Logits::all(self.decoder, &hidden, &feeds)?,
+            (false, HiddenStates::All) => {
+                let last = lasts(&feeds).into_iter().map(|at| at as u32).collect();
+                Logits::last(self.decoder, &pick(&hidden, last)?, &wants, stays)?
+            }
+            (false, _) => Logits::last(self.decoder, &hidden, &wants, stays)?,
+        };
+        self.counts.head_rows += logits.rows() as u64;
+        self.counts.head_weights += logits.weights() as u64;
+        self.answer(&asked, &hidden, &feeds, &logits, rows)?;
+        self.clock.lap(Phase::Forward, count);
+        self.clock.worked(self.counts.since(&before), self.decoder);
+        if logs {
+            let rows = rows.par_iter_mut().enumerate();
+            rows.for_each(|(at, row)| log_forced(row, &pending[at], at, &logits));
+        }
+        for (at, row) in rows.iter_mut().enumerate() {
+            if let Some(token) = row.close()
+                && let (true, Some(full)) = (row.logs(), logits.full(at))
+            {
+                row.log(full, token, Mask::Forced(token));
+            }
+        }
+        self.observe(&logits, rows)?;
+        self.choose(&logits, &wants, rows)
+    }
+
+    /// Counts what a pass over `feeds` reads.
+    pub(super) fn count(&mut self, feeds: &[Feed<'_>]) {
+        for feed in feeds {
+            self.counts.feed(self.cache.lengths()[feed.row], feed.tokens.len());
+        }
+    }
+
+    /// Keeps what the model would have written where it was asked.
+    fn answer(
+        &mut self,
+        asked: &[Asked],
+        hidden: &Tensor,
+        feeds: &[Feed<'_>],
+        logits: &Logits,
+        rows: &mut [&mut Row<'a>],
+    ) -> Result<()> {
+        if asked.is_empty() {
+            return Ok(());
+        }
+        let preferred: Vec<u32> = if self.options.logs() {
+            let known = |asked: &Asked| logits.before_last(asked.row, asked.back).unwrap_or_default();
+            let each = asked.par_iter().map(|asked| most_likely(Candidates::Except(known(asked), &[])));
+            each.collect::<Result<_>>()?
+        } else {
+            let lasts = lasts(feeds);
+            let places = asked.iter().map(|asked| (lasts[asked.row] - asked.back) as u32).collect();
+            self.counts.head_rows += (asked.len() * self.decoder.config().vocab_size) as u64;
+            self.counts.head_weights += self.decoder.config().vocab_size as u64;
+            most_likely_after(self.decoder, hidden, places)?
+        };
+        for (asked, token) in asked.iter().zip(preferred) {
+            rows[asked.row].prefer(asked.place, token);
+        }
+        Ok(())
+    }
+
+    /// Shows the most likely tokens to the logit processors that want them.
+    fn observe(&mut self, logits: &Logits, rows: &mut [&mut Row<'a>]) -> Result<()> {
+        let wants = |row: &Row<'_>| row.end.is_none() && row.prompt.constraint.wants_argmax();
+        let argmax = |(at, row): (usize, &&mut Row<'_>)| match logits.full(at) {
+            Some(full) if wants(row) => most_likely(Candidates::Except(full, &[])).map(Some),
+            _ => Ok(None),
+        };
+        let argmax = rows.par_iter().enumerate().map(argmax).collect::<Result<Vec<_>>>()?;
+        self.clock.lap(Phase::Sampling, rows.len());
+        for (row, argmax) in rows.iter_mut().zip(argmax) {
+            if let Some(argmax) = argmax {
+                row.prompt.constraint.observe(&mut row.state, argmax);
+            }
+        }
+        Ok(())
+    }
+
+    /// Draws, and moves the logit processors on; rows that wait for others keep their logits instead.
+    fn choose(&mut self, logits: &Logits, wants: &[Want<'a>], rows: &mut [&mut Row<'a>]) -> Result<()> {
+        let count = rows.len();
+        for (at, row) in rows.iter_mut().enumerate() {
+            if row.end.is_none() && self.groups.waits(row) {
+                row.held = logits.full(at).map(Into::into);
+            }
+        }
+        let there = self.draw_on_device(logits, rows)?;
+        let choices: Vec<Option<Choice<'_>>> = (rows.iter().zip(wants).enumerate())
+            .map(|(at, (row, want))| {
+                let goes_on = row.end.is_none() && row.held.is_none() && there[at].is_none();
+                goes_on.then(|| logits.choice(at, *want, row.prompt, &row.state))
+            })
+            .collect();
+        self.clock.lap(Phase::LogitProcessor, count);
+        let sampling = &self.options.sampling;
+        let drawn = rows.par_iter_mut().zip(&choices).enumerate().map(|(at, (row, choice))| {
+            choice.map(|choice| choose_one(row, choice, logits.full(at), sampling)).transpose()
+        });
+        let drawn = drawn.collect::<Result<Vec<_>>>()?;
+        self.clock.lap(Phase::Sampling, count);
+        for ((row, drawn), there) in rows.iter_mut().zip(drawn).zip(there) {
+            if let Some((token, forced)) = drawn.or(there.map(|token| (token, false))) {
+                row.take(token, forced, true);
+            }
+        }
+        self.clock.lap(Phase::LogitProcessor, count);
+        Ok(())
+    }
+
+    /// One token for each row whose logits stayed on the device.
+    fn draw_on_device(&mut self, logits: &Logits, rows: &[&mut Row<'a>]) -> Result<Vec<Option<u32>>> {
+        let (Some(sampler), Some((full, places))) = (&mut self.sampler, logits.on_device()) else {
+            return Ok(vec![None; rows.len()]);
+        };
+        let stayed = rows.iter().zip(places).filter(|(_, place)| place.is_some());
+        let draws: Vec<RowDraw<'_>> = stayed.map(|(row, _)| row_draw(row)).collect();
+        let drawn = sampler.draw(full, &draws)?;
+        self.clock.lap(Phase::Sampling, rows.len());
+        Ok(places.iter().map(|place| place.map(|at| drawn[at])).collect())
+    }
+
+    /// Lets groups go on whose rows have all come to the end of a block.
+    pub(super) fn settle(&mut self) -> Result<()> {
+        let sampling = &self.options.sampling;
+        loop {
+            let released = self.groups.settle(&mut self.rows, &mut self.cache)?;
+            self.clock.lap(Phase::Other, self.rows.len());
+            if released.is_empty() {
+                return Ok(());
+            }
+            let rows = self.rows.par_iter_mut().enumerate();
+            let rows = rows.filter(|(at, _)| released.binary_search(at).is_ok());
+            rows.try_for_each(|(_, row)| {
+                let Some(held) = row.held.take() else { return Ok(()) };
+                let choice = Choice::of(&held, row.prompt.constraint.mask(&row.state));
+                let (token, forced) = choose_one(row, choice, Some(&held), sampling)?;
+                row.take(token, forced, true);
+                Ok(())
+            })?;
+            self.clock.lap(Phase::Sampling, released.len());
+        }
+    }
+}
+
+/// The places in what is pending where the model's own choice is asked for.
+fn asked(rows: &mut [&mut Row<'_>]) -> Vec<Asked> {
+    let of_row = |(row, asked): (usize, &mut &mut Row<'_>)| {
+        asked.asked().into_iter().map(move |(place, back)| Asked { row, place, back })
+    };
+    rows.iter_mut().enumerate().flat_map(of_row).collect()
+}
+
+/// The draw of a row's next token from all but a list.
+fn row_draw<'r>(row: &'r Row<'_>) -> RowDraw<'r> {
+    let excluded = match row.prompt.constraint.mask(&row.state) {
+        Mask::Except(ids) => ids,
+        _ => &[],
+    };
+    RowDraw { noise: &row.noise, position: row.written(), excluded }
+}
+
+/// Whether a row needs no logits on the host: it wants none of them, few, or a draw from all but a list.
+fn may_stay((row, want): (&&mut Row<'_>, &Want<'_>)) -> bool {
+    let constraint = &row.prompt.constraint;
+    let draws = || matches!(constraint.mask(&row.state), Mask::Any | Mask::Except(_));
+    !matches!(want, Want::Full) || (row.end.is_none() && !constraint.wants_argmax() && draws())
+}
+
+/// The next token of a row, and whether it was forced. `full` holds all logits, where they are known.
+fn choose_one(
+    row: &mut Row<'_>,
+    choice: Choice<'_>,
+    full: Option<&[f32]>,
+    sampling: &Sampling,
+) -> Result<(u32, bool)> {
+    let (token, forced) = match choice {
+        Choice::Forced(token) => {
+            if let (true, Some(full)) = (row.watches(token), full) {
+                row.prefer(row.written(), most_likely(Candidates::Except(full, &[]))?);
+            }
+            (token, true)
+        }
+        Choice::Draw(candidates) => {
+            let position = row.written();
+            (draw(candidates, sampling, &mut row.noise, position)?, false)
+        }
+    };
+    if let (true, Some(full)) = (row.logs(), full) {
+        let constraint = &*row.prompt.constraint;
+        let mask = constraint.mask(&row.state);
+        row.log(full, token, mask);
+    }
+    Ok((token, forced))
+}
+
+/// Logs what was forced and has been read now.
+fn log_forced(row: &mut Row<'_>, pending: &[u32], at: usize, logits: &Logits) {
+    for (i, token) in pending.iter().enumerate().skip(1) {
+        if let Some(before) = logits.before_last(at, pending.len() - i) {
+            row.log(before, *token, Mask::Forced(*token));
+        }
+    }
+}

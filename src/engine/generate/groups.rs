@@ -1,0 +1,149 @@
+//! The groups of texts that are resampled, while they are written: rows wait for one another at the end of each block, and
+//! those of little weight give way to copies of others, keys and values too.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Resampled;
+use super::particles::Group;
+use super::row::Row;
+use crate::model::{Cache, Prefix};
+use drift_core::error::Result;
+
+/// All groups of a batch, by prompt and first generation.
+#[derive(Default)]
+pub(super) struct Groups {
+    open: BTreeMap<(usize, usize), Group>,
+    /// Those that are over.
+    pub done: Vec<Resampled>,
+}
+
+/// The key of a row's group.
+fn key(row: &Row<'_>) -> Option<(usize, usize)> {
+    row.group().map(|(prompt, generations)| (prompt, generations.start))
+}
+
+impl Groups {
+    /// Takes note of a row that enters the batch.
+    pub(super) fn enter(&mut self, row: &Row<'_>) {
+        if let Some((prompt, generations)) = row.group() {
+            self.open.entry((prompt, generations.start)).or_insert_with(|| Group::new(generations));
+        }
+    }
+
+    /// Whether the row has come to the end of the block at which its group meets.
+    pub(super) fn waits(&self, row: &Row<'_>) -> bool {
+        let group = key(row).and_then(|key| self.open.get(&key));
+        group.is_some_and(|group| row.blocks >= group.blocks)
+    }
+
+    /// Whether a row that has ended is still needed.
+    pub(super) fn keeps(&self, row: &Row<'_>) -> bool {
+        key(row).is_some_and(|key| self.open.contains_key(&key))
+    }
+
+    /// Weighs, and resamples, the groups whose rows have all come to where they meet. Gives the rows of the batch, sorted, that
+    /// go on from the logits that they held.
+    ///
+    /// # Errors
+    /// If the device has no room.
+    pub(super) fn settle(&mut self, rows: &mut [Row<'_>], cache: &mut Cache) -> Result<Vec<usize>> {
+        let mut members: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
+        for (at, row) in rows.iter().enumerate() {
+            if let Some(key) = key(row).filter(|key| self.open.contains_key(key)) {
+                members.entry(key).or_default().push(at);
+            }
+        }
+        let mut released = Vec::new();
+        for (key, mut members) in members {
+            // In the same order whatever rows of the batch they are in.
+            members.sort_unstable_by_key(|at| rows[*at].generation());
+            let Some(mut group) = self.open.remove(&key) else { continue };
+            if members.iter().all(|at| rows[*at].end.is_some()) {
+                self.done.push(finish(group, key.0, rows, cache, &members)?);
+                continue;
+            }
+            while members.iter().all(|at| rows[*at].end.is_some() || rows[*at].held.is_some()) {
+                meet(&mut group, key.0, rows, cache, &members)?;
+                group.blocks += 1;
+                let goes_on = |at: &&usize| rows[**at].held.is_some() && rows[**at].blocks < group.blocks;
+                let going: Vec<usize> = members.iter().filter(goes_on).copied().collect();
+                if !going.is_empty() {
+                    released.extend(going);
+                    break;
+                }
+            }
+            self.open.insert(key, group);
+        }
+        released.sort_unstable();
+        Ok(released)
+    }
+}
+
+/// Resamples a group at the end of a block if its weights are too uneven.
+fn meet(
+    group: &mut Group,
+    prompt: usize,
+    rows: &mut [Row<'_>],
+    cache: &mut Cache,
+    members: &[usize],
+) -> Result<()> {
+    let logs: Vec<f64> = members.iter().map(|at| rows[*at].log_weight).collect();
+    let effective = group.weigh(&logs);
+    if group.is_uneven(effective) { resample(group, prompt, rows, cache, members) } else { Ok(()) }
+}
+
+/// Resamples finished texts, so that all weigh the same.
+fn finish(
+    mut group: Group,
+    prompt: usize,
+    rows: &mut [Row<'_>],
+    cache: &mut Cache,
+    members: &[usize],
+) -> Result<Resampled> {
+    let logs: Vec<f64> = members.iter().map(|at| rows[*at].log_weight).collect();
+    let effective = group.weigh(&logs);
+    let resamplings = group.resamplings;
+    resample(&mut group, prompt, rows, cache, members)?;
+    let ancestors: BTreeSet<usize> = members.iter().map(|at| rows[*at].ancestor).collect();
+    Ok(Resampled {
+        prompt,
+        first: group.generations.start,
+        draws: members.len(),
+        effective,
+        least_effective: group.least_effective,
+        resamplings,
+        ancestors: ancestors.len(),
+        log_legal: group.log_legal,
+    })
+}
+
+/// Puts copies of rows where others have no successor.
+fn resample(
+    group: &mut Group,
+    prompt: usize,
+    rows: &mut [Row<'_>],
+    cache: &mut Cache,
+    members: &[usize],
+) -> Result<()> {
+    let logs: Vec<f64> = members.iter().map(|at| rows[*at].log_weight).collect();
+    let mut copied: Option<(usize, Prefix)> = None;
+    for (at, parent) in group.resample(rows[members[0]].seed(), prompt, &logs).into_iter().enumerate() {
+        let (to, from) = (members[at], members[parent]);
+        if to == from {
+            continue;
+        }
+        let source = rows[from].clone();
+        rows[to].go_on_from(&source, group.resamplings);
+        // Nothing reads the keys and values of a text that is over.
+        if source.end.is_none() {
+            let prefix = match copied.take() {
+                Some((of, prefix)) if of == from => prefix,
+                _ => cache.prefix(source.slot)?,
+            };
+            cache.restore(rows[to].slot, &prefix)?;
+            copied = Some((from, prefix));
+        }
+    }
+    members.iter().for_each(|at| rows[*at].log_weight = 0.0);
+    Ok(())
+}

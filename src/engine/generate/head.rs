@@ -1,0 +1,212 @@
+//! Which logits a step needs, and what may be drawn from them.
+
+use candle_core::Tensor;
+use rayon::prelude::*;
+
+use super::Prompt;
+use super::row::Row;
+use crate::model::{Decoder, FEW_ROWS, Feed, failed};
+use drift_core::constraint::{Mask, State};
+use drift_core::error::Result;
+use drift_core::sampling::{Candidates, most_likely};
+
+/// What a row needs from the LM head.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Want<'p> {
+    /// Nothing: the token is known.
+    Forced(u32),
+    /// The logits of these ids.
+    Listed(&'p [u32]),
+    /// All logits; what is allowed may depend on them.
+    Full,
+}
+
+impl<'p> Want<'p> {
+    /// What the constraint of a row needs.
+    pub(super) fn of(row: &Row<'p>) -> Self {
+        let constraint = &row.prompt.constraint;
+        if row.logs() || constraint.wants_argmax() {
+            return Want::Full;
+        }
+        match constraint.mask(&row.state) {
+            Mask::Forced(token) if row.watches(token) => Want::Full,
+            Mask::Forced(token) => Want::Forced(token),
+            // Masks come before temperature, top-k and the like, so that what is forbidden plays no part.
+            Mask::Only(ids) => Want::Listed(ids),
+            Mask::Any | Mask::Except(_) => Want::Full,
+        }
+    }
+}
+
+/// What is left to do for a row.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Choice<'a> {
+    /// Nothing: only this token is allowed.
+    Forced(u32),
+    /// Draw one of these.
+    Draw(Candidates<'a>),
+}
+
+impl<'a> Choice<'a> {
+    /// What a mask leaves of all logits.
+    pub(super) fn of(full: &'a [f32], mask: Mask<'a>) -> Self {
+        match mask {
+            Mask::Any => Choice::Draw(Candidates::Except(full, &[])),
+            Mask::Except(ids) => Choice::Draw(Candidates::Except(full, ids)),
+            Mask::Only(ids) => Choice::Draw(Candidates::Only(full, ids)),
+            Mask::Forced(token) => Choice::Forced(token),
+        }
+    }
+}
+
+/// The logits of one step.
+pub(super) struct Logits {
+    /// `[rows with all logits, vocab]`
+    full: Vec<f32>,
+    /// The same where they were computed, in place of `full`.
+    on_device: Option<Tensor>,
+    vocab: usize,
+    /// Where the last token of each row of the batch is in `full`.
+    full_at: Vec<Option<usize>>,
+    /// `[rows with some logits, known]`
+    listed: Vec<f32>,
+    /// Sorted ids.
+    known: Vec<u32>,
+    /// Where each row of the batch is in `listed`.
+    listed_at: Vec<Option<usize>>,
+}
+
+impl Logits {
+    /// What the rows want, from the hidden states of their last tokens (`[rows, hidden]`).
+    ///
+    /// `stays`: all logits of a row stay where they were computed.
+    pub(super) fn last(decoder: &Decoder, hidden: &Tensor, wants: &[Want<'_>], stays: bool) -> Result<Self> {
+        let vocab = decoder.config().vocab_size;
+        let mut known: Vec<u32> = Vec::new();
+        for want in wants {
+            if let Want::Listed(ids) = want {
+                known.extend_from_slice(ids);
+            }
+        }
+        known.sort_unstable();
+        known.dedup();
+        known.retain(|id| (*id as usize) < vocab);
+        let are_few = known.len() * FEW_ROWS <= vocab && !known.is_empty();
+        let takes_listed = |want: &Want<'_>| matches!(want, Want::Listed(_)) && are_few;
+        let takes_full = |want: &Want<'_>| !matches!(want, Want::Forced(_)) && !takes_listed(want);
+        let (full_rows, full_at) = positions(wants, takes_full);
+        let (listed_rows, listed_at) = positions(wants, takes_listed);
+        let (mut full, mut listed, mut on_device) = (Vec::new(), Vec::new(), None);
+        if !full_rows.is_empty() && stays {
+            on_device = Some(decoder.logits_on_device(&pick(hidden, full_rows)?)?);
+        } else if !full_rows.is_empty() {
+            full = flat(&decoder.logits(&pick(hidden, full_rows)?)?)?;
+        }
+        if !listed_rows.is_empty() {
+            listed = flat(&decoder.logits_of(&pick(hidden, listed_rows)?, &known)?)?;
+        }
+        Ok(Logits { full, on_device, vocab, full_at, listed, known, listed_at })
+    }
+
+    /// All logits of all tokens that were fed (`[tokens, hidden]`).
+    pub(super) fn all(decoder: &Decoder, hidden: &Tensor, feeds: &[Feed<'_>]) -> Result<Self> {
+        let full = flat(&decoder.logits(hidden)?)?;
+        let full_at = lasts(feeds).into_iter().map(Some).collect();
+        let (listed, known, listed_at) = (Vec::new(), Vec::new(), vec![None; feeds.len()]);
+        let vocab = decoder.config().vocab_size;
+        Ok(Logits { full, on_device: None, vocab, full_at, listed, known, listed_at })
+    }
+
+    /// Rows of the LM head that were computed, added up over the rows of the batch.
+    pub(super) fn rows(&self) -> usize {
+        self.full.len() + self.stayed() + self.listed.len()
+    }
+
+    /// Rows of the LM head's weights that were read.
+    pub(super) fn weights(&self) -> usize {
+        let full = if self.full.is_empty() && self.on_device.is_none() { 0 } else { self.vocab };
+        full + if self.listed.is_empty() { 0 } else { self.known.len() }
+    }
+
+    /// Logits that stayed where they were computed.
+    fn stayed(&self) -> usize {
+        self.on_device.as_ref().map_or(0, Tensor::elem_count)
+    }
+
+    /// All logits that stayed where they were computed, `[rows, vocab]`, and of each row of the batch its place there.
+    pub(super) fn on_device(&self) -> Option<(&Tensor, &[Option<usize>])> {
+        Some((self.on_device.as_ref()?, &self.full_at))
+    }
+
+    /// All logits after the last token of a row.
+    pub(super) fn full(&self, row: usize) -> Option<&[f32]> {
+        self.before_last(row, 0)
+    }
+
+    /// All logits `back` tokens before the last one of a row.
+    pub(super) fn before_last(&self, row: usize, back: usize) -> Option<&[f32]> {
+        let at = self.full_at[row]?.checked_sub(back)?;
+        self.full.get(at * self.vocab..(at + 1) * self.vocab)
+    }
+
+    /// What is left to do for a row that wanted `want`.
+    pub(super) fn choice<'a>(
+        &'a self,
+        row: usize,
+        want: Want<'a>,
+        prompt: &'a Prompt,
+        state: &State,
+    ) -> Choice<'a> {
+        match (want, self.listed_at[row], self.full(row)) {
+            (Want::Forced(token), ..) => Choice::Forced(token),
+            (Want::Listed(ids), Some(at), _) => {
+                let logits = &self.listed[at * self.known.len()..(at + 1) * self.known.len()];
+                Choice::Draw(Candidates::Listed { logits, known: &self.known, ids })
+            }
+            (_, _, full) => Choice::of(full.unwrap_or_default(), prompt.constraint.mask(state)),
+        }
+    }
+}
+
+/// The rows that pass, and where each is among them.
+fn positions(wants: &[Want<'_>], passes: impl Fn(&Want<'_>) -> bool) -> (Vec<u32>, Vec<Option<usize>>) {
+    let mut rows = Vec::new();
+    let at = (0u32..).zip(wants).map(|(row, want)| {
+        passes(want).then(|| {
+            rows.push(row);
+            rows.len() - 1
+        })
+    });
+    let at = at.collect();
+    (rows, at)
+}
+
+/// Where the last tokens of feeds are among all that are fed.
+pub(super) fn lasts(feeds: &[Feed<'_>]) -> Vec<usize> {
+    let mut end = 0;
+    let last = |feed: &Feed<'_>| {
+        end += feed.tokens.len();
+        end - 1
+    };
+    feeds.iter().map(last).collect()
+}
+
+/// The most likely token after each of some hidden states.
+pub(super) fn most_likely_after(decoder: &Decoder, hidden: &Tensor, rows: Vec<u32>) -> Result<Vec<u32>> {
+    let logits = flat(&decoder.logits(&pick(hidden, rows)?)?)?;
+    let rows = logits.par_chunks(decoder.config().vocab_size);
+    rows.map(|logits| most_likely(Candidates::Except(logits, &[]))).collect()
+}
+
+/// Some rows of a matrix.
+pub(super) fn pick(hidden: &Tensor, rows: Vec<u32>) -> Result<Tensor> {
+    let pick = || match rows.len() == hidden.dim(0)? {
+        true => Ok(hidden.clone()),
+        false => hidden.index_select(&Tensor::new(rows, hidden.device())?, 0),
+    };
+    pick().map_err(failed)
+}
+
+fn flat(logits: &Tensor) -> Result<Vec<f32>> {
+    logits.flatten_all().and_then(|logits| logits.to_vec1()).map_err(failed)
+}

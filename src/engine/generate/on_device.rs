@@ -1,0 +1,189 @@
+//! Steps that a device does by itself: the host tells it which texts enter, and looks every few steps which are over.
+
+use std::collections::BTreeSet;
+
+use super::row::Row;
+use super::{Options, Prompt, WorkCounts};
+use crate::model::cuda::{
+    Choosing, DecodeStep, DeviceRow, Entering, Gpu, RowPrompt, VocabularySampler, WorkDone,
+};
+use crate::model::{Cache, Decoder, FEW_ROWS, KernelSteps, Room};
+use drift_core::constraint::DeviceRule;
+use drift_core::constraint::automaton::{DeviceTable, Follow};
+use drift_core::error::{Error, Result};
+
+/// The longest prompt that a device reads in its steps, for each of its texts anew: about what one step has room for. Candle reads
+/// longer ones but for the last token, once for all texts of a molecule.
+const MOST_READ: usize = 256;
+
+/// Whether a device reads a prompt of so many tokens in its steps.
+pub(super) fn reads_prompt(tokens: usize) -> bool {
+    tokens <= MOST_READ
+}
+
+/// Starts a device for the decoder's shape.
+pub(super) type StartGpu<'g> = &'g (dyn Fn() -> Result<Box<dyn Gpu>> + Sync);
+
+/// A device that writes texts, and how.
+#[derive(Clone, Copy)]
+pub(super) struct Starter<'g> {
+    pub start: StartGpu<'g>,
+    pub steps: KernelSteps,
+}
+
+/// The batch on a device.
+pub(super) struct OnDevice<'d> {
+    pub(super) step: DecodeStep<'d>,
+    /// Of all prompts, in order; none without an automaton.
+    table: Option<DeviceTable>,
+    /// Rows of the cache whose texts are being written.
+    pub(super) running: BTreeSet<usize>,
+    /// What was counted so far, and the slots of all steps.
+    counted: (WorkDone, u64),
+}
+
+/// The end of a prompt that a device reads.
+fn unread(tokens: &[u32]) -> &[u32] {
+    let read_before = if reads_prompt(tokens.len()) { 0 } else { tokens.len() - 1 };
+    &tokens[read_before..]
+}
+
+/// What all prompts are followed by, if it is one thing and a device can do it.
+enum Rule<'p> {
+    Automaton(Vec<&'p Follow>),
+    Any(u32),
+}
+
+/// None where a mask comes from the host, or prompts differ.
+fn rule(prompts: &[Prompt]) -> Option<Rule<'_>> {
+    let follows = prompts.iter().map(|prompt| match prompt.constraint.device_rule() {
+        DeviceRule::Automaton(follow) => Some(follow),
+        _ => None,
+    });
+    if let Some(follows) = follows.collect::<Option<Vec<_>>>() {
+        return (!follows.is_empty()).then_some(Rule::Automaton(follows));
+    }
+    let eos = prompts.iter().map(|prompt| match prompt.constraint.device_rule() {
+        DeviceRule::Any { eos } => Some(eos),
+        _ => None,
+    });
+    let eos = eos.collect::<Option<Vec<u32>>>()?;
+    eos.iter().all(|other| *other == eos[0]).then_some(Rule::Any(eos[0]))
+}
+
+/// Whether a device can do all steps of a run: nothing is asked for that only whole logits on the host tell, and the cache
+/// stays where it is.
+fn is_for_a_device(prompts: &[Prompt], options: &Options) -> bool {
+    let asks = options.logs() || !options.watched.is_empty();
+    !asks && options.room == Room::Static && rule(prompts).is_some()
+}
+
+/// What a device does in a run.
+pub(super) enum DeviceWork {
+    /// Nothing.
+    Nothing,
+    /// Draws from whole vocabularies, whose logits stay there.
+    Draws(VocabularySampler<'static>),
+    /// All steps.
+    Steps(Box<OnDevice<'static>>),
+}
+
+impl DeviceWork {
+    /// As much as a device takes. What it refuses candle's operations do, only slower, and the decoder notes why.
+    ///
+    /// # Errors
+    /// If there is no room for a batch of this size: candle's operations want more.
+    pub(super) fn new(
+        starter: Option<Starter<'_>>,
+        (decoder, cache): (&Decoder, &Cache),
+        (prompts, options): (&[Prompt], &Options),
+    ) -> Result<Self> {
+        let Some(starter) = starter.filter(|_| cache.rows() > 0) else { return Ok(DeviceWork::Nothing) };
+        let follows = |prompt: &Prompt| matches!(prompt.constraint.device_rule(), DeviceRule::Automaton(_));
+        let made = if is_for_a_device(prompts, options) {
+            OnDevice::new(starter, (decoder, cache), (prompts, options)).map(Box::new).map(DeviceWork::Steps)
+        } else if options.logs() || prompts.iter().all(follows) {
+            return Ok(DeviceWork::Nothing);
+        } else {
+            let made = (starter.start)();
+            let made = made.and_then(|gpu| VocabularySampler::new(gpu, cache.rows(), &options.sampling));
+            made.map(DeviceWork::Draws)
+        };
+        made.or_else(|error| match error {
+            Error::Parameter { .. } => Err(error),
+            _ => {
+                decoder.note_refusal(&error);
+                Ok(DeviceWork::Nothing)
+            }
+        })
+    }
+}
+
+impl<'d> OnDevice<'d> {
+    /// Takes the memory of a run.
+    ///
+    /// # Errors
+    /// If the device cannot be started, has no room, or does not take this run.
+    fn new(
+        starter: Starter<'_>,
+        (decoder, cache): (&Decoder, &Cache),
+        (prompts, options): (&[Prompt], &Options),
+    ) -> Result<Self> {
+        let vocab = decoder.config().vocab_size;
+        let table = match rule(prompts) {
+            Some(Rule::Automaton(follows)) => {
+                let table = DeviceTable::new(&follows, vocab, false)?;
+                let are_few = table.known as usize * FEW_ROWS <= vocab;
+                Some(if are_few { table } else { DeviceTable::new(&follows, vocab, true)? })
+            }
+            _ => None,
+        };
+        let choosing = match (&table, rule(prompts)) {
+            (Some(table), _) => Choosing::Automaton(table),
+            (None, Some(Rule::Any(eos))) => Choosing::Any { eos },
+            (None, _) => {
+                return Err(Error::input("the logit processor", "asks the host", "leave it to the host"));
+            }
+        };
+        let of_prompt = |prompt: &Prompt| unread(&prompt.tokens).len() + prompt.most_tokens;
+        let longest = prompts.iter().map(of_prompt).max().unwrap_or(1);
+        let longest = longest.min(decoder.config().max_position_embeddings + 1);
+        let gpu = (starter.start)()?;
+        let how = (choosing, &options.sampling);
+        DecodeStep::check_fits((decoder, cache), longest, how, starter.steps)?;
+        let mut step = DecodeStep::new(gpu, (decoder, cache), longest, how, starter.steps)?;
+        step.warm_up()?;
+        Ok(OnDevice { step, table, running: BTreeSet::new(), counted: Default::default() })
+    }
+
+    /// A row as the device begins it.
+    pub(super) fn entering<'r>(&self, row: &Row<'r>) -> Entering<'r> {
+        let prompt = row.prompt_index();
+        let place = self.table.as_ref().map_or(0, |table| table.start(prompt));
+        let tokens: &'r [u32] = &row.prompt.tokens;
+        let unread = unread(tokens);
+        let read = RowPrompt { read: (tokens.len() - unread.len()) as u32, unread: unread.len() as u32 };
+        let state = DeviceRow::new(&row.noise, prompt as u32, place, read, row.most() as u32);
+        Entering { slot: row.slot, row: state, unread }
+    }
+
+    /// What was done since the last call.
+    pub(super) fn counts(&mut self, steps: u64) -> Result<WorkCounts> {
+        let ((before, slots_before), now, slots) = (self.counted, self.step.work()?, self.step.slots());
+        self.counted = (now, slots);
+        let positions = now.positions - before.positions;
+        let known = self.step.head_rows() as u64;
+        Ok(WorkCounts {
+            decode_steps: steps,
+            kernel_steps: steps,
+            row_passes: now.row_passes - before.row_passes,
+            positions,
+            wasted_positions: (slots - slots_before).saturating_sub(positions),
+            keys_read: now.keys_read - before.keys_read,
+            keys_seen: now.keys_seen - before.keys_seen,
+            head_rows: (now.choices - before.choices) * known,
+            head_weights: steps * known,
+            ..WorkCounts::default()
+        })
+    }
+}

@@ -1,0 +1,6 @@
+//! Models on candle: decoders, training, batched generation under logit processors, and evaluation.
+
+pub mod eval;
+pub mod generate;
+pub mod model;
+pub mod train;

@@ -1,0 +1,249 @@
+//! Keys and values of the rows of a batch: `[rows, kv heads, capacity, dim]` per layer, written in place.
+
+use std::sync::{Arc, OnceLock};
+
+use candle_core::{DType, Device, Result as CandleResult, Tensor};
+use serde::{Deserialize, Serialize};
+
+use super::config::Config;
+use super::constants::Constants;
+use super::failed;
+use super::memory::{checked_product, gib};
+use super::rope::Rope;
+use drift_core::error::{Error, Parameter, Result};
+
+/// How much room a cache takes from the start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Room {
+    /// All of it, so that nothing is ever copied.
+    #[default]
+    Static,
+    /// As much as the rows need now; enlarged by copying.
+    Growing,
+}
+
+impl Room {
+    /// Both, the default first.
+    pub const ALL: [Room; 2] = [Room::Static, Room::Growing];
+
+    /// As it is written on the command line and in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Room::Static => "static",
+            Room::Growing => "growing",
+        }
+    }
+}
+
+/// A growing cache grows by this many positions at a time, or by half.
+const GROWTH: usize = 128;
+
+/// Positions of a row beyond its capacity, where candle's operations write what nothing reads.
+const SPARE: usize = 1;
+
+/// Keys and values of one layer.
+#[derive(Debug, Clone)]
+pub(super) struct LayerCache {
+    /// `[rows, kv heads, capacity + SPARE, dim]`
+    pub keys: Tensor,
+    /// `[rows, kv heads, capacity + SPARE, dim]`
+    pub values: Tensor,
+}
+
+/// The cache of a batch.
+#[derive(Debug)]
+pub struct Cache {
+    pub(super) layers: Vec<LayerCache>,
+    lengths: Vec<usize>,
+    capacity: usize,
+    most: usize,
+    /// Angles of at least `most` positions.
+    pub(super) rope: Arc<Rope>,
+    /// For candle's operations, made by the first pass of theirs.
+    constants: OnceLock<Constants>,
+}
+
+/// Keys and values of a prompt, taken from one row to be put into others.
+#[derive(Debug, Clone)]
+pub struct Prefix {
+    /// `[1, kv heads, length, dim]` per layer.
+    layers: Vec<LayerCache>,
+    length: usize,
+}
+
+impl Prefix {
+    /// Tokens of the prompt.
+    pub fn length(&self) -> usize {
+        self.length
+    }
+}
+
+/// Bytes of a cache, a spare position of each row included; none if they are too many for a number.
+pub fn cache_bytes(config: &Config, bytes_per_number: usize, rows: usize, length: usize) -> Option<u64> {
+    let Config { num_hidden_layers, num_key_value_heads, head_dim, .. } = *config;
+    let length = length.checked_add(SPARE)?;
+    checked_product(&[2, num_hidden_layers, num_key_value_heads, head_dim, bytes_per_number, rows, length])
+}
+
+/// Refuses a cache that does not fit into `free` bytes, with the batch size that would.
+///
+/// # Errors
+/// If it does not fit.
+pub fn check_cache_fits(
+    config: &Config,
+    bytes_per_number: usize,
+    rows: usize,
+    length: usize,
+    free: u64,
+) -> Result<()> {
+    let needed = cache_bytes(config, bytes_per_number, rows, length);
+    if needed.is_some_and(|needed| needed <= free) {
+        return Ok(());
+    }
+    let per_row = cache_bytes(config, bytes_per_number, 1, length).unwrap_or(u64::MAX).max(1);
+    let problem = format!(
+        "the KV cache for a batch of {rows} and {length} tokens takes {}, {} are free",
+        needed.map_or_else(|| "more bytes than can be counted".to_owned(), gib),
+        gib(free)
+    );
+    let remedy = match free / per_row {
+        0 => "not even a batch of 1 fits; allow fewer tokens".to_owned(),
+        fits => format!("a batch of {fits} would fit"),
+    };
+    Err(Error::parameter(Parameter::Batch, problem, remedy))
+}
+
+impl Cache {
+    /// An empty cache for `rows` rows of at most `most` tokens.
+    ///
+    /// # Errors
+    /// If the device has no room.
+    pub(super) fn new(
+        config: &Config,
+        (device, dtype): (&Device, DType),
+        (rows, most): (usize, usize),
+        room: Room,
+        rope: Arc<Rope>,
+    ) -> Result<Self> {
+        let capacity = match room {
+            Room::Static => most,
+            Room::Growing => GROWTH.min(most),
+        };
+        let shape = (rows, config.num_key_value_heads, capacity + SPARE, config.head_dim);
+        let layer = || -> CandleResult<LayerCache> {
+            let keys = Tensor::zeros(shape, dtype, device)?;
+            Ok(LayerCache { keys, values: Tensor::zeros(shape, dtype, device)? })
+        };
+        let layers = (0..config.num_hidden_layers).map(|_| layer()).collect::<CandleResult<_>>();
+        let layers = layers.map_err(failed)?;
+        Ok(Cache { layers, lengths: vec![0; rows], capacity, most, rope, constants: OnceLock::new() })
+    }
+
+    /// Rows.
+    pub fn rows(&self) -> usize {
+        self.lengths.len()
+    }
+
+    /// Tokens that each row holds.
+    pub fn lengths(&self) -> &[usize] {
+        &self.lengths
+    }
+
+    /// Forgets a row.
+    pub fn clear(&mut self, row: usize) {
+        self.lengths[row] = 0;
+    }
+
+    /// Adds to the length of a row, whose keys and values were written.
+    pub(super) fn advance(&mut self, row: usize, tokens: usize) {
+        self.lengths[row] += tokens;
+    }
+
+    /// What no pass changes, on the device.
+    pub(super) fn constants(&self, dtype: DType, device: &Device) -> CandleResult<&Constants> {
+        if self.constants.get().is_none() {
+            // Another thread's are the same.
+            let _ = self.constants.set(Constants::new(&self.rope, self.most, dtype, device)?);
+        }
+        match self.constants.get() {
+            Some(constants) => Ok(constants),
+            None => candle_core::bail!("no constants"),
+        }
+    }
+
+    /// The position of every row that nothing reads.
+    pub(super) fn spare(&self) -> usize {
+        self.capacity
+    }
+
+    /// Keys and values of each layer in turn, `[rows, kv heads, positions, dim]`; the last position is the spare one.
+    pub(super) fn tensors(&self) -> impl Iterator<Item = &Tensor> {
+        self.layers.iter().flat_map(|layer| [&layer.keys, &layer.values])
+    }
+
+    /// Positions that each row has room for now, the spare one included.
+    pub(super) fn positions(&self) -> usize {
+        self.capacity + SPARE
+    }
+
+    /// Makes room for rows of `length` tokens.
+    pub(super) fn reserve(&mut self, length: usize) -> CandleResult<()> {
+        if length > self.most {
+            candle_core::bail!("{length} tokens in a cache for {}", self.most);
+        }
+        if length <= self.capacity {
+            return Ok(());
+        }
+        let grown = (self.capacity + self.capacity / 2).max(length.next_multiple_of(GROWTH)).min(self.most);
+        for layer in &mut self.layers {
+            for side in [&mut layer.keys, &mut layer.values] {
+                *side = side.pad_with_zeros(2, 0, grown - self.capacity)?;
+            }
+        }
+        self.capacity = grown;
+        Ok(())
+    }
+
+    /// Copies what a row holds.
+    ///
+    /// # Errors
+    /// If the device has no room.
+    pub fn prefix(&self, row: usize) -> Result<Prefix> {
+        let length = self.lengths[row];
+        let cut = |side: &Tensor| side.narrow(0, row, 1)?.narrow(2, 0, length)?.force_contiguous();
+        let layer =
+            |layer: &LayerCache| Ok(LayerCache { keys: cut(&layer.keys)?, values: cut(&layer.values)? });
+        let layers = self.layers.iter().map(layer).collect::<CandleResult<_>>().map_err(failed)?;
+        Ok(Prefix { layers, length })
+    }
+
+    /// Makes a row hold `prefix`, and nothing else.
+    ///
+    /// # Errors
+    /// If the device has no room.
+    pub fn restore(&mut self, row: usize, prefix: &Prefix) -> Result<()> {
+        self.reserve(prefix.length).map_err(failed)?;
+        let put = |side: &Tensor, part: &Tensor| side.narrow(0, row, 1)?.slice_set(part, 2, 0);
+        for (layer, part) in self.layers.iter().zip(&prefix.layers) {
+            if prefix.length > 0 {
+                put(&layer.keys, &part.keys).map_err(failed)?;
+                put(&layer.values, &part.values).map_err(failed)?;
+            }
+        }
+        self.lengths[row] = prefix.length;
+        Ok(())
+    }
+
+    /// Makes `to` hold what `from` holds, and clears `from`.
+    ///
+    /// # Errors
+    /// If the device has no room.
+    pub fn move_row(&mut self, from: usize, to: usize) -> Result<()> {
+        if from != to {
+            self.restore(to, &self.prefix(from)?)?;
+            self.clear(from);
+        }
+        Ok(())
+    }
+}

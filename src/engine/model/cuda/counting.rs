@@ -1,0 +1,120 @@
+//! How much memory a decode step wants: asked of a device that only counts.
+
+use std::cell::Cell;
+use std::ops::Range;
+
+use candle_core::Tensor;
+
+use super::gpu::{Gpu, Product};
+use crate::model::memory::gib;
+use drift_core::error::{Error, Parameter, Result};
+
+/// What drivers give is a multiple of it.
+const GRANULE: u64 = 512;
+
+/// Of much memory at once a multiple of it.
+const LARGE_GRANULE: u64 = 2 << 20;
+
+/// What is left free for graphs and what cuBLAS loads, at most, and the part of all that is free.
+const RESERVE: (u64, u64) = (512 << 20, 64);
+
+/// A device that has no memory and does nothing.
+pub(super) struct Counting<'c>(pub &'c Cell<u64>);
+
+impl Gpu for Counting<'_> {
+    fn allocate(&mut self, bytes: usize) -> Result<u64> {
+        let bytes = bytes as u64;
+        let granule = if bytes < LARGE_GRANULE / 2 { GRANULE } else { LARGE_GRANULE };
+        self.0.set(self.0.get().saturating_add(bytes.next_multiple_of(granule)));
+        Ok(GRANULE)
+    }
+
+    fn write(&mut self, _address: u64, _bytes: &[u8]) -> Result<()> {
+        Ok(())
+    }
+
+    fn read(&mut self, _address: u64, bytes: usize) -> Result<Vec<u8>> {
+        Ok(vec![0; bytes])
+    }
+
+    fn address(&mut self, _tensor: &Tensor) -> Result<u64> {
+        Ok(GRANULE)
+    }
+
+    fn refresh(&mut self, _tensor: &Tensor, _written: Range<usize>) -> Result<()> {
+        Ok(())
+    }
+
+    fn launch(
+        &mut self,
+        _kernel: &'static str,
+        _grid: [u32; 3],
+        _threads: u32,
+        _arguments: &[Vec<u8>],
+    ) -> Result<()> {
+        Ok(())
+    }
+
+    fn product(&mut self, _product: &Product) -> Result<()> {
+        Ok(())
+    }
+
+    fn record(&mut self) -> Result<bool> {
+        Ok(false)
+    }
+
+    fn recorded(&mut self) -> Result<usize> {
+        Ok(0)
+    }
+
+    fn replay(&mut self, _recording: usize) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Refuses steps of `rows` rows that want `wanted` bytes beside a cache of `cache` bytes, which is there, where `free` are left:
+/// with the batch that would fit.
+///
+/// # Errors
+/// If they do not fit.
+pub(super) fn check_steps_fit(rows: usize, cache: u64, wanted: u64, free: u64) -> Result<()> {
+    let (most, part) = RESERVE;
+    let free = free - (free / part).min(most);
+    if wanted <= free {
+        return Ok(());
+    }
+    let problem = format!(
+        "a batch of {rows} takes {} for its steps beside {} of KV cache, {} are free",
+        gib(wanted),
+        gib(cache),
+        gib(free)
+    );
+    // Not all of it is less for fewer rows, so this may be too few, but never too many.
+    let of_row = (cache / rows.max(1) as u64).max(1);
+    let remedy = match (cache + free).saturating_sub(wanted) / of_row {
+        0 => "give fewer rows, or allow fewer tokens".to_owned(),
+        fits => format!("a batch of {fits} would fit"),
+    };
+    Err(Error::parameter(Parameter::Batch, problem, remedy))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_is_told_with_the_batch_that_would() {
+        check_steps_fit(8, 800, 80, 82).unwrap();
+        let gib = 1 << 30;
+        let told = check_steps_fit(8, 8 * gib, 2 * gib, gib).unwrap_err().to_string();
+        assert!(
+            told.contains(
+                "a batch of 8 takes 2.00 GiB for its steps beside 8.00 GiB of KV cache, 0.98 GiB are free"
+            ),
+            "{told}"
+        );
+        assert!(told.contains("a batch of 6 would fit"), "{told}");
+        let told = check_steps_fit(2, 100, 150, 20).unwrap_err().to_string();
+        assert!(told.contains("give fewer rows"), "{told}");
+    }
+}

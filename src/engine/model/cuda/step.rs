@@ -1,0 +1,416 @@
+//! The decode step as a device does it: its memory, and what is launched in which order.
+
+use std::cell::Cell;
+use std::collections::HashMap;
+
+use super::abi::{argument, words};
+use super::counting::{Counting, check_steps_fit};
+use super::gpu::{Gpu, Product};
+use super::layers::Layers;
+use super::width::{StepWidth, Widths};
+use super::{BatchArguments, DeviceRow, DrawArguments, RowEnd, TableArguments, WorkDone};
+use crate::model::failed;
+use crate::model::{Cache, Decoder, KernelSteps};
+use drift_core::constraint::automaton::DeviceTable;
+use drift_core::error::{Error, Parameter, Result};
+use drift_core::sampling::Sampling;
+
+/// The most rows: `pack` is one block of threads.
+pub(crate) const MOST_ROWS: usize = 1024;
+
+/// Up to so many rows of the LM head a kernel of drift's computes the logits, above it a library.
+const MOST_BY_KERNEL: usize = 64;
+
+/// Threads of a block where a row has few candidates, and where it has many.
+const FEW_THREADS: u32 = 64;
+const MANY_THREADS: u32 = 256;
+const WHOLE_THREADS: u32 = 512;
+
+/// How tokens are chosen.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Choosing<'t> {
+    /// Under the automata of these tables.
+    Automaton(&'t DeviceTable),
+    /// Among all; this one ends a text.
+    Any { eos: u32 },
+}
+
+impl Choosing<'_> {
+    /// Slots of a step for each row: its last token, and under an automaton on average as many of a forced run.
+    fn slots_of_row(self) -> usize {
+        match self {
+            Choosing::Automaton(_) => 2,
+            Choosing::Any { .. } => 1,
+        }
+    }
+}
+
+/// A text that enters a row.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Entering<'p> {
+    /// The row.
+    pub slot: usize,
+    pub row: DeviceRow,
+    /// The end of the prompt, which the model has not read: what the row's text begins with.
+    pub unread: &'p [u32],
+}
+
+/// A text that a row wrote, without the end of text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct WrittenText {
+    pub tokens: Vec<u32>,
+    pub forced: Vec<bool>,
+}
+
+/// Whether steps are recorded once and then replayed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Recording {
+    /// They are launched, kernel by kernel.
+    Never,
+    /// The next step is launched, so that libraries have made what they need.
+    Launched,
+    /// The next step is recorded.
+    Wanted,
+    /// By its number.
+    Is(usize),
+}
+
+/// The tables that `choose` follows, or the list that `choose_any` takes.
+enum Rules {
+    Automaton(Box<TableArguments>),
+    Any { eos: u64 },
+}
+
+/// The LM head as the step reads it.
+struct Head {
+    /// `[known, hidden]`
+    weight: u64,
+    /// Rows of it.
+    known: usize,
+}
+
+/// A batch on a device.
+pub(crate) struct DecodeStep<'d> {
+    gpu: Box<dyn Gpu + 'd>,
+    layers: Layers,
+    batch: BatchArguments,
+    draw: DrawArguments,
+    rules: Rules,
+    head: Head,
+    /// `[rows]`
+    entered: u64,
+    /// `[rows, known]`, f32
+    logits: u64,
+    widths: Widths,
+    /// Of steps of one width each.
+    recordings: HashMap<StepWidth, Recording>,
+    records: bool,
+    /// Tokens of prompts that no step has read yet, at least.
+    unread: usize,
+    /// Slots of all steps so far.
+    slots: u64,
+}
+
+impl<'d> DecodeStep<'d> {
+    /// Takes the memory for a batch of as many rows as `cache` has, whose texts have at most `longest` tokens with what is
+    /// unread of their prompts.
+    ///
+    /// # Errors
+    /// If the device has no room, or takes no batch of this size.
+    pub(crate) fn new(
+        mut gpu: Box<dyn Gpu + 'd>,
+        (decoder, cache): (&Decoder, &Cache),
+        longest: usize,
+        (choosing, sampling): (Choosing<'_>, &Sampling),
+        KernelSteps { recorded: records, own_products }: KernelSteps,
+    ) -> Result<Self> {
+        let rows = cache.rows();
+        if rows > MOST_ROWS {
+            let remedy = format!("give {} at most {MOST_ROWS}", Parameter::Batch);
+            return Err(Error::input("the batch", format!("kernels take no {rows} rows"), remedy));
+        }
+        let widths = Widths::new(rows, choosing.slots_of_row());
+        let layers = Layers::new(&mut *gpu, (decoder, cache), (widths, own_products))?;
+        let stride = longest;
+        // Until a text enters it takes no part.
+        let ends = gpu.allocate(4 * rows)?;
+        gpu.write(ends, &words(&vec![RowEnd::Eos as u32 + 1; rows]))?;
+        let batch = BatchArguments {
+            rows: gpu.allocate(size_of::<DeviceRow>() * rows)?,
+            texts: gpu.allocate(4 * rows * stride)?,
+            ends,
+            ended: gpu.allocate(4)?,
+            work: gpu.allocate(8 * WorkDone::NUMBERS)?,
+            count: rows as u32,
+            stride: stride as u32,
+        };
+        let (rules, head) = rules_and_head(&mut *gpu, decoder, choosing)?;
+        let (entered, logits) = (gpu.allocate(4 * rows)?, gpu.allocate(4 * rows * head.known)?);
+        let draw = DrawArguments::from(sampling);
+        let (recordings, unread, slots) = Default::default();
+        Ok(DecodeStep {
+            gpu,
+            layers,
+            batch,
+            draw,
+            rules,
+            head,
+            entered,
+            logits,
+            widths,
+            recordings,
+            records,
+            unread,
+            slots,
+        })
+    }
+
+    /// Refuses a batch whose steps do not fit into the memory that is left on the decoder's device; arguments are those of
+    /// [`DecodeStep::new`].
+    ///
+    /// # Errors
+    /// If they do not fit, with the batch that would; or if there are no steps of this size.
+    pub(crate) fn check_fits(
+        (decoder, cache): (&Decoder, &Cache),
+        longest: usize,
+        how: (Choosing<'_>, &Sampling),
+        steps: KernelSteps,
+    ) -> Result<()> {
+        let wanted = Cell::new(0);
+        DecodeStep::new(Box::new(Counting(&wanted)), (decoder, cache), longest, how, steps)?;
+        let sides = cache.tensors().map(|side| (side.elem_count() * side.dtype().size_in_bytes()) as u64);
+        match decoder.device().free_bytes() {
+            Some(free) => check_steps_fit(cache.rows(), sides.sum(), wanted.get(), free),
+            None => Ok(()),
+        }
+    }
+
+    /// Steps of a full batch in which no row runs: libraries load what they need, graphs are made, and no text waits for it.
+    ///
+    /// # Errors
+    /// If a launch is refused, or the device fails.
+    pub(crate) fn warm_up(&mut self) -> Result<()> {
+        let rows = self.batch.count as usize;
+        for width in [self.widths.of(rows, self.widths.most()), self.widths.of(rows, 0)] {
+            for _ in 0..2 {
+                self.step_of(width)?;
+            }
+        }
+        self.ends().map(drop)
+    }
+
+    /// Tokens that all steps so far had room for.
+    pub(crate) fn slots(&self) -> u64 {
+        self.slots
+    }
+
+    /// Rows of the LM head that a step reads.
+    pub(crate) fn head_rows(&self) -> usize {
+        self.head.known
+    }
+
+    /// Puts texts into rows whose prompts but for what is unread are in the cache, and follows what is forced behind them.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub(crate) fn enter(&mut self, texts: &[Entering<'_>], cache: &Cache) -> Result<()> {
+        if texts.is_empty() {
+            return Ok(());
+        }
+        for text in texts {
+            if text.row.base > 0 {
+                self.refresh(cache, text.slot)?;
+            }
+            let at = text.slot as u64;
+            self.gpu
+                .write(self.batch.rows + size_of::<DeviceRow>() as u64 * at, &words(&text.row.words()))?;
+            self.gpu.write(self.batch.texts + 4 * at * u64::from(self.batch.stride), &words(text.unread))?;
+            self.unread += text.unread.len() - 1;
+            self.gpu.write(self.batch.ends + 4 * at, &words(&[0]))?;
+        }
+        // Without an automaton nothing is forced.
+        let Rules::Automaton(tables) = &self.rules else { return Ok(()) };
+        let slots: Vec<u32> = texts.iter().map(|text| text.slot as u32).collect();
+        self.gpu.write(self.entered, &words(&slots))?;
+        let count = slots.len() as u32;
+        let arguments = [tables.bytes(), self.batch.bytes(), argument(self.entered), words(&[count])];
+        self.gpu.launch("enter", [count.div_ceil(FEW_THREADS), 1, 1], FEW_THREADS, &arguments)
+    }
+
+    /// What candle wrote into a row of the cache.
+    fn refresh(&mut self, cache: &Cache, row: usize) -> Result<()> {
+        for side in cache.tensors() {
+            let size = side.elem_count() / cache.rows();
+            self.gpu.refresh(side, row * size..(row + 1) * size)?;
+        }
+        Ok(())
+    }
+
+    /// One step while at most `running` rows run: the unread tokens of the rows that fit go through the model, and rows whose
+    /// last token was read get their next, and what is forced behind it.
+    ///
+    /// # Errors
+    /// If a launch is refused. What fails later is said by the next one that reads.
+    pub(crate) fn step(&mut self, running: usize) -> Result<()> {
+        let width = self.widths.of(running, self.unread);
+        // At least so many it reads; forced runs may have taken other slots, and then later steps read the rest.
+        self.unread = self.unread.saturating_sub(width.slots - running);
+        self.slots += width.slots as u64;
+        self.step_of(width)
+    }
+
+    /// A step of this width, recorded when it is the second.
+    fn step_of(&mut self, width: StepWidth) -> Result<()> {
+        let first = if self.records { Recording::Launched } else { Recording::Never };
+        let recording = *self.recordings.entry(width).or_insert(first);
+        let next = match recording {
+            Recording::Is(number) => return self.gpu.replay(number),
+            Recording::Never => return self.launch(width),
+            Recording::Launched => {
+                self.launch(width)?;
+                Recording::Wanted
+            }
+            Recording::Wanted => self.record(width)?,
+        };
+        self.recordings.insert(width, next);
+        Ok(())
+    }
+
+    /// Records a step, and does it.
+    fn record(&mut self, width: StepWidth) -> Result<Recording> {
+        if !self.gpu.record()? {
+            self.launch(width)?;
+            return Ok(Recording::Never);
+        }
+        let launched = self.launch(width);
+        // The recording has to end, whatever was launched.
+        let recorded = self.gpu.recorded();
+        launched?;
+        let number = recorded?;
+        self.gpu.replay(number)?;
+        Ok(Recording::Is(number))
+    }
+
+    fn launch(&mut self, width: StepWidth) -> Result<()> {
+        let (rows, batch) = (self.batch.count, self.batch.bytes());
+        let normed = self.layers.launch(&mut *self.gpu, &self.batch, width)?;
+        let lasts = self.layers.lasts();
+        let (columns, known) = (self.layers.columns(), self.head.known);
+        if known <= MOST_BY_KERNEL {
+            let sizes = [columns, known, known].map(|size| words(&[size as u32]));
+            let arrays = [normed, self.head.weight, lasts, self.logits].map(argument);
+            let parts = (known as u32).div_ceil(MANY_THREADS / 32);
+            self.gpu.launch("head", [parts, rows, 1], MANY_THREADS, &[&arrays[..], &sizes].concat())?;
+        } else {
+            let (weight, rows) = (self.head.weight, rows as usize);
+            let product = Product {
+                x: normed,
+                weight,
+                out: self.logits,
+                rows,
+                terms: columns,
+                columns: known,
+                transposed: true,
+                wide: true,
+            };
+            self.gpu.product(&product)?;
+        }
+        let stride = words(&[known as u32]);
+        match &self.rules {
+            Rules::Automaton(tables) => {
+                let threads = if known <= MOST_BY_KERNEL { FEW_THREADS } else { MANY_THREADS };
+                let arguments = [
+                    tables.bytes(),
+                    batch,
+                    self.draw.bytes(),
+                    argument(lasts),
+                    argument(self.logits),
+                    stride,
+                ];
+                self.gpu.launch("choose", [rows, 1, 1], threads, &arguments)
+            }
+            Rules::Any { eos } => {
+                let head = [batch, self.draw.bytes(), argument(lasts), argument(self.logits)];
+                // No token is excluded, and one ends a text.
+                let lists = [stride.clone(), stride, argument(0), words(&[0]), argument(*eos), words(&[1])];
+                self.gpu.launch(
+                    "choose_any",
+                    [rows, 1, 1],
+                    WHOLE_THREADS,
+                    &[head.to_vec(), lists.to_vec()].concat(),
+                )
+            }
+        }
+    }
+
+    /// How each row stands, when all steps are done; none of rows that run.
+    ///
+    /// # Errors
+    /// If the device failed in one of them.
+    pub(crate) fn ends(&mut self) -> Result<Vec<Option<RowEnd>>> {
+        let ends = self.numbers(self.batch.ends, self.batch.count as usize)?;
+        Ok(ends.into_iter().map(RowEnd::of).collect())
+    }
+
+    /// What a row wrote.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub(crate) fn text(&mut self, slot: usize) -> Result<WrittenText> {
+        let size = size_of::<DeviceRow>() / 4;
+        let row = self.numbers(self.batch.rows + 4 * (slot * size) as u64, size)?;
+        let written = DeviceRow::written_in(&row);
+        let text = self.batch.texts + 4 * (slot * self.batch.stride as usize + written.start) as u64;
+        let written = self.numbers(text, written.len())?;
+        let forced = written.iter().map(|token| token & DeviceRow::FORCED != 0).collect();
+        Ok(WrittenText { tokens: written.iter().map(|token| token & !DeviceRow::FORCED).collect(), forced })
+    }
+
+    /// What all steps so far came to.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub(crate) fn work(&mut self) -> Result<WorkDone> {
+        let bytes = self.gpu.read(self.batch.work, 8 * WorkDone::NUMBERS)?;
+        let mut numbers = [0; WorkDone::NUMBERS];
+        for (number, bytes) in numbers.iter_mut().zip(bytes.as_chunks::<8>().0) {
+            *number = u64::from_le_bytes(*bytes);
+        }
+        Ok(WorkDone::of(numbers))
+    }
+
+    fn numbers(&mut self, address: u64, count: usize) -> Result<Vec<u32>> {
+        let bytes = self.gpu.read(address, 4 * count)?;
+        Ok(bytes.as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect())
+    }
+}
+
+/// The rules of a run, and the rows of the LM head that it needs.
+fn rules_and_head(gpu: &mut dyn Gpu, decoder: &Decoder, choosing: Choosing<'_>) -> Result<(Rules, Head)> {
+    let whole = decoder.head();
+    let (vocab, hidden) = whole.dims2().map_err(failed)?;
+    let weight = gpu.address(whole)?;
+    let mut upload = |numbers: &[u32]| -> Result<u64> {
+        let address = gpu.allocate(4 * numbers.len().max(1))?;
+        gpu.write(address, &words(numbers))?;
+        Ok(address)
+    };
+    match choosing {
+        Choosing::Any { eos } => Ok((Rules::Any { eos: upload(&[eos])? }, Head { weight, known: vocab })),
+        Choosing::Automaton(table) => {
+            let rules = Rules::Automaton(Box::new(TableArguments::new(table, &mut upload)?));
+            let ids = table.head_ids();
+            if ids.len() == vocab {
+                return Ok((rules, Head { weight, known: vocab }));
+            }
+            let listed = upload(ids)?;
+            let known = ids.len();
+            let bytes = super::number_bytes(whole.dtype())?;
+            let rows = gpu.allocate(known * hidden * bytes)?;
+            let arrays = [weight, listed, rows].map(argument);
+            let sizes = [vocab, hidden].map(|size| words(&[size as u32]));
+            gpu.launch("gather", [known as u32, 1, 1], MANY_THREADS, &[&arrays[..], &sizes].concat())?;
+            Ok((rules, Head { weight: rows, known }))
+        }
+    }
+}

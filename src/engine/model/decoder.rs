@@ -1,0 +1,364 @@
+//! Qwen3 and Llama decoders: weights, one forward pass, and the LM head.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use candle_core::{DType, Device as CandleDevice, Result as CandleResult, Tensor};
+use candle_nn::ops::rms_norm;
+
+use super::attention::{Pass, attention, gated};
+use super::batch::{Batch, Feed};
+use super::cache::{Cache, Room, check_cache_fits};
+use super::config::{Architecture, Config};
+use super::cuda::without_kernels;
+use super::device::Device;
+use super::failed;
+use super::heads::{HeadNorm, Heads};
+use super::in_place::{is_read_in_place, product_in_place};
+use super::linear::{Linear, product_with_rows, stable_product};
+use super::listed::ListedRows;
+use super::memory::give_back_freed;
+use super::rope::Rope;
+use super::tensors::PassTensors;
+use super::weights::Weights;
+use drift_core::checkpoint::CONFIG;
+use drift_core::error::{Error, Result};
+use drift_core::job::InputHash;
+
+/// A causal language model that can be shared between threads; what changes is in the [`Cache`].
+pub struct Decoder {
+    config: Config,
+    device: Device,
+    /// `[vocab, hidden]`
+    embedding: Tensor,
+    layers: Vec<Layer>,
+    norm: Tensor,
+    /// `[vocab, hidden]`; the embedding itself if tied.
+    head: Tensor,
+    /// Rows of it, on a GPU.
+    listed: Mutex<ListedRows>,
+    /// Of as many positions as a cache ever asked for: a context may be far longer than any text.
+    rope: Mutex<Arc<Rope>>,
+    files: Vec<InputHash>,
+    /// Why the GPU does not do steps by itself, once it was tried.
+    refusal: OnceLock<String>,
+}
+
+struct Layer {
+    attention_norm: Tensor,
+    /// Queries, keys and values side by side.
+    qkv: Linear,
+    head_norms: Option<(HeadNorm, HeadNorm)>,
+    output: Linear,
+    mlp_norm: Tensor,
+    /// Gate and up side by side.
+    gate_up: Linear,
+    down: Linear,
+}
+
+/// The tensors of a decoder, as kernels read them.
+pub(super) struct DecoderTensors<'d> {
+    /// `[vocab, hidden]`
+    pub embedding: &'d Tensor,
+    /// `[hidden]`
+    pub norm: &'d Tensor,
+    pub layers: Vec<LayerTensors<'d>>,
+}
+
+/// The tensors of a layer.
+pub(super) struct LayerTensors<'d> {
+    /// Before attention, and before the feed-forward part: `[hidden]`
+    pub norms: [&'d Tensor; 2],
+    /// Queries, keys and values; output; gate and up; down. Each `[in, out]`, or `[out, in]` where it says so.
+    pub matrices: [(&'d Tensor, bool); 4],
+    /// Of queries and keys: `[head dim]`
+    pub head_norms: Option<[&'d Tensor; 2]>,
+}
+
+/// Which of the tokens that are fed give a hidden state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HiddenStates {
+    /// None: keys and values are all that is wanted.
+    None,
+    /// The last of each feed.
+    Last,
+    /// All of them.
+    All,
+}
+
+impl Decoder {
+    /// Loads a Hugging Face checkpoint.
+    ///
+    /// # Errors
+    /// If its config or a file of weights is missing, broken or of another model, a weight is not finite, or the device has no
+    /// room.
+    pub fn load(dir: &Path, device: &Device) -> Result<Self> {
+        let config = Config::load(dir)?;
+        device.check_weights_fit(dir.join(CONFIG).display(), &config)?;
+        let mut weights = Weights::load(dir, &device.inner, device.matrices)?;
+        let decoder = Decoder::new(config, &mut weights, device)?;
+        Ok(Decoder { files: weights.finish()?, ..decoder })
+    }
+
+    /// A model of this shape with random weights, for measuring speed.
+    ///
+    /// # Errors
+    /// If the device has no room.
+    pub fn random(config: Config, seed: u64, device: &Device) -> Result<Self> {
+        device.check_weights_fit("the model's shape", &config)?;
+        let mut weights = Weights::random(seed, &device.inner, device.matrices);
+        Decoder::new(config, &mut weights, device)
+    }
+
+    fn new(config: Config, weights: &mut Weights, device: &Device) -> Result<Self> {
+        let (vocab, hidden) = (config.vocab_size, config.hidden_size);
+        let embedding = weights.matrix("model.embed_tokens.weight", vocab, hidden)?;
+        let layers = (0..config.num_hidden_layers).map(|i| {
+            let layer = Layer::new(i, &config, weights);
+            give_back_freed();
+            layer
+        });
+        let layers = layers.collect::<Result<_>>()?;
+        let norm = weights.norm("model.norm.weight", hidden)?;
+        let head = match config.tie_word_embeddings {
+            true => embedding.clone(),
+            false => weights.matrix("lm_head.weight", vocab, hidden)?,
+        };
+        let rope = Mutex::new(Arc::new(Rope::new(&config, 0)));
+        let (device, listed, files) = (device.clone(), Mutex::default(), Vec::new());
+        let refusal = OnceLock::new();
+        Ok(Decoder { config, device, embedding, layers, norm, head, listed, rope, files, refusal })
+    }
+
+    /// The shape.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The files of its weights; none if they are random.
+    pub fn files(&self) -> &[InputHash] {
+        &self.files
+    }
+
+    /// Where it runs.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Whether drift's own kernels for the CPU compute, not candle's operations.
+    pub fn has_kernels(&self) -> bool {
+        self.device.kernels
+    }
+
+    /// Keeps why the GPU does not do steps by itself: the first reason. That candle can do them is no remedy: it does.
+    pub(crate) fn note_refusal(&self, error: &Error) {
+        self.refusal.get_or_init(|| {
+            let told = error.to_string();
+            let why = told.strip_suffix(&without_kernels()).unwrap_or(&told);
+            why.trim_end_matches(", or ").trim_end_matches("; ").to_owned()
+        });
+    }
+
+    /// Why the GPU does not do steps by itself, if it was tried in vain.
+    pub fn refusal(&self) -> Option<&str> {
+        self.refusal.get().map(String::as_str)
+    }
+
+    /// An empty cache for `rows` rows of at most `length` tokens.
+    ///
+    /// # Errors
+    /// If it does not fit into the memory that is free, or into the model's context.
+    pub fn cache(&self, rows: usize, length: usize, room: Room) -> Result<Cache> {
+        let most = self.config.max_position_embeddings;
+        if length > most {
+            let problem = format!("{length} tokens are more than the context of {most}");
+            return Err(Error::input("the model", problem, "give shorter prompts, or allow fewer tokens"));
+        }
+        if let Some(free) = self.device.free_bytes() {
+            check_cache_fits(&self.config, self.device.cache_dtype().size_in_bytes(), rows, length, free)?;
+        }
+        let device = (&self.device.inner, self.device.cache_dtype());
+        Cache::new(&self.config, device, (rows, length), room, self.rope(length))
+    }
+
+    /// The angles of at least so many positions.
+    fn rope(&self, positions: usize) -> Arc<Rope> {
+        // A thread that panicked left whole tables, if any.
+        let mut rope = self.rope.lock().unwrap_or_else(PoisonError::into_inner);
+        if rope.positions() < positions {
+            let more = positions.next_power_of_two().min(self.config.max_position_embeddings);
+            *rope = Arc::new(Rope::new(&self.config, more.max(positions)));
+        }
+        rope.clone()
+    }
+
+    /// Appends `feeds` to the rows of `cache`. The hidden states of the wanted tokens, in order: `[wanted, hidden]`.
+    ///
+    /// # Errors
+    /// If a token or a row is out of range, the cache is full, or the device fails.
+    pub fn forward(&self, feeds: &[Feed<'_>], cache: &mut Cache, output: HiddenStates) -> Result<Tensor> {
+        self.run(feeds, cache, output).map_err(failed)
+    }
+
+    fn run(&self, feeds: &[Feed<'_>], cache: &mut Cache, output: HiddenStates) -> CandleResult<Tensor> {
+        let device = &self.device.inner;
+        let batch = Batch::new(feeds, cache);
+        cache.reserve(batch.length())?;
+        let heads = self.heads();
+        let rope = &*cache.rope.clone();
+        let kernels = self.has_kernels();
+        let tensors = match kernels {
+            true => None,
+            false => {
+                let constants = cache.constants(self.device.dtype, device)?;
+                Some(PassTensors::new(&batch, heads, cache.spare(), constants, device)?)
+            }
+        };
+        let tokens = match &tensors {
+            Some(tensors) => tensors.tokens.clone(),
+            None => Tensor::new(&batch.tokens[..], device)?,
+        };
+        let pass = Pass { heads, rope, batch: &batch, tensors };
+        let epsilon = self.config.rms_norm_eps as f32;
+        let mut x = self.embedding.index_select(&tokens, 0)?.to_dtype(self.device.dtype)?;
+        for (layer, cached) in self.layers.iter().zip(&cache.layers) {
+            let h = layer.qkv.forward(&rms_norm(&x, &layer.attention_norm, epsilon)?)?;
+            let h = attention(&h, layer.head_norms.as_ref(), cached, &pass)?;
+            x = (x + layer.output.forward(&h)?)?;
+            let h = layer.gate_up.forward(&rms_norm(&x, &layer.mlp_norm, epsilon)?)?;
+            x = (x + layer.down.forward(&gated(&h, kernels)?)?)?;
+        }
+        for feed in feeds {
+            cache.advance(feed.row, feed.tokens.len());
+        }
+        let wanted: Vec<u32> = match output {
+            HiddenStates::None => return x.narrow(0, 0, 0),
+            HiddenStates::Last => batch.spans.iter().map(|span| span.end as u32 - 1).collect(),
+            HiddenStates::All => {
+                batch.spans.iter().flat_map(|span| span.start as u32..span.end as u32).collect()
+            }
+        };
+        if wanted.len() < batch.tokens.len() {
+            x = x.index_select(&Tensor::new(wanted, device)?, 0)?;
+        }
+        rms_norm(&x, &self.norm, epsilon)
+    }
+
+    /// The matrices that a pass reads, and the LM head.
+    pub(super) fn weights(&self) -> Vec<&Tensor> {
+        let layers = self.layers.iter().flat_map(Layer::weights);
+        layers.chain([&self.head]).collect()
+    }
+
+    /// The LM head, `[vocab, hidden]`.
+    pub(super) fn head(&self) -> &Tensor {
+        &self.head
+    }
+
+    /// All tensors but the LM head.
+    pub(super) fn tensors(&self) -> DecoderTensors<'_> {
+        let layers = self.layers.iter().map(Layer::tensors).collect();
+        DecoderTensors { embedding: &self.embedding, norm: &self.norm, layers }
+    }
+
+    fn heads(&self) -> Heads {
+        Heads {
+            queries: self.config.num_attention_heads,
+            kv_heads: self.config.num_key_value_heads,
+            dim: self.config.head_dim,
+        }
+    }
+
+    /// The logits of hidden states `[rows, hidden]` for the whole vocabulary, in f32 on the host: `[rows, vocab]`.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn logits(&self, hidden: &Tensor) -> Result<Tensor> {
+        self.whole_product(hidden).and_then(on_host).map_err(failed)
+    }
+
+    /// The same, where they were computed.
+    pub(crate) fn logits_on_device(&self, hidden: &Tensor) -> Result<Tensor> {
+        let logits = self.whole_product(hidden).and_then(|logits| logits.to_dtype(DType::F32)?.contiguous());
+        logits.map_err(failed)
+    }
+
+    fn whole_product(&self, hidden: &Tensor) -> CandleResult<Tensor> {
+        match is_read_in_place(&self.head) {
+            true => product_in_place(hidden, &self.head, None),
+            false => stable_product(hidden, &self.head.t()?),
+        }
+    }
+
+    /// The logits for some tokens alone, their ids sorted, in f32 on the host: `[rows, ids]`. On the CPU they equal those of
+    /// [`Decoder::logits`] bit for bit.
+    ///
+    /// # Errors
+    /// If an id is out of range, or the device fails.
+    pub fn logits_of(&self, hidden: &Tensor, ids: &[u32]) -> Result<Tensor> {
+        let run = || {
+            if self.has_kernels() {
+                return match is_read_in_place(&self.head) {
+                    true => product_in_place(hidden, &self.head, Some(ids)),
+                    false => product_with_rows(hidden, &self.head, ids),
+                };
+            }
+            // A thread that panicked left whole rows, if any.
+            let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+            listed.product(hidden, &self.head, ids)
+        };
+        run().and_then(on_host).map_err(failed)
+    }
+}
+
+fn on_host(logits: Tensor) -> CandleResult<Tensor> {
+    logits.to_dtype(DType::F32)?.to_device(&CandleDevice::Cpu)
+}
+
+impl Layer {
+    fn tensors(&self) -> LayerTensors<'_> {
+        LayerTensors {
+            norms: [&self.attention_norm, &self.mlp_norm],
+            matrices: [&self.qkv, &self.output, &self.gate_up, &self.down]
+                .map(|linear| (linear.weights(), linear.is_transposed())),
+            head_norms: self.head_norms.as_ref().map(|(queries, keys)| [&queries.weight, &keys.weight]),
+        }
+    }
+
+    fn weights(&self) -> [&Tensor; 4] {
+        [&self.qkv, &self.output, &self.gate_up, &self.down].map(Linear::weights)
+    }
+
+    fn new(index: usize, config: &Config, weights: &mut Weights) -> Result<Self> {
+        let (hidden, inner) = (config.hidden_size, config.intermediate_size);
+        let queries = config.num_attention_heads * config.head_dim;
+        let keys = config.num_key_value_heads * config.head_dim;
+        let name = |part: &str| format!("model.layers.{index}.{part}.weight");
+        let mut linear = |parts: &[(&str, usize)], columns: usize| {
+            let parts = parts.iter().map(|(part, rows)| weights.matrix(&name(part), *rows, columns));
+            Linear::stacked(&parts.collect::<Result<Vec<_>>>()?).map_err(failed)
+        };
+        let qkv = [("self_attn.q_proj", queries), ("self_attn.k_proj", keys), ("self_attn.v_proj", keys)];
+        let qkv = linear(&qkv, hidden)?;
+        let output = linear(&[("self_attn.o_proj", hidden)], queries)?;
+        let gate_up = linear(&[("mlp.gate_proj", inner), ("mlp.up_proj", inner)], hidden)?;
+        let down = linear(&[("mlp.down_proj", hidden)], inner)?;
+        let mut head_norm = |part: &str| {
+            let weight = weights.norm(&name(part), config.head_dim)?;
+            HeadNorm::new(weight, config.rms_norm_eps).map_err(failed)
+        };
+        let head_norms = match config.architecture {
+            Architecture::Qwen3 => Some((head_norm("self_attn.q_norm")?, head_norm("self_attn.k_norm")?)),
+            Architecture::Llama => None,
+        };
+        Ok(Layer {
+            attention_norm: weights.norm(&name("input_layernorm"), hidden)?,
+            qkv,
+            head_norms,
+            output,
+            mlp_norm: weights.norm(&name("post_attention_layernorm"), hidden)?,
+            gate_up,
+            down,
+        })
+    }
+}

@@ -1,0 +1,21 @@
+//! Which tokens end a text.
+
+use std::path::Path;
+
+use super::config::Config;
+use drift_core::checkpoint::ModelFolder;
+use drift_core::error::{Error, Result};
+use drift_core::tokenizer::{Tokenizer, ends_of_text};
+
+/// The ids that end a text of the checkpoint in `dir`, as [`ends_of_text`] says; at least one.
+///
+/// # Errors
+/// As [`ends_of_text`], or if nothing says one.
+pub fn end_of_text(dir: &Path, config: &Config, tokenizer: &Tokenizer) -> Result<Vec<u32>> {
+    let ids = ends_of_text(&ModelFolder::new(dir), Some(&config.eos_token_ids), tokenizer)?;
+    if ids.is_empty() {
+        let remedy = "set eos_token_id in generation_config.json, or eos_token in tokenizer_config.json";
+        return Err(Error::input(dir.display(), "nothing says which token ends a text", remedy));
+    }
+    Ok(ids)
+}

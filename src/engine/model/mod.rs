@@ -1,0 +1,94 @@
+//! Decoders of Hugging Face checkpoints on candle: Qwen3 and Llama.
+//!
+//! A [`Decoder`] holds the weights, a [`Cache`] the keys and values of the rows of a batch. Each [`Feed`] appends
+//! tokens to one row, at its own position; rows may get different numbers of tokens in one pass. On the CPU, in f32,
+//! what comes out for a row is the same, bit for bit, alone or in any batch, in one pass or token by token, and for
+//! any number of threads.
+
+mod attend;
+mod attention;
+mod bandwidth;
+mod batch;
+mod cache;
+mod cgroup;
+mod config;
+mod constants;
+pub mod cuda;
+mod decoder;
+mod device;
+mod eos;
+mod heads;
+mod in_place;
+mod kernels;
+mod linear;
+mod listed;
+mod memory;
+#[cfg(feature = "cuda")]
+mod pool;
+mod product;
+mod registers;
+mod rope;
+mod synthetic;
+mod tensors;
+mod weights;
+
+pub use batch::Feed;
+pub use cache::{Cache, Prefix, Room, cache_bytes, check_cache_fits};
+pub use config::{Architecture, Config, Llama3Scaling};
+pub use decoder::{Decoder, HiddenStates};
+pub use device::{Device, GpuSteps, KernelSteps};
+pub use eos::end_of_text;
+pub(crate) use listed::FEW_ROWS;
+pub use memory::{check_fits, checked_product, checked_sum, free_memory};
+pub use synthetic::Synthetic;
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use candle_core::Tensor;
+
+use drift_core::error::{Error, Parameter, Result};
+use drift_core::job::InputHash;
+
+/// What candle says when a device is out of memory, or fails.
+pub(crate) fn failed(error: candle_core::Error) -> Error {
+    let text = error.to_string();
+    // As the driver of a GPU calls it.
+    if text.contains("OUT_OF_MEMORY") {
+        let remedy = format!("give {} fewer rows, or take a smaller model", Parameter::Batch);
+        return Error::input("the model", "the GPU has not enough memory", remedy);
+    }
+    Error::input("the model", text.lines().next().unwrap_or("failed"), "")
+}
+
+/// Cosines and sines of the rotary angles of `positions` positions, `[positions, head_dim / 2]` each.
+pub fn rotary_tables(config: &Config, positions: usize) -> [Vec<f32>; 2] {
+    let rope::Rope { cos, sin, .. } = rope::Rope::new(config, positions);
+    [cos, sin]
+}
+
+/// The numbers of the tensors `wanted`, names and shapes, of a checkpoint, in `f32`, end to end; and the files that they are
+/// from.
+///
+/// # Errors
+/// If a file is missing or broken or holds a number that is not finite, or its tensors are not those that are wanted.
+pub fn load_numbers<'w>(
+    dir: &Path,
+    wanted: impl Iterator<Item = (&'w str, &'w [usize])>,
+) -> Result<(Vec<f32>, Vec<InputHash>)> {
+    let mut weights = weights::Weights::load(dir, &candle_core::Device::Cpu, candle_core::DType::F32)?;
+    let mut numbers = Vec::new();
+    for (name, shape) in wanted {
+        let tensor = weights.take(name, shape)?;
+        numbers.extend(tensor.flatten_all().and_then(|tensor| tensor.to_vec1::<f32>()).map_err(failed)?);
+    }
+    Ok((numbers, weights.finish()?))
+}
+
+/// The tensors of a checkpoint by name, on `device` and in its type, and the files that they are from.
+///
+/// # Errors
+/// If a file is missing or broken, or holds a number that is not finite.
+pub fn load_tensors(dir: &Path, device: &Device) -> Result<(HashMap<String, Tensor>, Vec<InputHash>)> {
+    Ok(weights::Weights::load(dir, &device.inner, device.matrices)?.into_tensors())
+}

@@ -1,0 +1,74 @@
+//! Conformers as they could also have been written: every pass over the corpus sees others.
+
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+use serde::{Deserialize, Serialize};
+
+use super::parameters::normal;
+use drift_core::encoding::{Encoding, Fixed};
+use drift_data::corpus::Conformer;
+
+/// A stream apart from those of initial weights and of orders.
+const STREAM: u64 = 3 << 33;
+
+/// How a conformer is changed before its document is written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Augmentation {
+    /// Whether it is turned half round about one of its axes, or not at all: the four proper rotations that keep a
+    /// principal-axis frame.
+    pub turned: bool,
+    /// The standard deviation of what is added to each coordinate, in Å. Without it the exact plane of a force field's
+    /// benzene is one text, where each other geometry is one of very many: sampling at a low temperature then finds z = 0.0000
+    /// far too often.
+    pub noise_angstrom: f64,
+}
+
+impl Augmentation {
+    /// Whether it changes nothing.
+    pub fn is_none(&self) -> bool {
+        !self.turned && self.noise_angstrom == 0.0
+    }
+
+    /// The `draw`-th conformer of a training, changed.
+    pub fn apply(&self, conformer: &Conformer, dialect: Encoding, seed: u64, draw: u64) -> Conformer {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        random.set_stream(STREAM + draw);
+        let turn: usize = if self.turned { random.random_range(0..4) } else { 0 };
+        // Axis `turn - 1` stays, the other two change their signs.
+        let signs = [1, 2, 3].map(|axis| if turn == 0 || turn == axis { 1 } else { -1 });
+        if !dialect.is_decimal() {
+            return self.requantized(conformer, dialect, signs, &mut random);
+        }
+        let precision = dialect.precision();
+        let noise = self.noise_angstrom * f64::from(precision.units_per_angstrom());
+        let most = precision.max_fixed();
+        let mut changed = conformer.clone();
+        for (value, sign) in changed.coordinates.iter_mut().flat_map(|atom| atom.iter_mut().zip(signs)) {
+            let added =
+                if noise > 0.0 { (noise * f64::from(normal(&mut random))).round() as Fixed } else { 0 };
+            *value = (sign * *value + added).clamp(-most, most);
+        }
+        changed
+    }
+
+    /// The same by what values stand for; codes stay as they are.
+    fn requantized(
+        &self,
+        conformer: &Conformer,
+        encoding: Encoding,
+        signs: [Fixed; 3],
+        random: &mut ChaCha8Rng,
+    ) -> Conformer {
+        let mut changed = conformer.clone();
+        for values in &mut changed.coordinates {
+            let Some(mut position) = encoding.angstrom(values) else { continue };
+            for (x, sign) in position.iter_mut().zip(signs) {
+                *x = f64::from(sign) * *x + self.noise_angstrom * f64::from(normal(random));
+            }
+            // A position that cannot be written stays where it was.
+            *values = encoding.quantize(position).unwrap_or(*values);
+        }
+        changed
+    }
+}

@@ -1,0 +1,97 @@
+//! The checkpoint as Hugging Face's transformers reads it.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use safetensors::tensor::{TensorView, serialize};
+use serde_json::{Value, json};
+
+use super::parameters::ParameterLayout;
+use super::report::TrainReport;
+use drift_core::checkpoint::{CONFIG, Float, GENERATION_CONFIG, RECIPE, TOKENIZER_CONFIG};
+use drift_core::error::{Error, Result};
+use drift_core::io::OutputSet;
+use drift_core::tokenizer::Named;
+use drift_tune::design::extension::config::tokenizer_config;
+
+/// What goes beside the weights.
+pub struct Companions<'c> {
+    /// The type of the weights.
+    pub float: Float,
+    /// `config.json`.
+    pub config: &'c Value,
+    /// `generation_config.json`, if it is to be kept.
+    pub generation: Option<&'c Value>,
+    /// `tokenizer.json`, as given.
+    pub tokenizer_json: &'c [u8],
+    /// The `tokenizer_config.json` beside it, if there was one.
+    pub tokenizer_config: Option<&'c Value>,
+    /// The end of text.
+    pub end: &'c Named,
+    /// The beginning of text.
+    pub begin: Option<&'c Named>,
+}
+
+/// The file of the weights.
+const WEIGHTS: &str = "model.safetensors";
+
+/// Every file of a checkpoint, and of a training that can go on.
+pub const WRITTEN: [&str; 7] =
+    ["tokenizer.json", TOKENIZER_CONFIG, CONFIG, GENERATION_CONFIG, RECIPE, WEIGHTS, super::state::FILE];
+
+/// Writes all files of a checkpoint or none; the weights last, so that they stand for the whole.
+///
+/// # Errors
+/// If the folder cannot be made or written to.
+pub fn write(
+    folder: &Path,
+    weights: &[f32],
+    layout: &ParameterLayout,
+    companions: &Companions<'_>,
+    report: &TrainReport,
+) -> Result<()> {
+    let mut files = OutputSet::new();
+    files.folder(folder)?;
+    let mut file = |name: &str, bytes: &[u8]| files.put(&folder.join(name), bytes);
+    let document = |value: &Value| format!("{value:#}\n").into_bytes();
+    file("tokenizer.json", companions.tokenizer_json)?;
+    let mut config = tokenizer_config(companions.tokenizer_config);
+    config["eos_token"] = companions.end.text.as_str().into();
+    file(TOKENIZER_CONFIG, &document(&config))?;
+    file(CONFIG, &document(companions.config))?;
+    let generation = companions.generation.cloned().unwrap_or_else(|| {
+        let mut generation = json!({ "eos_token_id": companions.end.id });
+        if let Some(begin) = companions.begin {
+            generation["bos_token_id"] = begin.id.into();
+        }
+        generation
+    });
+    file(GENERATION_CONFIG, &document(&generation))?;
+    let refuse =
+        |e: &dyn std::fmt::Display| Error::input(folder.display(), format!("cannot be written: {e}"), "");
+    file(RECIPE, &document(&serde_json::to_value(report).map_err(|e| refuse(&e))?))?;
+    let (dtype, size) = (companions.float.dtype(), companions.float.bytes());
+    let bytes = bytes_of(weights, companions.float);
+    let views = layout.parameters.iter().map(|parameter| {
+        let bytes = &bytes[size * parameter.range.start..size * parameter.range.end];
+        let view = TensorView::new(dtype, parameter.shape.clone(), bytes).map_err(|e| refuse(&e))?;
+        Ok((parameter.name.as_str(), view))
+    });
+    let views = views.collect::<Result<Vec<_>>>()?;
+    // transformers refuses files without a format.
+    let metadata = HashMap::from([("format".to_owned(), "pt".to_owned())]);
+    file(WEIGHTS, &serialize(views, Some(metadata)).map_err(|e| refuse(&e))?)?;
+    files.commit()
+}
+
+/// Weights as they are written.
+fn bytes_of(weights: &[f32], float: Float) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(weights.len() * float.bytes());
+    float.write(weights.iter().map(|weight| f64::from(*weight)), &mut bytes);
+    bytes
+}
+
+/// Weights as they are after they were written and read.
+pub fn stored(weights: &[f32], float: Float) -> Vec<f32> {
+    float.read(&bytes_of(weights, float))
+}

@@ -1,0 +1,179 @@
+//! What computes losses and gradients of batches: the decoder whose gradients are written out by hand, on the threads of a
+//! CPU, or the one that candle records, on a device.
+
+use candle_core::Device;
+use rayon::prelude::*;
+
+use super::batches::packs;
+use super::documents::{Document, Loss, pack};
+use super::kernels::{Prediction, add};
+use super::network::{Network, Pack};
+use super::parameters::ParameterLayout;
+use super::recorded::Recorded;
+use crate::model::Config;
+use drift_core::error::{Error, Result};
+use drift_core::job::Job;
+
+/// Tokens of documents that a thread works on at a time: their activations stay in a processor's cache.
+pub(super) const PACK_TOKENS: usize = 1024;
+
+/// What a recorded pack may take of a device's memory, roughly.
+const RECORDED_BYTES: usize = 8 << 30;
+
+/// Tokens of a recorded pack at most.
+const MOST_TOKENS: usize = 1 << 15;
+
+/// Who computes gradients.
+#[derive(Debug, Clone)]
+pub enum Gradients {
+    /// Formulas that are written out by hand, on all threads: the way for a CPU.
+    ByHand,
+    /// Candle, on this device: the way for a GPU.
+    Recorded(Device),
+}
+
+/// A decoder that can be trained.
+pub(super) enum Trainable {
+    ByHand(Network),
+    Recorded { network: Box<Recorded>, pack_tokens: usize },
+}
+
+/// The loss of a batch.
+pub(super) struct BatchLoss {
+    /// The weighted sum of the targets' cross-entropy, in nats.
+    pub nats: f64,
+    /// The sum of the targets' weights.
+    pub weight: f64,
+    /// The gradient of `nats` by every weight.
+    pub gradient: Vec<f32>,
+}
+
+impl Trainable {
+    /// For documents of at most `longest` tokens.
+    ///
+    /// # Errors
+    /// If the device has no room.
+    pub(super) fn new(by: &Gradients, config: &Config, longest: usize) -> Result<Self> {
+        Ok(match by {
+            Gradients::ByHand => Trainable::ByHand(Network::new(config, longest)),
+            Gradients::Recorded(device) => Trainable::Recorded {
+                network: Box::new(Recorded::new(config, longest, device).map_err(candle)?),
+                pack_tokens: recorded_tokens(config, longest),
+            },
+        })
+    }
+
+    /// Where weights lie.
+    pub(super) fn layout(&self) -> &ParameterLayout {
+        match self {
+            Trainable::ByHand(network) => &network.layout,
+            Trainable::Recorded { network, .. } => &network.layout,
+        }
+    }
+
+    /// The loss and its gradient over a batch.
+    ///
+    /// # Errors
+    /// If the device fails, or the job was cancelled.
+    pub(super) fn gradient(
+        &self,
+        weights: &[f32],
+        batch: &[Document],
+        loss: Loss,
+        job: &Job,
+    ) -> Result<BatchLoss> {
+        let limit = match self {
+            Trainable::ByHand(_) => PACK_TOKENS,
+            Trainable::Recorded { pack_tokens, .. } => *pack_tokens,
+        };
+        let packs: Vec<Pack> = packs(batch, limit).into_par_iter().map(|part| pack(part, loss)).collect();
+        let weight = packs.iter().map(weight).sum();
+        let (nats, gradient) = match self {
+            Trainable::ByHand(network) => {
+                let weights = network.weights(weights).map_err(candle)?;
+                let parts = packs.par_iter().map(|pack| {
+                    job.check()?;
+                    network.gradient(&weights, pack).map_err(candle)
+                });
+                let parts = parts.collect::<Result<Vec<_>>>()?;
+                let nats = parts.iter().map(|(nats, _)| nats).sum();
+                (nats, sum(parts.into_iter().map(|(_, gradient)| gradient).collect()))
+            }
+            Trainable::Recorded { network, .. } => {
+                job.check()?;
+                let weights = network.weights(weights).map_err(candle)?;
+                network.gradient(&weights, &packs).map_err(candle)?
+            }
+        };
+        Ok(BatchLoss { nats, weight, gradient })
+    }
+
+    /// How each token of the answers of documents is predicted.
+    ///
+    /// # Errors
+    /// If the device fails, or the job was cancelled.
+    pub(super) fn predict(
+        &self,
+        weights: &[f32],
+        documents: &[Document],
+        loss: Loss,
+        job: &Job,
+    ) -> Result<Vec<Vec<Prediction>>> {
+        match self {
+            Trainable::ByHand(network) => {
+                let weights = network.weights(weights).map_err(candle)?;
+                let predictions = documents.par_iter().map(|document| {
+                    job.check()?;
+                    network.predict(&weights, &pack([document], loss)).map_err(candle)
+                });
+                predictions.collect()
+            }
+            Trainable::Recorded { network, pack_tokens } => {
+                let weights = network.weights(weights).map_err(candle)?;
+                let mut predictions = Vec::new();
+                for part in packs(documents, *pack_tokens) {
+                    job.check()?;
+                    let mut of_part =
+                        network.predict(&weights, &pack(part, loss)).map_err(candle)?.into_iter();
+                    let alone = part.iter().map(|document| pack([document], loss).targets.len());
+                    predictions.extend(alone.map(|count| of_part.by_ref().take(count).collect::<Vec<_>>()));
+                }
+                Ok(predictions)
+            }
+        }
+    }
+}
+
+/// The sum of the weights of a pack's targets.
+fn weight(pack: &Pack) -> f64 {
+    pack.targets.iter().map(|target| f64::from(target.weight)).sum()
+}
+
+/// Tokens of a pack whose record fits a device: what candle keeps of each operation for the way back.
+fn recorded_tokens(config: &Config, longest: usize) -> usize {
+    let heads = (config.num_attention_heads + 2 * config.num_key_value_heads) * config.head_dim;
+    let scores = config.num_attention_heads.saturating_mul(longest).saturating_mul(6);
+    let layer = [12 * config.hidden_size, 16 * heads, 8 * config.intermediate_size, scores];
+    let layer = layer.into_iter().fold(0, usize::saturating_add);
+    let token = layer.saturating_mul(config.num_hidden_layers).saturating_add(5 * config.vocab_size);
+    (RECORDED_BYTES / token.saturating_mul(size_of::<f32>())).clamp(1, MOST_TOKENS)
+}
+
+/// Sums gradients, always in their order.
+fn sum(gradients: Vec<Vec<f32>>) -> Vec<f32> {
+    const CHUNK: usize = 1 << 14;
+    let mut gradients = gradients.into_iter();
+    let mut sum = gradients.next().unwrap_or_default();
+    let others: Vec<Vec<f32>> = gradients.collect();
+    sum.par_chunks_mut(CHUNK).enumerate().for_each(|(n, sum)| {
+        for gradient in &others {
+            add(sum, &gradient[n * CHUNK..][..sum.len()]);
+        }
+    });
+    sum
+}
+
+/// A refusal of candle: shapes that cannot be, or a device without room.
+pub(super) fn candle(error: candle_core::Error) -> Error {
+    Error::internal("training", error)
+}

@@ -1,0 +1,43 @@
+//! What training takes of a machine's memory.
+
+use crate::model::{Config, check_fits, checked_product, checked_sum, free_memory};
+use drift_core::error::{Parameter, Result};
+
+/// Refuses a network, or a batch, that memory does not hold: weights and moments, a gradient by pack of a batch, what a
+/// save writes, and the activations of the threads.
+///
+/// # Errors
+/// If they do not fit.
+pub(super) fn check_memory(
+    config: &Config,
+    (batch_tokens, pack_tokens): (usize, usize),
+    longest: usize,
+) -> Result<()> {
+    const NUMBER: usize = size_of::<f32>();
+    let packs = batch_tokens.div_ceil(pack_tokens);
+    // Weights, two moments, the weights of a step, and the same once more as the bytes of a save.
+    let copies = packs.checked_add(6);
+    let weights = config
+        .parameters()
+        .zip(copies)
+        .and_then(|(parameters, copies)| parameters.checked_mul(checked_product(&[copies, NUMBER])?));
+    let Config { hidden_size, intermediate_size, num_attention_heads, head_dim, num_hidden_layers, .. } =
+        *config;
+    let tokens = longest.max(pack_tokens);
+    let by_token = [
+        checked_product(&[num_hidden_layers, 6, hidden_size]),
+        checked_product(&[num_hidden_layers, 3, num_attention_heads, head_dim]),
+        checked_product(&[num_hidden_layers, 3, intermediate_size]),
+        checked_product(&[num_hidden_layers, num_attention_heads, longest]),
+        checked_product(&[config.vocab_size]),
+    ];
+    let threads = rayon::current_num_threads();
+    let activations = checked_product(&[threads, tokens, NUMBER])
+        .zip(checked_sum(&by_token))
+        .and_then(|(a, b)| a.checked_mul(b));
+    let documents = checked_product(&[batch_tokens, 2 * NUMBER]);
+    let [hidden, layers] = [Parameter::Hidden, Parameter::Layers];
+    let remedy =
+        format!("give smaller {hidden}, {layers}, {}, or fewer {}", Parameter::Heads, Parameter::BatchTokens);
+    check_fits("training", checked_sum(&[weights, activations, documents]), free_memory(), &remedy)
+}

@@ -1,0 +1,197 @@
+//! What a model is made from: every choice that its weights depend on.
+
+use serde::{Deserialize, Serialize};
+
+use super::augment::Augmentation;
+use super::documents::Loss;
+use crate::model::{Architecture, Config};
+use drift_core::encoding::Encoding;
+use drift_core::error::{Error, Parameter, Result};
+use drift_core::job::InputHash;
+use drift_core::tokenizer::Named;
+
+/// The shape of a decoder.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Shape {
+    /// Qwen3 or Llama.
+    pub architecture: Architecture,
+    /// Width of the residual stream.
+    pub hidden: usize,
+    /// Decoder layers.
+    pub layers: usize,
+    /// Query heads.
+    pub heads: usize,
+    /// Key and value heads; divides the query heads.
+    pub kv_heads: usize,
+    /// Size of a head; even.
+    pub head_dim: usize,
+    /// Width inside the MLP.
+    pub intermediate: usize,
+    /// The longest document, in tokens; longer ones are left out.
+    pub context: usize,
+}
+
+impl Shape {
+    /// Of a checkpoint, with documents of up to `context` tokens.
+    pub fn of(config: &Config, context: usize) -> Self {
+        Shape {
+            architecture: config.architecture,
+            hidden: config.hidden_size,
+            layers: config.num_hidden_layers,
+            heads: config.num_attention_heads,
+            kv_heads: config.num_key_value_heads,
+            head_dim: config.head_dim,
+            intermediate: config.intermediate_size,
+            context,
+        }
+    }
+
+    /// The config of a checkpoint of this shape.
+    ///
+    /// # Errors
+    /// If no decoder has this shape.
+    pub fn config(&self, vocabulary: usize, begin: Option<&Named>, end: &Named) -> Result<Config> {
+        let config = Config {
+            architecture: self.architecture,
+            vocab_size: vocabulary,
+            hidden_size: self.hidden,
+            intermediate_size: self.intermediate,
+            num_hidden_layers: self.layers,
+            num_attention_heads: self.heads,
+            num_key_value_heads: self.kv_heads,
+            head_dim: self.head_dim,
+            max_position_embeddings: self.context,
+            rms_norm_eps: 1e-6,
+            rope_theta: 10_000.0,
+            rope_scaling: None,
+            tie_word_embeddings: true,
+            bos_token_id: begin.map(|token| token.id),
+            eos_token_ids: vec![end.id],
+            torch_dtype: Some("bfloat16".into()),
+        };
+        // Reading is what checks.
+        serde_json::from_str(&config.to_json()).map_err(|e| {
+            let [heads, kv_heads, head_dim] = [Parameter::Heads, Parameter::KvHeads, Parameter::HeadDim];
+            let remedy = format!("change {heads}, {kv_heads} or {head_dim}");
+            Error::input("the model's shape", e, remedy)
+        })
+    }
+}
+
+/// What makes a step of a gradient.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Optimizer {
+    /// AdamW for all weights.
+    #[default]
+    AdamW,
+    /// Muon for the matrices inside the layers.
+    Muon,
+}
+
+/// How long and how fast to learn: a linear warm-up, then a cosine decay.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Schedule {
+    /// What makes a step of a gradient.
+    pub optimizer: Optimizer,
+    /// Updates of the weights.
+    pub steps: u64,
+    /// Tokens of documents in an update, at least.
+    pub batch_tokens: usize,
+    /// The highest learning rate.
+    pub learning_rate: f64,
+    /// Updates until it is reached.
+    pub warmup_steps: u64,
+    /// What is left of it at the end, as a share.
+    pub final_share: f64,
+    /// Decay of matrices, per unit of learning rate.
+    pub weight_decay: f64,
+    /// The greatest norm of a gradient.
+    pub clip: f64,
+    /// Updates before all others on documents with more and more of their coordinates, from none: a model copies a SMILES
+    /// sooner where less stands between two atoms.
+    pub outline_steps: u64,
+    /// Whether the first pass goes from short documents to long ones.
+    pub shortest_first: bool,
+    /// Updates, the first of all, of the rows of new tokens alone; the learning rate's warm-up then begins anew.
+    pub new_rows_steps: u64,
+}
+
+impl Schedule {
+    /// The learning rate of an update, counted from 0.
+    pub fn rate(&self, step: u64) -> f64 {
+        let warm = |step: u64| self.learning_rate * (step + 1) as f64 / self.warmup_steps as f64;
+        if step < self.new_rows_steps {
+            return warm(step).min(self.learning_rate);
+        }
+        let (step, steps) = (step - self.new_rows_steps, self.steps.saturating_sub(self.new_rows_steps));
+        if step < self.warmup_steps {
+            return warm(step);
+        }
+        let decay = steps.saturating_sub(self.warmup_steps).max(1);
+        let done = ((step - self.warmup_steps) as f64 / decay as f64).min(1.0);
+        let cosine = (1.0 + (std::f64::consts::PI * done).cos()) / 2.0;
+        self.learning_rate * (self.final_share + (1.0 - self.final_share) * cosine)
+    }
+
+    /// # Errors
+    /// If nothing would be learned, or what would be is not defined.
+    pub fn check(&self) -> Result<()> {
+        let positive = |parameter: Parameter, value: f64| {
+            let fine = value.is_finite() && value > 0.0;
+            let problem = format!("is {value}");
+            if fine { Ok(()) } else { Err(Error::parameter(parameter, problem, "give a number above 0")) }
+        };
+        positive(Parameter::Steps, self.steps as f64)?;
+        positive(Parameter::BatchTokens, self.batch_tokens as f64)?;
+        positive(Parameter::LearningRate, self.learning_rate)?;
+        positive(Parameter::Clip, self.clip)?;
+        if self.new_rows_steps >= self.steps {
+            let problem = format!("is {} of {} updates", self.new_rows_steps, self.steps);
+            return Err(Error::parameter(Parameter::NewRowsSteps, problem, "leave some for all weights"));
+        }
+        if !(self.weight_decay.is_finite() && self.weight_decay >= 0.0) {
+            return Err(Error::parameter(
+                Parameter::WeightDecay,
+                format!("is {}", self.weight_decay),
+                "give 0 or more",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// The checkpoint that was carried on.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct InitRecipe {
+    /// Its config and weights.
+    pub files: Vec<InputHash>,
+    /// Tokens whose rows it has not trained.
+    pub new_tokens: u64,
+    /// Whether drift trained it from random weights on: then it has not seen the molecules that are kept for tests.
+    pub by_drift: bool,
+}
+
+/// All of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Recipe {
+    /// The decoder.
+    pub shape: Shape,
+    /// The updates.
+    pub schedule: Schedule,
+    /// What counts how much.
+    pub loss: Loss,
+    /// How conformers are changed before each pass.
+    pub augmentation: Augmentation,
+    /// How coordinates are written.
+    pub dialect: Encoding,
+    /// Of initial weights and of the order of documents.
+    pub seed: u64,
+    /// The checkpoint that training started at, if it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub init: Option<InitRecipe>,
+    /// The tokenizer's name.
+    pub tokenizer: String,
+    /// Tokenizer and corpus.
+    pub inputs: Vec<InputHash>,
+}

@@ -1,0 +1,244 @@
+//! Where training starts: at random weights of a shape, or at a checkpoint that is carried on.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::parameters::ParameterLayout;
+use super::recipe::{InitRecipe, Shape};
+use crate::model::{Config, load_numbers};
+use drift_core::checkpoint::{CONFIG, Float, GENERATION_CONFIG, Header, ModelFolder, WeightFiles};
+use drift_core::error::{Error, Parameter, Result};
+use drift_core::io::hash_bytes;
+use drift_core::job::InputHash;
+use drift_core::tokenizer::{Named, Tokenizer};
+
+/// Where training starts.
+pub enum Start {
+    /// At random weights of this shape; embeddings are tied.
+    Random(Shape),
+    /// At the weights of a checkpoint.
+    Checkpoint(Box<InitCheckpoint>),
+}
+
+/// A checkpoint that is carried on.
+pub struct InitCheckpoint {
+    /// Its folder.
+    folder: PathBuf,
+    /// Its shape.
+    pub config: Config,
+    /// Its `config.json` as it came.
+    written: Value,
+    /// Its `generation_config.json`, if there is one.
+    generation: Option<Value>,
+    /// The type of its numbers.
+    float: Float,
+    /// The tokenizer that the one of training must extend, or be: the checkpoint's own.
+    pub tokenizer: Option<Tokenizer>,
+    /// The longest document, in tokens.
+    pub context: usize,
+    /// Whose tokens are not new; the checkpoint's own tokenizer if none is given.
+    pub known: Option<Tokenizer>,
+}
+
+impl InitCheckpoint {
+    /// Opens the checkpoint in `folder`: its settings, not yet its weights. The longest document is `context`, else the
+    /// model's context.
+    ///
+    /// # Errors
+    /// If its settings or headers cannot be read, or are of a model that drift does not train.
+    pub fn open(folder: &Path, context: Option<usize>) -> Result<Self> {
+        let config = Config::load(folder)?;
+        let files = ModelFolder::new(folder);
+        let unread = |e: serde_json::Error| (e.to_string(), "repair or remove it");
+        let written = files.needed_json(CONFIG, unread)?;
+        let generation = files.json(GENERATION_CONFIG, unread)?;
+        let most = config.max_position_embeddings;
+        let context = context.unwrap_or(most);
+        if context > most {
+            let problem = format!("{context} tokens are more than the model's {most}");
+            return Err(Error::parameter(Parameter::Context, problem, "give fewer"));
+        }
+        let float = widest(&files)?;
+        let tokenizer = files.file("tokenizer.json").map(|_| Tokenizer::load(folder)).transpose()?;
+        let folder = folder.to_owned();
+        Ok(InitCheckpoint { folder, config, written, generation, float, tokenizer, context, known: None })
+    }
+
+    /// Refuses a tokenizer that is neither the checkpoint's own nor an extension of it, or has tokens without a row.
+    ///
+    /// # Errors
+    /// If it is so.
+    fn check(&self, tokenizer: &Tokenizer) -> Result<()> {
+        let ids = tokenizer.vocabulary();
+        for own in self.tokenizer.iter().chain(&self.known) {
+            let lost = own.vocabulary().into_iter().filter(|(token, id)| ids.get(token) != Some(id));
+            if let Some((token, id)) = lost.min_by_key(|(_, id)| *id) {
+                let here = ids.get(&token).map_or("none here".to_owned(), |id| format!("{id} here"));
+                let problem = format!(
+                    "is no extension of {}: `{}` has id {id} there, {here}",
+                    own.name,
+                    token.escape_debug()
+                );
+                let remedy = "give the model's own tokenizer, or one that drift made of it";
+                return Err(Error::input(&tokenizer.source.name, problem, remedy));
+            }
+        }
+        let most = ids.into_values().max().map_or(0, |id| id as usize + 1);
+        if most > self.config.vocab_size {
+            let problem = format!(
+                "the tokenizer has ids up to {}, the embedding of {} {} rows",
+                most - 1,
+                self.folder.display(),
+                self.config.vocab_size
+            );
+            let remedy = "make rows for them first, with drift extend-model";
+            return Err(Error::input(&tokenizer.source.name, problem, remedy));
+        }
+        Ok(())
+    }
+
+    /// The ids of the tokens that the base did not have, in order.
+    fn new_tokens(&self, tokenizer: &Tokenizer) -> Vec<u32> {
+        let Some(known) = self.known.as_ref().or(self.tokenizer.as_ref()) else { return Vec::new() };
+        let known = known.vocabulary();
+        let new = tokenizer.vocabulary().into_iter().filter(|(token, _)| !known.contains_key(token));
+        let mut ids: Vec<u32> = new.map(|(_, id)| id).collect();
+        ids.sort_unstable();
+        ids
+    }
+
+    /// The weights in the order of the layout, and the files that they and the shape are from.
+    fn read(&self, layout: &ParameterLayout) -> Result<(Vec<f32>, Vec<InputHash>)> {
+        let (weights, mut files) = load_numbers(&self.folder, layout.tensors())?;
+        files.insert(0, hash_bytes(CONFIG, self.written.to_string().as_bytes()));
+        Ok((weights, files))
+    }
+}
+
+impl Start {
+    /// Whether training with this tokenizer can start here.
+    ///
+    /// # Errors
+    /// If the checkpoint is not of this tokenizer, or rows of new tokens are to be trained alone and there are none.
+    pub(super) fn check(&self, tokenizer: &Tokenizer, new_rows_steps: u64) -> Result<()> {
+        let place = match self {
+            Start::Random(_) => "training".to_owned(),
+            Start::Checkpoint(base) => {
+                base.check(tokenizer)?;
+                base.folder.display().to_string()
+            }
+        };
+        if new_rows_steps > 0 && self.new_tokens(tokenizer).is_empty() {
+            let problem = format!("has no new tokens for {}", Parameter::NewRowsSteps);
+            let remedy = format!("say with {} which tokens it has learned", Parameter::NewTokensOf);
+            return Err(Error::input(place, problem, remedy));
+        }
+        Ok(())
+    }
+
+    /// The config of the decoder, whose longest document has as many tokens as the second number says.
+    ///
+    /// # Errors
+    /// If no decoder has this shape.
+    pub(super) fn config(
+        &self,
+        tokenizer: &Tokenizer,
+        begin: Option<&Named>,
+        end: &Named,
+    ) -> Result<(Config, usize)> {
+        match self {
+            Start::Random(shape) => {
+                let rows = tokenizer.vocabulary().into_values().max().map_or(0, |id| id as usize + 1);
+                Ok((shape.config(rows, begin, end)?, shape.context))
+            }
+            Start::Checkpoint(base) => Ok((base.config.clone(), base.context)),
+        }
+    }
+
+    /// The ids of tokens whose rows the checkpoint has not trained, in order.
+    pub(super) fn new_tokens(&self, tokenizer: &Tokenizer) -> Vec<u32> {
+        match self {
+            Start::Random(_) => Vec::new(),
+            Start::Checkpoint(base) => base.new_tokens(tokenizer),
+        }
+    }
+
+    /// The first weights, and what the recipe says of them.
+    ///
+    /// # Errors
+    /// If the weights cannot be read, or are not those of the layout.
+    pub(super) fn weights(
+        &self,
+        layout: &ParameterLayout,
+        tokenizer: &Tokenizer,
+        seed: u64,
+    ) -> Result<(Vec<f32>, Option<InitRecipe>)> {
+        match self {
+            Start::Random(_) => Ok((layout.initial(seed), None)),
+            Start::Checkpoint(base) => {
+                let (weights, files) = base.read(layout)?;
+                let new_tokens = base.new_tokens(tokenizer).len() as u64;
+                Ok((weights, Some(InitRecipe { files, new_tokens, by_drift: is_by_drift(&base.folder) })))
+            }
+        }
+    }
+
+    /// `config.json` of the result: that of the checkpoint but for an end of text that it did not have.
+    pub(super) fn written_config(&self, config: &Config, end: &Named) -> Value {
+        match self {
+            Start::Random(_) => config.to_value(),
+            Start::Checkpoint(base) => with_end(base.written.clone(), end),
+        }
+    }
+
+    /// `generation_config.json` of the result, if the checkpoint has one.
+    pub(super) fn generation_config(&self, end: &Named) -> Option<Value> {
+        match self {
+            Start::Random(_) => None,
+            Start::Checkpoint(base) => base.generation.clone().map(|config| with_end(config, end)),
+        }
+    }
+
+    /// The type that weights are written in: that of the checkpoint, or bf16.
+    pub(super) fn float(&self) -> Float {
+        match self {
+            Start::Random(_) => Float::Bf16,
+            Start::Checkpoint(base) => base.float,
+        }
+    }
+}
+
+/// Whether the recipe of a checkpoint says that drift trained it from random weights on.
+fn is_by_drift(folder: &Path) -> bool {
+    let folder = ModelFolder::new(folder);
+    let inputs: Option<Vec<InputHash>> = folder.recipe("/recipe/inputs");
+    inputs.is_some() && folder.recipe("/recipe/init/by_drift") != Some(false)
+}
+
+/// The same where `eos_token_id` holds this end of text.
+fn with_end(mut config: Value, end: &Named) -> Value {
+    let known = match &config["eos_token_id"] {
+        Value::Array(ids) => ids.contains(&end.id.into()),
+        id => id.as_u64() == Some(end.id.into()),
+    };
+    if !known {
+        config["eos_token_id"] = end.id.into();
+    }
+    config
+}
+
+/// The widest type of a checkpoint's tensors; what cannot be read is for those to say who read it.
+fn widest(folder: &ModelFolder) -> Result<Float> {
+    let Some(file) = folder.weights() else { return Ok(Float::Bf16) };
+    let mut widest = None;
+    for file in WeightFiles::of(&file, "give the index that came with the shards")?.files() {
+        if !file.is_file() {
+            continue;
+        }
+        let tensors = Header::read(file)?.tensors;
+        let types = tensors.tensors().into_values().filter_map(|info| Float::of(info.dtype));
+        widest = types.chain(widest).max();
+    }
+    Ok(widest.unwrap_or(Float::Bf16))
+}

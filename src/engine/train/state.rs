@@ -1,0 +1,146 @@
+//! Training that was stopped: `training.safetensors` holds all that going on needs.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
+use serde::{Deserialize, Serialize};
+
+use super::optimizer::Weighted;
+use super::recipe::Recipe;
+use super::report::{CurvePoint, Validation};
+use drift_core::error::{Error, Parameter, Result};
+use drift_core::io::{read_to_limit, write_atomic};
+
+/// The file's name in the output folder.
+pub const FILE: &str = "training.safetensors";
+
+/// No state is larger.
+const MAX_BYTES: u64 = 1 << 36;
+
+/// Where training is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TrainingState {
+    /// Weights and moments.
+    pub weighted: Weighted,
+    /// What happened so far.
+    pub past: Past,
+}
+
+/// The curves so far.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Past {
+    /// Tokens of documents seen.
+    pub tokens: u64,
+    /// The loss curve.
+    pub curve: Vec<CurvePoint>,
+    /// Validations.
+    pub validation: Vec<Validation>,
+    /// Sum of losses since the last point of the curve, and of the targets' weights.
+    pub pending: [f64; 2],
+}
+
+/// The metadata of the file, as JSON under the key `drift`.
+#[derive(Serialize, Deserialize)]
+struct Metadata {
+    recipe: serde_json::Value,
+    step: u64,
+    past: Past,
+}
+
+impl TrainingState {
+    /// Writes the state, whole or not at all.
+    ///
+    /// # Errors
+    /// If the folder cannot be written to.
+    pub fn save(&self, folder: &Path, recipe: &Recipe) -> Result<()> {
+        let file = folder.join(FILE);
+        let fault =
+            |e: &dyn std::fmt::Display| Error::internal(file.display(), format!("cannot be made: {e}"));
+        let metadata = Metadata {
+            recipe: serde_json::to_value(recipe).map_err(|e| fault(&e))?,
+            step: self.weighted.step,
+            past: self.past.clone(),
+        };
+        let metadata = serde_json::to_string(&metadata).map_err(|e| fault(&e))?;
+        let Weighted { weights, first, second, .. } = &self.weighted;
+        let bytes = [("weights", weights), ("first", first), ("second", second)]
+            .map(|(name, values)| (name, values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>()));
+        let views = bytes.iter().map(|(name, bytes)| {
+            Ok((*name, TensorView::new(Dtype::F32, vec![weights.len()], bytes).map_err(|e| fault(&e))?))
+        });
+        let views = views.collect::<Result<Vec<_>>>()?;
+        let metadata = HashMap::from([("drift".to_owned(), metadata)]);
+        write_atomic(&file, &serialize(views, Some(metadata)).map_err(|e| fault(&e))?)
+    }
+
+    /// Reads the state of training by `recipe` of `size` weights.
+    ///
+    /// # Errors
+    /// If there is none, it is damaged, or it is of another recipe.
+    pub fn load(folder: &Path, recipe: &Recipe, size: usize) -> Result<Self> {
+        let file = folder.join(FILE);
+        if !file.is_file() {
+            return Err(Error::input(
+                file.display(),
+                "is not there",
+                format!("train without {} first", Parameter::Resume),
+            ));
+        }
+        let damaged = |e: &dyn std::fmt::Display| {
+            Error::input(
+                file.display(),
+                format!("is no training state: {e}"),
+                format!("train anew, without {}", Parameter::Resume),
+            )
+        };
+        let bytes = read_to_limit(&file, MAX_BYTES)?;
+        let (_, header) = SafeTensors::read_metadata(&bytes).map_err(|e| damaged(&e))?;
+        let text = header.metadata().as_ref().and_then(|all| all.get("drift"));
+        let text = text.ok_or_else(|| damaged(&"it holds no recipe"))?;
+        let metadata: Metadata = serde_json::from_str(text).map_err(|e| damaged(&e))?;
+        let wanted = serde_json::to_value(recipe).map_err(|e| damaged(&e))?;
+        if let Some(at) = difference(&metadata.recipe, &wanted, String::new()) {
+            let problem = format!("was made by another recipe: {at}");
+            return Err(Error::input(
+                file.display(),
+                problem,
+                "give the same options and inputs, or train anew",
+            ));
+        }
+        if metadata.step > recipe.schedule.steps {
+            return Err(damaged(&format!("it is {} steps far", metadata.step)));
+        }
+        let tensors = SafeTensors::deserialize(&bytes).map_err(|e| damaged(&e))?;
+        let values = |name: &str| -> Result<Vec<f32>> {
+            let tensor = tensors.tensor(name).map_err(|e| damaged(&e))?;
+            if tensor.dtype() != Dtype::F32 || tensor.shape() != [size] {
+                return Err(damaged(&format!("{name} has another shape")));
+            }
+            // Chunks of four are four bytes.
+            Ok(tensor.data().chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect())
+        };
+        let weighted = Weighted {
+            weights: values("weights")?,
+            first: values("first")?,
+            second: values("second")?,
+            step: metadata.step,
+        };
+        Ok(TrainingState { weighted, past: metadata.past })
+    }
+}
+
+/// The first place where two JSON documents differ, and how.
+fn difference(old: &serde_json::Value, new: &serde_json::Value, at: String) -> Option<String> {
+    use serde_json::Value::{Array, Object};
+    match (old, new) {
+        (Object(a), Object(b)) if a.keys().eq(b.keys()) => {
+            let dot = if at.is_empty() { "" } else { "." };
+            a.iter().zip(b.values()).find_map(|((key, a), b)| difference(a, b, format!("{at}{dot}{key}")))
+        }
+        (Array(a), Array(b)) if a.len() == b.len() => {
+            a.iter().zip(b).find_map(|(a, b)| difference(a, b, at.clone()))
+        }
+        _ => (old != new).then(|| format!("{at} was {old}, is {new}")),
+    }
+}

@@ -1,0 +1,109 @@
+//! What works with a tokenizer where something else does not: processors whose refusals name another way. Each way that is
+//! named was tried.
+
+use std::sync::Arc;
+
+use super::{SchemeKind, possible};
+use crate::placeholder::{FitReport, takes_templates};
+use drift_core::constraint::automaton::AutomatonProcessor;
+use drift_core::constraint::{LogitProcessor, LpKind, Placeholder, Specials};
+use drift_core::encoding::Encoding;
+use drift_core::error::{Error, Result};
+use drift_core::tokenizer::Tokenizer;
+
+/// What is said where nothing works.
+const NOTHING: &str =
+    "take another tokenizer: neither templates, nor the automaton, nor an extension work with this one";
+
+/// The automaton of a tokenizer and an encoding; `eos` ends a text.
+///
+/// # Errors
+/// If the tokenizer is of no kind for which the automaton is exact; the remedy says what works instead.
+pub fn automaton(tokenizer: &Arc<Tokenizer>, encoding: Encoding, eos: u32) -> Result<AutomatonProcessor> {
+    AutomatonProcessor::new(tokenizer.clone(), encoding, eos)
+        .map_err(|error| advised(error, tokenizer, encoding))
+}
+
+/// A logit processor, as [`LogitProcessor::new`] makes it.
+///
+/// # Errors
+/// Those of [`LogitProcessor::new`]; where the automaton refuses a tokenizer, the remedy says what works instead.
+pub fn logit_processor(
+    kind: LpKind,
+    tokenizer: &Arc<Tokenizer>,
+    encoding: Encoding,
+    placeholder: Option<&Placeholder>,
+    specials: Specials,
+) -> Result<LogitProcessor> {
+    LogitProcessor::new(kind, tokenizer.clone(), encoding, placeholder, specials).map_err(
+        |error| match kind {
+            LpKind::Automaton => advised(error, tokenizer, encoding),
+            _ => error,
+        },
+    )
+}
+
+/// The automaton's error, with what works instead.
+fn advised(error: Error, tokenizer: &Tokenizer, encoding: Encoding) -> Error {
+    match error {
+        // Only the automaton's own refusals say nothing of what to do.
+        Error::Input { place, problem, remedy } if remedy.is_empty() => {
+            let mut ways: Vec<String> = Vec::new();
+            ways.extend(
+                extension(tokenizer, SchemeKind::Fused, encoding).map(|way| format!("extend it: {way}")),
+            );
+            if takes_templates(tokenizer, encoding).unwrap_or(false) {
+                let name = &tokenizer.name;
+                ways.push(format!(
+                    "`drift fit --tokenizer {name} --encoding {encoding}` finds a placeholder"
+                ));
+            }
+            let remedy = if ways.is_empty() { NOTHING.to_owned() } else { ways.join("; or ") };
+            Error::Input { place, problem, remedy }
+        }
+        error => error,
+    }
+}
+
+/// Says of every refusal of a fit what works instead.
+pub fn complete(report: &mut FitReport, tokenizers: &[Tokenizer]) {
+    for refused in &mut report.refused {
+        let known = tokenizers.iter().find(|tokenizer| tokenizer.name == refused.tokenizer);
+        if let Some(tokenizer) = known {
+            refused.instead = instead_of_templates(tokenizer, refused.dialect);
+        }
+    }
+}
+
+/// What works where no template does.
+fn instead_of_templates(tokenizer: &Tokenizer, encoding: Encoding) -> String {
+    let name = &tokenizer.name;
+    let mut ways = Vec::new();
+    if works(tokenizer, encoding).is_ok() {
+        // It follows the text, and needs no placeholder.
+        ways.push(format!(
+            "`drift export-grammar --tokenizer {name} --encoding {encoding}` or moldrift.Automaton"
+        ));
+    }
+    ways.extend(
+        extension(tokenizer, SchemeKind::Separate, encoding).map(|way| format!("for templates {way}")),
+    );
+    if ways.is_empty() {
+        ways.extend(extension(tokenizer, SchemeKind::Fused, encoding));
+    }
+    if ways.is_empty() { NOTHING.replace("take ", "") } else { ways.join("; ") }
+}
+
+/// Whether the automaton works.
+fn works(tokenizer: &Tokenizer, encoding: Encoding) -> Result<()> {
+    AutomatonProcessor::new(Arc::new(tokenizer.clone()), encoding, u32::MAX).map(|_| ())
+}
+
+/// The command of an extension that can be made.
+fn extension(tokenizer: &Tokenizer, kind: SchemeKind, encoding: Encoding) -> Option<String> {
+    let tokens = possible(tokenizer, kind, encoding).ok()?;
+    let (name, kind) = (&tokenizer.name, kind.name());
+    Some(format!(
+        "`drift train-tokenizer --base {name} --kind {kind} --tokens-per-block {tokens} --encoding {encoding} -o DIR`"
+    ))
+}

@@ -1,0 +1,197 @@
+//! What an extended tokenizer promises, run before it is written.
+
+use std::collections::HashSet;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::checker::Checker;
+use super::layout::Alphabet;
+use super::numbers::Pieces;
+use super::plain::{PlainText, by_id};
+use super::texts::{ALL_CONTEXTS, CONTEXTS};
+use crate::design::scheme::cuts::Scheme;
+use drift_core::error::Result;
+use drift_core::job::Job;
+use drift_core::tokenizer::Tokenizer;
+
+/// What was run, all of it without a difference.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Guarantees {
+    /// Tokens of the base that have the same id and text.
+    pub unchanged_tokens: u64,
+    /// New tokens, each of which some block was encoded to.
+    pub reached_tokens: u64,
+    /// Spellings of one number, every one run in all three positions of a block.
+    pub numbers: u64,
+    /// Contexts that every one of them was run in: each has an end of one atom and a beginning of what follows it.
+    pub contexts: u64,
+    /// Blocks encoded, each to exactly the pieces of the scheme.
+    pub blocks: u64,
+    /// Shapes of blocks among them: signs and one or two integer digits, three times.
+    pub shapes: u64,
+    /// Bytes of blocks decoded to themselves.
+    pub decoded_bytes: u64,
+    /// Blocks that are not in the range or not of the dialect, encoded as the base does.
+    pub fallbacks: u64,
+    /// Texts without blocks, encoded and decoded as the base does, and their bytes.
+    pub plain_texts: u64,
+    /// Bytes of these texts.
+    pub plain_bytes: u64,
+    /// Whether equality on all texts without blocks is proved, or only tried.
+    pub plain_text: PlainText,
+}
+
+/// Runs everything that an extended tokenizer promises; every number in the first `contexts` contexts.
+///
+/// # Errors
+/// The first promise that does not hold, or if the job was cancelled.
+pub fn check(
+    bases: (&Tokenizer, &Value),
+    extended: &Tokenizer,
+    scheme: &Scheme,
+    new_tokens: &[(u32, String)],
+    contexts: usize,
+    job: &Job,
+) -> Result<Guarantees> {
+    let vocabulary = extended.vocabulary();
+    let ids = |text: &String| vocabulary.get(text).map(|id| vec![*id]).unwrap_or_default();
+    let pieces = scheme.strings().into_iter().map(|text| (ids(&text), text)).map(|(ids, text)| (text, ids));
+    check_pieces(bases, extended, (scheme, &pieces.collect()), new_tokens, contexts, job)
+}
+
+/// As [`check`], for pieces that need not be one token: `pieces` has the ids that each must be encoded to.
+///
+/// # Errors
+/// As [`check`].
+pub(in crate::design) fn check_pieces(
+    (base, base_json): (&Tokenizer, &Value),
+    extended: &Tokenizer,
+    (scheme, pieces): (&Scheme, &Pieces),
+    new_tokens: &[(u32, String)],
+    contexts: usize,
+    job: &Job,
+) -> Result<Guarantees> {
+    let contexts = &CONTEXTS[..contexts.clamp(1, ALL_CONTEXTS)];
+    let alphabet = Alphabet::of(base_json);
+    let check = Checker { base, extended, scheme, contexts, alphabet, place: &base.name };
+    let unchanged_tokens = check.vocabulary(new_tokens)?;
+    check.normalizer()?;
+    let plain_text = match alphabet {
+        Alphabet::Bytes => check.plain_pieces(base_json, new_tokens)?,
+        Alphabet::Text => check.plain_sections(base_json)?,
+    };
+    let run = check.numbers(pieces, new_tokens, job)?;
+    let fallbacks = check.fallbacks(new_tokens)?;
+    let (plain_texts, plain_bytes) = check.plain_texts(job)?;
+    Ok(Guarantees {
+        unchanged_tokens,
+        reached_tokens: new_tokens.len() as u64,
+        numbers: scheme.grammar.numbers(),
+        contexts: contexts.len() as u64,
+        blocks: run.blocks,
+        shapes: run.shapes.len() as u64,
+        decoded_bytes: run.decoded_bytes,
+        fallbacks,
+        plain_texts,
+        plain_bytes,
+        plain_text,
+    })
+}
+
+impl Checker<'_> {
+    /// Old tokens keep their ids, new ones have theirs, and there are no others.
+    fn vocabulary(&self, new_tokens: &[(u32, String)]) -> Result<u64> {
+        let (old, new) = (by_id(self.base.vocabulary()), self.extended.vocabulary());
+        if let Some((id, text)) = old.iter().find(|(id, text)| new.get(text) != Some(id)) {
+            return Err(self.broken(&format!("token {id}, {text:?}, would change")));
+        }
+        if let Some((id, text)) = new_tokens.iter().find(|(id, text)| new.get(text) != Some(id)) {
+            return Err(self.broken(&format!("new token {id}, {text:?}, is not in its place")));
+        }
+        let ids: HashSet<u32> = new.values().copied().collect();
+        if new.len() != old.len() + new_tokens.len() || ids.len() != new.len() {
+            return Err(self.broken("two tokens share an id"));
+        }
+        Ok(old.len() as u64)
+    }
+
+    /// The normalizer leaves blocks alone, whatever stands around them.
+    fn normalizer(&self) -> Result<()> {
+        let blocks = self.some_block();
+        for context in CONTEXTS {
+            let text = format!("[C]{blocks}{context}{blocks}");
+            let normalized = self.base.normalized(&text)?;
+            let marked = text.replace(' ', "▁");
+            let marks = self.alphabet == Alphabet::Text
+                && (normalized == marked || normalized.strip_prefix('▁') == Some(&*marked));
+            if normalized != text && !marks {
+                return Err(self.broken("its normalizer rewrites blocks or the text around them"));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::design::extension::base::BaseVocabulary;
+    use crate::design::extension::extend::{Extended, extend};
+    use crate::design::extension::json::written;
+    use crate::design::scheme::cuts::SchemeKind;
+    use crate::design::scheme::fixed_space::FixedSpace;
+    use crate::design::scheme::grammar::Grammar;
+    use crate::design::scheme::slots::Range;
+    use crate::design::scheme::space::{BaseTokens, MAX_NEW_TOKENS};
+    use crate::design::scheme::stripped_space::StrippedSpace;
+    use drift_core::encoding::Precision;
+
+    /// The best scheme of so many tokens on top of an embedded base, extended and checked in one context.
+    fn checked(grammar: Grammar, tokens: usize) -> Guarantees {
+        let (base, bytes) = Tokenizer::load_with_json(Path::new("qwen-like")).unwrap();
+        let json: Value = serde_json::from_slice(&bytes).unwrap();
+        let known = BaseVocabulary::of(&base, Alphabet::Bytes);
+        let optimum = if grammar.is_stripped() {
+            StrippedSpace::new(SchemeKind::Fused, grammar, &known).optimum(tokens, MAX_NEW_TOKENS)
+        } else {
+            FixedSpace::new(SchemeKind::Fused, grammar, &known).optimum(tokens, MAX_NEW_TOKENS)
+        };
+        let scheme = optimum.unwrap().scheme;
+        assert_eq!(scheme.tokens_per_block(), tokens);
+        let new: Vec<String> = scheme.strings().into_iter().filter(|text| !known.holds(text)).collect();
+        let Extended { json: extended, new_tokens } = extend(&json, &base.name, &scheme, &new).unwrap();
+        let (extended, _) = written("extended", &extended).unwrap();
+        check((&base, &json), &extended, &scheme, &new_tokens, 1, &Job::default()).unwrap()
+    }
+
+    #[test]
+    fn numbers_of_other_decimals_are_checked_like_those_of_four() {
+        let range = Range::new(3).unwrap();
+        let run = checked(Grammar::fixed(range, Precision::new(3).unwrap()), 9);
+        assert_eq!((run.numbers, run.blocks, run.shapes), (6_000, 6_000, 8));
+        let run = checked(Grammar::fixed(range, Precision::new(2).unwrap()), 6);
+        assert_eq!((run.numbers, run.shapes), (600, 8));
+        let run = checked(Grammar::stripped(range, Precision::new(3).unwrap(), 1).unwrap(), 9);
+        assert_eq!((run.numbers, run.blocks, run.shapes), (2 * 3 * 999, 2 * 3 * 999 + 216, 216));
+        // Signs, and no decimals to three.
+        let run = checked(Grammar::stripped(range, Precision::new(3).unwrap(), 0).unwrap(), 7);
+        assert_eq!((run.numbers, run.shapes), (6_000, 512));
+    }
+
+    #[test]
+    fn six_decimals_are_as_many_as_can_be() {
+        let range = Range::new(1).unwrap();
+        let grammar = Grammar::stripped(range, Precision::MOST, 6).unwrap();
+        // Only the bound and the scheme: a million numbers are run by the program, not here.
+        let (base, _) = Tokenizer::load_with_json(Path::new("qwen-like")).unwrap();
+        let known = BaseVocabulary::of(&base, Alphabet::Bytes);
+        let optimum = StrippedSpace::new(SchemeKind::Fused, grammar, &known).optimum(12, MAX_NEW_TOKENS);
+        assert_eq!(optimum.unwrap().scheme.tokens_per_block(), 12);
+        let fixed = FixedSpace::new(SchemeKind::Fused, Grammar::fixed(range, Precision::MOST), &known);
+        assert_eq!(fixed.tokens(), 3..=28);
+        assert_eq!(fixed.optimum(12, MAX_NEW_TOKENS).unwrap().scheme.tokens_per_block(), 12);
+    }
+}

@@ -1,0 +1,72 @@
+//! What every check of an extended tokenizer needs: both tokenizers, the scheme, and how a broken promise is said.
+
+use std::borrow::Cow;
+
+use super::layout::Alphabet;
+use crate::design::scheme::blocks::{block, numbers};
+use crate::design::scheme::cuts::Scheme;
+use drift_core::error::{Error, Result};
+use drift_core::text::CONFORMER_OPEN;
+use drift_core::tokenizer::Tokenizer;
+
+/// An extended tokenizer beside its base. Without a base it stands for itself.
+pub(in crate::design) struct Checker<'t> {
+    pub(in crate::design) base: &'t Tokenizer,
+    pub(in crate::design) extended: &'t Tokenizer,
+    pub(in crate::design) scheme: &'t Scheme,
+    pub(in crate::design) contexts: &'static [&'static str],
+    pub(in crate::design) alphabet: Alphabet,
+    pub(in crate::design) place: &'t str,
+}
+
+impl Checker<'_> {
+    pub(super) fn broken(&self, promise: &str) -> Error {
+        let problem = format!("this base cannot be extended: {promise}");
+        Error::input(self.place, problem, "nothing was written")
+    }
+
+    /// Some block of the range.
+    pub(super) fn some_block(&self) -> String {
+        block(self.scheme.grammar, &numbers(self.scheme.grammar, 0)).0
+    }
+
+    /// A text that ends where a block may begin: behind an atom, where nothing opens blocks.
+    pub(super) fn up_to_a_block<'c>(&self, text: &'c str) -> Cow<'c, str> {
+        let behind_atom = text.ends_with(']') && !text.ends_with(CONFORMER_OPEN);
+        if self.scheme.grammar.dialect().open().is_empty() && !behind_atom {
+            return format!("{text}[C]").into();
+        }
+        text.into()
+    }
+
+    /// The ids of a text, which must be the base's.
+    pub(super) fn same_ids(&self, text: &str) -> Result<Vec<u32>> {
+        let ids = self.extended.ids(text)?;
+        if ids == self.base.ids(text)? {
+            return Ok(ids);
+        }
+        let text = drift_core::error::excerpt(text.as_bytes());
+        Err(self.broken(&format!("text without a block, {text}, would take other tokens")))
+    }
+
+    /// The ids of a text, which must be the base's and lose nothing: a base without a token for a character drops it.
+    pub(super) fn kept(&self, text: &str) -> Result<Vec<u32>> {
+        let ids = self.same_ids(text)?;
+        if self.decodes(&ids, text)? {
+            Ok(ids)
+        } else {
+            Err(self.broken(&format!("it loses a part of {text:?}")))
+        }
+    }
+
+    /// Whether ids are decoded to their text. Bases that mark the beginnings of sections decode a space after each added
+    /// token, before as after.
+    pub(super) fn decodes(&self, ids: &[u32], text: &str) -> Result<bool> {
+        let decoded = self.extended.decode(ids)?;
+        if decoded == text || self.alphabet == Alphabet::Bytes {
+            return Ok(decoded == text);
+        }
+        let as_before = decoded == self.base.decode(&self.base.ids(text)?)?;
+        Ok(as_before && decoded.replace(' ', "") == text.replace(' ', ""))
+    }
+}

@@ -1,0 +1,221 @@
+//! Writing a scheme into a `tokenizer.json`: the base's JSON, edited in four places, all else as it was.
+//!
+//! 1. `model.vocab`: new pieces get ids after all others. Added tokens that the model did not list are listed with the
+//!    ids that they have: `tokenizers` numbers unlisted ones anew from the size of the vocabulary.
+//! 2. `model.ignore_merges`: true, so that a pre-token that is in the vocabulary is one token. For a base in which it was
+//!    false, [`super::check`] proves from the whole vocabulary that this changes nothing else, or a split that
+//!    [`super::guard`] writes keeps it from doing so.
+//! 3. `pre_tokenizer`: a split before the base's own isolates blocks in the range; each of the base's own splits leaves
+//!    alone what is exactly a block; a split after them cuts blocks into pieces. See [`super::layout`].
+//! 4. `model.merges` stays as it is: no merge makes a new token, and none is needed.
+
+use serde_json::{Value, json};
+
+use super::json::{added_tokens, model_kind, regex, split};
+use super::layout::BaseLayout;
+use crate::design::scheme::cuts::Scheme;
+use crate::design::scheme::expression::{CUT_MARK, cut_pattern};
+use crate::design::scheme::grammar::Grammar;
+use drift_core::error::{Error, Result};
+use drift_core::text::holds::may_hold;
+use drift_core::tokenizer::Tokenizer;
+
+/// A base with a scheme written into it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Extended {
+    /// The new `tokenizer.json`.
+    pub json: Value,
+    /// The new tokens and their ids, in order.
+    pub new_tokens: Vec<(u32, String)>,
+}
+
+/// What to do where a base cannot be extended: what works with it as it is, `fit` says.
+const REMEDY: &str = "extend one of a BPE model, byte-level or of SentencePiece; `drift fit` says what works with this one as it is";
+
+/// Writes `scheme` into a base; `new` are the pieces that its vocabulary lacks.
+///
+/// # Errors
+/// If the base is no BPE model, or has a pre-tokenizer that cannot be kept from cutting blocks.
+pub fn extend(base: &Value, place: &str, scheme: &Scheme, new: &[String]) -> Result<Extended> {
+    extend_guarded((base, place), scheme, (new, &[]), None)
+}
+
+/// As [`extend`]; new pieces take `ids` first, which have no token. `guard` is the expression that keeps the new pieces out of all
+/// other texts: see [`super::guard`].
+///
+/// # Errors
+/// As [`extend`].
+pub fn extend_guarded(
+    (base, place): (&Value, &str),
+    scheme: &Scheme,
+    (new, ids): (&[String], &[u32]),
+    guard: Option<&str>,
+) -> Result<Extended> {
+    let refuse = |problem: &str| Error::input(place, problem, REMEDY);
+    let mut json = base.clone();
+    let added = added_tokens(base);
+    if let Some((_, content)) = added.iter().find(|(_, content)| may_touch_a_block(content, scheme.grammar)) {
+        let problem = format!("the added token `{content}` can be a part of a block");
+        let special = base["added_tokens"].as_array().into_iter().flatten().any(|token| {
+            token["special"] == true
+                && token["content"].as_str().is_some_and(|own| may_touch_a_block(own, scheme.grammar))
+        });
+        let number = scheme.grammar.dialect().number().parse(content.as_bytes(), 0, false).is_ok();
+        return Err(match (number, special) {
+            (true, true) => {
+                let problem = format!(
+                    "{problem}, and flagged special: decoding without special tokens drops coordinates"
+                );
+                Error::input(
+                    place,
+                    problem,
+                    "add its numbers again without the flag; then fit and eval take it as it is",
+                )
+            }
+            (true, false) => {
+                let problem = format!("has numbers as added tokens already, such as `{content}`");
+                Error::input(
+                    place,
+                    problem,
+                    "leave it as it is: fit, eval and export-grammar count and force these tokens",
+                )
+            }
+            (false, _) => refuse(&problem),
+        });
+    }
+    let layout = BaseLayout::of(base).map_err(|problem| refuse(&problem))?;
+    let new_tokens = add_tokens(&mut json, place, new, ids)?;
+    json["model"]["ignore_merges"] = true.into();
+    json["pre_tokenizer"] = pre_tokenizer(&layout, scheme, guard);
+    Ok(Extended { json, new_tokens })
+}
+
+/// Lists new tokens in a BPE model's vocabulary, with `ids` as far as these go and after all others; their ids. Added tokens that the model does not list
+/// are listed first, with the ids that they have.
+///
+/// # Errors
+/// If there is no BPE model, its tokens mark the beginnings or ends of words, or an added token has two ids.
+pub(in crate::design) fn add_tokens(
+    json: &mut Value,
+    place: &str,
+    new: &[String],
+    ids: &[u32],
+) -> Result<Vec<(u32, String)>> {
+    let refuse = |problem: &str| Error::input(place, problem, REMEDY);
+    let added = added_tokens(json);
+    let kind = model_kind(json).map(str::to_owned);
+    if kind.as_deref() == Some("Unigram") {
+        return Err(refuse(
+            "is a Unigram model, which takes a new token in every text that holds it, so that texts without blocks \
+             would change",
+        ));
+    }
+    let model = json["model"].as_object_mut().ok_or_else(|| refuse("has no model"))?;
+    if kind.as_deref() != Some("BPE") {
+        return Err(refuse("is no BPE model"));
+    }
+    for affix in ["continuing_subword_prefix", "end_of_word_suffix"] {
+        if model.get(affix).and_then(Value::as_str).is_some_and(|affix| !affix.is_empty()) {
+            return Err(refuse("marks the beginnings or ends of words in its tokens"));
+        }
+    }
+    let vocabulary =
+        model.get_mut("vocab").and_then(Value::as_object_mut).ok_or_else(|| refuse("has no vocabulary"))?;
+    for (id, content) in &added {
+        let listed = vocabulary.entry(content.as_str()).or_insert(Value::from(*id));
+        if listed.as_u64() != Some(u64::from(*id)) {
+            return Err(refuse(&format!("gives the added token `{content}` two ids")));
+        }
+    }
+    let last = vocabulary.values().filter_map(Value::as_u64).max().unwrap_or(0);
+    let mut new_tokens = Vec::with_capacity(new.len());
+    for (id, piece) in ids.iter().map(|id| u64::from(*id)).chain(last + 1..).zip(new) {
+        let id = u32::try_from(id).map_err(|_| refuse("has no ids left"))?;
+        vocabulary.insert(piece.clone(), id.into());
+        new_tokens.push((id, piece.clone()));
+    }
+    Ok(new_tokens)
+}
+
+/// An extended tokenizer whose blocks are isolated but not cut.
+pub(in crate::design) fn without_cut(mut json: Value) -> Value {
+    if let Some(list) = json["pre_tokenizer"]["pretokenizers"].as_array_mut() {
+        list.retain(|member| !regex(member).is_some_and(|regex| regex.starts_with(CUT_MARK)));
+    }
+    json
+}
+
+/// A base's JSON with the ids that `tokenizers` gives its added tokens. Those that the model does not list are numbered
+/// from the size of its vocabulary, whatever the file says: cl100k's, which leaves an id out, begin one earlier.
+pub fn as_read(base: &Tokenizer, mut json: Value) -> Value {
+    let ids = base.vocabulary();
+    for token in json["added_tokens"].as_array_mut().into_iter().flatten() {
+        if let Some(id) = token["content"].as_str().and_then(|content| ids.get(content)) {
+            token["id"] = (*id).into();
+        }
+    }
+    json
+}
+
+/// Whether an added token, which is cut out of texts before anything else, could take a part of a block: one that lies
+/// inside a block, overlaps its beginning, or overlaps its end. Where nothing opens a block, it begins behind a `]`. What no text of a
+/// molecule holds (`>>TITLE<<`) does not.
+fn may_touch_a_block(content: &str, grammar: Grammar) -> bool {
+    if !may_hold(content, grammar.dialect()) {
+        return false;
+    }
+    let (characters, encoding) = (grammar.characters(), grammar.dialect());
+    let own = |text: &str| text.chars().all(|c| characters.contains(c));
+    let (open, close) = (encoding.open(), encoding.close());
+    let inside = |text: &str| own(text.trim_start_matches(open).trim_end_matches(close));
+    let begins = match open {
+        // What lies before the numbers of a block is not its own.
+        "" => content.rsplit_once(']').is_some_and(|(_, end)| !end.is_empty() && inside(end)),
+        _ => content.rsplit_once(open).is_some_and(|(_, end)| inside(end)),
+    };
+    let ends = !close.is_empty() && content.split_once(close).is_some_and(|(start, _)| inside(start));
+    !content.is_empty() && (inside(content) || begins || ends)
+}
+
+/// The base's pre-tokenizer around the scheme's.
+fn pre_tokenizer(layout: &BaseLayout, scheme: &Scheme, guard: Option<&str>) -> Value {
+    let mut list = layout.before.clone();
+    list.push(split(&scheme.grammar.isolating_pattern()));
+    list.extend(layout.guarded(&scheme.grammar.block_pattern()));
+    list.extend(guard.map(split));
+    list.push(split(&cut_pattern(scheme)));
+    list.extend(layout.after.iter().cloned());
+    json!({ "type": "Sequence", "pretokenizers": list })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::design::scheme::slots::Range;
+    use drift_core::encoding::Precision;
+
+    #[test]
+    fn added_tokens_that_touch_blocks_are_seen() {
+        let range = Range::new(15).unwrap();
+        let fixed = Grammar::fixed(range, Precision::FOUR);
+        for content in
+            ["<", ">", "1", "-", "0.0", "]<", "<-1", ">[", "5>", "]<1", "<1,2>", "a]<1,2>", "<1,2>["]
+        {
+            assert!(may_touch_a_block(content, fixed), "{content}");
+        }
+        // No text of a molecule holds these.
+        for content in ["<<", "a<1", "x<1,2>", "<1,2>x", ">>TITLE<<"] {
+            assert!(!may_touch_a_block(content, fixed), "{content}");
+        }
+        for content in ["<think>", "<|im_end|>", "[SMILES]", "<s>", "</think>", "<mask_1>", "x1"] {
+            assert!(!may_touch_a_block(content, fixed), "{content}");
+        }
+        let bins = Grammar::constant("binned-v2:-13,13,0.104".parse().unwrap(), range);
+        for content in ["1", "130", ";", "]1", "0;", "12;[C]"] {
+            assert!(may_touch_a_block(content, bins), "{content}");
+        }
+        for content in ["<", ",", "-1", "[SMILES]", "[/CONFORMER]", "<|im_end|>", "x1", "1.5"] {
+            assert!(!may_touch_a_block(content, bins), "{content}");
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! What is no block of the scheme's grammar: encoded as the base does.
+
+use super::checker::Checker;
+use super::plain::first_error;
+use super::texts::CONTEXTS;
+use crate::design::scheme::grammar::Grammar;
+use drift_core::encoding::Fixed;
+use drift_core::error::Result;
+
+impl Checker<'_> {
+    /// What is not a block of the range is encoded as the base does; the number of such texts.
+    pub(super) fn fallbacks(&self, new_tokens: &[(u32, String)]) -> Result<u64> {
+        let grammar = self.scheme.grammar;
+        let encoding = grammar.dialect();
+        let (open, separator, close) = (encoding.open(), encoding.separator(), encoding.close());
+        let right = right(grammar);
+        let mut texts: Vec<String> = Vec::new();
+        for wrong in wrong(grammar) {
+            for context in CONTEXTS {
+                for position in 0..right.len() {
+                    let mut numbers = right.clone();
+                    numbers[position].clone_from(&wrong);
+                    let block = format!("{open}{}{close}", numbers.join(separator));
+                    texts.push(format!("[C]{block}{context}"));
+                    texts.push(block);
+                }
+            }
+        }
+        let [inside, fewer] = [&right[..], &right[..right.len() - 1]].map(|numbers| numbers.join(separator));
+        let parts =
+            [format!("{open}{inside}"), format!("{inside}{close}"), inside, format!("{open}{fewer}{close}")];
+        for part in parts {
+            texts.extend([part.clone(), format!("[C]{part}"), format!("{part}[C]")]);
+        }
+        for (_, text) in new_tokens {
+            texts.extend([text.clone(), format!("[C]{text}"), format!("{text}[C]"), format!("1.{text}")]);
+        }
+        if !encoding.is_decimal() {
+            // Wrong numbers side by side can be a right block.
+            texts.retain(|text| *text == grammar.without_blocks(text));
+        }
+        first_error(&texts, |text| self.same_ids(text).map(|_| ()))?;
+        if !encoding.is_decimal() {
+            return Ok(texts.len() as u64);
+        }
+        let decimals = |digits: &str| digits[..grammar.decimals()].to_owned();
+        let outside = grammar.range.angstrom();
+        let [x, y, z] = ["234567", "678923", "100000"].map(decimals);
+        for context in CONTEXTS {
+            self.kept(&format!("[C]<-{outside}.{x},{outside}.{y},0.{z}>{context}"))?;
+        }
+        Ok(texts.len() as u64)
+    }
+}
+
+/// The numbers of a block of a grammar.
+fn right(grammar: Grammar) -> Vec<String> {
+    if !grammar.dialect().is_decimal() {
+        let of = |axis: usize| grammar.dialect().number().limits(axis).1 / [1, 2, 3][axis];
+        return (0..grammar.dialect().numbers()).map(|axis| spelled(grammar, of(axis))).collect();
+    }
+    let decimals = grammar.decimals();
+    let [x, y] = if grammar.is_stripped() {
+        ["123456"[..decimals].to_owned(), format!("{:01$}", 5, decimals)]
+    } else {
+        ["000000", "250000"].map(|digits| digits[..decimals].to_owned())
+    };
+    vec![format!("0.{x}"), format!("-0.{y}"), format!("3.{}", &"141659"[..decimals])]
+}
+
+/// A value as the encoding writes it.
+fn spelled(grammar: Grammar, value: Fixed) -> String {
+    let mut text = String::new();
+    grammar.dialect().number().write(value, &mut text);
+    text
+}
+
+/// What is no number of an encoding without decimals: beyond its range, of other digits, or no number at all.
+fn wrong_whole(grammar: Grammar) -> Vec<String> {
+    let number = grammar.dialect().number();
+    let last = (0..grammar.dialect().numbers()).map(|axis| number.limits(axis).1).max().unwrap_or(0);
+    let good = spelled(grammar, last);
+    let mut wrong = vec![spelled(grammar, last + 1), spelled(grammar, last.saturating_mul(10))];
+    wrong.extend(["0", "+", " ", "--"].map(|before| format!("{before}{good}")));
+    wrong.extend([good[1..].to_owned(), format!("{good}.0"), "١".repeat(good.len())]);
+    wrong.extend(["-", "", "1x"].map(String::from));
+    if !grammar.dialect().is_signed() {
+        wrong.push(format!("-{good}"));
+    }
+    wrong
+}
+
+/// What is no number of a grammar: out of its range, of other decimals, or no number at all.
+fn wrong(grammar: Grammar) -> Vec<String> {
+    if !grammar.dialect().is_decimal() {
+        return wrong_whole(grammar);
+    }
+    let (outside, decimals) = (grammar.range.angstrom(), grammar.decimals());
+    let digits = &"123456"[..decimals];
+    let (zeros, nines) = (&"000000"[..decimals], &"999999"[..decimals]);
+    let mut wrong = vec![
+        format!("123.{}", &"456789"[..decimals]),
+        format!("-1000.{digits}"),
+        // Two decimals, where those are not all that there can be.
+        if decimals == 2 { "1.500" } else { "1.50" }.to_owned(),
+        format!("0.{}", &"1234567"[..=decimals]),
+    ];
+    wrong.extend(["01.", "+1.", " 1.", "--1.", "1,", "١."].map(|head| format!("{head}{digits}")));
+    wrong.extend(["1.", "-", ""].map(String::from));
+    let one = format!("{:01$}", 1, decimals);
+    let [first, second] = if grammar.is_stripped() { [&*one, digits] } else { [zeros, zeros] };
+    wrong.extend([
+        format!("{outside}.{first}"),
+        format!("-{outside}.{second}"),
+        format!("{}.{nines}", outside + 1),
+    ]);
+    if grammar.is_stripped() {
+        let few = ["2", "0.5", "0.25", "0.125", "0.0625", "0.03125"];
+        wrong.extend(few.into_iter().take(grammar.fewest_decimals()).map(String::from));
+        wrong.extend(["0.0000", "-1.0500", "0.0"].map(String::from));
+    } else {
+        let fewer = if decimals > 1 { format!("0.{}", &"00000"[..decimals - 1]) } else { "0".to_owned() };
+        wrong.extend([fewer, "-2".to_owned()]);
+    }
+    wrong
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::design::scheme::slots::Range;
+    use drift_core::encoding::Precision;
+
+    #[test]
+    fn numbers_are_right_or_wrong_for_every_count_of_decimals() {
+        let range = Range::new(15).unwrap();
+        for decimals in 1..=6 {
+            let stripped = (0..=decimals)
+                .map(|fewest| Grammar::stripped(range, Precision::new(decimals).unwrap(), fewest).unwrap());
+            for grammar in stripped.chain([Grammar::fixed(range, Precision::new(decimals).unwrap())]) {
+                let whole = |number: &str| grammar.has_block(&format!("<{number},{number},{number}>"));
+                assert!(right(grammar).iter().all(|number| whole(number)), "{grammar:?}");
+                for number in wrong(grammar) {
+                    assert!(!whole(&number), "{number} in {grammar:?}");
+                }
+            }
+        }
+    }
+}

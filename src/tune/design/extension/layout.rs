@@ -1,0 +1,315 @@
+//! What a base is made of: what its tokens are written in, and where blocks can be isolated among its pre-tokenizers.
+//!
+//! | base | tokens are written in | pre-tokenizers |
+//! | --- | --- | --- |
+//! | Qwen, Llama 3, cl100k, o200k | bytes | splits by expressions, then `ByteLevel` |
+//! | OLMo 2 | bytes | the same, its split told to remove what the expression does not match, which is nothing |
+//! | Command-R, Galactica, Falcon | bytes | `Digits`, `Punctuation`: written as splits by the class of their characters; Falcon's go on behind `ByteLevel`, where a block is what it was |
+//! | GPT-2 | bytes | `ByteLevel` with its own expression: written as that split and a `ByteLevel` without |
+//! | Llama 2, Mistral v1 | text | none; the normalizer puts `▁` before each section and for each space |
+//! | Gemma | text | a split by a space, of which the normalizer leaves none |
+//! | Mistral v3 | text | `Metaspace`: blocks are isolated after it, for it puts `▁` before what it is given |
+
+use serde_json::{Value, json};
+
+use super::json::{regex, split, splits};
+use drift_core::error::Result;
+use drift_core::tokenizer::{CharacterKind, Tokenizer};
+
+/// The expression of `ByteLevel`: GPT-2's.
+pub const GPT2: &str = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
+
+/// What tokens are written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Alphabet {
+    /// A character for each byte, after GPT-2.
+    Bytes,
+    /// The text itself, with `▁` for a space, after SentencePiece; other characters fall back to tokens of bytes.
+    Text,
+}
+
+impl Alphabet {
+    /// Of a base that [`BaseLayout::of`] takes.
+    pub fn of(base: &Value) -> Self {
+        let bytes = splits(&base["pre_tokenizer"]).iter().any(|member| member["type"] == "ByteLevel");
+        if bytes { Alphabet::Bytes } else { Alphabet::Text }
+    }
+}
+
+/// A base's pre-tokenizers, by what they may do to blocks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BaseLayout {
+    /// They mark spaces: blocks have none, and are isolated after them.
+    pub before: Vec<Value>,
+    /// Splits: they must leave alone what is exactly a block. Among them what writes bytes as characters, if splits follow it.
+    pub own: Vec<Value>,
+    /// They write bytes as characters.
+    pub after: Vec<Value>,
+}
+
+impl BaseLayout {
+    /// Of a `tokenizer.json`.
+    ///
+    /// # Errors
+    /// If one of its pre-tokenizers cannot be kept from cutting blocks, or there is none where bytes need one.
+    pub fn of(base: &Value) -> std::result::Result<Self, String> {
+        let (before, own, after) = Default::default();
+        let mut layout = BaseLayout { before, own, after };
+        for member in splits(&base["pre_tokenizer"]) {
+            layout.add(member, Alphabet::of(base))?;
+        }
+        let writes_bytes = base["decoder"].to_string().contains("\"ByteLevel\"");
+        if writes_bytes && Alphabet::of(base) == Alphabet::Text {
+            return Err("has no pre-tokenizer that writes the bytes that its decoder reads".into());
+        }
+        Ok(layout)
+    }
+
+    fn add(&mut self, member: &Value, alphabet: Alphabet) -> std::result::Result<(), String> {
+        match member["type"].as_str() {
+            Some("Split") => self.add_split(own_split(member, alphabet)?),
+            Some("Digits" | "Punctuation") if alphabet == Alphabet::Bytes => {
+                self.add_split(own_split(&by_class(member), alphabet)?);
+            }
+            Some("ByteLevel") if member["add_prefix_space"] != false => {
+                return Err("puts a space before every piece, and so before those of a block".into());
+            }
+            // The field may be missing, and is true then.
+            Some("ByteLevel") if member["use_regex"] != false => {
+                let mut bytes = member.clone();
+                bytes["use_regex"] = false.into();
+                self.add_split(split(GPT2));
+                self.after.push(bytes);
+            }
+            Some("ByteLevel") => self.after.push(member.clone()),
+            Some("Metaspace" | "WhitespaceSplit") if self.own.is_empty() && self.after.is_empty() => {
+                self.before.push(member.clone());
+            }
+            Some(other) => return Err(format!("has a pre-tokenizer, {other}, that may cut blocks")),
+            None => return Err("has a pre-tokenizer of no kind".into()),
+        }
+        Ok(())
+    }
+
+    /// Adds a split behind all that comes before it.
+    fn add_split(&mut self, split: Value) {
+        // Characters of blocks are written alike in bytes and in text, so a block is isolated there as before.
+        self.own.append(&mut self.after);
+        self.own.push(split);
+    }
+
+    /// The longest run of digits that a piece of a base's splits can hold, by [`longest_digits`].
+    pub fn longest_digits(base: &Value) -> Option<usize> {
+        longest_digits(BaseLayout::of(base).ok()?.patterns())
+    }
+
+    /// The expressions of its own splits whose matches are pieces.
+    pub fn patterns(&self) -> impl Iterator<Item = &str> {
+        let isolates = |split: &&Value| split["behavior"] == "Isolated" || split["behavior"] == "Removed";
+        self.own.iter().filter(isolates).filter_map(regex)
+    }
+
+    /// Its own splits, told to leave alone what is exactly a block of this expression.
+    pub fn guarded(&self, block: &str) -> impl Iterator<Item = Value> {
+        let guarded = move |split: &Value| {
+            let mut split = split.clone();
+            if let Some(own) = regex(&split) {
+                split["pattern"] = json!({ "Regex": format!("\\A{block}\\z|{own}") });
+            }
+            split
+        };
+        self.own.iter().map(guarded)
+    }
+}
+
+/// A split that can be told to leave blocks alone, or does so by itself: where it cuts by a text that no block holds.
+fn own_split(split: &Value, alphabet: Alphabet) -> std::result::Result<Value, String> {
+    let foreign = |text: &str| text.bytes().any(|byte| !b"<>-.,0123456789".contains(&byte));
+    if split["pattern"]["String"].as_str().is_some_and(foreign) {
+        return Ok(split.clone());
+    }
+    if regex(split).is_none() {
+        return Err("has a split by a text that blocks may hold".into());
+    }
+    // A block will be one match, which is kept but where matches are removed. What is inverted removes what lies between them.
+    if split["behavior"] == "Removed" && split["invert"] != true {
+        return Err("has a split that removes what it matches, and so would remove blocks".into());
+    }
+    match alphabet {
+        Alphabet::Text => Err("has a split by an expression, but no tokens of bytes".into()),
+        Alphabet::Bytes => Ok(split.clone()),
+    }
+}
+
+/// `Digits` or `Punctuation` as the split that does the same: by the class of their characters.
+fn by_class(member: &Value) -> Value {
+    if member["type"] == "Digits" {
+        // Digits that are not cut one by one are runs of them.
+        let run = if member["individual_digits"] == true { "" } else { "+" };
+        return split(&format!("{}{run}", CharacterKind::Digits.class()));
+    }
+    let mut by_class = split(CharacterKind::Punctuation.class());
+    if !member["behavior"].is_null() {
+        by_class["behavior"] = member["behavior"].clone();
+    }
+    by_class
+}
+
+/// The ids of a part of a block inside a text: at its beginning a base may put `▁` before it.
+///
+/// # Errors
+/// If the base cannot encode it.
+pub(in crate::design) fn ids_inside(base: &Tokenizer, text: &str) -> Result<Vec<u32>> {
+    let whole = base.ids("0")?;
+    let marks = base.model_ids("0").filter(|ids| *ids != whole);
+    match marks.and_then(|_| base.model_ids(text)) {
+        Some(ids) => Ok(ids),
+        None => base.ids(text),
+    }
+}
+
+/// The longest run of digits that a piece of these splits can hold, if one of them puts digits with nothing else but a
+/// space before them; none if that is not known.
+fn longest_digits<'p>(patterns: impl Iterator<Item = &'p str>) -> Option<usize> {
+    patterns.filter_map(longest_in).min()
+}
+
+/// Alternatives that hold digits, and how many at most.
+const DIGITS: [(&str, usize); 4] =
+    [("\\p{N}", 1), ("\\p{N}{1,3}", 3), (" ?\\p{N}+", usize::MAX), ("\\p{N}+", usize::MAX)];
+
+/// Alternatives that hold none: those of GPT-2, cl100k, Llama 3, Qwen and o200k.
+const OTHERS: [&str; 20] = [
+    "'s",
+    "'t",
+    "'re",
+    "'ve",
+    "'m",
+    "'ll",
+    "'d",
+    "(?i:'s|'t|'re|'ve|'m|'ll|'d)",
+    "'(?i:[sdmt]|ll|ve|re)",
+    " ?\\p{L}+",
+    "[^\\r\\n\\p{L}\\p{N}]?\\p{L}+",
+    "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
+    "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
+    " ?[^\\s\\p{L}\\p{N}]+",
+    " ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*",
+    " ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*",
+    "\\s*[\\r\\n]+",
+    "\\s*[\\r\\n]",
+    "\\s+(?!\\S)",
+    "\\s+",
+];
+
+/// See [`longest_digits`]: each alternative must be known, and one of them take every digit.
+fn longest_in(pattern: &str) -> Option<usize> {
+    match pattern.strip_prefix(CharacterKind::Digits.class()) {
+        Some("") => return Some(1),
+        Some("+") => return Some(usize::MAX),
+        _ => {}
+    }
+    let mut longest = None;
+    for alternative in alternatives(pattern) {
+        match DIGITS.iter().find(|(known, _)| *known == alternative) {
+            Some((_, digits)) => longest = longest.max(Some(*digits)),
+            None if OTHERS.contains(&alternative) => {}
+            None => return None,
+        }
+    }
+    longest
+}
+
+/// An expression's alternatives, those in groups and classes left together.
+fn alternatives(pattern: &str) -> Vec<&str> {
+    let (mut all, mut start, mut depth, mut escaped) = (Vec::new(), 0, 0, false);
+    for (at, c) in pattern.char_indices() {
+        match c {
+            _ if escaped => {}
+            '(' | '[' => depth += 1,
+            ')' | ']' => depth -= 1,
+            '|' if depth == 0 => {
+                all.push(&pattern[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+        escaped = c == '\\' && !escaped;
+    }
+    all.push(&pattern[start..]);
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn expressions_that_put_digits_apart_are_known() {
+        let head = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|";
+        let tail = "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
+        let longest = |pattern: &str| longest_digits([pattern].into_iter());
+        assert_eq!(longest(&format!("{head}\\p{{N}}{tail}")), Some(1));
+        assert_eq!(longest(&format!("{head}\\p{{N}}{{1,3}}{tail}")), Some(3));
+        assert_eq!(longest(GPT2), Some(usize::MAX));
+        assert_eq!(longest_digits([GPT2, "\\p{N}"].into_iter()), Some(1));
+        for other in [&format!("{head}\\S+{tail}"), &format!("{head}\\p{{L}}{tail}"), "", "\\s+|[0-9.]+"] {
+            assert_eq!(longest(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn pre_tokenizers_that_may_cut_blocks_are_refused() {
+        let of = |pre: Value| BaseLayout::of(&json!({ "pre_tokenizer": pre }));
+        let split = |pattern: Value, behavior: &str| json!({ "type": "Split", "pattern": pattern, "behavior": behavior, "invert": false });
+        let gemma = split(json!({ "String": " " }), "MergedWithPrevious");
+        assert_eq!(of(gemma.clone()).unwrap().own, [gemma]);
+        assert!(of(Value::Null).is_ok());
+        let bytes = json!({ "type": "ByteLevel", "add_prefix_space": false, "use_regex": true });
+        let layout = of(bytes).unwrap();
+        assert_eq!((layout.patterns().collect::<Vec<_>>(), layout.after.len()), (vec![GPT2], 1));
+        assert_eq!(layout.after[0]["use_regex"], false);
+        let byte_level = json!({ "type": "ByteLevel", "add_prefix_space": false, "use_regex": false });
+        let in_bytes = |member: Value| json!({ "type": "Sequence", "pretokenizers": [member, byte_level] });
+        for refused in [
+            split(json!({ "String": "," }), "Isolated"),
+            split(json!({ "Regex": "[0-9]" }), "Isolated"),
+            in_bytes(split(json!({ "Regex": " " }), "Removed")),
+            json!({ "type": "ByteLevel", "add_prefix_space": true, "use_regex": true }),
+            json!({ "type": "Digits", "individual_digits": true }),
+            in_bytes(json!({ "type": "BertPreTokenizer" })),
+            json!({ "type": "Sequence", "pretokenizers": [byte_level.clone(), { "type": "Metaspace" }] }),
+        ] {
+            assert!(of(refused.clone()).is_err(), "{refused}");
+        }
+        let mut inverted = split(json!({ "Regex": "\\p{N}| ?\\p{L}+" }), "Removed");
+        inverted["invert"] = true.into();
+        assert_eq!(of(in_bytes(inverted.clone())).unwrap().own, [inverted]);
+        let bare = json!({ "pre_tokenizer": null, "decoder": { "type": "ByteLevel" } });
+        assert!(BaseLayout::of(&bare).unwrap_err().starts_with("has no pre-tokenizer"));
+    }
+
+    #[test]
+    fn splits_by_kinds_of_characters_are_written_as_classes() {
+        let falcon = json!({ "pre_tokenizer": { "type": "Sequence", "pretokenizers": [
+            { "type": "Punctuation", "behavior": "Contiguous" },
+            { "type": "ByteLevel", "add_prefix_space": false, "use_regex": true },
+            { "type": "Digits", "individual_digits": false },
+            split("[0-9][0-9][0-9]"),
+        ] } });
+        let layout = BaseLayout::of(&falcon).unwrap();
+        // What writes bytes keeps its place among them.
+        let types: Vec<&str> = layout.own.iter().filter_map(|member| member["type"].as_str()).collect();
+        assert_eq!(types, ["Split", "Split", "ByteLevel", "Split", "Split"]);
+        assert_eq!((layout.own[0]["behavior"].as_str(), layout.after.len()), (Some("Contiguous"), 0));
+        assert_eq!(BaseLayout::longest_digits(&falcon), Some(usize::MAX));
+        let one = json!({ "pre_tokenizer": { "type": "Sequence", "pretokenizers": [
+            { "type": "Digits", "individual_digits": true },
+            { "type": "ByteLevel", "add_prefix_space": false, "use_regex": true },
+        ] } });
+        assert_eq!(
+            (BaseLayout::longest_digits(&one), BaseLayout::of(&one).unwrap().after.len()),
+            (Some(1), 1)
+        );
+    }
+}

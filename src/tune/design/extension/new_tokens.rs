@@ -1,0 +1,50 @@
+//! New tokens and what they were before.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::layout::ids_inside;
+use drift_core::error::Result;
+use drift_core::tokenizer::Tokenizer;
+
+/// New tokens and what they were before: the file `new_tokens.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NewTokens {
+    /// `drift.new-tokens/1`.
+    pub schema: &'static str,
+    /// The base's name.
+    pub base: String,
+    /// By id.
+    pub new_tokens: Vec<NewToken>,
+}
+
+/// One new token.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NewToken {
+    /// Its id.
+    pub id: u32,
+    /// Its text.
+    pub text: String,
+    /// The ids that the base encodes its text to.
+    pub base_ids: Vec<u32>,
+    /// The old token whose id it has, if that went.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<String>,
+}
+
+/// New tokens with the base's ids of their texts, as they are inside a text; `gone` are old tokens whose ids they have.
+pub(in crate::design) fn list(
+    base: &Tokenizer,
+    added: &[(u32, String)],
+    gone: &BTreeMap<u32, String>,
+) -> Result<NewTokens> {
+    let new_tokens: Result<Vec<NewToken>> = added
+        .iter()
+        .map(|(id, text)| {
+            let (text, replaces) = (text.clone(), gone.get(id).cloned());
+            Ok(NewToken { id: *id, base_ids: ids_inside(base, &text)?, text, replaces })
+        })
+        .collect();
+    Ok(NewTokens { schema: "drift.new-tokens/1", base: base.name.clone(), new_tokens: new_tokens? })
+}

@@ -1,0 +1,174 @@
+//! That text without blocks keeps its tokens.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rayon::prelude::*;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::around::around;
+use super::checker::Checker;
+use super::json::added_tokens;
+use super::layout::{Alphabet, BaseLayout};
+use super::mixed::{MIXED_TEXTS, mixed_text};
+use super::texts::{ALL_CONTEXTS, PLAIN};
+use drift_core::error::Result;
+use drift_core::job::Job;
+use drift_core::tokenizer::marks_spaces;
+
+/// How it is known that texts without blocks are encoded as before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PlainText {
+    /// From the base's expressions or normalizers and its whole vocabulary.
+    Proved,
+    /// The base has an expression or a normalizer that drift does not know.
+    Tried,
+}
+
+impl Checker<'_> {
+    /// Two things could change texts without blocks. `ignore_merges`: not if each old token is what merges make of its
+    /// own text. A new token that equals a whole pre-token: not if no pre-token can be like it.
+    pub(in crate::design) fn plain_pieces(
+        &self,
+        base_json: &Value,
+        new_tokens: &[(u32, String)],
+    ) -> Result<PlainText> {
+        let added: BTreeSet<String> =
+            added_tokens(base_json).into_iter().map(|(_, content)| content).collect();
+        for content in &added {
+            // Listed in the model now; only a whole pre-token could find it there.
+            if self.base.pre_tokens(content)? == [&**content] && self.base.model_ids(content).is_none() {
+                return Err(self.broken(&format!("the added token {content:?} is a pre-token")));
+            }
+        }
+        if base_json["model"]["ignore_merges"] != true {
+            self.unmade_pieces(&added)?;
+        }
+        for (_, text) in new_tokens {
+            for around in [text.clone(), format!("{text} "), format!("{text}a"), format!("{text}\n")] {
+                if self.base.pre_tokens(&around)?.first() == Some(text) {
+                    return Err(self.broken(&format!("{text:?} is a pre-token outside blocks too")));
+                }
+            }
+        }
+        let longest = BaseLayout::longest_digits(base_json);
+        let apart = |text: &str| {
+            let digits = text.bytes().filter(u8::is_ascii_digit).count();
+            longest.is_some_and(|longest| digits > 0 && (digits < text.len() || digits > longest))
+        };
+        let proved = new_tokens.iter().all(|(_, text)| apart(text));
+        Ok(if proved { PlainText::Proved } else { PlainText::Tried })
+    }
+
+    /// A token that merges do not make of its own text would be made where a whole pre-token is like it: none may be.
+    fn unmade_pieces(&self, added: &BTreeSet<String>) -> Result<()> {
+        let vocabulary = self.base.vocabulary();
+        let unmade = vocabulary.par_iter().filter(|(text, id)| {
+            !text.is_empty()
+                && !added.contains(text.as_str())
+                && self.base.model_ids(text).as_deref() != Some(&[**id])
+        });
+        let mut unmade: Vec<(&String, &u32)> = unmade.collect();
+        unmade.sort();
+        for (piece, id) in unmade {
+            let text = self.base.decode(&[*id])?;
+            for around in [text.clone(), format!("{text} "), format!("{text}a"), format!("a {text}\n")] {
+                if text.contains('\u{fffd}') || self.base.pre_tokens(&around)?.contains(piece) {
+                    return Err(self.broken(&format!(
+                        "its merges never make its own token {piece:?}, which whole pre-tokens would become"
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Without splits, a piece is a section between added tokens or blocks. Lookups change it only if it is a token: so
+    /// every token is run as a whole section, and as all that follows a block.
+    pub(in crate::design) fn plain_sections(&self, base_json: &Value) -> Result<PlainText> {
+        let block = self.some_block();
+        let head = format!("{}{block}", self.up_to_a_block(""));
+        let before = self.extended.ids(&head)?;
+        let vocabulary: Vec<(u32, String)> = by_id(self.extended.vocabulary());
+        first_error(&vocabulary, |(_, text)| {
+            self.same_ids(text)?;
+            let text = format!("{head}{text}");
+            let mut expected = before.clone();
+            expected.extend(around(self.base, &text, &block)?.pop().unwrap_or_default());
+            if self.extended.ids(&text)? == expected {
+                return Ok(());
+            }
+            let text = drift_core::error::excerpt(&text.as_bytes()[head.len()..]);
+            Err(self.broken(&format!("{text} after a block would take other tokens")))
+        })?;
+        let known = marks_spaces(&base_json["normalizer"]);
+        Ok(if known { PlainText::Proved } else { PlainText::Tried })
+    }
+
+    /// A text without its blocks. A normalizer may make one of what is none, as NFKC does of wide digits: that is a block too.
+    fn without_blocks(&self, text: &str) -> Result<String> {
+        let grammar = self.scheme.grammar;
+        let text = grammar.without_blocks(text);
+        if self.alphabet == Alphabet::Text {
+            return Ok(text);
+        }
+        let normalized = self.base.normalized(&text)?;
+        let left = grammar.without_blocks(&normalized);
+        Ok(if left == normalized { text } else { left })
+    }
+
+    /// Texts in several scripts, code, SMILES, every old token as a text, tokens strung together at random, and 10 MB of
+    /// mixed text, or as much of it as contexts are run.
+    pub(in crate::design) fn plain_texts(&self, job: &Job) -> Result<(u64, u64)> {
+        let mut tokens: Vec<u32> = self.base.vocabulary().into_values().collect();
+        tokens.sort_unstable();
+        let mut texts: Vec<String> =
+            PLAIN.iter().map(|text| self.without_blocks(text)).collect::<Result<_>>()?;
+        let alone: Vec<String> =
+            tokens.par_iter().map(|id| self.base.decode(&[*id])).collect::<Result<_>>()?;
+        // A walk by a step that shares no factor with most sizes strings neighbours together that never met.
+        let mut at = 0;
+        for _ in 0..(alone.len() / 16).min(4_000) {
+            let mut text = String::new();
+            for _ in 0..64 {
+                at = (at + 7_919) % alone.len();
+                text.push_str(&alone[at]);
+            }
+            texts.push(text);
+        }
+        texts.extend(alone);
+        first_error(&texts, |text| {
+            job.check()?;
+            let ids = self.same_ids(text)?;
+            if self.extended.decode(&ids)? != self.base.decode(&ids)? {
+                return Err(self.broken("text without blocks is decoded differently"));
+            }
+            Ok(())
+        })?;
+        let share = MIXED_TEXTS * self.contexts.len() as u64 / ALL_CONTEXTS as u64;
+        let mixed = AtomicU64::new(0);
+        let indices: Vec<u64> = (0..share).collect();
+        first_error(&indices, |index| {
+            job.check()?;
+            let text = self.without_blocks(&mixed_text(*index))?;
+            mixed.fetch_add(text.len() as u64, Ordering::Relaxed);
+            self.same_ids(&text).map(|_| ())
+        })?;
+        let bytes = texts.iter().map(|text| text.len() as u64).sum::<u64>();
+        Ok((texts.len() as u64 + share, bytes + mixed.into_inner()))
+    }
+}
+
+/// Does something with all of a list, on all threads; the error of the first of them that has one, so that it is the same in every run.
+pub(super) fn first_error<T: Sync>(all: &[T], each: impl Fn(&T) -> Result<()> + Sync) -> Result<()> {
+    all.par_iter().find_map_first(|one| each(one).err()).map_or(Ok(()), Err)
+}
+
+/// A vocabulary in an order that is the same in every run.
+pub(super) fn by_id(vocabulary: HashMap<String, u32>) -> Vec<(u32, String)> {
+    let mut all: Vec<(u32, String)> = vocabulary.into_iter().map(|(text, id)| (id, text)).collect();
+    all.sort();
+    all
+}

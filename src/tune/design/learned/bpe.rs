@@ -1,0 +1,317 @@
+//! Continued BPE: merges learned on top of a segmentation that is already there, from a table of words and weights.
+//!
+//! The method is that of "Teaching Old Tokenizers New Words" (arXiv 2512.03989): begin with the tokens that the base
+//! makes of each word, join the neighbours that meet most often, and go on. Three things differ from the usual trainer.
+//! Counts are of joins that can be made, so `000` holds one pair `00`, not two. A text becomes a token at most once: a
+//! second way to make it would be a merge that ranks before its own parts, and encoding would no longer follow learning.
+//! And a word may become one token as a whole, where the tokenizer looks whole words up (`ignore_merges`); what would
+//! be a step on the way there, and never seen again, is then not needed.
+//!
+//! A pair's count is kept while words change: only words that held the joined pair are counted again. A heap holds the
+//! gains; an entry that is out of date is put back with its present gain when it comes up, which is sound since the gain
+//! of what is in the heap only falls.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, HashSet};
+
+use drift_core::error::Result;
+use drift_core::job::Job;
+
+/// A word, distinct from all others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Word {
+    /// Its tokens.
+    pub symbols: Vec<u32>,
+    /// How much it counts.
+    pub weight: u64,
+    /// Whether it may become a token without merges.
+    pub whole: bool,
+}
+
+/// How a new token is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// By joining two tokens.
+    Merge(u32, u32),
+    /// By looking up the whole word of this index.
+    Whole(usize),
+}
+
+/// What was learned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Learned {
+    /// The new tokens in order, how each is made and its text; their ids follow each other from the first.
+    pub tokens: Vec<(Step, String)>,
+    /// The words, as they are encoded now.
+    pub words: Vec<Word>,
+}
+
+/// What limits learning.
+pub struct Limits<'l> {
+    /// The most new tokens.
+    pub tokens: usize,
+    /// The id of the first new token.
+    pub first_id: u32,
+    /// Whether a text may become a token.
+    pub allows: &'l dyn Fn(&str) -> bool,
+}
+
+/// An entry of the heap: the gain, then what decides between equal gains (merges first, smaller ids first).
+type Entry = (u64, Reverse<(bool, u64, u64)>);
+
+/// A pair of neighbours: its weight, and the words that held it at some time.
+#[derive(Default)]
+struct Pair {
+    weight: u64,
+    words: Vec<u32>,
+}
+
+struct Learner {
+    words: Vec<Word>,
+    texts: HashMap<u32, String>,
+    pairs: HashMap<(u32, u32), Pair>,
+    heap: BinaryHeap<Entry>,
+}
+
+/// Learns tokens from `words`, whose symbols have `texts`.
+///
+/// # Errors
+/// If the job was cancelled.
+pub fn learn(
+    words: Vec<Word>,
+    texts: HashMap<u32, String>,
+    limits: &Limits<'_>,
+    job: &Job,
+) -> Result<Learned> {
+    let mut learner = Learner { words, texts, pairs: HashMap::new(), heap: BinaryHeap::new() };
+    learner.begin();
+    let mut tokens: Vec<(Step, String)> = Vec::new();
+    let mut made: HashSet<String> = HashSet::new();
+    while tokens.len() < limits.tokens {
+        let Some(step) = learner.best() else { break };
+        if tokens.len().is_multiple_of(64) {
+            job.check()?;
+        }
+        let text = learner.text(step);
+        if made.contains(&text) || !(limits.allows)(&text) {
+            continue;
+        }
+        let id = limits.first_id + tokens.len() as u32;
+        learner.texts.insert(id, text.clone());
+        learner.apply(step, id);
+        made.insert(text.clone());
+        tokens.push((step, text));
+    }
+    Ok(Learned { tokens, words: learner.words })
+}
+
+impl Learned {
+    /// New tokens that no word is encoded to: steps on the way to others.
+    pub fn unused(&self, first_id: u32) -> Vec<&str> {
+        let used: HashSet<u32> = self.words.iter().flat_map(|word| word.symbols.iter().copied()).collect();
+        let ids = first_id..;
+        ids.zip(&self.tokens).filter(|(id, _)| !used.contains(id)).map(|(_, (_, text))| &**text).collect()
+    }
+
+    /// The sum of tokens over all words, each as often as it weighs.
+    pub fn weighed_tokens(&self) -> u64 {
+        self.words.iter().map(|word| word.weight * word.symbols.len() as u64).sum()
+    }
+}
+
+impl Learner {
+    fn begin(&mut self) {
+        for index in 0..self.words.len() {
+            self.count(index, true);
+            let word = &self.words[index];
+            if word.whole && word.symbols.len() > 1 {
+                let gain = word.weight * (word.symbols.len() as u64 - 1);
+                self.heap.push((gain, Reverse((true, index as u64, 0))));
+            }
+        }
+        let entries = self.pairs.iter().map(|(pair, found)| entry(*pair, found.weight));
+        self.heap.extend(entries);
+    }
+
+    /// Adds or takes away the pairs of a word.
+    fn count(&mut self, index: usize, add: bool) {
+        let word = &self.words[index];
+        for pair in joins(&word.symbols) {
+            let found = self.pairs.entry(pair).or_default();
+            if add {
+                found.weight += word.weight;
+                if found.words.last() != Some(&(index as u32)) {
+                    found.words.push(index as u32);
+                }
+            } else {
+                found.weight -= word.weight;
+            }
+        }
+    }
+
+    /// Takes the step of the largest gain from the heap.
+    fn best(&mut self) -> Option<Step> {
+        while let Some((gain, Reverse((is_whole, first, second)))) = self.heap.pop() {
+            let (step, now) = if is_whole {
+                let word = &self.words[first as usize];
+                (Step::Whole(first as usize), word.weight * (word.symbols.len() as u64 - 1))
+            } else {
+                let pair = (first as u32, second as u32);
+                (Step::Merge(pair.0, pair.1), self.pairs.get(&pair).map_or(0, |pair| pair.weight))
+            };
+            match now {
+                0 => {}
+                now if now == gain => return Some(step),
+                now => self.heap.push((now, Reverse((is_whole, first, second)))),
+            }
+        }
+        None
+    }
+
+    fn text(&self, step: Step) -> String {
+        match step {
+            Step::Merge(left, right) => format!("{}{}", self.texts[&left], self.texts[&right]),
+            Step::Whole(index) => self.words[index].symbols.iter().map(|id| &*self.texts[id]).collect(),
+        }
+    }
+
+    /// Makes token `id` wherever the step makes it.
+    fn apply(&mut self, step: Step, id: u32) {
+        match step {
+            Step::Whole(index) => {
+                self.count(index, false);
+                self.words[index].symbols = vec![id];
+            }
+            Step::Merge(left, right) => {
+                let holders = self.pairs.remove(&(left, right)).map_or_else(Vec::new, |pair| pair.words);
+                self.pairs.insert((left, right), Pair::default());
+                let mut joined: HashSet<(u32, u32)> = HashSet::new();
+                for index in holders {
+                    let index = index as usize;
+                    if !self.words[index].symbols.windows(2).any(|pair| pair == [left, right]) {
+                        continue;
+                    }
+                    // The pair's own weight was taken away with it.
+                    let weight = self.words[index].weight;
+                    let own = joins(&self.words[index].symbols).filter(|pair| *pair == (left, right)).count();
+                    if let Some(pair) = self.pairs.get_mut(&(left, right)) {
+                        pair.weight += weight * own as u64;
+                    }
+                    self.count(index, false);
+                    join(&mut self.words[index].symbols, left, right, id);
+                    self.count(index, true);
+                    joined.extend(joins(&self.words[index].symbols).filter(|(a, b)| *a == id || *b == id));
+                }
+                let entries = joined.into_iter().map(|pair| entry(pair, self.pairs[&pair].weight));
+                self.heap.extend(entries);
+            }
+        }
+    }
+}
+
+fn entry((left, right): (u32, u32), weight: u64) -> Entry {
+    (weight, Reverse((false, u64::from(left), u64::from(right))))
+}
+
+/// The pairs of neighbours, less those that overlap an equal one before them.
+fn joins(symbols: &[u32]) -> impl Iterator<Item = (u32, u32)> {
+    let mut overlaps = false;
+    let mut before = None;
+    symbols.windows(2).map(|pair| (pair[0], pair[1])).filter(move |pair| {
+        overlaps = before == Some(*pair) && !overlaps;
+        before = Some(*pair);
+        !overlaps
+    })
+}
+
+/// Joins every `left` and `right`, from the left.
+fn join(symbols: &mut Vec<u32>, left: u32, right: u32, id: u32) {
+    let (mut read, mut write) = (0, 0);
+    while read < symbols.len() {
+        let pair = symbols[read] == left && symbols.get(read + 1) == Some(&right);
+        symbols[write] = if pair { id } else { symbols[read] };
+        read += if pair { 2 } else { 1 };
+        write += 1;
+    }
+    symbols.truncate(write);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The same by counting everything anew before each step.
+    fn reference(mut words: Vec<Word>, mut texts: HashMap<u32, String>, limits: &Limits<'_>) -> Learned {
+        let mut tokens: Vec<(Step, String)> = Vec::new();
+        let mut refused: HashSet<String> = HashSet::new();
+        while tokens.len() < limits.tokens {
+            let mut gains: HashMap<(bool, u64, u64), u64> = HashMap::new();
+            for (index, word) in words.iter().enumerate() {
+                for (left, right) in joins(&word.symbols) {
+                    *gains.entry((false, left.into(), right.into())).or_default() += word.weight;
+                }
+                if word.whole {
+                    gains.insert((true, index as u64, 0), word.weight * (word.symbols.len() as u64 - 1));
+                }
+            }
+            let text = |key: &(bool, u64, u64)| match key {
+                (true, index, _) => words[*index as usize].symbols.iter().map(|id| &*texts[id]).collect(),
+                (false, left, right) => format!("{}{}", texts[&(*left as u32)], texts[&(*right as u32)]),
+            };
+            let best = gains
+                .iter()
+                .filter(|(key, gain)| **gain > 0 && !refused.contains(&text(key)))
+                .max_by_key(|(key, gain)| (**gain, Reverse(**key)));
+            let Some((key, _)) = best else { break };
+            let text: String = text(key);
+            refused.insert(text.clone());
+            if !(limits.allows)(&text) {
+                continue;
+            }
+            let id = limits.first_id + tokens.len() as u32;
+            let step =
+                if key.0 { Step::Whole(key.1 as usize) } else { Step::Merge(key.1 as u32, key.2 as u32) };
+            match step {
+                Step::Whole(index) => words[index].symbols = vec![id],
+                Step::Merge(l, r) => words.iter_mut().for_each(|word| join(&mut word.symbols, l, r, id)),
+            }
+            texts.insert(id, text.clone());
+            tokens.push((step, text));
+        }
+        Learned { tokens, words }
+    }
+
+    #[test]
+    fn incremental_counts_equal_counting_anew() {
+        let texts: HashMap<u32, String> = (0..4).map(|id| (id, id.to_string())).collect();
+        for seed in 0..60u64 {
+            let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+            let mut draw = |below: u64| {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                (state >> 33) % below
+            };
+            let mut words: Vec<Word> = (0..40)
+                .map(|_| Word {
+                    symbols: (0..1 + draw(9)).map(|_| draw(4) as u32).collect(),
+                    weight: draw(5),
+                    whole: draw(3) == 0,
+                })
+                .collect();
+            words.sort_by(|a, b| a.symbols.cmp(&b.symbols));
+            words.dedup_by(|a, b| a.symbols == b.symbols);
+            let allows = |text: &str| text != "12" && !text.contains("33");
+            let limits = Limits { tokens: 30, first_id: 4, allows: &allows };
+            let expected = reference(words.clone(), texts.clone(), &limits);
+            assert_eq!(learn(words, texts.clone(), &limits, &Job::default()).unwrap(), expected, "{seed}");
+        }
+    }
+
+    #[test]
+    fn pairs_that_overlap_are_joined_once() {
+        assert_eq!(joins(&[0, 0, 0, 0, 1]).collect::<Vec<_>>(), [(0, 0), (0, 0), (0, 1)]);
+        assert_eq!(joins(&[0, 0, 0]).collect::<Vec<_>>(), [(0, 0)]);
+        let mut symbols = vec![0, 0, 0, 0, 1, 0];
+        join(&mut symbols, 0, 0, 7);
+        assert_eq!(symbols, [7, 7, 1, 0]);
+    }
+}

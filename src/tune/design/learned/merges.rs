@@ -1,0 +1,326 @@
+//! Continued BPE inside blocks: `--merges`.
+//!
+//! As published, continued BPE keeps the base's pre-tokenizer, appends merges, and lets them act on every text. For
+//! coordinates that is of little use: splits like Qwen's leave digits alone, so no merge can join two, and merges that
+//! could would act on ordinary numbers as well. Here blocks are isolated and cut by a scheme, as in a design, and merges
+//! are learned in the pieces. A text may become a token only if no pre-token of the base can hold it, so what is not a
+//! block keeps its ids. Where the pieces are cut decides how far the tokens of different blocks agree; the cheapest
+//! schemes of all numbers of pieces are tried, and the one of the fewest tokens and the least drift is kept.
+//!
+//! A token that is only a step on the way to others would never be seen in a text: it is banned, and learning begins
+//! anew, until each new token is reached by some block of the range.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Mutex;
+
+use rayon::prelude::*;
+use serde_json::{Value, json};
+
+use super::bpe::{Learned, Limits, Step, Word, learn};
+use crate::design::extension::base::BaseVocabulary;
+use crate::design::extension::extend::{Extended, extend};
+use crate::design::extension::json::written;
+use crate::design::extension::layout::{Alphabet, BaseLayout};
+use crate::design::extension::numbers::Pieces;
+use crate::design::extension::plan::ExtensionPlan;
+use crate::design::extension::strip::never_extended;
+use crate::design::measured::histogram::{BlockTokenStats, Histogram};
+use crate::design::measured::sample::LearningSample;
+use crate::design::scheme::counting_bound::{Proved, Usable};
+use crate::design::scheme::cuts::{Scheme, SchemeKind};
+use crate::design::scheme::fixed_space::FixedSpace;
+use crate::design::scheme::grammar::Grammar;
+use crate::design::scheme::pieces::{Filled, PieceTable};
+use crate::design::scheme::slots::Range;
+use crate::design::scheme::space::MAX_NEW_TOKENS;
+use drift_core::encoding::Precision;
+use drift_core::error::{Error, Parameter, Result};
+use drift_core::job::Job;
+use drift_core::tokenizer::Tokenizer;
+
+/// A block of the corpus weighs this much; each number that the range allows weighs one more, so that merges which no
+/// block of the corpus asks for are learned last.
+const BLOCK_WEIGHT: u64 = 1 << 20;
+
+/// Rounds of learning and banning; there are a few.
+const ROUNDS: usize = 64;
+
+/// What to learn.
+#[derive(Clone, Copy)]
+pub struct MergesPlan<'p> {
+    /// The tokenizer to extend.
+    pub base: &'p Tokenizer,
+    /// Its JSON.
+    pub base_json: &'p Value,
+    /// Which tokens are allowed.
+    pub kind: SchemeKind,
+    /// Which blocks change.
+    pub range: Range,
+    /// The decimals of their numbers, all of which are written.
+    pub precision: Precision,
+    /// How many tokens to add.
+    pub tokens: u64,
+    /// In how many contexts every number is run: [`ALL_CONTEXTS`](crate::design::extension::texts::ALL_CONTEXTS) unless
+    /// time is short.
+    pub contexts: usize,
+}
+
+impl<'p> MergesPlan<'p> {
+    /// As a design's plan, but for `tokens` new tokens.
+    pub fn of(plan: &'p ExtensionPlan, tokens: u64) -> Self {
+        let ExtensionPlan { base, base_json, kind, range, contexts, .. } = plan;
+        let precision = plan.dialect.precision();
+        MergesPlan { base, base_json, kind: *kind, range: *range, precision, tokens, contexts: *contexts }
+    }
+}
+
+impl MergesPlan<'_> {
+    /// The blocks that change.
+    pub fn grammar(&self) -> Grammar {
+        Grammar::fixed(self.range, self.precision)
+    }
+}
+
+/// A tokenizer with merges learned inside blocks.
+pub struct Merged {
+    /// Where blocks are cut before merges.
+    pub scheme: Scheme,
+    /// The tokenizer.
+    pub tokenizer: Tokenizer,
+    /// The bytes of its JSON.
+    pub json: Vec<u8>,
+    /// The new tokens and their ids, in order.
+    pub new_tokens: Vec<(u32, String)>,
+    /// Of them, those that merges make.
+    pub merges: u64,
+    /// Texts that were banned from becoming tokens.
+    pub replaced: u64,
+    /// What is known of every block in the range.
+    pub proved: Proved,
+    /// What each piece of the scheme is encoded to.
+    pub(in crate::design) pieces: Pieces,
+}
+
+/// Learns tokens on a sample and writes them into the base.
+///
+/// # Errors
+/// If the base cannot be extended, or the job was cancelled.
+pub fn merge(plan: MergesPlan<'_>, sample: &LearningSample, job: &Job) -> Result<Merged> {
+    let MergesPlan { base, base_json, kind, .. } = plan;
+    let known = Known::of(plan)?;
+    let best = known.best(plan, sample, job)?;
+    let lengths = best.lengths();
+    let new: Vec<String> = best.learned.tokens.iter().map(|(_, text)| text.clone()).collect();
+    let Extended { mut json, new_tokens } = extend(base_json, &base.name, &best.scheme, &new)?;
+    append_merges(&mut json, known.merges(&best.learned));
+    let name = format!("{}-{}-merges-{}", base.name, kind.name(), new.len());
+    let (tokenizer, bytes) = written(&name, &json)?;
+    let strings = best.table.strings.iter().cloned();
+    let pieces = strings.zip(best.learned.words.iter().map(|word| word.symbols.clone())).collect();
+    let extremes = best.table.extremes(&lengths);
+    let usable = Usable::of(plan.grammar(), known.tokens.keys().map(String::as_str));
+    Ok(Merged {
+        merges: best.learned.tokens.iter().filter(|(step, _)| matches!(step, Step::Merge(..))).count() as u64,
+        replaced: best.banned.len() as u64,
+        proved: Proved::of(kind, plan.grammar(), extremes, usable),
+        scheme: best.scheme,
+        tokenizer,
+        json: bytes,
+        new_tokens,
+        pieces,
+    })
+}
+
+/// Adds merges after all others, in the form that the base has them in.
+pub(in crate::design) fn append_merges(json: &mut Value, merges: impl Iterator<Item = [String; 2]>) {
+    let Some(list) = json["model"]["merges"].as_array_mut() else { return };
+    let joined = list.first().is_some_and(Value::is_string);
+    list.extend(merges.map(|pair| if joined { pair.join(" ").into() } else { json!(pair) }));
+}
+
+/// A base's vocabulary, and what may become a token beside it.
+struct Known<'p> {
+    base: &'p Tokenizer,
+    tokens: HashMap<String, u32>,
+    texts: HashMap<u32, String>,
+    first_id: u32,
+    schemes: Vec<Scheme>,
+    joinable: Joinable<'p>,
+}
+
+/// Refuses a base without splits: merges, unlike lookups of whole pieces, would act on every text.
+///
+/// # Errors
+/// If the base has none.
+pub fn learns_apart(base_json: &Value, place: &str, option: Parameter) -> Result<()> {
+    if Alphabet::of(base_json) == Alphabet::Bytes {
+        return Ok(());
+    }
+    let problem = format!(
+        "{option} learns merges, which would act on every text: this base has no splits that keep them in blocks"
+    );
+    let remedy = format!("give {} or {} alone", Parameter::TokensPerBlock, Parameter::Budget);
+    Err(Error::input(place, problem, remedy))
+}
+
+/// Texts that no pre-token of the base can hold.
+pub(in crate::design) struct Joinable<'p> {
+    base: &'p Tokenizer,
+    /// The longest run of digits in a pre-token, for splits that put digits with nothing else.
+    longest: Option<usize>,
+    /// Whether the pre-tokenizer cuts strings that are equal but for their digits.
+    masks: Mutex<HashMap<String, bool>>,
+}
+
+impl<'p> Joinable<'p> {
+    pub(in crate::design) fn of(base: &'p Tokenizer, base_json: &Value) -> Self {
+        let longest = BaseLayout::longest_digits(base_json);
+        Joinable { base, longest, masks: Mutex::default() }
+    }
+
+    /// Whether a token of this text can be nowhere but in blocks. Proved for splits that are known, else tried.
+    pub(in crate::design) fn allows(&self, text: &str) -> bool {
+        let digits = text.bytes().filter(u8::is_ascii_digit).count();
+        if let Some(longest) = self.longest {
+            return digits > 0 && (digits < text.len() || digits > longest);
+        }
+        let mask = text.replace(|c: char| c.is_ascii_digit(), "0");
+        let Ok(mut masks) = self.masks.lock() else { return false };
+        let cut = masks.entry(mask).or_insert_with_key(|mask| {
+            // A pre-tokenizer that fails here fails the checks too.
+            self.base.pre_tokens(mask).is_ok_and(|pieces| pieces.len() > 1)
+        });
+        digits > 0 && *cut
+    }
+}
+
+/// A scheme and what was learned in its pieces.
+struct Candidate {
+    scheme: Scheme,
+    table: PieceTable,
+    learned: Learned,
+    banned: HashSet<String>,
+    blocks: BlockTokenStats,
+}
+
+impl Candidate {
+    fn lengths(&self) -> Vec<usize> {
+        self.learned.words.iter().map(|word| word.symbols.len()).collect()
+    }
+
+    /// Tokens and drift of a mean block: a token too many or too few costs as much as a token.
+    fn cost(&self) -> f64 {
+        self.blocks.mean + self.blocks.off_tokens_per_block
+    }
+}
+
+impl<'p> Known<'p> {
+    fn of(plan: MergesPlan<'p>) -> Result<Self> {
+        let MergesPlan { base, base_json, kind, .. } = plan;
+        // Refuses what cannot be extended at all, before any work.
+        never_extended(base_json, &base.name)?;
+        extend(base_json, &base.name, &Scheme::finest(plan.grammar()), &[])?;
+        learns_apart(base_json, &base.name, Parameter::Merges)?;
+        let tokens = base.vocabulary();
+        let space = FixedSpace::new(kind, plan.grammar(), &BaseVocabulary::of(base, Alphabet::Bytes));
+        let schemes: Vec<Scheme> = space
+            .tokens()
+            .filter_map(|tokens| space.optimum(tokens, MAX_NEW_TOKENS))
+            .map(|optimum| optimum.scheme)
+            .collect();
+        if schemes.is_empty() {
+            return Err(Error::input(&base.name, "has no tokens for the pieces of blocks", ""));
+        }
+        let texts: HashMap<u32, String> = tokens.iter().map(|(text, id)| (*id, text.clone())).collect();
+        let first_id = tokens.values().copied().max().map_or(0, |id| id + 1);
+        Ok(Known { base, joinable: Joinable::of(base, base_json), tokens, texts, first_id, schemes })
+    }
+
+    /// What the base makes of the strings of a table, with their weights in the sample.
+    fn words(&self, table: &PieceTable, sample: &LearningSample) -> Result<Vec<Word>> {
+        let mut weights = vec![1; table.strings.len()];
+        for block in sample.numbers().filter_map(|numbers| Filled::of(numbers, table.grammar)) {
+            table.of_block(&block).for_each(|string| weights[string] += BLOCK_WEIGHT);
+        }
+        let words = table.strings.iter().zip(weights).map(|(string, weight)| {
+            let symbols = match self.tokens.get(string) {
+                Some(id) => Some(vec![*id]),
+                None => self.base.model_ids(string),
+            };
+            let symbols = symbols.filter(|ids| ids.iter().all(|id| self.texts.contains_key(id)));
+            let problem = || Error::input(&self.base.name, format!("cannot encode {string:?}"), "");
+            Ok(Word { symbols: symbols.ok_or_else(problem)?, weight, whole: true })
+        });
+        words.collect()
+    }
+
+    /// Learns in the pieces of one scheme; `None` if steps on the way do not end.
+    fn learn(
+        &self,
+        plan: MergesPlan<'_>,
+        scheme: &Scheme,
+        sample: &LearningSample,
+        job: &Job,
+    ) -> Result<Option<Candidate>> {
+        let table = PieceTable::of(scheme);
+        let words = self.words(&table, sample)?;
+        let mut texts: HashMap<u32, String> = HashMap::new();
+        for id in words.iter().flat_map(|word| &word.symbols) {
+            texts.entry(*id).or_insert_with(|| self.texts[id].clone());
+        }
+        let mut banned: HashSet<String> = HashSet::new();
+        for _ in 0..ROUNDS {
+            let allows = |text: &str| {
+                !self.tokens.contains_key(text) && !banned.contains(text) && self.joinable.allows(text)
+            };
+            let limits = Limits { tokens: plan.tokens as usize, first_id: self.first_id, allows: &allows };
+            let learned = learn(words.clone(), texts.clone(), &limits, job)?;
+            let steps: Vec<String> = learned.unused(self.first_id).into_iter().map(String::from).collect();
+            if steps.is_empty() {
+                let mut counts = Histogram::EMPTY;
+                for block in sample.numbers().filter_map(|numbers| Filled::of(numbers, plan.grammar())) {
+                    let length = |string: usize| learned.words[string].symbols.len();
+                    counts.count(table.of_block(&block).map(length).sum());
+                }
+                let (scheme, blocks) = (scheme.clone(), counts.tokens());
+                return Ok(Some(Candidate { scheme, table, learned, banned, blocks }));
+            }
+            banned.extend(steps);
+        }
+        Ok(None)
+    }
+
+    /// The candidate of least cost; of equal ones that of fewer pieces.
+    fn best(&self, plan: MergesPlan<'_>, sample: &LearningSample, job: &Job) -> Result<Candidate> {
+        let candidates: Vec<Option<Candidate>> = self
+            .schemes
+            .par_iter()
+            .map(|scheme| self.learn(plan, scheme, sample, job))
+            .collect::<Result<_>>()?;
+        let best = candidates.into_iter().flatten().min_by(|a, b| a.cost().total_cmp(&b.cost()));
+        best.ok_or_else(|| {
+            Error::input(&self.base.name, "has no tokens that merges could join in blocks", "")
+        })
+    }
+
+    /// The pairs of the merges that were learned, in order.
+    fn merges<'k>(&'k self, learned: &'k Learned) -> impl Iterator<Item = [String; 2]> + 'k {
+        merges_of(learned, self.first_id, &self.texts)
+    }
+}
+
+/// The texts of merges, in order; `texts` has those of ids below `first_id`.
+pub(in crate::design) fn merges_of<'k>(
+    learned: &'k Learned,
+    first_id: u32,
+    texts: &'k HashMap<u32, String>,
+) -> impl Iterator<Item = [String; 2]> + 'k {
+    let text = move |id: u32| match id.checked_sub(first_id) {
+        Some(new) => learned.tokens[new as usize].1.clone(),
+        None => texts[&id].clone(),
+    };
+    learned.tokens.iter().filter_map(move |(step, _)| match step {
+        Step::Merge(left, right) => Some([text(*left), text(*right)]),
+        Step::Whole(_) => None,
+    })
+}

@@ -1,0 +1,244 @@
+//! BPE from nothing: `--vocab-size`, by the trainer of the `tokenizers` crate.
+//!
+//! Blocks are isolated and cut by a scheme, as in a design, so merges do not cross the borders of its pieces; what is no
+//! block is cut at white space alone. The trainer is not given texts: splitting text by expressions takes it far longer
+//! than learning merges does. It is given each piece with its count, which is arithmetic on coordinates, and each string
+//! between blocks. Every string of the scheme counts once more than the corpus holds it, so that numbers which a small
+//! corpus lacks become tokens too as soon as there is room.
+//!
+//! The scheme is chosen by learning on pieces and strings between blocks ([`super::bpe`]) for the cheapest scheme of each
+//! number of pieces: that of the fewest tokens and the least drift.
+
+use std::collections::{BTreeMap, HashMap};
+
+use rayon::prelude::*;
+
+use super::bpe::{Limits, Word, learn};
+use crate::design::extension::json::{split, written};
+use crate::design::extension::new_tokens::{NewToken, NewTokens};
+use crate::design::extension::numbers::Pieces;
+use crate::design::extension::texts::PLAIN;
+use crate::design::measured::histogram::Histogram;
+use crate::design::measured::sample::{LearningSample, conformer_text};
+use crate::design::scheme::cuts::{Scheme, SchemeKind};
+use crate::design::scheme::expression::cut_pattern;
+use crate::design::scheme::fixed_space::FixedSpace;
+use crate::design::scheme::grammar::Grammar;
+use crate::design::scheme::pieces::{Filled, PieceTable};
+use crate::design::scheme::slots::Range;
+use crate::design::scheme::space::{BaseTokens, MAX_NEW_TOKENS};
+use drift_core::encoding::Precision;
+use drift_core::error::{Error, Parameter, Result};
+use drift_core::job::Job;
+use drift_core::text::{self, skeleton};
+use drift_core::tokenizer::Tokenizer;
+use drift_core::tokenizer::learn::{BYTES, byte_level_json, learn_bpe, model_vocabulary};
+
+/// Tokens that stand for themselves: the end of a text, and the tags.
+pub const SPECIAL: [&str; 5] =
+    ["<|endoftext|>", text::SMILES_OPEN, text::SMILES_CLOSE, text::CONFORMER_OPEN, text::CONFORMER_CLOSE];
+
+/// The smallest vocabulary: [`SPECIAL`] and the bytes.
+pub const LEAST: usize = SPECIAL.len() + BYTES;
+
+/// How text without blocks is cut: words with the space before them, other white space.
+const WORDS: &str = " ?\\S+|\\s+";
+
+/// What to learn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ScratchPlan {
+    /// Tokens in all.
+    pub vocab_size: usize,
+    /// Which tokens are allowed.
+    pub kind: SchemeKind,
+    /// Which blocks are cut by a scheme.
+    pub range: Range,
+    /// The decimals of their numbers, all of which are written.
+    pub precision: Precision,
+    /// In how many contexts every number is run: [`ALL_CONTEXTS`](crate::design::extension::texts::ALL_CONTEXTS) unless
+    /// time is short.
+    pub contexts: usize,
+    /// Whether to put the plain trainer beside it.
+    pub compare: bool,
+}
+
+impl ScratchPlan {
+    /// The blocks that are cut by a scheme.
+    pub fn grammar(&self) -> Grammar {
+        Grammar::fixed(self.range, self.precision)
+    }
+}
+
+/// A tokenizer from nothing.
+pub struct Scratch {
+    /// Where blocks are cut before merges.
+    pub scheme: Scheme,
+    /// The tokenizer.
+    pub tokenizer: Tokenizer,
+    /// The bytes of its JSON.
+    pub json: Vec<u8>,
+    /// The tokens that merges make, in order.
+    pub new_tokens: Vec<(u32, String)>,
+}
+
+/// Learns a tokenizer on a sample.
+///
+/// # Errors
+/// If the vocabulary is too small, or the job was cancelled.
+pub fn scratch(plan: ScratchPlan, sample: &LearningSample, job: &Job) -> Result<Scratch> {
+    if plan.vocab_size < LEAST {
+        let problem = format!(
+            "{} tokens do not hold the alphabet: {BYTES} bytes and {} tags",
+            plan.vocab_size,
+            SPECIAL.len()
+        );
+        return Err(Error::parameter(Parameter::VocabSize, problem, format!("give at least {LEAST}")));
+    }
+    let gaps = sample.gaps();
+    let scheme = choose(plan, sample, &gaps, job)?;
+    job.check()?;
+    let table = PieceTable::of(&scheme);
+    let mut words = gaps;
+    for (string, count) in table.strings.iter().zip(counts(&table, sample)) {
+        *words.entry(string.clone()).or_default() += count;
+    }
+    let mut molecules: HashMap<&str, u64> = HashMap::new();
+    sample.conformers.iter().for_each(|c| *molecules.entry(&c.skeleton).or_default() += 1);
+    for (skeleton, count) in molecules {
+        *words.entry(skeleton::smiles(skeleton)).or_default() += count;
+    }
+    let mut model = learn_bpe(&words, &SPECIAL, plan.vocab_size)?;
+    model["ignore_merges"] = true.into();
+    let mut new_tokens: Vec<(u32, String)> =
+        model_vocabulary(&model).into_iter().map(|(text, id)| (id, text)).collect();
+    new_tokens.retain(|(id, _)| *id >= LEAST as u32);
+    new_tokens.sort_unstable();
+    let splits = vec![split(&scheme.grammar.block_pattern()), split(WORDS), split(&cut_pattern(&scheme))];
+    let name = format!("{}-{}", plan.kind.name(), plan.vocab_size);
+    let (tokenizer, json) = written(&name, &byte_level_json(model, &SPECIAL, splits))?;
+    Ok(Scratch { scheme, tokenizer, json, new_tokens })
+}
+
+/// How often each string of a table is a piece of a block, and once more.
+fn counts(table: &PieceTable, sample: &LearningSample) -> Vec<u64> {
+    let mut counts = vec![1; table.strings.len()];
+    for block in sample.numbers().filter_map(|numbers| Filled::of(numbers, table.grammar)) {
+        table.of_block(&block).for_each(|string| counts[string] += 1);
+    }
+    counts
+}
+
+/// The bytes as a base.
+struct Bytes;
+
+impl BaseTokens for Bytes {
+    fn holds(&self, string: &str) -> bool {
+        string.len() == 1
+    }
+
+    fn may_not_be_added(&self, _: &str) -> bool {
+        false
+    }
+}
+
+/// The scheme under which the sample takes the fewest tokens, drift counted as tokens.
+fn choose(
+    plan: ScratchPlan,
+    sample: &LearningSample,
+    gaps: &BTreeMap<String, u64>,
+    job: &Job,
+) -> Result<Scheme> {
+    let space = FixedSpace::new(plan.kind, plan.grammar(), &Bytes);
+    let schemes = space.tokens().filter_map(|tokens| space.optimum(tokens, MAX_NEW_TOKENS));
+    let schemes: Vec<Scheme> = schemes.map(|optimum| optimum.scheme).collect();
+    let texts: HashMap<u32, String> = (0..128u8).map(|b| (u32::from(b), char::from(b).to_string())).collect();
+    let word = |text: &str, weight: u64| Word {
+        symbols: text.bytes().map(u32::from).collect(),
+        weight,
+        whole: false,
+    };
+    let judged = schemes.into_par_iter().map(|scheme| {
+        let table = PieceTable::of(&scheme);
+        let pieces = table.strings.iter().zip(counts(&table, sample));
+        let words = pieces.map(|(string, count)| word(string, count));
+        let words = words.chain(gaps.iter().map(|(gap, count)| word(gap, *count))).collect();
+        let limits = Limits { tokens: plan.vocab_size - LEAST, first_id: 256, allows: &|_| true };
+        let learned = learn(words, texts.clone(), &limits, job)?;
+        let mut blocks = Histogram::EMPTY;
+        for block in sample.numbers().filter_map(|numbers| Filled::of(numbers, plan.grammar())) {
+            blocks.count(table.of_block(&block).map(|string| learned.words[string].symbols.len()).sum());
+        }
+        let blocks = blocks.tokens();
+        let between: u64 = learned.words[table.strings.len()..]
+            .iter()
+            .map(|word| word.weight * word.symbols.len() as u64)
+            .sum();
+        let between = between as f64 / sample.blocks.max(1) as f64;
+        Ok((blocks.mean + blocks.off_tokens_per_block + between, scheme))
+    });
+    let judged: Vec<(f64, Scheme)> = judged.collect::<Result<_>>()?;
+    let best = judged.into_iter().min_by(|(a, _), (b, _)| a.total_cmp(b));
+    best.map(|(_, scheme)| scheme).ok_or_else(|| Error::internal("kind", "has no scheme"))
+}
+
+impl Scratch {
+    /// What each string of the scheme is encoded to by itself.
+    pub(in crate::design) fn pieces(&self) -> Result<Pieces> {
+        let strings = self.scheme.strings().into_iter().map(|string| {
+            let problem = || Error::internal("training", format!("no tokens for {string:?}"));
+            let ids = self.tokenizer.model_ids(&string).ok_or_else(problem)?;
+            Ok((string, ids))
+        });
+        strings.collect()
+    }
+
+    /// Texts without blocks and the sample's come back as they were; the number of them.
+    pub(in crate::design) fn decoded(&self, sample: &LearningSample, job: &Job) -> Result<u64> {
+        let corpus = sample
+            .conformers
+            .par_iter()
+            .map(|c| text::tagged(&conformer_text(c, self.scheme.grammar.dialect())));
+        let all = corpus.chain(PLAIN.par_iter().map(|text| (*text).to_owned()));
+        all.map(|text| {
+            job.check()?;
+            if self.tokenizer.decode(&self.tokenizer.ids(&text)?)? == text {
+                return Ok(1);
+            }
+            let text = drift_core::error::excerpt(text.as_bytes());
+            Err(Error::input("training", format!("{text} is not decoded to itself"), "nothing was written"))
+        })
+        .sum()
+    }
+
+    /// Every token that merges make is taken by some text: a block, a text of the sample, or its own. How many they are.
+    pub(in crate::design) fn reached(&self, sample: &LearningSample, pieces: &Pieces) -> Result<u64> {
+        let mut reached: std::collections::HashSet<u32> = pieces.values().flatten().copied().collect();
+        let mut texts: Vec<String> = sample.gaps().into_keys().collect();
+        texts.extend(self.new_tokens.iter().map(|(_, text)| text.clone()));
+        let found: Vec<Vec<u32>> =
+            texts.par_iter().map(|text| self.tokenizer.ids(text)).collect::<Result<_>>()?;
+        reached.extend(found.into_iter().flatten());
+        match self.new_tokens.iter().find(|(id, _)| !reached.contains(id)) {
+            Some((id, text)) => {
+                let problem = format!("no text reaches token {id}, {text:?}");
+                Err(Error::input("training", problem, "nothing was written"))
+            }
+            None => Ok(self.new_tokens.len() as u64),
+        }
+    }
+
+    /// The tokens that merges make, with the ids of their bytes.
+    pub(in crate::design) fn list(&self) -> NewTokens {
+        let vocabulary = self.tokenizer.vocabulary();
+        let bytes =
+            |text: &str| text.chars().filter_map(|c| vocabulary.get(&c.to_string()).copied()).collect();
+        let list = self.new_tokens.iter();
+        let list = list.map(|(id, text)| NewToken {
+            id: *id,
+            text: text.clone(),
+            base_ids: bytes(text),
+            replaces: None,
+        });
+        NewTokens { schema: "drift.new-tokens/1", base: "bytes".into(), new_tokens: list.collect() }
+    }
+}

@@ -1,0 +1,218 @@
+//! A corpus under several tokenizers at once: tokens of blocks and of conformers, by size class.
+
+use std::collections::HashSet;
+
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::histogram::Histogram;
+use super::reach::Reach;
+use super::sample::written_in;
+use crate::design::scheme::grammar::Grammar;
+use drift_core::encoding::Encoding;
+use drift_core::error::Result;
+use drift_core::job::{InputHash, Job};
+use drift_core::text;
+use drift_core::text::size::{SIZE_CLASSES, size_class};
+use drift_core::tokenizer::{Token, Tokenizer};
+use drift_data::corpus::{Conformer, Conformers};
+
+/// Sums over conformers under one tokenizer.
+#[derive(Debug, Clone, Copy)]
+pub struct CorpusTally {
+    /// Conformers.
+    pub conformers: u64,
+    /// Blocks.
+    pub blocks: u64,
+    /// Blocks in the range.
+    pub covered: u64,
+    /// Tokens of whole texts, with their tags.
+    pub tokens: u64,
+    /// Tokens of all blocks.
+    pub all: Histogram,
+    /// Tokens of blocks in the range.
+    pub inside: Histogram,
+}
+
+impl CorpusTally {
+    const EMPTY: CorpusTally = CorpusTally {
+        conformers: 0,
+        blocks: 0,
+        covered: 0,
+        tokens: 0,
+        all: Histogram::EMPTY,
+        inside: Histogram::EMPTY,
+    };
+
+    fn add(&mut self, other: &CorpusTally) {
+        self.conformers += other.conformers;
+        self.blocks += other.blocks;
+        self.covered += other.covered;
+        self.tokens += other.tokens;
+        self.all.add(&other.all);
+        self.inside.add(&other.inside);
+    }
+
+    /// Share of blocks in the range.
+    pub fn coverage(&self) -> f64 {
+        self.covered as f64 / self.blocks.max(1) as f64
+    }
+
+    /// Mean tokens of a text.
+    pub fn tokens_per_conformer(&self) -> f64 {
+        self.tokens as f64 / self.conformers.max(1) as f64
+    }
+}
+
+/// See the module's documentation.
+pub struct Measured {
+    /// By tokenizer, then by size class.
+    tallies: Vec<[CorpusTally; SIZE_CLASSES.len()]>,
+    /// By tokenizer, the ids that occur.
+    seen: Vec<HashSet<u32>>,
+    /// Its blocks by the ranges that they are in.
+    pub reach: Reach,
+    /// Records that could not be read.
+    pub skipped: u64,
+    /// Hashes of the corpus's files.
+    pub inputs: Vec<InputHash>,
+}
+
+impl Measured {
+    /// Encodes every text, in the grammar's dialect, with every tokenizer.
+    ///
+    /// # Errors
+    /// If a text cannot be encoded, the corpus cannot be read or is written in another dialect, or the job was cancelled.
+    pub fn of(
+        tokenizers: &[&Tokenizer],
+        grammar: Grammar,
+        corpus: &dyn Conformers,
+        job: &Job,
+    ) -> Result<Self> {
+        let mut tallies = vec![[CorpusTally::EMPTY; SIZE_CLASSES.len()]; tokenizers.len()];
+        let mut seen = vec![HashSet::new(); tokenizers.len()];
+        let mut reach = Reach::of(grammar);
+        let summary = corpus.read(job, &mut |batch| {
+            for ((tokenizer, tallies), seen) in tokenizers.iter().zip(&mut tallies).zip(&mut seen) {
+                job.check()?;
+                let parts: Vec<(usize, CorpusTally, Vec<u32>)> = batch
+                    .conformers
+                    .par_iter()
+                    .map(|conformer| measure(tokenizer, grammar, conformer))
+                    .collect::<Result<_>>()?;
+                for (class, part, ids) in parts {
+                    tallies[class].add(&part);
+                    seen.extend(ids);
+                }
+            }
+            let blocks = batch.conformers.iter().flat_map(|conformer| &conformer.coordinates);
+            blocks.for_each(|numbers| reach.add(numbers));
+            Ok(())
+        })?;
+        written_in(grammar.dialect(), summary.written)?;
+        Ok(Measured { tallies, seen, reach, skipped: summary.skipped, inputs: summary.inputs })
+    }
+
+    /// Whether an id of a tokenizer occurs in some text.
+    pub fn seen(&self, tokenizer: usize, id: u32) -> bool {
+        self.seen[tokenizer].contains(&id)
+    }
+
+    /// All sizes under one tokenizer.
+    pub fn total(&self, tokenizer: usize) -> CorpusTally {
+        let mut total = CorpusTally::EMPTY;
+        self.tallies[tokenizer].iter().for_each(|tally| total.add(tally));
+        total
+    }
+
+    /// The corpus under tokenizer `own`, with the tokens of `base` beside it; drift is counted from `tokens_per_block`.
+    pub fn report(&self, own: usize, base: Option<usize>, tokens_per_block: u64) -> MeasuredCorpus {
+        let total = self.total(own);
+        let by_size = (0..).zip(&self.tallies[own]).zip(SIZE_CLASSES);
+        MeasuredCorpus {
+            conformers: total.conformers,
+            blocks: total.blocks,
+            skipped: self.skipped,
+            drift_tokens_per_block: total.all.off(tokens_per_block),
+            by_size: by_size
+                .filter(|((_, tally), _)| tally.conformers > 0)
+                .map(|((index, tally), class): ((usize, _), _)| MeasuredSize {
+                    from: class.from as u64,
+                    to: class.to.map(|to| to as u64),
+                    conformers: tally.conformers,
+                    coverage: tally.coverage(),
+                    tokens_per_conformer: tally.tokens_per_conformer(),
+                    base_tokens_per_conformer: base.map(|b| self.tallies[b][index].tokens_per_conformer()),
+                })
+                .collect(),
+        }
+    }
+}
+
+/// The corpus that was measured.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MeasuredCorpus {
+    /// Conformers.
+    pub conformers: u64,
+    /// Blocks, one per heavy atom.
+    pub blocks: u64,
+    /// Records that could not be read.
+    pub skipped: u64,
+    /// Mean difference between the tokens of a block and `tokens_per_block`, over all blocks: in the range it is 0.
+    pub drift_tokens_per_block: f64,
+    /// By heavy atoms of the conformer.
+    pub by_size: Vec<MeasuredSize>,
+}
+
+/// Conformers of some sizes.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MeasuredSize {
+    /// Fewest heavy atoms.
+    pub from: u64,
+    /// Most heavy atoms; none if there is no limit.
+    pub to: Option<u64>,
+    /// Conformers.
+    pub conformers: u64,
+    /// Share of their blocks in the range.
+    pub coverage: f64,
+    /// Mean tokens.
+    pub tokens_per_conformer: f64,
+    /// The same with the base, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base_tokens_per_conformer: Option<f64>,
+}
+
+/// The tokens of a slot that stands at `block`, without what opens and closes it, which belongs to it; where nothing does, those
+/// inside alone.
+pub(crate) fn tokens_of_block(found: &[Token], block: &std::ops::Range<usize>, encoding: Encoding) -> u64 {
+    let (opened, closed) = (!encoding.open().is_empty(), !encoding.close().is_empty());
+    let before = |token: &Token| if opened { token.end < block.start } else { token.end <= block.start };
+    let within = |token: &Token| if closed { token.start <= block.end } else { token.start < block.end };
+    (found.partition_point(within) - found.partition_point(before)) as u64
+}
+
+/// One conformer's size class, tally and ids.
+fn measure(
+    tokenizer: &Tokenizer,
+    grammar: Grammar,
+    conformer: &Conformer,
+) -> Result<(usize, CorpusTally, Vec<u32>)> {
+    let text = text::write(&conformer.skeleton, &conformer.coordinates, grammar.dialect());
+    let text = text::tagged(&text);
+    let found = tokenizer.tokens(&text)?;
+    let mut tally = CorpusTally {
+        conformers: 1,
+        blocks: conformer.coordinates.len() as u64,
+        tokens: found.len() as u64,
+        ..CorpusTally::EMPTY
+    };
+    for (block, numbers) in grammar.dialect().slot_ranges(&text).iter().zip(&conformer.coordinates) {
+        let tokens = tokens_of_block(&found, block, grammar.dialect()) as usize;
+        tally.all.count(tokens);
+        if numbers.iter().all(|number| grammar.holds(*number)) {
+            tally.covered += 1;
+            tally.inside.count(tokens);
+        }
+    }
+    Ok((size_class(conformer.coordinates.len()), tally, found.iter().map(|token| token.id).collect()))
+}

@@ -1,0 +1,84 @@
+//! Which blocks of a corpus each grammar has.
+
+use crate::design::scheme::grammar::Grammar;
+use crate::design::scheme::slots::MOST_DECIMALS;
+use drift_core::encoding::Fixed;
+
+/// Blocks of a corpus by the integer part of their largest number and the fewest decimals of a number.
+#[derive(Debug, Clone)]
+pub struct Reach {
+    grammar: Grammar,
+    blocks: Vec<[u64; MOST_DECIMALS + 1]>,
+}
+
+/// Integer parts from here on are in no range.
+const BEYOND: usize = 100;
+
+impl Reach {
+    /// Of no blocks yet, whose numbers have the decimals of this grammar.
+    pub fn of(grammar: Grammar) -> Self {
+        Reach { grammar, blocks: vec![[0; MOST_DECIMALS + 1]; BEYOND + 1] }
+    }
+
+    /// Adds a block.
+    pub fn add(&mut self, numbers: &[Fixed; 3]) {
+        if self.grammar.decimal_range().is_none() {
+            self.blocks[0][0] += 1;
+            return;
+        }
+        let units = self.grammar.units();
+        let integer = |number: &Fixed| (number.unsigned_abs() / units) as usize;
+        let largest = numbers.iter().map(integer).max().unwrap_or(0).min(BEYOND);
+        let decimals = |number: &Fixed| self.grammar.decimals_of(number.unsigned_abs());
+        let fewest = numbers.iter().map(decimals).min().unwrap_or(0);
+        self.blocks[largest][fewest] += 1;
+    }
+
+    /// The share of blocks that a grammar has.
+    pub fn share(&self, grammar: Grammar) -> f64 {
+        if grammar.decimal_range().is_none() {
+            // An encoding writes all of them, those beyond its range as the tails.
+            return 1.0;
+        }
+        // In the fixed dialect trailing zeros are written too.
+        let fewest = if grammar.is_stripped() { grammar.fewest_decimals() } else { 0 };
+        let sum = |rows: &[[u64; MOST_DECIMALS + 1]], from: usize| -> u64 {
+            rows.iter().flat_map(|row| &row[from..]).sum()
+        };
+        let covered = sum(&self.blocks[..grammar.range.angstrom() as usize], fewest);
+        covered as f64 / sum(&self.blocks, 0).max(1) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::design::scheme::slots::Range;
+    use drift_core::encoding::Precision;
+
+    #[test]
+    fn coverage_counts_blocks_by_range_and_decimals() {
+        let range = |angstrom| Range::new(angstrom).unwrap();
+        let mut reach = Reach::of(Grammar::fixed(range(15), Precision::FOUR));
+        for numbers in [[1, 25_000, -99_999], [100_000, 1, 1], [10_000, 1, 1], [-2_000_000, 5, 5]] {
+            reach.add(&numbers);
+        }
+        assert_eq!(reach.share(Grammar::fixed(range(10), Precision::FOUR)), 0.5);
+        assert_eq!(reach.share(Grammar::fixed(range(11), Precision::FOUR)), 0.75);
+        assert_eq!(reach.share(Grammar::fixed(range(100), Precision::FOUR)), 0.75);
+        let stripped = |fewest| reach.share(Grammar::stripped(range(11), Precision::FOUR, fewest).unwrap());
+        assert_eq!([stripped(0), stripped(1), stripped(2)], [0.75, 0.25, 0.0]);
+    }
+    #[test]
+    fn three_decimals_are_counted_in_their_own_units() {
+        let range = |angstrom| Range::new(angstrom).unwrap();
+        let mut reach = Reach::of(Grammar::fixed(range(15), Precision::new(3).unwrap()));
+        for numbers in [[1, 2_500, -9_999], [10_000, 1, 1], [1_230, 4_500, 1]] {
+            reach.add(&numbers);
+        }
+        assert_eq!(reach.share(Grammar::fixed(range(10), Precision::new(3).unwrap())), 2.0 / 3.0);
+        let stripped =
+            |fewest| reach.share(Grammar::stripped(range(10), Precision::new(3).unwrap(), fewest).unwrap());
+        assert_eq!([stripped(0), stripped(1), stripped(2)], [2.0 / 3.0, 2.0 / 3.0, 0.0]);
+    }
+}

@@ -1,0 +1,118 @@
+//! What learning sees of a corpus.
+
+use std::collections::BTreeMap;
+
+use crate::design::scheme::grammar::in_words;
+use drift_core::encoding::{Encoding, Fixed, Written};
+use drift_core::error::{Error, Parameter, Result};
+use drift_core::job::{InputHash, Job};
+use drift_core::text::{self, skeleton};
+use drift_data::corpus::{Conformer, Conformers};
+
+/// Learning looks at no more blocks than this; later conformers are only measured.
+pub const MAX_BLOCKS: u64 = 1 << 20;
+
+/// The first conformers of a corpus, up to [`MAX_BLOCKS`] blocks.
+pub struct LearningSample {
+    /// The conformers.
+    pub conformers: Vec<Conformer>,
+    /// Their blocks.
+    pub blocks: u64,
+    /// Conformers that came after.
+    pub left_out: u64,
+    /// Hashes of the corpus's files.
+    pub inputs: Vec<InputHash>,
+}
+
+impl LearningSample {
+    /// Reads a corpus once, as it is written in a dialect.
+    ///
+    /// # Errors
+    /// If it cannot be read, holds no conformer, or is written in another dialect.
+    pub fn read(corpus: &dyn Conformers, dialect: Encoding, job: &Job) -> Result<Self> {
+        read_as(dialect, corpus)?;
+        let mut sample =
+            LearningSample { conformers: Vec::new(), blocks: 0, left_out: 0, inputs: Vec::new() };
+        let summary = corpus.read(job, &mut |batch| {
+            for conformer in batch.conformers {
+                if sample.blocks < MAX_BLOCKS {
+                    sample.blocks += conformer.coordinates.len() as u64;
+                    sample.conformers.push(conformer);
+                } else {
+                    sample.left_out += 1;
+                }
+            }
+            Ok(())
+        })?;
+        written_in(dialect, summary.written)?;
+        sample.inputs = summary.inputs;
+        Ok(sample)
+    }
+
+    /// The numbers of every block.
+    pub fn numbers(&self) -> impl Iterator<Item = &[Fixed; 3]> {
+        self.conformers.iter().flat_map(|conformer| &conformer.coordinates)
+    }
+
+    /// What stands between blocks, before the first and after the last, and how often. A conformer's tags are no part
+    /// of it: they are tokens of their own.
+    pub fn gaps(&self) -> BTreeMap<String, u64> {
+        let mut gaps: BTreeMap<&str, u64> = BTreeMap::new();
+        let parts = self.conformers.iter().flat_map(|conformer| conformer.skeleton.split("<>"));
+        parts.filter(|part| !part.is_empty()).for_each(|part| *gaps.entry(part).or_default() += 1);
+        gaps.into_iter().map(|(part, count)| (part.to_owned(), count)).collect()
+    }
+}
+
+/// Refuses a corpus whose coordinates are read with other decimals than those of the blocks that change.
+///
+/// # Errors
+/// If they are.
+pub fn read_as(dialect: Encoding, corpus: &dyn Conformers) -> Result<()> {
+    let reading = corpus.reading();
+    if !dialect.is_decimal() || !reading.encoding.is_decimal() {
+        if reading.encoding == dialect {
+            return Ok(());
+        }
+        let problem = format!("is read as {}, not {dialect}", reading.encoding);
+        let remedy = "read it in the encoding of the blocks that change";
+        return Err(Error::parameter(Parameter::Corpus, problem, remedy));
+    }
+    let (read, own) = (reading.precision(), dialect.precision());
+    if read == own {
+        return Ok(());
+    }
+    let problem = format!("is read with {}, not {}", in_words(read), in_words(own));
+    Err(Error::parameter(Parameter::Corpus, problem, "read it with the decimals of the blocks that change"))
+}
+
+/// Refuses a corpus whose blocks are all of the dialect that does not change.
+///
+/// # Errors
+/// If they are.
+pub fn written_in(dialect: Encoding, written: Written) -> Result<()> {
+    if written.agrees_with(dialect) || !written.agrees_with(dialect.other()) {
+        return Ok(());
+    }
+    let other = dialect.other().name();
+    let dialect = dialect.name();
+    let problem =
+        format!("is written in the {other} dialect; blocks of the {dialect} dialect are what changes");
+    Err(Error::parameter(Parameter::Corpus, problem, format!("give a corpus in the {dialect} dialect")))
+}
+
+/// A conformer as a model writes it.
+pub fn conformer_text(conformer: &Conformer, dialect: Encoding) -> String {
+    text::write(&conformer.skeleton, &conformer.coordinates, dialect)
+}
+
+/// A conformer with its prompt: what tokenizers from nothing are learned on.
+pub fn whole_text(conformer: &Conformer, dialect: Encoding) -> String {
+    let smiles = skeleton::smiles(&conformer.skeleton);
+    format!(
+        "{}{smiles}{}{}",
+        text::SMILES_OPEN,
+        text::SMILES_CLOSE,
+        text::tagged(&conformer_text(conformer, dialect))
+    )
+}

@@ -1,0 +1,102 @@
+//! What an extended tokenizer has more than the model's own.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::Path;
+
+use super::companions::NEW_TOKENS;
+use crate::design::extension::new_tokens::{NewTokens, list};
+use drift_core::checkpoint::ModelFolder;
+use drift_core::error::{Error, Result};
+use drift_core::tokenizer::Tokenizer;
+
+/// The new tokens, and how many ids there are.
+pub(super) struct Added {
+    /// The new tokens, with the ids that the model's own tokenizer encodes them to.
+    pub new: NewTokens,
+    /// Tokens of the model's own tokenizer.
+    pub old_tokens: u64,
+    /// The largest id of the model's own tokenizer, and one.
+    pub old_ids: u64,
+    /// The same of the extended one.
+    pub ids: u64,
+}
+
+/// What `extended` has more than `own`. Where it says so itself, old tokens went and new ones have their ids: `replaced`.
+///
+/// # Errors
+/// If it is no extension: every other token of `own` must keep its id.
+pub(super) fn added(
+    own: &Tokenizer,
+    extended: &Tokenizer,
+    replaced: &BTreeMap<u32, String>,
+) -> Result<Added> {
+    let [old, all] = [own, extended].map(Tokenizer::vocabulary);
+    let differs = |text: &str, id: u32| match all.get(text) {
+        None if replaced.get(&id).is_some_and(|gone| gone == text) => None,
+        None => Some("which it does not have".to_owned()),
+        Some(other) if *other != id => Some(format!("which has id {other}, not {id}")),
+        Some(_) if own.is_added(text) && !extended.is_added(text) => {
+            Some("which is no added token".to_owned())
+        }
+        Some(_) => None,
+    };
+    let mut differences: Vec<(u32, &String, String)> =
+        old.iter().filter_map(|(text, id)| Some((*id, text, differs(text, *id)?))).collect();
+    differences.sort();
+    if let Some((_, text, why)) = differences.first() {
+        let problem = format!(
+            "is no extension of {}: {} of its {} tokens differ, first {text:?}, {why}",
+            own.name,
+            differences.len(),
+            old.len()
+        );
+        let remedy = "extend the model's own tokenizer, with drift train-tokenizer --base";
+        return Err(Error::input(&extended.source.name, problem, remedy));
+    }
+    let mut new: Vec<(u32, String)> = all
+        .iter()
+        .filter(|(spelled, _)| !old.contains_key(*spelled))
+        .map(|(spelled, id)| Ok((*id, text(extended, *id, spelled)?)))
+        .collect::<Result<_>>()?;
+    new.sort();
+    let taken: HashSet<u32> = old.values().copied().filter(|id| !replaced.contains_key(id)).collect();
+    let twice = |pair: &&[(u32, String)]| pair[0].0 == pair[1].0;
+    let again =
+        new.iter().find(|(id, _)| taken.contains(id)).or(new.windows(2).find(twice).map(|pair| &pair[1]));
+    if let Some((id, text)) = again {
+        let problem = format!("gives the new token {text:?} the id {id}, which another token has");
+        return Err(Error::input(&extended.source.name, problem, "give each token an id of its own"));
+    }
+    let end = |ids: &HashMap<String, u32>| ids.values().max().map_or(0, |id| u64::from(*id) + 1);
+    Ok(Added {
+        new: list(own, &new, replaced)?,
+        old_tokens: old.len() as u64,
+        old_ids: end(&old),
+        ids: end(&all),
+    })
+}
+
+/// The old tokens whose ids new ones have, as the file of new tokens beside an extended tokenizer says.
+///
+/// # Errors
+/// If the file cannot be read.
+pub(super) fn replaced(tokenizer: &Path) -> Result<BTreeMap<u32, String>> {
+    let folder = ModelFolder::around(tokenizer);
+    let Some(bytes) = folder.bytes(NEW_TOKENS)? else { return Ok(BTreeMap::new()) };
+    let place = || folder.path().join(NEW_TOKENS).display().to_string();
+    let json: serde_json::Value = serde_json::from_slice(&bytes).map_err(|e| Error::input(place(), e, ""))?;
+    let tokens = json["new_tokens"].as_array().into_iter().flatten();
+    let gone = tokens.filter_map(|token| {
+        let id = u32::try_from(token["id"].as_u64()?).ok()?;
+        Some((id, token["replaces"].as_str()?.to_owned()))
+    });
+    Ok(gone.collect())
+}
+
+/// The text of a token: printable ASCII is spelled as it is in every alphabet of tokens.
+fn text(tokenizer: &Tokenizer, id: u32, spelled: &str) -> Result<String> {
+    if spelled.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Ok(spelled.to_owned());
+    }
+    tokenizer.decode(&[id])
+}

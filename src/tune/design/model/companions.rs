@@ -1,0 +1,117 @@
+//! The files beside the weights that a checkpoint is not complete without.
+
+use std::path::Path;
+
+use super::settings;
+use super::source::{SourceModel, is_weights};
+use drift_core::checkpoint::{CONFIG, ModelFolder, RECIPE, TOKENIZER_CONFIG};
+use drift_core::error::{Error, Result};
+use drift_core::io::{file_name, read_to_limit};
+use drift_core::tokenizer::{Tokenizer, config_beside};
+
+/// Files of a tokenizer beside `tokenizer.json` that hold with the new tokens too: the extension's, else the model's.
+const OF_TOKENIZER: [&str; 4] =
+    ["special_tokens_map.json", "added_tokens.json", "chat_template.jinja", "chat_template.json"];
+
+/// The list of new tokens that `drift train-tokenizer` writes: the extension's alone.
+pub(super) const NEW_TOKENS: &str = "new_tokens.json";
+
+/// Files that go with what is not handed on: tokenizers without the new tokens, and the state of a training.
+const LEFT: [&str; 8] = [
+    "vocab.json",
+    "merges.txt",
+    "vocab.txt",
+    "tokenizer.model",
+    "trainer_state.json",
+    "report.json",
+    "MODEL_CARD.md",
+    "extension.json",
+];
+
+/// Endings of what else belongs to a model: settings, templates, code of its own, words about it.
+const KEPT: [&str; 5] = [".json", ".jinja", ".py", ".md", ".txt"];
+
+/// Beginnings of the same.
+const KEPT_BEGINNINGS: [&str; 3] = ["LICENSE", "NOTICE", "USE_POLICY"];
+
+/// No file of settings or words is larger.
+const MAX_BYTES: u64 = 1 << 26;
+
+/// Files to be written, and those that are not handed on.
+#[derive(Default)]
+pub(super) struct Companions {
+    /// Names and bytes.
+    pub files: Vec<(String, Vec<u8>)>,
+    /// Names of the model's files that stay behind, weights in other layouts among them.
+    pub left: Vec<String>,
+}
+
+/// All files but the weights and their index, `config.json` and `tokenizer.json` last.
+///
+/// # Errors
+/// If one cannot be read.
+pub(super) fn companions(
+    source: &SourceModel,
+    rows: u64,
+    (path, extended, json): (&Path, &Tokenizer, Vec<u8>),
+) -> Result<Companions> {
+    let mut all = handed_on(source, &extended.name)?;
+    let embedded = Tokenizer::embedded_by_name(path).is_some();
+    let beside = (!embedded).then(|| ModelFolder::around(path));
+    let of_extension = |name: &str| beside.as_ref().map_or(Ok(None), |folder| folder.bytes(name));
+    for name in OF_TOKENIZER {
+        let bytes = match of_extension(name)? {
+            Some(bytes) => Some(bytes),
+            None => source.folder.bytes(name)?,
+        };
+        all.files.extend(bytes.map(|bytes| (name.to_owned(), bytes)));
+    }
+    all.files.extend(of_extension(NEW_TOKENS)?.map(|bytes| (NEW_TOKENS.to_owned(), bytes)));
+    let tokenizer = settings::tokenizer(config_beside(path)?.as_ref(), source.tokenizer_config.as_ref());
+    all.files.push((TOKENIZER_CONFIG.to_owned(), settings::document(&tokenizer)));
+    all.files.push((CONFIG.to_owned(), settings::document(&settings::config(&source.config, rows))));
+    all.files.push(("tokenizer.json".to_owned(), json));
+    Ok(all)
+}
+
+/// What of the model's folder holds as it is.
+fn handed_on(source: &SourceModel, tokenizer: &str) -> Result<Companions> {
+    let mut all = Companions::default();
+    let folder = source.folder.path();
+    // An empty path is the folder that the program runs in.
+    let listed = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let refuse = |e| Error::io(folder, e);
+    let mut names: Vec<String> = std::fs::read_dir(listed)
+        .map_err(refuse)?
+        .map(|entry| Ok(file_name(&entry.map_err(refuse)?.path())))
+        .collect::<Result<_>>()?;
+    names.sort();
+    for name in names {
+        let file = folder.join(&name);
+        let written = is_weights(&name) || source.shards.iter().any(|shard| shard.path == file);
+        let own = [CONFIG, TOKENIZER_CONFIG, "tokenizer.json", "tokenizer.json.gz", NEW_TOKENS];
+        if name.starts_with('.') || written || own.contains(&&*name) || OF_TOKENIZER.contains(&&*name) {
+            continue;
+        }
+        if !belongs(&name, &file) {
+            all.left.push(name);
+            continue;
+        }
+        let mut bytes = read_to_limit(&file, MAX_BYTES)?;
+        if name == RECIPE
+            && let Ok(recipe) = serde_json::from_slice(&bytes)
+        {
+            bytes = settings::document(&settings::recipe(&recipe, tokenizer));
+        }
+        all.files.push((name, bytes));
+    }
+    Ok(all)
+}
+
+/// Whether a file of the model is one of settings or words.
+fn belongs(name: &str, file: &Path) -> bool {
+    let kept = KEPT.iter().any(|ending| name.ends_with(ending))
+        || KEPT_BEGINNINGS.iter().any(|beginning| name.starts_with(beginning));
+    let small = std::fs::metadata(file).is_ok_and(|file| file.is_file() && file.len() <= MAX_BYTES);
+    kept && small && !LEFT.contains(&name) && !name.ends_with(".index.json")
+}

@@ -1,0 +1,208 @@
+//! The way through: a model and an extended tokenizer become a checkpoint.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::added::{Added, added, replaced};
+use super::companions::{Companions, companions};
+use super::copy::GrowingFile;
+use super::pieces::OrderedFile;
+use super::report::{ExtendModelReport, SCHEMA, WrittenFile};
+use super::settings;
+use super::source::{Shard, SourceModel, is_weights};
+use super::tables::{GrownTable, grown, rows};
+use crate::design::rows::initial::has_rows;
+use crate::design::rows::recipe::RowInit;
+use drift_core::checkpoint::INDEX;
+use drift_core::error::{Error, Result};
+use drift_core::io::OutputSet;
+use drift_core::job::{Job, Provenance, Unit};
+use drift_core::tokenizer::{Tokenizer, encoding_beside};
+
+/// The report beside the checkpoint.
+pub const REPORT: &str = "extension.json";
+
+/// A model to extend.
+#[derive(Debug, Clone)]
+pub struct ExtendModelPlan {
+    /// The model: a folder of Hugging Face, its index of shards, or its one safetensors file. Its own tokenizer lies beside it.
+    pub model: PathBuf,
+    /// The extension of that tokenizer: a file, a folder, or the name of an embedded one.
+    pub tokenizer: PathBuf,
+    /// How new rows are made.
+    pub init: RowInit,
+    /// What the number of rows is to be a multiple of.
+    pub pad_to_multiple_of: Option<u64>,
+    /// The folder of the checkpoint; made if need be.
+    pub output: PathBuf,
+}
+
+/// Writes a checkpoint with the rows of an extended tokenizer: everything that `from_pretrained` needs. All of it appears, or
+/// nothing. Memory does not grow with the model.
+///
+/// # Errors
+/// If the tokenizer is no extension of the model's own, the model is not whole, or the system refuses; if the job was
+/// cancelled.
+pub fn extend_model(plan: &ExtendModelPlan, job: &Job) -> Result<ExtendModelReport> {
+    let source = SourceModel::open(&plan.model)?;
+    let ordered: Vec<OrderedFile<'_>> =
+        source.shards.iter().map(|shard| OrderedFile::of(shard, &source)).collect::<Result<_>>()?;
+    let mut files = OutputSet::new();
+    files.folder(&plan.output)?;
+    job.observer().begin("weights", Some(source.shards.iter().map(Shard::bytes).sum()), Unit::Bytes);
+    // Real tokenizers take a second to read, in which most of the weights can be copied.
+    let unwanted = AtomicBool::new(false);
+    let (prepared, growing) = std::thread::scope(|threads| {
+        let growing = threads.spawn(|| fronts(&source, &ordered, plan, &unwanted, job));
+        let prepared = prepare(&source, plan, job);
+        unwanted.store(prepared.is_err(), Ordering::Relaxed);
+        (prepared, growing.join())
+    });
+    let Prepared { grown, companions, mut report } = prepared?;
+    let mut growing = growing.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+    for (file, ordered) in growing.iter_mut().zip(&ordered) {
+        file.add(&ordered.rest(&grown), &unwanted, job)?;
+    }
+    job.observer().end();
+    let rows = report.vocab_size;
+    let small = small_files(&source, &ordered, &grown, companions, rows);
+    let sizes = small.iter().map(|(name, bytes)| (name.clone(), bytes.len() as u64));
+    let weights = source.shards.iter().zip(&ordered);
+    let weights =
+        weights.map(|(shard, file)| (shard.name.clone(), file.room as u64 + file.tensor_bytes(rows)));
+    report.files = sizes.chain(weights).map(|(name, bytes)| WrittenFile { name, bytes }).collect();
+    let text = serde_json::to_string_pretty(&report).map_err(|e| Error::internal("the report", e))?;
+    files.put(&plan.output.join(REPORT), (text + "\n").as_bytes())?;
+    for (name, bytes) in &small {
+        files.put(&plan.output.join(name), bytes)?;
+    }
+    // The weights last, so that they stand for the whole.
+    for (file, ordered) in growing.into_iter().zip(&ordered) {
+        files.add(file.finish(&ordered.header(rows)?)?);
+    }
+    remove_stale(&mut files, plan, &report);
+    files.commit()?;
+    Ok(report)
+}
+
+/// All files of weights, up to their tables.
+fn fronts(
+    source: &SourceModel,
+    ordered: &[OrderedFile<'_>],
+    plan: &ExtendModelPlan,
+    unwanted: &AtomicBool,
+    job: &Job,
+) -> Result<Vec<GrowingFile>> {
+    let front = |(shard, ordered): (&Shard, &OrderedFile<'_>)| {
+        let mut file = GrowingFile::begin(&shard.path, &plan.output.join(&shard.name), ordered.room)?;
+        file.add(&ordered.front(), unwanted, job)?;
+        Ok(file)
+    };
+    source.shards.iter().zip(ordered).map(front).collect()
+}
+
+/// What is known once the tokenizers are read.
+struct Prepared<'s> {
+    grown: Vec<GrownTable<'s>>,
+    companions: Companions,
+    /// Without the files.
+    report: ExtendModelReport,
+}
+
+fn prepare<'s>(source: &'s SourceModel, plan: &ExtendModelPlan, job: &Job) -> Result<Prepared<'s>> {
+    let (own, (extended, json)) = tokenizers(source, plan, job)?;
+    let replaced = match Tokenizer::embedded_by_name(&plan.tokenizer) {
+        Some(_) => BTreeMap::new(),
+        None => replaced(&plan.tokenizer)?,
+    };
+    let added = added(&own, &extended, &replaced)?;
+    has_rows(&source.tables, &own.name, added.old_ids)?;
+    source.check_special_tokens(&plan.tokenizer, &added.new)?;
+    let rows = rows(source, &added, plan.pad_to_multiple_of);
+    let grown = grown(source, &own, &added, (plan.init, rows))?;
+    let companions = companions(source, rows, (&plan.tokenizer, &extended, json))?;
+    let inputs = Provenance::of(vec![own.source.clone(), extended.source.clone()]);
+    let names = (own.name.clone(), extended.name.clone());
+    let mut report = said(plan, source, (&added, rows, &grown), names, inputs);
+    report.left_out.clone_from(&companions.left);
+    Ok(Prepared { grown, companions, report })
+}
+
+/// The model's own tokenizer, and the extended one with its JSON, read at the same time.
+fn tokenizers(
+    source: &SourceModel,
+    plan: &ExtendModelPlan,
+    job: &Job,
+) -> Result<(Tokenizer, (Tokenizer, Vec<u8>))> {
+    let folder = source.folder.path();
+    if !["tokenizer.json", "tokenizer.json.gz"].iter().any(|name| source.folder.file(name).is_some()) {
+        let problem = "holds no tokenizer.json, which the new one is compared with";
+        return Err(Error::input(folder.display(), problem, "put the model's own tokenizer.json there"));
+    }
+    let own = if folder.as_os_str().is_empty() { std::path::Path::new(".") } else { folder };
+    let (own, extended) = std::thread::scope(|threads| {
+        let own = threads.spawn(|| Tokenizer::load_for(own, job));
+        let extended = Tokenizer::load_for(&plan.tokenizer, job);
+        (own.join(), extended)
+    });
+    let own = own.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    Ok((own?.0, extended?))
+}
+
+/// The report, but for the files.
+fn said(
+    plan: &ExtendModelPlan,
+    source: &SourceModel,
+    (added, rows, grown): (&Added, u64, &[GrownTable<'_>]),
+    (base, tokenizer): (String, String),
+    provenance: Provenance,
+) -> ExtendModelReport {
+    let new = &added.new.new_tokens;
+    ExtendModelReport {
+        schema: SCHEMA,
+        provenance,
+        model: source.tables.name.clone(),
+        base,
+        tokenizer,
+        encoding: encoding_beside(&plan.tokenizer),
+        init: plan.init,
+        tied: source.tables.head.is_none(),
+        old_tokens: added.old_tokens,
+        new_tokens: new.len() as u64,
+        ids: new.first().zip(new.last()).map(|(first, last)| (first.id, last.id)),
+        vocab_size_before: source.tables.embedding.rows,
+        vocab_size: rows,
+        tables: grown.iter().map(|grown| grown.report.clone()).collect(),
+        files: Vec::new(),
+        left_out: Vec::new(),
+    }
+}
+
+/// All files but the weights and the report, by name.
+fn small_files(
+    source: &SourceModel,
+    ordered: &[OrderedFile<'_>],
+    grown: &[GrownTable<'_>],
+    companions: Companions,
+    rows: u64,
+) -> Vec<(String, Vec<u8>)> {
+    let mut small = companions.files;
+    if let Some(index) = &source.index {
+        let more =
+            grown.iter().map(|grown| (grown.rows - grown.table.rows) * grown.table.hidden as u64).sum();
+        let bytes = ordered.iter().map(|file| file.tensor_bytes(rows)).sum();
+        small.push((INDEX.to_owned(), settings::document(&settings::index(index, bytes, more))));
+    }
+    small
+}
+
+/// Weights of another run would be taken for this one's.
+fn remove_stale(files: &mut OutputSet, plan: &ExtendModelPlan, report: &ExtendModelReport) {
+    let there = std::fs::read_dir(&plan.output).into_iter().flatten().flatten();
+    for name in there.filter_map(|entry| entry.file_name().into_string().ok()) {
+        if is_weights(&name) && report.files.iter().all(|file| file.name != name) {
+            files.remove(&plan.output.join(name));
+        }
+    }
+}

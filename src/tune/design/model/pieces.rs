@@ -1,0 +1,147 @@
+//! What a file of weights is put together from: what stands before its tables, which can be copied before anything is known of
+//! the new tokens, and the rest.
+
+use std::cmp::Reverse;
+
+use safetensors::tensor::TensorInfo;
+
+use super::source::{Shard, SourceModel};
+use super::tables::GrownTable;
+use crate::design::rows::weights::TokenTable;
+use drift_core::checkpoint::{TensorEntry, header_bytes};
+use drift_core::error::{Error, Result};
+
+/// A run of bytes.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Piece<'t> {
+    /// Of the file as it was, from an offset on.
+    Old {
+        /// From the beginning of the file, in bytes.
+        offset: u64,
+        /// How many.
+        bytes: u64,
+    },
+    /// New ones.
+    New(&'t [u8]),
+    /// The same ones, so many times.
+    Repeated(&'t [u8], u64),
+}
+
+/// A file of weights in the order in which it is written: largest numbers first, as safetensors has them, so that all are
+/// aligned; among those of one size the tables last.
+pub(super) struct OrderedFile<'s> {
+    shard: &'s Shard,
+    tensors: Vec<(String, &'s TensorInfo, Option<&'s TokenTable>)>,
+    /// How many come before the first table.
+    before: usize,
+    /// The bytes of its header, for tables of any size.
+    pub room: usize,
+}
+
+impl<'s> OrderedFile<'s> {
+    /// Of one of the model's files.
+    ///
+    /// # Errors
+    /// If the header would be too long.
+    pub(super) fn of(shard: &'s Shard, source: &'s SourceModel) -> Result<Self> {
+        let table = |name: &str| {
+            source
+                .tables()
+                .map(|(_, table)| table)
+                .find(|table| table.tensor == name && table.file == shard.path)
+        };
+        let mut tensors: Vec<_> = shard
+            .header
+            .in_order()
+            .map(|(name, info)| {
+                let table = table(&name);
+                (name, info, table)
+            })
+            .collect();
+        tensors.sort_by_key(|(_, info, table)| (Reverse(info.dtype.bitsize()), table.is_some()));
+        let before = tensors.iter().take_while(|(.., table)| table.is_none()).count();
+        let mut file = OrderedFile { shard, tensors, before, room: 0 };
+        file.room = file.header(u64::from(u32::MAX))?.len();
+        Ok(file)
+    }
+
+    /// What stands before the tables.
+    pub(super) fn front(&self) -> Vec<Piece<'static>> {
+        let mut pieces = Vec::new();
+        self.tensors[..self.before].iter().for_each(|(_, info, _)| self.add(&mut pieces, info));
+        pieces
+    }
+
+    /// The tables with their new rows, and what stands behind them.
+    pub(super) fn rest<'t>(&self, grown: &'t [GrownTable<'_>]) -> Vec<Piece<'t>> {
+        let mut pieces = Vec::new();
+        for (_, info, table) in &self.tensors[self.before..] {
+            match table.and_then(|table| grown.iter().find(|grown| grown.table == table)) {
+                Some(grown) => with_rows(&mut pieces, grown),
+                None => self.add(&mut pieces, info),
+            }
+        }
+        pieces
+    }
+
+    /// Length and header of the file whose tables have so many rows.
+    ///
+    /// # Errors
+    /// If it would be too long.
+    pub(super) fn header(&self, rows: u64) -> Result<Vec<u8>> {
+        let metadata = self.shard.header.tensors.metadata().as_ref();
+        header_bytes(metadata, &self.entries(rows), self.room)
+            .map_err(|problem| Error::input(self.shard.path.display(), problem, ""))
+    }
+
+    /// The bytes of its tensors, if its tables have so many rows.
+    pub(super) fn tensor_bytes(&self, rows: u64) -> u64 {
+        self.entries(rows).iter().map(|entry| entry.bytes).sum()
+    }
+
+    fn entries(&self, rows: u64) -> Vec<TensorEntry> {
+        let entry = |(name, info, table): &(String, &TensorInfo, Option<&TokenTable>)| {
+            let (start, end) = info.data_offsets;
+            let (shape, bytes) = match table {
+                Some(table) => (table.shape(rows as usize), rows * table.row_bytes() as u64),
+                None => (info.shape.clone(), (end - start) as u64),
+            };
+            TensorEntry { name: name.clone(), dtype: info.dtype, shape, bytes }
+        };
+        self.tensors.iter().map(entry).collect()
+    }
+
+    fn add(&self, pieces: &mut Vec<Piece<'_>>, info: &TensorInfo) {
+        let (start, end) = info.data_offsets;
+        add(pieces, self.shard.header.data_start + start as u64, (end - start) as u64);
+    }
+}
+
+/// Adds old bytes, to those before them where they lie behind them.
+fn add(pieces: &mut Vec<Piece<'_>>, start: u64, length: u64) {
+    match pieces.last_mut() {
+        _ if length == 0 => {}
+        Some(Piece::Old { offset, bytes }) if *offset + *bytes == start => *bytes += length,
+        _ => pieces.push(Piece::Old { offset: start, bytes: length }),
+    }
+}
+
+/// A table: old rows, but for those of new tokens; behind them new ones, and between those the row of no token.
+fn with_rows<'t>(pieces: &mut Vec<Piece<'t>>, grown: &'t GrownTable<'_>) {
+    let (table, length) = (grown.table, grown.table.row_bytes() as u64);
+    let mut next = 0;
+    let until = |row: u64, next: u64, pieces: &mut Vec<Piece<'t>>| {
+        let old = row.min(table.rows).saturating_sub(next);
+        add(pieces, table.offset + next * length, old * length);
+        let unused = row - (next + old);
+        if unused > 0 {
+            pieces.push(Piece::Repeated(&grown.unused, unused));
+        }
+    };
+    for (id, range) in &grown.made {
+        until(u64::from(*id), next, pieces);
+        pieces.push(Piece::New(&grown.bytes[range.clone()]));
+        next = u64::from(*id) + 1;
+    }
+    until(grown.rows, next, pieces);
+}

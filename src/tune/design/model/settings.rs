@@ -1,0 +1,96 @@
+//! The configurations of an extended model: what they say of its size, and nothing else, changes.
+
+use serde_json::{Value, json};
+
+use super::source::named;
+use crate::design::extension::config::tokenizer_config;
+use drift_core::checkpoint::configured_rows;
+
+/// `config.json` for an embedding of so many rows.
+pub(super) fn config(config: &Value, rows: u64) -> Value {
+    let mut config = config.clone();
+    // Models of several parts keep their text part's apart; some say it twice.
+    if config["text_config"]["vocab_size"].is_u64() {
+        config["text_config"]["vocab_size"] = rows.into();
+    }
+    if config["embedding_size"].is_u64() {
+        config["embedding_size"] = rows.into();
+    }
+    if config["vocab_size"].is_u64() || configured_rows(&config).is_none() {
+        config["vocab_size"] = rows.into();
+    }
+    config
+}
+
+/// The index of shards whose tensors have so many bytes, and so many numbers more than before.
+pub(super) fn index(index: &Value, bytes: u64, more_numbers: u64) -> Value {
+    let mut index = index.clone();
+    if !index["metadata"].is_object() {
+        index["metadata"] = json!({});
+    }
+    index["metadata"]["total_size"] = bytes.into();
+    if let Some(numbers) = index["metadata"]["total_parameters"].as_u64() {
+        index["metadata"]["total_parameters"] = (numbers + more_numbers).into();
+    }
+    index
+}
+
+/// `tokenizer_config.json`: the extension's, with the special tokens that only the model's names.
+pub(super) fn tokenizer(extended: Option<&Value>, model: Option<&Value>) -> Value {
+    let mut config = tokenizer_config(extended.or(model));
+    for name in ["bos_token", "eos_token", "pad_token", "unk_token"] {
+        if let Some(token) = model.and_then(|model| named(model, name))
+            && named(&config, name).is_none()
+        {
+            config[name] = token.into();
+        }
+    }
+    config
+}
+
+/// The recipe of a model that drift trained: its tokenizer is another now.
+pub(super) fn recipe(recipe: &Value, tokenizer: &str) -> Value {
+    let mut recipe = recipe.clone();
+    if let Some(name) = recipe.pointer_mut("/recipe/tokenizer").filter(|name| name.is_string()) {
+        *name = tokenizer.into();
+    }
+    recipe
+}
+
+/// A file of JSON.
+pub(super) fn document(value: &Value) -> Vec<u8> {
+    format!("{value:#}\n").into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_sizes_change_and_keys_keep_their_order() {
+        let text = r#"{"z":1e-06,"text_config":{"b":1,"vocab_size":7,"a":2},"vocab_size":7,"c":[1.0]}"#;
+        let before: Value = serde_json::from_str(text).unwrap();
+        let after = config(&before, 9).to_string();
+        assert_eq!(after.replace("1e-6", "1e-06"), text.replace('7', "9"));
+        assert_eq!(
+            config(&json!({"text_config": {"vocab_size": 7}}), 9),
+            json!({"text_config": {"vocab_size": 9}})
+        );
+        assert_eq!(config(&json!({"a": 1}), 9), json!({"a": 1, "vocab_size": 9}));
+        let shards = json!({"weight_map": {"b": "1", "a": "2"}});
+        assert_eq!(
+            index(&shards, 5, 3).to_string(),
+            r#"{"weight_map":{"b":"1","a":"2"},"metadata":{"total_size":5}}"#
+        );
+        let shards = json!({"metadata": {"total_parameters": 4, "total_size": 1}});
+        assert_eq!(index(&shards, 5, 3)["metadata"], json!({"total_parameters": 7, "total_size": 5}));
+    }
+
+    #[test]
+    fn special_tokens_of_the_model_are_kept() {
+        let model = json!({"eos_token": {"content": "</s>"}, "pad_token": "<pad>"});
+        let config = tokenizer(Some(&json!({"pad_token": "<pad>", "eos_token": null})), Some(&model));
+        assert_eq!((&config["eos_token"], &config["pad_token"]), (&json!("</s>"), &json!("<pad>")));
+        assert_eq!(tokenizer(None, Some(&model))["eos_token"], model["eos_token"]);
+    }
+}

@@ -1,0 +1,288 @@
+//! The model that is extended, as far as it has to be known: its settings, its tables, its files.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::design::extension::new_tokens::NewTokens;
+use crate::design::rows::weights::{Model, TokenTable, config, is_in_layer};
+use drift_core::checkpoint::{
+    CONFIG, GENERATION_CONFIG, Header, INDEX, ModelFolder, TOKENIZER_CONFIG, WEIGHTS, WeightFiles,
+    configured_rows,
+};
+use drift_core::error::{Error, Result};
+use drift_core::io::file_name;
+use drift_core::tokenizer::config_beside;
+
+/// Architectures whose decoder layers are all alike.
+const LAYERS_ALIKE: [&str; 4] = ["llama", "mistral", "qwen2", "qwen3"];
+
+/// A file of weights.
+pub(super) struct Shard {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// The name that it is written under.
+    pub name: String,
+    /// What is in it.
+    pub header: Header,
+}
+
+impl Shard {
+    /// The bytes of its tensors.
+    pub(super) fn bytes(&self) -> u64 {
+        self.header.tensors.data_len() as u64
+    }
+}
+
+/// The model to extend, checked.
+pub(super) struct SourceModel {
+    /// Its folder.
+    pub folder: ModelFolder,
+    /// Its tables.
+    pub tables: Model,
+    /// An LM head that is stored although it is the embedding.
+    pub redundant_head: Option<TokenTable>,
+    /// `config.json`.
+    pub config: Value,
+    /// `generation_config.json`.
+    pub generation: Option<Value>,
+    /// `tokenizer_config.json`.
+    pub tokenizer_config: Option<Value>,
+    /// The files of its weights.
+    pub shards: Vec<Shard>,
+    /// The index of the shards, if it is in shards.
+    pub index: Option<Value>,
+}
+
+impl SourceModel {
+    /// Reads settings and headers.
+    ///
+    /// # Errors
+    /// If a file is missing or damaged, or they do not belong together.
+    pub(super) fn open(path: &Path) -> Result<Self> {
+        let tables = Model::open(path)?;
+        let folder = ModelFolder::around(path);
+        let config = config(&folder)?.ok_or_else(|| {
+            let remedy = "give the whole folder of the model";
+            Error::input(folder.path().display(), format!("holds no {CONFIG}"), remedy)
+        })?;
+        let sound = |e: serde_json::Error| (format!("is not JSON: {e}"), "give a sound model folder");
+        let generation = folder.json(GENERATION_CONFIG, sound)?;
+        let (shards, index) = weights(path, &folder)?;
+        let source = SourceModel {
+            redundant_head: tables.redundant_head(path)?,
+            tokenizer_config: folder.json(TOKENIZER_CONFIG, sound)?,
+            folder,
+            tables,
+            config,
+            generation,
+            shards,
+            index,
+        };
+        source.check_shape()?;
+        source.check_layers()?;
+        source.check_tables()?;
+        Ok(source)
+    }
+
+    /// The embedding against the configuration.
+    fn check_shape(&self) -> Result<()> {
+        let embedding = &self.tables.embedding;
+        let width = ["word_embed_proj_dim", "hidden_size", "d_model", "n_embd"].iter().find_map(|name| {
+            self.config[name].as_u64().or_else(|| self.config["text_config"][name].as_u64())
+        });
+        let pairs = [
+            // OLMo 1 says how many rows there are apart from how many tokens.
+            (
+                "vocab_size",
+                self.config["embedding_size"].as_u64().or(configured_rows(&self.config)),
+                embedding.rows,
+            ),
+            ("hidden_size", width, embedding.hidden as u64),
+        ];
+        for (name, said, is) in pairs {
+            if let Some(said) = said.filter(|said| *said != is) {
+                let problem = format!("is {is} wide or long, but {name} in {CONFIG} is {said}");
+                return Err(Error::input(
+                    embedding.place(),
+                    problem,
+                    "they are of two models; give one of them",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether some other tensor has a row for each token: then a part of the model would not grow with the rest.
+    fn check_tables(&self) -> Result<()> {
+        const NAMES: [&str; 6] = ["embed", "head", "output", "vocab", "logits", "wte"];
+        let rows = self.tables.embedding.rows as usize;
+        let known: BTreeSet<&str> = self.tables().map(|(_, table)| table.tensor.as_str()).collect();
+        let is_table = |name: &str, shape: &[usize]| {
+            shape.first() == Some(&rows)
+                && !shape.contains(&self.tables.embedding.hidden)
+                && !is_in_layer(name)
+                && !name.contains("position")
+                && NAMES.iter().any(|part| name.contains(part))
+        };
+        for shard in &self.shards {
+            let mut all = shard.header.in_order();
+            let unknown = all.find(|(name, info)| is_table(name, &info.shape) && !known.contains(&**name));
+            if let Some((name, info)) = unknown {
+                let problem = format!(
+                    "{name}, {:?}, has a row for each token too, of a use that drift does not know",
+                    info.shape
+                );
+                return Err(Error::input(
+                    shard.path.display(),
+                    problem,
+                    "extend this model with transformers",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether every decoder layer is there, with the tensors that the first one has, in their shapes.
+    fn check_layers(&self) -> Result<()> {
+        let alike = self.config["model_type"].as_str().is_some_and(|kind| LAYERS_ALIKE.contains(&kind));
+        let Some(layers) = self.config["num_hidden_layers"].as_u64().filter(|_| alike) else { return Ok(()) };
+        let mut shapes: BTreeMap<u64, BTreeMap<String, Vec<usize>>> = BTreeMap::new();
+        let mut prefix = String::new();
+        for (name, info) in self.shards.iter().flat_map(|shard| shard.header.in_order()) {
+            let Some((before, (layer, rest))) =
+                name.split_once("layers.").and_then(|(before, rest)| Some((before, rest.split_once('.')?)))
+            else {
+                continue;
+            };
+            if let Ok(layer) = layer.parse() {
+                prefix = format!("{before}layers.");
+                shapes.entry(layer).or_default().insert(rest.to_owned(), info.shape.clone());
+            }
+        }
+        let refuse = |problem: String| {
+            let remedy = "fetch the whole model again";
+            Err(Error::input(self.folder.path().display(), problem, remedy))
+        };
+        let mut all: BTreeMap<&String, &Vec<usize>> = BTreeMap::new();
+        for (name, shape) in shapes.range(..layers).flat_map(|(_, tensors)| tensors) {
+            all.entry(name).or_insert(shape);
+        }
+        if let Some(more) = shapes.keys().find(|layer| **layer >= layers) {
+            return refuse(format!("holds layer {more}, but num_hidden_layers in {CONFIG} is {layers}"));
+        }
+        for layer in 0..layers {
+            for (name, shape) in &all {
+                match shapes.get(&layer).and_then(|tensors| tensors.get(*name)) {
+                    None => {
+                        return refuse(format!("has no tensor {prefix}{layer}.{name}, as other layers have"));
+                    }
+                    Some(own) if own != *shape => {
+                        return refuse(format!(
+                            "{prefix}{layer}.{name} is {own:?}, in other layers {shape:?}"
+                        ));
+                    }
+                    Some(_) => {}
+                }
+            }
+        }
+        if all.is_empty() && layers > 0 {
+            return refuse(format!("has no tensors of its {layers} decoder layers"));
+        }
+        Ok(())
+    }
+
+    /// The tables that get rows, by name.
+    pub(super) fn tables(&self) -> impl Iterator<Item = (&'static str, &TokenTable)> {
+        let head = self.tables.head.as_ref().or(self.redundant_head.as_ref());
+        [
+            ("embed_tokens", Some(&self.tables.embedding)),
+            ("lm_head", head),
+            ("lm_head_bias", self.tables.bias.as_ref()),
+        ]
+        .into_iter()
+        .filter_map(|(name, table)| Some((name, table?)))
+    }
+
+    /// Refuses ids in the settings that would mean another token than before, and special tokens that do.
+    ///
+    /// # Errors
+    /// If there is one.
+    pub(super) fn check_special_tokens(&self, tokenizer: &Path, new: &NewTokens) -> Result<()> {
+        let files = [(CONFIG, Some(&self.config)), (GENERATION_CONFIG, self.generation.as_ref())];
+        for (file, settings) in files.into_iter().filter_map(|(file, settings)| Some((file, settings?))) {
+            let place = self.folder.path().join(file);
+            for (name, id) in special_ids(settings).chain(special_ids(&settings["text_config"])) {
+                if let Some(token) = new.new_tokens.iter().find(|token| u64::from(token.id) == id) {
+                    let problem = format!(
+                        "{name} {id} is no token of the model's tokenizer, and would become the new token {:?}",
+                        token.text
+                    );
+                    return Err(Error::input(place.display(), problem, "correct it first"));
+                }
+            }
+        }
+        let (Some(own), Some(other)) = (&self.tokenizer_config, config_beside(tokenizer)?) else {
+            return Ok(());
+        };
+        for name in ["bos_token", "eos_token", "pad_token", "unk_token"] {
+            if let (Some(own), Some(other)) = (named(own, name), named(&other, name))
+                && own != other
+            {
+                let problem = format!("{name} is {other:?}, but {own:?} in the model's {TOKENIZER_CONFIG}");
+                return Err(Error::input(tokenizer.display(), problem, "make the two agree"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The ids of special tokens in a file of settings, with their names.
+fn special_ids(settings: &Value) -> impl Iterator<Item = (&str, u64)> {
+    let entries = settings.as_object().into_iter().flatten();
+    let ids = entries.filter(|(name, _)| name.ends_with("_token_id"));
+    ids.flat_map(|(name, ids)| {
+        let several = ids.as_array().into_iter().flatten();
+        several.chain([ids]).filter_map(|id| id.as_u64()).map(|id| (name.as_str(), id))
+    })
+}
+
+/// A special token of a `tokenizer_config.json`: a string, or an object with its content.
+pub(super) fn named<'c>(config: &'c Value, name: &str) -> Option<&'c str> {
+    let token = config.get(name)?;
+    token.as_str().or_else(|| token.get("content")?.as_str())
+}
+
+/// The files of the weights, with their headers, and the index.
+fn weights(path: &Path, folder: &ModelFolder) -> Result<(Vec<Shard>, Option<Value>)> {
+    let file = if path.is_dir() { folder.needed_weights()? } else { path.to_owned() };
+    let files = WeightFiles::of(&file, "give the index that came with the shards")?;
+    let WeightFiles::Shards(listed) = &files else {
+        let shard = Shard { header: Header::read(&file)?, name: WEIGHTS.to_owned(), path: file };
+        return Ok((vec![shard], None));
+    };
+    let mut shards = Vec::new();
+    for path in files.files() {
+        if !path.is_file() {
+            let problem = format!("lists {}, which is not there", file_name(path));
+            return Err(Error::input(file.display(), problem, "fetch it"));
+        }
+        let shard = Shard { name: file_name(path), path: path.to_owned(), header: Header::read(path)? };
+        let held: BTreeSet<String> = shard.header.tensors.offset_keys().into_iter().collect();
+        let lacks = |(name, at): &(&String, &PathBuf)| *at == path && !held.contains(*name);
+        if let Some((name, _)) = listed.iter().find(lacks) {
+            let problem = format!("has no tensor {name}, though {} says so", file_name(&file));
+            return Err(Error::input(path.display(), problem, "fetch the shard again"));
+        }
+        shards.push(shard);
+    }
+    let name = file_name(&file);
+    let index = folder.needed_json(&name, |e| (format!("is not JSON: {e}"), "give a sound model folder"))?;
+    Ok((shards, Some(index)))
+}
+
+/// Names of weights, whatever layout a model is written in.
+pub(super) fn is_weights(name: &str) -> bool {
+    name == INDEX || name == WEIGHTS || (name.starts_with("model-") && name.ends_with(".safetensors"))
+}

@@ -1,0 +1,84 @@
+//! The tables with their new rows.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use super::added::Added;
+use super::report::GrownTableReport;
+use super::source::SourceModel;
+use crate::design::rows::recipe::{RowInit, TableRole, composed, recipes, shared};
+use crate::design::rows::weights::TokenTable;
+use drift_core::error::Result;
+use drift_core::tokenizer::Tokenizer;
+
+/// A table, and what is added to it.
+pub(super) struct GrownTable<'s> {
+    /// The table as it is.
+    pub table: &'s TokenTable,
+    /// Its rows afterwards.
+    pub rows: u64,
+    /// Where the rows of new tokens stand in `bytes`, by id.
+    pub made: BTreeMap<u32, Range<usize>>,
+    /// Rows of new tokens.
+    pub bytes: Vec<u8>,
+    /// The row of no token.
+    pub unused: Vec<u8>,
+    /// What is said of it.
+    pub report: GrownTableReport,
+}
+
+/// The rows that all tables will have: as many as there are ids, and no fewer than before, padded to a multiple.
+pub(super) fn rows(source: &SourceModel, added: &Added, multiple: Option<u64>) -> u64 {
+    let rows = source.tables.embedding.rows.max(added.ids);
+    multiple.filter(|multiple| *multiple > 0).map_or(rows, |multiple| rows.next_multiple_of(multiple))
+}
+
+/// All tables of a model with their new rows.
+///
+/// # Errors
+/// If rows cannot be read, or a new token is made of nothing.
+pub(super) fn grown<'s>(
+    source: &'s SourceModel,
+    base: &Tokenizer,
+    added: &Added,
+    (init, rows): (RowInit, u64),
+) -> Result<Vec<GrownTable<'s>>> {
+    let tied = source.tables.head.is_none();
+    let grow = |(name, table): (&'static str, &'s TokenTable)| {
+        let role = match name {
+            _ if tied => TableRole::Tied,
+            "lm_head" | "lm_head_bias" => TableRole::Head,
+            _ => TableRole::Embedding,
+        };
+        let recipes = recipes(init, role, base, &added.new)?;
+        let wanted: BTreeSet<u32> = recipes.iter().flat_map(|recipe| recipe.keys().copied()).collect();
+        let (bytes, mean_norm) = composed(table, &table.read(wanted)?, &recipes);
+        let length = table.row_bytes();
+        let place = |(at, id): (usize, u32)| (id, at * length..(at + 1) * length);
+        let made: BTreeMap<u32, Range<usize>> =
+            added.new.new_tokens.iter().map(|token| token.id).enumerate().map(place).collect();
+        let overwritten = made.keys().filter(|id| u64::from(**id) < table.rows).count() as u64;
+        let appended = made.len() as u64 - overwritten;
+        let padding = rows - table.rows - appended;
+        let mut unused = Vec::new();
+        if padding > 0 {
+            let mean = table.mean(added.old_ids)?;
+            table.float.write(mean, &mut unused);
+        }
+        let report = GrownTableReport {
+            name,
+            tensor: table.tensor.clone(),
+            dtype: format!("{:?}", table.float.dtype()),
+            hidden: table.hidden as u64,
+            rows_before: table.rows,
+            rows,
+            overwritten,
+            appended,
+            padding,
+            shared_rows: shared(&recipes),
+            mean_norm,
+        };
+        Ok(GrownTable { table, rows, made, bytes, unused, report })
+    };
+    source.tables().map(grow).collect()
+}

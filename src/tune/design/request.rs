@@ -1,0 +1,253 @@
+//! What a user asks a tokenizer for, by any of the ways, and what comes of it.
+
+use std::path::Path;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::beside::Beside;
+use super::compare::{Designed, compare, compare_with_design};
+use super::extension::extend::as_read;
+use super::extension::plan::{Aim, ExtensionPlan};
+use super::extension::reuse::Reuse;
+use super::extension::texts::ALL_CONTEXTS;
+use super::learned::merges::{MergesPlan, learns_apart};
+use super::learned::scratch::ScratchPlan;
+use super::report::designed::DesignReport;
+use super::report::learned::LearnedReport;
+use super::report::trained::Trained;
+use super::rows::initial::Rows;
+use super::scheme::cuts::SchemeKind;
+use super::scheme::slots::Range;
+use super::train::train;
+use super::train_merges::train_merges;
+use super::train_scratch::{scratch_config, train_scratch};
+use drift_core::encoding::Reading;
+use drift_core::error::{Error, Parameter, Result};
+use drift_core::job::Job;
+use drift_core::tokenizer::Tokenizer;
+use drift_data::corpus::Conformers;
+
+/// Which tokens, and how many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Goal {
+    /// Designed, on top of a base.
+    Aim(Aim),
+    /// So many new tokens, learned inside blocks on top of a base's merges.
+    Merges(u64),
+    /// So many tokens in all, learned from nothing.
+    VocabSize(usize),
+}
+
+/// The tokenizer to extend.
+pub struct Base {
+    /// The tokenizer.
+    pub tokenizer: Tokenizer,
+    /// The bytes of its JSON.
+    pub json: Vec<u8>,
+    /// What lies beside it.
+    pub beside: Beside,
+}
+
+impl Base {
+    /// A tokenizer from a path or by an embedded name, with what lies beside it.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::load_for`] and [`Beside::of`].
+    pub fn load(path: &Path, job: &Job) -> Result<Self> {
+        let (tokenizer, json) = Tokenizer::load_for(path, job)?;
+        Ok(Base { tokenizer, json, beside: Beside::of(path)? })
+    }
+
+    /// Its JSON, [as it is read](as_read).
+    ///
+    /// # Errors
+    /// If it is none.
+    pub fn read_json(&self) -> Result<Value> {
+        let json =
+            serde_json::from_slice(&self.json).map_err(|e| Error::input(&self.tokenizer.name, e, ""))?;
+        Ok(as_read(&self.tokenizer, json))
+    }
+}
+
+/// What a user asks a tokenizer for.
+#[derive(Debug, Clone)]
+pub struct TokenizerRequest {
+    /// Which tokens, and how many.
+    pub goal: Goal,
+    /// Which tokens are allowed.
+    pub kind: SchemeKind,
+    /// Which blocks change.
+    pub range: Range,
+    /// The encoding whose blocks change, and how a corpus is read in it.
+    pub reading: Reading,
+    /// See [`ExtensionPlan::fewest_decimals`].
+    pub fewest_decimals: Option<usize>,
+    /// Old tokens whose ids the new ones take, if any may go.
+    pub reuse: Option<Reuse>,
+    /// Whether other ways to add as many tokens are set beside it.
+    pub compare: bool,
+    /// The seed of the search.
+    pub seed: u64,
+}
+
+/// What a tokenizer is, by the way it was made.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum TokenizerReport {
+    /// By design.
+    Designed(Box<DesignReport>),
+    /// Learned on a corpus.
+    Learned(Box<LearnedReport>),
+}
+
+/// A tokenizer and what goes into its folder.
+pub struct MadeTokenizer {
+    /// The tokenizer, with its report.
+    pub trained: Trained<TokenizerReport>,
+    /// Rows for a model to begin with, where there is one.
+    pub rows: Option<Rows>,
+    /// What lay beside the base.
+    pub beside: Beside,
+}
+
+impl TokenizerRequest {
+    /// Refuses what does not go together.
+    ///
+    /// # Errors
+    /// If merges are to be learned, or ways compared, in the stripped dialect.
+    pub fn check(&self) -> Result<()> {
+        let (option, does) = match self.goal {
+            Goal::Merges(_) => (Parameter::Merges, "learns"),
+            Goal::VocabSize(_) => (Parameter::VocabSize, "learns"),
+            Goal::Aim(_) if self.compare => (Parameter::Compare, "compares"),
+            Goal::Aim(_) => return Ok(()),
+        };
+        let (tokens, budget) = (Parameter::TokensPerBlock, Parameter::Budget);
+        let refused = |what: &str, without: &str| {
+            let remedy = format!("{without}give {tokens} or {budget} alone");
+            Err(Error::parameter(
+                option,
+                format!("{does} in the fixed dialect alone, and cannot go with {what}"),
+                remedy,
+            ))
+        };
+        if !self.reading.encoding.is_decimal() {
+            return refused(self.reading.encoding.name(), "");
+        }
+        if self.reuse.is_some() {
+            return refused(&Parameter::Reuse.to_string(), "");
+        }
+        let stripped = match (self.reading.encoding.is_stripped(), self.fewest_decimals) {
+            (true, _) => format!("{} stripped", Parameter::Dialect),
+            (false, Some(_)) => Parameter::FewestDecimals.to_string(),
+            (false, None) => return Ok(()),
+        };
+        refused(&stripped, &format!("leave {stripped} out, or "))
+    }
+
+    /// Designs or learns, checks, measures. From nothing no base is needed.
+    ///
+    /// # Errors
+    /// As [`TokenizerRequest::check`], [`train`](fn@train), [`train_merges`](fn@train_merges) or
+    /// [`train_scratch`](fn@train_scratch); if a base is needed and there is none.
+    pub fn make(&self, base: Option<Base>, corpus: &dyn Conformers, job: &Job) -> Result<MadeTokenizer> {
+        self.check()?;
+        // Merges are compared with the best design of as many tokens.
+        let aim = match self.goal {
+            Goal::Aim(aim) => aim,
+            Goal::Merges(tokens) => Aim::Budget(tokens),
+            Goal::VocabSize(vocab_size) => return self.scratch(vocab_size, corpus, job),
+        };
+        let Some(base) = base else {
+            let remedy = "give a tokenizer.json, a model folder, or qwen-like or llama-like";
+            return Err(Error::parameter(Parameter::Base, "is missing", remedy));
+        };
+        let base_json = base.read_json()?;
+        let Base { tokenizer, beside, .. } = base;
+        let plan = self.plan(aim, tokenizer, base_json);
+        let learns =
+            [(matches!(self.goal, Goal::Merges(_)), Parameter::Merges), (self.compare, Parameter::Compare)];
+        for (_, option) in learns.into_iter().filter(|(given, _)| *given) {
+            learns_apart(&plan.base_json, &plan.base.name, option)?;
+        }
+        match self.goal {
+            Goal::Merges(tokens) => self.merges(plan, tokens, beside, corpus, job),
+            _ => self.design(&plan, beside, corpus, job),
+        }
+    }
+
+    fn plan(&self, aim: Aim, base: Tokenizer, base_json: Value) -> ExtensionPlan {
+        let TokenizerRequest { kind, range, fewest_decimals, seed, .. } = *self;
+        let (dialect, reuse) = (self.reading.encoding, self.reuse.clone());
+        ExtensionPlan {
+            range,
+            fewest_decimals,
+            reuse,
+            seed,
+            ..ExtensionPlan::new((base, base_json), kind, dialect, aim)
+        }
+    }
+
+    /// The smallest extension, or the best within a budget.
+    fn design(
+        &self,
+        plan: &ExtensionPlan,
+        beside: Beside,
+        corpus: &dyn Conformers,
+        job: &Job,
+    ) -> Result<MadeTokenizer> {
+        let mut trained = train(plan, corpus, job)?;
+        let rows = beside.rows(&plan.base, &trained.new_tokens)?;
+        trained
+            .report
+            .vocabulary
+            .for_model(beside.model_rows(), rows.as_ref().map(|rows| rows.report.clone()));
+        if self.compare {
+            let merges = MergesPlan::of(plan, trained.report.new_tokens);
+            trained.report.comparison = Some(compare(merges, Some(Designed::of(&trained)), corpus, job)?);
+        }
+        Ok(MadeTokenizer {
+            trained: trained.map(|report| TokenizerReport::Designed(report.into())),
+            rows,
+            beside,
+        })
+    }
+
+    /// Continued BPE.
+    fn merges(
+        &self,
+        plan: ExtensionPlan,
+        tokens: u64,
+        beside: Beside,
+        corpus: &dyn Conformers,
+        job: &Job,
+    ) -> Result<MadeTokenizer> {
+        let mut trained = train_merges(MergesPlan::of(&plan, tokens), corpus, job)?;
+        let rows = beside.rows(&plan.base, &trained.new_tokens)?;
+        trained
+            .report
+            .vocabulary
+            .for_model(beside.model_rows(), rows.as_ref().map(|rows| rows.report.clone()));
+        if self.compare {
+            // The design is a row of a table here, not what is written.
+            let plan = ExtensionPlan { contexts: 1, ..plan };
+            let merges = MergesPlan::of(&plan, tokens);
+            trained.report.comparison = Some(compare_with_design(&plan, merges, corpus, job)?);
+        }
+        Ok(MadeTokenizer {
+            trained: trained.map(|report| TokenizerReport::Learned(report.into())),
+            rows,
+            beside,
+        })
+    }
+
+    /// BPE from nothing.
+    fn scratch(&self, vocab_size: usize, corpus: &dyn Conformers, job: &Job) -> Result<MadeTokenizer> {
+        let TokenizerRequest { kind, range, compare, .. } = *self;
+        let precision = self.reading.precision();
+        let plan = ScratchPlan { vocab_size, kind, range, precision, contexts: ALL_CONTEXTS, compare };
+        let trained = train_scratch(plan, corpus, job)?.map(|report| TokenizerReport::Learned(report.into()));
+        Ok(MadeTokenizer { trained, rows: None, beside: Beside::configured(scratch_config()) })
+    }
+}

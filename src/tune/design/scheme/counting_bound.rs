@@ -1,0 +1,236 @@
+//! The counting bound: a number of new tokens that no scheme can do without.
+//!
+//! Let every one of the M blocks of a range take exactly N tokens, the first beginning at `<` and the last ending at `>`.
+//! Decoding gives the block back, so different blocks have different token sequences. A token that begins with `<` can
+//! only be the first, one that ends with `>` only the last. With a, b and c tokens of these two and of all other sorts
+//!
+//! ```text
+//! M ≤ a · b · c^(N - 2)
+//! ```
+//!
+//! and each of a, b, c is at most the base's own tokens that can occur in a block, plus new ones. In the separate kind
+//! the first token is `<` and the last `>`, so a = b = 1. The bound knows nothing of slots: it holds for tokens of any
+//! text, also where they are cut inside an integer part. Where nothing opens a block, or what opens it stands elsewhere in it too,
+//! its first token is one of the others: M ≤ b · c^(N - 1).
+
+use super::cuts::SchemeKind;
+use super::grammar::Grammar;
+use super::slots::BlockSlot;
+use drift_core::encoding::{Dfa, DfaState, IntegersBelow};
+
+/// Tokens that can occur in a block, by where.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usable {
+    /// They begin with `<`.
+    pub first: u64,
+    /// They end with `>`.
+    pub last: u64,
+    /// All others.
+    pub inner: u64,
+}
+
+impl Usable {
+    /// Counts the tokens of a vocabulary that can be part of some block.
+    pub fn of<'v>(grammar: Grammar, vocabulary: impl Iterator<Item = &'v str>) -> Self {
+        let (parts, [open, close]) = (BlockParts::of(grammar), ends(grammar));
+        let mut usable = Usable::default();
+        for token in vocabulary.filter(|token| parts.hold(token)) {
+            if open.is_some_and(|open| token.starts_with(open)) {
+                usable.first += 1;
+            } else if close.is_some_and(|close| token.ends_with(close)) {
+                usable.last += 1;
+            } else {
+                usable.inner += 1;
+            }
+        }
+        usable
+    }
+}
+
+/// What tells the first and the last token of a block from all others: what opens and closes it, if that stands nowhere else
+/// in it.
+fn ends(grammar: Grammar) -> [Option<&'static str>; 2] {
+    let encoding = grammar.dialect();
+    let (open, between, close) = (encoding.open(), encoding.separator(), encoding.close());
+    // No text around numbers holds a digit, sign or point.
+    let own = |text: &'static str, other: &str| {
+        Some(text).filter(|text| !text.is_empty() && !between.contains(text) && !other.contains(text))
+    };
+    [own(open, close), own(close, open)]
+}
+
+/// More new tokens are not counted one by one: the bound is then this.
+const MOST_COUNTED: u64 = 10_000_000;
+
+/// The fewest new tokens that any scheme of `tokens` tokens a block needs.
+pub fn counting_bound(kind: SchemeKind, grammar: Grammar, tokens: usize, base: Usable) -> u64 {
+    let blocks = grammar.blocks();
+    let ends = ends(grammar).map(|end| end.is_some());
+    if tokens == 1 {
+        // Each block is a token of its own.
+        let most = base.first + if ends[0] { 0 } else { base.last + base.inner };
+        return u64::try_from(blocks).unwrap_or(u64::MAX).saturating_sub(most);
+    }
+    let of_end = |end: bool, known: u64| match (end, kind) {
+        (false, _) | (_, SchemeKind::Separate) => 1,
+        _ => known,
+    };
+    let mut counts = [of_end(ends[0], base.first), of_end(ends[1], base.last), base.inner];
+    let fixed = |index: usize| !ends[index] || kind == SchemeKind::Separate;
+    let power = tokens.saturating_sub(ends.iter().filter(|end| **end).count()).max(1) as u32;
+    let reach = |[first, last, inner]: [u64; 3]| {
+        let inner = u128::from(inner).checked_pow(power).unwrap_or(u128::MAX);
+        u128::from(first).saturating_mul(u128::from(last)).saturating_mul(inner)
+    };
+    // The logarithm of the product is a sum of concave functions, so adding each token where it gains most is optimal.
+    // The 1e-9 is far more than rounding can make the gain of a wrong choice.
+    let enough = blocks - blocks / 1_000_000_000;
+    let gain = |index: usize, count: u64| match index {
+        0 | 1 if fixed(index) => f64::NEG_INFINITY,
+        2 => f64::from(power) * ((count + 1) as f64 / count as f64).ln(),
+        _ => ((count + 1) as f64 / count as f64).ln(),
+    };
+    let mut new = 0;
+    while reach(counts) < enough && new < MOST_COUNTED {
+        let best = (0..3).max_by(|&a, &b| gain(a, counts[a]).total_cmp(&gain(b, counts[b])));
+        counts[best.unwrap_or(2)] += 1;
+        new += 1;
+    }
+    new
+}
+
+/// What is known of the tokens of every block of a range, and the bound that follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Proved {
+    /// The fewest of any block.
+    pub fewest: usize,
+    /// The most.
+    pub most: usize,
+    /// No tokenizer of this kind does with fewer new tokens, if no block takes more than `most`.
+    pub lower_bound: u64,
+}
+
+impl Proved {
+    /// Of the fewest and the most tokens of any block, on top of a base.
+    pub fn of(kind: SchemeKind, grammar: Grammar, (fewest, most): (usize, usize), base: Usable) -> Self {
+        // Blocks of fewer tokens are filled up with one more sort of token, for the bound alone.
+        let base = Usable { inner: base.inner + u64::from(fewest < most), ..base };
+        Proved { fewest, most, lower_bound: counting_bound(kind, grammar, most, base) }
+    }
+
+    /// The largest difference between the tokens of a block and these.
+    pub fn drift(&self, tokens: u64) -> u64 {
+        tokens.abs_diff(self.fewest as u64).max(tokens.abs_diff(self.most as u64))
+    }
+}
+
+/// The strings that are part of some block: of decimals with integer parts of one or two digits, of the stripped dialect also
+/// some that end in zero.
+pub(in crate::design) enum BlockParts {
+    /// What each place of a decimal block takes, and how many places on one may go instead.
+    Decimals(Vec<(u8, usize)>),
+    /// Of blocks whose numbers have bounds of their own.
+    Others(Dfa),
+}
+
+impl BlockParts {
+    /// Of the blocks of a grammar.
+    pub(in crate::design) fn of(grammar: Grammar) -> Self {
+        if !grammar.dialect().is_decimal() {
+            return BlockParts::Others(grammar.dialect().dfa(IntegersBelow::GENERATED));
+        }
+        let (fewest, decimals, row) = (grammar.fewest_decimals(), grammar.decimals(), grammar.row());
+        let mut slots: Vec<(u8, usize)> = Vec::new();
+        for (slot, known) in row.iter().enumerate() {
+            let to_end = decimals + 3 - row.place(slot).1.min(decimals + 3);
+            match known {
+                BlockSlot::Sign => slots.push((b'-', 1)),
+                BlockSlot::Number { .. } => slots.extend([(b'd', 1), (b'd', 0)]),
+                BlockSlot::Point => slots.push((b'.', if fewest == 0 { to_end } else { 0 })),
+                BlockSlot::Digit | BlockSlot::Last => {
+                    let decimal = decimals + 1 - to_end;
+                    slots.push((b'd', if decimal > fewest.max(1) { to_end } else { 0 }));
+                }
+                BlockSlot::Open(text) | BlockSlot::Comma(text) | BlockSlot::Close(text) => {
+                    slots.extend(text.bytes().map(|byte| (byte, 0)));
+                }
+            }
+        }
+        BlockParts::Decimals(slots)
+    }
+
+    /// Whether a string is one of them.
+    pub(in crate::design) fn hold(&self, string: &str) -> bool {
+        match self {
+            BlockParts::Decimals(slots) => in_slots(slots, string),
+            BlockParts::Others(dfa) => {
+                let mut states = 0..dfa.len() as DfaState;
+                !string.is_empty() && states.any(|state| dfa.run(state, string.as_bytes()).is_some())
+            }
+        }
+    }
+}
+
+fn in_slots(slots: &[(u8, usize)], string: &str) -> bool {
+    // Bit i: the next character may be that of place i.
+    let skip = |mut places: u64| {
+        for (at, (_, on)) in slots.iter().enumerate().filter(|(_, (_, on))| *on > 0) {
+            if places >> at & 1 == 1 {
+                places |= 1 << (at + on);
+            }
+        }
+        places
+    };
+    let mut places = (1u64 << slots.len()) - 1;
+    for byte in string.bytes() {
+        let class = if byte.is_ascii_digit() { b'd' } else { byte };
+        let taken =
+            slots.iter().enumerate().filter(|(at, (slot, _))| places >> at & 1 == 1 && *slot == class);
+        places = skip(taken.fold(0, |next, (at, _)| next | 1 << (at + 1)));
+        if places == 0 {
+            return false;
+        }
+    }
+    !string.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::design::scheme::slots::Range;
+    use drift_core::encoding::Precision;
+
+    #[test]
+    fn parts_of_blocks_are_known() {
+        let range = Range::new(15).unwrap();
+        let fixed = Grammar::fixed(range, Precision::FOUR);
+        for part in ["<", "<-", "<-12.", ",-", "1234,", "34>", ".0", "1234", "4,-12.3456,7"] {
+            assert!(BlockParts::of(fixed).hold(part), "{part}");
+        }
+        for other in ["", "--", ">1", "]<", ".,", "12345", "a", ",,", "1<", "..", "->", "1,2,", ".12,"] {
+            assert!(!BlockParts::of(fixed).hold(other), "{other}");
+        }
+        let two = Grammar::stripped(range, Precision::FOUR, 2).unwrap();
+        assert!(BlockParts::of(two).hold(".12,") && BlockParts::of(two).hold("<1.123,4.56,-7.1234>"));
+        assert!(!BlockParts::of(two).hold(".1,") && !BlockParts::of(two).hold("<1,"));
+        let all = Grammar::stripped(range, Precision::FOUR, 0).unwrap();
+        assert!(BlockParts::of(all).hold("<1,2.5,-3>") && BlockParts::of(all).hold(".1,"));
+        assert!(!BlockParts::of(all).hold(".,") && !BlockParts::of(all).hold(".12345"));
+    }
+
+    #[test]
+    fn bounds_are_the_least_numbers_that_pass_the_inequality() {
+        let range = Grammar::fixed(Range::new(15).unwrap(), Precision::FOUR);
+        // 9 tokens from nothing: the least of all a + b + c, by trying them.
+        let base = Usable { first: 1, last: 1, inner: 1 };
+        let passes = |a: u128, b: u128, c: u128| a * b * c.pow(7) >= 27_000_000_000_000_000;
+        let least = (1..60u128).flat_map(|a| (1..60u128).map(move |b| (a, b)));
+        let least =
+            least.filter_map(|(a, b)| (1..400).find(|c| passes(a, b, *c)).map(|c| a + b + c - 3)).min();
+        assert_eq!(Some(u128::from(counting_bound(SchemeKind::Fused, range, 9, base))), least);
+        // 9 inner tokens: c^9 >= 2.7e16, 66.9 of them.
+        assert_eq!(counting_bound(SchemeKind::Separate, range, 11, base), 66);
+        assert_eq!(counting_bound(SchemeKind::Separate, range, 11, Usable { inner: 66, ..base }), 1);
+        assert_eq!(counting_bound(SchemeKind::Separate, range, 11, Usable { inner: 67, ..base }), 0);
+    }
+}

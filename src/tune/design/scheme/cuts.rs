@@ -1,0 +1,186 @@
+//! Schemes: how a block is cut into tokens.
+//!
+//! A block is a row of *slots*: `<`, then three times sign, integer part, point and decimals, with `,` between and `>` at
+//! the end. A *scheme* cuts the row into pieces. A sign may be absent, so a piece that is a sign alone would
+//! be missing from some blocks: no scheme has one. In the fixed dialect all other slots are never empty, hence every
+//! block has as many pieces as the scheme, whatever its numbers are. In the stripped dialect a block lacks the slots of
+//! the decimals that it does not write; where a number is cut depends on how many it has, and always into as many
+//! pieces.
+
+use std::collections::HashSet;
+
+use serde::Serialize;
+
+use super::grammar::Grammar;
+use super::slots::{BlockSlot, MOST_DECIMALS, strings};
+
+/// What a piece may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SchemeKind {
+    /// No token mixes a bracket with anything: a position template can tell FREE from COPY
+    Separate,
+    /// Brackets may share a token with digits: fewest tokens, for a logit processor that follows the text
+    Fused,
+}
+
+impl SchemeKind {
+    /// As it is written on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            SchemeKind::Separate => "separate",
+            SchemeKind::Fused => "fused",
+        }
+    }
+
+    /// Whether a piece of these slots is allowed.
+    pub fn allows(self, slots: &[BlockSlot]) -> bool {
+        let bracket = slots.iter().any(|slot| matches!(slot, BlockSlot::Open(_) | BlockSlot::Close(_)));
+        slots != [BlockSlot::Sign] && (self == SchemeKind::Fused || !bracket || slots.len() == 1)
+    }
+}
+
+/// Where the slots of blocks are cut.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scheme {
+    /// Blocks it is for.
+    pub grammar: Grammar,
+    /// First slots of pieces, by axis and decimals of its number.
+    cuts: SchemeCuts,
+}
+
+/// First slots of pieces, by axis and decimals of its number.
+pub type SchemeCuts = [[Vec<usize>; MOST_DECIMALS + 1]; 3];
+
+impl Scheme {
+    /// A scheme of a grammar whose numbers have all their digits: the first slot of every piece, in order, beginning with 0.
+    pub fn fixed(grammar: Grammar, starts: Vec<usize>) -> Self {
+        let mut cuts = SchemeCuts::default();
+        cuts[0][grammar.decimals()] = starts;
+        Scheme { grammar, cuts }
+    }
+
+    /// The scheme of such a grammar that has a cut before every slot that may begin a piece.
+    pub fn finest(grammar: Grammar) -> Self {
+        let row = grammar.row();
+        // A sign is never a piece by itself.
+        let starts = (0..row.len()).filter(|slot| *slot == 0 || row[slot - 1] != BlockSlot::Sign);
+        Scheme::fixed(grammar, starts.collect())
+    }
+
+    /// A scheme whose cuts depend on decimals.
+    pub fn stripped(grammar: Grammar, cuts: SchemeCuts) -> Self {
+        Scheme { grammar, cuts }
+    }
+
+    /// The first slots of the pieces that an axis adds to a block, if its number has as many decimals.
+    pub fn cuts(&self, axis: usize, decimals: usize) -> &[usize] {
+        &self.cuts[axis][decimals]
+    }
+
+    /// First slots of the pieces of a block whose numbers have these decimals, in order.
+    pub fn starts(&self, decimals: [usize; 3]) -> Vec<usize> {
+        (0..3).flat_map(|axis| self.cuts(axis, decimals[axis])).copied().collect()
+    }
+
+    /// Tokens of every block, brackets included.
+    pub fn tokens_per_block(&self) -> usize {
+        self.starts([self.grammar.decimals(); 3]).len()
+    }
+
+    /// The slots of each piece of a block whose numbers have these decimals.
+    pub fn pieces(&self, decimals: [usize; 3]) -> Vec<Vec<BlockSlot>> {
+        let slots = self.grammar.slots(decimals);
+        let starts = self.starts(decimals);
+        let ends = starts.iter().skip(1).copied().chain([self.grammar.row().len()]);
+        starts
+            .iter()
+            .zip(ends)
+            .map(|(&start, end)| slots[start..end].iter().flatten().copied().collect())
+            .collect()
+    }
+
+    /// Every token that a block can need, in order of first use, each once; blocks of more decimals come first.
+    pub fn strings(&self) -> Vec<String> {
+        let counts: Vec<usize> = self.grammar.counts().rev().collect();
+        let shapes = counts.iter().flat_map(|&x| {
+            let counts = &counts;
+            counts.iter().flat_map(move |&y| counts.iter().map(move |&z| [x, y, z]))
+        });
+        let (mut rows, mut seen) = (HashSet::new(), HashSet::new());
+        let mut all = Vec::new();
+        for row in shapes.flat_map(|shape| self.pieces(shape)) {
+            if rows.insert(row.clone()) {
+                let new = strings(&row).into_iter();
+                all.extend(new.filter(|string| seen.insert(string.clone())));
+            }
+        }
+        all
+    }
+
+    /// A block of as many decimals in all its numbers, with `|` where it is cut.
+    pub fn example(&self, decimals: usize) -> String {
+        let numbers = [("-", 1, "234567"), ("", 6, "789123"), ("-", 0, "123456")];
+        let starts = self.starts([decimals; 3]);
+        let mut out = String::new();
+        let row = self.grammar.row();
+        for (at, slot) in self.grammar.slots([decimals; 3]).iter().enumerate() {
+            if at > 0 && starts.contains(&at) {
+                out.push('|');
+            }
+            let Some(slot) = slot else { continue };
+            let (axis, place) = row.place(at);
+            let (sign, integer, digits) = numbers[axis];
+            match slot {
+                BlockSlot::Open(text) | BlockSlot::Comma(text) | BlockSlot::Close(text) => out.push_str(text),
+                BlockSlot::Sign => out.push_str(sign),
+                BlockSlot::Number { width: 0, .. } => out.push_str(&integer.to_string()),
+                BlockSlot::Number { below, width } => {
+                    let value = [390, 7, 126][axis] % below;
+                    out.push_str(&format!("{value:0width$}", width = usize::from(*width)));
+                }
+                BlockSlot::Point => out.push('.'),
+                BlockSlot::Digit | BlockSlot::Last => out.push_str(&digits[place - 3..place - 2]),
+            }
+        }
+        out
+    }
+
+    /// Pieces that hold a bracket; as many in every block.
+    pub fn brackets(&self) -> usize {
+        let bracket = |slots: &&Vec<BlockSlot>| {
+            slots.iter().any(|slot| matches!(slot, BlockSlot::Open(_) | BlockSlot::Close(_)))
+        };
+        self.pieces([self.grammar.decimals(); 3]).iter().filter(bracket).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::design::scheme::slots::{Range, size};
+    use drift_core::encoding::Precision;
+
+    #[test]
+    fn a_block_has_the_slots_of_the_format() {
+        let range = Range::new(15).unwrap();
+        let scheme =
+            Scheme::fixed(Grammar::fixed(range, Precision::FOUR), vec![0, 4, 6, 8, 12, 14, 16, 20, 22]);
+        assert_eq!(scheme.example(4), "<-1.|23|45|,6.|78|91|,-0.|12|34>");
+        assert_eq!((scheme.strings().len(), scheme.brackets()), (30 + 100 + 30 + 100, 2));
+        let scheme = Scheme::fixed(
+            Grammar::fixed(range, Precision::new(3).unwrap()),
+            vec![0, 4, 6, 7, 11, 13, 14, 18, 20],
+        );
+        assert_eq!(scheme.example(3), "<-1.|23|4|,6.|78|9|,-0.|12|3>");
+        for decimals in 1..=MOST_DECIMALS {
+            let grammar = Grammar::fixed(range, Precision::new(decimals).unwrap());
+            assert_eq!(size(&grammar.row()), grammar.numbers().saturating_pow(3));
+            assert_eq!(Scheme::finest(grammar).tokens_per_block(), grammar.row().most_tokens());
+        }
+        assert_eq!(
+            Scheme::finest(Grammar::fixed(range, Precision::FOUR)).example(4),
+            "<|-1|.|2|3|4|5|,|6|.|7|8|9|1|,|-0|.|1|2|3|4|>"
+        );
+    }
+}

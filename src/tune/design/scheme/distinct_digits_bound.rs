@@ -1,0 +1,260 @@
+//! A bound by kinds of digits: new tokens that blocks of one or two different digits need, whatever the other tokens are.
+//!
+//! Call the number of different digits of a token its *kinds*. Let S be a set of k digits, and look at the blocks that
+//! have no other digits. Their tokens have no others either, so beside tokens of fewer kinds they are spelled with
+//! tokens whose digits are exactly S. Let every token of fewer than k kinds be there for nothing. If nevertheless no g - 1
+//! new tokens of k kinds are enough to spell all these blocks with at most N tokens each, then at least g are needed for S;
+//! by renaming digits, for every set of k digits. Tokens of different sets differ, and so do tokens of different kinds.
+//! With D digits to choose from, of which a number of one integer digit can consist,
+//!
+//! ```text
+//! new tokens ≥ Σ over k of C(D, k) · g(k)
+//! ```
+//!
+//! That g - 1 tokens are not enough is shown by going through all of them: a block that cannot be spelled yet needs a new
+//! token that is a part of it, so it is enough to try, one after the other, the parts of one such block. Blocks are a
+//! sample, which can only make g smaller. A token of the base is taken to be there for every S if it is for one.
+
+use std::collections::{BTreeSet, HashSet};
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::cuts::SchemeKind;
+use super::grammar::Grammar;
+
+/// The most kinds that are looked at, and the most tokens that are tried at once.
+const MOST_KINDS: usize = 2;
+const MOST_TOKENS: usize = 3;
+
+/// Blocks that are drawn, of which the hardest are kept.
+const DRAWN: usize = 10_000;
+const HARDEST: usize = 40;
+
+/// Sets of tokens tried before the search gives up, with the g that it has.
+const MOST_TRIES: usize = 20_000;
+
+/// The fewest new tokens that blocks of few kinds of digits need, if each has at most `tokens` tokens.
+pub fn distinct_digits_bound<'v>(
+    kind: SchemeKind,
+    grammar: Grammar,
+    tokens: usize,
+    base: impl Iterator<Item = &'v str>,
+) -> u64 {
+    if !grammar.dialect().is_decimal() {
+        // The blocks that it draws are decimals.
+        return 0;
+    }
+    let zero = u64::from(grammar.is_stripped());
+    let digits = u64::from(grammar.range.angstrom().min(10)).saturating_sub(zero);
+    let known: HashSet<Vec<u8>> =
+        base.filter(|token| token.len() <= 32).filter_map(|t| renamed(t.as_bytes())).collect();
+    (1..=MOST_KINDS.min(digits as usize))
+        .map(|kinds| {
+            let sets = (0..kinds as u64).fold(1, |sets, n| sets * (digits - n) / (n + 1));
+            sets * Universe::new(kind, kinds, (grammar.decimals(), tokens), &known).fewest() as u64
+        })
+        .sum()
+}
+
+/// A text with its digits renamed in the order in which they first come; none if it has other characters than a block.
+fn renamed(text: &[u8]) -> Option<Vec<u8>> {
+    let mut names = Vec::new();
+    let renamed = text.iter().map(|byte| match byte {
+        b'0'..=b'9' => {
+            let at = names.iter().position(|name| name == byte);
+            Some(
+                b'0' + at.unwrap_or_else(|| {
+                    names.push(*byte);
+                    names.len() - 1
+                }) as u8,
+            )
+        }
+        b'<' | b'-' | b'.' | b',' | b'>' => Some(*byte),
+        _ => None,
+    });
+    renamed.collect()
+}
+
+/// The digits of a text as bits.
+fn digits(text: &[u8]) -> u16 {
+    text.iter().filter(|byte| byte.is_ascii_digit()).fold(0, |digits, byte| digits | 1 << (byte - b'0'))
+}
+
+/// Blocks of the first few digits, and how they may be spelled.
+struct Universe<'b> {
+    kind: SchemeKind,
+    kinds: usize,
+    tokens: usize,
+    base: &'b HashSet<Vec<u8>>,
+    /// The sample.
+    blocks: Vec<Vec<u8>>,
+    /// For each block of the sample, whether the part from one byte to another is there for nothing.
+    free: Vec<Vec<bool>>,
+    tries: usize,
+}
+
+impl<'b> Universe<'b> {
+    fn new(
+        kind: SchemeKind,
+        kinds: usize,
+        (decimals, tokens): (usize, usize),
+        base: &'b HashSet<Vec<u8>>,
+    ) -> Self {
+        let mut universe =
+            Universe { kind, kinds, tokens, base, blocks: Vec::new(), free: Vec::new(), tries: 0 };
+        let mut drawn: Vec<(usize, Vec<u8>)> = (sample(kinds, 1 + decimals).into_iter())
+            .map(|block| (universe.length(&block, &universe.free_parts(&block), &[]), block))
+            .collect();
+        drawn.sort_by(|a, b| b.cmp(a));
+        drawn.dedup();
+        universe.blocks = drawn.iter().take(HARDEST).map(|(_, block)| block.clone()).collect();
+        universe.free = universe.blocks.iter().map(|block| universe.free_parts(block)).collect();
+        universe
+    }
+
+    /// g: the fewest new tokens of as many kinds that can be enough.
+    fn fewest(mut self) -> usize {
+        (0..=MOST_TOKENS).find(|more| self.enough(&mut Vec::new(), *more)).unwrap_or(MOST_TOKENS + 1)
+    }
+
+    /// Whether some `more` further tokens can be enough beside `new`; true if there are too many to try.
+    fn enough(&mut self, new: &mut Vec<Vec<u8>>, more: usize) -> bool {
+        self.tries += 1;
+        let unspelled: Vec<usize> = (0..self.blocks.len())
+            .filter(|at| self.length(&self.blocks[*at], &self.free[*at], new) > self.tokens)
+            .collect();
+        let Some(&first) = unspelled.first() else { return true };
+        if more == 0 {
+            return false;
+        }
+        if self.tries > MOST_TRIES {
+            return true;
+        }
+        let parts = if more == 1 {
+            // The last token is a part of every block that is left.
+            let mut parts = self.parts(first);
+            for &at in &unspelled[1..] {
+                parts.retain(|part| self.blocks[at].windows(part.len()).any(|window| window == part));
+            }
+            parts
+        } else {
+            let all = unspelled.iter().map(|at| self.parts(*at));
+            all.min_by_key(BTreeSet::len).unwrap_or_default()
+        };
+        parts.into_iter().any(|part| {
+            new.push(part);
+            let enough = self.enough(new, more - 1);
+            new.pop();
+            enough
+        })
+    }
+
+    /// Whether a token of this text can be there for nothing.
+    fn is_free(&self, part: &[u8]) -> bool {
+        let kinds = digits(part).count_ones() as usize;
+        self.is_allowed(part)
+            && (kinds < self.kinds || renamed(part).is_some_and(|part| self.base.contains(&part)))
+    }
+
+    fn is_allowed(&self, part: &[u8]) -> bool {
+        self.kind == SchemeKind::Fused || part.len() == 1 || !part.iter().any(|byte| b"<>".contains(byte))
+    }
+
+    /// Whether each part of a block is there for nothing, by its first byte and the byte after its last.
+    fn free_parts(&self, block: &[u8]) -> Vec<bool> {
+        let side = block.len() + 1;
+        (0..side * side)
+            .map(|at| (at / side, at % side))
+            .map(|(start, end)| start < end && self.is_free(&block[start..end]))
+            .collect()
+    }
+
+    /// The new tokens that are parts of a block of the sample.
+    fn parts(&self, at: usize) -> BTreeSet<Vec<u8>> {
+        let block = &self.blocks[at];
+        let all =
+            (0..block.len()).flat_map(|start| (start + 1..=block.len()).map(move |end| &block[start..end]));
+        let new = all.filter(|part| {
+            digits(part).count_ones() as usize == self.kinds && self.is_allowed(part) && !self.is_free(part)
+        });
+        new.map(<[u8]>::to_vec).collect()
+    }
+
+    /// The fewest tokens of a block.
+    fn length(&self, block: &[u8], free: &[bool], new: &[Vec<u8>]) -> usize {
+        let side = block.len() + 1;
+        let mut fewest = vec![usize::MAX - 1; side];
+        fewest[0] = 0;
+        for start in 0..block.len() {
+            let next = fewest[start].saturating_add(1);
+            for end in start + 1..side {
+                if free[start * side + end] {
+                    fewest[end] = fewest[end].min(next);
+                }
+            }
+            for token in new.iter().filter(|token| block[start..].starts_with(token)) {
+                fewest[start + token.len()] = fewest[start + token.len()].min(next);
+            }
+        }
+        fewest[block.len()]
+    }
+}
+
+/// Blocks of the first few digits, `length` of them a number: all whose numbers are alike, and some at random.
+fn sample(kinds: usize, length: usize) -> Vec<Vec<u8>> {
+    let all = (kinds as u32).pow(length as u32);
+    let number = |index: u32, negative: bool| {
+        let digits: Vec<u8> = (0..length as u32)
+            .map(|at| b'0' + (index / (kinds as u32).pow(at) % kinds as u32) as u8)
+            .collect();
+        let sign = if negative { &b"-"[..] } else { b"" };
+        [sign, &digits[..1], b".", &digits[1..]].concat()
+    };
+    let block = |numbers: [Vec<u8>; 3]| [b"<", &*numbers.join(&b','), b">"].concat();
+    let alike = (0..2 * all).map(|index| [(); 3].map(|()| number(index / 2, index % 2 == 1))).map(block);
+    let mut random = ChaCha8Rng::seed_from_u64(0);
+    let drawn = (0..DRAWN)
+        .map(|_| [(); 3].map(|()| number(random.random_range(0..all), random.random_range(0..2) == 1)));
+    alike.chain(drawn.map(block)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::design::scheme::slots::Range;
+    use drift_core::encoding::Precision;
+
+    fn bound(kind: SchemeKind, tokens: usize, base: &[&str]) -> u64 {
+        distinct_digits_bound(
+            kind,
+            Grammar::fixed(Range::new(15).unwrap(), Precision::FOUR),
+            tokens,
+            base.iter().copied(),
+        )
+    }
+
+    #[test]
+    fn blocks_of_few_digits_need_tokens_of_their_own() {
+        let base = ["<", ">", "-", ".", ",", "0", "1", "7"];
+        // In 22 tokens every character has its own, but signs: those share with `<` and `,`, and no digit is needed.
+        assert_eq!(bound(SchemeKind::Fused, 25, &base), 0);
+        // `12` and `21` for each pair, and a token of one kind, such as `.1111`, for each digit.
+        assert_eq!(bound(SchemeKind::Separate, 11, &base), 45 * 2 + 10);
+        // With all pairs in the base they are not needed; `1` with `2` stands for every pair.
+        assert_eq!(bound(SchemeKind::Separate, 11, &[&base[..], &["12"]].concat()), 10);
+        assert!(bound(SchemeKind::Fused, 9, &base) >= 45 * 3 + 10);
+    }
+
+    #[test]
+    fn a_set_that_is_enough_is_never_ruled_out() {
+        // All pairs of two digits with and without `>`, and heads: the scheme of 9 tokens.
+        let known = HashSet::new();
+        let mut universe = Universe::new(SchemeKind::Fused, 2, (4, 9), &known);
+        let mut pairs: Vec<Vec<u8>> =
+            ["01", "10", "01>", "10>"].map(|pair| pair.as_bytes().to_vec()).to_vec();
+        assert!(universe.enough(&mut pairs, 0));
+        pairs.truncate(2);
+        assert!(!universe.enough(&mut pairs, 0));
+    }
+}

@@ -1,0 +1,241 @@
+//! The expression that cuts blocks into the pieces of a scheme.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::blocks::{block, numbers};
+use super::cuts::Scheme;
+use super::grammar::Grammar;
+use super::grammar::SpelledNumber;
+use super::slots::{BlockSlot, MOST_SLOTS, pattern};
+
+/// How every cut pattern begins, by which an extended tokenizer is known.
+pub const CUT_MARK: &str = "\\G(?:";
+
+/// The expression that cuts a text that is exactly one block of the scheme's grammar, and matches nowhere in any other.
+///
+/// The first piece must begin the text (`\A`) and be followed by the rest of a block and the text's end (`\z`). The
+/// other pieces must begin where a match ended (`\G`, and not at the beginning), so they match only after the first did,
+/// in a block.
+pub fn cut_pattern(scheme: &Scheme) -> String {
+    let (first, later) = if scheme.grammar.is_stripped() { stripped(scheme) } else { fixed(scheme) };
+    format!("{CUT_MARK}{first}|(?!\\A)(?:{}))", later.join("|"))
+}
+
+/// First and later pieces of numbers that have all their digits. Longer pieces are tried first; where that alone does not tell pieces
+/// apart, each is also known by what is left of the block, which is slower.
+fn fixed(scheme: &Scheme) -> (String, Vec<String>) {
+    let row = scheme.grammar.row();
+    let starts = scheme.starts([scheme.grammar.decimals(); 3]);
+    let ends: Vec<usize> = starts.iter().skip(1).copied().chain([row.len()]).collect();
+    let left = |end: usize| pattern(&row[end..]);
+    let mut later: Vec<(&[BlockSlot], Vec<String>)> = Vec::new();
+    for (&start, &end) in starts.iter().zip(&ends).skip(1) {
+        let piece = &row[start..end];
+        match later.iter_mut().find(|(known, _)| *known == piece) {
+            Some((_, lefts)) => lefts.push(left(end)),
+            None => later.push((piece, vec![left(end)])),
+        }
+    }
+    later.sort_by_key(|(piece, _)| std::cmp::Reverse(piece.len()));
+    let pieces: Vec<&[BlockSlot]> = later.iter().map(|(piece, _)| *piece).collect();
+    let simple = told_apart(&starts, scheme.grammar, &pieces);
+    let later = later.into_iter().map(|(piece, lefts)| {
+        let piece = pattern(piece);
+        if simple { piece } else { format!("{piece}(?=(?:{})\\z)", lefts.join("|")) }
+    });
+    let first = format!("\\A{}(?={}\\z)", pattern(&row[..ends[0]]), left(ends[0]));
+    (first, later.collect())
+}
+
+/// Whether trying `pieces` in their order cuts blocks as the scheme does, on blocks of every shape and many digits.
+/// Not a proof: the check of every number is.
+fn told_apart(starts: &[usize], grammar: Grammar, pieces: &[&[BlockSlot]]) -> bool {
+    let row = grammar.row();
+    some_blocks(grammar).iter().all(|(block, slots)| {
+        let place = |slot: usize| if slot < row.len() { slots[slot] } else { block.len() };
+        let ends = starts.iter().skip(1).copied().chain([row.len()]);
+        starts.iter().zip(ends).skip(1).all(|(&start, end)| {
+            let rest = &block[place(start)..];
+            let length = pieces.iter().find_map(|piece| matched(piece, rest));
+            length == Some(place(end) - place(start))
+        })
+    })
+}
+
+/// Blocks of every shape and many digits, with the byte at which each slot begins.
+fn some_blocks(grammar: Grammar) -> Vec<(String, [usize; MOST_SLOTS])> {
+    if grammar.dialect().is_decimal() {
+        let all = grammar.decimals();
+        let number = |negative: bool, integer: u32, digits: &str| SpelledNumber {
+            negative,
+            integer,
+            // Six digits at most.
+            fraction: digits[..all].parse().unwrap_or(0),
+            decimals: all,
+        };
+        let plain = number(false, 0, "104010");
+        let digits = ["000000", "111111", "141414", "099009", "901990"];
+        let numbers = (0..grammar.range.angstrom()).flat_map(|integer| [(integer, false), (integer, true)]);
+        let numbers = numbers.flat_map(|(integer, sign)| digits.map(|digits| number(sign, integer, digits)));
+        let at = |axis: usize, number: SpelledNumber| {
+            let mut all = [plain; 3];
+            all[axis] = number;
+            block(grammar, &all)
+        };
+        return numbers
+            .flat_map(|number| (0..3).map(move |axis| (axis, number)))
+            .map(|(axis, n)| at(axis, n))
+            .collect();
+    }
+    (0..grammar.numbers()).map(|index| block(grammar, &numbers(grammar, index))).collect()
+}
+
+/// How many bytes of a text's beginning the expression of a row of slots takes.
+fn matched(slots: &[BlockSlot], text: &str) -> Option<usize> {
+    let Some((slot, rest)) = slots.split_first() else { return Some(0) };
+    let then = |length: usize| Some(length + matched(rest, &text[length..])?);
+    let literal = |literal: &str| if text.starts_with(literal) { then(literal.len()) } else { None };
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    match slot {
+        BlockSlot::Open(text) | BlockSlot::Comma(text) | BlockSlot::Close(text) => literal(text),
+        BlockSlot::Sign => literal("-").or_else(|| then(0)),
+        BlockSlot::Number { below, width } => {
+            let width = usize::from(*width).max(1);
+            let written = |length: &usize| {
+                let long_enough = *length == width || !text.starts_with('0');
+                long_enough && text[..*length].parse().is_ok_and(|n: u32| n < *below)
+            };
+            // The longest first, as in its expression.
+            (width..=digits.min(width.max(9))).rev().filter(written).find_map(then)
+        }
+        BlockSlot::Point => literal("."),
+        BlockSlot::Digit => (digits >= 1).then(|| then(1)).flatten(),
+        BlockSlot::Last => (digits >= 1 && !text.starts_with('0')).then(|| then(1)).flatten(),
+    }
+}
+
+/// A piece of the stripped dialect: its expression, and that of what must stand before it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Rule {
+    behind: String,
+    piece: String,
+}
+
+/// Where a rule holds: the axis that it belongs to, the slot after it, and the decimals of the axis' number.
+type Uses = BTreeMap<(usize, usize), BTreeSet<usize>>;
+
+/// First and later pieces of the stripped dialect. Where a number is cut depends on its decimals, so a piece is known by
+/// where it begins (digits by how many stand between them and the point) and by what is left of the block after it, which
+/// says which number it is in and how many decimals that has.
+fn stripped(scheme: &Scheme) -> (String, Vec<String>) {
+    let (grammar, row) = (scheme.grammar, scheme.grammar.row());
+    let mut first: BTreeMap<(String, usize), BTreeSet<usize>> = BTreeMap::new();
+    let mut later: BTreeMap<Rule, Uses> = BTreeMap::new();
+    for (axis, decimals) in (0..3).flat_map(|axis| grammar.counts().map(move |decimals| (axis, decimals))) {
+        let starts = scheme.cuts(axis, decimals);
+        let next = if axis < 2 { scheme.cuts(axis + 1, grammar.decimals())[0] } else { row.len() };
+        let slots = grammar.slots([decimals; 3]);
+        for (&start, end) in starts.iter().zip(starts.iter().skip(1).copied().chain([next])) {
+            let present: Vec<BlockSlot> = slots[start..end].iter().flatten().copied().collect();
+            let piece = pattern(&present);
+            if start == 0 {
+                first.entry((piece, end)).or_default().insert(decimals);
+                continue;
+            }
+            let behind = behind(row.place(start).1, grammar.decimals());
+            let uses = later.entry(Rule { behind, piece }).or_default();
+            uses.entry((axis, end)).or_default().insert(decimals);
+        }
+    }
+    let firsts = first.iter().map(|((piece, end), counts)| {
+        let left = rest_of_block(grammar, (0, *end), counts);
+        if *end == row.len() { piece.clone() } else { format!("{piece}(?={left})") }
+    });
+    let firsts: Vec<String> = firsts.collect();
+    let mut later: Vec<(Rule, Uses)> = later.into_iter().collect();
+    // Pieces of the most numbers are tried first.
+    later.sort_by_key(|(_, uses)| std::cmp::Reverse(uses.values().flatten().max().copied()));
+    let later = later.iter().map(|(rule, uses)| {
+        let Rule { behind, piece } = rule;
+        format!("{behind}{piece}{}", rest_of_blocks(grammar, uses))
+    });
+    (format!("\\A(?:{})", firsts.join("|")), later.collect())
+}
+
+/// What stands before a piece that begins at this place of a number of so many decimals.
+fn behind(place: usize, decimals: usize) -> String {
+    match place {
+        0 | 1 => "(?<![.0-9])".to_owned(),
+        3 => "(?<=\\.)".to_owned(),
+        4 if decimals > 1 => "(?<=\\.[0-9])".to_owned(),
+        5.. if place < 3 + decimals => format!("(?<=\\.[0-9]{{{}}})", place - 3),
+        _ => String::new(),
+    }
+}
+
+/// Looks at what is left of the block after a piece.
+fn rest_of_blocks(grammar: Grammar, uses: &Uses) -> String {
+    let rests = uses.iter().filter(|((_, end), _)| *end < grammar.row().len());
+    let rests: Vec<String> = rests.map(|(end, counts)| rest_of_block(grammar, *end, counts)).collect();
+    if rests.is_empty() { String::new() } else { format!("(?={})", rests.join("|")) }
+}
+
+/// The expression of what is left of a block after a piece of an axis, whose number has one of these counts of decimals.
+fn rest_of_block(grammar: Grammar, (owner, end): (usize, usize), counts: &BTreeSet<usize>) -> String {
+    let any: BTreeSet<usize> = grammar.counts().collect();
+    let (axis, from) = grammar.row().place(end);
+    let mut out = grammar.rest(from, if axis == owner { counts } else { &any });
+    for axis in axis..3 {
+        out.push(if axis < 2 { ',' } else { '>' });
+        if axis < 2 {
+            out.push_str(&grammar.rest(0, &any));
+        }
+    }
+    out.push_str("\\z");
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::design::scheme::slots::Range;
+    use drift_core::encoding::Precision;
+
+    #[test]
+    fn pieces_are_told_apart_by_place_and_decimals() {
+        let grammar = Grammar::stripped(Range::new(10).unwrap(), Precision::FOUR, 1).unwrap();
+        let number = |first: usize| {
+            let point = first + 3;
+            [
+                vec![],
+                vec![first, point, point + 1],
+                vec![first, point + 1, point + 2],
+                vec![first, point + 1, point + 3],
+                vec![first, point + 1, point + 3],
+                vec![],
+                vec![],
+            ]
+        };
+        let mut cuts = [number(0), number(8), number(16)];
+        let with_close = |starts: &mut Vec<usize>| starts.push(24);
+        cuts[2].iter_mut().filter(|starts| !starts.is_empty()).for_each(with_close);
+        let scheme = Scheme::stripped(grammar, cuts);
+        assert_eq!(scheme.example(1), "<-1|.|2|,6|.|7|,-0|.|1|>");
+        assert_eq!(scheme.example(2), "<-1.|2|3|,6.|7|8|,-0.|1|2|>");
+        assert_eq!(scheme.example(3), "<-1.|23|4|,6.|78|9|,-0.|12|3|>");
+        assert_eq!(scheme.tokens_per_block(), 10);
+        let number = "-?[0-9]\\.[0-9]{0,3}[1-9]";
+        let pattern = cut_pattern(&scheme);
+        let first = format!("\\G(?:\\A(?:<-?[0-9](?=\\.[1-9],{number},{number}>\\z)|<-?[0-9]\\.(?=");
+        assert!(pattern.starts_with(&first), "{pattern}");
+        for part in [
+            ",-?[0-9]\\.(?=[0-9]{1,3}[1-9],-?[0-9]\\.[0-9]{0,3}[1-9]>\\z|[0-9]{1,3}[1-9]>\\z)",
+            "(?<=\\.)[0-9]{2}(?=[0-9]{0,1}[1-9],",
+            "(?<=\\.)[0-9](?=[1-9],",
+            "(?<=\\.)[1-9](?=,",
+            "(?<=\\.[0-9]{2})[0-9][1-9](?=,",
+        ] {
+            assert!(pattern.contains(part), "{part} in {pattern}");
+        }
+    }
+}

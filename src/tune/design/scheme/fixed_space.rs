@@ -1,0 +1,286 @@
+//! The design space of numbers that have all their digits, as in the fixed dialect and as bins: every scheme of a kind and range, and what each costs on top of a base vocabulary.
+//!
+//! The cost of a scheme is the number of strings in the union of its pieces that the base lacks. Unions are counted by
+//! *cells*: classes of strings that every piece holds wholly or not at all. Two strings are in one cell if they are
+//! equal but for their digits; strings of digits alone, which may be decimals or an integer part, are told apart by
+//! whether an integer part can be spelled so. What stands before or after the digits of any other string says what
+//! they are. Where the numbers of a block have bins of their own, strings are told apart by which of them a number of theirs can
+//! be. Cells are disjoint, so the cost of a union is the sum of its cells.
+
+use std::collections::HashMap;
+
+use super::cuts::{Scheme, SchemeKind};
+use super::grammar::Grammar;
+use super::slots::{BlockSlot, MOST_SLOTS, SlotRow, size, strings};
+use super::space::{BaseTokens, FORBIDDEN, MAX_NEW_TOKENS, Optimum};
+
+/// See the module's documentation.
+pub struct FixedSpace {
+    kind: SchemeKind,
+    grammar: Grammar,
+    row: SlotRow,
+    /// The first slots of pieces that every scheme of the kind has in common.
+    fixed_starts: Vec<usize>,
+    /// New strings of each cell.
+    cells: Vec<u64>,
+    /// The cells of each piece, by first slot and slot after the last; `None` if no scheme may have it.
+    pieces: Vec<[Option<Vec<u16>>; MOST_SLOTS + 1]>,
+}
+
+impl FixedSpace {
+    /// Counts the cells of every piece.
+    pub fn new(kind: SchemeKind, grammar: Grammar, vocabulary: &impl BaseTokens) -> Self {
+        let row = grammar.row();
+        let mut fixed_starts = vec![0];
+        if kind == SchemeKind::Separate {
+            let opened = matches!(row[0], BlockSlot::Open(_)).then_some(1);
+            let closed = matches!(row.last(), Some(BlockSlot::Close(_))).then(|| row.len() - 1);
+            fixed_starts.extend(opened.into_iter().chain(closed));
+            fixed_starts.dedup();
+        }
+        let (cells, pieces) = Default::default();
+        let mut space = FixedSpace { kind, grammar, row, fixed_starts, cells, pieces };
+        let mut ids: HashMap<String, u16> = HashMap::new();
+        let mut known: HashMap<&[BlockSlot], Option<Vec<u16>>> = HashMap::new();
+        for start in 0..row.len() {
+            let mut ends: [Option<Vec<u16>>; MOST_SLOTS + 1] = std::array::from_fn(|_| None);
+            for end in start + 1..=row.len() {
+                let slots = &row[start..end];
+                let cells = known.entry(slots).or_insert_with(|| space.cells_of(slots, &mut ids, vocabulary));
+                ends[end].clone_from(cells);
+            }
+            space.pieces.push(ends);
+        }
+        space
+    }
+
+    fn cells_of(
+        &mut self,
+        slots: &[BlockSlot],
+        ids: &mut HashMap<String, u16>,
+        vocabulary: &impl BaseTokens,
+    ) -> Option<Vec<u16>> {
+        if !self.kind.allows(slots) || size(slots) > MAX_NEW_TOKENS {
+            return None;
+        }
+        let mut counted: HashMap<String, u64> = HashMap::new();
+        for string in strings(slots) {
+            let cost = match (vocabulary.holds(&string), vocabulary.may_not_be_added(&string)) {
+                (true, _) => 0,
+                (false, false) => 1,
+                (false, true) => FORBIDDEN,
+            };
+            *counted.entry(cell(&string, self.grammar)).or_default() += cost;
+        }
+        let mut cells: Vec<u16> = counted
+            .into_iter()
+            .map(|(key, cost)| {
+                *ids.entry(key).or_insert_with(|| {
+                    self.cells.push(cost);
+                    (self.cells.len() - 1) as u16
+                })
+            })
+            .collect();
+        cells.sort_unstable();
+        Some(cells)
+    }
+
+    /// The first slots of pieces that every scheme of the kind has in common are never moved by a search.
+    pub fn fixed_starts(&self) -> &[usize] {
+        &self.fixed_starts
+    }
+
+    /// The slots of the blocks that are cut.
+    pub fn row(&self) -> &SlotRow {
+        &self.row
+    }
+
+    /// The fewest and the most tokens that schemes of this kind can have.
+    pub fn tokens(&self) -> std::ops::RangeInclusive<usize> {
+        self.fixed_starts().len().max(self.grammar.dialect().numbers())..=self.row.most_tokens()
+    }
+
+    /// New tokens of a scheme; `None` if it is not in the space.
+    pub fn cost(&self, starts: &[usize]) -> Option<u64> {
+        let ends = starts.iter().skip(1).copied().chain([self.row.len()]);
+        let mut seen = vec![false; self.cells.len()];
+        let mut cost = 0;
+        for (&start, end) in starts.iter().zip(ends) {
+            for &cell in self.pieces[start][end].as_ref()? {
+                if !std::mem::replace(&mut seen[usize::from(cell)], true) {
+                    cost += self.cells[usize::from(cell)];
+                }
+            }
+        }
+        (cost < FORBIDDEN).then_some(cost)
+    }
+
+    /// The scheme of exactly `tokens` tokens with the fewest new ones, of those with at most `limit`; exhaustive:
+    /// branches are cut off only where they cost more than a scheme already found. Ties go to the fewest cells, then to
+    /// the first in the order of cuts.
+    pub fn optimum(&self, tokens: usize, limit: u64) -> Option<Optimum> {
+        let mut walk = Walk {
+            space: self,
+            slots: self.row.len(),
+            uses: vec![0; self.cells.len()],
+            starts: Vec::with_capacity(tokens),
+            best: Vec::new(),
+            bound: (limit.min(FORBIDDEN - 1) + 1, 0),
+        };
+        walk.step(0, tokens, (0, 0));
+        let found = !walk.best.is_empty();
+        found.then_some(Optimum { scheme: Scheme::fixed(self.grammar, walk.best), new_tokens: walk.bound.0 })
+    }
+}
+
+/// A depth-first walk over all schemes.
+struct Walk<'s> {
+    space: &'s FixedSpace,
+    /// Slots of a block.
+    slots: usize,
+    /// How many pieces of the current branch use each cell.
+    uses: Vec<u8>,
+    starts: Vec<usize>,
+    best: Vec<usize>,
+    /// New tokens and cells that a scheme must stay below to be better.
+    bound: (u64, usize),
+}
+
+impl Walk<'_> {
+    /// Puts pieces from slot `start` on; `left` are still to come, the ones before cost `spent`.
+    fn step(&mut self, start: usize, left: usize, spent: (u64, usize)) {
+        if left == 0 {
+            if start == self.slots && spent < self.bound {
+                self.bound = spent;
+                self.best.clone_from(&self.starts);
+            }
+            return;
+        }
+        let space = self.space;
+        let ends = if left == 1 { self.slots..=self.slots } else { start + 1..=self.slots - (left - 1) };
+        for end in ends {
+            let Some(cells) = &space.pieces[start][end] else { continue };
+            let mut cost = spent;
+            for &cell in cells {
+                let cell = usize::from(cell);
+                if self.uses[cell] == 0 {
+                    cost = (cost.0 + space.cells[cell], cost.1 + 1);
+                }
+                self.uses[cell] += 1;
+            }
+            if cost < self.bound {
+                self.starts.push(start);
+                self.step(end, left - 1, cost);
+                self.starts.pop();
+            }
+            cells.iter().for_each(|&cell| self.uses[usize::from(cell)] -= 1);
+        }
+    }
+}
+
+/// The cell of a string.
+fn cell(string: &str, grammar: Grammar) -> String {
+    let mut mask: String = string.chars().map(|c| if c.is_ascii_digit() { 'd' } else { c }).collect();
+    if grammar.dialect().is_decimal() {
+        let digits = mask.bytes().all(|b| b == b'd');
+        let integer = |n: u32| n < grammar.range.angstrom() && n.to_string() == string;
+        return if digits && string.parse().is_ok_and(integer) { format!("{mask}!") } else { mask };
+    }
+    // Which axes' numbers each of its numbers can be.
+    let width = grammar.dialect().width().max(1);
+    let axes = 0..grammar.dialect().numbers();
+    let largest: Vec<u32> =
+        axes.map(|axis| grammar.dialect().number().limits(axis).1.unsigned_abs()).collect();
+    for run in string.split(|c: char| !c.is_ascii_digit()).filter(|run| !run.is_empty()) {
+        // Numbers side by side have one width each; others are whole runs.
+        let numbers = if run.len() % width == 0 { run.len() / width } else { 1 };
+        let length = run.len() / numbers;
+        for at in (0..numbers).map(|at| at * length) {
+            let value: u32 = run[at..at + length].parse().unwrap_or(u32::MAX);
+            let of = largest.iter().filter(|largest| value <= **largest).count();
+            mask.push(char::from(b'0' + of as u8));
+        }
+    }
+    mask
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::design::scheme::slots::Range;
+    use drift_core::encoding::Precision;
+    use std::collections::HashSet;
+
+    /// A base with these tokens.
+    struct Known(HashSet<&'static str>);
+
+    impl BaseTokens for Known {
+        fn holds(&self, string: &str) -> bool {
+            self.0.contains(string)
+        }
+        fn may_not_be_added(&self, string: &str) -> bool {
+            string == "<-"
+        }
+    }
+
+    /// The strings of a scheme's pieces that a base lacks, one by one.
+    fn counted(scheme: &Scheme, base: &Known) -> Option<u64> {
+        let new: Vec<String> = scheme.strings().into_iter().filter(|s| !base.holds(s)).collect();
+        (!new.iter().any(|s| base.may_not_be_added(s))).then_some(new.len() as u64)
+    }
+
+    #[test]
+    fn costs_are_unions_of_strings() {
+        let base = Known(["<", ">", ",", ".", ",-", "7", "12", "007", "1."].into_iter().collect());
+        for (kind, angstrom, decimals) in [
+            (SchemeKind::Fused, 15, 4),
+            (SchemeKind::Separate, 8, 4),
+            (SchemeKind::Fused, 100, 4),
+            (SchemeKind::Fused, 15, 3),
+            (SchemeKind::Separate, 12, 6),
+        ] {
+            let grammar = Grammar::fixed(Range::new(angstrom).unwrap(), Precision::new(decimals).unwrap());
+            let space = FixedSpace::new(kind, grammar, &base);
+            let mut judged = 0;
+            for seed in 0..4_000u64 {
+                // A pseudo-random set of cuts, few enough to keep pieces small or many.
+                let bits = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
+                let slots = 0..grammar.row().len();
+                let starts: Vec<usize> = slots.filter(|slot| *slot == 0 || bits >> slot & 1 == 1).collect();
+                let Some(cost) = space.cost(&starts) else { continue };
+                let scheme = Scheme::fixed(grammar, starts);
+                assert_eq!(Some(cost), counted(&scheme, &base), "{}", scheme.example(decimals));
+                judged += 1;
+            }
+            assert!(judged > 20, "{judged}");
+        }
+    }
+
+    #[test]
+    fn the_walk_finds_what_brute_force_finds() {
+        let base = Known(["<", ">", ",", ".", ",-", "0", "1"].into_iter().collect());
+        for (decimals, several) in [(4, [6, 8, 20, 21]), (3, [6, 9, 11, 18])] {
+            let grammar = Grammar::fixed(Range::new(12).unwrap(), Precision::new(decimals).unwrap());
+            let slots = grammar.row().len();
+            let space = FixedSpace::new(SchemeKind::Fused, grammar, &base);
+            for tokens in several {
+                let best = (0..1u32 << (slots - 1))
+                    .filter(|cuts| cuts.count_ones() as usize == tokens - 1)
+                    .filter_map(|cuts| {
+                        let cut = |slot: &usize| *slot == 0 || cuts >> (slot - 1) & 1 == 1;
+                        space.cost(&(0..slots).filter(cut).collect::<Vec<_>>())
+                    })
+                    .min();
+                let found = space.optimum(tokens, u64::MAX).map(|optimum| {
+                    assert_eq!(space.cost(&optimum.scheme.starts([decimals; 3])), Some(optimum.new_tokens));
+                    assert_eq!(optimum.scheme.tokens_per_block(), tokens);
+                    optimum.new_tokens
+                });
+                assert_eq!(found, best, "{tokens} tokens");
+            }
+            assert!(space.optimum(9, 3).is_none());
+            let least = space.optimum(9, u64::MAX).map(|optimum| optimum.new_tokens).unwrap();
+            assert!(space.optimum(9, least).is_some() && space.optimum(9, least - 1).is_none());
+        }
+    }
+}

@@ -1,0 +1,411 @@
+//! Which blocks a scheme is for: below which magnitude their numbers lie, and how their decimals are written.
+
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+
+use super::slots::{BlockSlot, MOST_SLOTS, Range, SlotRow, pattern};
+use drift_core::encoding::{Encoding, Fixed, Precision, TrailingZeros};
+use drift_core::error::{Error, Parameter, Result};
+
+/// The blocks that a scheme is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Grammar {
+    /// Their numbers are smaller.
+    pub range: Range,
+    dialect: Encoding,
+    /// The fewest decimals of a number; in the fixed dialect all that there are.
+    fewest: usize,
+}
+
+/// One number of a grammar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SpelledNumber {
+    /// Whether it begins with `-`; zero may.
+    pub negative: bool,
+    /// Its integer part; of an index, an integer or a code all of it.
+    pub integer: u32,
+    /// Its decimals as a number, as if all of them were written; 0 for numbers without.
+    pub fraction: u32,
+    /// How many of them are written.
+    pub decimals: usize,
+}
+
+impl Grammar {
+    /// Blocks of the fixed dialect.
+    pub fn fixed(range: Range, precision: Precision) -> Self {
+        Grammar::constant(Encoding::decimal(TrailingZeros::Kept, precision), range)
+    }
+
+    /// Blocks of an encoding whose numbers always have all their digits. `range` is for decimals: what others can write, their
+    /// definition says.
+    pub fn constant(encoding: Encoding, range: Range) -> Self {
+        Grammar { range, dialect: encoding, fewest: encoding.decimals() }
+    }
+
+    /// Blocks of the stripped dialect whose numbers have `fewest` decimals or more.
+    ///
+    /// # Errors
+    /// If numbers cannot have as many.
+    pub fn stripped(range: Range, precision: Precision, fewest: usize) -> Result<Self> {
+        if fewest <= precision.decimals() {
+            return Ok(Grammar {
+                range,
+                dialect: Encoding::decimal(TrailingZeros::Removed, precision),
+                fewest,
+            });
+        }
+        let problem = format!("no number has {fewest} decimals");
+        Err(Error::parameter(Parameter::FewestDecimals, problem, format!("give 0 to {precision}")))
+    }
+
+    /// Blocks of the stripped dialect, as many of them as can have `tokens` tokens.
+    ///
+    /// A token has a character at least, so `<0,0,0>` has at most 7 tokens. Numbers of one decimal have two characters
+    /// more, a point and the decimal, those of k decimals k + 1 more.
+    pub fn widest(range: Range, precision: Precision, tokens: usize) -> Self {
+        let dialect = Encoding::decimal(TrailingZeros::Removed, precision);
+        let of = |fewest| Grammar { range, dialect, fewest };
+        let most = precision.decimals();
+        (0..most).map(of).find(|grammar| grammar.most_tokens() >= tokens).unwrap_or(of(most))
+    }
+
+    /// The encoding of the blocks.
+    pub fn dialect(self) -> Encoding {
+        self.dialect
+    }
+
+    /// Whether numbers lack their trailing zeros.
+    pub fn is_stripped(self) -> bool {
+        self.dialect.is_stripped()
+    }
+
+    /// The most decimals of a number; in the fixed dialect every number has as many.
+    pub fn decimals(self) -> usize {
+        self.dialect.decimals()
+    }
+
+    /// The fewest decimals of a number.
+    pub fn fewest_decimals(self) -> usize {
+        self.fewest
+    }
+
+    /// How many decimals numbers have.
+    pub fn counts(self) -> RangeInclusive<usize> {
+        self.fewest..=self.decimals()
+    }
+
+    /// The slots of a block whose numbers have all their decimals.
+    pub fn row(self) -> SlotRow {
+        SlotRow::of(self.dialect, self.range)
+    }
+
+    /// Below which magnitude its numbers lie, where they are decimals.
+    pub fn decimal_range(self) -> Option<Range> {
+        self.dialect.is_decimal().then_some(self.range)
+    }
+
+    /// Units of a coordinate in one Å.
+    pub fn units(self) -> u32 {
+        self.dialect.precision().units_per_angstrom().unsigned_abs()
+    }
+
+    /// How many decimals of a magnitude are written where trailing zeros are not.
+    pub fn decimals_of(self, magnitude: u32) -> usize {
+        self.decimals() - self.dialect.precision().trailing_zeros(magnitude)
+    }
+
+    /// The most tokens that every block can have: the characters of the shortest.
+    pub fn most_tokens(self) -> usize {
+        if !self.dialect.is_decimal() {
+            return self.row().most_tokens();
+        }
+        7 + 3 * if self.fewest == 0 { 0 } else { self.fewest + 1 }
+    }
+
+    /// How many fractions there are.
+    fn fractions(self) -> u64 {
+        let all = u64::from(self.units());
+        let shorter = if self.is_stripped() && self.fewest > 0 { power(self.fewest - 1) } else { 0 };
+        all - u64::from(shorter)
+    }
+
+    /// How many spellings of one number there are: signs, integer parts, decimals. Zero with a sign is one of them. Where the
+    /// numbers of a block have bins of their own, those of the one with the most.
+    pub fn numbers(self) -> u64 {
+        if self.dialect.is_decimal() {
+            return 2 * u64::from(self.range.angstrom()) * self.fractions();
+        }
+        (0..self.dialect.numbers()).map(|axis| self.numbers_of(axis)).max().unwrap_or(0)
+    }
+
+    /// How many spellings the number of an axis has.
+    pub fn numbers_of(self, axis: usize) -> u64 {
+        if self.dialect.is_decimal() {
+            return self.numbers();
+        }
+        let largest = u64::from(self.dialect.number().limits(axis).1.unsigned_abs());
+        (largest + 1) * if self.dialect.is_signed() { 2 } else { 1 }
+    }
+
+    /// How many blocks there are, at most 2¹²⁸ - 1.
+    pub fn blocks(self) -> u128 {
+        (0..self.dialect.numbers())
+            .fold(1, |all: u128, axis| all.saturating_mul(self.numbers_of(axis).into()))
+    }
+
+    /// Number `index` of those of an axis, the non-negative ones first.
+    pub fn number(self, index: u64, axis: usize) -> SpelledNumber {
+        if !self.dialect.is_decimal() {
+            let all = self.numbers_of(axis);
+            let half = if self.dialect.is_signed() { all / 2 } else { all };
+            let integer = (index % half) as u32;
+            return SpelledNumber { negative: index >= half, integer, fraction: 0, decimals: 0 };
+        }
+        let half = self.numbers() / 2;
+        let (negative, index) = (index >= half, index % half);
+        let (integer, fraction) = ((index / self.fractions()) as u32, (index % self.fractions()) as u32);
+        if !self.is_stripped() {
+            return SpelledNumber { negative, integer, fraction, decimals: self.decimals() };
+        }
+        let fraction = if self.fewest == 0 {
+            fraction
+        } else {
+            // The multiples of `step`, which have fewer decimals, are passed over.
+            let step = power(self.decimals() + 1 - self.fewest);
+            fraction / (step - 1) * step + fraction % (step - 1) + 1
+        };
+        SpelledNumber { negative, integer, fraction, decimals: self.decimals_of(fraction) }
+    }
+
+    /// Whether it has a spelling of this coordinate.
+    pub fn holds(self, coordinate: Fixed) -> bool {
+        if !self.dialect.is_decimal() {
+            // All that the encoding writes.
+            return true;
+        }
+        let magnitude = coordinate.unsigned_abs();
+        let written = !self.is_stripped() || self.decimals_of(magnitude) >= self.fewest;
+        written && magnitude / self.units() < self.range.angstrom()
+    }
+
+    /// The slots of a block whose numbers have these decimals; a slot that it lacks is none.
+    pub fn slots(self, decimals: [usize; 3]) -> [Option<BlockSlot>; MOST_SLOTS] {
+        let row = self.row();
+        let mut slots = [None; MOST_SLOTS];
+        for (at, (&known, slot)) in row.iter().zip(&mut slots).enumerate() {
+            let (axis, place) = row.place(at);
+            let count = decimals[axis];
+            *slot = match known {
+                BlockSlot::Point if count == 0 => None,
+                BlockSlot::Digit if place - 3 >= count => None,
+                BlockSlot::Digit if self.is_stripped() && place - 2 == count => Some(BlockSlot::Last),
+                known => Some(known),
+            };
+        }
+        slots
+    }
+
+    /// The expression of a whole block. It has no anchors and looks at nothing around it, so a block is found in every
+    /// context; two blocks cannot overlap, for each begins with its only `<` and ends with its only `>`.
+    pub fn block_pattern(self) -> String {
+        if !self.is_stripped() {
+            return pattern(&self.row());
+        }
+        let number = self.rest(0, &self.counts().collect());
+        format!("<{number},{number},{number}>")
+    }
+
+    /// The expression of what is left of a number from a place on, if it has one of these counts of decimals. Places are
+    /// sign, integer part, point, decimals, end, from 0 on.
+    pub fn rest(self, place: usize, counts: &BTreeSet<usize>) -> String {
+        let head = match place {
+            0 => pattern(&[BlockSlot::Sign, self.integer()]),
+            1 => pattern(&[self.integer()]),
+            _ => String::new(),
+        };
+        if place >= 3 || !self.is_stripped() {
+            let left = counts.iter().map(|count| count.saturating_sub(place.max(3) - 3)).collect();
+            let point = if place < 3 { "\\." } else { "" };
+            return format!("{head}{point}{}", self.digits(&left));
+        }
+        let some: BTreeSet<usize> = counts.iter().copied().filter(|count| *count > 0).collect();
+        match (some.is_empty(), counts.contains(&0)) {
+            (true, _) => head,
+            (false, false) => format!("{head}\\.{}", self.digits(&some)),
+            (false, true) => format!("{head}(?:\\.{})?", self.digits(&some)),
+        }
+    }
+
+    /// The integer part of a decimal.
+    fn integer(self) -> BlockSlot {
+        BlockSlot::Number { below: self.range.angstrom(), width: 0 }
+    }
+
+    /// The expression of the last decimals of a number, in one of these counts.
+    fn digits(self, counts: &BTreeSet<usize>) -> String {
+        let run = |count: usize| {
+            let mut slots = vec![BlockSlot::Digit; count];
+            if let Some(last) = slots.last_mut().filter(|_| self.is_stripped()) {
+                *last = BlockSlot::Last;
+            }
+            pattern(&slots)
+        };
+        let (Some(&first), Some(&last)) = (counts.first(), counts.last()) else { return String::new() };
+        if first == last {
+            return run(first);
+        }
+        let whole = counts.len() == last - first + 1;
+        match (whole, first) {
+            (true, 0) if last == 1 => "[1-9]?".to_owned(),
+            (true, 0) => format!("(?:[0-9]{{0,{}}}[1-9])?", last - 1),
+            (true, _) => format!("[0-9]{{{},{}}}[1-9]", first - 1, last - 1),
+            (false, _) => {
+                let runs: Vec<String> = counts.iter().rev().map(|count| run(*count)).collect();
+                format!("(?:{})", runs.join("|"))
+            }
+        }
+    }
+}
+
+/// So many decimals, in words.
+pub fn in_words(precision: Precision) -> String {
+    let plural = if precision.decimals() == 1 { "" } else { "s" };
+    format!("{} decimal{plural}", precision.in_words())
+}
+
+/// A power of ten.
+pub(super) fn power(decimals: usize) -> u32 {
+    10u32.pow(decimals as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::design::scheme::slots::MOST_DECIMALS;
+
+    fn range() -> Range {
+        Range::new(15).unwrap()
+    }
+
+    fn precision(decimals: usize) -> Precision {
+        Precision::new(decimals).unwrap()
+    }
+
+    /// The text of a number.
+    fn spelled(grammar: Grammar, number: SpelledNumber) -> String {
+        let digits = format!("{:01$}", number.fraction, grammar.decimals());
+        let mut text = format!("{}{}", if number.negative { "-" } else { "" }, number.integer);
+        if number.decimals > 0 {
+            text += &format!(".{}", &digits[..number.decimals]);
+        }
+        text
+    }
+
+    #[test]
+    fn numbers_are_those_of_the_dialect_each_once() {
+        for (decimals, fewest) in (1..=4).flat_map(|most| (0..=most).map(move |fewest| (most, fewest))) {
+            let grammar = Grammar::stripped(range(), precision(decimals), fewest).unwrap();
+            let mut seen = std::collections::HashSet::new();
+            for index in 0..grammar.numbers() {
+                let number = grammar.number(index, 0);
+                let text = spelled(grammar, number);
+                assert!(!text.contains('.') || !text.ends_with('0'), "{text}");
+                assert!((fewest..=decimals).contains(&number.decimals) && number.integer < 15, "{text}");
+                assert!(text.parse::<f64>().unwrap().abs() < 15.0, "{text}");
+                assert!(seen.insert(text));
+            }
+            // Of all fractions, those that are long enough without their trailing zeros.
+            let fractions = (0..power(decimals)).map(|fraction| format!("{fraction:0decimals$}"));
+            let all = fractions.filter(|digits| digits.trim_end_matches('0').len() >= fewest);
+            assert_eq!(seen.len(), 30 * all.count());
+        }
+        assert!(
+            Grammar::stripped(range(), precision(4), 5).is_err()
+                && Grammar::stripped(range(), precision(3), 4).is_err()
+        );
+    }
+
+    #[test]
+    fn fixed_numbers_have_all_their_decimals() {
+        for decimals in 1..=4 {
+            let grammar = Grammar::fixed(range(), precision(decimals));
+            let numbers: std::collections::HashSet<String> =
+                (0..grammar.numbers()).map(|index| spelled(grammar, grammar.number(index, 0))).collect();
+            assert_eq!(numbers.len() as u64, 30 * u64::from(power(decimals)));
+            assert!(numbers.iter().all(|text| text.split('.').nth(1).is_some_and(|d| d.len() == decimals)));
+        }
+    }
+
+    #[test]
+    fn coordinates_are_held_by_range_and_decimals() {
+        let held = |grammar: Grammar, coordinates: [Fixed; 4]| coordinates.map(|c| grammar.holds(c));
+        let three = Grammar::fixed(range(), precision(3));
+        assert_eq!(held(three, [0, -14_999, 15_000, 14_000]), [true, true, false, true]);
+        let two = Grammar::stripped(range(), precision(3), 2).unwrap();
+        assert_eq!(held(two, [1_230, 1_234, -1_200, 15_234]), [true, true, false, false]);
+        assert_eq!([0, 1_000, 1_200, 1_230, 1_234].map(|c| two.decimals_of(c)), [0, 0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn the_widest_grammar_has_blocks_of_as_many_characters() {
+        let fewest = |tokens| Grammar::widest(range(), precision(4), tokens).fewest_decimals();
+        assert_eq!([7, 8, 13, 14, 16, 17, 19, 20, 22].map(fewest), [0, 1, 1, 2, 2, 3, 3, 4, 4]);
+        assert_eq!(Grammar::fixed(range(), precision(4)).most_tokens(), 22);
+        let fewest = |tokens| Grammar::widest(range(), precision(3), tokens).fewest_decimals();
+        assert_eq!([7, 8, 16, 17, 19, 25].map(fewest), [0, 1, 2, 3, 3, 3]);
+        assert_eq!(Grammar::fixed(range(), precision(3)).most_tokens(), 19);
+    }
+
+    #[test]
+    fn expressions_are_those_of_the_dialect() {
+        let ten = Range::new(10).unwrap();
+        let pattern = |most, fewest| Grammar::stripped(ten, precision(most), fewest).unwrap().block_pattern();
+        let blocks = |number: &str| format!("<{number},{number},{number}>");
+        assert_eq!(pattern(4, 0), blocks("-?[0-9](?:\\.[0-9]{0,3}[1-9])?"));
+        assert_eq!(pattern(4, 1), blocks("-?[0-9]\\.[0-9]{0,3}[1-9]"));
+        assert_eq!(pattern(4, 4), blocks("-?[0-9]\\.[0-9]{3}[1-9]"));
+        assert_eq!(pattern(3, 0), blocks("-?[0-9](?:\\.[0-9]{0,2}[1-9])?"));
+        assert_eq!(pattern(1, 0), blocks("-?[0-9](?:\\.[1-9])?"));
+        assert_eq!(pattern(6, 2), blocks("-?[0-9]\\.[0-9]{1,5}[1-9]"));
+        let fixed = |decimals| Grammar::fixed(ten, precision(decimals)).block_pattern();
+        assert_eq!(fixed(4), blocks("-?[0-9]\\.[0-9]{4}"));
+        assert_eq!((fixed(3), fixed(1)), (blocks("-?[0-9]\\.[0-9]{3}"), blocks("-?[0-9]\\.[0-9]")));
+    }
+
+    #[test]
+    fn blocks_are_told_from_other_texts() {
+        let three = Grammar::fixed(range(), precision(3));
+        assert_eq!(three.without_blocks("a<1.000,2.000,-3.000><b<"), "a< 1.000,2.000,-3.000><b<");
+        for other in
+            ["<1.0000,2.0000,3.0000>", "<1.000,2.000>", "<15.000,2.000,3.000>", "<01.000,2.000,3.000>"]
+        {
+            assert_eq!(three.without_blocks(other), other);
+        }
+        for (decimals, fewest) in [(1, 0), (3, 0), (3, 2)] {
+            let grammar = Grammar::stripped(range(), precision(decimals), fewest).unwrap();
+            for index in 0..grammar.numbers() {
+                let number = spelled(grammar, grammar.number(index, 0));
+                assert!(grammar.has_block(&format!("<{number},{number},{number}>")), "{number}");
+                let longer = format!("<{number},{number},{number}0>");
+                assert!(!number.contains('.') || !grammar.has_block(&longer), "{longer}");
+            }
+        }
+    }
+
+    #[test]
+    fn slots_are_there_as_numbers_have_decimals() {
+        use BlockSlot::{Digit, Last, Point, Sign};
+        let (open, comma, close) = (BlockSlot::Open("<"), BlockSlot::Comma(","), BlockSlot::Close(">"));
+        let integer = BlockSlot::Number { below: 15, width: 0 };
+        let expected =
+            [open, Sign, integer, comma, Sign, integer, Point, Last, comma, Sign, integer, Point, Digit];
+        for decimals in 2..=MOST_DECIMALS {
+            let grammar = Grammar::stripped(range(), precision(decimals), 0).unwrap();
+            let row: Vec<BlockSlot> = grammar.slots([0, 1, 2]).into_iter().flatten().collect();
+            assert_eq!(row, [&expected[..], &[Last, close]].concat());
+            let fixed = Grammar::fixed(range(), precision(decimals));
+            let all: Vec<BlockSlot> = fixed.slots([decimals; 3]).into_iter().flatten().collect();
+            assert_eq!((&*all, all.len()), (&*fixed.row(), 13 + 3 * decimals));
+        }
+    }
+}

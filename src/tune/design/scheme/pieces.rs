@@ -1,0 +1,141 @@
+//! The pieces of a scheme as a table: which string each piece of a block is, found by arithmetic.
+
+use std::collections::HashMap;
+
+use super::cuts::Scheme;
+use super::grammar::Grammar;
+use super::slots::{BlockSlot, MOST_SLOTS, strings};
+use drift_core::encoding::Fixed;
+
+/// What stands in the slots of one block: signs as 0 or 1, integer parts, digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Filled([u32; MOST_SLOTS]);
+
+impl Filled {
+    /// The slots of a block; `None` if a number is beyond the range.
+    pub fn of(numbers: &[Fixed; 3], grammar: Grammar) -> Option<Self> {
+        let decimals = grammar.decimals();
+        let mut slots = [0; MOST_SLOTS];
+        for (axis, number) in numbers.iter().enumerate() {
+            let first = 1 + axis * (4 + decimals);
+            let mut left = number.unsigned_abs();
+            for place in (0..decimals).rev() {
+                slots[first + 3 + place] = left % 10;
+                left /= 10;
+            }
+            if left >= grammar.range.angstrom() {
+                return None;
+            }
+            slots[first] = u32::from(*number < 0);
+            slots[first + 1] = left;
+        }
+        Some(Filled(slots))
+    }
+}
+
+/// See the module's documentation.
+pub struct PieceTable {
+    /// The blocks that are cut.
+    pub grammar: Grammar,
+    /// Every string that a piece can be, each once.
+    pub strings: Vec<String>,
+    pieces: Vec<Piece>,
+}
+
+/// One piece: its slots with their number of options, and the index of the string for every choice of options.
+struct Piece {
+    slots: Vec<(usize, u32)>,
+    strings: Vec<u32>,
+}
+
+impl PieceTable {
+    /// Lists the strings of a scheme of the fixed dialect.
+    pub fn of(scheme: &Scheme) -> Self {
+        let mut known: HashMap<String, u32> = HashMap::new();
+        let mut all = Vec::new();
+        let row = scheme.grammar.row();
+        let starts = scheme.cuts(0, scheme.grammar.decimals());
+        let ends = starts.iter().skip(1).copied().chain([row.len()]);
+        let pieces = starts.iter().zip(ends).map(|(&start, end)| {
+            let options = (start..end).map(|slot| (slot, options(row[slot])));
+            let strings = strings(&row[start..end]).into_iter().map(|string| {
+                *known.entry(string).or_insert_with_key(|string| {
+                    all.push(string.clone());
+                    (all.len() - 1) as u32
+                })
+            });
+            Piece { strings: strings.collect(), slots: options.filter(|(_, options)| *options > 1).collect() }
+        });
+        let pieces = pieces.collect();
+        PieceTable { grammar: scheme.grammar, strings: all, pieces }
+    }
+
+    /// The index of the string of each piece of a block.
+    pub fn of_block<'p>(&'p self, block: &'p Filled) -> impl Iterator<Item = usize> + 'p {
+        self.pieces.iter().map(|piece| {
+            let code = piece.slots.iter().fold(0, |code, (slot, options)| code * options + block.0[*slot]);
+            piece.strings[code as usize] as usize
+        })
+    }
+
+    /// The fewest and the most tokens of any block in the range, if each string takes as many as `lengths` says. Slots
+    /// of different pieces are chosen freely, so these are sums over pieces.
+    pub fn extremes(&self, lengths: &[usize]) -> (usize, usize) {
+        self.pieces.iter().fold((0, 0), |(fewest, most), piece| {
+            let of = || piece.strings.iter().map(|string| lengths[*string as usize]);
+            (fewest + of().min().unwrap_or(0), most + of().max().unwrap_or(0))
+        })
+    }
+}
+
+/// How many ways there are to fill a slot, in the order of [`strings`].
+fn options(slot: BlockSlot) -> u32 {
+    match slot {
+        BlockSlot::Sign => 2,
+        BlockSlot::Number { below, .. } => below,
+        BlockSlot::Digit => 10,
+        _ => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::design::scheme::slots::Range;
+    use drift_core::encoding::Encoding;
+    use drift_core::encoding::Precision;
+    use drift_core::text::{self};
+
+    #[test]
+    fn pieces_of_blocks_are_their_text() {
+        let grammar = Grammar::fixed(Range::new(15).unwrap(), Precision::FOUR);
+        for starts in [vec![0, 4, 6, 8, 12, 14, 16, 20, 22], (0..25).filter(|s| s % 8 != 1).collect()] {
+            let table = PieceTable::of(&Scheme::fixed(grammar, starts.clone()));
+            for numbers in [[0, -1, 10_000], [-149_999, 99_999, -100_000], [12_345, -67_890, 140_099]] {
+                let filled = Filled::of(&numbers, grammar).unwrap();
+                let pieces: Vec<&str> = table.of_block(&filled).map(|at| &*table.strings[at]).collect();
+                assert_eq!(pieces.len(), starts.len());
+                assert_eq!(
+                    format!("[C]{}", pieces.concat()),
+                    text::write("[C]<>", &[numbers], Encoding::FIXED)
+                );
+            }
+            let ones = vec![1; table.strings.len()];
+            assert_eq!(table.extremes(&ones), (starts.len(), starts.len()));
+        }
+        assert_eq!(Filled::of(&[0, 0, -150_000], grammar), None);
+    }
+
+    #[test]
+    fn numbers_of_other_decimals_have_units_of_their_own() {
+        let numbers = [[0, -1, 10_000], [-14_999, 9_999, -10_000], [1_234, -6_789, 14_099]];
+        let texts = ["<0.000,-0.001,10.000>", "<-14.999,9.999,-10.000>", "<1.234,-6.789,14.099>"];
+        let grammar = Grammar::fixed(Range::new(15).unwrap(), Precision::new(3).unwrap());
+        let table = PieceTable::of(&Scheme::fixed(grammar, vec![0, 4, 6, 7, 11, 13, 14, 18, 20]));
+        for (numbers, text) in numbers.iter().zip(texts) {
+            let filled = Filled::of(numbers, grammar).unwrap();
+            assert_eq!(table.of_block(&filled).map(|at| &*table.strings[at]).collect::<String>(), text);
+        }
+        assert_eq!(Filled::of(&[0, 0, -15_000], grammar), None);
+    }
+}

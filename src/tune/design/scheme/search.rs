@@ -1,0 +1,138 @@
+//! The search for schemes: argmin's simulated annealing over the cuts of blocks.
+
+use std::cell::RefCell;
+
+use argmin::core::{CostFunction, Error as ArgminError};
+use argmin::solver::simulatedannealing::Anneal;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::fixed_space::FixedSpace;
+use super::stripped_space::{SchemePoint, StrippedSpace};
+use crate::anneal::{Cooling, anneal};
+use drift_core::error::Result;
+
+/// A design space as the search sees it.
+pub trait Landscape {
+    /// A scheme.
+    type Point: Clone;
+    /// A scheme of as many tokens to begin with; none if there is none.
+    fn start(&self, tokens: usize, random: &mut ChaCha8Rng) -> Option<Self::Point>;
+    /// New tokens of a scheme; none if it is not in the space.
+    fn new_tokens(&self, point: &Self::Point) -> Option<u64>;
+    /// A scheme of as many tokens that differs a little.
+    fn neighbour(&self, point: &Self::Point, random: &mut ChaCha8Rng) -> Self::Point;
+}
+
+/// What the search found.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Annealed {
+    /// New tokens of the best scheme; none if no scheme that it visited is in the space.
+    pub least: Option<u64>,
+    /// How many schemes were judged.
+    pub evaluations: u64,
+}
+
+/// Anneals over the schemes of `tokens` tokens.
+///
+/// # Errors
+/// If argmin refuses its settings (it does not for a positive number of iterations).
+pub fn search<L: Landscape>(
+    space: &L,
+    tokens: usize,
+    seed: u64,
+    iterations: u64,
+) -> Result<Annealed, ArgminError> {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let Some(start) = space.start(tokens, &mut random) else { return Ok(Annealed::default()) };
+    let problem = Problem { space, random: RefCell::new(random), found: RefCell::default() };
+    let cooling = Cooling { temperature: 2.0, factor: 0.999, iterations, seed };
+    Ok(anneal(problem, start, cooling)?.found.into_inner())
+}
+
+struct Problem<'s, L> {
+    space: &'s L,
+    random: RefCell<ChaCha8Rng>,
+    found: RefCell<Annealed>,
+}
+
+impl<L: Landscape> CostFunction for Problem<'_, L> {
+    type Param = L::Point;
+    type Output = f64;
+
+    /// The logarithm of the number of new tokens, so that one temperature fits schemes of all sizes.
+    fn cost(&self, point: &L::Point) -> Result<f64, ArgminError> {
+        let mut found = self.found.borrow_mut();
+        found.evaluations += 1;
+        let Some(new) = self.space.new_tokens(point) else { return Ok(40.0) };
+        found.least = Some(found.least.map_or(new, |least| least.min(new)));
+        Ok((new as f64).ln_1p())
+    }
+}
+
+impl<L: Landscape> Anneal for Problem<'_, L> {
+    type Param = L::Point;
+    type Output = L::Point;
+    type Float = f64;
+
+    fn anneal(&self, point: &L::Point, _extent: f64) -> Result<L::Point, ArgminError> {
+        Ok(self.space.neighbour(point, &mut self.random.borrow_mut()))
+    }
+}
+
+impl Landscape for FixedSpace {
+    type Point = Vec<usize>;
+
+    /// Cuts spread over the block as evenly as can be, beside those that the kind demands.
+    fn start(&self, tokens: usize, _: &mut ChaCha8Rng) -> Option<Vec<usize>> {
+        let slots = self.row().len();
+        let mut starts = self.fixed_starts().to_vec();
+        while starts.len() < tokens {
+            starts.sort_unstable();
+            let ends = starts.iter().skip(1).copied().chain([slots]);
+            let widest =
+                starts.iter().copied().zip(ends).max_by_key(|(start, end)| (end - start, slots - start));
+            let (start, end) = widest.filter(|(start, end)| end - start > 1)?;
+            starts.push((start + end) / 2);
+        }
+        starts.sort_unstable();
+        Some(starts)
+    }
+
+    fn new_tokens(&self, starts: &Vec<usize>) -> Option<u64> {
+        self.cost(starts)
+    }
+
+    /// Moves one cut that the kind does not demand to a slot that has none.
+    fn neighbour(&self, starts: &Vec<usize>, random: &mut ChaCha8Rng) -> Vec<usize> {
+        let fixed = self.fixed_starts();
+        let mut next = starts.clone();
+        let movable: Vec<usize> = (0..next.len()).filter(|at| !fixed.contains(&next[*at])).collect();
+        let free: Vec<usize> = (1..self.row().len()).filter(|slot| !next.contains(slot)).collect();
+        if !movable.is_empty() && !free.is_empty() {
+            let at = movable[random.random_range(0..movable.len())];
+            // A step to a neighbour half of the time, else anywhere.
+            let near: Vec<usize> = free.iter().copied().filter(|slot| slot.abs_diff(next[at]) == 1).collect();
+            let slots = if near.is_empty() || random.random_range(0..2) == 0 { &free } else { &near };
+            next[at] = slots[random.random_range(0..slots.len())];
+            next.sort_unstable();
+        }
+        next
+    }
+}
+
+impl Landscape for StrippedSpace {
+    type Point = SchemePoint;
+
+    fn start(&self, tokens: usize, random: &mut ChaCha8Rng) -> Option<SchemePoint> {
+        self.random(tokens, random)
+    }
+
+    fn new_tokens(&self, point: &SchemePoint) -> Option<u64> {
+        Some(self.cost(point))
+    }
+
+    fn neighbour(&self, point: &SchemePoint, random: &mut ChaCha8Rng) -> SchemePoint {
+        StrippedSpace::neighbour(self, point, random)
+    }
+}

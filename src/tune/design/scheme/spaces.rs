@@ -1,0 +1,134 @@
+//! The design spaces of a plan: that of numbers with all their digits, or those of the stripped one by fewest decimals.
+
+use std::cell::OnceCell;
+use std::ops::RangeInclusive;
+
+use serde::Serialize;
+
+use super::counting_bound::{Usable, counting_bound};
+use super::cuts::SchemeKind;
+use super::distinct_digits_bound::distinct_digits_bound;
+use super::fixed_space::FixedSpace;
+use super::grammar::{Grammar, in_words};
+use super::search::{Annealed, search};
+use super::slots::{MOST_DECIMALS, Range};
+use super::space::{BaseTokens, Optimum};
+use super::stripped_space::StrippedSpace;
+use drift_core::encoding::Encoding;
+use drift_core::error::{Error, Parameter, Result};
+
+/// Steps of the search by argmin.
+pub const ITERATIONS: u64 = 20_000;
+
+/// How a lower bound is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BoundBy {
+    /// There are too few sequences of so few tokens; see [`super::counting_bound`].
+    Counting,
+    /// Blocks of one or two distinct digits need as many; see [`super::distinct_digits_bound`].
+    #[serde(rename = "kinds")]
+    DistinctDigits,
+}
+
+/// See the module's documentation; spaces are made when they are first asked for.
+pub struct DesignSpaces<'v, V> {
+    kind: SchemeKind,
+    range: Range,
+    dialect: Encoding,
+    fewest_decimals: Option<usize>,
+    vocabulary: &'v V,
+    fixed: OnceCell<FixedSpace>,
+    stripped: [OnceCell<StrippedSpace>; MOST_DECIMALS + 1],
+}
+
+impl<'v, V: BaseTokens> DesignSpaces<'v, V> {
+    /// The spaces over a base's vocabulary. Without `fewest_decimals`, blocks of the stripped dialect are as many as can
+    /// have the asked number of tokens.
+    ///
+    /// # Errors
+    /// If no number of the dialect has so few decimals.
+    pub fn new(
+        kind: SchemeKind,
+        range: Range,
+        (dialect, fewest_decimals): (Encoding, Option<usize>),
+        vocabulary: &'v V,
+    ) -> Result<Self> {
+        if let Some(fewest) = fewest_decimals {
+            if !dialect.is_stripped() {
+                let problem = match dialect.is_decimal() {
+                    true => format!("numbers of the fixed dialect have {}", in_words(dialect.precision())),
+                    false => format!("numbers of {dialect} have no decimals"),
+                };
+                return Err(Error::parameter(
+                    Parameter::FewestDecimals,
+                    problem,
+                    format!("give it with {} stripped", Parameter::Dialect),
+                ));
+            }
+            Grammar::stripped(range, dialect.precision(), fewest)?;
+        }
+        let (fixed, stripped) = Default::default();
+        Ok(DesignSpaces { kind, range, dialect, fewest_decimals, vocabulary, fixed, stripped })
+    }
+
+    /// The blocks that have as many tokens.
+    pub fn grammar(&self, tokens: usize) -> Grammar {
+        if !self.dialect.is_stripped() {
+            return Grammar::constant(self.dialect, self.range);
+        }
+        let precision = self.dialect.precision();
+        let fewest =
+            self.fewest_decimals.and_then(|fewest| Grammar::stripped(self.range, precision, fewest).ok());
+        fewest.unwrap_or_else(|| Grammar::widest(self.range, precision, tokens))
+    }
+
+    /// The fewest and the most tokens that schemes can have.
+    pub fn tokens(&self) -> RangeInclusive<usize> {
+        if !self.dialect.is_stripped() {
+            return self.fixed().tokens();
+        }
+        // Blocks of the most decimals have the most tokens.
+        *self.stripped(usize::MAX).tokens().start()..=self.grammar(usize::MAX).most_tokens()
+    }
+
+    /// The scheme of exactly `tokens` tokens with the fewest new ones, if it has at most `limit`.
+    pub fn optimum(&self, tokens: usize, limit: u64) -> Option<Optimum> {
+        if self.dialect.is_stripped() {
+            self.stripped(tokens).optimum(tokens, limit)
+        } else {
+            self.fixed().optimum(tokens, limit)
+        }
+    }
+
+    /// The search by argmin.
+    ///
+    /// # Errors
+    /// See [`search`].
+    pub fn search(&self, tokens: usize, seed: u64) -> Result<Annealed> {
+        let found = if self.dialect.is_stripped() {
+            search(self.stripped(tokens), tokens, seed, ITERATIONS)
+        } else {
+            search(self.fixed(), tokens, seed, ITERATIONS)
+        };
+        found.map_err(|e| Error::internal("search", e))
+    }
+
+    /// A number of new tokens that no tokenizer with as many tokens a block does without, and how it is known.
+    pub fn lower_bound(&self, tokens: usize, base: impl Iterator<Item = &'v str> + Clone) -> (u64, BoundBy) {
+        let grammar = self.grammar(tokens);
+        let counting = counting_bound(self.kind, grammar, tokens, Usable::of(grammar, base.clone()));
+        let kinds = distinct_digits_bound(self.kind, grammar, tokens, base);
+        if kinds > counting { (kinds, BoundBy::DistinctDigits) } else { (counting, BoundBy::Counting) }
+    }
+
+    fn fixed(&self) -> &FixedSpace {
+        self.fixed.get_or_init(|| FixedSpace::new(self.kind, self.grammar(0), self.vocabulary))
+    }
+
+    fn stripped(&self, tokens: usize) -> &StrippedSpace {
+        let grammar = self.grammar(tokens);
+        self.stripped[grammar.fewest_decimals()]
+            .get_or_init(|| StrippedSpace::new(self.kind, grammar, self.vocabulary))
+    }
+}

@@ -1,0 +1,82 @@
+use std::collections::HashSet;
+
+use rand::SeedableRng;
+
+use super::*;
+use crate::design::scheme::slots::Range;
+use drift_core::encoding::Precision;
+
+/// A base with these tokens.
+struct Known(HashSet<String>);
+
+impl BaseTokens for Known {
+    fn holds(&self, string: &str) -> bool {
+        self.0.contains(string)
+    }
+    fn may_not_be_added(&self, string: &str) -> bool {
+        string == "<-"
+    }
+}
+
+fn base() -> Known {
+    let digits = (0..10).map(|digit| digit.to_string());
+    Known(digits.chain(["<", ">", ",", ".", ",-", "12", ".5"].map(String::from)).collect())
+}
+
+#[test]
+fn costs_are_unions_of_strings() {
+    let base = base();
+    let mut random = ChaCha8Rng::seed_from_u64(0);
+    for (kind, angstrom, (decimals, fewest), tokens) in [
+        (SchemeKind::Fused, 15, (4, 1), 9),
+        (SchemeKind::Fused, 3, (4, 0), 7),
+        (SchemeKind::Separate, 12, (4, 2), 14),
+        (SchemeKind::Fused, 15, (3, 0), 7),
+        (SchemeKind::Separate, 12, (3, 1), 11),
+    ] {
+        let grammar =
+            Grammar::stripped(Range::new(angstrom).unwrap(), Precision::new(decimals).unwrap(), fewest)
+                .unwrap();
+        let space = StrippedSpace::new(kind, grammar, &base);
+        let mut point = space.random(tokens, &mut random).unwrap();
+        for _ in 0..60 {
+            point = space.neighbour(&point, &mut random);
+            let scheme = space.scheme(&point);
+            let new = scheme.strings().iter().filter(|string| !base.holds(string)).count();
+            assert_eq!(space.cost(&point), new as u64, "{}", scheme.example(grammar.decimals()));
+            let counts = grammar.counts();
+            for count in counts.clone() {
+                assert_eq!(scheme.starts([count, decimals, *counts.start()]).len(), tokens);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_walk_finds_what_brute_force_finds() {
+    let base = base();
+    // Few choices: numbers of three or four decimals, and few pieces or as many as can be.
+    let of = |decimals, fewest| {
+        Grammar::stripped(Range::new(1).unwrap(), Precision::new(decimals).unwrap(), fewest).unwrap()
+    };
+    for (grammar, tokens) in [(of(4, 3), 4), (of(4, 3), 5), (of(4, 3), 19), (of(3, 2), 5), (of(3, 2), 16)] {
+        let space = StrippedSpace::new(SchemeKind::Fused, grammar, &base);
+        let mut least = u64::MAX;
+        for frame in space.frames(tokens) {
+            let sizes: Vec<usize> = space.groups(&frame).map(|key| space.choices[&key].len()).collect();
+            let all: usize = sizes.iter().product();
+            assert!(all < 5_000_000, "{all}");
+            for mut index in 0..all {
+                let picks = sizes.iter().map(|size| {
+                    let pick = index % size;
+                    index /= size;
+                    pick
+                });
+                least = least.min(space.cost(&(frame, picks.collect())));
+            }
+        }
+        let found = space.optimum(tokens, u64::MAX).unwrap();
+        assert_eq!(found.new_tokens, least, "{tokens} tokens: {}", found.scheme.example(grammar.decimals()));
+        assert!(space.optimum(tokens, least.saturating_sub(1)).is_none() || least == 0);
+    }
+}

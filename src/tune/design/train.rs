@@ -1,0 +1,296 @@
+//! The way through: a base and an aim in, a checked tokenizer and its report out.
+
+use std::collections::{BTreeMap, HashSet};
+
+use serde_json::Value;
+
+use super::extension::base::BaseVocabulary;
+use super::extension::check::{Guarantees, check};
+use super::extension::extend::{Extended, extend, extend_guarded};
+use super::extension::guard::guard;
+use super::extension::json::written;
+use super::extension::layout::Alphabet;
+use super::extension::new_tokens::list;
+use super::extension::plan::{Aim, ExtensionPlan};
+use super::extension::reuse::prune;
+use super::extension::strip::{another_way, strip_extension};
+use super::front::designs;
+use super::measured::corpus::Measured;
+use super::measured::sample::read_as;
+use super::report::designed::{AnnealingReport, DesignReport};
+use super::report::front::{Front, TokenizerPoint};
+use super::report::trained::Trained;
+use super::report::vocabulary::{SCHEMA, VocabularyReport};
+use super::scheme::cuts::{Scheme, SchemeKind};
+use super::scheme::grammar::Grammar;
+use super::scheme::search::Annealed;
+use super::scheme::slots::Range;
+use super::scheme::space::{BaseTokens, MAX_NEW_TOKENS, Optimum};
+use super::scheme::spaces::DesignSpaces;
+use drift_core::encoding::{Encoding, TrailingZeros};
+use drift_core::error::{Error, Parameter, Result};
+use drift_core::job::{Job, Provenance};
+use drift_core::tokenizer::{BUILT_IN_SKELETONS, Tokenizer};
+use drift_data::corpus::Conformers;
+
+/// Designs, extends, checks, measures. A base that is the result of the same plan comes out as it is.
+///
+/// # Errors
+/// If the base cannot be extended or was extended in another way, the aim cannot be reached, a check fails, the corpus
+/// cannot be read or is written in another dialect, or the job was cancelled.
+pub fn train(plan: &ExtensionPlan, corpus: &dyn Conformers, job: &Job) -> Result<Trained> {
+    let Some(before) = strip_extension(&plan.base_json, plan.dialect) else {
+        return extended(plan, corpus, job);
+    };
+    let bytes = serde_json::to_vec(&before).map_err(|e| Error::internal(&plan.base.name, e))?;
+    // What is left of a base that was extended otherwise need not be a tokenizer.
+    let base = Tokenizer::from_bytes(&plan.base.name, plan.base.source.clone(), &bytes)
+        .map_err(|_| another_way(&plan.base.name))?;
+    let again = extended(
+        &ExtensionPlan { base, base_json: before, reuse: plan.reuse.clone(), ..*plan },
+        corpus,
+        job,
+    )?;
+    if serde_json::from_slice::<Value>(&again.tokenizer_json).is_ok_and(|json| json == plan.base_json) {
+        return Ok(Trained { unchanged: true, ..again });
+    }
+    Err(another_way(&plan.base.name))
+}
+
+/// The same for a base that was not extended before.
+fn extended(plan: &ExtensionPlan, corpus: &dyn Conformers, job: &Job) -> Result<Trained> {
+    let ExtensionPlan { base, base_json, kind, range, .. } = plan;
+    // Refuses what cannot be extended or measured at all, before any work.
+    extendable((base, base_json), plan.dialect, *range)?;
+    read_as(plan.dialect, corpus)?;
+    let known = BaseVocabulary::of(base, Alphabet::of(base_json));
+    let spaces = DesignSpaces::new(*kind, *range, (plan.dialect, plan.fewest_decimals), &known)?;
+    let Optimum { scheme, .. } = reach(plan, &spaces, &known)?;
+    job.check()?;
+    let annealed = spaces.search(scheme.tokens_per_block(), plan.seed)?;
+    let pieces = scheme.strings();
+    let new: Vec<String> = pieces.iter().filter(|piece| !known.holds(piece)).cloned().collect();
+    let pruned = plan.reuse.as_ref().map(|reuse| {
+        let kept: HashSet<&str> = pieces.iter().map(String::as_str).collect();
+        prune((base, base_json), reuse, (new.len(), &kept), (corpus, plan.dialect), job)
+    });
+    let pruned = pruned.transpose()?;
+    let none = BTreeMap::new();
+    let (left, left_json, gone) = match &pruned {
+        Some(pruned) => (&pruned.base, &pruned.base_json, &pruned.gone),
+        None => (base, base_json, &none),
+    };
+    let ids: Vec<u32> = gone.keys().copied().collect();
+    let Extended { json, new_tokens } = guarded((left, left_json), &scheme, (&new, &ids))?;
+    let name = format!("{}-{}-{}", base.name, kind.name(), scheme.tokens_per_block());
+    let (tokenizer, tokenizer_json) = written(&name, &json)?;
+    let guarantees = check((left, left_json), &tokenizer, &scheme, &new_tokens, plan.contexts, job)?;
+    let list = list(base, &new_tokens, gone)?;
+    let reused = gone.len() as u64;
+    let design = Design { scheme, tokenizer, new_tokens, reused, annealed, guarantees };
+    let report = design.report(plan, (&spaces, &known), corpus, job)?;
+    Ok(Trained { tokenizer_json, new_tokens: list, report, unchanged: false })
+}
+
+/// Refuses what cannot be extended at all.
+fn extendable((base, base_json): (&Tokenizer, &Value), encoding: Encoding, range: Range) -> Result<()> {
+    let around = [encoding.open(), encoding.separator(), encoding.close()].concat();
+    if !around.bytes().all(|byte| byte.is_ascii_graphic()) {
+        let problem =
+            format!("blocks of {encoding} hold white space, which tokenizers write in other characters");
+        return Err(Error::parameter(Parameter::Encoding, problem, "give an encoding without"));
+    }
+    base.writes(encoding, BUILT_IN_SKELETONS)?;
+    let finest = Grammar::constant(encoding.with_zeros(TrailingZeros::Kept), range);
+    extend(base_json, &base.name, &Scheme::finest(finest), &[]).map(|_| ())
+}
+
+/// The fewest usual tokens a block to which a base can be extended, for numbers below 15 Å: from 9 on of the fused kind, 11 of the
+/// separate one; of bins and codes the fewest that there are. It is drafted, not checked.
+///
+/// # Errors
+/// Why it cannot be extended.
+pub fn possible(base: &Tokenizer, kind: SchemeKind, encoding: Encoding) -> Result<usize> {
+    let base_json = base.json()?;
+    if strip_extension(&base_json, encoding).is_some() {
+        return Err(another_way(&base.name));
+    }
+    extendable((base, &base_json), encoding, Range::USUAL)?;
+    let known = BaseVocabulary::of(base, Alphabet::of(&base_json));
+    let spaces = DesignSpaces::new(kind, Range::USUAL, (encoding, None), &known)?;
+    let least = match (encoding.is_decimal(), kind) {
+        (false, _) => 0,
+        (true, SchemeKind::Fused) => 9,
+        (true, SchemeKind::Separate) => 11,
+    };
+    let mut why = None;
+    for tokens in spaces.tokens().filter(|tokens| *tokens >= least).take(TRIED) {
+        let Some(Optimum { scheme, .. }) = spaces.optimum(tokens, MAX_NEW_TOKENS) else { continue };
+        let new: Vec<String> = scheme.strings().into_iter().filter(|s| !known.holds(s)).collect();
+        match guarded((base, &base_json), &scheme, (&new, &[])) {
+            Ok(_) => return Ok(tokens),
+            Err(error) => why = Some(error),
+        }
+    }
+    Err(why.unwrap_or_else(|| Error::input(&base.name, "has no extension of few tokens a block", "")))
+}
+
+/// How many numbers of tokens a block [`possible`] tries.
+const TRIED: usize = 6;
+
+/// The smallest extensions of a base for numbers below 15 Å, of each number of tokens a block that has one: `each` is handed a
+/// tokenizer and how many tokens it has more. Nothing of them is checked: [`train`] does.
+///
+/// # Errors
+/// If a result is no tokenizer; what `each` says.
+pub fn drafts(
+    (base, base_json): (&Tokenizer, &Value),
+    kind: SchemeKind,
+    encoding: Encoding,
+    tokens: impl Iterator<Item = usize>,
+    each: &mut dyn FnMut(&Tokenizer, u64) -> Result<()>,
+) -> Result<()> {
+    let known = BaseVocabulary::of(base, Alphabet::of(base_json));
+    let spaces = DesignSpaces::new(kind, Range::USUAL, (encoding, None), &known)?;
+    for tokens in tokens.filter(|tokens| spaces.tokens().contains(tokens)) {
+        let Some(Optimum { scheme, new_tokens }) = spaces.optimum(tokens, MAX_NEW_TOKENS) else { continue };
+        let new: Vec<String> = scheme.strings().into_iter().filter(|s| !known.holds(s)).collect();
+        // Some bases cannot be extended.
+        let Ok(Extended { json, .. }) = guarded((base, base_json), &scheme, (&new, &[])) else { continue };
+        each(&written(&base.name, &json)?.0, new_tokens)?;
+    }
+    Ok(())
+}
+
+/// A scheme written into a base, guarded where that is needed.
+fn guarded(
+    (base, base_json): (&Tokenizer, &Value),
+    scheme: &Scheme,
+    (new, ids): (&[String], &[u32]),
+) -> Result<Extended> {
+    let guard = guard(base, base_json, scheme.grammar, new)?;
+    extend_guarded((base_json, &base.name), scheme, (new, ids), guard.as_deref())
+}
+
+/// An extension that keeps its promises.
+struct Design {
+    scheme: Scheme,
+    tokenizer: Tokenizer,
+    new_tokens: Vec<(u32, String)>,
+    /// New tokens that have ids of old ones.
+    reused: u64,
+    annealed: Annealed,
+    guarantees: Guarantees,
+}
+
+impl Design {
+    /// Measures it beside its base, and sets it among the other designs.
+    fn report(
+        self,
+        plan: &ExtensionPlan,
+        (spaces, known): (&DesignSpaces<'_, BaseVocabulary<'_>>, &BaseVocabulary<'_>),
+        corpus: &dyn Conformers,
+        job: &Job,
+    ) -> Result<DesignReport> {
+        let ExtensionPlan { base, kind, range, .. } = plan;
+        let Design { scheme, tokenizer, annealed, guarantees, .. } = self;
+        let (tokens, new_tokens) = (scheme.tokens_per_block(), self.new_tokens.len() as u64);
+        let measured = Measured::of(&[&tokenizer, base], scheme.grammar, corpus, job)?;
+        let (total, base_total) = (measured.total(0), measured.total(1));
+        let (lower_bound, lower_bound_by) = spaces.lower_bound(tokens, known.texts());
+        let dialect = (plan.dialect, plan.fewest_decimals);
+        let front = Front {
+            designs: designs(*range, dialect, known, &measured.reach, (*kind, tokens), job)?,
+            tokenizers: vec![
+                TokenizerPoint::of(&base.name, 0, &base_total.inside),
+                TokenizerPoint::of(&tokenizer.name, new_tokens, &total.inside),
+            ],
+        };
+        let mut inputs = measured.inputs.clone();
+        inputs.push(base.source.clone());
+        Ok(DesignReport {
+            schema: SCHEMA,
+            provenance: Provenance::of(inputs),
+            base: base.name.clone(),
+            kind: *kind,
+            dialect: plan.dialect,
+            range_angstrom: scheme.grammar.decimal_range(),
+            fewest_decimals: scheme.grammar.fewest_decimals() as u64,
+            tokens_per_block: tokens as u64,
+            free_tokens_per_block: (tokens - scheme.brackets()) as u64,
+            new_tokens,
+            drift: total.inside.worst(tokens as u64),
+            lower_bound,
+            lower_bound_by,
+            gap: new_tokens.saturating_sub(lower_bound),
+            least_in_space: new_tokens,
+            search: AnnealingReport::of(&annealed, plan.seed, new_tokens),
+            examples: scheme.grammar.counts().rev().map(|decimals| scheme.example(decimals)).collect(),
+            vocabulary: VocabularyReport::of(
+                &tokenizer,
+                (&self.new_tokens, self.reused),
+                &total,
+                Some(&base_total),
+            ),
+            corpus: measured.report(0, Some(1), tokens as u64),
+            front,
+            guarantees,
+            comparison: None,
+        })
+    }
+}
+
+/// The best scheme for the plan's aim.
+fn reach(
+    plan: &ExtensionPlan,
+    designs: &DesignSpaces<'_, BaseVocabulary<'_>>,
+    known: &BaseVocabulary<'_>,
+) -> Result<Optimum> {
+    let (fewest, most) = (*designs.tokens().start(), *designs.tokens().end());
+    match plan.aim {
+        Aim::TokensPerBlock(tokens) if !(fewest..=most).contains(&tokens) => {
+            let problem = format!("no {} scheme has {tokens} tokens a block", plan.kind.name());
+            let remedy = if fewest == most { format!("give {most}") } else { format!("give {fewest} to {most}") };
+            Err(Error::parameter(Parameter::TokensPerBlock, problem, remedy))
+        }
+        Aim::TokensPerBlock(tokens) => designs.optimum(tokens, MAX_NEW_TOKENS).ok_or_else(|| {
+            let (bound, _) = designs.lower_bound(tokens, known.texts());
+            let problem = format!(
+                "no scheme with at most {MAX_NEW_TOKENS} new tokens has {tokens} tokens a block; at least {bound} \
+                 would be needed"
+            );
+            if plan.dialect.is_decimal() {
+                return Error::parameter(
+                    Parameter::TokensPerBlock,
+                    problem,
+                    "give more tokens a block or a smaller range",
+                );
+            }
+            let possible: Vec<String> = (fewest..=most)
+                .filter(|tokens| designs.optimum(*tokens, MAX_NEW_TOKENS).is_some())
+                .map(|tokens| tokens.to_string())
+                .collect();
+            let remedy = match &possible[..] {
+                [] => "numbers are whole pre-tokens of this base in all texts, which new tokens would change; \
+                       `drift fit` says what works with it as it is"
+                    .to_owned(),
+                some => format!("give {} tokens a block", some.join(" or ")),
+            };
+            Error::parameter(Parameter::TokensPerBlock, problem, remedy)
+        }),
+        Aim::Budget(budget) => {
+            let best = (fewest..=most).find_map(|tokens| designs.optimum(tokens, budget.min(MAX_NEW_TOKENS)));
+            best.ok_or_else(|| {
+                let least = (fewest..=most)
+                    .filter_map(|tokens| designs.optimum(tokens, MAX_NEW_TOKENS))
+                    .min_by_key(|optimum| optimum.new_tokens);
+                let remedy = least.map_or_else(String::new, |least| {
+                    let tokens = least.scheme.tokens_per_block();
+                    format!("the least is {} new tokens, for {tokens} tokens a block", least.new_tokens)
+                });
+                let problem = format!("no scheme does with {budget} new tokens");
+                Error::parameter(Parameter::Budget, problem, remedy)
+            })
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! What an encoding costs a tokenizer: tokens of blocks and conformers, and how many of them the automaton forces.
+
+use std::sync::Arc;
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+use serde::Serialize;
+
+use crate::design::measured::corpus::tokens_of_block;
+use drift_core::constraint::automaton::AutomatonProcessor;
+use drift_core::constraint::{Constraint, Mask};
+use drift_core::encoding::{Encoding, Fixed};
+use drift_core::error::Result;
+use drift_core::job::Job;
+use drift_core::text::{self, SMILES_CLOSE, SMILES_OPEN, skeleton};
+use drift_core::tokenizer::Tokenizer;
+use drift_data::corpus::Conformer;
+
+/// Conformers that the automaton is led along.
+const FOLLOWED: usize = 500;
+
+/// What a sample of conformers takes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct TokenCosts {
+    /// Tokens of a block, with what opens and closes it.
+    pub tokens_per_block: TokensPerBlock,
+    /// Mean tokens of prompt and answer.
+    pub tokens_per_conformer: f64,
+    /// Share of the answer's tokens that the automaton forces, its end among them; none where there is no automaton.
+    pub forced_share: Option<f64>,
+    /// Mean tokens of an answer that it leaves to the model: forward passes, with that of the prompt.
+    pub passes_per_conformer: Option<f64>,
+    /// Whether every block took as many tokens.
+    pub constant: bool,
+}
+
+/// Tokens of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct TokensPerBlock {
+    /// The fewest.
+    pub min: u64,
+    /// The most.
+    pub max: u64,
+    /// The mean.
+    pub mean: f64,
+}
+
+/// Counts on a sample, whose coordinates are values of `from`.
+///
+/// # Errors
+/// If a text cannot be encoded, or the job was cancelled.
+pub fn costs(
+    tokenizer: &Tokenizer,
+    encoding: Encoding,
+    (sample, from): (&[Conformer], Encoding),
+    job: &Job,
+) -> Result<TokenCosts> {
+    // No id of a vocabulary: the end is one more token, whatever it is.
+    let eos = u32::MAX;
+    let automaton = AutomatonProcessor::new(Arc::new(tokenizer.clone()), encoding, eos).ok();
+    let counted: Vec<Counted> = sample
+        .par_iter()
+        .enumerate()
+        .map(|(place, conformer)| {
+            job.check()?;
+            let (skeleton, text) = written(conformer, (from, encoding), place);
+            let smiles = skeleton::smiles(&conformer.skeleton);
+            let prompt = tokenizer.prompt_ids(&format!("{SMILES_OPEN}{smiles}{SMILES_CLOSE}"))?;
+            let found = tokenizer.answer_tokens_of(&text, encoding)?;
+            let ranges = encoding.slot_ranges(&text);
+            let blocks = ranges.iter().map(|range| tokens_of_block(&found, range, encoding)).collect();
+            let ids: Vec<u32> = found.iter().map(|token| token.id).chain([eos]).collect();
+            let automaton = automaton.as_ref().filter(|_| place < FOLLOWED);
+            let forced = automaton.and_then(|automaton| forced(automaton, &skeleton, &ids));
+            Ok(Counted {
+                tokens: (prompt.len() + found.len()) as u64,
+                answer: ids.len() as u64,
+                blocks,
+                forced,
+            })
+        })
+        .collect::<Result<_>>()?;
+    Ok(summed(&counted))
+}
+
+/// One conformer.
+struct Counted {
+    tokens: u64,
+    answer: u64,
+    blocks: Vec<u64>,
+    forced: Option<u64>,
+}
+
+fn summed(counted: &[Counted]) -> TokenCosts {
+    let blocks = || counted.iter().flat_map(|one| one.blocks.iter().copied());
+    let mean = |sum: u64, count: usize| sum as f64 / count.max(1) as f64;
+    let followed: Vec<(u64, u64)> =
+        counted.iter().filter_map(|one| Some((one.forced?, one.answer))).collect();
+    let (forced, answers) = followed.iter().fold((0, 0), |(a, b), (forced, answer)| (a + forced, b + answer));
+    let (min, max) = (blocks().min().unwrap_or(0), blocks().max().unwrap_or(0));
+    TokenCosts {
+        tokens_per_block: TokensPerBlock { min, max, mean: mean(blocks().sum(), blocks().count()) },
+        tokens_per_conformer: mean(counted.iter().map(|one| one.tokens).sum(), counted.len()),
+        forced_share: (answers > 0).then(|| forced as f64 / answers as f64),
+        passes_per_conformer: (answers > 0).then(|| mean(answers - forced, followed.len())),
+        constant: min == max,
+    }
+}
+
+/// A conformer's skeleton and tagged text in an encoding; codes are drawn, since no coordinate says which.
+fn written(conformer: &Conformer, (from, encoding): (Encoding, Encoding), place: usize) -> (String, String) {
+    let skeleton = skeleton::placed(&conformer.skeleton, encoding.slots()).into_owned();
+    let values: Vec<[Fixed; 3]> = if encoding.has_coordinates() {
+        let of = |values: &[Fixed; 3]| encoding.convert(values, from).unwrap_or_default();
+        conformer.coordinates.iter().map(of).collect()
+    } else {
+        let mut random = ChaCha8Rng::seed_from_u64(place as u64);
+        let (low, high) = encoding.number().limits(0);
+        (0..skeleton.matches("<>").count()).map(|_| [random.random_range(low..=high); 3]).collect()
+    };
+    let text = text::tagged(&text::write(&skeleton, &values, encoding));
+    (skeleton, text)
+}
+
+/// How many tokens of an answer are forced; none if the automaton does not take it.
+fn forced(automaton: &AutomatonProcessor, skeleton: &str, ids: &[u32]) -> Option<u64> {
+    let follow = automaton.follow(skeleton).ok()?;
+    let mut state = follow.start();
+    let mut forced = 0;
+    for &id in ids {
+        let mask = follow.mask(&state);
+        if !mask.allows(id) {
+            return None;
+        }
+        forced += u64::from(matches!(mask, Mask::Forced(_)));
+        follow.advance(&mut state, id);
+    }
+    Some(forced)
+}

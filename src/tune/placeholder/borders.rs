@@ -1,0 +1,153 @@
+//! Where blocks end in tokens: what must hold for replay to say what a position template does.
+//!
+//! A template forces its COPY tokens. If one of them held a digit or a sign of a block (`<0.`, `00>`, `]<-`), the
+//! template would force part of the number, and a real block would be cut elsewhere than replay says. Such a tokenizer
+//! is refused. A tokenizer that was extended cuts blocks of its range out of the text; blocks that are not of its range may have such
+//! tokens still, and are counted as lost. Where no token crosses a bracket, the tokens inside a block do not depend on what is outside: a model
+//! that only merges or joins tokens of its vocabulary makes of `…<` and `…>` around a block what it makes of them alone.
+//! So F depends on the placeholder alone. Pre-tokenizers are expressions and could look further; therefore F is also
+//! compared after every atom of the corpus, and in whole texts.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use drift_core::encoding::{Encoding, Fixed};
+use drift_core::error::Result;
+use drift_core::text::skeleton;
+use drift_core::tokenizer::{BlockTokens, InBlocks, Tokenizer};
+
+/// Tokens that hold characters of a block and others; in order, each once.
+pub type Crossing = BTreeSet<String>;
+
+/// The tokens of each block of a text, by the reference; or the tokens that cross a bracket.
+pub struct Inside {
+    /// FREE tokens of each block; whole only if nothing crosses.
+    pub blocks: Vec<BlockTokens>,
+    /// COPY tokens with characters of a block.
+    pub crossing: Crossing,
+    /// By block, whether there is one.
+    pub crossed: Vec<bool>,
+}
+
+/// Encodes a text and looks at its slots, which are of this encoding.
+///
+/// # Errors
+/// If the tokenizer cannot encode the text, or a block has more tokens than a record holds.
+pub fn inside(tokenizer: &Tokenizer, text: &str, encoding: Encoding) -> Result<Inside> {
+    let InBlocks { ends, copied } = tokenizer.in_slots(text, encoding)?;
+    let blocks = ends.iter().map(|ends| BlockTokens::of(ends, tokenizer)).collect::<Result<_>>()?;
+    let reaches = |slot: &Range<usize>| {
+        copied.iter().any(|token| slot.start.max(token.start) < slot.end.min(token.end))
+    };
+    let crossed = match copied.is_empty() {
+        true => vec![false; ends.len()],
+        false => encoding.slot_ranges(text).iter().map(reaches).collect(),
+    };
+    Ok(Inside { blocks, crossing: copied.into_iter().map(|token| token.text).collect(), crossed })
+}
+
+/// What the borders of blocks look like behind every atom of a corpus.
+pub struct Borders {
+    /// Tokens that cross a bracket.
+    pub crossing: Crossing,
+    /// Whether some do in small blocks with all decimals, with and without signs. An extended tokenizer, which cuts these out of the
+    /// text, does not: there its base's tokens cross brackets in other blocks alone.
+    pub in_small_blocks: bool,
+    /// An atom after which a block takes other tokens than after `[C]`.
+    pub depends_on: Option<Box<str>>,
+}
+
+/// Blocks with and without a sign, as writers write them.
+fn probes(dialect: Encoding) -> [String; 4] {
+    // The last of them is what models write, writers never.
+    let cut = |decimals: &str| match dialect.is_stripped() {
+        false => format!(".{}", &format!("{decimals:0<6}")[..dialect.decimals()]),
+        true => {
+            let digits = decimals[..decimals.len().min(dialect.decimals())].trim_end_matches('0');
+            if digits.is_empty() { String::new() } else { format!(".{digits}") }
+        }
+    };
+    let block = |numbers: [(&str, &str); 3]| {
+        let separator = dialect.separator();
+        numbers.map(|(integer, decimals)| format!("{integer}{}", cut(decimals))).join(separator)
+    };
+    let (fixed, z, whole) = (dialect.is_fixed(), ("0", "0"), ("-1", "0"));
+    [
+        block([("0", "1234"), ("5", "6789"), ("0", "012")]),
+        block([
+            ("-0", "1234"),
+            ("-5", if fixed { "6789" } else { "6" }),
+            ("-10", if fixed { "012" } else { "0" }),
+        ]),
+        block([("12", "34"), z, whole]),
+        block([if fixed { ("-0", "0") } else { whole }, z, z]),
+    ]
+}
+
+/// Blocks of numbers below 1 Å with all decimals, with and without signs.
+fn small(dialect: Encoding) -> [String; 2] {
+    let digits = |digits: &str| {
+        if dialect.decimals() == 0 { String::new() } else { format!(".{}", &digits[..dialect.decimals()]) }
+    };
+    let [x, y, z] = ["123411", "567891", "012311"].map(digits);
+    let separator = dialect.separator();
+    ["", "-"].map(|sign| [&x, &y, &z].map(|digits| format!("{sign}0{digits}")).join(separator))
+}
+
+/// Whether blocks behind some atoms say nothing against position templates.
+///
+/// # Errors
+/// As [`borders()`].
+pub fn takes_templates(tokenizer: &Tokenizer, encoding: Encoding) -> Result<bool> {
+    let atoms = ["[C]", "[C@@H]", "[O-]"].map(Box::from).into();
+    let found = borders(tokenizer, &atoms, encoding)?;
+    Ok(found.crossing.is_empty() || !found.in_small_blocks)
+}
+
+/// Slots of the least, the largest and two more values.
+fn probes_of_values(encoding: Encoding) -> [String; 4] {
+    [[0, 1], [1, 1], [1, 2], [1, 3]].map(|[numerator, denominator]: [Fixed; 2]| {
+        let mut out = String::new();
+        let value = |axis: usize| {
+            let (low, high) = encoding.number().limits(axis);
+            low + (high - low) / denominator * numerator
+        };
+        encoding.write_numbers(&std::array::from_fn(value), &mut out);
+        out
+    })
+}
+
+/// Looks at a block after every atom.
+///
+/// # Errors
+/// If the tokenizer cannot encode an atom.
+pub fn borders(tokenizer: &Tokenizer, atoms: &BTreeSet<Box<str>>, dialect: Encoding) -> Result<Borders> {
+    let probes = if dialect.is_decimal() { probes(dialect) } else { probes_of_values(dialect) };
+    let slot = |atom: &str, probe: &str| skeleton::fill(&format!("{atom}<>"), probe, dialect);
+    let text = |atom: &str| -> String {
+        let blocks = probes.each_ref().map(|probe| slot(atom, probe));
+        format!("{}{}{}", slot("[C]", &probes[0]), blocks.concat(), slot("[C]", &probes[0]))
+    };
+    let free = |found: &Inside| found.blocks.iter().map(|block| block.free).collect::<Vec<_>>();
+    let usual = inside(tokenizer, &text("[C]"), dialect)?;
+    let atoms: Vec<&Box<str>> = atoms.iter().collect();
+    let looked: Vec<Inside> =
+        atoms.par_iter().map(|atom| inside(tokenizer, &text(atom), dialect)).collect::<Result<_>>()?;
+    let depends_on = atoms.iter().zip(&looked).find(|(_, found)| free(found) != free(&usual));
+    let depends_on = depends_on.map(|(atom, _)| (*atom).clone());
+    let mut crossing = usual.crossing;
+    looked.into_iter().for_each(|found| crossing.extend(found.crossing));
+    let small = if dialect.is_decimal() { small(dialect).to_vec() } else { Vec::new() };
+    let crosses = |atom: &str| {
+        let text = |inside: &String| format!("{}{}", slot(atom, inside), slot("[C]", inside));
+        let look = |inside| Ok(!self::inside(tokenizer, &text(inside), dialect)?.crossing.is_empty());
+        small.iter().map(look).collect::<Result<Vec<bool>>>()
+    };
+    let mut in_small_blocks = !crossing.is_empty() && small.is_empty();
+    for atom in atoms.iter().filter(|_| !crossing.is_empty()) {
+        in_small_blocks |= crosses(atom)?.contains(&true);
+    }
+    Ok(Borders { crossing, in_small_blocks, depends_on })
+}

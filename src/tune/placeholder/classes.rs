@@ -1,0 +1,313 @@
+//! A placeholder for each class of block, where the gain is real.
+//!
+//! Molecules are split in halves by seed. The placeholders are chosen on one half and judged on the other, so that what is
+//! called a gain is none of chance.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::assignment::{ClassProblem, ClassifiedConformer};
+use super::certificate::Certificate;
+use super::counts::{Damage, OPTIONS};
+use super::grammar::{Numbers, Space};
+use super::objective::Objective;
+use super::replay::BlockReplay;
+use super::sample::key_of_text;
+use super::search::{SearchSettings, search};
+use drift_core::error::{Error, Result};
+use drift_core::text::partition::Partition;
+use drift_data::stats::interval::{LEVEL, Paired, paired};
+
+/// A conformer of the sample that classes are judged on.
+pub struct Sampled {
+    /// The molecule, which is the unit of independent observation.
+    pub molecule: Arc<str>,
+    /// Its skeleton, of which classes are functions.
+    pub skeleton: Arc<str>,
+    /// The replay of each block.
+    pub blocks: Vec<BlockReplay>,
+}
+
+/// What one way to class blocks would gain.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PartitionReport {
+    /// The function of the skeleton.
+    pub partition: Partition,
+    /// The classes that occur, with the placeholder of each.
+    pub classes: Vec<ClassReport>,
+    /// Of this assignment, on the half of molecules that it was chosen on.
+    pub certificate: Certificate,
+    /// `[u, r, j]` of the best single placeholder on the same half.
+    pub single: [f64; 3],
+    /// On the other half.
+    pub judged: Judged,
+    /// Whether argmin's search reached the bound by itself.
+    pub search_reached_bound: bool,
+    /// The part of harm that is compared: the first one that differs on the other half.
+    pub compared: ComparedHarm,
+    /// Single placeholder minus classes on the other half, by molecule; none if nothing differs.
+    pub gain: Option<Paired>,
+    /// Whether the gain is positive and significant: p < 0.01 over the number of partitions tried (Bonferroni).
+    pub significant: bool,
+}
+
+/// The part of harm in which two choices are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ComparedHarm {
+    /// u.
+    #[serde(rename = "unparsable_blocks")]
+    UnparsableBlocks,
+    /// r.
+    #[serde(rename = "rmsd_angstrom")]
+    Rmsd,
+    /// j.
+    #[serde(rename = "junk_tokens_per_block")]
+    JunkTokens,
+    /// They are alike.
+    #[serde(rename = "nothing differs")]
+    Nothing,
+}
+
+impl ComparedHarm {
+    /// Its place in `[u, r, j]`.
+    pub fn place(self) -> Option<usize> {
+        match self {
+            ComparedHarm::UnparsableBlocks => Some(0),
+            ComparedHarm::Rmsd => Some(1),
+            ComparedHarm::JunkTokens => Some(2),
+            ComparedHarm::Nothing => None,
+        }
+    }
+
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            ComparedHarm::UnparsableBlocks => "unparsable_blocks",
+            ComparedHarm::Rmsd => "rmsd_angstrom",
+            ComparedHarm::JunkTokens => "junk_tokens_per_block",
+            ComparedHarm::Nothing => "nothing differs",
+        }
+    }
+}
+
+/// What was chosen on one half of the molecules does on the other.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Judged {
+    /// Conformers of that half.
+    pub conformers: u64,
+    /// `[u, r, j]` of the single placeholder.
+    pub single: [f64; 3],
+    /// `[u, r, j]` of one placeholder per class.
+    pub classes: [f64; 3],
+}
+
+/// One class and its placeholder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClassReport {
+    /// The class.
+    pub class: String,
+    /// How many blocks of the sample are in it.
+    pub blocks: u64,
+    /// Its placeholder.
+    pub placeholder: String,
+}
+
+/// What there is to choose from and how it is judged.
+pub(super) struct ClassPlan<'a> {
+    /// The dialect's strings, which the search goes through.
+    pub space: Space,
+    /// Numbers of FREE tokens with their placeholders, best first by the order of ties.
+    pub choices: &'a [(u8, String)],
+    /// F of a placeholder.
+    pub free_tokens: &'a dyn Fn(&Numbers) -> Result<u8>,
+    /// What harm means.
+    pub objective: &'a Objective,
+    /// Of the search; its seed splits the molecules too.
+    pub settings: SearchSettings,
+}
+
+/// Tries every partition on a sample.
+///
+/// # Errors
+/// If a placeholder cannot be counted, or argmin refuses its settings.
+pub(super) fn analyse(plan: &ClassPlan<'_>, sample: &[Sampled]) -> Result<Vec<PartitionReport>> {
+    Partition::ALL.iter().map(|&partition| analyse_one(plan, partition, sample)).collect()
+}
+
+fn analyse_one(plan: &ClassPlan<'_>, partition: Partition, sample: &[Sampled]) -> Result<PartitionReport> {
+    let objective = plan.objective;
+    let (labels, conformers) = classify(partition, sample);
+    let halves = Halves::new(plan.settings.seed, sample, conformers);
+    let problem = ClassProblem::new(&halves.chosen_on, labels.len());
+    let allowed: Vec<u8> = plan.choices.iter().map(|(free, _)| *free).collect();
+    let nothing = || Error::input(partition.name(), "no placeholder to choose from", "");
+    let single = best_single(&problem, objective, &allowed, labels.len()).ok_or_else(nothing)?;
+    let (mut assignment, _) = problem.solve(objective, &allowed).ok_or_else(nothing)?;
+    // A class without blocks in this half says nothing.
+    for class in (0..labels.len()).filter(|class| !problem.has_blocks(*class)) {
+        assignment[class] = single[class];
+    }
+    let all: Vec<u8> = (0..OPTIONS as u8).collect();
+    let (_, bound) = problem.solve(objective, &all).ok_or_else(nothing)?;
+    let found = search_classes(plan, &problem, labels.len())?;
+    let other = ClassProblem::new(&halves.judged_on, labels.len());
+    let (compared, differences) = differences(objective, &other, &halves.judged_on, &single, &assignment);
+    let gain = differences.and_then(|all| paired(&by_molecule(&halves.judged_molecules, &all), LEVEL));
+    let harm =
+        |problem: &ClassProblem, assignment: &[u8]| objective.harm(&problem.damage(assignment)).parts();
+    let blocks = |class: usize| {
+        let all = halves.chosen_on.iter().chain(&halves.judged_on).flatten();
+        all.filter(|(c, _)| usize::from(*c) == class).count() as u64
+    };
+    let classes = labels.iter().enumerate().map(|(class, &label)| ClassReport {
+        class: label.to_owned(),
+        blocks: blocks(class),
+        placeholder: placeholder(plan.choices, assignment[class]),
+    });
+    Ok(PartitionReport {
+        partition,
+        classes: classes.collect(),
+        certificate: Certificate::new(objective, &problem.damage(&assignment), &bound, None),
+        single: harm(&problem, &single),
+        judged: Judged {
+            conformers: halves.judged_on.len() as u64,
+            single: harm(&other, &single),
+            classes: harm(&other, &assignment),
+        },
+        search_reached_bound: objective.compare(&found, &bound).is_le(),
+        compared,
+        significant: gain.is_some_and(|g| g.mean > 0.0 && g.p_value < 0.01 / Partition::ALL.len() as f64),
+        gain,
+    })
+}
+
+fn placeholder(choices: &[(u8, String)], free: u8) -> String {
+    choices.iter().find(|(f, _)| *f == free).map_or_else(String::new, |(_, text)| text.clone())
+}
+
+/// What argmin finds by itself.
+fn search_classes(plan: &ClassPlan<'_>, problem: &ClassProblem, classes: usize) -> Result<Damage> {
+    let known: std::cell::RefCell<HashMap<Numbers, u8>> = std::cell::RefCell::default();
+    let free = |numbers: &Numbers| -> Result<u8> {
+        if let Some(free) = known.borrow().get(numbers) {
+            return Ok(*free);
+        }
+        let free = (plan.free_tokens)(numbers)?;
+        known.borrow_mut().insert(*numbers, free);
+        Ok(free)
+    };
+    // Many strings come to few numbers.
+    let damages: std::cell::RefCell<HashMap<Vec<u8>, Damage>> = std::cell::RefCell::default();
+    let found = search(plan.space, classes, plan.objective, plan.settings, |placeholders| {
+        let assignment: Vec<u8> = placeholders.iter().map(free).collect::<Result<_>>()?;
+        let mut damages = damages.borrow_mut();
+        Ok(*damages.entry(assignment).or_insert_with_key(|assignment| problem.damage(assignment)))
+    })?;
+    Ok(found.damage)
+}
+
+/// The sample in halves of its molecules.
+struct Halves {
+    chosen_on: Vec<ClassifiedConformer>,
+    judged_on: Vec<ClassifiedConformer>,
+    /// The molecule of each conformer that is judged.
+    judged_molecules: Vec<Arc<str>>,
+}
+
+impl Halves {
+    fn new(seed: u64, sample: &[Sampled], conformers: Vec<ClassifiedConformer>) -> Self {
+        let mut halves =
+            Halves { chosen_on: Vec::new(), judged_on: Vec::new(), judged_molecules: Vec::new() };
+        for (sampled, conformer) in sample.iter().zip(conformers) {
+            if key_of_text(seed, &sampled.molecule).is_multiple_of(2) {
+                halves.chosen_on.push(conformer);
+            } else {
+                halves.judged_on.push(conformer);
+                halves.judged_molecules.push(sampled.molecule.clone());
+            }
+        }
+        // Of one molecule there are no halves.
+        if halves.chosen_on.is_empty() {
+            std::mem::swap(&mut halves.chosen_on, &mut halves.judged_on);
+            halves.judged_molecules.clear();
+        }
+        halves
+    }
+}
+
+/// Sorts the blocks of a sample; classes that do not occur are left out.
+fn classify(partition: Partition, sample: &[Sampled]) -> (Vec<&'static str>, Vec<ClassifiedConformer>) {
+    let mut raw = Vec::with_capacity(sample.len());
+    let mut present = BTreeMap::new();
+    for sampled in sample {
+        let mut classes = Vec::with_capacity(sampled.blocks.len());
+        partition.classes(&sampled.skeleton, &mut classes);
+        classes.iter().for_each(|class| _ = present.insert(*class, 0u8));
+        raw.push(classes);
+    }
+    let labels = present.keys().map(|class| partition.labels()[usize::from(*class)]).collect();
+    present.values_mut().enumerate().for_each(|(index, slot)| *slot = index as u8);
+    let conformers = sample.iter().zip(raw).map(|(sampled, classes)| {
+        let blocks = classes.iter().zip(&sampled.blocks);
+        blocks.map(|(class, block)| (present[class], *block)).collect()
+    });
+    (labels, conformers.collect())
+}
+
+/// The best number of FREE tokens for all classes together.
+fn best_single(
+    problem: &ClassProblem,
+    objective: &Objective,
+    allowed: &[u8],
+    classes: usize,
+) -> Option<Vec<u8>> {
+    let damages = allowed.iter().map(|&free| (problem.damage(&vec![free; classes]), free));
+    // The first of equal ones.
+    let best =
+        damages.reduce(|best, next| if objective.compare(&next.0, &best.0).is_lt() { next } else { best });
+    best.map(|(_, free)| vec![free; classes])
+}
+
+/// Single minus classes, by conformer, in the first part of harm that differs.
+fn differences(
+    objective: &Objective,
+    problem: &ClassProblem,
+    conformers: &[ClassifiedConformer],
+    single: &[u8],
+    classes: &[u8],
+) -> (ComparedHarm, Option<Vec<f64>>) {
+    let subtract = |a: Vec<f64>, b: Vec<f64>| Some(a.iter().zip(&b).map(|(a, b)| a - b).collect());
+    let counts = |cost: fn(u8, &BlockReplay) -> f64| {
+        let by_conformer = |assignment: &[u8]| -> Vec<f64> {
+            let one = |blocks: &ClassifiedConformer| {
+                let sum: f64 = blocks.iter().map(|(c, block)| cost(assignment[usize::from(*c)], block)).sum();
+                sum / blocks.len() as f64
+            };
+            conformers.iter().map(one).collect()
+        };
+        subtract(by_conformer(single), by_conformer(classes))
+    };
+    let [one, many] = [single, classes].map(|assignment| objective.harm(&problem.damage(assignment)));
+    if one.unparsable != many.unparsable {
+        (ComparedHarm::UnparsableBlocks, counts(|f, block| f64::from(u8::from(block.error(f).is_none()))))
+    } else if one.excess_rmsd != many.excess_rmsd {
+        (ComparedHarm::Rmsd, subtract(problem.rmsd_by_conformer(single), problem.rmsd_by_conformer(classes)))
+    } else if one.junk != many.junk {
+        (ComparedHarm::JunkTokens, counts(|f, block| f64::from(f.saturating_sub(block.tokens))))
+    } else {
+        (ComparedHarm::Nothing, None)
+    }
+}
+
+/// The mean of each molecule's conformers: they are not independent of each other.
+pub(super) fn by_molecule(molecules: &[Arc<str>], by_conformer: &[f64]) -> Vec<f64> {
+    let mut means: BTreeMap<&str, (f64, u32)> = BTreeMap::new();
+    for (molecule, value) in molecules.iter().zip(by_conformer) {
+        let entry = means.entry(molecule).or_default();
+        entry.0 += value;
+        entry.1 += 1;
+    }
+    means.values().map(|(sum, count)| sum / f64::from(*count)).collect()
+}

@@ -1,0 +1,238 @@
+//! What replay says of a corpus about every number of FREE tokens, in memory that does not grow with it.
+
+use std::cmp::Ordering;
+
+use serde::{Deserialize, Serialize};
+
+use super::replay::BlockReplay;
+use drift_core::encoding::Precision;
+use drift_core::tokenizer::MAX_BLOCK_TOKENS;
+
+/// How many values F can take: 0 to [`MAX_BLOCK_TOKENS`].
+pub(super) const OPTIONS: usize = MAX_BLOCK_TOKENS + 1;
+
+/// The F from which on a block is read that no template leaves readable: more than there are.
+const NEVER: u8 = OPTIONS as u8;
+
+/// Something by a number of tokens.
+type ByTokens<T> = [T; OPTIONS];
+
+/// RMSDs are summed as integers in units of 10⁻¹² Å, so that sums do not depend on their order.
+pub(super) const PICO: f64 = 1e12;
+
+/// Counts over conformers; merging is associative and commutative.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplayCounts {
+    /// Conformers replayed.
+    pub conformers: u64,
+    /// Blocks replayed.
+    pub blocks: u64,
+    /// Blocks by T.
+    tokens: ByTokens<u64>,
+    /// Blocks by the smallest F that leaves three numbers.
+    parsable_from: [u64; OPTIONS + 1],
+    /// Conformers by the smallest F that leaves three numbers in each of their blocks.
+    readable_from: [u64; OPTIONS + 1],
+    /// By F, the sum of the RMSDs of conformers that are readable at F.
+    rmsd_pico: ByTokens<u128>,
+}
+
+/// What one number of FREE tokens, or one per class of block, does to a corpus: exact counts and sums.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Damage {
+    /// Conformers replayed.
+    pub conformers: u64,
+    /// Blocks replayed.
+    pub blocks: u64,
+    /// Blocks with junk slots (T < F).
+    pub junk_blocks: u64,
+    /// Junk slots.
+    pub junk_tokens: u64,
+    /// Blocks that lose tokens (T > F).
+    pub truncated_blocks: u64,
+    /// Blocks of which less than three numbers are left.
+    pub unparsable_blocks: u64,
+    /// Conformers with such a block.
+    pub unparsable_conformers: u64,
+    /// Sum of the other conformers' induced RMSDs, in 10⁻¹² Å.
+    pub rmsd_pico: u128,
+}
+
+/// The same as shares, 0 to 1.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Measures {
+    /// Share of blocks with junk slots (T < F).
+    pub junk_blocks: f64,
+    /// Junk slots per block.
+    pub junk_tokens_per_block: f64,
+    /// Share of blocks that lose tokens (T > F).
+    pub truncated_blocks: f64,
+    /// Share of blocks of which less than three numbers are left.
+    pub unparsable_blocks: f64,
+    /// Share of conformers with such a block.
+    pub unparsable_conformers: f64,
+    /// Mean induced RMSD over the other conformers, in Å; none if there is none.
+    pub rmsd_angstrom: Option<f64>,
+}
+
+impl BlockReplay {
+    /// The same block where a token holds a digit or a sign of it together with its bracket: no template leaves it readable.
+    pub(super) fn lost(self) -> Self {
+        BlockReplay { parsable_from: NEVER, ..self }
+    }
+}
+
+impl Damage {
+    /// Conformers without an unparsable block.
+    pub fn readable_conformers(&self) -> u64 {
+        self.conformers - self.unparsable_conformers
+    }
+
+    /// `count` per block.
+    pub fn share(&self, count: u64) -> f64 {
+        count as f64 / self.blocks.max(1) as f64
+    }
+
+    /// Mean induced RMSD of readable conformers, in Å; none if there is none.
+    pub fn rmsd_angstrom(&self) -> Option<f64> {
+        let readable = self.readable_conformers();
+        (readable > 0).then(|| self.rmsd_pico as f64 / PICO / readable as f64)
+    }
+
+    /// Compares mean RMSDs by cross-multiplication; without a readable conformer it is the largest.
+    pub fn compare_rmsd(&self, other: &Damage) -> Ordering {
+        let (mine, theirs) = (self.readable_conformers(), other.readable_conformers());
+        match (mine, theirs) {
+            (0, _) | (_, 0) => theirs.cmp(&mine),
+            _ => {
+                let (a, b) = (self.rmsd_pico * u128::from(theirs), other.rmsd_pico * u128::from(mine));
+                a.cmp(&b)
+            }
+        }
+    }
+
+    /// As shares.
+    pub fn measures(&self) -> Measures {
+        Measures {
+            junk_blocks: self.share(self.junk_blocks),
+            junk_tokens_per_block: self.share(self.junk_tokens),
+            truncated_blocks: self.share(self.truncated_blocks),
+            unparsable_blocks: self.share(self.unparsable_blocks),
+            unparsable_conformers: self.unparsable_conformers as f64 / self.conformers.max(1) as f64,
+            rmsd_angstrom: self.rmsd_angstrom(),
+        }
+    }
+}
+
+impl Default for ReplayCounts {
+    fn default() -> Self {
+        ReplayCounts {
+            conformers: 0,
+            blocks: 0,
+            tokens: [0; OPTIONS],
+            parsable_from: [0; OPTIONS + 1],
+            readable_from: [0; OPTIONS + 1],
+            rmsd_pico: [0; OPTIONS],
+        }
+    }
+}
+
+impl ReplayCounts {
+    /// Adds one conformer.
+    pub fn add(&mut self, blocks: &[BlockReplay]) {
+        let (mut readable, mut whole) = (0usize, 0usize);
+        let precision = precision_of(blocks.iter());
+        let mut errors = [0u64; OPTIONS];
+        for block in blocks {
+            let (from, tokens) = (usize::from(block.parsable_from), usize::from(block.tokens));
+            self.tokens[tokens] += 1;
+            self.parsable_from[from] += 1;
+            readable = readable.max(from);
+            whole = whole.max(tokens);
+            add_errors(&mut errors, block);
+        }
+        self.conformers += 1;
+        self.blocks += blocks.len() as u64;
+        self.readable_from[readable] += 1;
+        let whole = whole.max(readable);
+        for (sum, errors) in self.rmsd_pico[readable..whole].iter_mut().zip(&errors[readable..whole]) {
+            *sum += rmsd_pico(*errors, blocks.len(), precision);
+        }
+    }
+
+    /// What a template does that forces a digit or a sign: all blocks are held to be lost.
+    pub fn all_lost(&self) -> Damage {
+        Damage {
+            conformers: self.conformers,
+            blocks: self.blocks,
+            unparsable_blocks: self.blocks,
+            unparsable_conformers: self.conformers,
+            ..Damage::default()
+        }
+    }
+
+    /// Adds what another part of the corpus says.
+    pub fn merge(&mut self, other: &ReplayCounts) {
+        self.conformers += other.conformers;
+        self.blocks += other.blocks;
+        let pairs: [(&mut [u64], &[u64]); 3] = [
+            (&mut self.tokens, &other.tokens),
+            (&mut self.parsable_from, &other.parsable_from),
+            (&mut self.readable_from, &other.readable_from),
+        ];
+        for (mine, theirs) in pairs {
+            mine.iter_mut().zip(theirs).for_each(|(a, b)| *a += b);
+        }
+        self.rmsd_pico.iter_mut().zip(&other.rmsd_pico).for_each(|(a, b)| *a += b);
+    }
+
+    /// What `free` FREE tokens in every block do.
+    pub fn damage(&self, free: u8) -> Damage {
+        let free = usize::from(free);
+        let mut damage = Damage {
+            conformers: self.conformers,
+            blocks: self.blocks,
+            unparsable_blocks: self.parsable_from[free + 1..].iter().sum(),
+            unparsable_conformers: self.readable_from[free + 1..].iter().sum(),
+            rmsd_pico: self.rmsd_pico[free],
+            ..Damage::default()
+        };
+        for (tokens, &blocks) in self.tokens.iter().enumerate() {
+            match tokens.cmp(&free) {
+                Ordering::Less => {
+                    damage.junk_blocks += blocks;
+                    damage.junk_tokens += blocks * (free - tokens) as u64;
+                }
+                Ordering::Equal => {}
+                Ordering::Greater => damage.truncated_blocks += blocks,
+            }
+        }
+        damage
+    }
+
+    /// Blocks by T, from the first to the last T that occurs.
+    pub fn distribution(&self) -> Vec<(u32, u64)> {
+        let first = self.tokens.iter().position(|n| *n > 0).unwrap_or(0);
+        let last = self.tokens.iter().rposition(|n| *n > 0).unwrap_or(0);
+        (first..=last).map(|t| (t as u32, self.tokens[t])).collect()
+    }
+}
+
+/// The decimals of a conformer's blocks, which are all written alike.
+pub(super) fn precision_of<'b>(mut blocks: impl Iterator<Item = &'b BlockReplay>) -> Precision {
+    blocks.next().map_or(Precision::FOUR, |block| block.precision)
+}
+
+/// Adds the squared errors of a block at every F that cuts it and leaves it readable, in squares of units.
+pub(super) fn add_errors(errors: &mut [u64; OPTIONS], block: &BlockReplay) {
+    for free in block.parsable_from..block.tokens {
+        let sum = &mut errors[usize::from(free)];
+        *sum = sum.saturating_add(block.squared_error(free));
+    }
+}
+
+/// RMSD = sqrt(Σ error² / atoms) in 10⁻¹² Å, rounded; squared errors in squares of the last decimal.
+pub(super) fn rmsd_pico(squared_errors: u64, atoms: usize, precision: Precision) -> u128 {
+    let unit_angstrom = 1.0 / f64::from(precision.units_per_angstrom());
+    ((squared_errors as f64 / atoms as f64).sqrt() * unit_angstrom * PICO).round() as u128
+}

@@ -1,0 +1,102 @@
+//! The way through: corpus and tokenizers in, report out.
+
+use super::first_pass::FirstPass;
+use super::plan::{DialectChoice, FitPlan};
+use super::report::{CorpusReport, FitReport, SCHEMA};
+use super::task::Task;
+use drift_core::encoding::{Encoding, Reading, TrailingZeros, is_three_numbers};
+use drift_core::error::{Error, Parameter, Result};
+use drift_core::job::{InputHash, Job, Provenance, Unit};
+use drift_data::corpus::Conformers;
+
+/// Fits a placeholder for every tokenizer and dialect of the plan.
+///
+/// # Errors
+/// As [`FitPlan::check`]; if the corpus cannot be read, a tokenizer cannot encode it, a candidate is not the inside of one block, or the job
+/// was cancelled.
+pub fn fit(plan: &FitPlan, corpus: &dyn Conformers, job: &Job) -> Result<FitReport> {
+    plan.check()?;
+    let reading = corpus.reading();
+    let three_numbers = |text: &String| {
+        let encoding = reading.encoding;
+        match encoding.is_decimal() {
+            true => is_three_numbers(text, encoding.separator()),
+            false => encoding.parse_numbers(text.as_bytes(), false).is_ok(),
+        }
+    };
+    if let Some(candidate) = plan.candidates.iter().find(|candidate| !three_numbers(candidate)) {
+        let problem = format!("`{candidate}` is not three numbers");
+        return Err(Error::parameter(
+            Parameter::Candidate,
+            problem,
+            "give the inside of a block: 0.0000,0.0000,0.0000",
+        ));
+    }
+    let first_pass = FirstPass::of(corpus, plan.seed, job)?;
+    let mut refused = Vec::new();
+    let mut tasks = Vec::new();
+    for tokenizer in &plan.tokenizers {
+        for dialect in dialects(plan.dialects, reading, &first_pass) {
+            job.check()?;
+            match Task::new(plan, tokenizer, dialect, &first_pass)? {
+                Ok(task) => tasks.push(task),
+                Err(why) => refused.push(why),
+            }
+        }
+    }
+    replay(&mut tasks, &first_pass, corpus, job)?;
+    job.observer().begin("fitting", Some(tasks.len() as u64), Unit::Items);
+    let mut results = Vec::with_capacity(tasks.len());
+    for task in tasks {
+        job.check()?;
+        match task.finish(plan, &first_pass)? {
+            Ok(result) => results.push(result),
+            Err(why) => refused.push(why),
+        }
+        job.observer().advance(1);
+    }
+    job.observer().end();
+    let mut inputs: Vec<InputHash> = first_pass.summary.inputs.clone();
+    inputs.extend(plan.tokenizers.iter().map(|t| t.source.clone()));
+    Ok(FitReport {
+        schema: SCHEMA.to_owned(),
+        provenance: Provenance::of(inputs),
+        corpus: CorpusReport {
+            conformers: first_pass.summary.conformers,
+            blocks: first_pass.blocks,
+            in_file_order: first_pass.in_file_order,
+            skipped: first_pass.summary.skipped,
+            skipped_records: first_pass.summary.skipped_records,
+        },
+        objective: plan.objective,
+        results,
+        refused,
+    })
+}
+
+/// The second pass over the corpus.
+fn replay(tasks: &mut [Task<'_>], first_pass: &FirstPass, corpus: &dyn Conformers, job: &Job) -> Result<()> {
+    job.observer().begin("replaying", Some(first_pass.blocks * tasks.len() as u64), Unit::Items);
+    let mut place = 0;
+    let outcome = first_pass.again(corpus, job, &mut |conformers| {
+        job.check()?;
+        tasks.iter_mut().try_for_each(|task| {
+            job.observer().advance(task.replay(conformers, place, first_pass.sample)?);
+            Ok(())
+        })?;
+        place += conformers.len() as u64;
+        Ok(())
+    });
+    job.observer().end();
+    outcome
+}
+
+fn dialects(choice: DialectChoice, reading: Reading, first_pass: &FirstPass) -> Vec<Encoding> {
+    let both = [TrailingZeros::Kept, TrailingZeros::Removed].map(|zeros| reading.written(zeros));
+    match (choice, first_pass.summary.written.fixed, first_pass.summary.written.stripped) {
+        (DialectChoice::Only(encoding), ..) => vec![encoding],
+        (DialectChoice::Auto, true, false) => vec![both[0]],
+        (DialectChoice::Auto, false, true) => vec![both[1]],
+        (DialectChoice::Auto, ..) => both.to_vec(),
+    }
+}

@@ -1,0 +1,178 @@
+//! Harm of a placeholder, and how harms compare.
+
+use std::cmp::Ordering;
+
+use serde::{Deserialize, Serialize};
+
+use super::counts::{Damage, PICO};
+use drift_core::error::{Error, Parameter, Result};
+
+/// The harm that a placeholder does in replay, `[u, r, j]`, for reports: it is compared before it is divided.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Harm {
+    /// u: share of blocks that cannot be parsed, 0 to 1.
+    pub unparsable: f64,
+    /// r: induced RMSD above the tolerance, in Å.
+    pub excess_rmsd: f64,
+    /// j: junk tokens per block.
+    pub junk: f64,
+}
+
+impl Harm {
+    /// `[u, r, j]`, as in reports.
+    pub fn parts(self) -> [f64; 3] {
+        [self.unparsable, self.excess_rmsd, self.junk]
+    }
+}
+
+/// How two harms compare.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum Objective {
+    /// u, then r, then j: one clipped last digit is better than a junk slot, as closed-loop generation shows.
+    Lexicographic {
+        /// Induced RMSD up to this is no harm, in Å.
+        tolerance_angstrom: f64,
+    },
+    /// The weighted sum of u, r and j.
+    Weighted {
+        /// As above.
+        tolerance_angstrom: f64,
+        /// Of u, r and j.
+        weights: [f64; 3],
+    },
+}
+
+impl Default for Objective {
+    fn default() -> Self {
+        Objective::Lexicographic { tolerance_angstrom: 1e-3 }
+    }
+}
+
+impl Objective {
+    /// The sum with these weights of u, r and j, or without weights their order.
+    pub fn of(tolerance_angstrom: f64, weights: Option<[f64; 3]>) -> Self {
+        match weights {
+            None => Objective::Lexicographic { tolerance_angstrom },
+            Some(weights) => Objective::Weighted { tolerance_angstrom, weights },
+        }
+    }
+
+    /// Refuses what cannot be compared with.
+    ///
+    /// # Errors
+    /// If the tolerance is no length, or a weight is not 0 or more.
+    pub fn check(&self) -> Result<()> {
+        let is_amount = |value: f64| value.is_finite() && value >= 0.0;
+        if !is_amount(self.tolerance_angstrom()) {
+            return Err(Error::parameter(Parameter::Tolerance, "not a length", "give Å, such as 0.001"));
+        }
+        match self {
+            Objective::Weighted { weights, .. } if !weights.iter().copied().all(is_amount) => {
+                Err(Error::parameter(Parameter::Weights, "not three weights of 0 or more", ""))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// RMSD up to this is no harm, in Å.
+    pub fn tolerance_angstrom(&self) -> f64 {
+        match *self {
+            Objective::Lexicographic { tolerance_angstrom } => tolerance_angstrom,
+            Objective::Weighted { tolerance_angstrom, .. } => tolerance_angstrom,
+        }
+    }
+
+    /// The same without a tolerance: every lost digit counts.
+    pub fn without_tolerance(self) -> Self {
+        match self {
+            Objective::Lexicographic { .. } => Objective::Lexicographic { tolerance_angstrom: 0.0 },
+            Objective::Weighted { weights, .. } => Objective::Weighted { tolerance_angstrom: 0.0, weights },
+        }
+    }
+
+    /// The harm of a damage. Without a readable conformer u says it all; r is then 0.
+    pub fn harm(&self, damage: &Damage) -> Harm {
+        let rmsd = damage.rmsd_angstrom().unwrap_or(0.0);
+        Harm {
+            unparsable: damage.share(damage.unparsable_blocks),
+            excess_rmsd: (rmsd - self.tolerance_angstrom()).max(0.0),
+            junk: damage.share(damage.junk_tokens),
+        }
+    }
+
+    /// Less harm is less. Of damages to the same blocks; the order u, r, j compares integers, not quotients.
+    pub fn compare(&self, a: &Damage, b: &Damage) -> Ordering {
+        match self {
+            Objective::Lexicographic { .. } => a
+                .unparsable_blocks
+                .cmp(&b.unparsable_blocks)
+                .then_with(|| self.compare_excess(a, b))
+                .then(a.junk_tokens.cmp(&b.junk_tokens)),
+            Objective::Weighted { .. } => self.compare_harms(self.harm(a), self.harm(b)),
+        }
+    }
+
+    /// The same of harms that were read from a report.
+    pub fn compare_harms(&self, a: Harm, b: Harm) -> Ordering {
+        match self {
+            Objective::Lexicographic { .. } => a
+                .unparsable
+                .total_cmp(&b.unparsable)
+                .then(a.excess_rmsd.total_cmp(&b.excess_rmsd))
+                .then(a.junk.total_cmp(&b.junk)),
+            Objective::Weighted { weights, .. } => {
+                let sum = |h: Harm| h.parts().iter().zip(weights).map(|(part, w)| part * w).sum::<f64>();
+                sum(a).total_cmp(&sum(b))
+            }
+        }
+    }
+
+    /// Compares `max(0, sum / n - tolerance)` as `max(0, sum - tolerance · n) / n`, cross-multiplied.
+    fn compare_excess(&self, a: &Damage, b: &Damage) -> Ordering {
+        let tolerance = (self.tolerance_angstrom() * PICO).round() as u128;
+        let excess = |damage: &Damage| {
+            let readable = u128::from(damage.readable_conformers());
+            (damage.rmsd_pico.saturating_sub(tolerance.saturating_mul(readable)), readable.max(1))
+        };
+        let ((a, over_a), (b, over_b)) = (excess(a), excess(b));
+        a.saturating_mul(over_b).cmp(&b.saturating_mul(over_a))
+    }
+
+    /// One number for annealing, which needs a sum: u outweighs any r that matters, and r any j. Results are compared
+    /// by [`Objective::compare`], never by this.
+    pub fn scalar(&self, harm: Harm) -> f64 {
+        match self {
+            Objective::Lexicographic { .. } => {
+                1_000.0 * harm.unparsable + 100.0 * harm.excess_rmsd.min(1.0) + harm.junk / 10.0
+            }
+            Objective::Weighted { weights, .. } => harm.parts().iter().zip(weights).map(|(p, w)| p * w).sum(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `1/3 + 1/3 + 1/3` of a mean is not always a third of the sum in floats; integers do not mind.
+    #[test]
+    fn equal_means_are_equal_whatever_they_are_means_of() {
+        let damage = |unparsable_conformers, rmsd_pico| Damage {
+            conformers: 12,
+            blocks: 120,
+            unparsable_conformers,
+            rmsd_pico,
+            ..Damage::default()
+        };
+        let objective = Objective::Lexicographic { tolerance_angstrom: 1e-3 };
+        // Means of 0.01 Å over 11 and over 7 conformers.
+        let (a, b) = (damage(1, 110_000_000_000), damage(5, 70_000_000_000));
+        assert_eq!(objective.compare(&a, &b), Ordering::Equal);
+        assert_eq!(objective.compare(&damage(1, 110_000_000_001), &b), Ordering::Greater);
+        // Below the tolerance all are alike; without it they are not.
+        let (a, b) = (damage(0, 11_000_000_000), damage(0, 1));
+        assert_eq!(objective.compare(&a, &b), Ordering::Equal);
+        assert_eq!(objective.without_tolerance().compare(&a, &b), Ordering::Greater);
+    }
+}

@@ -1,0 +1,130 @@
+//! The search for placeholders: argmin's simulated annealing over digit strings, one per class of block.
+
+use std::cell::RefCell;
+
+use argmin::core::{CostFunction, Error as ArgminError};
+use argmin::solver::simulatedannealing::Anneal;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use super::counts::Damage;
+use super::grammar::{Numbers, Space, tie_key};
+use super::objective::Objective;
+use crate::anneal::{Cooling, anneal};
+use drift_core::error::{Error, Result};
+
+/// A placeholder for each class of block.
+pub type Assignment = Vec<Numbers>;
+
+/// How long to search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SearchSettings {
+    /// The seed of the random numbers.
+    pub seed: u64,
+    /// Annealing steps.
+    pub iterations: u64,
+}
+
+/// The best assignment that the search visited.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// A placeholder per class.
+    pub assignment: Assignment,
+    /// What it does.
+    pub damage: Damage,
+    /// How many assignments were judged.
+    pub evaluations: u64,
+    /// How many of them until nothing less harmful came.
+    pub evaluations_to_best: u64,
+}
+
+/// Anneals from the plain placeholder in every one of `classes` classes, judging by `evaluate`.
+///
+/// # Errors
+/// Of `evaluate`, or if argmin refuses its settings (it does not for a positive number of iterations).
+pub fn search(
+    space: Space,
+    classes: usize,
+    objective: &Objective,
+    settings: SearchSettings,
+    evaluate: impl Fn(&[Numbers]) -> Result<Damage>,
+) -> Result<Found> {
+    let start = vec![space.start(); classes];
+    let damage = evaluate(&start)?;
+    let problem = Problem {
+        space,
+        objective,
+        evaluate: &evaluate,
+        random: RefCell::new(ChaCha8Rng::seed_from_u64(settings.seed)),
+        best: RefCell::new(Found {
+            assignment: start.clone(),
+            damage,
+            evaluations: 0,
+            evaluations_to_best: 0,
+        }),
+    };
+    // The temperature starts where any move passes and ends where only gains do.
+    let SearchSettings { seed, iterations } = settings;
+    let cooling = Cooling { temperature: 1.0, factor: 0.995, iterations, seed };
+    match anneal(problem, start, cooling) {
+        Ok(problem) => Ok(problem.best.into_inner()),
+        Err(e) => Err(e.downcast::<Error>().unwrap_or_else(|other| Error::internal("search", other))),
+    }
+}
+
+struct Problem<'a, E> {
+    space: Space,
+    objective: &'a Objective,
+    evaluate: &'a E,
+    random: RefCell<ChaCha8Rng>,
+    /// The best by the exact order; argmin itself only sees a sum.
+    best: RefCell<Found>,
+}
+
+impl<E: Fn(&[Numbers]) -> Result<Damage>> CostFunction for Problem<'_, E> {
+    type Param = Assignment;
+    type Output = f64;
+
+    fn cost(&self, assignment: &Assignment) -> std::result::Result<f64, ArgminError> {
+        let damage = (self.evaluate)(assignment)?;
+        let mut best = self.best.borrow_mut();
+        best.evaluations += 1;
+        let better = self.objective.compare(&damage, &best.damage);
+        if better.is_lt() {
+            best.evaluations_to_best = best.evaluations;
+        }
+        if better.then_with(|| compare_ties(self.space, assignment, &best.assignment)).is_lt() {
+            best.assignment.clone_from(assignment);
+            best.damage = damage;
+        }
+        // A little per character draws ties to short placeholders.
+        let characters: usize = assignment.iter().map(|numbers| self.space.text(numbers).len()).sum();
+        let harm = self.objective.harm(&damage);
+        Ok(self.objective.scalar(harm) + characters as f64 * 1e-4 / assignment.len() as f64)
+    }
+}
+
+impl<E: Fn(&[Numbers]) -> Result<Damage>> Anneal for Problem<'_, E> {
+    type Param = Assignment;
+    type Output = Assignment;
+    type Float = f64;
+
+    /// Changes one feature of one number of one class's placeholder.
+    fn anneal(&self, assignment: &Assignment, _extent: f64) -> std::result::Result<Assignment, ArgminError> {
+        let mut random = self.random.borrow_mut();
+        let mut next = assignment.clone();
+        let class = random.random_range(0..next.len());
+        next[class] = self.space.vary(&next[class], &mut *random);
+        Ok(next)
+    }
+}
+
+/// The order of ties over classes: fewest characters in all, then smallest bytes.
+fn compare_ties(space: Space, a: &[Numbers], b: &[Numbers]) -> std::cmp::Ordering {
+    let all = |placeholders: &[Numbers]| {
+        placeholders.iter().map(|numbers| space.text(numbers)).collect::<Vec<_>>().join("\n")
+    };
+    let (a, b) = (all(a), all(b));
+    tie_key(false, &a).cmp(&tie_key(false, &b))
+}

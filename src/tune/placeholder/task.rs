@@ -1,0 +1,411 @@
+//! One tokenizer in one dialect: its replay of the corpus, and what follows from it.
+
+use rayon::prelude::*;
+
+use super::attainable::{Attainable, free_tokens};
+use super::borders::{Crossing, borders, inside};
+use super::certificate::Certificate;
+use super::classes::{ClassPlan, Sampled, analyse};
+use super::counts::ReplayCounts;
+use super::first_pass::{FirstPass, Sample};
+use super::forcing::{Choice, MOST_CROSSED, apart, lost, refused};
+use super::front::front;
+use super::grammar::{Numbers, Space};
+use super::intervals::Intervals;
+use super::objective::Objective;
+use super::plan::FitPlan;
+use super::replay::{BlockReplay, replay};
+use super::report::{Alternative, CandidateReport, Conditions, FitResult, Refused, SearchReport, TokenCount};
+use super::search::{SearchSettings, search};
+use super::statement::statement;
+use super::strings::attainable;
+use drift_core::encoding::Encoding;
+use drift_core::error::Result;
+use drift_core::text::{self, skeleton};
+use drift_core::tokenizer::{BlockTokens, Counter, Method, Tokenizer};
+use drift_data::corpus::Conformer;
+
+/// Conformers replayed by one piece of work.
+const CHUNK: usize = 256;
+
+/// Annealing steps for one placeholder, and for one per class.
+const STEPS: [u64; 2] = [4_000, 2_000];
+
+/// One tokenizer in one dialect.
+pub(super) struct Task<'t> {
+    counter: Counter<'t>,
+    dialect: Encoding,
+    attainable: Attainable,
+    /// Candidates first, then what was constructed.
+    choices: Vec<Choice>,
+    counts: ReplayCounts,
+    sample: Vec<Sampled>,
+    /// An atom that changes the tokens of the block behind it.
+    depends_on: Option<Box<str>>,
+    /// Candidates whose templates would force a digit or a sign.
+    forcing: Vec<Choice>,
+    /// Whether blocks may cross their brackets that are not of the range of an extended tokenizer.
+    some_cross: bool,
+    /// Blocks that do.
+    crossed: u64,
+    /// Tokens of the corpus that cross a bracket.
+    crossing: Crossing,
+}
+
+/// What a part of the corpus says.
+#[derive(Default)]
+struct Part {
+    counts: ReplayCounts,
+    sample: Vec<Sampled>,
+    crossed: u64,
+    crossing: Crossing,
+}
+
+impl<'t> Task<'t> {
+    /// Looks at a tokenizer; a refusal if its tokens cross the brackets of blocks.
+    ///
+    /// # Errors
+    /// If the tokenizer cannot encode the corpus's atoms or a candidate.
+    pub(super) fn new(
+        plan: &FitPlan,
+        tokenizer: &'t Tokenizer,
+        dialect: Encoding,
+        first_pass: &FirstPass,
+    ) -> Result<std::result::Result<Self, Refused>> {
+        tokenizer.writes(dialect, first_pass.skeletons.iter().map(|skeleton| &**skeleton))?;
+        let borders = borders(tokenizer, &first_pass.atoms, dialect)?;
+        let some_cross = !borders.crossing.is_empty();
+        if some_cross && borders.in_small_blocks {
+            return Ok(Err(refused(tokenizer, dialect, &borders.crossing, &first_pass.first)?));
+        }
+        let counter = Counter::for_dialect(tokenizer, dialect, first_pass.skeletons.iter().map(|s| &**s))?;
+        let strings = attainable(&counter, Space(dialect))?;
+        let mut choices = Vec::new();
+        for (placeholder, source) in plan.candidates_of(dialect) {
+            let free = free_tokens(&counter, &placeholder)?;
+            choices.push(Choice { placeholder, source: Some(source), free });
+        }
+        let constructed = strings.best.iter();
+        choices.extend(constructed.map(|(&free, text)| Choice {
+            placeholder: text.clone(),
+            source: None,
+            free,
+        }));
+        let (choices, forcing) = match some_cross {
+            true => apart(tokenizer, choices, dialect)?,
+            false => (choices, Vec::new()),
+        };
+        if choices.is_empty() {
+            return Ok(Err(refused(tokenizer, dialect, &borders.crossing, &first_pass.first)?));
+        }
+        let (counts, sample, crossing) = (ReplayCounts::default(), Vec::new(), Crossing::new());
+        let depends_on = borders.depends_on;
+        let (attainable, crossed) = (strings, 0);
+        let task = Task {
+            counter,
+            dialect,
+            attainable,
+            choices,
+            counts,
+            sample,
+            depends_on,
+            forcing,
+            some_cross,
+            crossed,
+            crossing,
+        };
+        Ok(Ok(task))
+    }
+
+    /// Replays conformers, the first of which stands at `place` in the corpus; returns the number of blocks.
+    ///
+    /// # Errors
+    /// If the tokenizer cannot encode one.
+    pub(super) fn replay(&mut self, conformers: &[Conformer], place: u64, sample: Sample) -> Result<u64> {
+        let before = self.counts.blocks;
+        let parts: Vec<Part> = conformers
+            .par_chunks(CHUNK)
+            .enumerate()
+            .map(|(chunk, conformers)| self.part(conformers, place + (chunk * CHUNK) as u64, sample))
+            .collect::<Result<_>>()?;
+        for part in parts {
+            self.counts.merge(&part.counts);
+            self.sample.extend(part.sample);
+            self.crossed += part.crossed;
+            self.crossing.extend(part.crossing);
+        }
+        Ok(self.counts.blocks - before)
+    }
+
+    fn part(&self, conformers: &[Conformer], place: u64, sample: Sample) -> Result<Part> {
+        let mut part = Part::default();
+        let mut text = String::new();
+        let mut tokens = Vec::new();
+        for (place, conformer) in (place..).zip(conformers) {
+            let blocks = self.blocks(conformer, &mut text, &mut tokens, &mut part)?;
+            part.counts.add(&blocks);
+            if sample.holds(place) {
+                let (molecule, skeleton) = (conformer.molecule.clone(), conformer.skeleton.clone());
+                part.sample.push(Sampled { molecule, skeleton, blocks });
+            }
+        }
+        Ok(part)
+    }
+
+    /// The replay of each block of a conformer, counted in its whole text; `text` and `tokens` are reused.
+    fn blocks(
+        &self,
+        conformer: &Conformer,
+        text: &mut String,
+        tokens: &mut Vec<BlockTokens>,
+        part: &mut Part,
+    ) -> Result<Vec<BlockReplay>> {
+        text.clear();
+        tokens.clear();
+        text.push_str(text::CONFORMER_OPEN);
+        text::append(&conformer.skeleton, &conformer.coordinates, self.dialect, text);
+        text.push_str(text::CONFORMER_CLOSE);
+        let mut crossed = Vec::new();
+        match self.counter.method() {
+            Method::Tables { .. } => self.counter.tokens(text, tokens)?,
+            // Without tables nothing is known of a token but what the encoder says of each text.
+            Method::Encode { .. } => {
+                let found = inside(self.counter.tokenizer(), text, self.dialect)?;
+                tokens.extend(found.blocks);
+                part.crossing.extend(found.crossing);
+                part.crossed += found.crossed.iter().filter(|crossed| **crossed).count() as u64;
+                crossed = found.crossed;
+            }
+        }
+        let blocks = self.dialect.slot_ranges(text).into_iter().zip(&*tokens).zip(&conformer.coordinates);
+        Ok(blocks
+            .enumerate()
+            .map(|(at, ((range, tokens), values))| {
+                let last = values[self.dialect.numbers() - 1];
+                let whole = replay(&text.as_bytes()[range], last, tokens, self.dialect);
+                if crossed.get(at) == Some(&true) { whole.lost() } else { whole }
+            })
+            .collect())
+    }
+
+    /// Chooses, proves and reports; or refuses the tokenizer after all.
+    ///
+    /// # Errors
+    /// If the tokenizer cannot encode a placeholder.
+    pub(super) fn finish(
+        self,
+        plan: &FitPlan,
+        first_pass: &FirstPass,
+    ) -> Result<std::result::Result<FitResult, Refused>> {
+        let tokenizer = self.counter.tokenizer();
+        let objective = &plan.objective;
+        let chosen = self.choose(objective);
+        let strict = objective.without_tolerance();
+        let alternative = self.choose(&strict);
+        let front = self.front();
+        let candidates = self.candidates(objective, chosen);
+        let (mut conditions, crossing) = self.conditions(&candidates, alternative, &front, first_pass)?;
+        if let Some(crossing) = self.too_many_cross(crossing, &mut conditions) {
+            return Ok(Err(refused(tokenizer, self.dialect, &crossing, &first_pass.first)?));
+        }
+        let certificate = |objective: &Objective, choice: &Choice| {
+            let damage = |free| self.counts.damage(free);
+            let certificate = Certificate::of_one(objective, &damage(choice.free), damage, &self.attainable);
+            conditions.broken.is_none().then_some(certificate)
+        };
+        let (certified, strict) = (certificate(objective, chosen), certificate(&strict, alternative));
+        Ok(Ok(FitResult {
+            tokenizer: tokenizer.name.clone(),
+            tokenizer_sha256: tokenizer.source.sha256.clone(),
+            dialect: self.dialect,
+            conformers: self.counts.conformers,
+            blocks: self.counts.blocks,
+            placeholder: chosen.placeholder.clone(),
+            free_tokens: u32::from(chosen.free),
+            statement: statement(&self.counts, objective, certified.as_ref(), &self.attainable, &conditions)
+                + &lost(self.crossed),
+            crossed_blocks: self.crossed,
+            proved: certified.as_ref().is_some_and(|c| c.proof.is_none() || self.attainable.proved),
+            certificate: certified,
+            constant_tokens: self.attainable.constant(),
+            intervals: Intervals::of(&self.sample, chosen.free),
+            without_tolerance: Alternative {
+                placeholder: alternative.placeholder.clone(),
+                free_tokens: u32::from(alternative.free),
+                certificate: strict,
+            },
+            candidates,
+            front,
+            token_distribution: self.distribution(),
+            exact: conditions.broken.is_none(),
+            conditions,
+            counted_by: match self.counter.method() {
+                Method::Tables { verified_blocks } => {
+                    format!("tables, equal to the tokenizer on {verified_blocks} blocks before use")
+                }
+                Method::Encode { reason } => format!("encoding every text: {reason}"),
+            },
+            search: self.search(objective, plan.seed, chosen)?,
+            class_conformers: self.sample.len() as u64,
+            classes: if plan.classes { self.classes(objective, plan.seed)? } else { Vec::new() },
+        }))
+    }
+
+    /// The tokens that cross brackets, of templates and of the corpus, if they are more than those of few blocks out of an extended
+    /// tokenizer's range.
+    fn too_many_cross(&self, mut crossing: Crossing, conditions: &mut Conditions) -> Option<Crossing> {
+        let few = self.some_cross && self.crossed as f64 <= MOST_CROSSED * self.counts.blocks as f64;
+        if few && !crossing.is_empty() && conditions.broken.is_none() {
+            conditions.broken = Some("a template forces a digit or a sign in some skeleton".to_owned());
+        }
+        crossing.extend(self.crossing.iter().cloned());
+        (!crossing.is_empty() && !few).then_some(crossing)
+    }
+
+    fn distribution(&self) -> Vec<TokenCount> {
+        self.counts.distribution().into_iter().map(|(tokens, blocks)| TokenCount { tokens, blocks }).collect()
+    }
+
+    /// The choice of least harm, ties by [`tie_key`].
+    fn choose(&self, objective: &Objective) -> &Choice {
+        let order = |a: &&Choice, b: &&Choice| {
+            let (one, other) = (self.counts.damage(a.free), self.counts.damage(b.free));
+            objective.compare(&one, &other).then_with(|| a.tie_key().cmp(&b.tie_key()))
+        };
+        // The users' own are always there.
+        self.choices.iter().min_by(order).unwrap_or(&self.choices[0])
+    }
+
+    /// The best choice by ties of each number of FREE tokens, best first.
+    fn best_by_tokens(&self) -> Vec<&Choice> {
+        let mut best: Vec<&Choice> = Vec::new();
+        let mut sorted: Vec<&Choice> = self.choices.iter().collect();
+        sorted.sort_by(|a, b| a.tie_key().cmp(&b.tie_key()));
+        for choice in sorted {
+            if best.iter().all(|known| known.free != choice.free) {
+                best.push(choice);
+            }
+        }
+        best
+    }
+
+    fn front(&self) -> Vec<CandidateReport> {
+        let choices = self.best_by_tokens();
+        let damages: Vec<_> = choices.iter().map(|choice| self.counts.damage(choice.free)).collect();
+        let mut front: Vec<_> =
+            front(&damages).into_iter().map(|index| self.candidate(choices[index])).collect();
+        front.sort_by_key(|candidate| candidate.free_tokens);
+        front
+    }
+
+    fn candidate(&self, choice: &Choice) -> CandidateReport {
+        CandidateReport {
+            placeholder: choice.placeholder.clone(),
+            source: choice.source.unwrap_or("fitted").to_owned(),
+            free_tokens: u32::from(choice.free),
+            measures: self.counts.damage(choice.free).measures(),
+        }
+    }
+
+    /// The users' placeholders, the plan's own and the chosen one, least harm first.
+    fn candidates(&self, objective: &Objective, chosen: &Choice) -> Vec<CandidateReport> {
+        let mut list: Vec<&Choice> = self.choices.iter().filter(|choice| choice.source.is_some()).collect();
+        if chosen.source.is_none() {
+            list.push(chosen);
+        }
+        list.sort_by(|a, b| {
+            let (one, other) = (self.counts.damage(a.free), self.counts.damage(b.free));
+            objective.compare(&one, &other).then_with(|| a.tie_key().cmp(&b.tie_key()))
+        });
+        let forcing = self.forcing.iter().map(|choice| CandidateReport {
+            measures: self.counts.all_lost().measures(),
+            ..self.candidate(choice)
+        });
+        list.into_iter().map(|choice| self.candidate(choice)).chain(forcing).collect()
+    }
+
+    /// Whether F holds in whole texts, by the reference: every placeholder that the report names, in the sampled
+    /// skeletons. Also the tokens of these templates that cross a bracket.
+    fn conditions(
+        &self,
+        candidates: &[CandidateReport],
+        alternative: &Choice,
+        front: &[CandidateReport],
+        first_pass: &FirstPass,
+    ) -> Result<(Conditions, Crossing)> {
+        let forces = |candidate: &&CandidateReport| {
+            self.forcing.iter().any(|c| c.placeholder == candidate.placeholder)
+        };
+        let named = candidates.iter().filter(|candidate| !forces(candidate)).chain(front);
+        let named = named.map(|c| (&*c.placeholder, c.free_tokens));
+        let mut named: Vec<(&str, u32)> = named.collect();
+        named.push((&alternative.placeholder, u32::from(alternative.free)));
+        named.sort_unstable();
+        named.dedup();
+        let pairs: Vec<(&str, u32, &str)> = named
+            .iter()
+            .flat_map(|(text, free)| first_pass.skeletons.iter().map(|skeleton| (*text, *free, &**skeleton)))
+            .collect();
+        let looked: Vec<(bool, Crossing)> = pairs
+            .par_iter()
+            .map(|(placeholder, free, skeleton)| {
+                let found = inside(
+                    self.counter.tokenizer(),
+                    &text::tagged(&skeleton::fill(skeleton, placeholder, self.dialect)),
+                    self.dialect,
+                )?;
+                Ok((found.blocks.iter().all(|block| u32::from(block.free) == *free), found.crossing))
+            })
+            .collect::<Result<_>>()?;
+        let differs = pairs.iter().zip(&looked).find(|(_, (holds, _))| !holds);
+        let broken = match (&self.depends_on, differs) {
+            (Some(atom), _) => Some(format!("a block takes other tokens after `{atom}` than after `[C]`")),
+            (None, Some(((placeholder, _, skeleton), _))) => {
+                Some(format!("`{placeholder}` takes other tokens in `{skeleton}`"))
+            }
+            (None, None) => None,
+        };
+        let conditions =
+            Conditions { atoms: first_pass.atoms.len() as u64, templates: pairs.len() as u64, broken };
+        Ok((conditions, looked.into_iter().flat_map(|(_, crossing)| crossing).collect()))
+    }
+
+    fn search(&self, objective: &Objective, seed: u64, chosen: &Choice) -> Result<SearchReport> {
+        let settings = SearchSettings { seed, iterations: STEPS[0] };
+        let space = Space(self.dialect);
+        let found = search(space, 1, objective, settings, |placeholders| {
+            Ok(self.counts.damage(self.free_tokens(&placeholders[0])?))
+        })?;
+        let reached = |free| objective.compare(&found.damage, &self.counts.damage(free)).is_le();
+        Ok(SearchReport {
+            settings,
+            strings: space.size() as f64,
+            evaluations: found.evaluations,
+            evaluations_to_best: found.evaluations_to_best,
+            placeholder: space.text(&found.assignment[0]),
+            objective: objective.harm(&found.damage).parts(),
+            reached_bound: (0..super::counts::OPTIONS as u8).all(reached),
+            reached_chosen: reached(chosen.free),
+        })
+    }
+
+    fn free_tokens(&self, numbers: &Numbers) -> Result<u8> {
+        free_tokens(&self.counter, &Space(self.dialect).text(numbers))
+    }
+
+    fn classes(&self, objective: &Objective, seed: u64) -> Result<Vec<super::PartitionReport>> {
+        let choices: Vec<(u8, String)> = self
+            .best_by_tokens()
+            .into_iter()
+            .map(|choice| (choice.free, choice.placeholder.clone()))
+            .collect();
+        let plan = ClassPlan {
+            space: Space(self.dialect),
+            choices: &choices,
+            free_tokens: &|numbers| self.free_tokens(numbers),
+            objective,
+            settings: SearchSettings { seed, iterations: STEPS[1] },
+        };
+        analyse(&plan, &self.sample)
+    }
+}
