@@ -22,6 +22,7 @@ impl Vocabulary {
     pub fn of(tokenizer: &Tokenizer) -> Self {
         let mut tokens: Vec<(u32, String)> =
             tokenizer.vocabulary().into_iter().map(|(token, id)| (id, token)).collect();
+        // By id: masks are sorted lists, and a hash map has no order.
         tokens.sort_unstable();
         Vocabulary { tokens }
     }
