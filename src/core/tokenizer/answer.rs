@@ -58,6 +58,7 @@ impl Tokenizer {
         let whole = self.encoded(prompt, true, false)?.get_ids().to_vec();
         // What stands after the text would end it before the answer.
         let before = whole.windows(ids.len().max(1)).position(|window| window == ids).unwrap_or(0);
+        // The prompt's last tokens may depend on what follows, so they are read with an answer's beginning behind them.
         let mut tokens = self.tokens(&format!("{prompt}{CONFORMER_OPEN}[C]<"))?;
         tokens.retain(|token| token.end <= prompt.len());
         Ok(whole[..before].iter().copied().chain(tokens.iter().map(|token| token.id)).collect())

@@ -159,8 +159,10 @@ impl Tokenizer {
         if let ModelWrapper::BPE(bpe) = inner.get_model()
             && bpe.dropout.is_some_and(|p| p > 0.0)
         {
+            // A count would be another one each time.
             return Err(refuse("encodes at random (BPE dropout)".into()));
         }
+        // A file may ask for both; tokens are counted over whole texts.
         inner.with_padding(None);
         inner.with_truncation(None).map_err(|e| refuse(first_line(&e.to_string()).to_owned()))?;
         let expressions = caught(|| Expressions::of(&inner))
@@ -271,6 +273,7 @@ impl Tokenizer {
         let encoding = self.encoded(text, false, true)?;
         let mut next = 0;
         let tokens = encoding.get_ids().iter().zip(encoding.get_offsets()).map(|(&id, &(start, end))| {
+            // Tokens come in the order of the text, so the block beside them only moves on.
             while next < blocks.len() && blocks[next].end < end {
                 next += 1;
             }
@@ -310,9 +313,11 @@ impl Tokenizer {
             while next < blocks.len() && blocks[next].end < first {
                 next += 1;
             }
+            // All that follows stands behind the last block.
             let Some(block) = blocks.get(next) else { break };
             match token.class {
                 Class::Free => found.ends[next].push(token.end - block.start),
+                // It reaches into the block.
                 Class::Copy if block.start.max(token.start) < block.end.min(token.end) => {
                     found.copied.push(token);
                 }
