@@ -69,6 +69,7 @@ impl PolyhedralMark {
 
     /// Whether another mark says the same, of a molecule whose atoms are those of this one by `image`.
     pub(super) fn is_that_of(&self, other: &PolyhedralMark, image: impl Fn(usize) -> usize) -> bool {
+        // The ideal corners stand in for a conformer: numbers that mean the same arrangement need no table.
         let ideal = |atom: usize| {
             let place = self.neighbours.iter().position(|own| image(*own) == atom);
             place.map_or([0.0; 3], |at| corner(self.corners.as_bytes()[at]))

@@ -30,6 +30,7 @@ pub fn same_graph(a: &str, b: &str) -> Result<SameGraph, SmilesError> {
 /// # Errors
 /// As [`same_graph`], with this limit.
 pub fn same_graph_within(a: &str, b: &str, limit: AtomLimit) -> Result<SameGraph, SmilesError> {
+    // Read before the texts are compared: what RDKit refuses is no molecule, and so not the same as itself.
     let first = Molecule::without_hydrogens(a, limit)?;
     if a == b {
         return Ok(SameGraph::Identical);
