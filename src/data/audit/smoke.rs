@@ -110,6 +110,7 @@ impl TheirReport {
     pub(super) fn disagreement(&self) -> Option<String> {
         let recounted = [self.recounted.num_passed, self.recounted.samples - self.recounted.num_passed];
         let own = [self.num_passed, self.num_failed];
+        // A count that the report does not give cannot differ.
         let differs =
             own.iter().zip(recounted).any(|(own, recounted)| own.is_some_and(|own| own != recounted));
         let count = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), |count| count.to_string());
