@@ -64,7 +64,7 @@ impl SmilesMolecule {
         SmilesMolecule::of(&read.map_err(|problem| Mismatch::of_smiles(smiles, &problem))?)
     }
 
-    /// The same of one that was read.
+    /// The molecule of a SMILES that was read, to which files' molecules are compared.
     ///
     /// # Errors
     /// [`Mismatch::Smiles`] if RDKit would refuse it with the hydrogens that are written.

@@ -25,7 +25,7 @@ pub fn same_graph(a: &str, b: &str) -> Result<SameGraph, SmilesError> {
     same_graph_within(a, b, AtomLimit::default())
 }
 
-/// The same for molecules of any size.
+/// Compares two SMILES as [`same_graph`] does, of molecules of at most `limit` heavy atoms.
 ///
 /// # Errors
 /// As [`same_graph`], with this limit.

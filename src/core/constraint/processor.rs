@@ -102,7 +102,7 @@ pub struct Specials {
 }
 
 impl Specials {
-    /// All of them.
+    /// EOS and the others.
     pub fn all(&self) -> impl Iterator<Item = u32> + '_ {
         self.others.iter().copied().chain([self.eos])
     }
@@ -173,7 +173,7 @@ impl LogitProcessor {
         Ok(LogitProcessor { kind, tokenizer, dialect, eos, spelling: None, form, way })
     }
 
-    /// The same for answers of several conformers, or behind a prompt that opens the first.
+    /// This processor for answers of several conformers, or behind a prompt that opens the first.
     #[must_use]
     pub fn answering(mut self, form: AnswerForm) -> Self {
         self.form = form;

@@ -82,7 +82,7 @@ impl Template {
         Ok(Template { slots: slots.collect() })
     }
 
-    /// The same for a model whose texts end in a token of the template: at its end that is written once.
+    /// This template for a model whose texts end in its last token: EOS is then written once, not twice.
     #[must_use]
     pub fn ending_in(mut self, eos: u32) -> Self {
         if self.slots.last() == Some(&Slot::Copy(eos)) {

@@ -49,7 +49,7 @@ pub struct NumberTokens {
 }
 
 impl NumberTokens {
-    /// Of a tokenizer.
+    /// The tokens of a tokenizer that are made of a block's characters alone.
     pub fn of(tokenizer: &Tokenizer) -> Self {
         let tokens = Vocabulary::of(tokenizer).tokens;
         let (ids, texts) = tokens.into_iter().filter(|(_, token)| is_number_token(token)).unzip();

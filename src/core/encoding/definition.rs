@@ -178,10 +178,10 @@ impl NumberFormat {
         }
     }
 
-    /// As [`NumberFormat::quantize`], of a value in single precision.
+    /// The value of a coordinate in Å in single precision; decimals are cut from its product in double precision, which is exact.
     ///
     /// # Errors
-    /// The same.
+    /// If it is not finite, or beyond what can be written.
     pub fn quantize_f32(&self, x: f32, axis: usize) -> Result<Fixed, NumberError> {
         match self {
             NumberFormat::Decimal { precision, .. } => truncate_f32(x, *precision),
@@ -189,10 +189,11 @@ impl NumberFormat {
         }
     }
 
-    /// As [`NumberFormat::quantize`], of decimal text: decimals are cut digit by digit, other numbers made of the nearest double.
+    /// The value of a coordinate in Å that is decimal text: decimals are cut digit by digit, other numbers made of the nearest
+    /// double.
     ///
     /// # Errors
-    /// The same, and text that is no number.
+    /// If it is no number, not finite, or beyond what can be written.
     pub fn quantize_text(&self, text: &str, axis: usize) -> Result<Fixed, NumberError> {
         match self {
             NumberFormat::Decimal { precision, .. } => truncate_decimal(text, *precision),

@@ -180,7 +180,7 @@ impl Encoding {
         if self.is_fixed() { self.decimals() } else { 0 }
     }
 
-    /// The same with trailing zeros kept or removed; itself where numbers are no decimals.
+    /// This encoding with trailing zeros kept or removed; itself where numbers are no decimals.
     pub fn with_zeros(self, zeros: TrailingZeros) -> Self {
         if self.zeros().is_none_or(|own| own == zeros) {
             return self;
@@ -188,7 +188,7 @@ impl Encoding {
         self.respelled(zeros, self.precision())
     }
 
-    /// The same with the other convention for trailing zeros; itself where numbers are no decimals.
+    /// This encoding with the other convention for trailing zeros; itself where numbers are no decimals.
     pub fn other(self) -> Self {
         match self.zeros() {
             Some(TrailingZeros::Kept) => self.with_zeros(TrailingZeros::Removed),
@@ -207,7 +207,7 @@ impl Encoding {
         }
     }
 
-    /// The same with so many decimals; itself where numbers are no decimals.
+    /// This encoding with so many decimals; itself where numbers are no decimals.
     pub fn with_precision(self, precision: Precision) -> Self {
         self.zeros().map_or(self, |zeros| self.respelled(zeros, precision))
     }

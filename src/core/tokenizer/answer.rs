@@ -24,10 +24,11 @@ impl Tokenizer {
         self.answer_tokens_of(answer, Encoding::FIXED)
     }
 
-    /// As [`Tokenizer::answer_tokens`], FREE and COPY by the slots of an encoding.
+    /// The tokens of an answer behind a prompt, as [`Tokenizer::answer_tokens`] gives them; FREE are those inside of an encoding's
+    /// slots.
     ///
     /// # Errors
-    /// The same.
+    /// If the tokenizer cannot encode the text.
     pub fn answer_tokens_of(&self, answer: &str, encoding: Encoding) -> Result<Vec<Token>> {
         let before = SOME_PROMPT.len();
         let mut tokens = self.tokens_of(&format!("{SOME_PROMPT}{answer}"), encoding)?;

@@ -44,7 +44,8 @@ impl<'t> Counter<'t> {
         Counter::for_dialect(tokenizer, Encoding::FIXED, skeletons)
     }
 
-    /// The same for the decimals and the separator of a dialect.
+    /// A counter of blocks with the decimals of a dialect. Slots other than decimals between brackets with commas are counted by
+    /// encoding every text.
     ///
     /// # Errors
     /// As [`new`](Self::new).

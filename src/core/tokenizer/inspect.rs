@@ -65,7 +65,7 @@ impl Inspector {
         Ok(Inspector { tokenizer, encoding: Encoding::FIXED, placeholder: placeholder.to_owned() })
     }
 
-    /// The same for texts of another encoding.
+    /// This inspector for texts of another encoding: its slots are looked at, and hold the placeholder.
     #[must_use]
     pub fn of(self, encoding: Encoding) -> Self {
         Inspector { encoding, ..self }

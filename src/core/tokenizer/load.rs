@@ -51,7 +51,7 @@ macro_rules! embedded {
 /// `embedded`.
 pub const EMBEDDED: &[EmbeddedTokenizer] = embedded!["qwen-like", "llama-like"];
 
-/// The same, extended by `drift train-tokenizer`: every block below 20 Å takes 11 tokens in the separate kind and 9 in
+/// [`EMBEDDED`], extended by `drift train-tokenizer`: every block below 20 Å takes 11 tokens in the separate kind and 9 in
 /// the fused one.
 pub const EXTENDED: &[EmbeddedTokenizer] =
     embedded!["qwen-like-separate", "qwen-like-fused", "llama-like-separate", "llama-like-fused"];
@@ -110,7 +110,7 @@ impl Tokenizer {
         Self::load_with_json(path).map(|(tokenizer, _)| tokenizer)
     }
 
-    /// As [`Tokenizer::load`], with the bytes of the JSON.
+    /// Loads a tokenizer as [`Tokenizer::load`] does, and gives the bytes of its JSON too, decompressed.
     ///
     /// # Errors
     /// As [`Tokenizer::load`].
@@ -118,7 +118,7 @@ impl Tokenizer {
         Self::load_for(path, &Job::default())
     }
 
-    /// As [`Tokenizer::load_with_json`], for a job that may be cancelled while a file, or a pipe, is read.
+    /// Loads a tokenizer and the bytes of its JSON for a job that may be cancelled while a file, or a pipe, is read.
     ///
     /// # Errors
     /// As [`Tokenizer::load`], or if the job was cancelled.
@@ -261,10 +261,10 @@ impl Tokenizer {
         self.classified(text, &block_ranges(text))
     }
 
-    /// As [`Tokenizer::tokens`], FREE and COPY by the slots of an encoding.
+    /// The tokens of a text: FREE are those inside of an encoding's slots, COPY all others.
     ///
     /// # Errors
-    /// The same.
+    /// If the tokenizer cannot encode the text.
     pub fn tokens_of(&self, text: &str, encoding: CoordinateEncoding) -> Result<Vec<Token>> {
         self.classified(text, &encoding.slot_ranges(text))
     }
@@ -296,7 +296,7 @@ impl Tokenizer {
         self.inside(text, &block_ranges(text))
     }
 
-    /// As [`Tokenizer::in_blocks`], in the slots of an encoding.
+    /// What a text's tokens are inside the slots of an encoding, slot by slot.
     ///
     /// # Errors
     /// As [`Tokenizer::tokens`].

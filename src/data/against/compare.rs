@@ -85,6 +85,7 @@ impl<'o> Comparison<'o> {
             })
             .collect();
         let mut all = Vec::new();
+        // In the order of the batch, so that the list does not depend on threads.
         for part in parts {
             let (found, lines) = part?;
             self.found.merge(&found);
@@ -147,6 +148,7 @@ impl<'o> Comparison<'o> {
         let mut row = RowFound { has_geometry: true, ..RowFound::default() };
         let mut mirror: Option<Vec<[f64; 3]>> = None;
         for near in molecule.near(spread(&own), other.bound()) {
+            // A corpus may be compared with itself, and each record is its own duplicate.
             if self.is_itself(shared.molecule, near, place) {
                 continue;
             }
@@ -156,7 +158,9 @@ impl<'o> Comparison<'o> {
                 row.pairs.push(FoundPair { conformer: near, rmsd: least.rmsd, is_mirrored: false });
                 continue;
             }
+            // The search did not end, so that this pair may lie within the bound all the same.
             row.upper_bounds += u64::from(!least.is_exact);
+            // Most conformers have nobody near, and need no mirror image. Turning one axis over mirrors all.
             let mirrored = mirror.get_or_insert_with(|| own.iter().map(|[x, y, z]| [-x, *y, *z]).collect());
             let rmsd = topology.rmsd(mirrored, &theirs).filter(|rmsd| *rmsd <= other.bound());
             row.pairs.extend(rmsd.map(|rmsd| FoundPair { conformer: near, rmsd, is_mirrored: true }));

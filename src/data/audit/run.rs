@@ -31,7 +31,7 @@ pub fn audit(plan: &AuditPlan, job: &Job) -> Result<AuditReport> {
     Ok(audit_texts(plan, job)?.report)
 }
 
-/// The same with what is found of each text, where the plan keeps that.
+/// Reads and judges, and gives what is found of each text too, where the plan keeps that.
 ///
 /// # Errors
 /// As [`audit`].

@@ -24,7 +24,7 @@ pub struct TheirReport {
     pub num_failed: Option<u64>,
     /// Of them, those that could not be decoded.
     pub parse_failures: Option<u64>,
-    /// The same by drift, with their rules: the first text of each molecule.
+    /// What drift counts by their rules: of the first text of each molecule.
     pub recounted: Recounted,
     /// Texts of the same molecules that they do not validate.
     pub further_generations: u64,

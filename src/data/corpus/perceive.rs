@@ -15,7 +15,7 @@ use drift_core::chem::{Atom, Bond, Graph, Order};
 /// What is added to the sum of radii, in Å.
 const TOLERANCE_ANGSTROM: f64 = 0.45;
 
-/// The same where a SMILES says how many bonds there are, in Å.
+/// What is added to the sum of radii where a SMILES says how many bonds there are, in Å.
 const WIDE_TOLERANCE_ANGSTROM: f64 = 0.9;
 
 /// Bonds between heavy atoms by the elements of their ends, the smaller number first.

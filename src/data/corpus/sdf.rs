@@ -334,7 +334,7 @@ fn v3000_counts(counts: &str) -> Result<(usize, usize), String> {
     }
 }
 
-/// The same, unless there are too many.
+/// The numbers of atoms and bonds, unless there are more than are read.
 fn at_most(atoms: usize, bonds: usize) -> Result<(usize, usize), String> {
     if atoms > MAX_ATOMS {
         return Err(format!("{atoms} atoms; at most {MAX_ATOMS} are read"));

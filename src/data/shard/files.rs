@@ -151,7 +151,7 @@ impl FilesShard {
         Ok(FilesShard { listing, files, folder: folder.to_owned(), work, finished, part_bytes: PART_BYTES })
     }
 
-    /// The same with smaller parts, or larger ones: so many bytes of input.
+    /// This shard with smaller parts, or larger ones: so many bytes of input.
     #[must_use]
     pub fn with_parts_of(mut self, bytes: u64) -> Self {
         self.part_bytes = bytes;
@@ -190,7 +190,9 @@ impl FilesShard {
                 let _ = std::fs::remove_dir(&self.folder);
             }
             let (came, file) = done?;
+            // The file has its name before the journal has its line: a part that is listed is there.
             file.commit()?;
+            // Of what lies on the disk, so that a merge can tell whether it still does.
             let kept = hash_file(&path, job)?;
             let part = FilesPart { files, of, kept, came, seconds: begun.elapsed().as_secs_f64() };
             self.add(FilesFinished::Part(Box::new(part)))?;
@@ -273,6 +275,7 @@ impl MergedFiles {
             end = last.files.end;
             same = last.of == part.of && last.came.beside == part.came.beside;
         }
+        // Of a partial merge parts may be missing between two, but none may come twice.
         let follows = if self.is_partial { part.files.start >= end } else { part.files.start == end };
         if !same || !follows {
             return Err(other_files(folder));

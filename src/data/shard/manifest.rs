@@ -181,6 +181,7 @@ impl Work {
             std::fs::create_dir_all(&*folder).map_err(|e| Error::io(folder, e))?;
             let path = folder.join(FILE);
             let (journal, finished) = manifest.open::<P>(&path)?;
+            // Between planning and the first piece nobody held the lock.
             if !finished.is_empty() {
                 let problem = "was begun by another process meanwhile";
                 return Err(Error::input(path.display(), problem, "wait for it, or give another folder"));

@@ -79,6 +79,7 @@ impl CoordinateHistogram {
 
     /// Counts `value` once.
     pub fn add(&mut self, value: Fixed) {
+        // Rounded down, so that negative values get bins of one width too.
         let bin = (value + self.range()).div_euclid(self.width());
         match usize::try_from(bin) {
             Err(_) => self.below += 1,
@@ -128,6 +129,7 @@ impl CoordinateHistogram {
             if count > 0 && (before + count) as f64 >= wanted {
                 let inside = (wanted - before as f64) / count as f64;
                 let value = f64::from(from) + inside * f64::from(to - from);
+                // Inside a bin values are taken to lie evenly, which can lead beyond the extremes; these are known exactly.
                 let clipped = value.clamp(f64::from(min), f64::from(max));
                 return Some(self.in_angstrom(clipped));
             }

@@ -147,6 +147,7 @@ impl ClusterSums {
         }
         let p = self.ratio()?;
         let m = self.clusters as f64;
+        // Rounding may leave a little less than nothing where all clusters have one ratio.
         let squares = self.yy as f64 - 2.0 * p * self.yn as f64 + p * p * self.nn as f64;
         Some((squares.max(0.0) * m / (m - 1.0)).sqrt() / self.n as f64)
     }

@@ -37,7 +37,7 @@ pub struct TextReport {
     pub without_smiles: u64,
     /// N, O, P, S and B written bare, `[O]`.
     pub bare_atoms: u64,
-    /// The same with hydrogens that need not be written, `[OH]`.
+    /// N, O, P, S and B with hydrogens that need not be written, `[OH]`.
     pub atoms_with_hydrogens: u64,
 }
 

@@ -341,7 +341,7 @@ impl AutomatonProcessor {
         Ok(processor)
     }
 
-    /// The same for answers of another form.
+    /// This processor for answers of another form: of several conformers, or behind a prompt that opens the first.
     #[must_use]
     pub fn answering(mut self, form: AnswerForm) -> Self {
         self.form = form;

@@ -70,7 +70,7 @@ impl RmsdMatrix<'_> {
         if is_pickle(name) { self.pickle(put) } else { self.npz(name, put) }
     }
 
-    /// The same in a file that is not in its place yet.
+    /// Writes it, in the form that the name asks for, into a file that is whole but not yet in its place.
     ///
     /// # Errors
     /// As [`RmsdMatrix::write`].
