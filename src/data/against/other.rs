@@ -290,6 +290,7 @@ impl Reader {
                 at: molecule.conformers.len() as u32,
                 isomer: spelling.isomer,
                 file,
+                // Lines count from 1, so 0 stands for none and spares the room of an option in each conformer.
                 line: batch.lines.get(at).map_or(0, |line| u32::try_from(*line).unwrap_or(u32::MAX)),
                 number: u32::try_from(self.number.1).unwrap_or(u32::MAX),
             });
@@ -324,6 +325,7 @@ impl Reader {
                 }
                 Some(Spelling { molecule: shared.molecule as u32, isomer: at, order })
             }
+            // An identity was given, so that it is never `NotCompared`.
             Known::Absent | Known::NotCompared => {
                 let molecule = self.other.molecules.len() as u32;
                 let order = identity.kept().into();

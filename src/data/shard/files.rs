@@ -93,6 +93,7 @@ impl CameOf {
         for (reason, count) in behind.skipped_by_reason {
             *self.skipped_by_reason.entry(reason).or_default() += count;
         }
+        // `MergedFiles::add` refuses parts that differ in it, so the last stands for all.
         self.beside = behind.beside;
     }
 }
@@ -169,6 +170,7 @@ impl FilesShard {
             FilesFinished::Part(part) => Some(part.files.end),
             FilesFinished::Done => None,
         });
+        // Parts are done in order, so nothing before the furthest end is missing.
         ends.fold(self.files.start, usize::max)
     }
 
@@ -197,6 +199,7 @@ impl FilesShard {
             let part = FilesPart { files, of, kept, came, seconds: begun.elapsed().as_secs_f64() };
             self.add(FilesFinished::Part(Box::new(part)))?;
         }
+        // A shard that is run once more when it is done must not grow its journal.
         if !self.finished.contains(&FilesFinished::Done) {
             self.add(FilesFinished::Done)?;
             self.work.sync()?;

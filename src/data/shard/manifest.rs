@@ -88,6 +88,7 @@ impl Manifest {
         match lines.next() {
             None => journal.add(&[Line::<P>::Manifest(self.clone())])?,
             Some(Line::Manifest(other)) => {
+                // First of all: with the folder of another shard, everything else agrees.
                 let shard = (other.shard != self.shard)
                     .then(|| format!("it is {}, not {}", said(other.shard), said(self.shard)));
                 if let Some(difference) = shard.or_else(|| other.difference(self)) {

@@ -119,6 +119,7 @@ impl CoordinateHistogram {
         let (range, width) = (self.range(), self.width());
         let edge = |bin: usize| -range + bin as Fixed * width;
         let inner = self.bins.iter().enumerate().map(|(i, &count)| (edge(i), edge(i + 1), count));
+        // What lies outside is taken to lie evenly between the outermost edge and the extreme.
         let bins = std::iter::once((min.min(-range), -range, self.below))
             .chain(inner)
             .chain(std::iter::once((range, max.max(range), self.above)));
@@ -215,6 +216,7 @@ impl Tally {
             let mut seen = 0u128;
             let reached = self.iter().find(|&(_, count)| {
                 seen += u128::from(count);
+                // In whole numbers: a share in floating point may fall short of 0.95 by rounding, and the quantile be one too high.
                 seen * 1000 >= u128::from(per_mille) * total
             });
             reached.map(|(value, _)| f64::from(value))

@@ -106,6 +106,7 @@ impl ClusterSums {
         self.clusters += 1;
         self.y += wide_y;
         self.n += wide_n;
+        // Whole numbers, so that merged parts come to the same bits in whichever order threads end.
         self.yy += wide_y.unsigned_abs() * wide_y.unsigned_abs();
         self.yn += wide_y * i128::from(n);
         self.nn += wide_n * wide_n;

@@ -89,12 +89,14 @@ impl TextStats {
 
 /// The skeleton's graph beside that of the molecule's name.
 fn judge(conformer: &Conformer) -> Verdict {
+    // A text without a SMILES has its own skeleton for a name, which would agree with itself and prove nothing.
     if conformer.molecule == conformer.skeleton {
         return Verdict::Unnamed;
     }
     match same_graph(&skeleton::smiles(&conformer.skeleton), &conformer.molecule) {
         Ok(SameGraph::Identical | SameGraph::Equivalent) => Verdict::Same,
         Ok(SameGraph::Different) => Verdict::Other,
+        // A name need not be a SMILES: what does not parse names no molecule, and accuses no text.
         Err(_) => Verdict::Unnamed,
     }
 }
