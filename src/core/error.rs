@@ -201,6 +201,7 @@ impl std::fmt::Display for Parameter {
 
 /// The system's own words, without its number.
 fn system_words(error: &std::io::Error) -> String {
+    // The number differs between systems, and says nothing beside the words.
     let words = one_line(&error.to_string());
     let end = words.find(" (os error ").unwrap_or(words.len());
     shortened_end(&words[..end], MESSAGE_CHARACTERS - PLACE_CHARACTERS)
@@ -281,6 +282,7 @@ pub fn message(text: &str) -> String {
 fn limited(place: &str, problem: &dyn ToString, remedy: &dyn ToString) -> (String, String) {
     let remedy = shortened_end(&one_line(&remedy.to_string()), REMEDY_CHARACTERS);
     let beside = remedy.chars().count().min(USUAL_REMEDY_CHARACTERS);
+    // Place and remedy are bounded by less than this, so the difference stays above 0.
     let room = USUAL_CHARACTERS - place.chars().count().min(PLACE_CHARACTERS) - beside;
     (shortened_end(&one_line(&problem.to_string()), room), remedy)
 }
@@ -330,6 +332,7 @@ pub fn escaped(text: &str) -> String {
 
 /// A short, printable excerpt of input, for messages.
 pub fn excerpt(bytes: &[u8]) -> String {
+    // A cut inside a character shows as U+FFFD.
     let shown = &bytes[..bytes.len().min(40)];
     let text = one_line(&String::from_utf8_lossy(shown));
     if bytes.len() > shown.len() { format!("`{text}…`") } else { format!("`{text}`") }

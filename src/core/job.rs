@@ -63,6 +63,7 @@ impl Job {
     /// # Errors
     /// [`Error::Interrupted`] once the job was cancelled. To be called at least every few hundred milliseconds.
     pub fn check(&self) -> Result<()> {
+        // Nothing else is read by it, so no order of memory is needed.
         if self.cancelled.load(Ordering::Relaxed) { Err(Error::Interrupted) } else { Ok(()) }
     }
 }

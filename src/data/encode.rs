@@ -125,6 +125,7 @@ pub fn merge_encoded(
                 break;
             }
             match line.strip_prefix(NAMELESS) {
+                // Only now is it known how many conformers the shards before have.
                 Some(rest) => {
                     out(format!("{{\"id\":\"{number}\"").as_bytes())?;
                     out(rest)?;
@@ -173,6 +174,7 @@ fn lines_of(
     job: &Job,
     out: &mut Put<'_>,
 ) -> Result<CameOf> {
+    // A text without its SMILES would be no example to train on.
     let mut options = options.clone();
     options.smiles.required = true;
     let encoding = options.reading.encoding;
@@ -213,6 +215,7 @@ fn lines(conformers: &[Conformer], first: Option<u64>, encoding: Encoding) -> Li
         let text = |encoding: Encoding| write(&conformer.skeleton, &conformer.coordinates, encoding);
         let (number, own, without_zeros);
         let smiles = if conformer.molecule == conformer.skeleton {
+            // A text that names no molecule has its own.
             own = skeleton::smiles(&conformer.skeleton);
             &own
         } else {

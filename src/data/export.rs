@@ -136,6 +136,7 @@ fn report(plan: &ExportPlan) -> ExportReport {
         tokenizer: plan.tokenizer.name.clone(),
         dialect: plan.dialect,
         molecules: 0,
+        // No line yet: any one is smaller and larger.
         line_bytes: [u64::MAX, 0],
         skipped: 0,
         skipped_records: Vec::new(),

@@ -66,7 +66,7 @@ pub fn mine(plan: &MinePlan, job: &Job) -> Result<MineReport> {
     Ok(report)
 }
 
-/// As [`mine`], with the store whole, but not yet under its name: for those who write other files with it.
+/// Reads, counts and stores; the store is whole, but not yet under its name: for those who write other files with it.
 ///
 /// # Errors
 /// As [`mine`].
@@ -75,7 +75,7 @@ pub fn mine_uncommitted(plan: &MinePlan, job: &Job) -> Result<(MineReport, Optio
     mine_of(&files, plan.store.as_deref(), job)
 }
 
-/// As [`mine_uncommitted`], of any source.
+/// Reads, counts and stores the conformers of any source; the store is whole, but not yet under its name.
 ///
 /// # Errors
 /// As [`mine`].
@@ -121,6 +121,7 @@ impl Counts {
 
     /// Counts conformers, on all threads.
     fn add(&mut self, conformers: &[Conformer]) {
+        // Counts are integers and merge in any order; collected parts keep it all the same.
         let parts: Vec<Counts> = conformers
             .par_chunks(CHUNK)
             .map(|chunk| {

@@ -109,7 +109,7 @@ impl ModelFolder {
         [INDEX, WEIGHTS].iter().find_map(|name| self.file(name))
     }
 
-    /// The same, where there has to be one.
+    /// The file that says where the weights are, as [`ModelFolder::weights`] finds it, where there has to be one.
     ///
     /// # Errors
     /// If there is none; where the folder holds weights in another layout, it says which, and what to do.
@@ -142,6 +142,7 @@ impl ModelFolder {
         let is_there = |(begin, end): (&str, &str)| {
             names.iter().any(|name| name.starts_with(begin) && name.ends_with(end))
         };
+        // In this order: an adapter lies beside pickles of its own, and a folder may hold several.
         let found = layouts.into_iter().find(|(name, ..)| is_there(*name));
         found.map(|(_, layout, remedy)| (layout, remedy))
     }

@@ -40,6 +40,7 @@ impl Header {
         file.read_exact(&mut length)
             .map_err(|_| refuse("truncated or not safetensors: it has no header".into()))?;
         let length = u64::from_le_bytes(length);
+        // Compared before anything of that length is read.
         if length > MAX_HEADER_BYTES.min(total.saturating_sub(8)) {
             return Err(refuse(format!(
                 "truncated or not safetensors: a header of {length} bytes does not fit in it"
@@ -51,6 +52,7 @@ impl Header {
             .map_err(|e| refuse(format!("truncated or not safetensors: its header is damaged: {e}")))?;
         let header = Header { data_start: 8 + length, tensors };
         let expected = header.file_bytes();
+        // A download that was cut, or went on into something else, shows in the length.
         if total != expected {
             return Err(refuse(format!(
                 "truncated or not safetensors: it has {total} bytes, but its header speaks of {expected}"

@@ -166,6 +166,7 @@ fn commit(repository: &Path, name: &HubName) -> Result<String> {
     commits.sort();
     let mut found = commits.iter().filter(|commit| commit.starts_with(&wanted));
     match (found.next(), found.next()) {
+        // A whole commit first, though it could be the beginning of another folder's name.
         _ if commits.contains(&wanted) => Ok(wanted),
         (Some(first), Some(second)) => {
             let problem = format!("{wanted} is the beginning of {first} and of {second}");
@@ -187,6 +188,7 @@ fn commit(repository: &Path, name: &HubName) -> Result<String> {
 fn check(snapshot: &Path, wanted: Wanted) -> Result<(), String> {
     for entry in std::fs::read_dir(snapshot).map_err(|e| e.to_string())?.flatten() {
         let path = entry.path();
+        // A download that broke off leaves links to blobs that never came.
         if !path.exists() {
             let target = std::fs::read_link(&path).unwrap_or_default();
             let [link, blob] = [&path, &target].map(|path| file_name(path));

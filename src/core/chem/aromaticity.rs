@@ -16,6 +16,7 @@ impl Molecule {
     /// By bond, whether it is aromatic; none if some ring system is not plain. `in_ring` are those of [`ring_bonds`].
     pub(super) fn aromatic_in_plain_rings(&self, in_ring: &[bool]) -> Option<Vec<bool>> {
         let is_known = |bond: usize| matches!(self.bonds[bond].order, Order::Single | Order::Double);
+        // What `*` gives depends on its ring, so no molecule with one is plain.
         if !(0..self.bonds.len()).all(|bond| !in_ring[bond] || is_known(bond))
             || self.atoms.iter().any(|a| a.element == 0)
         {
@@ -118,6 +119,7 @@ impl Molecule {
         let Some(&last) = path.last() else { return false };
         for &bond in neighbours[last].iter().filter(|bond| **bond != closing) {
             let other = self.bonds[bond].other(last);
+            // The path comes to its end at its full length, and no earlier.
             if path.contains(&other) || (other == to) != (path.len() + 1 == size) {
                 continue;
             }
@@ -136,6 +138,7 @@ impl Molecule {
         let allowed = valences(atom.element)[0];
         let multiple = |bond: &&usize| self.valence(**bond, at) > 1;
         let mut bonds = self.neighbours[at].iter();
+        // Beyond argon RDKit's model knows selenium and tellurium alone.
         if !bonds.any(|bond| in_ring[*bond]) || atom.element > 18 && !matches!(atom.element, 34 | 52) {
             return None;
         }
@@ -156,7 +159,9 @@ impl Molecule {
             0 => double.map(|_| 1),
             1 if loses => Some(0),
             1 if double.is_some() => Some(1),
+            // An empty orbital, as of tropylium.
             1 => (atom.charge == 1).then_some(0),
+            // One electron of an odd number, else a lone pair.
             more => Some(if (more - i32::from(loses)) % 2 == 1 { 1 } else { 2 }),
         }
     }

@@ -96,6 +96,7 @@ impl Search<'_> {
         for vertex in 0..self.edges.len() {
             if in_blossom[self.base[vertex]] {
                 self.base[vertex] = common;
+                // An odd cycle can be gone round both ways, so all of it can be reached from the root as an outer vertex is.
                 if !self.is_outer[vertex] {
                     self.is_outer[vertex] = true;
                     self.queue.push_back(vertex);
@@ -104,6 +105,7 @@ impl Search<'_> {
         }
     }
 
+    /// Marks the blossoms from a vertex up to the common base, and turns parents so that paths may go round the other way.
     fn mark(&mut self, mut vertex: usize, common: usize, mut child: usize, in_blossom: &mut [bool]) {
         while self.base[vertex] != common {
             // A vertex above the base is matched, and its mate has a parent.

@@ -46,6 +46,7 @@ impl UnclearBonds {
         for (a, b, order) in smiles.bonds() {
             by_key.entry(key(0, [a, b])).or_default().0.push(order);
         }
+        // Bonds of one order need no lengths, and free ones have none to find.
         by_key.retain(|_, (orders, _)| {
             orders.iter().all(Option::is_some) && orders.windows(2).any(|two| two[0] != two[1])
         });
@@ -84,6 +85,7 @@ impl UnclearBonds {
             self.classes.iter().filter(|class| class.bonds.len() == class.orders.len())
         {
             let mut lengths: Vec<(f64, [u32; 2])> = bonds.iter().map(|bond| (length(*bond), *bond)).collect();
+            // Orders descend, so the shortest bond comes to the highest.
             lengths.sort_by(|a, b| a.0.total_cmp(&b.0));
             let is_clear = |at: usize| {
                 orders[at] == orders[at - 1] || lengths[at].0 - lengths[at - 1].0 > CLEAR_ANGSTROM

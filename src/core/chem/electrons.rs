@@ -35,6 +35,7 @@ impl Molecule {
             return 0;
         }
         let (allowed, outer) = (valences(atom.element), outer(atom.element));
+        // Of elements without a valence RDKit counts the electrons of bare ions alone.
         if allowed == [-1] {
             return if self.neighbours[at].is_empty() { (outer - atom.charge).max(0) % 2 } else { 0 };
         }
@@ -55,6 +56,7 @@ impl Molecule {
     pub(super) fn free_electrons(&self, at: usize) -> i32 {
         let atom = &self.atoms[at];
         let (default, degree) = (valences(atom.element)[0], self.degree(at));
+        // One bond makes no ring, and four neighbours leave no orbital for it.
         if default <= 1 || degree > 3 {
             return -1;
         }
@@ -64,6 +66,7 @@ impl Molecule {
                 let bonds = self.neighbours[at].len() as i32;
                 let hydrogens = atom.hydrogens as i32;
                 let explicit = self.total_valence(at) - self.hydrogens[at] as i32 + hydrogens;
+                // Beside a triple bond, or two double ones, RDKit counts one electron.
                 if explicit - bonds > 1 { 1 } else { free }
             }
             free => free,

@@ -170,6 +170,7 @@ pub struct Graph {
 impl Graph {
     /// What a file has: atoms of aromatic bonds are aromatic.
     pub fn of_file(mut atoms: Vec<Atom>, bonds: Vec<Bond>) -> Self {
+        // Files mark bonds alone; the rules ask atoms too.
         for bond in bonds.iter().filter(|bond| bond.order == Order::Aromatic) {
             bond.atoms.iter().for_each(|atom| atoms[*atom].aromatic = true);
         }

@@ -37,6 +37,7 @@ impl Graph {
         };
         let edges: Vec<[usize; 2]> =
             (0..self.bonds.len()).filter(usable).map(|bond| self.bonds[bond].atoms).collect();
+        // A matching of a general graph, since aromatic rings may be odd.
         let mates = matching(self.atoms.len(), &edges, &candidates);
         // A `*` may go without.
         let unmatched =
@@ -81,6 +82,7 @@ impl Graph {
     /// Whether an aromatic atom must have a double bond in its ring: it has room for one, and for no more than one.
     fn takes_double_bond(&self, at: usize, bonds: &[usize], hydrogens: u32) -> bool {
         let atom = &self.atoms[at];
+        // `*` may be anything.
         if atom.element == 0 {
             return true;
         }
@@ -97,6 +99,8 @@ impl Graph {
             sum += order;
             ignored += i32::from(order == 0);
         }
+        // As `markDbondCands` of RDKit's `Kekulize.cpp`: a positive charge takes a bond from elements left of carbon and gives one
+        // to others; carbon loses one by either charge.
         let mut charge = if is_early(atom.element) { -atom.charge } else { atom.charge };
         if atom.element == 6 {
             charge = -charge.abs();

@@ -139,6 +139,7 @@ impl LabelledGraph {
         let kept = (0u32..).zip(removed).filter(|(_, removed)| !**removed);
         self.places = kept.map(|(at, _)| Some(at)).collect();
         let doubles = graph.bonds.iter().filter(|bond| bond.order == Order::Double);
+        // Nothing is left out, so all numbers stay.
         if self.places.len() == removed.len() {
             self.marks = StereoMarks::of(graph);
             self.double_bonds = doubles.map(|bond| bond.atoms).collect();
@@ -246,6 +247,7 @@ impl LabelledGraph {
             label.valence += count;
             for _ in 0..count {
                 let order = Some(Order::Single);
+                // The new atom has the highest number, so that neighbours stay in ascending order.
                 self.neighbours[at].push(Link { atom: self.labels.len() as u32, order });
                 self.labels.push(Label { element: HYDROGEN, valence: 1, ..Label::default() });
                 self.neighbours.push(LinksOfAtom::from_slice(&[Link { atom: at as u32, order }]));

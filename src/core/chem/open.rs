@@ -81,6 +81,7 @@ impl OpenStereo {
             .chain(self.double_bonds.iter().map(|mark| mark.agrees(place)))
             .chain(self.polyhedra.iter().map(|atom| Some(is_polyhedral(graph, *atom, place))))
             .collect();
+        // Conformers of a molecule mostly have the same senses, and mirror images take long to look for.
         if let Some(known) = self.known.get(&senses) {
             return known.clone();
         }
@@ -203,6 +204,7 @@ fn has_corners(graph: &LabelledGraph, colours: &[u64], atom: usize) -> bool {
     let like = |a: &u32| around.iter().filter(|b| colours[**b as usize] == colours[*a as usize]).count();
     let most = around.iter().map(like).max().unwrap_or(0);
     match around.len() {
+        // Three of four alike, five of five or five of six leave one arrangement.
         4 => most < 3,
         5 => most < 5,
         6 => most < 5,
@@ -232,6 +234,7 @@ fn possible(graph: &LabelledGraph, colours: &[u64]) -> (Vec<TetrahedralMark>, Ve
         let mut has_stereo = vec![false; graph.labels.len()];
         centres.iter().for_each(|mark| has_stereo[mark.atom] = true);
         double_bonds.iter().flat_map(|mark| mark.atoms).for_each(|atom| has_stereo[atom] = true);
+        // What turns out to have no stereo may make the branches of others equal, until nothing changes.
         let before = centres.len() + double_bonds.len();
         centres.retain(|mark| !has_equal_branches(graph, colours, &has_stereo, mark.atom));
         double_bonds.retain(|mark| {

@@ -64,7 +64,7 @@ impl SmilesMolecule {
         SmilesMolecule::of(&read.map_err(|problem| Mismatch::of_smiles(smiles, &problem))?)
     }
 
-    /// The same of one that was read.
+    /// The molecule of a SMILES that was read, to which files' molecules are compared.
     ///
     /// # Errors
     /// [`Mismatch::Smiles`] if RDKit would refuse it with the hydrogens that are written.
@@ -106,6 +106,7 @@ impl SmilesMolecule {
             return Err(Mismatch::Bonds);
         }
         let are_all = ended == Ended::Whole;
+        // Of too many one is kept: it may fit, and says in what a conformer differs where none does.
         all.orders.truncate(if are_all { usize::MAX } else { 1 });
         let unclear = match file.has_orders {
             true => UnclearBonds::default(),
@@ -224,6 +225,7 @@ impl Pairing {
             return Ok(order);
         }
         if !self.unclear.is_empty() {
+            // Without the marks, to tell whether bonds or stereo are at fault.
             first.marks = false;
             if !is_known && !search(&mut first) && first.found.is_none() {
                 return Err(Unfit::Bonds);

@@ -168,6 +168,7 @@ impl<'t> Parser<'t> {
 
     /// Adds the bond between an atom and a later one; gives its place.
     fn join(&mut self, first: usize, second: usize, symbol: Option<Symbol>) -> usize {
+        // A bond between two aromatic rings as well: the Kekulé structure makes it single.
         let aromatic = self.graph.atoms[first].aromatic && self.graph.atoms[second].aromatic;
         let implied = if aromatic { Order::Aromatic } else { Order::Single };
         let (atoms, order) = match symbol {
@@ -179,6 +180,7 @@ impl<'t> Parser<'t> {
             Some(Symbol::Directed(direction)) => Some(direction),
             _ => None,
         };
+        // A direction is stereo, and says nothing of the order.
         let explicit = symbol.is_some() && direction.is_none();
         self.graph.bonds.push(Bond { atoms, order, direction, explicit });
         self.graph.bonds.len() - 1
@@ -219,6 +221,7 @@ impl<'t> Parser<'t> {
         let symbol = match (open.symbol, symbol) {
             (Some(Symbol::Is(order)), _) => Some(Symbol::Is(order)),
             (_, Some(Symbol::Is(order))) => Some(Symbol::Is(order)),
+            // The bond runs from where it was opened, a direction from where it is written.
             (None, Some(Symbol::Directed(direction))) => Some(Symbol::Directed(direction.reversed())),
             (a, b) => a.or(b),
         };
@@ -262,6 +265,7 @@ fn symbol(text: &[u8]) -> Option<(Symbol, usize)> {
         b':' => (Symbol::Is(Order::Aromatic), 1),
         b'~' => (Symbol::Is(Order::Any), 1),
         b'/' => (Symbol::Directed(Direction::Up), 1),
+        // RDKit takes a doubled backslash for one.
         b'\\' if two == Some(b'\\') => (Symbol::Directed(Direction::Down), 2),
         b'\\' => (Symbol::Directed(Direction::Down), 1),
         _ => return None,

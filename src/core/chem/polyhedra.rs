@@ -20,13 +20,14 @@ pub struct PolyhedralMark {
 /// Where each neighbour lies, in the order of the text: `x` opposite to `X`. By number, from 1.
 const SQUARE_PLANAR: [&str; 3] = ["xyXY", "xXyY", "xyYX"];
 
-/// The same; `a`, `b` and `c` lie around the axis from `z` to `Z`, counterclockwise as seen from `z`.
+/// Where each neighbour of a trigonal bipyramid lies: `a`, `b` and `c` around the axis from `z` to `Z`, counterclockwise as seen
+/// from `z`.
 const TRIGONAL_BIPYRAMIDAL: [&str; 20] = [
     "zabcZ", "zacbZ", "zabZc", "zacZb", "zaZbc", "zaZcb", "zZabc", "zZacb", "azbcZ", "azbZc", "azcbZ",
     "azcZb", "azZbc", "azZcb", "abzcZ", "abzZc", "abczZ", "abcZz", "abZzc", "abZcz",
 ];
 
-/// The same.
+/// Where each neighbour of an octahedron lies, by number, from 1.
 const OCTAHEDRAL: [&str; 30] = [
     "zxyXYZ", "zxYXyZ", "zxyXZY", "zxyYXZ", "zxyYZX", "zxyZXY", "zxyZYX", "zxXyYZ", "zxXyZY", "zxXYyZ",
     "zxXYZy", "zxXZyY", "zxXZYy", "zxYyXZ", "zxYyZX", "zxYXZy", "zxYZyX", "zxYZXy", "zxZyXY", "zxZyYX",
@@ -69,6 +70,7 @@ impl PolyhedralMark {
 
     /// Whether another mark says the same, of a molecule whose atoms are those of this one by `image`.
     pub(super) fn is_that_of(&self, other: &PolyhedralMark, image: impl Fn(usize) -> usize) -> bool {
+        // The ideal corners stand in for a conformer: numbers that mean the same arrangement need no table.
         let ideal = |atom: usize| {
             let place = self.neighbours.iter().position(|own| image(*own) == atom);
             place.map_or([0.0; 3], |at| corner(self.corners.as_bytes()[at]))

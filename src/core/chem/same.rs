@@ -25,11 +25,12 @@ pub fn same_graph(a: &str, b: &str) -> Result<SameGraph, SmilesError> {
     same_graph_within(a, b, AtomLimit::default())
 }
 
-/// The same for molecules of any size.
+/// Compares two SMILES as [`same_graph`] does, of molecules of at most `limit` heavy atoms.
 ///
 /// # Errors
 /// As [`same_graph`], with this limit.
 pub fn same_graph_within(a: &str, b: &str, limit: AtomLimit) -> Result<SameGraph, SmilesError> {
+    // Read before the texts are compared: what RDKit refuses is no molecule, and so not the same as itself.
     let first = Molecule::without_hydrogens(a, limit)?;
     if a == b {
         return Ok(SameGraph::Identical);

@@ -30,6 +30,7 @@ pub(crate) fn colours<const N: usize>(graphs: [&LabelledGraph; N], bonds: BondCo
     loop {
         let next = std::array::from_fn(|side| refined(graphs[side], &colours[side], bonds));
         let now = count(&next);
+        // A round only ever splits colours, so as many as before are the same ones.
         if now == distinct {
             return colours;
         }
@@ -50,12 +51,14 @@ pub(crate) fn are_same([a, b]: &[Vec<u64>; 2]) -> bool {
 fn refined(graph: &LabelledGraph, colours: &[u64], bonds: BondColours) -> Vec<u64> {
     let beside = |link: &Link| {
         let bond = match (bonds, link.order) {
+            // 0 is left for bonds that do not count.
             (BondColours::Counted, Some(order)) => order as u64 + 1,
             _ => 0,
         };
         mixed(colours[link.atom as usize] ^ SIDE ^ bond)
     };
     let colour = |(at, around): (usize, &LinksOfAtom)| {
+        // A sum, since neighbours have no order; each is mixed before, so that other neighbours seldom have the same.
         let around = around.iter().fold(0u64, |sum, link| sum.wrapping_add(beside(link)));
         mixed(colours[at].wrapping_mul(3).wrapping_add(around))
     };
@@ -177,6 +180,7 @@ impl<'g> Search<'g> {
     /// Places the atoms from this place of the sequence on; those before have been placed.
     pub(crate) fn run(&mut self, first: usize, question: &mut dyn Question) -> Ended {
         // The images that are still to be tried, by place.
+        // No calls are nested: a molecule may have more atoms than the stack takes.
         let mut open: Vec<std::vec::IntoIter<u32>> = Vec::with_capacity(self.sequence.len() - first);
         loop {
             if first + open.len() == self.sequence.len() {

@@ -90,6 +90,7 @@ fn layout(smiles: &str) -> Option<&'static str> {
     let mut at = 0;
     while at < bytes.len() {
         match bytes[at] {
+            // Digits in brackets are no ring numbers.
             b'[' => at += smiles[at..].find(']')?,
             b')' if ends_chain(at) => return Some("a branch that ends its chain"),
             b'%' if bytes.get(at + 1) == Some(&b'(') => return Some("a ring number in parentheses"),

@@ -162,6 +162,7 @@ pub fn is_counterclockwise(centre: [f64; 3], neighbours: [Option<[f64; 3]>; 4]) 
         Some(if left_out.is_multiple_of(2) { -volume } else { volume })
     };
     let left_out = bonds.iter().position(Option::is_none);
+    // Three bonds in a plane say nothing, so the other three are asked.
     let candidates = left_out.map_or([3, 2, 1, 0], |at| [at; 4]);
     let volume =
         candidates.into_iter().filter_map(volume).find(|volume| volume.abs() > FLAT_CUBIC_ANGSTROM)?;
@@ -174,6 +175,7 @@ pub fn are_together([x, a, b, y]: [[f64; 3]; 4]) -> Option<bool> {
     let bond = minus(b, a);
     let (left, right) = (cross(minus(x, a), bond), cross(minus(y, b), bond));
     let lengths = (dot(left, left) * dot(right, right)).sqrt();
+    // In Å⁴: nothing but atoms on the line of the bond comes so near to zero.
     (lengths > 1e-6).then(|| dot(left, right) > 0.0)
 }
 

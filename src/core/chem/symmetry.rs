@@ -177,6 +177,7 @@ fn from_the_middle(graph: &LabelledGraph) -> Vec<usize> {
             continue;
         }
         let (part, _) = reach(start);
+        // Every atom is asked how far the others are: `MAX_ATOMS` keeps that short.
         let middle = part.iter().copied().min_by_key(|atom| (reach(*atom).1, *atom)).unwrap_or(start);
         part.iter().for_each(|atom| seen[*atom] = true);
         sequence.extend(reach(middle).0);
@@ -198,6 +199,7 @@ impl Together {
 
     fn join(&mut self, a: usize, b: usize) {
         let (a, b) = (self.root(a), self.root(b));
+        // The smaller number is the root, so that sets come in ascending order.
         self.0[a.max(b)] = a.min(b);
     }
 
@@ -220,6 +222,7 @@ fn factors(levels: &[&Level], above: &[usize]) -> Vec<Factor> {
     };
     let (mut together, mut orbits) = (Together((0..n).collect()), Together((0..n).collect()));
     for level in levels {
+        // What the orders of one level move together is one factor, and so is what two levels both move.
         for (atom, image) in level.orders.iter().flat_map(moves) {
             together.join(level.atom, atom);
             orbits.join(atom, image);
@@ -234,6 +237,7 @@ fn factors(levels: &[&Level], above: &[usize]) -> Vec<Factor> {
         let identity = (0..atoms.len() as u16).collect();
         let choice = |order: &Vec<u32>| atoms.iter().map(|atom| place(order[*atom] as usize)).collect();
         let below = own.get(1..).map_or_else(Vec::new, |rest| factors(rest, &atoms));
+        // Atoms are joined by levels alone, so each factor has one.
         let choices = 1 + own[0].orders.len() as u64;
         let work =
             below.iter().map(|factor| factor.work).fold(1, u64::saturating_add).saturating_mul(choices);

@@ -15,6 +15,7 @@ impl Graph {
         neighbours: &[BondsOfAtom],
     ) -> Result<(Vec<u32>, Vec<bool>), SmilesProblem> {
         self.set_radicals(neighbours);
+        // Charges before valences: `N(=O)=O` has one too many until they are set apart.
         self.set_charges_apart(neighbours);
         self.make_dative(neighbours);
         let mut hydrogens = (0..self.atoms.len())
@@ -91,6 +92,7 @@ impl Graph {
             return Some(atom.hydrogens);
         }
         let default = valences(isoelectronic(atom))[0];
+        // Elements without a valence of their own imply no hydrogens.
         let implied = if default < 0 {
             0
         } else if self.is_aromatic(at, bonds) {
@@ -183,6 +185,7 @@ impl Graph {
     /// A single bond to a metal is the metal's where the other atom has more bonds than its element takes.
     pub(super) fn make_dative(&mut self, neighbours: &[BondsOfAtom]) {
         for (at, bonds) in neighbours.iter().enumerate() {
+            // RDKit makes no dative bonds of H, He, F and Ne.
             if matches!(self.atoms[at].element, 1 | 2 | 9 | 10) || !self.is_hypervalent(at, bonds) {
                 continue;
             }

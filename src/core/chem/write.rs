@@ -36,6 +36,8 @@ pub fn without_needless_atoms(smiles: &str) -> Result<Option<String>, SmilesProb
     }
     let (text, order) = bare.text();
     let of_text = |atom: usize| order[atom];
+    // What `@` means depends on the order in which neighbours are written, so a first text shows that order, and a second has the
+    // marks.
     for mark in &StereoMarks::of(&Graph::parse(&text)?).centres {
         let atom = of_text(mark.atom);
         let asked = wanted.centres.iter().find(|known| known.atom == atom);
@@ -45,6 +47,7 @@ pub fn without_needless_atoms(smiles: &str) -> Result<Option<String>, SmilesProb
             Some(if is_same { Chirality::Counterclockwise } else { Chirality::Clockwise });
     }
     let (text, order) = bare.text();
+    // Directions beside double bonds may contradict one another, so the text is read back.
     if says_same(&StereoMarks::of(&Graph::parse(&text)?), &wanted, &order) {
         return Ok(Some(text));
     }
@@ -168,6 +171,7 @@ impl Graph {
                     .filter(|next| Some(**next) != bond && !writer.rings[**next])
                     .map(|next| (self.bonds[*next].other(atom), *next))
                     .collect();
+                // The last step is taken first, so they are put down from behind; the last neighbour goes on with the chain.
                 for (at, (other, bond)) in next.iter().enumerate().rev() {
                     let is_branch = at + 1 < next.len();
                     if is_branch {

@@ -49,6 +49,7 @@ fn cut_number(text: &str, dialect: Encoding) -> Option<&str> {
     let number = &text[..prefix.length - (prefix.decimals - decimals)];
     Some(match (prefix.point, dialect.is_stripped()) {
         (true, true) => number.trim_end_matches('0').trim_end_matches('.'),
+        // A point needs a decimal behind it.
         (true, false) if decimals == 0 => &number[..number.len() - 1],
         _ => number,
     })

@@ -26,6 +26,7 @@ impl<'m> Mask<'m> {
     /// The mask of a sorted list of legal ids.
     pub fn only(ids: &'m [u32]) -> Self {
         match ids {
+            // A forced token needs no logits, so it can be fed without a decode step of its own.
             [id] => Mask::Forced(*id),
             _ => Mask::Only(ids),
         }

@@ -68,6 +68,7 @@ pub trait Constraint: Send + Sync {
         let mut state = *state;
         while let Mask::Forced(token) = self.mask(&state) {
             run.push(token);
+            // A state that is over forces EOS again and again, so the run ends with the first.
             if self.is_over(&state, token) {
                 break;
             }

@@ -82,9 +82,11 @@ impl Placeholder {
         if let Some(partition) = self.partition {
             partition.classes(skeleton, &mut classes);
         }
+        // `[C]<>` has 5 bytes, and filled with a usual placeholder 25.
         let mut out = String::with_capacity(skeleton.len() * 5);
         for (block, piece) in placed(skeleton, encoding.slots()).split("<>").enumerate() {
             if block > 0 {
+                // Without a partition every block is of the one class.
                 let class = classes.get(block - 1).map_or(0, |class| usize::from(*class));
                 out.extend([encoding.open(), &self.by_class[class], encoding.close()]);
             }

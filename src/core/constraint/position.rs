@@ -24,6 +24,7 @@ impl Set {
         match self {
             Set::Only(legal) => Set::Only(legal.iter().copied().filter(|id| !ids.contains(id)).collect()),
             Set::Except(blocked) => {
+                // A mask is searched by halves, so its ids ascend and occur once.
                 let all: BTreeSet<u32> = blocked.iter().chain(ids).copied().collect();
                 Set::Except(all.into_iter().collect())
             }
@@ -61,6 +62,7 @@ impl FreeSets {
             ids.extend(specials.all());
             Ok(Set::Except(ids.into_iter().collect()))
         };
+        // Lookaheads and blocked characters are those of the users' own versions, whose masks these have to equal.
         let (lookahead, base) = match kind {
             LpKind::None | LpKind::Automaton => return Ok(None),
             LpKind::Generic => (1, blocked(&['<', '>'])?),
@@ -69,8 +71,10 @@ impl FreeSets {
             LpKind::Targeted => (2, blocked(&['<', '>', '[', ']', '@', '+'])?.without(&malformed())),
             LpKind::Allowlist | LpKind::Truncating => (2, Set::Only(vocabulary.ids(is_well_formed))),
         };
+        // No block ends in a comma or a sign. Version 2.1 does not know `.,` and `,.`.
         let trailing = vocabulary
             .ids(|token| is_separator(token) || (kind != LpKind::Generic && matches!(token, ".," | ",.")));
+        // Only the allowlist keeps a block from beginning with a comma, as the users' code has it.
         let commas = match kind {
             LpKind::Allowlist | LpKind::Truncating => vocabulary.ids(is_comma),
             _ => Vec::new(),

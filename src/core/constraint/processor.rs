@@ -102,7 +102,7 @@ pub struct Specials {
 }
 
 impl Specials {
-    /// All of them.
+    /// EOS and the others.
     pub fn all(&self) -> impl Iterator<Item = u32> + '_ {
         self.others.iter().copied().chain([self.eos])
     }
@@ -148,6 +148,7 @@ impl LogitProcessor {
         specials: impl Into<Specials>,
     ) -> Result<Self> {
         let (tokenizer, specials) = (tokenizer.into(), specials.into());
+        // Looked at only for the kinds that take one: the others ignore what is given.
         let placeholder = || {
             let problem = format!("the processor `{}` needs one", kind.name());
             let remedy = "give three numbers, for example 0.0000,0.0000,0.0000";
@@ -160,6 +161,7 @@ impl LogitProcessor {
             (LpKind::Automaton, _) => {
                 Way::Automaton(Box::new(AutomatonProcessor::new(tokenizer.clone(), dialect, specials.eos)?))
             }
+            // Beside the automaton only `none` has no sets.
             (_, None) => Way::None,
             (LpKind::Truncating, Some(sets)) => {
                 let numbers = Arc::new(NumberTokens::of(&tokenizer));
@@ -171,7 +173,7 @@ impl LogitProcessor {
         Ok(LogitProcessor { kind, tokenizer, dialect, eos, spelling: None, form, way })
     }
 
-    /// The same for answers of several conformers, or behind a prompt that opens the first.
+    /// This processor for answers of several conformers, or behind a prompt that opens the first.
     #[must_use]
     pub fn answering(mut self, form: AnswerForm) -> Self {
         self.form = form;
@@ -209,6 +211,7 @@ impl LogitProcessor {
             let remedy = "take the skeleton from the same writer as the training text";
             return Err(Error::input(crate::error::excerpt(skeleton.as_bytes()), conflict, remedy));
         }
+        // The model never saw another spelling, so its texts would be judged for the prompt's fault.
         let eos = self.eos;
         let template = |sets: &FreeSets, placeholder| {
             let answer = (self.dialect, self.form);

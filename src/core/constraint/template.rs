@@ -43,6 +43,7 @@ impl Template {
         let text = tagged(&placeholder.fill(skeleton, encoding)).repeat(form.conformers.max(1));
         let mut tokens = tokenizer.answer_tokens_of(&text, encoding)?;
         if form.opened {
+            // The prompt holds this tag already.
             tokens.retain(|token| token.end > CONFORMER_OPEN.len());
         }
         let blocks = encoding.slot_ranges(&text);
@@ -52,6 +53,7 @@ impl Template {
                 start < end && text[start..end].contains(|c: char| c.is_ascii_digit())
             })
         };
+        // A token of one byte lies on one side of every border.
         for token in tokens.iter().filter(|token| token.class == Class::Copy && token.text.len() > 1) {
             if mixes(token.start, token.end) {
                 let problem = format!(
@@ -63,6 +65,7 @@ impl Template {
                 return Err(Error::input(&tokenizer.name, problem, remedy));
             }
         }
+        // A slot that nothing closes ends before the next atom.
         let closes = encoding.close().chars().next().unwrap_or('[');
         let free: Vec<bool> = tokens.iter().map(|token| token.class == Class::Free).collect();
         let slots = tokens.iter().enumerate().map(|(at, token)| {
@@ -79,7 +82,7 @@ impl Template {
         Ok(Template { slots: slots.collect() })
     }
 
-    /// The same for a model whose texts end in a token of the template: at its end that is written once.
+    /// This template for a model whose texts end in its last token: EOS is then written once, not twice.
     #[must_use]
     pub fn ending_in(mut self, eos: u32) -> Self {
         if self.slots.last() == Some(&Slot::Copy(eos)) {

@@ -42,6 +42,7 @@ pub fn byte_classes(text: &str) -> Vec<TextClass> {
     let mut inside = TextClass::Bond;
     while let Some(&byte) = bytes.get(classes.len()) {
         let rest = &text.as_bytes()[classes.len()..];
+        // A tag stands outside of brackets and blocks alone.
         let tag = [crate::text::CONFORMER_OPEN, crate::text::CONFORMER_CLOSE]
             .into_iter()
             .find(|tag| inside == TextClass::Bond && rest.starts_with(tag.as_bytes()));
@@ -53,6 +54,7 @@ pub fn byte_classes(text: &str) -> Vec<TextClass> {
             (TextClass::Bond, b'[') => (TextClass::Bracket, TextClass::Atom),
             (TextClass::Bond, b'<') => (TextClass::Bracket, TextClass::Number),
             (TextClass::Atom, b']') | (TextClass::Number, b'>') => (TextClass::Bracket, TextClass::Bond),
+            // Generated text may close what it did not open.
             (TextClass::Bond, b']' | b'>') => (TextClass::Bracket, TextClass::Bond),
             _ => (inside, inside),
         };
@@ -66,6 +68,7 @@ pub fn byte_classes(text: &str) -> Vec<TextClass> {
 /// more than number, number more than atom, atom more than bond, bond more than bracket. So `]<-`, which decides a
 /// sign, is a number, and `>[` a bracket.
 pub fn token_class(bytes: &[TextClass], range: std::ops::Range<usize>) -> TextClass {
+    // EOS covers no byte, and is a tag.
     bytes.get(range).and_then(|bytes| bytes.iter().max()).copied().unwrap_or(TextClass::Tag)
 }
 

@@ -25,6 +25,7 @@ struct Progress {
 
 impl Progress {
     fn of(state: &State) -> Self {
+        // Bits 0 and 1 hold the separators, 2 the digit, 3 to 5 the point, 6 whether the model would stop.
         let bits = state.inner;
         let block = block::Progress { separators: bits & 3, digit: bits & 4 != 0, point: bits >> 3 & 7 };
         Progress { block, stops: bits & 64 != 0 }
@@ -75,6 +76,7 @@ impl Constraint for Truncating {
     fn advance(&self, state: &mut State, token: u32) {
         let at = self.position(state);
         let mut progress = Progress::default();
+        // Behind a COPY token a block begins anew, and `stops` is of one position alone.
         if let Some(Slot::Free { .. }) = self.template.slots.get(at) {
             progress.block = Progress::of(state).block;
             progress.block.write(self.numbers.text(token), self.dialect.separator());
@@ -87,6 +89,7 @@ impl Constraint for Truncating {
     }
 
     fn wants_argmax(&self) -> bool {
+        // A number of the fixed dialect is complete by its decimals; of a stripped one only the model knows.
         self.dialect.is_stripped()
     }
 

@@ -22,6 +22,7 @@ impl Vocabulary {
     pub fn of(tokenizer: &Tokenizer) -> Self {
         let mut tokens: Vec<(u32, String)> =
             tokenizer.vocabulary().into_iter().map(|(token, id)| (id, token)).collect();
+        // By id: masks are sorted lists, and a hash map has no order.
         tokens.sort_unstable();
         Vocabulary { tokens }
     }
@@ -48,7 +49,7 @@ pub struct NumberTokens {
 }
 
 impl NumberTokens {
-    /// Of a tokenizer.
+    /// The tokens of a tokenizer that are made of a block's characters alone.
     pub fn of(tokenizer: &Tokenizer) -> Self {
         let tokens = Vocabulary::of(tokenizer).tokens;
         let (ids, texts) = tokens.into_iter().filter(|(_, token)| is_number_token(token)).unzip();

@@ -45,6 +45,7 @@ impl Encoding {
         let mut count = 0;
         let number = self.number();
         let mut take = |part: &[u8]| {
+            // Numbers beyond the last are only counted: how many there are is the error.
             if count < self.numbers() {
                 let parsed = match number {
                     NumberFormat::Decimal { precision, .. } => ParsedNumber::parse(part, *precision, cut),
@@ -59,6 +60,7 @@ impl Encoding {
         };
         match self.separator().as_bytes() {
             [] if self.numbers() == 1 => take(inside)?,
+            // Where nothing separates numbers all have one width.
             [] => inside.chunks(self.width().max(1)).try_for_each(take)?,
             [separator] => inside.split(|byte| byte == separator).try_for_each(take)?,
             separator => {
@@ -219,6 +221,7 @@ impl Progress {
                 b'.' => self.point = self.point.max(1),
                 b'0'..=b'9' => {
                     self.digit = true;
+                    // Seven is one more than the most decimals, and what three bits of a state hold.
                     self.point = if self.point > 0 { (self.point + 1).min(7) } else { 0 };
                 }
                 _ if separator.as_bytes() == [byte] => {

@@ -211,6 +211,7 @@ pub fn truncate_decimal(text: &str, precision: Precision) -> Result<Fixed, Numbe
 fn parse_exponent(text: &[u8]) -> Result<i64, NumberError> {
     let text = std::str::from_utf8(text).map_err(|_| NumberError::Malformed)?;
     let exponent: i64 = text.parse().map_err(|_| NumberError::Malformed)?;
+    // Beyond that a number is zero or out of range all the same, and places are gone through one by one.
     Ok(exponent.clamp(-10_000, 10_000))
 }
 
@@ -223,6 +224,7 @@ fn shifted(digits: &[u8], point: i64, precision: Precision) -> Result<Fixed, Num
         if value > i64::from(precision.max_fixed()) {
             return Err(NumberError::OutOfRange(precision));
         }
+        // Only zeros are left, however large the exponent.
         if value == 0 && place > digits.len() as i64 {
             return Ok(0);
         }
@@ -254,6 +256,7 @@ pub fn truncate_f64(x: f64, precision: Precision) -> Result<Fixed, NumberError> 
     if scaled.abs() > f64::from(precision.max_fixed()) {
         return Err(NumberError::OutOfRange(precision));
     }
+    // Below 10⁹ doubles lie 10⁻⁷ apart, far less than that.
     if (scaled - scaled.round()).abs() > 1e-4 {
         return Ok(scaled.trunc() as Fixed);
     }

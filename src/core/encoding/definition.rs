@@ -103,7 +103,7 @@ impl NumberFormat {
         &axes[axis.min(axes.len() - 1)]
     }
 
-    /// The largest and the smallest value that a number of this axis can have, in its own units.
+    /// The smallest and the largest value that a number of this axis can have, in its own units.
     pub fn limits(&self, axis: usize) -> (Fixed, Fixed) {
         match self {
             NumberFormat::Decimal { precision, .. } => (-precision.max_fixed(), precision.max_fixed()),
@@ -178,10 +178,10 @@ impl NumberFormat {
         }
     }
 
-    /// As [`NumberFormat::quantize`], of a value in single precision.
+    /// The value of a coordinate in Å in single precision; decimals are cut from its product in double precision, which is exact.
     ///
     /// # Errors
-    /// The same.
+    /// If it is not finite, or beyond what can be written.
     pub fn quantize_f32(&self, x: f32, axis: usize) -> Result<Fixed, NumberError> {
         match self {
             NumberFormat::Decimal { precision, .. } => truncate_f32(x, *precision),
@@ -189,10 +189,11 @@ impl NumberFormat {
         }
     }
 
-    /// As [`NumberFormat::quantize`], of decimal text: decimals are cut digit by digit, other numbers made of the nearest double.
+    /// The value of a coordinate in Å that is decimal text: decimals are cut digit by digit, other numbers made of the nearest
+    /// double.
     ///
     /// # Errors
-    /// The same, and text that is no number.
+    /// If it is no number, not finite, or beyond what can be written.
     pub fn quantize_text(&self, text: &str, axis: usize) -> Result<Fixed, NumberError> {
         match self {
             NumberFormat::Decimal { precision, .. } => truncate_decimal(text, *precision),
@@ -217,6 +218,7 @@ impl NumberFormat {
             RoundTo::Nearest => x.round_ties_even(),
             RoundTo::Floor => x.floor(),
         };
+        // Integers have the same limits on every axis.
         let (low, high) = self.limits(0);
         Ok(x.clamp(f64::from(low), f64::from(high)) as Fixed)
     }
@@ -255,6 +257,7 @@ impl NumberFormat {
         let prefix = scan_prefix(text);
         let digits = prefix.integer(text);
         let padded =
+            // Zeros stand in front up to the width and no further, so that each value has one spelling.
             digits.len() == usize::from(width) || (digits.len() > usize::from(width) && digits[0] != b'0');
         let unsigned = prefix.negative && !signed;
         if !prefix.is_number() || prefix.point || unsigned || !(padded || (width == 0 && digits == b"0")) {
@@ -281,6 +284,7 @@ impl NumberFormat {
                     if count > 0 {
                         row.push(SlotPart::Literal(".".into()));
                         row.extend(vec![SlotPart::Digit { least: 0 }; count]);
+                        // Of removed zeros the last decimal that stands is none.
                         if *zeros == TrailingZeros::Removed {
                             row.pop();
                             row.push(SlotPart::Digit { least: 1 });

@@ -111,6 +111,7 @@ impl Dfa {
                 for byte in self.bytes(state) {
                     // The byte is one of those that go on.
                     let Some(next) = self.next(state, byte) else { continue };
+                    // Bytes ascend and layers grow, so the first way to a state is the least of the shortest.
                     if seen.insert(next) {
                         below.push((next, [&bytes[..], &[byte]].concat()));
                     }

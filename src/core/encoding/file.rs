@@ -216,6 +216,7 @@ impl FromStr for Encoding {
 fn read(path: &str) -> Result<Encoding, String> {
     let unknown = || format!("`{path}` is neither an encoding nor a file; give {}", names::KNOWN);
     let metadata = std::fs::metadata(Path::new(path)).map_err(|_| unknown())?;
+    // A name that is no encoding may be that of any file.
     if metadata.len() > MAX_BYTES {
         return Err(format!("`{path}` has more than {} MiB, too much for an encoding", MAX_BYTES >> 20));
     }
@@ -247,6 +248,7 @@ impl Definition {
             return Err(format!("slots have 1 number or 3, not {}", self.numbers));
         }
         for around in [&self.open, &self.separator, &self.close] {
+            // What stands around numbers must not be taken for a part of one.
             let digit = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'-' | b'.');
             if around.len() > 16
                 || around

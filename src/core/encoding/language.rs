@@ -84,6 +84,7 @@ impl<L: Copy + Ord + Hash, E: Copy + Eq + Hash> Languages<L, E> {
             rest = &rest[same..];
         }
         let mut all = self.intern(Node { edges, end: None });
+        // A path that ends here goes on as its state does.
         for (_, then) in &paths[..ended] {
             all = self.union(all, *then)?;
         }

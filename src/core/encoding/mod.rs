@@ -180,7 +180,7 @@ impl Encoding {
         if self.is_fixed() { self.decimals() } else { 0 }
     }
 
-    /// The same with trailing zeros kept or removed; itself where numbers are no decimals.
+    /// This encoding with trailing zeros kept or removed; itself where numbers are no decimals.
     pub fn with_zeros(self, zeros: TrailingZeros) -> Self {
         if self.zeros().is_none_or(|own| own == zeros) {
             return self;
@@ -188,7 +188,7 @@ impl Encoding {
         self.respelled(zeros, self.precision())
     }
 
-    /// The same with the other convention for trailing zeros; itself where numbers are no decimals.
+    /// This encoding with the other convention for trailing zeros; itself where numbers are no decimals.
     pub fn other(self) -> Self {
         match self.zeros() {
             Some(TrailingZeros::Kept) => self.with_zeros(TrailingZeros::Removed),
@@ -207,7 +207,7 @@ impl Encoding {
         }
     }
 
-    /// The same with so many decimals; itself where numbers are no decimals.
+    /// This encoding with so many decimals; itself where numbers are no decimals.
     pub fn with_precision(self, precision: Precision) -> Self {
         self.zeros().map_or(self, |zeros| self.respelled(zeros, precision))
     }
@@ -310,6 +310,7 @@ impl Encoding {
     ) -> Option<Dfa> {
         let mut languages = Languages::default();
         let mut root = self.language([self.open(), self.close()], integers, &mut languages);
+        // Whole slots are taken away before they are opened: only so can `without` tell what is isolated.
         if let Some(without) = without(&mut languages) {
             root = languages.difference(root, without)?;
         }
@@ -324,6 +325,7 @@ impl Encoding {
     fn language(self, around: [&str; 2], integers: IntegersBelow, languages: &mut Languages<u8>) -> StateId {
         let literal = |text: &str| SlotPart::literal(text).into_iter().collect::<PartRow>();
         let mut root = parts::language(&literal(around[1]), languages);
+        // From the end backwards, so that every state is made after those that it leads to.
         for axis in (0..self.numbers()).rev() {
             let rows = self.0.number.rows(axis, integers);
             // Numbers end in one way alone, so nothing can end in two.
@@ -366,6 +368,7 @@ impl Encoding {
 
 impl PartialEq for Encoding {
     fn eq(&self, other: &Self) -> bool {
+        // Built-in definitions stand apart from those that `new` keeps, so one may exist twice.
         std::ptr::eq(self.0, other.0) || self.0 == other.0
     }
 }
@@ -374,6 +377,7 @@ impl Eq for Encoding {}
 
 impl Hash for Encoding {
     fn hash<H: Hasher>(&self, state: &mut H) {
+        // Equal definitions have equal names; their edges, being floats, have no hash.
         self.name().hash(state);
     }
 }

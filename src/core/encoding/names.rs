@@ -146,6 +146,7 @@ fn binned(name: &str, values: &str, version: Version) -> Result<Encoding, String
         None => needed,
         Some(digits) => digits.trim().parse().map_err(|_| wrong())?,
     };
+    // A width that is the one needed is left out, so that an encoding has one name however it was asked for.
     let digits = if width == needed { String::new() } else { format!(",{width}") };
     let bare = version == Version::Bare;
     let around = if bare { ["", "", ";"] } else { ["<", ",", ">"] };
@@ -175,6 +176,7 @@ fn integers(name: &str, values: &str) -> Result<Encoding, String> {
     let width: u8 = width.parse().ok().filter(|width| (1..=8).contains(width)).ok_or_else(wrong)?;
     let largest = 10u32.pow(width.into()) - 1;
     let most = most.map_or(Ok(largest), |most| most.parse()).map_err(|_| wrong())?;
+    // As with the digits of bins: what is the default has no place in the name.
     let bound = if most == largest { String::new() } else { format!(",{most}") };
     Encoding::new(Definition {
         name: format!("integers:{scale},{width}{bound}").into(),

@@ -84,6 +84,7 @@ impl SlotPart {
                 let last = below.saturating_sub(1);
                 let digits = last.to_string().len() as u32;
                 let mut options = Vec::new();
+                // Longest first: many engines take the first alternative that matches.
                 for length in (1..=digits).rev() {
                     let low = if length == 1 { 0 } else { 10u32.pow(length - 1) };
                     let high = last.min(10u32.pow(length) - 1);

@@ -40,14 +40,14 @@ impl Reading {
         Reading { encoding, texts: None, cut: false, rewrites: false, out_of_range: OutOfRange::Clip }
     }
 
-    /// The same, of texts that are written so and in no other way; decimals may keep their trailing zeros or not.
+    /// This reading, of texts that are written in its encoding and no other; decimals may keep their trailing zeros or not.
     #[must_use]
     pub fn of_texts(self) -> Self {
         let texts = if self.encoding.is_decimal() { self.texts } else { Some(self.encoding) };
         Reading { texts, ..self }
     }
 
-    /// The same, with longer decimals cut.
+    /// This reading, with decimals beyond the last cut toward zero, or refused.
     #[must_use]
     pub fn cutting(self, cut: bool) -> Self {
         Reading { cut, ..self }

@@ -23,6 +23,7 @@ const PATIENCE: Duration = Duration::from_millis(50);
 impl ReadAhead {
     /// Starts the thread, which opens the source and ends with it, at an error, or when this is dropped.
     pub fn new<R: Read>(job: &Job, open: impl FnOnce() -> io::Result<R> + Send + 'static) -> Self {
+        // Four blocks are 4 MiB: enough to overlap, and a bound of memory.
         let (send, blocks) = sync_channel(4);
         std::thread::spawn(move || {
             // An error of sending: nobody reads any more.
@@ -72,6 +73,7 @@ pub fn read_buffered(reader: &mut impl BufRead, out: &mut [u8]) -> io::Result<us
 impl BufRead for ReadAhead {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         while self.at == self.current.len() {
+            // Looked at while nothing comes, too: a pipe may never say anything.
             self.job.check().map_err(io::Error::other)?;
             match self.blocks.recv_timeout(PATIENCE) {
                 Ok(Ok(block)) if block.is_empty() => return Ok(&[]),

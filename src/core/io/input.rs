@@ -114,6 +114,7 @@ impl Read for Tally {
             if let Some(hasher) = &mut self.hasher {
                 hasher.update(&out[..n]);
             }
+            // Bytes as stored, since the size of the file is what is known before.
             self.job.observer().advance(n as u64);
         } else if !out.is_empty()
             && let Some(hasher) = self.hasher.take()
@@ -142,6 +143,7 @@ pub fn read_whole(path: &Path, limit: u64, job: &Job) -> Result<Whole> {
     let fail = |error: io::Error| job.check().err().unwrap_or_else(|| Error::io(path, error));
     let mut opened = open(path, job);
     let mut bytes = Vec::new();
+    // One byte more tells a file of just this size from a larger one.
     opened.reader.by_ref().take(limit + 1).read_to_end(&mut bytes).map_err(fail)?;
     if bytes.len() as u64 > limit {
         return Err(too_large(path, limit));
@@ -165,7 +167,7 @@ pub fn read_small(path: &Path, limit: u64, name: String, job: &Job) -> io::Resul
     Ok(Whole { bytes, source })
 }
 
-/// As [`read_whole`], of a file that nobody waits for and whose hash nobody asks for.
+/// The bytes of a file, decompressed, of at most `limit`; it cannot be cancelled, and nobody asks for its hash.
 ///
 /// # Errors
 /// As [`read_whole`].

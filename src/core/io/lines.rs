@@ -48,7 +48,7 @@ impl<R: BufRead> BoundedLines<R> {
         BoundedLines::with_ends(reader, limit, LineEnds::Feeds)
     }
 
-    /// The same where lines may end otherwise.
+    /// Starts at the first line of a stream whose lines may end otherwise; `limit` in bytes.
     pub fn with_ends(reader: R, limit: usize, ends: LineEnds) -> Self {
         BoundedLines { reader, line: Vec::new(), limit, number: 0, ends, returned: false }
     }
@@ -70,6 +70,7 @@ impl<R: BufRead> BoundedLines<R> {
             if available.is_empty() {
                 break;
             }
+            // The carriage return may have been the last byte of the block before.
             if std::mem::take(&mut self.returned) && available[0] == b'\n' {
                 self.reader.consume(1);
                 continue;
@@ -81,6 +82,7 @@ impl<R: BufRead> BoundedLines<R> {
             self.returned = self.ends == LineEnds::Any && end.is_some_and(|end| available[end] == b'\r');
             found = end.is_some();
             let content = &available[..end.unwrap_or(available.len())];
+            // Room beyond the limit for a byte-order mark and a carriage return, which do not count.
             let kept = content.len().min(self.limit.saturating_add(MARKS) - self.line.len());
             cut |= kept < content.len();
             self.line.extend_from_slice(&content[..kept]);

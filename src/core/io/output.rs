@@ -169,6 +169,7 @@ impl OutputSet {
         let mut done: Vec<(PathBuf, Option<TempPath>)> = Vec::new();
         for file in std::mem::take(&mut self.files) {
             let (target, kept) = (file.target.clone(), backup(&file.target));
+            // The last one goes back first, so that a name that came twice gets what it held before both.
             if let Err(error) = file.commit() {
                 for (target, kept) in done.into_iter().rev() {
                     // The first error is the one to report.

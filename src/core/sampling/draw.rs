@@ -77,6 +77,7 @@ const BLOCK: usize = 256;
 fn reached(logits: &[f32], excluded: &[u32], k: usize) -> f32 {
     let blocks = runs(logits, excluded).flat_map(|(_, logits)| logits.chunks(BLOCK));
     let mut maxima: Vec<f32> = blocks.map(maximum).collect();
+    // Too few blocks to vouch for `k` logits, so all are kept.
     if maxima.len() < k {
         return f32::NEG_INFINITY;
     }
@@ -87,6 +88,7 @@ fn reached(logits: &[f32], excluded: &[u32], k: usize) -> f32 {
 #[inline(always)]
 pub fn maximum(numbers: &[f32]) -> f32 {
     const LANES: usize = 16;
+    // `f32::max` takes more instructions, for NaN, which `draw` looks for itself.
     let larger = |a: f32, b: f32| if b > a { b } else { a };
     let (strips, rest) = numbers.as_chunks::<LANES>();
     let mut best = [f32::NEG_INFINITY; LANES];
@@ -151,6 +153,7 @@ impl Noise {
 
 /// Gumbel's distribution, from 32 uniform bits.
 fn gumbel(bits: u32) -> f64 {
+    // The half keeps it off 0 and 1, where the logarithms are infinite.
     let uniform = (f64::from(bits) + 0.5) / 4_294_967_296.0;
     -(-uniform.ln()).ln()
 }
@@ -173,6 +176,7 @@ pub fn draw(
     noise: &mut Noise,
     position: usize,
 ) -> Result<u32> {
+    // Greedy drawing needs no noise, and gives the same token with any seed.
     let Some(temperature) = sampling.temperature else { return most_likely(candidates) };
     // None, in other engines too, are all.
     let top_k = sampling.top_k.filter(|k| *k > 0);
@@ -214,6 +218,7 @@ fn winner(mut kept: Vec<Scored>, noise: &mut Noise, position: usize) -> u32 {
     let best = kept.iter().map(|(score, _)| *score).fold(f64::NEG_INFINITY, f64::max);
     // Whoever cannot win needs no noise.
     kept.retain(|(score, _)| score + highest_noise >= best + lowest_noise);
+    // Noise is read by ascending id.
     kept.sort_unstable_by_key(|(_, id)| *id);
     let mut noise = noise.at(position);
     let sums = kept.into_iter().map(|(score, id)| (score + noise(id), id));
@@ -223,6 +228,7 @@ fn winner(mut kept: Vec<Scored>, noise: &mut Noise, position: usize) -> u32 {
 /// The `k` best, and those that are as good as the last of them.
 fn keep_top_k(kept: &mut Vec<Scored>, k: usize) {
     if k < kept.len() {
+        // As transformers keeps them: those that are as good as the last stay.
         let least = kept.select_nth_unstable_by(k - 1, rank).1.0;
         kept.retain(|(score, _)| *score >= least);
         // In one order, whatever was kept before.
@@ -261,6 +267,7 @@ fn keep_top_p(kept: &mut Vec<Scored>, p: f64, best: f64) {
 pub fn most_likely(candidates: Candidates<'_>) -> Result<u32> {
     let mut best: Option<(f32, u32)> = None;
     candidates.each(|id, logit| {
+        // A NaN stays the best once it is met, since nothing is above it, and is refused below.
         if best.is_none_or(|(most, _)| logit > most || logit.is_nan()) {
             best = Some((logit, id));
         }
@@ -275,6 +282,7 @@ pub fn most_likely(candidates: Candidates<'_>) -> Result<u32> {
 /// Natural logarithm of the softmax at `id`.
 pub fn log_probability(logits: &[f32], id: u32) -> f32 {
     let best = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    // Less the largest, so that no exponential overflows; in double precision, since a vocabulary has many terms.
     let sum: f64 = logits.iter().map(|logit| f64::from(logit - best).exp()).sum();
     let logit = logits.get(id as usize).copied().unwrap_or(f32::NEG_INFINITY);
     (f64::from(logit - best) - sum.ln()) as f32

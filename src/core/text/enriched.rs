@@ -60,6 +60,7 @@ pub enum TextProblem {
 pub fn parse(text: &str, reading: Reading) -> Result<Enriched, TextError> {
     let encoding = reading.texts.unwrap_or(reading.encoding);
     let bytes = text.as_bytes();
+    // An atom with its block of four decimals takes 24 bytes or more.
     let slots = bytes.len() / 24 + 1;
     let mut out = Enriched {
         skeleton: String::with_capacity(slots * 8),
@@ -74,6 +75,7 @@ pub fn parse(text: &str, reading: Reading) -> Result<Enriched, TextError> {
         if atom || behind_each {
             let start = at + encoding.open().len();
             if !bytes[at..].starts_with(encoding.open().as_bytes()) {
+                // The place of the symbol's last character: behind it the slot is missing.
                 return Err(error(at - 1, TextProblem::MissingBlock));
             }
             let Some((end, behind)) = encoding.slot_end(bytes, start) else {
@@ -162,7 +164,7 @@ pub fn write(skeleton: &str, coordinates: &[[Fixed; 3]], encoding: Encoding) -> 
     out
 }
 
-/// As [`write()`], appended to `out`.
+/// Appends `skeleton` with `coordinates` in its slots, in order, to `out`; slots beyond them stay empty.
 pub fn append(skeleton: &str, coordinates: &[[Fixed; 3]], encoding: Encoding, out: &mut String) {
     let mut rest = skeleton;
     for values in coordinates {
@@ -185,6 +187,7 @@ pub fn in_brackets(text: &str, encoding: Encoding) -> String {
         depth = depth.max(1);
         let atom = bytes[at] == b'[';
         let Ok(end) = symbol_end(text, at, &mut depth) else {
+            // What is no symbol is handed on as it is, for whoever judges the result.
             let next = text[at..].chars().next().map_or(1, char::len_utf8);
             out.push_str(&text[at..at + next]);
             at += next;

@@ -29,6 +29,7 @@ enum Place {
 pub fn may_hold(content: &str, encoding: Encoding) -> bool {
     let opens = (0..encoding.open().len().max(1)).map(Place::Open);
     let closes = (0..encoding.close().len().max(1)).map(Place::Close);
+    // A string may begin anywhere in a text.
     let start = [Place::Prompt, Place::Link, Place::Atom, Place::Inside];
     let mut places: BTreeSet<Place> = start.into_iter().chain(opens).chain(closes).collect();
     for byte in content.bytes() {
@@ -54,6 +55,7 @@ fn step(place: Place, byte: u8, encoding: Encoding, next: &mut BTreeSet<Place>) 
         }
         Place::Link => {
             if byte == b'[' {
+                // A bracket opens an atom, or a tag.
                 next.extend([Place::Atom, Place::Prompt]);
             }
             if b"-=#$:/\\.~()%0123456789".contains(&byte) {
@@ -68,6 +70,7 @@ fn step(place: Place, byte: u8, encoding: Encoding, next: &mut BTreeSet<Place>) 
                 next.insert(Place::Atom);
             }
             if byte == b']' {
+                // Behind a tag there is no slot.
                 next.extend([Place::Open(0), Place::Link]);
             }
         }

@@ -82,6 +82,7 @@ fn index_class(index: usize) -> u8 {
 fn element_class(atom: &str) -> u8 {
     let inside = atom.trim_start_matches('[').trim_end_matches(']');
     let symbol = inside.trim_start_matches(|c: char| c.is_ascii_digit());
+    // Before one letter is looked at: `Cl` is no carbon, `Co` neither.
     let two_letters = ["Cl", "Br", "Si", "Se", "Na", "Ca", "Co", "Cu", "Cr", "Ni", "Os", "Sn", "Sc"];
     if two_letters.iter().any(|two| symbol.starts_with(two)) {
         return 4;

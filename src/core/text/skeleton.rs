@@ -33,7 +33,7 @@ pub fn from_smiles(smiles: &str) -> Result<String, SmilesError> {
     Ok(of_checked(smiles))
 }
 
-/// The same of what is known to be a SMILES with atoms.
+/// The skeleton of a text that is known to be a SMILES with atoms: bare atoms bracketed, nothing checked.
 pub fn of_checked(smiles: &str) -> String {
     let mut out = String::with_capacity(smiles.len() * 4);
     let (bytes, mut at) = (smiles.as_bytes(), 0);
@@ -118,6 +118,7 @@ pub enum Piece<'a> {
 pub fn pieces(skeleton: &str) -> impl Iterator<Item = Piece<'_>> {
     let mut rest = skeleton;
     std::iter::from_fn(move || {
+        // The slot of the piece before.
         rest = rest.strip_prefix("<>").unwrap_or(rest);
         if rest.is_empty() {
             return None;
@@ -149,7 +150,7 @@ pub fn atoms(skeleton: &str) -> impl Iterator<Item = &str> {
 pub struct Spelling {
     /// Bare hetero atoms, `[O]`, `[N]`.
     pub bare: usize,
-    /// The same with needless hydrogens, `[OH]`, `[NH2]`.
+    /// Hetero atoms with needless hydrogens, `[OH]`, `[NH2]`.
     pub with_hydrogens: usize,
 }
 
@@ -160,6 +161,7 @@ impl Spelling {
         let mut spelling = Spelling::default();
         if atoms(skeleton).any(|atom| needless_hydrogens(atom).is_some()) {
             let smiles = smiles(skeleton);
+            // Only a graph tells a needless hydrogen from one of a radical.
             let graph = READ.check(&smiles).and_then(|()| Graph::parse(&smiles));
             spelling.with_hydrogens = graph.map_or(0, |graph| graph.needless_brackets());
         }

@@ -24,10 +24,11 @@ impl Tokenizer {
         self.answer_tokens_of(answer, Encoding::FIXED)
     }
 
-    /// As [`Tokenizer::answer_tokens`], FREE and COPY by the slots of an encoding.
+    /// The tokens of an answer behind a prompt, as [`Tokenizer::answer_tokens`] gives them; FREE are those inside of an encoding's
+    /// slots.
     ///
     /// # Errors
-    /// The same.
+    /// If the tokenizer cannot encode the text.
     pub fn answer_tokens_of(&self, answer: &str, encoding: Encoding) -> Result<Vec<Token>> {
         let before = SOME_PROMPT.len();
         let mut tokens = self.tokens_of(&format!("{SOME_PROMPT}{answer}"), encoding)?;
@@ -58,6 +59,7 @@ impl Tokenizer {
         let whole = self.encoded(prompt, true, false)?.get_ids().to_vec();
         // What stands after the text would end it before the answer.
         let before = whole.windows(ids.len().max(1)).position(|window| window == ids).unwrap_or(0);
+        // The prompt's last tokens may depend on what follows, so they are read with an answer's beginning behind them.
         let mut tokens = self.tokens(&format!("{prompt}{CONFORMER_OPEN}[C]<"))?;
         tokens.retain(|token| token.end <= prompt.len());
         Ok(whole[..before].iter().copied().chain(tokens.iter().map(|token| token.id)).collect())

@@ -52,6 +52,7 @@ fn class(pre_tokenizer: &impl PreTokenizer) -> String {
 
 /// Which of these characters a pre-tokenizer cuts off from letters beside them.
 fn isolated(pre_tokenizer: &impl PreTokenizer, characters: &[char]) -> Vec<char> {
+    // An `a` stands on both sides of each: a letter is cut off from nothing else.
     let text: String = characters.iter().flat_map(|c| ['a', *c]).chain(['a']).collect();
     let mut pieces = PreTokenizedString::from(text.as_str());
     if pre_tokenizer.pre_tokenize(&mut pieces).is_err() {

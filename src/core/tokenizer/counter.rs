@@ -44,7 +44,8 @@ impl<'t> Counter<'t> {
         Counter::for_dialect(tokenizer, Encoding::FIXED, skeletons)
     }
 
-    /// The same for the decimals and the separator of a dialect.
+    /// A counter of blocks with the decimals of a dialect. Slots other than decimals between brackets with commas are counted by
+    /// encoding every text.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -111,6 +112,7 @@ impl<'t> Counter<'t> {
             return Ok(());
         }
         out.truncate(before);
+        // The tables may have given up behind some blocks, which are counted again with the rest.
         let found = self.tokenizer.in_slots(text, self.encoding)?;
         out.extend(found.ends.iter().map(|ends| ends.len() as u16));
         Ok(())
@@ -160,6 +162,7 @@ fn verify<'s>(
     let mut blocks = 0;
     let mut found = Vec::new();
     let mut round = 0;
+    // Twice at least: of many skeletons one round is enough blocks, and would show each with one set of numbers.
     while blocks < VERIFIED_BLOCKS || round < 2 {
         round += 1;
         for skeleton in &skeletons {
@@ -172,6 +175,7 @@ fn verify<'s>(
                     tokenizer.free_ends(&text)?.iter().map(|ends| block_tokens(ends)).collect();
                 found.clear();
                 let counted = tables.tokens(tokenizer, text.as_bytes(), &mut found);
+                // What the tables give up on is encoded, so it cannot be wrong.
                 if counted.is_some() && expected.as_ref() != Some(&found) {
                     return Ok(Err(format!("tables differ from encoding on `{text}`")));
                 }

@@ -76,6 +76,7 @@ impl Cuts {
             |text: &str| !encoding.is_decimal() && text.bytes().all(|byte| byte.is_ascii_digit());
         let scores = match tokenizer.inner().get_model() {
             ModelWrapper::BPE(bpe) => {
+                // Tokens with affixes are no parts of the text.
                 let affixes = [bpe.get_continuing_subword_prefix(), &bpe.end_of_word_suffix];
                 if affixes.into_iter().flatten().any(|affix| !affix.is_empty()) {
                     return Err("a BPE model with word prefixes or suffixes".into());
@@ -127,6 +128,7 @@ impl Cuts {
         let mut crosses = false;
         for pair in token.as_bytes().windows(2) {
             let (a, b) = (pair[0], pair[1]);
+            // What lies beyond ASCII is no character of the format, or a letter that stands for a byte.
             if a < 128 && b < 128 {
                 self.joined[usize::from(a) * 128 + usize::from(b)] = true;
             }
@@ -145,6 +147,7 @@ impl Cuts {
             vocabulary.contains_key(&char::from(byte).to_string())
                 || (falls_back && vocabulary.contains_key(&format!("<0x{byte:02X}>")))
         };
+        // Printable ASCII.
         let unknown: Vec<u8> = (33..127).filter(|byte| !known(*byte)).collect();
         for a in &unknown {
             for b in &unknown {
@@ -159,6 +162,7 @@ impl Cuts {
 
     /// Whether some token may hold `a` before `b`.
     pub fn joins(&self, a: u8, b: u8) -> bool {
+        // Nothing is recorded beyond ASCII, so it counts as joined.
         a >= 128 || b >= 128 || self.joined[usize::from(a) * 128 + usize::from(b)]
     }
 
@@ -193,6 +197,7 @@ impl Cuts {
             return false;
         };
         pieces.iter().enumerate().all(|(at, piece)| {
+            // The normalizer puts a space before a part that is asked alone; in its text it has none.
             let bare = piece.strip_prefix(SPACE).filter(|_| at == 0 && !begins);
             scores.margin(bare.unwrap_or(piece)) >= MARGIN
         })
@@ -206,6 +211,7 @@ impl Cuts {
         if self.scores.is_none() {
             return Ok(());
         }
+        // What stands in a number, and between two: all that the tables ask for.
         let runs =
             (1..=longest).flat_map(|len| (0..10usize.pow(len as u32)).map(move |n| format!("{n:0len$}")));
         let mut parts = runs.chain([",-", ".", ","].map(str::to_owned));

@@ -130,6 +130,7 @@ impl Step {
         let splits = pieces.get_splits(OffsetReferential::Original, OffsetType::None);
         for (piece, ..) in splits.into_iter().filter(|(_, _, tokens)| tokens.is_none()) {
             let spaced =
+                // As `ByteLevel` does before it splits.
                 (self.spaced && !piece.starts_with(char::is_whitespace)).then(|| format!(" {piece}"));
             let piece = spaced.as_deref().unwrap_or(piece);
             if let Some(Err(error)) = regex.find_iter(piece).find(Result::is_err) {
@@ -263,6 +264,7 @@ fn ways(expression: &Expr, within: bool) -> Option<Ways> {
         }
         Expr::Concat(parts) => parts.iter().try_fold(Ways::ONE, |all, part| all.then(ways(part, true)?)),
         Expr::Alt(parts) => parts.iter().try_fold(Ways::ONE, |all, part| all.or(ways(part, within)?)),
+        // Once, twice, and so on: each number of times is a way of its own.
         Expr::Repeat { child, hi, .. } if *hi <= MOST_WAYS => {
             let once = ways(child, true)?;
             let (mut all, mut so_far) = (Ways::ONE, Ways::ONE);

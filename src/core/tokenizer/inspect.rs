@@ -65,7 +65,7 @@ impl Inspector {
         Ok(Inspector { tokenizer, encoding: Encoding::FIXED, placeholder: placeholder.to_owned() })
     }
 
-    /// The same for texts of another encoding.
+    /// This inspector for texts of another encoding: its slots are looked at, and hold the placeholder.
     #[must_use]
     pub fn of(self, encoding: Encoding) -> Self {
         Inspector { encoding, ..self }
@@ -79,6 +79,7 @@ impl Inspector {
         let tokens = self.tokenizer.tokens_of(&text, self.encoding)?;
         let free = tokens.iter().filter(|token| token.class == Class::Free).count();
         let ranges = self.encoding.slot_ranges(&text);
+        // The placeholder is counted in the same text, since borders of blocks merge with what stands around them.
         let mut template = String::with_capacity(text.len());
         let mut copied = 0;
         for range in &ranges {

@@ -51,6 +51,7 @@ pub fn learn_plain<'t>(
 ) -> Result<Vec<u8>> {
     let refuse = |problem: &dyn std::fmt::Display| Error::input("training", problem, "");
     let mut tokenizer = HfTokenizer::new(BPE::default());
+    // No space before a text, offsets without white space, split by GPT-2's expression.
     let byte_level = ByteLevel::new(false, true, true);
     tokenizer.with_pre_tokenizer(Some(byte_level)).with_decoder(Some(byte_level));
     let added = special.iter().map(|content| AddedToken::from(*content, true).normalized(false));
@@ -73,6 +74,7 @@ pub fn byte_level_json(model: Value, special: &[&str], splits: Vec<Value>) -> Va
         .collect();
     let byte_level =
         json!({ "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false });
+    // The splits alone cut, so `ByteLevel` is told not to use its expression.
     let mut pre_tokenizers = splits;
     pre_tokenizers.push(byte_level.clone());
     json!({

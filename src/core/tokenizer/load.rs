@@ -51,7 +51,7 @@ macro_rules! embedded {
 /// `embedded`.
 pub const EMBEDDED: &[EmbeddedTokenizer] = embedded!["qwen-like", "llama-like"];
 
-/// The same, extended by `drift train-tokenizer`: every block below 20 Å takes 11 tokens in the separate kind and 9 in
+/// [`EMBEDDED`], extended by `drift train-tokenizer`: every block below 20 Å takes 11 tokens in the separate kind and 9 in
 /// the fused one.
 pub const EXTENDED: &[EmbeddedTokenizer] =
     embedded!["qwen-like-separate", "qwen-like-fused", "llama-like-separate", "llama-like-fused"];
@@ -110,7 +110,7 @@ impl Tokenizer {
         Self::load_with_json(path).map(|(tokenizer, _)| tokenizer)
     }
 
-    /// As [`Tokenizer::load`], with the bytes of the JSON.
+    /// Loads a tokenizer as [`Tokenizer::load`] does, and gives the bytes of its JSON too, decompressed.
     ///
     /// # Errors
     /// As [`Tokenizer::load`].
@@ -118,7 +118,7 @@ impl Tokenizer {
         Self::load_for(path, &Job::default())
     }
 
-    /// As [`Tokenizer::load_with_json`], for a job that may be cancelled while a file, or a pipe, is read.
+    /// Loads a tokenizer and the bytes of its JSON for a job that may be cancelled while a file, or a pipe, is read.
     ///
     /// # Errors
     /// As [`Tokenizer::load`], or if the job was cancelled.
@@ -159,8 +159,10 @@ impl Tokenizer {
         if let ModelWrapper::BPE(bpe) = inner.get_model()
             && bpe.dropout.is_some_and(|p| p > 0.0)
         {
+            // A count would be another one each time.
             return Err(refuse("encodes at random (BPE dropout)".into()));
         }
+        // A file may ask for both; tokens are counted over whole texts.
         inner.with_padding(None);
         inner.with_truncation(None).map_err(|e| refuse(first_line(&e.to_string()).to_owned()))?;
         let expressions = caught(|| Expressions::of(&inner))
@@ -259,10 +261,10 @@ impl Tokenizer {
         self.classified(text, &block_ranges(text))
     }
 
-    /// As [`Tokenizer::tokens`], FREE and COPY by the slots of an encoding.
+    /// The tokens of a text: FREE are those inside of an encoding's slots, COPY all others.
     ///
     /// # Errors
-    /// The same.
+    /// If the tokenizer cannot encode the text.
     pub fn tokens_of(&self, text: &str, encoding: CoordinateEncoding) -> Result<Vec<Token>> {
         self.classified(text, &encoding.slot_ranges(text))
     }
@@ -271,6 +273,7 @@ impl Tokenizer {
         let encoding = self.encoded(text, false, true)?;
         let mut next = 0;
         let tokens = encoding.get_ids().iter().zip(encoding.get_offsets()).map(|(&id, &(start, end))| {
+            // Tokens come in the order of the text, so the block beside them only moves on.
             while next < blocks.len() && blocks[next].end < end {
                 next += 1;
             }
@@ -293,7 +296,7 @@ impl Tokenizer {
         self.inside(text, &block_ranges(text))
     }
 
-    /// As [`Tokenizer::in_blocks`], in the slots of an encoding.
+    /// What a text's tokens are inside the slots of an encoding, slot by slot.
     ///
     /// # Errors
     /// As [`Tokenizer::tokens`].
@@ -310,9 +313,11 @@ impl Tokenizer {
             while next < blocks.len() && blocks[next].end < first {
                 next += 1;
             }
+            // All that follows stands behind the last block.
             let Some(block) = blocks.get(next) else { break };
             match token.class {
                 Class::Free => found.ends[next].push(token.end - block.start),
+                // It reaches into the block.
                 Class::Copy if block.start.max(token.start) < block.end.min(token.end) => {
                     found.copied.push(token);
                 }

@@ -71,6 +71,7 @@ pub fn block_ranges(text: &str) -> Vec<std::ops::Range<usize>> {
     let mut open = None;
     for (at, byte) in text.bytes().enumerate() {
         match byte {
+            // A second `<` begins the block anew: generated text may leave the first open.
             b'<' => open = Some(at + 1),
             b'>' => ranges.extend(open.take().map(|start| start..at)),
             _ => {}

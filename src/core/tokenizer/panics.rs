@@ -25,6 +25,7 @@ pub(super) fn caught<T>(work: impl FnOnce() -> T) -> Option<T> {
             }
         }));
     });
+    // Calls may be nested, so the outer one's word is put back.
     let outer = IS_CAUGHT.replace(true);
     let outcome = catch_unwind(AssertUnwindSafe(work));
     IS_CAUGHT.set(outer);

@@ -68,10 +68,12 @@ impl<'a> SlotProduct<'a> {
             .vocabulary()
             .into_iter()
             .map(|(text, id)| {
+                // Byte-level vocabularies and SentencePiece's write a space as a letter of their own.
                 (id, if text.is_ascii() { text } else { text.replace(['\u{120}', '\u{2581}'], " ") })
             })
             .filter(|(_, text)| may_stand(text))
             .collect();
+        // The numbers of states must not depend on the order of a hash map.
         candidates.sort();
         let longest_added = added.values().copied().max().unwrap_or(0);
         let before = (before.to_owned(), tokenizer.ids(before)?);
@@ -137,6 +139,7 @@ impl<'a> SlotProduct<'a> {
         }
         let mut open = place.open.clone();
         open.extend_from_slice(text.as_bytes());
+        // One less than the longest: as many would have been matched as a whole.
         let kept = open.len().min(self.longest_added - 1);
         open.split_off(open.len() - kept)
     }
@@ -151,6 +154,7 @@ impl<'a> SlotProduct<'a> {
         {
             return Ok(*known);
         }
+        // The whole way is encoded, since what stands before may merge.
         let ids = self.tokenizer.ids(&format!("{}{}{text}", self.before.0, way.text))?;
         let behind = ids.strip_prefix(&self.before.1[..]);
         let follows =

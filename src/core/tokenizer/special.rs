@@ -140,6 +140,7 @@ impl Tokenizer {
     /// What the post-processor puts behind a text, if that is one of the usual names; else an added token of a usual name, else a plain
     /// one: the vocabulary of RoBERTa has `<|endoftext|>` from GPT-2's, and ends texts with `</s>`.
     fn usual_end(&self) -> Option<Named> {
+        // Any text shows what the post-processor puts behind.
         let whole = self.encoded("C", true, false).ok();
         let last = whole.and_then(|whole| whole.get_tokens().last().cloned());
         let put_behind = last.filter(|last| USUAL_ENDS.contains(&last.as_str()));

@@ -74,6 +74,7 @@ impl Tables {
             return Ok(Err("a comma or a digit alone is not one token".into()));
         }
         let comma_minus_is_one = match comma_minus.as_slice() {
+            // The ends of `0`, `,-`, `0`, `,-`, `0`.
             [1, 3, 4, 6, 7] => true,
             [1, 2, 3, 4, 5, 6, 7] => false,
             _ => return Ok(Err("`,-` is cut in no known way".into())),
@@ -81,6 +82,7 @@ impl Tables {
         if inner_ends(tokenizer, "0.0,0,0")? != [1, 2, 3, 4, 5, 6, 7] {
             return Ok(Err("a point alone is not one token".into()));
         }
+        // Letters and digits end most atoms. Behind others (`+]`, `@]`) the whole atom decides, and is asked when it comes.
         let mut minus_is_free = [None; 128];
         for byte in (0..128u8).filter(u8::is_ascii_alphanumeric) {
             if !borders.joins(byte, b']') && borders.is_decided(tokenizer, "]<-", false) {
@@ -110,6 +112,7 @@ impl Tables {
         while let Some(open) = memchr::memchr(b'<', &text[at..]) {
             let start = at + open + 1;
             let mut sink = S::default();
+            // Each way is compiled with its own lookup; the one by length touches no table that grows with the values.
             let end = match &self.uniform {
                 Some(cuts) => self.block(tokenizer, text, start, &mut sink, |len, _| cuts[len]),
                 None => self.block(tokenizer, text, start, &mut sink, |len, value| self.runs[len - 1][value]),
@@ -167,6 +170,7 @@ impl Tables {
     /// Whether the `-` at `start` is a token of its own.
     #[inline]
     fn minus_free_before(&self, tokenizer: &Tokenizer, text: &[u8], start: usize) -> Option<bool> {
+        // `C]<` stands before the sign.
         let before = *text.get(start.checked_sub(3)?)?;
         if text[start - 2] != b']' {
             return None;
@@ -210,6 +214,7 @@ fn run<S: Sink>(
 ) -> Option<usize> {
     let mut value = 0usize;
     let mut end = at;
+    // Bytes below `0` wrap around to large numbers, so that one comparison tells digits.
     while let Some(digit) = text.get(end).map(|b| b.wrapping_sub(b'0')).filter(|d| *d < 10) {
         value = value * 10 + usize::from(digit);
         end += 1;
@@ -253,6 +258,7 @@ impl Sink for Count {
     }
     #[inline(always)]
     fn many(&mut self, _: usize, cuts: Cuts) {
+        // Cuts have at most `MAX_RUN` bits: the remainder changes none, and spares the check of the bounds.
         self.0 += u16::from(ONES_IN[usize::from(cuts) % ONES_IN.len()]);
     }
 }

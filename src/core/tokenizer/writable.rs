@@ -18,6 +18,7 @@ impl Tokenizer {
     /// If it reads a character of them as unknown, or as another one; the message names all of these.
     pub fn writes<'s>(&self, encoding: Encoding, skeletons: impl IntoIterator<Item = &'s str>) -> Result<()> {
         let (mut unknown, mut changed) = (BTreeSet::new(), BTreeSet::new());
+        // With byte fallback it takes several tokens: then nothing is unknown.
         let unk = self.model_ids(UNKNOWN).filter(|ids| ids.len() == 1);
         for skeleton in skeletons {
             for text in some_texts(skeleton, encoding) {

@@ -85,6 +85,7 @@ impl<'o> Comparison<'o> {
             })
             .collect();
         let mut all = Vec::new();
+        // In the order of the batch, so that the list does not depend on threads.
         for part in parts {
             let (found, lines) = part?;
             self.found.merge(&found);
@@ -119,6 +120,7 @@ impl<'o> Comparison<'o> {
         let conformer = &batch.conformers[at];
         let row = self.compare(conformer, shared, &place);
         let mirrored = row.pairs.iter().filter(|pair| pair.is_mirrored).count() as u64;
+        // A conformer may have both kinds of pair; as a row it counts once, and as a duplicate before as a mirror image.
         let same = row.pairs.len() as u64 - mirrored;
         counts.rows_of_shared_molecules += 1;
         counts.rows_of_shared_isomers += u64::from(shared.isomer.is_some());
@@ -146,7 +148,9 @@ impl<'o> Comparison<'o> {
         let own: Vec<[f64; 3]> = order.iter().filter_map(at).collect();
         let mut row = RowFound { has_geometry: true, ..RowFound::default() };
         let mut mirror: Option<Vec<[f64; 3]>> = None;
+        // A mirror image has the spread of what it mirrors, so this one search finds candidates of both kinds.
         for near in molecule.near(spread(&own), other.bound()) {
+            // A corpus may be compared with itself, and each record is its own duplicate.
             if self.is_itself(shared.molecule, near, place) {
                 continue;
             }
@@ -156,7 +160,9 @@ impl<'o> Comparison<'o> {
                 row.pairs.push(FoundPair { conformer: near, rmsd: least.rmsd, is_mirrored: false });
                 continue;
             }
+            // The search did not end, so that this pair may lie within the bound all the same.
             row.upper_bounds += u64::from(!least.is_exact);
+            // Most conformers have nobody near, and need no mirror image. Turning one axis over mirrors all.
             let mirrored = mirror.get_or_insert_with(|| own.iter().map(|[x, y, z]| [-x, *y, *z]).collect());
             let rmsd = topology.rmsd(mirrored, &theirs).filter(|rmsd| *rmsd <= other.bound());
             row.pairs.extend(rmsd.map(|rmsd| FoundPair { conformer: near, rmsd, is_mirrored: true }));
@@ -195,6 +201,7 @@ impl<'o> Comparison<'o> {
             rmsd_angstrom: None,
             mirror_image: false,
         };
+        // A row without a pair has a line too: that the molecule is shared is worth knowing by itself.
         let mut put = |line: &ListedPair<'_>| {
             serde_json::to_writer(&mut *lines, line).map_err(|e| Error::internal("a line of the list", e))?;
             lines.push(b'\n');

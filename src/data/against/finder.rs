@@ -25,6 +25,7 @@ impl Finder {
     /// What the skeleton of each conformer is.
     pub(super) fn find(&mut self, other: &Other, conformers: &[Conformer]) -> Vec<Known> {
         let prints: Vec<Fingerprint> = conformers.par_iter().map(fingerprint).collect();
+        // All go at once: conformers of a molecule mostly follow one another.
         if self.known.len() > REMEMBERED || self.shared > REMEMBERED_SHARED {
             (self.known, self.shared) = (HashMap::new(), 0);
         }

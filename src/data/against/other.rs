@@ -104,8 +104,10 @@ impl OtherMolecule {
 
     /// The conformers whose spread is within a distance of another one.
     pub(super) fn near(&self, lengths: [f64; 3], within: f64) -> impl Iterator<Item = usize> {
+        // Rounding of the stored lengths must not lose a pair.
         let within = within + SLACK_ANGSTROM;
         let begin = self.conformers.partition_point(|c| f64::from(c.spread[0]) < lengths[0] - within);
+        // Conformers are sorted by the first length, so those in question lie side by side.
         let rest = self.conformers[begin..].iter().enumerate();
         rest.take_while(move |(_, c)| f64::from(c.spread[0]) <= lengths[0] + within)
             .filter(move |(_, c)| {
@@ -142,6 +144,7 @@ impl Other {
     /// What a skeleton of this molecule is.
     pub(super) fn known(&self, identity: Option<&MolecularIdentity>) -> Known {
         let Some(identity) = identity else { return Known::NotCompared };
+        // Keys of different molecules may agree.
         for molecule in self.by_key.get(&identity.key()).into_iter().flatten() {
             let isomers = &self.molecules[*molecule as usize].isomers;
             let order = match isomers[0].identity.atoms_in(identity) {
@@ -287,6 +290,7 @@ impl Reader {
                 at: molecule.conformers.len() as u32,
                 isomer: spelling.isomer,
                 file,
+                // Lines count from 1, so 0 stands for none and spares the room of an option in each conformer.
                 line: batch.lines.get(at).map_or(0, |line| u32::try_from(*line).unwrap_or(u32::MAX)),
                 number: u32::try_from(self.number.1).unwrap_or(u32::MAX),
             });
@@ -321,6 +325,7 @@ impl Reader {
                 }
                 Some(Spelling { molecule: shared.molecule as u32, isomer: at, order })
             }
+            // An identity was given, so that it is never `NotCompared`.
             Known::Absent | Known::NotCompared => {
                 let molecule = self.other.molecules.len() as u32;
                 let order = identity.kept().into();

@@ -37,6 +37,7 @@ pub fn aligned_rmsd(a: &[[f64; 3]], b: &[[f64; 3]], order: impl Fn(usize) -> usi
             }
         }
     }
+    // Rounding can make the sum of equal sets a little negative.
     ((sum - 2.0 * overlap(s)).max(0.0) / n).sqrt()
 }
 

@@ -36,6 +36,7 @@ pub fn judge_block(inside: &str, dialect: Encoding) -> BlockVerdict {
     let decimals = dialect.decimals();
     let texts = || inside.split(dialect.separator());
     let parts: Vec<NumberPrefix> = texts().map(|part| scan_prefix(part.as_bytes())).collect();
+    // Digits are counted behind what leads a number; junk is asked of the part as it stands.
     let numbers: Vec<NumberPrefix> = texts().map(|part| scan_prefix(led(part).as_bytes())).collect();
     let mut verdict = BlockVerdict {
         junk_strict: parts.len() != 3 || parts.iter().any(|part| !part.is_number()),
@@ -54,6 +55,7 @@ pub fn judge_block(inside: &str, dialect: Encoding) -> BlockVerdict {
     }
     verdict.invented = verdict.invented_digits > 0;
     if dialect.is_fixed() {
+        // A number that is missing lacks all its decimals.
         let numbers: Vec<usize> = present.map(|part| part.decimals).take(3).collect();
         let lost = numbers.iter().map(|found| decimals.saturating_sub(*found)).sum::<usize>()
             + (3 - numbers.len()) * decimals;
@@ -101,8 +103,10 @@ pub fn goes_on(written: &str, next: &str, dialect: Encoding) -> bool {
     let mut characters = next.chars();
     match characters.next() {
         Some('0'..='9') => part.decimals < dialect.decimals(),
+        // `.,` would end the number at its point, which is no going on.
         Some('.') => part.has_digits() && !part.point && characters.next().is_none_or(|c| c.is_ascii_digit()),
         Some(other) if separator.starts_with(other) => part.has_digits() && numbers < 3,
+        // A sign stands at the beginning of a number alone.
         Some('-') => last.is_empty(),
         _ => false,
     }

@@ -87,6 +87,7 @@ impl Audited {
             let mut conformers: HashMap<(usize, &str), usize> = HashMap::new();
             for text in &file.texts {
                 let known = generations.entry((&text.lp, &text.smiles)).or_default();
+                // Further conformers of a text are of the same generation.
                 *known += u64::from(text.place == 0);
                 let generation = text.generation.unwrap_or_else(|| known.saturating_sub(1));
                 let group = file.group(text);

@@ -64,6 +64,7 @@ pub struct SampleCounts {
 impl SampleCounts {
     /// Nothing, in a dialect.
     pub fn new(dialect: Encoding) -> Self {
+        // Only where each number has all its digits can a text show that some are missing.
         let shown = (dialect.is_fixed()).then_some(0);
         SampleCounts {
             samples: 0,
@@ -113,6 +114,7 @@ impl SampleCounts {
         self.junk_blocks_strict_by_3dmolgen += u64::from(block.junk_by_3dmolgen);
         self.invented_blocks += u64::from(block.invented);
         self.invented_digits += u64::from(block.invented_digits);
+        // Generation may know of a block that it was cut where the text alone shows nothing, so the count can begin here.
         if let Some(truncated) = block.truncated {
             *self.truncated_blocks.get_or_insert(0) += u64::from(truncated);
         }
@@ -137,6 +139,7 @@ impl SampleCounts {
         self.junk_blocks_strict += other.junk_blocks_strict;
         self.junk_blocks_letters += other.junk_blocks_letters;
         self.junk_blocks_strict_by_3dmolgen += other.junk_blocks_strict_by_3dmolgen;
+        // Unknown in one part is unknown in the whole: a sum over what is known would pass for the count of all.
         self.truncated_blocks = self.truncated_blocks.zip(other.truncated_blocks).map(|(a, b)| a + b);
         self.invented_blocks += other.invented_blocks;
         self.lost_digits = self.lost_digits.zip(other.lost_digits).map(|(a, b)| a + b);
@@ -169,6 +172,7 @@ impl DriftHistogram {
     ) -> Result<()> {
         let real = tokenizer.free_ends(&tagged(answer))?;
         let forced = tokenizer.free_ends(&tagged(template))?;
+        // Where placeholders change how many blocks there are, none has a partner to be measured by.
         if real.len() == forced.len() {
             for (_, (t, f)) in real.iter().zip(&forced).enumerate().filter(|(block, _)| counts(*block)) {
                 *self.0.entry(f.len() as i64 - t.len() as i64).or_default() += 1;

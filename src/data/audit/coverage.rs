@@ -131,6 +131,7 @@ impl MeanMedian {
     fn plain(values: &[f64]) -> Option<Self> {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
+        // The two in the middle, which are one where the number is odd.
         let upper = *sorted.get(sorted.len() / 2)?;
         let lower = sorted[(sorted.len() - 1) / 2];
         let mean = values.iter().sum::<f64>() / values.len() as f64;
@@ -172,6 +173,7 @@ impl CoverageReport {
         let at = |angstrom: f64, summary: fn(&[f64]) -> Option<MeanMedian>| {
             let found: Vec<Coverage> = molecules.iter().filter_map(|one| one.coverage(angstrom)).collect();
             let recall: Vec<f64> = found.iter().map(|one| one.cov_recall).collect();
+            // Without conformers it counts 0, as in the script of the field.
             let precision: Vec<f64> = found.iter().map(|one| one.cov_precision.unwrap_or(0.0)).collect();
             Some(ThresholdCoverage { angstrom, cov_r: summary(&recall)?, cov_p: summary(&precision)? })
         };

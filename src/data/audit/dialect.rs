@@ -42,6 +42,8 @@ impl DialectCounts {
             if uncut && [x, y, z].iter().all(|part| part.is_number()) {
                 evidence.add([x, y], like.decimals());
             }
+            // A block that a template cut off pushes what is left into the next one; only behind a whole block is the next one's
+            // beginning its own.
             uncut = z.is_number() && z.decimals == like.decimals();
         }
         evidence

@@ -136,6 +136,7 @@ pub(super) fn of_file(
         let Ok(key) = skeleton::from_smiles(prompt) else { continue };
         let answer = split(&record.text).answer;
         let Some(points) = usable_points(answer, &judged, &key, dialect, plan.max_atoms) else { continue };
+        // The checker gives the elements, one for each point.
         let Some(checker) = checkers.of(&key).filter(|checker| checker.atoms() == points.len()) else {
             continue;
         };
@@ -207,6 +208,7 @@ impl Best {
         job: &Job,
     ) -> Result<()> {
         let (mut frames, mut seen) = (Vec::new(), std::collections::BTreeSet::new());
+        // The references of a molecule are asked for once, however many texts it has.
         for smiles in smiles.filter(|smiles| seen.insert(*smiles)) {
             let key = skeleton::from_smiles(smiles).ok();
             let Some(reference) = key.and_then(|key| references.get(&key)) else { continue };

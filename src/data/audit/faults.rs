@@ -47,6 +47,7 @@ impl Fault {
 
     /// The worst fault of a block.
     pub(super) fn worst(verdict: &BlockVerdict) -> Option<Self> {
+        // In the order of [`Fault`]: letters are junk as well, and junk may lack digits.
         let faults = [
             (verdict.junk_letters, Fault::Letters),
             (verdict.junk_strict, Fault::Junk),

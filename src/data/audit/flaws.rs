@@ -48,6 +48,7 @@ pub fn marks(answer: &str, dialect: Encoding) -> Vec<Mark> {
                 marks.push(Mark { flaw: Flaw::Junk, range: at - between..end });
             } else {
                 let number = scan_prefix(led(text).as_bytes());
+                // What leads a number is junk by itself; where no number follows, all of the part is.
                 let start = if number.has_digits() { end - led(text).len() } else { at };
                 if start > at {
                     marks.push(Mark { flaw: Flaw::Junk, range: at..start });
@@ -75,6 +76,7 @@ fn number_marks(part: &NumberPrefix, range: Range<usize>, dialect: Encoding, mar
     }
     let beyond = part.decimals.saturating_sub(dialect.decimals());
     let zeros = if dialect.is_stripped() { part.trailing_zeros } else { 0 };
+    // Both are counted from the end, so the longer holds the shorter.
     let invented = beyond.max(zeros);
     if invented > 0 {
         mark(Flaw::Invented, end - invented..end);

@@ -31,7 +31,8 @@ impl Topology {
         Ok(Topology::of(&Molecule::of_smiles(&smiles(skeleton))?))
     }
 
-    /// The same without hydrogens that a count says as well: atoms are those that [`MolecularIdentity::kept`](drift_core::chem::MolecularIdentity::kept) names.
+    /// The molecule of a skeleton without hydrogens that a count says as well: atoms are those that
+    /// [`MolecularIdentity::kept`](drift_core::chem::MolecularIdentity::kept) names.
     ///
     /// # Errors
     /// As [`Topology::new`].
@@ -66,7 +67,7 @@ impl Topology {
         self.off_lengths(generated, &self.mean_lengths(references)?)
     }
 
-    /// The same of several conformers.
+    /// [`Topology::bond_length_error`] of each of several conformers, in Å; the means of the references are taken once.
     pub fn bond_length_errors(
         &self,
         generated: &[Conformation],
@@ -104,7 +105,7 @@ impl Topology {
         self.least_rmsd(a, b).map(|least| least.rmsd)
     }
 
-    /// The same, and whether no order of atoms has less.
+    /// [`Topology::rmsd`], and whether no order of atoms has less.
     pub fn least_rmsd(&self, a: &[[f64; 3]], b: &[[f64; 3]]) -> Option<LeastRmsd> {
         let fits = a.len() == self.atoms && b.len() == self.atoms;
         fits.then(|| self.superposition.rmsd(&Centred::new(a), &Centred::new(b)))

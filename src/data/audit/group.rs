@@ -118,6 +118,7 @@ impl Group {
         let points = usable_points(sample.answer, sample.judged, &key, self.dialect, limit);
         let found = points.as_ref().and_then(|points| checkers.of(&key)?.check(points));
         let key: Box<str> = key.into();
+        // A text that does not pass counts for its molecule too.
         self.chemistry.entry(key.clone()).or_default().add(found.as_ref());
         if !is_kept {
             return (found, None);

@@ -103,6 +103,7 @@ fn judge_file(plan: &AuditPlan, dialect: Encoding, file: FileRecords, job: &Job)
             Ok(part)
         })
         .collect::<Result<_>>()?;
+    // Parts are merged in the order of the file, so that chunks and threads change nothing.
     let mut groups: BTreeMap<Option<String>, Group> = BTreeMap::new();
     let (mut listed, mut examples) = ((SampleCounts::new(dialect), 0), Vec::new());
     for part in &parts {

@@ -35,6 +35,7 @@ pub(super) fn turn(s: &Matrix) -> Turn {
         // never below it, so that the gap is never too wide.
         let half_sum = |second: f64| 1.5 * largest + 0.5 * second;
         let gap = |second: f64| slope / half_sum(second).powi(2);
+        // λ₂ is at most λ₁, which gives a gap; the gap gives a better bound of λ₂, and that a wider gap.
         let first = gap(largest);
         let sharpness = 0.5 * gap(largest - first);
         Some(Turn { overlap: largest, rotation: of_eigenvalue(s, largest)?, sharpness })
@@ -50,6 +51,7 @@ fn newton(s: &Matrix) -> Option<(f64, f64)> {
     if x <= 0.0 {
         return None;
     }
+    // From above the steps only go down, to the largest root.
     for _ in 0..50 {
         let value = ((x * x + c2) * x + c1) * x + c0;
         let slope = (4.0 * x * x + 2.0 * c2) * x + c1;

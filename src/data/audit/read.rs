@@ -57,6 +57,7 @@ pub fn read(path: &Path, job: &Job) -> Result<FileRecords> {
     let mut opened = io::open(path, job);
     let mut file = Reader::of(path.display().to_string());
     let mut begun = beginning(&mut opened.reader).map_err(fail)?;
+    // A document is read whole, so its size is bounded; of lines each is.
     if Kind::of(&begun) != Kind::Lines {
         let more = (MAX_FILE_BYTES + 1).saturating_sub(begun.len() as u64);
         opened.reader.by_ref().take(more).read_to_end(&mut begun).map_err(fail)?;
@@ -158,6 +159,7 @@ fn document(file: &mut Reader, bytes: &[u8]) -> Result<bool> {
     let kind = match Kind::of(bytes) {
         Kind::Object => match serde_json::from_slice::<IgnoredAny>(start) {
             Ok(_) => Kind::Report,
+            // A brace alone on its line begins a document, so this one is broken; else it is a broken line among others.
             Err(error) if first_line(start).trim_ascii() == b"{" => return Err(refuse(error)),
             Err(_) => Kind::Lines,
         },

@@ -157,6 +157,7 @@ impl Reader {
 
     fn add(&mut self, place: String, text: String, said: Said, listed: Option<Listed>) {
         let Said { prompt, lp, id, generation, pool, opened } = said;
+        // Worked examples are not the model's, and would be judged as if they were.
         let text = match without_examples(&text) {
             target if target.len() < text.len() => target.to_owned(),
             _ => text,
@@ -164,6 +165,7 @@ impl Reader {
         let text =
             if opened && !text.contains(CONFORMER_OPEN) { CONFORMER_OPEN.to_owned() + &text } else { text };
         let prompt = prompt.or_else(|| split(&text).prompt.map(str::to_owned));
+        // Without a prompt only a tag, or a block behind an atom, tells enriched text from any other line.
         if prompt.is_none()
             && !text.contains(CONFORMER_OPEN)
             && !text.contains(SMILES_OPEN)
@@ -178,6 +180,7 @@ impl Reader {
             return self.skip(place, format!("geom_smiles: {error}"));
         }
         let said = [Some(&place), prompt.as_ref(), Some(&text), lp.as_ref(), id.as_ref(), pool.as_ref()];
+        // What the record takes beside its texts counts, too: a file may hold very many short ones.
         let bytes: usize = said.into_iter().flatten().map(String::len).sum();
         self.kept_bytes = self.kept_bytes.saturating_add(bytes + size_of::<Record>());
         self.records.push(Record { place, prompt, text, lp, id, generation, pool, listed });

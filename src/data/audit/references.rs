@@ -143,6 +143,7 @@ impl References {
                 .map(|points| reordered(points.clone(), own, pool, limit))
                 .collect();
             let Some(moved) = moved else { continue };
+            // References of a prompt that is compared under its own SMILES too stay there as well.
             if !is_compared(own) {
                 self.molecules.remove(own);
             }

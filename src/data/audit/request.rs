@@ -59,6 +59,7 @@ impl AuditRequest {
         let folders = [&self.model, &self.tokenizer_path];
         let said = |folder: &PathBuf| ModelFolder::new(folder).recipe("/recipe/dialect");
         let recipe: Option<Encoding> = folders.into_iter().flatten().find_map(said);
+        // Zeros are left to `dialect`, where texts may have the say.
         let asked = AskedEncoding { zeros: None, ..self.blocks };
         let like = asked.over(recipe.unwrap_or(Encoding::FIXED));
         let placeholder = as_written(&self.placeholder, like);

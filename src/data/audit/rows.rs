@@ -177,6 +177,7 @@ impl<'de> JsonFold<'de> for Reading {
                 row.pool = fields.next_value_seed(Folded(Reading))?.text();
             } else if let Some(at) = place(&LISTS) {
                 let texts = fields.next_value_seed(Generations)?;
+                // A field of that name that is no list leaves the one that was found.
                 row.all = texts.map(|texts| Listing { name: LISTS[at], texts }).or(row.all);
             } else if place(&TAGGED_FIELDS).is_some() {
                 let text = fields.next_value_seed(Folded(Reading))?.text();

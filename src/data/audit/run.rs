@@ -31,7 +31,7 @@ pub fn audit(plan: &AuditPlan, job: &Job) -> Result<AuditReport> {
     Ok(audit_texts(plan, job)?.report)
 }
 
-/// The same with what is found of each text, where the plan keeps that.
+/// Reads and judges, and gives what is found of each text too, where the plan keeps that.
 ///
 /// # Errors
 /// As [`audit`].
@@ -63,6 +63,7 @@ pub(super) fn report(
     warnings.extend(theirs.iter().filter_map(TheirReport::disagreement));
     let (prompts, foreign_prompts) = foreign_prompts(files.iter().flat_map(|file| &file.prompts));
     let mut inputs: Vec<InputHash> = files.iter().map(|file| file.input.clone()).collect();
+    // Read once all texts are judged: only then is it known of which molecules they are needed.
     let (references, summary) = read_references(plan, &total, job)?.unzip();
     let summary = summary.unwrap_or_default();
     inputs.extend(summary.inputs);
@@ -141,6 +142,7 @@ fn measure(references: Option<&References>, files: &[JudgedFile]) -> Option<Vec<
 
 /// The same of all groups.
 fn together(groups: &[Measured]) -> Cow<'_, Measured> {
+    // Distances of all pairs are large, so a single group is not copied.
     if let [only] = groups {
         return Cow::Borrowed(only);
     }

@@ -64,6 +64,7 @@ pub fn split(text: &str) -> Split<'_> {
         Some((answer, _)) => (answer, true),
         None => (rest, false),
     };
+    // A text without tags has none to end with.
     let untagged = prompt.is_none() && opened.is_none();
     Split { prompt, answer: answer.trim(), ended: closed || untagged }
 }
@@ -86,6 +87,7 @@ pub fn judge(sample: &TextSample<'_>) -> TextVerdict {
     let theirs = with_commas(sample.answer, (body, answer), sample.dialect);
     let by_3dmolgen = judge_as_3dmolgen(sample.prompt, &theirs, sample.max_atoms);
     let malformed = blocks.iter().any(|block| block.junk_strict) || !is_skeleton(&skeleton);
+    // The first that holds counts; a text passes only where the users' rules let it pass too.
     let outcome = if !sample.ended || by_3dmolgen == Outcome::NoEos {
         Outcome::NoEos
     } else if malformed || by_3dmolgen == Outcome::ParseFailure {
@@ -110,6 +112,7 @@ fn bracketed(answer: &str, encoding: Encoding) -> Cow<'_, str> {
 /// tags also [`bracketed`].
 fn with_commas<'a>(answer: &'a str, (body, bracketed): (&str, &str), dialect: Encoding) -> Cow<'a, str> {
     if !dialect.is_bracketed() {
+        // Only what stands between the tags is written anew.
         let Some((before, behind)) = answer.split_once(body) else { return Cow::Borrowed(answer) };
         // White space that closes the last slot is none behind it.
         let closes = dialect.close().trim_end().is_empty();

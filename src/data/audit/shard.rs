@@ -72,6 +72,7 @@ pub fn merge_audited(plan: &AuditPlan, shards: &MergedFiles, job: &Job) -> Resul
     }
     let found = heads.iter().map(|head| head.evidence).fold(DialectCounts::default(), DialectCounts::join);
     let (dialect, from) = dialect(plan, found, job)?;
+    // Blocks were counted by the dialect of their own part, which cannot be undone.
     if heads.iter().any(|head| head.dialect != dialect) {
         let problem = "some texts are of another dialect than most";
         let parameter = Parameter::Dialect;

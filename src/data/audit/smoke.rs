@@ -24,7 +24,7 @@ pub struct TheirReport {
     pub num_failed: Option<u64>,
     /// Of them, those that could not be decoded.
     pub parse_failures: Option<u64>,
-    /// The same by drift, with their rules: the first text of each molecule.
+    /// What drift counts by their rules: of the first text of each molecule.
     pub recounted: Recounted,
     /// Texts of the same molecules that they do not validate.
     pub further_generations: u64,
@@ -110,6 +110,7 @@ impl TheirReport {
     pub(super) fn disagreement(&self) -> Option<String> {
         let recounted = [self.recounted.num_passed, self.recounted.samples - self.recounted.num_passed];
         let own = [self.num_passed, self.num_failed];
+        // A count that the report does not give cannot differ.
         let differs =
             own.iter().zip(recounted).any(|(own, recounted)| own.is_some_and(|own| own != recounted));
         let count = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), |count| count.to_string());

@@ -140,6 +140,7 @@ impl<'f> Open<'f> {
                 }
             }
             add_product(&mut mean, &sums[0].map(|x| x / n), &sums[1]);
+            // The mean counts apart, so what is left is the spread around it; rounding can make it negative.
             let around = |side: usize| (squares[side] - dot(&sums[side], &sums[side]) / n).max(0.0);
             spread += (around(0) * around(1)).sqrt();
         }
@@ -168,10 +169,12 @@ impl Branches<'_> {
         // What each choice of each factor has at this rotation, beside its mean.
         let gains: Vec<Vec<f64>> = open.iter().map(|open| self.gains(open, &found.rotation)).collect();
         let most = |gains: &Vec<f64>| gains.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        // No order of the open factors has more than this; see the top.
         let bound = found.overlap + gains.iter().map(most).sum::<f64>() + slack(&found, spread);
         if bound <= self.best * (1.0 + SAME) {
             return;
         }
+        // The best order at this rotation is superposed by itself, so that a large overlap is known early.
         let mut whole = settled;
         for (open, gains) in open.iter().zip(&gains) {
             let choice = gains.iter().position(|gain| *gain == most(gains)).unwrap_or(0);
@@ -189,10 +192,12 @@ impl Branches<'_> {
                 let rest = bound - most(gains);
                 let mut left: Vec<usize> =
                     (0..gains.len()).filter(|choice| rest + gains[*choice] > limit).collect();
+                // The best first: the sooner `best` is large, the more is cut off.
                 left.sort_by(|x, y| gains[*y].total_cmp(&gains[*x]));
                 left
             })
             .collect();
+        // No choice of some factor can beat the best.
         if left.iter().any(Vec::is_empty) {
             return;
         }
@@ -209,6 +214,7 @@ impl Branches<'_> {
             // The only order that is left was superposed.
             return;
         }
+        // Without a factor to branch on, all are settled by the one choice that they have.
         let choices: &[usize] = widest.map_or(&[0], |at| &left[at]);
         for choice in choices {
             let (mut settled, mut next) = (settled, Vec::with_capacity(open.len()));
@@ -255,6 +261,7 @@ impl Branches<'_> {
     /// At least `Σ Raᵢ · b` of the atoms of a factor, once this choice is made.
     fn of_choice(&mut self, factor: &Factor, images: &[u16], choice: usize, turned: &[[f64; 3]]) -> f64 {
         let place = &factor.choices[choice];
+        // Work is counted in products of points.
         self.left = self.left.saturating_sub(factor.settled.len() as u64);
         let of_atom = |at: &u16| {
             let at = usize::from(*at);

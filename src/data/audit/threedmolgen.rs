@@ -29,6 +29,7 @@ const ORGANIC: [&str; 16] =
 pub fn judge_as_3dmolgen(prompt: Option<&str>, text: &str, limit: AtomLimit) -> Outcome {
     let text = without_special(text);
     let conformer = match between(&text, CONFORMER_OPEN, CONFORMER_CLOSE) {
+        // An empty conformer is none to them.
         None | Some("") => return Outcome::NoEos,
         Some(conformer) => conformer,
     };
@@ -85,6 +86,7 @@ fn is_digit(c: char) -> bool {
         0x11950, 0x11c50, 0x11d50, 0x11da0, 0x16a60, 0x16ac0, 0x16b50, 0x1d7ce, 0x1d7d8, 0x1d7e2, 0x1d7ec,
         0x1d7f6, 0x1e140, 0x1e2f0, 0x1e950, 0x1fbf0,
     ];
+    // The digits of a script follow its zero.
     let place = ZEROS.partition_point(|zero| *zero <= u32::from(c));
     place > 0 && u32::from(c) - ZEROS[place - 1] < 10
 }
@@ -221,6 +223,7 @@ enum Token<'t> {
 /// The token of their decoder that a text begins with, and its length.
 fn token(text: &str) -> Option<(Token<'_>, usize)> {
     if let Some(atom) = bracket(text) {
+        // Their pattern asks for at least one character between `<` and `>`.
         let block = block(&text[atom.len()..]).filter(|block| block.len() > 2)?;
         let (start, end) = (atom.len() + 1, atom.len() + block.len());
         return Some((Token::Atom { inside: &atom[1..atom.len() - 1], coordinates: start..end - 1 }, end));
@@ -229,6 +232,7 @@ fn token(text: &str) -> Option<(Token<'_>, usize)> {
     if first == '%' {
         let digits = text[1..].chars().take_while(|c| is_digit(*c));
         let (count, length) = digits.fold((0, 1), |(count, length), c| (count + 1, length + c.len_utf8()));
+        // Their pattern is `%\d{2,}`.
         return (count >= 2).then_some((Token::Other, length));
     }
     (is_digit(first) || "=#:/\\-().".contains(first)).then_some((Token::Other, first.len_utf8()))

@@ -49,6 +49,7 @@ pub(super) fn read(
             continue;
         }
         let mut content = archive.content();
+        // By content, as files outside of archives.
         if content.fill_buf().map_err(|e| read_error(&file, e))?.starts_with(&GZIP_MAGIC) {
             let mut content = BufReader::with_capacity(BUFFER_BYTES, MultiGzDecoder::new(content));
             each(Member::File(file, &mut content))?;
@@ -56,6 +57,7 @@ pub(super) fn read(
             each(Member::File(file, &mut content))?;
         }
     }
+    // An archive that was cut between two members would pass for a whole one.
     if !archive.has_end_mark() {
         return Err(damaged(name, "the archive has no end mark"));
     }

@@ -31,6 +31,7 @@ pub fn from_elements(
     let mut coordinates = Vec::with_capacity(numbers.len());
     for (&number, &position) in numbers.iter().zip(positions) {
         let symbol = symbol(number).ok_or_else(|| format!("no element has the number {number}"))?;
+        // Texts have blocks for heavy atoms alone.
         if number != HYDROGEN {
             skeleton.extend(["[", symbol, "]<>"]);
             coordinates.push(position);
@@ -148,7 +149,7 @@ impl Atoms {
     /// Adds an atom whose position, in Å, was written as decimal text.
     ///
     /// # Errors
-    /// A reason: not a number, not finite, or or beyond the range.
+    /// A reason: not a number, not finite, or beyond the range.
     pub fn push_text(&mut self, element: u8, xyz: [&str; 3]) -> Result<(), String> {
         let number = self.encoding.number();
         let at = |axis: usize| {
@@ -156,6 +157,7 @@ impl Atoms {
             let value = number.quantize_text(text, axis);
             value.map_err(|e| format!("{}: {e}", drift_core::error::excerpt(text.as_bytes())))
         };
+        // All three before anything is kept, so that the lists stay of one length.
         let fixed = [at(0)?, at(1)?, at(2)?];
         // Rust's own parser takes what decimals are read from; the fallback loses less than the last decimal.
         let exact = |axis: usize| {
@@ -171,7 +173,7 @@ impl Atoms {
     /// Adds an atom with a position in Å.
     ///
     /// # Errors
-    /// A reason: not finite, or or beyond the range.
+    /// A reason: not finite, or beyond the range.
     pub fn push_f32(&mut self, number: u8, xyz: [f32; 3]) -> Result<(), String> {
         let at = |axis: usize| self.encoding.number().quantize_f32(xyz[axis], axis);
         self.push(number, xyz.map(f64::from), [at(0), at(1), at(2)])
@@ -180,7 +182,7 @@ impl Atoms {
     /// Adds an atom with a position in Å.
     ///
     /// # Errors
-    /// A reason: not finite, or or beyond the range.
+    /// A reason: not finite, or beyond the range.
     pub fn push_f64(&mut self, number: u8, xyz: [f64; 3]) -> Result<(), String> {
         let at = |axis: usize| self.encoding.number().quantize(xyz[axis], axis);
         self.push(number, xyz, [at(0), at(1), at(2)])
@@ -207,6 +209,7 @@ impl Atoms {
     /// # Errors
     /// A reason, as [`from_elements`] gives, or because the bonds are those of another number of atoms.
     pub(super) fn finish(&mut self, labels: &Labels<'_>) -> Result<Finished, String> {
+        // The atoms go in any case, so that none of a bad molecule stay for the next.
         let conformer = self.conformer(labels);
         self.clear();
         let finished = conformer?;
@@ -222,6 +225,7 @@ impl Atoms {
         {
             return Err(format!("bonds of {} atoms, {} found", structure.atoms.len(), self.numbers.len()));
         }
+        // Turned before they are compared: a proper rotation changes no stereo.
         self.turned()?;
         match self.in_smiles_order(labels) {
             Err(reason) if !self.smiles.is_required() => Ok(Finished {

@@ -116,6 +116,7 @@ impl Conformers for Embedded {
         let source = Source { name: name.to_owned(), reader: &mut *reader };
         let mut summary = read_from(jsonl::read, source, reading, job, emit)?;
         summary.inputs.push(Self::source());
+        // Its texts are of one dialect, but the coordinates stand for both.
         summary.written = Written::ANY;
         Ok(summary)
     }

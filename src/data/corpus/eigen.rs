@@ -57,6 +57,7 @@ pub fn diagonalise<const N: usize>(
         }
         for p in 0..N - 1 {
             for q in p + 1..N {
+                // A rotation by nothing would divide by it.
                 if m[p][q] != 0.0 {
                     let (cosine, sine) = rotate(m, rounding, p, q);
                     turned(p, q, cosine, sine);
@@ -69,6 +70,7 @@ pub fn diagonalise<const N: usize>(
 /// The rotation in the plane (p, q) that zeroes `m[p][q]`.
 fn rotate<const N: usize>(m: &mut [[f64; N]; N], rounding: Rounding, p: usize, q: usize) -> (f64, f64) {
     let theta = (m[q][q] - m[p][p]) / (2.0 * m[p][q]);
+    // The smaller of the two angles, which converges (Golub and Van Loan, 8.5.2).
     let tangent = theta.signum() / (theta.abs() + rounding.secant(theta));
     let cosine = 1.0 / rounding.secant(tangent);
     let sine = tangent * cosine;

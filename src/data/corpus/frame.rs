@@ -23,6 +23,7 @@ type Matrix = [Vector; 3];
 pub fn principal(numbers: &[u8], positions: &mut [[f64; 3]]) {
     let masses: Vec<f64> = numbers.iter().map(|&n| weight_dalton(n).unwrap_or(0.0)).collect();
     let total: f64 = masses.iter().sum();
+    // Nothing has a centre of mass then.
     if total <= 0.0 || masses.len() != positions.len() {
         return;
     }
@@ -89,6 +90,7 @@ fn principal_axes(mut a: Matrix) -> Matrix {
     let mut vectors: Matrix = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
     diagonalise(&mut a, Rounding::Hypot, |p, q, cosine, sine| turn_rows(&mut vectors, p, q, cosine, sine));
     let mut order = [0, 1, 2];
+    // A stable sort: equal moments keep the order of the file's axes.
     order.sort_by(|&i, &j| a[i][i].partial_cmp(&a[j][j]).unwrap_or(Ordering::Equal));
     order.map(|i| vectors[i])
 }
@@ -98,9 +100,11 @@ fn least_turn(axes: Matrix) -> Matrix {
     let handedness = dot(cross(axes[0], axes[1]), axes[2]).signum();
     let mut best = (f64::NEG_INFINITY, axes);
     for (x, y) in [(1.0, 1.0), (1.0, -1.0), (-1.0, 1.0), (-1.0, -1.0)] {
+        // The third sign follows from the others: a rotation must not mirror.
         let signs = [x, y, x * y * handedness];
         let rotation: Matrix = std::array::from_fn(|i| axes[i].map(|v| v * signs[i]));
         let trace: f64 = (0..3).map(|i| rotation[i][i]).sum();
+        // Ties by rounding go to the first, so that the same molecule turns the same way.
         if trace > best.0 + 1e-9 {
             best = (trace, rotation);
         }

@@ -145,6 +145,7 @@ impl<'p, 'a> Walk<'p, 'a> {
             Value::List(items) | Value::Set(items) => self.plan_items(items, from(visit.smiles)),
             Value::Tuple(items) => {
                 let mut named = items.iter().copied().filter(|&id| self.is_smiles(id));
+                // Of two texts that could be SMILES neither is sure to be that of the molecule.
                 let smiles = named.next().filter(|_| named.next().is_none());
                 self.plan_items(items, from(smiles.or(visit.smiles)));
             }
@@ -163,6 +164,7 @@ impl<'p, 'a> Walk<'p, 'a> {
     }
 
     fn plan_entries(&mut self, entries: &[(NodeId, NodeId)], visit: Visit) {
+        // The best key of a dictionary goes before the key under which the dictionary stands.
         let own = SMILES_KEYS.iter().find_map(|name| {
             let (_, value) = entries.iter().find(|(key, _)| self.text(*key) == Some(name))?;
             self.text(*value).map(|_| *value)
@@ -208,6 +210,7 @@ impl<'p, 'a> Walk<'p, 'a> {
         let molecule = match argument {
             Some(Value::Bytes(bytes)) if visit.is_again && bytes.len() > self.again => Err(RdkitError::Again),
             Some(Value::Bytes(bytes)) => {
+                // A molecule is read wherever it stands, but one that is named very often would take very long.
                 self.again -= if visit.is_again { bytes.len() } else { 0 };
                 rdkit::parse(bytes)
             }

@@ -30,6 +30,7 @@ fn conformer(line: &str, reading: Reading) -> Result<Conformer, String> {
     let reading = match row.encoding {
         Some(said) => {
             let own = told(&said, reading)?;
+            // Bins of other widths look the same, so a row that contradicts what was asked for is not read.
             if let Some(wanted) = reading.texts.filter(|wanted| *wanted != own) {
                 return Err(format!("it says that it is written as {own}, not as {wanted}"));
             }
@@ -44,6 +45,7 @@ fn conformer(line: &str, reading: Reading) -> Result<Conformer, String> {
     for (field, text) in row.others {
         match plain::conformer(&text, name.as_deref(), reading) {
             Ok(conformer) => return Ok(conformer),
+            // The first reason is told: fields stand in the order of the row.
             Err(problem) => _ = reason.get_or_insert_with(|| format!("field {field:?}: {problem}")),
         }
     }

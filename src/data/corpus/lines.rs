@@ -46,6 +46,7 @@ pub(super) fn read(
         context.job.check()?;
         let task = Task { block, file: file.clone(), parse, options: context.options.clone() };
         queue.push(task);
+        // Waiting for the oldest block bounds the memory, and keeps the order of the file.
         while queue.bytes > IN_FLIGHT_BYTES {
             queue.pop(emit)?;
         }
@@ -64,6 +65,7 @@ struct Queue {
 
 impl Queue {
     fn push(&mut self, task: Task) {
+        // A line that was too long has no bytes, and counts as a block all the same.
         let bytes = task.block.bytes.len().max(1);
         let (send, receive) = sync_channel(1);
         let run = move || {
@@ -116,6 +118,7 @@ impl Blocks<'_> {
                 match memrchr(b'\n', &self.buffer[searched..]) {
                     Some(at) => return Ok(Some(self.cut(searched + at + 1))),
                     None if self.buffer.len() > MAX_LINE_BYTES => return self.skip_line().map(Some),
+                    // No line ends so far: only what comes next has to be searched.
                     None => searched = self.buffer.len(),
                 }
             }

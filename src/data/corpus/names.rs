@@ -80,6 +80,7 @@ impl Names {
             let text = std::str::from_utf8(line.bytes).map_err(|_| refuse("not UTF-8".to_owned()))?;
             let layout = match &layout {
                 Some(known) => known,
+                // The first line that says something tells the layout.
                 None if text.trim().is_empty() => continue,
                 None => {
                     let found = layout.insert(Layout::of(text).map_err(refuse)?);
@@ -90,6 +91,7 @@ impl Names {
                 }
             };
             let Some((name, value)) = layout.entry(text).map_err(refuse)? else { continue };
+            // One SMILES without a name is that of every molecule; beside others it would be a line without its name.
             if whole.is_some() || name.is_empty() && !smiles.is_empty() {
                 return Err(refuse("a SMILES without a name".to_owned()));
             }
@@ -232,6 +234,7 @@ fn fields(line: &str, separator: char) -> Result<Vec<String>, String> {
                 characters.next();
                 field.push('"');
             }
+            // A quote inside a field that began without one is a character like others.
             '"' if quoted || field.is_empty() => quoted = !quoted,
             c if c == separator && !quoted => out.push(std::mem::take(&mut field)),
             c => field.push(c),

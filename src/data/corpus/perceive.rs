@@ -15,7 +15,7 @@ use drift_core::chem::{Atom, Bond, Graph, Order};
 /// What is added to the sum of radii, in Å.
 const TOLERANCE_ANGSTROM: f64 = 0.45;
 
-/// The same where a SMILES says how many bonds there are, in Å.
+/// What is added to the sum of radii where a SMILES says how many bonds there are, in Å.
 const WIDE_TOLERANCE_ANGSTROM: f64 = 0.9;
 
 /// Bonds between heavy atoms by the elements of their ends, the smaller number first.
@@ -53,6 +53,7 @@ pub(super) fn perceive(
     let may_bond = |number: u8| wanted.is_some() || !is_alkali(number);
     let radii = numbers.iter().map(|number| radius(*number)).collect::<Result<Vec<f64>, String>>()?;
     let widest = radii.iter().copied().fold(0.0, f64::max);
+    // No bond is longer than a cell, so both ends lie in one or in neighbours.
     let cell = (2.0 * widest + tolerance).max(1.0);
     let cell_of = |point: &[f64; 3]| point.map(|x| (x / cell).floor() as i64);
     let mut cells: Cells = HashMap::with_capacity(points.len());
@@ -93,6 +94,7 @@ pub(super) fn perceive(
     if let Some(wanted) = wanted {
         keep_nearest(numbers, wanted, &mut bonds);
     }
+    // In brackets, since no hydrogen is implied where all of them are atoms.
     let atom = |number: &u8| Atom { element: *number, bracket: true, ..Atom::default() };
     let bonds = bonds.into_iter().map(|(bond, _)| Bond::new(bond.map(|atom| atom as usize), Order::Any));
     Ok(Graph::of_file(numbers.iter().map(atom).collect(), bonds.collect()))
@@ -119,6 +121,7 @@ fn keep_nearest(numbers: &[u8], wanted: &BondCounts, bonds: &mut Vec<([u32; 2], 
     };
     bonds.retain(|(bond, excess)| {
         let key = elements(*bond);
+        // Bonds of hydrogens are those to the nearest atom already.
         key.contains(&HYDROGEN) || *excess <= longest(key)
     });
 }

@@ -93,6 +93,7 @@ impl Listing {
         emit: &mut Emit<'_>,
     ) -> Result<ReadSummary> {
         let mut summary = ReadSummary::default();
+        // Of parts that are read apart only the first counts these, so that none is counted twice.
         if files.start == 0 {
             summary.count(
                 &Batch { skipped: self.not_files.clone(), ..Batch::default() },
@@ -236,6 +237,7 @@ fn read_hdf5(_: &Path, name: &str, _: Context<'_>, _: &mut Emit<'_>) -> Result<(
 fn whole(reader: &mut dyn BufRead, name: &str, job: &Job) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     copy(reader, name, job, MAX_PICKLE_BYTES, &mut |block| {
+        // Memory that is not there is an error of this file; an allocation that fails would end the program.
         bytes.try_reserve(block.len()).map_err(|_| Error::input(name, "does not fit memory", ""))?;
         bytes.extend_from_slice(block);
         Ok(())

@@ -100,6 +100,7 @@ impl Records<'_> {
         items.clear();
         let mut header: [String; 4] = Default::default();
         for slot in &mut header {
+            // A molecule may end within its header; the rest of that is empty then.
             *slot = self.line()?.unwrap_or_default().trim_end().to_owned();
         }
         if self.end == End::File && header.iter().all(String::is_empty) {
@@ -107,6 +108,7 @@ impl Records<'_> {
         }
         let outcome = self.molecule(&header, atoms);
         let line = self.lines.number();
+        // Read on in any case, so that the next molecule begins behind this one's `$$$$`.
         self.data_items(items)?;
         let title = Some(header[0].trim()).filter(|title| !title.is_empty());
         let name = items.smiles().or(title);
@@ -186,6 +188,7 @@ impl Records<'_> {
             if line.starts_with(END) {
                 return Ok(());
             }
+            // The next part of the record: the mol block has no end.
             if line.starts_with('>') {
                 return Err("data items before `M  END`".to_owned().into());
             }
@@ -231,6 +234,7 @@ impl Records<'_> {
         if atoms.len() != atom_count {
             return Err(format!("{atom_count} atoms announced, {} found", atoms.len()).into());
         }
+        // Without a bond block there are none, whatever was announced.
         if table.bonds() != bond_count {
             return Err(format!("{bond_count} bonds announced, {} found", table.bonds()).into());
         }
@@ -310,6 +314,7 @@ impl Records<'_> {
 
 /// The numbers of atoms and bonds of a V2000 counts line, in its first columns, three each.
 fn v2000_counts(counts: &str) -> Result<(usize, usize), String> {
+    // Numbers of three digits leave no space between the columns.
     let column = |at: usize| counts.get(at..at + 3).and_then(|field| field.trim().parse().ok());
     let columns = || Some((column(0)?, column(3)?));
     let mut fields = counts.split_ascii_whitespace().map(|field| field.parse().ok());
@@ -329,7 +334,7 @@ fn v3000_counts(counts: &str) -> Result<(usize, usize), String> {
     }
 }
 
-/// The same, unless there are too many.
+/// The numbers of atoms and bonds, unless there are more than are read.
 fn at_most(atoms: usize, bonds: usize) -> Result<(usize, usize), String> {
     if atoms > MAX_ATOMS {
         return Err(format!("{atoms} atoms; at most {MAX_ATOMS} are read"));

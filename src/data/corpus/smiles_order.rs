@@ -150,6 +150,7 @@ impl SmilesOrder {
         let known = self.known(smiles);
         let asked = known.molecule.as_mut().map_err(|mismatch| mismatch.clone())?;
         let molecule = &mut asked.molecule;
+        // Conformers of a molecule share their structure, so it is compared once for all of them.
         let (_, pairing) = match known.pairing.take() {
             Some(pairing) if Arc::ptr_eq(&pairing.0, structure) => known.pairing.insert(pairing),
             _ => known.pairing.insert((structure.clone(), molecule.pair(structure))),
@@ -159,6 +160,7 @@ impl SmilesOrder {
         if open_stereo == OpenStereo::Skip && !open.is_empty() {
             return Err(Mismatch::Open(open));
         }
+        // The file counts this hydrogen at another atom, and has no place for it.
         if let Some(at) = order.iter().position(|place| *place as usize >= points.len()) {
             let reason = format!("atom {} of the SMILES is a hydrogen that the file does not have", at + 1);
             return Err(Mismatch::Atoms(reason));
@@ -185,6 +187,7 @@ impl SmilesOrder {
             Some(at) => self.known[..=at].rotate_right(1),
             None => {
                 let (text, molecule) = asked(smiles, self.source.required);
+                // The one that was used longest ago goes.
                 self.known.truncate(MOST_KNOWN - 1);
                 self.known.insert(0, Known { smiles: smiles.into(), text, molecule, pairing: None });
             }

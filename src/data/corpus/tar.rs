@@ -80,8 +80,10 @@ impl<'a> Tar<'a> {
             self.expect(size)?;
             match flag {
                 b'L' => said.name = Some(self.small(size)?),
+                // GNU's long name of a link's target: links are not followed.
                 b'K' => drop(self.small(size)?),
                 b'x' => pax(&self.small(size)?, &mut said)?,
+                // A global header, as git writes it for its commit, names no member.
                 b'g' => {}
                 _ => return self.member(&block, flag, said).map(Some),
             }
@@ -92,6 +94,7 @@ impl<'a> Tar<'a> {
         if let Some(size) = said.size {
             self.expect(size)?;
         }
+        // Headers before the member's own have room for long names, and so go first.
         let name = said.name.unwrap_or_else(|| own_name(block));
         let name = name.split(|&b| b == 0).next().unwrap_or_default();
         let is_folder = name.ends_with(b"/");
@@ -143,6 +146,7 @@ impl<'a> Tar<'a> {
 
     /// Passes over what is left of a member.
     fn skip(&mut self) -> io::Result<()> {
+        // Members are filled up to whole blocks.
         self.left += std::mem::take(&mut self.padding);
         loop {
             let mut content = self.content();

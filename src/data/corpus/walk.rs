@@ -69,6 +69,7 @@ fn walk(at: &Path, top: &Arc<Path>, files: &mut Vec<InputFile>, skipped: &mut Ve
     let mut entries = fs::read_dir(at)
         .and_then(|entries| entries.collect::<std::io::Result<Vec<_>>>())
         .map_err(|e| Error::io(at, e))?;
+    // The order of a folder is the file system's, and results must not depend on it.
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
         let path = entry.path();
@@ -82,6 +83,7 @@ fn walk(at: &Path, top: &Arc<Path>, files: &mut Vec<InputFile>, skipped: &mut Ve
                 files.push(InputFile { path, folder, bytes, regular: true });
                 continue;
             }
+            // A link to a folder could lead back to one above.
             Ok(metadata) if metadata.is_dir() && !is_link => {
                 walk(&path, top, files, skipped)?;
                 continue;

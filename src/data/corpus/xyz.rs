@@ -70,6 +70,7 @@ impl Frames<'_> {
             Err(_) => Err(format!("not a number of atoms: {}", excerpt(count.as_bytes()))),
         };
         let line = self.lines.number();
+        // What a bad frame left unread is no frame; the next line that is a count begins one.
         if outcome.is_err() {
             self.skip_to_count()?;
         }
@@ -116,6 +117,8 @@ impl Frames<'_> {
             Err(reason) => return Ok(Err(reason)),
         };
         for read in 0..count {
+            // A count among the atoms says that there are fewer than announced: it is the count of the next frame, which must not
+            // be lost.
             let line = match self.lines.next()? {
                 Some(line) if !is_count(line.trim()) => line,
                 next => {
@@ -145,6 +148,7 @@ impl Frames<'_> {
     fn rest_of_qm9(&mut self) -> io::Result<()> {
         for line in 0..3 {
             let Some(text) = self.lines.next()? else { break };
+            // A file of QM9 may lack these lines, or another frame may follow at once.
             if is_count(text.trim()) {
                 self.next_count = Some(text.trim().to_owned());
                 break;
@@ -226,6 +230,7 @@ fn push(atoms: &mut Atoms, line: &str, columns: Columns) -> Result<(), String> {
     let (Some(name), [Some(x), Some(y), Some(z)]) = (name, xyz) else {
         return Err(format!("not an atom: {}", excerpt(line.trim().as_bytes())));
     };
+    // An atomic number comes first; no symbol is a number.
     let number = name.parse().ok().filter(|&n| symbol(n).is_some()).or_else(|| element(name));
     let number = number.ok_or_else(|| format!("{} is not an element", excerpt(name.as_bytes())))?;
     let [x, y, z] = [x, y, z].map(with_exponent);

@@ -34,6 +34,7 @@ struct Kept {
 impl Cache {
     /// Reads what is there.
     pub(super) fn open(plan: &EnergyPlan) -> Result<Self> {
+        // Another command, or another unit, may say something else of the same frame.
         let head = format!("{}\n{:?}\n", plan.command, plan.unit);
         let mut cache = Cache { head, answers: HashMap::new(), journal: None, timeouts: Vec::new() };
         if let Some(path) = &plan.cache {

@@ -68,6 +68,7 @@ impl<'p> Running<'p> {
             Error::parameter(Parameter::Energy, format!("cannot be started: {e}"), "is there a shell, sh?")
         };
         let mut child = command.spawn().map_err(failed)?;
+        // Threads of their own for all three: a pipe that nobody reads would stop the program, and drift with it.
         let (send_line, lines) = sync_channel(64);
         let (send_messages, messages) = sync_channel(1);
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
@@ -122,6 +123,7 @@ impl<'p> Running<'p> {
         }
         let scale = self.plan.unit.kcal_per_mol();
         let mut numbers = text.split_whitespace().map(|word| {
+            // `nan` is a number to Rust, and becomes one that is not known.
             let number: Option<f64> = word.parse().ok();
             number.map(|number| Some(number * scale).filter(|number| number.is_finite()))
         });
@@ -140,6 +142,7 @@ impl<'p> Running<'p> {
     /// How the program ended, once it has closed its output.
     fn after(&mut self, frames: usize, known: usize, job: &Job) -> Ended {
         let begun = Instant::now();
+        // It has closed its output, and may still be at its end.
         let status = loop {
             match self.child.try_wait() {
                 Ok(Some(status)) => break Some(status),
@@ -212,6 +215,7 @@ fn last_bytes(mut from: impl Read) -> Vec<u8> {
     while let Ok(read @ 1..) = from.read(&mut buffer) {
         kept.extend_from_slice(&buffer[..read]);
         let over = kept.len().saturating_sub(KEPT_BYTES);
+        // The last words say why a program died.
         kept.drain(..over);
     }
     kept

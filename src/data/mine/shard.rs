@@ -37,6 +37,7 @@ impl Conformers for StoredParts {
     fn read(&self, job: &Job, emit: &mut Emit<'_>) -> Result<ReadSummary> {
         let options = ReadOptions { reading: self.reading, ..ReadOptions::default() };
         for (path, part) in &self.parts.parts {
+            // A store without conformers is refused by its reader.
             if part.came.summary.conformers > 0 {
                 let listing = Listing::of(std::slice::from_ref(path))?;
                 let read = listing.read(0..1, &options, job, emit)?;

@@ -93,6 +93,7 @@ impl CameOf {
         for (reason, count) in behind.skipped_by_reason {
             *self.skipped_by_reason.entry(reason).or_default() += count;
         }
+        // `MergedFiles::add` refuses parts that differ in it, so the last stands for all.
         self.beside = behind.beside;
     }
 }
@@ -151,7 +152,7 @@ impl FilesShard {
         Ok(FilesShard { listing, files, folder: folder.to_owned(), work, finished, part_bytes: PART_BYTES })
     }
 
-    /// The same with smaller parts, or larger ones: so many bytes of input.
+    /// This shard with smaller parts, or larger ones: so many bytes of input.
     #[must_use]
     pub fn with_parts_of(mut self, bytes: u64) -> Self {
         self.part_bytes = bytes;
@@ -169,6 +170,7 @@ impl FilesShard {
             FilesFinished::Part(part) => Some(part.files.end),
             FilesFinished::Done => None,
         });
+        // Parts are done in order, so nothing before the furthest end is missing.
         ends.fold(self.files.start, usize::max)
     }
 
@@ -190,11 +192,14 @@ impl FilesShard {
                 let _ = std::fs::remove_dir(&self.folder);
             }
             let (came, file) = done?;
+            // The file has its name before the journal has its line: a part that is listed is there.
             file.commit()?;
+            // Of what lies on the disk, so that a merge can tell whether it still does.
             let kept = hash_file(&path, job)?;
             let part = FilesPart { files, of, kept, came, seconds: begun.elapsed().as_secs_f64() };
             self.add(FilesFinished::Part(Box::new(part)))?;
         }
+        // A shard that is run once more when it is done must not grow its journal.
         if !self.finished.contains(&FilesFinished::Done) {
             self.add(FilesFinished::Done)?;
             self.work.sync()?;
@@ -273,6 +278,7 @@ impl MergedFiles {
             end = last.files.end;
             same = last.of == part.of && last.came.beside == part.came.beside;
         }
+        // Of a partial merge parts may be missing between two, but none may come twice.
         let follows = if self.is_partial { part.files.start >= end } else { part.files.start == end };
         if !same || !follows {
             return Err(other_files(folder));

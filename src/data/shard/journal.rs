@@ -32,6 +32,7 @@ impl Journal {
             OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(io)?;
         lock(path, &file)?;
         let Read { pieces, whole } = read(path, &file)?;
+        // A line that was cut off goes, so that the next one begins on a line of its own.
         file.set_len(whole).and_then(|()| file.seek(SeekFrom::End(0))).map_err(io)?;
         Ok((Journal { path: path.to_owned(), file }, pieces))
     }
@@ -69,6 +70,7 @@ fn lock(path: &Path, file: &File) -> Result<()> {
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(()),
+            // A process that was just ended may still hold its lock.
             Err(TryLockError::WouldBlock) if begun.elapsed() < PATIENCE => {
                 std::thread::sleep(PATIENCE / 50);
             }

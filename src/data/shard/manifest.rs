@@ -88,6 +88,7 @@ impl Manifest {
         match lines.next() {
             None => journal.add(&[Line::<P>::Manifest(self.clone())])?,
             Some(Line::Manifest(other)) => {
+                // First of all: with the folder of another shard, everything else agrees.
                 let shard = (other.shard != self.shard)
                     .then(|| format!("it is {}, not {}", said(other.shard), said(self.shard)));
                 if let Some(difference) = shard.or_else(|| other.difference(self)) {
@@ -181,6 +182,7 @@ impl Work {
             std::fs::create_dir_all(&*folder).map_err(|e| Error::io(folder, e))?;
             let path = folder.join(FILE);
             let (journal, finished) = manifest.open::<P>(&path)?;
+            // Between planning and the first piece nobody held the lock.
             if !finished.is_empty() {
                 let problem = "was begun by another process meanwhile";
                 return Err(Error::input(path.display(), problem, "wait for it, or give another folder"));

@@ -71,6 +71,7 @@ impl Shard {
         let begin = |shard: u32| {
             let mut before = 0;
             let is_behind = |item: &u64| {
+                // Twice, so that the middle is a whole number, and no rounding gives an item to two shards.
                 let twice_middle = 2 * before + weight(item);
                 before += weight(item);
                 twice_middle * u128::from(self.of) >= 2 * whole * u128::from(shard)

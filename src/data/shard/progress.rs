@@ -109,6 +109,7 @@ impl ShardsProgress {
         let per_second = (finished > 0 && seconds > 0.0).then(|| finished as f64 / seconds);
         let (done, running) = (of_state(ShardState::Done).count(), of_state(ShardState::Running).count());
         let in_done: u64 = of_state(ShardState::Done).map(|shard| shard.finished).sum();
+        // Shards are cut alike, so those that are done stand for all.
         let whole = (done > 0).then(|| in_done as f64 / done as f64 * shards.len() as f64);
         let is_over = done == shards.len();
         let left = whole.filter(|_| running > 0 && !is_over).zip(per_second);

@@ -43,6 +43,7 @@ impl ShardSet {
 
     fn add(&mut self, folder: &Path, manifest: &Manifest, shard: Shard) -> Result<()> {
         let first = self.folders.values().next().map_or_else(String::new, |path| path.display().to_string());
+        // Told first: shards of another number of parts hold other items altogether.
         let difference = match shard.of() == self.of {
             true => self.manifest.difference(manifest),
             false => Some(format!("it is shard {shard}, not one of {}", self.of)),

@@ -56,7 +56,9 @@ impl Jobs<'_> {
         let mut out = self.head(&format!("drift-{}", command.first().map_or("", String::as_str)));
         let _ = writeln!(out, "#SBATCH --array=1-{shards}");
         let _ = writeln!(out, "#SBATCH --output=\"{folder}/logs/%a.log\"");
+        // A task that is put back writes on in the log of its first run.
         out.push_str("#SBATCH --open-mode=append\n#SBATCH --requeue\n");
+        // To the shell alone (`B:`), whose trap then stops drift itself.
         let _ = writeln!(out, "#SBATCH --signal=B:USR1@{}", asked.grace_seconds);
         asked.options.iter().for_each(|option| {
             let _ = writeln!(out, "#SBATCH --{option}");

@@ -25,6 +25,7 @@ pub fn bootstrap_mean(values: &[f64], resamples: u32, level: f64, seed: u64) -> 
         .into_par_iter()
         .map(|resample| {
             let mut random = ChaCha8Rng::seed_from_u64(seed);
+            // One stream a resample: threads may take them in any order.
             random.set_stream(u64::from(resample));
             (0..n).map(|_| values[random.random_range(0..n)]).sum::<f64>() / n as f64
         })

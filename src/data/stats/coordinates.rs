@@ -165,6 +165,7 @@ impl Group {
                 self.axes[axis].add(value);
                 let features = &mut features[axis];
                 features[Feature::Negative as usize] += u64::from(value < 0);
+                // A trailing zero is what the stripped dialect leaves out.
                 features[Feature::Shortened as usize] += u64::from(value % 10 == 0);
                 features[Feature::TenOrMore as usize] += u64::from(self.axes[axis].reaches(value, 10));
                 features[Feature::FifteenOrMore as usize] += u64::from(self.axes[axis].reaches(value, 15));

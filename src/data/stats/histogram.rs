@@ -79,6 +79,7 @@ impl CoordinateHistogram {
 
     /// Counts `value` once.
     pub fn add(&mut self, value: Fixed) {
+        // Rounded down, so that negative values get bins of one width too.
         let bin = (value + self.range()).div_euclid(self.width());
         match usize::try_from(bin) {
             Err(_) => self.below += 1,
@@ -118,6 +119,7 @@ impl CoordinateHistogram {
         let (range, width) = (self.range(), self.width());
         let edge = |bin: usize| -range + bin as Fixed * width;
         let inner = self.bins.iter().enumerate().map(|(i, &count)| (edge(i), edge(i + 1), count));
+        // What lies outside is taken to lie evenly between the outermost edge and the extreme.
         let bins = std::iter::once((min.min(-range), -range, self.below))
             .chain(inner)
             .chain(std::iter::once((range, max.max(range), self.above)));
@@ -128,6 +130,7 @@ impl CoordinateHistogram {
             if count > 0 && (before + count) as f64 >= wanted {
                 let inside = (wanted - before as f64) / count as f64;
                 let value = f64::from(from) + inside * f64::from(to - from);
+                // Inside a bin values are taken to lie evenly, which can lead beyond the extremes; these are known exactly.
                 let clipped = value.clamp(f64::from(min), f64::from(max));
                 return Some(self.in_angstrom(clipped));
             }
@@ -213,6 +216,7 @@ impl Tally {
             let mut seen = 0u128;
             let reached = self.iter().find(|&(_, count)| {
                 seen += u128::from(count);
+                // In whole numbers: a share in floating point may fall short of 0.95 by rounding, and the quantile be one too high.
                 seen * 1000 >= u128::from(per_mille) * total
             });
             reached.map(|(value, _)| f64::from(value))

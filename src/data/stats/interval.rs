@@ -106,6 +106,7 @@ impl ClusterSums {
         self.clusters += 1;
         self.y += wide_y;
         self.n += wide_n;
+        // Whole numbers, so that merged parts come to the same bits in whichever order threads end.
         self.yy += wide_y.unsigned_abs() * wide_y.unsigned_abs();
         self.yn += wide_y * i128::from(n);
         self.nn += wide_n * wide_n;
@@ -147,6 +148,7 @@ impl ClusterSums {
         }
         let p = self.ratio()?;
         let m = self.clusters as f64;
+        // Rounding may leave a little less than nothing where all clusters have one ratio.
         let squares = self.yy as f64 - 2.0 * p * self.yn as f64 + p * p * self.nn as f64;
         Some((squares.max(0.0) * m / (m - 1.0)).sqrt() / self.n as f64)
     }

@@ -13,6 +13,7 @@ impl Moments {
     pub fn add(&mut self, value: i64) {
         self.count += 1;
         self.sum += i128::from(value);
+        // Integers alone, so that the order of merging does not show in the last bits.
         let magnitude = u128::from(value.unsigned_abs());
         self.squares += magnitude * magnitude;
     }

@@ -37,7 +37,7 @@ pub struct TextReport {
     pub without_smiles: u64,
     /// N, O, P, S and B written bare, `[O]`.
     pub bare_atoms: u64,
-    /// The same with hydrogens that need not be written, `[OH]`.
+    /// N, O, P, S and B with hydrogens that need not be written, `[OH]`.
     pub atoms_with_hydrogens: u64,
 }
 
@@ -89,12 +89,14 @@ impl TextStats {
 
 /// The skeleton's graph beside that of the molecule's name.
 fn judge(conformer: &Conformer) -> Verdict {
+    // A text without a SMILES has its own skeleton for a name, which would agree with itself and prove nothing.
     if conformer.molecule == conformer.skeleton {
         return Verdict::Unnamed;
     }
     match same_graph(&skeleton::smiles(&conformer.skeleton), &conformer.molecule) {
         Ok(SameGraph::Identical | SameGraph::Equivalent) => Verdict::Same,
         Ok(SameGraph::Different) => Verdict::Other,
+        // A name need not be a SMILES: what does not parse names no molecule, and accuses no text.
         Err(_) => Verdict::Unnamed,
     }
 }

@@ -49,6 +49,7 @@ impl Orbitals<'_> {
         }
         let outer = outer(atom.element);
         let bonds = self.neighbours[at].len() as u32 + self.molecule.hydrogens[at];
+        // Of the heavier ones in the columns of nitrogen and oxygen only the latter, with one bond, take part.
         let may = atom.element <= 10 || !matches!(outer, 5 | 6) || outer == 6 && bonds < 2;
         may && self.molecule.free_electrons(at) > 0
     }
@@ -89,9 +90,11 @@ impl Orbitals<'_> {
         if atom.element == 0 {
             return Hybridisation::Other;
         }
+        // As in RDKit a mark that fits the number of neighbours decides.
         if atom.chirality.is_some() && all == 4 {
             return Hybridisation::Sp3;
         }
+        // From actinium on RDKit counts neighbours alone.
         let orbitals = if atom.element < 89 { self.bonds_and_pairs(at) } else { all as i32 };
         match orbitals {
             ..=1 => Hybridisation::S,
@@ -115,6 +118,7 @@ impl Orbitals<'_> {
         }
         let (outer, used) = (outer(atom.element), self.molecule.total_valence(at));
         let free = outer - (used + atom.charge);
+        // Below an octet each unpaired electron has an orbital of its own.
         if used + outer - atom.charge < 8 {
             let radicals = self.molecule.radicals(at);
             degree + (free - radicals) / 2 + radicals

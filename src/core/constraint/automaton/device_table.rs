@@ -134,6 +134,7 @@ impl<'a> Builder<'a> {
     /// The ids that begin a segment, in any mode.
     fn first_ids(&self, segment: &'a Segment) -> impl Iterator<Item = u32> + use<'a> {
         let states = self.states();
+        // A root below is a state of the block: such a segment copies nothing.
         let node = move |root: u32| segment.nodes.get(root.checked_sub(states)? as usize);
         segment.roots.into_iter().flatten().filter_map(node).flat_map(|node| node.ids.iter().copied())
     }
@@ -144,6 +145,7 @@ impl<'a> Builder<'a> {
         let may_exit = self.automaton.states.iter().any(|state| state.exit.is_some());
         for state in &self.automaton.states {
             all.extend(&state.ids);
+            // A single id that nothing competes with is forced, so its logit is never read.
             if state.ids.len() > 1 || state.exit.is_some() {
                 drawn.extend(&state.ids);
             }
@@ -155,10 +157,12 @@ impl<'a> Builder<'a> {
                     drawn.extend(&node.ids);
                 }
             }
+            // Where a block may end, the ids that begin the next segment compete with those that go on.
             if may_exit {
                 drawn.extend(self.first_ids(segment));
             }
         }
+        // The model has no logit for ids beyond its vocabulary.
         drawn.retain(|id| (*id as usize) < vocab);
         if whole_head {
             drawn = (0..vocab as u32).collect();
@@ -174,6 +178,7 @@ impl<'a> Builder<'a> {
     fn place(&mut self, tokens: &Tokens, ids: &[u32], target: impl Fn(usize) -> u32) {
         let mut edges: Vec<(u32, u32)> =
             ids.iter().enumerate().map(|(at, id)| (tokens.slots[id], target(at))).collect();
+        // A row is searched by slot, and slots need not ascend with ids.
         edges.sort_unstable();
         self.slots.extend(edges.iter().map(|(slot, _)| slot));
         self.targets.extend(edges.iter().map(|(_, target)| target));
@@ -200,6 +205,7 @@ impl<'a> Builder<'a> {
                 });
             }
         }
+        // There is one offset more than places, so all places stay below `NEXT`.
         let fits = self.offsets.len() < EXIT as usize && self.slots.len() < EXIT as usize;
         if fits { Ok(()) } else { Err(refuse("there are too many places")) }
     }

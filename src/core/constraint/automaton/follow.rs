@@ -62,6 +62,7 @@ impl Follow {
 
 impl Constraint for Follow {
     fn start(&self) -> State {
+        // A first segment always has its root.
         State { at: 0, inner: self.segments[0].roots[0].unwrap_or(0) }
     }
 
@@ -70,6 +71,7 @@ impl Constraint for Follow {
         if let Some(node) = self.node(state.at, state.inner) {
             return Mask::only(&node.ids);
         }
+        // A state that is not one of this molecule allows nothing.
         let Some(here) = self.automaton.states.get(state.inner as usize) else { return Mask::Only(&[]) };
         let masks = here.exit.and_then(|(mode, number)| {
             let next = self.segments.get(state.at as usize + 1)?;

@@ -51,6 +51,7 @@ impl Isolation {
             }
         }
         let Some(&last) = known.last() else { return Ok(None) };
+        // The last row is the longest: where zeros are removed it has all decimals.
         let range = range(tokenizer, &encoding.rows(IntegersBelow::GENERATED)[last])?;
         let all = encoding.rows(range);
         let rows: Vec<PartRow> = known.iter().map(|at| all[*at].clone()).collect();
@@ -131,6 +132,7 @@ fn added_slots(tokenizer: &Tokenizer, encoding: Encoding) -> Option<Isolation> {
 fn range(tokenizer: &Tokenizer, row: &PartRow) -> Result<IntegersBelow> {
     let expected = cuts(tokenizer, row, 0)?;
     let mut angstrom = 0;
+    // One by one from below: the range ends at the first integer part that is cut otherwise.
     while angstrom < IntegersBelow::GENERATED.0 && cuts(tokenizer, row, angstrom)? == expected {
         angstrom += 1;
     }
@@ -163,6 +165,7 @@ fn cuts(tokenizer: &Tokenizer, row: &PartRow, integer: u32) -> Result<Option<Vec
         borders.insert(at);
     }
     let mut starts = Vec::new();
+    // The slot begins behind `[C]`.
     let mut place = 3;
     for (part, text) in filled.iter().enumerate() {
         if borders.contains(&place) {
@@ -173,6 +176,7 @@ fn cuts(tokenizer: &Tokenizer, row: &PartRow, integer: u32) -> Result<Option<Vec
         }
         place += text.len();
     }
+    // The second `[C]` has to be all that is left: then no character was dropped or added on the way.
     let whole = starts.first() == Some(&0) && borders.contains(&place) && at == place + 3;
     Ok(whole.then_some(starts))
 }

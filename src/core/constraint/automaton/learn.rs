@@ -7,7 +7,7 @@ use crate::text::{CONFORMER_CLOSE, CONFORMER_OPEN};
 use crate::tokenizer::cuts::Cuts;
 use crate::tokenizer::{SOME_PROMPT, Token, Tokenizer};
 
-/// An error that names the tokenizer. What works instead is said by who asks: [`crate::constraint::ways`].
+/// An error that names the tokenizer, without a remedy: whoever asks knows what works instead (`advice` of `drift-tune`).
 pub(super) fn refuse(tokenizer: &Tokenizer, problem: impl std::fmt::Display) -> Error {
     let problem = format!("the automaton cannot be proved for this tokenizer: {problem}");
     Error::input(&tokenizer.name, problem, "")
@@ -80,6 +80,7 @@ impl Copier<'_> {
             Side::Block(Mode::Isolated, _) => format!("[C]{}", self.isolated_block),
         };
         let start = whole.len();
+        // What closes a plain slot, and what opens the next, may be one token with the text between: `>[`, `]<-`.
         if let Side::Block(Mode::Plain, _) = before {
             whole.push_str(close);
         }
@@ -94,6 +95,7 @@ impl Copier<'_> {
             Side::Block(Mode::Plain, _) => whole.extend([&plain, close]),
             Side::Block(Mode::Isolated, _) => whole.push_str(self.isolated_block),
         }
+        // Isolated slots may stand side by side.
         if start == end {
             return Ok(Vec::new());
         }
@@ -117,6 +119,7 @@ impl Copier<'_> {
         let Some(cuts) = self.cuts else { return true };
         let tag = |text: &str| self.tokenizer.is_added(text);
         if begins && !tag(CONFORMER_OPEN) {
+            // Without a tag that is a token the first part reaches into the prompt, and is decided with it.
             return cuts.is_decided(self.tokenizer, &format!("{SOME_PROMPT}{copied}"), true);
         }
         let inner = copied.strip_prefix(CONFORMER_OPEN).filter(|_| tag(CONFORMER_OPEN)).unwrap_or(copied);

@@ -54,7 +54,7 @@ use crate::text::{CONFORMER_CLOSE, CONFORMER_OPEN, SMILES_CLOSE};
 use crate::tokenizer::cuts::Cuts;
 use crate::tokenizer::{BUILT_IN_SKELETONS, SlotProduct, Tokenizer, tables};
 
-/// Where an edge leads that ends a block, plus the [`Mode`].
+/// Where an edge leads that ends a block, plus the [`Mode`]: the two largest numbers, which no state has.
 const EXIT: u32 = u32::MAX - 1;
 
 /// The slots of an encoding in the tokens of a tokenizer. States are numbered from 0.
@@ -98,6 +98,8 @@ impl Automaton {
             Some(_) => None,
             None => Some(tables::separated(tokenizer, encoding).map_err(|why| refuse(tokenizer, why))?),
         };
+        // Where the tags are no tokens the answer's first token may begin in the prompt: this tag keeps it from depending on the
+        // molecule.
         if cuts
             .as_ref()
             .is_some_and(|cuts| !tokenizer.is_added(SMILES_CLOSE) && !cuts.falls_apart(SMILES_CLOSE))
@@ -153,7 +155,9 @@ impl Automaton {
         let usual: Vec<StateId> = starts.plain.into_iter().chain(signed).chain(starts.isolated).collect();
         let mut size = 0;
         let mut all: Vec<StateId> = entries.values().copied().collect();
+        // A hash map has no order of its own, and tables must be the same in every run.
         all.sort_unstable();
+        // States of a usual block come first, so that `size` counts them alone.
         for (round, roots) in [usual, all].into_iter().enumerate() {
             let mut waiting = roots;
             while let Some(id) = waiting.pop() {
@@ -188,6 +192,7 @@ impl Automaton {
         let modes = modes.into_iter().filter(|(_, start)| start.is_some()).map(|(mode, _)| mode);
         let entries = entries.into_iter().map(|(entry, id)| (entry, target(id))).collect();
         Automaton {
+            // `new` sets what the states do not tell: encoding, cuts and the sample.
             encoding: Encoding::FIXED,
             states: compact,
             entries,
@@ -270,6 +275,7 @@ fn entries(
     for unsigned in &unsigned {
         for signed in [None].iter().chain(&signed) {
             let rests: Vec<&Vec<u32>> = unsigned.iter().chain(signed).collect();
+            // Without plain slots only the isolated way is left, which begins before what opens a slot.
             let Some(start) = starts.plain.or(if rests.is_empty() { Some(isolated) } else { None }) else {
                 continue;
             };
@@ -335,7 +341,7 @@ impl AutomatonProcessor {
         Ok(processor)
     }
 
-    /// The same for answers of another form.
+    /// This processor for answers of another form: of several conformers, or behind a prompt that opens the first.
     #[must_use]
     pub fn answering(mut self, form: AnswerForm) -> Self {
         self.form = form;
@@ -355,6 +361,7 @@ impl AutomatonProcessor {
         let skeleton = placed(skeleton, self.automaton.encoding.slots());
         let pieces: Vec<&str> = skeleton.split("<>").collect();
         let blocks = pieces.len() - 1;
+        // Slots behind symbols may follow anything, so nothing is asked of what stands before them.
         let atoms_alone = self.automaton.encoding.slots() == Slots::Atoms;
         if blocks == 0 || (atoms_alone && pieces[..blocks].iter().any(|piece| !piece.ends_with(']'))) {
             let problem = format!("{} is no skeleton", crate::error::excerpt(skeleton.as_bytes()));

@@ -56,6 +56,7 @@ impl Segments<'_> {
     pub(super) fn make(&self, key: &str) -> Result<Segment> {
         let opened = key.starts_with(OPENED);
         let (first, last) = (opened || key.starts_with(BEGIN), key.ends_with(END));
+        // What a key begins and ends with is one byte each.
         let piece = &key[1..key.len() - 1];
         let open = if first && !opened { CONFORMER_OPEN } else { "" };
         // The tag that closes a conformer may be what ends the text.
@@ -65,6 +66,7 @@ impl Segments<'_> {
         let text = format!("{open}{piece}{close}");
         let mut segment = Segment { roots: [None; 2], nodes: Vec::new(), exits: [None, None] };
         if first {
+            // No block stands before the first segment, so its one root has the place of the first mode.
             segment.roots[0] = Some(self.tree(&mut segment, begin, &text, last)?);
             return Ok(segment);
         }
@@ -96,6 +98,7 @@ impl Segments<'_> {
                 }
             }
         }
+        // Ways that share their first tokens have to lie side by side.
         ways.sort();
         ways.dedup();
         self.node(segment, &ways, 0, text)
@@ -107,6 +110,7 @@ impl Segments<'_> {
             if ways.iter().all(|(tokens, mode)| tokens.len() == depth && mode.is_none()) {
                 return Ok(OVER);
             }
+            // The shortest way ends here. What the longer ones still hold (a sign, a bracket) says how the block is entered.
             let mut entry = Vec::with_capacity(ways.len());
             for (tokens, mode) in ways {
                 entry.extend(mode.map(|mode| (mode, tokens[depth..].to_vec())));
@@ -146,6 +150,7 @@ impl Segments<'_> {
             let Some((exit, _)) = state.exit else { continue };
             let mut ids = state.ids.to_vec();
             if exit == mode {
+                // A token that both goes on with the number and begins the text behind would leave open where the block ends.
                 if first.is_empty() || first.iter().any(|id| ids.binary_search(id).is_ok()) {
                     return Err(refuse(self.tokenizer, "its tokens do not tell where a block ends"));
                 }

@@ -107,6 +107,7 @@ impl Automaton {
     pub fn table(&self) -> &Arc<BlockTable> {
         self.table.get_or_init(|| {
             let rows = self.states.iter().map(|state| (&*state.ids, &*state.targets));
+            // Signed numbers, since JSON and other languages read them: what is no place is negative.
             let target = |to: u32| if to >= EXIT { -1 - (to - EXIT) as i32 } else { to as i32 };
             let exit = |state: &CompactState| state.exit.map_or(-1, |(mode, _)| mode as i32);
             Arc::new(BlockTable {

@@ -22,6 +22,7 @@ const ROUNDS: usize = 6;
 /// The first text that differs.
 pub(super) fn verify(processor: &AutomatonProcessor, encoding: Encoding) -> Result<()> {
     let tokenizer = &*processor.tokenizer;
+    // The seed is fixed, so that a tokenizer is accepted or refused alike in every run.
     let mut random = ChaCha8Rng::seed_from_u64(0);
     for skeleton in BUILT_IN_SKELETONS {
         let prompt = format!("{SMILES_OPEN}{}{SMILES_CLOSE}", smiles(skeleton));
@@ -37,6 +38,7 @@ pub(super) fn verify(processor: &AutomatonProcessor, encoding: Encoding) -> Resu
             }
             let walked = walk(&follow, &mut random);
             let text = tokenizer.answer_text(&walked)?;
+            // The prompt's last tokens are compared too: a token must not cross into it.
             let expected = [&prompt_ids[prompt_ids.len().saturating_sub(2)..], &walked].concat();
             // A space that the tokenizer itself puts behind a tag is read back as one, and is none of the text.
             let bare = text.trim_start().replace("] ", "]");
@@ -71,6 +73,7 @@ fn values(encoding: Encoding, random: &mut ChaCha8Rng) -> [Fixed; 3] {
         }
         let limit =
             encoding.precision().units_per_angstrom() * [1, 10, 15, 100][random.random_range(0..4)] - 1;
+        // A multiple of the step ends in zeros, which the stripped dialect leaves out.
         let step = [1, 1, 1, 10, 100, 1_000, 10_000][random.random_range(0..7)];
         random.random_range(-limit..=limit) / step * step
     })

@@ -51,6 +51,7 @@ fn radii(molecule: &Molecule, bounds: &mut Bounds) {
     for b in 1..molecule.len() {
         for a in 0..b {
             let at = place(a, b);
+            // Bonds, angles and torsions have set theirs already.
             if bounds.low[at] < NEAR {
                 let scale = match molecule.distance(a, b) {
                     4 => FOUR_BONDS,
@@ -79,6 +80,7 @@ impl Builder<'_> {
         let atoms = self.molecule.len();
         let (mut taken, mut known) = (vec![0.0; atoms], vec![0; atoms]);
         let mut rings: Vec<usize> = (0..self.molecule.shape.rings.len()).collect();
+        // The smallest ring of a pair of bonds has the say.
         rings.sort_by_key(|ring| self.molecule.shape.rings[*ring].len());
         for ring in rings {
             let (ring, bonds) = (&self.molecule.shape.rings[ring], &self.molecule.ring_bonds[ring]);
@@ -106,6 +108,7 @@ impl Builder<'_> {
                     let angle = match self.molecule.hybridisation(atom) {
                         // What the ring leaves of the full turn.
                         Hybridisation::Sp2 if in_ring => {
+                            // The pair at hand is not known yet, so some are left.
                             (2.0 * PI - taken[atom]) / (all - known[atom]) as f64
                         }
                         hybridisation if in_ring => self.beside_ring(atom, hybridisation, degree),
@@ -146,6 +149,7 @@ impl Builder<'_> {
                     && !self.molecule.ring_sizes[atom].is_empty()
             };
             let doubled = [ends[0], atom, ends[1]].into_iter().filter(|atom| large(*atom)).count();
+            // Each such atom doubles it, as in RDKit's `set13Bounds`.
             let tolerance = ANGLE_TOLERANCE * f64::from(1_u32 << doubled);
             let low = across(x.low, y.low, angle - tolerance);
             let high = across(x.high, y.high, (angle + tolerance).min(PI));

@@ -40,6 +40,7 @@ impl Bounds {
     /// Sets bounds, or widens those that are known.
     pub(super) fn widen(&mut self, a: usize, b: usize, low: f64, high: f64) {
         let at = place(a, b);
+        // The first bound is taken, and later ones only widen it, as in RDKit's `_checkAndSetBounds`.
         if self.low[at] <= NEAR || low < self.low[at] && low > NEAR {
             self.low[at] = low;
         }

@@ -7,6 +7,7 @@ pub(super) fn merge(mut bounds: Vec<[f64; 2]>) -> [f64; 2] {
     let mut reach = high;
     let mut least = None;
     for &[next_low, next_high] in bounds.iter().skip(1) {
+        // While they overlap, what all of them allow gets narrower; where one lies beyond, both stretches count.
         if next_low <= high {
             high = high.min(next_high);
         } else {

@@ -89,6 +89,7 @@ impl Chemistry {
         for b in 1..molecule.len() {
             for a in 0..b {
                 let far = molecule.distance(a, b) > 2 && is_heavy(&[a, b]);
+                // Single precision halves the table of all pairs, and is far finer than the tolerance.
                 nearest.push(if far { ((1.0 - CLASH_TOLERANCE) * between(a, b)[0]) as f32 } else { 0.0 });
                 if molecule.distance(a, b) == 2 && is_heavy(&[a, b]) {
                     angles.push(Limits::new([a, b], between(a, b)));
@@ -168,6 +169,7 @@ impl Chemistry {
                 findings.push(finding(ChemistryRule::Angle, &limits.atoms, length, limit));
             }
         }
+        // Bonds that are too long are left out. Those to hydrogens that are written always hold, whatever their length.
         let parts = parts_of(self.atoms, whole.into_iter().chain(self.hydrogens.iter().copied()));
         if parts > self.parts {
             findings.push(finding(ChemistryRule::Fragments, &[], parts as f64, self.parts as f64));
@@ -190,6 +192,7 @@ impl Chemistry {
     fn check_planes(&self, points: &[[f64; 3]], findings: &mut Vec<ChemistryFinding>) {
         for Plane { rule, atoms, ring } in &self.planes {
             let is_twisted = |ring: [usize; 4]| are_together(ring.map(|atom| points[atom])) == Some(false);
+            // As in *trans*-cyclooctene, whose double bond no ring of this size can keep flat.
             if ring.is_some_and(is_twisted) {
                 continue;
             }
@@ -298,6 +301,7 @@ fn even_out(molecule: &Molecule, bonds: &mut [Limits]) {
         matched.then_some((x.min(y), x.max(y)))
     };
     let keys: Vec<Option<(u8, u8)>> = bonds.iter().map(elements).collect();
+    // From a copy: a bond that was widened must not widen others.
     let old = bonds.to_vec();
     for (at, key) in keys.iter().enumerate().filter(|(_, key)| key.is_some()) {
         let same = || old.iter().zip(&keys).filter(|(_, other)| *other == key).map(|(limits, _)| limits);

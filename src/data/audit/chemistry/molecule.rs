@@ -50,6 +50,7 @@ impl Molecule {
             let size = ring.len();
             let bonds: Option<Vec<usize>> =
                 (0..size).map(|at| bond(ring[at], ring[(at + 1) % size])).collect();
+            // A ring that is not made of bonds is none of this molecule's.
             let Some(bonds) = bonds else { continue };
             ring.iter().for_each(|atom| ring_sizes[*atom].push(size));
             bonds.iter().for_each(|bond| bond_ring_sizes[*bond].push(size));

@@ -40,6 +40,7 @@ pub(super) fn far([a, b, c, d]: [f64; 4], [one, two, three]: [f64; 3], first: bo
     let turn = if first { one + two } else { one - two };
     // The angle at the fourth atom between the first and the third.
     let cosine = (c - b * two.cos() + a * turn.cos()) / end;
+    // Rounding can leave the range of a cosine where the chain is straight.
     let inside = cosine.clamp(-1.0, 1.0).acos();
     let angle = if second { three - inside } else { three + inside };
     (end * end + d * d - 2.0 * end * d * angle.cos()).sqrt()

@@ -122,6 +122,7 @@ fn is_puckered(molecule: &Molecule, ring: &[usize], bonds: &[usize]) -> bool {
     // From each atom on, both ways round: bond `i` of the pattern starts at its atom `i`, or ends there.
     let fits = |start: usize, back: bool, (free_bonds, free_atoms): (&[usize], &[usize])| {
         let atom = |at: usize| if back { (start + 6 - at) % 6 } else { (start + at) % 6 };
+        // Backward a bond begins where forward it ends; the last one, from 5 to 0, starts at atom 0 then.
         let bond = |at: usize| if back { atom(at + 1 - 6 * usize::from(at == 5)) } else { atom(at) };
         (0..6).all(|at| {
             (single[bond(at)] || free_bonds.contains(&at)) && (carbon[atom(at)] || free_atoms.contains(&at))
@@ -149,6 +150,7 @@ pub(super) fn off_plane(points: &[[f64; 3]]) -> f64 {
     }
     let mut axes = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
     diagonalise(&mut spread, Rounding::Root, |p, q, cosine, sine| turn_rows(&mut axes, p, q, cosine, sine));
+    // The eigenvalue of least spread has the normal for its vector.
     let least = (0..3).min_by(|a, b| spread[*a][*a].total_cmp(&spread[*b][*b])).unwrap_or(2);
     let normal = axes[least];
     let distance = |p: &[f64; 3]| (0..3).map(|axis| p[axis] * normal[axis]).sum::<f64>().abs();

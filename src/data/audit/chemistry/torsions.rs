@@ -12,7 +12,7 @@ use super::molecule::{Kind, Molecule};
 use super::planar::{self, Planar};
 use drift_core::chem::Hybridisation;
 
-/// The same where two torsions are known, in Å.
+/// Either side of the distance of atoms four bonds apart where both torsions are known, in Å: RDKit's `DIST15_TOL`.
 const TWO_TORSIONS: f64 = 0.08;
 
 /// The torsion of a path of three bonds.
@@ -78,6 +78,7 @@ pub(super) fn set(builder: &mut Builder<'_>) {
     for (path, torsion) in paths {
         let [a, b, c] = path;
         let kinds = Kinds { torsion, cis: &cis, trans: &trans };
+        // A fifth atom may follow at either end.
         four_bonds(builder, path, kinds, &mut set);
         four_bonds(builder, [c, b, a], kinds, &mut set);
     }
@@ -180,6 +181,7 @@ impl Torsions<'_, '_> {
         };
         self.paths.push((path, torsion));
         self.builder.set.insert(ends, Set::Torsion);
+        // Several paths may join the two; their bounds are merged once all are known.
         self.found.entry(ends).or_default().push(bounds);
     }
 
@@ -311,6 +313,7 @@ fn four_bonds(builder: &mut Builder<'_>, path: Path, kinds: Kinds<'_>, set: &mut
     for &next in molecule.neighbours[four].iter().filter(|next| **next != last) {
         let five = molecule.other(next, four);
         let ends = pair(one, five);
+        // Fewer bonds have set these bounds already.
         if builder.set.contains_key(&ends) {
             continue;
         }

@@ -43,6 +43,7 @@ pub fn duplicates(topology: &Topology, conformers: &[Conformation], bound: f64) 
             .copied()
             .filter(|leader| kept[leader].1.can_be_within(&shape, bound))
             .collect();
+        // The first one in the order of the conformers counts, whichever cell it lies in.
         near.sort_unstable();
         found[at] =
             near.into_iter().find(|leader| topology.centred_rmsd(&kept[leader].0, &centred).rmsd < bound);
@@ -84,6 +85,7 @@ impl Shape {
             points.iter().map(|p| (p.iter().map(|x| x * x).sum::<f64>() / n).sqrt()).collect();
         for orbit in orbits {
             let mut own: Vec<f64> = orbit.iter().map(|atom| radii[*atom]).collect();
+            // Atoms that may change places are sorted, so that their order does not count.
             own.sort_by(f64::total_cmp);
             orbit.iter().zip(own).for_each(|(atom, radius)| radii[*atom] = radius);
         }

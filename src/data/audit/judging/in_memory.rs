@@ -169,6 +169,7 @@ impl Judge {
     }
 
     fn put(&mut self, key: Box<str>, conformers: Vec<Conformation>) {
+        // What was made of a molecule holds its references, which are no longer all.
         self.molecules.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
         Arc::make_mut(self.references.entry(key).or_default()).extend(conformers);
     }

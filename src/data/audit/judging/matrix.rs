@@ -70,7 +70,7 @@ impl RmsdMatrix<'_> {
         if is_pickle(name) { self.pickle(put) } else { self.npz(name, put) }
     }
 
-    /// The same in a file that is not in its place yet.
+    /// Writes it, in the form that the name asks for, into a file that is whole but not yet in its place.
     ///
     /// # Errors
     /// As [`RmsdMatrix::write`].
@@ -84,6 +84,7 @@ impl RmsdMatrix<'_> {
         let all = &self.molecules;
         let count = |of: fn(&MoleculeDistances<'_>) -> usize| all.iter().map(move |one| of(one) as u64);
         let pairs: u64 = all.iter().map(|one| (one.rows.len() * one.references) as u64).sum();
+        // 16 MiB are kept for the other arrays.
         if pairs.saturating_mul(8) > MAX_ZIP_BYTES - (1 << 24) {
             let problem = format!("{pairs} pairs are more than an .npz takes");
             return Err(Error::input(
@@ -96,6 +97,7 @@ impl RmsdMatrix<'_> {
         let width = all.iter().map(|one| one.smiles.chars().count()).max().unwrap_or(0).max(1);
         zip.add("smiles", &format!("<U{width}"), all.len() as u64, &|put| {
             for one in all {
+                // NumPy's text has four bytes a character, filled up with zeros.
                 let text = one.smiles.chars().map(u32::from).chain(std::iter::repeat(0)).take(width);
                 put(&text.flat_map(u32::to_le_bytes).collect::<Vec<u8>>())?;
             }
@@ -249,6 +251,7 @@ impl<'z, 'p> Zip<'z, 'p> {
 /// The head of an array of one dimension, a multiple of 64 bytes.
 fn npy_head(dtype: &str, length: u64) -> Vec<u8> {
     let mut head = format!("{{'descr': '{dtype}', 'fortran_order': False, 'shape': ({length},), }}");
+    // The ten bytes before the head and the line break behind it count.
     let padding = 64 - (10 + head.len() + 1) % 64;
     head.extend(std::iter::repeat_n(' ', padding % 64));
     head.push('\n');

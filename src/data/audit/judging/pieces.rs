@@ -28,6 +28,7 @@ pub fn conformers_in(text: &str) -> Vec<Cow<'_, str>> {
     let prompt = text.split_once(SMILES_OPEN).and_then(|(_, rest)| rest.split_once(SMILES_CLOSE));
     let answer = prompt.map_or(text, |(_, rest)| rest);
     let mut opened = answer.match_indices(CONFORMER_OPEN).map(|(at, _)| at).peekable();
+    // What stands before the first opening tag is a conformer only if it closes one that the prompt opened.
     let head = &answer[..opened.peek().copied().unwrap_or(answer.len())];
     let mut conformers = Vec::new();
     if head.contains(CONFORMER_CLOSE) {

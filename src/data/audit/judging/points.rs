@@ -77,6 +77,7 @@ fn number_length(text: &[u8]) -> usize {
     if matches!(text.get(end), Some(b'e' | b'E')) {
         let sign = usize::from(is_sign(end + 1));
         let power = digits(end + 1 + sign);
+        // An `e` without digits behind it is no part of the number.
         end += if power > 0 { 1 + sign + power } else { 0 };
     }
     end

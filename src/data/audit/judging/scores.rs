@@ -85,6 +85,7 @@ pub(super) fn score(
     let found: Vec<Vec<Found>> = texts
         .par_iter()
         .enumerate()
+        // Texts are judged in any order and collected in theirs, so that threads change nothing.
         .map(|(at, text)| {
             job.check()?;
             Ok(of_text(plan, &molecules[groups[at]], (at, groups[at]), text))
@@ -157,6 +158,7 @@ fn other_encoding(plan: &JudgePlan, found: &[Found]) -> Option<String> {
         return Some(format!("none of the {} texts has a block of {name}: {remedy}", found.len()));
     }
     let decimals = plan.encoding.is_fixed() && plan.encoding.is_decimal() && plan.encoding.decimals() > 0;
+    // One text alone may be broken; several without a point are of another encoding.
     let all_whole = with_blocks().count() > 1 && with_blocks().all(|one| !one.blocks.1);
     (decimals && all_whole).then(|| format!("no text has a decimal point, as texts of {name} have: {remedy}"))
 }
@@ -178,6 +180,7 @@ impl Group {
         points: &[Option<Conformation>],
     ) -> Result<Self> {
         let own: Vec<Conformation> = usable.iter().filter_map(|at| points[*at].clone()).collect();
+        // With nothing to compare, no symmetries are searched for.
         let is_alone = own.len() < 2 || plan.duplicate_angstrom <= 0.0;
         if own.is_empty() || (is_alone && molecule.conformers.is_empty()) {
             let deviations = Deviations {
@@ -231,6 +234,7 @@ impl Group {
             let is_usable = place.contains_key(at);
             let rewarded = Rewarded {
                 verdict: &one.verdict,
+                // A text without a conformer has NaN for its distances, which is no reward.
                 rmsd: if is_usable { &one.rmsd } else { &[] },
                 is_duplicate: one.duplicate_of.is_some(),
                 within: &within,

@@ -16,7 +16,7 @@ const TOLD: usize = 20;
 pub struct ConformerVerdict {
     /// Whether it is the prompt's molecule with three numbers behind each atom: [`Outcome::Pass`].
     pub passed: bool,
-    /// The same by the rules of 3DMolGen.
+    /// Whether it passes by the rules of 3DMolGen.
     pub passed_by_3dmolgen: bool,
     /// What became of the text.
     pub outcome: Outcome,

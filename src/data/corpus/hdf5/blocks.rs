@@ -71,6 +71,7 @@ impl Blocks {
 
 impl BlockReader for Blocks {
     fn read_block(&mut self, offset: u64, len: usize) -> FormatResult<Vec<u8>> {
+        // Fewer bytes than were asked for are allowed, at the end of the file alone: rust-hdf5 looks again itself.
         let len = (len as u64).min(self.end.saturating_sub(offset));
         self.read(offset, len).map_err(|e| FormatError::InvalidData(e.0))
     }

@@ -40,6 +40,7 @@ pub(super) fn check(blocks: &mut Blocks, room: u16, tree: u64, grid: &Grid<'_>) 
     if count == 0 {
         return Ok(());
     }
+    // The file says half of what a node has room for.
     let (room, neighbours) = (2 * u64::from(room), Neighbours::default());
     let mut walk = Walk { blocks, room, neighbours, grid, last: None, found: 0 };
     walk.node(tree, None)?;
@@ -116,6 +117,7 @@ impl Walk<'_> {
         if u64::from(mask) >= 1 << filters {
             return bad("a chunk without filters that it never had");
         }
+        // Checked, not read: rust-hdf5 reads the data later.
         self.blocks.check(address, stored.into())?;
         self.last = Some(key.clone());
         self.found += 1;

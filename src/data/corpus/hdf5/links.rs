@@ -65,6 +65,7 @@ fn messages(blocks: &mut Blocks, header: &Header) -> Checked<Vec<Link>> {
         let (info, _) = LinkInfoMessage::decode(info, &CONTEXT)?;
         found.extend(read_dense_links(&info, &CONTEXT, blocks)?);
     }
+    // Sorted, so that equal names lie side by side.
     found.sort_by(|a, b| a.name.cmp(&b.name));
     if let Some(pair) = found.windows(2).find(|pair| pair[0].name == pair[1].name) {
         return bad(format!("two links of the name `{}`", pair[0].name));

@@ -51,6 +51,7 @@ const MAX_RATIO: u64 = 1100;
 /// If it is truncated or damaged, in no known layout, written by a newer drift, or keeps data in other files.
 pub fn read(path: &Path, name: &str, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
     let (structure, len) = walk(path, name)?;
+    // A lock keeps a writer off, but not every file system has locks.
     let options = H5File::options().best_effort_locking();
     let file = options.open(path).map_err(|e| unreadable(name, &e))?;
     let container = Container { name, file, len, structure: RefCell::new(structure) };
@@ -150,6 +151,7 @@ impl Container<'_> {
     /// Checks that the chunks of some rows are there, where the index alone does not say so.
     fn check_chunks(&self, dataset: &H5Dataset, path: &str, first: usize, rows: usize) -> Result<()> {
         match dataset.chunk_index().map_err(|e| self.unreadable(&e))? {
+            // Those of a B-tree of version 1 were counted by `chunks`; a dataset without chunks has none.
             None | Some(ChunkIndex::BtreeV1) => return Ok(()),
             Some(_) => {}
         }

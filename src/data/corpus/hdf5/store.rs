@@ -139,6 +139,7 @@ impl<'a> Reader<'a> {
         let values = self.coordinates.take(blocks)?;
         let mut coordinates: Vec<[Fixed; 3]> = values.chunks_exact(3).map(|v| [v[0], v[1], v[2]]).collect();
         for values in &mut coordinates {
+            // A damaged file may hold what no writer writes.
             self.own.check(values).map_err(|e| broken(layout::COORDINATES, &e.to_string()))?;
             *values = self
                 .asked
@@ -146,6 +147,7 @@ impl<'a> Reader<'a> {
                 .map_err(|e| broken(layout::COORDINATES, &e.to_string()))?;
         }
         let molecule = self.molecules.get(row)?;
+        // A row of another molecule shows by its number of blocks alone.
         if molecule.blocks != blocks {
             return Err(broken(layout::OFFSET, "its number of blocks is not that of its skeleton"));
         }

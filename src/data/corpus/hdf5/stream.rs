@@ -77,6 +77,7 @@ impl<'a, T: H5Type> Stream<'a, T> {
             }
             let more = slice(self.container, self.field, &self.dataset, self.next, rows)?;
             self.next += rows;
+            // What was taken goes only when more is read, so that nothing is moved for each row.
             self.buffer.drain(..self.start);
             self.start = 0;
             self.buffer.extend_from_slice(&more);

@@ -91,6 +91,7 @@ impl Structure {
         attributes(&mut walk.blocks, &root)?;
         walk.seen.insert(superblock.root, String::new());
         walk.group(String::new(), &root, 0)?;
+        // A list in place of calls, which a file could nest as deep as it likes.
         while let Some((path, header, depth)) = walk.groups.pop() {
             walk.group(path, &header, depth)?;
         }
@@ -157,6 +158,7 @@ impl Walk {
         table: Option<(u64, u64)>,
         depth: usize,
     ) -> Result<Kind, Refused> {
+        // Also keeps a group that holds itself from being walked for ever.
         if let Some(first) = self.seen.get(&address) {
             return Ok(Kind::Unread(format!("another name of /{first}")));
         }

@@ -108,6 +108,7 @@ impl Geom<'_, '_> {
             }
         };
         for index in 1..=count {
+            // Of a map the values are conformers; their keys name nothing that is kept.
             if is_map {
                 self.pull.skip()?;
             }
@@ -132,6 +133,7 @@ impl Geom<'_, '_> {
         let mut outcome = Err("it has no `xyz`".to_owned());
         for _ in 0..fields {
             if self.pull.text()? == Some("xyz") {
+                // A map may have the key twice; the last one counts.
                 self.atoms.clear();
                 outcome = self.xyz()?;
             } else {
@@ -161,6 +163,7 @@ impl Geom<'_, '_> {
                 }
                 None => self.row()?,
             };
+            // The rows of a bad conformer are still read past.
             if outcome.is_ok() {
                 outcome = match row {
                     Some([z, x, y, z_axis]) => atomic_number(z)

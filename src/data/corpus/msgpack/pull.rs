@@ -138,6 +138,7 @@ impl<'a> Pull<'a> {
             0xc0 | 0xc2 | 0xc3 => Header::Other,
             0xc1 => return Err(self.error(self.offset() - 1, "byte 0xc1, which MessagePack never uses")),
             0xc4..=0xc6 => Header::Bytes(self.length(first - 0xc4)?),
+            // One more byte for the type of the extension.
             0xc7..=0xc9 => Header::Bytes(self.length(first - 0xc7)? + 1),
             0xca => Header::Number(f64::from(f32::from_be_bytes(self.bytes()?))),
             0xcb => Header::Number(f64::from_be_bytes(self.bytes()?)),

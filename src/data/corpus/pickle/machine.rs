@@ -220,6 +220,7 @@ impl<'a> Machine<'a> {
             op::DICT | op::SETITEMS => self.pop_mark()?,
             _ => return Ok(false),
         };
+        // Keys and values take turns.
         let (pairs, rest) = flat.as_chunks::<2>();
         if !rest.is_empty() {
             return Err(self.malformed("a key without a value"));
@@ -315,6 +316,7 @@ impl<'a> Machine<'a> {
             return Ok(None);
         };
         let (bytes, work) = (text::encode(source, codec), source.len());
+        // The same text may be encoded over and over, for a few bytes of the pickle each time.
         self.spend(work)?;
         Ok(bytes)
     }
@@ -326,6 +328,7 @@ impl<'a> Machine<'a> {
                 self.marks.push(self.stack.len());
                 return Ok(true);
             }
+            // As Python does: a `POP` at a mark takes the mark.
             op::POP if self.marks.last() == Some(&self.stack.len()) => return Ok(self.marks.pop().is_some()),
             op::POP => return self.pop().map(|_| true),
             op::POP_MARK => return self.pop_mark().map(|_| true),

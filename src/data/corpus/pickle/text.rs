@@ -22,6 +22,7 @@ pub(super) fn integer(line: &[u8]) -> Option<Value<'static>> {
 
 /// A little-endian two's complement integer of any length, as `LONG1` and `LONG4` write it.
 pub(super) fn long(bytes: &[u8]) -> Value<'static> {
+    // The sign is the top bit of the last byte.
     let fill = match bytes.last() {
         Some(&last) if last >= 0x80 => 0xff,
         Some(_) => 0,
@@ -84,6 +85,7 @@ pub(super) fn string_literal(line: &[u8]) -> Option<Cow<'_, [u8]>> {
                 rest = &rest[more..];
             }
             b'\\' | b'\'' | b'"' => bytes.push(escape),
+            // Python keeps a backslash before what is no escape.
             _ => bytes.extend([b'\\', escape]),
         }
     }

@@ -54,6 +54,7 @@ pub(super) fn push_v2000(line: &str, atoms: &mut Atoms, table: &mut Table) -> Re
     {
         return outcome.clone();
     }
+    // Where neither way gives an atom, what is wrong by columns is told.
     let by_fields = free_columns(line).map(push);
     by_fields.filter(Result::is_ok).or(by_columns).unwrap_or_else(|| Err(not_an_atom(line)))
 }
@@ -95,6 +96,7 @@ pub(super) fn push_v3000(line: &str, atoms: &mut Atoms, table: &mut Table) -> Re
     let element = element(symbol)?;
     let atom = atom(element, symbol, notes)?;
     atoms.push_text(element, xyz)?;
+    // An index that is no number leaves the atom its place.
     if let Ok(index) = index.parse() {
         table.name_next(index);
     }
@@ -126,6 +128,7 @@ fn number(field: &str) -> Result<i32, String> {
 /// A mass number, which some write as the mass.
 fn mass_number(value: &str) -> Result<i32, String> {
     match value.parse::<f64>() {
+        // Whole masses and `13.003` alike become the mass number.
         Ok(mass) if (0.0..1e6).contains(&mass) => Ok(mass as i32),
         _ => Err(format!("not a mass: {}", excerpt(value.as_bytes()))),
     }

@@ -47,6 +47,7 @@ impl Table {
     /// Says under which index bonds refer to the next atom. Of several with one index the first counts.
     pub(super) fn name_next(&mut self, index: u64) {
         let place = self.structure.atoms.len() as u32;
+        // Nearly all files count from 1 on, and need no map.
         if self.places.is_none() && index != u64::from(place) + 1 {
             self.places = Some((0..place).map(|place| (u64::from(place) + 1, place)).collect());
         }
@@ -118,6 +119,7 @@ impl Table {
             }
             for ((atom, valence), halves) in self.structure.atoms.iter_mut().zip(self.valences).zip(halves) {
                 if valence != 0 {
+                    // 15 in V2000, and -1 in V3000, stand for a valence of 0.
                     let room = if matches!(valence, 15 | -1) { 0 } else { valence - halves / 2 };
                     atom.bracket = true;
                     atom.hydrogens = room.max(0).cast_unsigned();
@@ -143,6 +145,7 @@ pub(super) fn atom(element: u8, symbol: &str, notes: Notes) -> Result<Atom, Stri
         charge: charge(notes.charge)?,
         isotope: isotope(mass)?,
         hydrogens: 0,
+        // V2000 writes a count of hydrogens plus one, V3000 -1 for none: either says that none are implied.
         bracket: notes.hydrogens > 0 || notes.hydrogens == -1,
         radicals: radicals(notes.radical)?,
         ..Atom::default()

@@ -76,6 +76,7 @@ fn shape(field: Field, rows: usize) -> Vec<usize> {
 
 fn create<T: rust_hdf5::H5Type>(file: &H5File, field: Field) -> rust_hdf5::Result<H5Dataset> {
     let mut limits: Vec<Option<usize>> = shape(field, 0).into_iter().map(Some).collect();
+    // Rows alone grow; a row keeps its width.
     limits[0] = None;
     file.new_dataset::<T>()
         .shape(shape(field, 0))

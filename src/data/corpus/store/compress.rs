@@ -94,6 +94,7 @@ fn worker(level: u32) -> io::Result<Worker> {
             shuffle(&chunk.bytes, chunk.element, &mut shuffled);
             let Ok(bytes) = compress(&mut deflate, &shuffled, chunk.element) else { return };
             chunk.bytes = bytes;
+            // The store was given up.
             if outbox.send(chunk).is_err() {
                 return;
             }

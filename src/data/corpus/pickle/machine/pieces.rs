@@ -134,6 +134,7 @@ impl<'a> Machine<'a> {
         if let Some(known) = Global::find(module, name) {
             return Callee::Known(known);
         }
+        // Names are kept for messages, so a long one is cut.
         let shown = |text: &str| escaped(&text.chars().take(SHOWN).collect::<String>());
         let key = (shown(module), shown(name));
         // Each takes some bytes of the pickle, so that there are fewer than this can count.
