@@ -96,7 +96,8 @@ impl Provenance {
     /// The provenance of something made from `inputs` by this build.
     pub fn of(inputs: Vec<InputHash>) -> Self {
         Provenance {
-            program: env!("CARGO_PKG_NAME").to_owned(),
+            // The program, whichever crate asks: stores hold it.
+            program: "drift".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             revision: option_env!("DRIFT_REVISION").unwrap_or("unknown").to_owned(),
             inputs,
