@@ -189,8 +189,8 @@ impl<'a> BranchAndBound<'a> {
         let damage = self.bound(chosen);
         if let Some((_, best)) = &self.best
             && self.objective.compare(&damage, best).is_ge()
-        // Equal is cut too: the first of equal assignments stays.
         {
+            // Equal is cut too: the first of equal assignments stays.
             return;
         }
         if depth == self.lists.len() {

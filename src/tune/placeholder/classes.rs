@@ -291,9 +291,9 @@ fn differences(
             conformers.iter().map(one).collect()
         };
         subtract(by_conformer(single), by_conformer(classes))
-    // By default harms are compared in the order u, r, j, so the first part that differs is the one that decided.
     };
     let [one, many] = [single, classes].map(|assignment| objective.harm(&problem.damage(assignment)));
+    // By default harms are compared in the order u, r, j, so the first part that differs is the one that decided.
     if one.unparsable != many.unparsable {
         (ComparedHarm::UnparsableBlocks, counts(|f, block| f64::from(u8::from(block.error(f).is_none()))))
     } else if one.excess_rmsd != many.excess_rmsd {

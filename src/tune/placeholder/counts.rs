@@ -89,8 +89,8 @@ impl Damage {
     }
 
     /// `count` per block.
-    // At least 1, so that no blocks give a share of 0 and not NaN, which JSON cannot hold.
     pub fn share(&self, count: u64) -> f64 {
+        // At least 1, so that no blocks give a share of 0 and not NaN, which JSON cannot hold.
         count as f64 / self.blocks.max(1) as f64
     }
 
@@ -143,8 +143,8 @@ impl ReplayCounts {
     /// Adds one conformer.
     pub fn add(&mut self, blocks: &[BlockReplay]) {
         let (mut readable, mut whole) = (0usize, 0usize);
-        // One sum for each F: within a conformer errors add up before the root, so RMSDs of blocks cannot be added afterwards.
         let precision = precision_of(blocks.iter());
+        // One sum for each F: within a conformer errors add up before the root, so RMSDs of blocks cannot be added afterwards.
         let mut errors = [0u64; OPTIONS];
         for block in blocks {
             let (from, tokens) = (usize::from(block.parsable_from), usize::from(block.tokens));
