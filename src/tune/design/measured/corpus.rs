@@ -109,6 +109,7 @@ impl Measured {
             blocks.for_each(|numbers| reach.add(numbers));
             Ok(())
         })?;
+        // Known only behind the last record, for any record may tell the dialects apart.
         written_in(grammar.dialect(), summary.written)?;
         Ok(Measured { tallies, seen, reach, skipped: summary.skipped, inputs: summary.inputs })
     }
