@@ -219,6 +219,7 @@ impl Group<'_> {
 
     fn count(&mut self, rows: &[Option<Row<'_>>], width: usize, is_prefill: bool) {
         let over = rows.iter().filter(|row| row.is_none()).count();
+        // Rows that have ended go through the model until the group is over.
         self.counts.wasted_positions += (over * width) as u64;
         self.counts.head_rows += (rows.len() * self.baseline.config.vocab_size) as u64;
         if is_prefill {

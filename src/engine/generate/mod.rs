@@ -330,6 +330,7 @@ impl Engine {
             Engine::Drift(decoder) => {
                 let start = || cuda::start(decoder.device(), decoder.config());
                 let own = decoder.device().steps().by_kernels();
+                // What the caller starts goes first: tests give a device that is none.
                 let own = own.map(|steps| Starter { start: &start, steps });
                 decode::generate(decoder, (prompts, options), starter.or(own), keeper, job)
             }

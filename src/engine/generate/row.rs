@@ -54,6 +54,7 @@ impl<'p> Row<'p> {
         context: usize,
         skips_forced: bool,
     ) -> Self {
+        // Texts end where the context does.
         let most = prompt.most_tokens.min(context - prompt.tokens.len());
         let mut row = Row {
             prompt,
@@ -129,6 +130,7 @@ impl<'p> Row<'p> {
             }
             if self.write(token, true) {
                 match self.logs() || !self.asked.is_empty() {
+                    // The row goes through the model once more, for the logits before its end.
                     true => self.closing = Some(token),
                     false => self.end = Some(End::Eos),
                 }

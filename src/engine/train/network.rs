@@ -173,6 +173,7 @@ impl Network {
         let qkv = [matrix(q, wide)?, matrix(k, narrow)?, matrix(v, narrow)?];
         let (mixed, probabilities) = attend(&qkv, &pack.documents, self.heads)?;
         let mixed = matrix(mixed, wide)?;
+        // Kept beside its sum: the way back needs the input of the norm too.
         let mut middle = input.clone();
         add(&mut middle, &values(&mixed.matmul(&matrices.output.t()?)?)?);
         let (middle_normed, middle_inverse) = rms_norm(&middle, scale(&layout.post_norm), self.eps);

@@ -48,6 +48,7 @@ impl NewRows {
         self.scatter(&rows.weights, &mut all.weights);
         self.scatter(&rows.first, &mut all.first);
         self.scatter(&rows.second, &mut all.second);
+        // Every update counts one step, whatever it moves, so that the schedule goes on.
         all.step = rows.step;
         Ok(norm)
     }

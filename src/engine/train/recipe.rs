@@ -128,6 +128,7 @@ impl Schedule {
         if step < self.warmup_steps {
             return warm(step);
         }
+        // At least 1, for a schedule that is all warm-up.
         let decay = steps.saturating_sub(self.warmup_steps).max(1);
         let done = ((step - self.warmup_steps) as f64 / decay as f64).min(1.0);
         let cosine = (1.0 + (std::f64::consts::PI * done).cos()) / 2.0;

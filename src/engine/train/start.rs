@@ -73,6 +73,7 @@ impl InitCheckpoint {
         let ids = tokenizer.vocabulary();
         for own in self.tokenizer.iter().chain(&self.known) {
             let lost = own.vocabulary().into_iter().filter(|(token, id)| ids.get(token) != Some(id));
+            // The smallest id, so that the message is the same in every run.
             if let Some((token, id)) = lost.min_by_key(|(_, id)| *id) {
                 let here = ids.get(&token).map_or("none here".to_owned(), |id| format!("{id} here"));
                 let problem = format!(
@@ -213,6 +214,7 @@ impl Start {
 fn is_by_drift(folder: &Path) -> bool {
     let folder = ModelFolder::new(folder);
     let inputs: Option<Vec<InputHash>> = folder.recipe("/recipe/inputs");
+    // A recipe without `init` began at random weights; one with it is drift's own only if its checkpoint was.
     inputs.is_some() && folder.recipe("/recipe/init/by_drift") != Some(false)
 }
 
