@@ -143,7 +143,7 @@ impl<'a> Run<'a> {
         let mut rows = std::mem::take(&mut self.rows);
         let mut fed: Vec<&mut Row<'a>> =
             rows.iter_mut().filter(|row| row.end.is_none() && row.held.is_none()).collect();
-        // In the order of the cache, which the decoder's feeds must have.
+        // In the order of the cache: where each row is fed one token, candle's operations then need no padding.
         fed.sort_unstable_by_key(|row| row.slot);
         let passed = self.pass(&mut fed);
         self.rows = rows;

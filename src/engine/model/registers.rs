@@ -271,6 +271,7 @@ mod sixteen {
         const ZERO: u8 = 0x80;
         let (mut places, mut at) = ([ZERO; 64], 0);
         while at < 2 * LANES {
+            // The upper half of an f32 is a bf16, so each goes to the two high bytes of a lane.
             let from = 2 * (at % LANES) as u8;
             (places[4 * at + 2], places[4 * at + 3]) = (from, from + 1);
             at += 1;
@@ -351,6 +352,7 @@ mod sixteen {
                 );
                 let found: [f32; 16] = pulp::cast(f._mm512_add_ps(pairs, f._mm512_movehdup_ps(pairs)));
                 for (register, total) in totals.iter_mut().enumerate() {
+                    // Where the shuffles leave the totals of a register's first row; those of its second stand four behind.
                     let first = register % 2 * 8 + register / 2 * 2;
                     *total = [found[first], found[first + 4]];
                 }
