@@ -56,6 +56,7 @@ pub fn outcome_table(report: &EvalReport) -> Table {
 
 /// How many texts are valid; none of those that were not checked.
 fn valid(run: &RunReport) -> String {
+    // 0 would say that none is valid, where none was looked at.
     if run.chemistry.checked == 0 && run.outcome.passed > 0 {
         return "-".to_owned();
     }

@@ -111,6 +111,7 @@ fn intervals(result: &FitResult) -> String {
     };
     let of = &result.intervals;
     let rmsd =
+        // A length has no negative values, but an interval around its mean may reach below 0.
         of.rmsd_angstrom.map(|i| format!("RMSD [{}, {}] Å", angstrom(i.low.max(0.0)), angstrom(i.high)));
     let junk = of.junk_tokens_per_block.map(|i| format!("junk slots [{:.2}, {:.2}]", i.low.max(0.0), i.high));
     let all =
