@@ -63,7 +63,7 @@ impl<'a> Choice<'a> {
 pub(super) struct Logits {
     /// `[rows with all logits, vocab]`
     full: Vec<f32>,
-    /// The same where they were computed, in place of `full`.
+    /// `[rows with all logits, vocab]` on the device that computed them, in place of `full`.
     on_device: Option<Tensor>,
     vocab: usize,
     /// Where the last token of each row of the batch is in `full`.

@@ -27,7 +27,7 @@ pub(super) struct Group<'g, T> {
 pub(super) struct Scratch<R: Registers> {
     /// The strips of each register of heads, zero where a strip or a head lacks.
     queries: Vec<R::Rows>,
-    /// The same of the results.
+    /// What they get: values weighted by their scores, in the same strips.
     sums: Vec<R::Rows>,
     /// `[heads, length]`
     scores: Vec<f32>,

@@ -174,7 +174,7 @@ struct AttendTo<'a, T> {
     qkv: &'a [f32],
     /// `[rows, kv heads, capacity, dim]`
     keys: &'a [T],
-    /// The same.
+    /// `[rows, kv heads, capacity, dim]`
     values: &'a [T],
     capacity: usize,
 }

@@ -282,7 +282,7 @@ impl Decoder {
         self.whole_product(hidden).and_then(on_host).map_err(failed)
     }
 
-    /// The same, where they were computed.
+    /// Logits `[rows, vocab]` in f32, left on the device that computed them.
     pub(crate) fn logits_on_device(&self, hidden: &Tensor) -> Result<Tensor> {
         let logits = self.whole_product(hidden).and_then(|logits| logits.to_dtype(DType::F32)?.contiguous());
         logits.map_err(failed)

@@ -121,7 +121,7 @@ impl PassTensors {
     }
 }
 
-/// As [`super::attention::attention`].
+/// Attention by candle's operations, of what [`super::attention::attention`] computes: `[tokens, queries * dim]`.
 pub(super) fn attention_of_tensors(
     qkv: &Tensor,
     norms: Option<&(HeadNorm, HeadNorm)>,

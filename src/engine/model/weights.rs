@@ -87,7 +87,7 @@ impl Weights {
     /// The weight of a norm.
     ///
     /// # Errors
-    /// As [`Weights::matrix`].
+    /// If there is none of this name, or it is not `[size]`.
     pub(super) fn norm(&mut self, name: &str, size: usize) -> Result<Tensor> {
         // All but products of matrices is computed in f32 on the CPU.
         let dtype = if self.device.is_cpu() { DType::F32 } else { self.dtype };
@@ -100,7 +100,7 @@ impl Weights {
     /// A tensor of files.
     ///
     /// # Errors
-    /// As [`Weights::matrix`].
+    /// If there is none of this name, or of another shape.
     pub(super) fn take(&mut self, name: &str, shape: &[usize]) -> Result<Tensor> {
         let Source::Files(tensors) = &mut self.source else { unreachable!("random weights have no names") };
         let Some(tensor) = tensors.remove(name) else {

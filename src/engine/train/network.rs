@@ -63,7 +63,7 @@ pub(super) struct Layer {
     /// Between attention and MLP: `[tokens, hidden]`.
     pub middle: Vec<f32>,
     pub middle_inverse: Vec<f32>,
-    /// The same normed.
+    /// `middle` times its inverse and the weights of the norm: `[tokens, hidden]`.
     pub middle_normed: Tensor,
     /// `[tokens, 2 * intermediate]`.
     pub gate_up: Tensor,
@@ -77,7 +77,7 @@ pub(super) struct Forward {
     /// `[tokens, hidden]`.
     pub output: Vec<f32>,
     pub output_inverse: Vec<f32>,
-    /// The same normed.
+    /// `output` times its inverse and the weights of the norm: `[tokens, hidden]`.
     pub normed: Tensor,
 }
 

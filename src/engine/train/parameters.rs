@@ -192,13 +192,13 @@ impl Builder {
 
 /// One layer's weights as tensors, for products; norms stay slices.
 pub struct LayerMatrices {
-    /// As [`LayerLayout::qkv`].
+    /// Queries, keys, values: `[(heads + 2 kv heads) * head_dim, hidden]`.
     pub qkv: Tensor,
-    /// As [`LayerLayout::output`].
+    /// Attention output: `[hidden, heads * head_dim]`.
     pub output: Tensor,
-    /// As [`LayerLayout::gate_up`].
+    /// Gate and up: `[2 * intermediate, hidden]`.
     pub gate_up: Tensor,
-    /// As [`LayerLayout::down`].
+    /// Down: `[hidden, intermediate]`.
     pub down: Tensor,
 }
 

@@ -218,7 +218,7 @@ fn is_by_drift(folder: &Path) -> bool {
     inputs.is_some() && folder.recipe("/recipe/init/by_drift") != Some(false)
 }
 
-/// The same where `eos_token_id` holds this end of text.
+/// A config of generation whose `eos_token_id` holds this end of text; other ends that it names stay only if this is one.
 fn with_end(mut config: Value, end: &Named) -> Value {
     let known = match &config["eos_token_id"] {
         Value::Array(ids) => ids.contains(&end.id.into()),

@@ -101,7 +101,7 @@ fn small(dialect: Encoding) -> [String; 2] {
 /// Whether blocks behind some atoms say nothing against position templates.
 ///
 /// # Errors
-/// As [`borders()`].
+/// If the tokenizer cannot encode an atom.
 pub fn takes_templates(tokenizer: &Tokenizer, encoding: Encoding) -> Result<bool> {
     let atoms = ["[C]", "[C@@H]", "[O-]"].map(Box::from).into();
     let found = borders(tokenizer, &atoms, encoding)?;

@@ -58,7 +58,7 @@ pub struct Damage {
     pub rmsd_pico: u128,
 }
 
-/// The same as shares, 0 to 1.
+/// The harm of a candidate as shares and means, so that dialects and corpora of other sizes compare; shares go from 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Measures {
     /// Share of blocks with junk slots (T < F).

@@ -65,7 +65,7 @@ pub fn check(
 /// be encoded to.
 ///
 /// # Errors
-/// As [`check`].
+/// The first promise that does not hold, or if the job was cancelled.
 pub(in crate::design) fn check_pieces(
     (base, base_json): (&Tokenizer, &Value),
     extended: &Tokenizer,

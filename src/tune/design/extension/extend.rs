@@ -44,7 +44,7 @@ pub fn extend(base: &Value, place: &str, scheme: &Scheme, new: &[String]) -> Res
 /// other texts: see [`super::guard`].
 ///
 /// # Errors
-/// As [`extend`].
+/// If the base is no BPE model, or has a pre-tokenizer that cannot be kept from cutting blocks.
 pub fn extend_guarded(
     (base, place): (&Value, &str),
     scheme: &Scheme,

@@ -178,7 +178,7 @@ pub struct MeasuredSize {
     pub coverage: f64,
     /// Mean tokens.
     pub tokens_per_conformer: f64,
-    /// The same with the base, if there is one.
+    /// Mean tokens by the base, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_tokens_per_conformer: Option<f64>,
 }

@@ -17,7 +17,7 @@ pub(super) struct Added {
     pub old_tokens: u64,
     /// The largest id of the model's own tokenizer, and one.
     pub old_ids: u64,
-    /// The same of the extended one.
+    /// The largest id of the extended tokenizer, and one: the least rows that its tables need.
     pub ids: u64,
 }
 

@@ -23,7 +23,7 @@ pub(super) enum Piece<'t> {
     },
     /// New ones.
     New(&'t [u8]),
-    /// The same ones, so many times.
+    /// The row of no token, so many times one behind the other.
     Repeated(&'t [u8], u64),
 }
 

@@ -27,7 +27,7 @@ pub struct VocabularyReport {
     pub coverage: f64,
     /// Mean tokens of a conformer's text, with its tags.
     pub tokens_per_conformer: f64,
-    /// The same with the base, if there is one.
+    /// Mean tokens of a conformer's text, with its tags, by the base, if there is one.
     pub base_tokens_per_conformer: Option<f64>,
 }
 

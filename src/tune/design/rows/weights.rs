@@ -63,7 +63,7 @@ impl TokenTable {
         if self.is_vector { vec![rows] } else { vec![rows, self.hidden] }
     }
 
-    /// The same, if it has the shape of the embedding.
+    /// This table, if it has the shape of the embedding; a vector needs as many numbers as that has rows.
     fn beside(self, embedding: &TokenTable) -> Result<Self> {
         if self.rows == embedding.rows && (self.is_vector || self.hidden == embedding.hidden) {
             return Ok(self);
