@@ -326,6 +326,7 @@ fn unseen(report: &EvalReport) -> String {
         return String::new();
     }
     let mut models: Vec<(&str, Unseen)> = report.runs.iter().map(|run| (&*run.model, run.unseen)).collect();
+    // Runs of a model stand together.
     models.dedup();
     let said = |(model, unseen): &(&str, Unseen)| match unseen {
         Unseen::Yes => format!("; {model} has not seen these molecules in training"),

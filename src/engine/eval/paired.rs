@@ -75,6 +75,7 @@ fn comparison(
 fn pairs<'r>(a: &'r Run, b: &'r Run) -> impl Iterator<Item = Pair<'r>> {
     let find = |judged: &Judged| {
         let key = (judged.subject, judged.generation);
+        // Texts of a run lie sorted by molecule and generation.
         let place = b.judged.binary_search_by_key(&key, |other| (other.subject, other.generation));
         place.ok().map(|place| &b.judged[place])
     };
@@ -158,6 +159,7 @@ fn share_difference(figure: ComparedFigure, clusters: &[Cluster], level: f64) ->
     };
     let squares: f64 = clusters.iter().map(|cluster| residual(cluster, n0, n1).powi(2)).sum();
     let difference = with - without;
+    // A single molecule has no spread: no quantile, and so no interval.
     let interval = student_quantile(level, (clusters.len() as u64).saturating_sub(1))
         .map(|quantile| Interval::around(difference, quantile * (squares / (m - 1.0) / m).sqrt()));
     Some(FigureDifference { figure, without, with, difference, interval })

@@ -122,6 +122,7 @@ impl<'p> Row<'p> {
         if self.end.is_some() {
             return;
         }
+        // The run may go past the most tokens, so each is written as if it had been drawn.
         let mut run = Vec::new();
         self.prompt.constraint.forced_run(&self.state, &mut run);
         for token in run {

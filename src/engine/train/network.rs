@@ -126,6 +126,7 @@ impl Network {
     /// Predictions of the targets, and the gradient of their weighted cross-entropy by the logits.
     pub(super) fn judge(&self, logits: &[f32], pack: &Pack) -> (Vec<Prediction>, Vec<f32>) {
         let vocabulary = self.layout.embedding.len() / self.hidden;
+        // Rows without a target stay 0: they are no part of the loss.
         let mut gradient = vec![0.0; logits.len()];
         let predictions = pack.targets.iter().map(|target| {
             let row = target.row * vocabulary..(target.row + 1) * vocabulary;
@@ -163,6 +164,7 @@ impl Network {
         let head_norms = layout.head_norms.as_ref().map(|norms| {
             let (q_normed, q_inverse) = rms_norm(&q, scale(&norms[0]), self.eps);
             let (k_normed, k_inverse) = rms_norm(&k, scale(&norms[1]), self.eps);
+            // The way back needs what was normed, not only what came out.
             let before = [std::mem::replace(&mut q, q_normed), std::mem::replace(&mut k, k_normed)];
             let [q_before, k_before] = before;
             [(q_before, q_inverse), (k_before, k_inverse)]

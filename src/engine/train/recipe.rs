@@ -122,6 +122,7 @@ impl Schedule {
     pub fn rate(&self, step: u64) -> f64 {
         let warm = |step: u64| self.learning_rate * (step + 1) as f64 / self.warmup_steps as f64;
         if step < self.new_rows_steps {
+            // Without warm-up steps this is infinite, and the least is the learning rate.
             return warm(step).min(self.learning_rate);
         }
         let (step, steps) = (step - self.new_rows_steps, self.steps.saturating_sub(self.new_rows_steps));
