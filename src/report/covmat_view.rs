@@ -37,6 +37,7 @@ pub fn covmat_summary(audited: &Audited) -> String {
     section(&mut out, "COVERAGE AND RECALL METRICS");
     out += &format!("Threshold: {THRESHOLD}\n");
     let coverage = total.coverage.as_ref();
+    // Thresholds of a sweep need not be 0.75 to the last bit.
     let near = |angstrom: f64| (angstrom - THRESHOLD).abs() < 1e-9;
     let at = coverage.and_then(|all| all.coverage_sweep.iter().find(|one| near(one.angstrom)));
     for (name, found) in [

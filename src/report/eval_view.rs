@@ -56,6 +56,7 @@ pub fn outcome_table(report: &EvalReport) -> Table {
 
 /// How many texts are valid; none of those that were not checked.
 fn valid(run: &RunReport) -> String {
+    // 0 would say that none is valid, where none was looked at.
     if run.chemistry.checked == 0 && run.outcome.passed > 0 {
         return "-".to_owned();
     }
@@ -325,6 +326,7 @@ fn unseen(report: &EvalReport) -> String {
         return String::new();
     }
     let mut models: Vec<(&str, Unseen)> = report.runs.iter().map(|run| (&*run.model, run.unseen)).collect();
+    // Runs of a model stand together.
     models.dedup();
     let said = |(model, unseen): &(&str, Unseen)| match unseen {
         Unseen::Yes => format!("; {model} has not seen these molecules in training"),

@@ -110,6 +110,7 @@ fn intervals(result: &FitResult) -> String {
         interval.map(|interval| format!("{name} {}", percent_interval(interval)))
     };
     let of = &result.intervals;
+    // A length has no negative values, but an interval around its mean may reach below 0.
     let rmsd =
         of.rmsd_angstrom.map(|i| format!("RMSD [{}, {}] Å", angstrom(i.low.max(0.0)), angstrom(i.high)));
     let junk = of.junk_tokens_per_block.map(|i| format!("junk slots [{:.2}, {:.2}]", i.low.max(0.0), i.high));

@@ -41,7 +41,9 @@ fn percent_digits(share: f64) -> String {
     match magnitude {
         0.0 => "0".to_owned(),
         100.0 => format!("{sign}100"),
+        // It would round to 100.0, which only a share of one may say.
         m if (99.95..100.0).contains(&m) => format!("{sign}>99.9"),
+        // The limits are where rounding reaches the next power of ten, so that 0.996 is `1.0` and not `1.00`.
         m if m >= 0.995 => format!("{sign}{m:.1}"),
         m if m >= 0.0995 => format!("{sign}{m:.2}"),
         m if m >= 0.00995 => format!("{sign}{m:.3}"),
@@ -73,6 +75,7 @@ pub fn angstrom(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
     }
+    // It would round to 0.0000, which only zero may say.
     if magnitude < 0.00005 {
         return if value < 0.0 { "-<0.0001".to_owned() } else { "<0.0001".to_owned() };
     }
@@ -86,6 +89,7 @@ pub fn number(value: f64) -> String {
     match magnitude {
         0.0 => "0".to_owned(),
         m if !m.is_finite() => "-".to_owned(),
+        // What does not fit into a u64 would be cast to its largest value.
         m if m >= 999.5 && m < u64::MAX as f64 => format!("{sign}{}", thousands(m.round() as u64)),
         m if m >= 99.95 => format!("{value:.0}"),
         m if m >= 9.995 => format!("{value:.1}"),
@@ -134,6 +138,7 @@ fn scaled(value: f64, units: &[&str]) -> String {
         value /= 1000.0;
         unit += 1;
     }
+    // Whole bytes have no decimals.
     let shown = if unit == 0 && value.fract() == 0.0 { format!("{value:.0}") } else { number(value) };
     format!("{shown} {}", units[unit])
 }
@@ -146,6 +151,7 @@ pub fn sparkline(counts: &[u64], width: usize) -> String {
     let top = sums.iter().copied().max().unwrap_or(0);
     let level = |sum: u64| match sum {
         0 => ' ',
+        // Rounded up, so that whatever is not zero shows; in wide numbers, since eight times a count may not fit.
         _ => LEVELS[(u128::from(sum) * 8).div_ceil(u128::from(top)) as usize - 1],
     };
     sums.into_iter().map(level).collect()

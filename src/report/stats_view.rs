@@ -100,6 +100,7 @@ fn shape(histogram: &HistogramView) -> String {
     for (bin, count) in histogram.counts.iter().enumerate() {
         let middle = histogram.from_angstrom + (bin as f64 + 0.5) * histogram.width_angstrom;
         if (-12.0..12.0).contains(&middle) {
+            // By the middle of a bin, so that rounding of its edge does not put it into the neighbour.
             counts[(middle + 12.0) as usize] += count;
         }
     }

@@ -150,6 +150,7 @@ impl Table {
             let own = self.least_width(column);
             // A block holds at least one column besides the first.
             if used + own > width && blocks.last().is_some_and(|block: &Vec<usize>| block.len() > 1) {
+                // Each block begins with the first column, which says what a row is of.
                 blocks.push(vec![0]);
                 used = first + GAP;
             }
@@ -187,6 +188,7 @@ impl Table {
             table.add_row(columns.iter().map(|column| styled(cell(column), row.strong, terminal)));
         }
         for (index, shown) in table.column_iter_mut().enumerate() {
+            // No padding behind the last column: lines have no trailing spaces, and the width is needed.
             let gap = if index + 1 == columns.len() { 0 } else { GAP as u16 };
             shown.set_padding((0, gap));
             let column = columns[index];

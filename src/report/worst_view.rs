@@ -61,6 +61,7 @@ pub(super) fn chemistry_section(section: &mut Section, report: &EvalReport) {
 /// The runs whose worst texts are drawn: the automaton's of each model, else the first that has any.
 fn pictured(report: &EvalReport) -> Vec<&RunReport> {
     let mut models: Vec<&str> = report.runs.iter().map(|run| &*run.model).collect();
+    // Runs of a model stand together.
     models.dedup();
     let of_model = |model: &&str| {
         let own = || report.runs.iter().filter(|run| run.model == *model && !run.worst.is_empty());
@@ -77,6 +78,7 @@ fn summary(worst: &WorstText) -> String {
         .map(|rule| (count(rule), rule))
         .filter(|(count, _)| *count > 0)
         .collect();
+    // A stable sort: rules that are broken as often stay in the order of all rules.
     broken.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
     let more = broken.len().saturating_sub(NAMED);
     let mut named: Vec<String> =

@@ -28,11 +28,13 @@ where
         + Anneal<Param = <P as CostFunction>::Param, Output = <P as CostFunction>::Param, Float = f64>,
     <P as CostFunction>::Param: Clone,
 {
+    // Another stream than the problem's own, which is seeded with `seed` too: proposals and acceptances must not go together.
     let random = ChaCha8Rng::seed_from_u64(cooling.seed ^ 0x5eed);
     let solver = SimulatedAnnealing::new_with_rng(cooling.temperature, random)?
         .with_temp_func(SATempFunc::Exponential(cooling.factor));
     let result = Executor::new(problem, solver)
         .configure(|state| state.param(start).max_iters(cooling.iterations))
+        // The program handles interrupts itself, through [`drift_core::job::Job`].
         .ctrlc(false)
         .run()?;
     result.problem.problem.ok_or_else(|| Error::msg("argmin kept the problem"))

@@ -44,6 +44,7 @@ pub(super) fn speed_advice(runs: &[RunReport]) -> Vec<String> {
 /// The runs of each model under each tokenizer.
 fn by_model(runs: &[RunReport]) -> Vec<(&str, Vec<&RunReport>)> {
     let mut models: Vec<(&str, &str)> = runs.iter().map(|run| (&*run.model, &*run.tokenizer)).collect();
+    // Runs of a model stand together.
     models.dedup();
     let own = |(model, tokenizer): (&'_ str, &'_ str)| {
         runs.iter().filter(|run| run.model == model && run.tokenizer == tokenizer).collect::<Vec<_>>()

@@ -131,6 +131,7 @@ fn read(path: &Path, job: &Job) -> Result<Record> {
         Error::input(path.display(), problem, "give a record of `drift eval --json` or a Chrome trace")
     };
     let opened = io::open(path, job);
+    // One byte more than the limit, so that a file of just that size is told from a larger one.
     let mut taken = opened.reader.take(MAX_BYTES + 1);
     let bounded = BufReader::new(BoundedJson::new(&mut taken, MAX_TEXT_BYTES));
     let mut json = serde_json::Deserializer::from_reader(bounded);

@@ -51,7 +51,7 @@ pub struct PairedComparison {
     /// Texts per CPU second by those without, so that other work on the machine counts little; by the clock where CPU seconds
     /// are not known.
     pub speed_ratio: f64,
-    /// The same with its interval, over batches.
+    /// How many times as fast it was as the one without, with its interval, over the batches of both.
     #[serde(default)]
     pub speed: Option<SpeedRatio>,
     /// Rows that are set against none on this model: the intervals of `figures`, `rescued` and `speed` are corrected for them

@@ -182,6 +182,7 @@ fn generated(
     kept: &mut Kept,
     job: &Job,
 ) -> Result<Begun> {
+    // Shards are judged by the dialect that their texts were written in; it is not settled anew.
     let known = kept.model(model).filter(|_| kept.is_over()).cloned();
     let mut checkpoint = Checkpoint::load(&plan.models[model], plan, known.as_ref(), job)?;
     checkpoint.spelling = checkpoint.spelling.or(molecules.spelling);
@@ -202,6 +203,7 @@ fn generated(
     let mut begun = Begun { model, checkpoint, placeholders, spans: Vec::new(), interrupted: false };
     if plan.likelihood {
         match score(&mut begun.checkpoint, &molecules.molecules, (&mut *kept, model), job) {
+            // A cancelled job is no error: what was finished is still judged.
             Err(Error::Interrupted) => begun.interrupted = true,
             scored => scored?,
         }
@@ -245,6 +247,7 @@ fn unseen(checkpoint: &Checkpoint, molecules: &Molecules) -> Unseen {
     let mut known = molecules.corpus.iter().map(|input| trained_on.contains(&input.sha256));
     let are_test = molecules.molecules.iter().all(|molecule| molecule.part == Some(Part::Test));
     match (known.clone().all(|known| known) && !molecules.corpus.is_empty(), are_test) {
+        // Training leaves the test part of its corpus out, so the same files and that part together prove it.
         (true, true) => Unseen::Yes,
         (_, false) if known.any(|known| known) => Unseen::No,
         _ => Unseen::Unknown,
@@ -352,6 +355,7 @@ impl Gathered {
             self.first_nats.get_or_insert_with(|| nats.clone());
         }
         let mut done = Vec::new();
+        // A cancelled job has begun only the first runs.
         for (run, processor) in processors(plan, &placeholders).into_iter().take(spans.len()).enumerate() {
             done.push(judge(plan, &checkpoint, subjects, processor, kept.run((model, run)))?);
         }

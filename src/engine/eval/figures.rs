@@ -68,6 +68,7 @@ impl<'de> JsonFold<'de> for Runs {
             let (mut name, figures) = (parts.join(", "), std::mem::take(&mut run.figures));
             kept.add::<A::Error>(&[&name])?;
             let count = seen.entry(name.clone()).or_default();
+            // Runs are matched by name, so a second one of a name would never be found.
             *count += 1;
             if *count > 1 {
                 name.push_str(&format!(" ({count})"));

@@ -87,6 +87,7 @@ pub struct KeptText {
 
 impl KeptText {
     pub(super) fn of(text: &GeneratedText) -> Self {
+        // Bits and not decimals, so that a number comes back as it was.
         let bits =
             |logs: &Option<Vec<f32>>| -> Vec<u32> { logs.iter().flatten().map(|x| x.to_bits()).collect() };
         KeptText {

@@ -85,6 +85,7 @@ fn judged(
     let written = checkpoint.tokenizer.answer_text(&sample.tokens)?;
     let closed = ends_in_tag && sample.end == End::Eos;
     let written = with_tags(written, form, (sample.generation, closed));
+    // Of the text as it was written: what is stripped below was generated all the same.
     let wasted_tokens = wasted(&checkpoint.tokenizer, sample, &audit::marks(&written, checkpoint.dialect));
     let text = if strips_junk { strip_junk(&written, checkpoint.dialect) } else { written };
     let prompt = Some(&*subject.molecule.smiles);

@@ -48,6 +48,7 @@ pub(super) fn score(
             some.push(molecule);
         }
         let nats = checkpoint.engine()?.nats(&texts, job)?;
+        // Texts were gathered molecule by molecule, so their nats are dealt out in the same order.
         let mut rest = nats.into_iter();
         let scored =
             some.into_iter().map(|one| (one, rest.by_ref().take(molecules[one].conformers.len()).collect()));

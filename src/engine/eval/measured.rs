@@ -33,6 +33,7 @@ pub(super) fn measure(subjects: &[Subject], judged: &[Judged]) -> Vec<MeasuredMo
 impl MeasuredMolecule {
     /// Where the text of a generation stands among the usable ones.
     pub(super) fn place(&self, generation: usize) -> Option<usize> {
+        // Ascending, since texts of a run lie sorted by molecule and generation.
         self.generations.binary_search(&generation).ok()
     }
 }

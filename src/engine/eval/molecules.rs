@@ -200,6 +200,7 @@ pub(super) const UNUSED_LISTED: usize = 10;
 /// At most `most` of `all`, spread evenly, in order.
 fn spread(all: Vec<PromptMolecule>, most: Option<usize>) -> Vec<PromptMolecule> {
     let (total, most) = (all.len(), most.unwrap_or(all.len()).min(all.len()));
+    // Taken where `index · most / total` steps to the next whole number: evenly spread, without a list of places.
     let is_taken = |index: usize| index * most / total != (index + 1) * most / total;
     all.into_iter().enumerate().filter(|(index, _)| is_taken(*index)).map(|(_, molecule)| molecule).collect()
 }

@@ -46,6 +46,7 @@ fn comparison(
     let run = with.0;
     let passed = |run: &Run| run.judged.iter().filter(|judged| judged.passed()).count() as i64;
     let pairs: Vec<Pair<'_>> = pairs(without.0, run).collect();
+    // A text that was junk anyway may change under any logit processor; only sound ones can show that it changes nothing.
     let well_formed = pairs.iter().filter(|(before, _)| before.copied && before.marks.is_empty());
     let identical = well_formed.clone().filter(|(before, after)| before.text == after.text);
     let molecules = both_ways(without.1, with.1);
@@ -74,6 +75,7 @@ fn comparison(
 fn pairs<'r>(a: &'r Run, b: &'r Run) -> impl Iterator<Item = Pair<'r>> {
     let find = |judged: &Judged| {
         let key = (judged.subject, judged.generation);
+        // Texts of a run lie sorted by molecule and generation.
         let place = b.judged.binary_search_by_key(&key, |other| (other.subject, other.generation));
         place.ok().map(|place| &b.judged[place])
     };
@@ -146,15 +148,18 @@ type Cluster = ((u64, u64), (u64, u64));
 fn share_difference(figure: ComparedFigure, clusters: &[Cluster], level: f64) -> Option<FigureDifference> {
     let sum = |of: fn(&Cluster) -> u64| clusters.iter().map(of).sum::<u64>() as f64;
     let (y0, n0, y1, n1) = (sum(|c| c.0.0), sum(|c| c.0.1), sum(|c| c.1.0), sum(|c| c.1.1));
+    // A ratio of nothing is not 0: without blocks there is no share of them.
     if n0 == 0.0 || n1 == 0.0 {
         return None;
     }
     let (without, with, m) = (y0 / n0, y1 / n1, clusters.len() as f64);
+    // What a molecule adds to the difference of the two ratios, to first order; their spread is that of the difference.
     let residual = |((y0, n0), (y1, n1)): &Cluster, total0: f64, total1: f64| {
         (*y1 as f64 - with * *n1 as f64) * m / total1 - (*y0 as f64 - without * *n0 as f64) * m / total0
     };
     let squares: f64 = clusters.iter().map(|cluster| residual(cluster, n0, n1).powi(2)).sum();
     let difference = with - without;
+    // A single molecule has no spread: no quantile, and so no interval.
     let interval = student_quantile(level, (clusters.len() as u64).saturating_sub(1))
         .map(|quantile| Interval::around(difference, quantile * (squares / (m - 1.0) / m).sqrt()));
     Some(FigureDifference { figure, without, with, difference, interval })
@@ -200,6 +205,7 @@ fn rescued(pairs: &[Pair<'_>], with: &[MeasuredMolecule], level: f64) -> Option<
         };
         let new = places(texts.iter().filter(is_rescued).collect());
         let kept = places(texts.iter().filter(is_kept).collect());
+        // A molecule needs both, or harder molecules would be compared with easier ones.
         if new.is_empty() || kept.is_empty() {
             continue;
         }

@@ -63,6 +63,7 @@ fn add(
 /// The class of each token of a text.
 fn token_classes(checkpoint: &Checkpoint, sample: &GeneratedText) -> Vec<TextClass> {
     let texts = token_texts(&checkpoint.tokenizer, &sample.tokens);
+    // Classes are of bytes of the whole text: what a token says depends on what stands around it.
     let bytes = byte_classes(&texts.concat());
     let mut at = 0;
     let class = |text: &String| {

@@ -304,7 +304,7 @@ pub struct Likelihood {
     /// Negative log likelihood of an answer after its prompt, in nats, summed over its tokens; a mean over the conformers of
     /// each molecule, then over molecules.
     pub nats_per_conformer: Mean,
-    /// The same less that of the first model, paired by molecule; none for the first.
+    /// Nats per conformer less those of the first model, paired by molecule; none for the first.
     #[serde(default)]
     pub difference: Option<Mean>,
 }

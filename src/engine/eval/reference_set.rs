@@ -133,6 +133,7 @@ impl Matcher {
     }
 
     fn find(&mut self, conformer: &Conformer, encoding: Encoding) -> Found {
+        // The same text has its atoms in the same order, so nothing has to be paired.
         if let Some(prompts) = self.exact.get(&*conformer.skeleton) {
             let own = |prompt: &usize| (*prompt, conformer.coordinates.clone(), false);
             return Found::Prompts(prompts.iter().map(own).collect());

@@ -52,7 +52,7 @@ impl Run {
         self.generated.timing.total() + self.templates_seconds
     }
 
-    /// The same without the start of a device.
+    /// The wall time, in seconds, templates included, the start of a device left out.
     pub(super) fn generating_seconds(&self) -> f64 {
         self.total_seconds() - self.generated.timing.start
     }

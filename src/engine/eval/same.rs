@@ -66,6 +66,7 @@ fn difference(
         end += text.len();
         end > common
     };
+    // The first token that ends behind the common text is the one that differs.
     let tokens = texts.iter().position(parts).unwrap_or(texts.len());
     let before: usize = texts[..tokens].iter().map(String::len).sum();
     let rest = theirs.get(before..).unwrap_or_default();

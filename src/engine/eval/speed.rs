@@ -29,6 +29,7 @@ pub(super) fn ratio(run: &BatchTimes, other: &BatchTimes, level: f64) -> Option<
     let ratio = others / own;
     let squares: f64 = pairs.iter().map(|(a, b)| (b / others - a / own).powi(2)).sum();
     let interval = student_quantile(level, pairs.len() as u64 - 1).map(|quantile| {
+        // On the logarithm, so that the interval never reaches 0 and that of the inverse ratio is its inverse.
         let half = quantile * (squares / (n - 1.0) / n).sqrt();
         Interval { low: ratio * (-half).exp(), high: ratio * half.exp() }
     });

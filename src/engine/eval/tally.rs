@@ -104,6 +104,7 @@ fn cost(plan: &EvalPlan, checkpoint: &Checkpoint, run: &Run) -> Cost {
 fn floor(plan: &EvalPlan, checkpoint: &Checkpoint, run: &Run) -> Option<Floor> {
     let Generated { counts, timing, .. } = &run.generated;
     let traffic = Traffic::of(&checkpoint.config, plan.device.bytes_per_number(), counts)?;
+    // The start of a device moves none of these bytes.
     let elapsed = (timing.total() - timing.start).max(f64::MIN_POSITIVE);
     // A rate that the run itself surpassed is not that of the device: something held the measurement up.
     let bytes_per_second = checkpoint.bytes_per_second.filter(|rate| traffic.bytes / elapsed <= *rate);

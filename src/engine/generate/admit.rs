@@ -73,6 +73,8 @@ impl Run<'_> {
         let mut feeds = Vec::new();
         for (at, (slot, prompt)) in entered.iter().enumerate() {
             let is_first = at == 0 || entered[at - 1].1 != *prompt;
+            // Generations of a molecule stand together in the queue, so the one before tells whether its prompt is read
+            // already.
             if is_first && !is_held(*prompt) && !body(*prompt).is_empty() {
                 feeds.push(Feed { row: *slot, tokens: body(*prompt) });
             }
@@ -99,6 +101,7 @@ impl Run<'_> {
             }
         }
         let still_wanted = self.waiting.front().map(|item| item.prompt);
+        // Held over to the next time only while generations of this prompt still wait: keys and values are large.
         self.held = prefix.filter(|(of, _)| Some(*of) == still_wanted);
         Ok(())
     }
@@ -112,6 +115,7 @@ impl Run<'_> {
                 at += 1;
                 continue;
             };
+            // Whatever is swapped in has not been looked at, so `at` stays.
             let row = self.rows.swap_remove(at);
             self.cache.clear(row.slot);
             self.slots.free(row.slot);
@@ -126,6 +130,7 @@ impl Run<'_> {
     /// to the last.
     fn close_ranks(&mut self) -> Result<()> {
         let span = self.rows.iter().map(|row| row.slot + 1).max().unwrap_or(0);
+        // Only where half of the span is free: moving a row copies its keys and values.
         if self.decoder.has_kernels() || self.is_on_device || self.rows.len() * 2 > span {
             return Ok(());
         }

@@ -219,7 +219,9 @@ impl Group<'_> {
 
     fn count(&mut self, rows: &[Option<Row<'_>>], width: usize, is_prefill: bool) {
         let over = rows.iter().filter(|row| row.is_none()).count();
+        // Rows that have ended go through the model until the group is over.
         self.counts.wasted_positions += (over * width) as u64;
+        // candle-transformers computes the logits of each row's last position alone.
         self.counts.head_rows += (rows.len() * self.baseline.config.vocab_size) as u64;
         if is_prefill {
             self.counts.prefill_passes += 1;
@@ -275,6 +277,7 @@ fn qwen3_config(config: &Config) -> qwen3::Config {
         num_hidden_layers: config.num_hidden_layers,
         num_attention_heads: config.num_attention_heads,
         head_dim: config.head_dim,
+        // `Config` refuses checkpoints with biases.
         attention_bias: false,
         num_key_value_heads: config.num_key_value_heads,
         max_position_embeddings: config.max_position_embeddings,
@@ -307,6 +310,7 @@ fn llama_config(config: &Config) -> llama::Config {
         rms_norm_eps: config.rms_norm_eps,
         rope_theta: config.rope_theta as f32,
         bos_token_id: config.bos_token_id,
+        // candle's decoder does not read it: rows end by their constraint.
         eos_token_id: None,
         rope_scaling,
         max_position_embeddings: config.max_position_embeddings,

@@ -132,6 +132,7 @@ impl Clock {
     /// The first step may begin: what was before is no time of a batch.
     pub(super) fn started(&mut self) {
         self.lap(Phase::Start, 0);
+        // The moment that the lap read, so that no time falls between the two.
         self.began = (self.last, self.cpu_clock.and_then(|clock| clock()));
     }
 
@@ -181,6 +182,7 @@ impl Clock {
 
     /// Says what the forward passes did that were booked last, on a decoder.
     pub(super) fn worked(&mut self, work: WorkCounts, decoder: &Decoder) {
+        // What was booked last may be of another phase; the pass is the last forward one.
         if let Some(span) = self.spans.iter_mut().rev().find(|span| span.phase == Phase::Forward) {
             span.work = work;
             span.traffic = Traffic::of(decoder.config(), decoder.device().bytes_per_number(), &work);

@@ -22,6 +22,7 @@ impl Logged {
         let of_all = if temperature == 1.0 { of_model } else { sum(temperature) };
         let logit = logits.get(token as usize).copied().unwrap_or(f32::NEG_INFINITY);
         Logged {
+            // In f64 until here: a sum over a vocabulary in f32 loses digits.
             token: (f64::from(logit - best) - of_model.ln()) as f32,
             allowed: log_allowed(logits, mask, (best, of_all), temperature),
         }
@@ -50,6 +51,7 @@ fn log_allowed(logits: &[f32], mask: Mask<'_>, (best, of_all): (f32, f64), tempe
         Mask::Except(ids) => {
             let known = ids.iter().filter_map(|id| logits.get(*id as usize).copied());
             let lost = total(known, best, temperature) / of_all;
+            // 1 - lost is exact enough while little is lost; beyond, the few tokens that are left are summed themselves.
             if lost < 0.5 {
                 (-lost).ln_1p()
             } else {
@@ -60,6 +62,7 @@ fn log_allowed(logits: &[f32], mask: Mask<'_>, (best, of_all): (f32, f64), tempe
             }
         }
     };
+    // A probability is at most 1, whatever rounding says.
     log.min(0.0)
 }
 

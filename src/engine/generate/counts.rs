@@ -91,6 +91,7 @@ impl WorkCounts {
         let (length, tokens) = (length as u64, tokens as u64);
         self.positions += tokens;
         self.keys_read += length + tokens;
+        // Each new token looks at what was there, at the new ones before it and at itself.
         self.keys_seen += tokens * length + tokens * (tokens + 1) / 2;
     }
 }
@@ -116,6 +117,7 @@ impl Traffic {
         let heads = (config.num_attention_heads * config.head_dim) as f64;
         let layers = config.num_hidden_layers as f64;
         let cached = 2.0 * layers * (config.num_key_value_heads * config.head_dim) as f64;
+        // Taken out of the body: a pass reads the rows of its tokens, and the head those that were asked for.
         let embeddings = if config.tie_word_embeddings { 1.0 } else { 2.0 } * vocab * hidden;
         let body = config.parameters()? as f64 - embeddings;
         let positions = counts.positions as f64;

@@ -31,6 +31,7 @@ pub(super) fn generate(
     let waiting = longest_first(prompts);
     let context = decoder.config().max_position_embeddings;
     let longest = prompts.iter().map(|p| (p.tokens.len() + p.most_tokens).min(context)).max().unwrap_or(0);
+    // No more rows than texts, which would only take memory.
     let rows = options.batch.min(waiting.len());
     let cache = decoder.cache(rows, longest, options.room)?;
     let mut clock = Clock::new(options);
@@ -142,6 +143,7 @@ impl<'a> Run<'a> {
         let mut rows = std::mem::take(&mut self.rows);
         let mut fed: Vec<&mut Row<'a>> =
             rows.iter_mut().filter(|row| row.end.is_none() && row.held.is_none()).collect();
+        // In the order of the cache: where each row is fed one token, candle's operations then need no padding.
         fed.sort_unstable_by_key(|row| row.slot);
         let passed = self.pass(&mut fed);
         self.rows = rows;
@@ -156,6 +158,7 @@ impl<'a> Run<'a> {
             rows.iter().zip(&pending).map(|(row, tokens)| Feed { row: row.slot, tokens }).collect();
         let logs = self.options.logs();
         let (asked, before) = (asked(rows), self.counts);
+        // Tokens inside a forced run are read as well as its last one only where somebody asks for them.
         let output = if logs || !asked.is_empty() { HiddenStates::All } else { HiddenStates::Last };
         self.count(&feeds);
         let hidden = self.decoder.forward(&feeds, &mut self.cache, output)?;
@@ -164,6 +167,7 @@ impl<'a> Run<'a> {
         self.clock.lap(Phase::Forward, count);
         let wants: Vec<Want<'a>> = rows.iter().map(|row| Want::of(row)).collect();
         self.clock.lap(Phase::LogitProcessor, count);
+        // All rows or none: logits lie in one tensor, which is on the device or here.
         let stays = !logs && self.sampler.is_some() && rows.iter().zip(&wants).all(may_stay);
         let logits = match (logs, output) {
             (true, _) => Logits::all(self.decoder, &hidden, &feeds)?,
@@ -183,6 +187,7 @@ impl<'a> Run<'a> {
             rows.for_each(|(at, row)| log_forced(row, &pending[at], at, &logits));
         }
         for (at, row) in rows.iter_mut().enumerate() {
+            // A forced end of text was held back until its logits were known, which is now.
             if let Some(token) = row.close()
                 && let (true, Some(full)) = (row.logs(), logits.full(at))
             {
@@ -263,6 +268,7 @@ impl<'a> Run<'a> {
             .collect();
         self.clock.lap(Phase::LogitProcessor, count);
         let sampling = &self.options.sampling;
+        // Noise is keyed by text and position, so threads do not change what is drawn.
         let drawn = rows.par_iter_mut().zip(&choices).enumerate().map(|(at, (row, choice))| {
             choice.map(|choice| choose_one(row, choice, logits.full(at), sampling)).transpose()
         });

@@ -26,6 +26,7 @@ impl Run<'_> {
         let ends = device.step.ends()?;
         self.clock.lap(Phase::Forward, self.rows.len());
         for row in &mut self.rows {
+            // The device still says of a row that was read before that it is over, so only running ones are looked at.
             let Some(end) = ends[row.slot].filter(|_| device.running.remove(&row.slot)) else { continue };
             let end = match end {
                 RowEnd::Eos => End::Eos,

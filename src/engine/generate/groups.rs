@@ -62,6 +62,7 @@ impl Groups {
                 self.done.push(finish(group, key.0, rows, cache, &members)?);
                 continue;
             }
+            // Several times where texts ended or skipped blocks in one forced run: then they meet again at once.
             while members.iter().all(|at| rows[*at].end.is_some() || rows[*at].held.is_some()) {
                 meet(&mut group, key.0, rows, cache, &members)?;
                 group.blocks += 1;
@@ -141,9 +142,11 @@ fn resample(
                 _ => cache.prefix(source.slot)?,
             };
             cache.restore(rows[to].slot, &prefix)?;
+            // Copies of one parent follow each other, so its keys and values are read once for all of them.
             copied = Some((from, prefix));
         }
     }
+    // After resampling all weigh the same; what they weighed is in `log_legal`.
     members.iter().for_each(|at| rows[*at].log_weight = 0.0);
     Ok(())
 }

@@ -63,7 +63,7 @@ impl<'a> Choice<'a> {
 pub(super) struct Logits {
     /// `[rows with all logits, vocab]`
     full: Vec<f32>,
-    /// The same where they were computed, in place of `full`.
+    /// `[rows with all logits, vocab]` on the device that computed them, in place of `full`.
     on_device: Option<Tensor>,
     vocab: usize,
     /// Where the last token of each row of the batch is in `full`.
@@ -90,7 +90,9 @@ impl Logits {
         }
         known.sort_unstable();
         known.dedup();
+        // A tokenizer may have ids that the model has no row for: these cannot be drawn.
         known.retain(|id| (*id as usize) < vocab);
+        // Rows one by one only pay where they are few: the whole head is read in one piece.
         let are_few = known.len() * FEW_ROWS <= vocab && !known.is_empty();
         let takes_listed = |want: &Want<'_>| matches!(want, Want::Listed(_)) && are_few;
         let takes_full = |want: &Want<'_>| !matches!(want, Want::Forced(_)) && !takes_listed(want);
@@ -201,6 +203,7 @@ pub(super) fn most_likely_after(decoder: &Decoder, hidden: &Tensor, rows: Vec<u3
 /// Some rows of a matrix.
 pub(super) fn pick(hidden: &Tensor, rows: Vec<u32>) -> Result<Tensor> {
     let pick = || match rows.len() == hidden.dim(0)? {
+        // A clone of a tensor is another handle of it; a selection copies.
         true => Ok(hidden.clone()),
         false => hidden.index_select(&Tensor::new(rows, hidden.device())?, 0),
     };

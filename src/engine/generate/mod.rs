@@ -206,7 +206,7 @@ pub struct Generated {
 }
 
 impl Generated {
-    /// The same with its texts and groups in order, and their tokens counted.
+    /// Texts and groups in the order of prompts, whichever finished first, and the tokens of texts counted.
     #[must_use]
     pub fn settled(mut self) -> Self {
         self.samples.sort_unstable_by_key(|sample| (sample.prompt, sample.generation));
@@ -230,7 +230,7 @@ impl Engine {
     /// Loads drift's own decoder.
     ///
     /// # Errors
-    /// As [`Decoder::load`].
+    /// If config or weights are missing, broken or of another model, a weight is not finite, or the device has no room.
     pub fn drift(dir: &Path, device: &Device) -> Result<Self> {
         Ok(Engine::Drift(Box::new(Decoder::load(dir, device)?)))
     }
@@ -238,7 +238,7 @@ impl Engine {
     /// Loads the model of candle-transformers.
     ///
     /// # Errors
-    /// As [`Baseline::load`].
+    /// If config or weights are missing, broken, or of a model that candle-transformers does not run.
     pub fn candle_transformers(dir: &Path, device: &Device) -> Result<Self> {
         Ok(Engine::CandleTransformers(Box::new(Baseline::load(dir, device)?)))
     }
@@ -268,7 +268,7 @@ impl Engine {
         self.generate_keeping(prompts, options, &mut Forget, job)
     }
 
-    /// The same, where texts are handed over as soon as they are finished.
+    /// Generates as [`Engine::generate`] does, and hands each text to `keeper` as soon as it is finished, in any order.
     ///
     /// # Errors
     /// As [`Engine::generate`], and what the keeper gives.
@@ -330,6 +330,7 @@ impl Engine {
             Engine::Drift(decoder) => {
                 let start = || cuda::start(decoder.device(), decoder.config());
                 let own = decoder.device().steps().by_kernels();
+                // What the caller starts goes first: tests give a device that is none.
                 let own = own.map(|steps| Starter { start: &start, steps });
                 decode::generate(decoder, (prompts, options), starter.or(own), keeper, job)
             }

@@ -110,6 +110,7 @@ impl DeviceWork {
             made.map(DeviceWork::Draws)
         };
         made.or_else(|error| match error {
+            // A batch that does not fit is the user's choice, and candle's operations would need more room yet.
             Error::Parameter { .. } => Err(error),
             _ => {
                 decoder.note_refusal(&error);
@@ -133,6 +134,7 @@ impl<'d> OnDevice<'d> {
         let table = match rule(prompts) {
             Some(Rule::Automaton(follows)) => {
                 let table = DeviceTable::new(&follows, vocab, false)?;
+                // With many legal ids the table is made for the whole vocabulary, whose head is one product.
                 let are_few = table.known as usize * FEW_ROWS <= vocab;
                 Some(if are_few { table } else { DeviceTable::new(&follows, vocab, true)? })
             }

@@ -33,6 +33,7 @@ pub(super) fn group_of(generation: usize, generations: usize, draws: usize) -> R
     // In wide numbers, since the product of two may not fit.
     let (at, all) = (generation as u128, generations as u128);
     let groups = all.div_ceil(draws as u128);
+    // The group whose range, as `start` cuts it, holds the generation.
     let group = ((at + 1) * groups - 1) / all;
     let start = |group: u128| (group * all / groups) as usize;
     start(group)..start(group + 1)
@@ -98,6 +99,7 @@ fn effective(logs: &[f64]) -> f64 {
 /// How many successors each text has, as many in all as there are texts; `place` is from 0 to 1.
 fn successors(weights: &[f64], place: f64) -> Vec<usize> {
     let count = weights.len();
+    // Equal weights must change nothing; rounding could give one text two successors.
     if weights.iter().all(|weight| *weight == weights[0]) {
         return vec![1; count];
     }
@@ -106,6 +108,7 @@ fn successors(weights: &[f64], place: f64) -> Vec<usize> {
     let mut successors: Vec<usize> = Vec::with_capacity(count);
     for weight in weights {
         before += weight;
+        // The number of points `place`, `1 + place`, … up to here, in units of the mean weight; never fewer than were given.
         let up_to = ((before / each - place).ceil().max(0.0) as usize).clamp(given, count);
         successors.push(up_to - given);
         given = up_to;

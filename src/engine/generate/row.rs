@@ -54,6 +54,7 @@ impl<'p> Row<'p> {
         context: usize,
         skips_forced: bool,
     ) -> Self {
+        // Texts end where the context does.
         let most = prompt.most_tokens.min(context - prompt.tokens.len());
         let mut row = Row {
             prompt,
@@ -121,6 +122,7 @@ impl<'p> Row<'p> {
         if self.end.is_some() {
             return;
         }
+        // The run may go past the most tokens, so each is written as if it had been drawn.
         let mut run = Vec::new();
         self.prompt.constraint.forced_run(&self.state, &mut run);
         for token in run {
@@ -129,6 +131,7 @@ impl<'p> Row<'p> {
             }
             if self.write(token, true) {
                 match self.logs() || !self.asked.is_empty() {
+                    // The row goes through the model once more, for the logits before its end.
                     true => self.closing = Some(token),
                     false => self.end = Some(End::Eos),
                 }

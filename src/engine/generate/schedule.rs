@@ -98,6 +98,8 @@ pub(super) fn longest_first(prompts: &[Prompt]) -> Waiting {
         lacking.from(0).map(|_| lacking)
     };
     let mut order: Vec<Lacking> = (0..prompts.len()).filter_map(lacking).collect();
+    // Longest first, since a long text that starts last runs alone; reversed, since texts are taken from the end. Equal ones
+    // keep their order.
     order.sort_by_key(|lacking| std::cmp::Reverse(prompts[lacking.prompt].expected_tokens));
     order.reverse();
     let mut waiting = Waiting { order, next: 0 };

@@ -66,6 +66,7 @@ impl Engine {
         let logits = decoder.logits(&hidden)?.flatten_all().and_then(|logits| logits.to_vec1::<f32>());
         let mut best = [f32::NEG_INFINITY; 2];
         for (id, logit) in (0u32..).zip(logits.map_err(crate::model::failed)?) {
+            // The cheap test first: a mask is searched for few ids.
             if logit > best[1] && mask.allows(id) {
                 best = if logit > best[0] { [logit, best[0]] } else { [best[0], logit] };
             }
@@ -76,8 +77,10 @@ impl Engine {
 
 fn nats(decoder: &Decoder, text: &Text) -> Result<f64> {
     let all: Vec<u32> = text.prompt.iter().chain(&text.answer).copied().collect();
+    // The last token is predicted and never read; the last of the prompt predicts the first of the answer.
     let (fed, first) = (&all[..all.len() - 1], text.prompt.len() - 1);
     let mut cache = decoder.cache(1, fed.len(), Room::Static)?;
+    // Read in pieces, since all logits of a long text would take gigabytes.
     let width = (LOGITS / decoder.config().vocab_size).max(1);
     let (mut total, mut at) = (0.0, 0);
     for tokens in fed.chunks(width) {

@@ -27,7 +27,7 @@ pub(super) struct Group<'g, T> {
 pub(super) struct Scratch<R: Registers> {
     /// The strips of each register of heads, zero where a strip or a head lacks.
     queries: Vec<R::Rows>,
-    /// The same of the results.
+    /// What they get: values weighted by their scores, in the same strips.
     sums: Vec<R::Rows>,
     /// `[heads, length]`
     scores: Vec<f32>,
@@ -44,6 +44,7 @@ impl<T: Number> Group<'_, T> {
     pub(super) fn attend<R: Registers>(self, registers: R, scratch: &mut Scratch<R>, out: &mut [f32]) {
         let (heads, strips) = (self.queries.len() / self.dim, self.dim.div_ceil(LANES));
         pack::<R>(self.queries, self.dim, strips, &mut scratch.queries);
+        // Cleared and filled: the group before left its sums here.
         scratch.sums.clear();
         scratch.sums.resize(scratch.queries.len(), R::NO_ROWS);
         let length = self.keys.len() / self.dim;
@@ -68,6 +69,7 @@ impl<T: Number> Group<'_, T> {
 
     /// Positions that are gone through for all heads before the next ones.
     fn blocks(&self) -> impl Iterator<Item = Range<usize>> + use<T> {
+        // Multiples of eight, the most positions of a tile, so that only the last block has tiles of one.
         let (length, block) = (self.keys.len() / self.dim, (BLOCK / self.dim).next_multiple_of(8).max(8));
         (0..length).step_by(block).map(move |first| first..length.min(first + block))
     }
@@ -82,6 +84,7 @@ fn row_at<T>(rows: &[T], dim: usize, at: usize) -> &[T] {
 /// Asks for the row a block behind `at`, if there is one.
 #[inline(always)]
 fn ask_ahead<T: Number>(rows: &[T], dim: usize, at: usize) {
+    // A whole number of rows ahead, or the address would point into the middle of one.
     let next = at * dim + BLOCK.next_multiple_of(dim);
     for strips in rows.get(next..next + dim).unwrap_or_default().chunks(strips_of_line::<T>() * LANES) {
         ask_for(&strips[0]);
@@ -138,6 +141,7 @@ impl<R: Registers, T: Number> Scores<'_, '_, R, T> {
         let mut rows: [&[Strip<T>]; W] = [&[]; W];
         for (row, strips) in rows.iter_mut().enumerate() {
             *strips = &row_at(keys, dim, at + row).as_chunks().0[..whole];
+            // Once for all heads: the second pair finds the rows in the cache.
             if heads == 0 {
                 ask_ahead(keys, dim, at + row);
             }
@@ -225,6 +229,7 @@ impl<R: Registers, T: Number> Means<'_, '_, R, T> {
     #[inline(always)]
     fn shares(&self, register: usize, positions: &Range<usize>) -> [&[f32]; 2] {
         let length = self.group.keys.len() / self.group.dim;
+        // A register of two rows may have one head alone; what stands in for the other is thrown away at the end.
         let last = self.shares.len() / length - 1;
         let of =
             |row: usize| &self.shares[(register * R::ROWS + row).min(last) * length..][positions.clone()];
@@ -252,6 +257,7 @@ impl<R: Registers, T: Number> Means<'_, '_, R, T> {
             }
         }
         for (number, position) in positions.enumerate() {
+            // Once for each position, by the first tile of all.
             if heads == 0 && at == 0 {
                 ask_ahead(values, dim, position);
             }
@@ -278,6 +284,7 @@ impl<R: Registers, T: Number> Means<'_, '_, R, T> {
     fn rest(&mut self, registers: R, register: usize, positions: Range<usize>) {
         let Group { values, dim, .. } = self.group;
         let [first, second] = self.shares(register, &positions);
+        // The last strip of the register is the one that is not whole.
         let place = (register + 1) * dim.div_ceil(LANES) - 1;
         let mut sum = [registers.of_rows(&self.out[place])];
         for (position, (first, second)) in positions.zip(first.iter().zip(second)) {

@@ -57,6 +57,7 @@ pub(super) fn attention(
     let Heads { queries, kv_heads, dim } = pass.heads;
     let append = Append { pass, norm: k_norm, column: queries * dim, is_key: true };
     cache.keys.inplace_op2(qkv, &append)?;
+    // Values are neither normed nor turned: positions are in queries and keys alone.
     let append = Append { pass, norm: None, column: (queries + kv_heads) * dim, is_key: false };
     cache.values.inplace_op2(qkv, &append)?;
     qkv.apply_op3_no_bwd(&cache.keys, &cache.values, &Attend { pass, norm: q_norm })
@@ -106,6 +107,7 @@ impl Append<'_> {
         let Heads { kv_heads, dim, .. } = self.pass.heads;
         let (batch, columns) = (self.pass.batch, self.pass.heads.columns());
         let rows = cache.chunks_exact_mut(kv_heads * capacity * dim);
+        // Rows of the cache that this pass does not feed are left alone.
         let mut fed = vec![0..0; rows.len()];
         for span in &batch.spans {
             fed[batch.rows[span.start]] = span.clone();
@@ -172,7 +174,7 @@ struct AttendTo<'a, T> {
     qkv: &'a [f32],
     /// `[rows, kv heads, capacity, dim]`
     keys: &'a [T],
-    /// The same.
+    /// `[rows, kv heads, capacity, dim]`
     values: &'a [T],
     capacity: usize,
 }
@@ -192,8 +194,10 @@ impl<T: Number> OnAnyRegisters for AttendTo<'_, T> {
             let (row, at) = (batch.rows[token], batch.positions[token]);
             queries.clear();
             queries.extend_from_slice(&self.qkv[token * heads.columns() + head * group..][..group]);
+            // The scale goes to the queries, which are fewer than the scores.
             self.queries.pass.turn(queries, at, self.queries.norm, scale);
             let start = (row * kv_heads + head) * self.capacity * dim;
+            // A token looks at its row up to itself; what lies behind in the cache is of later tokens of the pass, or stale.
             let seen = start..start + (at + 1) * dim;
             let group = Group { queries, keys: &self.keys[seen.clone()], values: &self.values[seen], dim };
             group.attend(registers, scratch, out);

@@ -152,6 +152,7 @@ impl Cache {
 
     /// Forgets a row.
     pub fn clear(&mut self, row: usize) {
+        // Keys and values stay where they are: nothing reads beyond the length, and the next text writes over them.
         self.lengths[row] = 0;
     }
 
@@ -195,6 +196,7 @@ impl Cache {
         if length <= self.capacity {
             return Ok(());
         }
+        // By half at least, so that the copies of a row that grows add up to a few times its length.
         let grown = (self.capacity + self.capacity / 2).max(length.next_multiple_of(GROWTH)).min(self.most);
         for layer in &mut self.layers {
             for side in [&mut layer.keys, &mut layer.values] {
@@ -211,6 +213,7 @@ impl Cache {
     /// If the device has no room.
     pub fn prefix(&self, row: usize) -> Result<Prefix> {
         let length = self.lengths[row];
+        // A copy even where the part is contiguous: the row is overwritten by the next text.
         let cut = |side: &Tensor| side.narrow(0, row, 1)?.narrow(2, 0, length)?.force_contiguous();
         let layer =
             |layer: &LayerCache| Ok(LayerCache { keys: cut(&layer.keys)?, values: cut(&layer.values)? });

@@ -37,6 +37,7 @@ fn free_in(mounted: &Path, groups: &str) -> Option<u64> {
         };
         // A container may see its own group as the top, and be told a path that it does not see.
         let above = Path::new(path.trim_start_matches('/')).ancestors();
+        // The tightest of a group and those above it, since each of them limits all that lies below.
         above.filter_map(|group| files.free(&top.join(group))).min()
     };
     groups.lines().filter_map(of_line).min()
@@ -51,6 +52,7 @@ impl Files {
         let mut lines = stat.lines().filter_map(|line| line.split_once(' '));
         let inactive =
             lines.find(|(name, _)| *name == self.inactive).and_then(|(_, bytes)| bytes.parse().ok());
+        // What others of the group take counts too: the limit is for all of them together.
         Some(limit.saturating_sub(number(self.used)?.saturating_sub(inactive.unwrap_or(0))))
     }
 }

@@ -232,6 +232,7 @@ impl RawRope {
             high_freq_factor: field("high_freq_factor", self.high_freq_factor)?,
             original_max_position_embeddings: field("original_max_position_embeddings", context)? as usize,
         };
+        // The interpolation between the two divides by their difference.
         if scaling.high_freq_factor <= scaling.low_freq_factor {
             return Err("high_freq_factor is not above low_freq_factor".into());
         }

@@ -115,6 +115,7 @@ impl Decoder {
         let embedding = weights.matrix("model.embed_tokens.weight", vocab, hidden)?;
         let layers = (0..config.num_hidden_layers).map(|i| {
             let layer = Layer::new(i, &config, weights);
+            // Parts that were put together into one tensor are free now, layer by layer.
             give_back_freed();
             layer
         });
@@ -186,6 +187,7 @@ impl Decoder {
         // A thread that panicked left whole tables, if any.
         let mut rope = self.rope.lock().unwrap_or_else(PoisonError::into_inner);
         if rope.positions() < positions {
+            // Powers of two, so that caches that grow little by little do not make the tables anew each time.
             let more = positions.next_power_of_two().min(self.config.max_position_embeddings);
             *rope = Arc::new(Rope::new(&self.config, more.max(positions)));
         }
@@ -205,6 +207,7 @@ impl Decoder {
         let batch = Batch::new(feeds, cache);
         cache.reserve(batch.length())?;
         let heads = self.heads();
+        // The cache is lent out for writing below, so its tables are held by a handle of their own.
         let rope = &*cache.rope.clone();
         let kernels = self.has_kernels();
         let tensors = match kernels {
@@ -229,6 +232,7 @@ impl Decoder {
             x = (x + layer.down.forward(&gated(&h, kernels)?)?)?;
         }
         for feed in feeds {
+            // Only after all layers have written: positions of this pass are those before it.
             cache.advance(feed.row, feed.tokens.len());
         }
         let wanted: Vec<u32> = match output {
@@ -238,6 +242,7 @@ impl Decoder {
                 batch.spans.iter().flat_map(|span| span.start as u32..span.end as u32).collect()
             }
         };
+        // A selection copies, and most passes want every token that they read.
         if wanted.len() < batch.tokens.len() {
             x = x.index_select(&Tensor::new(wanted, device)?, 0)?;
         }
@@ -277,7 +282,7 @@ impl Decoder {
         self.whole_product(hidden).and_then(on_host).map_err(failed)
     }
 
-    /// The same, where they were computed.
+    /// Logits `[rows, vocab]` in f32, left on the device that computed them.
     pub(crate) fn logits_on_device(&self, hidden: &Tensor) -> Result<Tensor> {
         let logits = self.whole_product(hidden).and_then(|logits| logits.to_dtype(DType::F32)?.contiguous());
         logits.map_err(failed)

@@ -29,7 +29,7 @@ impl Heads {
 pub(super) struct HeadNorm {
     /// `[dim]`
     pub weight: Tensor,
-    /// The same, for the kernels.
+    /// `weight` in f32 on the host, `dim` numbers, where the kernels of the CPU read it.
     pub numbers: Vec<f32>,
     /// Epsilon.
     pub epsilon: f32,

@@ -39,6 +39,7 @@ impl CustomOp2 for InPlace<'_> {
         if terms != inputs {
             bail!("{terms} columns by weights of {inputs}");
         }
+        // The kernel indexes without asking, so ids are checked once here.
         if let Some(id) = self.ids.and_then(|ids| ids.iter().find(|id| **id as usize >= out)) {
             bail!("row {id} of {out}");
         }

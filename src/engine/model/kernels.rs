@@ -44,6 +44,7 @@ pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
             sums[lane] = a[lane].mul_add(b[lane], sums[lane]);
         }
     }
+    // What is no whole strip is added last and in order, on every machine.
     a_rest.iter().zip(b_rest).fold(folded(sums), |sum, (a, b)| a.mul_add(*b, sum))
 }
 
@@ -67,6 +68,7 @@ pub(super) fn exp(x: f32) -> f32 {
     const ROUND: f32 = 12_582_912.0;
     const LN2_HIGH: f32 = 0.693_359_4;
     const LN2_LOW: f32 = -2.121_944_4e-4;
+    // Beyond, the power of two would not fit into the exponent of an f32.
     let x = x.clamp(-87.0, 88.0);
     let power = x.mul_add(std::f32::consts::LOG2_E, ROUND) - ROUND;
     let rest = power.mul_add(-LN2_LOW, power.mul_add(-LN2_HIGH, x));
@@ -107,6 +109,7 @@ pub(super) fn rotate(head: &mut [f32], cos: &[f32], sin: &[f32]) {
 /// Turns scores into shares that add up to 1.
 #[inline(always)]
 pub(super) fn softmax(scores: &mut [f32]) {
+    // The highest is taken off first, so that no exponential overflows; shares are the same.
     let max = maximum(scores);
     for score in scores.iter_mut() {
         *score = exp(*score - max);

@@ -60,6 +60,8 @@ pub(super) fn stable_product(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
         let blocks = blocks.map(|at| stable_product(&x.narrow(0, at, NARROW.min(rows - at))?, weight));
         return Tensor::cat(&blocks.collect::<Result<Vec<_>>>()?, 0);
     }
+    // As many rows as bring the results above what `gemm` calls small; two at least, for one row alone takes another kernel
+    // still.
     let least = (SMALL_PRODUCT / out + 1).max(2);
     if rows >= least {
         return x.matmul(weight);
@@ -73,6 +75,7 @@ pub(super) fn product_with_rows(x: &Tensor, matrix: &Tensor, ids: &[u32]) -> Res
     // Never narrow, so that the summation is that of a wide product.
     let padded = ids.len().max(NARROW + 1);
     let mut index = ids.to_vec();
+    // Any row will do to pad with: its results are cut off.
     index.resize(padded, ids.first().copied().unwrap_or(0));
     let index = Tensor::from_vec(index, padded, x.device())?;
     let rows = matrix.index_select(&index, 0)?;

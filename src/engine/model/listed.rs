@@ -20,6 +20,7 @@ impl ListedRows {
     pub(super) fn product(&mut self, hidden: &Tensor, head: &Tensor, ids: &[u32]) -> Result<Tensor> {
         let rows = self.covering(head, ids)?;
         let logits = hidden.matmul(&rows.t()?)?;
+        // A step that asks for all rows that are kept has its logits in order already.
         if self.ids == ids {
             return Ok(logits);
         }
@@ -38,6 +39,7 @@ impl ListedRows {
         let mut all = [&self.ids, ids].concat();
         all.sort_unstable();
         all.dedup();
+        // What was asked for before is forgotten where it would no longer be few.
         if all.len() * FEW_ROWS > head.dim(0)? {
             all = ids.to_vec();
         }

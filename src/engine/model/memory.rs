@@ -41,6 +41,7 @@ impl Config {
         let (hidden, inner, dim) = (self.hidden_size, self.intermediate_size, self.head_dim);
         let (heads, kv_heads) = (self.num_attention_heads, self.num_key_value_heads);
         let attention = checked_product(&[2, heads.checked_add(kv_heads)?, dim, hidden]);
+        // Norms of heads are counted for Llama too, which has none: a few numbers, and never too few.
         let norms = checked_sum(&[checked_product(&[2, hidden]), checked_product(&[2, dim])]);
         let layer = checked_sum(&[attention, checked_product(&[3, inner, hidden]), norms])?;
         let layers = checked_product(&[self.num_hidden_layers])?.checked_mul(layer);

@@ -53,6 +53,7 @@ impl<T: Number> OnAnyRegisters for Product<'_, T> {
         }
         let mut strips = Vec::new();
         pack::<R>(x, terms, terms / LANES, &mut strips);
+        // Tasks of about the same number of weights, whatever the width of the matrix.
         let width = (TASK / terms).next_multiple_of(TASK_ROWS).max(TASK_ROWS);
         let mut parts: Vec<Part<'_, R, T>> = (0..columns.div_ceil(width))
             .map(|part| {
@@ -60,6 +61,7 @@ impl<T: Number> OnAnyRegisters for Product<'_, T> {
                 Part { x, strips, weight, ids, terms, first, out: Vec::with_capacity(rows) }
             })
             .collect();
+        // Each task gets its columns of every row, so that threads write to places of their own.
         for row in out.chunks_mut(columns) {
             for (part, cut) in parts.iter_mut().zip(row.chunks_mut(width)) {
                 part.out.push(cut);
@@ -103,6 +105,7 @@ impl<'p, R: Registers, T: Number> Part<'p, R, T> {
 
     /// The weights of the column `at`, or of the last one.
     fn weights(&self, at: usize) -> &'p [T] {
+        // Asked for one column beyond the last, it gives the last again: that is only fetched ahead, never multiplied.
         let last = self.ids.map_or(self.weight.len() / self.terms, <[u32]>::len) - 1;
         let place = (self.first + at).min(last);
         let row = self.ids.map_or(place, |ids| ids[place] as usize);
@@ -241,6 +244,7 @@ impl<R: Registers, T: Number, const W: usize, const X: usize> OnRegisters<R>
             let x = &self.tile.x[row * terms..][rest.clone()];
             for (out, weights) in out.iter_mut().zip(self.tile.weights) {
                 let pairs = weights[rest.clone()].iter().zip(x);
+                // Added after the lanes and in order, so that no result depends on which tile it came from.
                 *out = pairs.fold(*out, |sum, (w, x)| w.widen().mul_add(*x, sum));
             }
         }

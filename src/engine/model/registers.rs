@@ -14,7 +14,7 @@ pub(super) type Strip<T> = [T; LANES];
 
 /// A number of weights, or of the cache.
 pub(super) trait Number: Copy + Default + Send + Sync {
-    /// The same as f32, exactly.
+    /// Its value as f32; exact, since every bf16 is an f32.
     fn widen(self) -> f32;
 
     /// The nearest one.
@@ -85,7 +85,7 @@ pub(super) trait Registers: Copy + Send + Sync {
     /// One strip of each row.
     fn of_rows(self, rows: &Self::Rows) -> Self::Register;
 
-    /// The same, taken back.
+    /// One strip of each row, out of a register.
     fn to_rows(self, register: Self::Register) -> Self::Rows;
 
     /// A number for each row, in all lanes; the first for the only row.
@@ -94,7 +94,7 @@ pub(super) trait Registers: Copy + Send + Sync {
     /// A strip of weights for each row.
     fn of_f32(self, strip: &Strip<f32>) -> Self::Register;
 
-    /// The same of bf16, as f32.
+    /// A strip of weights in bf16 for each row, widened to f32.
     fn of_bf16(self, strip: &Strip<bf16>) -> Self::Register;
 
     fn mul_add(self, a: Self::Register, b: Self::Register, sum: Self::Register) -> Self::Register;
@@ -271,6 +271,7 @@ mod sixteen {
         const ZERO: u8 = 0x80;
         let (mut places, mut at) = ([ZERO; 64], 0);
         while at < 2 * LANES {
+            // The upper half of an f32 is a bf16, so each goes to the two high bytes of a lane.
             let from = 2 * (at % LANES) as u8;
             (places[4 * at + 2], places[4 * at + 3]) = (from, from + 1);
             at += 1;
@@ -351,6 +352,7 @@ mod sixteen {
                 );
                 let found: [f32; 16] = pulp::cast(f._mm512_add_ps(pairs, f._mm512_movehdup_ps(pairs)));
                 for (register, total) in totals.iter_mut().enumerate() {
+                    // Where the shuffles leave the totals of a register's first row; those of its second stand four behind.
                     let first = register % 2 * 8 + register / 2 * 2;
                     *total = [found[first], found[first + 4]];
                 }

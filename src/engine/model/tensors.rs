@@ -66,6 +66,7 @@ impl Cells {
                 cells.tokens[cell] = token as u32;
                 cells.positions[cell] = batch.positions[token] as u32;
                 cells.slots[cell] = batch.positions[token] as u32;
+                // Only the first cell with a token is its own; the others repeat it.
                 if span.start + at == token {
                     cells.cells[token] = cell as u32;
                 }
@@ -100,6 +101,7 @@ impl PassTensors {
             all.narrow(0, start - list.len(), list.len())
         });
         let positions = positions?;
+        // A cell sees the positions up to its own; in rows that are not fed, position 0, so that no softmax is of nothing.
         let seen = constants.columns.narrow(1, 0, length)?.broadcast_le(&positions.unsqueeze(1)?)?;
         let shape = (rows * width, length);
         let (zero, minus_infinity) =
@@ -119,7 +121,7 @@ impl PassTensors {
     }
 }
 
-/// As [`super::attention::attention`].
+/// Attention by candle's operations, of what [`super::attention::attention`] computes: `[tokens, queries * dim]`.
 pub(super) fn attention_of_tensors(
     qkv: &Tensor,
     norms: Option<&(HeadNorm, HeadNorm)>,

@@ -87,7 +87,7 @@ impl Weights {
     /// The weight of a norm.
     ///
     /// # Errors
-    /// As [`Weights::matrix`].
+    /// If there is none of this name, or it is not `[size]`.
     pub(super) fn norm(&mut self, name: &str, size: usize) -> Result<Tensor> {
         // All but products of matrices is computed in f32 on the CPU.
         let dtype = if self.device.is_cpu() { DType::F32 } else { self.dtype };
@@ -100,7 +100,7 @@ impl Weights {
     /// A tensor of files.
     ///
     /// # Errors
-    /// As [`Weights::matrix`].
+    /// If there is none of this name, or of another shape.
     pub(super) fn take(&mut self, name: &str, shape: &[usize]) -> Result<Tensor> {
         let Source::Files(tensors) = &mut self.source else { unreachable!("random weights have no names") };
         let Some(tensor) = tensors.remove(name) else {
@@ -143,6 +143,7 @@ impl Weights {
 
 /// The numbers of a random matrix, the same whatever the number of threads: each part has a stream of its own.
 fn draw(seed: u64, matrix: u64, count: usize) -> Vec<f32> {
+    // A uniform draw between ±a has the standard deviation a/√3.
     let most = INITIAL_DEVIATION * 3f32.sqrt();
     let mut numbers = vec![0f32; count];
     numbers.par_chunks_mut(DRAWN_TOGETHER).enumerate().for_each(|(part, numbers)| {
@@ -182,6 +183,7 @@ fn read_file(
         hasher: Sha256::new(),
         part: Vec::new(),
     };
+    // The header is read again to be hashed: the hash is of the whole file.
     reader.parts(header.data_start as usize, |_, _| Ok(()))?;
     for (name, info) in header.in_order() {
         let tensor = reader.tensor(&name, info, (device, dtype))?;
@@ -209,6 +211,7 @@ impl Reader<'_> {
     ) -> Result<Option<Tensor>> {
         let (start, end) = info.data_offsets;
         if name.ends_with(FREQUENCIES) {
+            // Read over and hashed like the rest, though its numbers are computed here.
             self.parts(end - start, |_, _| Ok(()))?;
             return Ok(None);
         }
@@ -236,6 +239,7 @@ impl Reader<'_> {
             self.part.resize(READ_TOGETHER.min(count - start), 0);
             self.file.read_exact(&mut self.part).map_err(|e| Error::io(self.path, e))?;
             let (part, hasher) = (&self.part, &mut self.hasher);
+            // Neither needs the other, so that a part is hashed while it is converted.
             rayon::join(|| hasher.update(part), || take(start, part)).1?;
         }
         Ok(())
@@ -259,6 +263,7 @@ impl Numbers {
     /// Adds numbers of a file, each rounded to the nearest.
     fn extend(&mut self, float: Float, bytes: &[u8]) {
         match self {
+            // Copied bit for bit, without a way through f32.
             Numbers::Bf16(numbers) if float == Float::Bf16 => {
                 numbers.extend(bytes.chunks_exact(2).map(|b| bf16::from_le_bytes([b[0], b[1]])));
             }

@@ -32,6 +32,7 @@ impl Heads {
 
     /// Columns of the key or value head that a query head reads.
     fn pair(self, head: usize) -> Range<usize> {
+        // Grouped queries: neighbouring query heads share a key and value head.
         self.query(head / (self.queries / self.kv_heads))
     }
 
@@ -86,6 +87,7 @@ pub fn attend(
         let scores = values(&scores)?;
         let lines = scores.chunks_exact(seen.len()).zip(strip.chunks_exact_mut(seen.len()));
         for (row, (scores, out)) in rows.clone().zip(lines) {
+            // A row sees its document up to itself; what the product gave for later keys is thrown away here.
             softmax(scores, row + 1 - seen.start, heads.scale(), out);
         }
         let strip = super::tensors::matrix(strip, seen.len())?;
@@ -126,6 +128,7 @@ pub fn attend_backward(
         let dk = dscores.t()?.matmul(&part(q, rows.clone(), query.clone())?)?;
         let dv = p.t()?.matmul(&dmixed)?;
         scatter(&mut gradients[0], columns, &rows, &query, &values(&dq)?);
+        // Added and not stored: several query heads and strips give gradients to one key and value head.
         scatter(&mut gradients[1], kv_columns, &seen, &pair, &values(&dk)?);
         scatter(&mut gradients[2], kv_columns, &seen, &pair, &values(&dv)?);
     }

@@ -47,6 +47,7 @@ impl Augmentation {
         for (value, sign) in changed.coordinates.iter_mut().flat_map(|atom| atom.iter_mut().zip(signs)) {
             let added =
                 if noise > 0.0 { (noise * f64::from(normal(&mut random))).round() as Fixed } else { 0 };
+            // No encoding writes beyond `most`, and a conformer near it may be pushed there.
             *value = (sign * *value + added).clamp(-most, most);
         }
         changed

@@ -39,6 +39,7 @@ impl Network {
         let Forward { layers, output, output_inverse, normed } = self.forward(weights, pack)?;
         let logits = normed.matmul(&weights.head.t()?)?;
         let (predictions, dlogits) = self.judge(&values(&logits)?, pack);
+        // Logits are the largest matrix of a pack, so they go as soon as their gradient is there.
         drop(logits);
         let dlogits = matrix(dlogits, self.layout.embedding.len() / self.hidden)?;
         let mut gradient = Gradient { sum: vec![0.0; self.layout.size()], weights };
@@ -50,6 +51,7 @@ impl Network {
             let dmiddle = self.mlp_backward(&mut gradient, layout, matrices, &layer, dx)?;
             dx = self.attention_backward(&mut gradient, layout, matrices, &layer, dmiddle, pack)?;
         }
+        // Added to what the head gave already: where the two are tied they are one range.
         let embedding = &mut gradient.sum[self.layout.embedding.clone()];
         for (token, dx) in pack.tokens.iter().zip(dx.chunks_exact(self.hidden)) {
             let row = *token as usize * self.hidden;
@@ -76,6 +78,7 @@ impl Network {
         let dgate_up = matrix(dgate_up, 2 * self.inner)?;
         gradient.product(&layout.gate_up, &dgate_up, &layer.middle_normed)?;
         let dnormed = dgate_up.matmul(&matrices.gate_up)?;
+        // The residual path: the gradient goes through unchanged, and the norm's is added to it.
         let mut dmiddle = values(&doutput)?.to_vec();
         let middle = (&*layer.middle, &*layer.middle_inverse);
         gradient.norm(&layout.post_norm, &values(&dnormed)?, middle, &mut dmiddle);
@@ -97,6 +100,7 @@ impl Network {
         let dmixed = dmiddle.matmul(&matrices.output)?;
         let [mut dq, mut dk, dv] =
             attend_backward(&dmixed, &layer.qkv, &layer.probabilities, &pack.documents, self.heads)?;
+        // A rotation's way back is the rotation back.
         self.turn(&mut dq, pack, true);
         self.turn(&mut dk, pack, true);
         if let (Some(norms), Some(before)) = (&layout.head_norms, &layer.head_norms) {

@@ -31,9 +31,11 @@ impl Batches {
     fn order(&self, pass: u64) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.lengths.len()).collect();
         let mut random = ChaCha8Rng::seed_from_u64(self.seed);
+        // A stream for each pass, so that a training that is resumed finds the order of its pass without the ones before.
         random.set_stream(STREAM + pass);
         order.shuffle(&mut random);
         if pass == 0 && self.shortest_first {
+            // Longest first, since documents are taken from the end; the sort is stable, so equal lengths stay shuffled.
             order.sort_by_key(|&n| std::cmp::Reverse(self.lengths[n]));
         }
         order
@@ -72,6 +74,7 @@ pub fn thinned<'d>(
     random.set_stream(THINNED);
     let mut order = Vec::new();
     (0..steps).map(move |step| {
+        // From no coordinates at the first step to all but one part in `steps` at the last.
         let kept = step as f64 / steps as f64;
         let (mut batch, mut tokens) = (Vec::new(), 0);
         while tokens < batch_tokens {
@@ -94,6 +97,7 @@ pub fn packs(batch: &[Document], limit: usize) -> Vec<&[Document]> {
     let (mut start, mut tokens) = (0, 0);
     for (at, document) in batch.iter().enumerate() {
         let length = document.tokens.len();
+        // Never an empty pack, however long a document is.
         if at > start && tokens + length > limit {
             packs.push(&batch[start..at]);
             (start, tokens) = (at, 0);

@@ -46,6 +46,7 @@ impl TokenKind {
         let is_of_number = |c: char| c.is_ascii_digit() || ['-', '.'].contains(&c);
         let before = answer[..token.start].rsplit(|c| !is_of_number(c)).next().unwrap_or_default();
         let decimals = before.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+        // A token counts by its first character: one that begins before the third decimal also says something coarser.
         let is_fine = decimals >= 2 && token.text.starts_with(|first: char| first.is_ascii_digit());
         if is_fine { TokenKind::Fine } else { TokenKind::Free }
     }
@@ -92,6 +93,7 @@ impl Document {
     /// copy.
     pub fn thinned(&self, kept: f64, random: &mut impl Rng) -> Document {
         let mut thin = Document { tokens: vec![], prompt: self.prompt, kinds: vec![] };
+        // Drawn once a block, at its first token, so that a block is kept or left out as a whole.
         let (mut was_copy, mut keep) = (true, false);
         for (at, &token) in self.tokens.iter().enumerate() {
             let is_copy = at < self.prompt || self.is_copy(at);
@@ -125,10 +127,12 @@ pub fn pack<'d>(documents: impl IntoIterator<Item = &'d Document>, loss: Loss) -
         pack.tokens.extend(&document.tokens);
         pack.documents.push(start..pack.tokens.len());
         let targets = (1..document.tokens.len()).map(|at| Target {
+            // The logits of a row are for the token after it.
             row: start + at - 1,
             token: document.tokens[at],
             weight: document.weight(at, loss),
         });
+        // A target without weight would cost work and change nothing.
         pack.targets.extend(targets.filter(|target| target.weight > 0.0));
     }
     pack
@@ -221,6 +225,7 @@ impl Writer<'_> {
                     documents.sizes.without_smiles += 1;
                     continue;
                 };
+                // By SMILES and not by name: the parts are split by it.
                 let is_new = molecules[part as usize].insert(skeleton::smiles(&conformer.skeleton));
                 let is_learned = documents.add(part, document, is_new, self.context);
                 documents.conformers.extend((self.keep && is_learned).then(|| conformer.clone()));

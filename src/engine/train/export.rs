@@ -56,6 +56,7 @@ pub fn write(
     let document = |value: &Value| format!("{value:#}\n").into_bytes();
     file("tokenizer.json", companions.tokenizer_json)?;
     let mut config = tokenizer_config(companions.tokenizer_config);
+    // The base's configuration may name another end, as chat models do; documents were ended with this one.
     config["eos_token"] = companions.end.text.as_str().into();
     file(TOKENIZER_CONFIG, &document(&config))?;
     file(CONFIG, &document(companions.config))?;

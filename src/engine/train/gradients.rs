@@ -95,6 +95,8 @@ impl Trainable {
                     job.check()?;
                     network.gradient(&weights, pack).map_err(candle)
                 });
+                // All gradients are held until they can be summed in order: a sum by whoever is first would differ from run to
+                // run.
                 let parts = parts.collect::<Result<Vec<_>>>()?;
                 let nats = parts.iter().map(|(nats, _)| nats).sum();
                 (nats, sum(parts.into_iter().map(|(_, gradient)| gradient).collect()))
@@ -135,6 +137,7 @@ impl Trainable {
                     job.check()?;
                     let mut of_part =
                         network.predict(&weights, &pack(part, loss)).map_err(candle)?.into_iter();
+                    // Targets of a pack stand in the order of its documents, so counts are enough to part them again.
                     let alone = part.iter().map(|document| pack([document], loss).targets.len());
                     predictions.extend(alone.map(|count| of_part.by_ref().take(count).collect::<Vec<_>>()));
                 }
@@ -161,6 +164,7 @@ fn recorded_tokens(config: &Config, longest: usize) -> usize {
 
 /// Sums gradients, always in their order.
 fn sum(gradients: Vec<Vec<f32>>) -> Vec<f32> {
+    // Cut across weights and not across packs, so that each weight is summed in the order of the packs.
     const CHUNK: usize = 1 << 14;
     let mut gradients = gradients.into_iter();
     let mut sum = gradients.next().unwrap_or_default();

@@ -95,6 +95,7 @@ pub fn rms_norm_backward(
             scaled[n] = dy[n] * scale[n];
             dscale[n] += dy[n] * x[n] * inverse;
         }
+        // The mean square depends on every `x` of the row, so every `dx` gets a part of all others'.
         let shared = dot(&scaled, x) * inverse * inverse * inverse / size as f32;
         for n in 0..size {
             dx[n] += scaled[n] * inverse - x[n] * shared;
@@ -162,6 +163,7 @@ impl Rotary {
 
 /// Softmax of `scale * scores` over the first `width` of a row; what follows becomes 0.
 pub fn softmax(scores: &[f32], width: usize, scale: f32, out: &mut [f32]) {
+    // The highest score is taken off first, so that no exponential overflows; the quotient is the same.
     let top = greatest(&scores[..width]);
     for (out, score) in out[..width].iter_mut().zip(scores) {
         *out = exp((score - top) * scale);
@@ -196,6 +198,7 @@ pub fn cross_entropy(logits: &[f32], target: usize, weight: f32, gradient: &mut 
     let sum = reduce(gradient, gradient, |a, _| a);
     let share = weight / sum;
     gradient.iter_mut().for_each(|g| *g *= share);
+    // The derivative of the cross-entropy is the softmax less 1 at the target.
     gradient[target] -= weight;
     Prediction { nats: sum.ln() + top - logits[target], right: logits[target] >= top }
 }

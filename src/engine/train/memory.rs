@@ -23,6 +23,7 @@ pub(super) fn check_memory(
         .and_then(|(parameters, copies)| parameters.checked_mul(checked_product(&[copies, NUMBER])?));
     let Config { hidden_size, intermediate_size, num_attention_heads, head_dim, num_hidden_layers, .. } =
         *config;
+    // A document longer than a pack is a pack alone, so the longer of the two counts.
     let tokens = longest.max(pack_tokens);
     let by_token = [
         checked_product(&[num_hidden_layers, 6, hidden_size]),

@@ -63,7 +63,7 @@ pub(super) struct Layer {
     /// Between attention and MLP: `[tokens, hidden]`.
     pub middle: Vec<f32>,
     pub middle_inverse: Vec<f32>,
-    /// The same normed.
+    /// `middle` times its inverse and the weights of the norm: `[tokens, hidden]`.
     pub middle_normed: Tensor,
     /// `[tokens, 2 * intermediate]`.
     pub gate_up: Tensor,
@@ -77,7 +77,7 @@ pub(super) struct Forward {
     /// `[tokens, hidden]`.
     pub output: Vec<f32>,
     pub output_inverse: Vec<f32>,
-    /// The same normed.
+    /// `output` times its inverse and the weights of the norm: `[tokens, hidden]`.
     pub normed: Tensor,
 }
 
@@ -126,6 +126,7 @@ impl Network {
     /// Predictions of the targets, and the gradient of their weighted cross-entropy by the logits.
     pub(super) fn judge(&self, logits: &[f32], pack: &Pack) -> (Vec<Prediction>, Vec<f32>) {
         let vocabulary = self.layout.embedding.len() / self.hidden;
+        // Rows without a target stay 0: they are no part of the loss.
         let mut gradient = vec![0.0; logits.len()];
         let predictions = pack.targets.iter().map(|target| {
             let row = target.row * vocabulary..(target.row + 1) * vocabulary;
@@ -163,6 +164,7 @@ impl Network {
         let head_norms = layout.head_norms.as_ref().map(|norms| {
             let (q_normed, q_inverse) = rms_norm(&q, scale(&norms[0]), self.eps);
             let (k_normed, k_inverse) = rms_norm(&k, scale(&norms[1]), self.eps);
+            // The way back needs what was normed, not only what came out.
             let before = [std::mem::replace(&mut q, q_normed), std::mem::replace(&mut k, k_normed)];
             let [q_before, k_before] = before;
             [(q_before, q_inverse), (k_before, k_inverse)]
@@ -173,6 +175,7 @@ impl Network {
         let qkv = [matrix(q, wide)?, matrix(k, narrow)?, matrix(v, narrow)?];
         let (mixed, probabilities) = attend(&qkv, &pack.documents, self.heads)?;
         let mixed = matrix(mixed, wide)?;
+        // Kept beside its sum: the way back needs the input of the norm too.
         let mut middle = input.clone();
         add(&mut middle, &values(&mixed.matmul(&matrices.output.t()?)?)?);
         let (middle_normed, middle_inverse) = rms_norm(&middle, scale(&layout.post_norm), self.eps);

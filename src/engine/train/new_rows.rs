@@ -16,7 +16,7 @@ use super::recipe::Schedule;
 pub(super) struct NewRows {
     /// Their places in the flat vector.
     places: Vec<Range<usize>>,
-    /// The same alone.
+    /// Where they lie in a vector that holds these rows alone, one behind the other.
     layout: ParameterLayout,
 }
 
@@ -30,7 +30,7 @@ impl NewRows {
     /// One update of these rows alone; the norm of their gradient by `count`, before it was clipped.
     ///
     /// # Errors
-    /// As [`Weighted::update`].
+    /// If candle refuses a product.
     pub(super) fn update(
         &self,
         all: &mut Weighted,
@@ -48,6 +48,7 @@ impl NewRows {
         self.scatter(&rows.weights, &mut all.weights);
         self.scatter(&rows.first, &mut all.first);
         self.scatter(&rows.second, &mut all.second);
+        // Every update counts one step, whatever it moves, so that the schedule goes on.
         all.step = rows.step;
         Ok(norm)
     }

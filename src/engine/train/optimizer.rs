@@ -53,8 +53,10 @@ impl Weighted {
         schedule: &Schedule,
     ) -> Result<f64> {
         let norm = norm(gradient) / count;
+        // One factor for both: divided by the weight of the targets, and scaled down where the norm is above the clip.
         let factor = ((schedule.clip / norm).min(1.0) / count) as f32;
         let rate = schedule.rate(self.step);
+        // Decay is apart from the gradient, as in AdamW, so the moments do not see it.
         let decay = (1.0 - rate * schedule.weight_decay) as f32;
         self.step += 1;
         let (by_muon, by_adam): (Vec<_>, Vec<_>) = layout
@@ -74,6 +76,7 @@ impl Weighted {
         let steps = steps.collect::<Result<Vec<_>>>()?;
         for (parameter, step) in by_muon.into_iter().zip(steps) {
             let (rows, columns) = (parameter.shape[0], parameter.shape[1]);
+            // An orthogonal matrix has a root mean square of 1/√max(rows, columns); this brings it to that of AdamW's steps.
             let size = (rate * STEP_SIZE * (rows.max(columns) as f64).sqrt()) as f32;
             let weights = self.weights[parameter.range.clone()].iter_mut().zip(step);
             weights.for_each(|(weight, step)| *weight = *weight * decay - size * step);
@@ -82,6 +85,7 @@ impl Weighted {
     }
 
     fn adam(&mut self, parameter: &TensorLayout, gradient: &[f32], factor: f32, rate: f64, keep: f32) {
+        // Both moments begin at 0 and are too small at first; this takes that bias out (Kingma and Ba, 2015).
         let [mean, square] = BETAS.map(|beta| 1.0 - f64::from(beta).powf(self.step as f64));
         let step = (rate / mean) as f32;
         let root = (1.0 / square.sqrt()) as f32;
@@ -117,6 +121,7 @@ impl Weighted {
 fn orthogonal(x: &Tensor) -> Result<Tensor> {
     let (rows, columns) = x.dims2()?;
     let norm = norm(&values(x)?);
+    // The iteration needs singular values of at most 1, which the Frobenius norm ensures; a matrix of zeros stays one.
     let mut x = (x / (norm + 1e-12))?;
     if rows > columns {
         x = x.t()?.contiguous()?;

@@ -84,6 +84,7 @@ impl ParameterLayout {
     pub fn new(config: &Config) -> Self {
         let mut builder = Builder::default();
         let hidden = config.hidden_size;
+        // Each layer adds to the residual stream twice, so that its variance at the end does not grow with the layers.
         let residual = INITIAL_DEVIATION / (2.0 * config.num_hidden_layers as f32).sqrt();
         let embedding = builder.matrix("model.embed_tokens", config.vocab_size, hidden, INITIAL_DEVIATION);
         let layers = (0..config.num_hidden_layers).map(|n| builder.layer(config, n, residual)).collect();
@@ -118,6 +119,7 @@ impl ParameterLayout {
         let ranges: Vec<Range<usize>> = builder.parameters.iter().map(|p| p.range.clone()).collect();
         let table = |at: Option<&Range<usize>>| at.cloned().unwrap_or(0..0);
         let (embedding, head) = (table(ranges.first()), table(ranges.last()));
+        // There is no norm among rows; an empty range stands for it.
         let norm = builder.end..builder.end;
         (places, ParameterLayout { parameters: builder.parameters, embedding, layers: vec![], norm, head })
     }
@@ -128,6 +130,7 @@ impl ParameterLayout {
         for (stream, parameter) in self.parameters.iter().enumerate() {
             if let Initial::Normal(deviation) = parameter.initial {
                 let mut random = ChaCha8Rng::seed_from_u64(seed);
+                // A stream for each tensor, so that a tensor's weights do not depend on the sizes of those before it.
                 random.set_stream(stream as u64);
                 values[parameter.range.clone()].iter_mut().for_each(|v| *v = deviation * normal(&mut random));
             }
@@ -138,6 +141,7 @@ impl ParameterLayout {
 
 /// A standard normal draw (Box and Muller, 1958).
 pub(super) fn normal(random: &mut ChaCha8Rng) -> f32 {
+    // `1 - u` lies in (0, 1], so its logarithm is finite.
     let (u, v): (f64, f64) = (1.0 - random.random::<f64>(), random.random());
     ((-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()) as f32
 }
@@ -180,6 +184,7 @@ impl Builder {
         let gate = self.matrix(&name("mlp.gate_proj"), inner, hidden, deviation);
         let up = self.matrix(&name("mlp.up_proj"), inner, hidden, deviation);
         let down = self.matrix(&name("mlp.down_proj"), hidden, inner, residual);
+        // They were added one behind the other, so a product with all of them reads one range.
         let (qkv, gate_up) = (q.start..v.end, gate.start..up.end);
         LayerLayout { input_norm, qkv, head_norms, output, post_norm, gate_up, down }
     }
@@ -187,13 +192,13 @@ impl Builder {
 
 /// One layer's weights as tensors, for products; norms stay slices.
 pub struct LayerMatrices {
-    /// As [`LayerLayout::qkv`].
+    /// Queries, keys, values: `[(heads + 2 kv heads) * head_dim, hidden]`.
     pub qkv: Tensor,
-    /// As [`LayerLayout::output`].
+    /// Attention output: `[hidden, heads * head_dim]`.
     pub output: Tensor,
-    /// As [`LayerLayout::gate_up`].
+    /// Gate and up: `[2 * intermediate, hidden]`.
     pub gate_up: Tensor,
-    /// As [`LayerLayout::down`].
+    /// Down: `[hidden, intermediate]`.
     pub down: Tensor,
 }
 

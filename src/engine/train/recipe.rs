@@ -122,12 +122,14 @@ impl Schedule {
     pub fn rate(&self, step: u64) -> f64 {
         let warm = |step: u64| self.learning_rate * (step + 1) as f64 / self.warmup_steps as f64;
         if step < self.new_rows_steps {
+            // Without warm-up steps this is infinite, and the least is the learning rate.
             return warm(step).min(self.learning_rate);
         }
         let (step, steps) = (step - self.new_rows_steps, self.steps.saturating_sub(self.new_rows_steps));
         if step < self.warmup_steps {
             return warm(step);
         }
+        // At least 1, for a schedule that is all warm-up.
         let decay = steps.saturating_sub(self.warmup_steps).max(1);
         let done = ((step - self.warmup_steps) as f64 / decay as f64).min(1.0);
         let cosine = (1.0 + (std::f64::consts::PI * done).cos()) / 2.0;

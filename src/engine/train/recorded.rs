@@ -107,6 +107,7 @@ impl CustomOp2 for Move {
         _: &Tensor,
         grad: &Tensor,
     ) -> Result<(Option<Tensor>, Option<Tensor>)> {
+        // The row of zeros behind the last is for rows that came to no place.
         Ok((Some(grad.contiguous()?.pad_with_zeros(0, 0, 1)?.index_select(&self.back, 0)?), None))
     }
 }
@@ -132,10 +133,12 @@ impl Places {
         let (mut padded, mut placed, mut packed, mut positions) = (vec![], vec![], vec![], vec![]);
         for (n, rows) in pack.documents.iter().enumerate() {
             placed.extend(rows.clone().map(|row| row as u32));
+            // The number of tokens stands for no token: the way back reads a row of zeros there.
             placed.resize((n + 1) * longest, tokens);
             packed.extend((0..rows.len()).map(|at| (n * longest + at) as u32));
             positions.extend(0..rows.len() as u32);
         }
+        // Padding reads row 0, whatever it holds: it lies behind all that its document sees.
         padded.extend(placed.iter().map(|&row| if row == tokens { 0 } else { row }));
         let mask: Vec<f32> = (0..longest)
             .flat_map(|row| (0..longest).map(move |key| if key > row { f32::NEG_INFINITY } else { 0.0 }))
@@ -263,6 +266,7 @@ impl Recorded {
         rows.iter().zip(0..).for_each(|(&row, place)| back[row as usize] = place);
         let hidden = Move::new(rows, back, &self.device)?.apply(&self.hidden(weights, pack)?)?;
         let logits = hidden.matmul(&weights.head.t()?)?;
+        // Detached: a constant that is taken off every logit of a row changes no probability, so it has no gradient.
         let logits = logits.broadcast_sub(&logits.max_keepdim(1)?.detach())?;
         let right = logits.gather(&Tensor::new(ids, &self.device)?.unsqueeze(1)?, 1)?.squeeze(1)?;
         Ok((logits, right))
@@ -313,6 +317,7 @@ impl Recorded {
             places.pad.apply(&rows)?.reshape((documents, longest, count, dim))?.transpose(1, 2)?.contiguous()
         };
         let q = (turn(&q, cos, sin)? * (1.0 / (dim as f64).sqrt()))?;
+        // The query heads that share a key and value head stand one behind the other, so one product serves them all.
         let q = pad(&q, heads)?.reshape((documents * pairs, group * longest, dim))?;
         let k = pad(&turn(&k, cos, sin)?, pairs)?.reshape((documents * pairs, longest, dim))?;
         let v = pad(&v, pairs)?.reshape((documents * pairs, longest, dim))?;

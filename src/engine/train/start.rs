@@ -73,6 +73,7 @@ impl InitCheckpoint {
         let ids = tokenizer.vocabulary();
         for own in self.tokenizer.iter().chain(&self.known) {
             let lost = own.vocabulary().into_iter().filter(|(token, id)| ids.get(token) != Some(id));
+            // The smallest id, so that the message is the same in every run.
             if let Some((token, id)) = lost.min_by_key(|(_, id)| *id) {
                 let here = ids.get(&token).map_or("none here".to_owned(), |id| format!("{id} here"));
                 let problem = format!(
@@ -213,10 +214,11 @@ impl Start {
 fn is_by_drift(folder: &Path) -> bool {
     let folder = ModelFolder::new(folder);
     let inputs: Option<Vec<InputHash>> = folder.recipe("/recipe/inputs");
+    // A recipe without `init` began at random weights; one with it is drift's own only if its checkpoint was.
     inputs.is_some() && folder.recipe("/recipe/init/by_drift") != Some(false)
 }
 
-/// The same where `eos_token_id` holds this end of text.
+/// A config of generation whose `eos_token_id` holds this end of text; other ends that it names stay only if this is one.
 fn with_end(mut config: Value, end: &Named) -> Value {
     let known = match &config["eos_token_id"] {
         Value::Array(ids) => ids.contains(&end.id.into()),

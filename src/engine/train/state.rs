@@ -100,6 +100,7 @@ impl TrainingState {
         let text = text.ok_or_else(|| damaged(&"it holds no recipe"))?;
         let metadata: Metadata = serde_json::from_str(text).map_err(|e| damaged(&e))?;
         let wanted = serde_json::to_value(recipe).map_err(|e| damaged(&e))?;
+        // Compared as JSON, so that a field that only one version has is a difference too.
         if let Some(at) = difference(&metadata.recipe, &wanted, String::new()) {
             let problem = format!("was made by another recipe: {at}");
             return Err(Error::input(

@@ -73,6 +73,7 @@ pub fn train(plan: &TrainPlan, corpus: &dyn Conformers, job: &Job) -> Result<Tra
     let (config, context) = plan.start.config(&plan.tokenizer, begin.as_ref(), &end)?;
     let keep = !plan.augmentation.is_none();
     let writer = Writer { tokenizer: &plan.tokenizer, end: &end, dialect: plan.dialect, context, keep };
+    // Once before the corpus is read, for what does not depend on it, and again below when the longest document is known.
     check_memory(&config, (plan.schedule.batch_tokens, PACK_TOKENS), 0)?;
     let layout = ParameterLayout::new(&config);
     let (weights, init) = plan.start.weights(&layout, &plan.tokenizer, plan.seed)?;
@@ -132,6 +133,7 @@ impl Run<'_> {
             TrainingState { weighted: Weighted::new(weights), past: Past::default() }
         };
         let outcome = self.steps(&mut state).and_then(|()| self.finish(&state));
+        // Only an interruption saves: after any other error the last save stands.
         if matches!(outcome, Err(Error::Interrupted)) {
             state.save(&plan.output, &self.recipe)?;
             let (done, steps) = (state.weighted.step, plan.schedule.steps);
@@ -162,6 +164,7 @@ impl Run<'_> {
             if outcome.is_err() {
                 break;
             }
+            // Batches before are drawn and passed over, since the streams behind them must be at the same place.
             if step >= from {
                 outcome = self.written(batch).and_then(|batch| self.step(state, &batch)).and_then(|()| {
                     self.job.observer().advance(1);
@@ -236,6 +239,7 @@ impl Run<'_> {
         past.pending = [past.pending[0] + loss, past.pending[1] + weight];
         if step.is_multiple_of(POINT_STEPS) || step == schedule.steps {
             let [loss, weight] = std::mem::take(&mut past.pending);
+            // The update that was just made was counted from 0.
             let learning_rate = schedule.rate(step - 1);
             past.curve.push(CurvePoint {
                 step,
@@ -302,6 +306,7 @@ impl Run<'_> {
 
     /// The finished checkpoint; the state is of no more use.
     fn finish(&self, state: &TrainingState) -> Result<TrainReport> {
+        // Judged as it is stored: rounding to bf16 is part of the checkpoint.
         let weights = export::stored(&state.weighted.weights, self.plan.start.float());
         let stored = self.validate(&weights, usize::MAX, state.weighted.step)?;
         let report = self.report(&state.past, Some(stored));

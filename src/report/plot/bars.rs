@@ -58,6 +58,7 @@ pub enum Scale {
 
 /// Draws horizontal bars.
 pub fn bars(chart: &BarChart) -> String {
+    // Room for the legend, which a single series does not need.
     let top = if chart.series.len() > 1 { 34 } else { 10 };
     let rows: i32 = chart.bars.iter().map(|bar| BAR * bar.values.len().max(1) as i32 + GAP).sum();
     let frame = frame(chart, top, top + rows.max(GAP));

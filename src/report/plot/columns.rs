@@ -27,6 +27,7 @@ pub fn columns(plot: &Columns) -> String {
     let high = plot.counts.iter().map(|&(value, _)| value).max().unwrap_or(0);
     let share = |count: u64| drift_data::stats::share(count, total);
     let peak = plot.counts.iter().map(|&(_, count)| share(count)).fold(0.0, f64::max);
+    // An axis needs two different ends.
     let peak = if peak > 0.0 { peak } else { 1.0 };
     let frame = Frame {
         left: 84,
@@ -42,10 +43,12 @@ pub fn columns(plot: &Columns) -> String {
         frame.y_axis(area, &marks.collect::<Vec<_>>(), &plot.y_label)?;
         for &(value, count) in &plot.counts {
             let (middle, top) = (frame.x_pixel(value as f64), frame.y_pixel(share(count)));
+            // At least a pixel, or columns among very many would vanish.
             let half = ((pitch * 0.4) as i32).clamp(1, 40);
             let bar = [(middle - half, top), (middle + half, frame.bottom)];
             area.draw(&Rectangle::new(bar, palette::series(0).filled()))?;
             let label = percent(share(count));
+            // A label wider than its column would lie over the neighbour's.
             if count > 0 && f64::from(text_width(&label)) < pitch {
                 write(area, &label, (middle, top - 10), Anchor::Middle, Face::PLAIN)?;
             }

@@ -135,6 +135,7 @@ impl Frame {
 }
 
 fn scale(value: f64, (from, to): (f64, f64), (start, end): (i32, i32)) -> i32 {
+    // What lies beyond the frame ends at its edge.
     let part = ((value - from) / (to - from)).clamp(0.0, 1.0);
     (f64::from(start) + part * f64::from(end - start)).round() as i32
 }
@@ -158,6 +159,7 @@ pub(super) fn ticks(low: f64, high: f64, count: usize) -> Vec<f64> {
         None => (1.0, 10f64.powi(-power - 1)),
     };
     let step = unit / divisor;
+    // A billionth of a step, so that an end which is a tick is not lost to rounding.
     let (first, last) = ((low / step - 1e-9).ceil() as i64, (high / step + 1e-9).floor() as i64);
     (first..=last).map(|k| k as f64 * unit / divisor).collect()
 }

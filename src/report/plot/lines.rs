@@ -89,6 +89,7 @@ fn outline(frame: &Frame, histogram: &HistogramView) -> Vec<(i32, i32)> {
             last_x = frame.x_pixel(from);
             points.push((last_x, last_y));
         }
+        // Equal neighbours need no corner between them.
         if y != last_y {
             points.push((last_x, y));
         }

@@ -237,6 +237,7 @@ fn letters(out: &mut String, picture: &MoleculePicture<'_>, view: View, scale: S
 fn clashes<'f>(picture: &MoleculePicture<'f>) -> Vec<&'f ChemistryFinding> {
     let mut found: Vec<&ChemistryFinding> =
         picture.findings.iter().filter(|found| found.rule == ChemistryRule::Clash).collect();
+    // The distance as a share of the least that is allowed, so that clashes of small and large atoms compare.
     let room = |found: &ChemistryFinding| found.value.zip(found.limit).map_or(0.0, |(is, least)| is / least);
     found.sort_by(|a, b| room(a).total_cmp(&room(b)));
     found.truncate(MARKED_CLASHES);

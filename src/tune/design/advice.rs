@@ -89,6 +89,7 @@ fn instead_of_templates(tokenizer: &Tokenizer, encoding: Encoding) -> String {
         extension(tokenizer, SchemeKind::Separate, encoding).map(|way| format!("for templates {way}")),
     );
     if ways.is_empty() {
+        // A fused extension takes no template either, so it is named only where nothing else works.
         ways.extend(extension(tokenizer, SchemeKind::Fused, encoding));
     }
     if ways.is_empty() { NOTHING.replace("take ", "") } else { ways.join("; ") }
@@ -96,6 +97,7 @@ fn instead_of_templates(tokenizer: &Tokenizer, encoding: Encoding) -> String {
 
 /// Whether the automaton works.
 fn works(tokenizer: &Tokenizer, encoding: Encoding) -> Result<()> {
+    // Any end of a text will do to see whether the automaton can be made.
     AutomatonProcessor::new(Arc::new(tokenizer.clone()), encoding, u32::MAX).map(|_| ())
 }
 

@@ -49,7 +49,7 @@ impl Beside {
         Ok(beside)
     }
 
-    /// The same with a model, which must have a row for each of the base's ids.
+    /// This with the model whose rows new ones are made from; it must have a row for each of the base's ids.
     ///
     /// # Errors
     /// If the model cannot be read, or has too few rows.
@@ -59,7 +59,7 @@ impl Beside {
         Ok(Beside { model: Some(model), ..self })
     }
 
-    /// Only a `tokenizer_config.json`.
+    /// What lies beside a tokenizer made from nothing: its `tokenizer_config.json` alone.
     pub fn configured(config: Value) -> Self {
         Beside { config: Some(config), ..Beside::default() }
     }
@@ -75,6 +75,7 @@ impl Beside {
 
     /// Rows of the model's embedding, if they are known.
     pub fn model_rows(&self) -> Option<u64> {
+        // The weights are the fact; a configuration says only how many rows there should be.
         self.model.as_ref().map(|model| model.embedding.rows).or(self.configured_rows)
     }
 

@@ -85,6 +85,7 @@ pub fn compare_with_design(
 ) -> Result<MethodComparison> {
     let designed = match train(design, corpus, job) {
         Ok(designed) => Some(designed),
+        // So few tokens are no fault of a comparison: the other ways can still do something with them.
         Err(Error::Parameter { parameter: Parameter::Budget, .. }) => None,
         Err(error) => return Err(error),
     };
@@ -174,6 +175,7 @@ fn in_whole_blocks(plan: MergesPlan<'_>, sample: &LearningSample, job: &Job) -> 
         *counts.entry(text["[C]".len()..].to_owned()).or_default() += 1;
     }
     let joinable = Joinable::of(base, base_json);
+    // The scheme is only a way to isolate blocks: its cut is taken out again below.
     let scheme = Scheme::finest(plan.grammar());
     let (tokenizer, new_tokens) = learned(plan, counts, &|text| joinable.allows(text), job, &|new| {
         let Extended { json, new_tokens } = extend(base_json, &base.name, &scheme, new)?;
@@ -223,6 +225,7 @@ fn plain(size: usize, special: &[&str], texts: &[String]) -> Result<Entry> {
     let most = texts.iter().fold(BYTES + special.len(), |sum, text| sum.saturating_add(text.len()));
     let bytes = learn_plain(texts.iter().map(String::as_str), special, size.min(most))?;
     let tokenizer = load("plain", &bytes)?;
+    // The trainer numbers special tokens first, then bytes; what it learned comes behind.
     let first = (BYTES + special.len()) as u32;
     let mut new_tokens: Vec<(u32, String)> = tokenizer
         .vocabulary()
@@ -254,7 +257,9 @@ fn rows(
         let total = measured.total(index);
         let new_tokens = entry.new_tokens.len() as u64;
         let lower_bound = entry.proved.map(|proved| proved.lower_bound);
+        // A text that one of them cannot encode at all is not counted as changed.
         let changed = |(text, ids): &&Encoded| entry.tokenizer.ids(text).is_ok_and(|other| other != *ids);
+        // A tokenizer from nothing changes every text, so the number would say nothing of it.
         let others = base.map(|(_, others)| others).filter(|_| !entry.from_nothing);
         rows.push(MethodRow {
             method: entry.method,
@@ -323,6 +328,7 @@ pub(in crate::design) fn compare_scratch(
     };
     let dialect = made.scheme.grammar.dialect();
     let texts: Vec<String> = sample.conformers.par_iter().map(|c| whole_text(c, dialect)).collect();
+    // As many tokens as were made, not as were asked for: a small corpus may have no more merges.
     let plain = plain(LEAST + made.new_tokens.len(), &SPECIAL, &texts)?;
     let rows = rows((None, made.scheme.grammar), &[plain, entry], corpus, job)?;
     Ok(MethodComparison { new_tokens: made.new_tokens.len() as u64, other_texts: 0, rows })

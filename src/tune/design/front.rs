@@ -47,6 +47,8 @@ pub fn designs<V: BaseTokens>(
             for tokens in (fewest..=MOST_TOKENS).filter(|tokens| space.tokens().contains(tokens)) {
                 job.check()?;
                 let written = here == range && written == (kind, tokens);
+                // A design that is no better than one of fewer tokens is not on the front; the one that is written is shown in
+                // any case.
                 let limit =
                     if written { MAX_NEW_TOKENS } else { MAX_NEW_TOKENS.min(least.saturating_sub(1)) };
                 let Some(optimum) = space.optimum(tokens, limit) else { continue };

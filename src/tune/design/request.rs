@@ -168,6 +168,7 @@ impl TokenizerRequest {
         let plan = self.plan(aim, tokenizer, base_json);
         let learns =
             [(matches!(self.goal, Goal::Merges(_)), Parameter::Merges), (self.compare, Parameter::Compare)];
+        // Refused before any work, since this needs the JSON alone.
         for (_, option) in learns.into_iter().filter(|(given, _)| *given) {
             learns_apart(&plan.base_json, &plan.base.name, option)?;
         }

@@ -28,6 +28,7 @@ pub fn train_merges(
     let MergesPlan { base, base_json, .. } = plan;
     let merged = merge(plan, &sample, job)?;
     let measured = Measured::of(&[&merged.tokenizer, base], merged.scheme.grammar, corpus, job)?;
+    // Isolating blocks gives up merges such as `]<`, so few new tokens can make texts longer than they were.
     if measured.total(0).tokens >= measured.total(1).tokens {
         let problem = format!("with {} new tokens, blocks by themselves save nothing", plan.tokens);
         return Err(Error::parameter(Parameter::Merges, problem, "give more"));

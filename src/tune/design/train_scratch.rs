@@ -70,6 +70,7 @@ fn promises(
         alphabet: Alphabet::Bytes,
         place: &made.tokenizer.name,
     };
+    // No list of new tokens: which of them are reached is asked of whole texts too, below.
     let run = check.numbers(pieces, &[], job)?;
     let decoded_texts = made.decoded(sample, job)?;
     Ok(ScratchPromises {
@@ -85,6 +86,7 @@ fn promises(
 fn proved(kind: SchemeKind, made: &Scratch, pieces: &Pieces) -> Proved {
     let table = PieceTable::of(&made.scheme);
     let lengths: Vec<usize> = table.strings.iter().map(|string| pieces[string].len()).collect();
+    // Of the bytes that it begins with, only these can stand in a block.
     let usable = Usable::of(made.scheme.grammar, ["<", ">", "-", ".", ","].into_iter().chain(DIGITS));
     Proved::of(kind, made.scheme.grammar, table.extremes(&lengths), usable)
 }

@@ -85,6 +85,7 @@ impl Losses {
         for conformer in conformers {
             let key = key_of_place(self.seed, self.seen);
             self.seen += 1;
+            // Asked first, since a conformer is cloned to be offered and most are not taken.
             if self.sample.takes(key) {
                 self.sample.offer(key, conformer.clone());
             }
@@ -104,9 +105,11 @@ impl Losses {
                 let valid = |points: &[[f64; 3]]| {
                     checker.and_then(|checker| checker.check(points)).is_some_and(|found| found.is_valid())
                 };
+                // What was not valid before is no loss of the encoding.
                 let before = valid(&points);
                 let lost = self.encodings.iter().map(|encoding| {
                     let mut lost = lost(&points, *encoding)?;
+                    // Judged as it is read back, without superposition: validity does not depend on where a molecule lies.
                     lost.0.valid = before && valid(&lost.1);
                     Some(lost.0)
                 });
@@ -135,6 +138,7 @@ impl Losses {
 
 impl Sum {
     fn add(&mut self, valid_before: bool, lost: Option<Lost>) {
+        // Codes and conformers that cannot be written say nothing; means are over the others.
         let Some(lost) = lost else { return };
         self.conformers += 1;
         self.rmsd += lost.rmsd;
@@ -168,6 +172,7 @@ fn lost(points: &[[f64; 3]], encoding: Encoding) -> Option<(Lost, Vec<[f64; 3]>)
     let (mut nats, mut out_of_range) = (0.0, false);
     for (axis, value) in values.iter().flat_map(|values| values.iter().enumerate()) {
         let [low, high] = number.cell(*value, axis)?;
+        // A tail is half of the line: its width is infinite, and is left out of the sum.
         if number.is_tail(*value, axis) {
             out_of_range = true;
         } else {

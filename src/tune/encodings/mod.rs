@@ -101,6 +101,7 @@ fn rows_of(
         loss: *loss,
         on_front: false,
     };
+    // The tokenizer as it is comes first: it costs no new token, and says which extensions are worth a look.
     let own = costs(base, encoding, (sample, from), job)?;
     let mut rows = vec![row(own, 0)];
     // An extension to what the tokenizer does already says nothing new.

@@ -70,7 +70,9 @@ pub struct RecommendedEncoding {
 impl EncodingRow {
     /// What costs something, all the better the smaller: forward passes, RMSD, share that is lost, new tokens.
     fn prices(&self) -> [f64; 4] {
+        // Without an automaton every token takes a pass of its own.
         let passes = self.costs.passes_per_conformer.unwrap_or(self.costs.tokens_per_conformer);
+        // Codes have no RMSD, and so never look better than an encoding that has one.
         let rmsd = self.loss.rmsd_angstrom.unwrap_or(f64::INFINITY);
         [passes, rmsd, 1.0 - self.loss.valid_share.unwrap_or(1.0), self.new_tokens as f64]
     }
@@ -94,6 +96,7 @@ pub(super) fn recommend(rows: &mut [EncodingRow]) -> Vec<RecommendedEncoding> {
         row.on_front = !beaten && row.loss.rmsd_angstrom.is_some();
     }
     let mut tokenizers: Vec<&String> = rows.iter().map(|row| &row.tokenizer).collect();
+    // Rows of one tokenizer stand together, so neighbours are all that can be equal.
     tokenizers.dedup();
     let best = |tokenizer: &String| {
         let safe = |row: &&EncodingRow| {
@@ -104,6 +107,7 @@ pub(super) fn recommend(rows: &mut [EncodingRow]) -> Vec<RecommendedEncoding> {
         };
         let passes = |row: &EncodingRow| row.prices()[0];
         let best = |a: &&EncodingRow, b: &&EncodingRow| {
+            // Passes first; of rows that take as many, the next price decides.
             let pairs = a.prices().into_iter().zip(b.prices());
             pairs.fold(std::cmp::Ordering::Equal, |order, (a, b)| order.then(a.total_cmp(&b)))
         };

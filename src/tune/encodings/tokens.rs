@@ -95,6 +95,7 @@ struct Counted {
 fn summed(counted: &[Counted]) -> TokenCosts {
     let blocks = || counted.iter().flat_map(|one| one.blocks.iter().copied());
     let mean = |sum: u64, count: usize| sum as f64 / count.max(1) as f64;
+    // Answers that the automaton does not take are left out of both sums, or the share would be too small.
     let followed: Vec<(u64, u64)> =
         counted.iter().filter_map(|one| Some((one.forced?, one.answer))).collect();
     let (forced, answers) = followed.iter().fold((0, 0), |(a, b), (forced, answer)| (a + forced, b + answer));
@@ -115,6 +116,7 @@ fn written(conformer: &Conformer, (from, encoding): (Encoding, Encoding), place:
         let of = |values: &[Fixed; 3]| encoding.convert(values, from).unwrap_or_default();
         conformer.coordinates.iter().map(of).collect()
     } else {
+        // By place, so that threads do not change which codes are drawn.
         let mut random = ChaCha8Rng::seed_from_u64(place as u64);
         let (low, high) = encoding.number().limits(0);
         (0..skeleton.matches("<>").count()).map(|_| [random.random_range(low..=high); 3]).collect()
@@ -133,6 +135,7 @@ fn forced(automaton: &AutomatonProcessor, skeleton: &str, ids: &[u32]) -> Option
         if !mask.allows(id) {
             return None;
         }
+        // Runs of forced tokens are fed in one pass with the token before them, so none of them takes a pass of its own.
         forced += u64::from(matches!(mask, Mask::Forced(_)));
         follow.advance(&mut state, id);
     }

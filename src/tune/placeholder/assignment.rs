@@ -69,6 +69,8 @@ impl ClassProblem {
             junk_tokens: chosen.iter().map(|c| c.junk).sum(),
             ..Damage::default()
         };
+        // A conformer whose block is unparsable has no RMSD; it is counted apart, so that its absence does not pass for a good
+        // mean.
         for rmsd in self.rmsds(chosen) {
             match rmsd {
                 Some(rmsd) => damage.rmsd_pico += rmsd,
@@ -98,6 +100,8 @@ impl ClassProblem {
     /// The assignment of least harm among the numbers of FREE tokens that are `allowed`, by exhaustive branch and bound;
     /// ties go to those that stand first there. `None` if none is allowed.
     pub fn solve(&self, objective: &Objective, allowed: &[u8]) -> Option<(Vec<u8>, Damage)> {
+        // Options that another one dominates are dropped before the search: the tree has one level for each class and one
+        // branch for each option.
         let lists: Vec<Vec<&Cost>> =
             self.classes.iter().map(|costs| undominated(objective, costs, allowed)).collect();
         let mut search = BranchAndBound { problem: self, objective, lists: &lists, best: None };
@@ -115,6 +119,8 @@ fn undominated<'a>(objective: &Objective, costs: &'a [Cost], allowed: &[u8]) -> 
         let least = list.iter().map(|(_, cost)| cost.unparsable).min().unwrap_or(0);
         list.retain(|(_, cost)| cost.unparsable == least);
     }
+    // Least junk first, so that a good assignment is found early and cuts more. A cost also stands behind all that dominate it,
+    // which one pass over the list relies on.
     list.sort_by_key(|(rank, cost)| (cost.junk, cost.total_error(), *rank));
     let mut kept: Vec<&Cost> = Vec::new();
     for (_, cost) in list {
@@ -146,6 +152,7 @@ fn tabulate(conformers: &[ClassifiedConformer], class: u8) -> Vec<Cost> {
                 cost.junk += junk;
             }
         }
+        // A conformer without blocks of this class has `readable_from` 0: it is never lost by it.
         for (free, (cost, error)) in costs.iter_mut().zip(errors).enumerate() {
             cost.errors.push(error);
             cost.lost.push(free < readable_from);
@@ -183,6 +190,7 @@ impl<'a> BranchAndBound<'a> {
         if let Some((_, best)) = &self.best
             && self.objective.compare(&damage, best).is_ge()
         {
+            // Equal is cut too: the first of equal assignments stays.
             return;
         }
         if depth == self.lists.len() {

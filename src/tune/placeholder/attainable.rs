@@ -74,6 +74,7 @@ pub(super) fn best(spellings: Spellings) -> BTreeMap<u8, String> {
 /// # Errors
 /// If it cannot be encoded, or is not the inside of one block.
 pub fn free_tokens(counter: &Counter<'_>, placeholder: &str) -> Result<u8> {
+    // The second slot is read: another slot and an atom stand before it, as before most slots of a text.
     let mut counts = Vec::with_capacity(2);
     let template = skeleton::fill("[C]<>[C]<>", placeholder, counter.encoding());
     counter.count(&template, &mut counts)?;

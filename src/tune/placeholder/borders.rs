@@ -41,6 +41,7 @@ pub fn inside(tokenizer: &Tokenizer, text: &str, encoding: Encoding) -> Result<I
     let reaches = |slot: &Range<usize>| {
         copied.iter().any(|token| slot.start.max(token.start) < slot.end.min(token.end))
     };
+    // Most texts have no such token, and their slots are not searched for again.
     let crossed = match copied.is_empty() {
         true => vec![false; ends.len()],
         false => encoding.slot_ranges(text).iter().map(reaches).collect(),
@@ -73,6 +74,7 @@ fn probes(dialect: Encoding) -> [String; 4] {
         let separator = dialect.separator();
         numbers.map(|(integer, decimals)| format!("{integer}{}", cut(decimals))).join(separator)
     };
+    // Writers of the stripped dialect leave no trailing zero, so its probes must not have one either.
     let (fixed, z, whole) = (dialect.is_fixed(), ("0", "0"), ("-1", "0"));
     [
         block([("0", "1234"), ("5", "6789"), ("0", "012")]),
@@ -99,7 +101,7 @@ fn small(dialect: Encoding) -> [String; 2] {
 /// Whether blocks behind some atoms say nothing against position templates.
 ///
 /// # Errors
-/// As [`borders()`].
+/// If the tokenizer cannot encode an atom.
 pub fn takes_templates(tokenizer: &Tokenizer, encoding: Encoding) -> Result<bool> {
     let atoms = ["[C]", "[C@@H]", "[O-]"].map(Box::from).into();
     let found = borders(tokenizer, &atoms, encoding)?;
@@ -126,11 +128,14 @@ fn probes_of_values(encoding: Encoding) -> [String; 4] {
 pub fn borders(tokenizer: &Tokenizer, atoms: &BTreeSet<Box<str>>, dialect: Encoding) -> Result<Borders> {
     let probes = if dialect.is_decimal() { probes(dialect) } else { probes_of_values(dialect) };
     let slot = |atom: &str, probe: &str| skeleton::fill(&format!("{atom}<>"), probe, dialect);
+    // Slots at both ends, so that each probe has an atom and a slot on both sides, as in a text.
     let text = |atom: &str| -> String {
         let blocks = probes.each_ref().map(|probe| slot(atom, probe));
         format!("{}{}{}", slot("[C]", &probes[0]), blocks.concat(), slot("[C]", &probes[0]))
     };
     let free = |found: &Inside| found.blocks.iter().map(|block| block.free).collect::<Vec<_>>();
+    // `[C]` is the atom that placeholders are counted behind ([`super::free_tokens`]), so F holds wherever a block agrees with
+    // it.
     let usual = inside(tokenizer, &text("[C]"), dialect)?;
     let atoms: Vec<&Box<str>> = atoms.iter().collect();
     let looked: Vec<Inside> =
@@ -145,6 +150,7 @@ pub fn borders(tokenizer: &Tokenizer, atoms: &BTreeSet<Box<str>>, dialect: Encod
         let look = |inside| Ok(!self::inside(tokenizer, &text(inside), dialect)?.crossing.is_empty());
         small.iter().map(look).collect::<Result<Vec<bool>>>()
     };
+    // Encodings that are not of decimals have no small blocks to look at, so that any crossing counts.
     let mut in_small_blocks = !crossing.is_empty() && small.is_empty();
     for atom in atoms.iter().filter(|_| !crossing.is_empty()) {
         in_small_blocks |= crosses(atom)?.contains(&true);

@@ -35,10 +35,13 @@ impl Certificate {
         damage: impl Fn(u8) -> Damage,
         attainable: &Attainable,
     ) -> Self {
+        // The bound starts at what was reached, so that it is never worse.
         let mut bound = *reached;
         let mut better = Vec::new();
         for free in 0..OPTIONS as u8 {
             let damage = damage(free);
+            // All F that do less harm are named in the proof, not the least alone: each needs its own reason why no string
+            // comes to it.
             if objective.compare(&damage, reached).is_lt() {
                 better.push(free);
             }

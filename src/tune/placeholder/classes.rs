@@ -149,6 +149,7 @@ fn analyse_one(plan: &ClassPlan<'_>, partition: Partition, sample: &[Sampled]) -
     for class in (0..labels.len()).filter(|class| !problem.has_blocks(*class)) {
         assignment[class] = single[class];
     }
+    // All F, attainable or not: the bound must hold for strings that nobody constructed.
     let all: Vec<u8> = (0..OPTIONS as u8).collect();
     let (_, bound) = problem.solve(objective, &all).ok_or_else(nothing)?;
     let found = search_classes(plan, &problem, labels.len())?;
@@ -178,6 +179,7 @@ fn analyse_one(plan: &ClassPlan<'_>, partition: Partition, sample: &[Sampled]) -
         },
         search_reached_bound: objective.compare(&found, &bound).is_le(),
         compared,
+        // Bonferroni: with several partitions tried, one of them would look significant by chance.
         significant: gain.is_some_and(|g| g.mean > 0.0 && g.p_value < 0.01 / Partition::ALL.len() as f64),
         gain,
     })
@@ -228,7 +230,7 @@ impl Halves {
                 halves.judged_molecules.push(sampled.molecule.clone());
             }
         }
-        // Of one molecule there are no halves.
+        // Of one molecule there are no halves: it is chosen on, and nothing is judged, so that no gain is called significant.
         if halves.chosen_on.is_empty() {
             std::mem::swap(&mut halves.chosen_on, &mut halves.judged_on);
             halves.judged_molecules.clear();
@@ -248,6 +250,7 @@ fn classify(partition: Partition, sample: &[Sampled]) -> (Vec<&'static str>, Vec
         raw.push(classes);
     }
     let labels = present.keys().map(|class| partition.labels()[usize::from(*class)]).collect();
+    // Classes that occur are numbered without gaps, since `ClassProblem` has a table for each.
     present.values_mut().enumerate().for_each(|(index, slot)| *slot = index as u8);
     let conformers = sample.iter().zip(raw).map(|(sampled, classes)| {
         let blocks = classes.iter().zip(&sampled.blocks);
@@ -290,6 +293,7 @@ fn differences(
         subtract(by_conformer(single), by_conformer(classes))
     };
     let [one, many] = [single, classes].map(|assignment| objective.harm(&problem.damage(assignment)));
+    // By default harms are compared in the order u, r, j, so the first part that differs is the one that decided.
     if one.unparsable != many.unparsable {
         (ComparedHarm::UnparsableBlocks, counts(|f, block| f64::from(u8::from(block.error(f).is_none()))))
     } else if one.excess_rmsd != many.excess_rmsd {

@@ -58,7 +58,7 @@ pub struct Damage {
     pub rmsd_pico: u128,
 }
 
-/// The same as shares, 0 to 1.
+/// The harm of a candidate as shares and means, so that dialects and corpora of other sizes compare; shares go from 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Measures {
     /// Share of blocks with junk slots (T < F).
@@ -90,6 +90,7 @@ impl Damage {
 
     /// `count` per block.
     pub fn share(&self, count: u64) -> f64 {
+        // At least 1, so that no blocks give a share of 0 and not NaN, which JSON cannot hold.
         count as f64 / self.blocks.max(1) as f64
     }
 
@@ -103,6 +104,7 @@ impl Damage {
     pub fn compare_rmsd(&self, other: &Damage) -> Ordering {
         let (mine, theirs) = (self.readable_conformers(), other.readable_conformers());
         match (mine, theirs) {
+            // Cross-multiplying by 0 would call everything equal, so the side without a readable conformer is put last by hand.
             (0, _) | (_, 0) => theirs.cmp(&mine),
             _ => {
                 let (a, b) = (self.rmsd_pico * u128::from(theirs), other.rmsd_pico * u128::from(mine));
@@ -142,6 +144,7 @@ impl ReplayCounts {
     pub fn add(&mut self, blocks: &[BlockReplay]) {
         let (mut readable, mut whole) = (0usize, 0usize);
         let precision = precision_of(blocks.iter());
+        // One sum for each F: within a conformer errors add up before the root, so RMSDs of blocks cannot be added afterwards.
         let mut errors = [0u64; OPTIONS];
         for block in blocks {
             let (from, tokens) = (usize::from(block.parsable_from), usize::from(block.tokens));
@@ -154,6 +157,8 @@ impl ReplayCounts {
         self.conformers += 1;
         self.blocks += blocks.len() as u64;
         self.readable_from[readable] += 1;
+        // Below `readable` the conformer counts as unparsable, and from `whole` on nothing is lost: only between them is there
+        // an RMSD. A lost block has `parsable_from` above every T, which leaves nothing between.
         let whole = whole.max(readable);
         for (sum, errors) in self.rmsd_pico[readable..whole].iter_mut().zip(&errors[readable..whole]) {
             *sum += rmsd_pico(*errors, blocks.len(), precision);
@@ -192,6 +197,7 @@ impl ReplayCounts {
         let mut damage = Damage {
             conformers: self.conformers,
             blocks: self.blocks,
+            // `parsable_from` is the smallest F that is enough, so blocks above `free` are the unparsable ones.
             unparsable_blocks: self.parsable_from[free + 1..].iter().sum(),
             unparsable_conformers: self.readable_from[free + 1..].iter().sum(),
             rmsd_pico: self.rmsd_pico[free],

@@ -71,6 +71,7 @@ impl FirstPass {
         let summary = corpus.read(job, &mut |batch| {
             first.extend(batch.conformers.iter().take(FIRST - first.len()).cloned());
             for conformer in &batch.conformers {
+                // The key is of the place alone, so that the sample is the same however the corpus was cut into batches.
                 sample.offer(key_of_place(seed, place), ());
                 place += 1;
                 blocks += conformer.coordinates.len() as u64;
@@ -87,7 +88,9 @@ impl FirstPass {
                 }
             }
             if blocks > KEPT_BLOCKS {
+                // A pipe that was read to its end has nothing left, which must be said before the second pass begins.
                 corpus.can_be_read_again()?;
+                // Dropped for good: a part of a corpus is no use to the second pass.
                 kept = None;
             }
             if let Some(kept) = &mut kept {
@@ -104,6 +107,8 @@ impl FirstPass {
     fn changed(&self, again: &ReadSummary) -> Error {
         let pairs = self.summary.inputs.iter().zip(&again.inputs);
         let input =
+            // If no input differs in its hash, the number of conformers does, and nothing is to blame but the corpus as a
+            // whole.
             pairs.clone().find(|(first, second)| first != second).map(|(first, _)| first.name.as_str());
         let problem = format!(
             "changed while it was read: {} conformers the first time, {} the second",
@@ -132,7 +137,8 @@ impl FirstPass {
             }
             None => {
                 let emit: &mut Emit<'_> = &mut |batch| each(&batch.conformers);
-                // A pipe that was read to its end has nothing left.
+                // All that was read is compared, hashes among it: what was learned from the first pass would not hold for
+                // another corpus.
                 let again = corpus.read(job, emit)?;
                 if again == self.summary { Ok(()) } else { Err(self.changed(&again)) }
             }

@@ -19,6 +19,7 @@ pub fn fit(plan: &FitPlan, corpus: &dyn Conformers, job: &Job) -> Result<FitRepo
     let reading = corpus.reading();
     let three_numbers = |text: &String| {
         let encoding = reading.encoding;
+        // Decimals may be of another dialect than the corpus's: the users' placeholders have three decimals, or trailing zeros.
         match encoding.is_decimal() {
             true => is_three_numbers(text, encoding.separator()),
             false => encoding.parse_numbers(text.as_bytes(), false).is_ok(),
@@ -37,6 +38,7 @@ pub fn fit(plan: &FitPlan, corpus: &dyn Conformers, job: &Job) -> Result<FitRepo
     let mut tasks = Vec::new();
     for tokenizer in &plan.tokenizers {
         for dialect in dialects(plan.dialects, reading, &first_pass) {
+            // A task counts thousands of strings before it exists, so cancellation is looked at in between.
             job.check()?;
             match Task::new(plan, tokenizer, dialect, &first_pass)? {
                 Ok(task) => tasks.push(task),
@@ -56,6 +58,7 @@ pub fn fit(plan: &FitPlan, corpus: &dyn Conformers, job: &Job) -> Result<FitRepo
         job.observer().advance(1);
     }
     job.observer().end();
+    // Tokenizers are inputs as the corpus is: the report says by which bytes it was made.
     let mut inputs: Vec<InputHash> = first_pass.summary.inputs.clone();
     inputs.extend(plan.tokenizers.iter().map(|t| t.source.clone()));
     Ok(FitReport {
@@ -76,6 +79,7 @@ pub fn fit(plan: &FitPlan, corpus: &dyn Conformers, job: &Job) -> Result<FitRepo
 
 /// The second pass over the corpus.
 fn replay(tasks: &mut [Task<'_>], first_pass: &FirstPass, corpus: &dyn Conformers, job: &Job) -> Result<()> {
+    // Progress counts a block once for each tokenizer and dialect, since each replays all of them.
     job.observer().begin("replaying", Some(first_pass.blocks * tasks.len() as u64), Unit::Items);
     let mut place = 0;
     let outcome = first_pass.again(corpus, job, &mut |conformers| {
@@ -97,6 +101,7 @@ fn dialects(choice: DialectChoice, reading: Reading, first_pass: &FirstPass) -> 
         (DialectChoice::Only(encoding), ..) => vec![encoding],
         (DialectChoice::Auto, true, false) => vec![both[0]],
         (DialectChoice::Auto, false, true) => vec![both[1]],
+        // A corpus that agrees with both, or with neither, does not say which one the model was trained on.
         (DialectChoice::Auto, ..) => both.to_vec(),
     }
 }

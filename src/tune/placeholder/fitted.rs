@@ -14,7 +14,7 @@ use drift_core::job::{InputHash, Job};
 use drift_core::text::partition::Partition;
 use drift_core::tokenizer::Tokenizer;
 
-/// No result is larger.
+/// The most bytes of a file of results that are read: no result is larger.
 const LIMIT: u64 = 64 << 20;
 
 /// A file that `drift fit -o` wrote.
@@ -60,6 +60,7 @@ impl FittedFile {
     /// # Errors
     /// If it cannot be read, is no result of `drift fit`, or the job was cancelled.
     pub fn read(path: &Path, job: &Job) -> Result<Self> {
+        // Reading a folder would fail as "is a directory", which does not say that fit writes one file for each tokenizer.
         if path.is_dir() {
             return Err(Error::input(path.display(), "is a folder", "give its file for the tokenizer"));
         }
@@ -96,6 +97,7 @@ impl FittedFile {
     pub fn of(&self, tokenizer: &Tokenizer, dialect: Encoding) -> Result<&Fitted> {
         let own = || self.results.iter().filter(|result| result.dialect == dialect);
         let by_hash = own().find(|result| result.tokenizer_sha256 == tokenizer.source.sha256);
+        // The hash is exact; the name is for a tokenizer that was saved again with other bytes.
         by_hash.or_else(|| own().find(|result| result.tokenizer == tokenizer.name)).ok_or_else(|| {
             let held =
                 self.results.iter().map(|result| format!("{}, {}", result.tokenizer, result.dialect.name()));
@@ -123,6 +125,7 @@ fn best_classes(objective: &Objective, reported: Vec<PartitionReport>) -> Option
         Harm { unparsable, excess_rmsd, junk }
     };
     let significant = reported.into_iter().filter(|partition| partition.significant);
+    // They were judged on the half of molecules that nothing was chosen on, so their harms are comparable.
     let best = significant.min_by(|a, b| objective.compare_harms(harm(a), harm(b)))?;
     let placeholders = best.classes.into_iter().map(|class| (class.class, class.placeholder)).collect();
     Some(FittedClasses { partition: best.partition, placeholders })

@@ -46,6 +46,8 @@ pub(super) fn apart(
         match forces(tokenizer, &choice.placeholder, encoding)? {
             false => kept.push(choice),
             true if choice.source.is_some() => forcing.push(choice),
+            // A constructed string is one of many, so one that forces something is passed over; a candidate was asked for and
+            // is reported.
             true => {}
         }
     }
@@ -112,6 +114,8 @@ fn agreeing(tokenizer: &Tokenizer, encoding: Encoding, conformers: &[Conformer])
             for token in &copied {
                 let held = slot.start.max(token.start)..slot.end.min(token.end);
                 if let Some(held) = text.get(held).filter(|held| !held.is_empty()) {
+                    // A token that begins before the slot reaches into its beginning; any other COPY token of the slot reaches
+                    // over its end.
                     ends[usize::from(token.start >= slot.start)].push_str(held);
                 }
             }

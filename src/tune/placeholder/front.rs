@@ -7,6 +7,7 @@ use super::counts::Damage;
 pub fn front(damages: &[Damage]) -> Vec<usize> {
     let beaten = |(index, one): (usize, &Damage)| {
         damages.iter().enumerate().any(|(other_index, other)| {
+            // Of equal damages only the first stays: each would beat all the others, and none would be left.
             dominates(other, one) && (!dominates(one, other) || other_index < index)
         })
     };

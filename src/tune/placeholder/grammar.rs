@@ -98,9 +98,11 @@ impl Space {
         if !self.0.is_decimal() {
             let (low, high) = self.0.number().limits(0);
             return std::array::from_fn(|axis| {
+                // 0 lies `-low` places above the least value; a range without it starts at its end.
                 self.of_value(axis, if (low..=high).contains(&0) { low.unsigned_abs() } else { 0 })
             });
         }
+        // The smallest fraction: 1 in the stripped dialect, which removes a trailing zero.
         let fraction = u32::from(self.0.is_stripped());
         [Number { negative: false, integer: 0, decimals: self.0.decimals() as u8, fraction }; 3]
     }
@@ -151,6 +153,7 @@ impl Space {
         }
         let place = random.random_range(0..u32::from(number.decimals));
         let unit = 10u32.pow(place);
+        // The last digit of the stripped dialect is not zero.
         let lowest = u32::from(place == 0 && self.0.is_stripped());
         let old = number.fraction / unit % 10;
         number.fraction - old * unit + random.random_range(lowest..10) * unit
@@ -167,6 +170,7 @@ impl Space {
 
 fn random_integer(random: &mut impl Rng) -> u16 {
     match random.random_range(1..=MAX_INTEGER_DIGITS) {
+        // One digit includes 0, and longer ones begin with no zero, as writers write integers.
         1 => random.random_range(0..10),
         digits => random.random_range(10u16.pow(digits - 1)..10u16.pow(digits)),
     }

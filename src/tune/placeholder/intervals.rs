@@ -38,6 +38,7 @@ impl Intervals {
         Intervals {
             molecules: junk.clusters(),
             conformers: sample.len() as u64,
+            // A share stays between 0 and 1; junk slots per block are a mean and may pass 1, so their interval is not cut.
             unparsable_blocks: unparsable.share_interval(LEVEL),
             truncated_blocks: truncated.share_interval(LEVEL),
             junk_tokens_per_block: junk.interval(LEVEL),
@@ -55,6 +56,7 @@ fn clusters(sample: &[Sampled], count: impl Fn(&BlockReplay) -> u64) -> ClusterS
         entry.1 += sampled.blocks.len() as u64;
     }
     let mut sums = ClusterSums::default();
+    // Clusters are signed, since they also hold differences; a count of 2⁶³ does not occur.
     molecules.values().for_each(|(y, n)| sums.add(i64::try_from(*y).unwrap_or(i64::MAX), *n));
     sums
 }
@@ -70,5 +72,6 @@ fn rmsd(sample: &[Sampled], free: u8) -> Option<Interval> {
             )
         })
         .unzip();
+    // One value for each molecule; `paired` takes them as differences from 0.
     paired(&by_molecule(&molecules, &rmsds), LEVEL).map(|mean| mean.interval)
 }

@@ -36,9 +36,9 @@ pub enum Objective {
     },
     /// The weighted sum of u, r and j.
     Weighted {
-        /// As above.
+        /// Induced RMSD up to this is no harm, in Å.
         tolerance_angstrom: f64,
-        /// Of u, r and j.
+        /// The weights of u (a share), r (Å) and j (tokens per block), each 0 or more.
         weights: [f64; 3],
     },
 }
@@ -83,7 +83,7 @@ impl Objective {
         }
     }
 
-    /// The same without a tolerance: every lost digit counts.
+    /// This objective with a tolerance of 0 Å, under which every lost digit counts.
     pub fn without_tolerance(self) -> Self {
         match self {
             Objective::Lexicographic { .. } => Objective::Lexicographic { tolerance_angstrom: 0.0 },
@@ -113,7 +113,7 @@ impl Objective {
         }
     }
 
-    /// The same of harms that were read from a report.
+    /// Compares harms that were read from a report, as floats: the integers that they came from are not in it.
     pub fn compare_harms(&self, a: Harm, b: Harm) -> Ordering {
         match self {
             Objective::Lexicographic { .. } => a
@@ -130,8 +130,10 @@ impl Objective {
 
     /// Compares `max(0, sum / n - tolerance)` as `max(0, sum - tolerance · n) / n`, cross-multiplied.
     fn compare_excess(&self, a: &Damage, b: &Damage) -> Ordering {
+        // Integers throughout: a float quotient can differ where the fractions are equal.
         let tolerance = (self.tolerance_angstrom() * PICO).round() as u128;
         let excess = |damage: &Damage| {
+            // At least 1, since a damage without a readable conformer would be 0 / 0; u speaks for it.
             let readable = u128::from(damage.readable_conformers());
             (damage.rmsd_pico.saturating_sub(tolerance.saturating_mul(readable)), readable.max(1))
         };
@@ -144,6 +146,8 @@ impl Objective {
     pub fn scalar(&self, harm: Harm) -> f64 {
         match self {
             Objective::Lexicographic { .. } => {
+                // The factors keep the order where it matters: all blocks unparsable is 1,000, 1 Å is 100, a junk slot per
+                // block 0.1. RMSD is capped, so that it seldom outweighs u.
                 1_000.0 * harm.unparsable + 100.0 * harm.excess_rmsd.min(1.0) + harm.junk / 10.0
             }
             Objective::Weighted { weights, .. } => harm.parts().iter().zip(weights).map(|(p, w)| p * w).sum(),

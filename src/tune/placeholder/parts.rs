@@ -97,6 +97,8 @@ fn counted() -> String {
 fn probed(counter: &Counter<'_>, space: Space, why: impl Into<String>) -> Result<Attainable> {
     let mut random = ChaCha8Rng::seed_from_u64(0);
     let mut found = BTreeMap::new();
+    // Usual integer parts first: `fill` keeps what is there, so larger ones only serve numbers of tokens that usual ones do not
+    // come to.
     for limit in [USUAL, INTEGERS] {
         let below = |number: Number| Number { integer: number.integer % limit, ..number };
         let texts: Vec<String> =
@@ -122,6 +124,7 @@ impl<'a> Parts<'a> {
         let (mut classes, mut class_of) = (Vec::<Vec<u16>>::new(), Vec::new());
         for (integer, signature) in (0..INTEGERS).zip(signatures) {
             let Some(signature) = signature else { return Ok(None) };
+            // The length belongs to the class: a shape must fix how many characters its parts have.
             let digits = integer.to_string().len();
             let class = *numbers.entry((digits, signature)).or_insert_with(|| {
                 classes.push(Vec::new());
@@ -199,6 +202,7 @@ impl<'a> Parts<'a> {
             negative: kind.negative,
             integer: self.classes[kind.class][0],
             decimals: kind.decimals,
+            // 1 and not 0, since the last digit of the stripped dialect is not zero.
             fraction: u32::from(kind.decimals > 0),
         })
     }
@@ -231,6 +235,7 @@ impl<'a> Parts<'a> {
                 slots.push(Slot::Literal('.'));
             }
             slots.extend((0..kind.decimals).map(|_| Slot::Fraction));
+            // The stripped dialect removes trailing zeros, so its last digit is none.
             if kind.decimals > 0 && self.space.0.is_stripped() {
                 slots.pop();
                 slots.push(Slot::NotZero);
@@ -254,6 +259,7 @@ impl<'a> Parts<'a> {
         let mut texts = vec![String::new()];
         for slot in slots {
             let fillings = self.fillings(slot);
+            // The product is looked at before it is made, since a long run of digits has more fillings than memory holds.
             if texts.len() * fillings.len() > MAX_FILLINGS {
                 return None;
             }
@@ -310,6 +316,7 @@ fn like(integer: u16, decimals: u8) -> Numbers {
 /// Where the parts of a block end, the last at its end; the sign of x, which stands beside the bracket, is a part of its
 /// own. `None` if the pre-tokenizer rewrites the text, or does not cut the block from the text around it.
 fn cuts(tokenizer: &Tokenizer, placeholder: &str) -> Result<Option<Cuts>> {
+    // An atom on both sides, since pre-tokenizers may join a bracket with what stands beside it (`]<`, `>[`).
     const BEFORE: &str = "[C]<";
     let whole = format!("{BEFORE}{placeholder}>[C]");
     let pieces = tokenizer.pre_tokens(&tokenizer.normalized(&whole)?)?;
@@ -329,6 +336,7 @@ fn cuts(tokenizer: &Tokenizer, placeholder: &str) -> Result<Option<Cuts>> {
                 return Ok(None);
             }
             cuts.extend((at > start).then_some(at - start));
+        // The last piece would hold characters behind the block, so its tokens would depend on what follows.
         } else if from < end && at > end {
             return Ok(None);
         } else if from >= start && at <= end {

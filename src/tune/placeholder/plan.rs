@@ -39,6 +39,7 @@ impl FitPlan {
     /// # Errors
     /// If two have the same name, the tolerance is no length, or a weight is not 0 or more.
     pub fn check(&self) -> Result<()> {
+        // Results are written to a file for each name, so a second one would overwrite the first.
         let mut names = BTreeSet::new();
         if let Some(twice) = self.tokenizers.iter().find(|tokenizer| !names.insert(tokenizer.name.as_str())) {
             let problem = format!("two tokenizers are named {}", twice.name);
@@ -51,6 +52,7 @@ impl FitPlan {
     pub(super) fn candidates_of(&self, dialect: Encoding) -> Vec<(String, &'static str)> {
         let in_dialect = |text: &str| text.replace(',', dialect.separator());
         let mut list: Vec<(String, &'static str)> = if dialect.is_decimal() {
+            // The users' own are decimals, which are no slots of this encoding; its zeros stand in for them.
             USERS_PLACEHOLDERS.iter().map(|(text, source)| (in_dialect(text), *source)).collect()
         } else {
             vec![(Space(dialect).text(&Space(dialect).start()), "zeros")]

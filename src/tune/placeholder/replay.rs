@@ -37,7 +37,8 @@ impl BlockReplay {
     }
 }
 
-/// Replays one block: `inside` is its text between the brackets, in `dialect`, `z` its third value.
+/// Replays one block: `inside` is its text between the brackets, in `dialect`; `z` is its third value in units of the last
+/// decimal (of bins, the index); `tokens` are those that the block takes in its whole text.
 pub fn replay(inside: &[u8], z: Fixed, tokens: &BlockTokens, dialect: Encoding) -> BlockReplay {
     let z_start = last_number(inside, dialect);
     let mut out = BlockReplay {
@@ -48,14 +49,18 @@ pub fn replay(inside: &[u8], z: Fixed, tokens: &BlockTokens, dialect: Encoding) 
     };
     let mut found = [0u32; MAX_CUTS];
     let mut count = 0;
+    // From the longest cut to the shortest: once z is gone, it is gone for every shorter cut, so the first failure ends the
+    // walk.
     for survive in (1..tokens.free).rev() {
         let end = usize::from(tokens.ends[usize::from(survive) - 1]);
         let Some(left) = inside.get(z_start..end).and_then(|text| dialect.left_over(text)) else { break };
+        // The table holds all cuts of a legal z. Were there more, those F would count as unparsable, which overstates harm.
         let Some(slot) = found.get_mut(count) else { break };
         *slot = distance(left, z, dialect);
         count += 1;
         out.parsable_from = survive;
     }
+    // They were found from the longest cut down, and [`BlockReplay::error`] looks up from the shortest.
     found[..count].reverse();
     out.errors[..count].copy_from_slice(&found[..count]);
     out

@@ -74,6 +74,7 @@ pub struct Refused {
 impl Refused {
     /// The tokens that rule templates out, and why, in a clause.
     pub fn why(&self) -> String {
+        // An error is one line of at most 500 characters, so three tokens stand for all.
         let shown: Vec<String> =
             self.tokens.iter().take(3).map(|token| format!("`{}`", token.escape_debug())).collect();
         let others = match self.token_count.saturating_sub(shown.len() as u64) {

@@ -29,6 +29,7 @@ impl<T> Reservoir<T> {
         if self.takes(key) {
             self.kept.insert(key, item);
             if self.kept.len() > self.capacity {
+                // Removing the largest keeps the k smallest, so what is kept does not depend on the order in which items come.
                 self.kept.pop_last();
             }
         }
@@ -48,6 +49,8 @@ impl<T> Reservoir<T> {
 /// The key of the item at a place: SplitMix64 (G. Steele et al., OOPSLA 2014), one to one for a seed.
 pub(crate) fn key_of_place(seed: u64, place: u64) -> u64 {
     let mut z =
+        // The golden ratio's step of SplitMix64; the seed is spread by an odd factor, so that neighbouring seeds do not give
+        // neighbouring streams.
         place.wrapping_add(seed.wrapping_mul(0xd134_2543_de82_ef95)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -70,11 +70,15 @@ fn of_product(counter: &Counter<'_>, space: Space) -> Result<Attainable> {
 }
 
 fn of_tables(counter: &Counter<'_>, space: Space) -> Result<Attainable> {
+    // Everything is measured as a difference from one short block, so that what stands around the numbers cancels.
     let zeros = i32::from(free_tokens(counter, "0,0,0")?);
     let more = |text: &str| Ok::<i32, Error>(i32::from(free_tokens(counter, text)?) - zeros);
     let fractions = fractions(space, &more)?;
+    // Two signs: the one of x stands behind `<`, those of y and z behind a comma, with which they can be one token.
     let signs = [more("-0,0,0")? as u16, more("0,-0,0")? as u16];
     let (mut integers, mut found) = (Spellings::new(), BTreeMap::new());
+    // Usual integers come first, since `fill` keeps what is there. The second round holds both kinds, for sums of mixed
+    // numbers.
     for range in [0..USUAL, USUAL..INTEGERS] {
         for integer in range {
             // One `0` is one token, or there would be no tables.
@@ -82,6 +86,7 @@ fn of_tables(counter: &Counter<'_>, space: Space) -> Result<Attainable> {
         }
         fill(&mut found, best(sums(&joined(&integers, &fractions), signs)));
     }
+    // Both counts come from the same tables, so a disagreement is a fault of drift and not of the input.
     if let Some(problem) = misfit(counter, &found)? {
         return Err(Error::input(&counter.tokenizer().name, problem, "report this as a bug"));
     }
@@ -99,6 +104,7 @@ fn sums(unsigned: &Spellings, signs: [u16; 2]) -> Spellings {
         }
         all
     });
+    // A comma alone is one token, as a digit is; a sign that merges with it is counted in `signs`.
     let comma = Spellings::from([((1, 1), ",".to_owned())]);
     let next = joined(&comma, &later);
     joined(&joined(&first, &next), &next)
@@ -111,6 +117,7 @@ fn fractions(space: Space, more: &impl Fn(&str) -> Result<i32>) -> Result<Spelli
         for fraction in space.fractions(decimals) {
             let number = Number { negative: false, integer: 0, decimals, fraction };
             let text = number_text(number);
+            // The `0` is cut off, for the short block has one in its place already.
             keep(&mut out, more(&format!("{text},0,0"))? as u16, text[1..].to_owned());
         }
     }

@@ -74,6 +74,8 @@ impl<'t> Task<'t> {
     ) -> Result<std::result::Result<Self, Refused>> {
         tokenizer.writes(dialect, first_pass.skeletons.iter().map(|skeleton| &**skeleton))?;
         let borders = borders(tokenizer, &first_pass.atoms, dialect)?;
+        // An extended tokenizer may cross brackets in blocks out of its range alone; small blocks are in every range, so there
+        // it may not.
         let some_cross = !borders.crossing.is_empty();
         if some_cross && borders.in_small_blocks {
             return Ok(Err(refused(tokenizer, dialect, &borders.crossing, &first_pass.first)?));
@@ -92,6 +94,7 @@ impl<'t> Task<'t> {
             free,
         }));
         let (choices, forcing) = match some_cross {
+            // Without a crossing token no template can force part of a block, so no candidate is encoded once more.
             true => apart(tokenizer, choices, dialect)?,
             false => (choices, Vec::new()),
         };
@@ -128,6 +131,7 @@ impl<'t> Task<'t> {
             .enumerate()
             .map(|(chunk, conformers)| self.part(conformers, place + (chunk * CHUNK) as u64, sample))
             .collect::<Result<_>>()?;
+        // Parts come back in the order of the corpus, so the sample has one order for any number of threads.
         for part in parts {
             self.counts.merge(&part.counts);
             self.sample.extend(part.sample);
@@ -211,6 +215,7 @@ impl<'t> Task<'t> {
         let certificate = |objective: &Objective, choice: &Choice| {
             let damage = |free| self.counts.damage(free);
             let certificate = Certificate::of_one(objective, &damage(choice.free), damage, &self.attainable);
+            // A broken condition takes the certificate away, not the result: the choice is still the least harm that was found.
             conditions.broken.is_none().then_some(certificate)
         };
         let (certified, strict) = (certificate(objective, chosen), certificate(&strict, alternative));
@@ -254,6 +259,8 @@ impl<'t> Task<'t> {
     /// The tokens that cross brackets, of templates and of the corpus, if they are more than those of few blocks out of an extended
     /// tokenizer's range.
     fn too_many_cross(&self, mut crossing: Crossing, conditions: &mut Conditions) -> Option<Crossing> {
+        // A few blocks out of an extended tokenizer's range are reported as lost; more would make the figures those of another
+        // corpus.
         let few = self.some_cross && self.crossed as f64 <= MOST_CROSSED * self.counts.blocks as f64;
         if few && !crossing.is_empty() && conditions.broken.is_none() {
             conditions.broken = Some("a template forces a digit or a sign in some skeleton".to_owned());
@@ -339,6 +346,7 @@ impl<'t> Task<'t> {
         let named = candidates.iter().filter(|candidate| !forces(candidate)).chain(front);
         let named = named.map(|c| (&*c.placeholder, c.free_tokens));
         let mut named: Vec<(&str, u32)> = named.collect();
+        // The alternative may be neither a candidate nor on the front, and its certificate needs the same conditions.
         named.push((&alternative.placeholder, u32::from(alternative.free)));
         named.sort_unstable();
         named.dedup();
@@ -384,6 +392,7 @@ impl<'t> Task<'t> {
             evaluations_to_best: found.evaluations_to_best,
             placeholder: space.text(&found.assignment[0]),
             objective: objective.harm(&found.damage).parts(),
+            // The search reached the bound if it is no worse than every F, also those that no string comes to.
             reached_bound: (0..super::counts::OPTIONS as u8).all(reached),
             reached_chosen: reached(chosen.free),
         })

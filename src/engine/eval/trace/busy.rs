@@ -86,6 +86,7 @@ impl Busy {
         }
         fresh.push((start, end));
         self.fresh += 1;
+        // Half as many as are joined, so that the cost of a join is spread over the intervals that caused it.
         if self.fresh > MIN_FRESH.min(self.most).max(self.joined / 2) {
             self.join();
         }
@@ -155,6 +156,7 @@ impl Union {
 fn append(joined: &mut Vec<Interval>, next: Interval, resolution: i64) -> i64 {
     match joined.last_mut() {
         Some(last) if next.0 - last.1 <= resolution => {
+            // Intervals that overlap close no gap.
             let gap = (next.0 - last.1).max(0);
             last.1 = last.1.max(next.1);
             gap

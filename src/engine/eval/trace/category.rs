@@ -15,7 +15,7 @@ pub(super) enum Category {
     Memset,
     /// What `record_function` names on a thread of the CPU, and the profiler's steps.
     Annotation,
-    /// The same as it went on a stream of a device.
+    /// What `record_function` names, as its work went on a stream of a device.
     DeviceAnnotation,
     /// The span of the whole recording, and what recording cost.
     Recording,

@@ -41,7 +41,7 @@ pub(super) enum Micros {
 }
 
 impl Micros {
-    /// The same in whole nanoseconds.
+    /// Whole nanoseconds; an error says what is wrong with a time that is missing, no number, or out of range.
     pub(super) fn nanoseconds(self) -> Result<i64, &'static str> {
         match self {
             Micros::Missing => Err("without a time"),

@@ -47,6 +47,7 @@ impl Names {
         let place = match known.names.get(name) {
             Some(place) => *place,
             None => {
+                // The name is kept twice: as a key, and in its entry.
                 kept.add(&[name, name])?;
                 known.names.insert(name.to_owned(), self.entries.len());
                 let category = known.category;
@@ -77,6 +78,7 @@ impl Names {
     /// Figures of each category, in order: of each name seconds and events, most seconds first.
     pub(super) fn figures(&self) -> Vec<(String, Figures)> {
         let mut categories: Vec<(&String, &Known)> = self.categories.iter().collect();
+        // Hash maps have no order, and the report must be the same in every run.
         categories.sort_by_key(|(category, _)| *category);
         let of = |known: &Known| {
             let mut entries: Vec<&Entry> = known.names.values().map(|place| &self.entries[*place]).collect();

@@ -58,6 +58,7 @@ impl Nesting {
     /// Adds a span of a name to a row; one too many loses them all.
     pub(super) fn add(&mut self, row: u32, name: u32, start: i64, end: i64) {
         if self.spans.len() >= self.most {
+            // A part of the spans would give wrong times of what holds them, so none are kept.
             self.is_lost = true;
             self.spans = Vec::new();
         }
@@ -96,6 +97,7 @@ fn measure_row(row: &[Span], nested: &mut Nested) {
         let end = ends.entry(span.name).or_insert(i64::MIN);
         let time = nested.of.entry(span.name).or_default();
         time.calls += 1;
+        // Only what lies behind the last end of the same name, so that recursion is not counted twice.
         time.total += i128::from((span.end - span.start.max(*end)).max(0));
         *end = span.end.max(*end);
         if span.end > last_end {

@@ -145,6 +145,7 @@ impl Trace {
         let place = name as u32;
         match category {
             Category::Kernel | Category::Memcpy | Category::Memset => {
+                // Where `args` names no device, the process of its row is one.
                 let device = if device.is_empty() { row[0] } else { device };
                 let key = self.devices.id([device, ""], &mut self.kept)?;
                 if key as usize == self.device_names.len() {

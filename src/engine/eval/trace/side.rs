@@ -194,6 +194,7 @@ fn device_idle(summary: &Summary) -> Vec<SideRow> {
     if known.len() > 1 {
         for (name, occupied) in &known {
             let prefix = format!("device {name}: ");
+            // Span, busy and idle alone: the gaps of every device would drown the table.
             rows.extend(of_device(&prefix, Some(*occupied), summary).into_iter().take(3));
         }
     }
@@ -243,6 +244,7 @@ fn of_device(prefix: &str, occupied: Option<Occupied>, summary: &Summary) -> Vec
     }
     rows.push(part("longest gap", None, time(|o| o.longest_gap)));
     let whole = all(summary.kinds.values()).seconds();
+    // What all events took less the time in which any ran: more than 0 where streams run at once.
     let overlapping = time(|o| o.busy).map(|busy| (whole - busy).max(0.0));
     rows.push(part("at once with other work of the device", None, overlapping));
     rows

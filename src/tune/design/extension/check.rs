@@ -55,15 +55,17 @@ pub fn check(
     job: &Job,
 ) -> Result<Guarantees> {
     let vocabulary = extended.vocabulary();
+    // A string without an id stays empty here, and is reported as a missing piece when a block needs it.
     let ids = |text: &String| vocabulary.get(text).map(|id| vec![*id]).unwrap_or_default();
     let pieces = scheme.strings().into_iter().map(|text| (ids(&text), text)).map(|(ids, text)| (text, ids));
     check_pieces(bases, extended, (scheme, &pieces.collect()), new_tokens, contexts, job)
 }
 
-/// As [`check`], for pieces that need not be one token: `pieces` has the ids that each must be encoded to.
+/// [`check`] for pieces that need not be one token each: `pieces` holds, for every string of the scheme, the ids that it must
+/// be encoded to.
 ///
 /// # Errors
-/// As [`check`].
+/// The first promise that does not hold, or if the job was cancelled.
 pub(in crate::design) fn check_pieces(
     (base, base_json): (&Tokenizer, &Value),
     extended: &Tokenizer,
@@ -72,6 +74,7 @@ pub(in crate::design) fn check_pieces(
     contexts: usize,
     job: &Job,
 ) -> Result<Guarantees> {
+    // At least one context and at most all: a plan may ask for less when time is short, never for nothing.
     let contexts = &CONTEXTS[..contexts.clamp(1, ALL_CONTEXTS)];
     let alphabet = Alphabet::of(base_json);
     let check = Checker { base, extended, scheme, contexts, alphabet, place: &base.name };
@@ -109,6 +112,7 @@ impl Checker<'_> {
         if let Some((id, text)) = new_tokens.iter().find(|(id, text)| new.get(text) != Some(id)) {
             return Err(self.broken(&format!("new token {id}, {text:?}, is not in its place")));
         }
+        // Distinct ids are asked too: a vocabulary of the right size may still give one id twice.
         let ids: HashSet<u32> = new.values().copied().collect();
         if new.len() != old.len() + new_tokens.len() || ids.len() != new.len() {
             return Err(self.broken("two tokens share an id"));
@@ -122,6 +126,8 @@ impl Checker<'_> {
         for context in CONTEXTS {
             let text = format!("[C]{blocks}{context}{blocks}");
             let normalized = self.base.normalized(&text)?;
+            // SentencePiece's normalizers write `▁` for a space, and some put one more before the text; both leave blocks as
+            // they are.
             let marked = text.replace(' ', "▁");
             let marks = self.alphabet == Alphabet::Text
                 && (normalized == marked || normalized.strip_prefix('▁') == Some(&*marked));

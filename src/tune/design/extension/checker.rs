@@ -32,6 +32,7 @@ impl Checker<'_> {
 
     /// A text that ends where a block may begin: behind an atom, where nothing opens blocks.
     pub(super) fn up_to_a_block<'c>(&self, text: &'c str) -> Cow<'c, str> {
+        // The tag that opens an answer ends in `]` too, but is no atom.
         let behind_atom = text.ends_with(']') && !text.ends_with(CONFORMER_OPEN);
         if self.scheme.grammar.dialect().open().is_empty() && !behind_atom {
             return format!("{text}[C]").into();
@@ -66,6 +67,7 @@ impl Checker<'_> {
         if decoded == text || self.alphabet == Alphabet::Bytes {
             return Ok(decoded == text);
         }
+        // Spaces are compared by what the base itself decodes; all other characters must be those of the text.
         let as_before = decoded == self.base.decode(&self.base.ids(text)?)?;
         Ok(as_before && decoded.replace(' ', "") == text.replace(' ', ""))
     }

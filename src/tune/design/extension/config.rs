@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 pub fn tokenizer_config(base: Option<&Value>) -> Value {
     let mut config = match base {
         Some(Value::Object(config)) => Value::Object(config.clone()),
+        // Without a base there is no configuration to keep; the clean-up of spaces would rewrite text around punctuation.
         _ => json!({ "clean_up_tokenization_spaces": false }),
     };
     config["tokenizer_class"] = "PreTrainedTokenizerFast".into();

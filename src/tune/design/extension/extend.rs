@@ -44,7 +44,7 @@ pub fn extend(base: &Value, place: &str, scheme: &Scheme, new: &[String]) -> Res
 /// other texts: see [`super::guard`].
 ///
 /// # Errors
-/// As [`extend`].
+/// If the base is no BPE model, or has a pre-tokenizer that cannot be kept from cutting blocks.
 pub fn extend_guarded(
     (base, place): (&Value, &str),
     scheme: &Scheme,
@@ -60,6 +60,7 @@ pub fn extend_guarded(
             token["special"] == true
                 && token["content"].as_str().is_some_and(|own| may_touch_a_block(own, scheme.grammar))
         });
+        // Numbers of the encoding as added tokens mean that the tokenizer writes slots as tokens already.
         let number = scheme.grammar.dialect().number().parse(content.as_bytes(), 0, false).is_ok();
         return Err(match (number, special) {
             (true, true) => {
@@ -114,6 +115,8 @@ pub(in crate::design) fn add_tokens(
     if kind.as_deref() != Some("BPE") {
         return Err(refuse("is no BPE model"));
     }
+    // A new token is listed as its text alone, so in such a vocabulary it would be another token than the one that is looked
+    // up.
     for affix in ["continuing_subword_prefix", "end_of_word_suffix"] {
         if model.get(affix).and_then(Value::as_str).is_some_and(|affix| !affix.is_empty()) {
             return Err(refuse("marks the beginnings or ends of words in its tokens"));
@@ -121,6 +124,7 @@ pub(in crate::design) fn add_tokens(
     }
     let vocabulary =
         model.get_mut("vocab").and_then(Value::as_object_mut).ok_or_else(|| refuse("has no vocabulary"))?;
+    // Listed first, since the new ids begin behind the largest: `tokenizers` would number unlisted ones anew.
     for (id, content) in &added {
         let listed = vocabulary.entry(content.as_str()).or_insert(Value::from(*id));
         if listed.as_u64() != Some(u64::from(*id)) {
@@ -180,6 +184,7 @@ fn may_touch_a_block(content: &str, grammar: Grammar) -> bool {
 /// The base's pre-tokenizer around the scheme's.
 fn pre_tokenizer(layout: &BaseLayout, scheme: &Scheme, guard: Option<&str>) -> Value {
     let mut list = layout.before.clone();
+    // Behind what marks spaces, before the base's own splits: those must find blocks apart already.
     list.push(split(&scheme.grammar.isolating_pattern()));
     list.extend(layout.guarded(&scheme.grammar.block_pattern()));
     list.extend(guard.map(split));

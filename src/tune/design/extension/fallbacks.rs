@@ -26,6 +26,7 @@ impl Checker<'_> {
                 }
             }
         }
+        // Parts of a block are no block: without its opening, without its closing, or with a number less.
         let [inside, fewer] = [&right[..], &right[..right.len() - 1]].map(|numbers| numbers.join(separator));
         let parts =
             [format!("{open}{inside}"), format!("{inside}{close}"), inside, format!("{open}{fewer}{close}")];
@@ -33,6 +34,7 @@ impl Checker<'_> {
             texts.extend([part.clone(), format!("[C]{part}"), format!("{part}[C]")]);
         }
         for (_, text) in new_tokens {
+            // A new token by itself must not be found in a text that has no block.
             texts.extend([text.clone(), format!("[C]{text}"), format!("{text}[C]"), format!("1.{text}")]);
         }
         if !encoding.is_decimal() {
@@ -43,6 +45,7 @@ impl Checker<'_> {
         if !encoding.is_decimal() {
             return Ok(texts.len() as u64);
         }
+        // A block just outside of the range must also be decoded to itself: it is the one that real molecules bring.
         let decimals = |digits: &str| digits[..grammar.decimals()].to_owned();
         let outside = grammar.range.angstrom();
         let [x, y, z] = ["234567", "678923", "100000"].map(decimals);
@@ -82,6 +85,7 @@ fn wrong_whole(grammar: Grammar) -> Vec<String> {
     let good = spelled(grammar, last);
     let mut wrong = vec![spelled(grammar, last + 1), spelled(grammar, last.saturating_mul(10))];
     wrong.extend(["0", "+", " ", "--"].map(|before| format!("{before}{good}")));
+    // Encodings whose numbers have leading zeros need all of their digits, and other digits than ASCII are none.
     wrong.extend([good[1..].to_owned(), format!("{good}.0"), "١".repeat(good.len())]);
     wrong.extend(["-", "", "1x"].map(String::from));
     if !grammar.dialect().is_signed() {

@@ -47,6 +47,7 @@ pub(in crate::design) fn guard(
         let problem = format!("has no token {lacking:?}");
         return Err(Error::input(&base.name, problem, "give a base that has all characters of blocks"));
     }
+    // Where the base looked pieces up already, its own tokens are made so in plain text too, and nothing changes.
     let looked_up = base_json["model"]["ignore_merges"] == true;
     let old = vocabulary.par_iter().filter(|(text, id)| {
         !looked_up && !text.is_empty() && base.model_ids(text).as_deref() != Some(&[**id])
@@ -63,6 +64,7 @@ pub(in crate::design) fn guard(
     let alike = !vocabulary.keys().any(|text| merges_digits(text, &characters));
     let mut cuts = Cuts::new();
     for text in new {
+        // One expression with any digits stands for all texts of its shape, so the list stays short.
         if alike {
             add(base, &mut cuts, text, &masked)?;
         } else {
@@ -114,6 +116,7 @@ pub(in crate::design) fn written_with(grammar: Grammar) -> String {
 /// Adds the cut of a text after its first token.
 fn add(base: &Tokenizer, cuts: &mut Cuts, text: &str, write: &dyn Fn(&str) -> String) -> Result<()> {
     let mut ends = base.model_ends(text).into_iter();
+    // The first border is enough: the rest is a piece of its own, and is cut again if it is in the list.
     let Some(end) = ends.find(|end| *end < text.len() && text.is_char_boundary(*end)) else {
         let problem = format!("its merges make no border in {text:?}, which it would become as a whole");
         return Err(Error::input(&base.name, problem, "nothing was written"));

@@ -15,6 +15,7 @@ pub(in crate::design) fn added_tokens(base: &Value) -> Vec<(u32, String)> {
             Some((id, token["content"].as_str()?.to_owned()))
         })
         .collect();
+    // By id, so that what is listed in their order is the same in every run.
     added.sort();
     added
 }

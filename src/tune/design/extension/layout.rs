@@ -76,12 +76,15 @@ impl BaseLayout {
             }
             // The field may be missing, and is true then.
             Some("ByteLevel") if member["use_regex"] != false => {
+                // Its expression becomes a split of its own, which can be told to leave blocks alone; `ByteLevel` then only
+                // writes bytes.
                 let mut bytes = member.clone();
                 bytes["use_regex"] = false.into();
                 self.add_split(split(GPT2));
                 self.after.push(bytes);
             }
             Some("ByteLevel") => self.after.push(member.clone()),
+            // Only in front: behind a split they would be handed pieces of blocks.
             Some("Metaspace" | "WhitespaceSplit") if self.own.is_empty() && self.after.is_empty() => {
                 self.before.push(member.clone());
             }
@@ -105,6 +108,7 @@ impl BaseLayout {
 
     /// The expressions of its own splits whose matches are pieces.
     pub fn patterns(&self) -> impl Iterator<Item = &str> {
+        // Other behaviours join a match with its neighbour, so a match alone is no piece.
         let isolates = |split: &&Value| split["behavior"] == "Isolated" || split["behavior"] == "Removed";
         self.own.iter().filter(isolates).filter_map(regex)
     }
@@ -124,6 +128,7 @@ impl BaseLayout {
 
 /// A split that can be told to leave blocks alone, or does so by itself: where it cuts by a text that no block holds.
 fn own_split(split: &Value, alphabet: Alphabet) -> std::result::Result<Value, String> {
+    // A split by a text that blocks cannot hold never cuts one.
     let foreign = |text: &str| text.bytes().any(|byte| !b"<>-.,0123456789".contains(&byte));
     if split["pattern"]["String"].as_str().is_some_and(foreign) {
         return Ok(split.clone());
@@ -160,6 +165,7 @@ fn by_class(member: &Value) -> Value {
 /// # Errors
 /// If the base cannot encode it.
 pub(in crate::design) fn ids_inside(base: &Tokenizer, text: &str) -> Result<Vec<u32>> {
+    // A base marks beginnings if the digit alone takes other ids as a text than inside of one.
     let whole = base.ids("0")?;
     let marks = base.model_ids("0").filter(|ids| *ids != whole);
     match marks.and_then(|_| base.model_ids(text)) {
@@ -214,6 +220,7 @@ fn longest_in(pattern: &str) -> Option<usize> {
         match DIGITS.iter().find(|(known, _)| *known == alternative) {
             Some((_, digits)) => longest = longest.max(Some(*digits)),
             None if OTHERS.contains(&alternative) => {}
+            // An alternative that is not known could put a digit beside anything.
             None => return None,
         }
     }
@@ -234,6 +241,7 @@ fn alternatives(pattern: &str) -> Vec<&str> {
             }
             _ => {}
         }
+        // A backslash behind a backslash is a character, and escapes nothing.
         escaped = c == '\\' && !escaped;
     }
     all.push(&pattern[start..]);

@@ -147,6 +147,7 @@ const NEAR: [&str; 26] = [
 /// The text of an index.
 pub fn mixed_text(index: u64) -> String {
     let mut random = ChaCha8Rng::seed_from_u64(SEED);
+    // A stream for each text, so that a text does not depend on which others were made before it.
     random.set_stream(index);
     let mut text = String::with_capacity(TEXT_BYTES + 512);
     while text.len() < TEXT_BYTES {

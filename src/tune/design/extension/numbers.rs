@@ -83,6 +83,7 @@ impl Checker<'_> {
         job.observer().begin("checking", Some(tasks.len() as u64), Unit::Items);
         let run = |&(context, chunk): &(usize, u64)| {
             job.check()?;
+            // Heads take turns: with several chunks in each context, all of them are seen.
             let head = chunk as usize % HEADS.len();
             let around = Around {
                 head: &before[head],
@@ -91,6 +92,7 @@ impl Checker<'_> {
                 between_ids: &between[context],
             };
             let indices = chunk * CHUNK..((chunk + 1) * CHUNK).min(blocks);
+            // Decoding goes token by token, so it is run in one context alone.
             let run = self.chunk(indices, &around, pieces, context == 0)?;
             job.observer().advance(1);
             Ok(run)
@@ -108,6 +110,7 @@ impl Checker<'_> {
             .reduce(|| Ok(NumbersRun::default()), first_or_both);
         job.observer().end();
         let run = outcome.map_err(|(_, error)| error)?;
+        // The proof rests on every shape having been run, so it is counted and not assumed.
         if run.shapes.len() as u64 != shapes {
             return Err(self.broken("not every shape of block was run"));
         }
@@ -169,6 +172,7 @@ impl Checker<'_> {
             Alphabet::Bytes => self.kept(head),
             Alphabet::Text => {
                 let block = self.some_block();
+                // A head alone would be another section; before a block it is what the block leaves of one.
                 Ok(around(self.base, &format!("{head}{block}"), &block)?.swap_remove(0))
             }
         }

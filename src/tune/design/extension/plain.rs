@@ -47,6 +47,7 @@ impl Checker<'_> {
             self.unmade_pieces(&added)?;
         }
         for (_, text) in new_tokens {
+            // Some expressions look at what follows, such as a space or the end of a line.
             for around in [text.clone(), format!("{text} "), format!("{text}a"), format!("{text}\n")] {
                 if self.base.pre_tokens(&around)?.first() == Some(text) {
                     return Err(self.broken(&format!("{text:?} is a pre-token outside blocks too")));
@@ -75,6 +76,7 @@ impl Checker<'_> {
         for (piece, id) in unmade {
             let text = self.base.decode(&[*id])?;
             for around in [text.clone(), format!("{text} "), format!("{text}a"), format!("a {text}\n")] {
+                // A token of broken characters cannot be written as a text, so it cannot be tried and is refused.
                 if text.contains('\u{fffd}') || self.base.pre_tokens(&around)?.contains(piece) {
                     return Err(self.broken(&format!(
                         "its merges never make its own token {piece:?}, which whole pre-tokens would become"

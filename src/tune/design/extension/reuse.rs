@@ -60,6 +60,7 @@ pub(in crate::design) fn prune(
     // A token may be a leaf only once another that is made of it has gone.
     while (all || leaves.len() < count)
         && let Some((&id, _)) =
+            // The largest id first: in a vocabulary of merges it is the token that was learned last.
             waiting.iter().rev().find(|(_, text)| merges.may_go(text) && !kept.contains(&***text))
         && let Some(text) = waiting.remove(&id)
     {
@@ -69,6 +70,7 @@ pub(in crate::design) fn prune(
     if let Some((id, text)) = waiting.first_key_value().filter(|_| all) {
         return Err(Error::parameter(Parameter::Reuse, merges.why_not(*id, text), "leave it out"));
     }
+    // Of named tokens more may be free than are needed; only as many go as have a new token to take their id.
     let gone: BTreeMap<u32, String> = leaves.into_iter().take(count).collect();
     let json = without(base_json, &gone);
     let bytes = serde_json::to_vec(&json).map_err(|e| Error::internal(&base.name, e))?;
@@ -81,6 +83,7 @@ fn named(base: &Tokenizer, names: &[String]) -> Result<BTreeMap<u32, String>> {
     let vocabulary = base.vocabulary();
     let by_id: HashMap<u32, &String> = vocabulary.iter().map(|(text, id)| (*id, text)).collect();
     let find = |name: &String| {
+        // A text goes first: `12` is the token of that text, and an id only where no token is spelled so.
         let by_text = vocabulary.get(name).map(|id| (*id, name.clone()));
         let by_number = || name.parse().ok().and_then(|id| Some((id, (*by_id.get(&id)?).clone())));
         by_text.or_else(by_number).ok_or_else(|| {

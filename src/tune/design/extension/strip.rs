@@ -20,6 +20,7 @@ pub fn strip_extension(extended: &Value, encoding: Encoding) -> Option<Value> {
     let list = splits(&extended["pre_tokenizer"]);
     let begins = |split: &Value, mark: &str| regex(split).is_some_and(|regex| regex.starts_with(mark));
     let cut = list.iter().position(|split| begins(split, CUT_MARK))?;
+    // Drift's first split with an expression is the one that isolates blocks: those of the base stand behind it.
     let isolate = list.iter().position(|split| regex(split).is_some())?;
     let guarded = list.iter().any(|split| begins(split, GUARD_MARK));
     let block = regex(list[isolate])?;
@@ -31,6 +32,7 @@ pub fn strip_extension(extended: &Value, encoding: Encoding) -> Option<Value> {
         }
         let mut split = (*split).clone();
         if let Some(regex) = regex(&split).filter(|_| at < cut) {
+            // Without that prefix the split is none that drift wrote, and so the tokenizer no extension of its making.
             split["pattern"] = json!({ "Regex": regex.strip_prefix(&alone)? });
         }
         own.push(split);
@@ -45,6 +47,7 @@ pub fn strip_extension(extended: &Value, encoding: Encoding) -> Option<Value> {
         json["model"]["ignore_merges"] = false.into();
     }
     let kept = kept_tokens(extended);
+    // The widest grammar there is: which range and decimals were chosen is not written in the file.
     let any = match encoding.is_decimal() {
         true => Grammar::stripped(Range::new(100).ok()?, Precision::MOST, 0).ok()?,
         false => Grammar::constant(encoding, Range::new(100).ok()?),
@@ -55,6 +58,7 @@ pub fn strip_extension(extended: &Value, encoding: Encoding) -> Option<Value> {
         vocabulary.iter().filter_map(|(text, id)| Some((id.as_u64()?, text.clone()))).collect();
     ids.sort_unstable();
     let is_new = |text: &str| text.len() > 1 && !kept.contains(text) && parts.hold(text);
+    // From the end, since a design appends; the first token that is no part of a block belongs to the base.
     while let Some((_, text)) = ids.pop().filter(|(_, text)| is_new(text)) {
         vocabulary.shift_remove(&text);
     }

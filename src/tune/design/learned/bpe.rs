@@ -89,10 +89,12 @@ pub fn learn(
     let mut made: HashSet<String> = HashSet::new();
     while tokens.len() < limits.tokens {
         let Some(step) = learner.best() else { break };
+        // Seldom enough to cost nothing, often enough to stop within a moment.
         if tokens.len().is_multiple_of(64) {
             job.check()?;
         }
         let text = learner.text(step);
+        // Its entry has left the heap, so a step that is refused never comes up again.
         if made.contains(&text) || !(limits.allows)(&text) {
             continue;
         }
@@ -140,6 +142,7 @@ impl Learner {
             let found = self.pairs.entry(pair).or_default();
             if add {
                 found.weight += word.weight;
+                // Words are counted one after the other, so a word that holds a pair twice is the last in the list.
                 if found.words.last() != Some(&(index as u32)) {
                     found.words.push(index as u32);
                 }
@@ -159,6 +162,7 @@ impl Learner {
                 let pair = (first as u32, second as u32);
                 (Step::Merge(pair.0, pair.1), self.pairs.get(&pair).map_or(0, |pair| pair.weight))
             };
+            // Gains only fall, so an entry that is still right is the largest of all.
             match now {
                 0 => {}
                 now if now == gain => return Some(step),
@@ -184,10 +188,13 @@ impl Learner {
             }
             Step::Merge(left, right) => {
                 let holders = self.pairs.remove(&(left, right)).map_or_else(Vec::new, |pair| pair.words);
+                // It stays in the table with no weight, so that taking the pairs of a word away finds it.
                 self.pairs.insert((left, right), Pair::default());
+                // Entries are made once all words are counted, so that each pair enters the heap with its full weight, once.
                 let mut joined: HashSet<(u32, u32)> = HashSet::new();
                 for index in holders {
                     let index = index as usize;
+                    // The list holds every word that had the pair at some time; other joins may have taken it.
                     if !self.words[index].symbols.windows(2).any(|pair| pair == [left, right]) {
                         continue;
                     }

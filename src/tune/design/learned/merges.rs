@@ -134,6 +134,7 @@ pub fn merge(plan: MergesPlan<'_>, sample: &LearningSample, job: &Job) -> Result
 /// Adds merges after all others, in the form that the base has them in.
 pub(in crate::design) fn append_merges(json: &mut Value, merges: impl Iterator<Item = [String; 2]>) {
     let Some(list) = json["model"]["merges"].as_array_mut() else { return };
+    // Older files write a merge as one text with a space, newer ones as a pair; what is added follows the file.
     let joined = list.first().is_some_and(Value::is_string);
     list.extend(merges.map(|pair| if joined { pair.join(" ").into() } else { json!(pair) }));
 }
@@ -185,6 +186,8 @@ impl<'p> Joinable<'p> {
             return digits > 0 && (digits < text.len() || digits > longest);
         }
         let mask = text.replace(|c: char| c.is_ascii_digit(), "0");
+        // A poisoned lock means that another thread panicked; to allow nothing is the safe answer until that panic ends the
+        // run.
         let Ok(mut masks) = self.masks.lock() else { return false };
         let cut = masks.entry(mask).or_insert_with_key(|mask| {
             // A pre-tokenizer that fails here fails the checks too.
@@ -232,12 +235,14 @@ impl<'p> Known<'p> {
             return Err(Error::input(&base.name, "has no tokens for the pieces of blocks", ""));
         }
         let texts: HashMap<u32, String> = tokens.iter().map(|(text, id)| (*id, text.clone())).collect();
+        // Behind the largest id and not at the number of tokens: added tokens may leave holes.
         let first_id = tokens.values().copied().max().map_or(0, |id| id + 1);
         Ok(Known { base, joinable: Joinable::of(base, base_json), tokens, texts, first_id, schemes })
     }
 
     /// What the base makes of the strings of a table, with their weights in the sample.
     fn words(&self, table: &PieceTable, sample: &LearningSample) -> Result<Vec<Word>> {
+        // One for each string of the range, so that what the corpus lacks is learned too, last.
         let mut weights = vec![1; table.strings.len()];
         for block in sample.numbers().filter_map(|numbers| Filled::of(numbers, table.grammar)) {
             table.of_block(&block).for_each(|string| weights[string] += BLOCK_WEIGHT);
@@ -285,6 +290,7 @@ impl<'p> Known<'p> {
                 let (scheme, blocks) = (scheme.clone(), counts.tokens());
                 return Ok(Some(Candidate { scheme, table, learned, banned, blocks }));
             }
+            // Bans only grow, so learning begins anew on a smaller choice each time.
             banned.extend(steps);
         }
         Ok(None)
@@ -297,6 +303,7 @@ impl<'p> Known<'p> {
             .par_iter()
             .map(|scheme| self.learn(plan, scheme, sample, job))
             .collect::<Result<_>>()?;
+        // The first of equal ones is kept, and schemes come in the order of their pieces.
         let best = candidates.into_iter().flatten().min_by(|a, b| a.cost().total_cmp(&b.cost()));
         best.ok_or_else(|| {
             Error::input(&self.base.name, "has no tokens that merges could join in blocks", "")

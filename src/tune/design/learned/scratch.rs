@@ -108,11 +108,14 @@ pub fn scratch(plan: ScratchPlan, sample: &LearningSample, job: &Job) -> Result<
         *words.entry(skeleton::smiles(skeleton)).or_default() += count;
     }
     let mut model = learn_bpe(&words, &SPECIAL, plan.vocab_size)?;
+    // A piece of a block is one token where it is in the vocabulary, whatever merges would make of it.
     model["ignore_merges"] = true.into();
     let mut new_tokens: Vec<(u32, String)> =
         model_vocabulary(&model).into_iter().map(|(text, id)| (id, text)).collect();
+    // The trainer numbers special tokens first and bytes next, so what merges make begins behind them.
     new_tokens.retain(|(id, _)| *id >= LEAST as u32);
     new_tokens.sort_unstable();
+    // Blocks are isolated before words are, and cut after them: a block holds no white space, so words leave it whole.
     let splits = vec![split(&scheme.grammar.block_pattern()), split(WORDS), split(&cut_pattern(&scheme))];
     let name = format!("{}-{}", plan.kind.name(), plan.vocab_size);
     let (tokenizer, json) = written(&name, &byte_level_json(model, &SPECIAL, splits))?;
@@ -151,6 +154,7 @@ fn choose(
     let space = FixedSpace::new(plan.kind, plan.grammar(), &Bytes);
     let schemes = space.tokens().filter_map(|tokens| space.optimum(tokens, MAX_NEW_TOKENS));
     let schemes: Vec<Scheme> = schemes.map(|optimum| optimum.scheme).collect();
+    // Blocks and what stands between them are ASCII, so a byte is its own id.
     let texts: HashMap<u32, String> = (0..128u8).map(|b| (u32::from(b), char::from(b).to_string())).collect();
     let word = |text: &str, weight: u64| Word {
         symbols: text.bytes().map(u32::from).collect(),
@@ -173,6 +177,7 @@ fn choose(
             .iter()
             .map(|word| word.weight * word.symbols.len() as u64)
             .sum();
+        // Per block, as the other two terms are: tokens between blocks count as much as those inside.
         let between = between as f64 / sample.blocks.max(1) as f64;
         Ok((blocks.mean + blocks.off_tokens_per_block + between, scheme))
     });

@@ -109,6 +109,7 @@ impl Measured {
             blocks.for_each(|numbers| reach.add(numbers));
             Ok(())
         })?;
+        // Known only behind the last record, for any record may tell the dialects apart.
         written_in(grammar.dialect(), summary.written)?;
         Ok(Measured { tallies, seen, reach, skipped: summary.skipped, inputs: summary.inputs })
     }
@@ -177,7 +178,7 @@ pub struct MeasuredSize {
     pub coverage: f64,
     /// Mean tokens.
     pub tokens_per_conformer: f64,
-    /// The same with the base, if there is one.
+    /// Mean tokens by the base, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_tokens_per_conformer: Option<f64>,
 }

@@ -63,6 +63,7 @@ impl Histogram {
     /// What the histogram says; of two equally usual numbers the smaller.
     pub fn tokens(&self) -> BlockTokenStats {
         let blocks = self.blocks().max(1) as f64;
+        // The last of equal ones is taken, so from the largest down: ties go to the fewest tokens.
         let usual = self.present().rev().max_by_key(|(_, blocks)| *blocks).map_or(0, |(tokens, _)| tokens);
         let sum: u64 = self.present().map(|(tokens, blocks)| tokens * blocks).sum();
         BlockTokenStats {

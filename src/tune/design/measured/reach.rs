@@ -23,11 +23,13 @@ impl Reach {
     /// Adds a block.
     pub fn add(&mut self, numbers: &[Fixed; 3]) {
         if self.grammar.decimal_range().is_none() {
+            // Every block of such an encoding is covered by every grammar, so where it is counted does not matter.
             self.blocks[0][0] += 1;
             return;
         }
         let units = self.grammar.units();
         let integer = |number: &Fixed| (number.unsigned_abs() / units) as usize;
+        // A block is in a range if its largest number is.
         let largest = numbers.iter().map(integer).max().unwrap_or(0).min(BEYOND);
         let decimals = |number: &Fixed| self.grammar.decimals_of(number.unsigned_abs());
         let fewest = numbers.iter().map(decimals).min().unwrap_or(0);

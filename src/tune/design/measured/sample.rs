@@ -35,6 +35,7 @@ impl LearningSample {
             LearningSample { conformers: Vec::new(), blocks: 0, left_out: 0, inputs: Vec::new() };
         let summary = corpus.read(job, &mut |batch| {
             for conformer in batch.conformers {
+                // A conformer that begins below the limit is taken whole.
                 if sample.blocks < MAX_BLOCKS {
                     sample.blocks += conformer.coordinates.len() as u64;
                     sample.conformers.push(conformer);
@@ -91,6 +92,7 @@ pub fn read_as(dialect: Encoding, corpus: &dyn Conformers) -> Result<()> {
 /// # Errors
 /// If they are.
 pub fn written_in(dialect: Encoding, written: Written) -> Result<()> {
+    // A corpus may agree with both dialects, or be mixed: only one that is wholly of the other is refused.
     if written.agrees_with(dialect) || !written.agrees_with(dialect.other()) {
         return Ok(());
     }

@@ -17,7 +17,7 @@ pub(super) struct Added {
     pub old_tokens: u64,
     /// The largest id of the model's own tokenizer, and one.
     pub old_ids: u64,
-    /// The same of the extended one.
+    /// The largest id of the extended tokenizer, and one: the least rows that its tables need.
     pub ids: u64,
 }
 
@@ -42,6 +42,7 @@ pub(super) fn added(
     };
     let mut differences: Vec<(u32, &String, String)> =
         old.iter().filter_map(|(text, id)| Some((*id, text, differs(text, *id)?))).collect();
+    // By id, so that the first that is named is the same in every run.
     differences.sort();
     if let Some((_, text, why)) = differences.first() {
         let problem = format!(
@@ -59,6 +60,7 @@ pub(super) fn added(
         .map(|(spelled, id)| Ok((*id, text(extended, *id, spelled)?)))
         .collect::<Result<_>>()?;
     new.sort();
+    // Ids of tokens that went are free for new ones.
     let taken: HashSet<u32> = old.values().copied().filter(|id| !replaced.contains_key(id)).collect();
     let twice = |pair: &&[(u32, String)]| pair[0].0 == pair[1].0;
     let again =

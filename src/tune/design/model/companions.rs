@@ -90,6 +90,7 @@ fn handed_on(source: &SourceModel, tokenizer: &str) -> Result<Companions> {
         let file = folder.join(&name);
         let written = is_weights(&name) || source.shards.iter().any(|shard| shard.path == file);
         let own = [CONFIG, TOKENIZER_CONFIG, "tokenizer.json", "tokenizer.json.gz", NEW_TOKENS];
+        // Written anew, or hidden: none of these is handed on as it is, and none is listed as left out.
         if name.starts_with('.') || written || own.contains(&&*name) || OF_TOKENIZER.contains(&&*name) {
             continue;
         }

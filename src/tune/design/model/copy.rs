@@ -28,6 +28,7 @@ impl GrowingFile {
     pub(super) fn begin(source: &Path, target: &Path, room: usize) -> Result<Self> {
         let from = File::open(source).map_err(|e| Error::io(source, e))?;
         let mut to = AtomicFile::create(target)?;
+        // Spaces, with which safetensors pads its headers: the true header may be shorter than its room.
         to.put(&vec![b' '; room])?;
         Ok(GrowingFile { source: source.to_owned(), from, to })
     }
@@ -42,6 +43,7 @@ impl GrowingFile {
                 Piece::Old { offset, bytes } => {
                     self.from.seek(SeekFrom::Start(*offset)).map_err(|e| Error::io(&self.source, e))?;
                     let mut left = *bytes;
+                    // Left early, the file is short; but then the other thread has an error, and nothing is kept.
                     while left > 0 && !unwanted.load(Ordering::Relaxed) {
                         job.check()?;
                         let some = left.min(AT_ONCE);

@@ -59,7 +59,9 @@ pub fn extend_model(plan: &ExtendModelPlan, job: &Job) -> Result<ExtendModelRepo
         unwanted.store(prepared.is_err(), Ordering::Relaxed);
         (prepared, growing.join())
     });
+    // The tokenizers' error goes first: the copy may only have been stopped by it.
     let Prepared { grown, companions, mut report } = prepared?;
+    // A panic of the thread goes on in this one, as if there had been no thread.
     let mut growing = growing.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
     for (file, ordered) in growing.iter_mut().zip(&ordered) {
         file.add(&ordered.rest(&grown), &unwanted, job)?;
@@ -140,6 +142,7 @@ fn tokenizers(
         let problem = "holds no tokenizer.json, which the new one is compared with";
         return Err(Error::input(folder.display(), problem, "put the model's own tokenizer.json there"));
     }
+    // An empty path is the folder that the program runs in.
     let own = if folder.as_os_str().is_empty() { std::path::Path::new(".") } else { folder };
     let (own, extended) = std::thread::scope(|threads| {
         let own = threads.spawn(|| Tokenizer::load_for(own, job));

@@ -23,7 +23,7 @@ pub(super) enum Piece<'t> {
     },
     /// New ones.
     New(&'t [u8]),
-    /// The same ones, so many times.
+    /// The row of no token, so many times one behind the other.
     Repeated(&'t [u8], u64),
 }
 
@@ -61,6 +61,7 @@ impl<'s> OrderedFile<'s> {
         tensors.sort_by_key(|(_, info, table)| (Reverse(info.dtype.bitsize()), table.is_some()));
         let before = tensors.iter().take_while(|(.., table)| table.is_none()).count();
         let mut file = OrderedFile { shard, tensors, before, room: 0 };
+        // Ids are 32 bits wide, so no table has more rows, and no header more digits.
         file.room = file.header(u64::from(u32::MAX))?.len();
         Ok(file)
     }
@@ -121,6 +122,7 @@ impl<'s> OrderedFile<'s> {
 fn add(pieces: &mut Vec<Piece<'_>>, start: u64, length: u64) {
     match pieces.last_mut() {
         _ if length == 0 => {}
+        // Runs that touch become one, so that most of a model is copied in large pieces.
         Some(Piece::Old { offset, bytes }) if *offset + *bytes == start => *bytes += length,
         _ => pieces.push(Piece::Old { offset: start, bytes: length }),
     }
@@ -131,6 +133,7 @@ fn with_rows<'t>(pieces: &mut Vec<Piece<'t>>, grown: &'t GrownTable<'_>) {
     let (table, length) = (grown.table, grown.table.row_bytes() as u64);
     let mut next = 0;
     let until = |row: u64, next: u64, pieces: &mut Vec<Piece<'t>>| {
+        // Rows up to `row`: old ones as far as there are any, then the row of no token.
         let old = row.min(table.rows).saturating_sub(next);
         add(pieces, table.offset + next * length, old * length);
         let unused = row - (next + old);

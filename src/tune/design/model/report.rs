@@ -37,7 +37,7 @@ pub struct ExtendModelReport {
     pub ids: Option<(u32, u32)>,
     /// Rows of the embedding before, which is `vocab_size` in `config.json`.
     pub vocab_size_before: u64,
-    /// The same now.
+    /// Rows of the embedding as it was written.
     pub vocab_size: u64,
     /// The tables that have a row for each token.
     pub tables: Vec<GrownTableReport>,

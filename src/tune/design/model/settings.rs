@@ -16,6 +16,7 @@ pub(super) fn config(config: &Value, rows: u64) -> Value {
     if config["embedding_size"].is_u64() {
         config["embedding_size"] = rows.into();
     }
+    // Only a key that is there is changed; a configuration that says it nowhere is told.
     if config["vocab_size"].is_u64() || configured_rows(&config).is_none() {
         config["vocab_size"] = rows.into();
     }

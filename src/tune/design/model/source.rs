@@ -166,6 +166,7 @@ impl SourceModel {
             Err(Error::input(self.folder.path().display(), problem, remedy))
         };
         let mut all: BTreeMap<&String, &Vec<usize>> = BTreeMap::new();
+        // Tensors of all layers together, so that the first one may lack something too.
         for (name, shape) in shapes.range(..layers).flat_map(|(_, tensors)| tensors) {
             all.entry(name).or_insert(shape);
         }
@@ -210,6 +211,7 @@ impl SourceModel {
     /// # Errors
     /// If there is one.
     pub(super) fn check_special_tokens(&self, tokenizer: &Path, new: &NewTokens) -> Result<()> {
+        // An id behind the last token is nobody's until a new token takes it: text would then end where that token is written.
         let files = [(CONFIG, Some(&self.config)), (GENERATION_CONFIG, self.generation.as_ref())];
         for (file, settings) in files.into_iter().filter_map(|(file, settings)| Some((file, settings?))) {
             let place = self.folder.path().join(file);

@@ -46,6 +46,7 @@ pub(super) fn grown<'s>(
     let tied = source.tables.head.is_none();
     let grow = |(name, table): (&'static str, &'s TokenTable)| {
         let role = match name {
+            // A stored head that is the embedding gets the embedding's rows, or the two would differ.
             _ if tied => TableRole::Tied,
             "lm_head" | "lm_head_bias" => TableRole::Head,
             _ => TableRole::Embedding,
@@ -62,6 +63,7 @@ pub(super) fn grown<'s>(
         let padding = rows - table.rows - appended;
         let mut unused = Vec::new();
         if padding > 0 {
+            // Of rows with a token alone: those behind the last one were never trained.
             let mean = table.mean(added.old_ids)?;
             table.float.write(mean, &mut unused);
         }

@@ -17,7 +17,7 @@ pub struct Trained<R = DesignReport> {
 }
 
 impl<R> Trained<R> {
-    /// The same with another view of its report.
+    /// The tokenizer and its tokens as they are, with what `view` makes of the report.
     pub fn map<S>(self, view: impl FnOnce(R) -> S) -> Trained<S> {
         let Trained { tokenizer_json, new_tokens, report, unchanged } = self;
         Trained { tokenizer_json, new_tokens, report: view(report), unchanged }

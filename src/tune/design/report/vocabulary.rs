@@ -27,7 +27,7 @@ pub struct VocabularyReport {
     pub coverage: f64,
     /// Mean tokens of a conformer's text, with its tags.
     pub tokens_per_conformer: f64,
-    /// The same with the base, if there is one.
+    /// Mean tokens of a conformer's text, with its tags, by the base, if there is one.
     pub base_tokens_per_conformer: Option<f64>,
 }
 
@@ -41,6 +41,7 @@ impl VocabularyReport {
     ) -> Self {
         let largest = tokenizer.vocabulary().into_values().max();
         let embedding_rows = largest.map_or(0, |id| u64::from(id) + 1);
+        // New tokens that took old ids need no rows of their own.
         let base_rows = (embedding_rows + reused_ids).saturating_sub(new_tokens.len() as u64);
         VocabularyReport {
             first_new_id: new_tokens.first().map(|(id, _)| *id),

@@ -101,6 +101,7 @@ pub(in crate::design) fn has_rows(model: &Model, base: &str, needed: u64) -> Res
 /// If the model is not the base's, or its file cannot be read.
 pub fn rows(model: &Model, base: &Tokenizer, new: &NewTokens) -> Result<Rows> {
     belongs(model, base)?;
+    // The ways of this file do not depend on the table, so any role will do.
     let of = |init| recipes(init, TableRole::Tied, base, new);
     let recipes = [of(IN_FILE[0])?, of(IN_FILE[1])?];
     let wanted: BTreeSet<u32> = recipes.iter().flatten().flat_map(|recipe| recipe.keys().copied()).collect();
@@ -135,6 +136,7 @@ pub fn rows(model: &Model, base: &Tokenizer, new: &NewTokens) -> Result<Rows> {
     for ((variant, recipes), norms) in IN_FILE.into_iter().zip(&recipes).zip(norms) {
         report.variants.push(VariantReport { name: variant.name(), shared_rows: shared(recipes), norms });
     }
+    // 64 bits, as torch indexes rows.
     let ids: Vec<u8> = new.new_tokens.iter().flat_map(|token| i64::from(token.id).to_le_bytes()).collect();
     tensors.push(("ids".into(), Dtype::I64, vec![new.new_tokens.len()], ids));
     Ok(Rows { safetensors: file(&tensors, &report)?, report })

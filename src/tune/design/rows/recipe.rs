@@ -129,6 +129,7 @@ fn digits(text: &str, base: &Tokenizer) -> Result<Recipe> {
     let whole = (1u64 << count) - 1;
     let mut digits = 0;
     let mut between = 0;
+    // One digit more behind the end, so that what stands behind the last digit is added too.
     for (at, byte) in text.bytes().enumerate().chain([(text.len(), b'0')]) {
         if !byte.is_ascii_digit() {
             continue;
@@ -158,6 +159,7 @@ fn digits(text: &str, base: &Tokenizer) -> Result<Recipe> {
 pub(in crate::design) fn shared(recipes: &[Recipe]) -> u64 {
     let mut seen: HashMap<Vec<(u32, u64)>, u64> = HashMap::new();
     for recipe in recipes {
+        // Weights are divided by their sum in the end, so recipes that differ by a factor make one row.
         let divisor = recipe.values().copied().reduce(gcd).unwrap_or(1);
         *seen.entry(recipe.iter().map(|(id, weight)| (*id, weight / divisor)).collect()).or_default() += 1;
     }
@@ -180,6 +182,7 @@ pub(in crate::design) fn composed(
         let whole = recipe.values().sum::<u64>() as f64;
         let mut row = vec![0.0; table.hidden];
         let mut target = 0.0;
+        // Ids in order, in f64: the sum is the same in every run, and rounded once.
         for (id, weight) in recipe {
             let weight = *weight as f64 / whole;
             target += weight * norm(old[id].iter().map(|value| f64::from(*value)));

@@ -63,7 +63,7 @@ impl TokenTable {
         if self.is_vector { vec![rows] } else { vec![rows, self.hidden] }
     }
 
-    /// The same, if it has the shape of the embedding.
+    /// This table, if it has the shape of the embedding; a vector needs as many numbers as that has rows.
     fn beside(self, embedding: &TokenTable) -> Result<Self> {
         if self.rows == embedding.rows && (self.is_vector || self.hidden == embedding.hidden) {
             return Ok(self);
@@ -120,6 +120,7 @@ impl TokenTable {
         let mut file = File::open(&self.file).map_err(|e| Error::io(&self.file, e))?;
         file.seek(SeekFrom::Start(self.offset)).map_err(|e| Error::io(&self.file, e))?;
         let mut sums = vec![0.0; self.hidden];
+        // Whole rows at once, and at least one however long it is.
         let mut bytes = vec![0; (READ_BYTES / self.row_bytes().max(1)).max(1) * self.row_bytes()];
         let mut left = rows.min(self.rows) as usize * self.row_bytes();
         while left > 0 {
@@ -172,6 +173,7 @@ impl Model {
         let (name, shard) = found(&EMBEDDINGS)?.ok_or_else(|| missing(&file, &EMBEDDINGS))?;
         let embedding = table(&shard, name)?;
         let head = match found(&HEADS)? {
+            // A tied model may store its head all the same; what the configuration says goes.
             Some((name, shard)) if tied != Some(true) => Some(table(&shard, name)?),
             None if tied == Some(false) => return Err(missing(&file, &HEADS)),
             _ => None,
@@ -244,6 +246,7 @@ fn only<'t>(
     let mut found = tensors.iter().filter(|(name, _)| is(name));
     match (found.next(), found.next()) {
         (Some((first, _)), Some((second, _))) => {
+            // The message names the ending where both share it, and else says what they have in common.
             let both = |ending: &&&str| ends(first, ending) && ends(second, ending);
             let problem = match endings.iter().find(both) {
                 Some(ending) => format!("has two tensors that end in {ending}, {first} and {second}"),

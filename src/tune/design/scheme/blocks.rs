@@ -9,6 +9,7 @@ pub const BEHIND_ATOM: &str = "(?<=\\])";
 /// How many shapes the number of an axis has: sign, digits before the point, decimals.
 pub fn shapes(grammar: Grammar, axis: usize) -> u64 {
     if grammar.dialect().is_decimal() {
+        // Integer parts of two digits begin at 10, and a range of 10 Å ends below.
         let integers = if grammar.range.angstrom() > 10 { 2 } else { 1 };
         return 2 * integers * grammar.counts().count() as u64;
     }
@@ -40,6 +41,7 @@ pub fn shape(grammar: Grammar, numbers: &[SpelledNumber; 3]) -> u64 {
     let width = grammar.dialect().width() as u8;
     numbers.iter().take(grammar.dialect().numbers()).fold(0, |shape, number| {
         let digits = digits(number.integer, width);
+        // A byte for each number: its sign, up to fifteen digits, up to seven decimals.
         shape << 8 | u64::from(number.negative) << 7 | digits << 3 | number.decimals as u64
     })
 }
@@ -62,6 +64,7 @@ pub fn numbers(grammar: Grammar, index: u64) -> [SpelledNumber; 3] {
         let one = (index % u64::from(range.min(10))) as u32;
         let integer = if rest / 2 == 0 { one } else { 10 + one % (range - 10) };
         let step = power(grammar.decimals() - decimals);
+        // The 7 keeps the last decimal from being zero, which the stripped dialect would not write.
         let fraction = if decimals == 0 { 0 } else { (index as u32 % 999 * 10 + 7) * step % grammar.units() };
         SpelledNumber { negative: rest % 2 == 1, integer, fraction, decimals }
     })
@@ -122,6 +125,7 @@ impl Grammar {
         let mut out = String::with_capacity(text.len());
         for (at, c) in text.char_indices() {
             out.push(c);
+            // Where nothing opens a block, it begins with a digit or a sign; no other place is parsed.
             let begins = first.map_or(c.is_ascii_digit() || c == '-', |first| c == first);
             if begins && self.block_at(&text[at..]).is_some() {
                 out.push(' ');

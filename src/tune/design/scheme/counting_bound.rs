@@ -75,10 +75,12 @@ pub fn counting_bound(kind: SchemeKind, grammar: Grammar, tokens: usize, base: U
         (false, _) | (_, SchemeKind::Separate) => 1,
         _ => known,
     };
+    // A separate scheme has one token that opens and one that closes a block, whatever the base holds.
     let mut counts = [of_end(ends[0], base.first), of_end(ends[1], base.last), base.inner];
     let fixed = |index: usize| !ends[index] || kind == SchemeKind::Separate;
     let power = tokens.saturating_sub(ends.iter().filter(|end| **end).count()).max(1) as u32;
     let reach = |[first, last, inner]: [u64; 3]| {
+        // Overflow means more than enough: no number of blocks is larger than the largest.
         let inner = u128::from(inner).checked_pow(power).unwrap_or(u128::MAX);
         u128::from(first).saturating_mul(u128::from(last)).saturating_mul(inner)
     };
@@ -88,6 +90,7 @@ pub fn counting_bound(kind: SchemeKind, grammar: Grammar, tokens: usize, base: U
     let gain = |index: usize, count: u64| match index {
         0 | 1 if fixed(index) => f64::NEG_INFINITY,
         2 => f64::from(power) * ((count + 1) as f64 / count as f64).ln(),
+        // Without any token yet the gain is infinite, as it should be: the product is 0 until there is one.
         _ => ((count + 1) as f64 / count as f64).ln(),
     };
     let mut new = 0;
@@ -142,9 +145,11 @@ impl BlockParts {
         let (fewest, decimals, row) = (grammar.fewest_decimals(), grammar.decimals(), grammar.row());
         let mut slots: Vec<(u8, usize)> = Vec::new();
         for (slot, known) in row.iter().enumerate() {
+            // Slots of the number that are left from here: a shorter number goes on behind them.
             let to_end = decimals + 3 - row.place(slot).1.min(decimals + 3);
             match known {
                 BlockSlot::Sign => slots.push((b'-', 1)),
+                // One or two digits: the first place may be left out.
                 BlockSlot::Number { .. } => slots.extend([(b'd', 1), (b'd', 0)]),
                 BlockSlot::Point => slots.push((b'.', if fewest == 0 { to_end } else { 0 })),
                 BlockSlot::Digit | BlockSlot::Last => {
@@ -164,6 +169,7 @@ impl BlockParts {
         match self {
             BlockParts::Decimals(slots) => in_slots(slots, string),
             BlockParts::Others(dfa) => {
+                // A token may begin anywhere in a block, so it may begin in any state.
                 let mut states = 0..dfa.len() as DfaState;
                 !string.is_empty() && states.any(|state| dfa.run(state, string.as_bytes()).is_some())
             }
@@ -181,6 +187,7 @@ fn in_slots(slots: &[(u8, usize)], string: &str) -> bool {
         }
         places
     };
+    // A block has fewer than 64 places, also with six decimals, so a word holds them all.
     let mut places = (1u64 << slots.len()) - 1;
     for byte in string.bytes() {
         let class = if byte.is_ascii_digit() { b'd' } else { byte };

@@ -36,6 +36,7 @@ impl SchemeKind {
     /// Whether a piece of these slots is allowed.
     pub fn allows(self, slots: &[BlockSlot]) -> bool {
         let bracket = slots.iter().any(|slot| matches!(slot, BlockSlot::Open(_) | BlockSlot::Close(_)));
+        // A sign may be absent, so a piece of it alone would be missing from some blocks.
         slots != [BlockSlot::Sign] && (self == SchemeKind::Fused || !bracket || slots.len() == 1)
     }
 }
@@ -56,6 +57,7 @@ impl Scheme {
     /// A scheme of a grammar whose numbers have all their digits: the first slot of every piece, in order, beginning with 0.
     pub fn fixed(grammar: Grammar, starts: Vec<usize>) -> Self {
         let mut cuts = SchemeCuts::default();
+        // All cuts stand under the first axis: where numbers have all their digits, no cut depends on another number.
         cuts[0][grammar.decimals()] = starts;
         Scheme { grammar, cuts }
     }
@@ -102,6 +104,7 @@ impl Scheme {
 
     /// Every token that a block can need, in order of first use, each once; blocks of more decimals come first.
     pub fn strings(&self) -> Vec<String> {
+        // New tokens get ids in this order, so it must be the same in every run.
         let counts: Vec<usize> = self.grammar.counts().rev().collect();
         let shapes = counts.iter().flat_map(|&x| {
             let counts = &counts;
@@ -120,6 +123,7 @@ impl Scheme {
 
     /// A block of as many decimals in all its numbers, with `|` where it is cut.
     pub fn example(&self, decimals: usize) -> String {
+        // Numbers with signs, distinct digits and no zero at the end, so that every slot shows.
         let numbers = [("-", 1, "234567"), ("", 6, "789123"), ("-", 0, "123456")];
         let starts = self.starts([decimals; 3]);
         let mut out = String::new();

@@ -45,12 +45,15 @@ pub fn distinct_digits_bound<'v>(
         // The blocks that it draws are decimals.
         return 0;
     }
+    // The last decimal of the stripped dialect is not zero, so 0 alone makes no block.
     let zero = u64::from(grammar.is_stripped());
     let digits = u64::from(grammar.range.angstrom().min(10)).saturating_sub(zero);
     let known: HashSet<Vec<u8>> =
+        // No sampled block is longer, so no longer token can be a part of one.
         base.filter(|token| token.len() <= 32).filter_map(|t| renamed(t.as_bytes())).collect();
     (1..=MOST_KINDS.min(digits as usize))
         .map(|kinds| {
+            // The binomial coefficient C(digits, kinds), each division without a remainder.
             let sets = (0..kinds as u64).fold(1, |sets, n| sets * (digits - n) / (n + 1));
             sets * Universe::new(kind, kinds, (grammar.decimals(), tokens), &known).fewest() as u64
         })
@@ -106,6 +109,7 @@ impl<'b> Universe<'b> {
         let mut drawn: Vec<(usize, Vec<u8>)> = (sample(kinds, 1 + decimals).into_iter())
             .map(|block| (universe.length(&block, &universe.free_parts(&block), &[]), block))
             .collect();
+        // Hardest first: a block that takes many tokens rules more choices out than an easy one.
         drawn.sort_by(|a, b| b.cmp(a));
         drawn.dedup();
         universe.blocks = drawn.iter().take(HARDEST).map(|(_, block)| block.clone()).collect();
@@ -128,6 +132,7 @@ impl<'b> Universe<'b> {
         if more == 0 {
             return false;
         }
+        // Given up in favour of "enough": g only becomes smaller, and the bound stays one.
         if self.tries > MOST_TRIES {
             return true;
         }
@@ -140,6 +145,7 @@ impl<'b> Universe<'b> {
             parts
         } else {
             let all = unspelled.iter().map(|at| self.parts(*at));
+            // Some new token must be a part of every block that is left, so the block of the fewest parts branches least.
             all.min_by_key(BTreeSet::len).unwrap_or_default()
         };
         parts.into_iter().any(|part| {
@@ -184,6 +190,7 @@ impl<'b> Universe<'b> {
     /// The fewest tokens of a block.
     fn length(&self, block: &[u8], free: &[bool], new: &[Vec<u8>]) -> usize {
         let side = block.len() + 1;
+        // One less than the largest, so that a step from a place that is not reached does not overflow.
         let mut fewest = vec![usize::MAX - 1; side];
         fewest[0] = 0;
         for start in 0..block.len() {

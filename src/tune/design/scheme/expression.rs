@@ -36,6 +36,7 @@ fn fixed(scheme: &Scheme) -> (String, Vec<String>) {
             None => later.push((piece, vec![left(end)])),
         }
     }
+    // An alternation takes the first that matches, so a short piece must not stand before one that it begins.
     later.sort_by_key(|(piece, _)| std::cmp::Reverse(piece.len()));
     let pieces: Vec<&[BlockSlot]> = later.iter().map(|(piece, _)| *piece).collect();
     let simple = told_apart(&starts, scheme.grammar, &pieces);
@@ -43,6 +44,7 @@ fn fixed(scheme: &Scheme) -> (String, Vec<String>) {
         let piece = pattern(piece);
         if simple { piece } else { format!("{piece}(?=(?:{})\\z)", lefts.join("|")) }
     });
+    // The first piece looks at the whole rest, so that later ones match only in what is a block.
     let first = format!("\\A{}(?={}\\z)", pattern(&row[..ends[0]]), left(ends[0]));
     (first, later.collect())
 }
@@ -133,6 +135,7 @@ fn stripped(scheme: &Scheme) -> (String, Vec<String>) {
     let mut later: BTreeMap<Rule, Uses> = BTreeMap::new();
     for (axis, decimals) in (0..3).flat_map(|axis| grammar.counts().map(move |decimals| (axis, decimals))) {
         let starts = scheme.cuts(axis, decimals);
+        // Units begin at the same slot whatever their decimals are, so any count says where the next one begins.
         let next = if axis < 2 { scheme.cuts(axis + 1, grammar.decimals())[0] } else { row.len() };
         let slots = grammar.slots([decimals; 3]);
         for (&start, end) in starts.iter().zip(starts.iter().skip(1).copied().chain([next])) {
@@ -165,6 +168,7 @@ fn stripped(scheme: &Scheme) -> (String, Vec<String>) {
 /// What stands before a piece that begins at this place of a number of so many decimals.
 fn behind(place: usize, decimals: usize) -> String {
     match place {
+        // A sign or an integer part stands behind no digit; without this, decimals would match as an integer part.
         0 | 1 => "(?<![.0-9])".to_owned(),
         3 => "(?<=\\.)".to_owned(),
         4 if decimals > 1 => "(?<=\\.[0-9])".to_owned(),

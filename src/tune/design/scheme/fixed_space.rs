@@ -41,6 +41,7 @@ impl FixedSpace {
         let (cells, pieces) = Default::default();
         let mut space = FixedSpace { kind, grammar, row, fixed_starts, cells, pieces };
         let mut ids: HashMap<String, u16> = HashMap::new();
+        // Equal rows of slots stand in several places of a block (each decimal is one), and are counted once.
         let mut known: HashMap<&[BlockSlot], Option<Vec<u16>>> = HashMap::new();
         for start in 0..row.len() {
             let mut ends: [Option<Vec<u16>>; MOST_SLOTS + 1] = std::array::from_fn(|_| None);
@@ -60,6 +61,7 @@ impl FixedSpace {
         ids: &mut HashMap<String, u16>,
         vocabulary: &impl BaseTokens,
     ) -> Option<Vec<u16>> {
+        // The size is known from the slots alone, so the strings of a piece that is too large are never made.
         if !self.kind.allows(slots) || size(slots) > MAX_NEW_TOKENS {
             return None;
         }
@@ -68,10 +70,12 @@ impl FixedSpace {
             let cost = match (vocabulary.holds(&string), vocabulary.may_not_be_added(&string)) {
                 (true, _) => 0,
                 (false, false) => 1,
+                // More than any sum that counts, so that one such string takes a piece out of every scheme.
                 (false, true) => FORBIDDEN,
             };
             *counted.entry(cell(&string, self.grammar)).or_default() += cost;
         }
+        // Ids follow the order of a hash map; no result shows them, since costs are sums over sets of cells.
         let mut cells: Vec<u16> = counted
             .into_iter()
             .map(|(key, cost)| {
@@ -125,6 +129,7 @@ impl FixedSpace {
             uses: vec![0; self.cells.len()],
             starts: Vec::with_capacity(tokens),
             best: Vec::new(),
+            // A scheme must stay below the bound, so it begins one above the limit.
             bound: (limit.min(FORBIDDEN - 1) + 1, 0),
         };
         walk.step(0, tokens, (0, 0));
@@ -157,6 +162,7 @@ impl Walk<'_> {
             return;
         }
         let space = self.space;
+        // Each piece that is still to come needs a slot of its own, and the last one takes all that are left.
         let ends = if left == 1 { self.slots..=self.slots } else { start + 1..=self.slots - (left - 1) };
         for end in ends {
             let Some(cells) = &space.pieces[start][end] else { continue };
@@ -168,6 +174,7 @@ impl Walk<'_> {
                 }
                 self.uses[cell] += 1;
             }
+            // A branch never gets cheaper, so one that costs as much as the best so far is given up here.
             if cost < self.bound {
                 self.starts.push(start);
                 self.step(end, left - 1, cost);
@@ -182,6 +189,8 @@ impl Walk<'_> {
 fn cell(string: &str, grammar: Grammar) -> String {
     let mut mask: String = string.chars().map(|c| if c.is_ascii_digit() { 'd' } else { c }).collect();
     if grammar.dialect().is_decimal() {
+        // Digits alone may be decimals or an integer part, and only some of them can be an integer part; all others show what
+        // they are.
         let digits = mask.bytes().all(|b| b == b'd');
         let integer = |n: u32| n < grammar.range.angstrom() && n.to_string() == string;
         return if digits && string.parse().is_ok_and(integer) { format!("{mask}!") } else { mask };

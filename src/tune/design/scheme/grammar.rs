@@ -66,6 +66,7 @@ impl Grammar {
         let dialect = Encoding::decimal(TrailingZeros::Removed, precision);
         let of = |fewest| Grammar { range, dialect, fewest };
         let most = precision.decimals();
+        // The fewest decimals that do, since every decimal less adds blocks to those that are covered.
         (0..most).map(of).find(|grammar| grammar.most_tokens() >= tokens).unwrap_or(of(most))
     }
 
@@ -119,12 +120,14 @@ impl Grammar {
         if !self.dialect.is_decimal() {
             return self.row().most_tokens();
         }
+        // `<0,0,0>` has seven characters; a point and the fewest decimals come to each number.
         7 + 3 * if self.fewest == 0 { 0 } else { self.fewest + 1 }
     }
 
     /// How many fractions there are.
     fn fractions(self) -> u64 {
         let all = u64::from(self.units());
+        // Numbers of fewer decimals are the multiples of a power of ten, and as many as there are shorter fractions.
         let shorter = if self.is_stripped() && self.fewest > 0 { power(self.fewest - 1) } else { 0 };
         all - u64::from(shorter)
     }
@@ -170,7 +173,7 @@ impl Grammar {
         let fraction = if self.fewest == 0 {
             fraction
         } else {
-            // The multiples of `step`, which have fewer decimals, are passed over.
+            // The multiples of `step`, which have fewer decimals, are passed over: each run of `step` numbers lacks its first.
             let step = power(self.decimals() + 1 - self.fewest);
             fraction / (step - 1) * step + fraction % (step - 1) + 1
         };
@@ -223,6 +226,7 @@ impl Grammar {
             1 => pattern(&[self.integer()]),
             _ => String::new(),
         };
+        // Behind the point, or where the point is always there, only the count of digits is left to say.
         if place >= 3 || !self.is_stripped() {
             let left = counts.iter().map(|count| count.saturating_sub(place.max(3) - 3)).collect();
             let point = if place < 3 { "\\." } else { "" };

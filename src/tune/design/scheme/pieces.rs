@@ -17,6 +17,8 @@ impl Filled {
         let decimals = grammar.decimals();
         let mut slots = [0; MOST_SLOTS];
         for (axis, number) in numbers.iter().enumerate() {
+            // The row of the fixed dialect: one bracket, then sign, integer part, point and decimals of each number with what
+            // ends it.
             let first = 1 + axis * (4 + decimals);
             let mut left = number.unsigned_abs();
             for place in (0..decimals).rev() {

@@ -58,6 +58,7 @@ impl SlotRow {
     /// Of the blocks of an encoding; integer parts of decimals lie below `range`.
     pub fn of(encoding: Encoding, range: Range) -> Self {
         let mut row = SlotRow {
+            // Any slot will do: what lies behind `length` is never read.
             slots: [BlockSlot::Point; MOST_SLOTS],
             length: 0,
             firsts: [0; 3],
@@ -106,6 +107,7 @@ impl SlotRow {
     pub fn place(&self, slot: usize) -> (usize, usize) {
         match self.firsts[..self.axes].iter().rposition(|first| *first <= slot) {
             Some(axis) => (axis, slot - self.firsts[axis]),
+            // No place of a number is as large, so callers that compare places pass over what opens a block.
             None => (0, usize::MAX),
         }
     }

@@ -66,6 +66,7 @@ impl<'v, V: BaseTokens> DesignSpaces<'v, V> {
                     format!("give it with {} stripped", Parameter::Dialect),
                 ));
             }
+            // Asked here so that later calls of it cannot fail.
             Grammar::stripped(range, dialect.precision(), fewest)?;
         }
         let (fixed, stripped) = Default::default();
@@ -123,6 +124,7 @@ impl<'v, V: BaseTokens> DesignSpaces<'v, V> {
     }
 
     fn fixed(&self) -> &FixedSpace {
+        // The grammar of such an encoding is the same for every number of tokens, so 0 stands for any.
         self.fixed.get_or_init(|| FixedSpace::new(self.kind, self.grammar(0), self.vocabulary))
     }
 

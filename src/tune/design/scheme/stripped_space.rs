@@ -82,6 +82,7 @@ impl StrippedSpace {
 
     /// The fewest and the most tokens that schemes of this kind can have.
     pub fn tokens(&self) -> std::ops::RangeInclusive<usize> {
+        // Three units, and two brackets by themselves in the separate kind.
         let fewest = if self.kind == SchemeKind::Separate { 5 } else { 3 };
         fewest..=self.grammar.most_tokens()
     }
@@ -91,6 +92,7 @@ impl StrippedSpace {
         let [xs, ys, zs] = &self.units;
         let mut frames = Vec::new();
         for (&x, &y) in xs.iter().flat_map(|x| ys.iter().map(move |y| (x, y))) {
+            // Units fit together where one ends at the slot at which the next begins.
             let Some(&z) = zs.iter().find(|z| x.1 == y.0 && z.0 == y.1) else { continue };
             for first in 1..tokens.saturating_sub(1) {
                 for second in 1..tokens - first {
@@ -120,6 +122,7 @@ impl StrippedSpace {
         let uses = vec![false; self.cells.len()];
         let mut walk =
             Walk { space: self, uses, best: None, bound: limit.min(FORBIDDEN - 1) + 1, greedy: true };
+        // A greedy pass over all frames first: a good bound cuts most of the exhaustive pass.
         for greedy in [true, false] {
             walk.greedy = greedy;
             for frame in &frames {
@@ -157,6 +160,7 @@ impl StrippedSpace {
     /// New tokens of a point.
     pub fn cost(&self, (frame, picks): &SchemePoint) -> u64 {
         let all = self.groups(frame).zip(picks).flat_map(|(key, pick)| &self.choices[&key][*pick].cells);
+        // A string that several pieces share is one new token.
         all.collect::<BTreeSet<_>>().into_iter().map(|cell| self.cells[usize::from(*cell)]).sum()
     }
 
@@ -174,6 +178,7 @@ impl StrippedSpace {
     /// The same with one other choice, or all of another frame.
     pub fn neighbour(&self, point: &SchemePoint, random: &mut ChaCha8Rng) -> SchemePoint {
         let tokens = point.0.iter().map(|(_, pieces)| pieces).sum();
+        // Choices are numbers within one frame, so another frame needs choices of its own.
         if random.random_range(0..32) == 0 {
             return self.random(tokens, random).unwrap_or_else(|| point.clone());
         }
@@ -188,6 +193,7 @@ impl StrippedSpace {
 
 /// A choice whose cells are all in another's place costs no more, whatever else a scheme has: the other can go.
 fn without_supersets(choices: &mut Vec<Choice>) {
+    // A subset is never longer than what holds it, so it is kept before the other is looked at.
     choices.sort_by_key(|choice| choice.cells.len());
     let mut kept: Vec<Choice> = Vec::new();
     for choice in choices.drain(..) {
@@ -213,6 +219,7 @@ impl<V: BaseTokens> Counter<'_, V> {
         let slots = self.space.grammar.slots([decimals; 3]);
         let present: Vec<usize> = (first..end).filter(|slot| slots[*slot].is_some()).collect();
         let mut all = Vec::new();
+        // A bit for each slot but the first, before which every unit is cut.
         for bits in 0..1u32 << (present.len() - 1) {
             let starts: Vec<usize> = present
                 .iter()
@@ -230,6 +237,7 @@ impl<V: BaseTokens> Counter<'_, V> {
                 })
             });
             if allowed {
+                // Cells that cost nothing would only make choices look different that are not.
                 cells.retain(|cell| self.space.cells[usize::from(*cell)] > 0);
                 all.push(Choice { starts, cells: cells.into_iter().collect() });
             }
@@ -261,6 +269,7 @@ impl<V: BaseTokens> Counter<'_, V> {
             *counted.entry(cell(&string, range)).or_default() += u64::from(!holds);
         }
         let mut counted: Vec<(String, u64)> = counted.into_iter().collect();
+        // In order, so that ids and choices are the same in every run: the search draws choices by their numbers.
         counted.sort_unstable();
         let cells: BTreeSet<u16> = counted
             .into_iter()
