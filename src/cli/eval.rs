@@ -11,8 +11,8 @@ use super::output::Output;
 use super::values::{found, is_stdout, not_stdout, thresholds};
 use crate::checkpoint::Wanted;
 use crate::chem::AtomLimit;
-use crate::constraint::Placeholder;
 use crate::constraint::automaton::AnswerForm;
+use crate::constraint::{Placeholder, USUAL_PLACEHOLDER};
 use crate::encoding::Reading;
 use crate::error::{Error, Parameter};
 use crate::eval::molecules::{CorpusChoice, Molecules, PromptMolecule};
@@ -58,7 +58,7 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
     let journal = folder.map(|folder| folder.join(FILE)).filter(|_| !evaluation.report.interrupted);
     targets.write(&plan, &evaluation, journal.as_deref())?;
     match printed {
-        Printed::Tables => output.text(&render(&evaluation.report, output))?,
+        Printed::Tables => output.text(&render(&evaluation.report, args.verbose, output))?,
         Printed::Record => output.document(&evaluation.report)?,
         Printed::Texts => output.text(&texts(&evaluation)?)?,
         Printed::Trace => output.text(&chrome_trace(&evaluation.spans).to_string())?,
@@ -116,7 +116,7 @@ pub(super) fn merge(
     targets.write(&plan, &evaluation, None)?;
     match output.json || targets.folder.as_deref().is_some_and(is_stdout) {
         true => output.document(&evaluation.report),
-        false => output.text(&render(&evaluation.report, output)),
+        false => output.text(&render(&evaluation.report, args.verbose, output)),
     }
 }
 
@@ -224,7 +224,7 @@ fn plan(args: &Args, open: impl Fn(&str) -> Result<Device, Error>, job: &Job) ->
         models,
         tokenizer: args.tokenizer.clone(),
         processors: processors(&args.lp),
-        placeholders: args.placeholder.iter().map(|text| placeholder(text, job)).collect::<Result<_, _>>()?,
+        placeholders: placeholders(args, job)?,
         dialect: args.blocks.asked(args.dialect.map(Into::into)),
         generations: args.generations.at_least(args.resample.map_or(1, |draws| draws as usize)),
         thresholds: thresholds(&args.threshold),
@@ -272,6 +272,15 @@ fn compared(args: &Args) -> Reading {
     let own = args.blocks.reading();
     let reading = if own.encoding.is_decimal() { own } else { Reading::default().cutting(true) };
     Reading { rewrites: true, ..reading }
+}
+
+/// The placeholders that were asked for; else the usual one, beside that of the users where no logit processor was asked for either.
+fn placeholders(args: &Args, job: &Job) -> Result<Vec<PlaceholderChoice>, Error> {
+    match args.placeholder.as_slice() {
+        [] if args.lp.is_empty() => Ok(vec![PlaceholderChoice::Usual]),
+        [] => Ok(vec![PlaceholderChoice::Text(USUAL_PLACEHOLDER.to_owned())]),
+        asked => asked.iter().map(|text| placeholder(text, job)).collect(),
+    }
 }
 
 /// `fitted`, three numbers, or a file of `drift fit -o`.

@@ -31,9 +31,6 @@ pub fn outcome_table(report: &EvalReport) -> Table {
         let outcome = &run.outcome;
         let share = |count: u64| percent(crate::stats::share(count, outcome.blocks));
         let mut cells = model_cells(report, &run.model);
-        let geometry = |value: fn(&GeometryReport) -> Option<Mean>| {
-            run.geometry.as_ref().and_then(value).map_or_else(|| "-".to_owned(), |mean| number(mean.mean))
-        };
         cells.extend([
             run.label(),
             format!("{} of {}", thousands(outcome.passed), thousands(outcome.samples)),
@@ -45,8 +42,8 @@ pub fn outcome_table(report: &EvalReport) -> Table {
             share(outcome.junk_blocks_letters),
             outcome.truncated_blocks.map_or_else(|| "-".to_owned(), share),
             share(outcome.invented_blocks),
-            geometry(|geometry| geometry.bond_length_error_angstrom),
-            geometry(|geometry| geometry.mat_precision_angstrom),
+            geometry_cell(run, |geometry| geometry.bond_length_error_angstrom),
+            geometry_cell(run, |geometry| geometry.mat_precision_angstrom),
         ]);
         add(&mut table, run.lp == LpKind::Automaton, cells);
     }
@@ -54,8 +51,13 @@ pub fn outcome_table(report: &EvalReport) -> Table {
     table
 }
 
-/// How many texts are valid; none of those that were not checked.
-fn valid(run: &RunReport) -> String {
+/// A figure of geometry in Å, or `-` where nothing could be compared.
+pub(super) fn geometry_cell(run: &RunReport, value: fn(&GeometryReport) -> Option<Mean>) -> String {
+    run.geometry.as_ref().and_then(value).map_or_else(|| "-".to_owned(), |mean| number(mean.mean))
+}
+
+/// How many texts are valid, or `-` where none was checked.
+pub(super) fn valid(run: &RunReport) -> String {
     if run.chemistry.checked == 0 && run.outcome.passed > 0 {
         return "-".to_owned();
     }
