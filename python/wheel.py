@@ -3,8 +3,8 @@
     pip install --requirement python/requirements-wheel.txt
     python python/wheel.py dist
 
-Both are linked by zig against glibc 2.17 (``manylinux2014``), so that the wheel runs on every Linux since CentOS 7. It needs Rust where
-it is made, takes some ten minutes on two cores, and ends with `check_wheel.py`.
+Both are linked by zig against glibc 2.17 (``manylinux2014``), so that the wheel runs on every Linux since CentOS 7. Making it needs
+Rust, and takes some ten minutes on two cores. `check_wheel.py` looks at the result.
 
     python python/wheel.py dist --wheel moldrift-….whl --program target/release/drift
 
@@ -28,7 +28,7 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[1]
 #: The oldest C library that manylinux2014 allows.
 GLIBC = "2.17"
-#: Executable for everyone, a regular file: what pip and uv hand on to the installed script.
+#: A regular file that everyone may execute: pip and uv install scripts with these permissions.
 MODE = 0o100755 << 16
 
 
@@ -89,7 +89,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         wheel, program = (given.wheel, given.program) if given.wheel else built(Path(folder))
         made = with_program(wheel, stripped(program, Path(folder)), given.out)
-    subprocess.run([sys.executable, str(Path(__file__).parent / "tests/check_wheel.py"), str(made)], check=True)
+    subprocess.run(
+        [sys.executable, str(Path(__file__).parent / "tests/check_wheel.py"), str(made)], check=True
+    )
 
 
 if __name__ == "__main__":

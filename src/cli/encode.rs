@@ -143,7 +143,7 @@ fn tell(report: &EncodeReport, output: &Output) {
     }
     for (why, count) in &report.not_canonical {
         output.note(&format!(
-            "note: {} with a SMILES that RDKit, and so 3DMolGen's encoder, would write otherwise: {why}; it stands under `smiles`",
+            "note: {} with a SMILES that RDKit, and so 3DMolGen's encoder, would write differently: {why}; it is in the field `smiles`",
             counted(*count, "conformer")
         ));
     }

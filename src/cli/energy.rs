@@ -50,7 +50,7 @@ impl EnergyArgs {
     pub(super) fn energies(&self) -> Result<Option<Energies>, Error> {
         let Some(command) = self.energy.clone() else { return Ok(None) };
         let timeout = Duration::try_from_secs_f64(self.energy_timeout).map_err(|_| {
-            let problem = format!("is {}, and no number of seconds", self.energy_timeout);
+            let problem = format!("is {}, which is not a number of seconds", self.energy_timeout);
             Error::parameter(Parameter::EnergyTimeout, problem, "give for example 600")
         })?;
         let plan = EnergyPlan {

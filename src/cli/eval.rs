@@ -46,7 +46,7 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
     let mut kept = Kept::new(work, args.shard, finished.unwrap_or_default())?;
     check(&plan, &molecules, &mut kept)?;
     if kept.texts() > 0 {
-        output.note(&format!("goes on from {} texts that are finished", thousands(kept.texts() as u64)));
+        output.note(&format!("continues after {} finished texts", thousands(kept.texts() as u64)));
     }
     if let Some(shard) = args.shard {
         return shard_of(&plan, shard, &molecules, &mut kept, job, output);

@@ -107,14 +107,14 @@ fn plan(args: Args, job: &Job, output: &Output) -> Result<ExportPlan, Error> {
     let asked = args.blocks.asked(args.dialect.asked());
     if asked.encoding.is_none() && asked.zeros.is_none() && recipe.is_none() {
         output.note(
-            "note: nothing says how the model writes numbers: fixed is taken; else give --dialect stripped",
+            "note: no file says how the model writes numbers, so fixed is assumed; if that is wrong, give --dialect stripped",
         );
     }
     let eos = match &args.eos {
         Some(text) => Some(tokenizer.vocabulary_id(text).ok_or_else(|| {
             Error::input(
                 "--eos",
-                format!("`{text}` is no token of {}", tokenizer.name),
+                format!("`{text}` is not a token of {}", tokenizer.name),
                 "give one of its tokens",
             )
         })?),

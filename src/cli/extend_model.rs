@@ -53,7 +53,7 @@ pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<
     }
     output.text(&extend_table(&report, output.terminal()))?;
     if !report.left_out.is_empty() {
-        output.note(&format!("not handed on: {}", report.left_out.join(", ")));
+        output.note(&format!("not copied: {}", report.left_out.join(", ")));
     }
     output.note(&format!("wrote {} and the files beside it", plan.output.join(CONFIG).display()));
     Ok(())

@@ -134,7 +134,7 @@ fn progress(set: &ShardSet) -> Result<ShardsProgress, Error> {
 
 fn unknown(set: &ShardSet, verb: &str) -> Error {
     let place = set.folders.values().next().map_or_else(String::new, |path| path.display().to_string());
-    let problem = format!("is of the verb {verb}, which this drift does not merge");
+    let problem = format!("is of `drift {verb}`, which cannot be merged");
     Error::input(place, problem, "use the drift that made it")
 }
 

@@ -62,7 +62,7 @@ impl ShardOf<'_> {
         let (before, all) = files.progress();
         if before > 0 {
             output.note(&format!(
-                "goes on behind {} of {} files",
+                "continues after {} of {} files",
                 thousands(before as u64),
                 thousands(all as u64)
             ));

@@ -221,5 +221,5 @@ fn text(path: &Path) -> Result<String, Error> {
     let is_sound = |text: &&str| !text.contains(['"', '\n', '\\', '%']);
     let text = path.to_str().filter(is_sound);
     text.map(str::to_owned)
-        .ok_or_else(|| Error::input(path.display(), "cannot stand in a script for Slurm", "rename it"))
+        .ok_or_else(|| Error::input(path.display(), "cannot be written into a Slurm script", "rename it"))
 }

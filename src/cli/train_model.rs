@@ -270,6 +270,6 @@ fn loss(args: &ScheduleArgs) -> anyhow::Result<Loss> {
         return Ok(loss);
     }
     let flags = "--prompt-weight, --copy-weight, --fine-weight";
-    let problem = "a weight of the loss is negative or no number";
+    let problem = "a loss weight is negative or not a number";
     Err(Error::input(flags, problem, "give 0 or more, and for COPY tokens more than 0").into())
 }

@@ -13,7 +13,7 @@ use crate::stats::bootstrap::Mean;
 
 /// What became of the texts, one row per logit processor; the automaton in bold.
 pub fn outcome_table(report: &EvalReport) -> Table {
-    let mut table = Table::new(title(report, "what became of the texts"));
+    let mut table = Table::new(title(report, "outcomes"));
     table = model_column(table, report)
         .code("logit processor")
         .number("pass")
@@ -130,17 +130,17 @@ pub fn comparison_table(report: &EvalReport) -> Table {
         add(&mut table, pair.lp == LpKind::Automaton, cells);
     }
     table.note(
-        "Differences over the molecules whose texts pass both ways, 95 % bootstrap, each row by itself; same text: of those \
-         that are well formed without. Rescued: texts that pass with the logit processor alone, against texts of the same molecule \
-         that pass both ways. Speed: texts per CPU second by those without. Intervals of rescued texts and of speed hold for all \
-         rows at once (Bonferroni), those of speed are over batches.",
+        "Differences over the molecules whose texts pass both ways, with 95 % bootstrap intervals for each row. Same text: of \
+         the texts that are legal without a logit processor. Rescued: texts that pass only with the logit processor, compared with texts of the \
+         same molecule that pass both ways. Speed: texts per CPU second, divided by that of none. Intervals of rescued texts and of speed hold for all \
+         rows at once (Bonferroni); those of speed are over batches.",
     );
     table
 }
 
 /// Time and memory, one row per logit processor.
 pub fn cost_table(report: &EvalReport) -> Table {
-    let mut table = Table::new(title(report, "what it took"));
+    let mut table = Table::new(title(report, "time and throughput"));
     table = model_column(table, report)
         .code("logit processor")
         .number("tokens")
@@ -196,7 +196,7 @@ pub(super) fn starts(report: &EvalReport) -> bool {
 
 /// How likely the model held what was written, by class of token.
 pub fn probability_table(report: &EvalReport) -> Table {
-    let mut table = Table::new(title(report, "how likely the model held what was written"));
+    let mut table = Table::new(title(report, "probability of the written tokens"));
     table = model_column(table, report)
         .code("logit processor")
         .text("tokens of")
@@ -225,7 +225,7 @@ pub fn probability_table(report: &EvalReport) -> Table {
 
 /// How likely each model holds the reference conformers.
 pub fn likelihood_table(report: &EvalReport) -> Table {
-    let mut table = Table::new("How likely the model holds the reference conformers")
+    let mut table = Table::new("Likelihood of the reference conformers")
         .code("model")
         .code("tokenizer")
         .number("conformers")
@@ -260,7 +260,7 @@ pub fn likelihood_table(report: &EvalReport) -> Table {
         table.row(cells);
     }
     table.note(
-        "Summed over the tokens of a text, so that models with other tokenizers compare; less is better.",
+        "Summed over the tokens of a text, so that models with different tokenizers can be compared; less is better.",
     );
     if compared {
         table.note("Differences are paired by molecule.");

@@ -262,6 +262,22 @@ mod tests {
     }
 
     #[test]
+    fn wide_tables_go_on_below_under_the_name_of_each_row() {
+        let mut table = Table::new("wide").code("model").code("logit processor");
+        for column in 0..12 {
+            table = table.number(&format!("figure {column}"));
+        }
+        let cells = ["qwen-like", "allowlist 0.0000,0.0000,0.0000"].into_iter().chain(["+0.005 [-0.003]"; 12]);
+        table.row(cells);
+        let html = table_html(&table);
+        let parts = html.matches("<table>").count();
+        assert!(parts > 1, "{html}");
+        assert_eq!(html.matches("allowlist").count(), parts, "each part says whose figures they are");
+        assert_eq!(html.matches("+0.005").count(), 12, "each figure stands once");
+        assert_eq!(html.matches("<caption>").count(), 1);
+    }
+
+    #[test]
     fn nothing_is_loaded() {
         let html = page();
         for text in ["http://", "https://", "src=", "href=", "url(", "@import", "<script", "<link"] {

@@ -297,7 +297,7 @@ fn jobs_are_written_for_people_to_read() {
         (&["--array", "3"], "-o: is missing"),
         (&["--array", "3", "-o", "-"], "-o: is missing"),
         (&["--array", "3", "-o", "out", "--shard", "1/3"], "--shard: each task of the array has its own"),
-        (&["--array", "3", "-o", "out%", "--submit"], "cannot stand in a script for Slurm"),
+        (&["--array", "3", "-o", "out%", "--submit"], "cannot be written into a Slurm script"),
         (&["--array", "3", "-o", "out", "--submit"], "sbatch: cannot be run: "),
         (&["--array", "3", "-o", "out", "--model", "nowhere"], "nowhere"),
     ] {

@@ -624,7 +624,7 @@ fn a_state_of_another_recipe_or_a_damaged_one_is_refused() {
 
     let bytes = out.read("training.safetensors");
     out.file("training.safetensors", &bytes[..bytes.len() - 9]);
-    assert!(refusal(&plan).contains("training.safetensors: is no training state"));
+    assert!(refusal(&plan).contains("training.safetensors: is not a training state"));
     std::fs::remove_file(out.path().join("training.safetensors")).unwrap();
     assert!(refusal(&plan).contains("is not there; train without ‘resume’ first"));
 }
