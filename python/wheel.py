@@ -3,8 +3,8 @@
     pip install --requirement python/requirements-wheel.txt
     python python/wheel.py dist
 
-Both are linked by zig against glibc 2.17 (``manylinux2014``), so that the wheel runs on every Linux since CentOS 7. Making it needs
-Rust, and takes some ten minutes on two cores. `check_wheel.py` looks at the result.
+Both are linked by zig against glibc 2.17 (``manylinux2014``), so that the wheel runs on every Linux since CentOS 7. Making it
+needs Rust, and takes some ten minutes on two cores. `check_wheel.py` looks at the result.
 
     python python/wheel.py dist --wheel moldrift-….whl --program target/release/drift
 

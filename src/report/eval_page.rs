@@ -27,10 +27,8 @@ pub fn eval_page(report: &EvalReport) -> Page {
             if let Some(placeholders) = placeholder_table(report) {
                 section.table(&placeholders);
             }
-            section.svg(
-                &harm_plot(report),
-                "Blocks that are not three numbers, or that lost or gained digits.",
-            );
+            section
+                .svg(&harm_plot(report), "Blocks that are not three numbers, or that lost or gained digits.");
             if !report.comparisons.is_empty() {
                 section.table(&comparison_table(report));
             }

@@ -112,7 +112,7 @@ pub fn table(result: &FitResult) -> Table {
     table
 }
 
-/// Adds a row for each candidate, `cells` behind the placeholder and its tokens, and whose placeholder it is where that is known.
+/// Adds a row for each candidate, `cells` behind the placeholder and its tokens, and where the placeholder comes from.
 fn with_candidates(
     mut table: Table,
     result: &FitResult,
@@ -120,7 +120,7 @@ fn with_candidates(
 ) -> Table {
     let sources = result.candidates.iter().any(|candidate| !candidate.source.is_empty());
     if sources {
-        table = table.text("whose");
+        table = table.text("origin");
     }
     for candidate in &result.candidates {
         let mut row = vec![candidate.placeholder.clone(), candidate.free_tokens.to_string()];

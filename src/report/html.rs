@@ -267,7 +267,8 @@ mod tests {
         for column in 0..12 {
             table = table.number(&format!("figure {column}"));
         }
-        let cells = ["qwen-like", "allowlist 0.0000,0.0000,0.0000"].into_iter().chain(["+0.005 [-0.003]"; 12]);
+        let cells =
+            ["qwen-like", "allowlist 0.0000,0.0000,0.0000"].into_iter().chain(["+0.005 [-0.003]"; 12]);
         table.row(cells);
         let html = table_html(&table);
         let parts = html.matches("<table>").count();

@@ -399,7 +399,10 @@ fn tokenizers_that_are_no_extension_are_refused() {
     folder.file("eos/tokenizer_config.json", r#"{"eos_token": "<|im_end|>"}"#);
     says(&["--tokenizer", "eos"], &["eos_token is \"<|im_end|>\", but \"<|endoftext|>\" in the model's"]);
     folder.file("m/generation_config.json", r#"{"eos_token_id": [1542, 1600]}"#);
-    says(&[], &["generation_config.json: eos_token_id 1600 is not a token of the model's", "the new token \""]);
+    says(
+        &[],
+        &["generation_config.json: eos_token_id 1600 is not a token of the model's", "the new token \""],
+    );
     std::fs::remove_file(folder.path().join("m/tokenizer.json")).unwrap();
     says(&[], &["m: holds no tokenizer.json", "put the model's own"]);
 }

@@ -278,7 +278,8 @@ fn weights(path: &Path, folder: &ModelFolder) -> Result<(Vec<Shard>, Option<Valu
         shards.push(shard);
     }
     let name = file_name(&file);
-    let index = folder.needed_json(&name, |e| (format!("is not JSON: {e}"), "give an intact model folder"))?;
+    let index =
+        folder.needed_json(&name, |e| (format!("is not JSON: {e}"), "give an intact model folder"))?;
     Ok((shards, Some(index)))
 }
 
