@@ -536,7 +536,7 @@ fn what_the_mask_left_is_reported_and_resampled_by() {
     assert!(texts(&folder, "texts.jsonl") == resampled_texts);
 
     run(&["--resample", "8", "--batch", "7"]).refused_for("8 texts are drawn together, a batch has 7 rows");
-    run(&["--resample", "4", "--preset", "greedy"]).refused_for("a greedy preset draws nothing");
+    run(&["--resample", "4", "--preset", "greedy"]).refused_for("a greedy preset does not sample");
     let ran = run(&["--resample", "4", "--engine", "candle-transformers"]);
     ran.refused_for(if cfg!(feature = "baseline") { "--resample" } else { "--engine" });
     // So many texts at least.

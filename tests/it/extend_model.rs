@@ -283,7 +283,7 @@ fn files_beside_the_weights_come_along_or_stay() {
     let shown = extend(&folder, &[]);
     assert!(
         shown.text().contains("rows of new tokens, behind the old ones")
-            && shown.stderr.contains("not handed on")
+            && shown.stderr.contains("not copied")
     );
     assert_eq!(tensors(&folder.path().join("out")), before);
 }
